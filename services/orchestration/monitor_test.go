@@ -77,7 +77,7 @@ func subset(t *testing.T) map[string]bool {
 	require.NoError(t, err)
 	_, table, found := strings.Cut(string(text), "// # Subset")
 	require.True(t, found)
-	table, _, found = strings.Cut(table, "// Not in it")
+	table, _, found = strings.Cut(table, "// Not in the subset")
 	require.True(t, found)
 	vocab := map[string]bool{}
 	for _, word := range strings.FieldsFunc(table, func(r rune) bool { return strings.ContainsRune(" \t\n/·(),:;", r) }) {

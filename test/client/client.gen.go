@@ -1402,6 +1402,66 @@ func (e WebhookSort) Valid() bool {
 	}
 }
 
+// Defines values for WorkPoolStatus.
+const (
+	WorkPoolStatusNOTREADY WorkPoolStatus = "NOT_READY"
+	WorkPoolStatusPAUSED   WorkPoolStatus = "PAUSED"
+	WorkPoolStatusREADY    WorkPoolStatus = "READY"
+)
+
+// Valid indicates whether the value is a known member of the WorkPoolStatus enum.
+func (e WorkPoolStatus) Valid() bool {
+	switch e {
+	case WorkPoolStatusNOTREADY:
+		return true
+	case WorkPoolStatusPAUSED:
+		return true
+	case WorkPoolStatusREADY:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WorkQueueStatus.
+const (
+	WorkQueueStatusNOTREADY WorkQueueStatus = "NOT_READY"
+	WorkQueueStatusPAUSED   WorkQueueStatus = "PAUSED"
+	WorkQueueStatusREADY    WorkQueueStatus = "READY"
+)
+
+// Valid indicates whether the value is a known member of the WorkQueueStatus enum.
+func (e WorkQueueStatus) Valid() bool {
+	switch e {
+	case WorkQueueStatusNOTREADY:
+		return true
+	case WorkQueueStatusPAUSED:
+		return true
+	case WorkQueueStatusREADY:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WorkerStatus.
+const (
+	WorkerStatusOFFLINE WorkerStatus = "OFFLINE"
+	WorkerStatusONLINE  WorkerStatus = "ONLINE"
+)
+
+// Valid indicates whether the value is a known member of the WorkerStatus enum.
+func (e WorkerStatus) Valid() bool {
+	switch e {
+	case WorkerStatusOFFLINE:
+		return true
+	case WorkerStatusONLINE:
+		return true
+	default:
+		return false
+	}
+}
+
 // Account Account owns workspaces, members, roles, teams and service accounts.
 type Account struct {
 	// AuditLogRetentionDays Number of days for which audit events are retained; 0 retains them forever.
@@ -2662,6 +2722,12 @@ type BodyCountVariablesVariablesCountPost struct {
 	Variables *VariableFilter `json:"variables,omitempty"`
 }
 
+// BodyCountWorkPoolsWorkPoolsCountPost WorkPoolCountQuery selects work pools.
+type BodyCountWorkPoolsWorkPoolsCountPost struct {
+	// WorkPools The pools that are counted; null means all.
+	WorkPools *WorkPoolFilter `json:"work_pools,omitempty"`
+}
+
 // BodyCreateFlowRunInputFlowRunsIdInputPost FlowRunInputCreate holds the fields of a new input.
 type BodyCreateFlowRunInputFlowRunsIdInputPost struct {
 	// Key Key of the input, unique within the flow run.
@@ -2735,6 +2801,21 @@ type BodyGetScheduledFlowRunsForDeploymentsDeploymentsGetScheduledFlowRunsPost s
 
 	// ScheduledBefore Selects runs scheduled at or before this time; absent selects all scheduled runs.
 	ScheduledBefore *time.Time `json:"scheduled_before,omitempty"`
+}
+
+// BodyGetScheduledFlowRunsWorkPoolsNameGetScheduledFlowRunsPost ScheduledFlowRunQuery selects the scheduled runs of a pool.
+type BodyGetScheduledFlowRunsWorkPoolsNameGetScheduledFlowRunsPost struct {
+	// Limit The largest number of runs.
+	Limit *int64 `json:"limit,omitempty"`
+
+	// ScheduledAfter The earliest scheduled start of the runs, inclusive.
+	ScheduledAfter *time.Time `json:"scheduled_after,omitempty"`
+
+	// ScheduledBefore The latest scheduled start of the runs, inclusive.
+	ScheduledBefore *time.Time `json:"scheduled_before,omitempty"`
+
+	// WorkQueueNames The names of the queues; empty means all of the pool.
+	WorkQueueNames *[]string `json:"work_queue_names,omitempty"`
 }
 
 // BodyIncrementConcurrencyLimitsV1ConcurrencyLimitsIncrementPost ConcurrencyLimitsIncrement requests a slot of several tags for one task run.
@@ -3229,6 +3310,84 @@ type BodyReadVariablesVariablesFilterPost struct {
 	Variables *VariableFilter `json:"variables,omitempty"`
 }
 
+// BodyReadWorkPoolConcurrencyStatusWorkPoolsNameConcurrencyStatusPost WorkPoolSlotQuery names a page of queues, and how many runs of each are shown.
+type BodyReadWorkPoolConcurrencyStatusWorkPoolsNameConcurrencyStatusPost struct {
+	// FlowRunLimit The number of runs that are shown of each queue.
+	FlowRunLimit *int64 `json:"flow_run_limit,omitempty"`
+
+	// Limit The number of queues on a page.
+	Limit *int64 `json:"limit,omitempty"`
+
+	// Page The number of the page of queues, counted from 1.
+	Page *int64 `json:"page,omitempty"`
+}
+
+// BodyReadWorkPoolsWorkPoolsFilterPost WorkPoolQuery selects work pools.
+type BodyReadWorkPoolsWorkPoolsFilterPost struct {
+	// Limit The size of the page.
+	Limit *int64 `json:"limit,omitempty"`
+
+	// Offset The number of pools to skip.
+	Offset *int64 `json:"offset,omitempty"`
+
+	// WorkPools The pools that are returned; null means all.
+	WorkPools *WorkPoolFilter `json:"work_pools,omitempty"`
+}
+
+// BodyReadWorkQueueConcurrencyStatusWorkQueuesIdConcurrencyStatusPost SlotPageQuery names a page of the runs that hold slots.
+type BodyReadWorkQueueConcurrencyStatusWorkQueuesIdConcurrencyStatusPost struct {
+	// Limit The size of the page.
+	Limit *int64 `json:"limit,omitempty"`
+
+	// Page The number of the page, counted from 1.
+	Page *int64 `json:"page,omitempty"`
+}
+
+// BodyReadWorkQueueRunsWorkQueuesIdGetRunsPost WorkQueueRunsQuery selects the scheduled runs of a queue.
+type BodyReadWorkQueueRunsWorkQueuesIdGetRunsPost struct {
+	// Limit The size of the page.
+	Limit *int64 `json:"limit,omitempty"`
+
+	// ScheduledBefore The latest scheduled start of the runs; absent means all.
+	ScheduledBefore *time.Time `json:"scheduled_before,omitempty"`
+}
+
+// BodyReadWorkQueuesWorkPoolsWorkPoolNameQueuesFilterPost WorkPoolQueueQuery selects queues of a pool.
+type BodyReadWorkQueuesWorkPoolsWorkPoolNameQueuesFilterPost struct {
+	// Limit The size of the page.
+	Limit *int64 `json:"limit,omitempty"`
+
+	// Offset The number of queues to skip.
+	Offset *int64 `json:"offset,omitempty"`
+
+	// WorkQueues The queues that are returned; absent means all.
+	WorkQueues *WorkQueueFilter `json:"work_queues,omitempty"`
+}
+
+// BodyReadWorkQueuesWorkQueuesFilterPost WorkQueueQuery selects queues of all pools.
+type BodyReadWorkQueuesWorkQueuesFilterPost struct {
+	// Limit The size of the page.
+	Limit *int64 `json:"limit,omitempty"`
+
+	// Offset The number of queues to skip.
+	Offset *int64 `json:"offset,omitempty"`
+
+	// WorkQueues The queues that are returned; null means all.
+	WorkQueues *WorkQueueFilter `json:"work_queues,omitempty"`
+}
+
+// BodyReadWorkersWorkPoolsWorkPoolNameWorkersFilterPost WorkerQuery selects workers of a pool.
+type BodyReadWorkersWorkPoolsWorkPoolNameWorkersFilterPost struct {
+	// Limit The size of the page.
+	Limit *int64 `json:"limit,omitempty"`
+
+	// Offset The number of workers to skip.
+	Offset *int64 `json:"offset,omitempty"`
+
+	// Workers The workers that are returned; null means all.
+	Workers *WorkerFilter `json:"workers,omitempty"`
+}
+
 // BodyRenewConcurrencyLeaseV2ConcurrencyLimitsLeasesLeaseIdRenewPost ConcurrencyLeaseRenewal extends a lease.
 type BodyRenewConcurrencyLeaseV2ConcurrencyLimitsLeasesLeaseIdRenewPost struct {
 	// LeaseDuration New lifetime from now on, in seconds, 60 to 86,400; default 300.
@@ -3296,6 +3455,15 @@ type BodyValidateObjUiSchemasValidatePost struct {
 
 	// Values Values to validate; placeholder objects are resolved first, except templates.
 	Values map[string]interface{} `json:"values"`
+}
+
+// BodyWorkerHeartbeatWorkPoolsWorkPoolNameWorkersHeartbeatPost Heartbeat is a sign of life of a worker.
+type BodyWorkerHeartbeatWorkPoolsWorkPoolNameWorkersHeartbeatPost struct {
+	// HeartbeatIntervalSeconds The seconds until the worker's next heartbeat; null leaves what is known.
+	HeartbeatIntervalSeconds *int64 `json:"heartbeat_interval_seconds,omitempty"`
+
+	// Name The name of the worker.
+	Name string `json:"name"`
 }
 
 // BotAccessGrant BotAccessGrant assigns a workspace role to a service account.
@@ -4578,6 +4746,111 @@ type FlowPaginationResponse struct {
 	Results []Flow `json:"results"`
 }
 
+// FlowRun WorkerFlowRun is a flow run as workers receive it.
+type FlowRun struct {
+	// AutoScheduled Whether a schedule created the run.
+	AutoScheduled *bool `json:"auto_scheduled,omitempty"`
+
+	// Context What the flow's code knows of its surroundings.
+	Context *map[string]interface{} `json:"context,omitempty"`
+
+	// Created When the run was created.
+	Created *time.Time `json:"created"`
+
+	// CreatedBy Who created the run.
+	CreatedBy *CreatedBy `json:"created_by,omitempty"`
+
+	// DeploymentId The deployment that is run.
+	DeploymentId *openapi_types.UUID `json:"deployment_id,omitempty"`
+
+	// DeploymentVersion The version of the deployment.
+	DeploymentVersion *string `json:"deployment_version,omitempty"`
+
+	// EmpiricalPolicy How the run is retried and paused.
+	EmpiricalPolicy *FlowRunPolicy `json:"empirical_policy,omitempty"`
+
+	// EndTime When the run ended.
+	EndTime *time.Time `json:"end_time,omitempty"`
+
+	// EstimatedRunTime Seconds spent running, with the present stretch.
+	EstimatedRunTime *float64 `json:"estimated_run_time,omitempty"`
+
+	// EstimatedStartTimeDelta Seconds by which the run started, or is, late.
+	EstimatedStartTimeDelta *float64 `json:"estimated_start_time_delta,omitempty"`
+
+	// ExpectedStartTime When the run was first expected to start.
+	ExpectedStartTime *time.Time `json:"expected_start_time,omitempty"`
+
+	// FlowId The flow that is run.
+	FlowId openapi_types.UUID `json:"flow_id"`
+
+	// FlowVersion The version of the flow's code.
+	FlowVersion *string `json:"flow_version,omitempty"`
+
+	// Id The id of the run.
+	Id openapi_types.UUID `json:"id"`
+
+	// IdempotencyKey The key under which the flow has this run at most once.
+	IdempotencyKey *string `json:"idempotency_key,omitempty"`
+
+	// InfrastructureDocumentId The block that describes the run's infrastructure.
+	InfrastructureDocumentId *openapi_types.UUID `json:"infrastructure_document_id,omitempty"`
+
+	// InfrastructurePid The name by which the worker knows the run's infrastructure.
+	InfrastructurePid *string `json:"infrastructure_pid,omitempty"`
+
+	// JobVariables The variables of the job that a worker makes of the run.
+	JobVariables *map[string]interface{} `json:"job_variables,omitempty"`
+
+	// Labels The labels of the run.
+	Labels *map[string]Scalar `json:"labels,omitempty"`
+
+	// Name The name of the run.
+	Name *string `json:"name,omitempty"`
+
+	// NextScheduledStartTime When the run is to start.
+	NextScheduledStartTime *time.Time `json:"next_scheduled_start_time,omitempty"`
+
+	// Parameters The parameters of the flow.
+	Parameters *map[string]interface{} `json:"parameters,omitempty"`
+
+	// ParentTaskRunId The task run that stands for this run in its parent.
+	ParentTaskRunId *openapi_types.UUID `json:"parent_task_run_id,omitempty"`
+
+	// RunCount The number of times that the run entered RUNNING.
+	RunCount *int64 `json:"run_count,omitempty"`
+
+	// StartTime When the run started.
+	StartTime *time.Time `json:"start_time,omitempty"`
+
+	// State Always null; the state's type and name have fields of their own.
+	State *State `json:"state,omitempty"`
+
+	// StateId The id of the run's state.
+	StateId *openapi_types.UUID `json:"state_id,omitempty"`
+
+	// StateName The name of the run's state.
+	StateName *string `json:"state_name,omitempty"`
+
+	// StateType The type of the run's state.
+	StateType *StateType `json:"state_type,omitempty"`
+
+	// Tags The tags of the run.
+	Tags *[]string `json:"tags,omitempty"`
+
+	// TotalRunTime Seconds spent running, without the present stretch.
+	TotalRunTime *float64 `json:"total_run_time,omitempty"`
+
+	// Updated When the run was last changed.
+	Updated *time.Time `json:"updated"`
+
+	// WorkQueueId The queue that the run waits in.
+	WorkQueueId *openapi_types.UUID `json:"work_queue_id,omitempty"`
+
+	// WorkQueueName The name of the queue, where the run chose another than its deployment's.
+	WorkQueueName *string `json:"work_queue_name,omitempty"`
+}
+
 // FlowRunBulkCreateResponse FlowRunBulkCreateResponse lists the outcomes of a bulk creation.
 type FlowRunBulkCreateResponse struct {
 	// Results Outcomes in the order of the request.
@@ -5099,6 +5372,30 @@ type FlowRunResult struct {
 
 // FlowRunResultInputType Kind of the object; always "flow_run".
 type FlowRunResultInputType string
+
+// FlowRunSlotSummary FlowRunSlotSummary is a run that holds a slot.
+type FlowRunSlotSummary struct {
+	// Id The id of the run.
+	Id openapi_types.UUID `json:"id"`
+
+	// Name The name of the run.
+	Name string `json:"name"`
+
+	// StartTime When the run started.
+	StartTime *time.Time `json:"start_time,omitempty"`
+
+	// StateName The name of the run's state.
+	StateName *string `json:"state_name,omitempty"`
+
+	// StateTimestamp When the run entered its state.
+	StateTimestamp *time.Time `json:"state_timestamp,omitempty"`
+
+	// StateType The type of the run's state.
+	StateType *StateType `json:"state_type,omitempty"`
+
+	// TimeInCurrentState Seconds since the run entered its state.
+	TimeInCurrentState *float64 `json:"time_in_current_state,omitempty"`
+}
 
 // FlowRunSort FlowRunSort is the order of flow runs.
 type FlowRunSort string
@@ -5717,12 +6014,12 @@ type Profile struct {
 	Type string `json:"type"`
 }
 
-// QueueFilter QueueFilter selects the runs of a queue without a work pool.
+// QueueFilter QueueFilter chose the runs of a queue before there were pools.
 type QueueFilter struct {
-	// DeploymentIds UUIDs of deployments whose runs are selected; null applies no condition.
+	// DeploymentIds Runs of these deployments.
 	DeploymentIds *[]openapi_types.UUID `json:"deployment_ids,omitempty"`
 
-	// Tags Tags of which a run must have at least one; null applies no condition.
+	// Tags Runs with these tags.
 	Tags *[]string `json:"tags,omitempty"`
 }
 
@@ -7820,6 +8117,54 @@ type WebhookVerificationInput struct {
 	Tolerance *int64 `json:"tolerance,omitempty"`
 }
 
+// WorkPoolConcurrencyStatus WorkPoolConcurrencyStatus are the slots of a pool, by queue.
+type WorkPoolConcurrencyStatus struct {
+	// ActiveSlots The number of slots that are taken.
+	ActiveSlots int64 `json:"active_slots"`
+
+	// ConcurrencyLimit The number of slots of the pool; null means no limit.
+	ConcurrencyLimit *int64 `json:"concurrency_limit,omitempty"`
+
+	// Count The number of queues on all pages.
+	Count int64 `json:"count"`
+
+	// Limit The number of queues on a page.
+	Limit int64 `json:"limit"`
+
+	// Page The number of this page, counted from 1.
+	Page int64 `json:"page"`
+
+	// Pages The number of pages.
+	Pages int64 `json:"pages"`
+
+	// Queues The queues of the page, by priority.
+	Queues *[]WorkQueueConcurrencyStatusDetail `json:"queues,omitempty"`
+}
+
+// WorkPoolCreate WorkPoolCreate is a pool as a client requests it.
+type WorkPoolCreate struct {
+	// BaseJobTemplate The job that a worker makes of a run; empty until the first worker brings its own.
+	BaseJobTemplate *map[string]interface{} `json:"base_job_template,omitempty"`
+
+	// ConcurrencyLimit The number of runs of the pool that may be pending or running at once; null means no limit.
+	ConcurrencyLimit *int64 `json:"concurrency_limit,omitempty"`
+
+	// Description What the pool is for.
+	Description *string `json:"description,omitempty"`
+
+	// IsPaused A paused pool hands out no runs.
+	IsPaused *bool `json:"is_paused,omitempty"`
+
+	// Name The name of the pool, unique within the workspace.
+	Name string `json:"name"`
+
+	// StorageConfiguration Where the runs of the pool keep code bundles and results.
+	StorageConfiguration *WorkPoolStorageConfiguration `json:"storage_configuration,omitempty"`
+
+	// Type The type of the pool's workers, such as process, docker or kubernetes.
+	Type *string `json:"type,omitempty"`
+}
+
 // WorkPoolFilter WorkPoolFilter selects work pools; absent criteria match everything.
 type WorkPoolFilter struct {
 	// Id Selects by UUID.
@@ -7853,41 +8198,183 @@ type WorkPoolFilterType struct {
 	Any *[]string `json:"any_,omitempty"`
 }
 
-// WorkQueue WorkQueue is a queue of scheduled runs for workers.
-type WorkQueue struct {
-	// ConcurrencyLimit Maximum number of concurrent runs, 0 or more; null means no limit.
+// WorkPoolResponse WorkPool is a group of workers of one type, with queues of runs for them.
+type WorkPoolResponse struct {
+	// ActiveSlots The number of runs that hold slots of the pool; null without a limit.
+	ActiveSlots *int64 `json:"active_slots,omitempty"`
+
+	// BaseJobTemplate The job that a worker makes of a run: its configuration, and the schema of the variables in it.
+	BaseJobTemplate *map[string]interface{} `json:"base_job_template,omitempty"`
+
+	// ConcurrencyLimit The number of runs of the pool that may be pending or running at once; null means no limit.
 	ConcurrencyLimit *int64 `json:"concurrency_limit,omitempty"`
 
-	// Created Time of creation, in UTC.
+	// Created When the pool was created.
 	Created *time.Time `json:"created"`
 
-	// Description Free text that explains the work queue; default empty.
+	// DefaultQueueId The queue of deployments that name none.
+	DefaultQueueId *openapi_types.UUID `json:"default_queue_id,omitempty"`
+
+	// Description What the pool is for.
 	Description *string `json:"description,omitempty"`
 
-	// Filter Selection of runs in the deprecated form without work pools; null for none.
+	// Id The id of the pool.
+	Id openapi_types.UUID `json:"id"`
+
+	// IsPaused A paused pool hands out no runs.
+	IsPaused *bool `json:"is_paused,omitempty"`
+
+	// Name The name of the pool, unique within the workspace and immutable.
+	Name string `json:"name"`
+
+	// Status Whether the pool has workers that start its runs.
+	Status *WorkPoolStatus `json:"status,omitempty"`
+
+	// StorageConfiguration Where the runs of the pool keep code bundles and results.
+	StorageConfiguration *WorkPoolStorageConfiguration `json:"storage_configuration,omitempty"`
+
+	// Type The type of the pool's workers, such as process, docker or kubernetes.
+	Type string `json:"type"`
+
+	// Updated When the pool was last changed.
+	Updated *time.Time `json:"updated"`
+}
+
+// WorkPoolStatus WorkPoolStatus tells whether a work pool has workers that start its runs.
+type WorkPoolStatus string
+
+// WorkPoolStorageConfiguration WorkPoolStorageConfiguration says where the runs of a pool keep code bundles and results.
+type WorkPoolStorageConfiguration struct {
+	// BundleExecutionStep The step by which a worker gets and executes a bundle of code.
+	BundleExecutionStep *map[string]interface{} `json:"bundle_execution_step,omitempty"`
+
+	// BundleUploadStep The step by which a client uploads a bundle of code.
+	BundleUploadStep *map[string]interface{} `json:"bundle_upload_step,omitempty"`
+
+	// DefaultResultStorageBlockId The block that stores the results of runs which choose no other.
+	DefaultResultStorageBlockId *openapi_types.UUID `json:"default_result_storage_block_id,omitempty"`
+}
+
+// WorkPoolUpdate WorkPoolUpdate changes the fields of a pool that are present.
+type WorkPoolUpdate struct {
+	// BaseJobTemplate The job that a worker makes of a run.
+	BaseJobTemplate *map[string]interface{} `json:"base_job_template,omitempty"`
+
+	// ConcurrencyLimit The number of runs of the pool that may be pending or running at once; null means no limit.
+	ConcurrencyLimit *int64 `json:"concurrency_limit,omitempty"`
+
+	// Description What the pool is for.
+	Description *string `json:"description,omitempty"`
+
+	// IsPaused A paused pool hands out no runs; null leaves it.
+	IsPaused *bool `json:"is_paused,omitempty"`
+
+	// StorageConfiguration Where the runs of the pool keep code bundles and results.
+	StorageConfiguration *WorkPoolStorageConfiguration `json:"storage_configuration,omitempty"`
+}
+
+// WorkQueue WorkQueueCheck is a queue as it is shown where queues choose runs by tags.
+type WorkQueue struct {
+	// ConcurrencyLimit The number of runs that may be pending or running at once.
+	ConcurrencyLimit *int64 `json:"concurrency_limit,omitempty"`
+
+	// Created When the queue was created.
+	Created *time.Time `json:"created"`
+
+	// Description What the queue is for.
+	Description *string `json:"description,omitempty"`
+
+	// Filter The choice of runs by tags.
 	// Deprecated: this property has been marked as deprecated upstream, but no `x-deprecated-reason` was set
 	Filter *QueueFilter `json:"filter,omitempty"`
 
-	// Id UUID of the work queue.
+	// Id The id of the queue.
 	Id openapi_types.UUID `json:"id"`
 
-	// IsPaused Whether workers receive no runs from the queue; default false.
+	// IsPaused A paused queue hands out no runs.
 	IsPaused *bool `json:"is_paused,omitempty"`
 
-	// LastPolled Time of the last poll, in UTC; null if never polled.
+	// LastPolled When a worker last asked the queue for runs.
 	LastPolled *time.Time `json:"last_polled,omitempty"`
 
-	// Name Name of the work queue, unique within its pool; it must not contain any of / % & > <.
+	// Name The name of the queue.
 	Name string `json:"name"`
 
-	// Priority Priority of the queue, 1 or more; lower numbers are served first; default 1.
+	// Priority The rank of the queue within its pool.
 	Priority *int64 `json:"priority,omitempty"`
 
-	// Updated Time of the last change, in UTC.
+	// Updated When the queue was last changed.
 	Updated *time.Time `json:"updated"`
 
-	// WorkPoolId UUID of the work pool; null for none.
+	// WorkPoolId The id of the pool that has the queue.
 	WorkPoolId *openapi_types.UUID `json:"work_pool_id,omitempty"`
+}
+
+// WorkQueueConcurrencyStatus WorkQueueConcurrencyStatus are the slots of a queue and the runs that hold them.
+type WorkQueueConcurrencyStatus struct {
+	// ActiveSlots The number of slots that are taken.
+	ActiveSlots int64 `json:"active_slots"`
+
+	// ConcurrencyLimit The number of slots; null means no limit.
+	ConcurrencyLimit *int64 `json:"concurrency_limit,omitempty"`
+
+	// Count The number of runs on all pages.
+	Count int64 `json:"count"`
+
+	// FlowRuns The runs of the page, the longest in their states first.
+	FlowRuns *[]FlowRunSlotSummary `json:"flow_runs,omitempty"`
+
+	// Limit The size of a page.
+	Limit int64 `json:"limit"`
+
+	// Page The number of this page, counted from 1.
+	Page int64 `json:"page"`
+
+	// Pages The number of pages.
+	Pages int64 `json:"pages"`
+}
+
+// WorkQueueConcurrencyStatusDetail WorkQueueConcurrencyStatusDetail are the slots of one queue of a pool.
+type WorkQueueConcurrencyStatusDetail struct {
+	// ActiveSlots The number of slots that are taken.
+	ActiveSlots int64 `json:"active_slots"`
+
+	// ConcurrencyLimit The number of slots of the queue; null means no limit of its own.
+	ConcurrencyLimit *int64 `json:"concurrency_limit,omitempty"`
+
+	// FlowRunCount The number of runs that hold slots.
+	FlowRunCount *int64 `json:"flow_run_count,omitempty"`
+
+	// FlowRuns The first of the runs that hold slots.
+	FlowRuns *[]FlowRunSlotSummary `json:"flow_runs,omitempty"`
+
+	// QueueId The id of the queue.
+	QueueId openapi_types.UUID `json:"queue_id"`
+
+	// QueueName The name of the queue.
+	QueueName string `json:"queue_name"`
+}
+
+// WorkQueueCreate WorkQueueCreate is a queue as a client requests it.
+type WorkQueueCreate struct {
+	// ConcurrencyLimit The number of runs of the queue that may be pending or running at once; null means no limit.
+	ConcurrencyLimit *int64 `json:"concurrency_limit,omitempty"`
+
+	// Description What the queue is for.
+	Description *string `json:"description,omitempty"`
+
+	// Filter A choice of runs by tags from before there were pools; stored and without effect.
+	// Deprecated: this property has been marked as deprecated upstream, but no `x-deprecated-reason` was set
+	Filter *QueueFilter `json:"filter,omitempty"`
+
+	// IsPaused A paused queue hands out no runs.
+	IsPaused *bool `json:"is_paused,omitempty"`
+
+	// Name The name of the queue, unique within its pool.
+	Name string `json:"name"`
+
+	// Priority The rank of the queue within its pool, 1 or more; absent means the first free number.
+	Priority *int64 `json:"priority,omitempty"`
 }
 
 // WorkQueueFilter WorkQueueFilter selects work queues; absent criteria match everything.
@@ -7916,6 +8403,176 @@ type WorkQueueFilterName struct {
 	// Startswith Selects values that begin with one of these texts.
 	Startswith *[]string `json:"startswith_,omitempty"`
 }
+
+// WorkQueueHealthPolicy WorkQueueHealthPolicy says what makes a queue unhealthy.
+type WorkQueueHealthPolicy struct {
+	// MaximumLateRuns The number of late runs that a healthy queue may have.
+	MaximumLateRuns *int64 `json:"maximum_late_runs,omitempty"`
+
+	// MaximumSecondsSinceLastPolled The number of seconds for which a healthy queue may go unpolled.
+	MaximumSecondsSinceLastPolled *int64 `json:"maximum_seconds_since_last_polled,omitempty"`
+}
+
+// WorkQueueResponse WorkQueue is a queue of runs within a work pool.
+type WorkQueueResponse struct {
+	// ActiveSlots The number of runs that hold slots of the queue; null without a limit.
+	ActiveSlots *int64 `json:"active_slots,omitempty"`
+
+	// ConcurrencyLimit The number of runs of the queue that may be pending or running at once; null means no limit.
+	ConcurrencyLimit *int64 `json:"concurrency_limit,omitempty"`
+
+	// Created When the queue was created.
+	Created *time.Time `json:"created"`
+
+	// Description What the queue is for.
+	Description *string `json:"description,omitempty"`
+
+	// Filter A choice of runs by tags from before there were pools; stored and without effect.
+	// Deprecated: this property has been marked as deprecated upstream, but no `x-deprecated-reason` was set
+	Filter *QueueFilter `json:"filter,omitempty"`
+
+	// Id The id of the queue.
+	Id openapi_types.UUID `json:"id"`
+
+	// IsPaused A paused queue hands out no runs.
+	IsPaused *bool `json:"is_paused,omitempty"`
+
+	// LastPolled When a worker last asked the queue for runs, with a grain of a few seconds.
+	LastPolled *time.Time `json:"last_polled,omitempty"`
+
+	// Name The name of the queue, unique within its pool.
+	Name string `json:"name"`
+
+	// Priority The rank of the queue within its pool; workers get the runs of the lowest number first.
+	Priority *int64 `json:"priority,omitempty"`
+
+	// Status Whether workers poll the queue.
+	Status *WorkQueueStatus `json:"status,omitempty"`
+
+	// Updated When the queue was last changed.
+	Updated *time.Time `json:"updated"`
+
+	// WorkPoolId The id of the pool that has the queue.
+	WorkPoolId *openapi_types.UUID `json:"work_pool_id,omitempty"`
+
+	// WorkPoolName The name of the pool that has the queue.
+	WorkPoolName *string `json:"work_pool_name,omitempty"`
+}
+
+// WorkQueueStatus WorkQueueStatus tells whether workers poll a queue.
+type WorkQueueStatus string
+
+// WorkQueueStatusDetail WorkQueueStatusDetail is the health of a queue.
+type WorkQueueStatusDetail struct {
+	// HealthCheckPolicy What makes the queue unhealthy.
+	HealthCheckPolicy WorkQueueHealthPolicy `json:"health_check_policy"`
+
+	// Healthy Whether the queue meets the policy.
+	Healthy bool `json:"healthy"`
+
+	// LastPolled When a worker last asked the queue for runs.
+	LastPolled *time.Time `json:"last_polled,omitempty"`
+
+	// LateRunsCount The number of runs of the queue that should have started.
+	LateRunsCount *int64 `json:"late_runs_count,omitempty"`
+}
+
+// WorkQueueUpdate WorkQueueUpdate changes the fields of a queue that are present.
+type WorkQueueUpdate struct {
+	// ConcurrencyLimit The number of runs of the queue that may be pending or running at once; null means no limit.
+	ConcurrencyLimit *int64 `json:"concurrency_limit,omitempty"`
+
+	// Description What the queue is for.
+	Description *string `json:"description,omitempty"`
+
+	// Filter A choice of runs by tags from before there were pools; stored and without effect.
+	// Deprecated: this property has been marked as deprecated upstream, but no `x-deprecated-reason` was set
+	Filter *QueueFilter `json:"filter,omitempty"`
+
+	// IsPaused A paused queue hands out no runs.
+	IsPaused *bool `json:"is_paused,omitempty"`
+
+	// LastPolled When a worker last asked the queue for runs.
+	LastPolled *time.Time `json:"last_polled,omitempty"`
+
+	// Name The new name of the queue; null leaves it.
+	Name *string `json:"name,omitempty"`
+
+	// Priority The rank of the queue within its pool, 1 or more; null leaves it.
+	Priority *int64 `json:"priority,omitempty"`
+}
+
+// WorkerFilter WorkerFilter selects workers.
+type WorkerFilter struct {
+	// LastHeartbeatTime By the last heartbeat.
+	LastHeartbeatTime *WorkerFilterLastHeartbeatTime `json:"last_heartbeat_time,omitempty"`
+
+	// Operator Joins the criteria.
+	Operator *Operator `json:"operator,omitempty"`
+
+	// Status By status.
+	Status *WorkerFilterStatus `json:"status,omitempty"`
+}
+
+// WorkerFilterLastHeartbeatTime TimeFilter selects by a time range, bounds included.
+type WorkerFilterLastHeartbeatTime struct {
+	// After Selects times at or after this one.
+	After *time.Time `json:"after_,omitempty"`
+
+	// Before Selects times at or before this one.
+	Before *time.Time `json:"before_,omitempty"`
+}
+
+// WorkerFilterStatus WorkerFilterStatus selects workers by status.
+type WorkerFilterStatus struct {
+	// Any One of these.
+	Any *[]WorkerStatus `json:"any_,omitempty"`
+
+	// NotAny None of these.
+	NotAny *[]WorkerStatus `json:"not_any_,omitempty"`
+}
+
+// WorkerFlowRunResponse WorkerFlowRunResponse is a run for a worker, and where it waited.
+type WorkerFlowRunResponse struct {
+	// FlowRun The run.
+	FlowRun FlowRun `json:"flow_run"`
+
+	// WorkPoolId The id of the pool.
+	WorkPoolId openapi_types.UUID `json:"work_pool_id"`
+
+	// WorkQueueId The id of the queue.
+	WorkQueueId openapi_types.UUID `json:"work_queue_id"`
+}
+
+// WorkerResponse Worker is a process that starts the runs of a pool.
+type WorkerResponse struct {
+	// Created When the worker was first seen.
+	Created *time.Time `json:"created"`
+
+	// HeartbeatIntervalSeconds The seconds between two heartbeats of the worker.
+	HeartbeatIntervalSeconds *int64 `json:"heartbeat_interval_seconds,omitempty"`
+
+	// Id The id of the worker.
+	Id openapi_types.UUID `json:"id"`
+
+	// LastHeartbeatTime When the worker was last seen.
+	LastHeartbeatTime *time.Time `json:"last_heartbeat_time,omitempty"`
+
+	// Name The name of the worker, unique within its pool.
+	Name string `json:"name"`
+
+	// Status Whether the worker is alive.
+	Status *WorkerStatus `json:"status,omitempty"`
+
+	// Updated When the worker was last changed.
+	Updated *time.Time `json:"updated"`
+
+	// WorkPoolId The id of the pool that the worker serves.
+	WorkPoolId openapi_types.UUID `json:"work_pool_id"`
+}
+
+// WorkerStatus WorkerStatus tells whether a worker is alive.
+type WorkerStatus string
 
 // Workspace Workspace separates flows, runs, webhooks and other resources within an account.
 type Workspace struct {
@@ -8693,6 +9350,18 @@ type RevokeBotAccessParams struct {
 
 // ReadBotAccessParams defines parameters for ReadBotAccess.
 type ReadBotAccessParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadViewContentParams defines parameters for ReadViewContent.
+type ReadViewContentParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadWorkPoolTypesParams defines parameters for ReadWorkPoolTypes.
+type ReadWorkPoolTypesParams struct {
 	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
@@ -9681,6 +10350,207 @@ type RotateWebhookParams struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
+// CreateWorkPoolJSONBody defines parameters for CreateWorkPool.
+type CreateWorkPoolJSONBody = WorkPoolCreate
+
+// CreateWorkPoolParams defines parameters for CreateWorkPool.
+type CreateWorkPoolParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// CountWorkPoolsJSONBody defines parameters for CountWorkPools.
+type CountWorkPoolsJSONBody = BodyCountWorkPoolsWorkPoolsCountPost
+
+// CountWorkPoolsParams defines parameters for CountWorkPools.
+type CountWorkPoolsParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadWorkPoolsJSONBody defines parameters for ReadWorkPools.
+type ReadWorkPoolsJSONBody = BodyReadWorkPoolsWorkPoolsFilterPost
+
+// ReadWorkPoolsParams defines parameters for ReadWorkPools.
+type ReadWorkPoolsParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// DeleteWorkPoolParams defines parameters for DeleteWorkPool.
+type DeleteWorkPoolParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadWorkPoolParams defines parameters for ReadWorkPool.
+type ReadWorkPoolParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// UpdateWorkPoolJSONBody defines parameters for UpdateWorkPool.
+type UpdateWorkPoolJSONBody = WorkPoolUpdate
+
+// UpdateWorkPoolParams defines parameters for UpdateWorkPool.
+type UpdateWorkPoolParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadWorkPoolConcurrencyStatusJSONBody defines parameters for ReadWorkPoolConcurrencyStatus.
+type ReadWorkPoolConcurrencyStatusJSONBody = BodyReadWorkPoolConcurrencyStatusWorkPoolsNameConcurrencyStatusPost
+
+// ReadWorkPoolConcurrencyStatusParams defines parameters for ReadWorkPoolConcurrencyStatus.
+type ReadWorkPoolConcurrencyStatusParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// GetScheduledFlowRunsJSONBody defines parameters for GetScheduledFlowRuns.
+type GetScheduledFlowRunsJSONBody = BodyGetScheduledFlowRunsWorkPoolsNameGetScheduledFlowRunsPost
+
+// GetScheduledFlowRunsParams defines parameters for GetScheduledFlowRuns.
+type GetScheduledFlowRunsParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// CreateWorkPoolQueueJSONBody defines parameters for CreateWorkPoolQueue.
+type CreateWorkPoolQueueJSONBody = WorkQueueCreate
+
+// CreateWorkPoolQueueParams defines parameters for CreateWorkPoolQueue.
+type CreateWorkPoolQueueParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadWorkPoolQueuesJSONBody defines parameters for ReadWorkPoolQueues.
+type ReadWorkPoolQueuesJSONBody = BodyReadWorkQueuesWorkPoolsWorkPoolNameQueuesFilterPost
+
+// ReadWorkPoolQueuesParams defines parameters for ReadWorkPoolQueues.
+type ReadWorkPoolQueuesParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// DeleteWorkPoolQueueParams defines parameters for DeleteWorkPoolQueue.
+type DeleteWorkPoolQueueParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadWorkPoolQueueParams defines parameters for ReadWorkPoolQueue.
+type ReadWorkPoolQueueParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// UpdateWorkPoolQueueJSONBody defines parameters for UpdateWorkPoolQueue.
+type UpdateWorkPoolQueueJSONBody = WorkQueueUpdate
+
+// UpdateWorkPoolQueueParams defines parameters for UpdateWorkPoolQueue.
+type UpdateWorkPoolQueueParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadWorkersJSONBody defines parameters for ReadWorkers.
+type ReadWorkersJSONBody = BodyReadWorkersWorkPoolsWorkPoolNameWorkersFilterPost
+
+// ReadWorkersParams defines parameters for ReadWorkers.
+type ReadWorkersParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// WorkerHeartbeatJSONBody defines parameters for WorkerHeartbeat.
+type WorkerHeartbeatJSONBody = BodyWorkerHeartbeatWorkPoolsWorkPoolNameWorkersHeartbeatPost
+
+// WorkerHeartbeatParams defines parameters for WorkerHeartbeat.
+type WorkerHeartbeatParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// DeleteWorkerParams defines parameters for DeleteWorker.
+type DeleteWorkerParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// CreateWorkQueueJSONBody defines parameters for CreateWorkQueue.
+type CreateWorkQueueJSONBody = WorkQueueCreate
+
+// CreateWorkQueueParams defines parameters for CreateWorkQueue.
+type CreateWorkQueueParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadWorkQueuesJSONBody defines parameters for ReadWorkQueues.
+type ReadWorkQueuesJSONBody = BodyReadWorkQueuesWorkQueuesFilterPost
+
+// ReadWorkQueuesParams defines parameters for ReadWorkQueues.
+type ReadWorkQueuesParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadWorkQueueByNameParams defines parameters for ReadWorkQueueByName.
+type ReadWorkQueueByNameParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// DeleteWorkQueueParams defines parameters for DeleteWorkQueue.
+type DeleteWorkQueueParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadWorkQueueParams defines parameters for ReadWorkQueue.
+type ReadWorkQueueParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// UpdateWorkQueueJSONBody defines parameters for UpdateWorkQueue.
+type UpdateWorkQueueJSONBody = WorkQueueUpdate
+
+// UpdateWorkQueueParams defines parameters for UpdateWorkQueue.
+type UpdateWorkQueueParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadWorkQueueConcurrencyStatusJSONBody defines parameters for ReadWorkQueueConcurrencyStatus.
+type ReadWorkQueueConcurrencyStatusJSONBody = BodyReadWorkQueueConcurrencyStatusWorkQueuesIdConcurrencyStatusPost
+
+// ReadWorkQueueConcurrencyStatusParams defines parameters for ReadWorkQueueConcurrencyStatus.
+type ReadWorkQueueConcurrencyStatusParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadWorkQueueRunsJSONBody defines parameters for ReadWorkQueueRuns.
+type ReadWorkQueueRunsJSONBody = BodyReadWorkQueueRunsWorkQueuesIdGetRunsPost
+
+// ReadWorkQueueRunsParams defines parameters for ReadWorkQueueRuns.
+type ReadWorkQueueRunsParams struct {
+	// XPrefectUi Whether the caller is a dashboard, whose request does not count as a poll.
+	XPrefectUi *bool `json:"x-prefect-ui,omitempty"`
+
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadWorkQueueStatusParams defines parameters for ReadWorkQueueStatus.
+type ReadWorkQueueStatusParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
 // ReadWorkspaceScopesParams defines parameters for ReadWorkspaceScopes.
 type ReadWorkspaceScopesParams struct {
 	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
@@ -10094,6 +10964,54 @@ type ReadDeliveriesJSONRequestBody = WebhookDeliveryQuery
 
 // ReplayDeliveriesJSONRequestBody defines body for ReplayDeliveries for application/json ContentType.
 type ReplayDeliveriesJSONRequestBody = WebhookReplayQuery
+
+// CreateWorkPoolJSONRequestBody defines body for CreateWorkPool for application/json ContentType.
+type CreateWorkPoolJSONRequestBody = CreateWorkPoolJSONBody
+
+// CountWorkPoolsJSONRequestBody defines body for CountWorkPools for application/json ContentType.
+type CountWorkPoolsJSONRequestBody = CountWorkPoolsJSONBody
+
+// ReadWorkPoolsJSONRequestBody defines body for ReadWorkPools for application/json ContentType.
+type ReadWorkPoolsJSONRequestBody = ReadWorkPoolsJSONBody
+
+// UpdateWorkPoolJSONRequestBody defines body for UpdateWorkPool for application/json ContentType.
+type UpdateWorkPoolJSONRequestBody = UpdateWorkPoolJSONBody
+
+// ReadWorkPoolConcurrencyStatusJSONRequestBody defines body for ReadWorkPoolConcurrencyStatus for application/json ContentType.
+type ReadWorkPoolConcurrencyStatusJSONRequestBody = ReadWorkPoolConcurrencyStatusJSONBody
+
+// GetScheduledFlowRunsJSONRequestBody defines body for GetScheduledFlowRuns for application/json ContentType.
+type GetScheduledFlowRunsJSONRequestBody = GetScheduledFlowRunsJSONBody
+
+// CreateWorkPoolQueueJSONRequestBody defines body for CreateWorkPoolQueue for application/json ContentType.
+type CreateWorkPoolQueueJSONRequestBody = CreateWorkPoolQueueJSONBody
+
+// ReadWorkPoolQueuesJSONRequestBody defines body for ReadWorkPoolQueues for application/json ContentType.
+type ReadWorkPoolQueuesJSONRequestBody = ReadWorkPoolQueuesJSONBody
+
+// UpdateWorkPoolQueueJSONRequestBody defines body for UpdateWorkPoolQueue for application/json ContentType.
+type UpdateWorkPoolQueueJSONRequestBody = UpdateWorkPoolQueueJSONBody
+
+// ReadWorkersJSONRequestBody defines body for ReadWorkers for application/json ContentType.
+type ReadWorkersJSONRequestBody = ReadWorkersJSONBody
+
+// WorkerHeartbeatJSONRequestBody defines body for WorkerHeartbeat for application/json ContentType.
+type WorkerHeartbeatJSONRequestBody = WorkerHeartbeatJSONBody
+
+// CreateWorkQueueJSONRequestBody defines body for CreateWorkQueue for application/json ContentType.
+type CreateWorkQueueJSONRequestBody = CreateWorkQueueJSONBody
+
+// ReadWorkQueuesJSONRequestBody defines body for ReadWorkQueues for application/json ContentType.
+type ReadWorkQueuesJSONRequestBody = ReadWorkQueuesJSONBody
+
+// UpdateWorkQueueJSONRequestBody defines body for UpdateWorkQueue for application/json ContentType.
+type UpdateWorkQueueJSONRequestBody = UpdateWorkQueueJSONBody
+
+// ReadWorkQueueConcurrencyStatusJSONRequestBody defines body for ReadWorkQueueConcurrencyStatus for application/json ContentType.
+type ReadWorkQueueConcurrencyStatusJSONRequestBody = ReadWorkQueueConcurrencyStatusJSONBody
+
+// ReadWorkQueueRunsJSONRequestBody defines body for ReadWorkQueueRuns for application/json ContentType.
+type ReadWorkQueueRunsJSONRequestBody = ReadWorkQueueRunsJSONBody
 
 // Getter for additional properties for VersionInfo. Returns the specified
 // element and whether it was found
@@ -14501,6 +15419,20 @@ type ClientInterface interface {
 	// Corresponds with GET /bot_access/{id} (the `ReadBotAccess` operationId).
 	ReadBotAccess(ctx context.Context, id openapi_types.UUID, params *ReadBotAccessParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ReadViewContent Read a view of the integrations
+	//
+	// Returns the document with this name, or 404.
+	//
+	// Corresponds with GET /collections/views/{view} (the `ReadViewContent` operationId).
+	ReadViewContent(ctx context.Context, view string, params *ReadViewContentParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadWorkPoolTypes Read the types of work pools
+	//
+	// Returns the types of workers by the package that provides them.
+	//
+	// Corresponds with GET /collections/work_pool_types (the `ReadWorkPoolTypes` operationId).
+	ReadWorkPoolTypes(ctx context.Context, params *ReadWorkPoolTypesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// CreateConcurrencyLimitWithBody Create or update a tag limit
 	//
 	// Returns 201 for a new limit and 200 for an existing one.
@@ -16541,6 +17473,357 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /webhooks/{id}/rotate (the `RotateWebhook` operationId).
 	RotateWebhook(ctx context.Context, id openapi_types.UUID, params *RotateWebhookParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateWorkPoolWithBody Create a work pool
+	//
+	// Adds a default queue; a taken name returns 409, a name that begins with "prefect" 403.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /work_pools/ (the `CreateWorkPool` operationId).
+	CreateWorkPoolWithBody(ctx context.Context, params *CreateWorkPoolParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateWorkPool Create a work pool
+	//
+	// Adds a default queue; a taken name returns 409, a name that begins with "prefect" 403.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /work_pools/ (the `CreateWorkPool` operationId).
+	CreateWorkPool(ctx context.Context, params *CreateWorkPoolParams, body CreateWorkPoolJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CountWorkPoolsWithBody Count work pools
+	//
+	// Returns the number of pools that match.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /work_pools/count (the `CountWorkPools` operationId).
+	CountWorkPoolsWithBody(ctx context.Context, params *CountWorkPoolsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CountWorkPools Count work pools
+	//
+	// Returns the number of pools that match.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /work_pools/count (the `CountWorkPools` operationId).
+	CountWorkPools(ctx context.Context, params *CountWorkPoolsParams, body CountWorkPoolsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadWorkPoolsWithBody Filter work pools
+	//
+	// Returns a page of the pools that match, by name.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /work_pools/filter (the `ReadWorkPools` operationId).
+	ReadWorkPoolsWithBody(ctx context.Context, params *ReadWorkPoolsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadWorkPools Filter work pools
+	//
+	// Returns a page of the pools that match, by name.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /work_pools/filter (the `ReadWorkPools` operationId).
+	ReadWorkPools(ctx context.Context, params *ReadWorkPoolsParams, body ReadWorkPoolsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteWorkPool Delete a work pool
+	//
+	// Removes its queues and workers; its deployments and runs stay, without a queue.
+	//
+	// Corresponds with DELETE /work_pools/{name} (the `DeleteWorkPool` operationId).
+	DeleteWorkPool(ctx context.Context, name string, params *DeleteWorkPoolParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadWorkPool Read a work pool
+	//
+	// Returns the pool with this name, or 404.
+	//
+	// Corresponds with GET /work_pools/{name} (the `ReadWorkPool` operationId).
+	ReadWorkPool(ctx context.Context, name string, params *ReadWorkPoolParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateWorkPoolWithBody Update a work pool
+	//
+	// Absent fields keep their values; pausing and resuming change the status.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /work_pools/{name} (the `UpdateWorkPool` operationId).
+	UpdateWorkPoolWithBody(ctx context.Context, name string, params *UpdateWorkPoolParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateWorkPool Update a work pool
+	//
+	// Absent fields keep their values; pausing and resuming change the status.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /work_pools/{name} (the `UpdateWorkPool` operationId).
+	UpdateWorkPool(ctx context.Context, name string, params *UpdateWorkPoolParams, body UpdateWorkPoolJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadWorkPoolConcurrencyStatusWithBody Read the slots of a work pool
+	//
+	// Returns a page of its queues with the runs that hold slots.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /work_pools/{name}/concurrency_status (the `ReadWorkPoolConcurrencyStatus` operationId).
+	ReadWorkPoolConcurrencyStatusWithBody(ctx context.Context, name string, params *ReadWorkPoolConcurrencyStatusParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadWorkPoolConcurrencyStatus Read the slots of a work pool
+	//
+	// Returns a page of its queues with the runs that hold slots.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /work_pools/{name}/concurrency_status (the `ReadWorkPoolConcurrencyStatus` operationId).
+	ReadWorkPoolConcurrencyStatus(ctx context.Context, name string, params *ReadWorkPoolConcurrencyStatusParams, body ReadWorkPoolConcurrencyStatusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetScheduledFlowRunsWithBody Poll a work pool
+	//
+	// Returns the scheduled runs that a worker may start, by queue priority and then by time. The queues count as polled; nothing is reserved.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /work_pools/{name}/get_scheduled_flow_runs (the `GetScheduledFlowRuns` operationId).
+	GetScheduledFlowRunsWithBody(ctx context.Context, name string, params *GetScheduledFlowRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetScheduledFlowRuns Poll a work pool
+	//
+	// Returns the scheduled runs that a worker may start, by queue priority and then by time. The queues count as polled; nothing is reserved.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /work_pools/{name}/get_scheduled_flow_runs (the `GetScheduledFlowRuns` operationId).
+	GetScheduledFlowRuns(ctx context.Context, name string, params *GetScheduledFlowRunsParams, body GetScheduledFlowRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateWorkPoolQueueWithBody Create a queue in a work pool
+	//
+	// A taken name returns 409; a taken priority moves other queues up.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /work_pools/{work_pool_name}/queues (the `CreateWorkPoolQueue` operationId).
+	CreateWorkPoolQueueWithBody(ctx context.Context, workPoolName string, params *CreateWorkPoolQueueParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateWorkPoolQueue Create a queue in a work pool
+	//
+	// A taken name returns 409; a taken priority moves other queues up.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /work_pools/{work_pool_name}/queues (the `CreateWorkPoolQueue` operationId).
+	CreateWorkPoolQueue(ctx context.Context, workPoolName string, params *CreateWorkPoolQueueParams, body CreateWorkPoolQueueJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadWorkPoolQueuesWithBody Filter the queues of a work pool
+	//
+	// Returns a page of the queues that match, by priority.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /work_pools/{work_pool_name}/queues/filter (the `ReadWorkPoolQueues` operationId).
+	ReadWorkPoolQueuesWithBody(ctx context.Context, workPoolName string, params *ReadWorkPoolQueuesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadWorkPoolQueues Filter the queues of a work pool
+	//
+	// Returns a page of the queues that match, by priority.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /work_pools/{work_pool_name}/queues/filter (the `ReadWorkPoolQueues` operationId).
+	ReadWorkPoolQueues(ctx context.Context, workPoolName string, params *ReadWorkPoolQueuesParams, body ReadWorkPoolQueuesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteWorkPoolQueue Delete a queue of a work pool
+	//
+	// Its deployments and runs stay, without a queue; the default queue returns 409.
+	//
+	// Corresponds with DELETE /work_pools/{work_pool_name}/queues/{name} (the `DeleteWorkPoolQueue` operationId).
+	DeleteWorkPoolQueue(ctx context.Context, workPoolName string, name string, params *DeleteWorkPoolQueueParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadWorkPoolQueue Read a queue of a work pool
+	//
+	// Returns the queue with this name, or 404.
+	//
+	// Corresponds with GET /work_pools/{work_pool_name}/queues/{name} (the `ReadWorkPoolQueue` operationId).
+	ReadWorkPoolQueue(ctx context.Context, workPoolName string, name string, params *ReadWorkPoolQueueParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateWorkPoolQueueWithBody Update a queue of a work pool
+	//
+	// Absent fields keep their values; a new priority moves other queues up where needed.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /work_pools/{work_pool_name}/queues/{name} (the `UpdateWorkPoolQueue` operationId).
+	UpdateWorkPoolQueueWithBody(ctx context.Context, workPoolName string, name string, params *UpdateWorkPoolQueueParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateWorkPoolQueue Update a queue of a work pool
+	//
+	// Absent fields keep their values; a new priority moves other queues up where needed.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /work_pools/{work_pool_name}/queues/{name} (the `UpdateWorkPoolQueue` operationId).
+	UpdateWorkPoolQueue(ctx context.Context, workPoolName string, name string, params *UpdateWorkPoolQueueParams, body UpdateWorkPoolQueueJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadWorkersWithBody Filter the workers of a work pool
+	//
+	// Returns a page of the workers that match, the last seen first.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /work_pools/{work_pool_name}/workers/filter (the `ReadWorkers` operationId).
+	ReadWorkersWithBody(ctx context.Context, workPoolName string, params *ReadWorkersParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadWorkers Filter the workers of a work pool
+	//
+	// Returns a page of the workers that match, the last seen first.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /work_pools/{work_pool_name}/workers/filter (the `ReadWorkers` operationId).
+	ReadWorkers(ctx context.Context, workPoolName string, params *ReadWorkersParams, body ReadWorkersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// WorkerHeartbeatWithBody Send a worker heartbeat
+	//
+	// Registers an unknown worker and makes the pool ready.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /work_pools/{work_pool_name}/workers/heartbeat (the `WorkerHeartbeat` operationId).
+	WorkerHeartbeatWithBody(ctx context.Context, workPoolName string, params *WorkerHeartbeatParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// WorkerHeartbeat Send a worker heartbeat
+	//
+	// Registers an unknown worker and makes the pool ready.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /work_pools/{work_pool_name}/workers/heartbeat (the `WorkerHeartbeat` operationId).
+	WorkerHeartbeat(ctx context.Context, workPoolName string, params *WorkerHeartbeatParams, body WorkerHeartbeatJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteWorker Delete a worker of a work pool
+	//
+	// A worker that is alive returns with its next heartbeat.
+	//
+	// Corresponds with DELETE /work_pools/{work_pool_name}/workers/{name} (the `DeleteWorker` operationId).
+	DeleteWorker(ctx context.Context, workPoolName string, name string, params *DeleteWorkerParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateWorkQueueWithBody Create a work queue
+	//
+	// Adds it to the pool of agents; a taken name returns 409.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /work_queues/ (the `CreateWorkQueue` operationId).
+	CreateWorkQueueWithBody(ctx context.Context, params *CreateWorkQueueParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateWorkQueue Create a work queue
+	//
+	// Adds it to the pool of agents; a taken name returns 409.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /work_queues/ (the `CreateWorkQueue` operationId).
+	CreateWorkQueue(ctx context.Context, params *CreateWorkQueueParams, body CreateWorkQueueJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadWorkQueuesWithBody Filter work queues
+	//
+	// Returns a page of the queues of all pools that match, by name.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /work_queues/filter (the `ReadWorkQueues` operationId).
+	ReadWorkQueuesWithBody(ctx context.Context, params *ReadWorkQueuesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadWorkQueues Filter work queues
+	//
+	// Returns a page of the queues of all pools that match, by name.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /work_queues/filter (the `ReadWorkQueues` operationId).
+	ReadWorkQueues(ctx context.Context, params *ReadWorkQueuesParams, body ReadWorkQueuesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadWorkQueueByName Read a work queue by name
+	//
+	// Returns the queue of the pool of agents with this name, or 404.
+	//
+	// Corresponds with GET /work_queues/name/{name} (the `ReadWorkQueueByName` operationId).
+	ReadWorkQueueByName(ctx context.Context, name string, params *ReadWorkQueueByNameParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteWorkQueue Delete a work queue
+	//
+	// Its deployments and runs stay, without a queue; the default queue of a pool returns 409.
+	//
+	// Corresponds with DELETE /work_queues/{id} (the `DeleteWorkQueue` operationId).
+	DeleteWorkQueue(ctx context.Context, id openapi_types.UUID, params *DeleteWorkQueueParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadWorkQueue Read a work queue
+	//
+	// Returns the queue with this UUID, or 404.
+	//
+	// Corresponds with GET /work_queues/{id} (the `ReadWorkQueue` operationId).
+	ReadWorkQueue(ctx context.Context, id openapi_types.UUID, params *ReadWorkQueueParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateWorkQueueWithBody Update a work queue
+	//
+	// Absent fields keep their values; a new priority moves other queues up where needed.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /work_queues/{id} (the `UpdateWorkQueue` operationId).
+	UpdateWorkQueueWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateWorkQueueParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateWorkQueue Update a work queue
+	//
+	// Absent fields keep their values; a new priority moves other queues up where needed.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /work_queues/{id} (the `UpdateWorkQueue` operationId).
+	UpdateWorkQueue(ctx context.Context, id openapi_types.UUID, params *UpdateWorkQueueParams, body UpdateWorkQueueJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadWorkQueueConcurrencyStatusWithBody Read the slots of a work queue
+	//
+	// Returns a page of the runs that hold them, the longest holder first.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /work_queues/{id}/concurrency_status (the `ReadWorkQueueConcurrencyStatus` operationId).
+	ReadWorkQueueConcurrencyStatusWithBody(ctx context.Context, id openapi_types.UUID, params *ReadWorkQueueConcurrencyStatusParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadWorkQueueConcurrencyStatus Read the slots of a work queue
+	//
+	// Returns a page of the runs that hold them, the longest holder first.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /work_queues/{id}/concurrency_status (the `ReadWorkQueueConcurrencyStatus` operationId).
+	ReadWorkQueueConcurrencyStatus(ctx context.Context, id openapi_types.UUID, params *ReadWorkQueueConcurrencyStatusParams, body ReadWorkQueueConcurrencyStatusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadWorkQueueRunsWithBody Poll a work queue
+	//
+	// Returns the scheduled runs that an agent may start, the earliest first. The queue counts as polled.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /work_queues/{id}/get_runs (the `ReadWorkQueueRuns` operationId).
+	ReadWorkQueueRunsWithBody(ctx context.Context, id openapi_types.UUID, params *ReadWorkQueueRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadWorkQueueRuns Poll a work queue
+	//
+	// Returns the scheduled runs that an agent may start, the earliest first. The queue counts as polled.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /work_queues/{id}/get_runs (the `ReadWorkQueueRuns` operationId).
+	ReadWorkQueueRuns(ctx context.Context, id openapi_types.UUID, params *ReadWorkQueueRunsParams, body ReadWorkQueueRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadWorkQueueStatus Read the health of a work queue
+	//
+	// Returns the number of late runs and the time of the last poll.
+	//
+	// Corresponds with GET /work_queues/{id}/status (the `ReadWorkQueueStatus` operationId).
+	ReadWorkQueueStatus(ctx context.Context, id openapi_types.UUID, params *ReadWorkQueueStatusParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ReadWorkspaceScopes List workspace scopes
 	//
@@ -19163,6 +20446,40 @@ func (c *Client) RevokeBotAccess(ctx context.Context, id openapi_types.UUID, par
 // Corresponds with GET /bot_access/{id} (the `ReadBotAccess` operationId).
 func (c *Client) ReadBotAccess(ctx context.Context, id openapi_types.UUID, params *ReadBotAccessParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewReadBotAccessRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadViewContent Read a view of the integrations
+//
+// Returns the document with this name, or 404.
+//
+// Corresponds with GET /collections/views/{view} (the `ReadViewContent` operationId).
+func (c *Client) ReadViewContent(ctx context.Context, view string, params *ReadViewContentParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadViewContentRequest(c.Server, view, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadWorkPoolTypes Read the types of work pools
+//
+// Returns the types of workers by the package that provides them.
+//
+// Corresponds with GET /collections/work_pool_types (the `ReadWorkPoolTypes` operationId).
+func (c *Client) ReadWorkPoolTypes(ctx context.Context, params *ReadWorkPoolTypesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadWorkPoolTypesRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -23613,6 +24930,767 @@ func (c *Client) ReplayDelivery(ctx context.Context, id openapi_types.UUID, deli
 // Corresponds with POST /webhooks/{id}/rotate (the `RotateWebhook` operationId).
 func (c *Client) RotateWebhook(ctx context.Context, id openapi_types.UUID, params *RotateWebhookParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRotateWebhookRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateWorkPoolWithBody Create a work pool
+//
+// Adds a default queue; a taken name returns 409, a name that begins with "prefect" 403.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /work_pools/ (the `CreateWorkPool` operationId).
+func (c *Client) CreateWorkPoolWithBody(ctx context.Context, params *CreateWorkPoolParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateWorkPoolRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateWorkPool Create a work pool
+//
+// Adds a default queue; a taken name returns 409, a name that begins with "prefect" 403.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /work_pools/ (the `CreateWorkPool` operationId).
+func (c *Client) CreateWorkPool(ctx context.Context, params *CreateWorkPoolParams, body CreateWorkPoolJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateWorkPoolRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CountWorkPoolsWithBody Count work pools
+//
+// Returns the number of pools that match.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /work_pools/count (the `CountWorkPools` operationId).
+func (c *Client) CountWorkPoolsWithBody(ctx context.Context, params *CountWorkPoolsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCountWorkPoolsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CountWorkPools Count work pools
+//
+// Returns the number of pools that match.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /work_pools/count (the `CountWorkPools` operationId).
+func (c *Client) CountWorkPools(ctx context.Context, params *CountWorkPoolsParams, body CountWorkPoolsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCountWorkPoolsRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadWorkPoolsWithBody Filter work pools
+//
+// Returns a page of the pools that match, by name.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /work_pools/filter (the `ReadWorkPools` operationId).
+func (c *Client) ReadWorkPoolsWithBody(ctx context.Context, params *ReadWorkPoolsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadWorkPoolsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadWorkPools Filter work pools
+//
+// Returns a page of the pools that match, by name.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /work_pools/filter (the `ReadWorkPools` operationId).
+func (c *Client) ReadWorkPools(ctx context.Context, params *ReadWorkPoolsParams, body ReadWorkPoolsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadWorkPoolsRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteWorkPool Delete a work pool
+//
+// Removes its queues and workers; its deployments and runs stay, without a queue.
+//
+// Corresponds with DELETE /work_pools/{name} (the `DeleteWorkPool` operationId).
+func (c *Client) DeleteWorkPool(ctx context.Context, name string, params *DeleteWorkPoolParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteWorkPoolRequest(c.Server, name, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadWorkPool Read a work pool
+//
+// Returns the pool with this name, or 404.
+//
+// Corresponds with GET /work_pools/{name} (the `ReadWorkPool` operationId).
+func (c *Client) ReadWorkPool(ctx context.Context, name string, params *ReadWorkPoolParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadWorkPoolRequest(c.Server, name, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateWorkPoolWithBody Update a work pool
+//
+// Absent fields keep their values; pausing and resuming change the status.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /work_pools/{name} (the `UpdateWorkPool` operationId).
+func (c *Client) UpdateWorkPoolWithBody(ctx context.Context, name string, params *UpdateWorkPoolParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateWorkPoolRequestWithBody(c.Server, name, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateWorkPool Update a work pool
+//
+// Absent fields keep their values; pausing and resuming change the status.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /work_pools/{name} (the `UpdateWorkPool` operationId).
+func (c *Client) UpdateWorkPool(ctx context.Context, name string, params *UpdateWorkPoolParams, body UpdateWorkPoolJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateWorkPoolRequest(c.Server, name, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadWorkPoolConcurrencyStatusWithBody Read the slots of a work pool
+//
+// Returns a page of its queues with the runs that hold slots.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /work_pools/{name}/concurrency_status (the `ReadWorkPoolConcurrencyStatus` operationId).
+func (c *Client) ReadWorkPoolConcurrencyStatusWithBody(ctx context.Context, name string, params *ReadWorkPoolConcurrencyStatusParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadWorkPoolConcurrencyStatusRequestWithBody(c.Server, name, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadWorkPoolConcurrencyStatus Read the slots of a work pool
+//
+// Returns a page of its queues with the runs that hold slots.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /work_pools/{name}/concurrency_status (the `ReadWorkPoolConcurrencyStatus` operationId).
+func (c *Client) ReadWorkPoolConcurrencyStatus(ctx context.Context, name string, params *ReadWorkPoolConcurrencyStatusParams, body ReadWorkPoolConcurrencyStatusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadWorkPoolConcurrencyStatusRequest(c.Server, name, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetScheduledFlowRunsWithBody Poll a work pool
+//
+// Returns the scheduled runs that a worker may start, by queue priority and then by time. The queues count as polled; nothing is reserved.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /work_pools/{name}/get_scheduled_flow_runs (the `GetScheduledFlowRuns` operationId).
+func (c *Client) GetScheduledFlowRunsWithBody(ctx context.Context, name string, params *GetScheduledFlowRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetScheduledFlowRunsRequestWithBody(c.Server, name, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetScheduledFlowRuns Poll a work pool
+//
+// Returns the scheduled runs that a worker may start, by queue priority and then by time. The queues count as polled; nothing is reserved.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /work_pools/{name}/get_scheduled_flow_runs (the `GetScheduledFlowRuns` operationId).
+func (c *Client) GetScheduledFlowRuns(ctx context.Context, name string, params *GetScheduledFlowRunsParams, body GetScheduledFlowRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetScheduledFlowRunsRequest(c.Server, name, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateWorkPoolQueueWithBody Create a queue in a work pool
+//
+// A taken name returns 409; a taken priority moves other queues up.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /work_pools/{work_pool_name}/queues (the `CreateWorkPoolQueue` operationId).
+func (c *Client) CreateWorkPoolQueueWithBody(ctx context.Context, workPoolName string, params *CreateWorkPoolQueueParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateWorkPoolQueueRequestWithBody(c.Server, workPoolName, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateWorkPoolQueue Create a queue in a work pool
+//
+// A taken name returns 409; a taken priority moves other queues up.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /work_pools/{work_pool_name}/queues (the `CreateWorkPoolQueue` operationId).
+func (c *Client) CreateWorkPoolQueue(ctx context.Context, workPoolName string, params *CreateWorkPoolQueueParams, body CreateWorkPoolQueueJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateWorkPoolQueueRequest(c.Server, workPoolName, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadWorkPoolQueuesWithBody Filter the queues of a work pool
+//
+// Returns a page of the queues that match, by priority.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /work_pools/{work_pool_name}/queues/filter (the `ReadWorkPoolQueues` operationId).
+func (c *Client) ReadWorkPoolQueuesWithBody(ctx context.Context, workPoolName string, params *ReadWorkPoolQueuesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadWorkPoolQueuesRequestWithBody(c.Server, workPoolName, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadWorkPoolQueues Filter the queues of a work pool
+//
+// Returns a page of the queues that match, by priority.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /work_pools/{work_pool_name}/queues/filter (the `ReadWorkPoolQueues` operationId).
+func (c *Client) ReadWorkPoolQueues(ctx context.Context, workPoolName string, params *ReadWorkPoolQueuesParams, body ReadWorkPoolQueuesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadWorkPoolQueuesRequest(c.Server, workPoolName, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteWorkPoolQueue Delete a queue of a work pool
+//
+// Its deployments and runs stay, without a queue; the default queue returns 409.
+//
+// Corresponds with DELETE /work_pools/{work_pool_name}/queues/{name} (the `DeleteWorkPoolQueue` operationId).
+func (c *Client) DeleteWorkPoolQueue(ctx context.Context, workPoolName string, name string, params *DeleteWorkPoolQueueParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteWorkPoolQueueRequest(c.Server, workPoolName, name, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadWorkPoolQueue Read a queue of a work pool
+//
+// Returns the queue with this name, or 404.
+//
+// Corresponds with GET /work_pools/{work_pool_name}/queues/{name} (the `ReadWorkPoolQueue` operationId).
+func (c *Client) ReadWorkPoolQueue(ctx context.Context, workPoolName string, name string, params *ReadWorkPoolQueueParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadWorkPoolQueueRequest(c.Server, workPoolName, name, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateWorkPoolQueueWithBody Update a queue of a work pool
+//
+// Absent fields keep their values; a new priority moves other queues up where needed.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /work_pools/{work_pool_name}/queues/{name} (the `UpdateWorkPoolQueue` operationId).
+func (c *Client) UpdateWorkPoolQueueWithBody(ctx context.Context, workPoolName string, name string, params *UpdateWorkPoolQueueParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateWorkPoolQueueRequestWithBody(c.Server, workPoolName, name, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateWorkPoolQueue Update a queue of a work pool
+//
+// Absent fields keep their values; a new priority moves other queues up where needed.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /work_pools/{work_pool_name}/queues/{name} (the `UpdateWorkPoolQueue` operationId).
+func (c *Client) UpdateWorkPoolQueue(ctx context.Context, workPoolName string, name string, params *UpdateWorkPoolQueueParams, body UpdateWorkPoolQueueJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateWorkPoolQueueRequest(c.Server, workPoolName, name, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadWorkersWithBody Filter the workers of a work pool
+//
+// Returns a page of the workers that match, the last seen first.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /work_pools/{work_pool_name}/workers/filter (the `ReadWorkers` operationId).
+func (c *Client) ReadWorkersWithBody(ctx context.Context, workPoolName string, params *ReadWorkersParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadWorkersRequestWithBody(c.Server, workPoolName, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadWorkers Filter the workers of a work pool
+//
+// Returns a page of the workers that match, the last seen first.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /work_pools/{work_pool_name}/workers/filter (the `ReadWorkers` operationId).
+func (c *Client) ReadWorkers(ctx context.Context, workPoolName string, params *ReadWorkersParams, body ReadWorkersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadWorkersRequest(c.Server, workPoolName, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// WorkerHeartbeatWithBody Send a worker heartbeat
+//
+// Registers an unknown worker and makes the pool ready.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /work_pools/{work_pool_name}/workers/heartbeat (the `WorkerHeartbeat` operationId).
+func (c *Client) WorkerHeartbeatWithBody(ctx context.Context, workPoolName string, params *WorkerHeartbeatParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewWorkerHeartbeatRequestWithBody(c.Server, workPoolName, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// WorkerHeartbeat Send a worker heartbeat
+//
+// Registers an unknown worker and makes the pool ready.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /work_pools/{work_pool_name}/workers/heartbeat (the `WorkerHeartbeat` operationId).
+func (c *Client) WorkerHeartbeat(ctx context.Context, workPoolName string, params *WorkerHeartbeatParams, body WorkerHeartbeatJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewWorkerHeartbeatRequest(c.Server, workPoolName, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteWorker Delete a worker of a work pool
+//
+// A worker that is alive returns with its next heartbeat.
+//
+// Corresponds with DELETE /work_pools/{work_pool_name}/workers/{name} (the `DeleteWorker` operationId).
+func (c *Client) DeleteWorker(ctx context.Context, workPoolName string, name string, params *DeleteWorkerParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteWorkerRequest(c.Server, workPoolName, name, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateWorkQueueWithBody Create a work queue
+//
+// Adds it to the pool of agents; a taken name returns 409.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /work_queues/ (the `CreateWorkQueue` operationId).
+func (c *Client) CreateWorkQueueWithBody(ctx context.Context, params *CreateWorkQueueParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateWorkQueueRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateWorkQueue Create a work queue
+//
+// Adds it to the pool of agents; a taken name returns 409.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /work_queues/ (the `CreateWorkQueue` operationId).
+func (c *Client) CreateWorkQueue(ctx context.Context, params *CreateWorkQueueParams, body CreateWorkQueueJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateWorkQueueRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadWorkQueuesWithBody Filter work queues
+//
+// Returns a page of the queues of all pools that match, by name.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /work_queues/filter (the `ReadWorkQueues` operationId).
+func (c *Client) ReadWorkQueuesWithBody(ctx context.Context, params *ReadWorkQueuesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadWorkQueuesRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadWorkQueues Filter work queues
+//
+// Returns a page of the queues of all pools that match, by name.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /work_queues/filter (the `ReadWorkQueues` operationId).
+func (c *Client) ReadWorkQueues(ctx context.Context, params *ReadWorkQueuesParams, body ReadWorkQueuesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadWorkQueuesRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadWorkQueueByName Read a work queue by name
+//
+// Returns the queue of the pool of agents with this name, or 404.
+//
+// Corresponds with GET /work_queues/name/{name} (the `ReadWorkQueueByName` operationId).
+func (c *Client) ReadWorkQueueByName(ctx context.Context, name string, params *ReadWorkQueueByNameParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadWorkQueueByNameRequest(c.Server, name, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteWorkQueue Delete a work queue
+//
+// Its deployments and runs stay, without a queue; the default queue of a pool returns 409.
+//
+// Corresponds with DELETE /work_queues/{id} (the `DeleteWorkQueue` operationId).
+func (c *Client) DeleteWorkQueue(ctx context.Context, id openapi_types.UUID, params *DeleteWorkQueueParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteWorkQueueRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadWorkQueue Read a work queue
+//
+// Returns the queue with this UUID, or 404.
+//
+// Corresponds with GET /work_queues/{id} (the `ReadWorkQueue` operationId).
+func (c *Client) ReadWorkQueue(ctx context.Context, id openapi_types.UUID, params *ReadWorkQueueParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadWorkQueueRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateWorkQueueWithBody Update a work queue
+//
+// Absent fields keep their values; a new priority moves other queues up where needed.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /work_queues/{id} (the `UpdateWorkQueue` operationId).
+func (c *Client) UpdateWorkQueueWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateWorkQueueParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateWorkQueueRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateWorkQueue Update a work queue
+//
+// Absent fields keep their values; a new priority moves other queues up where needed.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /work_queues/{id} (the `UpdateWorkQueue` operationId).
+func (c *Client) UpdateWorkQueue(ctx context.Context, id openapi_types.UUID, params *UpdateWorkQueueParams, body UpdateWorkQueueJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateWorkQueueRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadWorkQueueConcurrencyStatusWithBody Read the slots of a work queue
+//
+// Returns a page of the runs that hold them, the longest holder first.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /work_queues/{id}/concurrency_status (the `ReadWorkQueueConcurrencyStatus` operationId).
+func (c *Client) ReadWorkQueueConcurrencyStatusWithBody(ctx context.Context, id openapi_types.UUID, params *ReadWorkQueueConcurrencyStatusParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadWorkQueueConcurrencyStatusRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadWorkQueueConcurrencyStatus Read the slots of a work queue
+//
+// Returns a page of the runs that hold them, the longest holder first.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /work_queues/{id}/concurrency_status (the `ReadWorkQueueConcurrencyStatus` operationId).
+func (c *Client) ReadWorkQueueConcurrencyStatus(ctx context.Context, id openapi_types.UUID, params *ReadWorkQueueConcurrencyStatusParams, body ReadWorkQueueConcurrencyStatusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadWorkQueueConcurrencyStatusRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadWorkQueueRunsWithBody Poll a work queue
+//
+// Returns the scheduled runs that an agent may start, the earliest first. The queue counts as polled.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /work_queues/{id}/get_runs (the `ReadWorkQueueRuns` operationId).
+func (c *Client) ReadWorkQueueRunsWithBody(ctx context.Context, id openapi_types.UUID, params *ReadWorkQueueRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadWorkQueueRunsRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadWorkQueueRuns Poll a work queue
+//
+// Returns the scheduled runs that an agent may start, the earliest first. The queue counts as polled.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /work_queues/{id}/get_runs (the `ReadWorkQueueRuns` operationId).
+func (c *Client) ReadWorkQueueRuns(ctx context.Context, id openapi_types.UUID, params *ReadWorkQueueRunsParams, body ReadWorkQueueRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadWorkQueueRunsRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadWorkQueueStatus Read the health of a work queue
+//
+// Returns the number of late runs and the time of the last poll.
+//
+// Corresponds with GET /work_queues/{id}/status (the `ReadWorkQueueStatus` operationId).
+func (c *Client) ReadWorkQueueStatus(ctx context.Context, id openapi_types.UUID, params *ReadWorkQueueStatusParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadWorkQueueStatusRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -29008,6 +31086,97 @@ func NewReadBotAccessRequest(server string, id openapi_types.UUID, params *ReadB
 	}
 
 	operationPath := fmt.Sprintf("/bot_access/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadViewContentRequest constructs an http.Request for the ReadViewContent method
+func NewReadViewContentRequest(server string, view string, params *ReadViewContentParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "view", view, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/collections/views/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadWorkPoolTypesRequest constructs an http.Request for the ReadWorkPoolTypes method
+func NewReadWorkPoolTypesRequest(server string, params *ReadWorkPoolTypesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/collections/work_pool_types")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -37593,6 +39762,1443 @@ func NewRotateWebhookRequest(server string, id openapi_types.UUID, params *Rotat
 	return req, nil
 }
 
+// NewCreateWorkPoolRequest calls the generic CreateWorkPool builder with application/json body
+func NewCreateWorkPoolRequest(server string, params *CreateWorkPoolParams, body CreateWorkPoolJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateWorkPoolRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateWorkPoolRequestWithBody constructs an http.Request for the CreateWorkPool method, with any body, and a specified content type
+func NewCreateWorkPoolRequestWithBody(server string, params *CreateWorkPoolParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/work_pools/")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCountWorkPoolsRequest calls the generic CountWorkPools builder with application/json body
+func NewCountWorkPoolsRequest(server string, params *CountWorkPoolsParams, body CountWorkPoolsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCountWorkPoolsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCountWorkPoolsRequestWithBody constructs an http.Request for the CountWorkPools method, with any body, and a specified content type
+func NewCountWorkPoolsRequestWithBody(server string, params *CountWorkPoolsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/work_pools/count")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadWorkPoolsRequest calls the generic ReadWorkPools builder with application/json body
+func NewReadWorkPoolsRequest(server string, params *ReadWorkPoolsParams, body ReadWorkPoolsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadWorkPoolsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewReadWorkPoolsRequestWithBody constructs an http.Request for the ReadWorkPools method, with any body, and a specified content type
+func NewReadWorkPoolsRequestWithBody(server string, params *ReadWorkPoolsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/work_pools/filter")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteWorkPoolRequest constructs an http.Request for the DeleteWorkPool method
+func NewDeleteWorkPoolRequest(server string, name string, params *DeleteWorkPoolParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/work_pools/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadWorkPoolRequest constructs an http.Request for the ReadWorkPool method
+func NewReadWorkPoolRequest(server string, name string, params *ReadWorkPoolParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/work_pools/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewUpdateWorkPoolRequest calls the generic UpdateWorkPool builder with application/json body
+func NewUpdateWorkPoolRequest(server string, name string, params *UpdateWorkPoolParams, body UpdateWorkPoolJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateWorkPoolRequestWithBody(server, name, params, "application/json", bodyReader)
+}
+
+// NewUpdateWorkPoolRequestWithBody constructs an http.Request for the UpdateWorkPool method, with any body, and a specified content type
+func NewUpdateWorkPoolRequestWithBody(server string, name string, params *UpdateWorkPoolParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/work_pools/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadWorkPoolConcurrencyStatusRequest calls the generic ReadWorkPoolConcurrencyStatus builder with application/json body
+func NewReadWorkPoolConcurrencyStatusRequest(server string, name string, params *ReadWorkPoolConcurrencyStatusParams, body ReadWorkPoolConcurrencyStatusJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadWorkPoolConcurrencyStatusRequestWithBody(server, name, params, "application/json", bodyReader)
+}
+
+// NewReadWorkPoolConcurrencyStatusRequestWithBody constructs an http.Request for the ReadWorkPoolConcurrencyStatus method, with any body, and a specified content type
+func NewReadWorkPoolConcurrencyStatusRequestWithBody(server string, name string, params *ReadWorkPoolConcurrencyStatusParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/work_pools/%s/concurrency_status", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewGetScheduledFlowRunsRequest calls the generic GetScheduledFlowRuns builder with application/json body
+func NewGetScheduledFlowRunsRequest(server string, name string, params *GetScheduledFlowRunsParams, body GetScheduledFlowRunsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewGetScheduledFlowRunsRequestWithBody(server, name, params, "application/json", bodyReader)
+}
+
+// NewGetScheduledFlowRunsRequestWithBody constructs an http.Request for the GetScheduledFlowRuns method, with any body, and a specified content type
+func NewGetScheduledFlowRunsRequestWithBody(server string, name string, params *GetScheduledFlowRunsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/work_pools/%s/get_scheduled_flow_runs", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCreateWorkPoolQueueRequest calls the generic CreateWorkPoolQueue builder with application/json body
+func NewCreateWorkPoolQueueRequest(server string, workPoolName string, params *CreateWorkPoolQueueParams, body CreateWorkPoolQueueJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateWorkPoolQueueRequestWithBody(server, workPoolName, params, "application/json", bodyReader)
+}
+
+// NewCreateWorkPoolQueueRequestWithBody constructs an http.Request for the CreateWorkPoolQueue method, with any body, and a specified content type
+func NewCreateWorkPoolQueueRequestWithBody(server string, workPoolName string, params *CreateWorkPoolQueueParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "work_pool_name", workPoolName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/work_pools/%s/queues", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadWorkPoolQueuesRequest calls the generic ReadWorkPoolQueues builder with application/json body
+func NewReadWorkPoolQueuesRequest(server string, workPoolName string, params *ReadWorkPoolQueuesParams, body ReadWorkPoolQueuesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadWorkPoolQueuesRequestWithBody(server, workPoolName, params, "application/json", bodyReader)
+}
+
+// NewReadWorkPoolQueuesRequestWithBody constructs an http.Request for the ReadWorkPoolQueues method, with any body, and a specified content type
+func NewReadWorkPoolQueuesRequestWithBody(server string, workPoolName string, params *ReadWorkPoolQueuesParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "work_pool_name", workPoolName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/work_pools/%s/queues/filter", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteWorkPoolQueueRequest constructs an http.Request for the DeleteWorkPoolQueue method
+func NewDeleteWorkPoolQueueRequest(server string, workPoolName string, name string, params *DeleteWorkPoolQueueParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "work_pool_name", workPoolName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/work_pools/%s/queues/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadWorkPoolQueueRequest constructs an http.Request for the ReadWorkPoolQueue method
+func NewReadWorkPoolQueueRequest(server string, workPoolName string, name string, params *ReadWorkPoolQueueParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "work_pool_name", workPoolName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/work_pools/%s/queues/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewUpdateWorkPoolQueueRequest calls the generic UpdateWorkPoolQueue builder with application/json body
+func NewUpdateWorkPoolQueueRequest(server string, workPoolName string, name string, params *UpdateWorkPoolQueueParams, body UpdateWorkPoolQueueJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateWorkPoolQueueRequestWithBody(server, workPoolName, name, params, "application/json", bodyReader)
+}
+
+// NewUpdateWorkPoolQueueRequestWithBody constructs an http.Request for the UpdateWorkPoolQueue method, with any body, and a specified content type
+func NewUpdateWorkPoolQueueRequestWithBody(server string, workPoolName string, name string, params *UpdateWorkPoolQueueParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "work_pool_name", workPoolName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/work_pools/%s/queues/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadWorkersRequest calls the generic ReadWorkers builder with application/json body
+func NewReadWorkersRequest(server string, workPoolName string, params *ReadWorkersParams, body ReadWorkersJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadWorkersRequestWithBody(server, workPoolName, params, "application/json", bodyReader)
+}
+
+// NewReadWorkersRequestWithBody constructs an http.Request for the ReadWorkers method, with any body, and a specified content type
+func NewReadWorkersRequestWithBody(server string, workPoolName string, params *ReadWorkersParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "work_pool_name", workPoolName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/work_pools/%s/workers/filter", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewWorkerHeartbeatRequest calls the generic WorkerHeartbeat builder with application/json body
+func NewWorkerHeartbeatRequest(server string, workPoolName string, params *WorkerHeartbeatParams, body WorkerHeartbeatJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewWorkerHeartbeatRequestWithBody(server, workPoolName, params, "application/json", bodyReader)
+}
+
+// NewWorkerHeartbeatRequestWithBody constructs an http.Request for the WorkerHeartbeat method, with any body, and a specified content type
+func NewWorkerHeartbeatRequestWithBody(server string, workPoolName string, params *WorkerHeartbeatParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "work_pool_name", workPoolName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/work_pools/%s/workers/heartbeat", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteWorkerRequest constructs an http.Request for the DeleteWorker method
+func NewDeleteWorkerRequest(server string, workPoolName string, name string, params *DeleteWorkerParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "work_pool_name", workPoolName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/work_pools/%s/workers/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCreateWorkQueueRequest calls the generic CreateWorkQueue builder with application/json body
+func NewCreateWorkQueueRequest(server string, params *CreateWorkQueueParams, body CreateWorkQueueJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateWorkQueueRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateWorkQueueRequestWithBody constructs an http.Request for the CreateWorkQueue method, with any body, and a specified content type
+func NewCreateWorkQueueRequestWithBody(server string, params *CreateWorkQueueParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/work_queues/")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadWorkQueuesRequest calls the generic ReadWorkQueues builder with application/json body
+func NewReadWorkQueuesRequest(server string, params *ReadWorkQueuesParams, body ReadWorkQueuesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadWorkQueuesRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewReadWorkQueuesRequestWithBody constructs an http.Request for the ReadWorkQueues method, with any body, and a specified content type
+func NewReadWorkQueuesRequestWithBody(server string, params *ReadWorkQueuesParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/work_queues/filter")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadWorkQueueByNameRequest constructs an http.Request for the ReadWorkQueueByName method
+func NewReadWorkQueueByNameRequest(server string, name string, params *ReadWorkQueueByNameParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/work_queues/name/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteWorkQueueRequest constructs an http.Request for the DeleteWorkQueue method
+func NewDeleteWorkQueueRequest(server string, id openapi_types.UUID, params *DeleteWorkQueueParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/work_queues/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadWorkQueueRequest constructs an http.Request for the ReadWorkQueue method
+func NewReadWorkQueueRequest(server string, id openapi_types.UUID, params *ReadWorkQueueParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/work_queues/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewUpdateWorkQueueRequest calls the generic UpdateWorkQueue builder with application/json body
+func NewUpdateWorkQueueRequest(server string, id openapi_types.UUID, params *UpdateWorkQueueParams, body UpdateWorkQueueJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateWorkQueueRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewUpdateWorkQueueRequestWithBody constructs an http.Request for the UpdateWorkQueue method, with any body, and a specified content type
+func NewUpdateWorkQueueRequestWithBody(server string, id openapi_types.UUID, params *UpdateWorkQueueParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/work_queues/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadWorkQueueConcurrencyStatusRequest calls the generic ReadWorkQueueConcurrencyStatus builder with application/json body
+func NewReadWorkQueueConcurrencyStatusRequest(server string, id openapi_types.UUID, params *ReadWorkQueueConcurrencyStatusParams, body ReadWorkQueueConcurrencyStatusJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadWorkQueueConcurrencyStatusRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewReadWorkQueueConcurrencyStatusRequestWithBody constructs an http.Request for the ReadWorkQueueConcurrencyStatus method, with any body, and a specified content type
+func NewReadWorkQueueConcurrencyStatusRequestWithBody(server string, id openapi_types.UUID, params *ReadWorkQueueConcurrencyStatusParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/work_queues/%s/concurrency_status", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadWorkQueueRunsRequest calls the generic ReadWorkQueueRuns builder with application/json body
+func NewReadWorkQueueRunsRequest(server string, id openapi_types.UUID, params *ReadWorkQueueRunsParams, body ReadWorkQueueRunsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadWorkQueueRunsRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewReadWorkQueueRunsRequestWithBody constructs an http.Request for the ReadWorkQueueRuns method, with any body, and a specified content type
+func NewReadWorkQueueRunsRequestWithBody(server string, id openapi_types.UUID, params *ReadWorkQueueRunsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/work_queues/%s/get_runs", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XPrefectUi != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-prefect-ui", *params.XPrefectUi, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "boolean", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-prefect-ui", headerParam0)
+		}
+
+		if params.XOrchApiVersion != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam1)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadWorkQueueStatusRequest constructs an http.Request for the ReadWorkQueueStatus method
+func NewReadWorkQueueStatusRequest(server string, id openapi_types.UUID, params *ReadWorkQueueStatusParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/work_queues/%s/status", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewReadWorkspaceScopesRequest constructs an http.Request for the ReadWorkspaceScopes method
 func NewReadWorkspaceScopesRequest(server string, params *ReadWorkspaceScopesParams) (*http.Request, error) {
 	var err error
@@ -38965,6 +42571,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /bot_access/{id} (the `ReadBotAccess` operationId).
 	ReadBotAccessWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadBotAccessParams, reqEditors ...RequestEditorFn) (*ReadBotAccessResult, error)
+
+	// ReadViewContentWithResponse Read a view of the integrations
+	//
+	// Returns the document with this name, or 404.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /collections/views/{view} (the `ReadViewContent` operationId).
+	ReadViewContentWithResponse(ctx context.Context, view string, params *ReadViewContentParams, reqEditors ...RequestEditorFn) (*ReadViewContentResult, error)
+
+	// ReadWorkPoolTypesWithResponse Read the types of work pools
+	//
+	// Returns the types of workers by the package that provides them.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /collections/work_pool_types (the `ReadWorkPoolTypes` operationId).
+	ReadWorkPoolTypesWithResponse(ctx context.Context, params *ReadWorkPoolTypesParams, reqEditors ...RequestEditorFn) (*ReadWorkPoolTypesResult, error)
 
 	// CreateConcurrencyLimitWithBodyWithResponse Create or update a tag limit
 	//
@@ -41136,6 +44760,375 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /webhooks/{id}/rotate (the `RotateWebhook` operationId).
 	RotateWebhookWithResponse(ctx context.Context, id openapi_types.UUID, params *RotateWebhookParams, reqEditors ...RequestEditorFn) (*RotateWebhookResult, error)
+
+	// CreateWorkPoolWithBodyWithResponse Create a work pool
+	//
+	// Adds a default queue; a taken name returns 409, a name that begins with "prefect" 403.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /work_pools/ (the `CreateWorkPool` operationId).
+	CreateWorkPoolWithBodyWithResponse(ctx context.Context, params *CreateWorkPoolParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateWorkPoolResult, error)
+
+	// CreateWorkPoolWithResponse Create a work pool
+	//
+	// Adds a default queue; a taken name returns 409, a name that begins with "prefect" 403.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /work_pools/ (the `CreateWorkPool` operationId).
+	CreateWorkPoolWithResponse(ctx context.Context, params *CreateWorkPoolParams, body CreateWorkPoolJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateWorkPoolResult, error)
+
+	// CountWorkPoolsWithBodyWithResponse Count work pools
+	//
+	// Returns the number of pools that match.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /work_pools/count (the `CountWorkPools` operationId).
+	CountWorkPoolsWithBodyWithResponse(ctx context.Context, params *CountWorkPoolsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CountWorkPoolsResult, error)
+
+	// CountWorkPoolsWithResponse Count work pools
+	//
+	// Returns the number of pools that match.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /work_pools/count (the `CountWorkPools` operationId).
+	CountWorkPoolsWithResponse(ctx context.Context, params *CountWorkPoolsParams, body CountWorkPoolsJSONRequestBody, reqEditors ...RequestEditorFn) (*CountWorkPoolsResult, error)
+
+	// ReadWorkPoolsWithBodyWithResponse Filter work pools
+	//
+	// Returns a page of the pools that match, by name.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /work_pools/filter (the `ReadWorkPools` operationId).
+	ReadWorkPoolsWithBodyWithResponse(ctx context.Context, params *ReadWorkPoolsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadWorkPoolsResult, error)
+
+	// ReadWorkPoolsWithResponse Filter work pools
+	//
+	// Returns a page of the pools that match, by name.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /work_pools/filter (the `ReadWorkPools` operationId).
+	ReadWorkPoolsWithResponse(ctx context.Context, params *ReadWorkPoolsParams, body ReadWorkPoolsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadWorkPoolsResult, error)
+
+	// DeleteWorkPoolWithResponse Delete a work pool
+	//
+	// Removes its queues and workers; its deployments and runs stay, without a queue.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /work_pools/{name} (the `DeleteWorkPool` operationId).
+	DeleteWorkPoolWithResponse(ctx context.Context, name string, params *DeleteWorkPoolParams, reqEditors ...RequestEditorFn) (*DeleteWorkPoolResult, error)
+
+	// ReadWorkPoolWithResponse Read a work pool
+	//
+	// Returns the pool with this name, or 404.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /work_pools/{name} (the `ReadWorkPool` operationId).
+	ReadWorkPoolWithResponse(ctx context.Context, name string, params *ReadWorkPoolParams, reqEditors ...RequestEditorFn) (*ReadWorkPoolResult, error)
+
+	// UpdateWorkPoolWithBodyWithResponse Update a work pool
+	//
+	// Absent fields keep their values; pausing and resuming change the status.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /work_pools/{name} (the `UpdateWorkPool` operationId).
+	UpdateWorkPoolWithBodyWithResponse(ctx context.Context, name string, params *UpdateWorkPoolParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateWorkPoolResult, error)
+
+	// UpdateWorkPoolWithResponse Update a work pool
+	//
+	// Absent fields keep their values; pausing and resuming change the status.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /work_pools/{name} (the `UpdateWorkPool` operationId).
+	UpdateWorkPoolWithResponse(ctx context.Context, name string, params *UpdateWorkPoolParams, body UpdateWorkPoolJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateWorkPoolResult, error)
+
+	// ReadWorkPoolConcurrencyStatusWithBodyWithResponse Read the slots of a work pool
+	//
+	// Returns a page of its queues with the runs that hold slots.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /work_pools/{name}/concurrency_status (the `ReadWorkPoolConcurrencyStatus` operationId).
+	ReadWorkPoolConcurrencyStatusWithBodyWithResponse(ctx context.Context, name string, params *ReadWorkPoolConcurrencyStatusParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadWorkPoolConcurrencyStatusResult, error)
+
+	// ReadWorkPoolConcurrencyStatusWithResponse Read the slots of a work pool
+	//
+	// Returns a page of its queues with the runs that hold slots.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /work_pools/{name}/concurrency_status (the `ReadWorkPoolConcurrencyStatus` operationId).
+	ReadWorkPoolConcurrencyStatusWithResponse(ctx context.Context, name string, params *ReadWorkPoolConcurrencyStatusParams, body ReadWorkPoolConcurrencyStatusJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadWorkPoolConcurrencyStatusResult, error)
+
+	// GetScheduledFlowRunsWithBodyWithResponse Poll a work pool
+	//
+	// Returns the scheduled runs that a worker may start, by queue priority and then by time. The queues count as polled; nothing is reserved.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /work_pools/{name}/get_scheduled_flow_runs (the `GetScheduledFlowRuns` operationId).
+	GetScheduledFlowRunsWithBodyWithResponse(ctx context.Context, name string, params *GetScheduledFlowRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetScheduledFlowRunsResult, error)
+
+	// GetScheduledFlowRunsWithResponse Poll a work pool
+	//
+	// Returns the scheduled runs that a worker may start, by queue priority and then by time. The queues count as polled; nothing is reserved.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /work_pools/{name}/get_scheduled_flow_runs (the `GetScheduledFlowRuns` operationId).
+	GetScheduledFlowRunsWithResponse(ctx context.Context, name string, params *GetScheduledFlowRunsParams, body GetScheduledFlowRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*GetScheduledFlowRunsResult, error)
+
+	// CreateWorkPoolQueueWithBodyWithResponse Create a queue in a work pool
+	//
+	// A taken name returns 409; a taken priority moves other queues up.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /work_pools/{work_pool_name}/queues (the `CreateWorkPoolQueue` operationId).
+	CreateWorkPoolQueueWithBodyWithResponse(ctx context.Context, workPoolName string, params *CreateWorkPoolQueueParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateWorkPoolQueueResult, error)
+
+	// CreateWorkPoolQueueWithResponse Create a queue in a work pool
+	//
+	// A taken name returns 409; a taken priority moves other queues up.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /work_pools/{work_pool_name}/queues (the `CreateWorkPoolQueue` operationId).
+	CreateWorkPoolQueueWithResponse(ctx context.Context, workPoolName string, params *CreateWorkPoolQueueParams, body CreateWorkPoolQueueJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateWorkPoolQueueResult, error)
+
+	// ReadWorkPoolQueuesWithBodyWithResponse Filter the queues of a work pool
+	//
+	// Returns a page of the queues that match, by priority.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /work_pools/{work_pool_name}/queues/filter (the `ReadWorkPoolQueues` operationId).
+	ReadWorkPoolQueuesWithBodyWithResponse(ctx context.Context, workPoolName string, params *ReadWorkPoolQueuesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadWorkPoolQueuesResult, error)
+
+	// ReadWorkPoolQueuesWithResponse Filter the queues of a work pool
+	//
+	// Returns a page of the queues that match, by priority.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /work_pools/{work_pool_name}/queues/filter (the `ReadWorkPoolQueues` operationId).
+	ReadWorkPoolQueuesWithResponse(ctx context.Context, workPoolName string, params *ReadWorkPoolQueuesParams, body ReadWorkPoolQueuesJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadWorkPoolQueuesResult, error)
+
+	// DeleteWorkPoolQueueWithResponse Delete a queue of a work pool
+	//
+	// Its deployments and runs stay, without a queue; the default queue returns 409.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /work_pools/{work_pool_name}/queues/{name} (the `DeleteWorkPoolQueue` operationId).
+	DeleteWorkPoolQueueWithResponse(ctx context.Context, workPoolName string, name string, params *DeleteWorkPoolQueueParams, reqEditors ...RequestEditorFn) (*DeleteWorkPoolQueueResult, error)
+
+	// ReadWorkPoolQueueWithResponse Read a queue of a work pool
+	//
+	// Returns the queue with this name, or 404.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /work_pools/{work_pool_name}/queues/{name} (the `ReadWorkPoolQueue` operationId).
+	ReadWorkPoolQueueWithResponse(ctx context.Context, workPoolName string, name string, params *ReadWorkPoolQueueParams, reqEditors ...RequestEditorFn) (*ReadWorkPoolQueueResult, error)
+
+	// UpdateWorkPoolQueueWithBodyWithResponse Update a queue of a work pool
+	//
+	// Absent fields keep their values; a new priority moves other queues up where needed.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /work_pools/{work_pool_name}/queues/{name} (the `UpdateWorkPoolQueue` operationId).
+	UpdateWorkPoolQueueWithBodyWithResponse(ctx context.Context, workPoolName string, name string, params *UpdateWorkPoolQueueParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateWorkPoolQueueResult, error)
+
+	// UpdateWorkPoolQueueWithResponse Update a queue of a work pool
+	//
+	// Absent fields keep their values; a new priority moves other queues up where needed.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /work_pools/{work_pool_name}/queues/{name} (the `UpdateWorkPoolQueue` operationId).
+	UpdateWorkPoolQueueWithResponse(ctx context.Context, workPoolName string, name string, params *UpdateWorkPoolQueueParams, body UpdateWorkPoolQueueJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateWorkPoolQueueResult, error)
+
+	// ReadWorkersWithBodyWithResponse Filter the workers of a work pool
+	//
+	// Returns a page of the workers that match, the last seen first.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /work_pools/{work_pool_name}/workers/filter (the `ReadWorkers` operationId).
+	ReadWorkersWithBodyWithResponse(ctx context.Context, workPoolName string, params *ReadWorkersParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadWorkersResult, error)
+
+	// ReadWorkersWithResponse Filter the workers of a work pool
+	//
+	// Returns a page of the workers that match, the last seen first.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /work_pools/{work_pool_name}/workers/filter (the `ReadWorkers` operationId).
+	ReadWorkersWithResponse(ctx context.Context, workPoolName string, params *ReadWorkersParams, body ReadWorkersJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadWorkersResult, error)
+
+	// WorkerHeartbeatWithBodyWithResponse Send a worker heartbeat
+	//
+	// Registers an unknown worker and makes the pool ready.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /work_pools/{work_pool_name}/workers/heartbeat (the `WorkerHeartbeat` operationId).
+	WorkerHeartbeatWithBodyWithResponse(ctx context.Context, workPoolName string, params *WorkerHeartbeatParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*WorkerHeartbeatResult, error)
+
+	// WorkerHeartbeatWithResponse Send a worker heartbeat
+	//
+	// Registers an unknown worker and makes the pool ready.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /work_pools/{work_pool_name}/workers/heartbeat (the `WorkerHeartbeat` operationId).
+	WorkerHeartbeatWithResponse(ctx context.Context, workPoolName string, params *WorkerHeartbeatParams, body WorkerHeartbeatJSONRequestBody, reqEditors ...RequestEditorFn) (*WorkerHeartbeatResult, error)
+
+	// DeleteWorkerWithResponse Delete a worker of a work pool
+	//
+	// A worker that is alive returns with its next heartbeat.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /work_pools/{work_pool_name}/workers/{name} (the `DeleteWorker` operationId).
+	DeleteWorkerWithResponse(ctx context.Context, workPoolName string, name string, params *DeleteWorkerParams, reqEditors ...RequestEditorFn) (*DeleteWorkerResult, error)
+
+	// CreateWorkQueueWithBodyWithResponse Create a work queue
+	//
+	// Adds it to the pool of agents; a taken name returns 409.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /work_queues/ (the `CreateWorkQueue` operationId).
+	CreateWorkQueueWithBodyWithResponse(ctx context.Context, params *CreateWorkQueueParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateWorkQueueResult, error)
+
+	// CreateWorkQueueWithResponse Create a work queue
+	//
+	// Adds it to the pool of agents; a taken name returns 409.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /work_queues/ (the `CreateWorkQueue` operationId).
+	CreateWorkQueueWithResponse(ctx context.Context, params *CreateWorkQueueParams, body CreateWorkQueueJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateWorkQueueResult, error)
+
+	// ReadWorkQueuesWithBodyWithResponse Filter work queues
+	//
+	// Returns a page of the queues of all pools that match, by name.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /work_queues/filter (the `ReadWorkQueues` operationId).
+	ReadWorkQueuesWithBodyWithResponse(ctx context.Context, params *ReadWorkQueuesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadWorkQueuesResult, error)
+
+	// ReadWorkQueuesWithResponse Filter work queues
+	//
+	// Returns a page of the queues of all pools that match, by name.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /work_queues/filter (the `ReadWorkQueues` operationId).
+	ReadWorkQueuesWithResponse(ctx context.Context, params *ReadWorkQueuesParams, body ReadWorkQueuesJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadWorkQueuesResult, error)
+
+	// ReadWorkQueueByNameWithResponse Read a work queue by name
+	//
+	// Returns the queue of the pool of agents with this name, or 404.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /work_queues/name/{name} (the `ReadWorkQueueByName` operationId).
+	ReadWorkQueueByNameWithResponse(ctx context.Context, name string, params *ReadWorkQueueByNameParams, reqEditors ...RequestEditorFn) (*ReadWorkQueueByNameResult, error)
+
+	// DeleteWorkQueueWithResponse Delete a work queue
+	//
+	// Its deployments and runs stay, without a queue; the default queue of a pool returns 409.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /work_queues/{id} (the `DeleteWorkQueue` operationId).
+	DeleteWorkQueueWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteWorkQueueParams, reqEditors ...RequestEditorFn) (*DeleteWorkQueueResult, error)
+
+	// ReadWorkQueueWithResponse Read a work queue
+	//
+	// Returns the queue with this UUID, or 404.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /work_queues/{id} (the `ReadWorkQueue` operationId).
+	ReadWorkQueueWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadWorkQueueParams, reqEditors ...RequestEditorFn) (*ReadWorkQueueResult, error)
+
+	// UpdateWorkQueueWithBodyWithResponse Update a work queue
+	//
+	// Absent fields keep their values; a new priority moves other queues up where needed.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /work_queues/{id} (the `UpdateWorkQueue` operationId).
+	UpdateWorkQueueWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateWorkQueueParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateWorkQueueResult, error)
+
+	// UpdateWorkQueueWithResponse Update a work queue
+	//
+	// Absent fields keep their values; a new priority moves other queues up where needed.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /work_queues/{id} (the `UpdateWorkQueue` operationId).
+	UpdateWorkQueueWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateWorkQueueParams, body UpdateWorkQueueJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateWorkQueueResult, error)
+
+	// ReadWorkQueueConcurrencyStatusWithBodyWithResponse Read the slots of a work queue
+	//
+	// Returns a page of the runs that hold them, the longest holder first.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /work_queues/{id}/concurrency_status (the `ReadWorkQueueConcurrencyStatus` operationId).
+	ReadWorkQueueConcurrencyStatusWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadWorkQueueConcurrencyStatusParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadWorkQueueConcurrencyStatusResult, error)
+
+	// ReadWorkQueueConcurrencyStatusWithResponse Read the slots of a work queue
+	//
+	// Returns a page of the runs that hold them, the longest holder first.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /work_queues/{id}/concurrency_status (the `ReadWorkQueueConcurrencyStatus` operationId).
+	ReadWorkQueueConcurrencyStatusWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadWorkQueueConcurrencyStatusParams, body ReadWorkQueueConcurrencyStatusJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadWorkQueueConcurrencyStatusResult, error)
+
+	// ReadWorkQueueRunsWithBodyWithResponse Poll a work queue
+	//
+	// Returns the scheduled runs that an agent may start, the earliest first. The queue counts as polled.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /work_queues/{id}/get_runs (the `ReadWorkQueueRuns` operationId).
+	ReadWorkQueueRunsWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadWorkQueueRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadWorkQueueRunsResult, error)
+
+	// ReadWorkQueueRunsWithResponse Poll a work queue
+	//
+	// Returns the scheduled runs that an agent may start, the earliest first. The queue counts as polled.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /work_queues/{id}/get_runs (the `ReadWorkQueueRuns` operationId).
+	ReadWorkQueueRunsWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadWorkQueueRunsParams, body ReadWorkQueueRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadWorkQueueRunsResult, error)
+
+	// ReadWorkQueueStatusWithResponse Read the health of a work queue
+	//
+	// Returns the number of late runs and the time of the last poll.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /work_queues/{id}/status (the `ReadWorkQueueStatus` operationId).
+	ReadWorkQueueStatusWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadWorkQueueStatusParams, reqEditors ...RequestEditorFn) (*ReadWorkQueueStatusResult, error)
 
 	// ReadWorkspaceScopesWithResponse List workspace scopes
 	//
@@ -46184,6 +50177,116 @@ func (r ReadBotAccessResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ReadBotAccessResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadViewContentResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *map[string]interface{}
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadViewContentResult) GetJSON200() *map[string]interface{} {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadViewContentResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadViewContentResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadViewContentResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadViewContentResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadViewContentResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadViewContentResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadWorkPoolTypesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *map[string]interface{}
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadWorkPoolTypesResult) GetJSON200() *map[string]interface{} {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadWorkPoolTypesResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadWorkPoolTypesResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadWorkPoolTypesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadWorkPoolTypesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadWorkPoolTypesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadWorkPoolTypesResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -54458,6 +58561,1325 @@ func (r RotateWebhookResult) ContentType() string {
 	return ""
 }
 
+type CreateWorkPoolResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *WorkPoolResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateWorkPoolResult) GetJSON201() *WorkPoolResponse {
+	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateWorkPoolResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CreateWorkPoolResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateWorkPoolResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateWorkPoolResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateWorkPoolResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateWorkPoolResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CountWorkPoolsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *int64
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CountWorkPoolsResult) GetJSON200() *int64 {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CountWorkPoolsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CountWorkPoolsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CountWorkPoolsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CountWorkPoolsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CountWorkPoolsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CountWorkPoolsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadWorkPoolsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]WorkPoolResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadWorkPoolsResult) GetJSON200() *[]WorkPoolResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadWorkPoolsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadWorkPoolsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadWorkPoolsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadWorkPoolsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadWorkPoolsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadWorkPoolsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteWorkPoolResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteWorkPoolResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteWorkPoolResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteWorkPoolResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteWorkPoolResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteWorkPoolResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteWorkPoolResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadWorkPoolResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WorkPoolResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadWorkPoolResult) GetJSON200() *WorkPoolResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadWorkPoolResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadWorkPoolResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadWorkPoolResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadWorkPoolResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadWorkPoolResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadWorkPoolResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateWorkPoolResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r UpdateWorkPoolResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r UpdateWorkPoolResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateWorkPoolResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateWorkPoolResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateWorkPoolResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateWorkPoolResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadWorkPoolConcurrencyStatusResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WorkPoolConcurrencyStatus
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadWorkPoolConcurrencyStatusResult) GetJSON200() *WorkPoolConcurrencyStatus {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadWorkPoolConcurrencyStatusResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadWorkPoolConcurrencyStatusResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadWorkPoolConcurrencyStatusResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadWorkPoolConcurrencyStatusResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadWorkPoolConcurrencyStatusResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadWorkPoolConcurrencyStatusResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetScheduledFlowRunsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]WorkerFlowRunResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetScheduledFlowRunsResult) GetJSON200() *[]WorkerFlowRunResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r GetScheduledFlowRunsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GetScheduledFlowRunsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetScheduledFlowRunsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetScheduledFlowRunsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetScheduledFlowRunsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetScheduledFlowRunsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateWorkPoolQueueResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *WorkQueueResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateWorkPoolQueueResult) GetJSON201() *WorkQueueResponse {
+	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateWorkPoolQueueResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CreateWorkPoolQueueResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateWorkPoolQueueResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateWorkPoolQueueResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateWorkPoolQueueResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateWorkPoolQueueResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadWorkPoolQueuesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]WorkQueueResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadWorkPoolQueuesResult) GetJSON200() *[]WorkQueueResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadWorkPoolQueuesResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadWorkPoolQueuesResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadWorkPoolQueuesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadWorkPoolQueuesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadWorkPoolQueuesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadWorkPoolQueuesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteWorkPoolQueueResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteWorkPoolQueueResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteWorkPoolQueueResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteWorkPoolQueueResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteWorkPoolQueueResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteWorkPoolQueueResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteWorkPoolQueueResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadWorkPoolQueueResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WorkQueueResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadWorkPoolQueueResult) GetJSON200() *WorkQueueResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadWorkPoolQueueResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadWorkPoolQueueResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadWorkPoolQueueResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadWorkPoolQueueResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadWorkPoolQueueResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadWorkPoolQueueResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateWorkPoolQueueResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r UpdateWorkPoolQueueResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r UpdateWorkPoolQueueResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateWorkPoolQueueResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateWorkPoolQueueResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateWorkPoolQueueResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateWorkPoolQueueResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadWorkersResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]WorkerResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadWorkersResult) GetJSON200() *[]WorkerResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadWorkersResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadWorkersResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadWorkersResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadWorkersResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadWorkersResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadWorkersResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type WorkerHeartbeatResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r WorkerHeartbeatResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r WorkerHeartbeatResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r WorkerHeartbeatResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r WorkerHeartbeatResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r WorkerHeartbeatResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r WorkerHeartbeatResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteWorkerResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteWorkerResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteWorkerResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteWorkerResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteWorkerResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteWorkerResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteWorkerResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateWorkQueueResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *WorkQueueResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateWorkQueueResult) GetJSON201() *WorkQueueResponse {
+	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateWorkQueueResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CreateWorkQueueResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateWorkQueueResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateWorkQueueResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateWorkQueueResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateWorkQueueResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadWorkQueuesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]WorkQueueResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadWorkQueuesResult) GetJSON200() *[]WorkQueueResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadWorkQueuesResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadWorkQueuesResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadWorkQueuesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadWorkQueuesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadWorkQueuesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadWorkQueuesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadWorkQueueByNameResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WorkQueueResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadWorkQueueByNameResult) GetJSON200() *WorkQueueResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadWorkQueueByNameResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadWorkQueueByNameResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadWorkQueueByNameResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadWorkQueueByNameResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadWorkQueueByNameResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadWorkQueueByNameResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteWorkQueueResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteWorkQueueResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteWorkQueueResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteWorkQueueResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteWorkQueueResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteWorkQueueResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteWorkQueueResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadWorkQueueResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WorkQueueResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadWorkQueueResult) GetJSON200() *WorkQueueResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadWorkQueueResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadWorkQueueResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadWorkQueueResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadWorkQueueResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadWorkQueueResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadWorkQueueResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateWorkQueueResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r UpdateWorkQueueResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r UpdateWorkQueueResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateWorkQueueResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateWorkQueueResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateWorkQueueResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateWorkQueueResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadWorkQueueConcurrencyStatusResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WorkQueueConcurrencyStatus
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadWorkQueueConcurrencyStatusResult) GetJSON200() *WorkQueueConcurrencyStatus {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadWorkQueueConcurrencyStatusResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadWorkQueueConcurrencyStatusResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadWorkQueueConcurrencyStatusResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadWorkQueueConcurrencyStatusResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadWorkQueueConcurrencyStatusResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadWorkQueueConcurrencyStatusResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadWorkQueueRunsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]FlowRunResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadWorkQueueRunsResult) GetJSON200() *[]FlowRunResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadWorkQueueRunsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadWorkQueueRunsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadWorkQueueRunsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadWorkQueueRunsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadWorkQueueRunsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadWorkQueueRunsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadWorkQueueStatusResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WorkQueueStatusDetail
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadWorkQueueStatusResult) GetJSON200() *WorkQueueStatusDetail {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadWorkQueueStatusResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadWorkQueueStatusResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadWorkQueueStatusResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadWorkQueueStatusResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadWorkQueueStatusResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadWorkQueueStatusResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ReadWorkspaceScopesResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -56656,6 +62078,36 @@ func (c *ClientWithResponses) ReadBotAccessWithResponse(ctx context.Context, id 
 		return nil, err
 	}
 	return ParseReadBotAccessResult(rsp)
+}
+
+// ReadViewContentWithResponse Read a view of the integrations
+//
+// Returns the document with this name, or 404.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /collections/views/{view} (the `ReadViewContent` operationId).
+func (c *ClientWithResponses) ReadViewContentWithResponse(ctx context.Context, view string, params *ReadViewContentParams, reqEditors ...RequestEditorFn) (*ReadViewContentResult, error) {
+	rsp, err := c.ReadViewContent(ctx, view, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadViewContentResult(rsp)
+}
+
+// ReadWorkPoolTypesWithResponse Read the types of work pools
+//
+// Returns the types of workers by the package that provides them.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /collections/work_pool_types (the `ReadWorkPoolTypes` operationId).
+func (c *ClientWithResponses) ReadWorkPoolTypesWithResponse(ctx context.Context, params *ReadWorkPoolTypesParams, reqEditors ...RequestEditorFn) (*ReadWorkPoolTypesResult, error) {
+	rsp, err := c.ReadWorkPoolTypes(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadWorkPoolTypesResult(rsp)
 }
 
 // CreateConcurrencyLimitWithBodyWithResponse Create or update a tag limit
@@ -60273,6 +65725,621 @@ func (c *ClientWithResponses) RotateWebhookWithResponse(ctx context.Context, id 
 		return nil, err
 	}
 	return ParseRotateWebhookResult(rsp)
+}
+
+// CreateWorkPoolWithBodyWithResponse Create a work pool
+//
+// Adds a default queue; a taken name returns 409, a name that begins with "prefect" 403.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /work_pools/ (the `CreateWorkPool` operationId).
+func (c *ClientWithResponses) CreateWorkPoolWithBodyWithResponse(ctx context.Context, params *CreateWorkPoolParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateWorkPoolResult, error) {
+	rsp, err := c.CreateWorkPoolWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateWorkPoolResult(rsp)
+}
+
+// CreateWorkPoolWithResponse Create a work pool
+//
+// Adds a default queue; a taken name returns 409, a name that begins with "prefect" 403.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /work_pools/ (the `CreateWorkPool` operationId).
+func (c *ClientWithResponses) CreateWorkPoolWithResponse(ctx context.Context, params *CreateWorkPoolParams, body CreateWorkPoolJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateWorkPoolResult, error) {
+	rsp, err := c.CreateWorkPool(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateWorkPoolResult(rsp)
+}
+
+// CountWorkPoolsWithBodyWithResponse Count work pools
+//
+// Returns the number of pools that match.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /work_pools/count (the `CountWorkPools` operationId).
+func (c *ClientWithResponses) CountWorkPoolsWithBodyWithResponse(ctx context.Context, params *CountWorkPoolsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CountWorkPoolsResult, error) {
+	rsp, err := c.CountWorkPoolsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCountWorkPoolsResult(rsp)
+}
+
+// CountWorkPoolsWithResponse Count work pools
+//
+// Returns the number of pools that match.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /work_pools/count (the `CountWorkPools` operationId).
+func (c *ClientWithResponses) CountWorkPoolsWithResponse(ctx context.Context, params *CountWorkPoolsParams, body CountWorkPoolsJSONRequestBody, reqEditors ...RequestEditorFn) (*CountWorkPoolsResult, error) {
+	rsp, err := c.CountWorkPools(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCountWorkPoolsResult(rsp)
+}
+
+// ReadWorkPoolsWithBodyWithResponse Filter work pools
+//
+// Returns a page of the pools that match, by name.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /work_pools/filter (the `ReadWorkPools` operationId).
+func (c *ClientWithResponses) ReadWorkPoolsWithBodyWithResponse(ctx context.Context, params *ReadWorkPoolsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadWorkPoolsResult, error) {
+	rsp, err := c.ReadWorkPoolsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadWorkPoolsResult(rsp)
+}
+
+// ReadWorkPoolsWithResponse Filter work pools
+//
+// Returns a page of the pools that match, by name.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /work_pools/filter (the `ReadWorkPools` operationId).
+func (c *ClientWithResponses) ReadWorkPoolsWithResponse(ctx context.Context, params *ReadWorkPoolsParams, body ReadWorkPoolsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadWorkPoolsResult, error) {
+	rsp, err := c.ReadWorkPools(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadWorkPoolsResult(rsp)
+}
+
+// DeleteWorkPoolWithResponse Delete a work pool
+//
+// Removes its queues and workers; its deployments and runs stay, without a queue.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /work_pools/{name} (the `DeleteWorkPool` operationId).
+func (c *ClientWithResponses) DeleteWorkPoolWithResponse(ctx context.Context, name string, params *DeleteWorkPoolParams, reqEditors ...RequestEditorFn) (*DeleteWorkPoolResult, error) {
+	rsp, err := c.DeleteWorkPool(ctx, name, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteWorkPoolResult(rsp)
+}
+
+// ReadWorkPoolWithResponse Read a work pool
+//
+// Returns the pool with this name, or 404.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /work_pools/{name} (the `ReadWorkPool` operationId).
+func (c *ClientWithResponses) ReadWorkPoolWithResponse(ctx context.Context, name string, params *ReadWorkPoolParams, reqEditors ...RequestEditorFn) (*ReadWorkPoolResult, error) {
+	rsp, err := c.ReadWorkPool(ctx, name, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadWorkPoolResult(rsp)
+}
+
+// UpdateWorkPoolWithBodyWithResponse Update a work pool
+//
+// Absent fields keep their values; pausing and resuming change the status.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /work_pools/{name} (the `UpdateWorkPool` operationId).
+func (c *ClientWithResponses) UpdateWorkPoolWithBodyWithResponse(ctx context.Context, name string, params *UpdateWorkPoolParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateWorkPoolResult, error) {
+	rsp, err := c.UpdateWorkPoolWithBody(ctx, name, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateWorkPoolResult(rsp)
+}
+
+// UpdateWorkPoolWithResponse Update a work pool
+//
+// Absent fields keep their values; pausing and resuming change the status.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /work_pools/{name} (the `UpdateWorkPool` operationId).
+func (c *ClientWithResponses) UpdateWorkPoolWithResponse(ctx context.Context, name string, params *UpdateWorkPoolParams, body UpdateWorkPoolJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateWorkPoolResult, error) {
+	rsp, err := c.UpdateWorkPool(ctx, name, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateWorkPoolResult(rsp)
+}
+
+// ReadWorkPoolConcurrencyStatusWithBodyWithResponse Read the slots of a work pool
+//
+// Returns a page of its queues with the runs that hold slots.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /work_pools/{name}/concurrency_status (the `ReadWorkPoolConcurrencyStatus` operationId).
+func (c *ClientWithResponses) ReadWorkPoolConcurrencyStatusWithBodyWithResponse(ctx context.Context, name string, params *ReadWorkPoolConcurrencyStatusParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadWorkPoolConcurrencyStatusResult, error) {
+	rsp, err := c.ReadWorkPoolConcurrencyStatusWithBody(ctx, name, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadWorkPoolConcurrencyStatusResult(rsp)
+}
+
+// ReadWorkPoolConcurrencyStatusWithResponse Read the slots of a work pool
+//
+// Returns a page of its queues with the runs that hold slots.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /work_pools/{name}/concurrency_status (the `ReadWorkPoolConcurrencyStatus` operationId).
+func (c *ClientWithResponses) ReadWorkPoolConcurrencyStatusWithResponse(ctx context.Context, name string, params *ReadWorkPoolConcurrencyStatusParams, body ReadWorkPoolConcurrencyStatusJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadWorkPoolConcurrencyStatusResult, error) {
+	rsp, err := c.ReadWorkPoolConcurrencyStatus(ctx, name, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadWorkPoolConcurrencyStatusResult(rsp)
+}
+
+// GetScheduledFlowRunsWithBodyWithResponse Poll a work pool
+//
+// Returns the scheduled runs that a worker may start, by queue priority and then by time. The queues count as polled; nothing is reserved.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /work_pools/{name}/get_scheduled_flow_runs (the `GetScheduledFlowRuns` operationId).
+func (c *ClientWithResponses) GetScheduledFlowRunsWithBodyWithResponse(ctx context.Context, name string, params *GetScheduledFlowRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetScheduledFlowRunsResult, error) {
+	rsp, err := c.GetScheduledFlowRunsWithBody(ctx, name, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetScheduledFlowRunsResult(rsp)
+}
+
+// GetScheduledFlowRunsWithResponse Poll a work pool
+//
+// Returns the scheduled runs that a worker may start, by queue priority and then by time. The queues count as polled; nothing is reserved.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /work_pools/{name}/get_scheduled_flow_runs (the `GetScheduledFlowRuns` operationId).
+func (c *ClientWithResponses) GetScheduledFlowRunsWithResponse(ctx context.Context, name string, params *GetScheduledFlowRunsParams, body GetScheduledFlowRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*GetScheduledFlowRunsResult, error) {
+	rsp, err := c.GetScheduledFlowRuns(ctx, name, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetScheduledFlowRunsResult(rsp)
+}
+
+// CreateWorkPoolQueueWithBodyWithResponse Create a queue in a work pool
+//
+// A taken name returns 409; a taken priority moves other queues up.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /work_pools/{work_pool_name}/queues (the `CreateWorkPoolQueue` operationId).
+func (c *ClientWithResponses) CreateWorkPoolQueueWithBodyWithResponse(ctx context.Context, workPoolName string, params *CreateWorkPoolQueueParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateWorkPoolQueueResult, error) {
+	rsp, err := c.CreateWorkPoolQueueWithBody(ctx, workPoolName, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateWorkPoolQueueResult(rsp)
+}
+
+// CreateWorkPoolQueueWithResponse Create a queue in a work pool
+//
+// A taken name returns 409; a taken priority moves other queues up.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /work_pools/{work_pool_name}/queues (the `CreateWorkPoolQueue` operationId).
+func (c *ClientWithResponses) CreateWorkPoolQueueWithResponse(ctx context.Context, workPoolName string, params *CreateWorkPoolQueueParams, body CreateWorkPoolQueueJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateWorkPoolQueueResult, error) {
+	rsp, err := c.CreateWorkPoolQueue(ctx, workPoolName, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateWorkPoolQueueResult(rsp)
+}
+
+// ReadWorkPoolQueuesWithBodyWithResponse Filter the queues of a work pool
+//
+// Returns a page of the queues that match, by priority.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /work_pools/{work_pool_name}/queues/filter (the `ReadWorkPoolQueues` operationId).
+func (c *ClientWithResponses) ReadWorkPoolQueuesWithBodyWithResponse(ctx context.Context, workPoolName string, params *ReadWorkPoolQueuesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadWorkPoolQueuesResult, error) {
+	rsp, err := c.ReadWorkPoolQueuesWithBody(ctx, workPoolName, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadWorkPoolQueuesResult(rsp)
+}
+
+// ReadWorkPoolQueuesWithResponse Filter the queues of a work pool
+//
+// Returns a page of the queues that match, by priority.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /work_pools/{work_pool_name}/queues/filter (the `ReadWorkPoolQueues` operationId).
+func (c *ClientWithResponses) ReadWorkPoolQueuesWithResponse(ctx context.Context, workPoolName string, params *ReadWorkPoolQueuesParams, body ReadWorkPoolQueuesJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadWorkPoolQueuesResult, error) {
+	rsp, err := c.ReadWorkPoolQueues(ctx, workPoolName, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadWorkPoolQueuesResult(rsp)
+}
+
+// DeleteWorkPoolQueueWithResponse Delete a queue of a work pool
+//
+// Its deployments and runs stay, without a queue; the default queue returns 409.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /work_pools/{work_pool_name}/queues/{name} (the `DeleteWorkPoolQueue` operationId).
+func (c *ClientWithResponses) DeleteWorkPoolQueueWithResponse(ctx context.Context, workPoolName string, name string, params *DeleteWorkPoolQueueParams, reqEditors ...RequestEditorFn) (*DeleteWorkPoolQueueResult, error) {
+	rsp, err := c.DeleteWorkPoolQueue(ctx, workPoolName, name, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteWorkPoolQueueResult(rsp)
+}
+
+// ReadWorkPoolQueueWithResponse Read a queue of a work pool
+//
+// Returns the queue with this name, or 404.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /work_pools/{work_pool_name}/queues/{name} (the `ReadWorkPoolQueue` operationId).
+func (c *ClientWithResponses) ReadWorkPoolQueueWithResponse(ctx context.Context, workPoolName string, name string, params *ReadWorkPoolQueueParams, reqEditors ...RequestEditorFn) (*ReadWorkPoolQueueResult, error) {
+	rsp, err := c.ReadWorkPoolQueue(ctx, workPoolName, name, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadWorkPoolQueueResult(rsp)
+}
+
+// UpdateWorkPoolQueueWithBodyWithResponse Update a queue of a work pool
+//
+// Absent fields keep their values; a new priority moves other queues up where needed.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /work_pools/{work_pool_name}/queues/{name} (the `UpdateWorkPoolQueue` operationId).
+func (c *ClientWithResponses) UpdateWorkPoolQueueWithBodyWithResponse(ctx context.Context, workPoolName string, name string, params *UpdateWorkPoolQueueParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateWorkPoolQueueResult, error) {
+	rsp, err := c.UpdateWorkPoolQueueWithBody(ctx, workPoolName, name, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateWorkPoolQueueResult(rsp)
+}
+
+// UpdateWorkPoolQueueWithResponse Update a queue of a work pool
+//
+// Absent fields keep their values; a new priority moves other queues up where needed.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /work_pools/{work_pool_name}/queues/{name} (the `UpdateWorkPoolQueue` operationId).
+func (c *ClientWithResponses) UpdateWorkPoolQueueWithResponse(ctx context.Context, workPoolName string, name string, params *UpdateWorkPoolQueueParams, body UpdateWorkPoolQueueJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateWorkPoolQueueResult, error) {
+	rsp, err := c.UpdateWorkPoolQueue(ctx, workPoolName, name, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateWorkPoolQueueResult(rsp)
+}
+
+// ReadWorkersWithBodyWithResponse Filter the workers of a work pool
+//
+// Returns a page of the workers that match, the last seen first.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /work_pools/{work_pool_name}/workers/filter (the `ReadWorkers` operationId).
+func (c *ClientWithResponses) ReadWorkersWithBodyWithResponse(ctx context.Context, workPoolName string, params *ReadWorkersParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadWorkersResult, error) {
+	rsp, err := c.ReadWorkersWithBody(ctx, workPoolName, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadWorkersResult(rsp)
+}
+
+// ReadWorkersWithResponse Filter the workers of a work pool
+//
+// Returns a page of the workers that match, the last seen first.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /work_pools/{work_pool_name}/workers/filter (the `ReadWorkers` operationId).
+func (c *ClientWithResponses) ReadWorkersWithResponse(ctx context.Context, workPoolName string, params *ReadWorkersParams, body ReadWorkersJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadWorkersResult, error) {
+	rsp, err := c.ReadWorkers(ctx, workPoolName, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadWorkersResult(rsp)
+}
+
+// WorkerHeartbeatWithBodyWithResponse Send a worker heartbeat
+//
+// Registers an unknown worker and makes the pool ready.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /work_pools/{work_pool_name}/workers/heartbeat (the `WorkerHeartbeat` operationId).
+func (c *ClientWithResponses) WorkerHeartbeatWithBodyWithResponse(ctx context.Context, workPoolName string, params *WorkerHeartbeatParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*WorkerHeartbeatResult, error) {
+	rsp, err := c.WorkerHeartbeatWithBody(ctx, workPoolName, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseWorkerHeartbeatResult(rsp)
+}
+
+// WorkerHeartbeatWithResponse Send a worker heartbeat
+//
+// Registers an unknown worker and makes the pool ready.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /work_pools/{work_pool_name}/workers/heartbeat (the `WorkerHeartbeat` operationId).
+func (c *ClientWithResponses) WorkerHeartbeatWithResponse(ctx context.Context, workPoolName string, params *WorkerHeartbeatParams, body WorkerHeartbeatJSONRequestBody, reqEditors ...RequestEditorFn) (*WorkerHeartbeatResult, error) {
+	rsp, err := c.WorkerHeartbeat(ctx, workPoolName, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseWorkerHeartbeatResult(rsp)
+}
+
+// DeleteWorkerWithResponse Delete a worker of a work pool
+//
+// A worker that is alive returns with its next heartbeat.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /work_pools/{work_pool_name}/workers/{name} (the `DeleteWorker` operationId).
+func (c *ClientWithResponses) DeleteWorkerWithResponse(ctx context.Context, workPoolName string, name string, params *DeleteWorkerParams, reqEditors ...RequestEditorFn) (*DeleteWorkerResult, error) {
+	rsp, err := c.DeleteWorker(ctx, workPoolName, name, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteWorkerResult(rsp)
+}
+
+// CreateWorkQueueWithBodyWithResponse Create a work queue
+//
+// Adds it to the pool of agents; a taken name returns 409.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /work_queues/ (the `CreateWorkQueue` operationId).
+func (c *ClientWithResponses) CreateWorkQueueWithBodyWithResponse(ctx context.Context, params *CreateWorkQueueParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateWorkQueueResult, error) {
+	rsp, err := c.CreateWorkQueueWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateWorkQueueResult(rsp)
+}
+
+// CreateWorkQueueWithResponse Create a work queue
+//
+// Adds it to the pool of agents; a taken name returns 409.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /work_queues/ (the `CreateWorkQueue` operationId).
+func (c *ClientWithResponses) CreateWorkQueueWithResponse(ctx context.Context, params *CreateWorkQueueParams, body CreateWorkQueueJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateWorkQueueResult, error) {
+	rsp, err := c.CreateWorkQueue(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateWorkQueueResult(rsp)
+}
+
+// ReadWorkQueuesWithBodyWithResponse Filter work queues
+//
+// Returns a page of the queues of all pools that match, by name.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /work_queues/filter (the `ReadWorkQueues` operationId).
+func (c *ClientWithResponses) ReadWorkQueuesWithBodyWithResponse(ctx context.Context, params *ReadWorkQueuesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadWorkQueuesResult, error) {
+	rsp, err := c.ReadWorkQueuesWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadWorkQueuesResult(rsp)
+}
+
+// ReadWorkQueuesWithResponse Filter work queues
+//
+// Returns a page of the queues of all pools that match, by name.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /work_queues/filter (the `ReadWorkQueues` operationId).
+func (c *ClientWithResponses) ReadWorkQueuesWithResponse(ctx context.Context, params *ReadWorkQueuesParams, body ReadWorkQueuesJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadWorkQueuesResult, error) {
+	rsp, err := c.ReadWorkQueues(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadWorkQueuesResult(rsp)
+}
+
+// ReadWorkQueueByNameWithResponse Read a work queue by name
+//
+// Returns the queue of the pool of agents with this name, or 404.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /work_queues/name/{name} (the `ReadWorkQueueByName` operationId).
+func (c *ClientWithResponses) ReadWorkQueueByNameWithResponse(ctx context.Context, name string, params *ReadWorkQueueByNameParams, reqEditors ...RequestEditorFn) (*ReadWorkQueueByNameResult, error) {
+	rsp, err := c.ReadWorkQueueByName(ctx, name, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadWorkQueueByNameResult(rsp)
+}
+
+// DeleteWorkQueueWithResponse Delete a work queue
+//
+// Its deployments and runs stay, without a queue; the default queue of a pool returns 409.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /work_queues/{id} (the `DeleteWorkQueue` operationId).
+func (c *ClientWithResponses) DeleteWorkQueueWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteWorkQueueParams, reqEditors ...RequestEditorFn) (*DeleteWorkQueueResult, error) {
+	rsp, err := c.DeleteWorkQueue(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteWorkQueueResult(rsp)
+}
+
+// ReadWorkQueueWithResponse Read a work queue
+//
+// Returns the queue with this UUID, or 404.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /work_queues/{id} (the `ReadWorkQueue` operationId).
+func (c *ClientWithResponses) ReadWorkQueueWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadWorkQueueParams, reqEditors ...RequestEditorFn) (*ReadWorkQueueResult, error) {
+	rsp, err := c.ReadWorkQueue(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadWorkQueueResult(rsp)
+}
+
+// UpdateWorkQueueWithBodyWithResponse Update a work queue
+//
+// Absent fields keep their values; a new priority moves other queues up where needed.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /work_queues/{id} (the `UpdateWorkQueue` operationId).
+func (c *ClientWithResponses) UpdateWorkQueueWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateWorkQueueParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateWorkQueueResult, error) {
+	rsp, err := c.UpdateWorkQueueWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateWorkQueueResult(rsp)
+}
+
+// UpdateWorkQueueWithResponse Update a work queue
+//
+// Absent fields keep their values; a new priority moves other queues up where needed.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /work_queues/{id} (the `UpdateWorkQueue` operationId).
+func (c *ClientWithResponses) UpdateWorkQueueWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateWorkQueueParams, body UpdateWorkQueueJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateWorkQueueResult, error) {
+	rsp, err := c.UpdateWorkQueue(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateWorkQueueResult(rsp)
+}
+
+// ReadWorkQueueConcurrencyStatusWithBodyWithResponse Read the slots of a work queue
+//
+// Returns a page of the runs that hold them, the longest holder first.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /work_queues/{id}/concurrency_status (the `ReadWorkQueueConcurrencyStatus` operationId).
+func (c *ClientWithResponses) ReadWorkQueueConcurrencyStatusWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadWorkQueueConcurrencyStatusParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadWorkQueueConcurrencyStatusResult, error) {
+	rsp, err := c.ReadWorkQueueConcurrencyStatusWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadWorkQueueConcurrencyStatusResult(rsp)
+}
+
+// ReadWorkQueueConcurrencyStatusWithResponse Read the slots of a work queue
+//
+// Returns a page of the runs that hold them, the longest holder first.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /work_queues/{id}/concurrency_status (the `ReadWorkQueueConcurrencyStatus` operationId).
+func (c *ClientWithResponses) ReadWorkQueueConcurrencyStatusWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadWorkQueueConcurrencyStatusParams, body ReadWorkQueueConcurrencyStatusJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadWorkQueueConcurrencyStatusResult, error) {
+	rsp, err := c.ReadWorkQueueConcurrencyStatus(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadWorkQueueConcurrencyStatusResult(rsp)
+}
+
+// ReadWorkQueueRunsWithBodyWithResponse Poll a work queue
+//
+// Returns the scheduled runs that an agent may start, the earliest first. The queue counts as polled.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /work_queues/{id}/get_runs (the `ReadWorkQueueRuns` operationId).
+func (c *ClientWithResponses) ReadWorkQueueRunsWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadWorkQueueRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadWorkQueueRunsResult, error) {
+	rsp, err := c.ReadWorkQueueRunsWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadWorkQueueRunsResult(rsp)
+}
+
+// ReadWorkQueueRunsWithResponse Poll a work queue
+//
+// Returns the scheduled runs that an agent may start, the earliest first. The queue counts as polled.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /work_queues/{id}/get_runs (the `ReadWorkQueueRuns` operationId).
+func (c *ClientWithResponses) ReadWorkQueueRunsWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadWorkQueueRunsParams, body ReadWorkQueueRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadWorkQueueRunsResult, error) {
+	rsp, err := c.ReadWorkQueueRuns(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadWorkQueueRunsResult(rsp)
+}
+
+// ReadWorkQueueStatusWithResponse Read the health of a work queue
+//
+// Returns the number of late runs and the time of the last poll.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /work_queues/{id}/status (the `ReadWorkQueueStatus` operationId).
+func (c *ClientWithResponses) ReadWorkQueueStatusWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadWorkQueueStatusParams, reqEditors ...RequestEditorFn) (*ReadWorkQueueStatusResult, error) {
+	rsp, err := c.ReadWorkQueueStatus(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadWorkQueueStatusResult(rsp)
 }
 
 // ReadWorkspaceScopesWithResponse List workspace scopes
@@ -63971,6 +70038,86 @@ func ParseReadBotAccessResult(rsp *http.Response) (*ReadBotAccessResult, error) 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest WorkspaceAccess
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadViewContentResult parses an HTTP response from a ReadViewContentWithResponse call
+func ParseReadViewContentResult(rsp *http.Response) (*ReadViewContentResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadViewContentResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest map[string]interface{}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadWorkPoolTypesResult parses an HTTP response from a ReadWorkPoolTypesWithResponse call
+func ParseReadWorkPoolTypesResult(rsp *http.Response) (*ReadWorkPoolTypesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadWorkPoolTypesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest map[string]interface{}
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -70034,6 +76181,974 @@ func ParseRotateWebhookResult(rsp *http.Response) (*RotateWebhookResult, error) 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Webhook
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateWorkPoolResult parses an HTTP response from a CreateWorkPoolWithResponse call
+func ParseCreateWorkPoolResult(rsp *http.Response) (*CreateWorkPoolResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateWorkPoolResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest WorkPoolResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCountWorkPoolsResult parses an HTTP response from a CountWorkPoolsWithResponse call
+func ParseCountWorkPoolsResult(rsp *http.Response) (*CountWorkPoolsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CountWorkPoolsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest int64
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadWorkPoolsResult parses an HTTP response from a ReadWorkPoolsWithResponse call
+func ParseReadWorkPoolsResult(rsp *http.Response) (*ReadWorkPoolsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadWorkPoolsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []WorkPoolResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteWorkPoolResult parses an HTTP response from a DeleteWorkPoolWithResponse call
+func ParseDeleteWorkPoolResult(rsp *http.Response) (*DeleteWorkPoolResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteWorkPoolResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadWorkPoolResult parses an HTTP response from a ReadWorkPoolWithResponse call
+func ParseReadWorkPoolResult(rsp *http.Response) (*ReadWorkPoolResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadWorkPoolResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WorkPoolResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateWorkPoolResult parses an HTTP response from a UpdateWorkPoolWithResponse call
+func ParseUpdateWorkPoolResult(rsp *http.Response) (*UpdateWorkPoolResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateWorkPoolResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadWorkPoolConcurrencyStatusResult parses an HTTP response from a ReadWorkPoolConcurrencyStatusWithResponse call
+func ParseReadWorkPoolConcurrencyStatusResult(rsp *http.Response) (*ReadWorkPoolConcurrencyStatusResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadWorkPoolConcurrencyStatusResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WorkPoolConcurrencyStatus
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetScheduledFlowRunsResult parses an HTTP response from a GetScheduledFlowRunsWithResponse call
+func ParseGetScheduledFlowRunsResult(rsp *http.Response) (*GetScheduledFlowRunsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetScheduledFlowRunsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []WorkerFlowRunResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateWorkPoolQueueResult parses an HTTP response from a CreateWorkPoolQueueWithResponse call
+func ParseCreateWorkPoolQueueResult(rsp *http.Response) (*CreateWorkPoolQueueResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateWorkPoolQueueResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest WorkQueueResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadWorkPoolQueuesResult parses an HTTP response from a ReadWorkPoolQueuesWithResponse call
+func ParseReadWorkPoolQueuesResult(rsp *http.Response) (*ReadWorkPoolQueuesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadWorkPoolQueuesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []WorkQueueResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteWorkPoolQueueResult parses an HTTP response from a DeleteWorkPoolQueueWithResponse call
+func ParseDeleteWorkPoolQueueResult(rsp *http.Response) (*DeleteWorkPoolQueueResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteWorkPoolQueueResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadWorkPoolQueueResult parses an HTTP response from a ReadWorkPoolQueueWithResponse call
+func ParseReadWorkPoolQueueResult(rsp *http.Response) (*ReadWorkPoolQueueResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadWorkPoolQueueResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WorkQueueResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateWorkPoolQueueResult parses an HTTP response from a UpdateWorkPoolQueueWithResponse call
+func ParseUpdateWorkPoolQueueResult(rsp *http.Response) (*UpdateWorkPoolQueueResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateWorkPoolQueueResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadWorkersResult parses an HTTP response from a ReadWorkersWithResponse call
+func ParseReadWorkersResult(rsp *http.Response) (*ReadWorkersResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadWorkersResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []WorkerResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseWorkerHeartbeatResult parses an HTTP response from a WorkerHeartbeatWithResponse call
+func ParseWorkerHeartbeatResult(rsp *http.Response) (*WorkerHeartbeatResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &WorkerHeartbeatResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteWorkerResult parses an HTTP response from a DeleteWorkerWithResponse call
+func ParseDeleteWorkerResult(rsp *http.Response) (*DeleteWorkerResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteWorkerResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateWorkQueueResult parses an HTTP response from a CreateWorkQueueWithResponse call
+func ParseCreateWorkQueueResult(rsp *http.Response) (*CreateWorkQueueResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateWorkQueueResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest WorkQueueResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadWorkQueuesResult parses an HTTP response from a ReadWorkQueuesWithResponse call
+func ParseReadWorkQueuesResult(rsp *http.Response) (*ReadWorkQueuesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadWorkQueuesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []WorkQueueResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadWorkQueueByNameResult parses an HTTP response from a ReadWorkQueueByNameWithResponse call
+func ParseReadWorkQueueByNameResult(rsp *http.Response) (*ReadWorkQueueByNameResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadWorkQueueByNameResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WorkQueueResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteWorkQueueResult parses an HTTP response from a DeleteWorkQueueWithResponse call
+func ParseDeleteWorkQueueResult(rsp *http.Response) (*DeleteWorkQueueResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteWorkQueueResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadWorkQueueResult parses an HTTP response from a ReadWorkQueueWithResponse call
+func ParseReadWorkQueueResult(rsp *http.Response) (*ReadWorkQueueResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadWorkQueueResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WorkQueueResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateWorkQueueResult parses an HTTP response from a UpdateWorkQueueWithResponse call
+func ParseUpdateWorkQueueResult(rsp *http.Response) (*UpdateWorkQueueResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateWorkQueueResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadWorkQueueConcurrencyStatusResult parses an HTTP response from a ReadWorkQueueConcurrencyStatusWithResponse call
+func ParseReadWorkQueueConcurrencyStatusResult(rsp *http.Response) (*ReadWorkQueueConcurrencyStatusResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadWorkQueueConcurrencyStatusResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WorkQueueConcurrencyStatus
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadWorkQueueRunsResult parses an HTTP response from a ReadWorkQueueRunsWithResponse call
+func ParseReadWorkQueueRunsResult(rsp *http.Response) (*ReadWorkQueueRunsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadWorkQueueRunsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []FlowRunResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadWorkQueueStatusResult parses an HTTP response from a ReadWorkQueueStatusWithResponse call
+func ParseReadWorkQueueStatusResult(rsp *http.Response) (*ReadWorkQueueStatusResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadWorkQueueStatusResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WorkQueueStatusDetail
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
