@@ -15,11 +15,11 @@ import (
 	"github.com/orch-project/orch/services/hooks/internal/guard"
 )
 
-// retryAfter is what senders are asked to wait, in seconds, when the broker is away.
+// retryAfter is the value of Retry-After, in seconds, while the broker is unreachable.
 const retryAfter = "5"
 
-// quiet is the status that a sender gets to see. With StrictQuiet every refusal is a 400 that has no need to be told
-// apart; a body that is too large and a sender that is too fast must know, or they would try for ever.
+// quiet is the status that a sender sees. With StrictQuiet every refusal is a 400. A 413 and a 429 stay: their senders would
+// retry for ever.
 func (h *Hooks) quiet(status int) int {
 	if !h.cfg.StrictQuiet || status == http.StatusRequestEntityTooLarge || status == http.StatusTooManyRequests {
 		return status
@@ -27,7 +27,7 @@ func (h *Hooks) quiet(status int) int {
 	return http.StatusBadRequest
 }
 
-// refuse answers with a status and nothing else, whatever the cause.
+// refuse responds with a status alone, whatever the cause.
 func (d *delivery) refuse(status int) int {
 	status = d.quiet(status)
 	d.w.WriteHeader(status)
@@ -41,26 +41,26 @@ func (d *delivery) methodNotAllowed(allow string) int {
 	return d.refuse(http.StatusMethodNotAllowed)
 }
 
-// How long, and how much of, a body that is too large is read after the answer.
+// For how long, and how many bytes of, a body is read after a 413.
 const (
-	lingerTime  = 2 * time.Second
-	lingerBytes = 64 << 20
+	lingeringCloseTimeout = 2 * time.Second
+	lingeringCloseBytes   = 64 << 20
 )
 
-// linger reads what still comes of a body whose sender has its answer, and forgets it: most senders look for the answer
-// when they have sent all, and one that is cut off before would take it for an outage and send again.
-func (d *delivery) linger() {
+// lingeringClose reads and drops the rest of a body after the response. Most senders read the response once they have sent
+// everything. A sender that is cut off before takes that for an outage and retries.
+func (d *delivery) lingeringClose() {
 	if d.r.Header.Get("Expect") != "" {
 		return // The sender asked before it sent.
 	}
 	connection := http.NewResponseController(d.w)
-	if connection.Flush() != nil || connection.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
-		return // What is no connection need not be waited for.
+	if connection.Flush() != nil || connection.SetReadDeadline(time.Now().Add(lingeringCloseTimeout)) != nil {
+		return // Not a network connection.
 	}
-	_, _ = io.Copy(io.Discard, io.LimitReader(d.r.Body, lingerBytes)) // The sender has gone, or sends for too long.
+	_, _ = io.Copy(io.Discard, io.LimitReader(d.r.Body, lingeringCloseBytes)) // The sender has gone, or sends for too long.
 }
 
-// challenge asks for what was missing: the key of the service account, or a signature.
+// challenge responds 401 and names what is missing: a key of the service account, its role, or a signature.
 func (d *delivery) challenge(err error) int {
 	if !d.cfg.StrictQuiet {
 		challenge := "Bearer"
@@ -75,14 +75,14 @@ func (d *delivery) challenge(err error) int {
 	return d.refuse(http.StatusUnauthorized)
 }
 
-// tooMany asks the sender to wait, in whole seconds.
+// tooMany responds 429 with the time to wait, in whole seconds.
 func (d *delivery) tooMany(e *guard.TooManyError) int {
 	wait := max(1, int(math.Ceil(e.Wait.Seconds())))
 	d.w.Header().Set("Retry-After", strconv.Itoa(wait))
 	return d.refuse(http.StatusTooManyRequests)
 }
 
-// unavailable asks the sender to try again. The reason is for the operator.
+// unavailable responds 503, so the sender retries. The reason is for the operator.
 func (d *delivery) unavailable(ctx context.Context, reason error) int {
 	d.note.Err = reason
 	d.outage.Do(func() {
@@ -93,7 +93,7 @@ func (d *delivery) unavailable(ctx context.Context, reason error) int {
 	return http.StatusServiceUnavailable
 }
 
-// shake gives the answer to a handshake.
+// shake responds to a handshake.
 func (d *delivery) shake(answer *receive.Handshake) int {
 	d.note.Handshake = answer.Name
 	maps.Copy(d.w.Header(), answer.Header)

@@ -16,10 +16,10 @@ import (
 	"github.com/orch-project/orch/services/hooks/internal/publish"
 )
 
-// errTooLarge is what the owner of a webhook is told about a body that exceeds the limit.
+// errTooLarge is the cause of a 413, for the webhook's owner.
 var errTooLarge = errors.New("the body is too large")
 
-// delivery is one request on its way. It belongs to one goroutine.
+// delivery is one request in progress. It belongs to one goroutine.
 type delivery struct {
 	*Hooks
 	w    http.ResponseWriter
@@ -35,12 +35,12 @@ type delivery struct {
 	note deliveries.Note // The entry of the delivery log.
 }
 
-// run takes the steps in their order until one of them answers, and returns the status.
+// run executes the steps in order until one of them responds, and returns the status.
 func (d *delivery) run() int {
 	if ok, allow := receive.Allowed(d.r); !ok {
 		return d.methodNotAllowed(allow)
 	}
-	// Once it is here a request is dealt with, also when its sender hangs up: every step has a limit of its own.
+	// A received request is processed although its sender hangs up: every step has a limit of its own.
 	ctx := context.WithoutCancel(d.r.Context())
 	var err error
 	switch d.hook, err = d.definitions.Find(ctx, d.slug); {
@@ -72,12 +72,12 @@ func (d *delivery) run() int {
 		return d.fail(ctx, status, "body", publish.Failure{Err: err})
 	}
 	if d.request.TooLarge {
-		d.w.Header().Set("Connection", "close") // The rest of the body is not waited for; see linger.
+		d.w.Header().Set("Connection", "close") // See lingeringClose.
 		d.w.Header().Set("Content-Length", "0")
 		return d.fail(ctx, http.StatusRequestEntityTooLarge, "body", publish.Failure{Err: errTooLarge})
 	}
 	if d.request.ClaimsHandshake() {
-		// A handshake needs no credential: its answer tells the sender what the sender has told.
+		// A handshake needs no credential: its response only echoes the request.
 		if answer := d.request.Handshake(); answer != nil {
 			return d.shake(answer)
 		}

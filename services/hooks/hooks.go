@@ -1,17 +1,16 @@
 // Package hooks is webhook ingestion: it turns HTTP requests of other systems into events by templates that users wrote.
 //
-//	request ──▶ receive ──▶ catalog ──▶ guard ──▶ credential ──▶ body ──▶ signature ──▶ render ──▶ publish ──▶ 204
-//	              405       404 · 503  403 · 429     401          413        401         400      400 · 503
-//	                                      │           │            │          │           │         │
-//	                                      └───────────┴────────────┴── failure event ─────┴─────────┘
+//	request ──▶ receive ──▶ definition ──▶ guard ──▶ credential ──▶ body ──▶ signature ──▶ render ──▶ publish ──▶ 204
+//	              405       404 · 503     403 · 429     401       400·413·415   401         400      400 · 503
+//	                                          │           │            │          │           │         │
+//	                                          └───────────┴────────────┴── failure event ─────┴─────────┘
 //
-// Handshakes are answered with 200 where they are recognized: by header before the credential, by body after the
-// signature. A delivery that was made before is answered with 204 and renders nothing. Whatever became of a request is
-// noted in the webhook's delivery log, behind the answer.
+// Handshakes get 200 where they are recognised: by header before the credential, by body after the signature. A duplicate
+// delivery gets 204 and renders nothing. The outcome of each request reaches the webhook's delivery log asynchronously.
 //
-// A 204 means that the event is durable. A sender learns nothing from a refusal but its status; what was wrong is told
-// to the webhook's owner in an event. No other service is called on the way: webhooks are known in memory, and the
-// broker takes the event.
+// A 204 means that the event is durable. A sender learns only the status of a refusal; the webhook's owner gets a failure
+// event with the cause. A request needs no call to another service: webhook definitions are in memory, and the broker
+// stores the event.
 //
 // A webhook's slug is its secret. It is never logged, measured or published.
 package hooks
@@ -47,17 +46,17 @@ import (
 // openTimeout bounds how long New waits for the broker to open the bucket.
 const openTimeout = 10 * time.Second
 
-// Deps are what the service works with.
+// Deps are the dependencies of the service.
 type Deps struct {
-	// Broker takes the events and holds the catalogue of webhooks. Required; the owner closes it.
+	// Broker stores the events and holds the webhook definitions. Required; the owner closes it.
 	Broker *broker.Conn
 	// Log defaults to slog.Default().
 	Log *slog.Logger
-	// Registry gets the metrics; nil means that nobody reads them.
+	// Registry receives the metrics; nil means that nobody reads them.
 	Registry prometheus.Registerer
-	// Clock says when requests are received; nil means the machine's.
+	// Clock dates the requests; nil means the machine's.
 	Clock clock.Clock
-	// IDs makes the ids of events; nil means id.System.
+	// IDs generates event ids; nil means id.System.
 	IDs *id.Source
 }
 
@@ -78,11 +77,11 @@ type Hooks struct {
 	recorder    *deliveries.Recorder
 	throttle    *throttle
 	metrics     *metrics
-	outage      rate.Sometimes // An outage is logged once in a while, not once a request.
+	outage      rate.Sometimes // Limits the log lines of an outage.
 	handler     http.Handler
 }
 
-// New wires the service. It opens the catalogue's bucket, which it makes when absent.
+// New wires the service. It opens the definition bucket, and creates it when absent.
 func New(cfg Config, deps Deps) (*Hooks, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.Validate(); err != nil {
@@ -107,15 +106,15 @@ func New(cfg Config, deps Deps) (*Hooks, error) {
 	defer cancel()
 	bucket, err := deps.Broker.KeyValue(ctx, webhookdef.Bucket, broker.KVConfig{Description: "webhooks, for the hooks service"})
 	if err != nil {
-		return nil, fmt.Errorf("open the catalogue of webhooks: %w", err)
+		return nil, fmt.Errorf("open webhook definitions: %w", err)
 	}
 	journal, err := deliverylog.Open(ctx, deps.Broker)
 	if err != nil {
-		return nil, fmt.Errorf("open the delivery log: %w", err)
+		return nil, fmt.Errorf("open delivery log: %w", err)
 	}
 	proxies, err := clientaddr.ParseNetworks(cfg.TrustedProxies)
 	if err != nil {
-		return nil, fmt.Errorf("read the trusted proxies: %w", err)
+		return nil, fmt.Errorf("parse trusted proxies: %w", err)
 	}
 	h := &Hooks{
 		cfg: cfg, clock: deps.Clock, ids: deps.IDs, broker: deps.Broker,
@@ -126,7 +125,7 @@ func New(cfg Config, deps Deps) (*Hooks, error) {
 	}
 	keys, err := deps.Broker.KeyValue(ctx, directory.Bucket, broker.KVConfig{Description: "who may do what, for gateway and hooks"})
 	if err != nil {
-		return nil, fmt.Errorf("open the directory: %w", err)
+		return nil, fmt.Errorf("open directory: %w", err)
 	}
 	h.directory = directory.New(directory.Options{Bucket: keys, Log: h.log})
 	h.proxies = proxies
@@ -145,14 +144,14 @@ func New(cfg Config, deps Deps) (*Hooks, error) {
 	return h, nil
 }
 
-// Handler serves /hooks/{slug}. It may be called before the workers run: it then answers 503.
+// Handler serves /hooks/{slug}. Before the workers run it returns 503.
 func (h *Hooks) Handler() http.Handler { return h.handler }
 
-// Workers are what must run for the service to work: the watches of the catalogue and of the directory, which are ready
-// when all webhooks and keys are known, and the delivery log.
+// Workers returns the service's background workers: the watches of definitions and directory, which are ready once all
+// webhooks and keys are loaded, and the writer of the delivery log.
 func (h *Hooks) Workers() []run.Worker { return []run.Worker{h.definitions, h.directory, h.recorder} }
 
-// Run is the workers alone, for those who have no group to add them to.
+// Run runs the workers, for a caller without a run.Group.
 func (h *Hooks) Run(ctx context.Context) error {
 	ended := make(chan error, 2)
 	for _, worker := range []run.Worker{h.directory, h.recorder} {
@@ -161,7 +160,7 @@ func (h *Hooks) Run(ctx context.Context) error {
 	return errors.Join(h.definitions.Run(ctx), <-ended, <-ended)
 }
 
-// Ready returns why requests cannot be served, nil when they can. It answers at once.
+// Ready returns why requests cannot be served; nil when they can. It never blocks.
 func (h *Hooks) Ready() error {
 	if err := errors.Join(h.definitions.Loaded(), h.directory.Loaded()); err != nil {
 		return err

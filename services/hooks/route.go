@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// routes makes the handler. Paths are matched as they were sent: a cleaned one would be answered with a redirect that
-// repeats the slug.
+// routes returns the handler. It matches paths as they were sent: cleaning one would cause a redirect that exposes the
+// slug.
 func (h *Hooks) routes() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		slug, rest := parsePath(r.URL.Path)
@@ -15,8 +15,8 @@ func (h *Hooks) routes() http.Handler {
 	})
 }
 
-// parsePath parts /hooks/{slug} and what is behind it, which is the template's: senders that know an address as a base
-// append to it. Of any other path the slug is empty, which no webhook has: it is answered like any other that there is not.
+// parsePath splits a path into /hooks/{slug} and the rest, which templates see: some senders append to the address. Any other
+// path has an empty slug, which gets the same 404 as an unknown slug.
 func parsePath(path string) (slug, rest string) {
 	slug, _ = strings.CutPrefix(path, "/hooks/")
 	if slug == path {
@@ -28,13 +28,13 @@ func parsePath(path string) (slug, rest string) {
 	return slug, rest
 }
 
-// serve answers a request and counts the answer.
+// serve processes a request and counts the response.
 func (h *Hooks) serve(w http.ResponseWriter, r *http.Request, slug, rest string) {
 	start := time.Now()
 	d := &delivery{Hooks: h, w: w, r: r, slug: slug, rest: rest}
 	status := d.run()
 	h.finish(r, d, status, time.Since(start))
 	if status == http.StatusRequestEntityTooLarge {
-		d.linger()
+		d.lingeringClose()
 	}
 }

@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// throttleInterval is the least time between two failure events of one webhook that strangers can cause.
+	// throttleInterval is the least time between two failure events of one webhook and reason that strangers can cause.
 	throttleInterval = time.Minute
-	// maxThrottled bounds the webhooks that are remembered.
+	// maxThrottled bounds the remembered keys.
 	maxThrottled = 8192
 )
 
-// throttle lets something happen once in an interval for each webhook.
+// throttle allows one event per key and interval.
 type throttle struct {
 	clock clock.Clock
 
@@ -24,12 +24,12 @@ type throttle struct {
 
 func newThrottle(c clock.Clock) *throttle { return &throttle{clock: c, last: map[string]time.Time{}} }
 
-// allow tells whether it is time again for the webhook, and notes it.
-func (t *throttle) allow(hook string) bool {
+// allow reports whether the interval of a key has passed, and begins a new one if so.
+func (t *throttle) allow(key string) bool {
 	now := t.clock.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if last, ok := t.last[hook]; ok && now.Sub(last) < throttleInterval {
+	if last, ok := t.last[key]; ok && now.Sub(last) < throttleInterval {
 		return false
 	}
 	if len(t.last) >= maxThrottled {
@@ -42,6 +42,6 @@ func (t *throttle) allow(hook string) bool {
 			return false
 		}
 	}
-	t.last[hook] = now
+	t.last[key] = now
 	return true
 }

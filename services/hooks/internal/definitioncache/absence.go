@@ -8,14 +8,13 @@ import (
 )
 
 const (
-	// absenceLasts is how long the broker is not asked again about a slug that it does not know. A change of the key
-	// ends it at once.
+	// absenceLasts is how long a negative look-up is cached. A change of the key ends it at once.
 	absenceLasts = time.Second
-	// maxAbsences bounds the memory that random slugs can take.
+	// maxAbsences bounds the memory for random slugs.
 	maxAbsences = 4096
 )
 
-// absences remembers keys under which nothing was found.
+// absences caches keys without a definition.
 type absences struct {
 	clock clock.Clock
 
@@ -36,7 +35,7 @@ func (a *absences) add(key string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.until) >= maxAbsences {
-		clear(a.until) // What is forgotten is only asked again, and that is limited.
+		clear(a.until) // The keys are only looked up again, at a limited rate.
 	}
 	a.until[key] = a.clock.Now().Add(absenceLasts)
 }

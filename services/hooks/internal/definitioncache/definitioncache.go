@@ -19,31 +19,31 @@ import (
 var (
 	// ErrNotFound means that no enabled webhook has the slug.
 	ErrNotFound = errors.New("find webhook definition: no such webhook")
-	// ErrUnavailable means that it cannot be told whether there is such a webhook.
+	// ErrUnavailable means that the existence of the webhook is unknown.
 	ErrUnavailable = errors.New("find webhook definition: definitions unavailable")
-	// ErrLoading is returned by Ready until the catalogue is complete.
-	ErrLoading = errors.New("the catalogue of webhooks is not loaded yet")
+	// ErrLoading is returned by Loaded until all definitions are loaded.
+	ErrLoading = errors.New("webhook definitions are loading")
 )
 
-// Bucket is the part of a broker's bucket that is needed here; see broker.KV.
+// Bucket is the part of a broker's bucket that is used here; see broker.KV.
 type Bucket interface {
 	Watch(ctx context.Context, handle func(broker.Change)) error
 	Get(ctx context.Context, key string) ([]byte, error)
 	LastContact() time.Time
 }
 
-// Options are what a Cache needs; zero fields mean the defaults.
+// Options configure a Cache; zero fields mean the defaults.
 type Options struct {
 	Bucket Bucket
 	Log    *slog.Logger
 	Clock  clock.Clock
-	// Gone is told the id of each webhook that is no more or switched off; nil when nobody wants to know.
+	// Gone is called with the id of each deleted or disabled webhook; may be nil.
 	Gone func(id string)
-	// LooksPerSecond bounds how often the broker is asked about slugs that are not known. Default 200.
+	// LooksPerSecond bounds the look-ups of unknown slugs in the bucket. Default 200.
 	LooksPerSecond int
 }
 
-// Cache is the catalogue of webhooks. It is safe for concurrent use.
+// Cache holds the webhook definitions. It is safe for concurrent use.
 type Cache struct {
 	opts Options
 
@@ -60,7 +60,7 @@ type Cache struct {
 	flight  singleflight.Group
 }
 
-// New makes a catalogue that is filled by Run.
+// New returns an empty cache; Run fills it.
 func New(o Options) *Cache {
 	if o.LooksPerSecond == 0 {
 		o.LooksPerSecond = 200
@@ -81,12 +81,12 @@ func New(o Options) *Cache {
 }
 
 // Name implements run.Worker.
-func (c *Cache) Name() string { return "webhook catalogue" }
+func (c *Cache) Name() string { return "webhook definitions" }
 
-// Ready implements run.Readier: the channel is closed when all webhooks are known.
+// Ready implements run.Readier: the channel is closed when all definitions are loaded.
 func (c *Cache) Ready() <-chan struct{} { return c.loaded }
 
-// Loaded is nil once all webhooks are known. It stays nil while the broker is away.
+// Loaded is nil once all definitions are loaded. It stays nil while the broker is unreachable.
 func (c *Cache) Loaded() error {
 	select {
 	case <-c.loaded:
@@ -96,18 +96,18 @@ func (c *Cache) Loaded() error {
 	}
 }
 
-// Run follows the bucket until ctx ends.
+// Run watches the bucket until ctx ends.
 func (c *Cache) Run(ctx context.Context) error {
 	return c.opts.Bucket.Watch(ctx, func(change broker.Change) { c.apply(ctx, change) })
 }
 
-// apply takes one change over. A change that cannot be read removes its webhook: an old definition is worse than none.
+// apply applies one change. A change that cannot be decoded removes its webhook: an outdated definition is worse than none.
 func (c *Cache) apply(ctx context.Context, change broker.Change) {
 	if change.InitialDone {
 		c.loadOnce.Do(func() { close(c.loaded) })
 		c.mu.RLock()
 		defer c.mu.RUnlock()
-		c.opts.Log.InfoContext(ctx, "the catalogue of webhooks is complete", "webhooks", len(c.hooks))
+		c.opts.Log.InfoContext(ctx, "webhook definitions are loaded", "webhooks", len(c.hooks))
 		return
 	}
 	if account, ok := webhookdef.AccountOf(change.Key); ok {
@@ -118,7 +118,7 @@ func (c *Cache) apply(ctx context.Context, change broker.Change) {
 	if !change.Deleted {
 		var err error
 		if hook, err = webhookdef.Decode(change.Value); err != nil {
-			c.opts.Log.ErrorContext(ctx, "reading an entry of the catalogue", "error", err)
+			c.opts.Log.ErrorContext(ctx, "webhook definition cannot be decoded", "error", err)
 		}
 	}
 	c.mu.Lock()
@@ -136,7 +136,7 @@ func (c *Cache) apply(ctx context.Context, change broker.Change) {
 	c.absent.forget(change.Key)
 }
 
-// applyAccount takes over a change of an account. A change that cannot be read leaves the rules as they were.
+// applyAccount applies a change of an account. A change that cannot be decoded leaves the rules as they were.
 func (c *Cache) applyAccount(ctx context.Context, id string, change broker.Change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -146,7 +146,7 @@ func (c *Cache) applyAccount(ctx context.Context, id string, change broker.Chang
 	}
 	account, err := webhookdef.DecodeAccount(change.Value)
 	if err != nil {
-		c.opts.Log.ErrorContext(ctx, "reading an account of the catalogue", "account", id, "error", err)
+		c.opts.Log.ErrorContext(ctx, "account definition cannot be decoded", "account", id, "error", err)
 		return
 	}
 	if known := c.accounts[id]; known == nil || known.GetRevision() <= account.GetRevision() {
@@ -154,15 +154,15 @@ func (c *Cache) applyAccount(ctx context.Context, id string, change broker.Chang
 	}
 }
 
-// Account is what is known of an account; nil when it has no rules for its webhooks.
+// Account returns the definition of an account; nil when it has no rules for its webhooks.
 func (c *Cache) Account(id string) *orchv1.AccountDefinition {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.accounts[id]
 }
 
-// known is what the memory holds under a key; nil when it is nothing.
-func (c *Cache) known(key string) *orchv1.WebhookDefinition {
+// cached returns the definition under a key; nil when there is none.
+func (c *Cache) cached(key string) *orchv1.WebhookDefinition {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.hooks[key]

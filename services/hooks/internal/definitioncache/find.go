@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// lookTimeout bounds one look into the bucket.
-	lookTimeout = 2 * time.Second
-	// trustWithoutContact is how long a credential is trusted that may have been revoked since.
+	// lookUpTimeout bounds one look-up in the bucket.
+	lookUpTimeout = 2 * time.Second
+	// trustWithoutContact is how long a credential is trusted without contact to the broker: it may have been revoked.
 	trustWithoutContact = 5 * time.Second
-	// maxSlug is the length from which on a slug cannot be one of ours.
+	// maxSlug is the largest length of a slug.
 	maxSlug = 128
 )
 
 // Find returns the enabled webhook with this slug. Errors:
 //   - ErrNotFound: there is none, or it is disabled;
-//   - ErrUnavailable: the broker, which would know, is away.
+//   - ErrUnavailable: the look-up failed, or was not made because of too many look-ups.
 func (c *Cache) Find(ctx context.Context, slug string) (*orchv1.WebhookDefinition, error) {
 	if !wellFormed(slug) {
 		return nil, ErrNotFound
@@ -31,26 +31,26 @@ func (c *Cache) Find(ctx context.Context, slug string) (*orchv1.WebhookDefinitio
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, ErrLoading)
 	}
 	key := webhookdef.Key(slug)
-	if hook := c.known(key); hook.GetEnabled() {
+	if hook := c.cached(key); hook.GetEnabled() {
 		return hook, nil
 	}
 	if c.absent.has(key) {
 		return nil, ErrNotFound
 	}
-	found, err, _ := c.flight.Do(key, func() (any, error) { return c.look(ctx, key) })
+	found, err, _ := c.flight.Do(key, func() (any, error) { return c.lookUp(ctx, key) })
 	if err != nil {
 		return nil, err
 	}
 	return found.(*orchv1.WebhookDefinition), nil
 }
 
-// look asks the broker. What it answers is not put into the map: only the watch writes there, in order.
-func (c *Cache) look(ctx context.Context, key string) (*orchv1.WebhookDefinition, error) {
+// lookUp reads the bucket. The result does not enter the map: only the watch writes there, in order.
+func (c *Cache) lookUp(ctx context.Context, key string) (*orchv1.WebhookDefinition, error) {
 	if !c.limiter.AllowN(c.opts.Clock.Now(), 1) {
 		return nil, fmt.Errorf("%w: too many look-ups of unknown slugs", ErrUnavailable)
 	}
-	// Others wait for this look: it must not end because the first of them hangs up.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
+	// Other requests share this look-up: it must not end because the first one hangs up.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookUpTimeout)
 	defer cancel()
 	entry, err := c.opts.Bucket.Get(ctx, key)
 	switch {
@@ -62,8 +62,8 @@ func (c *Cache) look(ctx context.Context, key string) (*orchv1.WebhookDefinition
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
-		// A replica of the bucket may answer with less than the watch has already told.
-		if hook.GetEnabled() && hook.GetRevision() >= c.known(key).GetRevision() {
+		// A replica of the bucket may lag behind the watch.
+		if hook.GetEnabled() && hook.GetRevision() >= c.cached(key).GetRevision() {
 			return hook, nil
 		}
 	}
@@ -71,7 +71,7 @@ func (c *Cache) look(ctx context.Context, key string) (*orchv1.WebhookDefinition
 	return nil, ErrNotFound
 }
 
-// Current is nil when what is known of a credential is recent enough to be trusted.
+// Current is nil while the state of credentials is recent enough to be trusted.
 func (c *Cache) Current() error {
 	if age := c.opts.Clock.Now().Sub(c.opts.Bucket.LastContact()); age > trustWithoutContact {
 		return fmt.Errorf("%w: the broker did not answer for more than %s", ErrUnavailable, trustWithoutContact)
@@ -79,13 +79,13 @@ func (c *Cache) Current() error {
 	return nil
 }
 
-// Disabled tells, for metrics alone, whether the memory knows a disabled webhook with this slug.
+// Disabled reports, for metrics only, whether the cache has a disabled webhook with this slug.
 func (c *Cache) Disabled(slug string) bool {
-	hook := c.known(webhookdef.Key(slug))
+	hook := c.cached(webhookdef.Key(slug))
 	return hook != nil && !hook.GetEnabled()
 }
 
-// wellFormed tells whether a slug consists of what slugs consist of.
+// wellFormed reports whether a slug has the characters and the length of one.
 func wellFormed(slug string) bool {
 	if slug == "" || len(slug) > maxSlug {
 		return false

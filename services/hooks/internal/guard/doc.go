@@ -1,11 +1,11 @@
-// Package guard decides whether a request may be taken for a webhook: by its address, its rate, and its signature.
+// Package guard decides whether a webhook accepts a request: by its address, its rate, and its signature.
 //
 //	definition ──▶ Registry.Of ──▶ Guard ──▶ Registry.Admit(address, now)   ErrForbidden · *TooManyError
-//	(catalogue)    made once   │
+//	               made once   │
 //	               per revision└───────▶ Verify(request, now)        verify.ErrUnproven
 //
-// What a definition says is prepared once and kept until it changes. Secrets are opened here and stay in memory; a
-// webhook whose secrets cannot be opened is closed, never open.
+// A definition is prepared once and kept until it changes. Its secrets are decrypted here and stay in memory. A webhook
+// whose secrets cannot be decrypted accepts nothing.
 //
-// Rates are counted in this process. Each replica of the service takes as many requests as the webhook allows.
+// Each process counts rates by itself, so each replica of the service accepts as many requests as the webhook allows.
 package guard

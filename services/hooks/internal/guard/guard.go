@@ -17,15 +17,15 @@ import (
 )
 
 var (
-	// ErrForbidden means that requests from this address are not taken.
+	// ErrForbidden means that the address may not post.
 	ErrForbidden = errors.New("requests from this address are not allowed")
-	// ErrClosed is wrapped when a webhook cannot be guarded as it asks to be, so nothing is taken.
-	ErrClosed = errors.New("the webhook cannot be guarded")
+	// ErrClosed is wrapped when a webhook's protection cannot be set up, so it accepts nothing.
+	ErrClosed = errors.New("set up webhook protection")
 )
 
-// TooManyError means that the rate is exceeded.
+// TooManyError means that the rate limit is exceeded.
 type TooManyError struct {
-	// Wait is when a request is taken again, if nobody else is faster.
+	// Wait is the time until a request may be accepted again.
 	Wait time.Duration
 }
 
@@ -40,18 +40,18 @@ type Guard struct {
 	networks    clientaddr.Networks
 	window      *window
 	verifyToken string
-	secrets     []string // Those of the signature, and the verify token, in all spellings.
-	fieldError  error    // Why nothing is taken; nil when something is.
+	secrets     []string // Signing secrets and verify token, with and without prefix.
+	setupError  error    // Why nothing is accepted; nil when the setup succeeded.
 }
 
-// newGuard prepares a definition. The counts of the guard before it, which may be nil, go on if its limit is the same.
+// newGuard prepares a definition. It continues the counts of the earlier guard, which may be nil, if the limit is the same.
 func newGuard(d *orchv1.WebhookDefinition, keys secrets.Keyring, before *Guard) *Guard {
 	g := &Guard{definition: d}
 	if before != nil {
 		g.window = before.window
 	}
 	g.window = g.window.follow(d.GetRateLimit())
-	g.fieldError = g.prepare(keys)
+	g.setupError = g.prepare(keys)
 	return g
 }
 
@@ -81,13 +81,13 @@ func (g *Guard) prepare(keys secrets.Keyring) (err error) {
 	return nil
 }
 
-// Fault is why nothing is taken for the webhook, nil when something is. It wraps ErrClosed and is the operator's matter.
-func (g *Guard) Unusable() error { return g.fieldError }
+// Unusable returns why the webhook accepts nothing; nil when it does. It wraps ErrClosed and is for the operator.
+func (g *Guard) Unusable() error { return g.setupError }
 
-// Secrets are what the webhook's senders and it alone know. They must not be shown.
+// Secrets returns the secrets that the webhook shares with its senders. They must not be shown.
 func (g *Guard) Secrets() []string { return g.secrets }
 
-// Verify proves a request whose body was read; the proof is nil when the webhook asks for none. The error wraps
+// Verify verifies a request whose body was read. The proof is nil when the webhook asks for none. The error wraps
 // verify.ErrUnproven.
 func (g *Guard) Verify(r *receive.Request) (*verify.Proof, error) {
 	if g.verifier == nil {
@@ -100,16 +100,16 @@ func (g *Guard) Verify(r *receive.Request) (*verify.Proof, error) {
 	return &proof, nil
 }
 
-// EventID is the id that the request's event gets however often it is delivered; uuid.Nil when repeats are not known.
-// The proof is what Verify returned.
+// EventID is the event id of the request and its duplicates; uuid.Nil when duplicates are not recognised. The proof is the
+// result of Verify.
 func (g *Guard) EventID(proof *verify.Proof, r *receive.Request) uuid.UUID {
 	if proof == nil && g.definition.ServiceAccountId == nil {
-		return uuid.Nil // Nobody proved anything: an id that anyone can claim must not suppress an event.
+		return uuid.Nil // Unverified: an id that anyone can claim must not suppress an event.
 	}
 	return verify.EventID(g.id, g.definition.GetDeduplication(), g.definition.GetVerification().GetScheme(), proof, r)
 }
 
-// Handshakes are those that the webhook asks for.
+// Handshakes returns the handshakes that the webhook enables.
 func (g *Guard) Handshakes() receive.Handshakes {
 	has := func(h orchv1.WebhookHandshake) bool { return slices.Contains(g.definition.GetHandshakes(), h) }
 	return receive.Handshakes{

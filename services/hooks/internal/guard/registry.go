@@ -28,20 +28,20 @@ type Registry struct {
 	accounts map[string]*account // By the account's id.
 }
 
-// account is what holds for one account: its own rules, and the operator's, which it cannot lift.
+// account has the rules of one account: its own, and the operator's, which it cannot lift.
 type account struct {
 	definition *orchv1.AccountDefinition
 	networks   clientaddr.Networks
 	window     *window
 	operator   *window
-	fieldError error
+	setupError error
 }
 
 // NewRegistry returns a registry that decrypts secrets with keys and applies the operator's rules to each account.
 func NewRegistry(keys secrets.Keyring, operator Rules) (*Registry, error) {
 	networks, err := clientaddr.ParseNetworks(operator.AllowedIPs)
 	if err != nil {
-		return nil, fmt.Errorf("read the addresses that may post to webhooks: %w", err)
+		return nil, fmt.Errorf("parse addresses that may post to webhooks: %w", err)
 	}
 	return &Registry{
 		keys: keys, operator: operator, networks: networks,
@@ -49,44 +49,44 @@ func NewRegistry(keys secrets.Keyring, operator Rules) (*Registry, error) {
 	}, nil
 }
 
-// Of is the guard of a webhook. It keeps the definition.
-func (b *Registry) Of(d *orchv1.WebhookDefinition) *Guard {
-	b.mu.RLock()
-	g := b.hooks[d.GetId()]
-	b.mu.RUnlock()
+// Of returns the guard of a webhook. It retains the definition.
+func (r *Registry) Of(d *orchv1.WebhookDefinition) *Guard {
+	r.mu.RLock()
+	g := r.hooks[d.GetId()]
+	r.mu.RUnlock()
 	if g != nil && g.definition == d {
 		return g
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if g = b.hooks[d.GetId()]; g == nil || g.definition != d {
-		g = newGuard(d, b.keys, g)
-		b.hooks[d.GetId()] = g
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if g = r.hooks[d.GetId()]; g == nil || g.definition != d {
+		g = newGuard(d, r.keys, g)
+		r.hooks[d.GetId()] = g
 	}
 	return g
 }
 
-// Forget drops the guard of a webhook that is no more.
-func (b *Registry) Forget(id string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.hooks, id)
+// Forget drops the guard of a deleted webhook.
+func (r *Registry) Forget(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.hooks, id)
 }
 
-// Admit decides whether a request from an address may be taken for a webhook now: by the operator's rules, the account's
-// and the webhook's, all of which must allow it. Addresses come first, so that strangers use up nobody's rate, and a
-// request that is refused is counted nowhere. Errors: ErrForbidden, *TooManyError, or one that wraps ErrClosed. The
-// account's definition is nil where it has no rules of its own.
-func (b *Registry) Admit(g *Guard, own *orchv1.AccountDefinition, from netip.Addr, now time.Time) error {
-	if g.fieldError != nil {
-		return g.fieldError
+// Admit decides whether a webhook accepts a request from an address now. The rules of the operator, the account and the
+// webhook must all allow it. Addresses come first, so strangers do not use up a rate, and a refused request counts nowhere.
+// Errors: ErrForbidden, *TooManyError, or one that wraps ErrClosed. The account's definition is nil when the account has no
+// rules of its own.
+func (r *Registry) Admit(g *Guard, own *orchv1.AccountDefinition, from netip.Addr, now time.Time) error {
+	if g.setupError != nil {
+		return g.setupError
 	}
-	a := b.account(g.definition.GetAccount(), own)
-	if a.fieldError != nil {
-		return a.fieldError
+	a := r.account(g.definition.GetAccount(), own)
+	if a.setupError != nil {
+		return a.setupError
 	}
-	for _, networks := range [...]clientaddr.Networks{b.networks, a.networks, g.networks} {
-		if len(networks) > 0 && !networks.Contain(from) { // The address that is not valid is on no list.
+	for _, networks := range [...]clientaddr.Networks{r.networks, a.networks, g.networks} {
+		if len(networks) > 0 && !networks.Contain(from) { // No list contains an invalid address.
 			return ErrForbidden
 		}
 	}
@@ -96,31 +96,31 @@ func (b *Registry) Admit(g *Guard, own *orchv1.AccountDefinition, from netip.Add
 	return nil
 }
 
-// unruled is an account that nobody has rules for.
+// unruled is an account without rules.
 var unruled account
 
-func (b *Registry) account(id string, d *orchv1.AccountDefinition) *account {
-	if d == nil && b.operator.RateLimit == nil {
+func (r *Registry) account(id string, d *orchv1.AccountDefinition) *account {
+	if d == nil && r.operator.RateLimit == nil {
 		return &unruled
 	}
-	b.mu.RLock()
-	a := b.accounts[id]
-	b.mu.RUnlock()
+	r.mu.RLock()
+	a := r.accounts[id]
+	r.mu.RUnlock()
 	if a != nil && a.definition == d {
 		return a
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	before := b.accounts[id]
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := r.accounts[id]
 	if before == nil {
-		before = &account{operator: newWindow(b.operator.RateLimit)}
+		before = &account{operator: newWindow(r.operator.RateLimit)}
 	} else if before.definition == d {
 		return before
 	}
 	a = &account{definition: d, window: before.window.follow(d.GetRateLimit()), operator: before.operator}
-	if a.networks, a.fieldError = clientaddr.ParseNetworks(d.GetAllowedIps()); a.fieldError != nil {
-		a.fieldError = fmt.Errorf("%w: its account: %w", ErrClosed, a.fieldError)
+	if a.networks, a.setupError = clientaddr.ParseNetworks(d.GetAllowedIps()); a.setupError != nil {
+		a.setupError = fmt.Errorf("%w: its account: %w", ErrClosed, a.setupError)
 	}
-	b.accounts[id] = a
+	r.accounts[id] = a
 	return a
 }
