@@ -7654,7 +7654,7 @@ type WebhookDelivery struct {
 	// BodyTruncated Whether the recorded body is truncated.
 	BodyTruncated *bool `json:"body_truncated,omitempty"`
 
-	// Count Number of requests that this entry stands for. The log has the first and the last refusal of each reason and source network a minute; the last one counts those in between.
+	// Count Number of requests that this entry stands for: itself, and refused requests before it that have no entry.
 	Count *int64 `json:"count,omitempty"`
 
 	// Duplicate Whether the request duplicates a delivery that already published its event.

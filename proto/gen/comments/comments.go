@@ -5218,7 +5218,7 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookDelivery.body_truncated":
 		return "Whether the recorded body is truncated."
 	case "orch.v1.WebhookDelivery.count":
-		return "Number of requests that this entry stands for. The log has the first and the last refusal of each reason and source network a minute; the last one counts those in between."
+		return "Number of requests that this entry stands for: itself, and refused requests before it that have no entry."
 	case "orch.v1.WebhookDelivery.deduplication_id":
 		return "Id of the event, equal for every processing of the delivery."
 	case "orch.v1.WebhookDelivery.duplicate":

@@ -1944,8 +1944,7 @@ type WebhookDelivery struct {
 	DeduplicationId *string `protobuf:"bytes,27,opt,name=deduplication_id,json=deduplicationId,proto3,oneof" json:"deduplication_id,omitempty"`
 	// Why the request was refused or failed: credential, role, signature, address, rate, body, template, event or handshake.
 	Reason *string `protobuf:"bytes,28,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
-	// Number of requests that this entry stands for. The log has the first and the last refusal of each reason and source
-	// network a minute; the last one counts those in between.
+	// Number of requests that this entry stands for: itself, and refused requests before it that have no entry.
 	Count         int64 `protobuf:"varint,29,opt,name=count,proto3" json:"count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
