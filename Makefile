@@ -88,6 +88,14 @@ test-automations: ## evaluate the vectors of triggers and of matching, by one ev
 test-ranking: ## poll work pools in every recorded situation, and compare the order of the runs with the reference's
 	cd test && go test -count=1 -v -run='^TestRanking$$' ./rest
 
+.PHONY: e2e-loop
+e2e-loop: ## post signed webhooks, and wait for the deployment runs and the notifications that automations make of them
+	cd services/standalone && go test -count=1 -v -run='^TestALoopIsClosed$$' .
+
+.PHONY: bench-automations
+bench-automations: ## measure how much 10,000 automations cost an event that none of them takes
+	cd services/orchestration && go test -run='^$$' -bench='Automations' -benchmem ./internal/automations/...
+
 .PHONY: test-traffic
 test-traffic: ## replay what recorded clients asked of the reference, and compare the answers
 	go test -count=1 -v -tags=e2e -run='^TestTraffic' ./test/traffic

@@ -61,8 +61,10 @@ func copyStore(ctx context.Context, dir datadir.Dir, store *embeddedmongo.Server
 // onlineBackup serves a backup request on a running server.
 func onlineBackup(dir datadir.Dir, parts *infra, conn *broker.Conn) func(ctx context.Context, backup string) error {
 	return func(ctx context.Context, backup string) error {
-		if err := conn.WaitHandled(ctx, broker.DurablePersist); err != nil {
-			return fmt.Errorf("wait for events that are not stored yet: %w", err)
+		for _, durable := range []string{broker.DurablePersist, broker.DurableAutomations} {
+			if err := conn.WaitHandled(ctx, durable); err != nil {
+				return fmt.Errorf("wait for events that are not handled yet: %w", err)
+			}
 		}
 		return copyStore(ctx, dir, parts.store, backup)
 	}

@@ -22,4 +22,4 @@ func newChecker(vocab vocabulary.Vocabulary, newID func() uuid.UUID) *Checker {
 }
 
 // Vocabulary returns the vocabulary of the automations.
-func (c *Checker) Vocabulary() vocabulary.Vocabulary { return c.vocab }
+func (s *Checker) Vocabulary() vocabulary.Vocabulary { return s.vocab }

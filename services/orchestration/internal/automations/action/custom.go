@@ -48,7 +48,7 @@ func custom(b *block, subject, body string) ([]*message, error) {
 	}
 	var cookies []string
 	for name, value := range texts(filled["cookies"]) {
-		cookies = append(cookies, (&http.Cookie{Name: name, Value: value}).String())
+		cookies = append(cookies, (&http.Cookie{Name: name, Value: value}).String()) //nolint:gosec // It is sent, not set.
 	}
 	if len(cookies) > 0 {
 		m.header.Set("Cookie", strings.Join(cookies, "; "))

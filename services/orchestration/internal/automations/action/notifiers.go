@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -112,9 +113,7 @@ func pagerDuty(b *block, subject, body string) ([]*message, error) {
 		source = "orch"
 	}
 	details := map[string]any{"body": body}
-	for name, value := range b.object("custom_details") {
-		details[name] = value
-	}
+	maps.Copy(details, b.object("custom_details"))
 	summary := []rune(titled(subject, body))
 	payload := map[string]any{
 		"summary": string(summary[:min(len(summary), pagerDutyLimit)]), "source": source, "severity": "warning", "custom_details": details,

@@ -30,7 +30,7 @@ func (r *Runner) notify(ctx context.Context, o *result, run *orchv1.AutomationAc
 	if !ok {
 		return o
 	}
-	make, ok := notifiers[b.kind]
+	build, ok := notifiers[b.kind]
 	if !ok {
 		return o.fail("The referenced block was not a notification block")
 	}
@@ -42,7 +42,7 @@ func (r *Runner) notify(ctx context.Context, o *result, run *orchv1.AutomationAc
 	if err != nil {
 		return r.templateFailed(o, "body", err, err.Error(), action.GetBody())
 	}
-	messages, err := make(b, subject, body)
+	messages, err := build(b, subject, body)
 	if err != nil {
 		o.details["notification_log"] = err.Error()
 		return o.fail("Notification failed")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -121,9 +122,7 @@ func (r *Runner) publish(ctx context.Context, ws, id uuid.UUID, run *orchv1.Auto
 	payload := map[string]any{
 		"action_index": run.GetIndex(), "action_type": actionType(run.GetAction()), "invocation": id.String(),
 	}
-	for name, value := range o.details {
-		payload[name] = value
-	}
+	maps.Copy(payload, o.details)
 	related := append(append([]*orchv1.RelatedResource(nil), o.related...),
 		engine.RelatedEvent(v, run.GetTriggeredEventId(), "automation-triggered-event"))
 	reason := run.GetFiring().GetEvent()

@@ -27,7 +27,7 @@ func newMessage(method, address string) *message {
 
 // json makes a value the body.
 func (m *message) json(v any) *message {
-	m.body, _ = json.Marshal(v)
+	m.body, _ = json.Marshal(v) //nolint:errchkjson // It is built of texts, numbers, lists and objects.
 	m.header.Set("Content-Type", "application/json")
 	return m
 }

@@ -47,8 +47,7 @@ func (r *Runner) render(ctx context.Context, run *orchv1.AutomationActionRun, te
 
 // templateFailed notes that a template could not be rendered.
 func (r *Runner) templateFailed(o *result, field string, err error, message, source string) *result {
-	var fault *jinja.Error
-	if errors.As(err, &fault) {
+	if fault, ok := errors.AsType[*jinja.Error](err); ok {
 		message = fault.Error()
 	}
 	o.details["template_error"] = message

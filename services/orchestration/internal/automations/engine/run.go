@@ -72,7 +72,7 @@ func (e *Engine) lead(ctx context.Context) {
 		}
 		stop()
 	}
-	for _, work := range []func(context.Context){e.consume, e.tickTimers, e.keep} {
+	for _, work := range []func(context.Context){e.consume, e.tickTimers, e.keep, e.sample} {
 		group.Go(func() { work(leading) })
 	}
 	group.Wait()

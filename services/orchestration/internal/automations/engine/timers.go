@@ -114,15 +114,18 @@ type timerHeap []*timer
 
 func (h timerHeap) Len() int           { return len(h) }
 func (h timerHeap) Less(i, j int) bool { return h[i].due < h[j].due }
+
 func (h timerHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
 	h[i].place, h[j].place = i, j
 }
+
 func (h *timerHeap) Push(x any) {
 	one := x.(*timer)
 	one.place = len(*h)
 	*h = append(*h, one)
 }
+
 func (h *timerHeap) Pop() any {
 	old := *h
 	one := old[len(old)-1]
