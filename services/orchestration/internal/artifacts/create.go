@@ -12,6 +12,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/namecheck"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 )
 
 // CreateArtifact stores an artifact. The runs that it names need not exist, because clients may report their runs
@@ -21,28 +22,38 @@ func (s *Service) CreateArtifact(ctx context.Context, r *orchv1.CreateArtifactRe
 	if err != nil {
 		return nil, err
 	}
-	return s.insert(ctx, info.Workspace, s.artifacts.Store().NewID(), r.GetArtifact())
-}
-
-// insert stores a new artifact and responds with 201.
-func (s *Service) insert(ctx context.Context, ws, id uuid.UUID, create *orchv1.ArtifactCreate) (*orchv1.Artifact, error) {
-	if err := namecheck.Dashed(create.GetKey(), "Artifact key", "key"); err != nil {
-		return nil, err
-	}
-	artifact := newArtifact(id, create)
-	effects, err := s.effects(ctx, ws, nil, artifact, "created")
+	artifact, err := newArtifact(s.artifacts.Store().NewID(), r.GetArtifact())
 	if err != nil {
 		return nil, err
 	}
-	if err := s.artifacts.Insert(ctx, ws, artifact, effects...); err != nil {
+	if err := s.insert(ctx, info.Workspace, artifact); err != nil {
 		return nil, err
 	}
-	s.flush.Flush(ctx, query.Artifact, id)
 	return artifact, rpc.SetStatus(ctx, http.StatusCreated)
 }
 
-// newArtifact builds an artifact from a request.
-func newArtifact(id uuid.UUID, create *orchv1.ArtifactCreate) *orchv1.Artifact {
+// insert stores a new artifact and updates its key before the call returns.
+func (s *Service) insert(ctx context.Context, ws uuid.UUID, artifact *orchv1.Artifact) error {
+	id, err := resourceid.Parse(artifact.GetId())
+	if err != nil {
+		return err
+	}
+	effects, err := s.effects(ctx, ws, nil, artifact, "created")
+	if err != nil {
+		return err
+	}
+	if err := s.artifacts.Insert(ctx, ws, artifact, effects...); err != nil {
+		return err
+	}
+	s.flush.Flush(ctx, query.Artifact, id)
+	return nil
+}
+
+// newArtifact builds an artifact from a request. It refuses a malformed key.
+func newArtifact(id uuid.UUID, create *orchv1.ArtifactCreate) (*orchv1.Artifact, error) {
+	if err := namecheck.Dashed(create.GetKey(), "Artifact key", "key"); err != nil {
+		return nil, err
+	}
 	return &orchv1.Artifact{
 		Id:          id.String(),
 		Key:         create.Key,
@@ -52,7 +63,7 @@ func newArtifact(id uuid.UUID, create *orchv1.ArtifactCreate) *orchv1.Artifact {
 		Metadata_:   shortened(create.GetMetadata_()),
 		FlowRunId:   create.FlowRunId,
 		TaskRunId:   create.TaskRunId,
-	}
+	}, nil
 }
 
 // maxMetadata is the maximum length of a metadata value in characters.

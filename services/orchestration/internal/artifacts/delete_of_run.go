@@ -6,7 +6,6 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -22,9 +21,7 @@ func DeleteOfFlowRun(of *store.Store, ws, run uuid.UUID) store.Effect {
 func (s *Service) DeleteOfFlowRuns(ctx context.Context, effects []store.Effect) error {
 	return store.EachSubject(effects, func(ws, run uuid.UUID) error {
 		return s.artifacts.Drain(ctx, ws, bson.D{{Key: "flow_run_id", Value: store.Binary(run)}}, func(id uuid.UUID) error {
-			return s.artifacts.Delete(ctx, ws, id, func(current *orchv1.Artifact) ([]store.Effect, error) {
-				return s.effects(ctx, ws, nil, current, "deleted")
-			})
+			return s.delete(ctx, ws, id)
 		})
 	})
 }

@@ -79,7 +79,7 @@ func (s *Service) show(ctx context.Context, ws uuid.UUID, key string) error {
 		return err
 	}
 	shown := showing(newest, &orchv1.ArtifactCollection{Id: s.latest.Store().NewID().String()})
-	created, err := s.collected(ws, shown, nil, "created")
+	created, err := s.collected.Effect(ws, "created", nil, shown)
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (s *Service) refresh(ctx context.Context, ws uuid.UUID, shown *orchv1.Artif
 		if proto.Equal(current, next) {
 			return nil, nil
 		}
-		updated, err := s.collected(ws, next, current, "updated")
+		updated, err := s.collected.Effect(ws, "updated", current, next)
 		if err != nil {
 			return nil, err
 		}
@@ -134,7 +134,7 @@ func (s *Service) hide(ctx context.Context, ws, id uuid.UUID) error {
 		if newest != nil {
 			return nil, errMoved
 		}
-		deleted, err := s.collected(ws, current, nil, "deleted")
+		deleted, err := s.collected.Effect(ws, "deleted", nil, current)
 		return []store.Effect{deleted}, err
 	})
 }

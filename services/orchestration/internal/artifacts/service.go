@@ -11,14 +11,13 @@ package artifacts
 
 import (
 	"context"
-	"errors"
-	"net/http"
 
 	"github.com/google/uuid"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/crud"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/pagination"
@@ -34,8 +33,10 @@ type Service struct {
 	all       pagination.Source[*orchv1.Artifact]
 	latest    *store.Collection[*orchv1.ArtifactCollection]
 	keys      pagination.Source[*orchv1.ArtifactCollection]
-	vocab     vocabulary.Vocabulary
 	flush     outbox.Flusher
+	// lifecycle publishes the events of an artifact, collected those of a key.
+	lifecycle crud.Lifecycle[*orchv1.Artifact]
+	collected crud.Lifecycle[*orchv1.ArtifactCollection]
 }
 
 // Deps are the service's dependencies.
@@ -55,17 +56,25 @@ func New(d Deps) *Service {
 		all:       pagination.NewSource(artifacts, orchv1.ArtifactSort_ARTIFACT_SORT_ID_DESC),
 		latest:    latest,
 		keys:      pagination.NewSource(latest, orchv1.ArtifactCollectionSort_ARTIFACT_COLLECTION_SORT_ID_DESC),
-		vocab:     d.Vocabulary,
 		flush:     d.Flush,
+		lifecycle: crud.Lifecycle[*orchv1.Artifact]{
+			Store: d.Store, Vocabulary: d.Vocabulary, Kind: "artifact", Name: (*orchv1.Artifact).GetKey,
+			Related: func(a *orchv1.Artifact) []*orchv1.RelatedResource { return runs(d.Vocabulary, a) },
+			Payload: []protoreflect.Name{"key", "type", "description"},
+		},
+		collected: crud.Lifecycle[*orchv1.ArtifactCollection]{
+			Store: d.Store, Vocabulary: d.Vocabulary, Kind: "artifact-collection", Name: (*orchv1.ArtifactCollection).GetKey,
+			Related: func(shown *orchv1.ArtifactCollection) []*orchv1.RelatedResource {
+				latest := events.Related(d.Vocabulary, "artifact", shown.GetLatestId(), "latest", "")
+				return append([]*orchv1.RelatedResource{latest}, runs(d.Vocabulary, shown)...)
+			},
+			Payload: []protoreflect.Name{"key", "type", "data", "description"},
+		},
 	}
 }
 
-func translate(err error) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return rpc.Detail(http.StatusNotFound, "Artifact not found.")
-	}
-	return err
-}
+// notFound is the text of the 404 for an unknown artifact.
+const notFound crud.NotFound = "Artifact not found."
 
 // effects returns the effects of writing an artifact. The key's update comes first, because it needs no broker. before
 // is the previous artifact, nil for a new one. Events that clients publish themselves are omitted.
@@ -80,49 +89,24 @@ func (s *Service) effects(ctx context.Context, ws uuid.UUID, before, artifact *o
 	if verb != "deleted" && resourceid.Client(ctx).TellsOfArtifacts() {
 		return caused, nil
 	}
-	payload, err := events.Payload(artifact, before, "key", "type", "description")
-	if err != nil {
-		return nil, err
-	}
-	happened, err := s.lifecycle(ws, "artifact", verb, artifact, payload)
+	happened, err := s.lifecycle.Effect(ws, verb, before, artifact)
 	return append(caused, happened), err
 }
 
-// collected returns the event of a key's change; before is the previous document, nil if there was none or it is
-// unchanged.
-func (s *Service) collected(ws uuid.UUID, shown, before *orchv1.ArtifactCollection, verb string) (store.Effect, error) {
-	payload, err := events.Payload(shown, before, "key", "type", "data", "description")
-	if err != nil {
-		return store.Effect{}, err
-	}
-	return s.lifecycle(ws, "artifact-collection", verb, shown, payload,
-		events.Related(s.vocab, "artifact", shown.GetLatestId(), "latest", ""))
-}
-
-// kept is an artifact, or a key with all its artifacts. One without a key has no name.
-type kept interface {
-	GetId() string
-	GetKey() string
+// ofRuns is an artifact, or a key's document.
+type ofRuns interface {
 	GetFlowRunId() string
 	GetTaskRunId() string
 }
 
-// lifecycle returns the lifecycle event of an artifact or key. Its runs are related resources.
-func (s *Service) lifecycle(ws uuid.UUID, kind, verb string, of kept, payload []byte, related ...*orchv1.RelatedResource) (store.Effect, error) {
-	id, err := resourceid.Parse(of.GetId())
-	if err != nil {
-		return store.Effect{}, err
+// runs returns the runs of an artifact or key as related resources.
+func runs(vocab vocabulary.Vocabulary, artifact ofRuns) []*orchv1.RelatedResource {
+	var related []*orchv1.RelatedResource
+	if run := artifact.GetFlowRunId(); run != "" {
+		related = append(related, events.Related(vocab, "flow-run", run, "flow-run", ""))
 	}
-	at := s.artifacts.Store()
-	e := events.Lifecycle{
-		ID: at.NewID(), Kind: kind, Verb: verb, Of: id, Name: of.GetKey(), At: at.Now(), Payload: payload,
-	}.Event(s.vocab)
-	if run := of.GetFlowRunId(); run != "" {
-		related = append(related, events.Related(s.vocab, "flow-run", run, "flow-run", ""))
+	if run := artifact.GetTaskRunId(); run != "" {
+		related = append(related, events.Related(vocab, "task-run", run, "task-run", ""))
 	}
-	if run := of.GetTaskRunId(); run != "" {
-		related = append(related, events.Related(s.vocab, "task-run", run, "task-run", ""))
-	}
-	e.Related = related
-	return events.Publish(ws, e)
+	return related
 }

@@ -7,26 +7,14 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/fieldmask"
+	"github.com/orch-project/orch/services/orchestration/internal/crud"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
-	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // UpdateArtifact changes the fields that the request contains.
 func (s *Service) UpdateArtifact(ctx context.Context, r *orchv1.UpdateArtifactRequest) (*emptypb.Empty, error) {
-	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
-	if err != nil {
-		return nil, translate(err)
-	}
-	_, err = s.change(ctx, ws, id, func(next *orchv1.Artifact) error {
-		fieldmask.Apply(next, r.GetArtifact(), r.GetUpdateMask().GetPaths())
-		return nil
-	})
-	if err != nil {
-		return nil, translate(err)
-	}
-	return &emptypb.Empty{}, nil
+	return crud.Update(ctx, notFound, r.GetId(), s.change, crud.Masked[*orchv1.Artifact](r.GetArtifact(), r.GetUpdateMask()))
 }
 
 // change edits an artifact and updates its key before the call returns.

@@ -50,7 +50,7 @@ func (s *Service) drainDocuments(ctx context.Context, ws uuid.UUID, of bson.D) e
 func (s *Service) DeleteBlockType(ctx context.Context, r *orchv1.DeleteBlockTypeRequest) (*emptypb.Empty, error) {
 	ws, id, err := s.locate(ctx, r.GetId())
 	if err != nil {
-		return nil, missing(err, noType)
+		return nil, noType.Translate(err)
 	}
 	err = s.types.Delete(ctx, ws, id, func(current *orchv1.BlockType) ([]store.Effect, error) {
 		if current.GetIsProtected() {
@@ -60,7 +60,7 @@ func (s *Service) DeleteBlockType(ctx context.Context, r *orchv1.DeleteBlockType
 		return []store.Effect{s.types.Store().About(kindOfType, ws, id), deleted}, err
 	})
 	if err != nil {
-		return nil, missing(err, noType)
+		return nil, noType.Translate(err)
 	}
 	s.flush.Flush(ctx, query.BlockType, id)
 	return &emptypb.Empty{}, nil
@@ -70,11 +70,11 @@ func (s *Service) DeleteBlockType(ctx context.Context, r *orchv1.DeleteBlockType
 func (s *Service) DeleteBlockSchema(ctx context.Context, r *orchv1.DeleteBlockSchemaRequest) (*emptypb.Empty, error) {
 	ws, id, err := s.locate(ctx, r.GetId())
 	if err != nil {
-		return nil, missing(err, noSchema)
+		return nil, noSchema.Translate(err)
 	}
 	schema, err := s.schemas.Get(ctx, ws, id)
 	if err != nil {
-		return nil, missing(err, noSchema)
+		return nil, noSchema.Translate(err)
 	}
 	typeID, err := resourceid.Parse(schema.GetBlockTypeId())
 	if err != nil {
@@ -84,7 +84,7 @@ func (s *Service) DeleteBlockSchema(ctx context.Context, r *orchv1.DeleteBlockSc
 		return nil, rpc.Detail(http.StatusForbidden, "Block schemas for protected block types cannot be deleted.")
 	}
 	if err := s.deleteSchema(ctx, ws, id); err != nil {
-		return nil, missing(err, noSchema)
+		return nil, noSchema.Translate(err)
 	}
 	s.flush.Flush(ctx, query.BlockSchema, id)
 	return &emptypb.Empty{}, nil
@@ -100,10 +100,10 @@ func (s *Service) deleteSchema(ctx context.Context, ws, id uuid.UUID) error {
 func (s *Service) DeleteBlockDocument(ctx context.Context, r *orchv1.DeleteBlockDocumentRequest) (*emptypb.Empty, error) {
 	ws, id, err := s.locate(ctx, r.GetId())
 	if err != nil {
-		return nil, missing(err, noDocument)
+		return nil, noDocument.Translate(err)
 	}
 	if err := s.deleteDocument(ctx, ws, id); err != nil {
-		return nil, missing(err, noDocument)
+		return nil, noDocument.Translate(err)
 	}
 	return &emptypb.Empty{}, nil
 }

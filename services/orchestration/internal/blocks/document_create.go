@@ -12,6 +12,7 @@ import (
 	"github.com/orch-project/orch/pkg/jsontree"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/crud"
 	"github.com/orch-project/orch/services/orchestration/internal/namecheck"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -77,7 +78,7 @@ func (s *Service) typeOf(ctx context.Context, ws uuid.UUID, create *orchv1.Block
 	}
 	blockType, err := s.types.Get(ctx, ws, typeID)
 	if err != nil {
-		return nil, missing(err, fmt.Sprintf("Block type %s not found.", create.GetBlockTypeId()))
+		return nil, crud.NotFound(fmt.Sprintf("Block type %s not found.", create.GetBlockTypeId())).Translate(err)
 	}
 	return blockType, s.checkSchema(ctx, ws, create.GetBlockSchemaId(), blockType.GetId())
 }
@@ -90,7 +91,7 @@ func (s *Service) checkSchema(ctx context.Context, ws uuid.UUID, schema, blockTy
 	}
 	found, err := s.schemas.Get(ctx, ws, id)
 	if err != nil {
-		return missing(err, fmt.Sprintf("Block schema %s not found.", schema))
+		return crud.NotFound(fmt.Sprintf("Block schema %s not found.", schema)).Translate(err)
 	}
 	if found.GetBlockTypeId() != blockType {
 		return rpc.Detail(http.StatusBadRequest, fmt.Sprintf("Block schema %s is not one of block type %s.", schema, blockType))

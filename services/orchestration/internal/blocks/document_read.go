@@ -16,11 +16,11 @@ import (
 func (s *Service) ReadBlockDocument(ctx context.Context, r *orchv1.ReadBlockDocumentRequest) (*orchv1.BlockDocument, error) {
 	ws, id, err := s.locate(ctx, r.GetId())
 	if err != nil {
-		return nil, missing(err, noDocument)
+		return nil, noDocument.Translate(err)
 	}
 	document, err := s.documents.Get(ctx, ws, id)
 	if err != nil {
-		return nil, missing(err, noDocument)
+		return nil, noDocument.Translate(err)
 	}
 	return document, s.present(ctx, ws, r.GetIncludeSecrets(), document)
 }
@@ -33,11 +33,11 @@ func (s *Service) ReadBlockDocumentByName(ctx context.Context, r *orchv1.ReadBlo
 	}
 	of, err := s.ofType(ctx, ws, r.GetSlug())
 	if err != nil {
-		return nil, missing(err, noDocument)
+		return nil, noDocument.Translate(err)
 	}
 	document, err := s.documents.First(ctx, ws, append(of, bson.E{Key: "name", Value: r.GetBlockDocumentName()}))
 	if err != nil {
-		return nil, missing(err, noDocument)
+		return nil, noDocument.Translate(err)
 	}
 	return document, s.present(ctx, ws, r.GetIncludeSecrets(), document)
 }
@@ -50,7 +50,7 @@ func (s *Service) ReadBlockDocumentsOfType(ctx context.Context, r *orchv1.ReadBl
 	}
 	of, err := s.ofType(ctx, ws, r.GetSlug())
 	if err != nil {
-		return nil, missing(err, noType)
+		return nil, noType.Translate(err)
 	}
 	found, err := s.documents.Find(ctx, ws, append(of, bson.E{Key: "is_anonymous", Value: false}), bson.D{{Key: "name", Value: 1}}, 0, -1)
 	if err != nil {

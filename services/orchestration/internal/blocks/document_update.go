@@ -20,7 +20,7 @@ import (
 func (s *Service) UpdateBlockDocument(ctx context.Context, r *orchv1.UpdateBlockDocumentRequest) (*emptypb.Empty, error) {
 	ws, id, err := s.locate(ctx, r.GetId())
 	if err != nil {
-		return nil, missing(err, noDocument)
+		return nil, noDocument.Translate(err)
 	}
 	u := update{asked: r.GetBlockDocument(), merge: true}
 	for _, field := range r.GetUpdateMask().GetPaths() {
@@ -39,7 +39,7 @@ func (s *Service) UpdateBlockDocument(ctx context.Context, r *orchv1.UpdateBlock
 		},
 	))
 	if err != nil {
-		return nil, missing(err, noDocument)
+		return nil, noDocument.Translate(err)
 	}
 	return &emptypb.Empty{}, nil
 }

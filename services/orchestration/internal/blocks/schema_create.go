@@ -13,6 +13,7 @@ import (
 	"github.com/orch-project/orch/pkg/jsontree"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/crud"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -22,11 +23,11 @@ func (s *Service) CreateBlockSchema(ctx context.Context, r *orchv1.CreateBlockSc
 	create := r.GetBlockSchema()
 	ws, typeID, err := s.locate(ctx, create.GetBlockTypeId())
 	if err != nil {
-		return nil, missing(err, noType)
+		return nil, noType.Translate(err)
 	}
 	blockType, err := s.types.Get(ctx, ws, typeID)
 	if err != nil {
-		return nil, missing(err, fmt.Sprintf("Block type %s not found.", create.GetBlockTypeId()))
+		return nil, crud.NotFound(fmt.Sprintf("Block type %s not found.", create.GetBlockTypeId())).Translate(err)
 	}
 	fields, err := jsontree.ParseObject(create.GetFields())
 	if err != nil {

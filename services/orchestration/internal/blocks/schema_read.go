@@ -16,11 +16,11 @@ import (
 func (s *Service) ReadBlockSchema(ctx context.Context, r *orchv1.ReadBlockSchemaRequest) (*orchv1.BlockSchema, error) {
 	ws, id, err := s.locate(ctx, r.GetId())
 	if err != nil {
-		return nil, missing(err, noSchema)
+		return nil, noSchema.Translate(err)
 	}
 	schema, err := s.schemas.Get(ctx, ws, id)
 	if err != nil {
-		return nil, missing(err, noSchema)
+		return nil, noSchema.Translate(err)
 	}
 	return schema, s.presentSchemas(ctx, ws, schema)
 }
@@ -40,7 +40,7 @@ func (s *Service) ReadBlockSchemaByChecksum(ctx context.Context, r *orchv1.ReadB
 		err = store.ErrNotFound
 	}
 	if err != nil {
-		return nil, missing(err, noSchema)
+		return nil, noSchema.Translate(err)
 	}
 	return found[0], s.presentSchemas(ctx, ws, found[0])
 }

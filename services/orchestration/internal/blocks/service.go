@@ -14,14 +14,12 @@
 package blocks
 
 import (
-	"errors"
-	"net/http"
 	"sync"
 
-	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/secrets"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/crud"
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
@@ -77,17 +75,9 @@ func New(d Deps) *Service {
 	return s
 }
 
-// missing is the 404 for an unknown resource.
-func missing(err error, text string) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return rpc.Detail(http.StatusNotFound, text)
-	}
-	return err
-}
-
-// The messages for unknown resources.
+// The texts of the 404s for unknown resources.
 const (
-	noType     = "Block type not found"
-	noSchema   = "Block schema not found"
-	noDocument = "Block document not found"
+	noType     crud.NotFound = "Block type not found"
+	noSchema   crud.NotFound = "Block schema not found"
+	noDocument crud.NotFound = "Block document not found"
 )

@@ -13,10 +13,10 @@ import (
 func (s *Service) ReadBlockType(ctx context.Context, r *orchv1.ReadBlockTypeRequest) (*orchv1.BlockType, error) {
 	ws, id, err := s.locate(ctx, r.GetId())
 	if err != nil {
-		return nil, missing(err, noType)
+		return nil, noType.Translate(err)
 	}
 	blockType, err := s.types.Get(ctx, ws, id)
-	return blockType, missing(err, noType)
+	return blockType, noType.Translate(err)
 }
 
 // ReadBlockTypeBySlug returns a type by its slug.
@@ -26,7 +26,7 @@ func (s *Service) ReadBlockTypeBySlug(ctx context.Context, r *orchv1.ReadBlockTy
 		return nil, err
 	}
 	blockType, err := s.typeBySlug(ctx, ws, r.GetSlug())
-	return blockType, missing(err, noType)
+	return blockType, noType.Translate(err)
 }
 
 // ReadBlockTypes returns the types that match, ordered by name.

@@ -16,14 +16,14 @@ import (
 func (s *Service) UpdateBlockType(ctx context.Context, r *orchv1.UpdateBlockTypeRequest) (*emptypb.Empty, error) {
 	ws, id, err := s.locate(ctx, r.GetId())
 	if err != nil {
-		return nil, missing(err, noType)
+		return nil, noType.Translate(err)
 	}
 	err = s.changeType(ctx, ws, id, func(next *orchv1.BlockType) error {
 		fieldmask.Apply(next, r.GetBlockType(), r.GetUpdateMask().GetPaths())
 		return nil
 	})
 	if err != nil {
-		return nil, missing(err, noType)
+		return nil, noType.Translate(err)
 	}
 	return &emptypb.Empty{}, nil
 }

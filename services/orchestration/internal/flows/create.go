@@ -12,6 +12,7 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/crud"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -31,7 +32,8 @@ func (s *Service) CreateFlow(ctx context.Context, r *orchv1.CreateFlowRequest) (
 		if !errors.Is(err, store.ErrNotFound) {
 			return nil, err
 		}
-		flow, err = s.insert(ctx, info.Workspace, s.flows.Store().NewID(), r.GetFlow())
+		flow = newFlow(s.flows.Store().NewID(), r.GetFlow())
+		err = s.insert(ctx, info.Workspace, flow)
 		if err == nil {
 			return flow, rpc.SetStatus(ctx, http.StatusCreated)
 		}
@@ -42,13 +44,13 @@ func (s *Service) CreateFlow(ctx context.Context, r *orchv1.CreateFlowRequest) (
 	return nil, fmt.Errorf("create the flow: %w", store.ErrContention)
 }
 
-func (s *Service) insert(ctx context.Context, ws, id uuid.UUID, create *orchv1.FlowCreate) (*orchv1.Flow, error) {
-	flow := newFlow(id, create)
-	created, err := s.lifecycle(ws, flow, nil, "created")
+// insert stores a flow and publishes its creation.
+func (s *Service) insert(ctx context.Context, ws uuid.UUID, flow *orchv1.Flow) error {
+	created, err := s.lifecycle.Created(ws, flow)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return flow, s.flows.Insert(ctx, ws, flow, created)
+	return s.flows.Insert(ctx, ws, flow, created...)
 }
 
 // newFlow builds a flow from a request.
@@ -66,10 +68,5 @@ func (s *Service) byName(ctx context.Context, ws uuid.UUID, name string) (*orchv
 
 // ReadFlowByName returns a flow by its name.
 func (s *Service) ReadFlowByName(ctx context.Context, r *orchv1.ReadFlowByNameRequest) (*orchv1.Flow, error) {
-	info, err := request.Incoming(ctx)
-	if err != nil {
-		return nil, err
-	}
-	flow, err := s.byName(ctx, info.Workspace, r.GetName())
-	return flow, translate(err)
+	return crud.ByKey(ctx, notFound, r.GetName(), s.byName)
 }

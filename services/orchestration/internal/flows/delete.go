@@ -7,23 +7,16 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/crud"
 	"github.com/orch-project/orch/services/orchestration/internal/deployments"
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
-	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // DeleteFlow deletes a flow and, after it, its deployments and its runs.
 func (s *Service) DeleteFlow(ctx context.Context, r *orchv1.DeleteFlowRequest) (*emptypb.Empty, error) {
-	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
-	if err != nil {
-		return nil, translate(err)
-	}
-	if err := s.delete(ctx, ws, id); err != nil {
-		return nil, translate(err)
-	}
-	return &emptypb.Empty{}, nil
+	return crud.Delete(ctx, notFound, r.GetId(), s.delete)
 }
 
 // BulkDeleteFlows deletes flows that match, the first ones by name.
@@ -41,7 +34,7 @@ func (s *Service) BulkDeleteFlows(ctx context.Context, r *orchv1.BulkDeleteFlows
 
 func (s *Service) delete(ctx context.Context, ws, id uuid.UUID) error {
 	err := s.flows.Delete(ctx, ws, id, func(current *orchv1.Flow) ([]store.Effect, error) {
-		deleted, err := s.lifecycle(ws, current, nil, "deleted")
+		deleted, err := s.lifecycle.Effect(ws, "deleted", nil, current)
 		if err != nil {
 			return nil, err
 		}

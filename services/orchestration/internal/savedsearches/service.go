@@ -1,22 +1,20 @@
-// Package savedsearches keeps saved searches: criteria that a user interface keeps under a name.
+// Package savedsearches manages saved searches: criteria that a user interface stores under a name.
 //
-// What the criteria mean is the business of those who save them; here they are kept and given back.
+// The server stores the criteria as sent and does not interpret them.
 package savedsearches
 
 import (
 	"context"
-	"errors"
-	"net/http"
 
+	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/orch-project/orch/pkg/request"
-	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/crud"
 	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
-	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -31,21 +29,12 @@ func New(s *store.Store) *Service {
 	return &Service{searches: store.NewCollection(s, query.SavedSearch, &orchv1.SavedSearch{})}
 }
 
-func translate(err error) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return rpc.Detail(http.StatusNotFound, "Saved search not found")
-	}
-	return err
-}
+// notFound is the text of the 404 for an unknown search.
+const notFound crud.NotFound = "Saved search not found"
 
 // ReadSavedSearch returns a search by its id.
 func (s *Service) ReadSavedSearch(ctx context.Context, r *orchv1.ReadSavedSearchRequest) (*orchv1.SavedSearch, error) {
-	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
-	if err != nil {
-		return nil, translate(err)
-	}
-	search, err := s.searches.Get(ctx, ws, id)
-	return search, translate(err)
+	return crud.ByID(ctx, notFound, r.GetId(), s.searches.Get)
 }
 
 // byNameAscending is the order of lists.
@@ -67,13 +56,7 @@ func (s *Service) ReadSavedSearches(ctx context.Context, r *orchv1.ReadSavedSear
 
 // DeleteSavedSearch deletes a search.
 func (s *Service) DeleteSavedSearch(ctx context.Context, r *orchv1.DeleteSavedSearchRequest) (*emptypb.Empty, error) {
-	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
-	if err != nil {
-		return nil, translate(err)
-	}
-	err = s.searches.Delete(ctx, ws, id, func(*orchv1.SavedSearch) ([]store.Effect, error) { return nil, nil })
-	if err != nil {
-		return nil, translate(err)
-	}
-	return &emptypb.Empty{}, nil
+	return crud.Delete(ctx, notFound, r.GetId(), func(ctx context.Context, ws, id uuid.UUID) error {
+		return s.searches.Delete(ctx, ws, id, func(*orchv1.SavedSearch) ([]store.Effect, error) { return nil, nil })
+	})
 }

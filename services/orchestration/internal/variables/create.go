@@ -20,28 +20,33 @@ func (s *Service) CreateVariable(ctx context.Context, r *orchv1.CreateVariableRe
 	if err != nil {
 		return nil, err
 	}
-	return s.insert(ctx, info.Workspace, s.variables.Store().NewID(), r.GetVariable())
-}
-
-func (s *Service) insert(ctx context.Context, ws, id uuid.UUID, create *orchv1.VariableCreate) (*orchv1.Variable, error) {
-	if err := check(create.GetName(), create.Value); err != nil {
-		return nil, err
-	}
-	variable := newVariable(id, create)
-	created, err := s.lifecycle(ws, variable, nil, "created")
+	variable, err := newVariable(s.variables.Store().NewID(), r.GetVariable())
 	if err != nil {
 		return nil, err
 	}
-	if err := s.variables.Insert(ctx, ws, variable, created); err != nil {
-		if errors.Is(err, store.ErrDuplicate) {
-			return nil, rpc.Detail(http.StatusConflict, fmt.Sprintf("A variable with the name '%s' already exists.", variable.GetName()))
-		}
+	if err := s.insert(ctx, info.Workspace, variable); err != nil {
 		return nil, err
 	}
 	return variable, nil
 }
 
-// newVariable builds the variable from a request.
-func newVariable(id uuid.UUID, create *orchv1.VariableCreate) *orchv1.Variable {
-	return &orchv1.Variable{Id: id.String(), Name: create.GetName(), Value: create.Value, Tags: create.GetTags()}
+// insert stores a variable and publishes its creation. A duplicate name is a 409.
+func (s *Service) insert(ctx context.Context, ws uuid.UUID, variable *orchv1.Variable) error {
+	created, err := s.lifecycle.Created(ws, variable)
+	if err != nil {
+		return err
+	}
+	err = s.variables.Insert(ctx, ws, variable, created...)
+	if errors.Is(err, store.ErrDuplicate) {
+		return rpc.Detail(http.StatusConflict, fmt.Sprintf("A variable with the name '%s' already exists.", variable.GetName()))
+	}
+	return err
+}
+
+// newVariable builds the variable from a request. It refuses a malformed name and a value that is too large.
+func newVariable(id uuid.UUID, create *orchv1.VariableCreate) (*orchv1.Variable, error) {
+	if err := check(create.GetName(), create.Value); err != nil {
+		return nil, err
+	}
+	return &orchv1.Variable{Id: id.String(), Name: create.GetName(), Value: create.Value, Tags: create.GetTags()}, nil
 }

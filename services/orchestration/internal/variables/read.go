@@ -6,30 +6,19 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
+	"github.com/orch-project/orch/services/orchestration/internal/crud"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // ReadVariable returns a variable by its id.
 func (s *Service) ReadVariable(ctx context.Context, r *orchv1.ReadVariableRequest) (*orchv1.Variable, error) {
-	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
-	if err != nil {
-		return nil, translate(err)
-	}
-	variable, err := s.variables.Get(ctx, ws, id)
-	return variable, translate(err)
+	return crud.ByID(ctx, notFound, r.GetId(), s.variables.Get)
 }
 
 // ReadVariableByName returns a variable by its name.
 func (s *Service) ReadVariableByName(ctx context.Context, r *orchv1.ReadVariableByNameRequest) (*orchv1.Variable, error) {
-	info, err := request.Incoming(ctx)
-	if err != nil {
-		return nil, err
-	}
-	variable, err := s.byName(ctx, info.Workspace, r.GetName())
-	return variable, translate(err)
+	return crud.ByKey(ctx, notFound, r.GetName(), s.byName)
 }
 
 // Lookup reads the value of a variable as JSON, and whether there is a variable of that name.
