@@ -62,6 +62,10 @@ e2e: ## run the tests that start real processes
 e2e-crowd: ## open 10,000 websockets of idle and ill-mannered clients against both forms of the server
 	ORCH_TEST_SOCKETS=10000 go test -count=1 -v -timeout=20m -tags=e2e -run=Crowd $(TESTFLAGS) ./test/e2e
 
+.PHONY: e2e-poison
+e2e-poison: ## poison each kind of effect among 1,000 healthy ones, under the race detector
+	cd services/orchestration && go test -race -count=1 -v -timeout=10m -run='Poison|Stuck|Bad|DeadLetter' . ./internal/outbox
+
 .PHONY: e2e-sdk
 e2e-sdk: $(VENV)/prefect ## run the Python SDK against both forms of the server and the Python server; SDKFLAGS="-reference=false" leaves that out
 	go test -count=1 -v -timeout=60m -tags=e2esdk -run=Scenarios $(TESTFLAGS) ./test/e2e/sdk -environment $(VENV)/prefect $(SDKFLAGS)

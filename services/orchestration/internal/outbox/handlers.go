@@ -3,6 +3,8 @@ package outbox
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -45,4 +47,11 @@ func (m *Mux) handler(kind string) (Handler, bool) {
 	defer m.mu.RUnlock()
 	h, ok := m.routes[kind]
 	return h, ok
+}
+
+// Kinds are the kinds that have handlers, in no order.
+func (m *Mux) Kinds() []string {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return slices.Collect(maps.Keys(m.routes))
 }

@@ -144,6 +144,9 @@ func set(kinds []string) map[string]bool {
 	return s
 }
 
+// Kinds are the kinds that have handlers, in no order.
+func (r *Relay) Kinds() []string { return r.handlers.Kinds() }
+
 // Wake implements store.Relay.
 func (r *Relay) Wake(collection query.Collection, id uuid.UUID, effects []store.Effect, before *store.WriteChain) *store.WriteChain {
 	k := key{collection, id}

@@ -36,6 +36,7 @@ func Run(t *testing.T, open Open) {
 		{"whatIsRememberedIsWhatIsStored", whatIsRememberedIsWhatIsStored},
 		{"decisionsOwnErrorsAndNoChange", decisionsOwnErrorsAndNoChange},
 		{"effectsStayUntilTheyAreDone", effectsStayUntilTheyAreDone},
+		{"failuresAreDueAgainInTheirOrder", failuresAreDueAgainInTheirOrder},
 		{"effectsOfOneIdAreRefused", effectsOfOneIdAreRefused},
 		{"deletedLeavesItsWorkspaceAtOnce", deletedLeavesItsWorkspaceAtOnce},
 		{"claimRefusesAnotherVocabulary", claimRefusesAnotherVocabulary},
@@ -176,13 +177,77 @@ func effectsStayUntilTheyAreDone(t *testing.T, s *store.Store) {
 	require.NoError(t, err)
 	require.Equal(t, []store.Outbox{{ID: key, Effects: pending}}, boxes)
 	require.NoError(t, s.Done(t.Context(), query.Flow, store.Outbox{ID: key, Effects: pending[:2]}))
-	pending, err = s.Pending(t.Context(), query.Flow, key)
-	require.NoError(t, err)
-	require.Len(t, pending, 1)
+	eventually(t, func() bool {
+		pending, err = s.Pending(t.Context(), query.Flow, key)
+		require.NoError(t, err)
+		return len(pending) == 1
+	})
 	require.NoError(t, s.Done(t.Context(), query.Flow, store.Outbox{ID: key, Effects: pending}))
-	due, err = s.Due(t.Context(), query.Flow, s.Now().Add(time.Second), 10)
+	eventually(t, func() bool {
+		due, err = s.Due(t.Context(), query.Flow, s.Now().Add(time.Second), 10)
+		require.NoError(t, err)
+		return len(due) == 0
+	})
+}
+
+// eventually waits for what Done, Defer or Remove wrote: a majority read may not see it at once (ADR 026).
+func eventually(t *testing.T, condition func() bool) {
+	t.Helper()
+	require.Eventually(t, condition, 10*time.Second, time.Millisecond)
+}
+
+// failuresAreDueAgainInTheirOrder: a recorded failure takes a document out of the sweep by age, and into that by the time
+// of the next attempt; a blocked one is in neither until Done clears it.
+func failuresAreDueAgainInTheirOrder(t *testing.T, s *store.Store) {
+	t.Helper()
+	c, ws, now := flows(s), uuid.New(), s.Now()
+	effect := func() store.Effect { return store.Effect{ID: uuid.New(), At: now, Kind: "k", Body: []byte("b")} }
+	ids := []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
+	for i, id := range ids {
+		require.NoError(t, c.Insert(t.Context(), ws, &orchv1.Flow{Id: id.String(), Name: fmt.Sprint(i)}, effect()))
+	}
+	require.NoError(t, s.Defer(t.Context(), query.Flow,
+		store.Failure{ID: ids[0], Attempts: 2, NextAt: now.Add(2 * time.Second)},
+		store.Failure{ID: ids[1], Attempts: 1, NextAt: now.Add(time.Second)},
+		store.Failure{ID: ids[2], Attempts: 1, Blocked: "k"}))
+	due := func(after, until time.Duration, omit ...uuid.UUID) (found []uuid.UUID) {
+		t.Helper()
+		var from time.Time
+		if after > 0 {
+			from = now.Add(after)
+		}
+		list, err := s.DueAgain(t.Context(), query.Flow, from, now.Add(until), omit, 10)
+		require.NoError(t, err)
+		for _, d := range list {
+			found = append(found, d.ID)
+		}
+		return found
+	}
+	eventually(t, func() bool { return len(due(0, time.Minute)) == 2 })
+	require.Equal(t, []uuid.UUID{ids[1], ids[0]}, due(0, time.Minute), "in the order of the next attempt")
+	require.Equal(t, []uuid.UUID{ids[1]}, due(0, time.Second))
+	require.Equal(t, []uuid.UUID{ids[0]}, due(time.Second, time.Minute), "behind the cursor")
+	require.Empty(t, due(0, time.Minute, ws), "the workspace is omitted")
+	fresh, err := s.Due(t.Context(), query.Flow, now.Add(time.Second), 10)
 	require.NoError(t, err)
-	require.Empty(t, due)
+	require.Empty(t, fresh)
+	boxes, err := s.PendingOf(t.Context(), query.Flow, ids)
+	require.NoError(t, err)
+	for _, box := range boxes {
+		require.True(t, box.Deferred)
+		require.Equal(t, box.ID == ids[2], box.Blocked)
+		require.NoError(t, s.Done(t.Context(), query.Flow, box))
+	}
+	eventually(t, func() bool {
+		boxes, err := s.PendingOf(t.Context(), query.Flow, ids)
+		require.NoError(t, err)
+		for _, box := range boxes {
+			if box.Deferred || box.Blocked || box.Attempts > 0 || len(box.Effects) > 0 {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // effectsOfOneIdAreRefused guards against losing an event in a crash: the effects of a state shared the state's id,
@@ -217,9 +282,11 @@ func deletedLeavesItsWorkspaceAtOnce(t *testing.T, s *store.Store) {
 	require.NoError(t, err)
 	require.Equal(t, store.KindRemove, pending[0].Kind)
 	require.NoError(t, s.Remove(t.Context(), query.Flow, key))
-	pending, err = s.Pending(t.Context(), query.Flow, key)
-	require.NoError(t, err)
-	require.Empty(t, pending)
+	eventually(t, func() bool {
+		pending, err = s.Pending(t.Context(), query.Flow, key)
+		require.NoError(t, err)
+		return len(pending) == 0
+	})
 }
 
 func claimRefusesAnotherVocabulary(t *testing.T, s *store.Store) {
