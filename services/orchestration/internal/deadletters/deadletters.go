@@ -76,8 +76,8 @@ func (s *Service) ReadDeadLetters(ctx context.Context, r *orchv1.ReadDeadLetters
 		return nil, err
 	}
 	var after position
-	if r.GetQuery().After != nil {
-		if after, err = parse(r.GetQuery().GetAfter()); err != nil {
+	if q := r.GetQuery(); q != nil && q.After != nil {
+		if after, err = parse(q.GetAfter()); err != nil {
 			return nil, err
 		}
 	}
