@@ -1,0 +1,72 @@
+package workpools
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+)
+
+func TestForemanFollowsHeartbeatsAndPolls(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	pool := w.pool("p")
+	beat := &orchv1.WorkerHeartbeatRequest{WorkPoolName: "p", Heartbeat: &orchv1.Heartbeat{Name: "w", HeartbeatIntervalSeconds: new(int64(10))}}
+	_, err := w.service.WorkerHeartbeat(w.ctx, beat)
+	require.NoError(t, err)
+	_, err = w.service.GetScheduledFlowRuns(w.ctx, &orchv1.GetScheduledFlowRunsRequest{Name: "p"})
+	require.NoError(t, err)
+	require.Equal(t, orchv1.WorkPoolStatus_WORK_POOL_STATUS_READY, w.read("p").GetStatus())
+
+	w.clock.Advance(30 * time.Second)
+	require.NoError(t, w.service.CheckReadiness(w.ctx))
+	require.Equal(t, orchv1.WorkPoolStatus_WORK_POOL_STATUS_READY, w.read("p").GetStatus(), "three intervals are not over yet")
+	w.clock.Advance(time.Second)
+	require.NoError(t, w.service.CheckReadiness(w.ctx))
+	require.Equal(t, orchv1.WorkPoolStatus_WORK_POOL_STATUS_NOT_READY, w.read("p").GetStatus())
+	workers, err := w.service.ReadWorkers(w.ctx, &orchv1.ReadWorkersRequest{WorkPoolName: "p"})
+	require.NoError(t, err)
+	require.Equal(t, orchv1.WorkerStatus_WORKER_STATUS_OFFLINE, workers.GetWorkers()[0].GetStatus())
+
+	queue := func() orchv1.WorkQueueStatus {
+		q, err := w.service.ReadWorkPoolQueue(w.ctx, &orchv1.ReadWorkPoolQueueRequest{WorkPoolName: "p", Name: "default"})
+		require.NoError(t, err)
+		return q.GetStatus()
+	}
+	require.Equal(t, orchv1.WorkQueueStatus_WORK_QUEUE_STATUS_READY, queue())
+	w.clock.Advance(30 * time.Second)
+	require.NoError(t, w.service.CheckReadiness(w.ctx))
+	require.NoError(t, w.service.CheckReadiness(w.ctx), "a second pass changes nothing")
+	require.Equal(t, orchv1.WorkQueueStatus_WORK_QUEUE_STATUS_NOT_READY, queue())
+
+	require.Equal(t, []string{
+		"orch.work-queue.created", "orch.work-pool.created", "orch.work-pool.not-ready", "orch.work-pool.ready", "orch.work-pool.not-ready",
+	}, w.told(query.WorkPool, pool.GetId()))
+	require.Equal(t, []string{"orch.work-queue.ready", "orch.work-queue.not-ready"}, w.told(query.WorkQueue, pool.GetDefaultQueueId()))
+}
+
+func TestPausesAreTold(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	pool := w.pool("p")
+	paused := func(paused bool) {
+		_, err := w.service.UpdateWorkPoolQueue(w.ctx, &orchv1.UpdateWorkPoolQueueRequest{
+			WorkPoolName: "p", Name: "default", WorkQueue: &orchv1.WorkQueueUpdate{IsPaused: paused}, UpdateMask: mask("is_paused"),
+		})
+		require.NoError(t, err)
+	}
+	paused(true)
+	paused(true)
+	paused(false)
+	require.Equal(t, []string{"orch.work-queue.paused", "orch.work-queue.not-ready"}, w.told(query.WorkQueue, pool.GetDefaultQueueId()))
+	for range 2 {
+		_, err := w.service.UpdateWorkPool(w.ctx, &orchv1.UpdateWorkPoolRequest{
+			Name: "p", WorkPool: &orchv1.WorkPoolUpdate{IsPaused: new(true), Description: new("x")}, UpdateMask: mask("is_paused", "description"),
+		})
+		require.NoError(t, err)
+	}
+	require.Equal(t, []string{"orch.work-pool.updated", "orch.work-pool.paused", "orch.work-pool.paused"}, w.told(query.WorkPool, pool.GetId())[3:])
+}
