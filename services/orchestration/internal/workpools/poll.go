@@ -40,10 +40,10 @@ func (s *Service) GetScheduledFlowRuns(ctx context.Context, r *orchv1.GetSchedul
 		return nil, err
 	}
 	var within window
-	if q.ScheduledBefore != nil {
+	if q.GetScheduledBefore() != nil {
 		within.before = new(q.GetScheduledBefore().AsTime())
 	}
-	if q.ScheduledAfter != nil {
+	if q.GetScheduledAfter() != nil {
 		within.after = new(q.GetScheduledAfter().AsTime())
 	}
 	ranked, err := s.rankRuns(ctx, ws, pool, queues, polled, within, limit)

@@ -16,7 +16,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
-	"github.com/orch-project/orch/services/orchestration/internal/resourceid/resourceidtest"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid/requesttest"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
 )
@@ -48,7 +48,7 @@ func newWorld(t *testing.T) *world {
 		Store: w.store, Vocabulary: vocabulary.Orch, Log: slog.New(slog.DiscardHandler),
 		Block: func(context.Context, uuid.UUID, uuid.UUID) (bool, error) { return false, nil },
 	}), idle{})
-	w.ctx = resourceidtest.Incoming(t, w.ws)
+	w.ctx = requesttest.Incoming(t, w.ws)
 	return w
 }
 
