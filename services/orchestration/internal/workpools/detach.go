@@ -30,8 +30,10 @@ func (p *Pools) detach(ctx context.Context, ws, queue uuid.UUID) error {
 	for _, collection := range holders {
 		err := p.pools.Store().UpdateMany(ctx, collection, ws, filter,
 			bson.D{{Key: "$unset", Value: bson.D{
-				{Key: "work_queue_id", Value: ""}, {Key: "work_queue_name", Value: ""},
-				{Key: "work_pool_id", Value: ""}, {Key: "work_pool_name", Value: ""},
+				{Key: "work_queue_id", Value: ""},
+				{Key: "work_queue_name", Value: ""},
+				{Key: "work_pool_id", Value: ""},
+				{Key: "work_pool_name", Value: ""},
 			}}})
 		if err != nil {
 			return err
