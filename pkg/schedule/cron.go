@@ -22,6 +22,7 @@ type Cron struct {
 	anyDay  bool         // The day of the month is a star.
 	anyWeek bool         // The day of the week is a star.
 	dayOr   bool
+	long    bool // With seconds.
 }
 
 // nthWeekday is one weekday of a month: its n-th, or its last where n is 0.

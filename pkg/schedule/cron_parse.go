@@ -34,6 +34,9 @@ const (
 	fieldYear
 )
 
+// weekdayOfLong is the day of the week in expressions with seconds, where Sunday is 0 only.
+var weekdayOfLong = cronField{low: 0, high: 6, names: numbered(0, "sun mon tue wed thu fri sat")}
+
 var cronFields = []cronField{
 	fieldMinute:  {low: 0, high: 59},
 	fieldHour:    {low: 0, high: 23},
@@ -61,7 +64,7 @@ func numbered(first int, names string) map[string]int {
 //	day of week also "?", "5#2" (the second Friday) and "L5" (the last Friday); 0 and 7 are Sunday
 //
 // Names of months and weekdays and the aliases @yearly, @annually, @monthly, @weekly, @daily, @midnight and @hourly are
-// understood in any case. A value with a step alone reaches to the field's end. If both days are restricted, dayOr says
+// understood in any case. With seconds, Sunday is 0 only, as in the reference. A value with a step alone reaches to the field's end. If both days are restricted, dayOr says
 // that one of them is enough. Numbered weekdays replace the day of the month unless dayOr is false. Random (R) and hashed
 // (H) expressions are refused: they mean something else at every reading.
 func ParseCron(text string, zone *time.Location, dayOr bool) (*Cron, error) {
@@ -82,20 +85,40 @@ func ParseCron(text string, zone *time.Location, dayOr bool) (*Cron, error) {
 			return nil, fmt.Errorf("%w: Random and Hashed expressions are unsupported, received: %q", ErrInvalid, text)
 		}
 	}
-	c := &Cron{
-		text: text, zone: zone, dayOr: dayOr, seconds: 1,
-		anyDay: fields[fieldDay] == "*" || fields[fieldDay] == "?", anyWeek: fields[fieldWeekday] == "*" || fields[fieldWeekday] == "?",
-	}
+	c := &Cron{text: text, zone: zone, dayOr: dayOr, seconds: 1}
+	c.long = len(fields) > 5
 	for i, field := range fields {
 		if err := c.readField(i, field); err != nil {
 			return nil, fmt.Errorf("%w: %w", invalid, err)
 		}
 	}
+	c.anyDay = unrestricted(fields[fieldDay], fields[fieldWeekday], c.days == allDays)
+	c.anyWeek = unrestricted(fields[fieldWeekday], fields[fieldDay], c.weekday == allWeekdays)
 	return c, nil
+}
+
+// The sets of all days.
+const (
+	allDays     = 1<<32 - 2
+	allWeekdays = 1<<7 - 1
+)
+
+// unrestricted reports whether a field of days leaves the choice to the other one: it has a star, or it lists all days and
+// the other one has a star.
+func unrestricted(field, other string, full bool) bool {
+	star := func(element string) bool { return element == "*" || element == "?" }
+	return slices.ContainsFunc(strings.Split(field, ","), star) || full && strings.ContainsAny(other, "*?")
 }
 
 // String is the expression as it was written.
 func (c *Cron) String() string { return c.text }
+
+func (c *Cron) field(index int) cronField {
+	if index == fieldWeekday && c.long {
+		return weekdayOfLong
+	}
+	return cronFields[index]
+}
 
 func (c *Cron) readField(index int, text string) error {
 	if text == "?" && (index == fieldDay || index == fieldWeekday) {
@@ -110,7 +133,7 @@ func (c *Cron) readField(index int, text string) error {
 		if special {
 			continue
 		}
-		expanded, err := cronFields[index].expand(element)
+		expanded, err := c.field(index).expand(element)
 		if err != nil {
 			return err
 		}
@@ -127,7 +150,7 @@ func (c *Cron) readSpecial(index int, element string) (bool, error) {
 		return true, nil
 	case index != fieldWeekday:
 		return false, nil
-	case len(element) == 2 && element[0] == 'l' && element[1] >= '0' && element[1] <= '7':
+	case len(element) == 2 && element[0] == 'l' && element[1] >= '0' && int(element[1]-'0') <= c.field(index).high:
 		c.nth = append(c.nth, nthWeekday{int(element[1]-'0') % 7, 0})
 		return true, nil
 	}
@@ -135,7 +158,7 @@ func (c *Cron) readSpecial(index int, element string) (bool, error) {
 	if !numberedDay {
 		return false, nil
 	}
-	value, err := cronFields[index].value(weekday)
+	value, err := c.field(index).value(weekday)
 	if err != nil {
 		return false, err
 	}
@@ -216,7 +239,7 @@ func (f cronField) expand(element string) ([]int, error) {
 		}
 		return f.wrapped(low, high, step), nil
 	case stepped:
-		return f.wrapped(low, f.high, step), nil
+		return f.wrapped(low, f.highest(), step), nil
 	default:
 		return []int{low}, nil
 	}

@@ -148,7 +148,7 @@ func (r *recurrence) from(from time.Time, work *work) iter.Seq[time.Time] {
 }
 
 // dayWork is what examining a day counts, against one for a period of hours or less.
-const dayWork = 8
+const dayWork = 24
 
 // dayPeriods emits the times of years, months, weeks or days, from the period of a local time on.
 func (r *recurrence) dayPeriods(first time.Time, work *work, emit func(time.Time) bool) {

@@ -43,28 +43,27 @@ func (r *RRule) Times(start time.Time) iter.Seq2[time.Time, error] {
 	}
 }
 
-// local yields the local times of the set from one on: the union of the rules and dates, less the exceptions.
+// local yields the local times of the set from one on: the union of the rules and dates, less the exceptions. A rule whose
+// next time is out of reach ends; that of all others is an error.
 func (r *RRule) local(from time.Time) iter.Seq2[time.Time, error] {
 	return func(yield func(time.Time, error) bool) {
-		work := &work{left: maxWork}
-		sources := make([]*source, 0, len(r.rules)+1)
+		sources := []*source{pull(r.datesFrom(from), &work{})}
+		defer func() { stop(sources) }()
 		for _, rule := range r.rules {
-			sources = append(sources, pull(rule.from(from, work)))
+			w := &work{left: maxWork}
+			sources = append(sources, pull(rule.from(from, w), w))
 		}
-		sources = append(sources, pull(r.datesFrom(from)))
-		exceptions := make([]*source, 0, len(r.except))
-		for _, rule := range r.except {
-			exceptions = append(exceptions, pull(rule.from(from, work)))
+		exceptions := make([]exception, len(r.except))
+		for i, rule := range r.except {
+			exceptions[i] = exception{rule: rule}
 		}
-		defer stop(sources)
-		defer stop(exceptions)
+		excluding := &work{left: maxWork}
 		for {
 			next := earliest(sources)
-			if work.spent() {
-				yield(time.Time{}, ErrTooSparse)
-				return
-			}
 			if next == nil {
+				if excluding.spent() || slices.ContainsFunc(sources[1:], func(s *source) bool { return s.work.spent() }) {
+					yield(time.Time{}, ErrTooSparse)
+				}
 				return
 			}
 			local := next.head
@@ -73,27 +72,47 @@ func (r *RRule) local(from time.Time) iter.Seq2[time.Time, error] {
 					s.advance()
 				}
 			}
-			excluded := r.excluded[local]
-			for _, e := range exceptions {
-				for e.ok && e.head.Before(local) {
-					e.advance()
-				}
-				excluded = excluded || e.ok && e.head.Equal(local)
+			skip := r.excluded[local]
+			for i := range exceptions {
+				skip = exceptions[i].has(local, excluding) || skip
 			}
-			if work.spent() {
+			if !excluding.take(dayWork) {
 				yield(time.Time{}, ErrTooSparse)
 				return
 			}
-			if excluded {
-				work.take(1)
+			if skip {
 				continue
 			}
 			if !yield(local, nil) {
 				return
 			}
-			work.left = maxWork
+			excluding.left = maxWork
+			for _, s := range sources {
+				if s.ok {
+					s.work.left = maxWork
+				}
+			}
 		}
 	}
+}
+
+// exception is a rule whose times are left out. It is asked for ascending times.
+type exception struct {
+	rule *recurrence
+	next time.Time // The first time from the one that was asked for last; zero if there is none.
+	end  bool
+}
+
+// has reports whether a local time is one of the rule's.
+func (e *exception) has(local time.Time, work *work) bool {
+	if !e.end && e.next.Before(local) {
+		e.end = true
+		for t := range e.rule.from(local, work) {
+			e.next, e.end = t, false
+			break
+		}
+	}
+	return !e.end && e.next.Equal(local)
 }
 
 func (r *RRule) datesFrom(from time.Time) iter.Seq[time.Time] {
@@ -121,12 +140,13 @@ func (w *work) spent() bool { return w.left <= 0 }
 type source struct {
 	head time.Time
 	ok   bool
+	work *work
 	next func() (time.Time, bool)
 	stop func()
 }
 
-func pull(seq iter.Seq[time.Time]) *source {
-	s := &source{}
+func pull(seq iter.Seq[time.Time], w *work) *source {
+	s := &source{work: w}
 	s.next, s.stop = iter.Pull(seq)
 	s.advance()
 	return s

@@ -25,7 +25,7 @@ func ParseRRule(text string, zone *time.Location) (*RRule, error) {
 		return nil, fmt.Errorf("%w: Invalid RRule string %q: longer than %d characters", ErrInvalid, text[:40]+"…", maxRRule)
 	}
 	p := &ruleParser{start: localTime{at: DefaultStart}}
-	lines := strings.Fields(strings.ToUpper(text))
+	lines := strings.Fields(text)
 	if len(lines) == 0 {
 		return nil, invalid(errors.New("empty string"))
 	}
@@ -60,8 +60,9 @@ type ruleParser struct {
 	rules, dates, except, excluded []string
 }
 
-// line reads one property.
-func (p *ruleParser) line(line string) error {
+// line reads one property. Only names of zones are case-sensitive.
+func (p *ruleParser) line(written string) error {
+	line := strings.ToUpper(written)
 	name, value, ok := strings.Cut(line, ":")
 	if !ok {
 		name, value = "RRULE", line
@@ -97,17 +98,30 @@ func (p *ruleParser) line(line string) error {
 		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(params, func(param string) bool { return strings.HasPrefix(param, "TZID=") }) {
+		if zone, named := zoneOf(written); named {
 			if start.zoned {
 				return errors.New("DTSTART/EXDATE specifies multiple timezone")
 			}
-			start.zoned = true
+			// A zone that nobody knows counts as none.
+			_, err := Zone(zone)
+			start.zoned = err == nil
 		}
 		p.start = start
 		return unsupported(inZone)
 	default:
 		return fmt.Errorf("unsupported property: %s", name)
 	}
+}
+
+// zoneOf is the value of a property's TZID.
+func zoneOf(line string) (string, bool) {
+	head, _, _ := strings.Cut(line, ":")
+	for param := range strings.SplitSeq(head, ";") {
+		if len(param) > 5 && strings.EqualFold(param[:5], "TZID=") {
+			return param[5:], true
+		}
+	}
+	return "", false
 }
 
 func (p *ruleParser) set() (*RRule, error) {

@@ -10,7 +10,7 @@
 //
 //	kind       local time that exists twice   local time that is skipped
 //	cron       the first one                  later by the length of the gap
-//	rrule      the first one                  earlier by the length of the gap
+//	rrule      the first one                  earlier by the length of the gap, if that begins daylight saving time
 //	interval   both, below a day; else first  later by the length of the gap
 //
 // All work is counted, never timed: an expression that matches nothing, or almost nothing, ends with [ErrTooSparse].

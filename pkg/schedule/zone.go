@@ -38,8 +38,9 @@ func wall(t time.Time, zone *time.Location) time.Time {
 type gap bool
 
 const (
-	later   gap = true  // By the length of the gap.
-	earlier gap = false // By the length of the gap.
+	later gap = true // By the length of the gap.
+	// earlier, by the length of the gap, if the gap begins daylight saving time; else later.
+	earlier gap = false
 )
 
 // margin is more than any zone differs from UTC, and less than the time between two clock changes.
@@ -59,7 +60,7 @@ func instant(local time.Time, zone *time.Location, skipped gap) time.Time {
 		return first.In(zone)
 	case offset(second, zone) == after:
 		return second.In(zone)
-	case skipped == later: // The clock went forward, so the old offset gives the later instant.
+	case skipped == later || !local.Add(margin).In(zone).IsDST(): // The clock went forward, so the old offset gives the later instant.
 		return first.In(zone)
 	default:
 		return second.In(zone)
