@@ -68,7 +68,6 @@ func numbered(first int, names string) map[string]int {
 // that one of them is enough. Numbered weekdays replace the day of the month unless dayOr is false. Random (R) and hashed
 // (H) expressions are refused: they mean something else at every reading.
 func ParseCron(text string, zone *time.Location, dayOr bool) (*Cron, error) {
-	invalid := fmt.Errorf("%w: Invalid cron string: %q", ErrInvalid, text)
 	if len(text) > maxCron {
 		return nil, fmt.Errorf("%w: Invalid cron string: longer than %d bytes", ErrInvalid, maxCron)
 	}
@@ -78,7 +77,7 @@ func ParseCron(text string, zone *time.Location, dayOr bool) (*Cron, error) {
 	}
 	fields := strings.Fields(lower)
 	if len(fields) < 5 || len(fields) > 7 {
-		return nil, invalid
+		return nil, fmt.Errorf("%w: Invalid cron string: %q", ErrInvalid, text)
 	}
 	for _, field := range fields {
 		if strings.HasPrefix(field, "r") {
@@ -89,7 +88,7 @@ func ParseCron(text string, zone *time.Location, dayOr bool) (*Cron, error) {
 	c.long = len(fields) > 5
 	for i, field := range fields {
 		if err := c.readField(i, field); err != nil {
-			return nil, fmt.Errorf("%w: %w", invalid, err)
+			return nil, &InvalidError{Message: fmt.Sprintf("Invalid cron string: %q", text), Detail: err.Error()}
 		}
 	}
 	c.anyDay = unrestricted(fields[fieldDay], fields[fieldWeekday], c.days == allDays)

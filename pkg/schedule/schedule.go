@@ -30,6 +30,18 @@ var (
 	ErrTooSparse = errors.New("no time found within the bound on work")
 )
 
+// InvalidError is a definition that is not a schedule. It wraps ErrInvalid.
+type InvalidError struct {
+	// Message is what clients of the reference are told, Detail the reason.
+	Message, Detail string
+}
+
+// Error implements error.
+func (e *InvalidError) Error() string { return ErrInvalid.Error() + ": " + e.Message + ": " + e.Detail }
+
+// Unwrap returns ErrInvalid.
+func (e *InvalidError) Unwrap() error { return ErrInvalid }
+
 // maxWork bounds the periods that one call of Times examines between two instants.
 const maxWork = 3_000_000
 

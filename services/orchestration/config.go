@@ -57,9 +57,7 @@ func (c *Config) Validate() error {
 	if c.LogsRetention < 0 {
 		errs = append(errs, fmt.Errorf("ORCH_LOGS_RETENTION: %s is negative", c.LogsRetention))
 	}
-	if c.Timers.PauseExpirations < 0 || c.Timers.LateRuns < 0 || c.Timers.Foreman < 0 || c.Timers.CancellationCleanup < 0 {
-		errs = append(errs, errors.New("ORCH_PAUSE_EXPIRATIONS_EVERY, ORCH_LATE_RUNS_EVERY, ORCH_CANCELLATION_CLEANUP_EVERY: must not be negative"))
-	}
+	errs = append(errs, c.Timers.validate())
 	if c.Automations.FiringsPerMinute < 0 {
 		errs = append(errs, errors.New("ORCH_AUTOMATIONS_FIRINGS_PER_MINUTE: must not be negative"))
 	}

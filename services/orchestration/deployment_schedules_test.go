@@ -93,7 +93,7 @@ func TestSchedulesAreChangedOneByOne(t *testing.T) {
 	_, _, err = try[proto.Message](d, orchv1.DeploymentService_UpdateDeploymentSchedule_FullMethodName, request)
 	code, text := status(err)
 	require.Equal(t, http.StatusNotFound, code)
-	require.Equal(t, "Schedule not found", text)
+	require.Equal(t, "Schedule not found.", text)
 
 	remove := &orchv1.DeleteDeploymentScheduleRequest{Id: deployment.GetId(), ScheduleId: added.GetSchedules()[0].GetId()}
 	_, _, err = try[proto.Message](d, orchv1.DeploymentService_DeleteDeploymentSchedule_FullMethodName, remove)

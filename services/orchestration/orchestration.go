@@ -56,6 +56,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/savedsearches"
+	"github.com/orch-project/orch/services/orchestration/internal/schedules"
 	"github.com/orch-project/orch/services/orchestration/internal/statuserr"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/taskruns"
@@ -86,6 +87,8 @@ type Deps struct {
 	IDs   *id.Source
 	// Random gives numbers in [0, 1), by which retries are spread; it defaults to the runtime's.
 	Random func() float64
+	// Registry gets the metrics; nil: nobody reads them.
+	Registry prometheus.Registerer
 }
 
 func (d Deps) withDefaults() Deps {
@@ -100,6 +103,9 @@ func (d Deps) withDefaults() Deps {
 	}
 	if d.Random == nil {
 		d.Random = rand.Float64
+	}
+	if d.Registry == nil {
+		d.Registry = prometheus.NewRegistry()
 	}
 	return d
 }
@@ -117,6 +123,8 @@ type Orchestration struct {
 	graphs      *graph.Service
 	schemas     *parameters.Service
 	deployments *deployments.Service
+	scheduler   *schedules.Scheduler
+	background  *backgroundMetrics
 	limits      *concurrency.Service
 	events      *events.Service
 	logs        *logs.Service
@@ -209,8 +217,10 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 		CancelTaskRuns: o.tasks.CancelOf, Place: pools.Place, PoolType: pools.PoolType,
 	})
 	o.graphs = graph.New(o.store, o.runs.States)
+	o.background = newBackgroundMetrics(deps.Registry)
+	o.scheduler = schedules.New(schedules.Deps{Store: o.store, Runs: o.runs, Registry: deps.Registry, Log: o.log})
 	o.deployments = deployments.New(deployments.Deps{
-		Store: o.store, Runs: o.runs, Variable: o.variables.Lookup, Block: o.blocks.Has, Limit: limits.Show, Shown: limits.ShowOf,
+		Store: o.store, Runs: o.runs, Scheduler: o.scheduler, Variable: o.variables.Lookup, Block: o.blocks.Has, Limit: limits.Show, Shown: limits.ShowOf,
 		Follow: limits.DeploymentEffect, Pools: pools, Flush: flush, Vocabulary: cfg.Vocabulary,
 	})
 	o.pools = workpools.New(pools, o.deployments)
@@ -238,7 +248,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 			artifacts.KindDeleteOfFlowRun: o.artifacts.DeleteOfFlowRuns,
 		},
 		o.runs.Handlers(), o.tasks.Handlers(), o.deployments.Handlers(), o.limits.Handlers(), o.logs.Handlers(), o.blocks.Handlers(),
-		pools.Handlers(), o.hosted.handlers(),
+		o.scheduler.Handlers(), pools.Handlers(), o.hosted.handlers(),
 	); err != nil {
 		return nil, err
 	}
@@ -266,6 +276,7 @@ func (o *Orchestration) Register(r grpc.ServiceRegistrar) {
 	orchv1.RegisterFlowRunGraphServiceServer(r, o.graphs)
 	orchv1.RegisterUiSchemaServiceServer(r, o.schemas)
 	orchv1.RegisterDeploymentServiceServer(r, o.deployments)
+	orchv1.RegisterUiScheduleServiceServer(r, o.deployments)
 	orchv1.RegisterConcurrencyLimitV2ServiceServer(r, o.limits)
 	orchv1.RegisterConcurrencyLimitServiceServer(r, o.limits)
 	orchv1.RegisterEventServiceServer(r, o.events)

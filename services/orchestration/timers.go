@@ -2,36 +2,94 @@ package orchestration
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/orch-project/orch/pkg/run"
+	"github.com/orch-project/orch/pkg/telemetry"
 	"github.com/orch-project/orch/services/orchestration/internal/lease"
 )
 
-// Timers say how often the server looks for what time has made of runs; 0 turns a look off.
+// Timers say how often background tasks run; 0 turns a task off.
 type Timers struct {
+	Scheduler           time.Duration `env:"ORCH_SCHEDULER_EVERY" envDefault:"500ms" desc:"How often deployments are looked for whose schedules need more runs; 0 turns the scheduler off."`
 	PauseExpirations    time.Duration `env:"ORCH_PAUSE_EXPIRATIONS_EVERY" envDefault:"5s" desc:"How often runs are looked for whose pause is over; 0 turns it off."`
 	LateRuns            time.Duration `env:"ORCH_LATE_RUNS_EVERY" envDefault:"5s" desc:"How often runs are looked for that should have started; 0 turns it off."`
 	Foreman             time.Duration `env:"ORCH_FOREMAN_EVERY" envDefault:"15s" desc:"How often workers, work pools, work queues and deployments are looked for that nobody hears of any more; 0 turns it off."`
 	CancellationCleanup time.Duration `env:"ORCH_CANCELLATION_CLEANUP_EVERY" envDefault:"20s" desc:"How often what cancelled runs left behind is ended; 0 turns it off."`
 }
 
-// timers are the workers that do so, each in one replica at a time.
+// validate refuses negative periods.
+func (t Timers) validate() error {
+	if min(t.Scheduler, t.PauseExpirations, t.LateRuns, t.CancellationCleanup) < 0 {
+		return errors.New("ORCH_SCHEDULER_EVERY, ORCH_PAUSE_EXPIRATIONS_EVERY, ORCH_LATE_RUNS_EVERY, ORCH_CANCELLATION_CLEANUP_EVERY: must not be negative")
+	}
+	return nil
+}
+
+// task is one pass of a background task. It returns how many documents it changed.
+type task func(context.Context) (changed int, err error)
+
+// timers are the workers that run background tasks, each in one replica at a time.
 func (o *Orchestration) timers(every Timers) []run.Worker {
 	var workers []run.Worker
 	for _, timer := range []struct {
 		name  string
 		every time.Duration
-		do    func(context.Context) error
+		do    task
 	}{
+		{"scheduler", every.Scheduler, o.scheduler.Pass},
 		{"pause expirations", every.PauseExpirations, o.runs.ExpirePauses},
 		{"late runs", every.LateRuns, o.runs.MarkLate},
 		{"foreman", every.Foreman, o.pools.CheckReadiness},
 		{"cancellation clean-up", every.CancellationCleanup, o.runs.CleanUpCancellations},
 	} {
 		if timer.every > 0 {
-			workers = append(workers, lease.NewTask(o.store, timer.name, timer.every, o.log, timer.do))
+			workers = append(workers, lease.NewTask(o.store, timer.name, timer.every, o.log, o.background.observe(timer.name, o.log, timer.do)))
 		}
 	}
 	return workers
+}
+
+// backgroundMetrics are what is measured of background tasks.
+type backgroundMetrics struct {
+	duration *prometheus.HistogramVec
+	changes  *prometheus.CounterVec
+	failures *prometheus.CounterVec
+}
+
+func newBackgroundMetrics(registry prometheus.Registerer) *backgroundMetrics {
+	return &backgroundMetrics{
+		duration: telemetry.Register(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "orch_background_task_duration_seconds", Help: "Duration of a pass of a background task.",
+			Buckets: []float64{.001, .005, .01, .05, .1, .5, 1, 5, 10, 15},
+		}, []string{"task"})),
+		changes: telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "orch_background_task_changes_total", Help: "Documents that a background task changed.",
+		}, []string{"task"})),
+		failures: telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "orch_background_task_failures_total", Help: "Passes of a background task that failed.",
+		}, []string{"task"})),
+	}
+}
+
+// observe measures the passes of a task, and logs those that changed something.
+func (m *backgroundMetrics) observe(name string, log *slog.Logger, do task) func(context.Context) error {
+	return func(ctx context.Context) error {
+		began := time.Now()
+		changed, err := do(ctx)
+		took := time.Since(began)
+		m.duration.WithLabelValues(name).Observe(took.Seconds())
+		m.changes.WithLabelValues(name).Add(float64(changed))
+		if err != nil {
+			m.failures.WithLabelValues(name).Inc()
+		}
+		if changed > 0 {
+			log.InfoContext(ctx, "background task changed documents", "task", name, "changed", changed, "took", took)
+		}
+		return err
+	}
 }

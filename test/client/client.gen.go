@@ -3406,6 +3406,24 @@ type BodyResumeFlowRunFlowRunsIdResumePost struct {
 	RunInput *map[string]interface{} `json:"run_input,omitempty"`
 }
 
+// BodyScheduleDeploymentDeploymentsIdSchedulePost DeploymentScheduleWindow says which scheduled runs to create.
+type BodyScheduleDeploymentDeploymentsIdSchedulePost struct {
+	// EndTime Last time at which a run is due; default 100 days after the start.
+	EndTime *time.Time `json:"end_time,omitempty"`
+
+	// MaxRuns Runs per schedule at most; default 100.
+	MaxRuns *int64 `json:"max_runs,omitempty"`
+
+	// MinRuns Runs per schedule at least; default 3.
+	MinRuns *int64 `json:"min_runs,omitempty"`
+
+	// MinTime Seconds from the start that the runs cover at least; default 3600.
+	MinTime *float64 `json:"min_time,omitempty"`
+
+	// StartTime First time at which a run is due; default now.
+	StartTime *time.Time `json:"start_time,omitempty"`
+}
+
 // BodySetFlowRunStateFlowRunsIdSetStatePost FlowRunTransition proposes a state for a flow run.
 type BodySetFlowRunStateFlowRunsIdSetStatePost struct {
 	// Force Whether to skip the rules that can reject the transition; default false.
@@ -6312,6 +6330,30 @@ type ScheduleInput struct {
 // ScheduleOutput Schedule states when runs are created; its key interval, cron or rrule selects the kind.
 type ScheduleOutput struct {
 	union json.RawMessage
+}
+
+// SchedulePreview SchedulePreview holds the next times of a schedule.
+type SchedulePreview struct {
+	// Times Next times, in UTC; empty for a schedule that makes no more runs.
+	Times []time.Time `json:"times"`
+
+	// Timezone IANA name of the schedule's time zone.
+	Timezone string `json:"timezone"`
+}
+
+// SchedulePreviewQuery SchedulePreviewQuery names a schedule and the times to compute.
+type SchedulePreviewQuery struct {
+	// End Last time to consider; null for no limit.
+	End *time.Time `json:"end,omitempty"`
+
+	// N Number of times; default 5.
+	N *int64 `json:"n,omitempty"`
+
+	// Schedule Schedule to compute, as deployments have them.
+	Schedule ScheduleInput `json:"schedule"`
+
+	// Start First time to consider; default now.
+	Start *time.Time `json:"start,omitempty"`
 }
 
 // SchemaValueError SchemaValueError is a message, or the errors of one property or list element.
@@ -9534,6 +9576,12 @@ type ResumeDeploymentParams struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
+// ScheduleDeploymentParams defines parameters for ScheduleDeployment.
+type ScheduleDeploymentParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
 // ReadDeploymentSchedulesParams defines parameters for ReadDeploymentSchedules.
 type ReadDeploymentSchedulesParams struct {
 	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
@@ -10025,6 +10073,12 @@ type CountDeploymentsByFlowParams struct {
 
 // NextRunsByFlowParams defines parameters for NextRunsByFlow.
 type NextRunsByFlowParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// PreviewScheduleParams defines parameters for PreviewSchedule.
+type PreviewScheduleParams struct {
 	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
@@ -10746,6 +10800,9 @@ type CreateFlowRunFromDeploymentJSONRequestBody = DeploymentFlowRunCreate
 // CreateFlowRunsFromDeploymentJSONRequestBody defines body for CreateFlowRunsFromDeployment for application/json ContentType.
 type CreateFlowRunsFromDeploymentJSONRequestBody = CreateFlowRunsFromDeploymentJSONBody
 
+// ScheduleDeploymentJSONRequestBody defines body for ScheduleDeployment for application/json ContentType.
+type ScheduleDeploymentJSONRequestBody = BodyScheduleDeploymentDeploymentsIdSchedulePost
+
 // CreateDeploymentSchedulesJSONRequestBody defines body for CreateDeploymentSchedules for application/json ContentType.
 type CreateDeploymentSchedulesJSONRequestBody = CreateDeploymentSchedulesJSONBody
 
@@ -10880,6 +10937,9 @@ type CountDeploymentsByFlowJSONRequestBody = BodyCountDeploymentsByFlowUiFlowsCo
 
 // NextRunsByFlowJSONRequestBody defines body for NextRunsByFlow for application/json ContentType.
 type NextRunsByFlowJSONRequestBody = BodyNextRunsByFlowUiFlowsNextRunsPost
+
+// PreviewScheduleJSONRequestBody defines body for PreviewSchedule for application/json ContentType.
+type PreviewScheduleJSONRequestBody = SchedulePreviewQuery
 
 // ValidateObjJSONRequestBody defines body for ValidateObj for application/json ContentType.
 type ValidateObjJSONRequestBody = BodyValidateObjUiSchemasValidatePost
@@ -15780,6 +15840,20 @@ type ClientInterface interface {
 	// Corresponds with POST /deployments/{id}/resume_deployment (the `ResumeDeployment` operationId).
 	ResumeDeployment(ctx context.Context, id openapi_types.UUID, params *ResumeDeploymentParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ScheduleDeploymentWithBody Create the scheduled flow runs of a deployment in a window of time, which may begin in the past
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /deployments/{id}/schedule (the `ScheduleDeployment` operationId).
+	ScheduleDeploymentWithBody(ctx context.Context, id openapi_types.UUID, params *ScheduleDeploymentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ScheduleDeployment Create the scheduled flow runs of a deployment in a window of time, which may begin in the past
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /deployments/{id}/schedule (the `ScheduleDeployment` operationId).
+	ScheduleDeployment(ctx context.Context, id openapi_types.UUID, params *ScheduleDeploymentParams, body ScheduleDeploymentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ReadDeploymentSchedules List schedules of a deployment
 	//
 	// Returns all schedules of the deployment, active and inactive.
@@ -16808,6 +16882,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /ui/flows/next-runs (the `NextRunsByFlow` operationId).
 	NextRunsByFlow(ctx context.Context, params *NextRunsByFlowParams, body NextRunsByFlowJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PreviewScheduleWithBody Preview the next times of a schedule
+	//
+	// Returns them in ascending order; an invalid schedule returns 422.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /ui/schedules/preview (the `PreviewSchedule` operationId).
+	PreviewScheduleWithBody(ctx context.Context, params *PreviewScheduleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PreviewSchedule Preview the next times of a schedule
+	//
+	// Returns them in ascending order; an invalid schedule returns 422.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /ui/schedules/preview (the `PreviewSchedule` operationId).
+	PreviewSchedule(ctx context.Context, params *PreviewScheduleParams, body PreviewScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ValidateObjWithBody Validate values against a JSON Schema
 	//
@@ -21247,6 +21339,40 @@ func (c *Client) ResumeDeployment(ctx context.Context, id openapi_types.UUID, pa
 	return c.Client.Do(req)
 }
 
+// ScheduleDeploymentWithBody Create the scheduled flow runs of a deployment in a window of time, which may begin in the past
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /deployments/{id}/schedule (the `ScheduleDeployment` operationId).
+func (c *Client) ScheduleDeploymentWithBody(ctx context.Context, id openapi_types.UUID, params *ScheduleDeploymentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewScheduleDeploymentRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ScheduleDeployment Create the scheduled flow runs of a deployment in a window of time, which may begin in the past
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /deployments/{id}/schedule (the `ScheduleDeployment` operationId).
+func (c *Client) ScheduleDeployment(ctx context.Context, id openapi_types.UUID, params *ScheduleDeploymentParams, body ScheduleDeploymentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewScheduleDeploymentRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ReadDeploymentSchedules List schedules of a deployment
 //
 // Returns all schedules of the deployment, active and inactive.
@@ -23475,6 +23601,44 @@ func (c *Client) NextRunsByFlowWithBody(ctx context.Context, params *NextRunsByF
 // Corresponds with POST /ui/flows/next-runs (the `NextRunsByFlow` operationId).
 func (c *Client) NextRunsByFlow(ctx context.Context, params *NextRunsByFlowParams, body NextRunsByFlowJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewNextRunsByFlowRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PreviewScheduleWithBody Preview the next times of a schedule
+//
+// Returns them in ascending order; an invalid schedule returns 422.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /ui/schedules/preview (the `PreviewSchedule` operationId).
+func (c *Client) PreviewScheduleWithBody(ctx context.Context, params *PreviewScheduleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPreviewScheduleRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PreviewSchedule Preview the next times of a schedule
+//
+// Returns them in ascending order; an invalid schedule returns 422.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /ui/schedules/preview (the `PreviewSchedule` operationId).
+func (c *Client) PreviewSchedule(ctx context.Context, params *PreviewScheduleParams, body PreviewScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPreviewScheduleRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -32663,6 +32827,68 @@ func NewResumeDeploymentRequest(server string, id openapi_types.UUID, params *Re
 	return req, nil
 }
 
+// NewScheduleDeploymentRequest calls the generic ScheduleDeployment builder with application/json body
+func NewScheduleDeploymentRequest(server string, id openapi_types.UUID, params *ScheduleDeploymentParams, body ScheduleDeploymentJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewScheduleDeploymentRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewScheduleDeploymentRequestWithBody constructs an http.Request for the ScheduleDeployment method, with any body, and a specified content type
+func NewScheduleDeploymentRequestWithBody(server string, id openapi_types.UUID, params *ScheduleDeploymentParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/deployments/%s/schedule", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewReadDeploymentSchedulesRequest constructs an http.Request for the ReadDeploymentSchedules method
 func NewReadDeploymentSchedulesRequest(server string, id openapi_types.UUID, params *ReadDeploymentSchedulesParams) (*http.Request, error) {
 	var err error
@@ -36863,6 +37089,61 @@ func NewNextRunsByFlowRequestWithBody(server string, params *NextRunsByFlowParam
 	}
 
 	operationPath := fmt.Sprintf("/ui/flows/next-runs")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewPreviewScheduleRequest calls the generic PreviewSchedule builder with application/json body
+func NewPreviewScheduleRequest(server string, params *PreviewScheduleParams, body PreviewScheduleJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPreviewScheduleRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewPreviewScheduleRequestWithBody constructs an http.Request for the PreviewSchedule method, with any body, and a specified content type
+func NewPreviewScheduleRequestWithBody(server string, params *PreviewScheduleParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/ui/schedules/preview")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -42959,6 +43240,20 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /deployments/{id}/resume_deployment (the `ResumeDeployment` operationId).
 	ResumeDeploymentWithResponse(ctx context.Context, id openapi_types.UUID, params *ResumeDeploymentParams, reqEditors ...RequestEditorFn) (*ResumeDeploymentResult, error)
 
+	// ScheduleDeploymentWithBodyWithResponse Create the scheduled flow runs of a deployment in a window of time, which may begin in the past
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /deployments/{id}/schedule (the `ScheduleDeployment` operationId).
+	ScheduleDeploymentWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *ScheduleDeploymentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ScheduleDeploymentResult, error)
+
+	// ScheduleDeploymentWithResponse Create the scheduled flow runs of a deployment in a window of time, which may begin in the past
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /deployments/{id}/schedule (the `ScheduleDeployment` operationId).
+	ScheduleDeploymentWithResponse(ctx context.Context, id openapi_types.UUID, params *ScheduleDeploymentParams, body ScheduleDeploymentJSONRequestBody, reqEditors ...RequestEditorFn) (*ScheduleDeploymentResult, error)
+
 	// ReadDeploymentSchedulesWithResponse List schedules of a deployment
 	//
 	// Returns all schedules of the deployment, active and inactive.
@@ -44049,6 +44344,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /ui/flows/next-runs (the `NextRunsByFlow` operationId).
 	NextRunsByFlowWithResponse(ctx context.Context, params *NextRunsByFlowParams, body NextRunsByFlowJSONRequestBody, reqEditors ...RequestEditorFn) (*NextRunsByFlowResult, error)
+
+	// PreviewScheduleWithBodyWithResponse Preview the next times of a schedule
+	//
+	// Returns them in ascending order; an invalid schedule returns 422.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /ui/schedules/preview (the `PreviewSchedule` operationId).
+	PreviewScheduleWithBodyWithResponse(ctx context.Context, params *PreviewScheduleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PreviewScheduleResult, error)
+
+	// PreviewScheduleWithResponse Preview the next times of a schedule
+	//
+	// Returns them in ascending order; an invalid schedule returns 422.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /ui/schedules/preview (the `PreviewSchedule` operationId).
+	PreviewScheduleWithResponse(ctx context.Context, params *PreviewScheduleParams, body PreviewScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*PreviewScheduleResult, error)
 
 	// ValidateObjWithBodyWithResponse Validate values against a JSON Schema
 	//
@@ -51737,6 +52050,61 @@ func (r ResumeDeploymentResult) ContentType() string {
 	return ""
 }
 
+type ScheduleDeploymentResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *interface{}
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ScheduleDeploymentResult) GetJSON200() *interface{} {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ScheduleDeploymentResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ScheduleDeploymentResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ScheduleDeploymentResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ScheduleDeploymentResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ScheduleDeploymentResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ScheduleDeploymentResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ReadDeploymentSchedulesResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -55848,6 +56216,61 @@ func (r NextRunsByFlowResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r NextRunsByFlowResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PreviewScheduleResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SchedulePreview
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PreviewScheduleResult) GetJSON200() *SchedulePreview {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r PreviewScheduleResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r PreviewScheduleResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PreviewScheduleResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PreviewScheduleResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PreviewScheduleResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PreviewScheduleResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -62725,6 +63148,32 @@ func (c *ClientWithResponses) ResumeDeploymentWithResponse(ctx context.Context, 
 	return ParseResumeDeploymentResult(rsp)
 }
 
+// ScheduleDeploymentWithBodyWithResponse Create the scheduled flow runs of a deployment in a window of time, which may begin in the past
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /deployments/{id}/schedule (the `ScheduleDeployment` operationId).
+func (c *ClientWithResponses) ScheduleDeploymentWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *ScheduleDeploymentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ScheduleDeploymentResult, error) {
+	rsp, err := c.ScheduleDeploymentWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseScheduleDeploymentResult(rsp)
+}
+
+// ScheduleDeploymentWithResponse Create the scheduled flow runs of a deployment in a window of time, which may begin in the past
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /deployments/{id}/schedule (the `ScheduleDeployment` operationId).
+func (c *ClientWithResponses) ScheduleDeploymentWithResponse(ctx context.Context, id openapi_types.UUID, params *ScheduleDeploymentParams, body ScheduleDeploymentJSONRequestBody, reqEditors ...RequestEditorFn) (*ScheduleDeploymentResult, error) {
+	rsp, err := c.ScheduleDeployment(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseScheduleDeploymentResult(rsp)
+}
+
 // ReadDeploymentSchedulesWithResponse List schedules of a deployment
 //
 // Returns all schedules of the deployment, active and inactive.
@@ -64540,6 +64989,36 @@ func (c *ClientWithResponses) NextRunsByFlowWithResponse(ctx context.Context, pa
 		return nil, err
 	}
 	return ParseNextRunsByFlowResult(rsp)
+}
+
+// PreviewScheduleWithBodyWithResponse Preview the next times of a schedule
+//
+// Returns them in ascending order; an invalid schedule returns 422.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /ui/schedules/preview (the `PreviewSchedule` operationId).
+func (c *ClientWithResponses) PreviewScheduleWithBodyWithResponse(ctx context.Context, params *PreviewScheduleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PreviewScheduleResult, error) {
+	rsp, err := c.PreviewScheduleWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePreviewScheduleResult(rsp)
+}
+
+// PreviewScheduleWithResponse Preview the next times of a schedule
+//
+// Returns them in ascending order; an invalid schedule returns 422.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /ui/schedules/preview (the `PreviewSchedule` operationId).
+func (c *ClientWithResponses) PreviewScheduleWithResponse(ctx context.Context, params *PreviewScheduleParams, body PreviewScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*PreviewScheduleResult, error) {
+	rsp, err := c.PreviewSchedule(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePreviewScheduleResult(rsp)
 }
 
 // ValidateObjWithBodyWithResponse Validate values against a JSON Schema
@@ -71202,6 +71681,46 @@ func ParseResumeDeploymentResult(rsp *http.Response) (*ResumeDeploymentResult, e
 	return response, nil
 }
 
+// ParseScheduleDeploymentResult parses an HTTP response from a ScheduleDeploymentWithResponse call
+func ParseScheduleDeploymentResult(rsp *http.Response) (*ScheduleDeploymentResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ScheduleDeploymentResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest interface{}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseReadDeploymentSchedulesResult parses an HTTP response from a ReadDeploymentSchedulesWithResponse call
 func ParseReadDeploymentSchedulesResult(rsp *http.Response) (*ReadDeploymentSchedulesResult, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -74197,6 +74716,46 @@ func ParseNextRunsByFlowResult(rsp *http.Response) (*NextRunsByFlowResult, error
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest map[string]*SimpleNextFlowRun
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePreviewScheduleResult parses an HTTP response from a PreviewScheduleWithResponse call
+func ParsePreviewScheduleResult(rsp *http.Response) (*PreviewScheduleResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PreviewScheduleResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SchedulePreview
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -458,17 +458,17 @@ func Of(fullName string) string {
 	case "orch.v1.ArtifactCreate.data":
 		return "Content of the artifact as any JSON value."
 	case "orch.v1.ArtifactCreate.description":
-		return "Markdown text that explains the artifact; at most 262,144 characters."
+		return "Markdown text that explains the artifact."
 	case "orch.v1.ArtifactCreate.flow_run_id":
 		return "UUID of the flow run that created the artifact; null for none."
 	case "orch.v1.ArtifactCreate.key":
-		return "Name that groups the versions of one artifact; null for an artifact without versions; at most 500 characters."
+		return "Name that groups the versions of one artifact; null for an artifact without versions."
 	case "orch.v1.ArtifactCreate.metadata_":
 		return "String metadata by name, stored and returned unchanged."
 	case "orch.v1.ArtifactCreate.task_run_id":
 		return "UUID of the task run that created the artifact; null for none."
 	case "orch.v1.ArtifactCreate.type":
-		return "Rendering of the data, such as markdown, table, link, image, progress or result; at most 500 characters."
+		return "Rendering of the data, such as markdown, table, link, image, progress or result."
 	case "orch.v1.ArtifactFilter":
 		return "ArtifactFilter selects artifacts; absent criteria match everything."
 	case "orch.v1.ArtifactFilter.flow_run_id":
@@ -534,7 +534,7 @@ func Of(fullName string) string {
 	case "orch.v1.ArtifactUpdate.data":
 		return "Content of the artifact as any JSON value."
 	case "orch.v1.ArtifactUpdate.description":
-		return "Markdown text that explains the artifact; at most 262,144 characters."
+		return "Markdown text that explains the artifact."
 	case "orch.v1.ArtifactUpdate.metadata_":
 		return "String metadata by name, stored and returned unchanged."
 	case "orch.v1.Automation":
@@ -565,30 +565,6 @@ func Of(fullName string) string {
 		return "Condition on events that fires the automation."
 	case "orch.v1.Automation.updated":
 		return "Time of the last change, in UTC."
-	case "orch.v1.AutomationActionRun":
-		return "AutomationActionRun is an action that a firing causes. It is stored and never shown."
-	case "orch.v1.AutomationActionRun.action":
-		return "The action."
-	case "orch.v1.AutomationActionRun.attempts":
-		return "How often execution has begun."
-	case "orch.v1.AutomationActionRun.automation":
-		return "The automation as it was when it fired."
-	case "orch.v1.AutomationActionRun.expires":
-		return "When the record may be removed, in microseconds since 1970; absent before the end."
-	case "orch.v1.AutomationActionRun.firing":
-		return "The firing of the automation's trigger."
-	case "orch.v1.AutomationActionRun.id":
-		return "The action run's id, made of the firing and the action's place: the invocation."
-	case "orch.v1.AutomationActionRun.index":
-		return "The place of the action among all of the firing, from 0."
-	case "orch.v1.AutomationActionRun.next":
-		return "When execution is due, or due again if its process died, in microseconds since 1970; absent once it is over."
-	case "orch.v1.AutomationActionRun.on_state":
-		return "Whether the action is one of those for the firing itself, and infers from the event that says so."
-	case "orch.v1.AutomationActionRun.reason":
-		return "Why the last attempt failed; empty if it did not."
-	case "orch.v1.AutomationActionRun.triggered_event_id":
-		return "The event that says that the automation fired."
 	case "orch.v1.AutomationBucket":
 		return "AutomationBucket is the stored count of a trigger for one group of events; it is never published."
 	case "orch.v1.AutomationBucket.automation_id":
@@ -599,8 +575,6 @@ func Of(fullName string) string {
 		return "Next time-driven evaluation, in microseconds since 1970; absent when only events matter."
 	case "orch.v1.AutomationBucket.end":
 		return "End of the window, exclusive, in microseconds since 1970."
-	case "orch.v1.AutomationBucket.expires":
-		return "When the bucket may be removed, in microseconds since 1970."
 	case "orch.v1.AutomationBucket.id":
 		return "UUID derived from the trigger's id and the group's key."
 	case "orch.v1.AutomationBucket.key":
@@ -617,8 +591,6 @@ func Of(fullName string) string {
 		return "Start of the window, inclusive, in microseconds since 1970."
 	case "orch.v1.AutomationBucket.trigger_id":
 		return "UUID of the trigger that counts."
-	case "orch.v1.AutomationBucket.unsettled":
-		return "True while firings are pending; absent otherwise."
 	case "orch.v1.AutomationBucket.waiting":
 		return "Child firings that wait for others, oldest first."
 	case "orch.v1.AutomationCountQuery":
@@ -683,16 +655,6 @@ func Of(fullName string) string {
 		return "Time of the firing, in microseconds since 1970."
 	case "orch.v1.AutomationFiring.value":
 		return "Value of the metric that caused the firing of a metric trigger."
-	case "orch.v1.AutomationHold":
-		return "AutomationHold is an event that waits for the one that it follows. It is stored and never shown."
-	case "orch.v1.AutomationHold.event":
-		return "The event that waits."
-	case "orch.v1.AutomationHold.follows":
-		return "The id of the event that it follows."
-	case "orch.v1.AutomationHold.id":
-		return "The hold's id, made of the workspace and the event's id."
-	case "orch.v1.AutomationHold.received":
-		return "When it was received, in microseconds since 1970."
 	case "orch.v1.AutomationList":
 		return "AutomationList is a JSON array of automations."
 	case "orch.v1.AutomationPartialUpdate":
@@ -812,7 +774,7 @@ func Of(fullName string) string {
 	case "orch.v1.BlockDocumentCreate.is_anonymous":
 		return "Whether a client created the document without a name for its own use; default false."
 	case "orch.v1.BlockDocumentCreate.name":
-		return "Name of lower-case letters, digits and dashes, unique within the type; optional for anonymous documents; at most 500 characters."
+		return "Name of lower-case letters, digits and dashes, unique within the type; optional for anonymous documents."
 	case "orch.v1.BlockDocumentFilter":
 		return "BlockDocumentFilter selects block documents; anonymous documents are excluded by default."
 	case "orch.v1.BlockDocumentFilter.block_type_id":
@@ -968,7 +930,7 @@ func Of(fullName string) string {
 	case "orch.v1.BlockTypeCreate.logo_url":
 		return "URL of a logo for user interfaces."
 	case "orch.v1.BlockTypeCreate.name":
-		return "Display name of the block type; it must not contain any of / % & > <; at most 500 characters."
+		return "Display name of the block type; it must not contain any of / % & > <."
 	case "orch.v1.BlockTypeCreate.slug":
 		return "Unique name for URLs: lower-case letters, digits and dashes."
 	case "orch.v1.BlockTypeFilter":
@@ -1059,16 +1021,6 @@ func Of(fullName string) string {
 		return "UUID of the claim."
 	case "orch.v1.ClaimTaskRunResponse.task_run":
 		return "Claimed run; absent when no run waits."
-	case "orch.v1.CollectionService":
-		return "Collections describe what integrations provide."
-	case "orch.v1.CollectionService.ReadViewContent":
-		return "Read a view of the integrations. Returns the document with this name, or 404."
-	case "orch.v1.CollectionService.ReadWorkPoolTypes":
-		return "Read the types of work pools. Returns the types of workers by the package that provides them."
-	case "orch.v1.CollectionView":
-		return "CollectionView is a document about integrations."
-	case "orch.v1.CollectionView.content":
-		return "The document, by package and then by type."
 	case "orch.v1.CompoundTrigger":
 		return "CompoundTrigger fires when enough of its child triggers have fired."
 	case "orch.v1.CompoundTrigger.id":
@@ -1116,7 +1068,7 @@ func Of(fullName string) string {
 	case "orch.v1.ConcurrencyLimitCreate.concurrency_limit":
 		return "Maximum number of concurrent task runs with this tag."
 	case "orch.v1.ConcurrencyLimitCreate.tag":
-		return "Tag of task runs that the limit applies to; at most 500 characters."
+		return "Tag of task runs that the limit applies to."
 	case "orch.v1.ConcurrencyLimitList":
 		return "ConcurrencyLimitList is a JSON array of tag limits."
 	case "orch.v1.ConcurrencyLimitQuery":
@@ -1184,7 +1136,7 @@ func Of(fullName string) string {
 	case "orch.v1.ConcurrencyLimitV2Create.limit":
 		return "Number of slots, 0 or more."
 	case "orch.v1.ConcurrencyLimitV2Create.name":
-		return "Unique name of the limit; it must not contain any of / % & > <; at most 500 characters."
+		return "Unique name of the limit; it must not contain any of / % & > <."
 	case "orch.v1.ConcurrencyLimitV2Create.slot_decay_per_second":
 		return "Number of slots per second that free themselves, 0 or more; default 0 for none."
 	case "orch.v1.ConcurrencyLimitV2Query":
@@ -1226,7 +1178,7 @@ func Of(fullName string) string {
 	case "orch.v1.ConcurrencyLimitV2Update.limit":
 		return "Number of slots, 0 or more."
 	case "orch.v1.ConcurrencyLimitV2Update.name":
-		return "Unique name of the limit; it must not contain any of / % & > <; at most 500 characters."
+		return "Unique name of the limit; it must not contain any of / % & > <."
 	case "orch.v1.ConcurrencyLimitV2Update.slot_decay_per_second":
 		return "Number of slots per second that free themselves, 0 or more; default 0 for none."
 	case "orch.v1.ConcurrencyLimitWithLeaseResponse":
@@ -1303,28 +1255,6 @@ func Of(fullName string) string {
 		return "Names of the limits; a name without a limit counts as unlimited."
 	case "orch.v1.ConcurrencySlotsIncrementWithLease.slots":
 		return "Number of slots to acquire of each limit, at least 1."
-	case "orch.v1.ConnectWorkerRequest":
-		return "ConnectWorkerRequest is the hello of a worker's channel."
-	case "orch.v1.ConnectWorkerRequest.create_pool_if_not_found":
-		return "Create the pool where there is none of that name."
-	case "orch.v1.ConnectWorkerRequest.default_base_job_template":
-		return "The template of a pool that has none yet."
-	case "orch.v1.ConnectWorkerRequest.heartbeat_interval_seconds":
-		return "The seconds between two heartbeats."
-	case "orch.v1.ConnectWorkerRequest.work_pool_name":
-		return "The name of the pool."
-	case "orch.v1.ConnectWorkerRequest.work_queue_names":
-		return "The queues that the worker polls; empty means all."
-	case "orch.v1.ConnectWorkerRequest.worker_name":
-		return "The name of the worker."
-	case "orch.v1.ConnectWorkerRequest.worker_type":
-		return "The type of the worker."
-	case "orch.v1.ConnectWorkerResponse":
-		return "ConnectWorkerResponse is what a worker learns at the beginning of its channel."
-	case "orch.v1.ConnectWorkerResponse.work_pool":
-		return "The pool as it is now."
-	case "orch.v1.ConnectWorkerResponse.work_queues":
-		return "The queues that the worker polls."
 	case "orch.v1.CountByState":
 		return "CountByState counts runs by state type."
 	case "orch.v1.CountByState.cancelled":
@@ -1349,10 +1279,6 @@ func Of(fullName string) string {
 		return "Grouping of the counted events: day, time, event or resource."
 	case "orch.v1.CountResponse":
 		return "CountResponse is a bare JSON number."
-	case "orch.v1.CountWorkPoolsRequest":
-		return "CountWorkPoolsRequest is the request of the rpc of that name."
-	case "orch.v1.CountWorkPoolsRequest.query":
-		return "The selection."
 	case "orch.v1.Countable":
 		return "Countable is the grouping of counted events."
 	case "orch.v1.CountsById":
@@ -1383,20 +1309,6 @@ func Of(fullName string) string {
 		return "UUID of the account."
 	case "orch.v1.CreateUserApiKeyRequest.user_id":
 		return "UUID of the user."
-	case "orch.v1.CreateWorkPoolQueueRequest":
-		return "CreateWorkPoolQueueRequest is the request of the rpc of that name."
-	case "orch.v1.CreateWorkPoolQueueRequest.work_pool_name":
-		return "The name of the work pool."
-	case "orch.v1.CreateWorkPoolQueueRequest.work_queue":
-		return "The work queue."
-	case "orch.v1.CreateWorkPoolRequest":
-		return "CreateWorkPoolRequest is the request of the rpc of that name."
-	case "orch.v1.CreateWorkPoolRequest.work_pool":
-		return "The work pool."
-	case "orch.v1.CreateWorkQueueRequest":
-		return "CreateWorkQueueRequest is the request of the rpc of that name."
-	case "orch.v1.CreateWorkQueueRequest.work_queue":
-		return "The work queue."
 	case "orch.v1.CreateWorkspaceRequest.account_id":
 		return "UUID of the account."
 	case "orch.v1.CreateWorkspaceRoleRequest.account_id":
@@ -1431,10 +1343,6 @@ func Of(fullName string) string {
 		return "Secret value of the token."
 	case "orch.v1.CsrfToken.updated":
 		return "Time of the last change, in UTC."
-	case "orch.v1.DEAD_LETTER_SOURCE_BROKER":
-		return "An event that a consumer rejected."
-	case "orch.v1.DEAD_LETTER_SOURCE_OUTBOX":
-		return "An effect of a write."
 	case "orch.v1.DashboardTaskRunQuery":
 		return "DashboardTaskRunQuery selects the task runs of a dashboard."
 	case "orch.v1.DashboardTaskRunQuery.deployments":
@@ -1449,52 +1357,6 @@ func Of(fullName string) string {
 		return "Selects task runs related to at least one matching work pool; absent applies no condition."
 	case "orch.v1.DashboardTaskRunQuery.work_queues":
 		return "Selects task runs related to at least one matching work queue; absent applies no condition."
-	case "orch.v1.DeadLetter":
-		return "DeadLetter describes an effect or event that failed permanently, without its content."
-	case "orch.v1.DeadLetter.attempts":
-		return "Number of failed attempts; null for an event."
-	case "orch.v1.DeadLetter.blocking":
-		return "Whether later effects of the document wait for this one."
-	case "orch.v1.DeadLetter.collection":
-		return "Collection of the document whose write caused the effect; null for an event."
-	case "orch.v1.DeadLetter.document_id":
-		return "UUID of the document whose write caused the effect; null for an event."
-	case "orch.v1.DeadLetter.event_id":
-		return "UUID of the event; null for an effect and for an undecodable event."
-	case "orch.v1.DeadLetter.failed":
-		return "Time of the last failure, in UTC."
-	case "orch.v1.DeadLetter.id":
-		return "UUID of an effect, or decimal sequence number of an event in the dead-letter stream."
-	case "orch.v1.DeadLetter.kind":
-		return "Kind of the effect, or name of the consumer that rejected the event."
-	case "orch.v1.DeadLetter.occurred":
-		return "Time at which the write caused the effect, in UTC; null for an event."
-	case "orch.v1.DeadLetter.reason":
-		return "Last error, at most 1,024 bytes."
-	case "orch.v1.DeadLetter.source":
-		return "Origin: the outbox of a document or a consumer of the broker."
-	case "orch.v1.DeadLetter.workspace_id":
-		return "UUID of the workspace that owns the effect or event; null when unknown."
-	case "orch.v1.DeadLetterList":
-		return "DeadLetterList is the bare JSON array of a page."
-	case "orch.v1.DeadLetterQuery":
-		return "DeadLetterQuery selects a page of dead letters."
-	case "orch.v1.DeadLetterQuery.after":
-		return "Id of the last dead letter of the previous page; null starts with the first."
-	case "orch.v1.DeadLetterQuery.limit":
-		return "Maximum number of dead letters, 0 to 200; default 200."
-	case "orch.v1.DeadLetterService":
-		return "Dead letters are effects and events that failed permanently. An operator retries or discards them."
-	case "orch.v1.DeadLetterService.DiscardDeadLetter":
-		return "Discard a dead letter. The effect or event is lost; a blocked document goes on."
-	case "orch.v1.DeadLetterService.ReadDeadLetter":
-		return "Read a dead letter. Returns the dead letter with this id, or 404."
-	case "orch.v1.DeadLetterService.ReadDeadLetters":
-		return "List dead letters. Returns a page of the outbox's dead letters in the order of their ids, then those of the broker, oldest first."
-	case "orch.v1.DeadLetterService.RetryDeadLetter":
-		return "Retry a dead letter. An effect is executed before the response: 409 says why it failed again. An event is delivered to the consumer that rejected it. A dead letter that succeeds is removed."
-	case "orch.v1.DeadLetterSource":
-		return "DeadLetterSource is where a dead letter comes from."
 	case "orch.v1.DeleteAccountMembershipRequest.account_id":
 		return "UUID of the account."
 	case "orch.v1.DeleteAccountMembershipRequest.id":
@@ -1557,26 +1419,6 @@ func Of(fullName string) string {
 		return "UUID of the variable."
 	case "orch.v1.DeleteWebhookRequest.id":
 		return "UUID of the webhook."
-	case "orch.v1.DeleteWorkPoolQueueRequest":
-		return "DeleteWorkPoolQueueRequest is the request of the rpc of that name."
-	case "orch.v1.DeleteWorkPoolQueueRequest.name":
-		return "The name of the work queue."
-	case "orch.v1.DeleteWorkPoolQueueRequest.work_pool_name":
-		return "The name of the work pool."
-	case "orch.v1.DeleteWorkPoolRequest":
-		return "DeleteWorkPoolRequest is the request of the rpc of that name."
-	case "orch.v1.DeleteWorkPoolRequest.name":
-		return "The name of the work pool."
-	case "orch.v1.DeleteWorkQueueRequest":
-		return "DeleteWorkQueueRequest is the request of the rpc of that name."
-	case "orch.v1.DeleteWorkQueueRequest.id":
-		return "The UUID of the work queue."
-	case "orch.v1.DeleteWorkerRequest":
-		return "DeleteWorkerRequest is the request of the rpc of that name."
-	case "orch.v1.DeleteWorkerRequest.name":
-		return "The name of the worker."
-	case "orch.v1.DeleteWorkerRequest.work_pool_name":
-		return "The name of the work pool."
 	case "orch.v1.DeleteWorkspaceRequest.account_id":
 		return "UUID of the account."
 	case "orch.v1.DeleteWorkspaceRequest.id":
@@ -1655,6 +1497,10 @@ func Of(fullName string) string {
 		return "Whether the scheduler creates no runs; default false."
 	case "orch.v1.Deployment.pull_steps":
 		return "Steps that fetch the code before a run, in order."
+	case "orch.v1.Deployment.schedule_due":
+		return "Time at which the scheduler examines the deployment next; unset while its schedules make no runs."
+	case "orch.v1.Deployment.schedule_generation":
+		return "Number of changes that made scheduled runs obsolete."
 	case "orch.v1.Deployment.schedules":
 		return "Schedules of the deployment."
 	case "orch.v1.Deployment.status":
@@ -1669,8 +1515,6 @@ func Of(fullName string) string {
 		return "Actor of the last change; null when unknown."
 	case "orch.v1.Deployment.version":
 		return "Version label of the deployed code."
-	case "orch.v1.Deployment.work_pool_id":
-		return "The pool that has the deployment's queue."
 	case "orch.v1.Deployment.work_pool_name":
 		return "Name of the work pool that receives its runs; null for none."
 	case "orch.v1.Deployment.work_queue_id":
@@ -1742,7 +1586,7 @@ func Of(fullName string) string {
 	case "orch.v1.DeploymentCreate.labels":
 		return "Labels that its flow runs inherit."
 	case "orch.v1.DeploymentCreate.name":
-		return "Name of the deployment, unique within its flow; it must not contain any of / % & > <; at most 500 characters."
+		return "Name of the deployment, unique within its flow; it must not contain any of / % & > <."
 	case "orch.v1.DeploymentCreate.parameter_openapi_schema":
 		return "JSON Schema of the flow's parameters; null when unknown."
 	case "orch.v1.DeploymentCreate.parameters":
@@ -1758,7 +1602,7 @@ func Of(fullName string) string {
 	case "orch.v1.DeploymentCreate.storage_document_id":
 		return "UUID of the block document that holds the code; null for none."
 	case "orch.v1.DeploymentCreate.tags":
-		return "Tags that its flow runs inherit; at most 200 of 250 characters each."
+		return "Tags that its flow runs inherit."
 	case "orch.v1.DeploymentCreate.version":
 		return "Version label of the deployed code."
 	case "orch.v1.DeploymentCreate.version_info":
@@ -1810,7 +1654,7 @@ func Of(fullName string) string {
 	case "orch.v1.DeploymentFlowRunCreate.labels":
 		return "Labels in addition to the deployment's."
 	case "orch.v1.DeploymentFlowRunCreate.name":
-		return "Name of the flow run; the server generates one when absent; at most 500 characters."
+		return "Name of the flow run; the server generates one when absent."
 	case "orch.v1.DeploymentFlowRunCreate.parameters":
 		return "Parameters that override the deployment's, key by key."
 	case "orch.v1.DeploymentFlowRunCreate.parent_task_run_id":
@@ -1818,7 +1662,7 @@ func Of(fullName string) string {
 	case "orch.v1.DeploymentFlowRunCreate.state":
 		return "Initial state; default SCHEDULED for now."
 	case "orch.v1.DeploymentFlowRunCreate.tags":
-		return "Tags in addition to the deployment's; at most 200 of 250 characters each."
+		return "Tags in addition to the deployment's."
 	case "orch.v1.DeploymentFlowRunCreate.work_queue_name":
 		return "Name of the work queue; null uses the deployment's."
 	case "orch.v1.DeploymentList":
@@ -1891,6 +1735,8 @@ func Of(fullName string) string {
 		return "Parameters of the scheduled runs, merged over the deployment's."
 	case "orch.v1.DeploymentSchedule.schedule":
 		return "Rule that states when runs are created."
+	case "orch.v1.DeploymentSchedule.scheduled_until":
+		return "Time of the last run that the scheduler created; unset before the first."
 	case "orch.v1.DeploymentSchedule.slug":
 		return "Name of the schedule, unique within the deployment; null for none."
 	case "orch.v1.DeploymentSchedule.updated":
@@ -1925,6 +1771,18 @@ func Of(fullName string) string {
 		return "Rule that states when runs are created."
 	case "orch.v1.DeploymentScheduleUpdate.slug":
 		return "Name of the schedule, unique within the deployment; null for none."
+	case "orch.v1.DeploymentScheduleWindow":
+		return "DeploymentScheduleWindow says which scheduled runs to create."
+	case "orch.v1.DeploymentScheduleWindow.end_time":
+		return "Last time at which a run is due; default 100 days after the start."
+	case "orch.v1.DeploymentScheduleWindow.max_runs":
+		return "Runs per schedule at most; default 100."
+	case "orch.v1.DeploymentScheduleWindow.min_runs":
+		return "Runs per schedule at least; default 3."
+	case "orch.v1.DeploymentScheduleWindow.min_time":
+		return "Seconds from the start that the runs cover at least; default 3600."
+	case "orch.v1.DeploymentScheduleWindow.start_time":
+		return "First time at which a run is due; default now."
 	case "orch.v1.DeploymentService":
 		return "Deployments are flows prepared for remote execution, with schedules and parameters."
 	case "orch.v1.DeploymentService.BulkDeleteDeployments":
@@ -1963,6 +1821,8 @@ func Of(fullName string) string {
 		return "Create or replace a deployment. Uses the UUID of the path; absent fields take the defaults of a new deployment."
 	case "orch.v1.DeploymentService.ResumeDeployment":
 		return "Resume a deployment. The scheduler creates runs of its active schedules again."
+	case "orch.v1.DeploymentService.ScheduleDeployment":
+		return "Create the scheduled flow runs of a deployment in a window of time, which may begin in the past."
 	case "orch.v1.DeploymentService.UpdateDeployment":
 		return "Update a deployment. Absent fields keep their values; a change of schedules replaces their future runs."
 	case "orch.v1.DeploymentService.UpdateDeploymentSchedule":
@@ -2006,7 +1866,7 @@ func Of(fullName string) string {
 	case "orch.v1.DeploymentUpdate.storage_document_id":
 		return "UUID of the block document that holds the code; null for none."
 	case "orch.v1.DeploymentUpdate.tags":
-		return "Tags that its flow runs inherit; at most 200 of 250 characters each."
+		return "Tags that its flow runs inherit."
 	case "orch.v1.DeploymentUpdate.version":
 		return "Version label of the deployed code."
 	case "orch.v1.DeploymentUpdate.version_info":
@@ -2049,8 +1909,6 @@ func Of(fullName string) string {
 		return "UUIDs of the members' actors."
 	case "orch.v1.DirectoryWorkspace":
 		return "DirectoryWorkspace is a workspace. Its id is the entry's."
-	case "orch.v1.DiscardDeadLetterRequest.id":
-		return "Id of the dead letter."
 	case "orch.v1.DoNothing":
 		return "DoNothing has no effect; it serves for tests of triggers."
 	case "orch.v1.DownloadFlowRunLogsRequest.cursor":
@@ -2292,9 +2150,9 @@ func Of(fullName string) string {
 	case "orch.v1.FlowCreate.labels":
 		return "Labels with string, number or Boolean values; null for none."
 	case "orch.v1.FlowCreate.name":
-		return "Unique name of the flow; it must not contain any of / % & > <; at most 500 characters."
+		return "Unique name of the flow; it must not contain any of / % & > <."
 	case "orch.v1.FlowCreate.tags":
-		return "Tags for searching and filtering flows; at most 200 of 250 characters each."
+		return "Tags for searching and filtering flows."
 	case "orch.v1.FlowDeploymentCountQuery":
 		return "FlowDeploymentCountQuery names the flows whose deployments are counted."
 	case "orch.v1.FlowDeploymentCountQuery.flow_ids":
@@ -2421,6 +2279,8 @@ func Of(fullName string) string {
 		return "UUID of the task run that represents this subflow run; null for a top-level run."
 	case "orch.v1.FlowRun.run_count":
 		return "Number of times the run entered RUNNING; default 0."
+	case "orch.v1.FlowRun.schedule_generation":
+		return "Generation of the deployment's schedules that created the run; unset for other runs."
 	case "orch.v1.FlowRun.sort_start":
 		return "Sort key of lists: the start, or the expected start before it."
 	case "orch.v1.FlowRun.start_time":
@@ -2510,7 +2370,7 @@ func Of(fullName string) string {
 	case "orch.v1.FlowRunCreate.labels":
 		return "Labels with string, number or Boolean values."
 	case "orch.v1.FlowRunCreate.name":
-		return "Name of the flow run; the server generates one when absent; at most 500 characters."
+		return "Name of the flow run; the server generates one when absent."
 	case "orch.v1.FlowRunCreate.parameters":
 		return "Parameters of the flow by name."
 	case "orch.v1.FlowRunCreate.parent_task_run_id":
@@ -2518,7 +2378,7 @@ func Of(fullName string) string {
 	case "orch.v1.FlowRunCreate.state":
 		return "Initial state; absent creates the run without a state."
 	case "orch.v1.FlowRunCreate.tags":
-		return "Tags for searching and filtering flow runs; at most 200 of 250 characters each."
+		return "Tags for searching and filtering flow runs."
 	case "orch.v1.FlowRunCreate.work_pool_name":
 		return "Name of the work pool; null for none."
 	case "orch.v1.FlowRunCreate.work_queue_name":
@@ -2789,22 +2649,6 @@ func Of(fullName string) string {
 		return "Update a flow run. Absent fields keep their values; only set_state changes the state."
 	case "orch.v1.FlowRunService.UpdateFlowRunLabels":
 		return "Set labels. Adds the given labels to the flow run and replaces labels of the same names."
-	case "orch.v1.FlowRunSlotSummary":
-		return "FlowRunSlotSummary is a run that holds a slot."
-	case "orch.v1.FlowRunSlotSummary.id":
-		return "The id of the run."
-	case "orch.v1.FlowRunSlotSummary.name":
-		return "The name of the run."
-	case "orch.v1.FlowRunSlotSummary.start_time":
-		return "When the run started."
-	case "orch.v1.FlowRunSlotSummary.state_name":
-		return "The name of the run's state."
-	case "orch.v1.FlowRunSlotSummary.state_timestamp":
-		return "When the run entered its state."
-	case "orch.v1.FlowRunSlotSummary.state_type":
-		return "The type of the run's state."
-	case "orch.v1.FlowRunSlotSummary.time_in_current_state":
-		return "Seconds since the run entered its state."
 	case "orch.v1.FlowRunSort":
 		return "FlowRunSort is the order of flow runs."
 	case "orch.v1.FlowRunStateRecord":
@@ -2846,11 +2690,11 @@ func Of(fullName string) string {
 	case "orch.v1.FlowRunUpdate.job_variables":
 		return "Infrastructure settings that override the deployment's; null for none."
 	case "orch.v1.FlowRunUpdate.name":
-		return "Name of the flow run; the server generates one when absent; at most 500 characters."
+		return "Name of the flow run; the server generates one when absent."
 	case "orch.v1.FlowRunUpdate.parameters":
 		return "Parameters of the flow by name."
 	case "orch.v1.FlowRunUpdate.tags":
-		return "Tags for searching and filtering flow runs; at most 200 of 250 characters each."
+		return "Tags for searching and filtering flow runs."
 	case "orch.v1.FlowService":
 		return "Flows are the programs whose runs the server orchestrates; a name identifies each."
 	case "orch.v1.FlowService.BulkDeleteFlows":
@@ -2880,15 +2724,9 @@ func Of(fullName string) string {
 	case "orch.v1.FlowUpdate":
 		return "FlowUpdate holds the changes to a flow; absent fields keep their values."
 	case "orch.v1.FlowUpdate.tags":
-		return "Tags for searching and filtering flows; at most 200 of 250 characters each."
+		return "Tags for searching and filtering flows."
 	case "orch.v1.Format":
 		return "Format refines what a proto type means in JSON."
-	case "orch.v1.GetScheduledFlowRunsRequest":
-		return "GetScheduledFlowRunsRequest is the request of the rpc of that name."
-	case "orch.v1.GetScheduledFlowRunsRequest.name":
-		return "The name of the work pool."
-	case "orch.v1.GetScheduledFlowRunsRequest.query":
-		return "The selection."
 	case "orch.v1.GlobalConcurrencyLimitList":
 		return "GlobalConcurrencyLimitList is a JSON array of limits."
 	case "orch.v1.Graph":
@@ -2961,12 +2799,6 @@ func Of(fullName string) string {
 		return "Type of the state."
 	case "orch.v1.HealthResponse":
 		return "HealthResponse is a bare JSON Boolean."
-	case "orch.v1.Heartbeat":
-		return "Heartbeat is a sign of life of a worker."
-	case "orch.v1.Heartbeat.heartbeat_interval_seconds":
-		return "The seconds until the worker's next heartbeat; null leaves what is known."
-	case "orch.v1.Heartbeat.name":
-		return "The name of the worker."
 	case "orch.v1.HelloResponse":
 		return "HelloResponse is a bare JSON string."
 	case "orch.v1.HistoryList":
@@ -3340,11 +3172,11 @@ func Of(fullName string) string {
 	case "orch.v1.Profile.type":
 		return "Kind of the caller: user or service_account."
 	case "orch.v1.QueueFilter":
-		return "QueueFilter chose the runs of a queue before there were pools."
+		return "QueueFilter selects the runs of a queue without a work pool."
 	case "orch.v1.QueueFilter.deployment_ids":
-		return "Runs of these deployments."
+		return "UUIDs of deployments whose runs are selected; null applies no condition."
 	case "orch.v1.QueueFilter.tags":
-		return "Runs with these tags."
+		return "Tags of which a run must have at least one; null applies no condition."
 	case "orch.v1.REALM_ACCOUNT":
 		return "The account of the path's account_id, by the caller's account role."
 	case "orch.v1.REALM_SELF":
@@ -3417,8 +3249,6 @@ func Of(fullName string) string {
 		return "UUID of the tag limit."
 	case "orch.v1.ReadConcurrencyLimitV2Request.id_or_name":
 		return "UUID or name of the limit."
-	case "orch.v1.ReadDeadLetterRequest.id":
-		return "Id of the dead letter."
 	case "orch.v1.ReadDeliveriesRequest.id":
 		return "UUID of the webhook."
 	case "orch.v1.ReadDeliveryRequest.delivery_id":
@@ -3497,76 +3327,8 @@ func Of(fullName string) string {
 		return "Name of the variable."
 	case "orch.v1.ReadVariableRequest.id":
 		return "UUID of the variable."
-	case "orch.v1.ReadViewContentRequest":
-		return "ReadViewContentRequest is the request of the rpc of that name."
-	case "orch.v1.ReadViewContentRequest.view":
-		return "The name of the view."
 	case "orch.v1.ReadWebhookRequest.id":
 		return "UUID of the webhook."
-	case "orch.v1.ReadWorkPoolConcurrencyStatusRequest":
-		return "ReadWorkPoolConcurrencyStatusRequest is the request of the rpc of that name."
-	case "orch.v1.ReadWorkPoolConcurrencyStatusRequest.name":
-		return "The name of the work pool."
-	case "orch.v1.ReadWorkPoolConcurrencyStatusRequest.query":
-		return "The selection."
-	case "orch.v1.ReadWorkPoolQueueRequest":
-		return "ReadWorkPoolQueueRequest is the request of the rpc of that name."
-	case "orch.v1.ReadWorkPoolQueueRequest.name":
-		return "The name of the work queue."
-	case "orch.v1.ReadWorkPoolQueueRequest.work_pool_name":
-		return "The name of the work pool."
-	case "orch.v1.ReadWorkPoolQueuesRequest":
-		return "ReadWorkPoolQueuesRequest is the request of the rpc of that name."
-	case "orch.v1.ReadWorkPoolQueuesRequest.query":
-		return "The selection."
-	case "orch.v1.ReadWorkPoolQueuesRequest.work_pool_name":
-		return "The name of the work pool."
-	case "orch.v1.ReadWorkPoolRequest":
-		return "ReadWorkPoolRequest is the request of the rpc of that name."
-	case "orch.v1.ReadWorkPoolRequest.name":
-		return "The name of the work pool."
-	case "orch.v1.ReadWorkPoolTypesRequest":
-		return "ReadWorkPoolTypesRequest is the request of the rpc of that name."
-	case "orch.v1.ReadWorkPoolsRequest":
-		return "ReadWorkPoolsRequest is the request of the rpc of that name."
-	case "orch.v1.ReadWorkPoolsRequest.query":
-		return "The selection."
-	case "orch.v1.ReadWorkQueueByNameRequest":
-		return "ReadWorkQueueByNameRequest is the request of the rpc of that name."
-	case "orch.v1.ReadWorkQueueByNameRequest.name":
-		return "The name of the work queue."
-	case "orch.v1.ReadWorkQueueConcurrencyStatusRequest":
-		return "ReadWorkQueueConcurrencyStatusRequest is the request of the rpc of that name."
-	case "orch.v1.ReadWorkQueueConcurrencyStatusRequest.id":
-		return "The UUID of the work queue."
-	case "orch.v1.ReadWorkQueueConcurrencyStatusRequest.query":
-		return "The selection."
-	case "orch.v1.ReadWorkQueueRequest":
-		return "ReadWorkQueueRequest is the request of the rpc of that name."
-	case "orch.v1.ReadWorkQueueRequest.id":
-		return "The UUID of the work queue."
-	case "orch.v1.ReadWorkQueueRunsRequest":
-		return "ReadWorkQueueRunsRequest is the request of the rpc of that name."
-	case "orch.v1.ReadWorkQueueRunsRequest.id":
-		return "The UUID of the work queue."
-	case "orch.v1.ReadWorkQueueRunsRequest.query":
-		return "The selection."
-	case "orch.v1.ReadWorkQueueRunsRequest.x_ui":
-		return "Whether the caller is a dashboard, whose request does not count as a poll."
-	case "orch.v1.ReadWorkQueueStatusRequest":
-		return "ReadWorkQueueStatusRequest is the request of the rpc of that name."
-	case "orch.v1.ReadWorkQueueStatusRequest.id":
-		return "The UUID of the work queue."
-	case "orch.v1.ReadWorkQueuesRequest":
-		return "ReadWorkQueuesRequest is the request of the rpc of that name."
-	case "orch.v1.ReadWorkQueuesRequest.query":
-		return "The selection."
-	case "orch.v1.ReadWorkersRequest":
-		return "ReadWorkersRequest is the request of the rpc of that name."
-	case "orch.v1.ReadWorkersRequest.query":
-		return "The selection."
-	case "orch.v1.ReadWorkersRequest.work_pool_name":
-		return "The name of the work pool."
 	case "orch.v1.ReadWorkspaceRequest.account_id":
 		return "UUID of the account."
 	case "orch.v1.ReadWorkspaceRequest.id":
@@ -3765,8 +3527,6 @@ func Of(fullName string) string {
 		return "selected uses work_queue_id; inferred takes the queue from the triggering event; default selected."
 	case "orch.v1.ResumeWorkQueue.work_queue_id":
 		return "UUID of the work queue; null when inferred."
-	case "orch.v1.RetryDeadLetterRequest.id":
-		return "Id of the dead letter."
 	case "orch.v1.RetryDelay":
 		return "RetryDelay is one delay in seconds, or one per retry."
 	case "orch.v1.RetryType":
@@ -3836,7 +3596,7 @@ func Of(fullName string) string {
 	case "orch.v1.SavedSearchCreate.filters":
 		return "Filters of the search; the server stores them without interpreting them."
 	case "orch.v1.SavedSearchCreate.name":
-		return "Unique name of the saved search; at most 500 characters."
+		return "Unique name of the saved search."
 	case "orch.v1.SavedSearchFilter":
 		return "SavedSearchFilter is one filter in terms of the user interface."
 	case "orch.v1.SavedSearchFilter.object":
@@ -3873,16 +3633,22 @@ func Of(fullName string) string {
 		return "Last event of the preceding scan; absent starts at the first event."
 	case "orch.v1.Schedule":
 		return "Schedule states when runs are created; its key interval, cron or rrule selects the kind."
-	case "orch.v1.ScheduledFlowRunQuery":
-		return "ScheduledFlowRunQuery selects the scheduled runs of a pool."
-	case "orch.v1.ScheduledFlowRunQuery.limit":
-		return "The largest number of runs."
-	case "orch.v1.ScheduledFlowRunQuery.scheduled_after":
-		return "The earliest scheduled start of the runs, inclusive."
-	case "orch.v1.ScheduledFlowRunQuery.scheduled_before":
-		return "The latest scheduled start of the runs, inclusive."
-	case "orch.v1.ScheduledFlowRunQuery.work_queue_names":
-		return "The names of the queues; empty means all of the pool."
+	case "orch.v1.SchedulePreview":
+		return "SchedulePreview holds the next times of a schedule."
+	case "orch.v1.SchedulePreview.times":
+		return "Next times, in UTC; empty for a schedule that makes no more runs."
+	case "orch.v1.SchedulePreview.timezone":
+		return "IANA name of the schedule's time zone."
+	case "orch.v1.SchedulePreviewQuery":
+		return "SchedulePreviewQuery names a schedule and the times to compute."
+	case "orch.v1.SchedulePreviewQuery.end":
+		return "Last time to consider; null for no limit."
+	case "orch.v1.SchedulePreviewQuery.n":
+		return "Number of times; default 5."
+	case "orch.v1.SchedulePreviewQuery.schedule":
+		return "Schedule to compute, as deployments have them."
+	case "orch.v1.SchedulePreviewQuery.start":
+		return "First time to consider; default now."
 	case "orch.v1.ScheduledFlowRunsOfDeployments":
 		return "ScheduledFlowRunsOfDeployments selects due flow runs of deployments."
 	case "orch.v1.ScheduledFlowRunsOfDeployments.deployment_ids":
@@ -4085,12 +3851,6 @@ func Of(fullName string) string {
 		return "Name of the current state."
 	case "orch.v1.SimpleNextFlowRun.state_type":
 		return "Type of the current state."
-	case "orch.v1.SlotPageQuery":
-		return "SlotPageQuery names a page of the runs that hold slots."
-	case "orch.v1.SlotPageQuery.limit":
-		return "The size of the page."
-	case "orch.v1.SlotPageQuery.page":
-		return "The number of the page, counted from 1."
 	case "orch.v1.State":
 		return "State is the condition of a run from a point in time on."
 	case "orch.v1.State.data":
@@ -4118,9 +3878,9 @@ func Of(fullName string) string {
 	case "orch.v1.StateCreate.data":
 		return "Result or reference to it, as any JSON value."
 	case "orch.v1.StateCreate.message":
-		return "Free text that explains the state; at most 262,144 characters."
+		return "Free text that explains the state."
 	case "orch.v1.StateCreate.name":
-		return "Name of the state; the server derives it from the type when absent; at most 500 characters."
+		return "Name of the state; the server derives it from the type when absent."
 	case "orch.v1.StateCreate.state_details":
 		return "Details that rules and clients attach to the state."
 	case "orch.v1.StateCreate.type":
@@ -4207,8 +3967,6 @@ func Of(fullName string) string {
 		return "State of the subflow run."
 	case "orch.v1.SubflowState.task_run_id":
 		return "UUID of the task run that represents the subflow run."
-	case "orch.v1.SummarizeDeliveriesRequest.id":
-		return "UUID of the webhook."
 	case "orch.v1.SuspendFlowRun":
 		return "SuspendFlowRun suspends the flow run of the triggering event."
 	case "orch.v1.TASK_RUN_SORT_CREATED_DESC":
@@ -4368,11 +4126,11 @@ func Of(fullName string) string {
 	case "orch.v1.TaskRunCreate.labels":
 		return "Labels with string, number or Boolean values; null for none."
 	case "orch.v1.TaskRunCreate.name":
-		return "Name of the task run; the server generates one when absent; at most 500 characters."
+		return "Name of the task run; the server generates one when absent."
 	case "orch.v1.TaskRunCreate.state":
 		return "Initial state; absent creates the run without a state."
 	case "orch.v1.TaskRunCreate.tags":
-		return "Tags for filtering and for tag concurrency limits; at most 200 of 250 characters each."
+		return "Tags for filtering and for tag concurrency limits."
 	case "orch.v1.TaskRunCreate.task_inputs":
 		return "Sources of the parameters' values, by parameter name."
 	case "orch.v1.TaskRunCreate.task_key":
@@ -4582,7 +4340,7 @@ func Of(fullName string) string {
 	case "orch.v1.TaskRunUpdate":
 		return "TaskRunUpdate holds the changes to a task run."
 	case "orch.v1.TaskRunUpdate.name":
-		return "Name of the task run; the server generates one when absent; at most 500 characters."
+		return "Name of the task run; the server generates one when absent."
 	case "orch.v1.TaskWorker":
 		return "TaskWorker is a connected task worker."
 	case "orch.v1.TaskWorker.id":
@@ -4729,6 +4487,10 @@ func Of(fullName string) string {
 		return "Read the next run per flow. Returns the next scheduled run of each requested flow, or null."
 	case "orch.v1.UiFlowService.ReadSimpleFlowRuns":
 		return "Read flow runs for a chart. Returns state, time, duration and lateness of the matching flow runs."
+	case "orch.v1.UiScheduleService":
+		return "User interface queries return the summaries that charts and lists show."
+	case "orch.v1.UiScheduleService.PreviewSchedule":
+		return "Preview the next times of a schedule. Returns them in ascending order; an invalid schedule returns 422."
 	case "orch.v1.UiSchemaService":
 		return "User interface queries return the summaries that charts and lists show."
 	case "orch.v1.UiSchemaService.ValidateObj":
@@ -4811,8 +4573,6 @@ func Of(fullName string) string {
 		return "UUID of the artifact."
 	case "orch.v1.UpdateAutomationRequest.id":
 		return "UUID of the automation."
-	case "orch.v1.UpdateAutomationRequest.update_mask":
-		return "Names of the fields that were sent; the others keep their values."
 	case "orch.v1.UpdateBlockDocumentRequest.id":
 		return "UUID of the block document."
 	case "orch.v1.UpdateBlockTypeRequest.id":
@@ -4853,32 +4613,6 @@ func Of(fullName string) string {
 		return "UUID of the variable."
 	case "orch.v1.UpdateWebhookRequest.id":
 		return "UUID of the webhook."
-	case "orch.v1.UpdateWorkPoolQueueRequest":
-		return "UpdateWorkPoolQueueRequest is the request of the rpc of that name."
-	case "orch.v1.UpdateWorkPoolQueueRequest.name":
-		return "The name of the work queue."
-	case "orch.v1.UpdateWorkPoolQueueRequest.update_mask":
-		return "The fields that are present in the body."
-	case "orch.v1.UpdateWorkPoolQueueRequest.work_pool_name":
-		return "The name of the work pool."
-	case "orch.v1.UpdateWorkPoolQueueRequest.work_queue":
-		return "The work queue."
-	case "orch.v1.UpdateWorkPoolRequest":
-		return "UpdateWorkPoolRequest is the request of the rpc of that name."
-	case "orch.v1.UpdateWorkPoolRequest.name":
-		return "The name of the work pool."
-	case "orch.v1.UpdateWorkPoolRequest.update_mask":
-		return "The fields that are present in the body."
-	case "orch.v1.UpdateWorkPoolRequest.work_pool":
-		return "The work pool."
-	case "orch.v1.UpdateWorkQueueRequest":
-		return "UpdateWorkQueueRequest is the request of the rpc of that name."
-	case "orch.v1.UpdateWorkQueueRequest.id":
-		return "The UUID of the work queue."
-	case "orch.v1.UpdateWorkQueueRequest.update_mask":
-		return "The fields that are present in the body."
-	case "orch.v1.UpdateWorkQueueRequest.work_queue":
-		return "The work queue."
 	case "orch.v1.UpdateWorkspaceRequest.account_id":
 		return "UUID of the account."
 	case "orch.v1.UpdateWorkspaceRequest.id":
@@ -5093,22 +4827,6 @@ func Of(fullName string) string {
 		return "webhook-signature with webhook-id and webhook-timestamp, or their svix- forms, as Standard Webhooks defines."
 	case "orch.v1.WEBHOOK_SCHEME_STRIPE":
 		return "Stripe-Signature, with a timestamp."
-	case "orch.v1.WORKER_STATUS_OFFLINE":
-		return "The worker missed three heartbeats."
-	case "orch.v1.WORKER_STATUS_ONLINE":
-		return "The worker sends heartbeats."
-	case "orch.v1.WORK_POOL_STATUS_NOT_READY":
-		return "No worker of the pool is online."
-	case "orch.v1.WORK_POOL_STATUS_PAUSED":
-		return "The pool hands out no runs until it is resumed."
-	case "orch.v1.WORK_POOL_STATUS_READY":
-		return "A worker of the pool is online."
-	case "orch.v1.WORK_QUEUE_STATUS_NOT_READY":
-		return "No worker has polled the queue within the last minute."
-	case "orch.v1.WORK_QUEUE_STATUS_PAUSED":
-		return "The queue hands out no runs until it is resumed."
-	case "orch.v1.WORK_QUEUE_STATUS_READY":
-		return "A worker has polled the queue within the last minute."
 	case "orch.v1.Webhook":
 		return "Webhook is a URL with a template that renders requests to events."
 	case "orch.v1.Webhook.account":
@@ -5217,8 +4935,6 @@ func Of(fullName string) string {
 		return "Request body as text; a truncated body prevents replay."
 	case "orch.v1.WebhookDelivery.body_truncated":
 		return "Whether the recorded body is truncated."
-	case "orch.v1.WebhookDelivery.count":
-		return "Number of requests that this entry stands for: itself, and refused requests before it that have no entry."
 	case "orch.v1.WebhookDelivery.deduplication_id":
 		return "Id of the event, equal for every processing of the delivery."
 	case "orch.v1.WebhookDelivery.duplicate":
@@ -5249,8 +4965,6 @@ func Of(fullName string) string {
 		return "Query string of the request, without the question mark."
 	case "orch.v1.WebhookDelivery.raw_body":
 		return "Request body as received."
-	case "orch.v1.WebhookDelivery.reason":
-		return "Why the request was refused or failed: credential, role, signature, address, rate, body, template, event or handshake."
 	case "orch.v1.WebhookDelivery.received":
 		return "Time at which the request arrived, in UTC."
 	case "orch.v1.WebhookDelivery.remote_address":
@@ -5271,18 +4985,6 @@ func Of(fullName string) string {
 		return "UUID of the webhook."
 	case "orch.v1.WebhookDeliveryBatch":
 		return "WebhookDeliveryBatch carries deliveries from the hooks service to the store."
-	case "orch.v1.WebhookDeliveryCount":
-		return "WebhookDeliveryCount is the number of requests with one outcome."
-	case "orch.v1.WebhookDeliveryCount.count":
-		return "Number of requests."
-	case "orch.v1.WebhookDeliveryCount.first":
-		return "When the first of them arrived, as far as the log has an entry of it."
-	case "orch.v1.WebhookDeliveryCount.last":
-		return "When the last of them arrived."
-	case "orch.v1.WebhookDeliveryCount.reason":
-		return "Why the requests were refused or failed; null when they succeeded."
-	case "orch.v1.WebhookDeliveryCount.status":
-		return "HTTP status of the response."
 	case "orch.v1.WebhookDeliveryFilter":
 		return "WebhookDeliveryFilter selects deliveries of one webhook; absent criteria match everything."
 	case "orch.v1.WebhookDeliveryFilter.duplicate":
@@ -5315,8 +5017,6 @@ func Of(fullName string) string {
 		return "Lowest HTTP status to select."
 	case "orch.v1.WebhookDeliveryStatusFilter.le_":
 		return "Highest HTTP status to select."
-	case "orch.v1.WebhookDeliverySummary":
-		return "WebhookDeliverySummary is a JSON array of counts, by status and reason."
 	case "orch.v1.WebhookDigest":
 		return "WebhookDigest is the hash function of an HMAC."
 	case "orch.v1.WebhookDraft":
@@ -5449,8 +5149,6 @@ func Of(fullName string) string {
 		return "Replay a delivery. Processes the recorded request with the current template and returns the new delivery."
 	case "orch.v1.WebhookService.RotateWebhook":
 		return "Rotate the URL. Assigns a new slug; the old URL stops working."
-	case "orch.v1.WebhookService.SummarizeDeliveries":
-		return "Summarize deliveries. Counts the requests of the webhook's delivery log by status and reason, the refused ones included that have no entry of their own."
 	case "orch.v1.WebhookService.UpdateWebhook":
 		return "Update a webhook. Absent fields keep their values; null removes an optional value."
 	case "orch.v1.WebhookSort":
@@ -5523,76 +5221,6 @@ func Of(fullName string) string {
 		return "Name of the header with the time in Unix seconds, for scheme hmac; null for none."
 	case "orch.v1.WebhookVerificationInput.tolerance":
 		return "Maximum difference between a signed timestamp and the time of receipt, in seconds, 1 to 86,400; default 300."
-	case "orch.v1.WorkPool":
-		return "WorkPool is a group of workers of one type, with queues of runs for them."
-	case "orch.v1.WorkPool.active_slots":
-		return "The number of runs that hold slots of the pool; null without a limit."
-	case "orch.v1.WorkPool.base_job_template":
-		return "The job that a worker makes of a run: its configuration, and the schema of the variables in it."
-	case "orch.v1.WorkPool.concurrency_limit":
-		return "The number of runs of the pool that may be pending or running at once; null means no limit."
-	case "orch.v1.WorkPool.created":
-		return "When the pool was created."
-	case "orch.v1.WorkPool.default_queue_id":
-		return "The queue of deployments that name none."
-	case "orch.v1.WorkPool.description":
-		return "What the pool is for."
-	case "orch.v1.WorkPool.id":
-		return "The id of the pool."
-	case "orch.v1.WorkPool.is_paused":
-		return "A paused pool hands out no runs."
-	case "orch.v1.WorkPool.name":
-		return "The name of the pool, unique within the workspace and immutable."
-	case "orch.v1.WorkPool.priorities":
-		return "The priorities of the pool's queues, in one document so that renumbering is one write."
-	case "orch.v1.WorkPool.status":
-		return "Whether the pool has workers that start its runs."
-	case "orch.v1.WorkPool.status_event_id":
-		return "The id of the last event that told of a status."
-	case "orch.v1.WorkPool.status_event_time":
-		return "When the last event told of a status."
-	case "orch.v1.WorkPool.storage_configuration":
-		return "Where the runs of the pool keep code bundles and results."
-	case "orch.v1.WorkPool.type":
-		return "The type of the pool's workers, such as process, docker or kubernetes."
-	case "orch.v1.WorkPool.updated":
-		return "When the pool was last changed."
-	case "orch.v1.WorkPoolConcurrencyStatus":
-		return "WorkPoolConcurrencyStatus are the slots of a pool, by queue."
-	case "orch.v1.WorkPoolConcurrencyStatus.active_slots":
-		return "The number of slots that are taken."
-	case "orch.v1.WorkPoolConcurrencyStatus.concurrency_limit":
-		return "The number of slots of the pool; null means no limit."
-	case "orch.v1.WorkPoolConcurrencyStatus.count":
-		return "The number of queues on all pages."
-	case "orch.v1.WorkPoolConcurrencyStatus.limit":
-		return "The number of queues on a page."
-	case "orch.v1.WorkPoolConcurrencyStatus.page":
-		return "The number of this page, counted from 1."
-	case "orch.v1.WorkPoolConcurrencyStatus.pages":
-		return "The number of pages."
-	case "orch.v1.WorkPoolConcurrencyStatus.queues":
-		return "The queues of the page, by priority."
-	case "orch.v1.WorkPoolCountQuery":
-		return "WorkPoolCountQuery selects work pools."
-	case "orch.v1.WorkPoolCountQuery.work_pools":
-		return "The pools that are counted; null means all."
-	case "orch.v1.WorkPoolCreate":
-		return "WorkPoolCreate is a pool as a client requests it."
-	case "orch.v1.WorkPoolCreate.base_job_template":
-		return "The job that a worker makes of a run; empty until the first worker brings its own."
-	case "orch.v1.WorkPoolCreate.concurrency_limit":
-		return "The number of runs of the pool that may be pending or running at once; null means no limit."
-	case "orch.v1.WorkPoolCreate.description":
-		return "What the pool is for."
-	case "orch.v1.WorkPoolCreate.is_paused":
-		return "A paused pool hands out no runs."
-	case "orch.v1.WorkPoolCreate.name":
-		return "The name of the pool, unique within the workspace."
-	case "orch.v1.WorkPoolCreate.storage_configuration":
-		return "Where the runs of the pool keep code bundles and results."
-	case "orch.v1.WorkPoolCreate.type":
-		return "The type of the pool's workers, such as process, docker or kubernetes."
 	case "orch.v1.WorkPoolFilter":
 		return "WorkPoolFilter selects work pools; absent criteria match everything."
 	case "orch.v1.WorkPoolFilter.id":
@@ -5603,196 +5231,32 @@ func Of(fullName string) string {
 		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
 	case "orch.v1.WorkPoolFilter.type":
 		return "Selects by work pool type, such as \"process\" or \"kubernetes\"."
-	case "orch.v1.WorkPoolList":
-		return "WorkPoolList is a list of work pools."
-	case "orch.v1.WorkPoolList.work_pools":
-		return "The pools."
-	case "orch.v1.WorkPoolQuery":
-		return "WorkPoolQuery selects work pools."
-	case "orch.v1.WorkPoolQuery.limit":
-		return "The size of the page."
-	case "orch.v1.WorkPoolQuery.offset":
-		return "The number of pools to skip."
-	case "orch.v1.WorkPoolQuery.work_pools":
-		return "The pools that are returned; null means all."
-	case "orch.v1.WorkPoolQueueQuery":
-		return "WorkPoolQueueQuery selects queues of a pool."
-	case "orch.v1.WorkPoolQueueQuery.limit":
-		return "The size of the page."
-	case "orch.v1.WorkPoolQueueQuery.offset":
-		return "The number of queues to skip."
-	case "orch.v1.WorkPoolQueueQuery.work_queues":
-		return "The queues that are returned; absent means all."
-	case "orch.v1.WorkPoolService":
-		return "Work pools connect deployments with the workers that start their runs."
-	case "orch.v1.WorkPoolService.ConnectWorker":
-		return "Connect the channel of a worker. Creates its pool if requested, resolves its queues and records its first heartbeat."
-	case "orch.v1.WorkPoolService.CountWorkPools":
-		return "Count work pools. Returns the number of pools that match."
-	case "orch.v1.WorkPoolService.CreateWorkPool":
-		return "Create a work pool. Adds a default queue; a taken name returns 409, a name that begins with \"prefect\" 403."
-	case "orch.v1.WorkPoolService.CreateWorkPoolQueue":
-		return "Create a queue in a work pool. A taken name returns 409; a taken priority moves other queues up."
-	case "orch.v1.WorkPoolService.DeleteWorkPool":
-		return "Delete a work pool. Removes its queues and workers; its deployments and runs stay, without a queue."
-	case "orch.v1.WorkPoolService.DeleteWorkPoolQueue":
-		return "Delete a queue of a work pool. Its deployments and runs stay, without a queue; the default queue returns 409."
-	case "orch.v1.WorkPoolService.DeleteWorker":
-		return "Delete a worker of a work pool. A worker that is alive returns with its next heartbeat."
-	case "orch.v1.WorkPoolService.GetScheduledFlowRuns":
-		return "Poll a work pool. Returns the scheduled runs that a worker may start, by queue priority and then by time. The queues count as polled; nothing is reserved."
-	case "orch.v1.WorkPoolService.ReadWorkPool":
-		return "Read a work pool. Returns the pool with this name, or 404."
-	case "orch.v1.WorkPoolService.ReadWorkPoolConcurrencyStatus":
-		return "Read the slots of a work pool. Returns a page of its queues with the runs that hold slots."
-	case "orch.v1.WorkPoolService.ReadWorkPoolQueue":
-		return "Read a queue of a work pool. Returns the queue with this name, or 404."
-	case "orch.v1.WorkPoolService.ReadWorkPoolQueues":
-		return "Filter the queues of a work pool. Returns a page of the queues that match, by priority."
-	case "orch.v1.WorkPoolService.ReadWorkPools":
-		return "Filter work pools. Returns a page of the pools that match, by name."
-	case "orch.v1.WorkPoolService.ReadWorkers":
-		return "Filter the workers of a work pool. Returns a page of the workers that match, the last seen first."
-	case "orch.v1.WorkPoolService.UpdateWorkPool":
-		return "Update a work pool. Absent fields keep their values; pausing and resuming change the status."
-	case "orch.v1.WorkPoolService.UpdateWorkPoolQueue":
-		return "Update a queue of a work pool. Absent fields keep their values; a new priority moves other queues up where needed."
-	case "orch.v1.WorkPoolService.WorkerHeartbeat":
-		return "Send a worker heartbeat. Registers an unknown worker and makes the pool ready."
-	case "orch.v1.WorkPoolSlotQuery":
-		return "WorkPoolSlotQuery names a page of queues, and how many runs of each are shown."
-	case "orch.v1.WorkPoolSlotQuery.flow_run_limit":
-		return "The number of runs that are shown of each queue."
-	case "orch.v1.WorkPoolSlotQuery.limit":
-		return "The number of queues on a page."
-	case "orch.v1.WorkPoolSlotQuery.page":
-		return "The number of the page of queues, counted from 1."
-	case "orch.v1.WorkPoolStatus":
-		return "WorkPoolStatus tells whether a work pool has workers that start its runs."
-	case "orch.v1.WorkPoolStorageConfiguration":
-		return "WorkPoolStorageConfiguration says where the runs of a pool keep code bundles and results."
-	case "orch.v1.WorkPoolStorageConfiguration.bundle_execution_step":
-		return "The step by which a worker gets and executes a bundle of code."
-	case "orch.v1.WorkPoolStorageConfiguration.bundle_upload_step":
-		return "The step by which a client uploads a bundle of code."
-	case "orch.v1.WorkPoolStorageConfiguration.default_result_storage_block_id":
-		return "The block that stores the results of runs which choose no other."
-	case "orch.v1.WorkPoolUpdate":
-		return "WorkPoolUpdate changes the fields of a pool that are present."
-	case "orch.v1.WorkPoolUpdate.base_job_template":
-		return "The job that a worker makes of a run."
-	case "orch.v1.WorkPoolUpdate.concurrency_limit":
-		return "The number of runs of the pool that may be pending or running at once; null means no limit."
-	case "orch.v1.WorkPoolUpdate.description":
-		return "What the pool is for."
-	case "orch.v1.WorkPoolUpdate.is_paused":
-		return "A paused pool hands out no runs; null leaves it."
-	case "orch.v1.WorkPoolUpdate.storage_configuration":
-		return "Where the runs of the pool keep code bundles and results."
 	case "orch.v1.WorkQueue":
-		return "WorkQueue is a queue of runs within a work pool."
-	case "orch.v1.WorkQueue.active_slots":
-		return "The number of runs that hold slots of the queue; null without a limit."
+		return "WorkQueue is a queue of scheduled runs for workers."
 	case "orch.v1.WorkQueue.concurrency_limit":
-		return "The number of runs of the queue that may be pending or running at once; null means no limit."
+		return "Maximum number of concurrent runs, 0 or more; null means no limit."
 	case "orch.v1.WorkQueue.created":
-		return "When the queue was created."
+		return "Time of creation, in UTC."
 	case "orch.v1.WorkQueue.description":
-		return "What the queue is for."
+		return "Free text that explains the work queue; default empty."
 	case "orch.v1.WorkQueue.filter":
-		return "A choice of runs by tags from before there were pools; stored and without effect."
+		return "Selection of runs in the deprecated form without work pools; null for none."
 	case "orch.v1.WorkQueue.id":
-		return "The id of the queue."
+		return "UUID of the work queue."
 	case "orch.v1.WorkQueue.is_paused":
-		return "A paused queue hands out no runs."
+		return "Whether workers receive no runs from the queue; default false."
 	case "orch.v1.WorkQueue.last_polled":
-		return "When a worker last asked the queue for runs, with a grain of a few seconds."
+		return "Time of the last poll, in UTC; null if never polled."
 	case "orch.v1.WorkQueue.name":
-		return "The name of the queue, unique within its pool."
+		return "Name of the work queue, unique within its pool; it must not contain any of / % & > <."
 	case "orch.v1.WorkQueue.priority":
-		return "The rank of the queue within its pool; workers get the runs of the lowest number first."
-	case "orch.v1.WorkQueue.status":
-		return "Whether workers poll the queue."
+		return "Priority of the queue, 1 or more; lower numbers are served first; default 1."
 	case "orch.v1.WorkQueue.updated":
-		return "When the queue was last changed."
+		return "Time of the last change, in UTC."
 	case "orch.v1.WorkQueue.work_pool_id":
-		return "The id of the pool that has the queue."
-	case "orch.v1.WorkQueue.work_pool_name":
-		return "The name of the pool that has the queue."
-	case "orch.v1.WorkQueueCheck":
-		return "WorkQueueCheck is a queue as it is shown where queues choose runs by tags."
-	case "orch.v1.WorkQueueCheck.concurrency_limit":
-		return "The number of runs that may be pending or running at once."
-	case "orch.v1.WorkQueueCheck.created":
-		return "When the queue was created."
-	case "orch.v1.WorkQueueCheck.description":
-		return "What the queue is for."
-	case "orch.v1.WorkQueueCheck.filter":
-		return "The choice of runs by tags."
-	case "orch.v1.WorkQueueCheck.id":
-		return "The id of the queue."
-	case "orch.v1.WorkQueueCheck.is_paused":
-		return "A paused queue hands out no runs."
-	case "orch.v1.WorkQueueCheck.last_polled":
-		return "When a worker last asked the queue for runs."
-	case "orch.v1.WorkQueueCheck.name":
-		return "The name of the queue."
-	case "orch.v1.WorkQueueCheck.priority":
-		return "The rank of the queue within its pool."
-	case "orch.v1.WorkQueueCheck.updated":
-		return "When the queue was last changed."
-	case "orch.v1.WorkQueueCheck.work_pool_id":
-		return "The id of the pool that has the queue."
+		return "UUID of the work pool; null for none."
 	case "orch.v1.WorkQueueCheckForDeploymentRequest.id":
 		return "UUID of the deployment."
-	case "orch.v1.WorkQueueCheckList":
-		return "WorkQueueCheckList is a list of work queues."
-	case "orch.v1.WorkQueueCheckList.work_queues":
-		return "The queues."
-	case "orch.v1.WorkQueueConcurrencyStatus":
-		return "WorkQueueConcurrencyStatus are the slots of a queue and the runs that hold them."
-	case "orch.v1.WorkQueueConcurrencyStatus.active_slots":
-		return "The number of slots that are taken."
-	case "orch.v1.WorkQueueConcurrencyStatus.concurrency_limit":
-		return "The number of slots; null means no limit."
-	case "orch.v1.WorkQueueConcurrencyStatus.count":
-		return "The number of runs on all pages."
-	case "orch.v1.WorkQueueConcurrencyStatus.flow_runs":
-		return "The runs of the page, the longest in their states first."
-	case "orch.v1.WorkQueueConcurrencyStatus.limit":
-		return "The size of a page."
-	case "orch.v1.WorkQueueConcurrencyStatus.page":
-		return "The number of this page, counted from 1."
-	case "orch.v1.WorkQueueConcurrencyStatus.pages":
-		return "The number of pages."
-	case "orch.v1.WorkQueueConcurrencyStatusDetail":
-		return "WorkQueueConcurrencyStatusDetail are the slots of one queue of a pool."
-	case "orch.v1.WorkQueueConcurrencyStatusDetail.active_slots":
-		return "The number of slots that are taken."
-	case "orch.v1.WorkQueueConcurrencyStatusDetail.concurrency_limit":
-		return "The number of slots of the queue; null means no limit of its own."
-	case "orch.v1.WorkQueueConcurrencyStatusDetail.flow_run_count":
-		return "The number of runs that hold slots."
-	case "orch.v1.WorkQueueConcurrencyStatusDetail.flow_runs":
-		return "The first of the runs that hold slots."
-	case "orch.v1.WorkQueueConcurrencyStatusDetail.queue_id":
-		return "The id of the queue."
-	case "orch.v1.WorkQueueConcurrencyStatusDetail.queue_name":
-		return "The name of the queue."
-	case "orch.v1.WorkQueueCreate":
-		return "WorkQueueCreate is a queue as a client requests it."
-	case "orch.v1.WorkQueueCreate.concurrency_limit":
-		return "The number of runs of the queue that may be pending or running at once; null means no limit."
-	case "orch.v1.WorkQueueCreate.description":
-		return "What the queue is for."
-	case "orch.v1.WorkQueueCreate.filter":
-		return "A choice of runs by tags from before there were pools; stored and without effect."
-	case "orch.v1.WorkQueueCreate.is_paused":
-		return "A paused queue hands out no runs."
-	case "orch.v1.WorkQueueCreate.name":
-		return "The name of the queue, unique within its pool."
-	case "orch.v1.WorkQueueCreate.priority":
-		return "The rank of the queue within its pool, 1 or more; absent means the first free number."
 	case "orch.v1.WorkQueueFilter":
 		return "WorkQueueFilter selects work queues; absent criteria match everything."
 	case "orch.v1.WorkQueueFilter.id":
@@ -5801,222 +5265,8 @@ func Of(fullName string) string {
 		return "Selects by name."
 	case "orch.v1.WorkQueueFilter.operator":
 		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
-	case "orch.v1.WorkQueueHealthPolicy":
-		return "WorkQueueHealthPolicy says what makes a queue unhealthy."
-	case "orch.v1.WorkQueueHealthPolicy.maximum_late_runs":
-		return "The number of late runs that a healthy queue may have."
-	case "orch.v1.WorkQueueHealthPolicy.maximum_seconds_since_last_polled":
-		return "The number of seconds for which a healthy queue may go unpolled."
 	case "orch.v1.WorkQueueList":
-		return "WorkQueueList is a list of work queues."
-	case "orch.v1.WorkQueueList.work_queues":
-		return "The queues."
-	case "orch.v1.WorkQueuePriority":
-		return "WorkQueuePriority is the rank of one queue."
-	case "orch.v1.WorkQueuePriority.priority":
-		return "Counted from 1; the lowest is served first."
-	case "orch.v1.WorkQueuePriority.queue_id":
-		return "The id of the queue."
-	case "orch.v1.WorkQueueQuery":
-		return "WorkQueueQuery selects queues of all pools."
-	case "orch.v1.WorkQueueQuery.limit":
-		return "The size of the page."
-	case "orch.v1.WorkQueueQuery.offset":
-		return "The number of queues to skip."
-	case "orch.v1.WorkQueueQuery.work_queues":
-		return "The queues that are returned; null means all."
-	case "orch.v1.WorkQueueRunsQuery":
-		return "WorkQueueRunsQuery selects the scheduled runs of a queue."
-	case "orch.v1.WorkQueueRunsQuery.limit":
-		return "The size of the page."
-	case "orch.v1.WorkQueueRunsQuery.scheduled_before":
-		return "The latest scheduled start of the runs; absent means all."
-	case "orch.v1.WorkQueueService":
-		return "Work queues rank the scheduled runs of a work pool; this older API addresses them by UUID."
-	case "orch.v1.WorkQueueService.CreateWorkQueue":
-		return "Create a work queue. Adds it to the pool of agents; a taken name returns 409."
-	case "orch.v1.WorkQueueService.DeleteWorkQueue":
-		return "Delete a work queue. Its deployments and runs stay, without a queue; the default queue of a pool returns 409."
-	case "orch.v1.WorkQueueService.ReadWorkQueue":
-		return "Read a work queue. Returns the queue with this UUID, or 404."
-	case "orch.v1.WorkQueueService.ReadWorkQueueByName":
-		return "Read a work queue by name. Returns the queue of the pool of agents with this name, or 404."
-	case "orch.v1.WorkQueueService.ReadWorkQueueConcurrencyStatus":
-		return "Read the slots of a work queue. Returns a page of the runs that hold them, the longest holder first."
-	case "orch.v1.WorkQueueService.ReadWorkQueueRuns":
-		return "Poll a work queue. Returns the scheduled runs that an agent may start, the earliest first. The queue counts as polled."
-	case "orch.v1.WorkQueueService.ReadWorkQueueStatus":
-		return "Read the health of a work queue. Returns the number of late runs and the time of the last poll."
-	case "orch.v1.WorkQueueService.ReadWorkQueues":
-		return "Filter work queues. Returns a page of the queues of all pools that match, by name."
-	case "orch.v1.WorkQueueService.UpdateWorkQueue":
-		return "Update a work queue. Absent fields keep their values; a new priority moves other queues up where needed."
-	case "orch.v1.WorkQueueStatus":
-		return "WorkQueueStatus tells whether workers poll a queue."
-	case "orch.v1.WorkQueueStatusDetail":
-		return "WorkQueueStatusDetail is the health of a queue."
-	case "orch.v1.WorkQueueStatusDetail.health_check_policy":
-		return "What makes the queue unhealthy."
-	case "orch.v1.WorkQueueStatusDetail.healthy":
-		return "Whether the queue meets the policy."
-	case "orch.v1.WorkQueueStatusDetail.last_polled":
-		return "When a worker last asked the queue for runs."
-	case "orch.v1.WorkQueueStatusDetail.late_runs_count":
-		return "The number of runs of the queue that should have started."
-	case "orch.v1.WorkQueueUpdate":
-		return "WorkQueueUpdate changes the fields of a queue that are present."
-	case "orch.v1.WorkQueueUpdate.concurrency_limit":
-		return "The number of runs of the queue that may be pending or running at once; null means no limit."
-	case "orch.v1.WorkQueueUpdate.description":
-		return "What the queue is for."
-	case "orch.v1.WorkQueueUpdate.filter":
-		return "A choice of runs by tags from before there were pools; stored and without effect."
-	case "orch.v1.WorkQueueUpdate.is_paused":
-		return "A paused queue hands out no runs."
-	case "orch.v1.WorkQueueUpdate.last_polled":
-		return "When a worker last asked the queue for runs."
-	case "orch.v1.WorkQueueUpdate.name":
-		return "The new name of the queue; null leaves it."
-	case "orch.v1.WorkQueueUpdate.priority":
-		return "The rank of the queue within its pool, 1 or more; null leaves it."
-	case "orch.v1.Worker":
-		return "Worker is a process that starts the runs of a pool."
-	case "orch.v1.Worker.created":
-		return "When the worker was first seen."
-	case "orch.v1.Worker.heartbeat_interval_seconds":
-		return "The seconds between two heartbeats of the worker."
-	case "orch.v1.Worker.id":
-		return "The id of the worker."
-	case "orch.v1.Worker.last_heartbeat_time":
-		return "When the worker was last seen."
-	case "orch.v1.Worker.name":
-		return "The name of the worker, unique within its pool."
-	case "orch.v1.Worker.status":
-		return "Whether the worker is alive."
-	case "orch.v1.Worker.updated":
-		return "When the worker was last changed."
-	case "orch.v1.Worker.work_pool_id":
-		return "The id of the pool that the worker serves."
-	case "orch.v1.WorkerFilter":
-		return "WorkerFilter selects workers."
-	case "orch.v1.WorkerFilter.last_heartbeat_time":
-		return "By the last heartbeat."
-	case "orch.v1.WorkerFilter.operator":
-		return "Joins the criteria."
-	case "orch.v1.WorkerFilter.status":
-		return "By status."
-	case "orch.v1.WorkerFilterStatus":
-		return "WorkerFilterStatus selects workers by status."
-	case "orch.v1.WorkerFilterStatus.any_":
-		return "One of these."
-	case "orch.v1.WorkerFilterStatus.not_any_":
-		return "None of these."
-	case "orch.v1.WorkerFlowRun":
-		return "WorkerFlowRun is a flow run as workers receive it."
-	case "orch.v1.WorkerFlowRun.auto_scheduled":
-		return "Whether a schedule created the run."
-	case "orch.v1.WorkerFlowRun.context":
-		return "What the flow's code knows of its surroundings."
-	case "orch.v1.WorkerFlowRun.created":
-		return "When the run was created."
-	case "orch.v1.WorkerFlowRun.created_by":
-		return "Who created the run."
-	case "orch.v1.WorkerFlowRun.deployment_id":
-		return "The deployment that is run."
-	case "orch.v1.WorkerFlowRun.deployment_version":
-		return "The version of the deployment."
-	case "orch.v1.WorkerFlowRun.empirical_policy":
-		return "How the run is retried and paused."
-	case "orch.v1.WorkerFlowRun.end_time":
-		return "When the run ended."
-	case "orch.v1.WorkerFlowRun.estimated_run_time":
-		return "Seconds spent running, with the present stretch."
-	case "orch.v1.WorkerFlowRun.estimated_start_time_delta":
-		return "Seconds by which the run started, or is, late."
-	case "orch.v1.WorkerFlowRun.expected_start_time":
-		return "When the run was first expected to start."
-	case "orch.v1.WorkerFlowRun.flow_id":
-		return "The flow that is run."
-	case "orch.v1.WorkerFlowRun.flow_version":
-		return "The version of the flow's code."
-	case "orch.v1.WorkerFlowRun.id":
-		return "The id of the run."
-	case "orch.v1.WorkerFlowRun.idempotency_key":
-		return "The key under which the flow has this run at most once."
-	case "orch.v1.WorkerFlowRun.infrastructure_document_id":
-		return "The block that describes the run's infrastructure."
-	case "orch.v1.WorkerFlowRun.infrastructure_pid":
-		return "The name by which the worker knows the run's infrastructure."
-	case "orch.v1.WorkerFlowRun.job_variables":
-		return "The variables of the job that a worker makes of the run."
-	case "orch.v1.WorkerFlowRun.labels":
-		return "The labels of the run."
-	case "orch.v1.WorkerFlowRun.name":
-		return "The name of the run."
-	case "orch.v1.WorkerFlowRun.next_scheduled_start_time":
-		return "When the run is to start."
-	case "orch.v1.WorkerFlowRun.parameters":
-		return "The parameters of the flow."
-	case "orch.v1.WorkerFlowRun.parent_task_run_id":
-		return "The task run that stands for this run in its parent."
-	case "orch.v1.WorkerFlowRun.run_count":
-		return "The number of times that the run entered RUNNING."
-	case "orch.v1.WorkerFlowRun.start_time":
-		return "When the run started."
-	case "orch.v1.WorkerFlowRun.state":
-		return "Always null; the state's type and name have fields of their own."
-	case "orch.v1.WorkerFlowRun.state_id":
-		return "The id of the run's state."
-	case "orch.v1.WorkerFlowRun.state_name":
-		return "The name of the run's state."
-	case "orch.v1.WorkerFlowRun.state_type":
-		return "The type of the run's state."
-	case "orch.v1.WorkerFlowRun.tags":
-		return "The tags of the run."
-	case "orch.v1.WorkerFlowRun.total_run_time":
-		return "Seconds spent running, without the present stretch."
-	case "orch.v1.WorkerFlowRun.updated":
-		return "When the run was last changed."
-	case "orch.v1.WorkerFlowRun.work_queue_id":
-		return "The queue that the run waits in."
-	case "orch.v1.WorkerFlowRun.work_queue_name":
-		return "The name of the queue, where the run chose another than its deployment's."
-	case "orch.v1.WorkerFlowRunList":
-		return "WorkerFlowRunList is a list of runs for a worker."
-	case "orch.v1.WorkerFlowRunList.flow_runs":
-		return "The runs."
-	case "orch.v1.WorkerFlowRunResponse":
-		return "WorkerFlowRunResponse is a run for a worker, and where it waited."
-	case "orch.v1.WorkerFlowRunResponse.flow_run":
-		return "The run."
-	case "orch.v1.WorkerFlowRunResponse.work_pool_id":
-		return "The id of the pool."
-	case "orch.v1.WorkerFlowRunResponse.work_queue_id":
-		return "The id of the queue."
-	case "orch.v1.WorkerHeartbeatRequest":
-		return "WorkerHeartbeatRequest is the request of the rpc of that name."
-	case "orch.v1.WorkerHeartbeatRequest.heartbeat":
-		return "The heartbeat."
-	case "orch.v1.WorkerHeartbeatRequest.work_pool_name":
-		return "The name of the work pool."
-	case "orch.v1.WorkerList":
-		return "WorkerList is a list of workers."
-	case "orch.v1.WorkerList.workers":
-		return "The workers."
-	case "orch.v1.WorkerQuery":
-		return "WorkerQuery selects workers of a pool."
-	case "orch.v1.WorkerQuery.limit":
-		return "The size of the page."
-	case "orch.v1.WorkerQuery.offset":
-		return "The number of workers to skip."
-	case "orch.v1.WorkerQuery.workers":
-		return "The workers that are returned; null means all."
-	case "orch.v1.WorkerStatus":
-		return "WorkerStatus tells whether a worker is alive."
-	case "orch.v1.WorkerStatusList":
-		return "WorkerStatusList is a list of statuses."
-	case "orch.v1.WorkerStatusList.values":
-		return "The statuses."
+		return "WorkQueueList is a JSON array of work queues."
 	case "orch.v1.Workspace":
 		return "Workspace separates flows, runs, webhooks and other resources within an account."
 	case "orch.v1.Workspace.account_id":

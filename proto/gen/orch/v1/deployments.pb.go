@@ -872,9 +872,11 @@ type DeploymentSchedule struct {
 	// Parameters of the scheduled runs, merged over the deployment's.
 	Parameters []byte `protobuf:"bytes,8,opt,name=parameters,proto3" json:"parameters,omitempty"`
 	// Name of the schedule, unique within the deployment; null for none.
-	Slug          *string `protobuf:"bytes,9,opt,name=slug,proto3,oneof" json:"slug,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Slug *string `protobuf:"bytes,9,opt,name=slug,proto3,oneof" json:"slug,omitempty"`
+	// Time of the last run that the scheduler created; unset before the first.
+	ScheduledUntil *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=scheduled_until,json=scheduledUntil,proto3,oneof" json:"scheduled_until,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *DeploymentSchedule) Reset() {
@@ -968,6 +970,13 @@ func (x *DeploymentSchedule) GetSlug() string {
 		return *x.Slug
 	}
 	return ""
+}
+
+func (x *DeploymentSchedule) GetScheduledUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ScheduledUntil
+	}
+	return nil
 }
 
 // DeploymentScheduleCreate holds the fields of a new schedule.
@@ -1264,10 +1273,12 @@ type Deployment struct {
 	ConcurrencySlots *int64 `protobuf:"varint,31,opt,name=concurrency_slots,json=concurrencySlots,proto3,oneof" json:"concurrency_slots,omitempty"`
 	// UUID of the limit that applies to the deployment.
 	ConcurrencyLimitId *string `protobuf:"bytes,32,opt,name=concurrency_limit_id,json=concurrencyLimitId,proto3,oneof" json:"concurrency_limit_id,omitempty"`
-	// The pool that has the deployment's queue.
-	WorkPoolId    *string `protobuf:"bytes,40,opt,name=work_pool_id,json=workPoolId,proto3,oneof" json:"work_pool_id,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// Time at which the scheduler examines the deployment next; unset while its schedules make no runs.
+	ScheduleDue *timestamppb.Timestamp `protobuf:"bytes,33,opt,name=schedule_due,json=scheduleDue,proto3,oneof" json:"schedule_due,omitempty"`
+	// Number of changes that made scheduled runs obsolete.
+	ScheduleGeneration *int64 `protobuf:"varint,34,opt,name=schedule_generation,json=scheduleGeneration,proto3,oneof" json:"schedule_generation,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *Deployment) Reset() {
@@ -1524,17 +1535,24 @@ func (x *Deployment) GetConcurrencyLimitId() string {
 	return ""
 }
 
-func (x *Deployment) GetWorkPoolId() string {
-	if x != nil && x.WorkPoolId != nil {
-		return *x.WorkPoolId
+func (x *Deployment) GetScheduleDue() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ScheduleDue
 	}
-	return ""
+	return nil
+}
+
+func (x *Deployment) GetScheduleGeneration() int64 {
+	if x != nil && x.ScheduleGeneration != nil {
+		return *x.ScheduleGeneration
+	}
+	return 0
 }
 
 // DeploymentCreate holds the fields of a deployment.
 type DeploymentCreate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the deployment, unique within its flow; it must not contain any of / % & > <; at most 500 characters.
+	// Name of the deployment, unique within its flow; it must not contain any of / % & > <.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// UUID of the flow.
 	FlowId string `protobuf:"bytes,2,opt,name=flow_id,json=flowId,proto3" json:"flow_id,omitempty"`
@@ -1554,7 +1572,7 @@ type DeploymentCreate struct {
 	ParameterOpenapiSchema []byte `protobuf:"bytes,9,opt,name=parameter_openapi_schema,json=parameterOpenapiSchema,proto3,oneof" json:"parameter_openapi_schema,omitempty"`
 	// Default parameters of its flow runs.
 	Parameters []byte `protobuf:"bytes,10,opt,name=parameters,proto3" json:"parameters,omitempty"`
-	// Tags that its flow runs inherit; at most 200 of 250 characters each.
+	// Tags that its flow runs inherit.
 	Tags []string `protobuf:"bytes,11,rep,name=tags,proto3" json:"tags,omitempty"`
 	// Labels that its flow runs inherit.
 	Labels *Labels `protobuf:"bytes,12,opt,name=labels,proto3,oneof" json:"labels,omitempty"`
@@ -1794,7 +1812,7 @@ type DeploymentUpdate struct {
 	ConcurrencyOptions *ConcurrencyOptions `protobuf:"bytes,7,opt,name=concurrency_options,json=concurrencyOptions,proto3,oneof" json:"concurrency_options,omitempty"`
 	// UUID of an existing concurrency limit to apply; null for none.
 	GlobalConcurrencyLimitId *string `protobuf:"bytes,8,opt,name=global_concurrency_limit_id,json=globalConcurrencyLimitId,proto3,oneof" json:"global_concurrency_limit_id,omitempty"`
-	// Tags that its flow runs inherit; at most 200 of 250 characters each.
+	// Tags that its flow runs inherit.
 	Tags []string `protobuf:"bytes,9,rep,name=tags,proto3" json:"tags,omitempty"`
 	// Name of the work queue that receives its runs; null uses the pool's default queue.
 	WorkQueueName *string `protobuf:"bytes,10,opt,name=work_queue_name,json=workQueueName,proto3,oneof" json:"work_queue_name,omitempty"`
@@ -1997,7 +2015,7 @@ type DeploymentFlowRunCreate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Initial state; default SCHEDULED for now.
 	State *StateCreate `protobuf:"bytes,1,opt,name=state,proto3,oneof" json:"state,omitempty"`
-	// Name of the flow run; the server generates one when absent; at most 500 characters.
+	// Name of the flow run; the server generates one when absent.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// Parameters that override the deployment's, key by key.
 	Parameters []byte `protobuf:"bytes,3,opt,name=parameters,proto3" json:"parameters,omitempty"`
@@ -2009,7 +2027,7 @@ type DeploymentFlowRunCreate struct {
 	InfrastructureDocumentId *string `protobuf:"bytes,6,opt,name=infrastructure_document_id,json=infrastructureDocumentId,proto3,oneof" json:"infrastructure_document_id,omitempty"`
 	// Retry configuration of the run.
 	EmpiricalPolicy *FlowRunPolicy `protobuf:"bytes,7,opt,name=empirical_policy,json=empiricalPolicy,proto3" json:"empirical_policy,omitempty"`
-	// Tags in addition to the deployment's; at most 200 of 250 characters each.
+	// Tags in addition to the deployment's.
 	Tags []string `protobuf:"bytes,8,rep,name=tags,proto3" json:"tags,omitempty"`
 	// Key that makes creation idempotent within the flow; null disables deduplication.
 	IdempotencyKey *string `protobuf:"bytes,9,opt,name=idempotency_key,json=idempotencyKey,proto3,oneof" json:"idempotency_key,omitempty"`
@@ -3924,6 +3942,140 @@ func (x *WorkQueueCheckForDeploymentRequest) GetId() string {
 	return ""
 }
 
+// DeploymentScheduleWindow says which scheduled runs to create.
+type DeploymentScheduleWindow struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// First time at which a run is due; default now.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// Last time at which a run is due; default 100 days after the start.
+	EndTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	// Seconds from the start that the runs cover at least; default 3600.
+	MinTime float64 `protobuf:"fixed64,3,opt,name=min_time,json=minTime,proto3" json:"min_time,omitempty"`
+	// Runs per schedule at least; default 3.
+	MinRuns int64 `protobuf:"varint,4,opt,name=min_runs,json=minRuns,proto3" json:"min_runs,omitempty"`
+	// Runs per schedule at most; default 100.
+	MaxRuns       int64 `protobuf:"varint,5,opt,name=max_runs,json=maxRuns,proto3" json:"max_runs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeploymentScheduleWindow) Reset() {
+	*x = DeploymentScheduleWindow{}
+	mi := &file_orch_v1_deployments_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeploymentScheduleWindow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeploymentScheduleWindow) ProtoMessage() {}
+
+func (x *DeploymentScheduleWindow) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_deployments_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeploymentScheduleWindow.ProtoReflect.Descriptor instead.
+func (*DeploymentScheduleWindow) Descriptor() ([]byte, []int) {
+	return file_orch_v1_deployments_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *DeploymentScheduleWindow) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *DeploymentScheduleWindow) GetEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndTime
+	}
+	return nil
+}
+
+func (x *DeploymentScheduleWindow) GetMinTime() float64 {
+	if x != nil {
+		return x.MinTime
+	}
+	return 0
+}
+
+func (x *DeploymentScheduleWindow) GetMinRuns() int64 {
+	if x != nil {
+		return x.MinRuns
+	}
+	return 0
+}
+
+func (x *DeploymentScheduleWindow) GetMaxRuns() int64 {
+	if x != nil {
+		return x.MaxRuns
+	}
+	return 0
+}
+
+type ScheduleDeploymentRequest struct {
+	state         protoimpl.MessageState    `protogen:"open.v1"`
+	Id            string                    `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Window        *DeploymentScheduleWindow `protobuf:"bytes,2,opt,name=window,proto3" json:"window,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ScheduleDeploymentRequest) Reset() {
+	*x = ScheduleDeploymentRequest{}
+	mi := &file_orch_v1_deployments_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScheduleDeploymentRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScheduleDeploymentRequest) ProtoMessage() {}
+
+func (x *ScheduleDeploymentRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_deployments_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScheduleDeploymentRequest.ProtoReflect.Descriptor instead.
+func (*ScheduleDeploymentRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_deployments_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *ScheduleDeploymentRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ScheduleDeploymentRequest) GetWindow() *DeploymentScheduleWindow {
+	if x != nil {
+		return x.Window
+	}
+	return nil
+}
+
 var File_orch_v1_deployments_proto protoreflect.FileDescriptor
 
 const file_orch_v1_deployments_proto_rawDesc = "" +
@@ -3985,7 +4137,7 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\rRRuleSchedule\x12\x1c\n" +
 	"\x05rrule\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x05rrule\x12,\n" +
 	"\btimezone\x18\x02 \x01(\tB\v\xca\xf3\x18\a\"\x05\"UTC\"H\x00R\btimezone\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\v\n" +
-	"\t_timezone\"\x90\x04\n" +
+	"\t_timezone\"\xf7\x04\n" +
 	"\x12DeploymentSchedule\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12A\n" +
 	"\acreated\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01H\x00R\acreated\x88\x01\x01\x12A\n" +
@@ -3998,14 +4150,17 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\n" +
 	"parameters\x18\b \x01(\fB\x06\xca\xf3\x18\x02\x10\x03R\n" +
 	"parameters\x12\x17\n" +
-	"\x04slug\x18\t \x01(\tH\x04R\x04slug\x88\x01\x01B\n" +
+	"\x04slug\x18\t \x01(\tH\x04R\x04slug\x88\x01\x01\x12Q\n" +
+	"\x0fscheduled_until\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampB\a\xca\xf3\x18\x03\x80\x01\x01H\x05R\x0escheduledUntil\x88\x01\x01B\n" +
 	"\n" +
 	"\b_createdB\n" +
 	"\n" +
 	"\b_updatedB\x10\n" +
 	"\x0e_deployment_idB\x15\n" +
 	"\x13_max_scheduled_runsB\a\n" +
-	"\x05_slug\"\xd0\x02\n" +
+	"\x05_slugB\x12\n" +
+	"\x10_scheduled_until\"\xd0\x02\n" +
 	"\x18DeploymentScheduleCreate\x125\n" +
 	"\bschedule\x18\x01 \x01(\v2\x11.orch.v1.ScheduleB\x06\xca\xf3\x18\x02\x18\x01R\bschedule\x12\"\n" +
 	"\x06active\x18\x02 \x01(\bB\n" +
@@ -4034,7 +4189,7 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\x05_slugB\v\n" +
 	"\t_replaces\"S\n" +
 	"\x16DeploymentScheduleList\x129\n" +
-	"\tschedules\x18\x01 \x03(\v2\x1b.orch.v1.DeploymentScheduleR\tschedules\"\x8e\x12\n" +
+	"\tschedules\x18\x01 \x03(\v2\x1b.orch.v1.DeploymentScheduleR\tschedules\"\x80\x13\n" +
 	"\n" +
 	"Deployment\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12A\n" +
@@ -4080,9 +4235,9 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\x18enforce_parameter_schema\x18\x1e \x01(\bB\n" +
 	"\xca\xf3\x18\x06\"\x04trueR\x16enforceParameterSchema\x129\n" +
 	"\x11concurrency_slots\x18\x1f \x01(\x03B\a\xca\xf3\x18\x03\x80\x01\x01H\x14R\x10concurrencySlots\x88\x01\x01\x12@\n" +
-	"\x14concurrency_limit_id\x18  \x01(\tB\t\xca\xf3\x18\x05\x10\x01\x80\x01\x01H\x15R\x12concurrencyLimitId\x88\x01\x01\x120\n" +
-	"\fwork_pool_id\x18( \x01(\tB\t\xca\xf3\x18\x05\x10\x01\x80\x01\x01H\x16R\n" +
-	"workPoolId\x88\x01\x01\x1aJ\n" +
+	"\x14concurrency_limit_id\x18  \x01(\tB\t\xca\xf3\x18\x05\x10\x01\x80\x01\x01H\x15R\x12concurrencyLimitId\x88\x01\x01\x12K\n" +
+	"\fschedule_due\x18! \x01(\v2\x1a.google.protobuf.TimestampB\a\xca\xf3\x18\x03\x80\x01\x01H\x16R\vscheduleDue\x88\x01\x01\x12=\n" +
+	"\x13schedule_generation\x18\" \x01(\x03B\a\xca\xf3\x18\x03\x80\x01\x01H\x17R\x12scheduleGeneration\x88\x01\x01\x1aJ\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12%\n" +
 	"\x05value\x18\x02 \x01(\v2\x0f.orch.v1.ScalarR\x05value:\x028\x01:\x18\xd2\xf3\x18\x14:\x12DeploymentResponseB\n" +
@@ -4111,9 +4266,10 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\a_statusB\x14\n" +
 	"\x12_concurrency_slotsB\x17\n" +
 	"\x15_concurrency_limit_idB\x0f\n" +
-	"\r_work_pool_id\"\xd8\v\n" +
-	"\x10DeploymentCreate\x12\x1d\n" +
-	"\x04name\x18\x01 \x01(\tB\t\xca\xf3\x18\x05\x18\x01H\xf4\x03R\x04name\x12!\n" +
+	"\r_schedule_dueB\x16\n" +
+	"\x14_schedule_generation\"\xc9\v\n" +
+	"\x10DeploymentCreate\x12\x1a\n" +
+	"\x04name\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x04name\x12!\n" +
 	"\aflow_id\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x06flowId\x12#\n" +
 	"\x06paused\x18\x03 \x01(\bB\v\xca\xf3\x18\a\"\x05falseR\x06paused\x12?\n" +
 	"\tschedules\x18\x04 \x03(\v2!.orch.v1.DeploymentScheduleCreateR\tschedules\x12A\n" +
@@ -4126,9 +4282,8 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\n" +
 	"parameters\x18\n" +
 	" \x01(\fB\x06\xca\xf3\x18\x02\x10\x03R\n" +
-	"parameters\x12\x1e\n" +
-	"\x04tags\x18\v \x03(\tB\n" +
-	"\xca\xf3\x18\x06H\xfa\x01X\xc8\x01R\x04tags\x12,\n" +
+	"parameters\x12\x12\n" +
+	"\x04tags\x18\v \x03(\tR\x04tags\x12,\n" +
 	"\x06labels\x18\f \x01(\v2\x0f.orch.v1.LabelsH\x04R\x06labels\x88\x01\x01\x128\n" +
 	"\n" +
 	"pull_steps\x18\r \x01(\v2\x14.orch.v1.JsonObjectsH\x05R\tpullSteps\x88\x01\x01\x12+\n" +
@@ -4160,7 +4315,7 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\n" +
 	"\b_versionB\r\n" +
 	"\v_entrypointB\x0f\n" +
-	"\r_version_info\"\x9e\v\n" +
+	"\r_version_info\"\x92\v\n" +
 	"\x10DeploymentUpdate\x12\x1d\n" +
 	"\aversion\x18\x01 \x01(\tH\x00R\aversion\x88\x01\x01\x12%\n" +
 	"\vdescription\x18\x02 \x01(\tH\x01R\vdescription\x88\x01\x01\x12+\n" +
@@ -4171,9 +4326,8 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\tschedules\x18\x05 \x03(\v2!.orch.v1.DeploymentScheduleUpdateR\tschedules\x12A\n" +
 	"\x11concurrency_limit\x18\x06 \x01(\x03B\x0f\xca\xf3\x18\v)\x00\x00\x00\x00\x00\x00\x00\x008\x01H\x03R\x10concurrencyLimit\x88\x01\x01\x12Q\n" +
 	"\x13concurrency_options\x18\a \x01(\v2\x1b.orch.v1.ConcurrencyOptionsH\x04R\x12concurrencyOptions\x88\x01\x01\x12J\n" +
-	"\x1bglobal_concurrency_limit_id\x18\b \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x05R\x18globalConcurrencyLimitId\x88\x01\x01\x12\x1e\n" +
-	"\x04tags\x18\t \x03(\tB\n" +
-	"\xca\xf3\x18\x06H\xfa\x01X\xc8\x01R\x04tags\x12+\n" +
+	"\x1bglobal_concurrency_limit_id\x18\b \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x05R\x18globalConcurrencyLimitId\x88\x01\x01\x12\x12\n" +
+	"\x04tags\x18\t \x03(\tR\x04tags\x12+\n" +
 	"\x0fwork_queue_name\x18\n" +
 	" \x01(\tH\x06R\rworkQueueName\x88\x01\x01\x12)\n" +
 	"\x0ework_pool_name\x18\v \x01(\tH\aR\fworkPoolName\x88\x01\x01\x12\x17\n" +
@@ -4207,19 +4361,18 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\x1b_infrastructure_document_idB\x1b\n" +
 	"\x19_enforce_parameter_schemaB\x1b\n" +
 	"\x19_parameter_openapi_schemaB\x0f\n" +
-	"\r_version_info\"\xbd\x06\n" +
+	"\r_version_info\"\xa8\x06\n" +
 	"\x17DeploymentFlowRunCreate\x12/\n" +
-	"\x05state\x18\x01 \x01(\v2\x14.orch.v1.StateCreateH\x00R\x05state\x88\x01\x01\x12\x1b\n" +
-	"\x04name\x18\x02 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03R\x04name\x12&\n" +
+	"\x05state\x18\x01 \x01(\v2\x14.orch.v1.StateCreateH\x00R\x05state\x88\x01\x01\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12&\n" +
 	"\n" +
 	"parameters\x18\x03 \x01(\fB\x06\xca\xf3\x18\x02\x10\x03R\n" +
 	"parameters\x12=\n" +
 	"\x18enforce_parameter_schema\x18\x04 \x01(\bH\x01R\x16enforceParameterSchema\x88\x01\x01\x12 \n" +
 	"\acontext\x18\x05 \x01(\fB\x06\xca\xf3\x18\x02\x10\x03R\acontext\x12I\n" +
 	"\x1ainfrastructure_document_id\x18\x06 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x02R\x18infrastructureDocumentId\x88\x01\x01\x12A\n" +
-	"\x10empirical_policy\x18\a \x01(\v2\x16.orch.v1.FlowRunPolicyR\x0fempiricalPolicy\x12\x1e\n" +
-	"\x04tags\x18\b \x03(\tB\n" +
-	"\xca\xf3\x18\x06H\xfa\x01X\xc8\x01R\x04tags\x12,\n" +
+	"\x10empirical_policy\x18\a \x01(\v2\x16.orch.v1.FlowRunPolicyR\x0fempiricalPolicy\x12\x12\n" +
+	"\x04tags\x18\b \x03(\tR\x04tags\x12,\n" +
 	"\x0fidempotency_key\x18\t \x01(\tH\x03R\x0eidempotencyKey\x88\x01\x01\x12,\n" +
 	"\x06labels\x18\n" +
 	" \x01(\v2\x0f.orch.v1.LabelsH\x04R\x06labels\x88\x01\x01\x128\n" +
@@ -4381,7 +4534,17 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\vschedule_id\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\n" +
 	"scheduleId\"<\n" +
 	"\"WorkQueueCheckForDeploymentRequest\x12\x16\n" +
-	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id*s\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\"\x9c\x02\n" +
+	"\x18DeploymentScheduleWindow\x129\n" +
+	"\n" +
+	"start_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
+	"\bend_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12\x19\n" +
+	"\bmin_time\x18\x03 \x01(\x01R\aminTime\x12\x19\n" +
+	"\bmin_runs\x18\x04 \x01(\x03R\aminRuns\x12\x19\n" +
+	"\bmax_runs\x18\x05 \x01(\x03R\amaxRuns:=\xd2\xf3\x189:7Body_schedule_deployment_deployments__id__schedule_post\"n\n" +
+	"\x19ScheduleDeploymentRequest\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x129\n" +
+	"\x06window\x18\x02 \x01(\v2!.orch.v1.DeploymentScheduleWindowR\x06window*s\n" +
 	"\x10DeploymentStatus\x12!\n" +
 	"\x1dDEPLOYMENT_STATUS_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17DEPLOYMENT_STATUS_READY\x10\x01\x12\x1f\n" +
@@ -4399,7 +4562,7 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\x1cDEPLOYMENT_SORT_CREATED_DESC\x10\x01\x12 \n" +
 	"\x1cDEPLOYMENT_SORT_UPDATED_DESC\x10\x02\x12\x1c\n" +
 	"\x18DEPLOYMENT_SORT_NAME_ASC\x10\x03\x12\x1d\n" +
-	"\x19DEPLOYMENT_SORT_NAME_DESC\x10\x042\xd0\x1a\n" +
+	"\x19DEPLOYMENT_SORT_NAME_DESC\x10\x042\xe7\x1b\n" +
 	"\x11DeploymentService\x12\x8b\x01\n" +
 	"\x10CreateDeployment\x12 .orch.v1.CreateDeploymentRequest\x1a\x13.orch.v1.Deployment\"@\xe2\xf3\x18\x1b\b\xc8\x01\x12\x02\xc9\x01\"\x12manage_deployments\x82\xd3\xe4\x93\x02\x1b:\n" +
 	"deployment\"\r/deployments/\x12\x84\x01\n" +
@@ -4423,8 +4586,9 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\x17ReadDeploymentSchedules\x12'.orch.v1.ReadDeploymentSchedulesRequest\x1a\x1f.orch.v1.DeploymentScheduleList\"C\xe2\xf3\x18\x11\"\x0fsee_deployments\x82\xd3\xe4\x93\x02(b\tschedules\x12\x1b/deployments/{id}/schedules\x12\xbd\x01\n" +
 	"\x19CreateDeploymentSchedules\x12).orch.v1.CreateDeploymentSchedulesRequest\x1a\x1f.orch.v1.DeploymentScheduleList\"T\xe2\xf3\x18\x17\b\xc9\x01\"\x12manage_deployments\x82\xd3\xe4\x93\x023:\tschedulesb\tschedules\"\x1b/deployments/{id}/schedules\x12\xb4\x01\n" +
 	"\x18UpdateDeploymentSchedule\x12(.orch.v1.UpdateDeploymentScheduleRequest\x1a\x16.google.protobuf.Empty\"V\xe2\xf3\x18\x17\b\xcc\x01\"\x12manage_deployments\x82\xd3\xe4\x93\x025:\bschedule2)/deployments/{id}/schedules/{schedule_id}\x12\xaa\x01\n" +
-	"\x18DeleteDeploymentSchedule\x12(.orch.v1.DeleteDeploymentScheduleRequest\x1a\x16.google.protobuf.Empty\"L\xe2\xf3\x18\x17\b\xcc\x01\"\x12manage_deployments\x82\xd3\xe4\x93\x02+*)/deployments/{id}/schedules/{schedule_id}\x12\xb8\x01\n" +
-	"\x1bWorkQueueCheckForDeployment\x12+.orch.v1.WorkQueueCheckForDeploymentRequest\x1a\x1b.orch.v1.WorkQueueCheckList\"O\xe2\xf3\x18\x11\"\x0fsee_deployments\x82\xd3\xe4\x93\x021b\vwork_queues\x12\"/deployments/{id}/work_queue_check\x88\x02\x01\x1a\x11\xea\xf3\x18\r\n" +
+	"\x18DeleteDeploymentSchedule\x12(.orch.v1.DeleteDeploymentScheduleRequest\x1a\x16.google.protobuf.Empty\"L\xe2\xf3\x18\x17\b\xcc\x01\"\x12manage_deployments\x82\xd3\xe4\x93\x02+*)/deployments/{id}/schedules/{schedule_id}\x12\x99\x01\n" +
+	"\x12ScheduleDeployment\x12\".orch.v1.ScheduleDeploymentRequest\x1a\x16.google.protobuf.Empty\"G\xe2\xf3\x18\x19\b\xc8\x01\x18\x01\"\x12manage_deployments\x82\xd3\xe4\x93\x02$:\x06window\"\x1a/deployments/{id}/schedule\x12\xb3\x01\n" +
+	"\x1bWorkQueueCheckForDeployment\x12+.orch.v1.WorkQueueCheckForDeploymentRequest\x1a\x16.orch.v1.WorkQueueList\"O\xe2\xf3\x18\x11\"\x0fsee_deployments\x82\xd3\xe4\x93\x021b\vwork_queues\x12\"/deployments/{id}/work_queue_check\x88\x02\x01\x1a\x11\xea\xf3\x18\r\n" +
 	"\vDeploymentsB7Z5github.com/orch-project/orch/proto/gen/orch/v1;orchv1b\x06proto3"
 
 var (
@@ -4440,7 +4604,7 @@ func file_orch_v1_deployments_proto_rawDescGZIP() []byte {
 }
 
 var file_orch_v1_deployments_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_orch_v1_deployments_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
+var file_orch_v1_deployments_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
 var file_orch_v1_deployments_proto_goTypes = []any{
 	(DeploymentStatus)(0),                             // 0: orch.v1.DeploymentStatus
 	(ConcurrencyLimitStrategy)(0),                     // 1: orch.v1.ConcurrencyLimitStrategy
@@ -4494,161 +4658,170 @@ var file_orch_v1_deployments_proto_goTypes = []any{
 	(*UpdateDeploymentScheduleRequest)(nil),           // 49: orch.v1.UpdateDeploymentScheduleRequest
 	(*DeleteDeploymentScheduleRequest)(nil),           // 50: orch.v1.DeleteDeploymentScheduleRequest
 	(*WorkQueueCheckForDeploymentRequest)(nil),        // 51: orch.v1.WorkQueueCheckForDeploymentRequest
-	nil,                           // 52: orch.v1.VersionInfo.MoreEntry
-	nil,                           // 53: orch.v1.Deployment.LabelsEntry
-	(*timestamppb.Timestamp)(nil), // 54: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 55: google.protobuf.Duration
-	(*CreatedBy)(nil),             // 56: orch.v1.CreatedBy
-	(*Labels)(nil),                // 57: orch.v1.Labels
-	(*StateCreate)(nil),           // 58: orch.v1.StateCreate
-	(*FlowRunPolicy)(nil),         // 59: orch.v1.FlowRunPolicy
-	(*FlowFilter)(nil),            // 60: orch.v1.FlowFilter
-	(*FlowRunFilter)(nil),         // 61: orch.v1.FlowRunFilter
-	(*TaskRunFilter)(nil),         // 62: orch.v1.TaskRunFilter
-	(*DeploymentFilter)(nil),      // 63: orch.v1.DeploymentFilter
-	(*WorkPoolFilter)(nil),        // 64: orch.v1.WorkPoolFilter
-	(*WorkQueueFilter)(nil),       // 65: orch.v1.WorkQueueFilter
-	(*PageLimit)(nil),             // 66: orch.v1.PageLimit
-	(*fieldmaskpb.FieldMask)(nil), // 67: google.protobuf.FieldMask
-	(*Scalar)(nil),                // 68: orch.v1.Scalar
-	(*CountResponse)(nil),         // 69: orch.v1.CountResponse
-	(*emptypb.Empty)(nil),         // 70: google.protobuf.Empty
-	(*FlowRun)(nil),               // 71: orch.v1.FlowRun
-	(*FlowRunList)(nil),           // 72: orch.v1.FlowRunList
-	(*WorkQueueCheckList)(nil),    // 73: orch.v1.WorkQueueCheckList
+	(*DeploymentScheduleWindow)(nil),                  // 52: orch.v1.DeploymentScheduleWindow
+	(*ScheduleDeploymentRequest)(nil),                 // 53: orch.v1.ScheduleDeploymentRequest
+	nil,                                               // 54: orch.v1.VersionInfo.MoreEntry
+	nil,                                               // 55: orch.v1.Deployment.LabelsEntry
+	(*timestamppb.Timestamp)(nil),                     // 56: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),                       // 57: google.protobuf.Duration
+	(*CreatedBy)(nil),                                 // 58: orch.v1.CreatedBy
+	(*Labels)(nil),                                    // 59: orch.v1.Labels
+	(*StateCreate)(nil),                               // 60: orch.v1.StateCreate
+	(*FlowRunPolicy)(nil),                             // 61: orch.v1.FlowRunPolicy
+	(*FlowFilter)(nil),                                // 62: orch.v1.FlowFilter
+	(*FlowRunFilter)(nil),                             // 63: orch.v1.FlowRunFilter
+	(*TaskRunFilter)(nil),                             // 64: orch.v1.TaskRunFilter
+	(*DeploymentFilter)(nil),                          // 65: orch.v1.DeploymentFilter
+	(*WorkPoolFilter)(nil),                            // 66: orch.v1.WorkPoolFilter
+	(*WorkQueueFilter)(nil),                           // 67: orch.v1.WorkQueueFilter
+	(*PageLimit)(nil),                                 // 68: orch.v1.PageLimit
+	(*fieldmaskpb.FieldMask)(nil),                     // 69: google.protobuf.FieldMask
+	(*Scalar)(nil),                                    // 70: orch.v1.Scalar
+	(*CountResponse)(nil),                             // 71: orch.v1.CountResponse
+	(*emptypb.Empty)(nil),                             // 72: google.protobuf.Empty
+	(*FlowRun)(nil),                                   // 73: orch.v1.FlowRun
+	(*FlowRunList)(nil),                               // 74: orch.v1.FlowRunList
+	(*WorkQueueList)(nil),                             // 75: orch.v1.WorkQueueList
 }
 var file_orch_v1_deployments_proto_depIdxs = []int32{
 	1,   // 0: orch.v1.ConcurrencyOptions.collision_strategy:type_name -> orch.v1.ConcurrencyLimitStrategy
-	54,  // 1: orch.v1.DeploymentConcurrencyLimit.created:type_name -> google.protobuf.Timestamp
-	54,  // 2: orch.v1.DeploymentConcurrencyLimit.updated:type_name -> google.protobuf.Timestamp
-	52,  // 3: orch.v1.VersionInfo.more:type_name -> orch.v1.VersionInfo.MoreEntry
+	56,  // 1: orch.v1.DeploymentConcurrencyLimit.created:type_name -> google.protobuf.Timestamp
+	56,  // 2: orch.v1.DeploymentConcurrencyLimit.updated:type_name -> google.protobuf.Timestamp
+	54,  // 3: orch.v1.VersionInfo.more:type_name -> orch.v1.VersionInfo.MoreEntry
 	10,  // 4: orch.v1.Schedule.interval:type_name -> orch.v1.IntervalSchedule
 	11,  // 5: orch.v1.Schedule.cron:type_name -> orch.v1.CronSchedule
 	12,  // 6: orch.v1.Schedule.rrule:type_name -> orch.v1.RRuleSchedule
-	55,  // 7: orch.v1.IntervalSchedule.interval:type_name -> google.protobuf.Duration
-	54,  // 8: orch.v1.IntervalSchedule.anchor_date:type_name -> google.protobuf.Timestamp
-	54,  // 9: orch.v1.DeploymentSchedule.created:type_name -> google.protobuf.Timestamp
-	54,  // 10: orch.v1.DeploymentSchedule.updated:type_name -> google.protobuf.Timestamp
+	57,  // 7: orch.v1.IntervalSchedule.interval:type_name -> google.protobuf.Duration
+	56,  // 8: orch.v1.IntervalSchedule.anchor_date:type_name -> google.protobuf.Timestamp
+	56,  // 9: orch.v1.DeploymentSchedule.created:type_name -> google.protobuf.Timestamp
+	56,  // 10: orch.v1.DeploymentSchedule.updated:type_name -> google.protobuf.Timestamp
 	9,   // 11: orch.v1.DeploymentSchedule.schedule:type_name -> orch.v1.Schedule
-	9,   // 12: orch.v1.DeploymentScheduleCreate.schedule:type_name -> orch.v1.Schedule
-	9,   // 13: orch.v1.DeploymentScheduleUpdate.schedule:type_name -> orch.v1.Schedule
-	13,  // 14: orch.v1.DeploymentScheduleList.schedules:type_name -> orch.v1.DeploymentSchedule
-	54,  // 15: orch.v1.Deployment.created:type_name -> google.protobuf.Timestamp
-	54,  // 16: orch.v1.Deployment.updated:type_name -> google.protobuf.Timestamp
-	13,  // 17: orch.v1.Deployment.schedules:type_name -> orch.v1.DeploymentSchedule
-	5,   // 18: orch.v1.Deployment.global_concurrency_limit:type_name -> orch.v1.DeploymentConcurrencyLimit
-	4,   // 19: orch.v1.Deployment.concurrency_options:type_name -> orch.v1.ConcurrencyOptions
-	53,  // 20: orch.v1.Deployment.labels:type_name -> orch.v1.Deployment.LabelsEntry
-	54,  // 21: orch.v1.Deployment.last_polled:type_name -> google.protobuf.Timestamp
-	8,   // 22: orch.v1.Deployment.pull_steps:type_name -> orch.v1.JsonObjects
-	56,  // 23: orch.v1.Deployment.created_by:type_name -> orch.v1.CreatedBy
-	6,   // 24: orch.v1.Deployment.updated_by:type_name -> orch.v1.UpdatedBy
-	0,   // 25: orch.v1.Deployment.status:type_name -> orch.v1.DeploymentStatus
-	14,  // 26: orch.v1.DeploymentCreate.schedules:type_name -> orch.v1.DeploymentScheduleCreate
-	4,   // 27: orch.v1.DeploymentCreate.concurrency_options:type_name -> orch.v1.ConcurrencyOptions
-	57,  // 28: orch.v1.DeploymentCreate.labels:type_name -> orch.v1.Labels
-	8,   // 29: orch.v1.DeploymentCreate.pull_steps:type_name -> orch.v1.JsonObjects
-	7,   // 30: orch.v1.DeploymentCreate.version_info:type_name -> orch.v1.VersionInfo
-	15,  // 31: orch.v1.DeploymentUpdate.schedules:type_name -> orch.v1.DeploymentScheduleUpdate
-	4,   // 32: orch.v1.DeploymentUpdate.concurrency_options:type_name -> orch.v1.ConcurrencyOptions
-	8,   // 33: orch.v1.DeploymentUpdate.pull_steps:type_name -> orch.v1.JsonObjects
-	7,   // 34: orch.v1.DeploymentUpdate.version_info:type_name -> orch.v1.VersionInfo
-	58,  // 35: orch.v1.DeploymentFlowRunCreate.state:type_name -> orch.v1.StateCreate
-	59,  // 36: orch.v1.DeploymentFlowRunCreate.empirical_policy:type_name -> orch.v1.FlowRunPolicy
-	57,  // 37: orch.v1.DeploymentFlowRunCreate.labels:type_name -> orch.v1.Labels
-	2,   // 38: orch.v1.FlowRunCreateResult.status:type_name -> orch.v1.FlowRunCreateStatus
-	21,  // 39: orch.v1.FlowRunBulkCreateResponse.results:type_name -> orch.v1.FlowRunCreateResult
-	17,  // 40: orch.v1.DeploymentList.deployments:type_name -> orch.v1.Deployment
-	60,  // 41: orch.v1.DeploymentQuery.flows:type_name -> orch.v1.FlowFilter
-	61,  // 42: orch.v1.DeploymentQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	62,  // 43: orch.v1.DeploymentQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	63,  // 44: orch.v1.DeploymentQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	64,  // 45: orch.v1.DeploymentQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
-	65,  // 46: orch.v1.DeploymentQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
-	3,   // 47: orch.v1.DeploymentQuery.sort:type_name -> orch.v1.DeploymentSort
-	66,  // 48: orch.v1.DeploymentQuery.limit:type_name -> orch.v1.PageLimit
-	60,  // 49: orch.v1.DeploymentCountQuery.flows:type_name -> orch.v1.FlowFilter
-	61,  // 50: orch.v1.DeploymentCountQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	62,  // 51: orch.v1.DeploymentCountQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	63,  // 52: orch.v1.DeploymentCountQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	64,  // 53: orch.v1.DeploymentCountQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
-	65,  // 54: orch.v1.DeploymentCountQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
-	66,  // 55: orch.v1.DeploymentPageQuery.limit:type_name -> orch.v1.PageLimit
-	60,  // 56: orch.v1.DeploymentPageQuery.flows:type_name -> orch.v1.FlowFilter
-	61,  // 57: orch.v1.DeploymentPageQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	62,  // 58: orch.v1.DeploymentPageQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	63,  // 59: orch.v1.DeploymentPageQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	64,  // 60: orch.v1.DeploymentPageQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
-	65,  // 61: orch.v1.DeploymentPageQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
-	3,   // 62: orch.v1.DeploymentPageQuery.sort:type_name -> orch.v1.DeploymentSort
-	17,  // 63: orch.v1.DeploymentPage.results:type_name -> orch.v1.Deployment
-	63,  // 64: orch.v1.DeploymentBulkDeleteQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	54,  // 65: orch.v1.ScheduledFlowRunsOfDeployments.scheduled_before:type_name -> google.protobuf.Timestamp
-	66,  // 66: orch.v1.ScheduledFlowRunsOfDeployments.limit:type_name -> orch.v1.PageLimit
-	18,  // 67: orch.v1.CreateDeploymentRequest.deployment:type_name -> orch.v1.DeploymentCreate
-	67,  // 68: orch.v1.CreateDeploymentRequest.update_mask:type_name -> google.protobuf.FieldMask
-	66,  // 69: orch.v1.ListDeploymentsRequest.limit:type_name -> orch.v1.PageLimit
-	24,  // 70: orch.v1.ReadDeploymentsRequest.query:type_name -> orch.v1.DeploymentQuery
-	25,  // 71: orch.v1.CountDeploymentsRequest.query:type_name -> orch.v1.DeploymentCountQuery
-	26,  // 72: orch.v1.PaginateDeploymentsRequest.query:type_name -> orch.v1.DeploymentPageQuery
-	19,  // 73: orch.v1.UpdateDeploymentRequest.deployment:type_name -> orch.v1.DeploymentUpdate
-	67,  // 74: orch.v1.UpdateDeploymentRequest.update_mask:type_name -> google.protobuf.FieldMask
-	18,  // 75: orch.v1.ReplaceDeploymentRequest.deployment:type_name -> orch.v1.DeploymentCreate
-	28,  // 76: orch.v1.BulkDeleteDeploymentsRequest.query:type_name -> orch.v1.DeploymentBulkDeleteQuery
-	20,  // 77: orch.v1.CreateFlowRunFromDeploymentRequest.flow_run:type_name -> orch.v1.DeploymentFlowRunCreate
-	20,  // 78: orch.v1.CreateFlowRunsFromDeploymentRequest.flow_runs:type_name -> orch.v1.DeploymentFlowRunCreate
-	30,  // 79: orch.v1.GetScheduledFlowRunsForDeploymentsRequest.query:type_name -> orch.v1.ScheduledFlowRunsOfDeployments
-	14,  // 80: orch.v1.CreateDeploymentSchedulesRequest.schedules:type_name -> orch.v1.DeploymentScheduleCreate
-	15,  // 81: orch.v1.UpdateDeploymentScheduleRequest.schedule:type_name -> orch.v1.DeploymentScheduleUpdate
-	67,  // 82: orch.v1.UpdateDeploymentScheduleRequest.update_mask:type_name -> google.protobuf.FieldMask
-	68,  // 83: orch.v1.Deployment.LabelsEntry.value:type_name -> orch.v1.Scalar
-	31,  // 84: orch.v1.DeploymentService.CreateDeployment:input_type -> orch.v1.CreateDeploymentRequest
-	32,  // 85: orch.v1.DeploymentService.ListDeployments:input_type -> orch.v1.ListDeploymentsRequest
-	33,  // 86: orch.v1.DeploymentService.ReadDeployment:input_type -> orch.v1.ReadDeploymentRequest
-	34,  // 87: orch.v1.DeploymentService.ReadDeploymentByName:input_type -> orch.v1.ReadDeploymentByNameRequest
-	35,  // 88: orch.v1.DeploymentService.ReadDeployments:input_type -> orch.v1.ReadDeploymentsRequest
-	36,  // 89: orch.v1.DeploymentService.CountDeployments:input_type -> orch.v1.CountDeploymentsRequest
-	37,  // 90: orch.v1.DeploymentService.PaginateDeployments:input_type -> orch.v1.PaginateDeploymentsRequest
-	38,  // 91: orch.v1.DeploymentService.UpdateDeployment:input_type -> orch.v1.UpdateDeploymentRequest
-	39,  // 92: orch.v1.DeploymentService.ReplaceDeployment:input_type -> orch.v1.ReplaceDeploymentRequest
-	40,  // 93: orch.v1.DeploymentService.DeleteDeployment:input_type -> orch.v1.DeleteDeploymentRequest
-	41,  // 94: orch.v1.DeploymentService.BulkDeleteDeployments:input_type -> orch.v1.BulkDeleteDeploymentsRequest
-	42,  // 95: orch.v1.DeploymentService.ResumeDeployment:input_type -> orch.v1.ResumeDeploymentRequest
-	43,  // 96: orch.v1.DeploymentService.PauseDeployment:input_type -> orch.v1.PauseDeploymentRequest
-	44,  // 97: orch.v1.DeploymentService.CreateFlowRunFromDeployment:input_type -> orch.v1.CreateFlowRunFromDeploymentRequest
-	45,  // 98: orch.v1.DeploymentService.CreateFlowRunsFromDeployment:input_type -> orch.v1.CreateFlowRunsFromDeploymentRequest
-	46,  // 99: orch.v1.DeploymentService.GetScheduledFlowRunsForDeployments:input_type -> orch.v1.GetScheduledFlowRunsForDeploymentsRequest
-	47,  // 100: orch.v1.DeploymentService.ReadDeploymentSchedules:input_type -> orch.v1.ReadDeploymentSchedulesRequest
-	48,  // 101: orch.v1.DeploymentService.CreateDeploymentSchedules:input_type -> orch.v1.CreateDeploymentSchedulesRequest
-	49,  // 102: orch.v1.DeploymentService.UpdateDeploymentSchedule:input_type -> orch.v1.UpdateDeploymentScheduleRequest
-	50,  // 103: orch.v1.DeploymentService.DeleteDeploymentSchedule:input_type -> orch.v1.DeleteDeploymentScheduleRequest
-	51,  // 104: orch.v1.DeploymentService.WorkQueueCheckForDeployment:input_type -> orch.v1.WorkQueueCheckForDeploymentRequest
-	17,  // 105: orch.v1.DeploymentService.CreateDeployment:output_type -> orch.v1.Deployment
-	23,  // 106: orch.v1.DeploymentService.ListDeployments:output_type -> orch.v1.DeploymentList
-	17,  // 107: orch.v1.DeploymentService.ReadDeployment:output_type -> orch.v1.Deployment
-	17,  // 108: orch.v1.DeploymentService.ReadDeploymentByName:output_type -> orch.v1.Deployment
-	23,  // 109: orch.v1.DeploymentService.ReadDeployments:output_type -> orch.v1.DeploymentList
-	69,  // 110: orch.v1.DeploymentService.CountDeployments:output_type -> orch.v1.CountResponse
-	27,  // 111: orch.v1.DeploymentService.PaginateDeployments:output_type -> orch.v1.DeploymentPage
-	70,  // 112: orch.v1.DeploymentService.UpdateDeployment:output_type -> google.protobuf.Empty
-	17,  // 113: orch.v1.DeploymentService.ReplaceDeployment:output_type -> orch.v1.Deployment
-	70,  // 114: orch.v1.DeploymentService.DeleteDeployment:output_type -> google.protobuf.Empty
-	29,  // 115: orch.v1.DeploymentService.BulkDeleteDeployments:output_type -> orch.v1.DeploymentBulkDeleteResponse
-	70,  // 116: orch.v1.DeploymentService.ResumeDeployment:output_type -> google.protobuf.Empty
-	70,  // 117: orch.v1.DeploymentService.PauseDeployment:output_type -> google.protobuf.Empty
-	71,  // 118: orch.v1.DeploymentService.CreateFlowRunFromDeployment:output_type -> orch.v1.FlowRun
-	22,  // 119: orch.v1.DeploymentService.CreateFlowRunsFromDeployment:output_type -> orch.v1.FlowRunBulkCreateResponse
-	72,  // 120: orch.v1.DeploymentService.GetScheduledFlowRunsForDeployments:output_type -> orch.v1.FlowRunList
-	16,  // 121: orch.v1.DeploymentService.ReadDeploymentSchedules:output_type -> orch.v1.DeploymentScheduleList
-	16,  // 122: orch.v1.DeploymentService.CreateDeploymentSchedules:output_type -> orch.v1.DeploymentScheduleList
-	70,  // 123: orch.v1.DeploymentService.UpdateDeploymentSchedule:output_type -> google.protobuf.Empty
-	70,  // 124: orch.v1.DeploymentService.DeleteDeploymentSchedule:output_type -> google.protobuf.Empty
-	73,  // 125: orch.v1.DeploymentService.WorkQueueCheckForDeployment:output_type -> orch.v1.WorkQueueCheckList
-	105, // [105:126] is the sub-list for method output_type
-	84,  // [84:105] is the sub-list for method input_type
-	84,  // [84:84] is the sub-list for extension type_name
-	84,  // [84:84] is the sub-list for extension extendee
-	0,   // [0:84] is the sub-list for field type_name
+	56,  // 12: orch.v1.DeploymentSchedule.scheduled_until:type_name -> google.protobuf.Timestamp
+	9,   // 13: orch.v1.DeploymentScheduleCreate.schedule:type_name -> orch.v1.Schedule
+	9,   // 14: orch.v1.DeploymentScheduleUpdate.schedule:type_name -> orch.v1.Schedule
+	13,  // 15: orch.v1.DeploymentScheduleList.schedules:type_name -> orch.v1.DeploymentSchedule
+	56,  // 16: orch.v1.Deployment.created:type_name -> google.protobuf.Timestamp
+	56,  // 17: orch.v1.Deployment.updated:type_name -> google.protobuf.Timestamp
+	13,  // 18: orch.v1.Deployment.schedules:type_name -> orch.v1.DeploymentSchedule
+	5,   // 19: orch.v1.Deployment.global_concurrency_limit:type_name -> orch.v1.DeploymentConcurrencyLimit
+	4,   // 20: orch.v1.Deployment.concurrency_options:type_name -> orch.v1.ConcurrencyOptions
+	55,  // 21: orch.v1.Deployment.labels:type_name -> orch.v1.Deployment.LabelsEntry
+	56,  // 22: orch.v1.Deployment.last_polled:type_name -> google.protobuf.Timestamp
+	8,   // 23: orch.v1.Deployment.pull_steps:type_name -> orch.v1.JsonObjects
+	58,  // 24: orch.v1.Deployment.created_by:type_name -> orch.v1.CreatedBy
+	6,   // 25: orch.v1.Deployment.updated_by:type_name -> orch.v1.UpdatedBy
+	0,   // 26: orch.v1.Deployment.status:type_name -> orch.v1.DeploymentStatus
+	56,  // 27: orch.v1.Deployment.schedule_due:type_name -> google.protobuf.Timestamp
+	14,  // 28: orch.v1.DeploymentCreate.schedules:type_name -> orch.v1.DeploymentScheduleCreate
+	4,   // 29: orch.v1.DeploymentCreate.concurrency_options:type_name -> orch.v1.ConcurrencyOptions
+	59,  // 30: orch.v1.DeploymentCreate.labels:type_name -> orch.v1.Labels
+	8,   // 31: orch.v1.DeploymentCreate.pull_steps:type_name -> orch.v1.JsonObjects
+	7,   // 32: orch.v1.DeploymentCreate.version_info:type_name -> orch.v1.VersionInfo
+	15,  // 33: orch.v1.DeploymentUpdate.schedules:type_name -> orch.v1.DeploymentScheduleUpdate
+	4,   // 34: orch.v1.DeploymentUpdate.concurrency_options:type_name -> orch.v1.ConcurrencyOptions
+	8,   // 35: orch.v1.DeploymentUpdate.pull_steps:type_name -> orch.v1.JsonObjects
+	7,   // 36: orch.v1.DeploymentUpdate.version_info:type_name -> orch.v1.VersionInfo
+	60,  // 37: orch.v1.DeploymentFlowRunCreate.state:type_name -> orch.v1.StateCreate
+	61,  // 38: orch.v1.DeploymentFlowRunCreate.empirical_policy:type_name -> orch.v1.FlowRunPolicy
+	59,  // 39: orch.v1.DeploymentFlowRunCreate.labels:type_name -> orch.v1.Labels
+	2,   // 40: orch.v1.FlowRunCreateResult.status:type_name -> orch.v1.FlowRunCreateStatus
+	21,  // 41: orch.v1.FlowRunBulkCreateResponse.results:type_name -> orch.v1.FlowRunCreateResult
+	17,  // 42: orch.v1.DeploymentList.deployments:type_name -> orch.v1.Deployment
+	62,  // 43: orch.v1.DeploymentQuery.flows:type_name -> orch.v1.FlowFilter
+	63,  // 44: orch.v1.DeploymentQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	64,  // 45: orch.v1.DeploymentQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	65,  // 46: orch.v1.DeploymentQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	66,  // 47: orch.v1.DeploymentQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
+	67,  // 48: orch.v1.DeploymentQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
+	3,   // 49: orch.v1.DeploymentQuery.sort:type_name -> orch.v1.DeploymentSort
+	68,  // 50: orch.v1.DeploymentQuery.limit:type_name -> orch.v1.PageLimit
+	62,  // 51: orch.v1.DeploymentCountQuery.flows:type_name -> orch.v1.FlowFilter
+	63,  // 52: orch.v1.DeploymentCountQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	64,  // 53: orch.v1.DeploymentCountQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	65,  // 54: orch.v1.DeploymentCountQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	66,  // 55: orch.v1.DeploymentCountQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
+	67,  // 56: orch.v1.DeploymentCountQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
+	68,  // 57: orch.v1.DeploymentPageQuery.limit:type_name -> orch.v1.PageLimit
+	62,  // 58: orch.v1.DeploymentPageQuery.flows:type_name -> orch.v1.FlowFilter
+	63,  // 59: orch.v1.DeploymentPageQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	64,  // 60: orch.v1.DeploymentPageQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	65,  // 61: orch.v1.DeploymentPageQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	66,  // 62: orch.v1.DeploymentPageQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
+	67,  // 63: orch.v1.DeploymentPageQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
+	3,   // 64: orch.v1.DeploymentPageQuery.sort:type_name -> orch.v1.DeploymentSort
+	17,  // 65: orch.v1.DeploymentPage.results:type_name -> orch.v1.Deployment
+	65,  // 66: orch.v1.DeploymentBulkDeleteQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	56,  // 67: orch.v1.ScheduledFlowRunsOfDeployments.scheduled_before:type_name -> google.protobuf.Timestamp
+	68,  // 68: orch.v1.ScheduledFlowRunsOfDeployments.limit:type_name -> orch.v1.PageLimit
+	18,  // 69: orch.v1.CreateDeploymentRequest.deployment:type_name -> orch.v1.DeploymentCreate
+	69,  // 70: orch.v1.CreateDeploymentRequest.update_mask:type_name -> google.protobuf.FieldMask
+	68,  // 71: orch.v1.ListDeploymentsRequest.limit:type_name -> orch.v1.PageLimit
+	24,  // 72: orch.v1.ReadDeploymentsRequest.query:type_name -> orch.v1.DeploymentQuery
+	25,  // 73: orch.v1.CountDeploymentsRequest.query:type_name -> orch.v1.DeploymentCountQuery
+	26,  // 74: orch.v1.PaginateDeploymentsRequest.query:type_name -> orch.v1.DeploymentPageQuery
+	19,  // 75: orch.v1.UpdateDeploymentRequest.deployment:type_name -> orch.v1.DeploymentUpdate
+	69,  // 76: orch.v1.UpdateDeploymentRequest.update_mask:type_name -> google.protobuf.FieldMask
+	18,  // 77: orch.v1.ReplaceDeploymentRequest.deployment:type_name -> orch.v1.DeploymentCreate
+	28,  // 78: orch.v1.BulkDeleteDeploymentsRequest.query:type_name -> orch.v1.DeploymentBulkDeleteQuery
+	20,  // 79: orch.v1.CreateFlowRunFromDeploymentRequest.flow_run:type_name -> orch.v1.DeploymentFlowRunCreate
+	20,  // 80: orch.v1.CreateFlowRunsFromDeploymentRequest.flow_runs:type_name -> orch.v1.DeploymentFlowRunCreate
+	30,  // 81: orch.v1.GetScheduledFlowRunsForDeploymentsRequest.query:type_name -> orch.v1.ScheduledFlowRunsOfDeployments
+	14,  // 82: orch.v1.CreateDeploymentSchedulesRequest.schedules:type_name -> orch.v1.DeploymentScheduleCreate
+	15,  // 83: orch.v1.UpdateDeploymentScheduleRequest.schedule:type_name -> orch.v1.DeploymentScheduleUpdate
+	69,  // 84: orch.v1.UpdateDeploymentScheduleRequest.update_mask:type_name -> google.protobuf.FieldMask
+	56,  // 85: orch.v1.DeploymentScheduleWindow.start_time:type_name -> google.protobuf.Timestamp
+	56,  // 86: orch.v1.DeploymentScheduleWindow.end_time:type_name -> google.protobuf.Timestamp
+	52,  // 87: orch.v1.ScheduleDeploymentRequest.window:type_name -> orch.v1.DeploymentScheduleWindow
+	70,  // 88: orch.v1.Deployment.LabelsEntry.value:type_name -> orch.v1.Scalar
+	31,  // 89: orch.v1.DeploymentService.CreateDeployment:input_type -> orch.v1.CreateDeploymentRequest
+	32,  // 90: orch.v1.DeploymentService.ListDeployments:input_type -> orch.v1.ListDeploymentsRequest
+	33,  // 91: orch.v1.DeploymentService.ReadDeployment:input_type -> orch.v1.ReadDeploymentRequest
+	34,  // 92: orch.v1.DeploymentService.ReadDeploymentByName:input_type -> orch.v1.ReadDeploymentByNameRequest
+	35,  // 93: orch.v1.DeploymentService.ReadDeployments:input_type -> orch.v1.ReadDeploymentsRequest
+	36,  // 94: orch.v1.DeploymentService.CountDeployments:input_type -> orch.v1.CountDeploymentsRequest
+	37,  // 95: orch.v1.DeploymentService.PaginateDeployments:input_type -> orch.v1.PaginateDeploymentsRequest
+	38,  // 96: orch.v1.DeploymentService.UpdateDeployment:input_type -> orch.v1.UpdateDeploymentRequest
+	39,  // 97: orch.v1.DeploymentService.ReplaceDeployment:input_type -> orch.v1.ReplaceDeploymentRequest
+	40,  // 98: orch.v1.DeploymentService.DeleteDeployment:input_type -> orch.v1.DeleteDeploymentRequest
+	41,  // 99: orch.v1.DeploymentService.BulkDeleteDeployments:input_type -> orch.v1.BulkDeleteDeploymentsRequest
+	42,  // 100: orch.v1.DeploymentService.ResumeDeployment:input_type -> orch.v1.ResumeDeploymentRequest
+	43,  // 101: orch.v1.DeploymentService.PauseDeployment:input_type -> orch.v1.PauseDeploymentRequest
+	44,  // 102: orch.v1.DeploymentService.CreateFlowRunFromDeployment:input_type -> orch.v1.CreateFlowRunFromDeploymentRequest
+	45,  // 103: orch.v1.DeploymentService.CreateFlowRunsFromDeployment:input_type -> orch.v1.CreateFlowRunsFromDeploymentRequest
+	46,  // 104: orch.v1.DeploymentService.GetScheduledFlowRunsForDeployments:input_type -> orch.v1.GetScheduledFlowRunsForDeploymentsRequest
+	47,  // 105: orch.v1.DeploymentService.ReadDeploymentSchedules:input_type -> orch.v1.ReadDeploymentSchedulesRequest
+	48,  // 106: orch.v1.DeploymentService.CreateDeploymentSchedules:input_type -> orch.v1.CreateDeploymentSchedulesRequest
+	49,  // 107: orch.v1.DeploymentService.UpdateDeploymentSchedule:input_type -> orch.v1.UpdateDeploymentScheduleRequest
+	50,  // 108: orch.v1.DeploymentService.DeleteDeploymentSchedule:input_type -> orch.v1.DeleteDeploymentScheduleRequest
+	53,  // 109: orch.v1.DeploymentService.ScheduleDeployment:input_type -> orch.v1.ScheduleDeploymentRequest
+	51,  // 110: orch.v1.DeploymentService.WorkQueueCheckForDeployment:input_type -> orch.v1.WorkQueueCheckForDeploymentRequest
+	17,  // 111: orch.v1.DeploymentService.CreateDeployment:output_type -> orch.v1.Deployment
+	23,  // 112: orch.v1.DeploymentService.ListDeployments:output_type -> orch.v1.DeploymentList
+	17,  // 113: orch.v1.DeploymentService.ReadDeployment:output_type -> orch.v1.Deployment
+	17,  // 114: orch.v1.DeploymentService.ReadDeploymentByName:output_type -> orch.v1.Deployment
+	23,  // 115: orch.v1.DeploymentService.ReadDeployments:output_type -> orch.v1.DeploymentList
+	71,  // 116: orch.v1.DeploymentService.CountDeployments:output_type -> orch.v1.CountResponse
+	27,  // 117: orch.v1.DeploymentService.PaginateDeployments:output_type -> orch.v1.DeploymentPage
+	72,  // 118: orch.v1.DeploymentService.UpdateDeployment:output_type -> google.protobuf.Empty
+	17,  // 119: orch.v1.DeploymentService.ReplaceDeployment:output_type -> orch.v1.Deployment
+	72,  // 120: orch.v1.DeploymentService.DeleteDeployment:output_type -> google.protobuf.Empty
+	29,  // 121: orch.v1.DeploymentService.BulkDeleteDeployments:output_type -> orch.v1.DeploymentBulkDeleteResponse
+	72,  // 122: orch.v1.DeploymentService.ResumeDeployment:output_type -> google.protobuf.Empty
+	72,  // 123: orch.v1.DeploymentService.PauseDeployment:output_type -> google.protobuf.Empty
+	73,  // 124: orch.v1.DeploymentService.CreateFlowRunFromDeployment:output_type -> orch.v1.FlowRun
+	22,  // 125: orch.v1.DeploymentService.CreateFlowRunsFromDeployment:output_type -> orch.v1.FlowRunBulkCreateResponse
+	74,  // 126: orch.v1.DeploymentService.GetScheduledFlowRunsForDeployments:output_type -> orch.v1.FlowRunList
+	16,  // 127: orch.v1.DeploymentService.ReadDeploymentSchedules:output_type -> orch.v1.DeploymentScheduleList
+	16,  // 128: orch.v1.DeploymentService.CreateDeploymentSchedules:output_type -> orch.v1.DeploymentScheduleList
+	72,  // 129: orch.v1.DeploymentService.UpdateDeploymentSchedule:output_type -> google.protobuf.Empty
+	72,  // 130: orch.v1.DeploymentService.DeleteDeploymentSchedule:output_type -> google.protobuf.Empty
+	72,  // 131: orch.v1.DeploymentService.ScheduleDeployment:output_type -> google.protobuf.Empty
+	75,  // 132: orch.v1.DeploymentService.WorkQueueCheckForDeployment:output_type -> orch.v1.WorkQueueList
+	111, // [111:133] is the sub-list for method output_type
+	89,  // [89:111] is the sub-list for method input_type
+	89,  // [89:89] is the sub-list for extension type_name
+	89,  // [89:89] is the sub-list for extension extendee
+	0,   // [0:89] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_deployments_proto_init() }
@@ -4691,7 +4864,7 @@ func file_orch_v1_deployments_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_deployments_proto_rawDesc), len(file_orch_v1_deployments_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   50,
+			NumMessages:   52,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

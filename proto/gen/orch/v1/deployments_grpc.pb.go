@@ -42,6 +42,7 @@ const (
 	DeploymentService_CreateDeploymentSchedules_FullMethodName          = "/orch.v1.DeploymentService/CreateDeploymentSchedules"
 	DeploymentService_UpdateDeploymentSchedule_FullMethodName           = "/orch.v1.DeploymentService/UpdateDeploymentSchedule"
 	DeploymentService_DeleteDeploymentSchedule_FullMethodName           = "/orch.v1.DeploymentService/DeleteDeploymentSchedule"
+	DeploymentService_ScheduleDeployment_FullMethodName                 = "/orch.v1.DeploymentService/ScheduleDeployment"
 	DeploymentService_WorkQueueCheckForDeployment_FullMethodName        = "/orch.v1.DeploymentService/WorkQueueCheckForDeployment"
 )
 
@@ -92,9 +93,11 @@ type DeploymentServiceClient interface {
 	UpdateDeploymentSchedule(ctx context.Context, in *UpdateDeploymentScheduleRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 	// Delete a schedule. This also deletes its scheduled runs that have not started.
 	DeleteDeploymentSchedule(ctx context.Context, in *DeleteDeploymentScheduleRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
+	// Create the scheduled flow runs of a deployment in a window of time, which may begin in the past.
+	ScheduleDeployment(ctx context.Context, in *ScheduleDeploymentRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 	// Deprecated: Do not use.
 	// List matching work queues. Returns the work queues that would serve runs of the deployment.
-	WorkQueueCheckForDeployment(ctx context.Context, in *WorkQueueCheckForDeploymentRequest, opts ...grpc.CallOption) (*WorkQueueCheckList, error)
+	WorkQueueCheckForDeployment(ctx context.Context, in *WorkQueueCheckForDeploymentRequest, opts ...grpc.CallOption) (*WorkQueueList, error)
 }
 
 type deploymentServiceClient struct {
@@ -305,10 +308,20 @@ func (c *deploymentServiceClient) DeleteDeploymentSchedule(ctx context.Context, 
 	return out, nil
 }
 
-// Deprecated: Do not use.
-func (c *deploymentServiceClient) WorkQueueCheckForDeployment(ctx context.Context, in *WorkQueueCheckForDeploymentRequest, opts ...grpc.CallOption) (*WorkQueueCheckList, error) {
+func (c *deploymentServiceClient) ScheduleDeployment(ctx context.Context, in *ScheduleDeploymentRequest, opts ...grpc.CallOption) (*emptypb.Empty, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(WorkQueueCheckList)
+	out := new(emptypb.Empty)
+	err := c.cc.Invoke(ctx, DeploymentService_ScheduleDeployment_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Deprecated: Do not use.
+func (c *deploymentServiceClient) WorkQueueCheckForDeployment(ctx context.Context, in *WorkQueueCheckForDeploymentRequest, opts ...grpc.CallOption) (*WorkQueueList, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WorkQueueList)
 	err := c.cc.Invoke(ctx, DeploymentService_WorkQueueCheckForDeployment_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
@@ -363,9 +376,11 @@ type DeploymentServiceServer interface {
 	UpdateDeploymentSchedule(context.Context, *UpdateDeploymentScheduleRequest) (*emptypb.Empty, error)
 	// Delete a schedule. This also deletes its scheduled runs that have not started.
 	DeleteDeploymentSchedule(context.Context, *DeleteDeploymentScheduleRequest) (*emptypb.Empty, error)
+	// Create the scheduled flow runs of a deployment in a window of time, which may begin in the past.
+	ScheduleDeployment(context.Context, *ScheduleDeploymentRequest) (*emptypb.Empty, error)
 	// Deprecated: Do not use.
 	// List matching work queues. Returns the work queues that would serve runs of the deployment.
-	WorkQueueCheckForDeployment(context.Context, *WorkQueueCheckForDeploymentRequest) (*WorkQueueCheckList, error)
+	WorkQueueCheckForDeployment(context.Context, *WorkQueueCheckForDeploymentRequest) (*WorkQueueList, error)
 	mustEmbedUnimplementedDeploymentServiceServer()
 }
 
@@ -436,7 +451,10 @@ func (UnimplementedDeploymentServiceServer) UpdateDeploymentSchedule(context.Con
 func (UnimplementedDeploymentServiceServer) DeleteDeploymentSchedule(context.Context, *DeleteDeploymentScheduleRequest) (*emptypb.Empty, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteDeploymentSchedule not implemented")
 }
-func (UnimplementedDeploymentServiceServer) WorkQueueCheckForDeployment(context.Context, *WorkQueueCheckForDeploymentRequest) (*WorkQueueCheckList, error) {
+func (UnimplementedDeploymentServiceServer) ScheduleDeployment(context.Context, *ScheduleDeploymentRequest) (*emptypb.Empty, error) {
+	return nil, status.Error(codes.Unimplemented, "method ScheduleDeployment not implemented")
+}
+func (UnimplementedDeploymentServiceServer) WorkQueueCheckForDeployment(context.Context, *WorkQueueCheckForDeploymentRequest) (*WorkQueueList, error) {
 	return nil, status.Error(codes.Unimplemented, "method WorkQueueCheckForDeployment not implemented")
 }
 func (UnimplementedDeploymentServiceServer) mustEmbedUnimplementedDeploymentServiceServer() {}
@@ -820,6 +838,24 @@ func _DeploymentService_DeleteDeploymentSchedule_Handler(srv interface{}, ctx co
 	return interceptor(ctx, in, info, handler)
 }
 
+func _DeploymentService_ScheduleDeployment_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ScheduleDeploymentRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DeploymentServiceServer).ScheduleDeployment(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: DeploymentService_ScheduleDeployment_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DeploymentServiceServer).ScheduleDeployment(ctx, req.(*ScheduleDeploymentRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _DeploymentService_WorkQueueCheckForDeployment_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(WorkQueueCheckForDeploymentRequest)
 	if err := dec(in); err != nil {
@@ -924,6 +960,10 @@ var DeploymentService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "DeleteDeploymentSchedule",
 			Handler:    _DeploymentService_DeleteDeploymentSchedule_Handler,
+		},
+		{
+			MethodName: "ScheduleDeployment",
+			Handler:    _DeploymentService_ScheduleDeployment_Handler,
 		},
 		{
 			MethodName: "WorkQueueCheckForDeployment",

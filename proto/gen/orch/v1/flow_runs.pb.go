@@ -328,9 +328,11 @@ type FlowRun struct {
 	// Infrastructure settings that override the deployment's; null for none.
 	JobVariables []byte `protobuf:"bytes,36,opt,name=job_variables,json=jobVariables,proto3,oneof" json:"job_variables,omitempty"`
 	// Sort key of lists: the start, or the expected start before it.
-	SortStart     *timestamppb.Timestamp `protobuf:"bytes,37,opt,name=sort_start,json=sortStart,proto3,oneof" json:"sort_start,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	SortStart *timestamppb.Timestamp `protobuf:"bytes,37,opt,name=sort_start,json=sortStart,proto3,oneof" json:"sort_start,omitempty"`
+	// Generation of the deployment's schedules that created the run; unset for other runs.
+	ScheduleGeneration *int64 `protobuf:"varint,38,opt,name=schedule_generation,json=scheduleGeneration,proto3,oneof" json:"schedule_generation,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *FlowRun) Reset() {
@@ -622,10 +624,17 @@ func (x *FlowRun) GetSortStart() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *FlowRun) GetScheduleGeneration() int64 {
+	if x != nil && x.ScheduleGeneration != nil {
+		return *x.ScheduleGeneration
+	}
+	return 0
+}
+
 // FlowRunCreate holds the fields of a new flow run.
 type FlowRunCreate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the flow run; the server generates one when absent; at most 500 characters.
+	// Name of the flow run; the server generates one when absent.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// UUID of the flow.
 	FlowId string `protobuf:"bytes,2,opt,name=flow_id,json=flowId,proto3" json:"flow_id,omitempty"`
@@ -641,7 +650,7 @@ type FlowRunCreate struct {
 	InfrastructureDocumentId *string `protobuf:"bytes,7,opt,name=infrastructure_document_id,json=infrastructureDocumentId,proto3,oneof" json:"infrastructure_document_id,omitempty"`
 	// Retry configuration of the run.
 	EmpiricalPolicy *FlowRunPolicy `protobuf:"bytes,8,opt,name=empirical_policy,json=empiricalPolicy,proto3" json:"empirical_policy,omitempty"`
-	// Tags for searching and filtering flow runs; at most 200 of 250 characters each.
+	// Tags for searching and filtering flow runs.
 	Tags []string `protobuf:"bytes,9,rep,name=tags,proto3" json:"tags,omitempty"`
 	// Key that makes creation idempotent within the flow; null disables deduplication.
 	IdempotencyKey *string `protobuf:"bytes,10,opt,name=idempotency_key,json=idempotencyKey,proto3,oneof" json:"idempotency_key,omitempty"`
@@ -806,7 +815,7 @@ func (x *FlowRunCreate) GetState() *StateCreate {
 // FlowRunUpdate holds the changes to a flow run; absent fields keep their values.
 type FlowRunUpdate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the flow run; the server generates one when absent; at most 500 characters.
+	// Name of the flow run; the server generates one when absent.
 	Name *string `protobuf:"bytes,1,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	// Version of the flow's code; null when unknown.
 	FlowVersion *string `protobuf:"bytes,2,opt,name=flow_version,json=flowVersion,proto3,oneof" json:"flow_version,omitempty"`
@@ -814,7 +823,7 @@ type FlowRunUpdate struct {
 	Parameters []byte `protobuf:"bytes,3,opt,name=parameters,proto3" json:"parameters,omitempty"`
 	// Retry configuration of the run.
 	EmpiricalPolicy *FlowRunPolicy `protobuf:"bytes,4,opt,name=empirical_policy,json=empiricalPolicy,proto3" json:"empirical_policy,omitempty"`
-	// Tags for searching and filtering flow runs; at most 200 of 250 characters each.
+	// Tags for searching and filtering flow runs.
 	Tags []string `protobuf:"bytes,5,rep,name=tags,proto3" json:"tags,omitempty"`
 	// Identifier of the process, container or job that executes the run; null when unknown.
 	InfrastructurePid *string `protobuf:"bytes,6,opt,name=infrastructure_pid,json=infrastructurePid,proto3,oneof" json:"infrastructure_pid,omitempty"`
@@ -2746,7 +2755,7 @@ const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"\f_retry_delayB\r\n" +
 	"\v_pause_keysB\v\n" +
 	"\t_resumingB\r\n" +
-	"\v_retry_type\"\xb6\x13\n" +
+	"\v_retry_type\"\x8d\x14\n" +
 	"\aFlowRun\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12A\n" +
 	"\acreated\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01H\x00R\acreated\x88\x01\x01\x12A\n" +
@@ -2794,7 +2803,8 @@ const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"\x05state\x18# \x01(\v2\x0e.orch.v1.StateH\x15R\x05state\x88\x01\x01\x120\n" +
 	"\rjob_variables\x18$ \x01(\fB\x06\xca\xf3\x18\x02\x10\x03H\x16R\fjobVariables\x88\x01\x01\x12G\n" +
 	"\n" +
-	"sort_start\x18% \x01(\v2\x1a.google.protobuf.TimestampB\a\xca\xf3\x18\x03\x80\x01\x01H\x17R\tsortStart\x88\x01\x01\x1aJ\n" +
+	"sort_start\x18% \x01(\v2\x1a.google.protobuf.TimestampB\a\xca\xf3\x18\x03\x80\x01\x01H\x17R\tsortStart\x88\x01\x01\x12=\n" +
+	"\x13schedule_generation\x18& \x01(\x03B\a\xca\xf3\x18\x03\x80\x01\x01H\x18R\x12scheduleGeneration\x88\x01\x01\x1aJ\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12%\n" +
 	"\x05value\x18\x02 \x01(\v2\x0f.orch.v1.ScalarR\x05value:\x028\x01:\x15\xd2\xf3\x18\x11:\x0fFlowRunResponseB\n" +
@@ -2823,9 +2833,10 @@ const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"\x0f_work_pool_nameB\b\n" +
 	"\x06_stateB\x10\n" +
 	"\x0e_job_variablesB\r\n" +
-	"\v_sort_start\"\xb8\a\n" +
-	"\rFlowRunCreate\x12\x1b\n" +
-	"\x04name\x18\x01 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03R\x04name\x12!\n" +
+	"\v_sort_startB\x16\n" +
+	"\x14_schedule_generation\"\xa3\a\n" +
+	"\rFlowRunCreate\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
 	"\aflow_id\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x06flowId\x12&\n" +
 	"\fflow_version\x18\x03 \x01(\tH\x00R\vflowVersion\x88\x01\x01\x12&\n" +
 	"\n" +
@@ -2834,9 +2845,8 @@ const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"\acontext\x18\x05 \x01(\fB\x06\xca\xf3\x18\x02\x10\x03R\acontext\x128\n" +
 	"\x12parent_task_run_id\x18\x06 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x01R\x0fparentTaskRunId\x88\x01\x01\x12I\n" +
 	"\x1ainfrastructure_document_id\x18\a \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x02R\x18infrastructureDocumentId\x88\x01\x01\x12A\n" +
-	"\x10empirical_policy\x18\b \x01(\v2\x16.orch.v1.FlowRunPolicyR\x0fempiricalPolicy\x12\x1e\n" +
-	"\x04tags\x18\t \x03(\tB\n" +
-	"\xca\xf3\x18\x06H\xfa\x01X\xc8\x01R\x04tags\x12,\n" +
+	"\x10empirical_policy\x18\b \x01(\v2\x16.orch.v1.FlowRunPolicyR\x0fempiricalPolicy\x12\x12\n" +
+	"\x04tags\x18\t \x03(\tR\x04tags\x12,\n" +
 	"\x0fidempotency_key\x18\n" +
 	" \x01(\tH\x03R\x0eidempotencyKey\x88\x01\x01\x12,\n" +
 	"\x06labels\x18\v \x01(\v2\x0f.orch.v1.LabelsH\x04R\x06labels\x88\x01\x01\x12)\n" +
@@ -2854,16 +2864,15 @@ const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"\x10_work_queue_nameB\x10\n" +
 	"\x0e_job_variablesB\x10\n" +
 	"\x0e_deployment_idB\b\n" +
-	"\x06_state\"\x95\x03\n" +
-	"\rFlowRunUpdate\x12 \n" +
-	"\x04name\x18\x01 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03H\x00R\x04name\x88\x01\x01\x12&\n" +
+	"\x06_state\"\x80\x03\n" +
+	"\rFlowRunUpdate\x12\x17\n" +
+	"\x04name\x18\x01 \x01(\tH\x00R\x04name\x88\x01\x01\x12&\n" +
 	"\fflow_version\x18\x02 \x01(\tH\x01R\vflowVersion\x88\x01\x01\x12&\n" +
 	"\n" +
 	"parameters\x18\x03 \x01(\fB\x06\xca\xf3\x18\x02\x10\x03R\n" +
 	"parameters\x12A\n" +
-	"\x10empirical_policy\x18\x04 \x01(\v2\x16.orch.v1.FlowRunPolicyR\x0fempiricalPolicy\x12\x1e\n" +
-	"\x04tags\x18\x05 \x03(\tB\n" +
-	"\xca\xf3\x18\x06H\xfa\x01X\xc8\x01R\x04tags\x122\n" +
+	"\x10empirical_policy\x18\x04 \x01(\v2\x16.orch.v1.FlowRunPolicyR\x0fempiricalPolicy\x12\x12\n" +
+	"\x04tags\x18\x05 \x03(\tR\x04tags\x122\n" +
 	"\x12infrastructure_pid\x18\x06 \x01(\tH\x02R\x11infrastructurePid\x88\x01\x01\x120\n" +
 	"\rjob_variables\x18\a \x01(\fB\x06\xca\xf3\x18\x02\x10\x03H\x03R\fjobVariables\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\a\n" +
 	"\x05_nameB\x0f\n" +

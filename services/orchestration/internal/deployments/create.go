@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/google/uuid"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
@@ -15,6 +16,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
+	"github.com/orch-project/orch/services/orchestration/internal/schedules"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -70,7 +72,7 @@ func (s *Service) CreateDeployment(ctx context.Context, r *orchv1.CreateDeployme
 		if err != nil {
 			return nil, err
 		}
-		d, err := s.change(ctx, info.Workspace, id, asked.apply)
+		d, err := s.change(ctx, info.Workspace, id, flowruns.AutoFuture, asked.apply)
 		if errors.Is(err, store.ErrNotFound) {
 			continue
 		}
@@ -89,6 +91,7 @@ func (s *Service) insert(ctx context.Context, ws, id uuid.UUID, asked *asked) (*
 	if err := asked.apply(d); err != nil {
 		return nil, err
 	}
+	d.ScheduleDue = schedules.Due(d, s.deployments.Store().Now())
 	created, err := s.lifecycle(ws, d, "created", nil)
 	if err != nil {
 		return nil, err
@@ -115,16 +118,32 @@ func newDeployment(id uuid.UUID) *orchv1.Deployment {
 	}
 }
 
-// change edits a deployment, tells of it, and deletes the runs that were scheduled under the old settings.
-func (s *Service) change(ctx context.Context, ws, id uuid.UUID, edit func(*orchv1.Deployment) error) (*orchv1.Deployment, error) {
+// change edits a deployment, publishes that, deletes the runs that were scheduled under the old settings, and has the
+// scheduler examine the deployment now.
+func (s *Service) change(
+	ctx context.Context, ws, id uuid.UUID, obsolete flowruns.Unstarted, edit func(*orchv1.Deployment) error,
+) (*orchv1.Deployment, error) {
 	of := s.deployments.Store()
 	changed, err := s.deployments.Mutate(ctx, ws, id, store.Edit(edit, func(current, next *orchv1.Deployment) ([]store.Effect, error) {
 		updated, err := s.updated(ws, current, next)
 		if err != nil {
 			return nil, err
 		}
-		obsolete := flowruns.DeleteUnstarted(of, ws, id, flowruns.AutoScheduled)
-		return append([]store.Effect{updated, obsolete}, s.limitEffects(ws, id, current.ConcurrencySlots, next.ConcurrencySlots)...), nil
+		effects := []store.Effect{updated}
+		now := of.Now()
+		if obsolete != flowruns.NoneScheduled {
+			generation := next.GetScheduleGeneration() + 1
+			next.ScheduleGeneration = &generation
+			effects = append(effects, flowruns.DeleteUnstarted(of, ws, id, obsolete, generation))
+		}
+		if obsolete != flowruns.NoneScheduled || current.GetPaused() {
+			// What was due before, or while the deployment was paused, is not created any more.
+			for _, sched := range next.GetSchedules() {
+				sched.ScheduledUntil = timestamppb.New(now)
+			}
+		}
+		next.ScheduleDue = schedules.Due(next, now)
+		return append(effects, s.limitEffects(ws, id, current.ConcurrencySlots, next.ConcurrencySlots)...), nil
 	}))
 	if err != nil {
 		return nil, err

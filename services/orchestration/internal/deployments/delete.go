@@ -54,7 +54,7 @@ func (s *Service) delete(ctx context.Context, ws, id uuid.UUID) error {
 		if err != nil {
 			return nil, err
 		}
-		obsolete := flowruns.DeleteUnstarted(s.deployments.Store(), ws, id, flowruns.AnyScheduled)
+		obsolete := flowruns.DeleteUnstarted(s.deployments.Store(), ws, id, flowruns.AnyScheduled, 0)
 		return append([]store.Effect{deleted, obsolete}, s.limitEffects(ws, id, current.ConcurrencySlots, nil)...), nil
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -24,8 +25,9 @@ func (s *Service) ReplaceDeployment(ctx context.Context, r *orchv1.ReplaceDeploy
 	if err != nil {
 		return nil, err
 	}
-	d, err := s.change(ctx, ws, id, func(d *orchv1.Deployment) error {
+	d, err := s.change(ctx, ws, id, flowruns.AutoFuture, func(d *orchv1.Deployment) error {
 		next := newDeployment(id)
+		next.ScheduleGeneration = d.ScheduleGeneration
 		next.Created, next.Updated, next.Status, next.LastPolled = d.Created, d.Updated, d.Status, d.LastPolled
 		next.CreatedBy, next.UpdatedBy = d.CreatedBy, d.UpdatedBy
 		proto.Reset(d)

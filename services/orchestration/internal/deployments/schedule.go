@@ -11,18 +11,20 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/schedule"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/schedules"
 )
 
 // schedule gives a deployment the schedules of a request, instead of those that it has.
 func (a *asked) schedule(d *orchv1.Deployment) error {
 	d.Schedules = nil
 	for _, create := range a.create.GetSchedules() {
-		schedule, err := newSchedule(create, d.GetId(), a.newID(), a.now)
+		added, err := newSchedule(create, d.GetId(), a.newID(), a.now)
 		if err != nil {
 			return err
 		}
-		d.Schedules = append(d.Schedules, schedule)
+		d.Schedules = append(d.Schedules, added)
 	}
 	return distinctSlugs(d.GetSchedules())
 }
@@ -31,6 +33,9 @@ func (a *asked) schedule(d *orchv1.Deployment) error {
 func newSchedule(create *orchv1.DeploymentScheduleCreate, deployment string, id uuid.UUID, now time.Time) (*orchv1.DeploymentSchedule, error) {
 	times, err := settle(create.GetSchedule(), now)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkMaxScheduledRuns(create.MaxScheduledRuns); err != nil {
 		return nil, err
 	}
 	return &orchv1.DeploymentSchedule{
@@ -43,6 +48,7 @@ func newSchedule(create *orchv1.DeploymentScheduleCreate, deployment string, id 
 		MaxScheduledRuns: create.MaxScheduledRuns,
 		Parameters:       create.GetParameters(),
 		Slug:             create.Slug,
+		ScheduledUntil:   timestamppb.New(now),
 	}, nil
 }
 
@@ -61,41 +67,56 @@ func distinctSlugs[S interface{ GetSlug() string }](schedules []S) error {
 	return nil
 }
 
-// settle completes when a schedule makes runs, so that it means the same whenever it is read: intervals are counted
-// from a moment, recurrences begin at one.
+// settle checks a schedule and completes when it makes runs, so that it means the same whenever it is read: intervals are
+// counted from a time, recurrences begin at one.
 func settle(asked *orchv1.Schedule, now time.Time) (*orchv1.Schedule, error) {
-	times := proto.Clone(asked).(*orchv1.Schedule)
-	var zone *string
+	if _, err := schedules.Parse(asked, now); err != nil {
+		return nil, errSchedule(asked, err)
+	}
+	times := proto.CloneOf(asked)
 	switch kind := times.GetKind().(type) {
 	case *orchv1.Schedule_Interval:
-		if kind.Interval.GetInterval().AsDuration() <= 0 {
-			return nil, rpc.Invalid(rpc.BodyError("greater_than", "Input should be greater than 0 seconds", "schedule", "interval"))
-		}
 		if kind.Interval.AnchorDate == nil {
 			kind.Interval.AnchorDate = timestamppb.New(now)
 		}
 		if kind.Interval.Timezone == nil {
 			kind.Interval.Timezone = new("UTC")
 		}
-		zone = kind.Interval.Timezone
-	case *orchv1.Schedule_Cron:
-		zone = kind.Cron.Timezone
 	case *orchv1.Schedule_Rrule:
 		kind.Rrule.Rrule = anchored(kind.Rrule.GetRrule())
-		zone = kind.Rrule.Timezone
-	}
-	if zone != nil {
-		// "Local" is the machine's own, which no client means.
-		if _, err := time.LoadLocation(*zone); err != nil || *zone == "Local" {
-			return nil, rpc.Invalid(rpc.BodyError("value_error", fmt.Sprintf("Value error, Invalid timezone: %q", *zone), "schedule", "timezone"))
-		}
 	}
 	return times, nil
 }
 
+// errSchedule is the response to a schedule that is not one.
+func errSchedule(asked *orchv1.Schedule, err error) error {
+	field := "interval"
+	switch asked.GetKind().(type) {
+	case *orchv1.Schedule_Cron:
+		field = "cron"
+	case *orchv1.Schedule_Rrule:
+		field = "rrule"
+	}
+	reason := schedules.Reason(err)
+	if strings.HasPrefix(reason, "Invalid timezone") {
+		field = "timezone"
+	}
+	return rpc.Invalid(rpc.BodyError("value_error", "Value error, "+reason, "schedule", field))
+}
+
+// maxScheduledRuns bounds how many runs of a schedule may be asked for ahead.
+const maxScheduledRuns = 50
+
+func checkMaxScheduledRuns(asked *int64) error {
+	if asked != nil && *asked > maxScheduledRuns {
+		return rpc.Detail(http.StatusUnprocessableEntity, fmt.Sprintf("`max_scheduled_runs` must be less than or equal to %d.", maxScheduledRuns))
+	}
+	return nil
+}
+
 // anchored gives a recurrence the moment at which it begins, where it names none.
 func anchored(rule string) string {
-	if strings.Contains(strings.ToUpper(rule), "DTSTART") {
+	if schedule.HasStart(rule) {
 		return rule
 	}
 	if !strings.Contains(rule, ":") {

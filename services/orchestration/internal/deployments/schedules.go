@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/fieldmask"
+	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 )
 
@@ -51,21 +53,24 @@ func (s *Service) CreateDeploymentSchedules(ctx context.Context, r *orchv1.Creat
 		}
 		added.Schedules = append(added.Schedules, schedule)
 	}
-	_, err = s.change(ctx, ws, id, func(d *orchv1.Deployment) error {
+	_, err = s.change(ctx, ws, id, flowruns.NoneScheduled, func(d *orchv1.Deployment) error {
 		d.Schedules = append(d.GetSchedules(), added.GetSchedules()...)
-		return distinctSlugs(d.GetSchedules())
+		if distinctSlugs(d.GetSchedules()) != nil {
+			return rpc.Detail(http.StatusConflict, "Schedule slugs must be unique within a deployment.")
+		}
+		return nil
 	})
 	return added, translate(err)
 }
 
 // UpdateDeploymentSchedule changes the fields that the request contains of a schedule.
 func (s *Service) UpdateDeploymentSchedule(ctx context.Context, r *orchv1.UpdateDeploymentScheduleRequest) (*emptypb.Empty, error) {
-	return s.changeSchedule(ctx, r.GetId(), func(d *orchv1.Deployment) error {
+	return s.changeSchedule(ctx, r.GetId(), flowruns.AutoFuture, func(d *orchv1.Deployment) error {
 		at := find(d, r.GetScheduleId())
 		if at < 0 {
 			return errScheduleNotFound()
 		}
-		edited, err := overlaySchedule(d.GetSchedules()[at], r.GetSchedule(), r.GetUpdateMask().GetPaths(), s.deployments.Store().Now())
+		edited, err := overlaySchedule(d.GetSchedules()[at], r.GetSchedule(), notNull(r.GetSchedule(), r.GetUpdateMask().GetPaths()), s.deployments.Store().Now())
 		if err != nil {
 			return err
 		}
@@ -76,7 +81,7 @@ func (s *Service) UpdateDeploymentSchedule(ctx context.Context, r *orchv1.Update
 
 // DeleteDeploymentSchedule deletes a schedule.
 func (s *Service) DeleteDeploymentSchedule(ctx context.Context, r *orchv1.DeleteDeploymentScheduleRequest) (*emptypb.Empty, error) {
-	return s.changeSchedule(ctx, r.GetId(), func(d *orchv1.Deployment) error {
+	return s.changeSchedule(ctx, r.GetId(), flowruns.AutoScheduled, func(d *orchv1.Deployment) error {
 		at := find(d, r.GetScheduleId())
 		if at < 0 {
 			return errScheduleNotFound()
@@ -86,18 +91,27 @@ func (s *Service) DeleteDeploymentSchedule(ctx context.Context, r *orchv1.Delete
 	})
 }
 
-func (s *Service) changeSchedule(ctx context.Context, deployment string, edit func(*orchv1.Deployment) error) (*emptypb.Empty, error) {
+func (s *Service) changeSchedule(ctx context.Context, deployment string, obsolete flowruns.Unstarted, edit func(*orchv1.Deployment) error) (*emptypb.Empty, error) {
 	ws, id, err := resourceid.FromRequest(ctx, deployment)
 	if err != nil {
 		return nil, translate(err)
 	}
-	if _, err := s.change(ctx, ws, id, edit); err != nil {
+	if _, err := s.change(ctx, ws, id, obsolete, edit); err != nil {
 		return nil, translate(err)
 	}
 	return &emptypb.Empty{}, nil
 }
 
-func errScheduleNotFound() error { return rpc.Detail(http.StatusNotFound, "Schedule not found") }
+func errScheduleNotFound() error { return rpc.Detail(http.StatusNotFound, "Schedule not found.") }
+
+// notNull leaves out of a mask what was sent as null: a schedule keeps it.
+func notNull(update *orchv1.DeploymentScheduleUpdate, mask []string) []string {
+	r := update.ProtoReflect()
+	return slices.DeleteFunc(slices.Clone(mask), func(name string) bool {
+		fd := r.Descriptor().Fields().ByName(protoreflect.Name(name))
+		return fd != nil && !r.Has(fd)
+	})
+}
 
 // find is the place of a schedule, -1 when the deployment has none of that id.
 func find(d *orchv1.Deployment, id string) int {
@@ -113,6 +127,9 @@ func overlaySchedule(current *orchv1.DeploymentSchedule, update *orchv1.Deployme
 			return nil, err
 		}
 		next.Schedule = times
+	}
+	if err := checkMaxScheduledRuns(next.MaxScheduledRuns); err != nil {
+		return nil, err
 	}
 	if !proto.Equal(current, next) {
 		next.Updated = timestamppb.New(now)

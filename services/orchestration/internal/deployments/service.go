@@ -4,7 +4,7 @@
 // Every change makes the runs obsolete that were scheduled under the old settings, so it deletes those that have not
 // begun, as an effect of the write:
 //
-//	create, update, pause, schedules ──► store ──► outbox: event, delete the auto-scheduled runs
+//	create, update, pause, schedules ──► store ──► outbox: event, delete the auto-scheduled runs; due for the scheduler
 //	create_flow_run ──► parameters (merge, hydrate, validate) ──► package flowruns
 package deployments
 
@@ -23,6 +23,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/schedules"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/workpools"
 )
@@ -30,9 +31,11 @@ import (
 // Service serves deployments.
 type Service struct {
 	orchv1.UnimplementedDeploymentServiceServer
+	orchv1.UnimplementedUiScheduleServiceServer
 	deployments *store.Collection[*orchv1.Deployment]
 	flows       *store.Collection[*orchv1.Flow]
 	runs        *flowruns.Service
+	scheduler   *schedules.Scheduler
 	source      pagination.Source[*orchv1.Deployment]
 	vocab       vocabulary.Vocabulary
 	hydrator    *parameters.Hydrator
@@ -61,6 +64,8 @@ type Deps struct {
 	Store *store.Store
 	// Runs are where the deployments' runs are made.
 	Runs *flowruns.Service
+	// Scheduler creates the runs of schedules.
+	Scheduler *schedules.Scheduler
 	// Variable, Block and Limit look up what other packages keep.
 	Variable parameters.Variable
 	Block    Block
@@ -83,6 +88,7 @@ func New(d Deps) *Service {
 		deployments: deployments,
 		flows:       store.NewCollection(d.Store, query.Flow, &orchv1.Flow{}),
 		runs:        d.Runs,
+		scheduler:   d.Scheduler,
 		source:      pagination.NewSource(deployments, orchv1.DeploymentSort_DEPLOYMENT_SORT_NAME_ASC),
 		vocab:       d.Vocabulary,
 		hydrator:    parameters.NewHydrator(d.Variable),

@@ -12,6 +12,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/fieldmask"
+	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 )
@@ -43,7 +44,7 @@ func (s *Service) UpdateDeployment(ctx context.Context, r *orchv1.UpdateDeployme
 		return nil, err
 	}
 	of := s.deployments.Store()
-	_, err = s.change(ctx, ws, id, func(d *orchv1.Deployment) error {
+	_, err = s.change(ctx, ws, id, flowruns.AutoFuture, func(d *orchv1.Deployment) error {
 		at.apply(d)
 		return overlay(d, r.GetDeployment(), r.GetUpdateMask().GetPaths(), of.Now(), of.NewID)
 	})

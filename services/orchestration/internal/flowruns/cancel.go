@@ -21,13 +21,16 @@ const (
 	cancelledSince = time.Hour
 )
 
-// CleanUpCancellations completes cancellations: runs that do not stop, subflows of cancelled runs, and their task runs.
-func (s *Service) CleanUpCancellations(ctx context.Context) error {
-	return errors.Join(s.endCancellations(ctx), s.cancelSubflows(ctx), s.tellCancelled(ctx))
+// CleanUpCancellations ends what cancellations left behind: runs that do not stop, subflows of cancelled runs, and
+// their task runs.
+func (s *Service) CleanUpCancellations(ctx context.Context) (changed int, err error) {
+	ended, err := s.endCancellations(ctx)
+	cancelled, failed := s.cancelSubflows(ctx)
+	return ended + cancelled, errors.Join(err, failed, s.tellCancelled(ctx))
 }
 
 // endCancellations cancels the runs that have been stopping for too long.
-func (s *Service) endCancellations(ctx context.Context) error {
+func (s *Service) endCancellations(ctx context.Context) (int, error) {
 	before := s.runs.Store().Now().Add(-cancellingFor)
 	return s.sweep(ctx, bson.D{
 		{Key: "state.type", Value: word(orchv1.StateType_STATE_TYPE_CANCELLING)},

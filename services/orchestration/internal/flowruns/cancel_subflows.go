@@ -30,7 +30,7 @@ func unfinished() bson.A {
 
 // cancelSubflows cancels the unfinished subflows of cancelled runs. Subflows of deployments have their own process,
 // which is asked to stop.
-func (s *Service) cancelSubflows(ctx context.Context) error {
+func (s *Service) cancelSubflows(ctx context.Context) (cancelled int, err error) {
 	var failures []error
 	after := bson.D{}
 	for {
@@ -39,23 +39,27 @@ func (s *Service) cancelSubflows(ctx context.Context) error {
 			{Key: "parent_task_run_id", Value: bson.D{{Key: "$exists", Value: true}}},
 		}, after...), bson.D{{Key: "_id", Value: 1}}, sweepBatch)
 		if err != nil {
-			return errors.Join(append(failures, err)...)
+			return cancelled, errors.Join(append(failures, err)...)
 		}
 		orphans, err := s.ofCancelled(ctx, found)
 		if err != nil {
-			return errors.Join(append(failures, err)...)
+			return cancelled, errors.Join(append(failures, err)...)
 		}
 		for _, orphan := range orphans {
-			if _, err := s.suggest(ctx, orphan, rules.MinimalFlowPolicy, cancelSubflow); err != nil {
+			written, err := s.suggest(ctx, orphan, rules.MinimalFlowPolicy, cancelSubflow)
+			if err != nil {
 				failures = append(failures, err)
+			}
+			if written {
+				cancelled++
 			}
 		}
 		if len(found) < sweepBatch || ctx.Err() != nil {
-			return errors.Join(failures...)
+			return cancelled, errors.Join(failures...)
 		}
 		last, err := uuid.Parse(found[len(found)-1].Message.GetId())
 		if err != nil {
-			return fmt.Errorf("read the id of a flow run: %w", err)
+			return cancelled, fmt.Errorf("read the id of a flow run: %w", err)
 		}
 		after = bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: store.Binary(last)}}}}
 	}

@@ -19,8 +19,9 @@ const (
 	nameLate      = "Late"
 )
 
-// MarkLate tells of the runs that should have started by now and did not. They keep their time.
-func (s *Service) MarkLate(ctx context.Context) error {
+// MarkLate marks the runs that should have started by now and did not, and returns how many. They keep their time. A pass
+// ends before its deadline; the next one goes on with those that are left.
+func (s *Service) MarkLate(ctx context.Context) (marked int, err error) {
 	before := s.runs.Store().Now().Add(-lateAfter)
 	return s.sweep(ctx, bson.D{
 		{Key: "state.name", Value: nameScheduled},

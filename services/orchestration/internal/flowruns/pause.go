@@ -9,8 +9,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
 )
 
-// ExpirePauses fails the runs whose pause timed out.
-func (s *Service) ExpirePauses(ctx context.Context) error {
+// ExpirePauses fails the runs whose pause timed out, and returns how many.
+func (s *Service) ExpirePauses(ctx context.Context) (expired int, err error) {
 	now := s.runs.Store().Now()
 	return s.sweep(ctx, bson.D{
 		{Key: "state.type", Value: word(orchv1.StateType_STATE_TYPE_PAUSED)},

@@ -16,8 +16,11 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-func (w *world) task(every time.Duration, do func(context.Context) error) *lease.Task {
-	return lease.NewTask(w.store, w.Name(), every, slog.New(slog.DiscardHandler), do)
+func (w *world) task(every time.Duration, do func(context.Context) (int, error)) *lease.Task {
+	return lease.NewTask(w.store, w.Name(), every, slog.New(slog.DiscardHandler), func(ctx context.Context) error {
+		_, err := do(ctx)
+		return err
+	})
 }
 
 func TestPausesExpire(t *testing.T) {

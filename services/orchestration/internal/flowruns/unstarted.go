@@ -2,6 +2,7 @@ package flowruns
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -23,29 +24,37 @@ const (
 	AutoScheduled Unstarted = iota
 	// AnyScheduled selects all of them.
 	AnyScheduled
+	// AutoFuture are those that were made by a schedule and are not due yet.
+	AutoFuture
+	// NoneScheduled are none of them.
+	NoneScheduled
 )
 
-// DeleteUnstarted returns the effect that deletes a deployment's runs that exist when it is caused and have not
-// started. Runs that wait for a slot have started and stay.
-func DeleteUnstarted(of *store.Store, ws, deployment uuid.UUID, which Unstarted) store.Effect {
+// DeleteUnstarted is the effect that deletes the runs of a deployment that were there when it was caused and have not
+// begun. Those that wait for a slot stay: they have begun to be started. Of the runs that schedules made, those of an older
+// generation go, whatever the clocks say; the generation is the new one of the deployment's schedules.
+func DeleteUnstarted(of *store.Store, ws, deployment uuid.UUID, which Unstarted, generation int64) store.Effect {
 	e := of.About(kindUnstarted, ws, deployment)
-	e.Body = append(e.Body, byte(which))
+	e.Body = binary.BigEndian.AppendUint64(append(e.Body, byte(which)), uint64(generation))
 	return e
 }
 
 // DeleteUnstartedRuns executes effects of that kind.
 func (s *Service) DeleteUnstartedRuns(ctx context.Context, effects []store.Effect) error {
 	for _, e := range effects {
-		if len(e.Body) != 33 {
-			return store.Permanent(fmt.Errorf("decode effect: %d bytes are no two ids and a choice", len(e.Body)))
+		if len(e.Body) != 33 && len(e.Body) != 41 {
+			return store.Permanent(fmt.Errorf("decode effect: %d bytes are not two ids, a choice and a generation", len(e.Body)))
 		}
-		which := Unstarted(e.Body[32])
+		which, generation := Unstarted(e.Body[32]), int64(1) // Effects without one are older than generations.
+		if len(e.Body) == 41 {
+			generation = int64(binary.BigEndian.Uint64(e.Body[33:]))
+		}
 		e.Body = e.Body[:32]
 		ws, deployment, err := e.Subject()
 		if err != nil {
 			return err
 		}
-		if err := s.deleteUnstarted(ctx, ws, deployment, which, e); err != nil {
+		if err := s.deleteUnstarted(ctx, ws, deployment, which, generation, e); err != nil {
 			return err
 		}
 	}
@@ -58,11 +67,17 @@ var errStays = errors.New("the run stays")
 // nameAwaitingSlot is the state name of a run that waits for a slot of its deployment's limit.
 const nameAwaitingSlot = "AwaitingConcurrencySlot"
 
-func (s *Service) deleteUnstarted(ctx context.Context, ws, deployment uuid.UUID, which Unstarted, cause store.Effect) error {
+func (s *Service) deleteUnstarted(ctx context.Context, ws, deployment uuid.UUID, which Unstarted, generation int64, cause store.Effect) error {
+	obsolete := func(run *orchv1.FlowRun) bool {
+		if which == AnyScheduled {
+			return !run.GetCreated().AsTime().After(cause.At)
+		}
+		due := which == AutoFuture && !run.GetNextScheduledStartTime().AsTime().After(cause.At)
+		return run.GetAutoScheduled() && run.GetScheduleGeneration() < generation && !due
+	}
 	goes := func(run *orchv1.FlowRun) bool {
 		return run.GetState().GetType() == orchv1.StateType_STATE_TYPE_SCHEDULED && run.GetRunCount() == 0 &&
-			(which == AnyScheduled || run.GetAutoScheduled()) && run.GetState().GetName() != nameAwaitingSlot &&
-			!run.GetCreated().AsTime().After(cause.At)
+			run.GetState().GetName() != nameAwaitingSlot && obsolete(run)
 	}
 	var ids []string
 	err := s.runs.Each(ctx, ws, bson.D{

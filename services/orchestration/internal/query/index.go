@@ -260,6 +260,7 @@ func indexes() []Index {
 		{Collection: Deployment, Keys: scoped("updated", "_id"), For: "UPDATED_DESC"},
 		{Collection: Deployment, Keys: scoped("tags"), For: "tags"},
 		{Collection: Deployment, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: Deployment, Keys: keys("schedule_due"), Partial: present("schedule_due"), For: "what the scheduler examines, of all workspaces"},
 		{Collection: Deployment, Keys: scoped("work_queue_id"), For: "deployments by work queue and pool"},
 		{Collection: WorkQueue, Keys: scoped("work_pool_id", "name"), Unique: true, For: "one queue per pool and name; queues by pool"},
 		{Collection: WorkQueue, Keys: scoped("name", "_id"), For: "NAME_*; name.any_"},

@@ -1,0 +1,299 @@
+package schedules
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// Scheduler creates the runs of schedules.
+type Scheduler struct {
+	store       *store.Store
+	deployments *store.Collection[*orchv1.Deployment]
+	flows       *store.Collection[*orchv1.Flow]
+	runs        *flowruns.Service
+	limits      Limits
+	metrics     *metrics
+	log         *slog.Logger
+
+	mu       sync.Mutex
+	adopted  bool
+	unusable map[string]time.Time // Schedules that were logged as such, with the time of their last change.
+}
+
+// Deps are what the scheduler works with.
+type Deps struct {
+	Store *store.Store
+	// Runs inserts what was scheduled.
+	Runs *flowruns.Service
+	// Limits default to DefaultLimits.
+	Limits   Limits
+	Registry prometheus.Registerer
+	Log      *slog.Logger
+}
+
+// New returns the scheduler.
+func New(d Deps) *Scheduler {
+	if d.Limits == (Limits{}) {
+		d.Limits = DefaultLimits
+	}
+	return &Scheduler{
+		store:       d.Store,
+		deployments: store.NewCollection(d.Store, query.Deployment, &orchv1.Deployment{}),
+		flows:       store.NewCollection(d.Store, query.Flow, &orchv1.Flow{}),
+		runs:        d.Runs,
+		limits:      d.Limits,
+		metrics:     newMetrics(d.Registry),
+		log:         d.Log,
+		unusable:    map[string]time.Time{},
+	}
+}
+
+// Handlers are the effects that this package executes, by kind.
+func (s *Scheduler) Handlers() map[string]func(context.Context, []store.Effect) error {
+	return map[string]func(context.Context, []store.Effect) error{KindMaterialise: s.Materialise}
+}
+
+const (
+	// passBatch is how many deployments a pass reads at a time.
+	passBatch = 500
+	// passWriters is how many of them it writes at once.
+	passWriters = 16
+)
+
+// Pass schedules the runs of all deployments that are due. A deployment that cannot be scheduled does not keep the others
+// from it. A pass that is cut off is continued by the next one: what was done is no longer due.
+func (s *Scheduler) Pass(ctx context.Context) (scheduled int, err error) {
+	began := time.Now()
+	defer func() { s.metrics.passes.Observe(time.Since(began).Seconds()) }()
+	now := s.store.Now()
+	if err := s.adopt(ctx, now); err != nil {
+		return 0, err
+	}
+	var failures []error
+	for ctx.Err() == nil {
+		found, err := s.deployments.FirstOfAll(ctx, bson.D{
+			{Key: "schedule_due", Value: bson.D{{Key: "$lte", Value: now.UnixMicro()}}},
+		}, bson.D{{Key: "schedule_due", Value: 1}}, passBatch)
+		if err != nil {
+			return scheduled, errors.Join(append(failures, err)...)
+		}
+		done, errs := s.scheduleAll(ctx, found, now)
+		scheduled += done
+		failures = append(failures, errs...)
+		if len(found) < passBatch || done == 0 {
+			break
+		}
+	}
+	return scheduled, errors.Join(failures...)
+}
+
+// adopt makes due, once per process, the deployments that were stored before there was a scheduler.
+func (s *Scheduler) adopt(ctx context.Context, now time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.adopted {
+		return nil
+	}
+	var strangers []store.Owned[*orchv1.Deployment]
+	err := s.deployments.EachAcross(ctx, bson.D{{Key: "schedules.active", Value: true}}, func(ws uuid.UUID, d *orchv1.Deployment) error {
+		if d.ScheduleDue == nil && d.ScheduleGeneration == nil && !d.GetPaused() &&
+			!slices.ContainsFunc(d.GetSchedules(), func(sched *orchv1.DeploymentSchedule) bool { return sched.ScheduledUntil != nil }) {
+			strangers = append(strangers, store.Owned[*orchv1.Deployment]{Workspace: ws, Message: d})
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("look for deployments without a scheduler: %w", err)
+	}
+	for _, one := range strangers {
+		id, err := uuid.Parse(one.Message.GetId())
+		if err != nil {
+			return fmt.Errorf("read the id of a deployment: %w", err)
+		}
+		_, err = s.deployments.Mutate(ctx, one.Workspace, id, func(current *orchv1.Deployment, _ int64) (*store.Change[*orchv1.Deployment], error) {
+			next := proto.CloneOf(current)
+			next.ScheduleDue = Due(next, now)
+			return &store.Change[*orchv1.Deployment]{Message: next, Quiet: true}, nil
+		})
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+	}
+	s.adopted = true
+	return nil
+}
+
+// scheduleAll schedules deployments side by side.
+func (s *Scheduler) scheduleAll(ctx context.Context, found []store.Owned[*orchv1.Deployment], now time.Time) (done int, failures []error) {
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	next := make(chan store.Owned[*orchv1.Deployment])
+	for range min(passWriters, len(found)) {
+		group.Go(func() {
+			for one := range next {
+				err := s.schedule(ctx, one.Workspace, one.Message.GetId(), now)
+				mu.Lock()
+				if err == nil {
+					done++
+				} else {
+					failures = append(failures, fmt.Errorf("schedule deployment %s: %w", one.Message.GetId(), err))
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for _, one := range found {
+		next <- one
+	}
+	close(next)
+	group.Wait()
+	return done, failures
+}
+
+// schedule plans the runs of one deployment and writes when it is to be examined next.
+func (s *Scheduler) schedule(ctx context.Context, ws uuid.UUID, deployment string, now time.Time) error {
+	id, err := uuid.Parse(deployment)
+	if err != nil {
+		return fmt.Errorf("read the id of a deployment: %w", err)
+	}
+	_, err = s.deployments.Mutate(ctx, ws, id, func(current *orchv1.Deployment, _ int64) (*store.Change[*orchv1.Deployment], error) {
+		if current.ScheduleDue == nil || current.GetScheduleDue().AsTime().After(now) {
+			return nil, nil // Another replica was faster.
+		}
+		return s.change(ws, id, current, now, s.limits, false)
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// change is the write that has the runs of a deployment inserted. Within a window of its own, it leaves alone what the
+// scheduler remembers.
+func (s *Scheduler) change(
+	ws, id uuid.UUID, current *orchv1.Deployment, now time.Time, limits Limits, window bool,
+) (*store.Change[*orchv1.Deployment], error) {
+	next := proto.CloneOf(current)
+	next.ScheduleDue = nil
+	b := batch{Generation: current.GetScheduleGeneration()}
+	var due time.Time
+	for _, sched := range next.GetSchedules() {
+		if next.GetPaused() || !sched.GetActive() {
+			continue
+		}
+		var until time.Time
+		if sched.ScheduledUntil != nil && !window {
+			until = sched.GetScheduledUntil().AsTime()
+		}
+		p, err := s.planOf(sched, until, now, limits)
+		if err != nil {
+			s.skip(current, sched, err)
+			continue
+		}
+		if len(p.times) > 0 {
+			planned := planning{Schedule: sched.GetId()}
+			for _, t := range p.times {
+				planned.Times = append(planned.Times, t.UnixMicro())
+			}
+			b.Schedules = append(b.Schedules, planned)
+			sched.ScheduledUntil = timestamppb.New(p.times[len(p.times)-1])
+		}
+		if !p.due.IsZero() && (due.IsZero() || p.due.Before(due)) {
+			due = p.due
+		}
+	}
+	if window {
+		next = proto.CloneOf(current)
+	} else if !due.IsZero() {
+		next.ScheduleDue = timestamppb.New(later(due, now.Add(time.Second)).Add(jitter(current.GetId())))
+	}
+	change := &store.Change[*orchv1.Deployment]{Message: next, Quiet: true}
+	if len(b.Schedules) > 0 {
+		e, err := effect(s.store, ws, id, b)
+		if err != nil {
+			return nil, err
+		}
+		change.Effects = []store.Effect{e}
+	}
+	return change, nil
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+func (s *Scheduler) planOf(sched *orchv1.DeploymentSchedule, until, now time.Time, limits Limits) (plan, error) {
+	times, err := Parse(sched.GetSchedule(), sched.GetCreated().AsTime())
+	if err != nil {
+		return plan{}, err
+	}
+	if bound := int(sched.GetMaxScheduledRuns()); bound > 0 {
+		limits.MaxRuns = min(limits.MaxRuns, bound)
+		limits.MinRuns = min(limits.MinRuns, bound)
+	}
+	return limits.plan(times, until, now)
+}
+
+// skip tells once per change of a schedule that it has no times. The deployment's others go on.
+func (s *Scheduler) skip(d *orchv1.Deployment, sched *orchv1.DeploymentSchedule, err error) {
+	s.metrics.unusable.Inc()
+	changed := sched.GetUpdated().AsTime()
+	s.mu.Lock()
+	told := s.unusable[sched.GetId()].Equal(changed)
+	if len(s.unusable) >= maxTold {
+		clear(s.unusable)
+	}
+	s.unusable[sched.GetId()] = changed
+	s.mu.Unlock()
+	if !told {
+		s.log.Warn("schedule skipped: it has no times", "deployment_id", d.GetId(), "deployment", d.GetName(), "schedule_id", sched.GetId(), "error", err)
+	}
+}
+
+// maxTold bounds how many schedules are remembered as told.
+const maxTold = 10_000
+
+// Within creates the runs of a deployment's schedules in a window of time that may begin in the past. A deployment that is
+// not there, or is paused, gets none.
+func (s *Scheduler) Within(ctx context.Context, ws, id uuid.UUID, start time.Time, limits Limits) error {
+	_, err := s.deployments.Mutate(ctx, ws, id, func(current *orchv1.Deployment, _ int64) (*store.Change[*orchv1.Deployment], error) {
+		change, err := s.change(ws, id, current, start, limits, true)
+		if err != nil || len(change.Effects) == 0 {
+			return nil, err
+		}
+		return change, nil
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// Due is when a deployment that was created or changed is to be examined: now, or never if it makes no runs.
+func Due(d *orchv1.Deployment, now time.Time) *timestamppb.Timestamp {
+	for _, sched := range d.GetSchedules() {
+		if sched.GetActive() && !d.GetPaused() {
+			return timestamppb.New(now)
+		}
+	}
+	return nil
+}

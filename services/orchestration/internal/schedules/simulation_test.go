@@ -1,0 +1,124 @@
+package schedules_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/orch-project/orch/pkg/clock"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/schedules"
+)
+
+// expected are the times of a deployment's schedules within a span, the first one left out.
+func expected(t testing.TB, d *orchv1.Deployment, from, to time.Time) map[string]bool {
+	all := map[string]bool{}
+	for _, sched := range d.GetSchedules() {
+		s, err := schedules.Parse(sched.GetSchedule(), from)
+		require.NoError(t, err)
+		for at, err := range s.Times(from.Add(time.Microsecond)) {
+			require.NoError(t, err)
+			if at.After(to) {
+				break
+			}
+			all[sched.GetId()+at.UTC().String()] = true
+		}
+	}
+	return all
+}
+
+// requireOnce tests that every expected run within a span exists once.
+func (w *world) requireOnce(all []*orchv1.Deployment, to time.Time) {
+	w.Helper()
+	found := map[string]int{}
+	require.NoError(w, w.runs.Each(w.Context(), w.ws, bson.D{}, bson.D{{Key: "_id", Value: 1}}, func(run *orchv1.FlowRun) bool {
+		if at := run.GetExpectedStartTime().AsTime(); !at.After(to) {
+			found[run.GetCreatedBy().GetId()+at.String()]++
+		}
+		return true
+	}))
+	want := 0
+	for _, d := range all {
+		for key := range expected(w, d, began, to) {
+			want++
+			if found[key] != 1 {
+				w.Fatalf("run %s exists %d times", key, found[key])
+			}
+		}
+	}
+	require.Len(w, found, want)
+}
+
+// Thirty days of 1,000 schedules: every run exists once.
+func TestThirtyDays(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.scheduler(w.store, schedules.DefaultLimits)
+	var all []*orchv1.Deployment
+	for i := range 50 {
+		var several []*orchv1.Schedule
+		for j := range 20 {
+			switch j % 3 {
+			case 0:
+				several = append(several, cron(fmt.Sprintf("%d %d * * %d", i, j, (i+j)%7), "Europe/Berlin"))
+			case 1:
+				several = append(several, interval(time.Duration(24+j)*time.Hour, began.Add(time.Duration(i)*time.Minute)))
+			default:
+				several = append(several, rrule(fmt.Sprintf("FREQ=WEEKLY;BYDAY=MO,TH;BYHOUR=%d;BYMINUTE=%d;BYSECOND=0", j, i)))
+			}
+		}
+		all = append(all, w.deployment(fmt.Sprint("d", i), several...))
+	}
+	end := began.AddDate(0, 0, 30)
+	for w.clock.Now().Before(end) {
+		w.pass(s)
+		w.clock.Advance(8 * time.Hour)
+	}
+	w.pass(s)
+	w.requireOnce(all, end)
+}
+
+// Two replicas whose clocks jump by an hour, and that are killed between the plan and the runs, create every run once.
+func TestReplicasKilledWhileClocksJump(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // A reproducible test.
+	var all []*orchv1.Deployment
+	for i := range 20 {
+		all = append(all, w.deployment(fmt.Sprint("d", i), cron(fmt.Sprintf("%d * * * *", i), "UTC"), interval(37*time.Minute, began.Add(time.Second*time.Duration(i)))))
+	}
+	clocks := []*clock.Manual{clock.NewManual(began), clock.NewManual(began)}
+	replicas := make([]*schedules.Scheduler, 2)
+	start := func(i int) { replicas[i] = w.scheduler(w.open(clocks[i]), schedules.DefaultLimits) }
+	start(0)
+	start(1)
+	end := began.Add(24 * time.Hour)
+	for now := began; now.Before(end); now = now.Add(10 * time.Minute) {
+		w.clock.Set(now)
+		for i, c := range clocks {
+			c.Set(now)
+			switch random.IntN(8) {
+			case 0:
+				c.Advance(time.Hour)
+			case 1:
+				c.Advance(-time.Hour)
+			}
+			if random.IntN(4) == 0 { // Killed: another process begins, with what is stored.
+				start(i)
+				continue
+			}
+			_, err := replicas[i].Pass(t.Context())
+			require.NoError(t, err)
+			if random.IntN(3) > 0 {
+				w.relay(replicas[i], w.store)
+			}
+		}
+	}
+	w.clock.Set(end)
+	w.pass(w.scheduler(w.store, schedules.DefaultLimits))
+	w.requireOnce(all, end)
+}
