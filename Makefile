@@ -151,6 +151,10 @@ bench-workers: build $(VENV)/prefect ## measure polls of work pools beside the P
 bench-scale: ## measure every filter and sort of flow runs with a million of them beside ten thousand
 	cd services/orchestration && go run ./bench/scale $(BENCHFLAGS)
 
+.PHONY: bench-scheduler
+bench-scheduler: ## measure passes of the scheduler over 10,000 deployments
+	cd services/orchestration && go test -run='^$$' -bench='^BenchmarkPass$$' -benchtime=1x $(TESTFLAGS) ./internal/schedules
+
 .PHONY: bench-store
 bench-store: ## measure the embedded store beside raw Pebble, with a million documents
 	cd pkg && go run ./embeddedmongo/bench $(BENCHFLAGS)

@@ -286,6 +286,7 @@ func (r *recurrence) clockPeriods(first time.Time, work *work, emit func(time.Ti
 		}
 		if today := at - mod(at, 86400); today != day {
 			day, matches = today, r.matchesDay(midnight(begin), midnight(begin))
+			work.take(dayWork)
 		}
 		switch {
 		case !matches:

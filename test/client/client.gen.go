@@ -15840,14 +15840,18 @@ type ClientInterface interface {
 	// Corresponds with POST /deployments/{id}/resume_deployment (the `ResumeDeployment` operationId).
 	ResumeDeployment(ctx context.Context, id openapi_types.UUID, params *ResumeDeploymentParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ScheduleDeploymentWithBody Create the scheduled flow runs of a deployment in a window of time, which may begin in the past
+	// ScheduleDeploymentWithBody Create scheduled flow runs
+	//
+	// Creates the runs that the deployment's schedules call for in a window of time, which may begin in the past. A deployment that does not exist or is paused gets none.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /deployments/{id}/schedule (the `ScheduleDeployment` operationId).
 	ScheduleDeploymentWithBody(ctx context.Context, id openapi_types.UUID, params *ScheduleDeploymentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ScheduleDeployment Create the scheduled flow runs of a deployment in a window of time, which may begin in the past
+	// ScheduleDeployment Create scheduled flow runs
+	//
+	// Creates the runs that the deployment's schedules call for in a window of time, which may begin in the past. A deployment that does not exist or is paused gets none.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -21339,7 +21343,9 @@ func (c *Client) ResumeDeployment(ctx context.Context, id openapi_types.UUID, pa
 	return c.Client.Do(req)
 }
 
-// ScheduleDeploymentWithBody Create the scheduled flow runs of a deployment in a window of time, which may begin in the past
+// ScheduleDeploymentWithBody Create scheduled flow runs
+//
+// Creates the runs that the deployment's schedules call for in a window of time, which may begin in the past. A deployment that does not exist or is paused gets none.
 //
 // Takes any type of body and a specified content type.
 //
@@ -21356,7 +21362,9 @@ func (c *Client) ScheduleDeploymentWithBody(ctx context.Context, id openapi_type
 	return c.Client.Do(req)
 }
 
-// ScheduleDeployment Create the scheduled flow runs of a deployment in a window of time, which may begin in the past
+// ScheduleDeployment Create scheduled flow runs
+//
+// Creates the runs that the deployment's schedules call for in a window of time, which may begin in the past. A deployment that does not exist or is paused gets none.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -43240,14 +43248,18 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /deployments/{id}/resume_deployment (the `ResumeDeployment` operationId).
 	ResumeDeploymentWithResponse(ctx context.Context, id openapi_types.UUID, params *ResumeDeploymentParams, reqEditors ...RequestEditorFn) (*ResumeDeploymentResult, error)
 
-	// ScheduleDeploymentWithBodyWithResponse Create the scheduled flow runs of a deployment in a window of time, which may begin in the past
+	// ScheduleDeploymentWithBodyWithResponse Create scheduled flow runs
+	//
+	// Creates the runs that the deployment's schedules call for in a window of time, which may begin in the past. A deployment that does not exist or is paused gets none.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /deployments/{id}/schedule (the `ScheduleDeployment` operationId).
 	ScheduleDeploymentWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *ScheduleDeploymentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ScheduleDeploymentResult, error)
 
-	// ScheduleDeploymentWithResponse Create the scheduled flow runs of a deployment in a window of time, which may begin in the past
+	// ScheduleDeploymentWithResponse Create scheduled flow runs
+	//
+	// Creates the runs that the deployment's schedules call for in a window of time, which may begin in the past. A deployment that does not exist or is paused gets none.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -63148,7 +63160,9 @@ func (c *ClientWithResponses) ResumeDeploymentWithResponse(ctx context.Context, 
 	return ParseResumeDeploymentResult(rsp)
 }
 
-// ScheduleDeploymentWithBodyWithResponse Create the scheduled flow runs of a deployment in a window of time, which may begin in the past
+// ScheduleDeploymentWithBodyWithResponse Create scheduled flow runs
+//
+// Creates the runs that the deployment's schedules call for in a window of time, which may begin in the past. A deployment that does not exist or is paused gets none.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -63161,7 +63175,9 @@ func (c *ClientWithResponses) ScheduleDeploymentWithBodyWithResponse(ctx context
 	return ParseScheduleDeploymentResult(rsp)
 }
 
-// ScheduleDeploymentWithResponse Create the scheduled flow runs of a deployment in a window of time, which may begin in the past
+// ScheduleDeploymentWithResponse Create scheduled flow runs
+//
+// Creates the runs that the deployment's schedules call for in a window of time, which may begin in the past. A deployment that does not exist or is paused gets none.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

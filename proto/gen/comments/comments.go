@@ -1822,7 +1822,7 @@ func Of(fullName string) string {
 	case "orch.v1.DeploymentService.ResumeDeployment":
 		return "Resume a deployment. The scheduler creates runs of its active schedules again."
 	case "orch.v1.DeploymentService.ScheduleDeployment":
-		return "Create the scheduled flow runs of a deployment in a window of time, which may begin in the past."
+		return "Create scheduled flow runs. Creates the runs that the deployment's schedules call for in a window of time, which may begin in the past. A deployment that does not exist or is paused gets none."
 	case "orch.v1.DeploymentService.UpdateDeployment":
 		return "Update a deployment. Absent fields keep their values; a change of schedules replaces their future runs."
 	case "orch.v1.DeploymentService.UpdateDeploymentSchedule":

@@ -93,7 +93,8 @@ type DeploymentServiceClient interface {
 	UpdateDeploymentSchedule(ctx context.Context, in *UpdateDeploymentScheduleRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 	// Delete a schedule. This also deletes its scheduled runs that have not started.
 	DeleteDeploymentSchedule(ctx context.Context, in *DeleteDeploymentScheduleRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Create the scheduled flow runs of a deployment in a window of time, which may begin in the past.
+	// Create scheduled flow runs. Creates the runs that the deployment's schedules call for in a window of time, which may begin in
+	// the past. A deployment that does not exist or is paused gets none.
 	ScheduleDeployment(ctx context.Context, in *ScheduleDeploymentRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 	// Deprecated: Do not use.
 	// List matching work queues. Returns the work queues that would serve runs of the deployment.
@@ -376,7 +377,8 @@ type DeploymentServiceServer interface {
 	UpdateDeploymentSchedule(context.Context, *UpdateDeploymentScheduleRequest) (*emptypb.Empty, error)
 	// Delete a schedule. This also deletes its scheduled runs that have not started.
 	DeleteDeploymentSchedule(context.Context, *DeleteDeploymentScheduleRequest) (*emptypb.Empty, error)
-	// Create the scheduled flow runs of a deployment in a window of time, which may begin in the past.
+	// Create scheduled flow runs. Creates the runs that the deployment's schedules call for in a window of time, which may begin in
+	// the past. A deployment that does not exist or is paused gets none.
 	ScheduleDeployment(context.Context, *ScheduleDeploymentRequest) (*emptypb.Empty, error)
 	// Deprecated: Do not use.
 	// List matching work queues. Returns the work queues that would serve runs of the deployment.

@@ -245,7 +245,7 @@ func fieldValue(path string, i int) any {
 	case last == "expire_at":
 		return bson.DateTime(1 << 42) // Far away.
 	case last == "revision" || strings.HasSuffix(last, "_revision") || strings.HasSuffix(last, "_at") || strings.HasSuffix(last, "_time"),
-		slices.Contains([]string{"at", "created", "updated", "sort_start", "timestamp", "occurred", "received", "expires"}, last):
+		slices.Contains([]string{"at", "created", "updated", "sort_start", "timestamp", "occurred", "received", "expires", "schedule_due"}, last):
 		return int64(i)
 	}
 	return fmt.Sprint(last, i)
