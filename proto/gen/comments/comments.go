@@ -3633,6 +3633,8 @@ func Of(fullName string) string {
 		return "Last event of the preceding scan; absent starts at the first event."
 	case "orch.v1.Schedule":
 		return "Schedule states when runs are created; its key interval, cron or rrule selects the kind."
+	case "orch.v1.ScheduleDeploymentRequest.id":
+		return "UUID of the deployment."
 	case "orch.v1.SchedulePreview":
 		return "SchedulePreview holds the next times of a schedule."
 	case "orch.v1.SchedulePreview.times":

@@ -4025,7 +4025,8 @@ func (x *DeploymentScheduleWindow) GetMaxRuns() int64 {
 }
 
 type ScheduleDeploymentRequest struct {
-	state         protoimpl.MessageState    `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the deployment.
 	Id            string                    `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Window        *DeploymentScheduleWindow `protobuf:"bytes,2,opt,name=window,proto3" json:"window,omitempty"`
 	unknownFields protoimpl.UnknownFields
