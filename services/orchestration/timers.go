@@ -24,8 +24,8 @@ type Timers struct {
 
 // validate refuses negative periods.
 func (t Timers) validate() error {
-	if min(t.Scheduler, t.PauseExpirations, t.LateRuns, t.CancellationCleanup) < 0 {
-		return errors.New("ORCH_SCHEDULER_EVERY, ORCH_PAUSE_EXPIRATIONS_EVERY, ORCH_LATE_RUNS_EVERY, ORCH_CANCELLATION_CLEANUP_EVERY: must not be negative")
+	if min(t.Scheduler, t.PauseExpirations, t.LateRuns, t.Foreman, t.CancellationCleanup) < 0 {
+		return errors.New("ORCH_SCHEDULER_EVERY, ORCH_PAUSE_EXPIRATIONS_EVERY, ORCH_LATE_RUNS_EVERY, ORCH_FOREMAN_EVERY, ORCH_CANCELLATION_CLEANUP_EVERY: must not be negative")
 	}
 	return nil
 }
@@ -44,7 +44,7 @@ func (o *Orchestration) timers(every Timers) []run.Worker {
 		{"scheduler", every.Scheduler, o.scheduler.Pass},
 		{"pause expirations", every.PauseExpirations, o.runs.ExpirePauses},
 		{"late runs", every.LateRuns, o.runs.MarkLate},
-		{"foreman", every.Foreman, o.pools.CheckReadiness},
+		{"foreman", every.Foreman, func(ctx context.Context) (int, error) { return 0, o.pools.CheckReadiness(ctx) }},
 		{"cancellation clean-up", every.CancellationCleanup, o.runs.CleanUpCancellations},
 	} {
 		if timer.every > 0 {

@@ -193,6 +193,7 @@ func (s *server) walkDeployments() {
 	s.visit(204, "PATCH /deployments/{id}/schedules/{schedule_id}", `{"active": false}`, id, added)
 	s.visit(204, "DELETE /deployments/{id}/schedules/{schedule_id}", "", id, added)
 	s.visit(404, "DELETE /deployments/{id}/schedules/{schedule_id}", "", id, added)
+	s.visit(200, "POST /deployments/{id}/schedule", `{"min_runs": 1, "min_time": 1}`, id)
 	s.visit(200, "POST /deployments/{id}/pause_deployment", "", id)
 	require.Equal(t, true, s.visit(200, "GET /deployments/{id}", "", id).at("paused"))
 	s.visit(200, "POST /deployments/{id}/resume_deployment", "", id)
@@ -309,6 +310,9 @@ func (s *server) walkTagLimits() {
 func (s *server) walkInterface() {
 	t := s.t
 	require.Len(t, s.visit(200, "POST /ui/flow_runs/history", `{"limit": 2}`).at(""), 2)
+	times := s.visit(200, "POST /ui/schedules/preview", `{"schedule": {"cron": "0 9 * * *"}, "n": 2}`)
+	require.Len(t, times.at("times"), 2)
+	s.visit(422, "POST /ui/schedules/preview", `{"schedule": {"cron": "60 9 * * *"}}`)
 	form := s.visit(200, "POST /ui/schemas/validate", `{"schema": {"properties": {"n": {"type": "integer"}}}, "values": {"n": "x"}}`)
 	require.Equal(t, false, form.at("valid"))
 	require.Equal(t, "n", form.text("errors.0.property"))

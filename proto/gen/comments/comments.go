@@ -565,6 +565,30 @@ func Of(fullName string) string {
 		return "Condition on events that fires the automation."
 	case "orch.v1.Automation.updated":
 		return "Time of the last change, in UTC."
+	case "orch.v1.AutomationActionRun":
+		return "AutomationActionRun is an action that a firing causes. It is stored and never shown."
+	case "orch.v1.AutomationActionRun.action":
+		return "The action."
+	case "orch.v1.AutomationActionRun.attempts":
+		return "How often execution has begun."
+	case "orch.v1.AutomationActionRun.automation":
+		return "The automation as it was when it fired."
+	case "orch.v1.AutomationActionRun.expires":
+		return "When the record may be removed, in microseconds since 1970; absent before the end."
+	case "orch.v1.AutomationActionRun.firing":
+		return "The firing of the automation's trigger."
+	case "orch.v1.AutomationActionRun.id":
+		return "The action run's id, made of the firing and the action's place: the invocation."
+	case "orch.v1.AutomationActionRun.index":
+		return "The place of the action among all of the firing, from 0."
+	case "orch.v1.AutomationActionRun.next":
+		return "When execution is due, or due again if its process died, in microseconds since 1970; absent once it is over."
+	case "orch.v1.AutomationActionRun.on_state":
+		return "Whether the action is one of those for the firing itself, and infers from the event that says so."
+	case "orch.v1.AutomationActionRun.reason":
+		return "Why the last attempt failed; empty if it did not."
+	case "orch.v1.AutomationActionRun.triggered_event_id":
+		return "The event that says that the automation fired."
 	case "orch.v1.AutomationBucket":
 		return "AutomationBucket is the stored count of a trigger for one group of events; it is never published."
 	case "orch.v1.AutomationBucket.automation_id":
@@ -575,6 +599,8 @@ func Of(fullName string) string {
 		return "Next time-driven evaluation, in microseconds since 1970; absent when only events matter."
 	case "orch.v1.AutomationBucket.end":
 		return "End of the window, exclusive, in microseconds since 1970."
+	case "orch.v1.AutomationBucket.expires":
+		return "When the bucket may be removed, in microseconds since 1970."
 	case "orch.v1.AutomationBucket.id":
 		return "UUID derived from the trigger's id and the group's key."
 	case "orch.v1.AutomationBucket.key":
@@ -591,6 +617,8 @@ func Of(fullName string) string {
 		return "Start of the window, inclusive, in microseconds since 1970."
 	case "orch.v1.AutomationBucket.trigger_id":
 		return "UUID of the trigger that counts."
+	case "orch.v1.AutomationBucket.unsettled":
+		return "True while firings are pending; absent otherwise."
 	case "orch.v1.AutomationBucket.waiting":
 		return "Child firings that wait for others, oldest first."
 	case "orch.v1.AutomationCountQuery":
@@ -655,6 +683,16 @@ func Of(fullName string) string {
 		return "Time of the firing, in microseconds since 1970."
 	case "orch.v1.AutomationFiring.value":
 		return "Value of the metric that caused the firing of a metric trigger."
+	case "orch.v1.AutomationHold":
+		return "AutomationHold is an event that waits for the one that it follows. It is stored and never shown."
+	case "orch.v1.AutomationHold.event":
+		return "The event that waits."
+	case "orch.v1.AutomationHold.follows":
+		return "The id of the event that it follows."
+	case "orch.v1.AutomationHold.id":
+		return "The hold's id, made of the workspace and the event's id."
+	case "orch.v1.AutomationHold.received":
+		return "When it was received, in microseconds since 1970."
 	case "orch.v1.AutomationList":
 		return "AutomationList is a JSON array of automations."
 	case "orch.v1.AutomationPartialUpdate":
@@ -1021,6 +1059,16 @@ func Of(fullName string) string {
 		return "UUID of the claim."
 	case "orch.v1.ClaimTaskRunResponse.task_run":
 		return "Claimed run; absent when no run waits."
+	case "orch.v1.CollectionService":
+		return "Collections describe what integrations provide."
+	case "orch.v1.CollectionService.ReadViewContent":
+		return "Read a view of the integrations. Returns the document with this name, or 404."
+	case "orch.v1.CollectionService.ReadWorkPoolTypes":
+		return "Read the types of work pools. Returns the types of workers by the package that provides them."
+	case "orch.v1.CollectionView":
+		return "CollectionView is a document about integrations."
+	case "orch.v1.CollectionView.content":
+		return "The document, by package and then by type."
 	case "orch.v1.CompoundTrigger":
 		return "CompoundTrigger fires when enough of its child triggers have fired."
 	case "orch.v1.CompoundTrigger.id":
@@ -1255,6 +1303,28 @@ func Of(fullName string) string {
 		return "Names of the limits; a name without a limit counts as unlimited."
 	case "orch.v1.ConcurrencySlotsIncrementWithLease.slots":
 		return "Number of slots to acquire of each limit, at least 1."
+	case "orch.v1.ConnectWorkerRequest":
+		return "ConnectWorkerRequest is the hello of a worker's channel."
+	case "orch.v1.ConnectWorkerRequest.create_pool_if_not_found":
+		return "Create the pool where there is none of that name."
+	case "orch.v1.ConnectWorkerRequest.default_base_job_template":
+		return "The template of a pool that has none yet."
+	case "orch.v1.ConnectWorkerRequest.heartbeat_interval_seconds":
+		return "The seconds between two heartbeats."
+	case "orch.v1.ConnectWorkerRequest.work_pool_name":
+		return "The name of the pool."
+	case "orch.v1.ConnectWorkerRequest.work_queue_names":
+		return "The queues that the worker polls; empty means all."
+	case "orch.v1.ConnectWorkerRequest.worker_name":
+		return "The name of the worker."
+	case "orch.v1.ConnectWorkerRequest.worker_type":
+		return "The type of the worker."
+	case "orch.v1.ConnectWorkerResponse":
+		return "ConnectWorkerResponse is what a worker learns at the beginning of its channel."
+	case "orch.v1.ConnectWorkerResponse.work_pool":
+		return "The pool as it is now."
+	case "orch.v1.ConnectWorkerResponse.work_queues":
+		return "The queues that the worker polls."
 	case "orch.v1.CountByState":
 		return "CountByState counts runs by state type."
 	case "orch.v1.CountByState.cancelled":
@@ -1279,6 +1349,10 @@ func Of(fullName string) string {
 		return "Grouping of the counted events: day, time, event or resource."
 	case "orch.v1.CountResponse":
 		return "CountResponse is a bare JSON number."
+	case "orch.v1.CountWorkPoolsRequest":
+		return "CountWorkPoolsRequest is the request of the rpc of that name."
+	case "orch.v1.CountWorkPoolsRequest.query":
+		return "The selection."
 	case "orch.v1.Countable":
 		return "Countable is the grouping of counted events."
 	case "orch.v1.CountsById":
@@ -1309,6 +1383,20 @@ func Of(fullName string) string {
 		return "UUID of the account."
 	case "orch.v1.CreateUserApiKeyRequest.user_id":
 		return "UUID of the user."
+	case "orch.v1.CreateWorkPoolQueueRequest":
+		return "CreateWorkPoolQueueRequest is the request of the rpc of that name."
+	case "orch.v1.CreateWorkPoolQueueRequest.work_pool_name":
+		return "The name of the work pool."
+	case "orch.v1.CreateWorkPoolQueueRequest.work_queue":
+		return "The work queue."
+	case "orch.v1.CreateWorkPoolRequest":
+		return "CreateWorkPoolRequest is the request of the rpc of that name."
+	case "orch.v1.CreateWorkPoolRequest.work_pool":
+		return "The work pool."
+	case "orch.v1.CreateWorkQueueRequest":
+		return "CreateWorkQueueRequest is the request of the rpc of that name."
+	case "orch.v1.CreateWorkQueueRequest.work_queue":
+		return "The work queue."
 	case "orch.v1.CreateWorkspaceRequest.account_id":
 		return "UUID of the account."
 	case "orch.v1.CreateWorkspaceRoleRequest.account_id":
@@ -1419,6 +1507,26 @@ func Of(fullName string) string {
 		return "UUID of the variable."
 	case "orch.v1.DeleteWebhookRequest.id":
 		return "UUID of the webhook."
+	case "orch.v1.DeleteWorkPoolQueueRequest":
+		return "DeleteWorkPoolQueueRequest is the request of the rpc of that name."
+	case "orch.v1.DeleteWorkPoolQueueRequest.name":
+		return "The name of the work queue."
+	case "orch.v1.DeleteWorkPoolQueueRequest.work_pool_name":
+		return "The name of the work pool."
+	case "orch.v1.DeleteWorkPoolRequest":
+		return "DeleteWorkPoolRequest is the request of the rpc of that name."
+	case "orch.v1.DeleteWorkPoolRequest.name":
+		return "The name of the work pool."
+	case "orch.v1.DeleteWorkQueueRequest":
+		return "DeleteWorkQueueRequest is the request of the rpc of that name."
+	case "orch.v1.DeleteWorkQueueRequest.id":
+		return "The UUID of the work queue."
+	case "orch.v1.DeleteWorkerRequest":
+		return "DeleteWorkerRequest is the request of the rpc of that name."
+	case "orch.v1.DeleteWorkerRequest.name":
+		return "The name of the worker."
+	case "orch.v1.DeleteWorkerRequest.work_pool_name":
+		return "The name of the work pool."
 	case "orch.v1.DeleteWorkspaceRequest.account_id":
 		return "UUID of the account."
 	case "orch.v1.DeleteWorkspaceRequest.id":
@@ -1515,6 +1623,8 @@ func Of(fullName string) string {
 		return "Actor of the last change; null when unknown."
 	case "orch.v1.Deployment.version":
 		return "Version label of the deployed code."
+	case "orch.v1.Deployment.work_pool_id":
+		return "The pool that has the deployment's queue."
 	case "orch.v1.Deployment.work_pool_name":
 		return "Name of the work pool that receives its runs; null for none."
 	case "orch.v1.Deployment.work_queue_id":
@@ -2649,6 +2759,22 @@ func Of(fullName string) string {
 		return "Update a flow run. Absent fields keep their values; only set_state changes the state."
 	case "orch.v1.FlowRunService.UpdateFlowRunLabels":
 		return "Set labels. Adds the given labels to the flow run and replaces labels of the same names."
+	case "orch.v1.FlowRunSlotSummary":
+		return "FlowRunSlotSummary is a run that holds a slot."
+	case "orch.v1.FlowRunSlotSummary.id":
+		return "The id of the run."
+	case "orch.v1.FlowRunSlotSummary.name":
+		return "The name of the run."
+	case "orch.v1.FlowRunSlotSummary.start_time":
+		return "When the run started."
+	case "orch.v1.FlowRunSlotSummary.state_name":
+		return "The name of the run's state."
+	case "orch.v1.FlowRunSlotSummary.state_timestamp":
+		return "When the run entered its state."
+	case "orch.v1.FlowRunSlotSummary.state_type":
+		return "The type of the run's state."
+	case "orch.v1.FlowRunSlotSummary.time_in_current_state":
+		return "Seconds since the run entered its state."
 	case "orch.v1.FlowRunSort":
 		return "FlowRunSort is the order of flow runs."
 	case "orch.v1.FlowRunStateRecord":
@@ -2727,6 +2853,12 @@ func Of(fullName string) string {
 		return "Tags for searching and filtering flows."
 	case "orch.v1.Format":
 		return "Format refines what a proto type means in JSON."
+	case "orch.v1.GetScheduledFlowRunsRequest":
+		return "GetScheduledFlowRunsRequest is the request of the rpc of that name."
+	case "orch.v1.GetScheduledFlowRunsRequest.name":
+		return "The name of the work pool."
+	case "orch.v1.GetScheduledFlowRunsRequest.query":
+		return "The selection."
 	case "orch.v1.GlobalConcurrencyLimitList":
 		return "GlobalConcurrencyLimitList is a JSON array of limits."
 	case "orch.v1.Graph":
@@ -2799,6 +2931,12 @@ func Of(fullName string) string {
 		return "Type of the state."
 	case "orch.v1.HealthResponse":
 		return "HealthResponse is a bare JSON Boolean."
+	case "orch.v1.Heartbeat":
+		return "Heartbeat is a sign of life of a worker."
+	case "orch.v1.Heartbeat.heartbeat_interval_seconds":
+		return "The seconds until the worker's next heartbeat; null leaves what is known."
+	case "orch.v1.Heartbeat.name":
+		return "The name of the worker."
 	case "orch.v1.HelloResponse":
 		return "HelloResponse is a bare JSON string."
 	case "orch.v1.HistoryList":
@@ -3172,11 +3310,11 @@ func Of(fullName string) string {
 	case "orch.v1.Profile.type":
 		return "Kind of the caller: user or service_account."
 	case "orch.v1.QueueFilter":
-		return "QueueFilter selects the runs of a queue without a work pool."
+		return "QueueFilter chose the runs of a queue before there were pools."
 	case "orch.v1.QueueFilter.deployment_ids":
-		return "UUIDs of deployments whose runs are selected; null applies no condition."
+		return "Runs of these deployments."
 	case "orch.v1.QueueFilter.tags":
-		return "Tags of which a run must have at least one; null applies no condition."
+		return "Runs with these tags."
 	case "orch.v1.REALM_ACCOUNT":
 		return "The account of the path's account_id, by the caller's account role."
 	case "orch.v1.REALM_SELF":
@@ -3327,8 +3465,76 @@ func Of(fullName string) string {
 		return "Name of the variable."
 	case "orch.v1.ReadVariableRequest.id":
 		return "UUID of the variable."
+	case "orch.v1.ReadViewContentRequest":
+		return "ReadViewContentRequest is the request of the rpc of that name."
+	case "orch.v1.ReadViewContentRequest.view":
+		return "The name of the view."
 	case "orch.v1.ReadWebhookRequest.id":
 		return "UUID of the webhook."
+	case "orch.v1.ReadWorkPoolConcurrencyStatusRequest":
+		return "ReadWorkPoolConcurrencyStatusRequest is the request of the rpc of that name."
+	case "orch.v1.ReadWorkPoolConcurrencyStatusRequest.name":
+		return "The name of the work pool."
+	case "orch.v1.ReadWorkPoolConcurrencyStatusRequest.query":
+		return "The selection."
+	case "orch.v1.ReadWorkPoolQueueRequest":
+		return "ReadWorkPoolQueueRequest is the request of the rpc of that name."
+	case "orch.v1.ReadWorkPoolQueueRequest.name":
+		return "The name of the work queue."
+	case "orch.v1.ReadWorkPoolQueueRequest.work_pool_name":
+		return "The name of the work pool."
+	case "orch.v1.ReadWorkPoolQueuesRequest":
+		return "ReadWorkPoolQueuesRequest is the request of the rpc of that name."
+	case "orch.v1.ReadWorkPoolQueuesRequest.query":
+		return "The selection."
+	case "orch.v1.ReadWorkPoolQueuesRequest.work_pool_name":
+		return "The name of the work pool."
+	case "orch.v1.ReadWorkPoolRequest":
+		return "ReadWorkPoolRequest is the request of the rpc of that name."
+	case "orch.v1.ReadWorkPoolRequest.name":
+		return "The name of the work pool."
+	case "orch.v1.ReadWorkPoolTypesRequest":
+		return "ReadWorkPoolTypesRequest is the request of the rpc of that name."
+	case "orch.v1.ReadWorkPoolsRequest":
+		return "ReadWorkPoolsRequest is the request of the rpc of that name."
+	case "orch.v1.ReadWorkPoolsRequest.query":
+		return "The selection."
+	case "orch.v1.ReadWorkQueueByNameRequest":
+		return "ReadWorkQueueByNameRequest is the request of the rpc of that name."
+	case "orch.v1.ReadWorkQueueByNameRequest.name":
+		return "The name of the work queue."
+	case "orch.v1.ReadWorkQueueConcurrencyStatusRequest":
+		return "ReadWorkQueueConcurrencyStatusRequest is the request of the rpc of that name."
+	case "orch.v1.ReadWorkQueueConcurrencyStatusRequest.id":
+		return "The UUID of the work queue."
+	case "orch.v1.ReadWorkQueueConcurrencyStatusRequest.query":
+		return "The selection."
+	case "orch.v1.ReadWorkQueueRequest":
+		return "ReadWorkQueueRequest is the request of the rpc of that name."
+	case "orch.v1.ReadWorkQueueRequest.id":
+		return "The UUID of the work queue."
+	case "orch.v1.ReadWorkQueueRunsRequest":
+		return "ReadWorkQueueRunsRequest is the request of the rpc of that name."
+	case "orch.v1.ReadWorkQueueRunsRequest.id":
+		return "The UUID of the work queue."
+	case "orch.v1.ReadWorkQueueRunsRequest.query":
+		return "The selection."
+	case "orch.v1.ReadWorkQueueRunsRequest.x_ui":
+		return "Whether the caller is a dashboard, whose request does not count as a poll."
+	case "orch.v1.ReadWorkQueueStatusRequest":
+		return "ReadWorkQueueStatusRequest is the request of the rpc of that name."
+	case "orch.v1.ReadWorkQueueStatusRequest.id":
+		return "The UUID of the work queue."
+	case "orch.v1.ReadWorkQueuesRequest":
+		return "ReadWorkQueuesRequest is the request of the rpc of that name."
+	case "orch.v1.ReadWorkQueuesRequest.query":
+		return "The selection."
+	case "orch.v1.ReadWorkersRequest":
+		return "ReadWorkersRequest is the request of the rpc of that name."
+	case "orch.v1.ReadWorkersRequest.query":
+		return "The selection."
+	case "orch.v1.ReadWorkersRequest.work_pool_name":
+		return "The name of the work pool."
 	case "orch.v1.ReadWorkspaceRequest.account_id":
 		return "UUID of the account."
 	case "orch.v1.ReadWorkspaceRequest.id":
@@ -3651,6 +3857,16 @@ func Of(fullName string) string {
 		return "Schedule to compute, as deployments have them."
 	case "orch.v1.SchedulePreviewQuery.start":
 		return "First time to consider; default now."
+	case "orch.v1.ScheduledFlowRunQuery":
+		return "ScheduledFlowRunQuery selects the scheduled runs of a pool."
+	case "orch.v1.ScheduledFlowRunQuery.limit":
+		return "The largest number of runs."
+	case "orch.v1.ScheduledFlowRunQuery.scheduled_after":
+		return "The earliest scheduled start of the runs, inclusive."
+	case "orch.v1.ScheduledFlowRunQuery.scheduled_before":
+		return "The latest scheduled start of the runs, inclusive."
+	case "orch.v1.ScheduledFlowRunQuery.work_queue_names":
+		return "The names of the queues; empty means all of the pool."
 	case "orch.v1.ScheduledFlowRunsOfDeployments":
 		return "ScheduledFlowRunsOfDeployments selects due flow runs of deployments."
 	case "orch.v1.ScheduledFlowRunsOfDeployments.deployment_ids":
@@ -3853,6 +4069,12 @@ func Of(fullName string) string {
 		return "Name of the current state."
 	case "orch.v1.SimpleNextFlowRun.state_type":
 		return "Type of the current state."
+	case "orch.v1.SlotPageQuery":
+		return "SlotPageQuery names a page of the runs that hold slots."
+	case "orch.v1.SlotPageQuery.limit":
+		return "The size of the page."
+	case "orch.v1.SlotPageQuery.page":
+		return "The number of the page, counted from 1."
 	case "orch.v1.State":
 		return "State is the condition of a run from a point in time on."
 	case "orch.v1.State.data":
@@ -3969,6 +4191,8 @@ func Of(fullName string) string {
 		return "State of the subflow run."
 	case "orch.v1.SubflowState.task_run_id":
 		return "UUID of the task run that represents the subflow run."
+	case "orch.v1.SummarizeDeliveriesRequest.id":
+		return "UUID of the webhook."
 	case "orch.v1.SuspendFlowRun":
 		return "SuspendFlowRun suspends the flow run of the triggering event."
 	case "orch.v1.TASK_RUN_SORT_CREATED_DESC":
@@ -4575,6 +4799,8 @@ func Of(fullName string) string {
 		return "UUID of the artifact."
 	case "orch.v1.UpdateAutomationRequest.id":
 		return "UUID of the automation."
+	case "orch.v1.UpdateAutomationRequest.update_mask":
+		return "Names of the fields that were sent; the others keep their values."
 	case "orch.v1.UpdateBlockDocumentRequest.id":
 		return "UUID of the block document."
 	case "orch.v1.UpdateBlockTypeRequest.id":
@@ -4615,6 +4841,32 @@ func Of(fullName string) string {
 		return "UUID of the variable."
 	case "orch.v1.UpdateWebhookRequest.id":
 		return "UUID of the webhook."
+	case "orch.v1.UpdateWorkPoolQueueRequest":
+		return "UpdateWorkPoolQueueRequest is the request of the rpc of that name."
+	case "orch.v1.UpdateWorkPoolQueueRequest.name":
+		return "The name of the work queue."
+	case "orch.v1.UpdateWorkPoolQueueRequest.update_mask":
+		return "The fields that are present in the body."
+	case "orch.v1.UpdateWorkPoolQueueRequest.work_pool_name":
+		return "The name of the work pool."
+	case "orch.v1.UpdateWorkPoolQueueRequest.work_queue":
+		return "The work queue."
+	case "orch.v1.UpdateWorkPoolRequest":
+		return "UpdateWorkPoolRequest is the request of the rpc of that name."
+	case "orch.v1.UpdateWorkPoolRequest.name":
+		return "The name of the work pool."
+	case "orch.v1.UpdateWorkPoolRequest.update_mask":
+		return "The fields that are present in the body."
+	case "orch.v1.UpdateWorkPoolRequest.work_pool":
+		return "The work pool."
+	case "orch.v1.UpdateWorkQueueRequest":
+		return "UpdateWorkQueueRequest is the request of the rpc of that name."
+	case "orch.v1.UpdateWorkQueueRequest.id":
+		return "The UUID of the work queue."
+	case "orch.v1.UpdateWorkQueueRequest.update_mask":
+		return "The fields that are present in the body."
+	case "orch.v1.UpdateWorkQueueRequest.work_queue":
+		return "The work queue."
 	case "orch.v1.UpdateWorkspaceRequest.account_id":
 		return "UUID of the account."
 	case "orch.v1.UpdateWorkspaceRequest.id":
@@ -4829,6 +5081,22 @@ func Of(fullName string) string {
 		return "webhook-signature with webhook-id and webhook-timestamp, or their svix- forms, as Standard Webhooks defines."
 	case "orch.v1.WEBHOOK_SCHEME_STRIPE":
 		return "Stripe-Signature, with a timestamp."
+	case "orch.v1.WORKER_STATUS_OFFLINE":
+		return "The worker missed three heartbeats."
+	case "orch.v1.WORKER_STATUS_ONLINE":
+		return "The worker sends heartbeats."
+	case "orch.v1.WORK_POOL_STATUS_NOT_READY":
+		return "No worker of the pool is online."
+	case "orch.v1.WORK_POOL_STATUS_PAUSED":
+		return "The pool hands out no runs until it is resumed."
+	case "orch.v1.WORK_POOL_STATUS_READY":
+		return "A worker of the pool is online."
+	case "orch.v1.WORK_QUEUE_STATUS_NOT_READY":
+		return "No worker has polled the queue within the last minute."
+	case "orch.v1.WORK_QUEUE_STATUS_PAUSED":
+		return "The queue hands out no runs until it is resumed."
+	case "orch.v1.WORK_QUEUE_STATUS_READY":
+		return "A worker has polled the queue within the last minute."
 	case "orch.v1.Webhook":
 		return "Webhook is a URL with a template that renders requests to events."
 	case "orch.v1.Webhook.account":
@@ -4937,6 +5205,8 @@ func Of(fullName string) string {
 		return "Request body as text; a truncated body prevents replay."
 	case "orch.v1.WebhookDelivery.body_truncated":
 		return "Whether the recorded body is truncated."
+	case "orch.v1.WebhookDelivery.count":
+		return "Number of requests that this entry stands for. The log has the first and the last refusal of each reason and source network a minute; the last one counts those in between."
 	case "orch.v1.WebhookDelivery.deduplication_id":
 		return "Id of the event, equal for every processing of the delivery."
 	case "orch.v1.WebhookDelivery.duplicate":
@@ -4967,6 +5237,8 @@ func Of(fullName string) string {
 		return "Query string of the request, without the question mark."
 	case "orch.v1.WebhookDelivery.raw_body":
 		return "Request body as received."
+	case "orch.v1.WebhookDelivery.reason":
+		return "Why the request was refused or failed: credential, role, signature, address, rate, body, template, event or handshake."
 	case "orch.v1.WebhookDelivery.received":
 		return "Time at which the request arrived, in UTC."
 	case "orch.v1.WebhookDelivery.remote_address":
@@ -4987,6 +5259,18 @@ func Of(fullName string) string {
 		return "UUID of the webhook."
 	case "orch.v1.WebhookDeliveryBatch":
 		return "WebhookDeliveryBatch carries deliveries from the hooks service to the store."
+	case "orch.v1.WebhookDeliveryCount":
+		return "WebhookDeliveryCount is the number of requests with one outcome."
+	case "orch.v1.WebhookDeliveryCount.count":
+		return "Number of requests."
+	case "orch.v1.WebhookDeliveryCount.first":
+		return "When the first of them arrived, as far as the log has an entry of it."
+	case "orch.v1.WebhookDeliveryCount.last":
+		return "When the last of them arrived."
+	case "orch.v1.WebhookDeliveryCount.reason":
+		return "Why the requests were refused or failed; null when they succeeded."
+	case "orch.v1.WebhookDeliveryCount.status":
+		return "HTTP status of the response."
 	case "orch.v1.WebhookDeliveryFilter":
 		return "WebhookDeliveryFilter selects deliveries of one webhook; absent criteria match everything."
 	case "orch.v1.WebhookDeliveryFilter.duplicate":
@@ -5019,6 +5303,8 @@ func Of(fullName string) string {
 		return "Lowest HTTP status to select."
 	case "orch.v1.WebhookDeliveryStatusFilter.le_":
 		return "Highest HTTP status to select."
+	case "orch.v1.WebhookDeliverySummary":
+		return "WebhookDeliverySummary is a JSON array of counts, by status and reason."
 	case "orch.v1.WebhookDigest":
 		return "WebhookDigest is the hash function of an HMAC."
 	case "orch.v1.WebhookDraft":
@@ -5151,6 +5437,8 @@ func Of(fullName string) string {
 		return "Replay a delivery. Processes the recorded request with the current template and returns the new delivery."
 	case "orch.v1.WebhookService.RotateWebhook":
 		return "Rotate the URL. Assigns a new slug; the old URL stops working."
+	case "orch.v1.WebhookService.SummarizeDeliveries":
+		return "Summarize deliveries. Counts the requests of the webhook's delivery log by status and reason, the refused ones included that have no entry of their own."
 	case "orch.v1.WebhookService.UpdateWebhook":
 		return "Update a webhook. Absent fields keep their values; null removes an optional value."
 	case "orch.v1.WebhookSort":
@@ -5223,6 +5511,76 @@ func Of(fullName string) string {
 		return "Name of the header with the time in Unix seconds, for scheme hmac; null for none."
 	case "orch.v1.WebhookVerificationInput.tolerance":
 		return "Maximum difference between a signed timestamp and the time of receipt, in seconds, 1 to 86,400; default 300."
+	case "orch.v1.WorkPool":
+		return "WorkPool is a group of workers of one type, with queues of runs for them."
+	case "orch.v1.WorkPool.active_slots":
+		return "The number of runs that hold slots of the pool; null without a limit."
+	case "orch.v1.WorkPool.base_job_template":
+		return "The job that a worker makes of a run: its configuration, and the schema of the variables in it."
+	case "orch.v1.WorkPool.concurrency_limit":
+		return "The number of runs of the pool that may be pending or running at once; null means no limit."
+	case "orch.v1.WorkPool.created":
+		return "When the pool was created."
+	case "orch.v1.WorkPool.default_queue_id":
+		return "The queue of deployments that name none."
+	case "orch.v1.WorkPool.description":
+		return "What the pool is for."
+	case "orch.v1.WorkPool.id":
+		return "The id of the pool."
+	case "orch.v1.WorkPool.is_paused":
+		return "A paused pool hands out no runs."
+	case "orch.v1.WorkPool.name":
+		return "The name of the pool, unique within the workspace and immutable."
+	case "orch.v1.WorkPool.priorities":
+		return "The priorities of the pool's queues, in one document so that renumbering is one write."
+	case "orch.v1.WorkPool.status":
+		return "Whether the pool has workers that start its runs."
+	case "orch.v1.WorkPool.status_event_id":
+		return "The id of the last event that told of a status."
+	case "orch.v1.WorkPool.status_event_time":
+		return "When the last event told of a status."
+	case "orch.v1.WorkPool.storage_configuration":
+		return "Where the runs of the pool keep code bundles and results."
+	case "orch.v1.WorkPool.type":
+		return "The type of the pool's workers, such as process, docker or kubernetes."
+	case "orch.v1.WorkPool.updated":
+		return "When the pool was last changed."
+	case "orch.v1.WorkPoolConcurrencyStatus":
+		return "WorkPoolConcurrencyStatus are the slots of a pool, by queue."
+	case "orch.v1.WorkPoolConcurrencyStatus.active_slots":
+		return "The number of slots that are taken."
+	case "orch.v1.WorkPoolConcurrencyStatus.concurrency_limit":
+		return "The number of slots of the pool; null means no limit."
+	case "orch.v1.WorkPoolConcurrencyStatus.count":
+		return "The number of queues on all pages."
+	case "orch.v1.WorkPoolConcurrencyStatus.limit":
+		return "The number of queues on a page."
+	case "orch.v1.WorkPoolConcurrencyStatus.page":
+		return "The number of this page, counted from 1."
+	case "orch.v1.WorkPoolConcurrencyStatus.pages":
+		return "The number of pages."
+	case "orch.v1.WorkPoolConcurrencyStatus.queues":
+		return "The queues of the page, by priority."
+	case "orch.v1.WorkPoolCountQuery":
+		return "WorkPoolCountQuery selects work pools."
+	case "orch.v1.WorkPoolCountQuery.work_pools":
+		return "The pools that are counted; null means all."
+	case "orch.v1.WorkPoolCreate":
+		return "WorkPoolCreate is a pool as a client requests it."
+	case "orch.v1.WorkPoolCreate.base_job_template":
+		return "The job that a worker makes of a run; empty until the first worker brings its own."
+	case "orch.v1.WorkPoolCreate.concurrency_limit":
+		return "The number of runs of the pool that may be pending or running at once; null means no limit."
+	case "orch.v1.WorkPoolCreate.description":
+		return "What the pool is for."
+	case "orch.v1.WorkPoolCreate.is_paused":
+		return "A paused pool hands out no runs."
+	case "orch.v1.WorkPoolCreate.name":
+		return "The name of the pool, unique within the workspace."
+	case "orch.v1.WorkPoolCreate.storage_configuration":
+		return "Where the runs of the pool keep code bundles and results."
+	case "orch.v1.WorkPoolCreate.type":
+		return "The type of the pool's workers, such as process, docker or kubernetes."
 	case "orch.v1.WorkPoolFilter":
 		return "WorkPoolFilter selects work pools; absent criteria match everything."
 	case "orch.v1.WorkPoolFilter.id":
@@ -5233,32 +5591,196 @@ func Of(fullName string) string {
 		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
 	case "orch.v1.WorkPoolFilter.type":
 		return "Selects by work pool type, such as \"process\" or \"kubernetes\"."
+	case "orch.v1.WorkPoolList":
+		return "WorkPoolList is a list of work pools."
+	case "orch.v1.WorkPoolList.work_pools":
+		return "The pools."
+	case "orch.v1.WorkPoolQuery":
+		return "WorkPoolQuery selects work pools."
+	case "orch.v1.WorkPoolQuery.limit":
+		return "The size of the page."
+	case "orch.v1.WorkPoolQuery.offset":
+		return "The number of pools to skip."
+	case "orch.v1.WorkPoolQuery.work_pools":
+		return "The pools that are returned; null means all."
+	case "orch.v1.WorkPoolQueueQuery":
+		return "WorkPoolQueueQuery selects queues of a pool."
+	case "orch.v1.WorkPoolQueueQuery.limit":
+		return "The size of the page."
+	case "orch.v1.WorkPoolQueueQuery.offset":
+		return "The number of queues to skip."
+	case "orch.v1.WorkPoolQueueQuery.work_queues":
+		return "The queues that are returned; absent means all."
+	case "orch.v1.WorkPoolService":
+		return "Work pools connect deployments with the workers that start their runs."
+	case "orch.v1.WorkPoolService.ConnectWorker":
+		return "Connect the channel of a worker. Creates its pool if requested, resolves its queues and records its first heartbeat."
+	case "orch.v1.WorkPoolService.CountWorkPools":
+		return "Count work pools. Returns the number of pools that match."
+	case "orch.v1.WorkPoolService.CreateWorkPool":
+		return "Create a work pool. Adds a default queue; a taken name returns 409, a name that begins with \"prefect\" 403."
+	case "orch.v1.WorkPoolService.CreateWorkPoolQueue":
+		return "Create a queue in a work pool. A taken name returns 409; a taken priority moves other queues up."
+	case "orch.v1.WorkPoolService.DeleteWorkPool":
+		return "Delete a work pool. Removes its queues and workers; its deployments and runs stay, without a queue."
+	case "orch.v1.WorkPoolService.DeleteWorkPoolQueue":
+		return "Delete a queue of a work pool. Its deployments and runs stay, without a queue; the default queue returns 409."
+	case "orch.v1.WorkPoolService.DeleteWorker":
+		return "Delete a worker of a work pool. A worker that is alive returns with its next heartbeat."
+	case "orch.v1.WorkPoolService.GetScheduledFlowRuns":
+		return "Poll a work pool. Returns the scheduled runs that a worker may start, by queue priority and then by time. The queues count as polled; nothing is reserved."
+	case "orch.v1.WorkPoolService.ReadWorkPool":
+		return "Read a work pool. Returns the pool with this name, or 404."
+	case "orch.v1.WorkPoolService.ReadWorkPoolConcurrencyStatus":
+		return "Read the slots of a work pool. Returns a page of its queues with the runs that hold slots."
+	case "orch.v1.WorkPoolService.ReadWorkPoolQueue":
+		return "Read a queue of a work pool. Returns the queue with this name, or 404."
+	case "orch.v1.WorkPoolService.ReadWorkPoolQueues":
+		return "Filter the queues of a work pool. Returns a page of the queues that match, by priority."
+	case "orch.v1.WorkPoolService.ReadWorkPools":
+		return "Filter work pools. Returns a page of the pools that match, by name."
+	case "orch.v1.WorkPoolService.ReadWorkers":
+		return "Filter the workers of a work pool. Returns a page of the workers that match, the last seen first."
+	case "orch.v1.WorkPoolService.UpdateWorkPool":
+		return "Update a work pool. Absent fields keep their values; pausing and resuming change the status."
+	case "orch.v1.WorkPoolService.UpdateWorkPoolQueue":
+		return "Update a queue of a work pool. Absent fields keep their values; a new priority moves other queues up where needed."
+	case "orch.v1.WorkPoolService.WorkerHeartbeat":
+		return "Send a worker heartbeat. Registers an unknown worker and makes the pool ready."
+	case "orch.v1.WorkPoolSlotQuery":
+		return "WorkPoolSlotQuery names a page of queues, and how many runs of each are shown."
+	case "orch.v1.WorkPoolSlotQuery.flow_run_limit":
+		return "The number of runs that are shown of each queue."
+	case "orch.v1.WorkPoolSlotQuery.limit":
+		return "The number of queues on a page."
+	case "orch.v1.WorkPoolSlotQuery.page":
+		return "The number of the page of queues, counted from 1."
+	case "orch.v1.WorkPoolStatus":
+		return "WorkPoolStatus tells whether a work pool has workers that start its runs."
+	case "orch.v1.WorkPoolStorageConfiguration":
+		return "WorkPoolStorageConfiguration says where the runs of a pool keep code bundles and results."
+	case "orch.v1.WorkPoolStorageConfiguration.bundle_execution_step":
+		return "The step by which a worker gets and executes a bundle of code."
+	case "orch.v1.WorkPoolStorageConfiguration.bundle_upload_step":
+		return "The step by which a client uploads a bundle of code."
+	case "orch.v1.WorkPoolStorageConfiguration.default_result_storage_block_id":
+		return "The block that stores the results of runs which choose no other."
+	case "orch.v1.WorkPoolUpdate":
+		return "WorkPoolUpdate changes the fields of a pool that are present."
+	case "orch.v1.WorkPoolUpdate.base_job_template":
+		return "The job that a worker makes of a run."
+	case "orch.v1.WorkPoolUpdate.concurrency_limit":
+		return "The number of runs of the pool that may be pending or running at once; null means no limit."
+	case "orch.v1.WorkPoolUpdate.description":
+		return "What the pool is for."
+	case "orch.v1.WorkPoolUpdate.is_paused":
+		return "A paused pool hands out no runs; null leaves it."
+	case "orch.v1.WorkPoolUpdate.storage_configuration":
+		return "Where the runs of the pool keep code bundles and results."
 	case "orch.v1.WorkQueue":
-		return "WorkQueue is a queue of scheduled runs for workers."
+		return "WorkQueue is a queue of runs within a work pool."
+	case "orch.v1.WorkQueue.active_slots":
+		return "The number of runs that hold slots of the queue; null without a limit."
 	case "orch.v1.WorkQueue.concurrency_limit":
-		return "Maximum number of concurrent runs, 0 or more; null means no limit."
+		return "The number of runs of the queue that may be pending or running at once; null means no limit."
 	case "orch.v1.WorkQueue.created":
-		return "Time of creation, in UTC."
+		return "When the queue was created."
 	case "orch.v1.WorkQueue.description":
-		return "Free text that explains the work queue; default empty."
+		return "What the queue is for."
 	case "orch.v1.WorkQueue.filter":
-		return "Selection of runs in the deprecated form without work pools; null for none."
+		return "A choice of runs by tags from before there were pools; stored and without effect."
 	case "orch.v1.WorkQueue.id":
-		return "UUID of the work queue."
+		return "The id of the queue."
 	case "orch.v1.WorkQueue.is_paused":
-		return "Whether workers receive no runs from the queue; default false."
+		return "A paused queue hands out no runs."
 	case "orch.v1.WorkQueue.last_polled":
-		return "Time of the last poll, in UTC; null if never polled."
+		return "When a worker last asked the queue for runs, with a grain of a few seconds."
 	case "orch.v1.WorkQueue.name":
-		return "Name of the work queue, unique within its pool; it must not contain any of / % & > <."
+		return "The name of the queue, unique within its pool."
 	case "orch.v1.WorkQueue.priority":
-		return "Priority of the queue, 1 or more; lower numbers are served first; default 1."
+		return "The rank of the queue within its pool; workers get the runs of the lowest number first."
+	case "orch.v1.WorkQueue.status":
+		return "Whether workers poll the queue."
 	case "orch.v1.WorkQueue.updated":
-		return "Time of the last change, in UTC."
+		return "When the queue was last changed."
 	case "orch.v1.WorkQueue.work_pool_id":
-		return "UUID of the work pool; null for none."
+		return "The id of the pool that has the queue."
+	case "orch.v1.WorkQueue.work_pool_name":
+		return "The name of the pool that has the queue."
+	case "orch.v1.WorkQueueCheck":
+		return "WorkQueueCheck is a queue as it is shown where queues choose runs by tags."
+	case "orch.v1.WorkQueueCheck.concurrency_limit":
+		return "The number of runs that may be pending or running at once."
+	case "orch.v1.WorkQueueCheck.created":
+		return "When the queue was created."
+	case "orch.v1.WorkQueueCheck.description":
+		return "What the queue is for."
+	case "orch.v1.WorkQueueCheck.filter":
+		return "The choice of runs by tags."
+	case "orch.v1.WorkQueueCheck.id":
+		return "The id of the queue."
+	case "orch.v1.WorkQueueCheck.is_paused":
+		return "A paused queue hands out no runs."
+	case "orch.v1.WorkQueueCheck.last_polled":
+		return "When a worker last asked the queue for runs."
+	case "orch.v1.WorkQueueCheck.name":
+		return "The name of the queue."
+	case "orch.v1.WorkQueueCheck.priority":
+		return "The rank of the queue within its pool."
+	case "orch.v1.WorkQueueCheck.updated":
+		return "When the queue was last changed."
+	case "orch.v1.WorkQueueCheck.work_pool_id":
+		return "The id of the pool that has the queue."
 	case "orch.v1.WorkQueueCheckForDeploymentRequest.id":
 		return "UUID of the deployment."
+	case "orch.v1.WorkQueueCheckList":
+		return "WorkQueueCheckList is a list of work queues."
+	case "orch.v1.WorkQueueCheckList.work_queues":
+		return "The queues."
+	case "orch.v1.WorkQueueConcurrencyStatus":
+		return "WorkQueueConcurrencyStatus are the slots of a queue and the runs that hold them."
+	case "orch.v1.WorkQueueConcurrencyStatus.active_slots":
+		return "The number of slots that are taken."
+	case "orch.v1.WorkQueueConcurrencyStatus.concurrency_limit":
+		return "The number of slots; null means no limit."
+	case "orch.v1.WorkQueueConcurrencyStatus.count":
+		return "The number of runs on all pages."
+	case "orch.v1.WorkQueueConcurrencyStatus.flow_runs":
+		return "The runs of the page, the longest in their states first."
+	case "orch.v1.WorkQueueConcurrencyStatus.limit":
+		return "The size of a page."
+	case "orch.v1.WorkQueueConcurrencyStatus.page":
+		return "The number of this page, counted from 1."
+	case "orch.v1.WorkQueueConcurrencyStatus.pages":
+		return "The number of pages."
+	case "orch.v1.WorkQueueConcurrencyStatusDetail":
+		return "WorkQueueConcurrencyStatusDetail are the slots of one queue of a pool."
+	case "orch.v1.WorkQueueConcurrencyStatusDetail.active_slots":
+		return "The number of slots that are taken."
+	case "orch.v1.WorkQueueConcurrencyStatusDetail.concurrency_limit":
+		return "The number of slots of the queue; null means no limit of its own."
+	case "orch.v1.WorkQueueConcurrencyStatusDetail.flow_run_count":
+		return "The number of runs that hold slots."
+	case "orch.v1.WorkQueueConcurrencyStatusDetail.flow_runs":
+		return "The first of the runs that hold slots."
+	case "orch.v1.WorkQueueConcurrencyStatusDetail.queue_id":
+		return "The id of the queue."
+	case "orch.v1.WorkQueueConcurrencyStatusDetail.queue_name":
+		return "The name of the queue."
+	case "orch.v1.WorkQueueCreate":
+		return "WorkQueueCreate is a queue as a client requests it."
+	case "orch.v1.WorkQueueCreate.concurrency_limit":
+		return "The number of runs of the queue that may be pending or running at once; null means no limit."
+	case "orch.v1.WorkQueueCreate.description":
+		return "What the queue is for."
+	case "orch.v1.WorkQueueCreate.filter":
+		return "A choice of runs by tags from before there were pools; stored and without effect."
+	case "orch.v1.WorkQueueCreate.is_paused":
+		return "A paused queue hands out no runs."
+	case "orch.v1.WorkQueueCreate.name":
+		return "The name of the queue, unique within its pool."
+	case "orch.v1.WorkQueueCreate.priority":
+		return "The rank of the queue within its pool, 1 or more; absent means the first free number."
 	case "orch.v1.WorkQueueFilter":
 		return "WorkQueueFilter selects work queues; absent criteria match everything."
 	case "orch.v1.WorkQueueFilter.id":
@@ -5267,8 +5789,222 @@ func Of(fullName string) string {
 		return "Selects by name."
 	case "orch.v1.WorkQueueFilter.operator":
 		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
+	case "orch.v1.WorkQueueHealthPolicy":
+		return "WorkQueueHealthPolicy says what makes a queue unhealthy."
+	case "orch.v1.WorkQueueHealthPolicy.maximum_late_runs":
+		return "The number of late runs that a healthy queue may have."
+	case "orch.v1.WorkQueueHealthPolicy.maximum_seconds_since_last_polled":
+		return "The number of seconds for which a healthy queue may go unpolled."
 	case "orch.v1.WorkQueueList":
-		return "WorkQueueList is a JSON array of work queues."
+		return "WorkQueueList is a list of work queues."
+	case "orch.v1.WorkQueueList.work_queues":
+		return "The queues."
+	case "orch.v1.WorkQueuePriority":
+		return "WorkQueuePriority is the rank of one queue."
+	case "orch.v1.WorkQueuePriority.priority":
+		return "Counted from 1; the lowest is served first."
+	case "orch.v1.WorkQueuePriority.queue_id":
+		return "The id of the queue."
+	case "orch.v1.WorkQueueQuery":
+		return "WorkQueueQuery selects queues of all pools."
+	case "orch.v1.WorkQueueQuery.limit":
+		return "The size of the page."
+	case "orch.v1.WorkQueueQuery.offset":
+		return "The number of queues to skip."
+	case "orch.v1.WorkQueueQuery.work_queues":
+		return "The queues that are returned; null means all."
+	case "orch.v1.WorkQueueRunsQuery":
+		return "WorkQueueRunsQuery selects the scheduled runs of a queue."
+	case "orch.v1.WorkQueueRunsQuery.limit":
+		return "The size of the page."
+	case "orch.v1.WorkQueueRunsQuery.scheduled_before":
+		return "The latest scheduled start of the runs; absent means all."
+	case "orch.v1.WorkQueueService":
+		return "Work queues rank the scheduled runs of a work pool; this older API addresses them by UUID."
+	case "orch.v1.WorkQueueService.CreateWorkQueue":
+		return "Create a work queue. Adds it to the pool of agents; a taken name returns 409."
+	case "orch.v1.WorkQueueService.DeleteWorkQueue":
+		return "Delete a work queue. Its deployments and runs stay, without a queue; the default queue of a pool returns 409."
+	case "orch.v1.WorkQueueService.ReadWorkQueue":
+		return "Read a work queue. Returns the queue with this UUID, or 404."
+	case "orch.v1.WorkQueueService.ReadWorkQueueByName":
+		return "Read a work queue by name. Returns the queue of the pool of agents with this name, or 404."
+	case "orch.v1.WorkQueueService.ReadWorkQueueConcurrencyStatus":
+		return "Read the slots of a work queue. Returns a page of the runs that hold them, the longest holder first."
+	case "orch.v1.WorkQueueService.ReadWorkQueueRuns":
+		return "Poll a work queue. Returns the scheduled runs that an agent may start, the earliest first. The queue counts as polled."
+	case "orch.v1.WorkQueueService.ReadWorkQueueStatus":
+		return "Read the health of a work queue. Returns the number of late runs and the time of the last poll."
+	case "orch.v1.WorkQueueService.ReadWorkQueues":
+		return "Filter work queues. Returns a page of the queues of all pools that match, by name."
+	case "orch.v1.WorkQueueService.UpdateWorkQueue":
+		return "Update a work queue. Absent fields keep their values; a new priority moves other queues up where needed."
+	case "orch.v1.WorkQueueStatus":
+		return "WorkQueueStatus tells whether workers poll a queue."
+	case "orch.v1.WorkQueueStatusDetail":
+		return "WorkQueueStatusDetail is the health of a queue."
+	case "orch.v1.WorkQueueStatusDetail.health_check_policy":
+		return "What makes the queue unhealthy."
+	case "orch.v1.WorkQueueStatusDetail.healthy":
+		return "Whether the queue meets the policy."
+	case "orch.v1.WorkQueueStatusDetail.last_polled":
+		return "When a worker last asked the queue for runs."
+	case "orch.v1.WorkQueueStatusDetail.late_runs_count":
+		return "The number of runs of the queue that should have started."
+	case "orch.v1.WorkQueueUpdate":
+		return "WorkQueueUpdate changes the fields of a queue that are present."
+	case "orch.v1.WorkQueueUpdate.concurrency_limit":
+		return "The number of runs of the queue that may be pending or running at once; null means no limit."
+	case "orch.v1.WorkQueueUpdate.description":
+		return "What the queue is for."
+	case "orch.v1.WorkQueueUpdate.filter":
+		return "A choice of runs by tags from before there were pools; stored and without effect."
+	case "orch.v1.WorkQueueUpdate.is_paused":
+		return "A paused queue hands out no runs."
+	case "orch.v1.WorkQueueUpdate.last_polled":
+		return "When a worker last asked the queue for runs."
+	case "orch.v1.WorkQueueUpdate.name":
+		return "The new name of the queue; null leaves it."
+	case "orch.v1.WorkQueueUpdate.priority":
+		return "The rank of the queue within its pool, 1 or more; null leaves it."
+	case "orch.v1.Worker":
+		return "Worker is a process that starts the runs of a pool."
+	case "orch.v1.Worker.created":
+		return "When the worker was first seen."
+	case "orch.v1.Worker.heartbeat_interval_seconds":
+		return "The seconds between two heartbeats of the worker."
+	case "orch.v1.Worker.id":
+		return "The id of the worker."
+	case "orch.v1.Worker.last_heartbeat_time":
+		return "When the worker was last seen."
+	case "orch.v1.Worker.name":
+		return "The name of the worker, unique within its pool."
+	case "orch.v1.Worker.status":
+		return "Whether the worker is alive."
+	case "orch.v1.Worker.updated":
+		return "When the worker was last changed."
+	case "orch.v1.Worker.work_pool_id":
+		return "The id of the pool that the worker serves."
+	case "orch.v1.WorkerFilter":
+		return "WorkerFilter selects workers."
+	case "orch.v1.WorkerFilter.last_heartbeat_time":
+		return "By the last heartbeat."
+	case "orch.v1.WorkerFilter.operator":
+		return "Joins the criteria."
+	case "orch.v1.WorkerFilter.status":
+		return "By status."
+	case "orch.v1.WorkerFilterStatus":
+		return "WorkerFilterStatus selects workers by status."
+	case "orch.v1.WorkerFilterStatus.any_":
+		return "One of these."
+	case "orch.v1.WorkerFilterStatus.not_any_":
+		return "None of these."
+	case "orch.v1.WorkerFlowRun":
+		return "WorkerFlowRun is a flow run as workers receive it."
+	case "orch.v1.WorkerFlowRun.auto_scheduled":
+		return "Whether a schedule created the run."
+	case "orch.v1.WorkerFlowRun.context":
+		return "What the flow's code knows of its surroundings."
+	case "orch.v1.WorkerFlowRun.created":
+		return "When the run was created."
+	case "orch.v1.WorkerFlowRun.created_by":
+		return "Who created the run."
+	case "orch.v1.WorkerFlowRun.deployment_id":
+		return "The deployment that is run."
+	case "orch.v1.WorkerFlowRun.deployment_version":
+		return "The version of the deployment."
+	case "orch.v1.WorkerFlowRun.empirical_policy":
+		return "How the run is retried and paused."
+	case "orch.v1.WorkerFlowRun.end_time":
+		return "When the run ended."
+	case "orch.v1.WorkerFlowRun.estimated_run_time":
+		return "Seconds spent running, with the present stretch."
+	case "orch.v1.WorkerFlowRun.estimated_start_time_delta":
+		return "Seconds by which the run started, or is, late."
+	case "orch.v1.WorkerFlowRun.expected_start_time":
+		return "When the run was first expected to start."
+	case "orch.v1.WorkerFlowRun.flow_id":
+		return "The flow that is run."
+	case "orch.v1.WorkerFlowRun.flow_version":
+		return "The version of the flow's code."
+	case "orch.v1.WorkerFlowRun.id":
+		return "The id of the run."
+	case "orch.v1.WorkerFlowRun.idempotency_key":
+		return "The key under which the flow has this run at most once."
+	case "orch.v1.WorkerFlowRun.infrastructure_document_id":
+		return "The block that describes the run's infrastructure."
+	case "orch.v1.WorkerFlowRun.infrastructure_pid":
+		return "The name by which the worker knows the run's infrastructure."
+	case "orch.v1.WorkerFlowRun.job_variables":
+		return "The variables of the job that a worker makes of the run."
+	case "orch.v1.WorkerFlowRun.labels":
+		return "The labels of the run."
+	case "orch.v1.WorkerFlowRun.name":
+		return "The name of the run."
+	case "orch.v1.WorkerFlowRun.next_scheduled_start_time":
+		return "When the run is to start."
+	case "orch.v1.WorkerFlowRun.parameters":
+		return "The parameters of the flow."
+	case "orch.v1.WorkerFlowRun.parent_task_run_id":
+		return "The task run that stands for this run in its parent."
+	case "orch.v1.WorkerFlowRun.run_count":
+		return "The number of times that the run entered RUNNING."
+	case "orch.v1.WorkerFlowRun.start_time":
+		return "When the run started."
+	case "orch.v1.WorkerFlowRun.state":
+		return "Always null; the state's type and name have fields of their own."
+	case "orch.v1.WorkerFlowRun.state_id":
+		return "The id of the run's state."
+	case "orch.v1.WorkerFlowRun.state_name":
+		return "The name of the run's state."
+	case "orch.v1.WorkerFlowRun.state_type":
+		return "The type of the run's state."
+	case "orch.v1.WorkerFlowRun.tags":
+		return "The tags of the run."
+	case "orch.v1.WorkerFlowRun.total_run_time":
+		return "Seconds spent running, without the present stretch."
+	case "orch.v1.WorkerFlowRun.updated":
+		return "When the run was last changed."
+	case "orch.v1.WorkerFlowRun.work_queue_id":
+		return "The queue that the run waits in."
+	case "orch.v1.WorkerFlowRun.work_queue_name":
+		return "The name of the queue, where the run chose another than its deployment's."
+	case "orch.v1.WorkerFlowRunList":
+		return "WorkerFlowRunList is a list of runs for a worker."
+	case "orch.v1.WorkerFlowRunList.flow_runs":
+		return "The runs."
+	case "orch.v1.WorkerFlowRunResponse":
+		return "WorkerFlowRunResponse is a run for a worker, and where it waited."
+	case "orch.v1.WorkerFlowRunResponse.flow_run":
+		return "The run."
+	case "orch.v1.WorkerFlowRunResponse.work_pool_id":
+		return "The id of the pool."
+	case "orch.v1.WorkerFlowRunResponse.work_queue_id":
+		return "The id of the queue."
+	case "orch.v1.WorkerHeartbeatRequest":
+		return "WorkerHeartbeatRequest is the request of the rpc of that name."
+	case "orch.v1.WorkerHeartbeatRequest.heartbeat":
+		return "The heartbeat."
+	case "orch.v1.WorkerHeartbeatRequest.work_pool_name":
+		return "The name of the work pool."
+	case "orch.v1.WorkerList":
+		return "WorkerList is a list of workers."
+	case "orch.v1.WorkerList.workers":
+		return "The workers."
+	case "orch.v1.WorkerQuery":
+		return "WorkerQuery selects workers of a pool."
+	case "orch.v1.WorkerQuery.limit":
+		return "The size of the page."
+	case "orch.v1.WorkerQuery.offset":
+		return "The number of workers to skip."
+	case "orch.v1.WorkerQuery.workers":
+		return "The workers that are returned; null means all."
+	case "orch.v1.WorkerStatus":
+		return "WorkerStatus tells whether a worker is alive."
+	case "orch.v1.WorkerStatusList":
+		return "WorkerStatusList is a list of statuses."
+	case "orch.v1.WorkerStatusList.values":
+		return "The statuses."
 	case "orch.v1.Workspace":
 		return "Workspace separates flows, runs, webhooks and other resources within an account."
 	case "orch.v1.Workspace.account_id":

@@ -1273,6 +1273,8 @@ type Deployment struct {
 	ConcurrencySlots *int64 `protobuf:"varint,31,opt,name=concurrency_slots,json=concurrencySlots,proto3,oneof" json:"concurrency_slots,omitempty"`
 	// UUID of the limit that applies to the deployment.
 	ConcurrencyLimitId *string `protobuf:"bytes,32,opt,name=concurrency_limit_id,json=concurrencyLimitId,proto3,oneof" json:"concurrency_limit_id,omitempty"`
+	// The pool that has the deployment's queue.
+	WorkPoolId *string `protobuf:"bytes,40,opt,name=work_pool_id,json=workPoolId,proto3,oneof" json:"work_pool_id,omitempty"`
 	// Time at which the scheduler examines the deployment next; unset while its schedules make no runs.
 	ScheduleDue *timestamppb.Timestamp `protobuf:"bytes,33,opt,name=schedule_due,json=scheduleDue,proto3,oneof" json:"schedule_due,omitempty"`
 	// Number of changes that made scheduled runs obsolete.
@@ -1531,6 +1533,13 @@ func (x *Deployment) GetConcurrencySlots() int64 {
 func (x *Deployment) GetConcurrencyLimitId() string {
 	if x != nil && x.ConcurrencyLimitId != nil {
 		return *x.ConcurrencyLimitId
+	}
+	return ""
+}
+
+func (x *Deployment) GetWorkPoolId() string {
+	if x != nil && x.WorkPoolId != nil {
+		return *x.WorkPoolId
 	}
 	return ""
 }
@@ -4190,7 +4199,7 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\x05_slugB\v\n" +
 	"\t_replaces\"S\n" +
 	"\x16DeploymentScheduleList\x129\n" +
-	"\tschedules\x18\x01 \x03(\v2\x1b.orch.v1.DeploymentScheduleR\tschedules\"\x80\x13\n" +
+	"\tschedules\x18\x01 \x03(\v2\x1b.orch.v1.DeploymentScheduleR\tschedules\"\xc3\x13\n" +
 	"\n" +
 	"Deployment\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12A\n" +
@@ -4236,9 +4245,11 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\x18enforce_parameter_schema\x18\x1e \x01(\bB\n" +
 	"\xca\xf3\x18\x06\"\x04trueR\x16enforceParameterSchema\x129\n" +
 	"\x11concurrency_slots\x18\x1f \x01(\x03B\a\xca\xf3\x18\x03\x80\x01\x01H\x14R\x10concurrencySlots\x88\x01\x01\x12@\n" +
-	"\x14concurrency_limit_id\x18  \x01(\tB\t\xca\xf3\x18\x05\x10\x01\x80\x01\x01H\x15R\x12concurrencyLimitId\x88\x01\x01\x12K\n" +
-	"\fschedule_due\x18! \x01(\v2\x1a.google.protobuf.TimestampB\a\xca\xf3\x18\x03\x80\x01\x01H\x16R\vscheduleDue\x88\x01\x01\x12=\n" +
-	"\x13schedule_generation\x18\" \x01(\x03B\a\xca\xf3\x18\x03\x80\x01\x01H\x17R\x12scheduleGeneration\x88\x01\x01\x1aJ\n" +
+	"\x14concurrency_limit_id\x18  \x01(\tB\t\xca\xf3\x18\x05\x10\x01\x80\x01\x01H\x15R\x12concurrencyLimitId\x88\x01\x01\x120\n" +
+	"\fwork_pool_id\x18( \x01(\tB\t\xca\xf3\x18\x05\x10\x01\x80\x01\x01H\x16R\n" +
+	"workPoolId\x88\x01\x01\x12K\n" +
+	"\fschedule_due\x18! \x01(\v2\x1a.google.protobuf.TimestampB\a\xca\xf3\x18\x03\x80\x01\x01H\x17R\vscheduleDue\x88\x01\x01\x12=\n" +
+	"\x13schedule_generation\x18\" \x01(\x03B\a\xca\xf3\x18\x03\x80\x01\x01H\x18R\x12scheduleGeneration\x88\x01\x01\x1aJ\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12%\n" +
 	"\x05value\x18\x02 \x01(\v2\x0f.orch.v1.ScalarR\x05value:\x028\x01:\x18\xd2\xf3\x18\x14:\x12DeploymentResponseB\n" +
@@ -4267,6 +4278,7 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\a_statusB\x14\n" +
 	"\x12_concurrency_slotsB\x17\n" +
 	"\x15_concurrency_limit_idB\x0f\n" +
+	"\r_work_pool_idB\x0f\n" +
 	"\r_schedule_dueB\x16\n" +
 	"\x14_schedule_generation\"\xc9\v\n" +
 	"\x10DeploymentCreate\x12\x1a\n" +
@@ -4563,7 +4575,7 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\x1cDEPLOYMENT_SORT_CREATED_DESC\x10\x01\x12 \n" +
 	"\x1cDEPLOYMENT_SORT_UPDATED_DESC\x10\x02\x12\x1c\n" +
 	"\x18DEPLOYMENT_SORT_NAME_ASC\x10\x03\x12\x1d\n" +
-	"\x19DEPLOYMENT_SORT_NAME_DESC\x10\x042\xe7\x1b\n" +
+	"\x19DEPLOYMENT_SORT_NAME_DESC\x10\x042\xec\x1b\n" +
 	"\x11DeploymentService\x12\x8b\x01\n" +
 	"\x10CreateDeployment\x12 .orch.v1.CreateDeploymentRequest\x1a\x13.orch.v1.Deployment\"@\xe2\xf3\x18\x1b\b\xc8\x01\x12\x02\xc9\x01\"\x12manage_deployments\x82\xd3\xe4\x93\x02\x1b:\n" +
 	"deployment\"\r/deployments/\x12\x84\x01\n" +
@@ -4588,8 +4600,8 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\x19CreateDeploymentSchedules\x12).orch.v1.CreateDeploymentSchedulesRequest\x1a\x1f.orch.v1.DeploymentScheduleList\"T\xe2\xf3\x18\x17\b\xc9\x01\"\x12manage_deployments\x82\xd3\xe4\x93\x023:\tschedulesb\tschedules\"\x1b/deployments/{id}/schedules\x12\xb4\x01\n" +
 	"\x18UpdateDeploymentSchedule\x12(.orch.v1.UpdateDeploymentScheduleRequest\x1a\x16.google.protobuf.Empty\"V\xe2\xf3\x18\x17\b\xcc\x01\"\x12manage_deployments\x82\xd3\xe4\x93\x025:\bschedule2)/deployments/{id}/schedules/{schedule_id}\x12\xaa\x01\n" +
 	"\x18DeleteDeploymentSchedule\x12(.orch.v1.DeleteDeploymentScheduleRequest\x1a\x16.google.protobuf.Empty\"L\xe2\xf3\x18\x17\b\xcc\x01\"\x12manage_deployments\x82\xd3\xe4\x93\x02+*)/deployments/{id}/schedules/{schedule_id}\x12\x99\x01\n" +
-	"\x12ScheduleDeployment\x12\".orch.v1.ScheduleDeploymentRequest\x1a\x16.google.protobuf.Empty\"G\xe2\xf3\x18\x19\b\xc8\x01\x18\x01\"\x12manage_deployments\x82\xd3\xe4\x93\x02$:\x06window\"\x1a/deployments/{id}/schedule\x12\xb3\x01\n" +
-	"\x1bWorkQueueCheckForDeployment\x12+.orch.v1.WorkQueueCheckForDeploymentRequest\x1a\x16.orch.v1.WorkQueueList\"O\xe2\xf3\x18\x11\"\x0fsee_deployments\x82\xd3\xe4\x93\x021b\vwork_queues\x12\"/deployments/{id}/work_queue_check\x88\x02\x01\x1a\x11\xea\xf3\x18\r\n" +
+	"\x12ScheduleDeployment\x12\".orch.v1.ScheduleDeploymentRequest\x1a\x16.google.protobuf.Empty\"G\xe2\xf3\x18\x19\b\xc8\x01\x18\x01\"\x12manage_deployments\x82\xd3\xe4\x93\x02$:\x06window\"\x1a/deployments/{id}/schedule\x12\xb8\x01\n" +
+	"\x1bWorkQueueCheckForDeployment\x12+.orch.v1.WorkQueueCheckForDeploymentRequest\x1a\x1b.orch.v1.WorkQueueCheckList\"O\xe2\xf3\x18\x11\"\x0fsee_deployments\x82\xd3\xe4\x93\x021b\vwork_queues\x12\"/deployments/{id}/work_queue_check\x88\x02\x01\x1a\x11\xea\xf3\x18\r\n" +
 	"\vDeploymentsB7Z5github.com/orch-project/orch/proto/gen/orch/v1;orchv1b\x06proto3"
 
 var (
@@ -4682,7 +4694,7 @@ var file_orch_v1_deployments_proto_goTypes = []any{
 	(*emptypb.Empty)(nil),                             // 72: google.protobuf.Empty
 	(*FlowRun)(nil),                                   // 73: orch.v1.FlowRun
 	(*FlowRunList)(nil),                               // 74: orch.v1.FlowRunList
-	(*WorkQueueList)(nil),                             // 75: orch.v1.WorkQueueList
+	(*WorkQueueCheckList)(nil),                        // 75: orch.v1.WorkQueueCheckList
 }
 var file_orch_v1_deployments_proto_depIdxs = []int32{
 	1,   // 0: orch.v1.ConcurrencyOptions.collision_strategy:type_name -> orch.v1.ConcurrencyLimitStrategy
@@ -4817,7 +4829,7 @@ var file_orch_v1_deployments_proto_depIdxs = []int32{
 	72,  // 129: orch.v1.DeploymentService.UpdateDeploymentSchedule:output_type -> google.protobuf.Empty
 	72,  // 130: orch.v1.DeploymentService.DeleteDeploymentSchedule:output_type -> google.protobuf.Empty
 	72,  // 131: orch.v1.DeploymentService.ScheduleDeployment:output_type -> google.protobuf.Empty
-	75,  // 132: orch.v1.DeploymentService.WorkQueueCheckForDeployment:output_type -> orch.v1.WorkQueueList
+	75,  // 132: orch.v1.DeploymentService.WorkQueueCheckForDeployment:output_type -> orch.v1.WorkQueueCheckList
 	111, // [111:133] is the sub-list for method output_type
 	89,  // [89:111] is the sub-list for method input_type
 	89,  // [89:89] is the sub-list for extension type_name

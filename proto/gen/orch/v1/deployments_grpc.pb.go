@@ -98,7 +98,7 @@ type DeploymentServiceClient interface {
 	ScheduleDeployment(ctx context.Context, in *ScheduleDeploymentRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 	// Deprecated: Do not use.
 	// List matching work queues. Returns the work queues that would serve runs of the deployment.
-	WorkQueueCheckForDeployment(ctx context.Context, in *WorkQueueCheckForDeploymentRequest, opts ...grpc.CallOption) (*WorkQueueList, error)
+	WorkQueueCheckForDeployment(ctx context.Context, in *WorkQueueCheckForDeploymentRequest, opts ...grpc.CallOption) (*WorkQueueCheckList, error)
 }
 
 type deploymentServiceClient struct {
@@ -320,9 +320,9 @@ func (c *deploymentServiceClient) ScheduleDeployment(ctx context.Context, in *Sc
 }
 
 // Deprecated: Do not use.
-func (c *deploymentServiceClient) WorkQueueCheckForDeployment(ctx context.Context, in *WorkQueueCheckForDeploymentRequest, opts ...grpc.CallOption) (*WorkQueueList, error) {
+func (c *deploymentServiceClient) WorkQueueCheckForDeployment(ctx context.Context, in *WorkQueueCheckForDeploymentRequest, opts ...grpc.CallOption) (*WorkQueueCheckList, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(WorkQueueList)
+	out := new(WorkQueueCheckList)
 	err := c.cc.Invoke(ctx, DeploymentService_WorkQueueCheckForDeployment_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
@@ -382,7 +382,7 @@ type DeploymentServiceServer interface {
 	ScheduleDeployment(context.Context, *ScheduleDeploymentRequest) (*emptypb.Empty, error)
 	// Deprecated: Do not use.
 	// List matching work queues. Returns the work queues that would serve runs of the deployment.
-	WorkQueueCheckForDeployment(context.Context, *WorkQueueCheckForDeploymentRequest) (*WorkQueueList, error)
+	WorkQueueCheckForDeployment(context.Context, *WorkQueueCheckForDeploymentRequest) (*WorkQueueCheckList, error)
 	mustEmbedUnimplementedDeploymentServiceServer()
 }
 
@@ -456,7 +456,7 @@ func (UnimplementedDeploymentServiceServer) DeleteDeploymentSchedule(context.Con
 func (UnimplementedDeploymentServiceServer) ScheduleDeployment(context.Context, *ScheduleDeploymentRequest) (*emptypb.Empty, error) {
 	return nil, status.Error(codes.Unimplemented, "method ScheduleDeployment not implemented")
 }
-func (UnimplementedDeploymentServiceServer) WorkQueueCheckForDeployment(context.Context, *WorkQueueCheckForDeploymentRequest) (*WorkQueueList, error) {
+func (UnimplementedDeploymentServiceServer) WorkQueueCheckForDeployment(context.Context, *WorkQueueCheckForDeploymentRequest) (*WorkQueueCheckList, error) {
 	return nil, status.Error(codes.Unimplemented, "method WorkQueueCheckForDeployment not implemented")
 }
 func (UnimplementedDeploymentServiceServer) mustEmbedUnimplementedDeploymentServiceServer() {}
