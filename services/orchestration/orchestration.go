@@ -87,8 +87,6 @@ type Deps struct {
 	IDs   *id.Source
 	// Random gives numbers in [0, 1), by which retries are spread; it defaults to the runtime's.
 	Random func() float64
-	// Registry gets the metrics; nil: nobody reads them.
-	Registry prometheus.Registerer
 }
 
 func (d Deps) withDefaults() Deps {

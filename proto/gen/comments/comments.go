@@ -458,17 +458,17 @@ func Of(fullName string) string {
 	case "orch.v1.ArtifactCreate.data":
 		return "Content of the artifact as any JSON value."
 	case "orch.v1.ArtifactCreate.description":
-		return "Markdown text that explains the artifact."
+		return "Markdown text that explains the artifact; at most 262,144 characters."
 	case "orch.v1.ArtifactCreate.flow_run_id":
 		return "UUID of the flow run that created the artifact; null for none."
 	case "orch.v1.ArtifactCreate.key":
-		return "Name that groups the versions of one artifact; null for an artifact without versions."
+		return "Name that groups the versions of one artifact; null for an artifact without versions; at most 500 characters."
 	case "orch.v1.ArtifactCreate.metadata_":
 		return "String metadata by name, stored and returned unchanged."
 	case "orch.v1.ArtifactCreate.task_run_id":
 		return "UUID of the task run that created the artifact; null for none."
 	case "orch.v1.ArtifactCreate.type":
-		return "Rendering of the data, such as markdown, table, link, image, progress or result."
+		return "Rendering of the data, such as markdown, table, link, image, progress or result; at most 500 characters."
 	case "orch.v1.ArtifactFilter":
 		return "ArtifactFilter selects artifacts; absent criteria match everything."
 	case "orch.v1.ArtifactFilter.flow_run_id":
@@ -534,7 +534,7 @@ func Of(fullName string) string {
 	case "orch.v1.ArtifactUpdate.data":
 		return "Content of the artifact as any JSON value."
 	case "orch.v1.ArtifactUpdate.description":
-		return "Markdown text that explains the artifact."
+		return "Markdown text that explains the artifact; at most 262,144 characters."
 	case "orch.v1.ArtifactUpdate.metadata_":
 		return "String metadata by name, stored and returned unchanged."
 	case "orch.v1.Automation":
@@ -812,7 +812,7 @@ func Of(fullName string) string {
 	case "orch.v1.BlockDocumentCreate.is_anonymous":
 		return "Whether a client created the document without a name for its own use; default false."
 	case "orch.v1.BlockDocumentCreate.name":
-		return "Name of lower-case letters, digits and dashes, unique within the type; optional for anonymous documents."
+		return "Name of lower-case letters, digits and dashes, unique within the type; optional for anonymous documents; at most 500 characters."
 	case "orch.v1.BlockDocumentFilter":
 		return "BlockDocumentFilter selects block documents; anonymous documents are excluded by default."
 	case "orch.v1.BlockDocumentFilter.block_type_id":
@@ -968,7 +968,7 @@ func Of(fullName string) string {
 	case "orch.v1.BlockTypeCreate.logo_url":
 		return "URL of a logo for user interfaces."
 	case "orch.v1.BlockTypeCreate.name":
-		return "Display name of the block type; it must not contain any of / % & > <."
+		return "Display name of the block type; it must not contain any of / % & > <; at most 500 characters."
 	case "orch.v1.BlockTypeCreate.slug":
 		return "Unique name for URLs: lower-case letters, digits and dashes."
 	case "orch.v1.BlockTypeFilter":
@@ -1116,7 +1116,7 @@ func Of(fullName string) string {
 	case "orch.v1.ConcurrencyLimitCreate.concurrency_limit":
 		return "Maximum number of concurrent task runs with this tag."
 	case "orch.v1.ConcurrencyLimitCreate.tag":
-		return "Tag of task runs that the limit applies to."
+		return "Tag of task runs that the limit applies to; at most 500 characters."
 	case "orch.v1.ConcurrencyLimitList":
 		return "ConcurrencyLimitList is a JSON array of tag limits."
 	case "orch.v1.ConcurrencyLimitQuery":
@@ -1184,7 +1184,7 @@ func Of(fullName string) string {
 	case "orch.v1.ConcurrencyLimitV2Create.limit":
 		return "Number of slots, 0 or more."
 	case "orch.v1.ConcurrencyLimitV2Create.name":
-		return "Unique name of the limit; it must not contain any of / % & > <."
+		return "Unique name of the limit; it must not contain any of / % & > <; at most 500 characters."
 	case "orch.v1.ConcurrencyLimitV2Create.slot_decay_per_second":
 		return "Number of slots per second that free themselves, 0 or more; default 0 for none."
 	case "orch.v1.ConcurrencyLimitV2Query":
@@ -1226,7 +1226,7 @@ func Of(fullName string) string {
 	case "orch.v1.ConcurrencyLimitV2Update.limit":
 		return "Number of slots, 0 or more."
 	case "orch.v1.ConcurrencyLimitV2Update.name":
-		return "Unique name of the limit; it must not contain any of / % & > <."
+		return "Unique name of the limit; it must not contain any of / % & > <; at most 500 characters."
 	case "orch.v1.ConcurrencyLimitV2Update.slot_decay_per_second":
 		return "Number of slots per second that free themselves, 0 or more; default 0 for none."
 	case "orch.v1.ConcurrencyLimitWithLeaseResponse":
@@ -1431,6 +1431,10 @@ func Of(fullName string) string {
 		return "Secret value of the token."
 	case "orch.v1.CsrfToken.updated":
 		return "Time of the last change, in UTC."
+	case "orch.v1.DEAD_LETTER_SOURCE_BROKER":
+		return "An event that a consumer rejected."
+	case "orch.v1.DEAD_LETTER_SOURCE_OUTBOX":
+		return "An effect of a write."
 	case "orch.v1.DashboardTaskRunQuery":
 		return "DashboardTaskRunQuery selects the task runs of a dashboard."
 	case "orch.v1.DashboardTaskRunQuery.deployments":
@@ -1445,6 +1449,52 @@ func Of(fullName string) string {
 		return "Selects task runs related to at least one matching work pool; absent applies no condition."
 	case "orch.v1.DashboardTaskRunQuery.work_queues":
 		return "Selects task runs related to at least one matching work queue; absent applies no condition."
+	case "orch.v1.DeadLetter":
+		return "DeadLetter describes an effect or event that failed permanently, without its content."
+	case "orch.v1.DeadLetter.attempts":
+		return "Number of failed attempts; null for an event."
+	case "orch.v1.DeadLetter.blocking":
+		return "Whether later effects of the document wait for this one."
+	case "orch.v1.DeadLetter.collection":
+		return "Collection of the document whose write caused the effect; null for an event."
+	case "orch.v1.DeadLetter.document_id":
+		return "UUID of the document whose write caused the effect; null for an event."
+	case "orch.v1.DeadLetter.event_id":
+		return "UUID of the event; null for an effect and for an undecodable event."
+	case "orch.v1.DeadLetter.failed":
+		return "Time of the last failure, in UTC."
+	case "orch.v1.DeadLetter.id":
+		return "UUID of an effect, or decimal sequence number of an event in the dead-letter stream."
+	case "orch.v1.DeadLetter.kind":
+		return "Kind of the effect, or name of the consumer that rejected the event."
+	case "orch.v1.DeadLetter.occurred":
+		return "Time at which the write caused the effect, in UTC; null for an event."
+	case "orch.v1.DeadLetter.reason":
+		return "Last error, at most 1,024 bytes."
+	case "orch.v1.DeadLetter.source":
+		return "Origin: the outbox of a document or a consumer of the broker."
+	case "orch.v1.DeadLetter.workspace_id":
+		return "UUID of the workspace that owns the effect or event; null when unknown."
+	case "orch.v1.DeadLetterList":
+		return "DeadLetterList is the bare JSON array of a page."
+	case "orch.v1.DeadLetterQuery":
+		return "DeadLetterQuery selects a page of dead letters."
+	case "orch.v1.DeadLetterQuery.after":
+		return "Id of the last dead letter of the previous page; null starts with the first."
+	case "orch.v1.DeadLetterQuery.limit":
+		return "Maximum number of dead letters, 0 to 200; default 200."
+	case "orch.v1.DeadLetterService":
+		return "Dead letters are effects and events that failed permanently. An operator retries or discards them."
+	case "orch.v1.DeadLetterService.DiscardDeadLetter":
+		return "Discard a dead letter. The effect or event is lost; a blocked document goes on."
+	case "orch.v1.DeadLetterService.ReadDeadLetter":
+		return "Read a dead letter. Returns the dead letter with this id, or 404."
+	case "orch.v1.DeadLetterService.ReadDeadLetters":
+		return "List dead letters. Returns a page of the outbox's dead letters in the order of their ids, then those of the broker, oldest first."
+	case "orch.v1.DeadLetterService.RetryDeadLetter":
+		return "Retry a dead letter. An effect is executed before the response: 409 says why it failed again. An event is delivered to the consumer that rejected it. A dead letter that succeeds is removed."
+	case "orch.v1.DeadLetterSource":
+		return "DeadLetterSource is where a dead letter comes from."
 	case "orch.v1.DeleteAccountMembershipRequest.account_id":
 		return "UUID of the account."
 	case "orch.v1.DeleteAccountMembershipRequest.id":
@@ -1696,7 +1746,7 @@ func Of(fullName string) string {
 	case "orch.v1.DeploymentCreate.labels":
 		return "Labels that its flow runs inherit."
 	case "orch.v1.DeploymentCreate.name":
-		return "Name of the deployment, unique within its flow; it must not contain any of / % & > <."
+		return "Name of the deployment, unique within its flow; it must not contain any of / % & > <; at most 500 characters."
 	case "orch.v1.DeploymentCreate.parameter_openapi_schema":
 		return "JSON Schema of the flow's parameters; null when unknown."
 	case "orch.v1.DeploymentCreate.parameters":
@@ -1712,7 +1762,7 @@ func Of(fullName string) string {
 	case "orch.v1.DeploymentCreate.storage_document_id":
 		return "UUID of the block document that holds the code; null for none."
 	case "orch.v1.DeploymentCreate.tags":
-		return "Tags that its flow runs inherit."
+		return "Tags that its flow runs inherit; at most 200 of 250 characters each."
 	case "orch.v1.DeploymentCreate.version":
 		return "Version label of the deployed code."
 	case "orch.v1.DeploymentCreate.version_info":
@@ -1764,7 +1814,7 @@ func Of(fullName string) string {
 	case "orch.v1.DeploymentFlowRunCreate.labels":
 		return "Labels in addition to the deployment's."
 	case "orch.v1.DeploymentFlowRunCreate.name":
-		return "Name of the flow run; the server generates one when absent."
+		return "Name of the flow run; the server generates one when absent; at most 500 characters."
 	case "orch.v1.DeploymentFlowRunCreate.parameters":
 		return "Parameters that override the deployment's, key by key."
 	case "orch.v1.DeploymentFlowRunCreate.parent_task_run_id":
@@ -1772,7 +1822,7 @@ func Of(fullName string) string {
 	case "orch.v1.DeploymentFlowRunCreate.state":
 		return "Initial state; default SCHEDULED for now."
 	case "orch.v1.DeploymentFlowRunCreate.tags":
-		return "Tags in addition to the deployment's."
+		return "Tags in addition to the deployment's; at most 200 of 250 characters each."
 	case "orch.v1.DeploymentFlowRunCreate.work_queue_name":
 		return "Name of the work queue; null uses the deployment's."
 	case "orch.v1.DeploymentList":
@@ -1976,7 +2026,7 @@ func Of(fullName string) string {
 	case "orch.v1.DeploymentUpdate.storage_document_id":
 		return "UUID of the block document that holds the code; null for none."
 	case "orch.v1.DeploymentUpdate.tags":
-		return "Tags that its flow runs inherit."
+		return "Tags that its flow runs inherit; at most 200 of 250 characters each."
 	case "orch.v1.DeploymentUpdate.version":
 		return "Version label of the deployed code."
 	case "orch.v1.DeploymentUpdate.version_info":
@@ -2019,6 +2069,8 @@ func Of(fullName string) string {
 		return "UUIDs of the members' actors."
 	case "orch.v1.DirectoryWorkspace":
 		return "DirectoryWorkspace is a workspace. Its id is the entry's."
+	case "orch.v1.DiscardDeadLetterRequest.id":
+		return "Id of the dead letter."
 	case "orch.v1.DoNothing":
 		return "DoNothing has no effect; it serves for tests of triggers."
 	case "orch.v1.DownloadFlowRunLogsRequest.cursor":
@@ -2260,9 +2312,9 @@ func Of(fullName string) string {
 	case "orch.v1.FlowCreate.labels":
 		return "Labels with string, number or Boolean values; null for none."
 	case "orch.v1.FlowCreate.name":
-		return "Unique name of the flow; it must not contain any of / % & > <."
+		return "Unique name of the flow; it must not contain any of / % & > <; at most 500 characters."
 	case "orch.v1.FlowCreate.tags":
-		return "Tags for searching and filtering flows."
+		return "Tags for searching and filtering flows; at most 200 of 250 characters each."
 	case "orch.v1.FlowDeploymentCountQuery":
 		return "FlowDeploymentCountQuery names the flows whose deployments are counted."
 	case "orch.v1.FlowDeploymentCountQuery.flow_ids":
@@ -2480,7 +2532,7 @@ func Of(fullName string) string {
 	case "orch.v1.FlowRunCreate.labels":
 		return "Labels with string, number or Boolean values."
 	case "orch.v1.FlowRunCreate.name":
-		return "Name of the flow run; the server generates one when absent."
+		return "Name of the flow run; the server generates one when absent; at most 500 characters."
 	case "orch.v1.FlowRunCreate.parameters":
 		return "Parameters of the flow by name."
 	case "orch.v1.FlowRunCreate.parent_task_run_id":
@@ -2488,7 +2540,7 @@ func Of(fullName string) string {
 	case "orch.v1.FlowRunCreate.state":
 		return "Initial state; absent creates the run without a state."
 	case "orch.v1.FlowRunCreate.tags":
-		return "Tags for searching and filtering flow runs."
+		return "Tags for searching and filtering flow runs; at most 200 of 250 characters each."
 	case "orch.v1.FlowRunCreate.work_pool_name":
 		return "Name of the work pool; null for none."
 	case "orch.v1.FlowRunCreate.work_queue_name":
@@ -2816,11 +2868,11 @@ func Of(fullName string) string {
 	case "orch.v1.FlowRunUpdate.job_variables":
 		return "Infrastructure settings that override the deployment's; null for none."
 	case "orch.v1.FlowRunUpdate.name":
-		return "Name of the flow run; the server generates one when absent."
+		return "Name of the flow run; the server generates one when absent; at most 500 characters."
 	case "orch.v1.FlowRunUpdate.parameters":
 		return "Parameters of the flow by name."
 	case "orch.v1.FlowRunUpdate.tags":
-		return "Tags for searching and filtering flow runs."
+		return "Tags for searching and filtering flow runs; at most 200 of 250 characters each."
 	case "orch.v1.FlowService":
 		return "Flows are the programs whose runs the server orchestrates; a name identifies each."
 	case "orch.v1.FlowService.BulkDeleteFlows":
@@ -2850,7 +2902,7 @@ func Of(fullName string) string {
 	case "orch.v1.FlowUpdate":
 		return "FlowUpdate holds the changes to a flow; absent fields keep their values."
 	case "orch.v1.FlowUpdate.tags":
-		return "Tags for searching and filtering flows."
+		return "Tags for searching and filtering flows; at most 200 of 250 characters each."
 	case "orch.v1.Format":
 		return "Format refines what a proto type means in JSON."
 	case "orch.v1.GetScheduledFlowRunsRequest":
@@ -3387,6 +3439,8 @@ func Of(fullName string) string {
 		return "UUID of the tag limit."
 	case "orch.v1.ReadConcurrencyLimitV2Request.id_or_name":
 		return "UUID or name of the limit."
+	case "orch.v1.ReadDeadLetterRequest.id":
+		return "Id of the dead letter."
 	case "orch.v1.ReadDeliveriesRequest.id":
 		return "UUID of the webhook."
 	case "orch.v1.ReadDeliveryRequest.delivery_id":
@@ -3733,6 +3787,8 @@ func Of(fullName string) string {
 		return "selected uses work_queue_id; inferred takes the queue from the triggering event; default selected."
 	case "orch.v1.ResumeWorkQueue.work_queue_id":
 		return "UUID of the work queue; null when inferred."
+	case "orch.v1.RetryDeadLetterRequest.id":
+		return "Id of the dead letter."
 	case "orch.v1.RetryDelay":
 		return "RetryDelay is one delay in seconds, or one per retry."
 	case "orch.v1.RetryType":
@@ -3802,7 +3858,7 @@ func Of(fullName string) string {
 	case "orch.v1.SavedSearchCreate.filters":
 		return "Filters of the search; the server stores them without interpreting them."
 	case "orch.v1.SavedSearchCreate.name":
-		return "Unique name of the saved search."
+		return "Unique name of the saved search; at most 500 characters."
 	case "orch.v1.SavedSearchFilter":
 		return "SavedSearchFilter is one filter in terms of the user interface."
 	case "orch.v1.SavedSearchFilter.object":
@@ -4102,9 +4158,9 @@ func Of(fullName string) string {
 	case "orch.v1.StateCreate.data":
 		return "Result or reference to it, as any JSON value."
 	case "orch.v1.StateCreate.message":
-		return "Free text that explains the state."
+		return "Free text that explains the state; at most 262,144 characters."
 	case "orch.v1.StateCreate.name":
-		return "Name of the state; the server derives it from the type when absent."
+		return "Name of the state; the server derives it from the type when absent; at most 500 characters."
 	case "orch.v1.StateCreate.state_details":
 		return "Details that rules and clients attach to the state."
 	case "orch.v1.StateCreate.type":
@@ -4352,11 +4408,11 @@ func Of(fullName string) string {
 	case "orch.v1.TaskRunCreate.labels":
 		return "Labels with string, number or Boolean values; null for none."
 	case "orch.v1.TaskRunCreate.name":
-		return "Name of the task run; the server generates one when absent."
+		return "Name of the task run; the server generates one when absent; at most 500 characters."
 	case "orch.v1.TaskRunCreate.state":
 		return "Initial state; absent creates the run without a state."
 	case "orch.v1.TaskRunCreate.tags":
-		return "Tags for filtering and for tag concurrency limits."
+		return "Tags for filtering and for tag concurrency limits; at most 200 of 250 characters each."
 	case "orch.v1.TaskRunCreate.task_inputs":
 		return "Sources of the parameters' values, by parameter name."
 	case "orch.v1.TaskRunCreate.task_key":
@@ -4566,7 +4622,7 @@ func Of(fullName string) string {
 	case "orch.v1.TaskRunUpdate":
 		return "TaskRunUpdate holds the changes to a task run."
 	case "orch.v1.TaskRunUpdate.name":
-		return "Name of the task run; the server generates one when absent."
+		return "Name of the task run; the server generates one when absent; at most 500 characters."
 	case "orch.v1.TaskWorker":
 		return "TaskWorker is a connected task worker."
 	case "orch.v1.TaskWorker.id":
@@ -5206,7 +5262,7 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookDelivery.body_truncated":
 		return "Whether the recorded body is truncated."
 	case "orch.v1.WebhookDelivery.count":
-		return "Number of requests that this entry stands for. The log has the first and the last refusal of each reason and source network a minute; the last one counts those in between."
+		return "Number of requests that this entry stands for: itself, and refused requests before it that have no entry."
 	case "orch.v1.WebhookDelivery.deduplication_id":
 		return "Id of the event, equal for every processing of the delivery."
 	case "orch.v1.WebhookDelivery.duplicate":

@@ -1561,7 +1561,7 @@ func (x *Deployment) GetScheduleGeneration() int64 {
 // DeploymentCreate holds the fields of a deployment.
 type DeploymentCreate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the deployment, unique within its flow; it must not contain any of / % & > <.
+	// Name of the deployment, unique within its flow; it must not contain any of / % & > <; at most 500 characters.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// UUID of the flow.
 	FlowId string `protobuf:"bytes,2,opt,name=flow_id,json=flowId,proto3" json:"flow_id,omitempty"`
@@ -1581,7 +1581,7 @@ type DeploymentCreate struct {
 	ParameterOpenapiSchema []byte `protobuf:"bytes,9,opt,name=parameter_openapi_schema,json=parameterOpenapiSchema,proto3,oneof" json:"parameter_openapi_schema,omitempty"`
 	// Default parameters of its flow runs.
 	Parameters []byte `protobuf:"bytes,10,opt,name=parameters,proto3" json:"parameters,omitempty"`
-	// Tags that its flow runs inherit.
+	// Tags that its flow runs inherit; at most 200 of 250 characters each.
 	Tags []string `protobuf:"bytes,11,rep,name=tags,proto3" json:"tags,omitempty"`
 	// Labels that its flow runs inherit.
 	Labels *Labels `protobuf:"bytes,12,opt,name=labels,proto3,oneof" json:"labels,omitempty"`
@@ -1821,7 +1821,7 @@ type DeploymentUpdate struct {
 	ConcurrencyOptions *ConcurrencyOptions `protobuf:"bytes,7,opt,name=concurrency_options,json=concurrencyOptions,proto3,oneof" json:"concurrency_options,omitempty"`
 	// UUID of an existing concurrency limit to apply; null for none.
 	GlobalConcurrencyLimitId *string `protobuf:"bytes,8,opt,name=global_concurrency_limit_id,json=globalConcurrencyLimitId,proto3,oneof" json:"global_concurrency_limit_id,omitempty"`
-	// Tags that its flow runs inherit.
+	// Tags that its flow runs inherit; at most 200 of 250 characters each.
 	Tags []string `protobuf:"bytes,9,rep,name=tags,proto3" json:"tags,omitempty"`
 	// Name of the work queue that receives its runs; null uses the pool's default queue.
 	WorkQueueName *string `protobuf:"bytes,10,opt,name=work_queue_name,json=workQueueName,proto3,oneof" json:"work_queue_name,omitempty"`
@@ -2024,7 +2024,7 @@ type DeploymentFlowRunCreate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Initial state; default SCHEDULED for now.
 	State *StateCreate `protobuf:"bytes,1,opt,name=state,proto3,oneof" json:"state,omitempty"`
-	// Name of the flow run; the server generates one when absent.
+	// Name of the flow run; the server generates one when absent; at most 500 characters.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// Parameters that override the deployment's, key by key.
 	Parameters []byte `protobuf:"bytes,3,opt,name=parameters,proto3" json:"parameters,omitempty"`
@@ -2036,7 +2036,7 @@ type DeploymentFlowRunCreate struct {
 	InfrastructureDocumentId *string `protobuf:"bytes,6,opt,name=infrastructure_document_id,json=infrastructureDocumentId,proto3,oneof" json:"infrastructure_document_id,omitempty"`
 	// Retry configuration of the run.
 	EmpiricalPolicy *FlowRunPolicy `protobuf:"bytes,7,opt,name=empirical_policy,json=empiricalPolicy,proto3" json:"empirical_policy,omitempty"`
-	// Tags in addition to the deployment's.
+	// Tags in addition to the deployment's; at most 200 of 250 characters each.
 	Tags []string `protobuf:"bytes,8,rep,name=tags,proto3" json:"tags,omitempty"`
 	// Key that makes creation idempotent within the flow; null disables deduplication.
 	IdempotencyKey *string `protobuf:"bytes,9,opt,name=idempotency_key,json=idempotencyKey,proto3,oneof" json:"idempotency_key,omitempty"`
@@ -4280,9 +4280,9 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\x15_concurrency_limit_idB\x0f\n" +
 	"\r_work_pool_idB\x0f\n" +
 	"\r_schedule_dueB\x16\n" +
-	"\x14_schedule_generation\"\xc9\v\n" +
-	"\x10DeploymentCreate\x12\x1a\n" +
-	"\x04name\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x04name\x12!\n" +
+	"\x14_schedule_generation\"\xd8\v\n" +
+	"\x10DeploymentCreate\x12\x1d\n" +
+	"\x04name\x18\x01 \x01(\tB\t\xca\xf3\x18\x05\x18\x01H\xf4\x03R\x04name\x12!\n" +
 	"\aflow_id\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x06flowId\x12#\n" +
 	"\x06paused\x18\x03 \x01(\bB\v\xca\xf3\x18\a\"\x05falseR\x06paused\x12?\n" +
 	"\tschedules\x18\x04 \x03(\v2!.orch.v1.DeploymentScheduleCreateR\tschedules\x12A\n" +
@@ -4295,8 +4295,9 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\n" +
 	"parameters\x18\n" +
 	" \x01(\fB\x06\xca\xf3\x18\x02\x10\x03R\n" +
-	"parameters\x12\x12\n" +
-	"\x04tags\x18\v \x03(\tR\x04tags\x12,\n" +
+	"parameters\x12\x1e\n" +
+	"\x04tags\x18\v \x03(\tB\n" +
+	"\xca\xf3\x18\x06H\xfa\x01X\xc8\x01R\x04tags\x12,\n" +
 	"\x06labels\x18\f \x01(\v2\x0f.orch.v1.LabelsH\x04R\x06labels\x88\x01\x01\x128\n" +
 	"\n" +
 	"pull_steps\x18\r \x01(\v2\x14.orch.v1.JsonObjectsH\x05R\tpullSteps\x88\x01\x01\x12+\n" +
@@ -4328,7 +4329,7 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\n" +
 	"\b_versionB\r\n" +
 	"\v_entrypointB\x0f\n" +
-	"\r_version_info\"\x92\v\n" +
+	"\r_version_info\"\x9e\v\n" +
 	"\x10DeploymentUpdate\x12\x1d\n" +
 	"\aversion\x18\x01 \x01(\tH\x00R\aversion\x88\x01\x01\x12%\n" +
 	"\vdescription\x18\x02 \x01(\tH\x01R\vdescription\x88\x01\x01\x12+\n" +
@@ -4339,8 +4340,9 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\tschedules\x18\x05 \x03(\v2!.orch.v1.DeploymentScheduleUpdateR\tschedules\x12A\n" +
 	"\x11concurrency_limit\x18\x06 \x01(\x03B\x0f\xca\xf3\x18\v)\x00\x00\x00\x00\x00\x00\x00\x008\x01H\x03R\x10concurrencyLimit\x88\x01\x01\x12Q\n" +
 	"\x13concurrency_options\x18\a \x01(\v2\x1b.orch.v1.ConcurrencyOptionsH\x04R\x12concurrencyOptions\x88\x01\x01\x12J\n" +
-	"\x1bglobal_concurrency_limit_id\x18\b \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x05R\x18globalConcurrencyLimitId\x88\x01\x01\x12\x12\n" +
-	"\x04tags\x18\t \x03(\tR\x04tags\x12+\n" +
+	"\x1bglobal_concurrency_limit_id\x18\b \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x05R\x18globalConcurrencyLimitId\x88\x01\x01\x12\x1e\n" +
+	"\x04tags\x18\t \x03(\tB\n" +
+	"\xca\xf3\x18\x06H\xfa\x01X\xc8\x01R\x04tags\x12+\n" +
 	"\x0fwork_queue_name\x18\n" +
 	" \x01(\tH\x06R\rworkQueueName\x88\x01\x01\x12)\n" +
 	"\x0ework_pool_name\x18\v \x01(\tH\aR\fworkPoolName\x88\x01\x01\x12\x17\n" +
@@ -4374,18 +4376,19 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\x1b_infrastructure_document_idB\x1b\n" +
 	"\x19_enforce_parameter_schemaB\x1b\n" +
 	"\x19_parameter_openapi_schemaB\x0f\n" +
-	"\r_version_info\"\xa8\x06\n" +
+	"\r_version_info\"\xbd\x06\n" +
 	"\x17DeploymentFlowRunCreate\x12/\n" +
-	"\x05state\x18\x01 \x01(\v2\x14.orch.v1.StateCreateH\x00R\x05state\x88\x01\x01\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12&\n" +
+	"\x05state\x18\x01 \x01(\v2\x14.orch.v1.StateCreateH\x00R\x05state\x88\x01\x01\x12\x1b\n" +
+	"\x04name\x18\x02 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03R\x04name\x12&\n" +
 	"\n" +
 	"parameters\x18\x03 \x01(\fB\x06\xca\xf3\x18\x02\x10\x03R\n" +
 	"parameters\x12=\n" +
 	"\x18enforce_parameter_schema\x18\x04 \x01(\bH\x01R\x16enforceParameterSchema\x88\x01\x01\x12 \n" +
 	"\acontext\x18\x05 \x01(\fB\x06\xca\xf3\x18\x02\x10\x03R\acontext\x12I\n" +
 	"\x1ainfrastructure_document_id\x18\x06 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x02R\x18infrastructureDocumentId\x88\x01\x01\x12A\n" +
-	"\x10empirical_policy\x18\a \x01(\v2\x16.orch.v1.FlowRunPolicyR\x0fempiricalPolicy\x12\x12\n" +
-	"\x04tags\x18\b \x03(\tR\x04tags\x12,\n" +
+	"\x10empirical_policy\x18\a \x01(\v2\x16.orch.v1.FlowRunPolicyR\x0fempiricalPolicy\x12\x1e\n" +
+	"\x04tags\x18\b \x03(\tB\n" +
+	"\xca\xf3\x18\x06H\xfa\x01X\xc8\x01R\x04tags\x12,\n" +
 	"\x0fidempotency_key\x18\t \x01(\tH\x03R\x0eidempotencyKey\x88\x01\x01\x12,\n" +
 	"\x06labels\x18\n" +
 	" \x01(\v2\x0f.orch.v1.LabelsH\x04R\x06labels\x88\x01\x01\x128\n" +

@@ -634,7 +634,7 @@ func (x *FlowRun) GetScheduleGeneration() int64 {
 // FlowRunCreate holds the fields of a new flow run.
 type FlowRunCreate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the flow run; the server generates one when absent.
+	// Name of the flow run; the server generates one when absent; at most 500 characters.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// UUID of the flow.
 	FlowId string `protobuf:"bytes,2,opt,name=flow_id,json=flowId,proto3" json:"flow_id,omitempty"`
@@ -650,7 +650,7 @@ type FlowRunCreate struct {
 	InfrastructureDocumentId *string `protobuf:"bytes,7,opt,name=infrastructure_document_id,json=infrastructureDocumentId,proto3,oneof" json:"infrastructure_document_id,omitempty"`
 	// Retry configuration of the run.
 	EmpiricalPolicy *FlowRunPolicy `protobuf:"bytes,8,opt,name=empirical_policy,json=empiricalPolicy,proto3" json:"empirical_policy,omitempty"`
-	// Tags for searching and filtering flow runs.
+	// Tags for searching and filtering flow runs; at most 200 of 250 characters each.
 	Tags []string `protobuf:"bytes,9,rep,name=tags,proto3" json:"tags,omitempty"`
 	// Key that makes creation idempotent within the flow; null disables deduplication.
 	IdempotencyKey *string `protobuf:"bytes,10,opt,name=idempotency_key,json=idempotencyKey,proto3,oneof" json:"idempotency_key,omitempty"`
@@ -815,7 +815,7 @@ func (x *FlowRunCreate) GetState() *StateCreate {
 // FlowRunUpdate holds the changes to a flow run; absent fields keep their values.
 type FlowRunUpdate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the flow run; the server generates one when absent.
+	// Name of the flow run; the server generates one when absent; at most 500 characters.
 	Name *string `protobuf:"bytes,1,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	// Version of the flow's code; null when unknown.
 	FlowVersion *string `protobuf:"bytes,2,opt,name=flow_version,json=flowVersion,proto3,oneof" json:"flow_version,omitempty"`
@@ -823,7 +823,7 @@ type FlowRunUpdate struct {
 	Parameters []byte `protobuf:"bytes,3,opt,name=parameters,proto3" json:"parameters,omitempty"`
 	// Retry configuration of the run.
 	EmpiricalPolicy *FlowRunPolicy `protobuf:"bytes,4,opt,name=empirical_policy,json=empiricalPolicy,proto3" json:"empirical_policy,omitempty"`
-	// Tags for searching and filtering flow runs.
+	// Tags for searching and filtering flow runs; at most 200 of 250 characters each.
 	Tags []string `protobuf:"bytes,5,rep,name=tags,proto3" json:"tags,omitempty"`
 	// Identifier of the process, container or job that executes the run; null when unknown.
 	InfrastructurePid *string `protobuf:"bytes,6,opt,name=infrastructure_pid,json=infrastructurePid,proto3,oneof" json:"infrastructure_pid,omitempty"`
@@ -2834,9 +2834,9 @@ const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"\x06_stateB\x10\n" +
 	"\x0e_job_variablesB\r\n" +
 	"\v_sort_startB\x16\n" +
-	"\x14_schedule_generation\"\xa3\a\n" +
-	"\rFlowRunCreate\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
+	"\x14_schedule_generation\"\xb8\a\n" +
+	"\rFlowRunCreate\x12\x1b\n" +
+	"\x04name\x18\x01 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03R\x04name\x12!\n" +
 	"\aflow_id\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x06flowId\x12&\n" +
 	"\fflow_version\x18\x03 \x01(\tH\x00R\vflowVersion\x88\x01\x01\x12&\n" +
 	"\n" +
@@ -2845,8 +2845,9 @@ const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"\acontext\x18\x05 \x01(\fB\x06\xca\xf3\x18\x02\x10\x03R\acontext\x128\n" +
 	"\x12parent_task_run_id\x18\x06 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x01R\x0fparentTaskRunId\x88\x01\x01\x12I\n" +
 	"\x1ainfrastructure_document_id\x18\a \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x02R\x18infrastructureDocumentId\x88\x01\x01\x12A\n" +
-	"\x10empirical_policy\x18\b \x01(\v2\x16.orch.v1.FlowRunPolicyR\x0fempiricalPolicy\x12\x12\n" +
-	"\x04tags\x18\t \x03(\tR\x04tags\x12,\n" +
+	"\x10empirical_policy\x18\b \x01(\v2\x16.orch.v1.FlowRunPolicyR\x0fempiricalPolicy\x12\x1e\n" +
+	"\x04tags\x18\t \x03(\tB\n" +
+	"\xca\xf3\x18\x06H\xfa\x01X\xc8\x01R\x04tags\x12,\n" +
 	"\x0fidempotency_key\x18\n" +
 	" \x01(\tH\x03R\x0eidempotencyKey\x88\x01\x01\x12,\n" +
 	"\x06labels\x18\v \x01(\v2\x0f.orch.v1.LabelsH\x04R\x06labels\x88\x01\x01\x12)\n" +
@@ -2864,15 +2865,16 @@ const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"\x10_work_queue_nameB\x10\n" +
 	"\x0e_job_variablesB\x10\n" +
 	"\x0e_deployment_idB\b\n" +
-	"\x06_state\"\x80\x03\n" +
-	"\rFlowRunUpdate\x12\x17\n" +
-	"\x04name\x18\x01 \x01(\tH\x00R\x04name\x88\x01\x01\x12&\n" +
+	"\x06_state\"\x95\x03\n" +
+	"\rFlowRunUpdate\x12 \n" +
+	"\x04name\x18\x01 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03H\x00R\x04name\x88\x01\x01\x12&\n" +
 	"\fflow_version\x18\x02 \x01(\tH\x01R\vflowVersion\x88\x01\x01\x12&\n" +
 	"\n" +
 	"parameters\x18\x03 \x01(\fB\x06\xca\xf3\x18\x02\x10\x03R\n" +
 	"parameters\x12A\n" +
-	"\x10empirical_policy\x18\x04 \x01(\v2\x16.orch.v1.FlowRunPolicyR\x0fempiricalPolicy\x12\x12\n" +
-	"\x04tags\x18\x05 \x03(\tR\x04tags\x122\n" +
+	"\x10empirical_policy\x18\x04 \x01(\v2\x16.orch.v1.FlowRunPolicyR\x0fempiricalPolicy\x12\x1e\n" +
+	"\x04tags\x18\x05 \x03(\tB\n" +
+	"\xca\xf3\x18\x06H\xfa\x01X\xc8\x01R\x04tags\x122\n" +
 	"\x12infrastructure_pid\x18\x06 \x01(\tH\x02R\x11infrastructurePid\x88\x01\x01\x120\n" +
 	"\rjob_variables\x18\a \x01(\fB\x06\xca\xf3\x18\x02\x10\x03H\x03R\fjobVariables\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\a\n" +
 	"\x05_nameB\x0f\n" +
