@@ -84,7 +84,8 @@ func (w *world) relay(s *schedules.Scheduler, of *store.Store) {
 		if len(ids) == 0 {
 			return
 		}
-		for _, id := range ids {
+		for _, due := range ids {
+			id := due.ID
 			effects, err := of.Pending(w.Context(), query.Deployment, id)
 			require.NoError(w, err)
 			require.NoError(w, s.Materialise(w.Context(), effects))
