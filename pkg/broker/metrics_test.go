@@ -22,6 +22,7 @@ func TestMetrics(t *testing.T) {
 	require.NoError(t, testutil.CollectAndCompare(m, strings.NewReader(`
 # HELP orch_broker_consumer_pending_frames Consumer lag: frames that were not delivered to a durable consumer yet.
 # TYPE orch_broker_consumer_pending_frames gauge
+orch_broker_consumer_pending_frames{durable="automations"} 3
 orch_broker_consumer_pending_frames{durable="persist"} 3
 # HELP orch_broker_dead_letters_total Dead letters that this process has written.
 # TYPE orch_broker_dead_letters_total counter
