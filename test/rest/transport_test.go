@@ -116,7 +116,7 @@ func TestSpellingsOfRequests(t *testing.T) {
 		require.Equal(t, 200, s.send(method, path, "", nil).status, path)
 	}
 	for _, tag := range []string{"a", "b", "c"} {
-		s.send("POST", "/flows/", `{"name": "`+tag+strings.Repeat("x", 500)+`"}`, nil)
+		require.Equal(t, 201, s.send("POST", "/flows/", `{"name": "`+tag+strings.Repeat("x", 499)+`"}`, nil).status)
 	}
 	zipped := s.send("POST", "/flows/filter", "", http.Header{"Accept-Encoding": {"gzip"}})
 	require.Equal(t, "gzip", zipped.header.Get("Content-Encoding"))

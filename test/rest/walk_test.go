@@ -19,6 +19,7 @@ func TestWalkOverTheRoutes(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.walkRoot()
+	s.walkDeadLetters()
 	s.walkFlows()
 	s.walkFlowRuns()
 	s.walkTaskRuns()
@@ -46,6 +47,18 @@ func (s *server) walkRoot() {
 	require.Nil(t, s.visit(200, "GET /admin/storage", "").at("default_result_storage_block_id"))
 	s.ask("PUT /admin/storage", `{"default_result_storage_block_id": "`+uuid.NewString()+`"}`)
 	s.visit(204, "DELETE /admin/storage", "")
+}
+
+// walkDeadLetters visits the dead letters of a server without failures: the list is empty, and no id has a dead letter.
+func (s *server) walkDeadLetters() {
+	t := s.t
+	require.Empty(t, s.visit(200, "POST /admin/dead_letters/filter", "").at(""))
+	require.Empty(t, s.visit(200, "POST /admin/dead_letters/filter", `{"limit": 5, "after": "1"}`).at(""))
+	for _, id := range []string{uuid.NewString(), "1", "neither"} {
+		for _, operation := range []string{"GET /admin/dead_letters/{id}", "POST /admin/dead_letters/{id}/retry", "DELETE /admin/dead_letters/{id}"} {
+			require.Equal(t, "Dead letter not found", s.visit(404, operation, "", id).text("detail"), "%s %s", operation, id)
+		}
+	}
 }
 
 func (s *server) flow(name string) string {
