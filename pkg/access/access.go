@@ -1,10 +1,9 @@
-// Package access says what roles allow: which scopes the roles of accounts and of workspaces have.
+// Package access defines permissions: the scopes of account roles and workspace roles.
 //
 //	route ── asks for ──► scope ◄── is had by ── role ◄── is given to ── actor (user or service account)
 //
-// Scopes are the words that operations name in their (api) option, and fields of their requests in their (rest) option;
-// nothing else makes one. The built-in roles are made
-// of them by their verbs, so that a new operation is allowed to the right people without a change here.
+// Operations name their scopes in their (api) option, and fields of their requests in their (rest) option; there is no
+// other list. The built-in roles derive from them by verb, so a new operation needs no change here.
 package access
 
 import (
@@ -21,10 +20,10 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// Set is a set of scopes. It is not changed once it is made.
+// Set is an immutable set of scopes.
 type Set map[string]bool
 
-// NewSet makes a set.
+// NewSet returns a set of the scopes.
 func NewSet(scopes ...string) Set {
 	s := make(Set, len(scopes))
 	for _, scope := range scopes {
@@ -33,10 +32,10 @@ func NewSet(scopes ...string) Set {
 	return s
 }
 
-// Has tells whether the scope is in the set.
+// Has reports whether the scope is in the set.
 func (s Set) Has(scope string) bool { return s[scope] }
 
-// Covers tells whether every scope of the other set is in this one.
+// Covers reports whether the set contains every scope of other.
 func (s Set) Covers(other Set) bool {
 	for scope := range other {
 		if !s[scope] {
@@ -46,10 +45,10 @@ func (s Set) Covers(other Set) bool {
 	return true
 }
 
-// Sorted lists the scopes in alphabetical order.
+// Sorted returns the scopes in alphabetical order.
 func (s Set) Sorted() []string { return slices.Sorted(maps.Keys(s)) }
 
-// Union is what is in either set.
+// Union returns the scopes of both sets.
 func Union(a, b Set) Set {
 	if a.Covers(b) {
 		return a
@@ -62,7 +61,7 @@ func Union(a, b Set) Set {
 	return u
 }
 
-// of reads the scopes of all operations, by realm, from their descriptors.
+// of reads the scopes of all operations by realm from their descriptors.
 var of = sync.OnceValue(func() map[orchv1.Realm]Set {
 	scopes := map[orchv1.Realm]Set{}
 	for _, sd := range openapi.Services() {
@@ -84,20 +83,20 @@ var of = sync.OnceValue(func() map[orchv1.Realm]Set {
 	return scopes
 })
 
-// GuardedField is a field of a request that takes a scope of its own to set.
+// GuardedField is a request field that requires a scope of its own.
 type GuardedField struct {
 	// Path leads from the request to the field, message by message.
 	Path  []protoreflect.FieldDescriptor
 	Scope string
 }
 
-// Guarded finds the fields of a request that take a scope of their own, at any depth but in lists and maps.
+// Guarded returns the fields of a request that require a scope of their own, at any depth except in lists and maps.
 func Guarded(md protoreflect.MessageDescriptor) []GuardedField {
 	return guarded(md, nil, map[protoreflect.FullName]bool{})
 }
 
 func guarded(md protoreflect.MessageDescriptor, path []protoreflect.FieldDescriptor, above map[protoreflect.FullName]bool) []GuardedField {
-	if above[md.FullName()] { // Messages may contain themselves.
+	if above[md.FullName()] { // Messages may be recursive.
 		return nil
 	}
 	above[md.FullName()] = true
@@ -116,7 +115,7 @@ func guarded(md protoreflect.MessageDescriptor, path []protoreflect.FieldDescrip
 	return found
 }
 
-// Set tells whether a request sets the field to anything but its zero value.
+// Set reports whether a request sets the field to a non-zero value.
 func (g GuardedField) Set(request protoreflect.Message) bool {
 	last := len(g.Path) - 1
 	for _, fd := range g.Path[:last] {
@@ -129,16 +128,16 @@ func (g GuardedField) Set(request protoreflect.Message) bool {
 	return request.Has(fd) && !request.Get(fd).Equal(fd.Default())
 }
 
-// Option is what an operation says of itself beside its HTTP binding.
+// Option returns the (api) option of an operation.
 func Option(md protoreflect.MethodDescriptor) *orchv1.RestMethod {
 	option, _ := proto.GetExtension(md.Options(), orchv1.E_Api).(*orchv1.RestMethod)
 	return option
 }
 
-// Scopes are all scopes that operations ask for in a realm.
+// Scopes returns all scopes that operations of a realm require.
 func Scopes(realm orchv1.Realm) Set { return of()[realm] }
 
-// Self are the scopes that users have on their own profile; programs may only see theirs.
+// Self returns the scopes of users on their own profile; service accounts may only read theirs.
 var (
 	Self          = NewSet("see_profile", "manage_profile")
 	SelfOfProgram = NewSet("see_profile")
@@ -150,7 +149,7 @@ func verb(scope string) string {
 	return v
 }
 
-// where keeps the scopes of a realm for which keep is true.
+// where returns the scopes of a realm that satisfy keep.
 func where(realm orchv1.Realm, keep func(scope string) bool) Set {
 	s := Set{}
 	for scope := range Scopes(realm) {

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// TestEveryRouteStatesItsScope fails for a route that anybody could call because nobody thought of it.
+// TestEveryRouteStatesItsScope fails for a route without a declared scope, which anybody could call.
 func TestEveryRouteStatesItsScope(t *testing.T) {
 	t.Parallel()
 	routes := 0
@@ -85,7 +85,7 @@ func TestSets(t *testing.T) {
 	require.Equal(t, []string{"y"}, b.Sorted(), "a union changes neither side")
 }
 
-// TestGuardedFieldsAreFound: a flag in the query and one in a body are looked at where they are set, and only there.
+// TestGuardedFieldsAreFound covers a flag in the query and one in the body.
 func TestGuardedFieldsAreFound(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -6,7 +6,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// Role is a role of the server's own. Its id is the same in every installation.
+// Role is a built-in role. Its id is the same in every installation.
 type Role struct {
 	ID, Name string
 	// Description is empty for account roles.
@@ -14,7 +14,7 @@ type Role struct {
 	Scopes      Set
 }
 
-// The ids of the roles that the server itself gives.
+// The ids of the built-in roles.
 const (
 	AccountOwner  = "00000000-0000-8000-8000-0000000000a1"
 	AccountAdmin  = "00000000-0000-8000-8000-0000000000a2"
@@ -27,7 +27,7 @@ const (
 	WorkspaceWorker    = "00000000-0000-8000-8000-0000000000b5"
 )
 
-// AccountRoles are the roles of accounts, by falling power. Owners and administrators own all workspaces too.
+// AccountRoles are the account roles, the most powerful first. Owners and administrators also own all workspaces.
 var AccountRoles = sync.OnceValue(func() []Role {
 	const realm = orchv1.Realm_REALM_ACCOUNT
 	return []Role{
@@ -37,7 +37,7 @@ var AccountRoles = sync.OnceValue(func() []Role {
 	}
 })
 
-// WorkspaceRoles are the built-in roles of workspaces, by falling power.
+// WorkspaceRoles are the built-in workspace roles, the most powerful first.
 var WorkspaceRoles = sync.OnceValue(func() []Role {
 	const realm = orchv1.Realm_REALM_UNSPECIFIED
 	governs := NewSet("manage_workspace_access", "manage_server")
@@ -64,17 +64,17 @@ var WorkspaceRoles = sync.OnceValue(func() []Role {
 	}
 })
 
-// ofWorkers is what executing runs takes beside seeing.
+// ofWorkers are the scopes that workers need beside reading.
 var ofWorkers = NewSet("run_deployments", "manage_flow_runs", "manage_task_runs", "take_concurrency_slots",
 	"write_artifacts", "write_variables", "write_logs", "read_block_secrets", "write_workers", "manage_events", "manage_flows")
 
-// governing is what programs need not see.
+// governing are the resources that service accounts need not read.
 var governing = NewSet("see_workspace_access", "see_webhooks", "see_automations")
 
-// AccountRole finds a role of accounts by its id.
+// AccountRole returns an account role by its id.
 func AccountRole(id string) (Role, bool) { return find(AccountRoles(), id) }
 
-// WorkspaceRole finds a built-in role of workspaces by its id.
+// WorkspaceRole returns a built-in workspace role by its id.
 func WorkspaceRole(id string) (Role, bool) { return find(WorkspaceRoles(), id) }
 
 func find(roles []Role, id string) (Role, bool) {
@@ -86,7 +86,7 @@ func find(roles []Role, id string) (Role, bool) {
 	return Role{}, false
 }
 
-// OwnsWorkspaces tells whether an account role owns all workspaces of its account.
+// OwnsWorkspaces reports whether an account role owns all workspaces of its account.
 func OwnsWorkspaces(accountRole string) bool {
 	return accountRole == AccountOwner || accountRole == AccountAdmin
 }

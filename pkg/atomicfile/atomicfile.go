@@ -1,5 +1,5 @@
-// Package atomicfile writes small files so that each is there whole or not at all, after a power cut too: written beside
-// the path, synced, put in place in one step, and the directory synced.
+// Package atomicfile writes small files atomically and durably. It writes and syncs a temporary file beside the path,
+// renames or links it to the path, and syncs the directory.
 package atomicfile
 
 import (
@@ -10,15 +10,15 @@ import (
 	"path/filepath"
 )
 
-// Replace makes the file hold text, whatever it held before. The file is its owner's alone.
+// Replace sets the contents of a file, which only its owner can read.
 func Replace(path string, text []byte) error {
 	return write(path, text, os.Rename)
 }
 
-// Create makes a file that holds text. A file that is there already stays as it is and is [fs.ErrExist]: of several
-// processes that create one at once, one wins. The file is its owner's alone.
+// Create creates a file that only its owner can read. An existing file stays unchanged and returns [fs.ErrExist]; of
+// several concurrent creators one succeeds.
 func Create(path string, text []byte) error {
-	return write(path, text, os.Link) // Linking, unlike renaming, never replaces.
+	return write(path, text, os.Link) // Unlike a rename, a link never replaces a file.
 }
 
 func write(path string, text []byte, place func(from, to string) error) (err error) {
@@ -28,7 +28,7 @@ func write(path string, text []byte, place func(from, to string) error) (err err
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	defer func() {
-		// After a rename it is gone.
+		// After a rename the temporary file no longer exists.
 		if removal := os.Remove(f.Name()); !errors.Is(removal, fs.ErrNotExist) {
 			err = errors.Join(err, removal)
 		}

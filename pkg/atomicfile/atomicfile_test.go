@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// alone checks that a directory holds one file, with that text, that its owner alone can read.
+// alone checks that a directory contains exactly one file, with that text, readable only by its owner.
 func alone(t *testing.T, path, text string) {
 	t.Helper()
 	have, err := os.ReadFile(path)

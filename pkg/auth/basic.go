@@ -1,7 +1,7 @@
-// Package auth checks the credentials that a request carries.
+// Package auth checks the credentials of a request.
 //
-// Comparisons take the same time whatever was sent: both sides are hashed first, so that neither the place of the
-// first difference nor the length of the secret can be measured.
+// Comparisons take constant time: both sides are hashed first, so timing reveals neither the first difference nor the
+// length of the secret.
 package auth
 
 import (
@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// ErrNoPassword means that a setting is not of the form user:password.
-var ErrNoPassword = errors.New("read the user and password: expected user:password")
+// ErrNoPassword reports a setting that does not have the form user:password.
+var ErrNoPassword = errors.New("parse basic credentials: expected user:password")
 
 // Basic is one user with a password.
 type Basic struct {
@@ -22,10 +22,10 @@ type Basic struct {
 	guessable bool
 }
 
-// longPassword is how many characters a password has that is not to be guessed: even in hexadecimal digits 64 bits.
+// longPassword is the minimum length of an unguessable password: 64 bits even in hexadecimal digits.
 const longPassword = 16
 
-// ParseBasic reads "user:password"; the password may contain colons. The error does not repeat the setting.
+// ParseBasic parses "user:password"; the password may contain colons. The error does not contain the setting.
 func ParseBasic(setting string) (Basic, error) {
 	user, password, found := strings.Cut(setting, ":")
 	if !found || user == "" || password == "" {
@@ -34,10 +34,10 @@ func ParseBasic(setting string) (Basic, error) {
 	return Basic{digest: sha256.Sum256([]byte(setting)), guessable: len(password) < longPassword}, nil
 }
 
-// Guessable tells whether the password is too short to withstand somebody who tries as many as a server answers.
+// Guessable reports whether the password is too short to withstand an online brute-force attack.
 func (b Basic) Guessable() bool { return b.guessable }
 
-// Allows tells whether the request carries the user and the password in its Authorization header.
+// Allows reports whether the Authorization header of the request has the user and the password.
 func (b Basic) Allows(header http.Header) bool {
 	scheme, encoded, found := strings.Cut(header.Get("Authorization"), " ")
 	if !found || !strings.EqualFold(scheme, "Basic") {
@@ -47,13 +47,13 @@ func (b Basic) Allows(header http.Header) bool {
 	return err == nil && b.AllowsToken(string(decoded))
 }
 
-// AllowsToken tells whether the token is "user:password", as websocket clients send it in their first message.
+// AllowsToken reports whether the token is "user:password", which websocket clients send in their first message.
 func (b Basic) AllowsToken(token string) bool {
 	digest := sha256.Sum256([]byte(token))
 	return subtle.ConstantTimeCompare(digest[:], b.digest[:]) == 1
 }
 
-// Bearer returns the token of an "Authorization: Bearer" header; empty and false for every other scheme.
+// Bearer returns the token of an "Authorization: Bearer" header, or false for another scheme.
 func Bearer(header http.Header) (token string, ok bool) {
 	scheme, token, found := strings.Cut(header.Get("Authorization"), " ")
 	if token = strings.TrimSpace(token); !found || token == "" || !strings.EqualFold(scheme, "Bearer") {
@@ -62,8 +62,8 @@ func Bearer(header http.Header) (token string, ok bool) {
 	return token, true
 }
 
-// Token returns the API key of a request: that of an "Authorization: Bearer" header, or the password of a Basic one,
-// which is what a browser can be asked for.
+// Token returns the API key of a request: the token of an "Authorization: Bearer" header, or the password of a Basic
+// header, which browsers can prompt for.
 func Token(header http.Header) (token string, ok bool) {
 	if token, ok = Bearer(header); ok {
 		return token, true

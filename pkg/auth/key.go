@@ -9,23 +9,24 @@ import (
 	"strings"
 )
 
-// keyBytes is how many random bytes an API key has.
+// keyBytes is the number of random bytes of an API key.
 const keyBytes = 32
 
 var keyAlphabet = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// keyLength is the number of characters behind a key's prefix.
+// keyLength is the number of characters after a key's prefix.
 var keyLength = keyAlphabet.EncodedLen(keyBytes)
 
-// NewKey makes an API key: the prefix and 256 random bits. Only its digest is to be stored.
+// NewKey returns an API key: the prefix and 256 random bits. Only its digest may be stored.
 func NewKey(prefix string) (key, digest string) {
 	random := make([]byte, keyBytes)
-	_, _ = rand.Read(random) // It never fails: the process ends instead.
+	_, _ = rand.Read(random) // It never returns an error: the process ends instead.
 	key = prefix + keyAlphabet.EncodeToString(random)
 	return key, Digest(key)
 }
 
-// Digest is what is stored of a key: SHA-256 in hexadecimal digits. The key is random, so nothing slower is needed.
+// Digest returns the SHA-256 of a key in hexadecimal digits, which is what the store has. Keys are random, so a slow
+// hash is unnecessary.
 func Digest(key string) string {
 	digest := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(digest[:])
@@ -34,8 +35,8 @@ func Digest(key string) string {
 // SameDigest compares two digests in constant time.
 func SameDigest(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// KeyShaped tells whether a token has the length and the letters of a key of any prefix. What has not is refused
-// without a look.
+// KeyShaped reports whether a token has the length and the alphabet of a key with any prefix. Other tokens are rejected
+// without a lookup.
 func KeyShaped(token string) bool {
 	prefix, random, found := strings.Cut(token, "_")
 	if !found || len(prefix) != 3 || len(random) != keyLength {

@@ -1,8 +1,8 @@
-// Package clock gives the time to code that must be testable without waiting.
+// Package clock injects the current time into code that tests must control.
 //
-// Durations are waited for with the time package itself: tests run such code under testing/synctest, where timers are
-// already simulated. What a Clock adds is the *reading*: one place that truncates to microseconds, the resolution of
-// the REST API and of the store, so that a time survives every round trip unchanged.
+// Code waits with the time package itself: tests run it under testing/synctest, which simulates timers. A Clock adds
+// one place that truncates readings to microseconds, the resolution of the REST API and of the store. So a time
+// survives every round trip unchanged.
 package clock
 
 import (
@@ -10,28 +10,28 @@ import (
 	"time"
 )
 
-// Clock tells the time. Implementations are safe for concurrent use.
+// Clock returns the current time. Implementations are safe for concurrent use.
 type Clock interface {
-	// Now is the current time in UTC, truncated to microseconds.
+	// Now returns the current time in UTC, truncated to microseconds.
 	Now() time.Time
 }
 
-// System is the wall clock of the machine (or of the synctest bubble that the caller runs in).
+// System is the wall clock of the machine, or of the caller's synctest bubble.
 type System struct{}
 
 // Now implements Clock.
 func (System) Now() time.Time { return Canonical(time.Now()) }
 
-// Canonical is t as it is stored and sent: in UTC, truncated to microseconds, without a monotonic reading.
+// Canonical returns t as it is stored and sent: in UTC, truncated to microseconds, without a monotonic reading.
 func Canonical(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond).Round(0) }
 
-// Manual is a clock that stands still until it is moved. The zero value stands at the zero time.
+// Manual is a clock that changes only by Advance and Set. The zero value reads the zero time.
 type Manual struct {
 	mu  sync.Mutex
 	now time.Time
 }
 
-// NewManual is a clock that stands at t.
+// NewManual returns a clock that reads t.
 func NewManual(t time.Time) *Manual { return &Manual{now: Canonical(t)} }
 
 // Now implements Clock.
@@ -41,14 +41,14 @@ func (m *Manual) Now() time.Time {
 	return m.now
 }
 
-// Advance moves the clock by d, which may be negative: wall clocks do step back.
+// Advance moves the clock by d, which may be negative, because wall clocks can step back.
 func (m *Manual) Advance(d time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.now = Canonical(m.now.Add(d))
 }
 
-// Set moves the clock to t.
+// Set sets the clock to t.
 func (m *Manual) Set(t time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -17,7 +17,7 @@ func TestSystem(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		before := clock.System{}.Now()
-		time.Sleep(1500 * time.Nanosecond) //nolint:forbidigo // Of the bubble: no time passes outside.
+		time.Sleep(1500 * time.Nanosecond) //nolint:forbidigo // In the synctest bubble no real time passes.
 		now := clock.System{}.Now()
 		require.Equal(t, time.Microsecond, now.Sub(before))
 		require.Equal(t, time.UTC, now.Location())

@@ -54,7 +54,7 @@ func TestLoadReadsDefaultsValuesAndFiles(t *testing.T) {
 	}, got)
 }
 
-func TestLoadNamesEveryFault(t *testing.T) {
+func TestLoadNamesEveryInvalidSetting(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		variables map[string]string

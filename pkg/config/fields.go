@@ -11,9 +11,9 @@ import (
 type Field struct {
 	// Name is the environment variable.
 	Name string
-	// Type is what the value looks like, such as "duration".
+	// Type is the kind of value, such as "duration".
 	Type string
-	// Default is the text of the default; empty when there is none.
+	// Default is the text of the default, or empty.
 	Default string
 	// Description is one or two sentences.
 	Description string
@@ -23,12 +23,12 @@ type Field struct {
 	index []int
 }
 
-// Fields lists the settings of T, a struct, in the order declared; nested structs are looked into, with their
-// envPrefix. It returns an error when a setting has no description: it could not be documented.
+// Fields returns the settings of the struct T in declaration order. It descends into nested structs and applies their
+// envPrefix. A setting without a description is an error.
 func Fields[T any]() ([]Field, error) {
 	t := reflect.TypeFor[T]()
 	if t.Kind() != reflect.Struct {
-		return nil, fmt.Errorf("describe the settings %s: not a struct", t)
+		return nil, fmt.Errorf("describe settings %s: not a struct", t)
 	}
 	return fieldsOf(t, "", nil)
 }
@@ -61,7 +61,7 @@ func fieldsOf(t reflect.Type, prefix string, index []int) ([]Field, error) {
 			index:       at,
 		}
 		if f.Description == "" {
-			return nil, fmt.Errorf("describe the setting %s: it has no desc tag", f.Name)
+			return nil, fmt.Errorf("describe setting %s: no desc tag", f.Name)
 		}
 		fields = append(fields, f)
 	}

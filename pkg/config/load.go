@@ -10,21 +10,21 @@ import (
 	"github.com/caarlos0/env/v11"
 )
 
-// ErrInvalid is wrapped by every error about a setting.
+// ErrInvalid is the sentinel of every error about a setting.
 var ErrInvalid = errors.New("invalid configuration")
 
-// Validator is implemented by settings that must agree with each other.
+// Validator is implemented by settings that depend on each other.
 type Validator interface {
-	// Validate returns what is wrong, naming the settings. It may fill in what follows from other settings.
+	// Validate returns the conflicts with the names of the settings. It may derive settings from others.
 	Validate() error
 }
 
-// Load reads the settings T, a struct, from the environment. The error names every setting that is wrong.
+// Load reads the settings struct T from the environment. The error names every invalid setting.
 func Load[T any]() (T, error) {
 	return LoadFrom[T](environ())
 }
 
-// LoadFrom is Load from the given variables.
+// LoadFrom is Load with explicit variables.
 func LoadFrom[T any](variables map[string]string) (T, error) {
 	var settings T
 	fields, err := Fields[T]()
@@ -46,7 +46,7 @@ func LoadFrom[T any](variables map[string]string) (T, error) {
 	return settings, nil
 }
 
-// parseError lists the faults one by one.
+// parseError joins the errors of all settings.
 func parseError(err error) error {
 	var all env.AggregateError
 	if !errors.As(err, &all) {
@@ -55,8 +55,7 @@ func parseError(err error) error {
 	return fmt.Errorf("%w: %w", ErrInvalid, errors.Join(all.Errors...))
 }
 
-// readFiles returns the variables with each NAME_FILE replaced by a NAME that holds the file's text, without the line
-// break at its end.
+// readFiles replaces each variable NAME_FILE by a NAME with the file's text, without a trailing line break.
 func readFiles(fields []Field, variables map[string]string) (map[string]string, error) {
 	resolved := make(map[string]string, len(variables))
 	maps.Copy(resolved, variables)

@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 )
 
-// Print writes a table of the settings' names, values and defaults, for --check-config. A secret's value is shown as
+// Print writes a table of the settings' names, values and defaults, for --check-config. A secret's value prints as
 // "(set)" or "(not set)".
 func Print[T any](w io.Writer, settings T) error {
 	fields, err := Fields[T]()
@@ -24,12 +24,12 @@ func Print[T any](w io.Writer, settings T) error {
 		fmt.Fprintf(table, "%s\t%s\t%s\n", f.Name, shown(f, v.FieldByIndex(f.index)), f.Default)
 	}
 	if err := table.Flush(); err != nil {
-		return fmt.Errorf("print the settings: %w", err)
+		return fmt.Errorf("print settings: %w", err)
 	}
 	return nil
 }
 
-// JSON writes an object of the settings' values by their names, as Print shows them.
+// JSON returns an object of the settings' values by name, masked as in Print.
 func JSON[T any](settings T) ([]byte, error) {
 	fields, err := Fields[T]()
 	if err != nil {
@@ -42,7 +42,7 @@ func JSON[T any](settings T) ([]byte, error) {
 	}
 	out, err := json.Marshal(values)
 	if err != nil {
-		return nil, fmt.Errorf("write the settings: %w", err)
+		return nil, fmt.Errorf("encode settings: %w", err)
 	}
 	return out, nil
 }
@@ -73,7 +73,7 @@ func text(v reflect.Value) string {
 	return fmt.Sprint(v.Interface())
 }
 
-// Markdown writes a table that documents the settings of T.
+// Markdown writes the documentation table of the settings of T.
 func Markdown[T any](w io.Writer) error {
 	fields, err := Fields[T]()
 	if err != nil {
@@ -93,7 +93,7 @@ func Markdown[T any](w io.Writer) error {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.Name, f.Type, value, strings.ReplaceAll(description, "|", `\|`))
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
-		return fmt.Errorf("write the table of settings: %w", err)
+		return fmt.Errorf("write settings table: %w", err)
 	}
 	return nil
 }

@@ -1,5 +1,5 @@
-// Package id makes the UUIDs of the server: version 7 (RFC 9562), so that they sort by the time of their making and
-// neighbours in time are neighbours in an index.
+// Package id generates version 7 UUIDs (RFC 9562). They sort by creation time, so ids created together are neighbours
+// in an index.
 //
 //	 48 bits            4   12 bits               2   62 bits
 //	+------------------+---+---------------------+---+------------------------+
@@ -7,8 +7,8 @@
 //	+------------------+---+---------------------+---+------------------------+
 //	        \________ strictly increasing ______/
 //
-// The 60 bits of time never repeat and never go back within one Source, even when the clock does: a reading that is
-// not later than the last one is replaced by the last one plus one.
+// Within one Source the 60 bits of time strictly increase, even when the clock steps back. A reading that is not later
+// than the last one is replaced by the last one plus one.
 package id
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/orch-project/orch/pkg/clock"
 )
 
-// Source makes UUIDs. It is safe for concurrent use.
+// Source generates UUIDs. It is safe for concurrent use.
 type Source struct {
 	clock  clock.Clock
 	random io.Reader
@@ -33,14 +33,14 @@ type Source struct {
 	last uint64 // The 60 bits of time of the last UUID.
 }
 
-// New is a Source that reads time from c and randomness from random. Both must stay usable as long as the Source.
+// New returns a Source that reads time from c and randomness from random, which must outlive the Source.
 func New(c clock.Clock, random io.Reader) *Source { return &Source{clock: c, random: random} }
 
-// System is a Source on the machine's clock and its cryptographic randomness.
+// System returns a Source with the machine's clock and cryptographic randomness.
 func System() *Source { return New(clock.System{}, rand.Reader) }
 
-// New makes a UUID that sorts after every UUID which this Source made before. It panics when the randomness ends, as a
-// server without randomness must not go on.
+// New returns a UUID that sorts after every earlier one of this Source. It panics if random fails, because a server
+// must not continue without randomness.
 func (s *Source) New() uuid.UUID {
 	var u uuid.UUID
 	s.mu.Lock()
@@ -54,7 +54,7 @@ func (s *Source) New() uuid.UUID {
 	return u
 }
 
-// Time is the moment that u carries, exact to the millisecond. False when u is not a version 7 UUID.
+// Time returns the creation time of u with millisecond resolution, or false if u is not a version 7 UUID.
 func Time(u uuid.UUID) (time.Time, bool) {
 	if u.Version() != 7 || u.Variant() != uuid.RFC4122 {
 		return time.Time{}, false
@@ -62,7 +62,8 @@ func Time(u uuid.UUID) (time.Time, bool) {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(u[:8]) >> 16)).UTC(), true
 }
 
-// timeBits is t as milliseconds shifted by twelve bits, the fraction of the millisecond in the low twelve.
+// timeBits returns the milliseconds of t shifted left by twelve bits, with the fraction of the millisecond in the low
+// twelve.
 func timeBits(t time.Time) uint64 {
 	ms := t.UnixMilli()
 	fraction := t.Sub(time.UnixMilli(ms)) // In [0, 1 ms).

@@ -32,7 +32,7 @@ func TestLayout(t *testing.T) {
 	require.PanicsWithValue(t, "id: reading randomness: EOF", func() { s.New() })
 }
 
-// UUIDs grow, whatever the clock does.
+// UUIDs increase even when the clock steps back.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

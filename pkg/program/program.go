@@ -1,4 +1,4 @@
-// Package program is what the programs of the services have in common: flags, settings, logs and signals.
+// Package program is the shared main function of the services: flags, settings, logs and signals.
 //
 //	flags ──► settings from the environment ──┬─ --check-config: print them
 //	                                          ├─ --health: ask the running service
@@ -23,24 +23,24 @@ import (
 
 // Program is a service with settings of type C.
 type Program[C any] struct {
-	// Name is the service's, in logs and messages.
+	// Name identifies the service in logs and messages.
 	Name string
-	// Probe asks the service that runs with these settings whether it is ready.
+	// Probe checks the readiness of the service that runs with these settings.
 	Probe func(ctx context.Context, cfg C) error
 	// Run runs the service until ctx ends.
 	Run func(ctx context.Context, cfg C, log *slog.Logger) error
-	// Tasks are what the program can do instead of running.
+	// Tasks are the one-off commands of the program.
 	Tasks []Task[C]
 }
 
-// Task is something that a program does and then ends.
+// Task is a one-off command that a flag starts instead of the service.
 type Task[C any] struct {
-	// Name is the flag that asks for it, Usage what it does.
+	// Name is the flag, Usage its help text.
 	Name, Usage string
 	Do          func(ctx context.Context, cfg C, out io.Writer, log *slog.Logger) error
 }
 
-// settings are the service's and those of its logs.
+// settings are the service's and the logger's.
 type settings[C any] struct {
 	Service C
 	Logging telemetry.Logging
@@ -54,8 +54,8 @@ func (s *settings[C]) Validate() error {
 	return nil
 }
 
-// Main runs the program and ends the process: 0 when all went well, 1 with a line on standard error when not, 2 for
-// wrong flags.
+// Main runs the program and exits with 0 on success, 1 on an error, which it prints to standard error, or 2 for invalid
+// flags.
 func Main[C any](p Program[C]) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := p.Execute(ctx, os.Args[1:], os.Stdout, os.Stderr)
@@ -71,15 +71,15 @@ func Main[C any](p Program[C]) {
 	}
 }
 
-// errFlags means that the arguments were wrong; the flag package has said how.
-var errFlags = errors.New("wrong flags")
+// errFlags reports invalid arguments, which the flag package has already described.
+var errFlags = errors.New("invalid flags")
 
-// Execute runs the program with arguments and returns how it ended.
+// Execute runs the program with arguments and returns its error.
 func (p Program[C]) Execute(ctx context.Context, args []string, out, errs io.Writer) error {
 	flags := flag.NewFlagSet(p.Name, flag.ContinueOnError)
 	flags.SetOutput(errs)
 	check := flags.Bool("check-config", false, "print the settings and exit")
-	health := flags.Bool("health", false, "ask the running service whether it is ready; exit 0 or 1")
+	health := flags.Bool("health", false, "check the readiness of the running service; exit with 0 or 1")
 	asked := make([]*bool, len(p.Tasks))
 	for i, task := range p.Tasks {
 		asked[i] = flags.Bool(task.Name, false, task.Usage)

@@ -1,8 +1,8 @@
-// Package request carries what the gateway knows of a request to the services behind it.
+// Package request carries request metadata from the gateway to the services behind it.
 //
-// The gateway alone writes it, into gRPC metadata: the workspace that the request is bound to, the addresses that
-// absolute URLs are built on, and who asks. A service that finds no workspace refuses the call; a client cannot
-// choose one by sending a header, because the gateway copies no header of that name.
+// The gateway writes it into gRPC metadata: the workspace that the request is bound to, the base addresses of absolute
+// URLs, and the caller. A service rejects a call without a workspace. Clients cannot choose a workspace by a header,
+// because the gateway copies no header with that name.
 package request
 
 import (
@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// Info is what the gateway tells of one request.
+// Info is the metadata of one request.
 type Info struct {
 	// Account and Workspace bind the request; both are always set.
 	Account, Workspace uuid.UUID
@@ -25,21 +25,21 @@ type Info struct {
 	PublicURL string
 	// HooksURL is the root of webhook addresses, without a trailing slash: "http://127.0.0.1:4200/hooks".
 	HooksURL string
-	// UserAgent is the client's, empty when it sent none. Some rules depend on the client's version.
+	// UserAgent is the client's, or empty. Some rules depend on the client's version.
 	UserAgent string
-	// APIVersion is the version of the API that the client says it speaks, empty when it names none.
+	// APIVersion is the API version that the client requests, or empty.
 	APIVersion string
-	// Automation is the automation that makes the request; the zero value means that none does.
+	// Automation is the automation that sends the request, or the zero value.
 	Automation Automation
-	// Peer is the address that the client is at; the zero address when that is not known.
+	// Peer is the client's address; the zero address if unknown.
 	Peer netip.Addr
-	// ID names the request in the logs of all services.
+	// ID identifies the request in the logs of all services.
 	ID string
-	// Caller is who sends it; the zero Caller on a server without API keys, where everybody may do everything.
+	// Caller is the authenticated sender; it is zero without API keys, where everybody may do everything.
 	Caller Caller
 }
 
-// Automation is what a request tells of the automation that makes it.
+// Automation identifies the automation that sends a request.
 type Automation struct {
 	ID   uuid.UUID
 	Name string
@@ -47,28 +47,28 @@ type Automation struct {
 
 // Caller is the user or service account that sends a request.
 type Caller struct {
-	// ID is the user's or the service account's; Actor who they are in access lists and events.
+	// ID is the id of the user or service account; Actor is its id in access lists and events.
 	ID, Actor uuid.UUID
-	// Account is a service account's; it is not carried to the services, as their calls are bound to it.
+	// Account is a service account's. It is not sent to the services: their calls are bound to it.
 	Account uuid.UUID
-	// ServiceAccount tells programs from people.
+	// ServiceAccount is false for users.
 	ServiceAccount bool
 	// Administrator may administer the whole server.
 	Administrator bool
 }
 
-// Known tells whether there is a caller.
+// Known reports whether there is a caller.
 func (c Caller) Known() bool { return c.ID != uuid.Nil }
 
-// The account and the workspace of paths without ids. They are the same in every installation, so that data can
-// move from one to another; the version nibble says that they are nobody's random choice.
+// The account and the workspace of paths without ids. They are the same in every installation, so data can move between
+// installations; the version nibble marks them as not random.
 var (
 	DefaultAccount   = uuid.MustParse("00000000-0000-8000-8000-00000000000a")
 	DefaultWorkspace = uuid.MustParse("00000000-0000-8000-8000-000000000001")
 )
 
-// ErrNoWorkspace means that a call came without the gateway's words.
-var ErrNoWorkspace = errors.New("the call names no workspace")
+// ErrNoWorkspace reports a call without the gateway's metadata.
+var ErrNoWorkspace = errors.New("call has no workspace")
 
 // The metadata keys. They begin with "orch-", so that no HTTP header turns into one.
 const (
@@ -80,13 +80,13 @@ const (
 	keyAPI       = "orch-client-api-version"
 	keyPeer      = "orch-peer"
 	keyID        = "orch-request-id"
-	// The automation's id and name, the latter in base64: metadata carries plain text only.
+	// The automation's id and name; the name is in base64, because metadata is ASCII.
 	keyAutomation     = "orch-automation"
 	keyAutomationName = "orch-automation-name"
-	keyCaller         = "orch-caller" // Kind, id and actor, parted by blanks.
+	keyCaller         = "orch-caller" // Kind, id and actor, separated by blanks.
 )
 
-// Outgoing returns a context whose gRPC calls carry the information.
+// Outgoing returns a context whose gRPC calls carry the metadata.
 func Outgoing(ctx context.Context, info Info) context.Context {
 	md := metadata.Pairs(
 		keyAccount, info.Account.String(),
@@ -112,8 +112,7 @@ func Outgoing(ctx context.Context, info Info) context.Context {
 	return metadata.NewOutgoingContext(ctx, md)
 }
 
-// Incoming reads the information of the call that is being served.
-// It returns ErrNoWorkspace when the call names none.
+// Incoming returns the metadata of the served call. It returns ErrNoWorkspace if the call has no workspace.
 func Incoming(ctx context.Context) (Info, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	first := func(key string) string {
@@ -127,11 +126,11 @@ func Incoming(ctx context.Context) (Info, error) {
 	}
 	workspace, err := uuid.Parse(first(keyWorkspace))
 	if err != nil {
-		return Info{}, fmt.Errorf("read the workspace of the call: %w", err)
+		return Info{}, fmt.Errorf("parse workspace metadata: %w", err)
 	}
 	account, err := uuid.Parse(first(keyAccount))
 	if err != nil {
-		return Info{}, fmt.Errorf("read the account of the call: %w", err)
+		return Info{}, fmt.Errorf("parse account metadata: %w", err)
 	}
 	caller, err := parseCaller(first(keyCaller))
 	if err != nil {
@@ -149,23 +148,23 @@ func Incoming(ctx context.Context) (Info, error) {
 	}
 	if text := first(keyPeer); text != "" {
 		if info.Peer, err = netip.ParseAddr(text); err != nil {
-			return Info{}, fmt.Errorf("read the address of the client: %w", err)
+			return Info{}, fmt.Errorf("parse client address metadata: %w", err)
 		}
 	}
 	if text := first(keyAutomation); text != "" {
 		if info.Automation.ID, err = uuid.Parse(text); err != nil {
-			return Info{}, fmt.Errorf("read the automation of the call: %w", err)
+			return Info{}, fmt.Errorf("parse automation metadata: %w", err)
 		}
 		name, err := base64.StdEncoding.DecodeString(first(keyAutomationName))
 		if err != nil {
-			return Info{}, fmt.Errorf("read the name of the call's automation: %w", err)
+			return Info{}, fmt.Errorf("decode automation name metadata: %w", err)
 		}
 		info.Automation.Name = string(name)
 	}
 	return info, nil
 }
 
-// The kinds of callers.
+// The kinds of callers in metadata.
 const (
 	kindUser           = "user"
 	kindAdministrator  = "administrator"
@@ -189,15 +188,15 @@ func parseCaller(text string) (Caller, error) {
 	}
 	parts := strings.Split(text, " ")
 	if len(parts) != 3 {
-		return Caller{}, fmt.Errorf("read the caller of the call: %d parts", len(parts))
+		return Caller{}, fmt.Errorf("parse caller metadata: %d parts", len(parts))
 	}
 	id, err := uuid.Parse(parts[1])
 	if err != nil {
-		return Caller{}, fmt.Errorf("read the caller of the call: %w", err)
+		return Caller{}, fmt.Errorf("parse caller metadata: %w", err)
 	}
 	actor, err := uuid.Parse(parts[2])
 	if err != nil {
-		return Caller{}, fmt.Errorf("read the caller of the call: %w", err)
+		return Caller{}, fmt.Errorf("parse caller metadata: %w", err)
 	}
 	return Caller{ID: id, Actor: actor, ServiceAccount: parts[0] == kindServiceAccount, Administrator: parts[0] == kindAdministrator}, nil
 }

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// arrive turns the metadata that a call leaves with into that of a call that arrives.
+// arrive converts outgoing metadata to incoming metadata.
 func arrive(ctx context.Context) context.Context {
 	md, _ := metadata.FromOutgoingContext(ctx)
 	return metadata.NewIncomingContext(ctx, md)
@@ -56,7 +56,7 @@ func TestWhatIsSentArrives(t *testing.T) {
 	})
 }
 
-// The workspace that a call is bound to replaces what the context carried before.
+// Outgoing replaces the workspace that the context carried before.
 func TestOutgoingReplacesWhatWasThere(t *testing.T) {
 	t.Parallel()
 	first := request.Info{Account: uuid.New(), Workspace: uuid.New(), Caller: request.Caller{ID: uuid.New(), Actor: uuid.New()}}

@@ -23,13 +23,13 @@ type Caller interface {
 	Call(ctx context.Context, method string, request proto.Message) (proto.Message, Reply, error)
 }
 
-// Reply is what a handler said beside its message.
+// Reply is the metadata of a response.
 type Reply struct {
-	// Status is the HTTP status that the handler chose; 0 means the documented one.
+	// Status is the HTTP status of the response; 0 means the documented one.
 	Status int
-	// Header holds HTTP headers to be set on the answer.
+	// Header holds HTTP headers of the response.
 	Header map[string]string
-	// Next is where the rest of the answer begins, empty when the message is all of it. See SetNext.
+	// Next is the cursor of the next part, or empty for a complete response. See SetNext.
 	Next string
 }
 
@@ -40,19 +40,19 @@ const (
 	headerPrefix = "orch-http-header-"
 )
 
-// SetStatus chooses the HTTP status of the answer that is being made.
+// SetStatus sets the HTTP status of the response.
 func SetStatus(ctx context.Context, code int) error {
 	return grpc.SetHeader(ctx, metadata.Pairs(statusKey, strconv.Itoa(code)))
 }
 
-// SetHeader sets an HTTP header of the answer that is being made.
+// SetHeader sets an HTTP header of the response.
 func SetHeader(ctx context.Context, name, value string) error {
 	return grpc.SetHeader(ctx, metadata.Pairs(headerPrefix+strings.ToLower(name), value))
 }
 
-// SetNext says that the answer is only a part, for answers that are too long for one message. The method is called
-// again with the cursor in the field "cursor" of the same request, for as long as it sets one, and the client gets the
-// parts as one body. Any replica may be asked for any part.
+// SetNext marks the response as partial, for responses that exceed one message. The caller repeats the request with the
+// cursor in its field "cursor" until no cursor is set, and sends the parts to the client as one body. Any replica can
+// serve any part.
 func SetNext(ctx context.Context, cursor string) error {
 	return grpc.SetHeader(ctx, metadata.Pairs(nextKey, cursor))
 }
@@ -87,7 +87,7 @@ type Remote struct {
 	types sync.Map // method → protoreflect.MessageType
 }
 
-// NewRemote returns a caller over a connection, which stays the caller's to close.
+// NewRemote returns a caller over a connection, which the caller of NewRemote closes.
 func NewRemote(conn grpc.ClientConnInterface) *Remote {
 	return &Remote{conn: conn}
 }
@@ -112,7 +112,7 @@ func (r *Remote) response(method string) (protoreflect.MessageType, error) {
 	}
 	service, name, found := strings.Cut(strings.TrimPrefix(method, "/"), "/")
 	if !found {
-		return nil, fmt.Errorf("call %q: not a method's full name", method)
+		return nil, fmt.Errorf("call %q: not a full method name", method)
 	}
 	d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(service))
 	if err != nil {
@@ -120,7 +120,7 @@ func (r *Remote) response(method string) (protoreflect.MessageType, error) {
 	}
 	sd, ok := d.(protoreflect.ServiceDescriptor)
 	if !ok {
-		return nil, fmt.Errorf("call %s: %s is no service", method, service)
+		return nil, fmt.Errorf("call %s: %s is not a service", method, service)
 	}
 	md := sd.Methods().ByName(protoreflect.Name(name))
 	if md == nil {

@@ -1,13 +1,13 @@
-// Package rpc is how the services call each other: gRPC between processes, plain calls inside one.
+// Package rpc connects the services: gRPC between processes, direct calls within one.
 //
 //	           ┌───────────── Remote ──── gRPC over TCP ────── Server ─┐
 //	Caller ────┤                                                       ├──── the service's implementation
 //	           └───────────── Local ───── the messages themselves ─────┘
 //
-// A Caller invokes a method by its full name, with any message; the gateway needs no more, since it learns its
-// routes from descriptors. In one process messages pass as they are, not as bytes: marshalling them would cost more
-// than the JSON does. The interceptors, the metadata and the errors are the same on both ways.
+// A Caller invokes a method by its full name with any message; the gateway derives its routes from descriptors. Within
+// one process messages are passed without marshalling, which would cost more than the JSON. Interceptors, metadata and
+// errors are the same for both.
 //
-// A handler that wants to say more than its message sets a status or a header with [SetStatus] and [SetHeader];
-// an error that has an HTTP form of its own is made by [Error] (rule 12 of the contract).
+// A handler sets an HTTP status or header with [SetStatus] and [SetHeader]. [Error] returns an error with its own HTTP
+// response (rule 12 of the contract).
 package rpc

@@ -9,8 +9,8 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// Error returns a gRPC error that carries a whole HTTP answer. The code is derived from the HTTP status, for callers
-// that read no details.
+// Error returns a gRPC error with an HTTP response. Its code derives from the HTTP status, for callers that do not read
+// the details.
 func Error(e *orchv1.HttpError) error {
 	s := status.New(codeOf(int(e.GetStatus())), message(e))
 	with, err := s.WithDetails(e)
@@ -20,17 +20,17 @@ func Error(e *orchv1.HttpError) error {
 	return with.Err()
 }
 
-// Detail is an error whose body is {"detail": text}.
+// Detail returns an error with the body {"detail": text}.
 func Detail(httpStatus int, text string) error {
 	return Error(&orchv1.HttpError{Status: int32(httpStatus), Form: &orchv1.HttpError_Detail{Detail: text}})
 }
 
-// ExceptionMessage is an error whose body is {"exception_message": text}.
+// ExceptionMessage returns an error with the body {"exception_message": text}.
 func ExceptionMessage(httpStatus int, text string) error {
 	return Error(&orchv1.HttpError{Status: int32(httpStatus), Form: &orchv1.HttpError_ExceptionMessage{ExceptionMessage: text}})
 }
 
-// Invalid is the standard 422 for faults that only the service could find.
+// Invalid returns the standard 422 for field errors that only the service can detect.
 func Invalid(fieldErrors ...*orchv1.FieldError) error {
 	return Error(&orchv1.HttpError{
 		Status: http.StatusUnprocessableEntity,
@@ -38,7 +38,7 @@ func Invalid(fieldErrors ...*orchv1.FieldError) error {
 	})
 }
 
-// BodyFault is a fault of one value in the request body, at a path of keys below it.
+// BodyError returns a field error of a value in the request body, at a path of keys.
 func BodyError(kind, text string, path ...string) *orchv1.FieldError {
 	fieldError := &orchv1.FieldError{Msg: text, Type: kind}
 	for _, key := range append([]string{"body"}, path...) {
@@ -47,7 +47,7 @@ func BodyError(kind, text string, path ...string) *orchv1.FieldError {
 	return fieldError
 }
 
-// HTTPError returns the HTTP answer of an error: the one it carries, or the one of its code.
+// HTTPError returns the HTTP response of an error, or the default of its code.
 func HTTPError(err error) *orchv1.HttpError {
 	s := status.Convert(err)
 	for _, detail := range s.Details() {
@@ -72,10 +72,10 @@ func message(e *orchv1.HttpError) string {
 	return http.StatusText(int(e.GetStatus()))
 }
 
-// httpStatus is the fallback for errors that carry no HTTP answer. Every code has a row; a test walks them.
+// httpStatus is the default for errors without an HTTP response. A test requires a row for every code.
 var httpStatus = map[codes.Code]int{
 	codes.OK:                 http.StatusOK,
-	codes.Canceled:           499, // The client went away; nobody reads it.
+	codes.Canceled:           499, // The client closed the connection.
 	codes.Unknown:            http.StatusInternalServerError,
 	codes.InvalidArgument:    http.StatusUnprocessableEntity,
 	codes.DeadlineExceeded:   http.StatusServiceUnavailable,
@@ -93,7 +93,7 @@ var httpStatus = map[codes.Code]int{
 	codes.Unauthenticated:    http.StatusUnauthorized,
 }
 
-// fallback tells a client what the code means and nothing of what went on inside.
+// fallback describes the code to a client without internal details.
 func fallback(code codes.Code) *orchv1.HttpError {
 	number, ok := httpStatus[code]
 	if !ok {

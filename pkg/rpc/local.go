@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Local calls services of the same process. Services are registered before the first call.
+// Local calls services of the same process. Register services before the first call.
 type Local struct {
 	methods map[string]localMethod
 	around  chain
@@ -21,7 +21,7 @@ type localMethod struct {
 	handler grpc.MethodHandler
 }
 
-// NewLocal returns a caller and registrar whose calls pass through the interceptors, the first one outermost.
+// NewLocal returns a caller and registrar that runs every call through the interceptors, the first one outermost.
 func NewLocal(around ...grpc.UnaryServerInterceptor) *Local {
 	return &Local{methods: map[string]localMethod{}, around: around}
 }
@@ -33,13 +33,13 @@ func (l *Local) RegisterService(desc *grpc.ServiceDesc, server any) {
 	}
 }
 
-// Has tells whether a method is served here.
+// Has reports whether a method is registered.
 func (l *Local) Has(method string) bool {
 	_, ok := l.methods[method]
 	return ok
 }
 
-// Call implements Caller: the handler gets the request itself and its response is returned as it is.
+// Call implements Caller. The handler receives the request itself, and Call returns the handler's response.
 func (l *Local) Call(ctx context.Context, method string, request proto.Message) (proto.Message, Reply, error) {
 	m, ok := l.methods[method]
 	if !ok {
@@ -49,7 +49,8 @@ func (l *Local) Call(ctx context.Context, method string, request proto.Message) 
 	md, _ := metadata.FromOutgoingContext(ctx)
 	ctx = metadata.NewIncomingContext(metadata.NewOutgoingContext(ctx, nil), md)
 	ctx = grpc.NewContextWithServerTransportStream(ctx, stream)
-	// The generated handler decodes a message of its own and offers it to the interceptor, which goes on with the caller's.
+	// The generated handler decodes a message of its own and passes it to the interceptor, which replaces it with the
+	// caller's.
 	response, err := m.handler(m.server, ctx, func(any) error { return nil },
 		func(ctx context.Context, _ any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 			return l.around.pass(ctx, request, info, handle)
@@ -72,7 +73,7 @@ func (c chain) pass(ctx context.Context, request any, info *grpc.UnaryServerInfo
 	})
 }
 
-// asStatus turns an error into a gRPC status as the wire would.
+// asStatus converts an error into a gRPC status, as gRPC does.
 func asStatus(err error) error {
 	if _, ok := status.FromError(err); ok {
 		return err
@@ -80,7 +81,7 @@ func asStatus(err error) error {
 	return status.FromContextError(err).Err()
 }
 
-// localStream collects the headers that a handler sets.
+// localStream collects the headers of a handler.
 type localStream struct {
 	method string
 	header metadata.MD

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// flows answers what the tests ask of it.
+// flows is the service under test.
 type flows struct {
 	orchv1.UnimplementedFlowServiceServer
 	seen *orchv1.CreateFlowRequest
@@ -48,7 +48,7 @@ func (f *flows) DeleteFlow(context.Context, *orchv1.DeleteFlowRequest) (*emptypb
 	panic("on purpose")
 }
 
-// both runs a test over gRPC and in process: the two ways must not differ.
+// both runs a test over gRPC and in process, which must not differ.
 func both(t *testing.T, test func(t *testing.T, caller rpc.Caller, server *flows)) {
 	quiet := rpc.Recover(slog.New(slog.DiscardHandler))
 	t.Run("local", func(t *testing.T) {

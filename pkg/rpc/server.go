@@ -18,8 +18,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// maxMessage bounds one message in bytes: a page of 200 runs with 512 KiB of parameters each would not fit, and is
-// refused with an error rather than cut.
+// maxMessage bounds one message in bytes. A page of 200 runs with 512 KiB of parameters each would exceed it and
+// returns an error.
 const maxMessage = 64 << 20
 
 // Server serves services over gRPC, with the standard health service.
@@ -28,7 +28,7 @@ type Server struct {
 	health *health.Server
 }
 
-// NewServer returns a server whose calls pass through the interceptors, the first one outermost.
+// NewServer returns a server that runs every call through the interceptors, the first one outermost.
 func NewServer(around ...grpc.UnaryServerInterceptor) *Server {
 	s := &Server{
 		grpc: grpc.NewServer(
@@ -47,7 +47,7 @@ func (s *Server) RegisterService(desc *grpc.ServiceDesc, server any) {
 	s.grpc.RegisterService(desc, server)
 }
 
-// Serve answers calls until the context ends, then finishes those in flight.
+// Serve serves calls until ctx ends, then drains those in flight.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	stopped := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -65,11 +65,11 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	return nil
 }
 
-// Stop ends calls in flight at once, for a drain that takes too long.
+// Stop aborts calls in flight, for a drain that takes too long.
 func (s *Server) Stop() { s.grpc.Stop() }
 
-// Dial returns a connection to the service at an address. It connects in the background and again after a loss;
-// calls while it is down fail at once with Unavailable.
+// Dial returns a connection to the service at an address. It connects in the background and reconnects after a loss;
+// calls fail with Unavailable while it is down.
 func Dial(address string) (*grpc.ClientConn, error) {
 	conn, err := grpc.NewClient(address,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -83,12 +83,12 @@ func Dial(address string) (*grpc.ClientConn, error) {
 	return conn, nil
 }
 
-// Recover turns a panic of a handler into an internal error, so that one bad request does not end the process.
+// Recover turns a handler's panic into an internal error, so one bad request does not end the process.
 func Recover(log *slog.Logger) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (response any, err error) {
 		defer func() {
 			if p := recover(); p != nil {
-				log.ErrorContext(ctx, "a handler panicked", "method", info.FullMethod, "panic", p, "stack", string(debug.Stack()))
+				log.ErrorContext(ctx, "handler panicked", "method", info.FullMethod, "panic", p, "stack", string(debug.Stack()))
 				err = status.Error(codes.Internal, "internal error")
 			}
 		}()

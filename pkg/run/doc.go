@@ -1,4 +1,4 @@
-// Package run runs the long-living parts of a service: named workers, started in order, watched, and stopped in reverse.
+// Package run supervises the long-running parts of a service: named workers, started in order and stopped in reverse.
 //
 //	         all workers ready                ctx ends,
 //	new ──> starting ──────────> running ──────────────────> draining ──> stopping ──> stopped
@@ -12,8 +12,7 @@
 //	          What a worker has in flight it finishes under Grace(ctx), which ends with Options.StopTimeout
 //	stopped   Group.Run has returned
 //
-// A worker that ends while it should run ends the group, even when it returns nil. A worker deals with the failures it
-// can foresee itself (it reconnects, it tries again); what remains is a defect or a lost prerequisite, and a process
-// that is alive in part is worse than one that its supervisor restarts: it answers some requests, holds leases that it
-// does not serve, and nobody notices. A panic is not caught, for the same reason.
+// A worker that returns while it should run ends the group, even if it returns nil. Workers handle foreseeable failures
+// themselves, by reconnecting and retrying. Any other failure is a bug or a lost prerequisite, and a supervisor's
+// restart is better than a process that works in part. Panics are not recovered, for the same reason.
 package run

@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// ErrStopTimeout is returned by Group.Run when workers had not returned when Options.StopTimeout was over.
+// ErrStopTimeout reports workers that did not return within Options.StopTimeout.
 var ErrStopTimeout = errors.New("run: workers did not stop in time")
 
-// Options tune a Group. The zero value means the defaults.
+// Options configure a Group. The zero value selects the defaults.
 type Options struct {
-	// DrainDelay is how long everything goes on working after readiness turned false, for load balancers to notice.
-	// Default none.
+	// DrainDelay is the time between the readiness change and the stop of the workers, for load balancers to notice.
+	// Default 0.
 	DrainDelay time.Duration
-	// StopTimeout is what all workers together may take to stop. Default 20 s.
+	// StopTimeout bounds the stop of all workers together. Default 20 s.
 	StopTimeout time.Duration
-	// Logger gets starts, stops and failures. Default slog.Default().
+	// Logger logs starts, stops and failures. Default slog.Default().
 	Logger *slog.Logger
 }
 
-// Group runs workers. Make it with NewGroup, Add the workers, Run it once.
+// Group runs workers. Create it with NewGroup, Add the workers, and Run it once.
 type Group struct {
 	opts    Options
 	log     *slog.Logger
@@ -31,16 +31,16 @@ type Group struct {
 	workers []*running
 }
 
-// running is a worker under supervision.
+// running is a supervised worker.
 type running struct {
 	Worker
 	part *part
 	stop context.CancelFunc
 	done chan struct{} // Closed when Run has returned.
-	err  error         // What it returned. Read after done.
+	err  error         // The result of Run. Read it only after done.
 }
 
-// NewGroup is an empty group.
+// NewGroup returns an empty group.
 func NewGroup(o Options) *Group {
 	if o.StopTimeout == 0 {
 		o.StopTimeout = 20 * time.Second
@@ -51,22 +51,22 @@ func NewGroup(o Options) *Group {
 	return &Group{opts: o, log: o.Logger.With("component", "run"), health: &Health{phase: New}}
 }
 
-// Add appends workers, in the order of their dependence: a worker may rely on those before it. Not after Run.
+// Add appends workers in dependency order: a worker may rely on those before it. Do not call it after Run.
 func (g *Group) Add(workers ...Worker) {
 	for _, w := range workers {
 		g.workers = append(g.workers, &running{Worker: w, part: g.health.addPart(w.Name())})
 	}
 }
 
-// Health is the state of the group, for /health and /ready.
+// Health returns the state of the group, for /health and /ready.
 func (g *Group) Health() *Health { return g.health }
 
-// Run starts the workers, waits until ctx ends or a worker does, and stops them. It returns nil after an orderly end,
-// else what went wrong: the failure of the worker that ended first, ErrStopTimeout, failures while stopping.
+// Run starts the workers, waits until ctx or a worker ends, and stops them. It returns nil after an orderly stop.
+// Otherwise it joins the error of the worker that ended first, ErrStopTimeout, and the errors of stopping.
 func (g *Group) Run(ctx context.Context) error {
 	grace, endGrace := context.WithCancel(context.WithoutCancel(ctx))
 	defer endGrace()
-	ended := make(chan *running, len(g.workers)) // Room for all: nobody need listen.
+	ended := make(chan *running, len(g.workers)) // One slot per worker, so that senders never block.
 
 	g.health.enter(Starting)
 	started, failed := g.start(ctx, grace, ended)
@@ -100,7 +100,7 @@ func (g *Group) Run(ctx context.Context) error {
 
 // start starts the workers in order, until ctx ends or one of them does.
 func (g *Group) start(ctx, grace context.Context, ended chan *running) (started []*running, failed *running) {
-	// Workers do not end with ctx, but one after the other.
+	// Workers end one after the other, not with ctx.
 	base := context.WithValue(context.WithoutCancel(ctx), graceKey{}, grace)
 	for _, w := range g.workers {
 		var workCtx context.Context
@@ -129,19 +129,19 @@ func (g *Group) start(ctx, grace context.Context, ended chan *running) (started 
 	return started, nil
 }
 
-// failure reports a worker that ended while it should run.
+// failure reports a worker that returned while it should run.
 func (g *Group) failure(ctx context.Context, w *running) error {
 	err := w.err
 	if err == nil {
-		err = errors.New("it ended although it should run")
+		err = errors.New("returned before shutdown")
 	}
 	err = fmt.Errorf("worker %s: %w", w.Name(), err)
 	g.health.fail(w.part, err)
-	g.log.ErrorContext(ctx, "a worker failed; stopping", "worker", w.Name(), "error", err)
+	g.log.ErrorContext(ctx, "worker failed, stopping", "worker", w.Name(), "error", err)
 	return err
 }
 
-// stop ends the workers in reverse order. When the time is over the rest are told to end all at once, and left alone.
+// stop ends the workers in reverse order. After the timeout it cancels the remaining ones and does not wait for them.
 func (g *Group) stop(ctx context.Context, started []*running, failed *running, endGrace func()) error {
 	timeout := time.NewTimer(g.opts.StopTimeout)
 	defer timeout.Stop()
@@ -154,14 +154,14 @@ func (g *Group) stop(ctx context.Context, started []*running, failed *running, e
 			return errors.Join(append(errs, g.giveUp(ctx, started[:i+1], endGrace))...)
 		}
 		if w != failed && w.err != nil && !errors.Is(w.err, context.Canceled) {
-			g.log.ErrorContext(ctx, "stopping a worker", "worker", w.Name(), "error", w.err)
-			errs = append(errs, fmt.Errorf("stopping worker %s: %w", w.Name(), w.err))
+			g.log.ErrorContext(ctx, "stop worker", "worker", w.Name(), "error", w.err)
+			errs = append(errs, fmt.Errorf("stop worker %s: %w", w.Name(), w.err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// giveUp ends what is left at once and names it.
+// giveUp cancels the remaining workers and names them.
 func (g *Group) giveUp(ctx context.Context, left []*running, endGrace func()) error {
 	endGrace()
 	var names []string

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// journal notes what happens, in its order.
+// journal records events in order.
 type journal struct {
 	mu    sync.Mutex
 	lines []string
@@ -39,7 +39,7 @@ func (j *journal) all() []string {
 	return slices.Clone(j.lines)
 }
 
-// server is a worker that becomes ready after a while and takes a while to stop.
+// server is a worker that takes time to become ready and to stop.
 type server struct {
 	journal        *journal
 	name           string
@@ -82,7 +82,7 @@ func group(o run.Options, workers ...run.Worker) *run.Group {
 	return g
 }
 
-// launch runs g and gives its end.
+// launch runs g and returns a channel with its result.
 func launch(ctx context.Context, g *run.Group) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- g.Run(ctx) }()
@@ -102,7 +102,7 @@ func TestOrder(t *testing.T) {
 		require.Equal(t, []string{"start store"}, j.all(), "the next waits until it is ready")
 		require.False(t, g.Health().Ready().OK)
 		require.True(t, g.Health().Live().OK)
-		time.Sleep(time.Second) //nolint:forbidigo // Of the bubble.
+		time.Sleep(time.Second) //nolint:forbidigo // In the synctest bubble.
 		synctest.Wait()
 		require.True(t, g.Health().Ready().OK)
 
@@ -129,7 +129,7 @@ func TestFailureEndsTheGroup(t *testing.T) {
 		text     string
 	}{
 		"an error": {broken, "worker feed: broken"},
-		"nil":      {nil, "worker feed: it ended although it should run"},
+		"nil":      {nil, "worker feed: returned before shutdown"},
 		"canceled": {context.Canceled, "worker feed: context canceled"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestFailureEndsTheGroup(t *testing.T) {
 				var j journal
 				store := j.server("store", 0, time.Second)
 				g := group(run.Options{DrainDelay: time.Hour}, store, run.Func("feed", func(context.Context) error {
-					time.Sleep(time.Minute) //nolint:forbidigo // Of the bubble.
+					time.Sleep(time.Minute) //nolint:forbidigo // In the synctest bubble.
 					return test.returned
 				}))
 				started := time.Now()

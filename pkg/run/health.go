@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Health knows what state a service is in. It is safe for concurrent use.
+// Health is the state of a service. It is safe for concurrent use.
 type Health struct {
 	mu     sync.Mutex
 	phase  Phase
@@ -14,10 +14,10 @@ type Health struct {
 	checks []check
 }
 
-// Phase is where a group is on its way from new to stopped.
+// Phase is the position of a group in its life cycle.
 type Phase string
 
-// The phases, in their order.
+// The phases in order.
 const (
 	New      Phase = "new"
 	Starting Phase = "starting"
@@ -27,19 +27,19 @@ const (
 	Stopped  Phase = "stopped"
 )
 
-// part is a worker as the reports show it.
+// part is a worker in the reports.
 type part struct {
 	name string
-	err  error // Set when it failed.
+	err  error // Set after a failure.
 }
 
-// check is a prerequisite that may come and go.
+// check is a readiness check of a prerequisite that may come and go.
 type check struct {
 	name string
 	f    func() error
 }
 
-// Report is an answer to "how are you", ready to be written as JSON.
+// Report is the JSON body of a health response.
 type Report struct {
 	OK     bool   `json:"ok"`
 	Phase  Phase  `json:"phase"`
@@ -53,15 +53,15 @@ type Item struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Check adds a prerequisite of readiness. f must answer at once, from what is known: it is called for every request.
+// Check adds a readiness check. f must return immediately, because every request calls it.
 func (h *Health) Check(name string, f func() error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.checks = append(h.checks, check{name, f})
 }
 
-// Live reports whether all workers work as they should. When not, the process should be restarted. It does not look at
-// the checks: a database that is away does not come back by restarting its clients.
+// Live reports whether all workers run; otherwise the process should be restarted. It ignores the checks: restarting
+// clients does not repair a database.
 func (h *Health) Live() Report {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -76,7 +76,8 @@ func (h *Health) live() Report {
 	return r
 }
 
-// Ready reports whether requests should come here: the group is running, its workers live and all checks pass.
+// Ready reports whether the service should get requests: the group is running, its workers are live and all checks
+// pass.
 func (h *Health) Ready() Report {
 	h.mu.Lock()
 	r := h.live()
@@ -100,10 +101,10 @@ func (r *Report) add(name string, err error) {
 	r.Checks = append(r.Checks, item)
 }
 
-// LiveHandler answers /health: 200 or 503, with the report as JSON.
+// LiveHandler serves /health: 200 or 503, with the report as JSON.
 func (h *Health) LiveHandler() http.Handler { return handler(h.Live) }
 
-// ReadyHandler answers /ready: 200 or 503, with the report as JSON.
+// ReadyHandler serves /ready: 200 or 503, with the report as JSON.
 func (h *Health) ReadyHandler() http.Handler { return handler(h.Ready) }
 
 func handler(report func() Report) http.Handler {
@@ -114,7 +115,7 @@ func handler(report func() Report) http.Handler {
 		if !r.OK {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
-		_ = json.NewEncoder(w).Encode(r) // The client has gone.
+		_ = json.NewEncoder(w).Encode(r) // The client has disconnected.
 	})
 }
 

@@ -21,11 +21,11 @@ type Internal struct {
 	server *http.Server
 }
 
-// NewInternal listens on the address. A nil health leaves /health and /ready out.
+// NewInternal listens on the address. A nil health disables /health and /ready.
 func NewInternal(address string, registry *prometheus.Registry, health *run.Health) (*Internal, error) {
 	ln, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("listen on the internal address %s: %w", address, err)
+		return nil, fmt.Errorf("listen on internal address %s: %w", address, err)
 	}
 	return &Internal{ln: ln, server: &http.Server{
 		Handler:           internalHandler(registry, health),
@@ -52,18 +52,18 @@ func internalHandler(registry *prometheus.Registry, health *run.Health) http.Han
 // Name implements run.Worker.
 func (i *Internal) Name() string { return "internal" }
 
-// Addr is the address that it listens on.
+// Addr is the listen address.
 func (i *Internal) Addr() net.Addr { return i.ln.Addr() }
 
 // Run implements run.Worker.
 func (i *Internal) Run(ctx context.Context) error {
-	stop := context.AfterFunc(ctx, func() { _ = i.server.Close() }) // Nothing in flight is worth waiting for.
+	stop := context.AfterFunc(ctx, func() { _ = i.server.Close() }) // In-flight requests need no drain.
 	defer stop()
 	if err := i.server.Serve(i.ln); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve the internal address: %w", err)
+		return fmt.Errorf("serve internal address: %w", err)
 	}
 	return nil
 }
 
-// Close frees the address of a server that was never run.
+// Close releases the address of a server that was never run.
 func (i *Internal) Close() error { return i.ln.Close() }

@@ -1,8 +1,9 @@
-// Package telemetry gives a service its logs, its metrics and the internal address where operators find them.
+// Package telemetry provides a service's logs, metrics and internal address for operators.
 //
-// Logs are structured, one JSON object a line, or coloured text on a terminal. The keys are fixed: service,
-// request_id, workspace, run_id, webhook_id, error. Metrics are Prometheus's; their names begin with "orch_" and end in
-// their unit. The internal address serves /metrics, /health, /ready and /debug/pprof; it never faces the public.
+// Logs are structured: one JSON object per line, or coloured text on a terminal. The keys are fixed: service,
+// request_id, workspace, run_id, webhook_id, error. Metrics are in the format of Prometheus; their names begin with
+// "orch_" and end with their unit. The internal address serves /metrics, /health, /ready and /debug/pprof; it must not
+// be reachable from the public network.
 package telemetry
 
 import (
@@ -22,27 +23,27 @@ type Logging struct {
 	Format Format     `env:"ORCH_LOG_FORMAT" envDefault:"auto" desc:"The form of logs: json, text, or auto, which is text on a terminal."`
 }
 
-// Format is the form of logs.
+// Format is the log format.
 type Format string
 
-// The forms.
+// The log formats.
 const (
 	FormatAuto Format = "auto"
 	FormatJSON Format = "json"
 	FormatText Format = "text"
 )
 
-// UnmarshalText lets configuration read the form.
+// UnmarshalText parses the format for package config.
 func (f *Format) UnmarshalText(text []byte) error {
 	switch v := Format(strings.ToLower(string(text))); v {
 	case FormatAuto, FormatJSON, FormatText:
 		*f = v
 		return nil
 	}
-	return fmt.Errorf("read the log format %q: neither json, text nor auto", text)
+	return fmt.Errorf("parse log format %q: neither json, text nor auto", text)
 }
 
-// NewLogger returns a logger that writes to w and names the service in each line.
+// NewLogger returns a logger that writes to w and adds the service's name to each line.
 func NewLogger(w io.Writer, service string, l Logging) *slog.Logger {
 	terminal := isTerminal(w)
 	var handler slog.Handler
@@ -54,7 +55,7 @@ func NewLogger(w io.Writer, service string, l Logging) *slog.Logger {
 	return slog.New(handler).With("service", service)
 }
 
-// readable writes durations with their unit, as "1.5ms"; slog's JSON would write nanoseconds without saying so.
+// readable formats durations with their unit, as "1.5ms"; slog's JSON would write nanoseconds without a unit.
 func readable(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
 		a.Value = slog.StringValue(a.Value.Duration().String())

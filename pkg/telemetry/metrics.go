@@ -24,8 +24,8 @@ func NewRegistry(service, version string) *prometheus.Registry {
 	return registry
 }
 
-// Register adds a collector and returns it, or the one of the same name and labels that is there already: two
-// services of one process may measure the same thing.
+// Register registers a collector and returns it. It returns the existing collector with the same name and labels if
+// there is one, because two services of one process may share a metric.
 func Register[C prometheus.Collector](registry prometheus.Registerer, collector C) C {
 	if err := registry.Register(collector); err != nil {
 		if existing, ok := err.(prometheus.AlreadyRegisteredError); ok { //nolint:errorlint // Never wrapped.
@@ -33,7 +33,7 @@ func Register[C prometheus.Collector](registry prometheus.Registerer, collector 
 				return same
 			}
 		}
-		panic(err) // Two different metrics of one name: a defect that the first start shows.
+		panic(err) // Two different metrics with one name are a bug that the first start reveals.
 	}
 	return collector
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Chaos is a TCP proxy on a loopback port that misbehaves on command. It starts out passing everything on.
+// Chaos is a TCP proxy on a loopback port that injects faults on command. It starts without faults.
 type Chaos struct {
 	target   string
 	listener net.Listener
@@ -17,12 +17,12 @@ type Chaos struct {
 
 	mu       sync.Mutex
 	delay    time.Duration // Added to every chunk, in each direction.
-	halfOpen chan struct{} // Not nil: bytes are swallowed up to here; closed by Heal.
+	halfOpen chan struct{} // Not nil: the proxy holds bytes back; closed by Heal.
 	cut      bool          // New connections are closed at once.
 	conns    map[net.Conn]struct{}
 }
 
-// StartChaos starts a proxy to target (host:port) that ends with the test.
+// StartChaos starts a proxy to target (host:port). It stops with the test.
 func StartChaos(tb testing.TB, target string) *Chaos {
 	tb.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -37,17 +37,17 @@ func StartChaos(tb testing.TB, target string) *Chaos {
 	return c
 }
 
-// Addr is where clients connect to.
+// Addr is the proxy's listen address.
 func (c *Chaos) Addr() string { return c.listener.Addr().String() }
 
-// Delay holds back every chunk of bytes for d.
+// Delay delays every chunk of bytes by d.
 func (c *Chaos) Delay(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.delay = d
 }
 
-// Cut closes all connections, and new ones at once, until Heal.
+// Cut closes all connections, and new ones immediately, until Heal.
 func (c *Chaos) Cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,8 +58,8 @@ func (c *Chaos) Cut() {
 	}
 }
 
-// HalfOpen keeps all connections open, new ones too, and passes nothing on, as a frozen peer does. What is sent until
-// Heal waits; it is not lost.
+// HalfOpen keeps all connections open and forwards nothing, like a frozen peer. Bytes sent until Heal are held, not
+// lost.
 func (c *Chaos) HalfOpen() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,7 +68,7 @@ func (c *Chaos) HalfOpen() {
 	}
 }
 
-// Heal passes everything on again.
+// Heal removes all faults.
 func (c *Chaos) Heal() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,7 +103,7 @@ func (c *Chaos) accept() {
 	}
 }
 
-// track notes connections, so that Cut finds them; false while they are cut.
+// track registers connections for Cut; it returns false while connections are cut.
 func (c *Chaos) track(conns ...net.Conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,7 +113,7 @@ func (c *Chaos) track(conns ...net.Conn) bool {
 	return !c.cut
 }
 
-// copy passes bytes on until either side ends.
+// copy forwards bytes until either side closes.
 func (c *Chaos) copy(to, from net.Conn) {
 	defer func() {
 		_, _ = to.Close(), from.Close()

@@ -1,3 +1,3 @@
-// Package testkit gives tests real parts: an embedded broker that can be stopped and started, a TCP proxy that misbehaves
-// on command, and the leak check that every package's TestMain runs.
+// Package testkit provides real parts for tests: an embedded broker that can restart, a TCP proxy that injects faults,
+// and the goroutine leak check of every TestMain.
 package testkit

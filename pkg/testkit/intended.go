@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Intended are the differences from a reference that are there on purpose, read from a text file: lines of patterns, in
-// which * stands for anything, below lines of their reason, which begin with #. An empty line ends a reason's reach.
+// Intended is a list of intended differences from a reference, read from a text file. A line is a pattern, in which *
+// matches anything. Lines that begin with # above it give the reason; an empty line ends the reason's scope.
 type Intended struct {
 	file    string
 	reasons map[string]string // By pattern.
@@ -47,7 +47,8 @@ func ReadIntended(t testing.TB, file string) *Intended {
 	return in
 }
 
-// Reason gives why a difference is there; empty when it is not intended. Every pattern that matches counts as used.
+// Reason returns the reason for a difference, or an empty string if it is not intended. It marks every matching pattern
+// as used.
 func (in *Intended) Reason(difference string) string {
 	reason := ""
 	for _, pattern := range slices.Sorted(maps.Keys(in.reasons)) {
@@ -58,7 +59,7 @@ func (in *Intended) Reason(difference string) string {
 	return reason
 }
 
-// CheckUsed fails the test for each pattern that matched nothing: what no longer differs is not listed.
+// CheckUsed fails the test for each pattern that matched nothing, so that the list has no stale entries.
 func (in *Intended) CheckUsed(t testing.TB) {
 	t.Helper()
 	for _, pattern := range in.Unused() {
@@ -66,7 +67,7 @@ func (in *Intended) CheckUsed(t testing.TB) {
 	}
 }
 
-// Unused lists the patterns that matched nothing.
+// Unused returns the patterns that matched nothing.
 func (in *Intended) Unused() []string {
 	var unused []string
 	for _, pattern := range slices.Sorted(maps.Keys(in.reasons)) {

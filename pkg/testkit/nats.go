@@ -13,8 +13,8 @@ import (
 	"github.com/orch-project/orch/pkg/embeddednats"
 )
 
-// NATS is an embedded nats-server that can be stopped and started again on the same directory and port. It is an
-// nats.InProcessConnProvider of whichever server runs, so clients within the process reconnect as those on TCP do.
+// NATS is an embedded nats-server that can restart on the same directory and port. It implements
+// nats.InProcessConnProvider for the current server, so in-process clients reconnect like those on TCP.
 type NATS struct {
 	opts embeddednats.Options
 
@@ -22,8 +22,8 @@ type NATS struct {
 	server *embeddednats.Server // Nil while stopped.
 }
 
-// StartNATS starts a server that ends with the test. Dir and Logger of o may be empty: they are a directory of the test
-// and nothing.
+// StartNATS starts a server that stops with the test. The defaults of o.Dir and o.Logger are a temporary directory and
+// no logs.
 func StartNATS(tb testing.TB, o embeddednats.Options) *NATS {
 	tb.Helper()
 	if o.Dir == "" {
@@ -43,14 +43,14 @@ func StartNATS(tb testing.TB, o embeddednats.Options) *NATS {
 	return n
 }
 
-// Server is the running server; nil while stopped.
+// Server returns the running server, or nil while stopped.
 func (n *NATS) Server() *embeddednats.Server {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.server
 }
 
-// Address is the host and port of a server with Options.Listen. It stays the same after a restart.
+// Address returns the host and port of a server with Options.Listen. It survives a restart.
 func (n *NATS) Address() string { return n.opts.Listen }
 
 // Start starts a stopped server.
@@ -63,7 +63,7 @@ func (n *NATS) Start(tb testing.TB) {
 	n.server = s
 }
 
-// Stop stops the server in an orderly way. Its data stays. Stopping twice is fine.
+// Stop stops the server gracefully and keeps its data. It is idempotent.
 func (n *NATS) Stop(tb testing.TB) {
 	tb.Helper()
 	n.mu.Lock()

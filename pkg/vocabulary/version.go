@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// Version is a version of the API, such as 0.8.4. The zero Version is that of a client that names none, and means the
+// Version is an API version, such as 0.8.4. The zero Version means that the client requests none, which selects the
+// newest.
 // newest.
 type Version [3]int
 
-// ParseVersion reads "x.y.z"; ok is false when it is something else.
+// ParseVersion parses "x.y.z"; ok is false for any other text.
 func ParseVersion(text string) (v Version, ok bool) {
 	parts := strings.Split(text, ".")
 	if len(parts) != len(v) {
@@ -26,8 +27,8 @@ func ParseVersion(text string) (v Version, ok bool) {
 	return v, true
 }
 
-// Compare is negative when v is older than o, and positive when it is newer. It knows nothing of the zero Version.
+// Compare is negative if v is older than o, and positive if it is newer. It does not treat the zero Version specially.
 func (v Version) Compare(o Version) int { return slices.Compare(v[:], o[:]) }
 
-// Before tells whether a client that speaks v speaks an older version than o.
+// Before reports whether a client with version v is older than o.
 func (v Version) Before(o Version) bool { return v != Version{} && v.Compare(o) < 0 }

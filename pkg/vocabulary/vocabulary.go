@@ -1,11 +1,11 @@
-// Package vocabulary builds every name that the server itself says: event names, resource ids, labels, headers.
+// Package vocabulary builds every name that the server itself uses: event names, resource ids, labels, headers.
 //
-// One setting chooses the words for the whole process. With [Orch] a finished run is "orch.flow-run.Completed" and
-// its resource "orch.flow-run.<id>"; with [Prefect] the same names are spelled as existing clients know them, so that
-// they work unchanged. Nothing is translated at run time: names are stored as they were said, hence the setting is
-// written into the data at the first start and a mismatch is refused.
+// One setting selects the vocabulary of the whole process. With [Orch] a finished run is "orch.flow-run.Completed" and
+// its resource "orch.flow-run.<id>"; with [Prefect] the names are those that existing clients expect. Names are never
+// translated at run time, because the store contains them. So the first start records the setting in the data, and a
+// start with another setting fails.
 //
-// No other package spells these names; a test greps the tree for stray ones.
+// No other package contains these names; a test searches the tree for them.
 package vocabulary
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Vocabulary is the server's choice of words. The zero value is Orch.
+// Vocabulary is the selected set of names. The zero value is Orch.
 type Vocabulary struct {
 	prefect bool
 }
@@ -28,7 +28,7 @@ var (
 	Prefect = Vocabulary{prefect: true}
 )
 
-// Parse reads a setting, "orch" or "prefect"; an empty one is "orch".
+// Parse parses a setting, "orch" or "prefect"; an empty one is "orch".
 func Parse(setting string) (Vocabulary, error) {
 	switch setting {
 	case "", "orch":
@@ -36,10 +36,10 @@ func Parse(setting string) (Vocabulary, error) {
 	case "prefect":
 		return Prefect, nil
 	}
-	return Vocabulary{}, fmt.Errorf("read the vocabulary %q: neither orch nor prefect", setting)
+	return Vocabulary{}, fmt.Errorf("parse vocabulary %q: neither orch nor prefect", setting)
 }
 
-// String returns the setting's own spelling.
+// String returns the setting.
 func (v Vocabulary) String() string {
 	if v.prefect {
 		return "prefect"
@@ -47,7 +47,7 @@ func (v Vocabulary) String() string {
 	return "orch"
 }
 
-// UnmarshalText lets configuration read the setting.
+// UnmarshalText parses the setting for package config.
 func (v *Vocabulary) UnmarshalText(text []byte) error {
 	parsed, err := Parse(string(text))
 	if err != nil {
@@ -60,10 +60,10 @@ func (v *Vocabulary) UnmarshalText(text []byte) error {
 // MarshalText implements encoding.TextMarshaler.
 func (v Vocabulary) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// Name prefixes a name of the server: Name("flow-run", "Completed") is "orch.flow-run.Completed".
+// Name adds the server's prefix: Name("flow-run", "Completed") is "orch.flow-run.Completed".
 func (v Vocabulary) Name(parts ...string) string { return join(v.String(), parts) }
 
-// CloudName prefixes a name of the hosted form: CloudName("webhook", "failed") is "orch-cloud.webhook.failed".
+// CloudName adds the prefix of the hosted form: CloudName("webhook", "failed") is "orch-cloud.webhook.failed".
 func (v Vocabulary) CloudName(parts ...string) string { return join(v.String()+"-cloud", parts) }
 
 func join(prefix string, parts []string) string {
@@ -78,7 +78,7 @@ func join(prefix string, parts []string) string {
 	return string(out)
 }
 
-// labels are those of resources, which are asked for several times with each event.
+// labels caches the labels of resources, which every event uses several times.
 type labels struct{ id, name, role string }
 
 var orchLabels, prefectLabels = Orch.labels(), Prefect.labels()
@@ -94,28 +94,28 @@ func (v Vocabulary) resource() *labels {
 	return orchLabels
 }
 
-// ResourceID is the label that every resource of an event must have.
+// ResourceID is the required id label of every resource in an event.
 func (v Vocabulary) ResourceID() string { return v.resource().id }
 
 // ResourceName is the label of a resource's name.
 func (v Vocabulary) ResourceName() string { return v.resource().name }
 
-// ResourceRole is the label that every related resource must have.
+// ResourceRole is the required role label of every related resource.
 func (v Vocabulary) ResourceRole() string { return v.resource().role }
 
-// KindKey is the key that marks a parameter's value as one to be hydrated.
+// KindKey is the key that marks a parameter value for hydration.
 func (v Vocabulary) KindKey() string { return "__" + v.String() + "_kind" }
 
-// The API's version, and the oldest that a client may ask for.
+// The API's version, and the oldest supported one.
 const (
 	APIVersion        = "0.8.4"
 	APIVersionMinimum = "0.8.0"
 )
 
-// VersionHeaders are the spellings of the header in which a client names the version it speaks; both are always read.
+// VersionHeaders are the names of the client's version header in both vocabularies; the server reads both.
 func VersionHeaders() []string { return []string{"X-ORCH-API-VERSION", "X-PREFECT-API-VERSION"} }
 
-// VersionHeader is the spelling that the server itself uses.
+// VersionHeader is the name in the server's own vocabulary.
 func (v Vocabulary) VersionHeader() string {
 	if v.prefect {
 		return VersionHeaders()[1]
@@ -123,7 +123,7 @@ func (v Vocabulary) VersionHeader() string {
 	return VersionHeaders()[0]
 }
 
-// ClientVersion returns the version header of a request in either spelling, empty when it has none.
+// ClientVersion returns the version header of a request under either name, or an empty string.
 func ClientVersion(header http.Header) string {
 	for _, name := range VersionHeaders() {
 		if value := header.Get(name); value != "" {
@@ -133,8 +133,8 @@ func ClientVersion(header http.Header) string {
 	return ""
 }
 
-// Automation returns the id and the name of the automation that a request says it is made by, in either spelling of the
-// headers. It says so in full or not at all: the id is a UUID, the name is text in base64.
+// Automation returns the id and the name of the automation that sends a request, from the headers of either vocabulary.
+// Both headers are required: the id is a UUID, the name is text in base64.
 func Automation(header http.Header) (id uuid.UUID, name string, ok bool) {
 	for _, prefix := range []string{"Orch", "Prefect"} {
 		id, err := uuid.Parse(header.Get(prefix + "-Automation-Id"))
@@ -149,10 +149,11 @@ func Automation(header http.Header) (id uuid.UUID, name string, ok bool) {
 	return uuid.Nil, "", false
 }
 
-// Subprotocols are the websocket subprotocols that a client may offer; the offered one is echoed.
+// Subprotocols are the websocket subprotocols that a client may offer; the server echoes the offered one.
 func Subprotocols() []string { return []string{Orch.String(), Prefect.String()} }
 
-// ServerVersion is the version that clients compare with their own: the server's, or the one whose API it speaks.
+// ServerVersion is the version that clients compare with their own: the server's, or the version whose API it
+// implements.
 func (v Vocabulary) ServerVersion(own string) string {
 	if v.prefect {
 		return "3.8.8"
@@ -160,14 +161,14 @@ func (v Vocabulary) ServerVersion(own string) string {
 	return own
 }
 
-// ForeignAgent tells whether a client with this User-Agent expects the other vocabulary.
+// ForeignAgent reports whether a client with this User-Agent expects the other vocabulary.
 func (v Vocabulary) ForeignAgent(userAgent string) bool {
 	const agent = "prefect/"
 	return !v.prefect && len(userAgent) > len(agent) && userAgent[:len(agent)] == agent
 }
 
-// UserKeyPrefix begins the API keys of users.
+// UserKeyPrefix is the prefix of users' API keys.
 func (v Vocabulary) UserKeyPrefix() string { return v.String()[:1] + "nu_" }
 
-// BotKeyPrefix begins the API keys of service accounts.
+// BotKeyPrefix is the prefix of service accounts' API keys.
 func (v Vocabulary) BotKeyPrefix() string { return v.String()[:1] + "nb_" }

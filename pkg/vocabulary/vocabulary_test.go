@@ -38,7 +38,7 @@ func TestParse(t *testing.T) {
 	require.ErrorContains(t, err, "neither orch nor prefect")
 }
 
-func TestHeadersInBothSpellings(t *testing.T) {
+func TestHeadersInBothVocabularies(t *testing.T) {
 	for _, name := range vocabulary.VersionHeaders() {
 		require.Equal(t, "0.8.4", vocabulary.ClientVersion(http.Header{http.CanonicalHeaderKey(name): {"0.8.4"}}))
 	}
@@ -48,10 +48,10 @@ func TestHeadersInBothSpellings(t *testing.T) {
 	require.False(t, vocabulary.Orch.ForeignAgent("curl/8"))
 }
 
-// stray finds a name of the server that is spelled instead of built.
+// stray matches a literal name of the server that should be built by this package.
 var stray = regexp.MustCompile("[\"`](orch|prefect)(-cloud)?\\.(resource|flow|flow-run|task-run|deployment|webhook|work-pool|work-queue|worker|automation|artifact|event|tag|state-[a-z]+|run-count)[.\"`-]|__(orch|prefect)_kind|(?i:x-(orch|prefect)-api-version)")
 
-// TestNoStrayNames walks the product's own Go code: names are built here or not at all.
+// TestNoStrayNames searches the product's Go code for such literals.
 func TestNoStrayNames(t *testing.T) {
 	root := filepath.Join("..", "..")
 	for _, dir := range []string{"pkg", "services"} {

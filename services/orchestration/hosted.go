@@ -69,7 +69,7 @@ func newHosted(registry *tenancy.Registry, st *store.Store, hooks *webhooks.Serv
 func (h *hosted) handlers() outbox.Handlers {
 	return outbox.Handlers{
 		tenancy.KindDirectory:      h.registry.Publish,
-		tenancy.KindDismiss:        h.registry.CarryOutDismissals,
+		tenancy.KindDismiss:        h.registry.ExecuteDismissals,
 		accounts.KindEnforce:       h.accounts.Enforce,
 		accounts.KindClose:         h.accounts.Close,
 		workspaces.KindEmpty:       h.workspaces.Empty,

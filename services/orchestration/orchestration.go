@@ -241,7 +241,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 		outbox.Handlers{
 			events.KindPublish:            o.events.PublishEffects,
 			webhooks.KindDefinition:       o.webhooks.Publish,
-			accounts.KindIntake:           o.webhooks.PublishAccounts,
+			accounts.KindIngestion:        o.webhooks.PublishAccounts,
 			artifacts.KindFollow:          o.artifacts.Follow,
 			artifacts.KindDeleteOfFlowRun: o.artifacts.DeleteOfFlowRuns,
 		},

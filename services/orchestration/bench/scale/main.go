@@ -1,11 +1,11 @@
-// Command scale measures every filter and sort of flow runs, and their counts, with many runs stored beside the same with
-// few. It says by how much each may grow, and exits with 1 when one grows by more or gets no answer: the indexes are there
-// so that it does not. Counts that must look at every match have no bound.
+// Command scale measures every filter, sort and count of flow runs in a large and a small store. It prints each
+// slowdown and its bound, and exits with 1 when a query exceeds its bound or fails. Indexes keep the queries within
+// their bounds; counts that must read every match have none.
 //
 //	make bench-scale BENCHFLAGS="-many 100000"
 //	make bench-scale BENCHFLAGS="-dir /var/tmp/scale"    (keeps the stores, and does not fill them again the next time)
 //
-// The runs are written straight into the embedded store; the questions go through the service that answers the API.
+// The runs are written directly to the embedded store; the queries go through the API's service.
 package main
 
 import (
@@ -36,7 +36,7 @@ func run(ctx context.Context, dir string, few, many int, bound float64) (err err
 	if dir == "" {
 		dir, err = os.MkdirTemp("", "orch-scale-")
 		if err != nil {
-			return fmt.Errorf("make a directory for the stores: %w", err)
+			return fmt.Errorf("create store directory: %w", err)
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	}
@@ -49,10 +49,10 @@ func run(ctx context.Context, dir string, few, many int, bound float64) (err err
 	return report(answers, few, many, bound)
 }
 
-// report prints what every question took in both stores, by how much it grew and by how much it may, and is an error when
-// one grew by more or got no answer.
+// report prints the durations of every query in both stores, its slowdown and its bound. It returns an error if a query
+// exceeds its bound or fails.
 func report(answers [2][]answer, few, many int, bound float64) error {
-	_, _ = fmt.Fprintf(os.Stdout, "%-58s %12d %12d %8s %8s\n", "median of "+strconv.Itoa(repeats), few, many, "ratio", "at most")
+	_, _ = fmt.Fprintf(os.Stdout, "%-58s %12d %12d %8s %8s\n", "median of "+strconv.Itoa(rounds), few, many, "ratio", "at most")
 	var errs []error
 	for i, q := range questions() {
 		small, large := answers[0][i], answers[1][i]
@@ -64,7 +64,7 @@ func report(answers [2][]answer, few, many int, bound float64) error {
 		ratio := float64(large.median) / float64(small.median)
 		allowed := strconv.FormatFloat(bound, 'f', 0, 64)
 		if q.grows {
-			allowed = "-" // With the number of runs.
+			allowed = "-" // Grows with the number of runs.
 		}
 		_, _ = fmt.Fprintf(os.Stdout, "%-58s %9.2f ms %9.2f ms %8.1f %8s\n", q.name, ms(small.median), ms(large.median), ratio, allowed)
 		if ratio > bound && !q.grows {
@@ -76,11 +76,11 @@ func report(answers [2][]answer, few, many int, bound float64) error {
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// repeats is how often a question is asked; the median counts. It is asked twice before, because the first count of a kind
-// starts a counter.
-const repeats = 7
+// rounds is how often a query is measured; the median counts. Two warm-up queries precede it, because the first count
+// of a kind creates a counter.
+const rounds = 7
 
-// answer is how long a question took, or why it has no answer.
+// answer is the duration of a query, or its error.
 type answer struct {
 	median time.Duration
 	err    error
@@ -106,8 +106,8 @@ func measure(ctx context.Context, dir string, n int) (_ []answer, err error) {
 }
 
 func (w *world) median(ctx context.Context, q question) (time.Duration, error) {
-	took := make([]time.Duration, 0, repeats)
-	for k := range repeats + 2 {
+	took := make([]time.Duration, 0, rounds)
+	for k := range rounds + 2 {
 		began := time.Now()
 		if err := w.ask(ctx, q); err != nil {
 			return 0, err

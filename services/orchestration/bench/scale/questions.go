@@ -19,17 +19,18 @@ import (
 type question struct {
 	name, body string
 	count      bool
-	// grows: it must look at every match, or at every key, because no index has them together; it is printed and not bounded.
+	// grows marks a query that must read every match or every key, because no index covers its conditions. It is
+	// printed without a bound.
 	grows bool
 }
 
-// sorts are those that /flow_runs/filter lists.
+// sorts are the sort orders of /flow_runs/filter.
 var sorts = []string{
 	"ID_DESC", "START_TIME_ASC", "START_TIME_DESC", "EXPECTED_START_TIME_ASC", "EXPECTED_START_TIME_DESC", "NAME_ASC", "NAME_DESC",
 	"NEXT_SCHEDULED_START_TIME_ASC", "END_TIME_DESC", "CREATED_DESC",
 }
 
-// filters are those that /flow_runs/filter lists, each with every operator that has a cost of its own.
+// filters are the filters of /flow_runs/filter, each with every operator that has its own cost.
 func filters() []string {
 	window := newest.Add(-time.Hour).Format(time.RFC3339)
 	quote := func(kind string, n int) string { return `"` + known(kind, n).String() + `"` }
@@ -62,8 +63,8 @@ func filters() []string {
 	return append(list, `{"flows":{"name":{"any_":["flow-3"]}}}`, `{"flows":{"id":{"any_":[`+quote("flow", 3)+`]}}}`)
 }
 
-// combined are bodies as a dashboard sends them: several conditions, windows of time, what runs belong to, other orders. They ask
-// for pages so small that the small store fills them too.
+// combined are typical bodies of a dashboard: several conditions, time windows, related resources, other sort orders.
+// Their pages are small enough for the small store to fill them.
 func combined() []string {
 	quote := func(kind string, n int) string { return `"` + known(kind, n).String() + `"` }
 	from := func(d time.Duration) string { return `"` + newest.Add(-d).Format(time.RFC3339) + `"` }
@@ -93,7 +94,8 @@ func combined() []string {
 	}
 }
 
-// growing are the filters that no counter answers. A page of them ends early, as many match; a count looks at the key of each.
+// growing are the filters without a counter. Their pages end early, because many runs match; a count reads the key of
+// each.
 var growing = []string{`"not_any_"`, `"like_"`, `"tags"`, `"flow_version"`}
 
 func questions() []question {
@@ -115,7 +117,7 @@ func questions() []question {
 			question{name: short, body: `{` + inner + `"limit":200,"sort":"START_TIME_DESC"}`},
 			question{name: "count " + short, body: f, count: true, grows: unindexed})
 	}
-	// No index tells which names have a rare part: the keys of all are read.
+	// No index finds names by substring: the query reads every key.
 	list = append(list, question{name: "a rare part of names", body: `{"flow_runs":{"name":{"like_":"run-7007"}},"limit":200,"sort":"START_TIME_DESC"}`, grows: true})
 	for i, f := range combined() {
 		name := fmt.Sprintf("together %d: %s", i+1, naming.Replace(f))
@@ -130,33 +132,33 @@ func questions() []question {
 	return list
 }
 
-// naming shortens a body to what tells it from others.
+// naming shortens a body to its distinguishing part.
 var naming = strings.NewReplacer(
 	`"flow_runs":{`, "", `"`, "", "any_:", "", "{[", "[", "]}", "]", "_start_time", "", "EXPECTED_START_TIME", "EXPECTED", "deployment_id", "deployment",
 	"work_pool_queues", "queues", "work_queue_name", "queue", known("deployment", 3).String(), "3", "2026-11-21T", "", ":00Z", "", "sort:", "by ",
 )
 
-// ask sends a question through the service, as the gateway does.
+// ask runs a query through the service, as the gateway does.
 func (w *world) ask(ctx context.Context, q question) error {
 	ctx = request.Outgoing(ctx, request.Info{Account: request.DefaultAccount, Workspace: request.DefaultWorkspace})
 	if q.count {
 		body := &orchv1.FlowRunCountQuery{}
 		if err := restjson.Unmarshal([]byte(q.body), body); err != nil {
-			return fmt.Errorf("read the question: %w", err)
+			return fmt.Errorf("parse query: %w", err)
 		}
 		_, err := w.call(ctx, orchv1.FlowRunService_CountFlowRuns_FullMethodName, &orchv1.CountFlowRunsRequest{Query: body})
 		return err
 	}
 	body := &orchv1.FlowRunQuery{}
 	if err := restjson.Unmarshal([]byte(q.body), body); err != nil {
-		return fmt.Errorf("read the question: %w", err)
+		return fmt.Errorf("parse query: %w", err)
 	}
 	answer, err := w.call(ctx, orchv1.FlowRunService_ReadFlowRuns_FullMethodName, &orchv1.ReadFlowRunsRequest{Query: body})
 	if err != nil {
 		return err
 	}
 	if len(answer.(*orchv1.FlowRunList).GetFlowRuns()) == 0 {
-		return errors.New("nothing is found, so nothing is measured")
+		return errors.New("query matches nothing")
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// world is a store with the service over it.
+// world is a store and the service that uses it.
 type world struct {
 	server *embeddedmongo.Server
 	store  *store.Store
@@ -55,8 +55,8 @@ func (w *world) close(ctx context.Context) error {
 	return errors.Join(w.store.Close(ctx), w.server.Close())
 }
 
-// The runs: one starts each second, the last one at newest. What a question asks for is as rare in a large store as in a
-// small one (flows, deployments, states), or as many (a window of time, one name).
+// The runs: one starts each second, the last one at newest. Flows, deployments and states match the same share of a
+// small and of a large store. A time window and a name match the same number.
 const (
 	flows       = 50
 	deployments = 20
@@ -65,15 +65,15 @@ const (
 
 var newest = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 
-// known is an id that the n-th thing of a kind always has.
+// known returns the fixed id of the n-th resource of a kind.
 func known(kind string, n int) uuid.UUID {
 	return uuid.NewSHA1(request.DefaultWorkspace, fmt.Appendf(nil, "%s/%d", kind, n))
 }
 
-// batch is how many runs one command stores.
+// batch is the number of runs per insert command.
 const batch = 500
 
-// fill stores n runs, unless they are there.
+// fill stores n runs in an empty store.
 func (w *world) fill(ctx context.Context, n int) error {
 	runs := store.NewCollection(w.store, query.FlowRun, &orchv1.FlowRun{})
 	stored, err := runs.Count(ctx, request.DefaultWorkspace, bson.D{})
@@ -81,7 +81,7 @@ func (w *world) fill(ctx context.Context, n int) error {
 		return err
 	}
 	if stored > 0 {
-		return fmt.Errorf("the store has %d flow runs, neither none nor %d: remove it", stored, n)
+		return fmt.Errorf("store has %d flow runs, want 0 or %d: remove it", stored, n)
 	}
 	if err := w.fillRelated(ctx); err != nil {
 		return err
@@ -102,7 +102,7 @@ func (w *world) fill(ctx context.Context, n int) error {
 	return nil
 }
 
-// fillRelated stores what runs belong to.
+// fillRelated stores the related resources of the runs.
 func (w *world) fillRelated(ctx context.Context) error {
 	var errs []error
 	for i := range flows {
@@ -120,7 +120,8 @@ func (w *world) fillRelated(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// flowRun is the i-th of n runs, the oldest first. Most are completed, an eleventh failed, the newest hundred wait.
+// flowRun returns the i-th of n runs, the oldest first. Most are completed, one in eleven failed, and the newest
+// hundred are scheduled.
 func flowRun(i, n int) *orchv1.FlowRun {
 	at := newest.Add(time.Duration(i-n) * time.Second)
 	start := timestamppb.New(at)

@@ -21,16 +21,16 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// asked is a deployment as a client asked for it, checked as far as that does not depend on what is stored.
+// asked is a requested deployment, validated as far as that needs no stored data.
 type asked struct {
 	create *orchv1.DeploymentCreate
-	// mask names the fields that were sent.
+	// mask names the fields of the request.
 	mask []string
-	// labels are those of the flow, those of the server and the client's own.
+	// labels are the flow's, the server's and the client's own.
 	labels map[string]*orchv1.Scalar
 	now    time.Time
 	newID  func() uuid.UUID
-	// by is the automation that asks; nil when none does.
+	// by is the automation that sends the request, or nil.
 	by *orchv1.CreatedBy
 	// place is where the runs are to wait.
 	place place
@@ -46,7 +46,7 @@ var everything = func() []string {
 	return names
 }()
 
-// prepare checks what a deployment refers to.
+// prepare checks the references of a deployment.
 func (s *Service) prepare(ctx context.Context, ws uuid.UUID, create *orchv1.DeploymentCreate, mask []string) (*asked, error) {
 	flowID, err := resourceid.Parse(create.GetFlowId())
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *Service) prepare(ctx context.Context, ws uuid.UUID, create *orchv1.Depl
 	return a, nil
 }
 
-// references are what a deployment may refer to; unset is no reference.
+// references are the resources that a deployment may refer to; nil is no reference.
 type references interface {
 	GetConcurrencyLimit() int64
 	GetGlobalConcurrencyLimitId() string
@@ -110,7 +110,7 @@ func (s *Service) checkReferences(ctx context.Context, ws uuid.UUID, r reference
 	}
 	id, err := uuid.Parse(r.GetGlobalConcurrencyLimitId())
 	if err != nil {
-		return fmt.Errorf("read the id of a concurrency limit: %w", err)
+		return fmt.Errorf("parse concurrency limit id: %w", err)
 	}
 	limit, err := s.limit(ctx, ws, id)
 	if err == nil && limit == nil {
@@ -119,7 +119,7 @@ func (s *Service) checkReferences(ctx context.Context, ws uuid.UUID, r reference
 	return err
 }
 
-// checkBlock refuses a block that is not there; an empty id is none.
+// checkBlock rejects an unknown block; an empty id is no reference.
 func (s *Service) checkBlock(ctx context.Context, ws uuid.UUID, use, id string) error {
 	if id == "" {
 		return nil
@@ -137,7 +137,7 @@ func (s *Service) checkBlock(ctx context.Context, ws uuid.UUID, use, id string) 
 	return err
 }
 
-// apply writes what was sent into a deployment.
+// apply writes the request's fields into a deployment.
 func (a *asked) apply(d *orchv1.Deployment) error {
 	c := a.create
 	if a.by != nil {
@@ -161,7 +161,7 @@ func (a *asked) apply(d *orchv1.Deployment) error {
 	if err := checkSize(d); err != nil {
 		return err
 	}
-	// Who does not ask for the check has it when runs are made.
+	// Without this flag the parameters are validated when runs are created.
 	if !slices.Contains(a.mask, "enforce_parameter_schema") {
 		return nil
 	}
@@ -175,7 +175,7 @@ func (a *asked) apply(d *orchv1.Deployment) error {
 	return err
 }
 
-// checkSize refuses parameters that are too large for a run.
+// checkSize rejects parameters that are too large for a run.
 func checkSize(d *orchv1.Deployment) error {
 	if len(d.GetParameters()) > parameters.MaxBytes {
 		return rpc.Invalid(rpc.BodyError("value_error", "Value error, "+parameters.ErrTooLarge.Error(), "parameters"))
@@ -183,9 +183,9 @@ func checkSize(d *orchv1.Deployment) error {
 	return nil
 }
 
-// checkParameters refuses parameters that do not fit their schema by a *parameters.InvalidError, and a schema that is none
-// by a *parameters.SchemaError, where the deployment enforces it. What is not there yet, runs may bring; what markers stand
-// for is seen when a run is made.
+// checkParameters returns a *parameters.InvalidError for parameters that do not match their schema, and a
+// *parameters.SchemaError for an invalid schema, if the deployment enforces it. Runs may add missing parameters;
+// markers are resolved when a run is created.
 func checkParameters(d *orchv1.Deployment) error {
 	if !d.GetEnforceParameterSchema() || len(d.GetParameterOpenapiSchema()) == 0 {
 		return nil

@@ -20,8 +20,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// CreateDeployment stores a deployment, or changes the one of that flow and name: 201 or 200. What was not sent stays
-// then, except that the schedules are always those of the request.
+// CreateDeployment stores a deployment (201), or updates the deployment with that flow and name (200). An update keeps
+// fields that the request lacks, except schedules, which it always replaces.
 func (s *Service) CreateDeployment(ctx context.Context, r *orchv1.CreateDeploymentRequest) (*orchv1.Deployment, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *Service) CreateDeployment(ctx context.Context, r *orchv1.CreateDeployme
 		return nil, err
 	}
 
-	// The deployment of that name may be deleted between the insert that met it and the change that looks for it.
+	// The deployment may be deleted between the conflicting insert and the update.
 	for range 3 {
 		existing, err := s.byName(ctx, info.Workspace, flowID, asked.create.GetName())
 		if errors.Is(err, store.ErrNotFound) {
@@ -81,7 +81,7 @@ func (s *Service) CreateDeployment(ctx context.Context, r *orchv1.CreateDeployme
 		}
 		return s.present(ctx, info.Workspace, d)
 	}
-	return nil, fmt.Errorf("create a deployment: %w", store.ErrContention)
+	return nil, fmt.Errorf("create deployment: %w", store.ErrContention)
 }
 
 // insert stores a new deployment.
@@ -106,7 +106,7 @@ func (s *Service) insert(ctx context.Context, ws, id uuid.UUID, asked *asked) (*
 	return d, nil
 }
 
-// newDeployment has what is not sent.
+// newDeployment returns a deployment with the defaults.
 func newDeployment(id uuid.UUID) *orchv1.Deployment {
 	return &orchv1.Deployment{
 		Id:                     id.String(),

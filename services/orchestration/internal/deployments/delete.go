@@ -13,10 +13,10 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// kindDeleteOfFlow is the effect that deletes the deployments of a deleted flow.
+// kindDeleteOfFlow is the kind of the effect that deletes the deployments of a deleted flow.
 const kindDeleteOfFlow = "deployments_delete"
 
-// DeleteDeployment deletes a deployment and the runs of it that have not begun. The others keep its id.
+// DeleteDeployment deletes a deployment and its runs that have not begun. The other runs keep its id.
 func (s *Service) DeleteDeployment(ctx context.Context, r *orchv1.DeleteDeploymentRequest) (*emptypb.Empty, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
@@ -28,10 +28,10 @@ func (s *Service) DeleteDeployment(ctx context.Context, r *orchv1.DeleteDeployme
 	return &emptypb.Empty{}, nil
 }
 
-// bulkDelete is how many deployments one call deletes where it names no limit.
+// bulkDelete is the default limit of one bulk deletion.
 const bulkDelete = 50
 
-// BulkDeleteDeployments deletes deployments that match, the first ones by name.
+// BulkDeleteDeployments deletes the matching deployments, in the order of their names.
 func (s *Service) BulkDeleteDeployments(ctx context.Context, r *orchv1.BulkDeleteDeploymentsRequest) (*orchv1.DeploymentBulkDeleteResponse, error) {
 	limit := r.GetQuery().GetLimit()
 	if limit == 0 {
@@ -69,7 +69,7 @@ func DeleteOfFlow(of *store.Store, ws, flow uuid.UUID) store.Effect {
 	return of.About(kindDeleteOfFlow, ws, flow)
 }
 
-// Handlers are the effects that this package carries out, by kind.
+// Handlers returns the effect handlers of this package by kind.
 func (s *Service) Handlers() map[string]func(context.Context, []store.Effect) error {
 	return map[string]func(context.Context, []store.Effect) error{kindDeleteOfFlow: s.DeleteDeployments}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// lifecycle is the effect that tells what happened to a deployment.
+// lifecycle is the effect that publishes a lifecycle event of a deployment.
 func (s *Service) lifecycle(ws uuid.UUID, d *orchv1.Deployment, verb string, payload []byte) (store.Effect, error) {
 	id, err := resourceid.Parse(d.GetId())
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *Service) lifecycle(ws uuid.UUID, d *orchv1.Deployment, verb string, pay
 	return events.Publish(ws, e)
 }
 
-// updated is the effect that tells which fields of a deployment were changed, from what to what.
+// updated is the effect that publishes the changed fields of a deployment, with old and new values.
 func (s *Service) updated(ws uuid.UUID, before, after *orchv1.Deployment) (store.Effect, error) {
 	payload, err := events.Payload(after, before)
 	if err != nil {

@@ -10,12 +10,12 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 )
 
-// PauseDeployment makes the schedules rest, and deletes their runs that have not begun.
+// PauseDeployment pauses the schedules and deletes their runs that have not begun.
 func (s *Service) PauseDeployment(ctx context.Context, r *orchv1.PauseDeploymentRequest) (*emptypb.Empty, error) {
 	return s.pause(ctx, r.GetId(), true, flowruns.AutoScheduled)
 }
 
-// ResumeDeployment takes the schedules up again.
+// ResumeDeployment resumes the schedules.
 func (s *Service) ResumeDeployment(ctx context.Context, r *orchv1.ResumeDeploymentRequest) (*emptypb.Empty, error) {
 	return s.pause(ctx, r.GetId(), false, flowruns.NoneScheduled)
 }

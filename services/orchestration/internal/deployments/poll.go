@@ -15,11 +15,11 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// pollGrain is how exactly the moment of the last poll is kept: a process that polls more often writes no more often.
+// pollGrain is the resolution of the stored poll time: more frequent polls cause no additional writes.
 const pollGrain = 5 * time.Second
 
-// GetScheduledFlowRunsForDeployments returns the scheduled runs of deployments, the next one first. A deployment that
-// is asked for is ready: somebody will run it.
+// GetScheduledFlowRunsForDeployments returns the scheduled runs of deployments, the next one first. The poll marks the
+// deployments as ready: a worker serves them.
 func (s *Service) GetScheduledFlowRunsForDeployments(ctx context.Context, r *orchv1.GetScheduledFlowRunsForDeploymentsRequest) (*orchv1.FlowRunList, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *Service) GetScheduledFlowRunsForDeployments(ctx context.Context, r *orc
 	return runs, nil
 }
 
-// polled marks a deployment as ready. That is no change of the deployment, so the time of its last change stays.
+// polled marks a deployment as ready. It does not count as an update, so the update time stays.
 func (s *Service) polled(ctx context.Context, ws, id uuid.UUID) error {
 	now := s.deployments.Store().Now()
 	_, err := s.deployments.Mutate(ctx, ws, id, func(current *orchv1.Deployment, _ int64) (*store.Change[*orchv1.Deployment], error) {

@@ -23,7 +23,7 @@ func (s *Service) ReadDeployment(ctx context.Context, r *orchv1.ReadDeploymentRe
 	return s.present(ctx, ws, d)
 }
 
-// read finds the deployment that a call is about, in its workspace.
+// read returns the deployment of a call in its workspace.
 func (s *Service) read(ctx context.Context, id string) (ws uuid.UUID, d *orchv1.Deployment, err error) {
 	ws, parsed, err := resourceid.FromRequest(ctx, id)
 	if err == nil {
@@ -32,8 +32,8 @@ func (s *Service) read(ctx context.Context, id string) (ws uuid.UUID, d *orchv1.
 	return ws, d, translate(err)
 }
 
-// WorkQueueCheckForDeployment returns the work queues that choose the runs of a deployment by its tags. Queues belong to
-// pools, and a deployment names its queue; none chooses by tags.
+// WorkQueueCheckForDeployment returns the work queues that select the runs of a deployment by tags. A deployment names
+// its queue and no queue selects by tags, so the list is empty.
 func (s *Service) WorkQueueCheckForDeployment(
 	ctx context.Context, r *orchv1.WorkQueueCheckForDeploymentRequest,
 ) (*orchv1.WorkQueueCheckList, error) {
@@ -43,7 +43,7 @@ func (s *Service) WorkQueueCheckForDeployment(
 	return &orchv1.WorkQueueCheckList{}, nil
 }
 
-// ReadDeploymentByName returns a deployment by the name of its flow and its own.
+// ReadDeploymentByName returns a deployment by its flow's name and its own.
 func (s *Service) ReadDeploymentByName(ctx context.Context, r *orchv1.ReadDeploymentByNameRequest) (*orchv1.Deployment, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -73,7 +73,7 @@ func (s *Service) ListDeployments(ctx context.Context, r *orchv1.ListDeployments
 	return s.list(ctx, nil, nil, r.GetOffset(), r.GetLimit())
 }
 
-// ReadDeployments returns the deployments that match, by their own fields and by those of what belongs to them.
+// ReadDeployments returns the deployments that match the filters on themselves and on their related resources.
 func (s *Service) ReadDeployments(ctx context.Context, r *orchv1.ReadDeploymentsRequest) (*orchv1.DeploymentList, error) {
 	q := r.GetQuery()
 	return s.list(ctx, q, q.GetSort(), q.GetOffset(), q.GetLimit())
@@ -87,12 +87,12 @@ func (s *Service) list(ctx context.Context, q proto.Message, order protoreflect.
 	return &orchv1.DeploymentList{Deployments: found}, s.presentAll(ctx, found)
 }
 
-// CountDeployments counts the deployments that match.
+// CountDeployments counts the matching deployments.
 func (s *Service) CountDeployments(ctx context.Context, r *orchv1.CountDeploymentsRequest) (*orchv1.CountResponse, error) {
 	return s.source.Count(ctx, r.GetQuery())
 }
 
-// PaginateDeployments returns one page of the deployments that match, and how many there are.
+// PaginateDeployments returns one page of the matching deployments and their total count.
 func (s *Service) PaginateDeployments(ctx context.Context, r *orchv1.PaginateDeploymentsRequest) (*orchv1.DeploymentPage, error) {
 	q := r.GetQuery()
 	p, err := s.source.Paginate(ctx, q, q.GetSort(), q.GetPage(), q.GetLimit())
@@ -103,7 +103,7 @@ func (s *Service) PaginateDeployments(ctx context.Context, r *orchv1.PaginateDep
 	return answer, s.presentAll(ctx, p.Results)
 }
 
-// presentAll fills in what deployments of the call's workspace show and do not store.
+// presentAll sets the computed fields of deployments.
 func (s *Service) presentAll(ctx context.Context, found []*orchv1.Deployment) error {
 	info, err := request.Incoming(ctx)
 	if err != nil {

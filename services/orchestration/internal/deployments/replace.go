@@ -14,8 +14,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// ReplaceDeployment makes a deployment of that id what was asked for, or creates it: 200 or 201. A name that another
-// deployment of the flow has is refused. What the server itself knows of the deployment stays.
+// ReplaceDeployment overwrites the deployment with that id (200), or creates it (201). It rejects a name that another
+// deployment of the flow has. Server-managed fields stay.
 func (s *Service) ReplaceDeployment(ctx context.Context, r *orchv1.ReplaceDeploymentRequest) (*orchv1.Deployment, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
@@ -35,7 +35,7 @@ func (s *Service) ReplaceDeployment(ctx context.Context, r *orchv1.ReplaceDeploy
 		return asked.apply(d)
 	})
 	if errors.Is(err, store.ErrNotFound) {
-		// Another call may create it between the look and the insert; then that one wins, and this one is a conflict.
+		// A concurrent call may create it between the read and the insert; then this call is a conflict.
 		if d, err = s.insert(ctx, ws, id, asked); err != nil {
 			return nil, err
 		}

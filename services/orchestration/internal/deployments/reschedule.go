@@ -65,7 +65,8 @@ func reschedule(d *orchv1.Deployment, given []*orchv1.DeploymentScheduleUpdate, 
 	return distinctSlugs(d.GetSchedules())
 }
 
-// sent names the fields of an update below the top of a request, where no mask tells null from absent: unset stays.
+// sent names the fields of an update below the top level of a request, where no mask tells null from absent: unset
+// stays.
 func sent(g *orchv1.DeploymentScheduleUpdate) []string {
 	mask := []string{"schedule", "active", "slug"}
 	if g.MaxScheduledRuns != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 )
 
-// CreateFlowRunFromDeployment makes a run, or answers the run of the same flow and idempotency key: 201 or 200.
+// CreateFlowRunFromDeployment creates a run (201), or returns the run with the same flow and idempotency key (200).
 func (s *Service) CreateFlowRunFromDeployment(ctx context.Context, r *orchv1.CreateFlowRunFromDeploymentRequest) (*orchv1.FlowRun, error) {
 	ws, d, err := s.read(ctx, r.GetId())
 	if err != nil {
@@ -31,10 +31,10 @@ func (s *Service) CreateFlowRunFromDeployment(ctx context.Context, r *orchv1.Cre
 	return run, rpc.SetStatus(ctx, http.StatusCreated)
 }
 
-// maxBulk bounds how many runs one call makes.
+// maxBulk bounds the runs of one call.
 const maxBulk = 100
 
-// CreateFlowRunsFromDeployment makes runs. One that is refused does not keep the others from being made.
+// CreateFlowRunsFromDeployment creates runs. A rejected run does not prevent the others.
 func (s *Service) CreateFlowRunsFromDeployment(ctx context.Context, r *orchv1.CreateFlowRunsFromDeploymentRequest) (*orchv1.FlowRunBulkCreateResponse, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *Service) CreateFlowRunsFromDeployment(ctx context.Context, r *orchv1.Cr
 	return response, nil
 }
 
-// refusal is the text of an answer that finds fault with a request; other errors speak of the server.
+// refusal returns the message of a client error; it passes other errors through.
 func refusal(err error) (string, bool) {
 	e := rpc.HTTPError(err)
 	if e.GetStatus() < 400 || e.GetStatus() >= 500 {
@@ -77,7 +77,7 @@ func refusal(err error) (string, bool) {
 	return e.GetDetail() + e.GetExceptionMessage(), true
 }
 
-// run makes one run of a deployment.
+// run creates one run of a deployment.
 func (s *Service) run(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment, create *orchv1.DeploymentFlowRunCreate) (*orchv1.FlowRun, bool, error) {
 	at, err := s.placeOfRun(ctx, ws, d, create)
 	if err != nil {
@@ -123,7 +123,7 @@ func (s *Service) run(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment, c
 	})
 }
 
-// union is the tags of both, each once, in the order of their first appearance.
+// union returns the distinct tags of both lists in the order of their first occurrence.
 func union(a, b []string) []string {
 	var tags []string
 	for _, tag := range slices.Concat(a, b) {
@@ -134,7 +134,7 @@ func union(a, b []string) []string {
 	return tags
 }
 
-// parameters are the deployment's with those of the request over them, hydrated and checked.
+// parameters merges the request's parameters over the deployment's, hydrates them and validates them.
 func (s *Service) parameters(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment, create *orchv1.DeploymentFlowRunCreate) ([]byte, error) {
 	merged, err := parameters.Merge(d.GetParameters(), create.GetParameters())
 	if err != nil {
@@ -162,7 +162,7 @@ func (s *Service) parameters(ctx context.Context, ws uuid.UUID, d *orchv1.Deploy
 	return params, err
 }
 
-// notHydrated answers that a value of somebody's parameters cannot be had; other errors stay what they are.
+// notHydrated turns a hydration error into a status error; it passes other errors through.
 func notHydrated(whose string, err error) error {
 	if refused, ok := errors.AsType[*parameters.HydrationError](err); ok {
 		return rpc.Detail(http.StatusBadRequest, fmt.Sprintf("Error hydrating %s parameters: %s", whose, refused))

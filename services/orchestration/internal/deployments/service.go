@@ -1,8 +1,7 @@
-// Package deployments keeps deployments: flows made ready to be run, with their parameters and schedules.
+// Package deployments stores deployments: flows that are ready to run, with parameters and schedules.
 //
-// A deployment is known by its flow and its name within a workspace; creating it again changes the one that exists.
-// Every change makes the runs obsolete that were scheduled under the old settings, so it deletes those that have not
-// begun, as an effect of the write:
+// A deployment is identified by its flow and its name within a workspace; creating it again updates it. Every change
+// invalidates the runs scheduled under the old settings, so an effect of the write deletes those that have not begun:
 //
 //	create, update, pause, schedules ──► store ──► outbox: event, delete the auto-scheduled runs; due for the scheduler
 //	create_flow_run ──► parameters (merge, hydrate, validate) ──► package flowruns
@@ -47,34 +46,34 @@ type Service struct {
 	flush       outbox.Flusher
 }
 
-// Block reports whether a workspace has a block of that id.
+// Block reports whether a workspace has a block with that id.
 type Block func(ctx context.Context, ws, id uuid.UUID) (bool, error)
 
-// Limit reads a concurrency limit of a workspace as deployments show it; nil when there is none of that id.
+// Limit returns a concurrency limit of a workspace as deployments show it, or nil.
 type Limit func(ctx context.Context, ws, id uuid.UUID) (*orchv1.DeploymentConcurrencyLimit, error)
 
-// Shown reads the limit that a deployment is under, by its own choice or as its own; nil when there is none.
+// Shown returns the limit that applies to a deployment, referenced or its own, or nil.
 type Shown func(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment) (*orchv1.DeploymentConcurrencyLimit, error)
 
-// Follow is the effect that gives a deployment a concurrency limit of its own with so many slots; nil takes it away.
+// Follow is the effect that sets the slots of a deployment's own concurrency limit; nil deletes the limit.
 type Follow func(ws, deployment uuid.UUID, slots *int64) store.Effect
 
 // Deps are the dependencies of the service.
 type Deps struct {
 	Store *store.Store
-	// Runs are where the deployments' runs are made.
+	// Runs creates the deployments' runs.
 	Runs *flowruns.Service
 	// Scheduler creates the runs of schedules.
 	Scheduler *schedules.Scheduler
-	// Variable, Block and Limit look up what other packages keep.
+	// Variable, Block and Limit read resources of other packages.
 	Variable parameters.Variable
 	Block    Block
 	Limit    Limit
-	// Pools has the queues that deployments name.
+	// Pools resolves the queues that deployments name.
 	Pools *workpools.Pools
-	// Shown finds the limit that a deployment is under.
+	// Shown returns the limit that applies to a deployment.
 	Shown Shown
-	// Follow keeps the deployments' own limits; nil where nobody does.
+	// Follow updates the deployments' own limits; nil disables them.
 	Follow Follow
 	// Flush executes the effects of a write before its call returns.
 	Flush      outbox.Flusher
@@ -108,7 +107,7 @@ func translate(err error) error {
 	return err
 }
 
-// limitEffects are what a change of the size of a deployment's own limit causes.
+// limitEffects are the effects of a change to a deployment's own limit.
 func (s *Service) limitEffects(ws, id uuid.UUID, before, after *int64) []store.Effect {
 	same := (before == nil) == (after == nil) && (before == nil || *before == *after)
 	if same || s.follow == nil {
@@ -117,7 +116,7 @@ func (s *Service) limitEffects(ws, id uuid.UUID, before, after *int64) []store.E
 	return []store.Effect{s.follow(ws, id, after)}
 }
 
-// present fills in what a deployment shows and does not store.
+// present sets the computed fields of a deployment.
 func (s *Service) present(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment) (*orchv1.Deployment, error) {
 	d.Schedules = latestFirst(d.GetSchedules())
 	if d.ConcurrencyLimitId == nil && d.ConcurrencySlots == nil {

@@ -17,13 +17,13 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 )
 
-// UpdateDeployment changes the fields that the request contains. Parameters are stored with their values in the places of markers.
+// UpdateDeployment changes the fields that the request contains. It stores parameters with their markers resolved.
 func (s *Service) UpdateDeployment(ctx context.Context, r *orchv1.UpdateDeploymentRequest) (*emptypb.Empty, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
 		return nil, translate(err)
 	}
-	// A deployment that is not there is told of before what it was to refer to.
+	// A missing deployment is reported before its invalid references.
 	current, err := s.deployments.Get(ctx, ws, id)
 	if err != nil {
 		return nil, translate(err)
@@ -54,7 +54,7 @@ func (s *Service) UpdateDeployment(ctx context.Context, r *orchv1.UpdateDeployme
 	return &emptypb.Empty{}, nil
 }
 
-// asConflict says that new parameters do not fit a schema that was there, or the other way round, or that it is none.
+// asConflict reports that parameters and schema no longer match, or that the schema is invalid.
 func asConflict(err error) error {
 	if invalid, ok := errors.AsType[*parameters.SchemaError](err); ok {
 		return rpc.Detail(http.StatusUnprocessableEntity, "Invalid schema: "+invalid.Reason)
@@ -65,7 +65,7 @@ func asConflict(err error) error {
 	return err
 }
 
-// overlay sets the fields that a mask names.
+// overlay sets the fields of a mask.
 func overlay(d *orchv1.Deployment, u *orchv1.DeploymentUpdate, mask []string, now time.Time, newID func() uuid.UUID) error {
 	for _, field := range fieldmask.Apply(d, u, mask, "work_pool_name", "work_queue_name") {
 		switch field {

@@ -1,5 +1,5 @@
-// Package namecheck checks the characters of names that clients choose. Clients check them too when they read: a name that
-// slipped through would spoil every list that it is in.
+// Package namecheck checks the characters of client-chosen names. Clients validate names when they read them, so one
+// invalid name would break every list that contains it.
 package namecheck
 
 import (
@@ -14,13 +14,13 @@ var (
 	underscored = regexp.MustCompile(`^[a-z0-9_-]*$`)
 )
 
-// Dashed refuses a name of other characters than small letters, digits and dashes. What is named, and in which field of a
-// body, is said in the answer.
+// Dashed rejects a name with characters other than lower-case letters, digits and dashes. The error names the resource
+// and the body field.
 func Dashed(name, what, field string) error {
 	return check(dashed, name, what, "dashes", field)
 }
 
-// DashedOrUnderscored is [Dashed] that lets underscores pass.
+// DashedOrUnderscored is [Dashed] that also permits underscores.
 func DashedOrUnderscored(name, what, field string) error {
 	return check(underscored, name, what, "dashes or underscores", field)
 }

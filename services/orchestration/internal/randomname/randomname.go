@@ -1,9 +1,9 @@
-// Package randomname gives names to what nobody named.
+// Package randomname generates names for unnamed resources.
 package randomname
 
 import "math/rand/v2"
 
-// A name is two words that people can say to each other.
+// A name is an adjective and a noun that people can say.
 var (
 	adjectives = []string{
 		"amber", "ancient", "azure", "bold", "brave", "bright", "brisk", "calm", "careful", "cheerful", "clever", "copper",
@@ -23,7 +23,7 @@ var (
 	}
 )
 
-// New gives a name such as "amber-fox". Names need not be unique.
+// New returns a name such as "amber-fox". Names need not be unique.
 func New() string {
 	return adjectives[rand.IntN(len(adjectives))] + "-" + animals[rand.IntN(len(animals))]
 }

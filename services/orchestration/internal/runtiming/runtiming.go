@@ -1,4 +1,4 @@
-// Package runtiming computes what runs show of themselves and do not store, because it changes with time.
+// Package runtiming computes the time-dependent fields of runs, which are not stored.
 package runtiming
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
 )
 
-// RunTime is for how many seconds a run has been running: those of the stretches that are over, and the present one.
+// RunTime is the running time of a run: its completed running periods and the current one, in seconds.
 func RunTime(total float64, state *orchv1.State, now time.Time) float64 {
 	if state.GetType() == orchv1.StateType_STATE_TYPE_RUNNING {
 		total += max(0, now.Sub(state.GetTimestamp().AsTime()).Seconds())
@@ -18,7 +18,8 @@ func RunTime(total float64, state *orchv1.State, now time.Time) float64 {
 	return total
 }
 
-// Lateness is by how many seconds a run started late, or is late; 0 when it is on time or will not start.
+// Lateness is how many seconds after its scheduled time a run started, or has waited so far. It is 0 for a run that is
+// on time or will not start.
 func Lateness(expected, start *timestamppb.Timestamp, state *orchv1.State, now time.Time) float64 {
 	switch {
 	case expected == nil:

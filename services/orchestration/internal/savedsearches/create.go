@@ -16,13 +16,13 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// CreateSavedSearch stores a search, or replaces the criteria of the one of that name: 201 or 200.
+// CreateSavedSearch stores a search (201), or replaces the criteria of the search with that name (200).
 func (s *Service) CreateSavedSearch(ctx context.Context, r *orchv1.CreateSavedSearchRequest) (*orchv1.SavedSearch, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
 		return nil, err
 	}
-	// The search of that name may be deleted between the insert that met it and the change.
+	// The search may be deleted between the conflicting insert and the update.
 	for range 3 {
 		search := &orchv1.SavedSearch{
 			Id: s.searches.Store().NewID().String(), Name: r.GetSavedSearch().GetName(), Filters: r.GetSavedSearch().GetFilters(),
@@ -39,7 +39,7 @@ func (s *Service) CreateSavedSearch(ctx context.Context, r *orchv1.CreateSavedSe
 			return search, err
 		}
 	}
-	return nil, fmt.Errorf("create the saved search: %w", store.ErrContention)
+	return nil, fmt.Errorf("create saved search: %w", store.ErrContention)
 }
 
 func (s *Service) replace(ctx context.Context, ws uuid.UUID, by *orchv1.SavedSearch) (*orchv1.SavedSearch, error) {

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// However many create a search of one name, there is one, and its id stays.
+// Concurrent creations of one name yield one search, whose id does not change.
 func TestANameHasOneSearch(t *testing.T) {
 	t.Parallel()
 	s := New(storetest.Embedded(t, clock.System{}))

@@ -10,18 +10,19 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// Deed is what somebody did, as it is told in an event: "service-account" "rotated".
+// Deed is an audited action: "service-account" "rotated".
 type Deed struct {
 	Kind, Action string
-	// Of and Name are the resource's.
+	// Of and Name are the id and name of the resource.
 	Of   uuid.UUID
 	Name string
-	// Workspace is set for what happens in one workspace: the event is the workspace's then, else the account's.
+	// Workspace is set for an action in one workspace; the event then belongs to the workspace, otherwise to the
+	// account.
 	Workspace uuid.UUID
 }
 
-// Audit is the effect that tells of a deed. The event's related resources are the actor, the account and the workspace.
-// Events of an account are kept under the account's id, where no workspace sees them.
+// Audit is the effect that publishes an audit event. Its related resources are the actor, the account and the
+// workspace. Events of an account are stored under the account's id, where no workspace reads them.
 func (r *Registry) Audit(info request.Info, d Deed) (store.Effect, error) {
 	now := timestamppb.New(r.Store.Now())
 	resource := func(kind, id, role string) *orchv1.RelatedResource {
@@ -52,7 +53,7 @@ func (r *Registry) Audit(info request.Info, d Deed) (store.Effect, error) {
 	return events.Publish(place, event)
 }
 
-// Effects are those of nearly every change: the directory follows, and the deed is told.
+// Effects returns the effects of most changes: a directory update and an audit event.
 func (r *Registry) Effects(info request.Info, follow store.Effect, d Deed) ([]store.Effect, error) {
 	told, err := r.Audit(info, d)
 	return []store.Effect{follow, told}, err

@@ -16,10 +16,10 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// errBeyond refuses a caller who would give away, or take hold of, more than they have.
+// errBeyond rejects a caller who would grant or take over more permissions than they have.
 var errBeyond = rpc.Detail(http.StatusForbidden, "You may not give or change a role that allows more than your own.")
 
-// AccountRole is the account role of the caller. On a server without keys everybody owns everything.
+// AccountRole returns the caller's account role. Without API keys everybody is an owner.
 func (r *Registry) AccountRole(ctx context.Context, info request.Info) (string, error) {
 	caller := info.Caller
 	switch {
@@ -37,11 +37,12 @@ func (r *Registry) membershipOf(ctx context.Context, account, actor uuid.UUID) (
 	return r.Memberships.First(ctx, account, bson.D{{Key: "actor_id", Value: store.Binary(actor)}})
 }
 
-// CheckAccountRoles refuses a caller who may not give or take these account roles: only owners deal in ownership.
+// CheckAccountRoles rejects a caller who may not grant or revoke these account roles: only owners grant or revoke
+// ownership.
 func (r *Registry) CheckAccountRoles(ctx context.Context, info request.Info, roles ...string) error {
 	own, err := r.AccountRole(ctx, info)
 	if errors.Is(err, store.ErrNotFound) {
-		return errBeyond // The membership ended meanwhile.
+		return errBeyond // The membership ended in the meantime.
 	}
 	if err != nil {
 		return err
@@ -58,7 +59,7 @@ func (r *Registry) CheckAccountRoles(ctx context.Context, info request.Info, rol
 	return nil
 }
 
-// RoleScopes are all scopes of a workspace role of an account; ErrNotFound when there is no such role.
+// RoleScopes returns the scopes of a workspace role of an account, or ErrNotFound.
 func (r *Registry) RoleScopes(ctx context.Context, account uuid.UUID, id string) (access.Set, error) {
 	if builtIn, ok := access.WorkspaceRole(id); ok {
 		return builtIn.Scopes, nil
@@ -74,7 +75,7 @@ func (r *Registry) RoleScopes(ctx context.Context, account uuid.UUID, id string)
 	return scopesOf(role), nil
 }
 
-// WorkspaceScopes are what the caller may do in a workspace of the account that the call is bound to.
+// WorkspaceScopes returns the caller's scopes in a workspace of the call's account.
 func (r *Registry) WorkspaceScopes(ctx context.Context, info request.Info, workspace uuid.UUID) (access.Set, error) {
 	role, err := r.AccountRole(ctx, info)
 	if errors.Is(err, store.ErrNotFound) {
@@ -99,7 +100,7 @@ func (r *Registry) WorkspaceScopes(ctx context.Context, info request.Info, works
 	for _, a := range given {
 		scopes, err := r.RoleScopes(ctx, info.Account, a.GetWorkspaceRoleId())
 		if errors.Is(err, store.ErrNotFound) {
-			continue // The role was deleted; it allows nothing any more.
+			continue // The role was deleted and allows nothing.
 		}
 		if err != nil {
 			return nil, err
@@ -109,8 +110,7 @@ func (r *Registry) WorkspaceScopes(ctx context.Context, info request.Info, works
 	return held, nil
 }
 
-// actors are who the caller is in the access lists of an account's workspaces: themselves, and the teams that they are
-// in. They are in the form of the store.
+// actors returns the caller's actor ids in workspace access lists, as stored: the caller and the caller's teams.
 func (r *Registry) actors(ctx context.Context, info request.Info) (bson.A, error) {
 	actors := bson.A{store.Binary(info.Caller.Actor)}
 	teams, err := r.teamsOf(ctx, info.Account, info.Caller.Actor)
@@ -120,7 +120,7 @@ func (r *Registry) actors(ctx context.Context, info request.Info) (bson.A, error
 	return actors, err
 }
 
-// teamsOf are the teams of an account that an actor is a member of.
+// teamsOf returns the teams of an account that have the actor as a member.
 func (r *Registry) teamsOf(ctx context.Context, account, actor uuid.UUID) ([]uuid.UUID, error) {
 	found, err := r.Teams.Find(ctx, account, bson.D{{Key: "memberships.id", Value: store.Binary(actor)}}, bson.D{{Key: "_id", Value: 1}}, 0, -1)
 	if err != nil {
@@ -129,13 +129,13 @@ func (r *Registry) teamsOf(ctx context.Context, account, actor uuid.UUID) ([]uui
 	ids := make([]uuid.UUID, len(found))
 	for i, t := range found {
 		if ids[i], err = uuid.Parse(t.GetId()); err != nil {
-			return nil, fmt.Errorf("read the id of a team: %w", err)
+			return nil, fmt.Errorf("read team id: %w", err)
 		}
 	}
 	return ids, nil
 }
 
-// CheckWorkspaceRole refuses a caller who may not give this workspace role: it must not allow more than their own.
+// CheckWorkspaceRole rejects a caller who may not grant this workspace role: it must not allow more than their own.
 func (r *Registry) CheckWorkspaceRole(ctx context.Context, info request.Info, role string) error {
 	wanted, err := r.RoleScopes(ctx, info.Account, role)
 	if errors.Is(err, store.ErrNotFound) {
@@ -148,7 +148,7 @@ func (r *Registry) CheckWorkspaceRole(ctx context.Context, info request.Info, ro
 	if err != nil {
 		return err
 	}
-	// What no operation asks for allows nothing, and so may be given by everybody.
+	// A scope that no operation requires allows nothing, so everybody may grant it.
 	asked := access.Set{}
 	for scope := range wanted {
 		if access.Scopes(orchv1.Realm_REALM_UNSPECIFIED).Has(scope) {

@@ -16,14 +16,14 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// The first user, who owns the default account and administers the server. The ids are the same in every installation.
+// The first user owns the default account and administers the server. The ids are the same in every installation.
 var (
 	OwnerID    = uuid.MustParse("00000000-0000-8000-8000-00000000000b")
 	ownerActor = uuid.MustParse("00000000-0000-8000-8000-00000000000c")
 )
 
-// Bootstrap makes the default account and workspace and the first user on a new database. The account comes last: while
-// it is missing a start was interrupted, and once it is there nothing that was taken away comes back.
+// Bootstrap creates the default account and workspace and the first user in a new database. It writes the account last:
+// without it a start was interrupted; once it exists, deleted resources are not created again.
 func (r *Registry) Bootstrap(ctx context.Context) error {
 	account, workspace := request.DefaultAccount, request.DefaultWorkspace
 	membership := MembershipID(account, OwnerID)
@@ -54,21 +54,21 @@ func (r *Registry) Bootstrap(ctx context.Context) error {
 		},
 	} {
 		if err := insert(); err != nil && !errors.Is(err, store.ErrDuplicate) {
-			return fmt.Errorf("make the first account: %w", err)
+			return fmt.Errorf("create first account: %w", err)
 		}
 	}
 	return nil
 }
 
-// MembershipID is the id of a user's membership of an account: there is one.
+// MembershipID is the id of a user's only membership of an account.
 func MembershipID(account, user uuid.UUID) uuid.UUID { return uuid.NewSHA1(account, user[:]) }
 
-// Welcome gives the first user a key, the first time that it is called on a database, and returns it; empty ever after.
+// Welcome creates the first user's first key and returns it. Later calls on the same database return an empty string.
 func (r *Registry) Welcome(ctx context.Context) (string, error) {
 	return r.ownerKey(ctx, "first key", func(u *orchv1.User) bool { return !u.GetWelcomed() })
 }
 
-// NewOwnerKey gives the first user another key, for those who lost theirs.
+// NewOwnerKey creates another key of the first user, for operators who lost theirs.
 func (r *Registry) NewOwnerKey(ctx context.Context) (string, error) {
 	return r.ownerKey(ctx, "made on the console", func(*orchv1.User) bool { return true })
 }
@@ -87,10 +87,10 @@ func (r *Registry) ownerKey(ctx context.Context, name string, wanted func(*orchv
 		return &store.Change[*orchv1.User]{Message: next, Effects: []store.Effect{r.Follow(directory.User, Server, OwnerID)}}, nil
 	})
 	if err != nil {
-		return "", fmt.Errorf("make a key for the owner: %w", err)
+		return "", fmt.Errorf("create owner key: %w", err)
 	}
 	return key, nil
 }
 
-// SpreadOwner carries the first user's effects out.
+// SpreadOwner executes the first user's effects.
 func (r *Registry) SpreadOwner(ctx context.Context) { r.Spread(ctx, query.User, OwnerID) }

@@ -15,8 +15,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// Locate reads what a call is bound to and the id of the thing that it is about. What is no id names nothing: the error
-// says that the thing was not found.
+// Locate returns the workspace or account of a call and the id of its resource. An invalid id returns "not found".
 func Locate(ctx context.Context, id, what string) (request.Info, uuid.UUID, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -26,7 +25,7 @@ func Locate(ctx context.Context, id, what string) (request.Info, uuid.UUID, erro
 	return info, parsed, Missing(err, what)
 }
 
-// List reads an account's documents that match a filter message, by name. Within, which may be nil, narrows them further.
+// List returns an account's documents that match a filter message, sorted by name. An optional within restricts them.
 func List[M proto.Message](
 	ctx context.Context, of *store.Collection[M], account uuid.UUID, matching proto.Message, within bson.D, offset int64, limit *orchv1.PageLimit,
 ) ([]M, error) {

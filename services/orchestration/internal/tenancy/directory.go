@@ -15,11 +15,11 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// KindDirectory is the effect that brings an entry of the directory up to date.
+// KindDirectory is the kind of the effect that updates a directory entry.
 const KindDirectory = "directory"
 
-// Follow is the effect that brings the entry of a document up to date. Its body names the document; the document is read
-// when it is carried out, so that an effect that comes late writes nothing old.
+// Follow is the effect that updates the directory entry of a document. Its body is the document's id. The document is
+// read when the effect is executed, so a delayed effect writes no stale entry.
 func (r *Registry) Follow(kind directory.Kind, owner, id uuid.UUID) store.Effect {
 	body := append(append(append([]byte(nil), owner[:]...), id[:]...), kind...)
 	return store.Effect{ID: r.Store.NewID(), At: r.Store.Now(), Kind: KindDirectory, Body: body}
@@ -29,7 +29,7 @@ func (r *Registry) Follow(kind directory.Kind, owner, id uuid.UUID) store.Effect
 func (r *Registry) Publish(ctx context.Context, effects []store.Effect) error {
 	for _, e := range effects {
 		if len(e.Body) < 32 {
-			return store.Permanent(fmt.Errorf("decode effect: %d bytes name no document", len(e.Body)))
+			return store.Permanent(fmt.Errorf("decode directory effect: %d bytes are not a document id", len(e.Body)))
 		}
 		owner, id, kind := uuid.UUID(e.Body[:16]), uuid.UUID(e.Body[16:32]), directory.Kind(e.Body[32:])
 		if err := r.write(ctx, kind, owner, id); err != nil {
@@ -39,9 +39,8 @@ func (r *Registry) Publish(ctx context.Context, effects []store.Effect) error {
 	return nil
 }
 
-// write brings one entry up to date. The store is read after the entry that is replaced, so whoever writes last writes
-// what is true. A document that is gone leaves an entry that says so: were it removed, a writer that was held up could
-// bring the old one back.
+// write updates one entry. It reads the store after the entry that it replaces, so the last writer writes the current
+// state. A deleted document leaves a tombstone: without it a delayed writer could restore the old entry.
 func (r *Registry) write(ctx context.Context, kind directory.Kind, owner, id uuid.UUID) error {
 	key := directory.Key(kind, id.String())
 	err := r.directory.Swap(ctx, key, func(current []byte) ([]byte, error) {
@@ -55,12 +54,12 @@ func (r *Registry) write(ctx context.Context, kind directory.Kind, owner, id uui
 		return directory.Encode(entry)
 	})
 	if err != nil {
-		return fmt.Errorf("bring the directory up to date: %w", err)
+		return fmt.Errorf("update directory: %w", err)
 	}
 	return nil
 }
 
-// entry is what the directory must hold of a document.
+// entry builds the directory entry of a document.
 func (r *Registry) entry(ctx context.Context, kind directory.Kind, owner, id uuid.UUID) (*orchv1.DirectoryEntry, error) {
 	switch kind {
 	case directory.Account:
@@ -86,7 +85,7 @@ func (r *Registry) entry(ctx context.Context, kind directory.Kind, owner, id uui
 			e.Role = &orchv1.DirectoryRole{AccountId: owner.String(), Scopes: scopesOf(role).Sorted()}
 		})
 	}
-	return nil, fmt.Errorf("bring the directory up to date: no kind %q", kind)
+	return nil, fmt.Errorf("update directory: unknown kind %q", kind)
 }
 
 func entryOf[M proto.Message](
@@ -145,7 +144,7 @@ func keyEntries(keys []*orchv1.ApiKey) []*orchv1.DirectoryKey {
 	return entries
 }
 
-// scopesOf are all scopes of a role that an account made.
+// scopesOf returns the scopes of a custom role.
 func scopesOf(role *orchv1.WorkspaceRole) access.Set {
 	own := access.NewSet(role.GetScopes()...)
 	if role.InheritedRoleId == nil {

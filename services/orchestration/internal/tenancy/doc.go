@@ -1,5 +1,5 @@
-// Package tenancy is what accounts, workspaces, users, service accounts and their roles have in common: where they are
-// kept, how the directory learns of them, who may give what to whom, and what is told about it.
+// Package tenancy has what accounts, workspaces, users, service accounts and their roles share: their storage, the
+// directory, the permission checks for granting roles, and the audit events.
 //
 //	server ──┬── account ──┬── workspace ──── access: actor has workspace role
 //	         │             ├── membership: user has account role
@@ -8,8 +8,8 @@
 //	         │             └── workspace role
 //	         └── user, with their keys
 //
-// Each of them is a document of its own, and belongs to what stands to its left: that is its workspace in the envelope.
-// Keys are part of their owner, so that a rotation is one write. The nouns are the packages below this one.
+// Each is one document. The resource to its left owns it: the owner's id is the workspace of its envelope. Keys are
+// part of their owner's document, so a rotation is one write. The packages below this one implement the resources.
 //
 //	write ──► store (with effects) ──► directory entry ──► gateway, hooks
 //	                            └────► audit event

@@ -16,8 +16,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// Enterable lists the ids of the workspaces that the caller may enter by a role of their own or of a team, in the form of
-// the store; nil means all of the account's. Some may be of other accounts: whoever asks looks among those of one account.
+// Enterable returns the ids of the workspaces that the caller may enter by an own role or a team's, as stored; nil
+// means all of the account's. Some may belong to other accounts, so the caller must filter by account.
 func (r *Registry) Enterable(ctx context.Context, info request.Info) (bson.A, error) {
 	role, err := r.AccountRole(ctx, info)
 	if errors.Is(err, store.ErrNotFound) {
@@ -38,7 +38,7 @@ func (r *Registry) Enterable(ctx context.Context, info request.Info) (bson.A, er
 	return ids, err
 }
 
-// RevokeAll takes back every role that an actor has in the workspaces of an account.
+// RevokeAll revokes every role of an actor in the workspaces of an account.
 func (r *Registry) RevokeAll(ctx context.Context, account, actor uuid.UUID) error {
 	var held []store.Owned[uuid.UUID]
 	err := r.Access.EachAcross(ctx, bson.D{{Key: "actor_id", Value: store.Binary(actor)}}, func(ws uuid.UUID, a *orchv1.WorkspaceAccess) error {
@@ -64,7 +64,7 @@ func (r *Registry) RevokeAll(ctx context.Context, account, actor uuid.UUID) erro
 	return nil
 }
 
-// Revoke deletes an access without a word: what caused it is told.
+// Revoke deletes an access without an audit event; the causing action publishes one.
 func (r *Registry) Revoke(ctx context.Context, workspace, id uuid.UUID) error {
 	err := r.Access.Delete(ctx, workspace, id, func(*orchv1.WorkspaceAccess) ([]store.Effect, error) {
 		return []store.Effect{r.Follow(directory.Access, workspace, id)}, nil
@@ -75,12 +75,12 @@ func (r *Registry) Revoke(ctx context.Context, workspace, id uuid.UUID) error {
 	return err
 }
 
-// RevokeIn takes back every role in a workspace that is gone.
+// RevokeIn revokes every role in a deleted workspace.
 func (r *Registry) RevokeIn(ctx context.Context, workspace uuid.UUID) error {
 	return r.Access.Drain(ctx, workspace, nil, func(id uuid.UUID) error { return r.Revoke(ctx, workspace, id) })
 }
 
-// leaveTeams takes an actor out of every team of an account.
+// leaveTeams removes an actor from every team of an account.
 func (r *Registry) leaveTeams(ctx context.Context, account, actor uuid.UUID) error {
 	teams, err := r.teamsOf(ctx, account, actor)
 	if err != nil {
@@ -102,8 +102,8 @@ func (r *Registry) leaveTeams(ctx context.Context, account, actor uuid.UUID) err
 	return nil
 }
 
-// KindDismiss is the effect that takes an actor out of the teams of an account, and takes back every role that it has in
-// the account's workspaces.
+// KindDismiss is the kind of the effect that removes an actor from the teams of an account and revokes its roles in the
+// account's workspaces.
 const KindDismiss = "actor_dismissed"
 
 // Dismiss is an effect of KindDismiss.
@@ -111,8 +111,8 @@ func (r *Registry) Dismiss(account, actor uuid.UUID) store.Effect {
 	return r.Store.About(KindDismiss, account, actor)
 }
 
-// CarryOutDismissals executes effects of KindDismiss.
-func (r *Registry) CarryOutDismissals(ctx context.Context, effects []store.Effect) error {
+// ExecuteDismissals executes effects of KindDismiss.
+func (r *Registry) ExecuteDismissals(ctx context.Context, effects []store.Effect) error {
 	return store.EachSubject(effects, func(account, actor uuid.UUID) error {
 		if err := r.leaveTeams(ctx, account, actor); err != nil {
 			return err

@@ -7,10 +7,10 @@ import (
 
 var notOfHandles = regexp.MustCompile(`[^a-z0-9]+`)
 
-// maxHandle is how long the contract lets a handle be; names may be longer.
+// maxHandle is the maximum length of a handle in the contract; names may be longer.
 const maxHandle = 100
 
-// Handle makes a handle of a name: "My first workspace" is my-first-workspace.
+// Handle derives a handle from a name: "My first workspace" becomes my-first-workspace.
 func Handle(name string) string {
 	handle := strings.Trim(notOfHandles.ReplaceAllString(strings.ToLower(name), "-"), "-")
 	if handle == "" {

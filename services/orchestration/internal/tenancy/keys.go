@@ -11,7 +11,8 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// NewKey makes an API key. The first form is stored in its owner; the second, with the key itself, is shown once.
+// NewKey creates an API key. The first result is stored in its owner's document; the second contains the key and is
+// shown once.
 func (r *Registry) NewKey(prefix, name string, expiration *timestamppb.Timestamp) (stored, shown *orchv1.ApiKey) {
 	key, digest := auth.NewKey(prefix)
 	id, now := r.Store.NewID().String(), timestamppb.New(r.Store.Now())
@@ -20,7 +21,7 @@ func (r *Registry) NewKey(prefix, name string, expiration *timestamppb.Timestamp
 	return stored, shown
 }
 
-// CheckExpiration refuses a key that would be dead from the start.
+// CheckExpiration rejects a key that would already be expired.
 func (r *Registry) CheckExpiration(at *timestamppb.Timestamp, field string) error {
 	if at != nil && !at.AsTime().After(r.Store.Now()) {
 		return rpc.Invalid(rpc.BodyError("value_error", "Value error, the expiration is in the past", field))
@@ -28,14 +29,14 @@ func (r *Registry) CheckExpiration(at *timestamppb.Timestamp, field string) erro
 	return nil
 }
 
-// Alive are the keys that have not expired.
+// Alive returns the keys that have not expired.
 func Alive(keys []*orchv1.ApiKey, now time.Time) []*orchv1.ApiKey {
 	return slices.DeleteFunc(slices.Clone(keys), func(k *orchv1.ApiKey) bool {
 		return k.Expiration != nil && !k.GetExpiration().AsTime().After(now)
 	})
 }
 
-// ShowKey is a stored key as it may be read: without its digest.
+// ShowKey returns a stored key as clients may read it: without its digest.
 func ShowKey(k *orchv1.ApiKey) *orchv1.ApiKey {
 	return &orchv1.ApiKey{Id: k.GetId(), Created: k.GetCreated(), Name: k.GetName(), Expiration: k.Expiration}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 )
 
-// Feature is something that not every plan includes.
+// Feature is a capability that some plans lack.
 type Feature string
 
 // The features.
@@ -21,13 +21,13 @@ const (
 	WebhookAuthentication Feature = "webhook_authentication"
 )
 
-// The plans, by rising price.
+// The plans, cheapest first.
 var plans = []string{"hobby", "starter", "team", "pro", "enterprise"}
 
-// least is the lowest plan that includes a feature.
+// least returns the lowest plan that includes a feature.
 var least = map[Feature]string{ServiceAccounts: "team", CustomRoles: "pro", WebhookAuthentication: "pro"}
 
-// Features lists what a plan includes, in alphabetical order.
+// Features returns the features of a plan in alphabetical order.
 func Features(plan string) []string {
 	var features []string
 	for feature := range least {
@@ -43,7 +43,7 @@ func includes(plan string, feature Feature) bool {
 	return slices.Index(plans, plan) >= slices.Index(plans, least[feature])
 }
 
-// Require refuses what the plan of an account does not include.
+// Require rejects a feature that the plan of an account does not include.
 func (r *Registry) Require(ctx context.Context, account uuid.UUID, feature Feature) error {
 	a, err := r.Accounts.Get(ctx, Server, account)
 	if err != nil {

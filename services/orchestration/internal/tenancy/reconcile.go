@@ -14,29 +14,29 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// Reconciler makes the directory equal to the store: a broker that lost its data, or was replaced, gets all entries
-// again, and a store that was restored takes back what was made since. Running it in several replicas is harmless.
+// Reconciler makes the directory equal to the store. A broker that lost its data gets every entry again; after a
+// restore of the store, newer entries are removed. Several replicas may run it.
 type Reconciler struct{ Registry *Registry }
 
 const (
-	// reconcileEvery is how often the directory is compared with the store.
+	// reconcileEvery is the interval between two comparisons of the directory with the store.
 	reconcileEvery = 5 * time.Minute
-	// retryEvery is how long a failed comparison waits.
+	// retryEvery is the delay after a failed comparison.
 	retryEvery = 5 * time.Second
 )
 
 // Name implements run.Worker.
 func (r Reconciler) Name() string { return "directory reconciler" }
 
-// Run compares at once, and then again and again until the context ends.
+// Run compares immediately, then periodically until ctx ends.
 func (r Reconciler) Run(ctx context.Context) error {
 	for {
 		wait := reconcileEvery
 		if err := r.Registry.Reconcile(ctx); err != nil {
 			if ctx.Err() != nil {
-				return nil //nolint:nilerr // The end that was asked for.
+				return nil //nolint:nilerr // The requested shutdown.
 			}
-			r.Registry.log.WarnContext(ctx, "the directory is not complete yet", "error", err)
+			r.Registry.log.WarnContext(ctx, "reconcile directory", "error", err)
 			wait = retryEvery
 		}
 		select {
@@ -47,7 +47,7 @@ func (r Reconciler) Run(ctx context.Context) error {
 	}
 }
 
-// Reconcile writes every entry that is missing or wrong.
+// Reconcile writes every missing or stale entry.
 func (r *Registry) Reconcile(ctx context.Context) error {
 	present := map[string]bool{}
 	for _, walk := range []func() error{
@@ -66,7 +66,7 @@ func (r *Registry) Reconcile(ctx context.Context) error {
 	}
 	keys, err := r.directory.Keys(ctx)
 	if err != nil {
-		return fmt.Errorf("list the directory: %w", err)
+		return fmt.Errorf("list directory: %w", err)
 	}
 	for _, key := range keys {
 		if present[key] || key == directory.Complete {
@@ -83,12 +83,12 @@ func (r *Registry) Reconcile(ctx context.Context) error {
 		return []byte(r.Store.Now().Format(time.RFC3339)), nil
 	})
 	if err != nil {
-		return fmt.Errorf("mark the directory as complete: %w", err)
+		return fmt.Errorf("mark directory complete: %w", err)
 	}
 	return nil
 }
 
-// each brings the entries of one collection up to date, and notes their keys.
+// each updates the entries of one collection and records their keys.
 func each[M proto.Message](ctx context.Context, r *Registry, kind directory.Kind, from *store.Collection[M], present map[string]bool) error {
 	type owned struct{ owner, id uuid.UUID }
 	var all []owned
@@ -110,13 +110,13 @@ func each[M proto.Message](ctx context.Context, r *Registry, kind directory.Kind
 	return nil
 }
 
-// bury marks the entry of a document that was not there as gone, unless it was made meanwhile. A document that is not in
-// the place that its entry names is looked for there.
+// bury writes a tombstone for the entry of a missing document, unless the document was created in the meantime. It
+// reads the document at the place that its entry names.
 func (r *Registry) bury(ctx context.Context, key string) error {
 	kind, text, _ := strings.Cut(key, ".")
 	id, err := uuid.Parse(text)
 	if err != nil {
-		return fmt.Errorf("read the key %q of the directory: %w", key, err)
+		return fmt.Errorf("parse directory key %q: %w", key, err)
 	}
 	value, err := r.directory.Get(ctx, key)
 	if err != nil {
@@ -134,7 +134,7 @@ func (r *Registry) bury(ctx context.Context, key string) error {
 	} {
 		if place != "" {
 			if owner, err = uuid.Parse(place); err != nil {
-				return fmt.Errorf("read the entry %q of the directory: %w", key, err)
+				return fmt.Errorf("decode directory entry %q: %w", key, err)
 			}
 		}
 	}

@@ -17,11 +17,12 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// Server is what accounts and users belong to: the whole installation. It is no workspace, and no request is bound to it.
+// Server owns accounts and users: it stands for the whole installation. It is not a workspace, and no request is bound
+// to it.
 var Server = uuid.MustParse("00000000-0000-8000-8000-0000000000ff")
 
-// Registry keeps the documents. Accounts and Users belong to Server; Workspaces, Memberships, ServiceAccounts, Roles
-// and Teams to their account; Access to its workspace.
+// Registry has the document stores. Server owns Accounts and Users; an account owns its Workspaces, Memberships,
+// ServiceAccounts, Roles and Teams; a workspace owns its Access.
 type Registry struct {
 	Accounts        *store.Collection[*orchv1.Account]
 	Workspaces      *store.Collection[*orchv1.Workspace]
@@ -39,11 +40,11 @@ type Registry struct {
 	log        *slog.Logger
 }
 
-// Deps are what a Registry works with.
+// Deps are the dependencies of a Registry.
 type Deps struct {
 	Store     *store.Store
 	Directory *broker.KV
-	// Flush carries out the effects of a document now.
+	// Flush executes the effects of a document immediately.
 	Flush      outbox.Flusher
 	Vocabulary vocabulary.Vocabulary
 	Log        *slog.Logger
@@ -64,14 +65,14 @@ func New(d Deps) *Registry {
 	}
 }
 
-// Spread carries the effects of a change out before the call is answered, so that what was made can be used and what
-// was taken away cannot. While the broker is away the answer does not wait for it: the change is stored and follows,
-// and nobody who needs the directory is served meanwhile.
+// Spread executes the effects of a change before its call returns, so that new permissions work and revoked ones do
+// not. It does not wait for an unavailable broker: the change is stored, its effects follow, and services that need the
+// directory refuse requests meanwhile.
 func (r *Registry) Spread(ctx context.Context, collection query.Collection, id uuid.UUID) {
 	r.flush.Flush(ctx, collection, id)
 }
 
-// Missing turns "not found" into the answer that names what is missing: "Workspace not found".
+// Missing turns ErrNotFound into a status error that names the missing resource: "Workspace not found".
 func Missing(err error, what string) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return rpc.Detail(http.StatusNotFound, what+" not found")
@@ -79,7 +80,7 @@ func Missing(err error, what string) error {
 	return err
 }
 
-// Taken turns a unique key that is taken into the answer that names it.
+// Taken turns a duplicate key into a status error that names the key.
 func Taken(err error, text string) error {
 	if errors.Is(err, store.ErrDuplicate) {
 		return rpc.Detail(http.StatusConflict, text)

@@ -25,7 +25,7 @@ func TestHandle(t *testing.T) {
 	}
 }
 
-// Whatever a name is, the handle that is made of it is one that a client could have asked for.
+// A handle derived from any name is one that the contract accepts.
 func TestHandlesAreAsTheContractSays(t *testing.T) {
 	t.Parallel()
 	allowed := regexp.MustCompile("^[a-z0-9]+(-[a-z0-9]+)*$") // AccountCreate.handle in accounts.proto.
@@ -37,7 +37,7 @@ func TestHandlesAreAsTheContractSays(t *testing.T) {
 	})
 }
 
-// A dearer plan takes nothing away, and one that is unknown gives nothing.
+// A more expensive plan includes every feature of a cheaper one; an unknown plan includes none.
 func TestFeatures(t *testing.T) {
 	t.Parallel()
 	var before []string
@@ -68,7 +68,7 @@ func TestAlive(t *testing.T) {
 	require.NotNil(t, keys[3], "what the store holds is not changed")
 }
 
-// A key that is read shows neither itself nor what it is known by.
+// A key that is read contains neither the key nor its digest.
 func TestShowKey(t *testing.T) {
 	t.Parallel()
 	key := "pnu_secret"

@@ -11,15 +11,15 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// EnforcesWebhookAuthentication reports whether no webhook of an account may be enabled without a service account. An
-// account that is gone enforces it.
+// EnforcesWebhookAuthentication reports whether the account forbids enabled webhooks without a service account. A
+// deleted account forbids them.
 func (r *Registry) EnforcesWebhookAuthentication(ctx context.Context, account uuid.UUID) (bool, error) {
 	a, err := r.Accounts.Get(ctx, Server, account)
 	if errors.Is(err, store.ErrNotFound) {
 		return true, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("ask whether webhooks need authentication: %w", err)
+		return false, fmt.Errorf("read webhook authentication setting: %w", err)
 	}
 	return a.GetSettings().GetEnforceWebhookAuthentication(), nil
 }
@@ -33,7 +33,7 @@ func (r *Registry) HasServiceAccount(ctx context.Context, account, id uuid.UUID)
 	return err == nil, err
 }
 
-// CheckBinding refuses to bind a webhook to a service account that there is not, or that the plan does not include.
+// CheckBinding rejects binding a webhook to an unknown service account, or under a plan without service accounts.
 func (r *Registry) CheckBinding(ctx context.Context, account uuid.UUID, serviceAccount string) error {
 	if err := r.Require(ctx, account, WebhookAuthentication); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 // maxValue is the maximum size of a value in bytes of JSON without spaces.
 const maxValue = 5000
 
-// check refuses a name or value that clients could not read, because they would fail on every list that contains it.
+// check rejects a name or value that clients could not read: it would break every list that contains it.
 func check(name string, value []byte) error {
 	if err := namecheck.DashedOrUnderscored(name, "Variable name", "name"); err != nil {
 		return err
@@ -22,7 +22,7 @@ func check(name string, value []byte) error {
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, value); err != nil {
-		return fmt.Errorf("read the value of a variable: %w", err)
+		return fmt.Errorf("read variable value: %w", err)
 	}
 	if compact.Len() > maxValue {
 		return rpc.Invalid(rpc.BodyError("value_error", fmt.Sprintf("Value error, Variable value must be less than %d characters", maxValue), "value"))

@@ -6,7 +6,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// ReadVariables returns the variables that match.
+// ReadVariables returns the matching variables.
 func (s *Service) ReadVariables(ctx context.Context, r *orchv1.ReadVariablesRequest) (*orchv1.VariableList, error) {
 	q := r.GetQuery()
 	found, err := s.source.List(ctx, q, q.GetSort(), q.GetOffset(), q.GetLimit())
@@ -19,7 +19,7 @@ func (s *Service) ListVariables(ctx context.Context, r *orchv1.ListVariablesRequ
 	return &orchv1.VariableList{Variables: found}, err
 }
 
-// CountVariables counts the variables that match.
+// CountVariables counts the matching variables.
 func (s *Service) CountVariables(ctx context.Context, r *orchv1.CountVariablesRequest) (*orchv1.CountResponse, error) {
 	return s.source.Count(ctx, r.GetQuery())
 }

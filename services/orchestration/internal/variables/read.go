@@ -21,7 +21,7 @@ func (s *Service) ReadVariableByName(ctx context.Context, r *orchv1.ReadVariable
 	return crud.ByKey(ctx, notFound, r.GetName(), s.byName)
 }
 
-// Lookup reads the value of a variable as JSON, and whether there is a variable of that name.
+// Lookup reads the value of a variable as JSON. It returns false when no variable has that name.
 func (s *Service) Lookup(ctx context.Context, ws uuid.UUID, name string) (value []byte, found bool, err error) {
 	variable, err := s.byName(ctx, ws, name)
 	if errors.Is(err, store.ErrNotFound) {

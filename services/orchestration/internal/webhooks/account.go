@@ -13,7 +13,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
-// PublishAccounts carries out effects of accounts.KindIntake: it brings the entries of accounts up to date.
+// PublishAccounts carries out effects of accounts.KindIngestion: it brings the entries of accounts up to date.
 func (s *Service) PublishAccounts(ctx context.Context, effects []store.Effect) error {
 	return store.EachSubject(effects, func(_, account uuid.UUID) error {
 		err := s.definitions.Swap(ctx, webhookdef.AccountKey(account), func([]byte) ([]byte, error) { return s.accountEntry(ctx, account) })

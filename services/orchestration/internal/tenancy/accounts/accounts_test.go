@@ -22,7 +22,7 @@ func entries(networks ...string) *orchv1.IpAllowlist {
 	return list
 }
 
-// Nobody enforces a list that would lock them out.
+// An allowlist that would lock its author out is rejected.
 func TestKeepsCaller(t *testing.T) {
 	t.Parallel()
 	disabled := entries("192.0.2.0/24")
@@ -67,14 +67,14 @@ func TestEntriesThatAreRefused(t *testing.T) {
 	require.Error(t, checkNetworks([]string{"192.30.252.0/22", "x"}))
 }
 
-// The hooks service is told when what it enforces changes, and of nothing else.
-func TestSameIntake(t *testing.T) {
+// The hooks service is notified when a setting that it enforces changes, and of no other change.
+func TestSameIngestion(t *testing.T) {
 	t.Parallel()
 	one := &orchv1.AccountSettings{WebhookAllowedIps: []string{"192.0.2.7"}, WebhookRateLimit: &orchv1.WebhookRateLimit{}}
-	require.True(t, sameIntake(nil, &orchv1.AccountSettings{ManagedExecution: true}))
-	require.True(t, sameIntake(one, &orchv1.AccountSettings{
+	require.True(t, sameIngestion(nil, &orchv1.AccountSettings{ManagedExecution: true}))
+	require.True(t, sameIngestion(one, &orchv1.AccountSettings{
 		WebhookAllowedIps: []string{"192.0.2.7"}, WebhookRateLimit: &orchv1.WebhookRateLimit{}, AiLogSummaries: true,
 	}))
-	require.False(t, sameIntake(one, nil))
-	require.False(t, sameIntake(one, &orchv1.AccountSettings{WebhookAllowedIps: []string{"192.0.2.7"}}))
+	require.False(t, sameIngestion(one, nil))
+	require.False(t, sameIngestion(one, &orchv1.AccountSettings{WebhookAllowedIps: []string{"192.0.2.7"}}))
 }

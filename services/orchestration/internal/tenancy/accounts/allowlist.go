@@ -17,7 +17,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
-// ReadIpAllowlist returns the list as it was written.
+// ReadIpAllowlist returns the stored allowlist.
 func (s *Service) ReadIpAllowlist(ctx context.Context, _ *orchv1.ReadIpAllowlistRequest) (*orchv1.IpAllowlist, error) { //nolint:staticcheck // The contract's name.
 	a, err := s.get(ctx)
 	if err != nil {
@@ -29,7 +29,7 @@ func (s *Service) ReadIpAllowlist(ctx context.Context, _ *orchv1.ReadIpAllowlist
 	return a.GetIpAllowlist(), nil
 }
 
-// UpdateIpAllowlist replaces the list. The gateways follow before this answers.
+// UpdateIpAllowlist replaces the allowlist. The gateways' directories are updated before it returns.
 func (s *Service) UpdateIpAllowlist(ctx context.Context, r *orchv1.UpdateIpAllowlistRequest) (*emptypb.Empty, error) { //nolint:staticcheck // The contract's name.
 	if err := checkEntries(r.GetAllowlist().GetEntries()); err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (s *Service) UpdateIpAllowlist(ctx context.Context, r *orchv1.UpdateIpAllow
 	return &emptypb.Empty{}, nil
 }
 
-// CheckIpAllowlistAccess returns whether the caller's address is on the list, enforced or not.
+// CheckIpAllowlistAccess returns whether the caller's address is on the list, whether or not the list is enforced.
 func (s *Service) CheckIpAllowlistAccess(ctx context.Context, _ *orchv1.CheckIpAllowlistAccessRequest) (*orchv1.IpAllowlistAccess, error) { //nolint:staticcheck // The contract's name.
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *Service) CheckIpAllowlistAccess(ctx context.Context, _ *orchv1.CheckIpA
 	return &orchv1.IpAllowlistAccess{Allowed: true, Detail: fmt.Sprintf("Your address, %s, is on the allowlist.", info.Peer)}, nil
 }
 
-// keepsCaller refuses to enforce a list that would lock its author out.
+// keepsCaller rejects the enforcement of a list that would lock its author out.
 func keepsCaller(a *orchv1.Account, caller request.Info) error {
 	if !a.GetSettings().GetEnforceIpAllowlist() || allows(a.GetIpAllowlist(), caller.Peer) {
 		return nil
@@ -87,7 +87,7 @@ func allows(list *orchv1.IpAllowlist, from netip.Addr) bool {
 	})
 }
 
-// checkEntries refuses what is no address or network, and what is there twice.
+// checkEntries rejects invalid addresses and networks, and duplicates.
 func checkEntries(entries []*orchv1.IpAllowlistEntry) error {
 	var fieldErrors []*orchv1.FieldError
 	seen := map[netip.Prefix]bool{}

@@ -13,8 +13,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
-// CreateAccount makes an account, the caller its owner, and its first workspace, in this order: whoever finds the account
-// without the rest was interrupted, and can add it.
+// CreateAccount creates an account, then the caller's ownership, then its first workspace. An account without the other
+// two was interrupted; the same call completes it.
 func (s *Service) CreateAccount(ctx context.Context, r *orchv1.CreateAccountRequest) (*orchv1.Account, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Service) CreateAccount(ctx context.Context, r *orchv1.CreateAccountRequ
 	return present(a), nil
 }
 
-// settle gives a new account its owner and its first workspace.
+// settle creates the owner's membership and the first workspace of a new account.
 func (s *Service) settle(ctx context.Context, info request.Info, account uuid.UUID) error {
 	of := s.registry
 	user := tenancy.OwnerID

@@ -16,11 +16,11 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
-// KindClose is the effect that deletes what a deleted account owned.
+// KindClose is the kind of the effect that deletes the resources of a deleted account.
 const KindClose = "account_close"
 
-// DeleteAccount deletes an account. From the first write on nobody is a member and no key of a service account is good;
-// what the account owned follows. An account's own events go with it, so the default account is told of it, whose
+// DeleteAccount deletes an account. The first write ends every membership and service account key; effects delete the
+// account's resources. The account's own events are deleted too, so the audit event goes to the default account, whose
 // owners administer the server.
 func (s *Service) DeleteAccount(ctx context.Context, _ *orchv1.DeleteAccountRequest) (*emptypb.Empty, error) {
 	info, err := request.Incoming(ctx)

@@ -8,14 +8,14 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// KindEnforce is the effect that disables the webhooks of an account that have no service account.
+// KindEnforce is the kind of the effect that disables the webhooks of an account without a service account.
 const KindEnforce = "webhook_enforcement"
 
-// KindIntake is the effect that tells the hooks service what an account lets its webhooks take. Package webhooks, which
-// keeps the catalogue, carries it out.
-const KindIntake = "account_intake"
+// KindIngestion is the kind of the effect that publishes an account's ingestion settings to the hooks service. Package
+// webhooks, which owns the webhook definitions, executes it.
+const KindIngestion = "account_intake"
 
-// Enforce executes effects of KindEnforce, unless the switch was thrown back meanwhile.
+// Enforce executes effects of KindEnforce, unless the enforcement was switched off in the meantime.
 func (s *Service) Enforce(ctx context.Context, effects []store.Effect) error {
 	return store.EachSubject(effects, func(_, account uuid.UUID) error {
 		enforced, err := s.registry.EnforcesWebhookAuthentication(ctx, account)

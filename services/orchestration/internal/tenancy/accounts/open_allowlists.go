@@ -11,7 +11,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
-// OpenAllowlists stops the enforcement of all lists, and tells of how many. The lists stay. Each account is told.
+// OpenAllowlists disables the enforcement of all allowlists and returns how many there were. The lists are kept. Each
+// account gets an audit event.
 func (s *Service) OpenAllowlists(ctx context.Context) (int, error) {
 	var closed []uuid.UUID
 	err := s.registry.Accounts.EachOfAll(ctx, func(_ uuid.UUID, _ int64, a *orchv1.Account) error {

@@ -1,7 +1,8 @@
-// Package accounts keeps accounts and their settings.
+// Package accounts stores accounts and their settings.
 //
-// While the authentication of webhooks is enforced, no webhook without a service account is enabled: package webhooks
-// asks here before it enables one, and after it has, because the switch may have been thrown in between.
+// While an account enforces webhook authentication, none of its webhooks without a service account is enabled. Package
+// webhooks checks the setting before it enables a webhook and again afterwards, because the setting may change in
+// between.
 package accounts
 
 import (
@@ -20,7 +21,7 @@ type Service struct {
 	registry *tenancy.Registry
 	// disable disables the webhooks of an account that have no service account.
 	disable func(ctx context.Context, account uuid.UUID) error
-	// close deletes what a deleted account owned.
+	// close deletes the resources of a deleted account.
 	close func(ctx context.Context, account uuid.UUID) error
 }
 
@@ -38,7 +39,7 @@ func (s *Service) get(ctx context.Context) (*orchv1.Account, error) {
 	return a, tenancy.Missing(err, "Account")
 }
 
-// present fills in what an account shows and does not store.
+// present sets the fields of an account that are computed, not stored.
 func present(a *orchv1.Account) *orchv1.Account {
 	a.Features = tenancy.Features(a.GetPlanType())
 	a.SsoState = "none"
@@ -48,7 +49,7 @@ func present(a *orchv1.Account) *orchv1.Account {
 	return a
 }
 
-// mutate changes the account of the call; edit says whether it changed anything. The deed is told.
+// mutate edits the account of the call; edit returns whether it changed anything. A change publishes an audit event.
 func (s *Service) mutate(ctx context.Context, kind string, edit func(*orchv1.Account) error) (request.Info, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -79,7 +80,7 @@ func (s *Service) ReadAccountSettings(ctx context.Context, _ *orchv1.ReadAccount
 	return present(a).GetSettings(), nil
 }
 
-// ReadAccountDomains returns that there are none.
+// ReadAccountDomains returns an empty list: the server has no domains.
 func (s *Service) ReadAccountDomains(ctx context.Context, _ *orchv1.ReadAccountDomainsRequest) (*orchv1.AccountDomainList, error) {
 	_, err := s.get(ctx)
 	return &orchv1.AccountDomainList{}, err

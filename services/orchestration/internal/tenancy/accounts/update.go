@@ -20,7 +20,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
-// UpdateAccount changes the fields that the request contains. A name and a handle cannot be taken away; null leaves them.
+// UpdateAccount changes the fields that the request contains. Null leaves the name and the handle unchanged.
 func (s *Service) UpdateAccount(ctx context.Context, r *orchv1.UpdateAccountRequest) (*emptypb.Empty, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -37,9 +37,9 @@ func (s *Service) UpdateAccount(ctx context.Context, r *orchv1.UpdateAccountRequ
 	return &emptypb.Empty{}, err
 }
 
-// UpdateAccountSettings changes the fields that the request contains. Throwing the switch of webhooks comes first and disabling them second:
-// from then on none can be enabled, and those that were are found. Sent again, it disables again what an interruption
-// left.
+// UpdateAccountSettings changes the fields that the request contains. It stores the webhook enforcement setting before
+// it disables webhooks, so that no webhook can be enabled in between. A repeated request disables the webhooks that an
+// interruption left enabled.
 func (s *Service) UpdateAccountSettings(ctx context.Context, r *orchv1.UpdateAccountSettingsRequest) (*emptypb.Empty, error) {
 	update := r.GetSettings()
 	if err := checkNetworks(update.GetWebhookAllowedIps()); err != nil {
@@ -70,7 +70,7 @@ func (s *Service) UpdateAccountSettings(ctx context.Context, r *orchv1.UpdateAcc
 	return &emptypb.Empty{}, nil
 }
 
-// checkNetworks refuses what is no address or network.
+// checkNetworks rejects invalid addresses and networks.
 func checkNetworks(list []string) error {
 	var fieldErrors []*orchv1.FieldError
 	for i, text := range list {
@@ -84,22 +84,22 @@ func checkNetworks(list []string) error {
 	return nil
 }
 
-// sameIntake reports whether two settings mean the same for the requests that webhooks get.
-func sameIntake(a, b *orchv1.AccountSettings) bool {
+// sameIngestion reports whether two settings are equal for webhook ingestion.
+func sameIngestion(a, b *orchv1.AccountSettings) bool {
 	return proto.Equal(a.GetWebhookRateLimit(), b.GetWebhookRateLimit()) && slices.Equal(a.GetWebhookAllowedIps(), b.GetWebhookAllowedIps())
 }
 
-// decide makes the decision of a change to an account.
+// decide returns the store decision for a change to an account.
 func (s *Service) decide(info request.Info, kind string, edit func(*orchv1.Account) error) store.Decide[*orchv1.Account] {
 	return store.Edit(edit, func(current, next *orchv1.Account) ([]store.Effect, error) {
 		effects, err := s.registry.Effects(info, s.registry.Follow(directory.Account, tenancy.Server, info.Account),
 			tenancy.Deed{Kind: kind, Action: "updated", Of: info.Account, Name: next.GetName()})
-		// An interruption must not leave webhooks open.
+		// An interruption must not leave webhooks enabled.
 		if next.GetSettings().GetEnforceWebhookAuthentication() && !current.GetSettings().GetEnforceWebhookAuthentication() {
 			effects = append(effects, s.registry.Store.About(KindEnforce, tenancy.Server, info.Account))
 		}
-		if !sameIntake(next.GetSettings(), current.GetSettings()) {
-			effects = append(effects, s.registry.Store.About(KindIntake, tenancy.Server, info.Account))
+		if !sameIngestion(next.GetSettings(), current.GetSettings()) {
+			effects = append(effects, s.registry.Store.About(KindIngestion, tenancy.Server, info.Account))
 		}
 		return effects, err
 	})

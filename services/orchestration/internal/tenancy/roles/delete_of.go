@@ -11,7 +11,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// DeleteOfAccount deletes the roles of an account that is gone.
+// DeleteOfAccount deletes the roles of a deleted account.
 func (s *Service) DeleteOfAccount(ctx context.Context, account uuid.UUID) error {
 	of := s.registry
 	return of.Roles.Drain(ctx, account, nil, func(id uuid.UUID) error {

@@ -1,5 +1,5 @@
-// Package roles keeps the roles of workspaces that accounts make, and shows the server's own, which are code
-// (package access).
+// Package roles stores the custom workspace roles of accounts, and serves them with the built-in roles (package
+// access).
 package roles
 
 import (
@@ -30,7 +30,7 @@ type Service struct {
 // New returns the service.
 func New(registry *tenancy.Registry) *Service { return &Service{registry: registry} }
 
-// born is when the server's own roles were made, as clients want to know of everything.
+// born is the creation time of the built-in roles, which clients expect of every role.
 var born = timestamppb.New(time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC))
 
 func accountRole(role access.Role) *orchv1.AccountRole {
@@ -45,13 +45,13 @@ func workspaceRole(role access.Role) *orchv1.WorkspaceRole {
 	}
 }
 
-// matches reports whether a role is among those that were asked for; an operand that is null asks for nothing.
+// matches reports whether a role matches the filter; a null operand matches everything.
 func matches(filter *orchv1.RoleFilter, id, name string) bool {
 	ids, names := filter.GetId().GetAny_(), filter.GetName().GetAny_()
 	return (ids == nil || slices.Contains(ids.GetValues(), id)) && (names == nil || slices.Contains(names.GetValues(), name))
 }
 
-// ReadAccountRoles returns the account roles that match, by falling power.
+// ReadAccountRoles returns the matching account roles, the most powerful first.
 func (s *Service) ReadAccountRoles(_ context.Context, r *orchv1.ReadAccountRolesRequest) (*orchv1.AccountRoleList, error) {
 	list := &orchv1.AccountRoleList{}
 	for _, role := range access.AccountRoles() {
@@ -71,7 +71,8 @@ func (s *Service) ReadAccountRole(_ context.Context, r *orchv1.ReadAccountRoleRe
 	return accountRole(role), nil
 }
 
-// ReadWorkspaceRoles returns the workspace roles that match: the server's own by falling power, the account's by name.
+// ReadWorkspaceRoles returns the matching workspace roles: the built-in ones, the most powerful first, then the
+// account's by name.
 func (s *Service) ReadWorkspaceRoles(ctx context.Context, r *orchv1.ReadWorkspaceRolesRequest) (*orchv1.WorkspaceRoleList, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -113,12 +114,12 @@ func (s *Service) ReadWorkspaceRole(ctx context.Context, r *orchv1.ReadWorkspace
 	return role, tenancy.Missing(err, "Workspace role")
 }
 
-// ReadWorkspaceScopes returns every scope that an operation in a workspace asks for.
+// ReadWorkspaceScopes returns every scope that an operation in a workspace requires.
 func (s *Service) ReadWorkspaceScopes(context.Context, *emptypb.Empty) (*orchv1.WorkspaceScopeList, error) {
 	return &orchv1.WorkspaceScopeList{Scopes: access.Scopes(orchv1.Realm_REALM_UNSPECIFIED).Sorted()}, nil
 }
 
-// check refuses a role that cannot be.
+// check rejects an invalid role.
 func check(write *orchv1.WorkspaceRoleWrite) error {
 	if id := write.InheritedRoleId; id != nil {
 		if _, ok := access.WorkspaceRole(*id); !ok {

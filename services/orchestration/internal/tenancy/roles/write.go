@@ -20,7 +20,7 @@ import (
 
 const taken = "A workspace role with this name exists in the account already."
 
-// CreateWorkspaceRole makes a role.
+// CreateWorkspaceRole creates a custom role.
 func (s *Service) CreateWorkspaceRole(ctx context.Context, r *orchv1.CreateWorkspaceRoleRequest) (*orchv1.WorkspaceRole, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -57,7 +57,7 @@ func deed(role *orchv1.WorkspaceRole, id uuid.UUID, action string) tenancy.Deed 
 	return tenancy.Deed{Kind: "workspace-role", Action: action, Of: id, Name: role.GetName()}
 }
 
-// own finds a role that may be changed: the account's, not the server's.
+// own returns a custom role; built-in roles cannot be changed.
 func (s *Service) own(ctx context.Context, id string) (request.Info, uuid.UUID, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *Service) own(ctx context.Context, id string) (request.Info, uuid.UUID, 
 	return info, parsed, tenancy.Missing(err, "Workspace role")
 }
 
-// UpdateWorkspaceRole makes a role what was sent.
+// UpdateWorkspaceRole replaces a role with the request.
 func (s *Service) UpdateWorkspaceRole(ctx context.Context, r *orchv1.UpdateWorkspaceRoleRequest) (*emptypb.Empty, error) {
 	info, id, err := s.own(ctx, r.GetId())
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *Service) UpdateWorkspaceRole(ctx context.Context, r *orchv1.UpdateWorks
 	return &emptypb.Empty{}, nil
 }
 
-// DeleteWorkspaceRole deletes a role. Those who have it keep a role that allows nothing.
+// DeleteWorkspaceRole deletes a role. Actors with a deleted role have no scopes.
 func (s *Service) DeleteWorkspaceRole(ctx context.Context, r *orchv1.DeleteWorkspaceRoleRequest) (*emptypb.Empty, error) {
 	info, id, err := s.own(ctx, r.GetId())
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
-// CreateServiceAccount makes a service account with a key. This answer alone shows the key.
+// CreateServiceAccount creates a service account with a key. Only this response contains the key.
 func (s *Service) CreateServiceAccount(ctx context.Context, r *orchv1.CreateServiceAccountRequest) (*orchv1.ServiceAccount, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {

@@ -14,10 +14,10 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
-// KindUnbind is the effect that deletes the webhooks that were bound to a service account.
+// KindUnbind is the kind of the effect that deletes the webhooks bound to a service account.
 const KindUnbind = "service_account_webhooks"
 
-// DeleteServiceAccount deletes a service account. Its keys are refused first; then its webhooks and its roles go.
+// DeleteServiceAccount deletes a service account. It invalidates the keys first, then deletes the webhooks and roles.
 func (s *Service) DeleteServiceAccount(ctx context.Context, r *orchv1.DeleteServiceAccountRequest) (*emptypb.Empty, error) {
 	info, id, err := tenancy.Locate(ctx, r.GetId(), noun)
 	if err != nil {
@@ -42,8 +42,8 @@ func (s *Service) DeleteServiceAccount(ctx context.Context, r *orchv1.DeleteServ
 	return &emptypb.Empty{}, nil
 }
 
-// DeleteOfAccount deletes the service accounts of an account that is gone. Their webhooks and roles go with its
-// workspaces.
+// DeleteOfAccount deletes the service accounts of a deleted account. Deleting its workspaces deletes their webhooks and
+// roles.
 func (s *Service) DeleteOfAccount(ctx context.Context, account uuid.UUID) error {
 	of := s.registry
 	return of.ServiceAccounts.Drain(ctx, account, nil, func(id uuid.UUID) error {

@@ -12,11 +12,11 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
-// maxKeys bounds the keys that are valid side by side: they are part of one document.
+// maxKeys bounds the simultaneously valid keys: they are part of one document.
 const maxKeys = 50
 
-// RotateServiceAccountApiKey gives a service account a new key, which this answer alone shows. The old ones stay valid
-// for as long as was asked for, and never longer than they were.
+// RotateServiceAccountApiKey gives a service account a new key, which only this response contains. The old keys stay
+// valid for the requested overlap, but never beyond their own expiration.
 func (s *Service) RotateServiceAccountApiKey(ctx context.Context, r *orchv1.RotateServiceAccountApiKeyRequest) (*orchv1.ServiceAccount, error) { //nolint:staticcheck // The contract's name.
 	info, id, err := tenancy.Locate(ctx, r.GetId(), noun)
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Service) RotateServiceAccountApiKey(ctx context.Context, r *orchv1.Rota
 	return b, nil
 }
 
-// expiring are the keys that are still valid, none of them for longer than the overlap.
+// expiring returns the valid keys, each expiring after the overlap at the latest.
 func expiring(keys []*orchv1.ApiKey, now time.Time, overlap time.Duration) []*orchv1.ApiKey {
 	if overlap == 0 {
 		return nil

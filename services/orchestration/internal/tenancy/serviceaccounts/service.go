@@ -1,10 +1,10 @@
-// Package serviceaccounts keeps service accounts, which paths call bots, with their keys.
+// Package serviceaccounts stores service accounts, which paths call bots, and their keys.
 //
 //	           rotate                       old_key_expires_in_seconds over
 //	key ──► two valid keys ──────────────────────────────────────────────────► new key
 //
-// The keys are part of the service account's document, so a rotation is one write: there is no moment without a valid
-// key. What a service account has beside it (webhooks that are bound to it, roles in workspaces) goes with it.
+// The keys are part of the service account's document, so a rotation is one write and some key is always valid.
+// Deleting a service account deletes its webhooks and its roles in workspaces.
 package serviceaccounts
 
 import (
@@ -31,7 +31,7 @@ const (
 type Service struct {
 	orchv1.UnimplementedServiceAccountServiceServer
 	registry *tenancy.Registry
-	// unbind deletes the webhooks that are bound to a service account.
+	// unbind deletes the webhooks bound to a service account.
 	unbind func(ctx context.Context, account, serviceAccount uuid.UUID) error
 }
 
@@ -40,7 +40,7 @@ func New(registry *tenancy.Registry, deleteWebhooks func(ctx context.Context, ac
 	return &Service{registry: registry, unbind: deleteWebhooks}
 }
 
-// present fills in what a service account shows and does not store. Its newest key is the one that it shows.
+// present sets the computed fields of a service account. It shows the newest key.
 func present(b *orchv1.ServiceAccount) *orchv1.ServiceAccount {
 	role, _ := access.AccountRole(b.GetAccountRoleId())
 	b.AccountRoleName = role.Name
@@ -50,8 +50,8 @@ func present(b *orchv1.ServiceAccount) *orchv1.ServiceAccount {
 	return b
 }
 
-// mutate changes a service account and spreads the change; Whoever changes one must have
-// as much power as it has: its keys are its power.
+// mutate edits a service account and executes the effects. The caller needs at least the permissions of the service
+// account, because its keys grant them.
 func (s *Service) mutate(
 	ctx context.Context, info request.Info, id uuid.UUID, action string, edit func(next *orchv1.ServiceAccount) error,
 ) (*orchv1.ServiceAccount, error) {
@@ -90,7 +90,7 @@ func (s *Service) ReadServiceAccount(ctx context.Context, r *orchv1.ReadServiceA
 	return present(b), nil
 }
 
-// ReadServiceAccounts returns the service accounts that match, by name.
+// ReadServiceAccounts returns the matching service accounts, sorted by name.
 func (s *Service) ReadServiceAccounts(ctx context.Context, r *orchv1.ReadServiceAccountsRequest) (*orchv1.ServiceAccountList, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *Service) ReadServiceAccounts(ctx context.Context, r *orchv1.ReadService
 	return &orchv1.ServiceAccountList{ServiceAccounts: found}, err
 }
 
-// UpdateServiceAccount changes the fields that the request contains; null leaves it.
+// UpdateServiceAccount changes the fields that the request contains; null leaves a field unchanged.
 func (s *Service) UpdateServiceAccount(ctx context.Context, r *orchv1.UpdateServiceAccountRequest) (*emptypb.Empty, error) {
 	info, id, err := tenancy.Locate(ctx, r.GetId(), noun)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
-// CreateTeam makes a team without members.
+// CreateTeam creates a team without members.
 func (s *Service) CreateTeam(ctx context.Context, r *orchv1.CreateTeamRequest) (*orchv1.Team, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
-// DeleteTeam deletes a team, and then its roles in workspaces.
+// DeleteTeam deletes a team, then its roles in workspaces.
 func (s *Service) DeleteTeam(ctx context.Context, r *orchv1.DeleteTeamRequest) (*emptypb.Empty, error) {
 	info, id, err := tenancy.Locate(ctx, r.GetId(), noun)
 	if err != nil {
@@ -31,7 +31,7 @@ func (s *Service) DeleteTeam(ctx context.Context, r *orchv1.DeleteTeamRequest) (
 	return &emptypb.Empty{}, nil
 }
 
-// DeleteOfAccount deletes the teams of an account that is gone.
+// DeleteOfAccount deletes the teams of a deleted account.
 func (s *Service) DeleteOfAccount(ctx context.Context, account uuid.UUID) error {
 	of := s.registry
 	return of.Teams.Drain(ctx, account, nil, func(id uuid.UUID) error {

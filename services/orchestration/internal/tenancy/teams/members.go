@@ -21,7 +21,7 @@ import (
 // maxMembers bounds the members of one team: they are part of its document.
 const maxMembers = 1000
 
-// AddTeamMembers adds members, all or none.
+// AddTeamMembers adds all members or none.
 func (s *Service) AddTeamMembers(ctx context.Context, r *orchv1.AddTeamMembersRequest) (*orchv1.Team, error) {
 	info, id, err := tenancy.Locate(ctx, r.GetId(), noun)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *Service) AddTeamMembers(ctx context.Context, r *orchv1.AddTeamMembersRe
 	})
 }
 
-// resolve finds a member among the account's.
+// resolve returns a user or service account of the account as a member.
 func (s *Service) resolve(ctx context.Context, info request.Info, m *orchv1.TeamMember) (*orchv1.TeamMembership, error) {
 	id, err := resourceid.Parse(m.GetMemberId())
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *Service) resolve(ctx context.Context, info request.Info, m *orchv1.Team
 	return out, err
 }
 
-// RemoveTeamMember takes a member out.
+// RemoveTeamMember removes a member.
 func (s *Service) RemoveTeamMember(ctx context.Context, r *orchv1.RemoveTeamMemberRequest) (*emptypb.Empty, error) {
 	info, id, err := tenancy.Locate(ctx, r.GetId(), noun)
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *Service) RemoveTeamMember(ctx context.Context, r *orchv1.RemoveTeamMemb
 	return &emptypb.Empty{}, err
 }
 
-// indexOf finds a member by its actor; -1 when there is none.
+// indexOf returns the index of a member by its actor id, or -1.
 func indexOf(t *orchv1.Team, actor string) int {
 	return slices.IndexFunc(t.GetMemberships(), func(m *orchv1.TeamMembership) bool { return m.GetId() == actor })
 }

@@ -18,7 +18,7 @@ func (s *Service) ReadTeam(ctx context.Context, r *orchv1.ReadTeamRequest) (*orc
 	return t, tenancy.Missing(err, noun)
 }
 
-// ReadTeams returns the teams that match, by name.
+// ReadTeams returns the matching teams, sorted by name.
 func (s *Service) ReadTeams(ctx context.Context, r *orchv1.ReadTeamsRequest) (*orchv1.TeamList, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package teams keeps teams: users and service accounts of an account who have roles in workspaces together.
+// Package teams stores teams: users and service accounts of an account that share roles in workspaces.
 //
 //	actor ◄── member of ── team ── has role in ──► workspace
 //
-// The members are part of the team's document. In access lists a team acts under its own id, so its role in a workspace
-// is an access like any other; what a member may do there is what the own role and those of the teams allow together.
+// The members are part of the team's document. In access lists a team is an actor with its own id, so its role in a
+// workspace is an ordinary access. A member's scopes are the union of their own role's and their teams'.
 package teams
 
 import (
@@ -33,7 +33,7 @@ type Service struct {
 // New returns the service.
 func New(registry *tenancy.Registry) *Service { return &Service{registry: registry} }
 
-// mutate changes a team and spreads the change. Edit says what was done, nothing when nothing was.
+// mutate edits a team and executes the effects. Edit returns the audited action, or nil for no change.
 func (s *Service) mutate(
 	ctx context.Context, info request.Info, id uuid.UUID, edit func(next *orchv1.Team) ([]tenancy.Deed, error),
 ) (*orchv1.Team, error) {

@@ -7,7 +7,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
-// UpdateTeam makes name and description what was sent.
+// UpdateTeam replaces the name and the description.
 func (s *Service) UpdateTeam(ctx context.Context, r *orchv1.UpdateTeamRequest) (*orchv1.Team, error) {
 	info, id, err := tenancy.Locate(ctx, r.GetId(), noun)
 	if err != nil {

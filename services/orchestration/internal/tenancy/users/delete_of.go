@@ -14,8 +14,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
-// DeleteOfAccount ends the memberships of an account that is gone. Users who are members of no other account and do not
-// administer the server go too: nobody could find them any more, and their addresses would stay taken.
+// DeleteOfAccount ends the memberships of a deleted account. It also deletes users who are members of no other account
+// and do not administer the server: nobody could manage them, and their e-mail addresses would stay taken.
 func (s *Service) DeleteOfAccount(ctx context.Context, account uuid.UUID) error {
 	of := s.registry
 	return of.Memberships.Drain(ctx, account, nil, func(id uuid.UUID) error {
@@ -23,7 +23,7 @@ func (s *Service) DeleteOfAccount(ctx context.Context, account uuid.UUID) error 
 		if err != nil {
 			return err
 		}
-		// The user goes first: whoever was interrupted in between finds the membership, and so the user, again.
+		// The user is deleted first: after an interruption the membership still leads to the user.
 		if err := s.deleteHomeless(ctx, account, m); err != nil {
 			return err
 		}
@@ -37,7 +37,7 @@ func (s *Service) DeleteOfAccount(ctx context.Context, account uuid.UUID) error 
 	})
 }
 
-// errStays ends the deletion of a user who administers the server.
+// errStays stops the deletion of a user who administers the server.
 var errStays = errors.New("the user administers the server")
 
 func (s *Service) deleteHomeless(ctx context.Context, account uuid.UUID, m *orchv1.AccountMembership) error {

@@ -18,7 +18,7 @@ const maxKeys = 200
 
 var errNoKey = rpc.Detail(http.StatusNotFound, "API key not found")
 
-// CreateUserApiKey makes a key. This answer alone shows it.
+// CreateUserApiKey creates a key. Only this response contains it.
 func (s *Service) CreateUserApiKey(ctx context.Context, r *orchv1.CreateUserApiKeyRequest) (*orchv1.ApiKey, error) { //nolint:staticcheck // The contract's name.
 	info, id, err := self(ctx, r.GetUserId())
 	if err != nil {
@@ -46,7 +46,7 @@ func keyDeed(k *orchv1.ApiKey, action string) tenancy.Deed {
 	return tenancy.Deed{Kind: "api-key", Action: action, Of: uuid.MustParse(k.GetId()), Name: k.GetName()}
 }
 
-// ReadUserApiKeys returns a user's keys that have not expired, the oldest first.
+// ReadUserApiKeys returns a user's unexpired keys, the oldest first.
 func (s *Service) ReadUserApiKeys(ctx context.Context, r *orchv1.ReadUserApiKeysRequest) (*orchv1.ApiKeyList, error) { //nolint:staticcheck // The contract's name.
 	_, id, err := self(ctx, r.GetUserId())
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Service) ReadUserApiKeys(ctx context.Context, r *orchv1.ReadUserApiKeys
 	return list, nil
 }
 
-// ReadUserApiKey returns a key, without the key itself.
+// ReadUserApiKey returns a key's metadata.
 func (s *Service) ReadUserApiKey(ctx context.Context, r *orchv1.ReadUserApiKeyRequest) (*orchv1.ApiKey, error) { //nolint:staticcheck // The contract's name.
 	_, id, err := self(ctx, r.GetUserId())
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *Service) ReadUserApiKey(ctx context.Context, r *orchv1.ReadUserApiKeyRe
 	return tenancy.ShowKey(u.GetKeys()[at]), nil
 }
 
-// indexOf finds a key by its id; -1 when there is none.
+// indexOf returns the index of a key by its id, or -1.
 func indexOf(u *orchv1.User, id string) int {
 	return slices.IndexFunc(u.GetKeys(), func(k *orchv1.ApiKey) bool { return k.GetId() == id })
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
-// present fills in what a membership shows of its user and role.
+// present sets the fields of a membership that come from its user and role.
 func present(m *orchv1.AccountMembership, u *orchv1.User) *orchv1.AccountMembership {
 	role, _ := access.AccountRole(m.GetAccountRoleId())
 	m.AccountRoleName = role.Name
@@ -29,8 +29,8 @@ func present(m *orchv1.AccountMembership, u *orchv1.User) *orchv1.AccountMembers
 	return m
 }
 
-// CreateAccountMembership makes a user who is a member of the account, with a first key. A user whom another account
-// made is not taken over: whether there is one is nobody's business.
+// CreateAccountMembership creates a user with a first key as a member of the account. It rejects a user whom another
+// account created, without revealing whether that user exists.
 func (s *Service) CreateAccountMembership(ctx context.Context, r *orchv1.CreateAccountMembershipRequest) (*orchv1.AccountMembership, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -84,7 +84,7 @@ func deed(m *orchv1.AccountMembership, id uuid.UUID, action string) tenancy.Deed
 	return tenancy.Deed{Kind: "account-membership", Action: action, Of: id, Name: m.GetUserId()}
 }
 
-// ReadAccountMemberships returns the members that match, by e-mail address.
+// ReadAccountMemberships returns the matching members, sorted by e-mail address.
 func (s *Service) ReadAccountMemberships(ctx context.Context, r *orchv1.ReadAccountMembershipsRequest) (*orchv1.AccountMembershipList, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *Service) ReadAccountMemberships(ctx context.Context, r *orchv1.ReadAcco
 	return list, nil
 }
 
-// UpdateAccountMembership gives a member another role.
+// UpdateAccountMembership changes a member's role.
 func (s *Service) UpdateAccountMembership(ctx context.Context, r *orchv1.UpdateAccountMembershipRequest) (*emptypb.Empty, error) {
 	info, id, err := tenancy.Locate(ctx, r.GetId(), "Account membership")
 	if err != nil {
@@ -144,7 +144,7 @@ func (s *Service) UpdateAccountMembership(ctx context.Context, r *orchv1.UpdateA
 	return &emptypb.Empty{}, nil
 }
 
-// keepsOwner refuses to take the last owner from an account.
+// keepsOwner rejects the removal of an account's last owner.
 func (s *Service) keepsOwner(ctx context.Context, account uuid.UUID, m *orchv1.AccountMembership) error {
 	if m.GetAccountRoleId() != access.AccountOwner {
 		return nil
@@ -161,7 +161,7 @@ func (s *Service) keepsOwner(ctx context.Context, account uuid.UUID, m *orchv1.A
 	return rpc.Detail(http.StatusConflict, "An account needs an owner.")
 }
 
-// DeleteAccountMembership ends a membership, with every role that the user has in the account's workspaces.
+// DeleteAccountMembership ends a membership and revokes the user's roles in the account's workspaces.
 func (s *Service) DeleteAccountMembership(ctx context.Context, r *orchv1.DeleteAccountMembershipRequest) (*emptypb.Empty, error) {
 	info, id, err := tenancy.Locate(ctx, r.GetId(), "Account membership")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
-// ReadMe returns who the caller is.
+// ReadMe returns the caller's user.
 func (s *Service) ReadMe(ctx context.Context, _ *emptypb.Empty) (*orchv1.Profile, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Service) ReadUser(ctx context.Context, r *orchv1.ReadUserRequest) (*orc
 	return u, tenancy.Missing(err, "User")
 }
 
-// UpdateUser changes the fields that the request contains; nothing of it can be taken away.
+// UpdateUser changes the fields that the request contains; null leaves a field unchanged.
 func (s *Service) UpdateUser(ctx context.Context, r *orchv1.UpdateUserRequest) (*emptypb.Empty, error) {
 	info, id, err := self(ctx, r.GetId())
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Service) UpdateUser(ctx context.Context, r *orchv1.UpdateUserRequest) (
 	return &emptypb.Empty{}, nil
 }
 
-// ReadMyWorkspaces returns the workspaces that the caller may enter, of all accounts.
+// ReadMyWorkspaces returns the workspaces of all accounts that the caller may enter.
 func (s *Service) ReadMyWorkspaces(ctx context.Context, _ *emptypb.Empty) (*orchv1.MyWorkspaceList, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *Service) ReadMyWorkspaces(ctx context.Context, _ *emptypb.Empty) (*orch
 	return list, nil
 }
 
-// myAccounts are the accounts that the caller is a member of; all of them on a server without keys.
+// myAccounts returns the accounts that the caller is a member of; without API keys, all accounts.
 func (s *Service) myAccounts(ctx context.Context, info request.Info) ([]uuid.UUID, error) {
 	var ids []uuid.UUID
 	switch {

@@ -1,7 +1,7 @@
-// Package users keeps users with their API keys, and their memberships of accounts.
+// Package users stores users with their API keys, and their memberships of accounts.
 //
-// Nobody reads another user's profile or keys by an address of the user: it is not there for them. What a member of an
-// account shows to the others is the membership.
+// A user's profile and keys are visible only to that user; for others they return 404. The other members of an account
+// see the membership.
 package users
 
 import (
@@ -27,7 +27,7 @@ type Service struct {
 // New returns the service.
 func New(registry *tenancy.Registry) *Service { return &Service{registry: registry} }
 
-// self reads the user that a call is about, which must be the caller. On a server without keys everybody is everybody.
+// self returns the user of a call, who must be the caller. Without API keys every user passes.
 func self(ctx context.Context, id string) (request.Info, uuid.UUID, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -40,7 +40,7 @@ func self(ctx context.Context, id string) (request.Info, uuid.UUID, error) {
 	return info, parsed, tenancy.Missing(err, "User")
 }
 
-// me is the user that the caller is: on a server without keys the first one.
+// me returns the caller's user; without API keys, the first user.
 func me(info request.Info) uuid.UUID {
 	if info.Caller.Known() {
 		return info.Caller.ID
@@ -48,10 +48,10 @@ func me(info request.Info) uuid.UUID {
 	return tenancy.OwnerID
 }
 
-// mutate changes a user, and spreads the change. Edit says what was done.
+// mutate edits a user and executes the effects. Edit returns the audited action.
 func (s *Service) mutate(ctx context.Context, info request.Info, id uuid.UUID, edit func(next *orchv1.User) (tenancy.Deed, error)) error {
 	of := s.registry
-	if info.Account == uuid.Nil { // What people do to themselves is told in the first of their accounts.
+	if info.Account == uuid.Nil { // A user's own action is audited in the first of their accounts.
 		accounts, err := s.myAccounts(ctx, info)
 		if err != nil {
 			return err

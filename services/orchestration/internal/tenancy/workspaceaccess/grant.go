@@ -19,10 +19,10 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
-// grant is one role for one actor: bot, user or team is set.
+// grant is one role for one actor: exactly one of bot, user and team is set.
 type grant struct{ role, bot, user, team string }
 
-// GrantUserAccess gives users roles.
+// GrantUserAccess grants roles to users.
 func (s *Service) GrantUserAccess(ctx context.Context, r *orchv1.GrantUserAccessRequest) (*orchv1.WorkspaceAccessList, error) {
 	asked := r.GetGrants().GetList().GetValues()
 	if one := r.GetGrants().GetOne(); one != nil {
@@ -35,7 +35,7 @@ func (s *Service) GrantUserAccess(ctx context.Context, r *orchv1.GrantUserAccess
 	return s.give(ctx, grants)
 }
 
-// GrantBotAccess gives service accounts roles.
+// GrantBotAccess grants roles to service accounts.
 func (s *Service) GrantBotAccess(ctx context.Context, r *orchv1.GrantBotAccessRequest) (*orchv1.WorkspaceAccessList, error) {
 	asked := r.GetGrants().GetList().GetValues()
 	if one := r.GetGrants().GetOne(); one != nil {
@@ -48,7 +48,7 @@ func (s *Service) GrantBotAccess(ctx context.Context, r *orchv1.GrantBotAccessRe
 	return s.give(ctx, grants)
 }
 
-// GrantTeamAccess gives teams roles.
+// GrantTeamAccess grants roles to teams.
 func (s *Service) GrantTeamAccess(ctx context.Context, r *orchv1.GrantTeamAccessRequest) (*orchv1.WorkspaceAccessList, error) {
 	asked := r.GetGrants().GetList().GetValues()
 	if one := r.GetGrants().GetOne(); one != nil {
@@ -61,7 +61,7 @@ func (s *Service) GrantTeamAccess(ctx context.Context, r *orchv1.GrantTeamAccess
 	return s.give(ctx, grants)
 }
 
-// give writes nothing unless all grants can be given.
+// give writes nothing unless every grant is valid.
 func (s *Service) give(ctx context.Context, grants []grant) (*orchv1.WorkspaceAccessList, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *Service) give(ctx context.Context, grants []grant) (*orchv1.WorkspaceAc
 	return list, nil
 }
 
-// resolve finds the actor of a grant among the account's.
+// resolve finds the actor of a grant in the account.
 func (s *Service) resolve(ctx context.Context, info request.Info, g grant) (*orchv1.WorkspaceAccess, error) {
 	a := &orchv1.WorkspaceAccess{WorkspaceRoleId: g.role}
 	field := "user_id"
@@ -123,10 +123,10 @@ func (s *Service) resolve(ctx context.Context, info request.Info, g grant) (*orc
 	return a, err
 }
 
-// upsert gives an actor its role. One that has a role keeps the id of its access.
+// upsert grants an actor a role. An existing access keeps its id.
 func (s *Service) upsert(ctx context.Context, info request.Info, wanted *orchv1.WorkspaceAccess) (*orchv1.WorkspaceAccess, error) {
 	of := s.registry
-	for range 2 { // Another call may make it between the look and the insert.
+	for range 2 { // A concurrent call may create it between the read and the insert.
 		current, err := of.Access.First(ctx, info.Workspace, bson.D{{Key: "actor_id", Value: store.Binary(uuid.MustParse(wanted.GetActorId()))}})
 		if err == nil {
 			return s.change(ctx, info, current.GetId(), wanted.GetWorkspaceRoleId())
@@ -149,7 +149,7 @@ func (s *Service) upsert(ctx context.Context, info request.Info, wanted *orchv1.
 			return nil, err
 		}
 	}
-	return nil, fmt.Errorf("give access to a workspace: %w", store.ErrContention)
+	return nil, fmt.Errorf("grant workspace access: %w", store.ErrContention)
 }
 
 func (s *Service) change(ctx context.Context, info request.Info, text, role string) (*orchv1.WorkspaceAccess, error) {

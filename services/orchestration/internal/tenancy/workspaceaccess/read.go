@@ -22,7 +22,7 @@ func (s *Service) ReadBotAccess(ctx context.Context, r *orchv1.ReadBotAccessRequ
 	return s.read(ctx, r.GetId(), isBot)
 }
 
-// ReadTeamAccesses returns the access of teams, in the order in which they got it.
+// ReadTeamAccesses returns the access of teams, the oldest first.
 func (s *Service) ReadTeamAccesses(ctx context.Context, r *orchv1.ReadTeamAccessesRequest) (*orchv1.WorkspaceAccessList, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {

@@ -13,12 +13,12 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
-// RevokeUserAccess takes a user's role away.
+// RevokeUserAccess revokes a user's role.
 func (s *Service) RevokeUserAccess(ctx context.Context, r *orchv1.RevokeUserAccessRequest) (*emptypb.Empty, error) {
 	return s.revoke(ctx, r.GetId(), isUser)
 }
 
-// RevokeBotAccess takes a service account's role away.
+// RevokeBotAccess revokes a service account's role.
 func (s *Service) RevokeBotAccess(ctx context.Context, r *orchv1.RevokeBotAccessRequest) (*emptypb.Empty, error) {
 	return s.revoke(ctx, r.GetId(), isBot)
 }
@@ -45,7 +45,7 @@ func (s *Service) revoke(ctx context.Context, text string, kind func(*orchv1.Wor
 	return &emptypb.Empty{}, nil
 }
 
-// RevokeTeamAccess takes a team's role away.
+// RevokeTeamAccess revokes a team's role.
 func (s *Service) RevokeTeamAccess(ctx context.Context, r *orchv1.RevokeTeamAccessRequest) (*emptypb.Empty, error) {
 	info, team, err := tenancy.Locate(ctx, r.GetTeamId(), noun)
 	if err != nil {

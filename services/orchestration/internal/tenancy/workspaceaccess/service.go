@@ -1,5 +1,5 @@
-// Package workspaceaccess keeps the roles that users, service accounts and teams have in workspaces: one role for each
-// actor in each workspace. A team is an actor under its own id.
+// Package workspaceaccess stores the roles of users, service accounts and teams in workspaces: one role per actor and
+// workspace. A team is an actor with its own id.
 package workspaceaccess
 
 import (
@@ -25,7 +25,7 @@ type Service struct {
 // New returns the service.
 func New(registry *tenancy.Registry) *Service { return &Service{registry: registry} }
 
-// mayTake refuses to take away a role that allows more than the caller's own. One that was deleted may always go.
+// mayTake rejects the revocation of a role that allows more than the caller's own. Everybody may revoke a deleted role.
 func (s *Service) mayTake(ctx context.Context, info request.Info, a *orchv1.WorkspaceAccess) error {
 	_, err := s.registry.RoleScopes(ctx, info.Account, a.GetWorkspaceRoleId())
 	if errors.Is(err, store.ErrNotFound) {
@@ -41,7 +41,7 @@ func deed(info request.Info, a *orchv1.WorkspaceAccess, id uuid.UUID, action str
 	return tenancy.Deed{Kind: "workspace-access", Action: action, Of: id, Name: a.GetActorId(), Workspace: info.Workspace}
 }
 
-// present fills in the workspace.
+// present sets the workspace.
 func present(info request.Info, a *orchv1.WorkspaceAccess) *orchv1.WorkspaceAccess {
 	a.WorkspaceId = info.Workspace.String()
 	return a

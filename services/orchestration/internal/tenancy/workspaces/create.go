@@ -11,7 +11,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
-// CreateWorkspace makes a workspace.
+// CreateWorkspace creates a workspace.
 func (s *Service) CreateWorkspace(ctx context.Context, r *orchv1.CreateWorkspaceRequest) (*orchv1.Workspace, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
-// KindEmpty is the effect that deletes what a deleted workspace held.
+// KindEmpty is the kind of the effect that deletes the contents of a deleted workspace.
 const KindEmpty = "workspace_empty"
 
-// DeleteWorkspace deletes a workspace; nobody can enter it from now on, and what it held follows.
+// DeleteWorkspace deletes a workspace. Nobody can enter it from now on; effects delete its contents.
 func (s *Service) DeleteWorkspace(ctx context.Context, r *orchv1.DeleteWorkspaceRequest) (*emptypb.Empty, error) {
 	info, id, err := s.locate(ctx, r.GetId())
 	if err != nil {
@@ -40,7 +40,8 @@ func (s *Service) DeleteWorkspace(ctx context.Context, r *orchv1.DeleteWorkspace
 	return &emptypb.Empty{}, nil
 }
 
-// DeleteOfAccount deletes the workspaces of an account that is gone. What caused it is told.
+// DeleteOfAccount deletes the workspaces of a deleted account without audit events; the account's deletion publishes
+// one.
 func (s *Service) DeleteOfAccount(ctx context.Context, account uuid.UUID) error {
 	of := s.registry
 	return of.Workspaces.Drain(ctx, account, nil, func(id uuid.UUID) error {

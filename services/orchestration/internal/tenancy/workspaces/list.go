@@ -10,7 +10,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
-// ReadWorkspaces returns the matching workspaces that the caller may enter, by name.
+// ReadWorkspaces returns the matching workspaces that the caller may enter, sorted by name.
 func (s *Service) ReadWorkspaces(ctx context.Context, r *orchv1.ReadWorkspacesRequest) (*orchv1.WorkspaceList, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package workspaces keeps workspaces. Deleting one deletes everything in it.
+// Package workspaces stores workspaces. Deleting a workspace deletes its contents.
 package workspaces
 
 import (
@@ -18,7 +18,7 @@ const taken = "A workspace with this name or handle exists in the account alread
 type Service struct {
 	orchv1.UnimplementedWorkspaceServiceServer
 	registry *tenancy.Registry
-	// empty deletes what a deleted workspace held.
+	// empty deletes the contents of a deleted workspace.
 	empty func(ctx context.Context, workspace uuid.UUID) error
 }
 
@@ -27,8 +27,8 @@ func New(registry *tenancy.Registry, empty func(ctx context.Context, workspace u
 	return &Service{registry: registry, empty: empty}
 }
 
-// locate reads the account of a call and the id of the workspace that it is about, which the caller must be allowed to
-// enter: others are not there for them.
+// locate returns the account of a call and the id of its workspace. A workspace that the caller may not enter is "not
+// found".
 func (s *Service) locate(ctx context.Context, id string) (request.Info, uuid.UUID, error) {
 	info, parsed, err := tenancy.Locate(ctx, id, "Workspace")
 	if err != nil {

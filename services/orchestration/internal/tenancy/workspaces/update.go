@@ -18,7 +18,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
-// UpdateWorkspace changes the fields that the request contains. What cannot be absent is left by null.
+// UpdateWorkspace changes the fields that the request contains. Null leaves a required field unchanged.
 func (s *Service) UpdateWorkspace(ctx context.Context, r *orchv1.UpdateWorkspaceRequest) (*emptypb.Empty, error) {
 	info, id, err := s.locate(ctx, r.GetId())
 	if err != nil {
