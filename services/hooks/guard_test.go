@@ -114,7 +114,7 @@ func TestSecretsThatDoNotOpenCloseTheWebhook(t *testing.T) {
 	require.NotContains(t, w.logs.String(), signing)
 }
 
-func TestRepeatsMakeOneEvent(t *testing.T) {
+func TestDuplicatesMakeOneEvent(t *testing.T) {
 	t.Parallel()
 	ring, keyed := withKeys(t)
 	w := newWorld(t, keyed)
