@@ -80,7 +80,7 @@ func TestKill(t *testing.T) {
 	requireConsumed(t, dir, acknowledged, time.Minute)
 }
 
-// TestKillConsumer: what a killed process had in hand, to be worked on next, is delivered soon after a restart.
+// TestKillConsumer: what a killed process had in flight, to be worked on next, is delivered soon after a restart.
 func TestKillConsumer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -13,6 +13,6 @@
 // The server answers $SYS.REQ.SERVER.PING.JSZ to its ordinary clients, so that pkg/broker verifies the first setting
 // over the wire, in the same way for this server and for a deployed one.
 //
-// The server installs no signal handler and opens no port of its own accord: neither for clients (unless Listen is set)
+// The server installs no signal handler and opens no port by itself: neither for clients (unless Listen is set)
 // nor for monitoring, routes or profiling.
 package embeddednats

@@ -51,7 +51,7 @@ func TestValidate(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		change func(e *orchv1.Event)
-		want   []string // The faults, by place and kind.
+		want   []string // The field errors, by place and kind.
 	}{
 		"plain":                   {func(*orchv1.Event) {}, nil},
 		"longest name":            {func(e *orchv1.Event) { e.Event = strings.Repeat("é", 1024) }, nil},
@@ -136,7 +136,7 @@ func TestTheBrokerCarriesEventsUnchanged(t *testing.T) {
 	})
 }
 
-// A receiver gives of each event what one that has read nothing before would, and finds the same faults.
+// A receiver gives of each event what one that has read nothing before would, and finds the same field errors.
 func TestReceiver(t *testing.T) {
 	t.Parallel()
 	ws := uuid.MustParse("01890000-0000-7000-8000-000000000003")

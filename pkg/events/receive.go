@@ -39,7 +39,7 @@ func (r *Receiver) Read(text []byte, received time.Time) (broker.Event, []FieldE
 }
 
 // Take checks an event that a client sent by the limits that the API documents, and returns it as the broker carries it;
-// its data is the receiver's until the next call. Faults are the client's, and an error means that the event cannot be
+// its data is the receiver's until the next call. Field errors are the client's, and an error means that the event cannot be
 // written.
 func (r *Receiver) Take(e *orchv1.Event, received time.Time) (broker.Event, []FieldError, error) {
 	limits := DefaultLimits()
@@ -56,7 +56,7 @@ func (r *Receiver) Take(e *orchv1.Event, received time.Time) (broker.Event, []Fi
 	if err != nil {
 		return broker.Event{}, nil, err
 	}
-	if len(b.Data) > most && !fits(e, most) { // What the server adds is not the client's fault.
+	if len(b.Data) > most && !fits(e, most) { // What the server adds is not the client's error.
 		return broker.Event{}, []FieldError{tooLarge(most)}, nil
 	}
 	return b, nil, nil

@@ -13,7 +13,7 @@ import (
 	testv1 "github.com/orch-project/orch/proto/gen/orch/test/v1"
 )
 
-// fieldErrorsOf writes the faults of an error as lines of "type loc msg".
+// fieldErrorsOf writes the field errors of an error as lines of "type loc msg".
 func fieldErrorsOf(t *testing.T, err error) []string {
 	t.Helper()
 	e := restjson.AsErrors(err)
@@ -215,7 +215,7 @@ func TestErrorsAreBounded(t *testing.T) {
 	require.Less(t, len(err.Error()), 1000)
 }
 
-// TestLocationsAreBounded proves that long keys are not repeated whole by every fault below them.
+// TestLocationsAreBounded proves that long keys are not repeated whole by every field error below them.
 func TestLocationsAreBounded(t *testing.T) {
 	t.Parallel()
 	key := strings.Repeat("é", 100_000)

@@ -141,7 +141,7 @@ func (c *Cron) readField(index int, text string) error {
 	return c.set(index, values)
 }
 
-// readSpecial reads what is no list of numbers: the last day of the month and numbered weekdays.
+// readSpecial reads anything that is not a list of numbers: the last day of the month and numbered weekdays.
 func (c *Cron) readSpecial(index int, element string) (bool, error) {
 	switch {
 	case index == fieldDay && element == "l":

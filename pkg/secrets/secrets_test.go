@@ -111,7 +111,7 @@ func TestWithoutAKeyNothingIsSealed(t *testing.T) {
 	require.False(t, none.Current(sealed))
 }
 
-func TestParseRefusesWhatIsNoKey(t *testing.T) {
+func TestParseRefusesInvalidKeys(t *testing.T) {
 	t.Parallel()
 	k := secrets.NewKey()
 	for name, text := range map[string]string{

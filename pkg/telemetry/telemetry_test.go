@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestLoggerWritesJSONToWhatIsNoTerminal(t *testing.T) {
+func TestLoggerWritesJSONWithoutTerminal(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	log := telemetry.NewLogger(&out, "gateway", telemetry.Logging{Level: slog.LevelInfo, Format: telemetry.FormatAuto})

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Chaos is a TCP proxy on a loopback port that injects faults on command. It starts without faults.
+// Chaos is a TCP proxy on a loopback port that injects field errors on command. It starts without field errors.
 type Chaos struct {
 	target   string
 	listener net.Listener
@@ -68,7 +68,7 @@ func (c *Chaos) HalfOpen() {
 	}
 }
 
-// Heal removes all faults.
+// Heal removes all field errors.
 func (c *Chaos) Heal() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

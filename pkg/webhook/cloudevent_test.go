@@ -48,7 +48,7 @@ func TestTheHeaderDecidesTheMode(t *testing.T) {
 	require.Equal(t, "outer inner", got)
 }
 
-func TestWhatIsNoCloudEvent(t *testing.T) {
+func TestInvalidCloudEvents(t *testing.T) {
 	t.Parallel()
 	const good = `"specversion": "1.0", "id": "1", "source": "/s", "type": "t"`
 	for template, bodies := range map[string]map[string]string{

@@ -13,7 +13,7 @@ import (
 	"github.com/orch-project/orch/services/gateway"
 )
 
-// FuzzRequest sends any method, path, header and body: nothing that a client sends is the server's fault, and every
+// FuzzRequest sends any method, path, header and body: nothing that a client sends is the server's error, and every
 // answer that says so is JSON.
 func FuzzRequest(f *testing.F) {
 	for _, seed := range []struct{ method, target, contentType, body string }{

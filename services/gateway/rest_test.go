@@ -111,7 +111,7 @@ func TestHandlersSetHeaders(t *testing.T) {
 	require.Equal(t, "test", s.do(t, "POST", "/api/flows/", `{"name":"a"}`).header.Get("X-Made-By"))
 }
 
-// TestBadInput walks everything that a client can do wrong: a status, and the places of the faults.
+// TestBadInput walks everything that a client can do wrong: a status, and the places of the field errors.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	s := start(t, gateway.Deps{})
@@ -119,7 +119,7 @@ func TestBadInput(t *testing.T) {
 	for name, test := range map[string]struct {
 		method, path, body, contentType string
 		status                          int
-		fieldErrors                     []string // type and place, one a fault.
+		fieldErrors                     []string // type and place, one a field error.
 	}{
 		"malformed":              {"POST", "/api/flows/", `{"name":`, "", 422, []string{"json_invalid body 8"}},
 		"trailing":               {"POST", "/api/flows/", `{"name":"a"} x`, "", 422, []string{"json_invalid body 13"}},

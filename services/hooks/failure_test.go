@@ -59,7 +59,7 @@ func keys(m map[string]any) (all []string) {
 	return all
 }
 
-// settle waits until the catalogue has a template, which is used in its place until then.
+// settle waits until the definition bucket has a template, which is used in its place until then.
 func (w *world) settle(template string) {
 	w.t.Helper()
 	// The watch delivers in order: what was put after is known after.

@@ -72,7 +72,7 @@ func (l *logs) String() string {
 	return l.b.String()
 }
 
-// newWorld starts everything and waits until the catalogue is loaded.
+// newWorld starts everything and waits until the definition bucket is loaded.
 func newWorld(t *testing.T, change ...func(*hooks.Config, *hooks.Deps)) *world {
 	t.Helper()
 	w := &world{t: t, logs: &logs{}, registry: prometheus.NewRegistry(), events: make(chan *orchv1.ReceivedEvent, 100)}
@@ -157,7 +157,7 @@ type answer struct {
 	body   string
 }
 
-// put writes a definition into the catalogue, as orchestration does.
+// put writes a definition into the definition bucket, as orchestration does.
 func (w *world) put(slug string, d *orchv1.WebhookDefinition) {
 	w.t.Helper()
 	d.Id, d.Account, d.Workspace, d.Name, d.Enabled = hookID, account, workspace, "a hook", true

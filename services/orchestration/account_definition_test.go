@@ -13,7 +13,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// accountDefinition is what the catalogue holds of the default account; nil when nothing.
+// accountDefinition is what the definition bucket holds of the default account; nil when nothing.
 func (d *domain) accountDefinition(kv *broker.KV) *orchv1.AccountDefinition {
 	d.t.Helper()
 	entry, err := kv.Get(d.t.Context(), webhookdef.AccountKey(request.DefaultAccount))

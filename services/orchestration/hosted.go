@@ -65,7 +65,7 @@ func newHosted(registry *tenancy.Registry, st *store.Store, hooks *webhooks.Serv
 	return h
 }
 
-// handlers are what the services carry out.
+// handlers are what the services execute.
 func (h *hosted) handlers() outbox.Handlers {
 	return outbox.Handlers{
 		tenancy.KindDirectory:      h.registry.Publish,

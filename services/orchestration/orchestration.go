@@ -337,7 +337,7 @@ func workPoolNotifier(feed *broker.Live, log *slog.Logger) workpools.Notify {
 	}
 }
 
-// Reconcile brings the catalogue of webhooks up to date, as the worker of that name does at the start.
+// Reconcile brings the webhook definitions up to date, as the worker of that name does at the start.
 func (o *Orchestration) Reconcile(ctx context.Context) error { return o.webhooks.Reconcile(ctx) }
 
 // Ready tells why calls cannot be served, nil when they can.

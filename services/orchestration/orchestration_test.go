@@ -144,7 +144,7 @@ func TestEveryTransitionIsOneEvent(t *testing.T) {
 }
 
 // Whoever watches events of runs finds them by the names and the tags of what the run belongs to, and by who made it.
-func TestEventsOfARunTellOfItsKin(t *testing.T) {
+func TestEventsOfARunHaveItsRelatedResources(t *testing.T) {
 	t.Parallel()
 	d := newDomain(t)
 	flow := call[*orchv1.Flow](d, orchv1.FlowService_CreateFlow_FullMethodName,

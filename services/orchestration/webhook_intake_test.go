@@ -100,7 +100,7 @@ func TestSigningSecretsAreSealed(t *testing.T) {
 	require.Empty(t, d.definition(kv, w.GetSlug()).GetSealedSecrets())
 }
 
-func TestIntakeThatMakesNoSense(t *testing.T) {
+func TestInvalidIngestionSettings(t *testing.T) {
 	t.Parallel()
 	d := newDomain(t)
 	w := d.signedWebhook()

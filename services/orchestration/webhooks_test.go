@@ -22,7 +22,7 @@ func (d *domain) webhook(name string) *orchv1.Webhook {
 	})
 }
 
-// definition is what the catalogue holds for a slug; nil when nothing.
+// definition is what the definition bucket holds for a slug; nil when nothing.
 func (d *domain) definition(kv *broker.KV, slug string) *orchv1.WebhookDefinition {
 	d.t.Helper()
 	entry, err := kv.Get(d.t.Context(), webhookdef.Key(slug))

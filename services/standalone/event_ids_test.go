@@ -77,7 +77,7 @@ func TestEventIDsAreTheWorkspaces(t *testing.T) {
 	}
 	for k, of := range tenants {
 		all := `{"filter":{"event":{"prefix":["copied."]}},"limit":5}`
-		require.Eventually(t, func() bool { return h.listed(of, all).Total == len(ids) }, patience, tick)
+		require.Eventually(t, func() bool { return h.listed(of, all).Total == len(ids) }, waitTimeout, tick)
 		page, seen := h.listed(of, all), map[string]bool{}
 		for {
 			require.Equal(t, len(ids), page.Total)

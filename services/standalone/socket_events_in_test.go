@@ -64,7 +64,7 @@ func TestEventsInRefusesWhatPostRefuses(t *testing.T) {
 			require.Equal(t, c.code, code, reason)
 			require.Contains(t, reason, c.reason)
 			require.GreaterOrEqual(t, s.ask(http.MethodPost, "/events", "["+c.event+"]", nil), 400)
-			require.Eventually(t, func() bool { return s.count(name) == 1 }, patience, tick)
+			require.Eventually(t, func() bool { return s.count(name) == 1 }, waitTimeout, tick)
 		})
 	}
 	binary := s.open("/events/in")
@@ -78,7 +78,7 @@ func TestEventsInRefusesWhatPostRefuses(t *testing.T) {
 	require.NoError(t, largest.barrier())
 	bystander.send(event(uuid.NewString(), "bystander"))
 	require.NoError(t, bystander.barrier())
-	require.Eventually(t, func() bool { return s.count("largest") == 2 && s.count("bystander") == 1 }, patience, tick)
+	require.Eventually(t, func() bool { return s.count("largest") == 2 && s.count("bystander") == 1 }, waitTimeout, tick)
 }
 
 // TestClosingFlushes: a client that closes in good order has lost nothing, without any ping.
@@ -91,5 +91,5 @@ func TestClosingFlushes(t *testing.T) {
 		k.send(event(uuid.NewString(), "closed"))
 	}
 	require.NoError(t, k.Close(websocket.StatusNormalClosure, ""))
-	require.Eventually(t, func() bool { return s.count("closed") == events }, patience, tick)
+	require.Eventually(t, func() bool { return s.count("closed") == events }, waitTimeout, tick)
 }

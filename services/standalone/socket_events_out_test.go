@@ -89,7 +89,7 @@ func TestEventsOutShowsThePastOnlyWhenAsked(t *testing.T) {
 		default:
 			return false
 		}
-	}, patience, tick)
+	}, waitTimeout, tick)
 	require.Equal(t, "a.hello", first.Event.Event)
 	require.False(t, first.Event.Received.IsZero())
 	say("a.last")
@@ -105,9 +105,9 @@ func TestEventsOutShowsThePastOnlyWhenAsked(t *testing.T) {
 	}
 }
 
-// TestEventsOutMissesAndRepeatsNothing: while clients publish all the time, subscribers come at any moment, and each gets
+// TestEventsOutLosesAndDuplicatesNothing: while clients publish all the time, subscribers come at any moment, and each gets
 // every event once: those of the past, those of the time of its coming, and those after.
-func TestEventsOutMissesAndRepeatsNothing(t *testing.T) {
+func TestEventsOutLosesAndDuplicatesNothing(t *testing.T) {
 	t.Parallel()
 	s := start(t, t.TempDir())
 	const publishers, each, subscribers = 3, 1500, 6

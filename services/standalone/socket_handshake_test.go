@@ -87,7 +87,7 @@ func TestSocketsAreBounded(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, _, _, err := s.tryDial("/events/in", "prefect", nil)
 		return err == nil
-	}, patience, tick)
+	}, waitTimeout, tick)
 }
 
 func TestSocketsEndWithTheServer(t *testing.T) {

@@ -39,7 +39,7 @@ func TestLogsOut(t *testing.T) {
 		default:
 			return false
 		}
-	}, patience, tick)
+	}, waitTimeout, tick)
 	var m struct {
 		Type string
 		Log  struct{ Message, FlowRunID string }

@@ -120,7 +120,7 @@ func TestTaskRunsAreOfferedUntilTaken(t *testing.T) {
 	require.Equal(t, late, two.run())
 	require.Eventually(t, func() bool {
 		return s.ask(http.MethodPost, "/task_workers/filter", "", &workers) == 200 && len(workers) == 1 && workers[0].Identifier == "two"
-	}, patience, tick)
+	}, waitTimeout, tick)
 	s.stop()
 
 	again := start(t, dir)

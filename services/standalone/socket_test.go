@@ -13,11 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// patience is how long tests wait for what must come, tick how often they look. It is never waited for in full when all
+// waitTimeout is how long tests wait for what must come, tick how often they look. It is never waited for in full when all
 // is well.
 const (
-	patience = 20 * time.Second
-	tick     = 5 * time.Millisecond
+	waitTimeout = 20 * time.Second
+	tick        = 5 * time.Millisecond
 )
 
 // client is a websocket client.
@@ -38,7 +38,7 @@ func (s *server) dial(path, subprotocol string, header http.Header) *client {
 
 // tryDial also answers the status and the header that the server gave; 0 when it gave none.
 func (s *server) tryDial(path, subprotocol string, header http.Header) (*client, int, http.Header, error) {
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), waitTimeout)
 	defer cancel()
 	opts := &websocket.DialOptions{HTTPClient: s.http, HTTPHeader: header}
 	if subprotocol != "" {
@@ -67,14 +67,14 @@ func (s *server) open(path string) *client {
 
 func (c *client) send(text string) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(c.t.Context(), waitTimeout)
 	defer cancel()
 	require.NoError(c.t, c.Write(ctx, websocket.MessageText, []byte(text)))
 }
 
 func (c *client) receive() string {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(c.t.Context(), waitTimeout)
 	defer cancel()
 	kind, data, err := c.Read(ctx)
 	require.NoError(c.t, err)
@@ -85,7 +85,7 @@ func (c *client) receive() string {
 // closed reads until the server closes, and returns its code and reason.
 func (c *client) closed() (websocket.StatusCode, string) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(c.t.Context(), waitTimeout)
 	defer cancel()
 	for {
 		_, _, err := c.Read(ctx)
@@ -100,7 +100,7 @@ func (c *client) closed() (websocket.StatusCode, string) {
 
 // barrier returns when the server has answered a ping, which needs a reader: none of the client's may run.
 func (c *client) barrier() error {
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(c.t.Context(), waitTimeout)
 	defer cancel()
 	reading, stop := context.WithCancel(ctx)
 	done := make(chan struct{})

@@ -126,7 +126,7 @@ func TestBackupOfARunningServerHoldsWhatWasAcknowledged(t *testing.T) {
 	require.Equal(t, int64(200), again.events())
 	var hooks []struct{ URL string }
 	require.Equal(t, 200, again.ask(http.MethodPost, "/webhooks/filter", "", &hooks))
-	again.post(hooks[0].URL) // The catalogue was made again.
+	again.post(hooks[0].URL) // The definition bucket was made again.
 }
 
 func TestBackupWithoutAServerWaitsForWhatIsInTheStreams(t *testing.T) {

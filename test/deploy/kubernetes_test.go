@@ -65,7 +65,7 @@ func named[T interface {
 	return found
 }
 
-// shared is the ConfigMap that all services get; a service ignores what is no setting of its own.
+// shared is the ConfigMap that all services get; a service ignores anything that is not a setting of its own.
 const shared = "orch"
 
 // key is one to seal secrets with, as openssl makes it.
@@ -126,7 +126,7 @@ func requireRoom(t *testing.T, setting string, limit int64) {
 	require.LessOrEqual(t, size.Value(), limit-limit/10)
 }
 
-// The gateway does not start on an address that others reach when nobody has said how it learns who asks.
+// The gateway does not start on an address that others reach when nobody has said how it learns the caller.
 func TestKubernetesIsNotOpenByDefault(t *testing.T) {
 	t.Parallel()
 	listen := named[*corev1.ConfigMap](objects(t))["gateway"].Data["ORCH_GATEWAY_LISTEN"]

@@ -203,9 +203,9 @@ type Verdict struct {
 }
 
 // Check holds the ledger against a server. What is stored is readable soon after; the check asks again until it is, or
-// the patience is over.
-func (c *Client) Check(ctx context.Context, o *Orch, patience time.Duration) (Verdict, error) {
-	deadline := time.Now().Add(patience)
+// the waitTimeout is over.
+func (c *Client) Check(ctx context.Context, o *Orch, waitTimeout time.Duration) (Verdict, error) {
+	deadline := time.Now().Add(waitTimeout)
 	for {
 		verdict, err := c.check(ctx, o)
 		if err != nil || len(verdict.Lost) == 0 || time.Now().After(deadline) {

@@ -107,7 +107,7 @@ func TestVersionsOfTheAPI(t *testing.T) {
 	}
 }
 
-func TestSpellingsOfRequests(t *testing.T) {
+func TestNotationsOfRequests(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	require.Equal(t, 201, s.send("POST", "/flows/", `{"name": "f"}`, http.Header{"Content-Type": nil}).status, "a body without a type is JSON")

@@ -12,7 +12,7 @@ var timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(
 // layouts are how they are written: with Z, with an offset, or with neither.
 var layouts = []string{"2006-01-02T15:04:05.999999Z", "2006-01-02T15:04:05.999999-07:00", "2006-01-02T15:04:05.999999"}
 
-// shift moves the times in a text by a duration, each written as it was; what is no time stays.
+// shift moves the times in a text by a duration, each written as it was; anything that is not a time stays.
 func shift(text string, by time.Duration) string {
 	return timestamp.ReplaceAllStringFunc(text, func(found string) string {
 		for _, layout := range layouts {

@@ -26,8 +26,8 @@ type Broker interface {
 	Start(tb testing.TB)
 }
 
-// patience is how long the suite waits for something that must come. It is never waited for in full when all is well.
-const patience = 30 * time.Second
+// waitTimeout is how long the suite waits for something that must come. It is never waited for in full when all is well.
+const waitTimeout = 30 * time.Second
 
 // Run runs the suite. open is called once per test; what it opens ends with that test.
 func Run(t *testing.T, open func(t *testing.T) Broker) {
@@ -162,7 +162,7 @@ func receive[T any](t *testing.T, ch <-chan T) T {
 	select {
 	case v := <-ch:
 		return v
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		require.FailNow(t, "nothing came in time")
 		panic("unreachable")
 	}

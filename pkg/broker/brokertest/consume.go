@@ -188,7 +188,7 @@ func competing(t *testing.T, b Broker) {
 		select {
 		case e = <-gotFirst:
 		case e = <-gotSecond:
-		case <-time.After(patience):
+		case <-time.After(waitTimeout):
 			require.FailNow(t, "nothing came in time")
 		}
 		require.False(t, seen[e.ID], "delivered to both")

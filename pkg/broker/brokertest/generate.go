@@ -41,7 +41,7 @@ func genUUID(t *rapid.T, label string) uuid.UUID {
 	return u
 }
 
-// genJSON is a JSON text whose spelling carries information that a careless copy would lose.
+// genJSON is a JSON text whose notation carries information that a careless copy would lose.
 func genJSON(t *rapid.T) json.RawMessage {
 	texts := []string{
 		``, `null`, `true`, `""`, `[]`, `{}`, `0`, `-0`, `1.00`, `1e400`, `123456789012345678901234567890`, `0.1e-7`,

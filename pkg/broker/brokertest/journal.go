@@ -24,7 +24,7 @@ func journal(t *testing.T, b Broker) {
 	b.Stop(t)
 	require.ErrorIs(t, j.Append(t.Context(), []byte("lost")), broker.ErrUnavailable)
 	b.Start(t)
-	require.Eventually(t, func() bool { return j.Append(t.Context(), []byte("3")) == nil }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return j.Append(t.Context(), []byte("3")) == nil }, waitTimeout, 10*time.Millisecond)
 
 	var failed atomic.Bool
 	came := make(chan string)

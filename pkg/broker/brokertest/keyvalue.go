@@ -104,7 +104,7 @@ func lastContact(t *testing.T, b Broker) {
 		}
 	})
 	defer drain()
-	for deadline := time.Now().Add(patience); !kv.LastContact().After(stopped); <-time.After(50 * time.Millisecond) {
+	for deadline := time.Now().Add(waitTimeout); !kv.LastContact().After(stopped); <-time.After(50 * time.Millisecond) {
 		require.True(t, time.Now().Before(deadline), "no contact after the broker came back")
 	}
 }

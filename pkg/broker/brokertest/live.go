@@ -51,10 +51,10 @@ func liveFeedWithoutBroker(t *testing.T, b Broker) {
 	from := connect(t, b)
 	got := listen(t, connect(t, b), "logs")
 	b.Stop(t)
-	require.Eventually(t, func() bool { return from.Healthy() != nil }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return from.Healthy() != nil }, waitTimeout, time.Millisecond)
 	require.ErrorIs(t, from.Live("logs").Publish(uuid.New(), []byte("lost")), broker.ErrUnavailable)
 	b.Start(t)
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(waitTimeout)
 	for {
 		require.True(t, time.Now().Before(deadline), "the feed did not come back")
 		_ = from.Live("logs").Publish(uuid.New(), []byte("again")) // It may still be away.

@@ -144,7 +144,7 @@ func brokerStopped(t *testing.T, b Broker) {
 	b.Start(t)
 
 	want := event(uuid.New(), 2)
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(waitTimeout)
 	for c.Publisher().Publish(t.Context(), want) != nil {
 		require.True(t, time.Now().Before(deadline), "the broker did not come back")
 	}
@@ -172,7 +172,7 @@ func streamFull(t *testing.T, b Broker) {
 
 	got, _ := consume(t, c, broker.DurablePersist)
 	receiveAll(t, got, acknowledged)
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(waitTimeout)
 	for c.Publisher().Publish(t.Context(), event(workspace, 0)) != nil {
 		require.True(t, time.Now().Before(deadline), "the stream does not take events after it was emptied")
 	}

@@ -57,7 +57,7 @@ func Own(r *receive.Request, text string) string {
 	return text
 }
 
-// Cut shortens a text to at most n bytes, between characters, and tells whether it did. What is no UTF-8 becomes U+FFFD.
+// Cut shortens a text to at most n bytes, between characters, and tells whether it did. Anything that is not a UTF-8 becomes U+FFFD.
 func Cut(s string, n int) (string, bool) {
 	s = strings.ToValidUTF8(s, "\ufffd")
 	if len(s) <= n {

@@ -12,7 +12,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// EventID is the id that the event of a delivery gets however often the delivery is sent, so that its repeats are one
+// EventID is the id that the event of a delivery gets however often the delivery is sent, so that its duplicates are one
 // event wherever they arrive. It is uuid.Nil when the delivery cannot be told from others, and every one makes an event.
 //
 // The proof is that of the webhook's verification; nil when the request was proven otherwise, by the key of a service

@@ -143,8 +143,8 @@ func standardClaim(r *receive.Request) (claim, error) {
 // standardPrefix may stand before a secret of Standard Webhooks, and of Stripe, where it is a part of the key.
 const standardPrefix = "whsec_"
 
-// Spellings are the forms in which secrets may be met: with their prefix, and without.
-func Spellings(secrets ...string) []string {
+// Notations are the forms in which secrets may be met: with their prefix, and without.
+func Notations(secrets ...string) []string {
 	all := secrets
 	for _, secret := range secrets {
 		if bare, ok := strings.CutPrefix(secret, standardPrefix); ok {

@@ -17,7 +17,7 @@ import (
 var (
 	// ErrUnproven is wrapped when a request does not prove where it comes from. The message is for the webhook's owner.
 	ErrUnproven = errors.New("the request is not proven")
-	// ErrInvalid is wrapped when a verification cannot be carried out as it is configured.
+	// ErrInvalid is wrapped when a verification cannot be executed as it is configured.
 	ErrInvalid = errors.New("the verification is not usable")
 )
 

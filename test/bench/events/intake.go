@@ -15,8 +15,8 @@ import (
 // batch is how many events or logs one request carries.
 const batch = 50
 
-// intake is one thing that is taken in.
-type intake struct {
+// ingestion is one thing that is taken in.
+type ingestion struct {
 	name string
 	// Floor is the least ratio of ours to the reference.
 	floor float64
@@ -26,7 +26,7 @@ type intake struct {
 }
 
 // events are those of task runs, as long as the Python client's. Ids tells how clients make their ids.
-func events(ids string, newID func() uuid.UUID) intake {
+func events(ids string, newID func() uuid.UUID) ingestion {
 	prepare := func(s *beside.Server) (beside.Op, func(int64) (int64, error)) {
 		name, flowRun := "bench."+uuid.NewString(), uuid.NewString()
 		op := func(c *beside.Conn, _ int) error {
@@ -54,14 +54,14 @@ func events(ids string, newID func() uuid.UUID) intake {
 			return page.Total, err
 		}
 	}
-	return intake{"events, ids " + ids, 10, prepare}
+	return ingestion{"events, ids " + ids, 10, prepare}
 }
 
 // byTime makes ids as the Python client does; random ones are those of other clients.
 func byTime() uuid.UUID { return uuid.Must(uuid.NewV7()) }
 
 // logs are those of one flow run. They are read by their number: the API does not count them.
-var logs = intake{"logs", 5, func(s *beside.Server) (beside.Op, func(int64) (int64, error)) {
+var logs = ingestion{"logs", 5, func(s *beside.Server) (beside.Op, func(int64) (int64, error)) {
 	flowRun := uuid.NewString()
 	op := func(c *beside.Conn, _ int) error {
 		now := time.Now().UTC().Format(time.RFC3339Nano)

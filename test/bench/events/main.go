@@ -23,10 +23,10 @@ import (
 )
 
 // visibleWithin is how soon after the last acknowledgement everything must be readable on our server; the Python server
-// is waited for as long as patience, and no longer.
+// is waited for as long as waitTimeout, and no longer.
 const (
 	visibleWithin = 5 * time.Second
-	patience      = 30 * time.Second
+	waitTimeout   = 30 * time.Second
 )
 
 func main() { beside.Main("bench-events", run) }
@@ -53,7 +53,7 @@ func run(ctx context.Context) (err error) {
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(out, "row\tserver\tacknowledged\tlost\tper second\treadable after\tpersisted per second\tratio\tfloor\t")
 	var failures []error
-	for _, row := range []intake{events("by time", byTime), events("random", uuid.New), logs} {
+	for _, row := range []ingestion{events("by time", byTime), events("random", uuid.New), logs} {
 		of := map[*beside.Server]*taken{reference: {mayLose: true}, ours: {}}
 		for range *rounds {
 			for _, s := range []*beside.Server{reference, ours} { // In turns, so that noise hits both.
@@ -78,7 +78,7 @@ func run(ctx context.Context) (err error) {
 // taken is what one server took in, over all rounds.
 type taken struct {
 	acknowledged int64
-	// Lost is what was acknowledged and could not be read within patience; without mayLose that is an error.
+	// Lost is what was acknowledged and could not be read within waitTimeout; without mayLose that is an error.
 	lost    int64
 	mayLose bool
 	// Sending is the time until the last acknowledgements, reading what passed until all of it could be read.
@@ -89,7 +89,7 @@ type taken struct {
 func (t *taken) perSecond() float64 { return float64(t.acknowledged) / t.sending.Seconds() }
 
 // round sends for a while and then waits until all that was acknowledged can be read.
-func (t *taken) round(ctx context.Context, s *beside.Server, row intake, conns int, length time.Duration) error {
+func (t *taken) round(ctx context.Context, s *beside.Server, row ingestion, conns int, length time.Duration) error {
 	op, readable := row.prepare(s)
 	began := time.Now()
 	requests, err := beside.Fill(ctx, s, conns, 1<<40, length, op)
@@ -103,15 +103,15 @@ func (t *taken) round(ctx context.Context, s *beside.Server, row intake, conns i
 		switch {
 		case err != nil:
 			return err
-		case n >= acknowledged, t.mayLose && time.Since(last) > patience:
+		case n >= acknowledged, t.mayLose && time.Since(last) > waitTimeout:
 			t.acknowledged += acknowledged
 			t.lost += max(0, acknowledged-n)
 			t.sending += last.Sub(began)
 			t.reading += time.Since(last)
 			t.slowest = max(t.slowest, time.Since(last))
 			return nil
-		case time.Since(last) > patience:
-			return fmt.Errorf("%s: only %d of %d acknowledged can be read after %s", s.Name, n, acknowledged, patience)
+		case time.Since(last) > waitTimeout:
+			return fmt.Errorf("%s: only %d of %d acknowledged can be read after %s", s.Name, n, acknowledged, waitTimeout)
 		}
 		select {
 		case <-ctx.Done():

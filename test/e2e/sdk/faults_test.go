@@ -75,7 +75,7 @@ func (c caller) completed() int {
 func (c caller) reach(want int) int {
 	c.t.Helper()
 	var done int
-	require.Eventually(c.t, func() bool { done = c.completed(); return done >= want }, patience, 20*time.Millisecond,
+	require.Eventually(c.t, func() bool { done = c.completed(); return done >= want }, waitTimeout, 20*time.Millisecond,
 		"%d task runs are completed", want)
 	return done
 }

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// patience is how long a script may take before it gives up by itself; a busy machine makes each of them several times slower.
-const patience = 3 * time.Minute
+// waitTimeout is how long a script may take before it gives up by itself; a busy machine makes each of them several times slower.
+const waitTimeout = 3 * time.Minute
 
 // result is what became of a script.
 type result struct {
@@ -50,13 +50,13 @@ func runWith(t testing.TB, environment, api, folder, script string, env ...strin
 		return result{err: fmt.Errorf("find Python: %w", err)}
 	}
 	// It ends itself before that, unless it is stuck outside of Python.
-	ctx, cancel := context.WithTimeout(t.Context(), patience+30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout+30*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, python, script+".py")
 	cmd.Dir = directory
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "PREFECT_") })
 	cmd.Env = append(cmd.Env, "PREFECT_API_URL="+api, "PYTHONDONTWRITEBYTECODE=1", "PYTHONHASHSEED=0", "TMPDIR="+t.TempDir(),
-		fmt.Sprintf("SCENARIO_TIMEOUT=%.0f", patience.Seconds()))
+		fmt.Sprintf("SCENARIO_TIMEOUT=%.0f", waitTimeout.Seconds()))
 	cmd.Env = append(cmd.Env, env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -1,7 +1,7 @@
 // Package hooksproxy forwards webhook requests to the hooks service, so that API and webhooks share one address.
 //
 // Signatures cover the request's bytes, and templates see its headers. So the proxy keeps the Host, the query's
-// spelling and the body unchanged. It removes hop-by-hop headers and appends the client to X-Forwarded-For.
+// notation and the body unchanged. It removes hop-by-hop headers and appends the client to X-Forwarded-For.
 package hooksproxy
 
 import (

@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-const patience = 20 * time.Second
+const waitTimeout = 20 * time.Second
 
 // serve runs the websockets on a broker that is reached through a proxy, and returns how to open one.
 func serve(t *testing.T) (open func(path string) *websocket.Conn, proxy *testkit.Chaos, direct *broker.Conn) {
@@ -60,7 +60,7 @@ func serve(t *testing.T) (open func(path string) *websocket.Conn, proxy *testkit
 		}
 	}))
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), waitTimeout)
 		defer cancel()
 		require.NoError(t, s.Close(ctx))
 		web.Close()
@@ -105,7 +105,7 @@ func TestPongsWaitForTheBroker(t *testing.T) {
 	proxy.Heal()
 	require.NoError(t, <-pong)
 
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	stored := 0
 	require.NoError(t, direct.Consume(ctx, broker.DurablePersist, broker.ConsumeOptions{}, func(_ context.Context, batch []broker.Event) error {
@@ -127,7 +127,7 @@ func TestEventsInEndsWithoutTheBroker(t *testing.T) {
 	proxy.Cut()
 	require.NoError(t, k.Write(t.Context(), websocket.MessageText, event("lost")))
 	pong := make(chan error, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	go func() { pong <- k.Ping(ctx) }()
 	_, _, err := k.Read(ctx)
@@ -167,7 +167,7 @@ func TestRevokedClientsLoseTheirSockets(t *testing.T) {
 	defer web.Close()
 	defer func() { require.NoError(t, s.Close(t.Context())) }()
 	url := strings.Replace(web.URL, "http", "ws", 1)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	for _, proper := range []bool{false, true} {
 		set(nil)
@@ -189,7 +189,7 @@ func TestRevokedClientsLoseTheirSockets(t *testing.T) {
 		}()
 		set(rpc.Detail(http.StatusServiceUnavailable, "it cannot be told"))
 		before := asked.Load()
-		require.Eventually(t, func() bool { return asked.Load() > before+3 }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { return asked.Load() > before+3 }, waitTimeout, time.Millisecond)
 		require.NoError(t, k.Ping(ctx), "it is open")
 		set(rpc.Detail(http.StatusUnauthorized, "Unauthorized"))
 		closing, ok := errors.AsType[websocket.CloseError](<-closed)

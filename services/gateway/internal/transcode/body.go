@@ -48,7 +48,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64, into *bytes.B
 		if err != nil {
 			return readError(err)
 		}
-		defer func() { _ = inflated.Close() }() // Close repeats the errors of Read.
+		defer func() { _ = inflated.Close() }() // Close returns the errors of Read.
 		from = io.LimitReader(inflated, limit+1)
 	default:
 		return rpc.Error(&orchv1.HttpError{

@@ -56,7 +56,7 @@ func (rd redactor) body(raw []byte) []byte {
 	return clean
 }
 
-// faults returns the field errors without confidential input.
+// field errors returns the field errors without confidential input.
 func (rd redactor) fieldErrors(list []*orchv1.FieldError) []*orchv1.FieldError {
 	if rd == nil {
 		return list

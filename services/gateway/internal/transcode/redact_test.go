@@ -36,7 +36,7 @@ func TestRedactorHidesInternalFields(t *testing.T) {
 	}
 }
 
-func TestRedactorHidesInternalFieldsOfFaults(t *testing.T) {
+func TestRedactorHidesInternalFieldsOfErrors(t *testing.T) {
 	t.Parallel()
 	rd := redactor{"resource_id": true}
 	fieldError := rpc.BodyError("extra_forbidden", "no", "resource_id")

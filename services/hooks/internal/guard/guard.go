@@ -71,7 +71,7 @@ func (g *Guard) prepare(keys secrets.Keyring) (err error) {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrClosed, err)
 	}
-	g.verifyToken, g.secrets = verifyToken, verify.Spellings(append(signing, verifyToken)...)
+	g.verifyToken, g.secrets = verifyToken, verify.Notations(append(signing, verifyToken)...)
 	if d.GetVerification() == nil {
 		return nil
 	}

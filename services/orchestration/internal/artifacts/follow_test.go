@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// The document of a key shows what is stored, in whatever order effects are carried out, and however often.
+// The document of a key shows what is stored, in whatever order effects are executed, and however often.
 func TestFollowLooksAtWhatIsStored(t *testing.T) {
 	t.Parallel()
 	ws := uuid.New()

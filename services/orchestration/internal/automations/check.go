@@ -8,7 +8,7 @@ import (
 )
 
 // Prepare gives an automation's triggers new ids, fills in what was not sent, and notes what it relates to. The error is
-// a 422 that names all faults.
+// a 422 that names all field errors.
 func (s *Checker) Prepare(a *orchv1.Automation) error {
 	found := &fieldErrors{}
 	prepareTrigger(a.GetTrigger(), s.newID, body.key("trigger"), found)

@@ -7,10 +7,10 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// faults collects what is wrong with an automation, so that a client learns all of it at once.
+// field errors collects what is wrong with an automation, so that a client learns all of it at once.
 type fieldErrors struct{ list []*orchv1.FieldError }
 
-// place is where a fault is in the request: the keys and indexes that lead there, from the body on.
+// place is where a field error is in the request: the keys and indexes that lead there, from the body on.
 type place []*orchv1.PathElement
 
 var body = place{}.key("body")

@@ -36,7 +36,7 @@ func isTemplate(text string) bool {
 	return strings.Contains(text, "{{") || strings.Contains(text, "{%")
 }
 
-// ValidateAutomationTemplate answers 422, with the line and the fault, when a text is no template that actions may use.
+// ValidateAutomationTemplate answers 422, with the line and the field error, when a text is no template that actions may use.
 func (s *Service) ValidateAutomationTemplate(_ context.Context, r *orchv1.ValidateAutomationTemplateRequest) (*emptypb.Empty, error) {
 	return s.validate(r.GetTemplate())
 }

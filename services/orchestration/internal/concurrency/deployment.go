@@ -39,7 +39,7 @@ func (l *Limits) of(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment) (*o
 		if err == nil || !errors.Is(err, store.ErrNotFound) {
 			return limit, err
 		}
-		// The effect that makes it is not carried out yet.
+		// The effect that makes it is not executed yet.
 		limit, _, err = l.upsert(ctx, ws, nameOfDeployment(d.GetId()), d.GetConcurrencySlots())
 		return limit, err
 	}

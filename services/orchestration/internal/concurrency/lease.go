@@ -116,7 +116,7 @@ func (l *Limits) orphans(ws uuid.UUID, limit *orchv1.ConcurrencyLimitV2) (store.
 	return store.Effect{ID: of.NewID(), At: of.Now(), Kind: KindOrphans, Body: body}, nil
 }
 
-// KeepOrphans carries out effects of that kind.
+// KeepOrphans executes effects of that kind.
 func (l *Limits) KeepOrphans(ctx context.Context, effects []store.Effect) error {
 	for _, e := range effects {
 		if len(e.Body) < len(uuid.UUID{}) {

@@ -120,7 +120,7 @@ func (l *Limits) lifecycle(ws uuid.UUID, limit *orchv1.ConcurrencyLimitV2, befor
 	}.Event(l.vocab))
 }
 
-// Handlers are the effects that this package carries out, by kind.
+// Handlers are the effects that this package executes, by kind.
 func (s *Service) Handlers() map[string]func(context.Context, []store.Effect) error {
 	return map[string]func(context.Context, []store.Effect) error{
 		KindOrphans:    s.KeepOrphans,

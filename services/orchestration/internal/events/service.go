@@ -99,7 +99,7 @@ func (s *Service) CreateEvents(ctx context.Context, r *orchv1.CreateEventsReques
 	return &emptypb.Empty{}, nil
 }
 
-// PublishEffects carries out effects of KindPublish.
+// PublishEffects executes effects of KindPublish.
 func (s *Service) PublishEffects(ctx context.Context, effects []store.Effect) error {
 	batch := make([]broker.Event, 0, len(effects))
 	for _, effect := range effects {

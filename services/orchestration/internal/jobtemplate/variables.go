@@ -27,7 +27,7 @@ func (t *Template) CheckDefaults() error {
 }
 
 // CheckVariables checks layers of job variables, the later over the earlier, over the defaults of a template. A default
-// that does not fit is left out: it is the pool's fault, not the caller's. With required set, every required variable must
+// that does not fit is left out: it is the pool's error, not the caller's. With required set, every required variable must
 // have a value. The errors are those of CheckDefaults.
 func (t *Template) CheckVariables(required bool, layers ...[]byte) error {
 	if len(t.variables) == 0 {

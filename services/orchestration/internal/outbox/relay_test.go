@@ -147,7 +147,7 @@ func TestWhatACrashLeftIsSwept(t *testing.T) {
 	wait(t, r, 1)
 }
 
-func TestFailedEffectsWaitAndAreCarriedOutLater(t *testing.T) {
+func TestFailedEffectsAreExecutedLater(t *testing.T) {
 	t.Parallel()
 	w, r := newWorld(t), &recorder{done: make(chan struct{}, 10), fails: 1}
 	relay := w.relay(r)
@@ -180,9 +180,9 @@ func TestDeletedDocumentGoesLast(t *testing.T) {
 	require.Empty(t, due, "the document is gone")
 }
 
-// Documents that wait together are carried out together, each in its own order; a document whose effects cannot be
-// carried out keeps them and does not hold up the others.
-func TestDocumentsAreCarriedOutTogether(t *testing.T) {
+// Documents that wait together are executed together, each in its own order; a document whose effects cannot be
+// executed keeps them and does not hold up the others.
+func TestDocumentsAreExecutedTogether(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	var mu sync.Mutex
@@ -272,7 +272,7 @@ func TestWhatFailedIsNotOvertaken(t *testing.T) {
 	require.Equal(t, []string{"0", "1", "2"}, r.seen[:3])
 }
 
-// Of two processes each carries out what it caused, and reads what it does not know of.
+// Of two processes each executes what it caused, and reads what it does not know of.
 func TestEffectsOfAnotherProcessAreRead(t *testing.T) {
 	t.Parallel()
 	w, r := newWorld(t), &recorder{done: make(chan struct{}, 10)}

@@ -47,7 +47,7 @@ func (h *Hydrator) form(ctx context.Context, ws uuid.UUID, values []byte) (*form
 	return f, nil
 }
 
-// fault is one invalid value.
+// field error is one invalid value.
 type fieldError struct {
 	location []step
 	reason   string
@@ -59,7 +59,7 @@ type step struct {
 	index int64 // Negative for a member.
 }
 
-// faults are all errors of a form in the order of their locations.
+// field errors are all errors of a form in the order of their locations.
 func (s *Schema) fieldErrors(f *form) ([]fieldError, error) {
 	var found []fieldError
 	err := s.compiled.Validate(f.value)

@@ -9,7 +9,7 @@ var (
 	// ErrOperand means that an operand has no stored form, or is too long. The caller should answer 422.
 	ErrOperand = errors.New("operand not usable")
 	// ErrUnsupported means that a message is no filter, or that a filter has a field that the compiler has no meaning
-	// for: a fault of the program, not of the request.
+	// for: a bug, not of the request.
 	ErrUnsupported = errors.New("unsupported filter")
 	// ErrRelated means that a filter speaks of other collections, and so has no meaning without a Resolver.
 	ErrRelated = errors.New("filter needs to be resolved")

@@ -115,7 +115,7 @@ func (l Log[M, R]) OfRun(ctx context.Context, ws, run, id uuid.UUID) (*orchv1.St
 	return row.GetState(), nil
 }
 
-// Write carries out the effects of the log's kind. A row that is there already stays as it is.
+// Write executes the effects of the log's kind. A row that is there already stays as it is.
 func (l Log[M, R]) Write(ctx context.Context, effects []store.Effect) error {
 	return l.Rows.InsertCarried(ctx, effects, nil)
 }

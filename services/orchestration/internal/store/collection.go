@@ -50,7 +50,7 @@ func (c *Collection[M]) Name() query.Collection { return query.Collection(c.mong
 
 // Insert writes a new document together with its effects, and stamps its times.
 // It returns ErrDuplicate when a unique key is taken; nothing is written then. An id that only a deleted document still has
-// is not taken: what that one causes is carried out first.
+// is not taken: what that one causes is executed first.
 func (c *Collection[M]) Insert(ctx context.Context, ws uuid.UUID, m M, effects ...Effect) error {
 	if err := distinct(effects); err != nil {
 		return fmt.Errorf("store a new %s: %w", c.Name(), err)

@@ -11,8 +11,8 @@
 //	…      the fields of the message
 //
 // Every change is a compare-and-set: read, decide, write where the revision is still the one that was read. A lost
-// race reads again and decides again, so a decision is never made on what is no longer true. What the change causes
-// (an event, a row of history, an entry of the webhook catalogue) is pushed into the same document by the same write;
+// race reads again and decides again, so a decision is never made on anything that is not a longer true. What the change causes
+// (an event, a row of history, an entry of the webhook definition bucket) is pushed into the same document by the same write;
 // package outbox carries it out. No multi-document transaction is needed for correctness.
 //
 //	          Mutate                              relay
@@ -21,6 +21,6 @@
 //	 └──────────────────────┘
 //
 // Deleting is a compare-and-set too. It moves the document out of its workspace (ws becomes the document's own id):
-// every query stops seeing it at once and its unique keys are free; the relay carries out its last effects and then
+// every query stops seeing it at once and its unique keys are free; the relay executes its last effects and then
 // removes it.
 package store

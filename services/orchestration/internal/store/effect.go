@@ -16,7 +16,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
-// Effect is something that a write causes elsewhere. It is carried out at least once, after the write, in order;
+// Effect is something that a write causes elsewhere. It is executed at least once, after the write, in order;
 // carrying it out twice must be the same as once.
 type Effect struct {
 	ID uuid.UUID
@@ -32,7 +32,7 @@ type Effect struct {
 const KindRemove = "remove"
 
 // distinct refuses effects that share an id: taking the first one out of the outbox would take the second with it,
-// before it was carried out.
+// before it was executed.
 func distinct(effects []Effect) error {
 	for i, e := range effects {
 		for _, other := range effects[:i] {

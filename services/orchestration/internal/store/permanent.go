@@ -7,7 +7,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver"
 )
 
-// permanentError marks an error that every further attempt repeats.
+// permanentError marks an error that every further attempt returns again.
 type permanentError struct{ error }
 
 func (e permanentError) Unwrap() error { return e.error }

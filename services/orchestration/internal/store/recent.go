@@ -14,18 +14,18 @@ const (
 	recentSize = 4 << 10
 )
 
-// WriteChain is what ties the writes of one document together for whoever carries out their effects: while it is whole, all
+// WriteChain is what ties the writes of one document together for whoever executes their effects: while it is whole, all
 // effects in the outbox are in their hands, or done. It breaks when they let one of them go.
 type WriteChain struct{ broken atomic.Bool }
 
-// Break says that effects of the document are in the outbox that nobody has in hand.
+// Break says that effects of the document are in the outbox that nobody has in flight.
 func (c *WriteChain) Break() {
 	if c != nil {
 		c.broken.Store(true)
 	}
 }
 
-// Intact reports whether all effects are in hand. Of nil nothing is known.
+// Intact reports whether all effects are in flight. Of nil nothing is known.
 func (c *WriteChain) Intact() bool { return c != nil && !c.broken.Load() }
 
 // recent remembers the versions that this process wrote last, so that the next change of a document need not read it.

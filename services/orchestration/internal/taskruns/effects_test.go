@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// service is a service whose effects nobody carries out but the test.
+// service is a service whose effects nobody executes but the test.
 func service(t *testing.T) *Service {
 	t.Helper()
 	server, err := embeddedmongo.Open(t.TempDir(), embeddedmongo.Options{NoSync: true})
@@ -50,7 +50,7 @@ func create(t *testing.T, s *Service) *orchv1.TaskRun {
 	return run
 }
 
-// pending are the effects of a run that nobody has carried out.
+// pending are the effects of a run that nobody has executed.
 func pending(t *testing.T, s *Service, run *orchv1.TaskRun) []store.Effect {
 	t.Helper()
 	effects, err := s.runs.Store().Pending(t.Context(), query.TaskRun, uuid.MustParse(run.GetId()))

@@ -34,7 +34,7 @@ func (s *Service) file(ctx context.Context, ws uuid.UUID, work *ledger) (filing,
 }
 
 // refile corrects history rows with provisional run ids: it moves rows to the run's final id and deletes rows of
-// deleted runs. After a crash in between, redelivery repeats both steps.
+// deleted runs. After a crash in between, redelivery executes both steps.
 func (s *Service) refile(ctx context.Context, ws uuid.UUID, work *ledger, filed filing) error {
 	var misfiled bson.A
 	var rows []bson.Raw

@@ -13,7 +13,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
-// PublishAccounts carries out effects of accounts.KindIngestion: it brings the entries of accounts up to date.
+// PublishAccounts executes effects of accounts.KindIngestion: it brings the entries of accounts up to date.
 func (s *Service) PublishAccounts(ctx context.Context, effects []store.Effect) error {
 	return store.EachSubject(effects, func(_, account uuid.UUID) error {
 		err := s.definitions.Swap(ctx, webhookdef.AccountKey(account), func([]byte) ([]byte, error) { return s.accountEntry(ctx, account) })
@@ -24,7 +24,7 @@ func (s *Service) PublishAccounts(ctx context.Context, effects []store.Effect) e
 	})
 }
 
-// accountEntry is what the catalogue must hold of an account. Like a webhook's it is read after the entry that it
+// accountEntry is what the definition bucket must hold of an account. Like a webhook's it is read after the entry that it
 // replaces. An account without rules of its own has an entry that names none; one that is gone leaves its last, as no
 // webhook asks for it any more.
 func (s *Service) accountEntry(ctx context.Context, account uuid.UUID) ([]byte, error) {

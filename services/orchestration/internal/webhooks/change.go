@@ -15,7 +15,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// ReplaceWebhook replaces a webhook. An absent enabled, service account or anything of its intake stays: clients that
+// ReplaceWebhook replaces a webhook. An absent enabled, service account or anything of its ingestion stays: clients that
 // rename a webhook send none of them, and must not switch it on or strip its authentication by that.
 func (s *Service) ReplaceWebhook(ctx context.Context, r *orchv1.ReplaceWebhookRequest) (*emptypb.Empty, error) {
 	mask := r.GetUpdateMask().GetPaths()
@@ -32,7 +32,7 @@ func (s *Service) ReplaceWebhook(ctx context.Context, r *orchv1.ReplaceWebhookRe
 	return s.change(ctx, r.GetId(), replace.GetTemplate(), func(ws uuid.UUID, w *orchv1.Webhook) error {
 		w.Description = "" // Alone of what is not sent it does not stay.
 		fieldmask.Apply(w, replace, ownFields(mask))
-		return s.setIntake(ws, w, replace, mask)
+		return s.setIngestion(ws, w, replace, mask)
 	})
 }
 
@@ -41,13 +41,13 @@ func (s *Service) UpdateWebhook(ctx context.Context, r *orchv1.UpdateWebhookRequ
 	update := r.GetWebhook()
 	return s.change(ctx, r.GetId(), update.GetTemplate(), func(ws uuid.UUID, w *orchv1.Webhook) error {
 		fieldmask.Apply(w, update, ownFields(r.GetUpdateMask().GetPaths()))
-		return s.setIntake(ws, w, update, r.GetUpdateMask().GetPaths())
+		return s.setIngestion(ws, w, update, r.GetUpdateMask().GetPaths())
 	})
 }
 
-// ownFields are the fields of a mask that are not of the intake, which has rules of its own.
+// ownFields are the fields of a mask that are not of the ingestion, which has rules of its own.
 func ownFields(mask []string) []string {
-	return slices.DeleteFunc(slices.Clone(mask), func(field string) bool { return slices.Contains(intakeFields, field) })
+	return slices.DeleteFunc(slices.Clone(mask), func(field string) bool { return slices.Contains(ingestionFields, field) })
 }
 
 // change edits a webhook and spreads the change. A template that is not sent is empty and not checked.

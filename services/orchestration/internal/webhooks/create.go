@@ -29,7 +29,7 @@ func (s *Service) CreateWebhook(ctx context.Context, r *orchv1.CreateWebhookRequ
 		ServiceAccountId: create.ServiceAccountId,
 		Slug:             newSlug(),
 	}
-	if err := s.setIntake(info.Workspace, w, create, intakeFields); err != nil {
+	if err := s.setIngestion(info.Workspace, w, create, ingestionFields); err != nil {
 		return nil, err
 	}
 	if err := s.check(ctx, info, nil, w); err != nil {

@@ -18,7 +18,7 @@ import (
 const KindDefinition = "webhook_definition"
 
 // publish is the effect that brings the entries of some slugs up to date. Its body is the workspace, the webhook's id
-// and the keys; the definition is read when it is carried out, so that an effect that comes late writes nothing old.
+// and the keys; the definition is read when it is executed, so that an effect that comes late writes nothing old.
 func (s *Service) publish(ws, id uuid.UUID, slugs ...string) store.Effect {
 	keys := make([]string, len(slugs))
 	for i, slug := range slugs {
@@ -29,7 +29,7 @@ func (s *Service) publish(ws, id uuid.UUID, slugs ...string) store.Effect {
 	return store.Effect{ID: of.NewID(), At: of.Now(), Kind: KindDefinition, Body: append(body, strings.Join(keys, " ")...)}
 }
 
-// Publish carries out effects of KindCatalogue.
+// Publish executes effects of KindCatalogue.
 func (s *Service) Publish(ctx context.Context, effects []store.Effect) error {
 	for _, e := range effects {
 		if len(e.Body) < 32 {
@@ -49,7 +49,7 @@ func (s *Service) Publish(ctx context.Context, effects []store.Effect) error {
 	return nil
 }
 
-// entry is what the catalogue must hold under a key. The store is read after the entry that is replaced, so whoever
+// entry is what the definition bucket must hold under a key. The store is read after the entry that is replaced, so whoever
 // writes last writes what is true. A key that is nobody's any more keeps a disabled definition: were it removed, a
 // writer that was held up could bring the old one back.
 func (s *Service) entry(ctx context.Context, ws, id uuid.UUID, key string) ([]byte, error) {

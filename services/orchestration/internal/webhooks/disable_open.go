@@ -34,7 +34,7 @@ func (s *Service) DisableOpen(ctx context.Context, account uuid.UUID) error {
 	return nil
 }
 
-// spreadUnbound carries the changes of all webhooks without a service account to the catalogue: somebody else may have
+// spreadUnbound carries the changes of all webhooks without a service account to the definition bucket: somebody else may have
 // disabled some of them, who has not come to that yet.
 func (s *Service) spreadUnbound(ctx context.Context, ws uuid.UUID) error {
 	var ids []uuid.UUID

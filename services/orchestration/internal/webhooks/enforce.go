@@ -14,11 +14,11 @@ import (
 // documents, and both may change at once:
 //
 //	switch on ──► disable all that are open ──► answer        (package accounts)
-//	look at the switch ──► write the webhook ──► look again: disable ──► catalogue ──► answer
+//	look at the switch ──► write the webhook ──► look again: disable ──► definition bucket ──► answer
 //
 // A webhook that was written before the first line's second step is found by it; one that was written later finds the
 // switch when it looks again. Looking again is an effect of the write, so that no crash leaves it out. Between the two,
-// neither the catalogue nor any answer says that the webhook is enabled.
+// neither the definition bucket nor any answer says that the webhook is enabled.
 
 var errOpen = rpc.Invalid(rpc.BodyError("value_error",
 	"Value error, the account demands authentication of webhooks: an enabled webhook needs a service account", "service_account_id"))

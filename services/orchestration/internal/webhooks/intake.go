@@ -15,8 +15,8 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// intake is what a client says of the requests that a webhook is to take. Create, Replace and Update say it alike.
-type intake interface {
+// ingestion is what a client says of the requests that a webhook is to take. Create, Replace and Update say it alike.
+type ingestion interface {
 	GetVerification() *orchv1.WebhookVerificationInput
 	GetDeduplication() orchv1.WebhookDeduplication
 	GetHandshakes() []orchv1.WebhookHandshake
@@ -25,13 +25,13 @@ type intake interface {
 	GetVerifyToken() string
 }
 
-// intakeFields are the fields of intake, which stay when a client that replaces a webhook does not send them: one that
+// ingestionFields are the fields of ingestion, which stay when a client that replaces a webhook does not send them: one that
 // renames it must not strip its protection by that.
-var intakeFields = []string{"verification", "deduplication", "handshakes", "rate_limit", "allowed_ips", "verify_token"}
+var ingestionFields = []string{"verification", "deduplication", "handshakes", "rate_limit", "allowed_ips", "verify_token"}
 
-// setIntake takes over the fields that were sent, and seals the secrets among them. The error is the 422 for all that is
+// setIngestion takes over the fields that were sent, and seals the secrets among them. The error is the 422 for all that is
 // wrong.
-func (s *Service) setIntake(ws uuid.UUID, w *orchv1.Webhook, sent intake, fields []string) error {
+func (s *Service) setIngestion(ws uuid.UUID, w *orchv1.Webhook, sent ingestion, fields []string) error {
 	var fieldErrors []*orchv1.FieldError
 	refuse := func(text string, path ...string) {
 		fieldErrors = append(fieldErrors, rpc.BodyError("value_error", "Value error, "+text, path...))
@@ -77,7 +77,7 @@ func (s *Service) setIntake(ws uuid.UUID, w *orchv1.Webhook, sent intake, fields
 			}
 		}
 	}
-	checkIntake(w, refuse)
+	checkIngestion(w, refuse)
 	if len(fieldErrors) > 0 {
 		return rpc.Invalid(fieldErrors...)
 	}
@@ -118,8 +118,8 @@ func setVerification(
 	return nil
 }
 
-// checkIntake looks at what only makes sense together.
-func checkIntake(w *orchv1.Webhook, refuse func(text string, path ...string)) {
+// checkIngestion looks at what only makes sense together.
+func checkIngestion(w *orchv1.Webhook, refuse func(text string, path ...string)) {
 	switch w.GetDeduplication() {
 	case orchv1.WebhookDeduplication_WEBHOOK_DEDUPLICATION_CONTENT:
 		if w.GetVerification() == nil {

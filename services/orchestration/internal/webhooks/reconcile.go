@@ -10,7 +10,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// Reconciler keeps the whole catalogue equal to the store: at the start, so that a broker that lost its data, or was
+// Reconciler keeps the whole definition bucket equal to the store: at the start, so that a broker that lost its data, or was
 // replaced, gets all webhooks again, and then from time to time, for whatever went by the effects. Running it in several
 // replicas is harmless.
 type Reconciler struct{ Service *Service }
@@ -19,7 +19,7 @@ type Reconciler struct{ Service *Service }
 func (r Reconciler) Name() string { return "webhook catalogue reconciler" }
 
 const (
-	// sweepEvery is how often the catalogue is compared with the store, and retryEvery how long a comparison rests that
+	// sweepEvery is how often the definition bucket is compared with the store, and retryEvery how long a comparison rests that
 	// failed.
 	sweepEvery = time.Minute
 	retryEvery = 5 * time.Second

@@ -106,7 +106,7 @@ func (s *Service) replay(ctx context.Context, ws uuid.UUID, w *orchv1.Webhook, d
 	if err != nil {
 		return nil, fmt.Errorf("replay a delivery: %w", err)
 	}
-	r.Slug, r.Secrets = w.GetSlug(), verify.Spellings(append(signing, verifyToken)...)
+	r.Slug, r.Secrets = w.GetSlug(), verify.Notations(append(signing, verifyToken)...)
 	made := proto.Clone(d).(*orchv1.WebhookDelivery)
 	made.Id = s.webhooks.Store().NewID().String()
 	made.Received = timestamppb.New(s.webhooks.Store().Now())
@@ -137,7 +137,7 @@ func (s *Service) replay(ctx context.Context, ws uuid.UUID, w *orchv1.Webhook, d
 }
 
 // eventID is the id that the event of a replay must have; uuid.Nil means any. The first replay of a delivery that failed
-// makes the event that the sender's own repeats would make, so that there is one.
+// makes the event that the sender's own duplicates would make, so that there is one.
 func eventID(d *orchv1.WebhookDelivery) uuid.UUID {
 	if d.DeduplicationId == nil || d.GetStatus() < http.StatusBadRequest || d.ReplayedEventId != nil {
 		return uuid.Nil

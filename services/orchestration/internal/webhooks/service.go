@@ -1,16 +1,16 @@
 // Package webhooks keeps webhooks: addresses that turn any system's HTTP request into an event.
 //
-// The hooks service answers requests without asking anyone, from a catalogue that this package keeps equal to the
-// store. A change is written to the store first and reaches the catalogue as an effect, before the call is answered
+// The hooks service answers requests without asking anyone, from a definition bucket that this package keeps equal to the
+// store. A change is written to the store first and reaches the definition bucket as an effect, before the call is answered
 // where the broker allows it.
 //
-//	create, update, rotate, delete ──► store (with the effect) ──► catalogue[key of the slug] ──► every hooks replica
+//	create, update, rotate, delete ──► store (with the effect) ──► definition bucket[key of the slug] ──► every hooks replica
 //
 // In the other direction come the deliveries that webhooks got, for people to look at and to process again:
 //
 //	hooks ──► journal ──► Recorder ──► store, the last ones of each webhook ──► list, read, replay ──► event
 //
-// What signatures are verified with is sealed in the store and in the catalogue, and never answered.
+// What signatures are verified with is sealed in the store and in the definition bucket, and never answered.
 package webhooks
 
 import (
@@ -49,7 +49,7 @@ type Service struct {
 	tenancy     *tenancy.Registry
 	// compile tells what is wrong with a template, at save rather than at the first request.
 	compile func(template string) error
-	// flush carries out the effects of a webhook's document now.
+	// flush executes the effects of a webhook's document now.
 	flush outbox.Flusher
 	log   *slog.Logger
 

@@ -146,7 +146,7 @@ func loneExpression(text string) (string, bool) {
 	return strings.Trim(strings.TrimSpace(inner), "-+ "), true
 }
 
-// marker renders an object that stands for a value, in either spelling of its key.
+// marker renders an object that stands for a value, in either notation of its key.
 func (r *Runner) marker(ctx context.Context, run *orchv1.AutomationActionRun, v *jsontree.Object) (jsontree.Value, bool, error) {
 	for _, vocab := range []vocabulary.Vocabulary{vocabulary.Orch, vocabulary.Prefect} {
 		kind := v.Text(vocab.KindKey())
