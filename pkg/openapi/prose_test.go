@@ -18,7 +18,7 @@ const (
 )
 
 // retired are private words that the glossary replaces; docs/glossary.md names their terms.
-var retired = regexp.MustCompile(`(?i)\b(faults?|hurry|waitTimeout|linger|kin|relatives|catalog(ue)?|ingestion|nickname|spelling|` +
+var retired = regexp.MustCompile(`(?i)\b(faults?|hurry|patience|linger|kin|relatives|catalog(ue)?|intake|nickname|spelling|` +
 	`answered|told|carried out|asked for|is no|are no|whoever|repeats|of now|once more)\b`)
 
 // TestOperationsAreDescribed checks every operation's summary and description, and the sentence of its tag.
