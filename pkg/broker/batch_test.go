@@ -20,8 +20,8 @@ func unconnected(shards, maxRun int) *Publisher {
 	}
 }
 
-// Each run of a batch fits into a frame and is of one shard, each shard has its events in their order, and an event that
-// is refused leaves no trace.
+// Each run of a batch fits into a frame and belongs to one shard. Each shard keeps the order of its events. A refused
+// event leaves no trace.
 func TestBatch(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -54,8 +54,8 @@ type Config struct {
 	Shards int
 	// Replicas of the streams that Connect creates: 1, or 3 in a cluster. Default 1.
 	Replicas int
-	// MaxBytes is the size of the stream at which new events are refused. When 0, an existing stream keeps its own
-	// limit, and a new one gets 8 GiB or, on a smaller disk, between a quarter and a half of what is free.
+	// MaxBytes is the size of the stream at which new events are refused. When 0, an existing stream keeps its limit. A
+	// new one gets 8 GiB or, on a smaller disk, between a quarter and a half of the free space.
 	MaxBytes int64
 	// DeadLetterBytes is the size of the dead-letter stream. Default 256 MiB, halved in the same way.
 	DeadLetterBytes int64

@@ -12,9 +12,9 @@ import (
 
 const livePrefix = "live."
 
-// Live is a feed for those who listen at this moment: nothing of it is stored, acknowledged or repeated. It carries what
-// is durable elsewhere and is only shown or hinted at here, such as log lines for a screen or the news that a queue is
-// not empty. Get one by Conn.Live. It is safe for concurrent use.
+// Live is a feed for those who listen at this moment: nothing of it is stored, acknowledged or repeated. It carries
+// copies of durable data or hints about it, such as log lines for a screen or the news that a queue is not empty. Get
+// one by Conn.Live. It is safe for concurrent use.
 type Live struct {
 	conn   *Conn
 	prefix string // "live.<feed>."

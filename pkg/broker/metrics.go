@@ -19,18 +19,18 @@ type Metrics struct {
 // NewMetrics returns a collector for a connection. Register it once.
 func NewMetrics(c *Conn) *Metrics {
 	describe := func(name, help string, labels ...string) *prometheus.Desc {
-		return prometheus.NewDesc("orch_broker_"+name, help, labels, nil)
+		return prometheus.NewDesc(name, help, labels, nil)
 	}
 	return &Metrics{
 		conn:           c,
-		streamMessages: describe("stream_messages", "Messages in a stream: frames of EVENTS, dead letters of DLQ.", "stream"),
-		streamBytes:    describe("stream_bytes", "Size of a stream.", "stream"),
-		streamMaxBytes: describe("stream_max_bytes", "Size at which a stream refuses new messages.", "stream"),
-		consumerPending: describe("consumer_pending_frames",
+		streamMessages: describe("orch_broker_stream_messages", "Messages in a stream: frames of EVENTS, dead letters of DLQ.", "stream"),
+		streamBytes:    describe("orch_broker_stream_bytes", "Size of a stream.", "stream"),
+		streamMaxBytes: describe("orch_broker_stream_max_bytes", "Size at which a stream refuses new messages.", "stream"),
+		consumerPending: describe("orch_broker_consumer_pending_frames",
 			"Consumer lag: frames that were not delivered to a durable consumer yet.", "durable"),
-		consumerUnacknowledged: describe("consumer_unacknowledged_frames",
+		consumerUnacknowledged: describe("orch_broker_consumer_unacknowledged_frames",
 			"Frames that were delivered to a durable consumer and are not acknowledged.", "durable"),
-		deadLetters: describe("dead_letters_total", "Dead letters that this process has written."),
+		deadLetters: describe("orch_broker_dead_letters_total", "Dead letters that this process has written."),
 	}
 }
 

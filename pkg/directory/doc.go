@@ -5,9 +5,9 @@
 //	                                    kind.id → entry                                   │
 //	                     key of a request ── SHA-256 ──▶ Identify ──▶ Caller ──▶ scopes ◀─┘
 //
-// Entries are the stored documents, one for one: a change of a role is one entry, however many have the role. A key
-// that was revoked is refused as soon as the change arrives, and a view that the broker has not confirmed for five
-// seconds is not trusted at all: then nobody can be identified (ErrStale).
+// Entries are the stored documents, one for one: a change of a role is one entry, however many have the role. A revoked
+// key is refused as soon as the change arrives. A view that the broker has not confirmed for five seconds is not
+// trusted: then nobody can be identified (ErrStale).
 //
 // A caller may do in a workspace what their own role allows there, and what the roles of their teams do. An account may
 // be usable from certain addresses alone (Admits).

@@ -48,9 +48,9 @@
 //	indexes       ascending, descending, compound, dotted, multikey · unique · sparse · partial · TTL
 //	sorts         by paths, nested and through arrays, in MongoDB's order of types
 //
-// Not in the subset, and rejected by name: transactions, change streams, $lookup and other stages that read a second collection, collations
-// other than simple, text, hashed, wildcard and geospatial indexes, capped collections, views, validators, compression,
-// authentication, server-side JavaScript, arithmetic on decimal128, the BSON type undefined.
+// Not in the subset, and rejected by name: transactions, change streams, $lookup and other stages that read a second
+// collection; collations other than simple; text, hashed, wildcard and geospatial indexes; capped collections, views and
+// validators; compression, authentication, server-side JavaScript; arithmetic on decimal128, and the BSON type undefined.
 //
 // # Planner
 //

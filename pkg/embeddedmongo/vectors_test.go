@@ -24,8 +24,8 @@ const serverEnv = "ORCH_TEST_MONGODB_URI"
 // vectors holds the cases: commands and the replies of MongoDB 4.4, as extended JSON, one case a line.
 const vectors = "testdata/vectors.jsonl.gz"
 
-// listedDifferences names the cases in which the embedded server deliberately differs from the recorded replies, with the reason
-// and the version of MongoDB that replies as the embedded server does.
+// listedDifferences names the cases in which the embedded server deliberately differs from the recorded replies. Each
+// has a reason and the version of MongoDB that replies as the embedded server does.
 var listedDifferences = map[string]string{}
 
 // vector is one case: the commands run one after the other in one database, the first names the collection.

@@ -10,8 +10,8 @@
 // flushed to the disk; here every message is flushed before its acknowledgement (sync_interval: always). And payloads
 // may be 8 MiB, because a frame of events must fit.
 //
-// The server answers $SYS.REQ.SERVER.PING.JSZ to its ordinary clients, so that pkg/broker verifies the first setting
-// over the wire, in the same way for this server and for a deployed one.
+// The server responds to $SYS.REQ.SERVER.PING.JSZ from ordinary clients. So pkg/broker verifies the first setting over
+// the wire, for this server and for a deployed one alike.
 //
 // The server installs no signal handler and opens no port by itself: neither for clients (unless Listen is set)
 // nor for monitoring, routes or profiling.

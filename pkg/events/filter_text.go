@@ -9,8 +9,8 @@ import (
 )
 
 // Text is a parsed text query. Terms are parts of texts, in any case: one of AnyOf must occur if there are any, all of
-// AllOf, and none of NoneOf. In events they are looked for in the name, the values (not the names) of the labels of the
-// resources, and the payload as it was sent, names and escapes included.
+// AllOf, and none of NoneOf. In events they are searched in the name, in the label values of the resources, and in the
+// payload. Label names are not searched; the payload is searched as it was sent, with names and escapes.
 type Text struct{ AnyOf, AllOf, NoneOf []string }
 
 // ParseText reads the little language of text queries. Terms are separated by blanks; a phrase in double quotes is one

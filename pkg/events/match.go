@@ -12,9 +12,9 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// Matcher is an EventFilter for events that pass, as opposed to stored ones; it is safe for concurrent use. It means
-// what the store's filters mean, except that a bound of time that is not given is none, and that order and
-// resource.distinct, which are about lists, say nothing.
+// Matcher is an EventFilter for events that pass, as opposed to stored ones; it is safe for concurrent use. It has the
+// semantics of the store's filters with two exceptions. A missing time bound is unbounded; order and resource.distinct,
+// which concern lists, are ignored.
 type Matcher struct{ criteria []criterion }
 
 // criterion tells whether an event meets one part of a filter.

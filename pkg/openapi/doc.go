@@ -1,5 +1,5 @@
-// Package openapi generates the OpenAPI 3.0.3 document of the REST API from the descriptors that the server itself uses,
-// so the published schemas cannot differ from the decoder and the encoder.
+// Package openapi generates the OpenAPI 3.0.3 document of the REST API. It uses the server's own descriptors, so the
+// published schemas cannot differ from the decoder and the encoder.
 //
 //	service ── rpc ──▶ operation ──┬─▶ parameters  path, query, header, the API version
 //	                               ├─▶ request body  the field that google.api.http names, with its example

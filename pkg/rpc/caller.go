@@ -50,7 +50,7 @@ func SetHeader(ctx context.Context, name, value string) error {
 	return grpc.SetHeader(ctx, metadata.Pairs(headerPrefix+strings.ToLower(name), value))
 }
 
-// SetNext marks the response as partial, for responses that exceed one message. The caller repeats the request with the
+// SetNext marks the response as partial, for responses that exceed one message. The caller sends the request again with the
 // cursor in its field "cursor" until no cursor is set, and sends the parts to the client as one body. Any replica can
 // serve any part.
 func SetNext(ctx context.Context, cursor string) error {

@@ -66,7 +66,7 @@ func TestTimesAscendAndDoNotDependOnTheStart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// In the hour that a clock repeats, the first of two equal local times may come again.
+		// In the repeated hour of a clock change, the first of two equal local times may come again.
 		if !later[0].Equal(times[3]) && later[0].After(times[3]) {
 			t.Fatalf("from %s, the first time is %s", from, later[0])
 		}

@@ -28,8 +28,8 @@ type raced struct {
 	current func() (state string, runCount int64)
 }
 
-// Whatever 64 writers do to one run at once: each state that was accepted is in the history once and nothing else is,
-// and the order of the history is one in which the requests may have happened one after the other.
+// Whatever 64 writers do to one run at once: each accepted state is in the history exactly once, and nothing else is.
+// The order of the history is a possible sequential order of the requests.
 func TestHistoryIsLinearizable(t *testing.T) {
 	t.Parallel()
 	d := newDomain(t)

@@ -116,8 +116,8 @@ func TestReplay(t *testing.T) {
 	d := newDomain(t)
 	w := d.eventWebhook()
 	good, broken, cut := failed(`{"name": "mended"}`), failed(`{"name": "\n"}`), failed("")
-	repeats := uuid.NewString()
-	good.DeduplicationId = &repeats
+	duplicates := uuid.NewString()
+	good.DeduplicationId = &duplicates
 	cut.BodyTruncated = true
 	refused := failed("{}")
 	refused.Status = http.StatusUnauthorized
@@ -139,19 +139,19 @@ func TestReplay(t *testing.T) {
 	}
 	require.EqualValues(t, http.StatusNoContent, made.GetStatus())
 	require.Equal(t, "mended", made.GetEvent())
-	require.Equal(t, repeats, made.GetEventId(), "the event that the sender's repeats would make")
+	require.Equal(t, duplicates, made.GetEventId(), "the event that the sender's repeats would make")
 	require.EqualValues(t, http.StatusBadRequest, stillBroken.GetStatus())
 	require.EqualValues(t, 1, stillBroken.GetErrorLine())
 	require.Contains(t, stillBroken.GetRendered(), `{"event": "`)
 	stored := d.eventNamed("mended")
-	require.Equal(t, repeats, stored.GetId())
+	require.Equal(t, duplicates, stored.GetId())
 	require.WithinDuration(t, good.GetReceived().AsTime(), stored.GetOccurred().AsTime(), time.Millisecond, "it occurred when it came first")
 	require.True(t, stored.GetReceived().AsTime().After(good.GetReceived().AsTime()))
 
 	require.Len(t, again(), 1, "what was replayed with success is not replayed again by default")
 	second, err := replay(good)
 	require.NoError(t, err)
-	require.NotEqual(t, repeats, second.GetEventId(), "who replays once more gets one more event")
+	require.NotEqual(t, duplicates, second.GetEventId(), "who replays once more gets one more event")
 
 	require.NoError(t, d.patchWebhook(w.GetId(), &orchv1.WebhookUpdate{Template: `{"event": {{ body.name|tojson }}, "resource": {"orch.resource.id": "r"}}`}, "template"))
 	third, err := replay(broken)

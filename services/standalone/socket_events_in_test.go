@@ -32,8 +32,8 @@ func related(n int) string {
 	return "[" + strings.TrimSuffix(strings.Repeat(one+",", n), ",") + "]"
 }
 
-// TestEventsInRefusesWhatPostRefuses: each bad event ends its socket with a code and a reason, is refused by POST too,
-// and takes neither the events before it nor other clients with it.
+// TestEventsInRefusesWhatPostRefuses: each invalid event closes its socket with a code and a reason, and POST refuses
+// it too. Earlier events and other clients are not affected.
 //
 //nolint:tparallel // The bystander is asked when all others have been refused.
 func TestEventsInRefusesWhatPostRefuses(t *testing.T) {

@@ -1,4 +1,4 @@
 // Package deploy checks the files that start Orch elsewhere: docker-compose.yml, deploy/docker, deploy/kubernetes and
-// deploy/nats. They are read by the code of those who will read them in earnest, and every setting that they name is one
-// that the service has, with a value that it accepts.
+// deploy/nats. The tests parse them with the libraries of their real consumers. They check that every setting exists in
+// the service and has a value that it accepts.
 package deploy

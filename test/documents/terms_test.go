@@ -174,5 +174,5 @@ func TestRetiredTermsStayRetired(t *testing.T) {
 		}
 	}
 	slices.Sort(found)
-	require.Empty(t, slices.Compact(found), "docs/glossary.md lists the terms to use instead")
+	require.Empty(t, strings.Join(slices.Compact(found), "\n"), "docs/glossary.md lists the terms to use instead")
 }

@@ -71,7 +71,7 @@ func TestKill(t *testing.T) {
 	stop()
 	clients.Wait()
 
-	verdict, err := c.Check(ctx, o, 25*time.Second) // What was in hand at the last kill comes again within 5 s.
+	verdict, err := c.Check(ctx, o, 25*time.Second) // Messages in flight at the last kill are redelivered within 5 s.
 	require.NoError(t, err)
 	t.Logf("%d kills, %d acknowledged, %d without an answer; %d lost, %d twice",
 		kills, c.Ledger.Acknowledged(), c.Ledger.Unknown(), len(verdict.Lost), len(verdict.Twice))

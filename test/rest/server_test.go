@@ -1,5 +1,5 @@
-// Package rest_test walks over the routes of the REST API, on a server with its sockets and its store, and checks every
-// answer against the document that describes it.
+// Package rest_test walks over the routes of the REST API, on a server with its sockets and its store. It checks every
+// response against the OpenAPI document.
 package rest_test
 
 import (

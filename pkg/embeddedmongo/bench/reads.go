@@ -19,7 +19,7 @@ import (
 // figures are medians in milliseconds; reopen in seconds, memory in megabytes.
 type figures struct{ query, skip, count, reopen, memory float64 }
 
-const repeats = 31
+const rounds = 31
 
 func reads(ctx context.Context, r *report, dir string, n int) (f figures, err error) {
 	path := filepath.Join(dir, fmt.Sprint("reads", n))
@@ -128,7 +128,7 @@ func drain(ctx context.Context, c *mongo.Collection, q bson.D, o *options.FindOp
 
 func median(f func() error) (float64, error) {
 	var ms []float64
-	for range repeats {
+	for range rounds {
 		begin := time.Now()
 		if err := f(); err != nil {
 			return 0, err

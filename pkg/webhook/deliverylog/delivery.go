@@ -29,8 +29,8 @@ func Open(ctx context.Context, conn *broker.Conn) (*broker.Journal, error) {
 // MaxBody is how much of a body the delivery log keeps, in bytes. A longer one is cut.
 const MaxBody = 256 << 10
 
-// Of is a request as the delivery log keeps it: credentials masked in header and query, the webhook's slug and secrets nowhere but in the body, the body
-// as it was sent (of a compressed one what was in it), cut when it is long.
+// Of is a request as the delivery log keeps it: credentials in headers and query are masked. The webhook's slug and
+// secrets appear nowhere but in the body. The body is decompressed, and truncated when it is long.
 func Of(r *receive.Request) *orchv1.WebhookDelivery {
 	d := &orchv1.WebhookDelivery{
 		Received: timestamppb.New(r.Received),

@@ -1,8 +1,8 @@
 // Package redact says what of a request may be shown to those who read events: everything but credentials.
 //
-// A webhook's template sees the request unaltered, and its author decides what goes into the event. Where the server
-// itself puts a request into an event (the default payload, failure events), whoever may read events must not learn
-// what the sender proves itself with, nor the webhook's slug and secrets.
+// A webhook's template sees the request unaltered, and its author decides what goes into the event. The server itself
+// puts requests into events: the default payload and failure events. Readers of those events must not learn the
+// sender's credentials, nor the webhook's slug and secrets.
 package redact
 
 import (

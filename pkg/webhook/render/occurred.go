@@ -26,9 +26,9 @@ const (
 // maxNumber bounds the length of a number that may be a time, so that none takes long to read.
 const maxNumber = 40
 
-// readOccurred leaves occurred nil when it is missing or null. It may be RFC 3339 with some freedom (a blank for the T,
-// no seconds, no offset, which then is UTC, the date alone), or a number, also as text, of seconds or milliseconds since
-// 1970.
+// readOccurred leaves occurred nil when it is missing or null. It may be RFC 3339 with some freedom: a space for the T,
+// no seconds, no offset (then UTC), or the date alone. It may also be a number, possibly as text, of seconds or
+// milliseconds since 1970.
 func readOccurred(object *jsontree.Object, e *orchv1.ReceivedEvent) error {
 	v, _ := object.Get("occurred")
 	var number string

@@ -2984,7 +2984,7 @@ func Of(fullName string) string {
 	case "orch.v1.HealthResponse":
 		return "HealthResponse is a bare JSON Boolean."
 	case "orch.v1.Heartbeat":
-		return "Heartbeat is a sign of life of a worker."
+		return "Heartbeat is a periodic report of a worker that it is running."
 	case "orch.v1.Heartbeat.heartbeat_interval_seconds":
 		return "The seconds until the worker's next heartbeat; null leaves what is known."
 	case "orch.v1.Heartbeat.name":

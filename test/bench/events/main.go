@@ -1,7 +1,7 @@
-// Command events measures how fast events and logs are taken in beside the Python server, on one machine in one run, and
-// how soon all that was acknowledged can be read. It exits with 1 when a ratio falls short of its floor, when something
-// that ours acknowledged cannot be read, or when ours needs longer than 5 s for the last of it. What the Python server
-// acknowledges and loses, which it does at times, counts as taken in, and is printed.
+// Command events measures the ingestion of events and logs beside the Python server, on one machine in one run. It also
+// measures when the last acknowledged one can be read. It exits with 1 when a ratio falls short of its floor, or when
+// an event that Orch acknowledged cannot be read within 5 s. What the Python server acknowledges and loses, which it
+// does at times, counts as taken in, and is printed.
 //
 //	make bench-events BENCHFLAGS="-round 10s"
 //

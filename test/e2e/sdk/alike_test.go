@@ -28,8 +28,8 @@ var walks = []struct {
 	{"logs, events, crashes, pauses", "stories", []string{"WALK_PARTS=logged happenings parameters generators crashes paused"}},
 }
 
-// TestServersAreAlike walks over the SDK's clients, what it builds on them and its command line against the Python server and both
-// forms of the product, and compares step by step what went over the wire and what became of it. What differs on purpose is in
+// TestServersAreAlike runs the SDK's clients, its abstractions and its command line against the Python server and both
+// forms of the product. It compares the traffic and the results step by step. What differs on purpose is in
 // testdata/intended-differences.txt, what is not there yet in testdata/unfinished.txt.
 func TestServersAreAlike(t *testing.T) {
 	intended := testkit.ReadIntended(t, "testdata/intended-differences.txt")

@@ -45,9 +45,9 @@ func (s server) best(script string) (time.Duration, bool) {
 	return slices.Min(s.took[script]), true
 }
 
-// TestScenarios runs every scenario against both forms of the product and the Python server by turns, so that what else the
-// machine does hits all of them, and compares the best times. Where ours is behind after the first rounds, all of them get
-// more, up to three times as many: a difference that noise made goes away, one that is real stays.
+// TestScenarios runs every scenario in turn against both forms of the product and the Python server, and compares the
+// best times. Turns spread the load of other processes over all of them. Where ours is behind after the first rounds,
+// all of them get more, up to three times as many: a difference that noise made goes away, one that is real stays.
 func TestScenarios(t *testing.T) {
 	var servers []server
 	for _, form := range forms {

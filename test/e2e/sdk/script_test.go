@@ -37,8 +37,8 @@ func runPython(t testing.TB, api, folder, script string, env ...string) result {
 	return runWith(t, *environment, api, folder, script, env...)
 }
 
-// runWith runs a script of an environment against an API, with nothing of the SDK's settings in its environment but what is given, and sets
-// in an order that is the same each time.
+// runWith runs a script of an environment against an API. It removes all SDK settings from its environment except the
+// given ones, and makes the order of sets deterministic.
 func runWith(t testing.TB, environment, api, folder, script string, env ...string) result {
 	t.Helper()
 	directory, err := filepath.Abs(folder)

@@ -16,9 +16,15 @@ const rangedAfter = 10_000
 // expiredAfter is the number of keys a walk reads between two checks of the time limit.
 const expiredAfter = 1024
 
-// Count counts the matches of a query, within its skip and limit. how names the method: RECORD_STORE_COUNT (the collection's own
-// counter), COUNT_COUNTER (a counter of an index prefix), COUNT_SCAN (index keys only), COUNT_DIFFERENCE (two such counts),
-// COUNT_COMMON (keys of several ranges), COUNT_MATCHING (index keys, read) or FETCH (documents).
+// Count counts the matches of a query, within its skip and limit. how names the method:
+//
+//	RECORD_STORE_COUNT  the collection's own counter
+//	COUNT_COUNTER       a counter of an index prefix
+//	COUNT_SCAN          index keys only
+//	COUNT_DIFFERENCE    two such counts
+//	COUNT_COMMON        keys of several ranges
+//	COUNT_MATCHING      index keys, read
+//	FETCH               documents
 func Count(c *storage.Collection, q Query) (n int64, how string, p *Plan, err error) {
 	skip, limit := q.Skip, q.Limit
 	q.Skip, q.Limit, q.Sort = 0, 0, nil

@@ -17,10 +17,10 @@ const (
 	maxSorted = 10_000
 )
 
-// review re-plans a running query that reads in sort order. The number of matches is unknown beforehand. Whenever the cost has
-// doubled since the last review, it extrapolates the remaining cost from the rate of matches and compares it with reading and
-// sorting all matches of another index. A review reads no more keys than the query has read, so the total cost stays within a
-// small factor of the better plan's.
+// review re-plans a running query that reads in sort order. The number of matches is unknown beforehand. Whenever the
+// cost has doubled since the last review, it extrapolates the remaining cost from the rate of matches. It compares that
+// with reading and sorting all matches of another index. A review reads no more keys than the query has read, so the
+// total cost stays within a small factor of the better plan's.
 type review struct {
 	others []*Plan
 	at     int64

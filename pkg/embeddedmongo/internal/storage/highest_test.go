@@ -72,8 +72,8 @@ func remove(t require.TestingT, c *Collection, id any) {
 	require.NoError(t, c.Modify(c.e.Begin(true, false), k, func(value.Doc) (value.Doc, Action, error) { return nil, Delete, nil }))
 }
 
-// Whatever the order in which ids come, are deleted and come again, and however many writers bring the same, a document is
-// stored exactly when there is none with its _id.
+// A document is stored exactly when no document has its _id. This holds for any order of inserts and deletions and for
+// any number of concurrent writers.
 func TestEachIDIsStoredOnce(t *testing.T) {
 	t.Parallel()
 	ids := []any{bson.MinKey{}, -1, 2, 3.5, 4, 1 << 40, "", "a", "b", "z", bson.D{{Key: "x", Value: 1}}, bson.Binary{Data: []byte{9}}, bson.NewObjectID(), true}

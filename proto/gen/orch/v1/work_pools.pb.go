@@ -2002,7 +2002,7 @@ func (x *WorkPoolQueueQuery) GetLimit() *PageLimit {
 	return nil
 }
 
-// Heartbeat is a sign of life of a worker.
+// Heartbeat is a periodic report of a worker that it is running.
 type Heartbeat struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The name of the worker.

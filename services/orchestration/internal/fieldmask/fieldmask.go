@@ -1,7 +1,7 @@
 // Package fieldmask writes what a client sent of a thing into the thing.
 //
-// A mask names the top-level keys of a request's body (docs/contract.md, rule 10). Resource and update are messages whose fields mean the
-// same where they have the same name and type, so a new field of both is written without a line of code:
+// A mask names the top-level keys of a request's body (docs/contract.md, rule 10). Fields of the resource and of the
+// update with the same name and type have the same meaning. So a new field of both needs no code:
 //
 //	sent          the resource's field
 //	a value       becomes that value; lists and maps are replaced, not merged

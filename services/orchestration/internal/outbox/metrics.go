@@ -22,13 +22,13 @@ func newMetrics(registry prometheus.Registerer) metrics {
 	}
 	return metrics{
 		pending: telemetry.Register(registry, prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "outbox_pending", Help: "Documents whose outboxes hold effects.",
+			Name: "orch_outbox_pending", Help: "Documents whose outboxes hold effects.",
 		})),
 		oldest: telemetry.Register(registry, prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "outbox_oldest_seconds", Help: "Age of the oldest effect in an outbox.",
+			Name: "orch_outbox_oldest_seconds", Help: "Age of the oldest effect in an outbox.",
 		})),
 		deadLetters: telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "dead_letters_total", Help: "Effects that this process moved to the dead letters, by kind.",
+			Name: "orch_dead_letters_total", Help: "Effects that this process moved to the dead letters, by kind.",
 		}, []string{"kind"})),
 	}
 }

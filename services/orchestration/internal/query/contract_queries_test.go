@@ -219,8 +219,8 @@ func (r *recorder) Stream(_ context.Context, c Collection, filter bson.D, o Stre
 	return func(func(bson.Raw, error) bool) {}
 }
 
-// relationQueries are what a related filter asks of both sides: all of the far side, those of a batch of the near side, and the
-// documents of the near side that belong to what was found, in every order.
+// relationQueries are what a related filter asks of both sides: all documents of the far side, and those of a batch of
+// the near side. Then it reads the matching documents of the near side in every order.
 func relationQueries(t *testing.T, ws uuid.UUID, rel relation) []asked {
 	t.Helper()
 	label := string(rel.from) + " related to " + string(rel.to)

@@ -20,8 +20,8 @@ type Index struct {
 // Indexes are those that filters, sorts, relations and background work need. Each starts with the workspace, except
 // where something works across workspaces. The names of webhooks' addresses are unique over all of them.
 //
-// A sort on a field that has no index of its own with the filter's field is served by the sort's index, with the filter
-// tested on the way; so filters without an index here are those that rarely come without a selective one.
+// Some sorts have no index together with the filter's field. Then the sort's index serves them and the filter is tested
+// on the way; so filters without an index here are those that rarely come without a selective one.
 func Indexes() []Index { return withRetries(indexes()) }
 
 // withRetries adds the index of recorded failures to each collection whose documents have an outbox.
@@ -283,8 +283,9 @@ var FlowRunsByQueue = scoped("work_queue_id", "state.type", "next_scheduled_star
 // EventsByResource are the keys of the index that has the events of a resource together.
 var EventsByResource = scoped("resource_id", "occurred", "_id")
 
-// byStart are the keys of runs that have these fields, by START_TIME_*. They end alike, so that a store can read what several
-// fields have in common, and with the time by which dashboards cut windows, which is tested on the keys.
+// byStart are the keys of runs that have these fields, by START_TIME_*. They have equal suffixes, so a store can
+// intersect the keys of several fields. Their last field is the time by which dashboards select windows, which the keys
+// can test.
 func byStart(names ...string) bson.D {
 	return scoped(append(names, "sort_start", "_id", "expected_start_time")...)
 }

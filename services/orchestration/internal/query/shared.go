@@ -7,8 +7,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// sharedLength is that of a shared key in bytes. It is shorter than an id: so nobody can take the key of another's
-// document by choosing an id, and the keys are ordered below all ids, where they do not disturb that ids ascend.
+// sharedLength is that of a shared key in bytes. It is shorter than an id: so a client cannot take the key of another
+// document by choosing an id. The keys sort below all ids and do not disturb their ascending order.
 const sharedLength = 15
 
 // SharedKey is what a document is stored under whose sender chose an id that a document of another workspace has.

@@ -61,9 +61,9 @@ func pauseBefore(ctx context.Context, attempt int) error {
 	}
 }
 
-// Mutate changes a document by compare-and-set and returns what is stored afterwards. It returns ErrNotFound when
-// there is no such document, ErrDuplicate when the change takes a unique key that is taken, ErrContention when other
-// writers won every time, and the decision's own error as it is.
+// Mutate changes a document by compare-and-set and returns what is stored afterwards. It returns ErrNotFound for an
+// unknown document, and ErrDuplicate if the change needs a taken unique key. It returns ErrContention if concurrent
+// writers won every attempt, and the decision's own error unchanged.
 func (c *Collection[M]) Mutate(ctx context.Context, ws, id uuid.UUID, decide Decide[M]) (M, error) {
 	var none M
 	for attempt := range attempts {

@@ -10,9 +10,9 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// Reconciler keeps the whole definition bucket equal to the store: at the start, so that a broker that lost its data, or was
-// replaced, gets all webhooks again, and then from time to time, for whatever went by the effects. Running it in several
-// replicas is harmless.
+// Reconciler keeps the whole definition bucket equal to the store: at the start, so a broker that lost its data or was
+// replaced gets all webhooks again. It runs again from time to time, for changes that the effects missed. Running it in
+// several replicas is harmless.
 type Reconciler struct{ Service *Service }
 
 // Name implements run.Worker.

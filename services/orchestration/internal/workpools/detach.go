@@ -12,8 +12,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// Deployments and runs hold the id and the name of their queue and of its pool, so that they are listed and filtered
-// without a look at the queue. What becomes of a queue is written into them by an effect.
+// Deployments and runs hold the id and the name of their queue and pool. So lists and filters need not read the queue.
+// What becomes of a queue is written into them by an effect.
 const (
 	// kindDetach is the effect that takes a deleted queue from its deployments and runs.
 	kindDetach = "work_queue_detach"

@@ -47,8 +47,8 @@ func (r *Runner) render(ctx context.Context, run *orchv1.AutomationActionRun, te
 
 // templateFailed notes that a template could not be rendered.
 func (r *Runner) templateFailed(o *result, field string, err error, message, source string) *result {
-	if fault, ok := errors.AsType[*jinja.Error](err); ok {
-		message = fault.Error()
+	if templateErr, ok := errors.AsType[*jinja.Error](err); ok {
+		message = templateErr.Error()
 	}
 	o.details["template_error"] = message
 	if source != "" {

@@ -5,8 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// names selects events by name. A name must fit one pattern of both lists as a glob, and then one of the list in question
-// as a prefix, in which only "*" is special and stands for at least one character: "a.*" takes "a.b", not "a.".
+// names selects events by name. A name must match one pattern of both lists as a glob. It must also match one of the
+// list in question as a prefix, in which only "*" is special and stands for at least one character: "a.*" takes "a.b",
+// not "a.".
 type names struct {
 	globs         []Glob
 	expect, after []string
