@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/andybalholm/brotli"
@@ -37,8 +38,8 @@ func (r *Request) decompress(limit int64) error {
 		return fmt.Errorf("%w: Content-Encoding has more than %d codings", ErrUnsupported, maxContentCodings)
 	}
 	body := r.Raw
-	for i := len(codings) - 1; i >= 0; i-- {
-		coding := strings.ToLower(strings.TrimSpace(codings[i]))
+	for _, coding := range slices.Backward(codings) {
+		coding = strings.ToLower(strings.TrimSpace(coding))
 		if coding == "" || coding == "identity" {
 			continue
 		}
