@@ -3,7 +3,9 @@ package deliveries
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,21 +25,31 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // entries collects what is appended; err refuses it.
 type entries struct {
+	mu  sync.Mutex
 	all [][]byte
 	err error
 }
 
 func (e *entries) Append(_ context.Context, entry []byte) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if e.err == nil {
 		e.all = append(e.all, entry)
 	}
 	return e.err
 }
 
+// appended is a snapshot, because the recorder may append at the same time.
+func (e *entries) appended() [][]byte {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.all)
+}
+
 func (e *entries) deliveries(t *testing.T) []*orchv1.WebhookDelivery {
 	t.Helper()
 	var all []*orchv1.WebhookDelivery
-	for _, entry := range e.all {
+	for _, entry := range e.appended() {
 		batch := &orchv1.WebhookDeliveryBatch{}
 		require.NoError(t, proto.Unmarshal(entry, batch))
 		all = append(all, batch.GetDeliveries()...)
@@ -74,7 +86,7 @@ func TestNotesAreHandedOverTogetherAndAtTheEnd(t *testing.T) {
 		r.Note(note(hook, 204, "2"))
 		<-time.After(interval) // By the clock of the bubble.
 		synctest.Wait()
-		require.Len(t, journal.all, 1)
+		require.Len(t, journal.appended(), 1)
 		require.Len(t, journal.deliveries(t), 2)
 		r.Note(note(hook, 204, "3"))
 		cancel()
@@ -128,7 +140,7 @@ func TestWhatWaitsIsBounded(t *testing.T) {
 	journal := &entries{}
 	large.opts.Journal = journal
 	large.flush(t.Context())
-	for _, entry := range journal.all {
+	for _, entry := range journal.appended() {
 		require.Less(t, len(entry), 2*maxEntry)
 	}
 	for _, d := range journal.deliveries(t) {
