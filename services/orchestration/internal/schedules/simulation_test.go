@@ -53,13 +53,18 @@ func (w *world) requireOnce(all []*orchv1.Deployment, to time.Time) {
 	require.Len(w, found, want)
 }
 
-// Thirty days of 1,000 schedules: every run exists once.
+// Thirty days of 1,000 schedules: every run exists once. In short mode there are 200 schedules, because the race detector
+// needs minutes for 1,000.
 func TestThirtyDays(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	s := w.scheduler(w.store, schedules.DefaultLimits)
+	deployments := 50
+	if testing.Short() {
+		deployments = 10
+	}
 	var all []*orchv1.Deployment
-	for i := range 50 {
+	for i := range deployments {
 		var several []*orchv1.Schedule
 		for j := range 20 {
 			switch j % 3 {
