@@ -3475,7 +3475,7 @@ type BodyValidateObjUiSchemasValidatePost struct {
 	Values map[string]interface{} `json:"values"`
 }
 
-// BodyWorkerHeartbeatWorkPoolsWorkPoolNameWorkersHeartbeatPost Heartbeat is a sign of life of a worker.
+// BodyWorkerHeartbeatWorkPoolsWorkPoolNameWorkersHeartbeatPost Heartbeat is a periodic report of a worker that it is running.
 type BodyWorkerHeartbeatWorkPoolsWorkPoolNameWorkersHeartbeatPost struct {
 	// HeartbeatIntervalSeconds The seconds until the worker's next heartbeat; null leaves what is known.
 	HeartbeatIntervalSeconds *int64 `json:"heartbeat_interval_seconds,omitempty"`
