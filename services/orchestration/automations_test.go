@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -217,6 +218,9 @@ func TestAutomationsAreReplacedSwitchedAndDeleted(t *testing.T) {
 	for _, e := range d.events(&orchv1.EventFilter{
 		Resource: &orchv1.EventResourceFilter{Id: &orchv1.StringList{Values: []string{"orch.automation." + id}}},
 	}).GetEvents() {
+		if !slices.Contains([]string{"orch.automation.created", "orch.automation.updated", "orch.automation.deleted"}, e.GetEvent()) {
+			continue // A firing: the engine may have evaluated the automation's own lifecycle.
+		}
 		var told map[string]any
 		require.NoError(t, json.Unmarshal(e.GetPayload(), &told))
 		require.Equal(t, e.GetResource().GetLabels()["orch.resource.name"], told["name"], e.GetEvent())

@@ -61,14 +61,11 @@ func TestPoisonOfEveryKindStopsNobody(t *testing.T) {
 	written := time.Now()
 	const blocked = 2 // The kinds that others must not overtake.
 	var pending int64
-	for deadline := written.Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	require.Eventually(t, func() bool {
 		var err error
 		pending, _, err = relay.Backlog(t.Context())
-		require.NoError(t, err)
-		if pending == blocked {
-			break
-		}
-	}
+		return err == nil && pending == blocked
+	}, 10*time.Second, 10*time.Millisecond, "only blocked documents keep their effects; pending")
 	t.Logf("all healthy effects executed %s after the last write", time.Since(written))
 
 	listed := call[*orchv1.DeadLetterList](d, orchv1.DeadLetterService_ReadDeadLetters_FullMethodName, &orchv1.ReadDeadLettersRequest{})
@@ -80,6 +77,9 @@ func TestPoisonOfEveryKindStopsNobody(t *testing.T) {
 	}
 	require.Empty(t, poison, "each poisoned effect is in the dead letters")
 	require.EqualValues(t, blocked, pending)
+	_, oldest, err := relay.Backlog(t.Context())
+	require.NoError(t, err)
+	require.Positive(t, oldest, "the blocked effects have an age")
 
 	for _, letter := range listed.GetDeadLetters() {
 		_, _, err := try[*emptypb.Empty](d, orchv1.DeadLetterService_RetryDeadLetter_FullMethodName, &orchv1.RetryDeadLetterRequest{Id: letter.GetId()})

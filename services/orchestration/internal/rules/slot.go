@@ -12,7 +12,7 @@ import (
 type SlotNeed int
 
 const (
-	// NoSlot: the rules need no slot.
+	// NoSlot means that the rules need no slot.
 	NoSlot SlotNeed = iota
 	// LookForSlot checks for a free slot without acquiring it.
 	LookForSlot

@@ -53,11 +53,11 @@ const subjectSize = 32
 func (s *Scheduler) Materialise(ctx context.Context, effects []store.Effect) error {
 	for _, e := range effects {
 		if len(e.Body) < subjectSize {
-			return fmt.Errorf("read an effect: %d bytes are not two ids", len(e.Body))
+			return store.Permanent(fmt.Errorf("decode effect: %d bytes are not two ids", len(e.Body)))
 		}
 		var b batch
 		if err := json.Unmarshal(e.Body[subjectSize:], &b); err != nil {
-			return fmt.Errorf("read scheduled runs: %w", err)
+			return store.Permanent(fmt.Errorf("decode effect: scheduled runs: %w", err))
 		}
 		subject := e
 		subject.Body = e.Body[:subjectSize]

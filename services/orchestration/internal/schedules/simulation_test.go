@@ -91,7 +91,7 @@ func TestThirtyDays(t *testing.T) {
 func TestReplicasKilledWhileClocksJump(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // A reproducible test.
+	random := rand.New(rand.NewPCG(1, 2)) // A reproducible test.
 	var all []*orchv1.Deployment
 	for i := range 20 {
 		all = append(all, w.deployment(fmt.Sprint("d", i), cron(fmt.Sprintf("%d * * * *", i), "UTC"), interval(37*time.Minute, began.Add(time.Second*time.Duration(i)))))

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -131,9 +132,9 @@ func (s *Store) Backlog(ctx context.Context, collection query.Collection) (pendi
 	if err != nil {
 		return pending, time.Time{}, outage(err)
 	}
-	effects, err := effectsOf(doc)
-	if err != nil || len(effects) == 0 {
-		return pending, time.Time{}, nil
+	micros, ok := doc.Lookup("outbox", "0", "at").AsInt64OK()
+	if !ok {
+		return pending, time.Time{}, errors.New("read the oldest effect of an outbox: no time")
 	}
-	return pending, effects[0].At, nil
+	return pending, time.UnixMicro(micros).UTC(), nil
 }

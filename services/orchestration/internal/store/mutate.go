@@ -51,7 +51,7 @@ func pauseBefore(ctx context.Context, attempt int) error {
 		return ctx.Err()
 	}
 	pause := min(maxPause, minPause<<(attempt-eagerAttempts))
-	timer := time.NewTimer(pause/2 + rand.N(pause/2)) //nolint:gosec // A jitter is no secret.
+	timer := time.NewTimer(pause/2 + rand.N(pause/2))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

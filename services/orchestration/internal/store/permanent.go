@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver"
@@ -42,12 +43,7 @@ func IsPermanent(err error) bool {
 	if !errors.As(err, &server) {
 		return false
 	}
-	for _, code := range []int{
+	return slices.ContainsFunc([]int{
 		codeBadValue, codeFailedToParse, codeNestingTooDeep, codeDocumentTooLarge, codeResultTooLarge, codeInsertTooLarge, codeDocumentTooNested,
-	} {
-		if server.HasErrorCode(code) {
-			return true
-		}
-	}
-	return false
+	}, server.HasErrorCode)
 }

@@ -1,12 +1,12 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"io"
 	"net"
-	"strings"
 	"sync"
 	"testing"
 
@@ -138,7 +138,7 @@ func (s *scripted) exchange(c net.Conn) error {
 	var command, prefix []byte
 	switch binary.LittleEndian.Uint32(header[12:]) {
 	case opQuery: // Flags, the collection's name, two numbers, the document.
-		name := strings.IndexByte(string(body[4:]), 0)
+		name := bytes.IndexByte(body[4:], 0)
 		op, command = opReply, body[4+name+1+8:]
 		prefix = make([]byte, 20)
 		prefix[16] = 1 // One document.
