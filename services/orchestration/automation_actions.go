@@ -24,6 +24,9 @@ func (o *Orchestration) evaluation(cfg Config, deps Deps) error {
 	local := rpc.NewLocal(o.Interceptors()...)
 	o.Register(local)
 	metrics := engine.NewMetrics()
+	if deps.Registry != nil {
+		deps.Registry.MustRegister(metrics)
+	}
 	o.actions = action.New(action.Deps{
 		Store: o.store, Broker: deps.Broker, Vocabulary: cfg.Vocabulary, Caller: local, Account: o.accountOf, Dial: dial,
 		UIURL: cfg.Automations.UIURL, Random: deps.Random, Log: o.log,
@@ -35,9 +38,6 @@ func (o *Orchestration) evaluation(cfg Config, deps Deps) error {
 	})
 	return nil
 }
-
-// AutomationMetrics are the metrics of automations.
-func (o *Orchestration) AutomationMetrics() *engine.Metrics { return o.evaluator.Metrics }
 
 // accountOf returns the account of a workspace.
 func (o *Orchestration) accountOf(ctx context.Context, ws uuid.UUID) (uuid.UUID, error) {

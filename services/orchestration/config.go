@@ -42,7 +42,7 @@ type Config struct {
 type Automations struct {
 	FiringsPerMinute int    `env:"ORCH_AUTOMATIONS_FIRINGS_PER_MINUTE" envDefault:"6000" desc:"How often one automation may fire in a minute; further firings cause nothing. 0 means no limit."`
 	AllowedNetworks  string `env:"ORCH_AUTOMATIONS_ALLOWED_NETWORKS" desc:"Networks and addresses that notifications and webhook calls may connect to though they are not public, separated by commas; * allows all."`
-	UIURL            string `env:"ORCH_UI_URL" desc:"The address of the dashboard, for links in notifications, such as https://orch.example.com."`
+	UIURL            string `env:"ORCH_UI_URL" desc:"The address of the dashboard, for links in notifications, such as https://orch.example.com. In orch server, the default is the public URL or the address that the server listens on."`
 }
 
 // Validate implements config.Validator.

@@ -42,7 +42,6 @@ func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logge
 		return fmt.Errorf("listen on %s: %w", cfg.Listen, err)
 	}
 	group := run.NewGroup(run.Options{Logger: log})
-	registry.MustRegister(o.AutomationMetrics())
 	internal, err := telemetry.NewInternal(cfg.InternalListen, registry, group.Health())
 	if err != nil {
 		_ = ln.Close() // The error at hand says more.

@@ -10,6 +10,7 @@
 package standalone
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,6 +98,7 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	s.closing(func(context.Context) error { conn.Close(); return nil })
 
 	cfg.Orchestration.MongoDBURI, cfg.Orchestration.MongoDBDatabase = parts.store.URI(), databaseName
+	cfg.Orchestration.Automations.UIURL = cmp.Or(cfg.Orchestration.Automations.UIURL, cfg.Gateway.DashboardURL())
 	registry := telemetry.NewRegistry("standalone", version)
 	domain, err := orchestration.New(ctx, cfg.Orchestration, orchestration.Deps{
 		Broker: conn, Dialer: parts.store.ContextDialer(), CompileTemplate: webhook.CompileCheck(cfg.Gateway.Vocabulary), Log: log,
