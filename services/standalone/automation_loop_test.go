@@ -41,7 +41,8 @@ func TestALoopIsClosed(t *testing.T) {
 			Ref string
 			N   int
 		}
-	}) {
+	},
+	) {
 		require.Equal(t, 200, s.ask(http.MethodPost, "/flow_runs/filter", `{"limit":200}`, &all))
 		return all
 	}

@@ -83,7 +83,8 @@ func find(label string, in Collection, filter, sort bson.D, limit int) asked {
 
 func count(label string, in Collection, filter bson.D) asked {
 	return asked{label: label, in: in, command: bson.D{
-		{Key: "aggregate", Value: string(in)}, {Key: "cursor", Value: bson.D{}},
+		{Key: "aggregate", Value: string(in)},
+		{Key: "cursor", Value: bson.D{}},
 		{Key: "pipeline", Value: bson.A{
 			bson.D{{Key: "$match", Value: filter}}, bson.D{{Key: "$group", Value: bson.D{{Key: "_id", Value: 1}, {Key: "n", Value: bson.D{{Key: "$sum", Value: 1}}}}}},
 		}},

@@ -31,8 +31,10 @@ func serviceQueries(ws uuid.UUID) []asked {
 		find("cancelling runs", FlowRun, bson.D{is("state.type", "CANCELLING"), before("state.timestamp")}, asc("state.timestamp"), 100),
 		find("cancelled runs", FlowRun, bson.D{is("state.type", "CANCELLED"), is("state.timestamp", bson.D{{Key: "$gte", Value: int64(5)}})},
 			asc("state.timestamp"), 100),
-		find("unfinished subflows", FlowRun, bson.D{in("state.type", "SCHEDULED", "RUNNING"),
-			is("parent_task_run_id", bson.D{{Key: "$exists", Value: true}})}, asc("_id"), 100),
+		find("unfinished subflows", FlowRun, bson.D{
+			in("state.type", "SCHEDULED", "RUNNING"),
+			is("parent_task_run_id", bson.D{{Key: "$exists", Value: true}}),
+		}, asc("_id"), 100),
 		find("subflows of tasks", FlowRun, scoped(in("parent_task_run_id", some)), asc("_id"), 0),
 		find("next runs of flows", FlowRun, scoped(is("next_scheduled_start_time", bson.D{{Key: "$gt", Value: int64(0)}}), in("flow_id", some)),
 			asc("next_scheduled_start_time", "_id"), 0),

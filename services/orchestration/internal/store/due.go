@@ -45,7 +45,8 @@ func (s *Store) Defer(ctx context.Context, collection query.Collection, failures
 		set := bson.D{{Key: fieldAttempts, Value: int64(f.Attempts)}, {Key: fieldNextAt, Value: f.NextAt.UnixMicro()}}
 		if f.Blocked != "" {
 			set = bson.D{
-				{Key: fieldAttempts, Value: int64(f.Attempts)}, {Key: fieldNextAt, Value: int64(math.MaxInt64)},
+				{Key: fieldAttempts, Value: int64(f.Attempts)},
+				{Key: fieldNextAt, Value: int64(math.MaxInt64)},
 				{Key: fieldBlocked, Value: f.Blocked},
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -28,14 +29,11 @@ type automationSummary struct {
 var automationHead = []string{"ID", "NAME", "ENABLED", "TRIGGER", "ACTIONS"}
 
 func automationRow(a automationSummary) []string {
-	actions := ""
+	actions := make([]string, len(a.Actions))
 	for i, action := range a.Actions {
-		if i > 0 {
-			actions += ", "
-		}
-		actions += action.Type
+		actions[i] = action.Type
 	}
-	return []string{a.ID, a.Name, strconv.FormatBool(a.Enabled), a.Trigger.Type, actions}
+	return []string{a.ID, a.Name, strconv.FormatBool(a.Enabled), a.Trigger.Type, strings.Join(actions, ", ")}
 }
 
 func automationCommand(version string) *cobra.Command {

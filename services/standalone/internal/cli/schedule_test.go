@@ -18,8 +18,14 @@ func TestScheduleNext(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "2026-01-30T00:00:00Z\n", out)
 	for _, args := range [][]string{
-		{}, {"x x x x x"}, {"* * * * *", "--rrule", "FREQ=DAILY"}, {"* * * * *", "--timezone", "Mars/Base"}, {"0 0 31 2 *"},
-		{"--rrule", "FREQ=DAILY;INTERVAL=0"}, {"--interval", "PT0S"}, {"* * * * *", "--start", "soon"},
+		{},
+		{"x x x x x"},
+		{"* * * * *", "--rrule", "FREQ=DAILY"},
+		{"* * * * *", "--timezone", "Mars/Base"},
+		{"0 0 31 2 *"},
+		{"--rrule", "FREQ=DAILY;INTERVAL=0"},
+		{"--interval", "PT0S"},
+		{"* * * * *", "--start", "soon"},
 	} {
 		_, err = orch(t, "", append([]string{"schedule", "next"}, args...)...)
 		require.Error(t, err, args)
