@@ -13,14 +13,14 @@ import (
 	"github.com/orch-project/orch/pkg/jsontoken"
 )
 
-// Media types of the wire.
+// Media types of the wire format.
 const (
 	contentTypeBatch = "application/cloudevents-batch+json"
 	contentTypeEvent = "application/cloudevents+json"
 )
 
-// appendEvent appends e as a JSON object. The bytes of Data are kept as they are: encoding/json would compact them and
-// escape HTML. e must be valid. The order of the members is what ownFrame looks for.
+// appendEvent appends e as a JSON object. It keeps the bytes of Data: encoding/json would compact them and escape HTML.
+// e must be valid. The order of the members is the one that ownFrame expects.
 func appendEvent(b []byte, e *Event) []byte {
 	b = append(b, `{"specversion":"1.0","id":"`...)
 	b = appendID(b, e.ID)
@@ -47,7 +47,7 @@ func appendEvent(b []byte, e *Event) []byte {
 	return append(b, '}')
 }
 
-// appendAttribute appends a member; an empty value is an absent attribute.
+// appendAttribute appends a member; it omits an empty value.
 func appendAttribute(b []byte, name, value string) []byte {
 	if value == "" {
 		return b
@@ -58,7 +58,7 @@ func appendAttribute(b []byte, name, value string) []byte {
 	return jsontoken.AppendString(b, value)
 }
 
-// appendID appends what id.String gives.
+// appendID appends id.String().
 func appendID(b []byte, id uuid.UUID) []byte {
 	for i, part := range [...][]byte{id[:4], id[4:6], id[6:8], id[8:10], id[10:]} {
 		if i > 0 {
@@ -69,7 +69,7 @@ func appendID(b []byte, id uuid.UUID) []byte {
 	return b
 }
 
-// wireEvent is the JSON form. Attributes that we do not know are dropped.
+// wireEvent is the JSON form. Unknown attributes are dropped.
 type wireEvent struct {
 	SpecVersion     string          `json:"specversion"`
 	ID              string          `json:"id"`
@@ -85,8 +85,8 @@ type wireEvent struct {
 	TraceState      string          `json:"tracestate"`
 }
 
-// decodeFrame reads a CloudEvents JSON batch. It is all or nothing: one bad event makes the frame bad. The events may
-// share the frame's memory.
+// decodeFrame decodes a CloudEvents JSON batch. One bad event fails the whole frame. The events may share the frame's
+// memory.
 func decodeFrame(frame []byte) ([]Event, error) {
 	if events, ok := ownFrame(frame); ok {
 		return events, nil
@@ -94,28 +94,28 @@ func decodeFrame(frame []byte) ([]Event, error) {
 	return foreignFrame(frame)
 }
 
-// foreignFrame reads the batch whoever wrote it.
+// foreignFrame decodes a batch of any sender.
 func foreignFrame(frame []byte) ([]Event, error) {
 	var wire []wireEvent
 	if err := json.Unmarshal(frame, &wire); err != nil {
-		return nil, fmt.Errorf("decoding a frame: %w", err)
+		return nil, fmt.Errorf("decode frame: %w", err)
 	}
 	events := make([]Event, len(wire))
 	for i := range wire {
 		e, err := wire[i].event()
 		if err != nil {
-			return nil, fmt.Errorf("decoding event %d of a frame: %w", i, err)
+			return nil, fmt.Errorf("decode event %d of frame: %w", i, err)
 		}
 		events[i] = e
 	}
 	return events, nil
 }
 
-// decodeEvent reads one CloudEvent.
+// decodeEvent decodes one CloudEvent.
 func decodeEvent(data []byte) (Event, error) {
 	var wire wireEvent
 	if err := json.Unmarshal(data, &wire); err != nil {
-		return Event{}, fmt.Errorf("decoding an event: %w", err)
+		return Event{}, fmt.Errorf("decode event: %w", err)
 	}
 	return wire.event()
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/orch-project/orch/pkg/jsontoken"
 )
 
-// ownFrame reads a frame as appendFrame writes it: members in that order, no white space between them, no escapes in the
-// attributes. It is false for every other one, be it good or bad, which encoding/json is to read. The events share the
-// frame's memory.
+// ownFrame decodes a frame of appendFrame: with the members in that order, no white space between them, and no escapes
+// in the attributes. For every other frame, valid or not, it returns false, and encoding/json decodes it. The events
+// share the frame's memory.
 func ownFrame(frame []byte) ([]Event, bool) {
 	r := ownReader{text: frame}
 	if !r.take("[") {
@@ -22,12 +22,12 @@ func ownFrame(frame []byte) ([]Event, bool) {
 		var e Event
 		if len(events) > 0 {
 			last := &events[len(events)-1]
-			e.Source, e.Type = last.Source, last.Type // Likely the same, and then one string serves all.
+			e.Source, e.Type = last.Source, last.Type // Probably the same; then all events share one string.
 		}
 		if !r.event(&e) {
 			return nil, false
 		}
-		if events == nil { // Likely the others are as long.
+		if events == nil { // Probably all events have this length.
 			events = make([]Event, 0, min(MaxFrameEvents, len(frame)/r.at+1))
 		}
 		events = append(events, e)
@@ -37,7 +37,7 @@ func ownFrame(frame []byte) ([]Event, bool) {
 	}
 }
 
-// ownReader takes what it expects off the front of text[at:].
+// ownReader consumes tokens from the front of text[at:].
 type ownReader struct {
 	text []byte
 	at   int
@@ -52,7 +52,7 @@ func (r *ownReader) take(what string) bool {
 	return true
 }
 
-// plain takes the rest of a string whose opening quote was taken; it is valid UTF-8 and belongs to the text.
+// plain reads the rest of a string after its opening quote; the result is valid UTF-8 and shares the text's memory.
 func (r *ownReader) plain() ([]byte, bool) {
 	end, ascii := jsontoken.PlainEnd(r.text, r.at)
 	if end == len(r.text) || r.text[end] != '"' {
@@ -63,7 +63,7 @@ func (r *ownReader) plain() ([]byte, bool) {
 	return s, ascii || utf8.Valid(s)
 }
 
-// event takes what appendEvent writes. The source and type that e has are kept where they are the event's.
+// event decodes the output of appendEvent. It reuses the source and type in e if they are equal.
 func (r *ownReader) event(e *Event) bool {
 	if !r.take(`{"specversion":"1.0","id":"`) || !r.id(&e.ID) || e.ID == uuid.Nil ||
 		!r.take(`,"source":"`) || !r.attribute(&e.Source) || !r.take(`,"type":"`) || !r.attribute(&e.Type) ||
@@ -85,7 +85,7 @@ func (r *ownReader) event(e *Event) bool {
 	return r.take("}")
 }
 
-// attribute takes a string that is not empty.
+// attribute reads a non-empty string.
 func (r *ownReader) attribute(to *string) bool {
 	s, ok := r.plain()
 	if string(s) != *to {

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// fullEvent has every attribute.
+// fullEvent returns an event with every attribute.
 func fullEvent() Event {
 	return Event{
 		ID:          uuid.MustParse("018f4f2c-0000-7000-8000-000000000001"),
@@ -36,7 +36,7 @@ func TestEventOnTheWire(t *testing.T) {
 	require.Equal(t, want, string(appendEvent(nil, new(fullEvent()))))
 }
 
-// Frames of our own are read by our own reader, and by it as encoding/json reads them.
+// The fast decoder decodes every frame of this server, with the same result as encoding/json.
 func TestOwnFrames(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -82,7 +82,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// FuzzDecodeFrame: no input is a panic, and what was decoded survives being written and read again.
+// FuzzDecodeFrame checks that no input causes a panic, and that decoded frames survive a round trip.
 func FuzzDecodeFrame(f *testing.F) {
 	f.Add([]byte(`[]`))
 	f.Add([]byte(`null`))
@@ -110,7 +110,7 @@ func FuzzDecodeFrame(f *testing.F) {
 	})
 }
 
-// Workspaces spread over the shards, and each stays on its own.
+// Workspaces are distributed over the shards, and each stays on its own.
 func TestShard(t *testing.T) {
 	t.Parallel()
 	const shards, workspaces = 8, 8000

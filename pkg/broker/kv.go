@@ -12,35 +12,35 @@ import (
 
 const (
 	defaultBucketBytes = 64 << 20
-	// probeInterval is how often a bucket asks the broker whether its view is current.
+	// probeInterval is the interval at which a bucket verifies with the broker that its view is current.
 	probeInterval = time.Second
 )
 
-// KVConfig says how a bucket is made. An existing bucket is taken as it is.
+// KVConfig configures a new bucket. An existing bucket stays as it is.
 type KVConfig struct {
 	Description string
 	// MaxBytes is the size at which Put is refused. Default 64 MiB.
 	MaxBytes int64
 }
 
-// KV is a bucket of keys and values, each key with its last value. It is safe for concurrent use.
+// KV is a bucket of keys with their last values. It is safe for concurrent use.
 type KV struct {
 	conn   *Conn
 	bucket string
 	kv     jetstream.KeyValue
 
-	mu       sync.Mutex
-	watching int       // Running watches.
-	complete bool      // The watch has handled the initial values.
-	seen     uint64    // The revision up to which the watch has handled changes.
-	awaited  uint64    // The revision the bucket had at asked; 0: none awaited.
-	asked    time.Time // When the bucket had it.
-	contact  time.Time
-	waiters  []revisionWaiter // Those who wait for CatchUp.
+	mu        sync.Mutex
+	watching  int       // Running watches.
+	complete  bool      // The watch has handled the initial values.
+	seen      uint64    // The revision up to which the watch has handled changes.
+	awaited   uint64    // The bucket's revision at awaitedAt; 0: none awaited.
+	awaitedAt time.Time // When the bucket had it.
+	contact   time.Time
+	waiters   []revisionWaiter // Waiting calls of CatchUp.
 }
 
-// KeyValue opens a bucket, which is made when absent. It asks the broker every second whether its view is current, until
-// the connection is closed: open a bucket once.
+// KeyValue opens a bucket, and creates it if necessary. Until the connection is closed, it verifies every second with
+// the broker that its view is current: open a bucket once.
 func (c *Conn) KeyValue(ctx context.Context, bucket string, cfg KVConfig) (*KV, error) {
 	setDefault(&cfg.MaxBytes, defaultBucketBytes)
 	kv, err := c.js.KeyValue(ctx, bucket)
@@ -53,7 +53,7 @@ func (c *Conn) KeyValue(ctx context.Context, bucket string, cfg KVConfig) (*KV, 
 			Storage:     jetstream.FileStorage,
 		})
 		if errors.Is(err, jetstream.ErrBucketExists) {
-			kv, err = c.js.KeyValue(ctx, bucket) // Another service was faster.
+			kv, err = c.js.KeyValue(ctx, bucket) // Another service created it concurrently.
 		}
 	}
 	if err != nil {
@@ -76,18 +76,18 @@ func (k *KV) Put(ctx context.Context, key string, value []byte) (revision uint64
 	defer unbind()
 	revision, err = k.kv.Put(bound, key, value)
 	if errors.Is(err, jetstream.ErrInvalidKey) {
-		return 0, fmt.Errorf("putting %q into bucket %s: %w", key, k.bucket, err)
+		return 0, fmt.Errorf("put %q into bucket %s: %w", key, k.bucket, err)
 	}
 	return revision, unavailable(ctx, "putting into bucket "+k.bucket, err)
 }
 
-// Get is the value of a key; ErrNotFound when there is none.
+// Get returns the value of a key, or ErrNotFound.
 func (k *KV) Get(ctx context.Context, key string) ([]byte, error) {
 	bound, unbind := k.conn.epoch.bind(ctx)
 	defer unbind()
 	entry, err := k.kv.Get(bound, key)
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return nil, fmt.Errorf("getting %q from bucket %s: %w", key, k.bucket, ErrNotFound)
+		return nil, fmt.Errorf("get %q from bucket %s: %w", key, k.bucket, ErrNotFound)
 	}
 	if err != nil {
 		return nil, unavailable(ctx, "getting from bucket "+k.bucket, err)
@@ -95,13 +95,13 @@ func (k *KV) Get(ctx context.Context, key string) ([]byte, error) {
 	return entry.Value(), nil
 }
 
-// Delete removes a key. Removing an absent key is no error.
+// Delete removes a key. A missing key is not an error.
 func (k *KV) Delete(ctx context.Context, key string) error {
 	bound, unbind := k.conn.epoch.bind(ctx)
 	defer unbind()
 	err := k.kv.Delete(bound, key)
 	if errors.Is(err, jetstream.ErrInvalidKey) {
-		return fmt.Errorf("deleting %q from bucket %s: %w", key, k.bucket, err)
+		return fmt.Errorf("delete %q from bucket %s: %w", key, k.bucket, err)
 	}
 	return unavailable(ctx, "deleting from bucket "+k.bucket, err)
 }
@@ -117,24 +117,23 @@ func (k *KV) Keys(ctx context.Context) ([]string, error) {
 	return keys, unavailable(ctx, "listing bucket "+k.bucket, err)
 }
 
-// LastContact is a time at which what the watch had delivered was all that the bucket held, by the word of the broker. It
-// moves on once a second while the broker answers and the watch keeps up; a view that is not current, or a broker that
-// is away, leaves it standing. It is zero before the first watch has caught up. Without a watch it is when the broker
-// last answered for the bucket.
+// LastContact returns the last time at which the broker confirmed that the watch had delivered the whole bucket. It
+// advances every second while the broker responds and the watch keeps up. It stops while the view lags, and during an
+// outage. It is zero before the first watch has caught up. Without a watch it is the last response of the broker.
 func (k *KV) LastContact() time.Time {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.contact
 }
 
-// probe asks for the bucket's last revision. The answer comes from the bucket's leader: an answer proves more than a
-// living connection.
+// probe requests the bucket's last revision. The bucket's leader responds, so a response proves more than a live
+// connection.
 func (k *KV) probe(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 2*probeInterval)
 	defer cancel()
 	ctx, unbind := k.conn.epoch.bind(ctx)
 	defer unbind()
-	asked := time.Now()
+	requestedAt := time.Now()
 	stream, err := k.conn.js.Stream(ctx, "KV_"+k.bucket)
 	if err != nil {
 		return
@@ -145,8 +144,8 @@ func (k *KV) probe(ctx context.Context) {
 	switch {
 	case k.watching > 0 && !k.complete:
 	case k.watching == 0, k.seen >= last:
-		k.contact, k.awaited = asked, 0
+		k.contact, k.awaited = requestedAt, 0
 	case k.awaited == 0 || k.seen >= k.awaited:
-		k.awaited, k.asked = last, asked
+		k.awaited, k.awaitedAt = last, requestedAt
 	}
 }

@@ -12,7 +12,7 @@ type revisionWaiter struct {
 }
 
 // CatchUp returns nil when the watch has handled everything that the bucket held when CatchUp was called. It returns
-// ErrUnavailable when the broker cannot be asked, and when ctx ends first.
+// ErrUnavailable when the broker does not respond, and when ctx ends first.
 func (k *KV) CatchUp(ctx context.Context) error {
 	bound, unbind := k.conn.epoch.bind(ctx)
 	defer unbind()
@@ -33,11 +33,11 @@ func (k *KV) CatchUp(ctx context.Context) error {
 		return nil
 	case <-bound.Done():
 		k.forget(w)
-		return fmt.Errorf("catching up with bucket %s: %w: %w", k.bucket, ErrUnavailable, bound.Err())
+		return fmt.Errorf("catch up with bucket %s: %w: %w", k.bucket, ErrUnavailable, bound.Err())
 	}
 }
 
-// release wakes those whose revision has been handled. The caller holds the lock.
+// release wakes the waiters whose revision was handled. The caller holds the lock.
 func (k *KV) release() {
 	kept := k.waiters[:0]
 	for _, w := range k.waiters {

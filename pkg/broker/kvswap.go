@@ -8,12 +8,12 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// swapAttempts bounds how often a lost race is run again.
+// swapAttempts bounds the attempts after lost races.
 const swapAttempts = 20
 
-// Swap changes a key by compare-and-set. Decide is given the key's value, nil when there is none, and returns the new
-// one, nil for no change; it is asked again when another writer was faster, so it must look afresh at whatever its
-// answer depends on. An error of decide is returned as it is.
+// Swap changes a key by compare-and-set. decide receives the key's value, or nil without one. It returns the new value;
+// nil means no change. After a lost race decide is called again, so it must read everything that it depends on anew.
+// Swap returns an error of decide unchanged.
 func (k *KV) Swap(ctx context.Context, key string, decide func(current []byte) (next []byte, err error)) error {
 	bound, unbind := k.conn.epoch.bind(ctx)
 	defer unbind()
@@ -43,7 +43,7 @@ func (k *KV) Swap(ctx context.Context, key string, decide func(current []byte) (
 			return unavailable(ctx, "putting into bucket "+k.bucket, err)
 		}
 	}
-	return fmt.Errorf("putting %q into bucket %s: other writers were always faster: %w", key, k.bucket, ErrUnavailable)
+	return fmt.Errorf("put %q into bucket %s: lost every race to other writers: %w", key, k.bucket, ErrUnavailable)
 }
 
 func wrongRevision(err error) bool {

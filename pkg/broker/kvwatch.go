@@ -8,10 +8,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// staleAfter is how long a watch may lag behind the bucket before it is started anew.
+// staleAfter is how long a watch may lag behind the bucket before it is restarted.
 const staleAfter = 10 * time.Second
 
-var errStale = errors.New("the watch lags behind the bucket")
+var errStale = errors.New("watch lags behind the bucket")
 
 // Change is one change of a bucket.
 type Change struct {
@@ -24,13 +24,12 @@ type Change struct {
 	Revision uint64
 }
 
-// Watch gives the present values of all keys to handle, then one Change with InitialDone, then each change as it
-// happens, until ctx ends; it then returns nil (ErrClosed when the connection was closed first). handle is called by one
-// goroutine.
+// Watch passes the current values of all keys to handle, then one Change with InitialDone, then each change as it
+// happens. It returns nil when ctx ends (ErrClosed when the connection was closed first). One goroutine calls handle.
 //
-// Changes of one key in quick succession may be given as the last of them alone. After an interruption the values may be
-// given again, with another InitialDone; a key that was removed meanwhile is given as Deleted. So a receiver that applies
-// every Change is always right in the end. A KV has one watch: LastContact speaks about it.
+// Of several quick changes of one key Watch may deliver only the last one. After an interruption it may deliver the
+// values again, with another InitialDone; a key that was removed in between is delivered as Deleted. So a receiver that
+// applies every Change converges to the bucket. A KV has one watch, the one that LastContact describes.
 func (k *KV) Watch(ctx context.Context, handle func(Change)) error {
 	owner := ctx
 	ctx, cancel := context.WithCancel(owner)
@@ -43,7 +42,7 @@ func (k *KV) Watch(ctx context.Context, handle func(Change)) error {
 		if ctx.Err() != nil {
 			break
 		}
-		k.conn.log.WarnContext(ctx, "watching a bucket was interrupted", "bucket", k.bucket, "error", err)
+		k.conn.log.WarnContext(ctx, "watch interrupted", "bucket", k.bucket, "error", err)
 		pause(ctx, 500*time.Millisecond)
 	}
 	if owner.Err() == nil {
@@ -71,7 +70,7 @@ func (k *KV) watch(ctx context.Context, handle func(Change)) error {
 	defer func() {
 		_ = watcher.Stop() // Fails when disconnected; the consumer then expires at the server.
 		for range watcher.Updates() {
-			// Lets the library's goroutine end.
+			// This ends the goroutine of the library.
 		}
 	}()
 	ticker := time.NewTicker(probeInterval)
@@ -83,7 +82,7 @@ func (k *KV) watch(ctx context.Context, handle func(Change)) error {
 		case entry, ok := <-watcher.Updates():
 			switch {
 			case !ok:
-				return errors.New("the watcher ended")
+				return errors.New("watcher ended")
 			case entry == nil:
 				k.caughtUp(ctx)
 				handle(Change{InitialDone: true})
@@ -109,7 +108,7 @@ func newChange(entry jetstream.KeyValueEntry) Change {
 	return c
 }
 
-// caughtUp notes that the initial values are handled, and asks at once whether they are still all there is.
+// caughtUp records that the initial values are handled, and requests the bucket's revision at once to verify it.
 func (k *KV) caughtUp(ctx context.Context) {
 	k.mu.Lock()
 	k.complete = true
@@ -118,24 +117,24 @@ func (k *KV) caughtUp(ctx context.Context) {
 	k.probe(ctx)
 }
 
-// saw notes that all changes up to revision are handled.
+// saw records that all changes up to revision are handled.
 func (k *KV) saw(revision uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.seen = max(k.seen, revision)
 	k.release()
 	if k.awaited != 0 && k.seen >= k.awaited {
-		k.contact, k.awaited = k.asked, 0
+		k.contact, k.awaited = k.awaitedAt, 0
 	}
 }
 
-// lagging tells whether the bucket has had a revision for long that the watch has not seen.
+// lagging reports whether the watch has not handled a revision for too long.
 func (k *KV) lagging() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.awaited == 0 || time.Since(k.asked) < staleAfter {
+	if k.awaited == 0 || time.Since(k.awaitedAt) < staleAfter {
 		return false
 	}
-	k.awaited = 0 // The next watcher gets its own time.
+	k.awaited = 0 // The next watcher has its own deadline.
 	return true
 }

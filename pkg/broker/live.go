@@ -12,39 +12,39 @@ import (
 
 const livePrefix = "live."
 
-// Live is a feed for those who listen at this moment: nothing of it is stored, acknowledged or repeated. It carries
-// copies of durable data or hints about it, such as log lines for a screen or the news that a queue is not empty. Get
-// one by Conn.Live. It is safe for concurrent use.
+// Live is a feed for current subscribers: messages are not stored, acknowledged or repeated. It carries copies of
+// durable data, such as log lines for a screen, or hints, such as a non-empty queue. Conn.Live returns one. It is safe
+// for concurrent use.
 type Live struct {
 	conn   *Conn
 	prefix string // "live.<feed>."
 }
 
-// Live is the live feed of a name, which consists of letters, digits, - and _. Feeds need not be made.
+// Live returns the live feed with a name of letters, digits, - and _. Feeds need not be created.
 func (c *Conn) Live(feed string) *Live {
 	return &Live{conn: c, prefix: livePrefix + feed + "."}
 }
 
-// Publish gives one message to the present subscribers of a feed. It does not wait for them, nor for the broker: nil
-// means that the message was handed to the connection. It is ErrUnavailable while the broker is away and ErrTooLarge
-// beyond MinMaxPayload. data may be used again after the return.
+// Publish sends one message to the current subscribers of a feed. It waits neither for them nor for the broker: nil
+// means that the connection accepted the message. It returns ErrUnavailable during an outage of the broker and
+// ErrTooLarge beyond MinMaxPayload. The caller may reuse data afterwards.
 func (l *Live) Publish(workspace uuid.UUID, data []byte) error {
 	err := l.conn.nc.Publish(l.prefix+workspace.String(), data)
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, nats.ErrMaxPayload):
-		return fmt.Errorf("%w: %d bytes of a live feed, at most %d are taken", ErrTooLarge, len(data), MinMaxPayload)
+		return fmt.Errorf("%w: live message has %d bytes, the maximum is %d", ErrTooLarge, len(data), MinMaxPayload)
 	case errors.Is(err, nats.ErrConnectionClosed):
-		return fmt.Errorf("publishing to a live feed: %w: %w", ErrClosed, err)
+		return fmt.Errorf("publish to live feed: %w: %w", ErrClosed, err)
 	default:
-		return fmt.Errorf("publishing to a live feed: %w: %w", ErrUnavailable, err)
+		return fmt.Errorf("publish to live feed: %w: %w", ErrUnavailable, err)
 	}
 }
 
-// Subscribe gives every message that any process publishes from now on, of all workspaces, to handle until ctx ends; it
-// then returns nil. Messages of one publisher come in order. handle is called by one goroutine and owns data; when it
-// is too slow, or the broker away for a while, messages are missed.
+// Subscribe passes every message that any process publishes from now on, of all workspaces, to handle. It returns nil
+// when ctx ends. Messages of one publisher arrive in order. One goroutine calls handle, which owns data. Messages are
+// lost when handle is too slow, or during an outage of the broker.
 func (l *Live) Subscribe(ctx context.Context, handle func(workspace uuid.UUID, data []byte), opts ...SubscribeOption) error {
 	var s subscription
 	for _, o := range opts {
@@ -63,10 +63,10 @@ func (l *Live) Subscribe(ctx context.Context, handle func(workspace uuid.UUID, d
 	closed := make(chan struct{})
 	sub.SetClosedHandler(func(string) { close(closed) })
 	asking, cancel := context.WithTimeout(ctx, requestTimeout)
-	err = l.conn.nc.FlushWithContext(asking) // When the server has answered, it knows of the interest.
+	err = l.conn.nc.FlushWithContext(asking) // After the response the server has registered the subscription.
 	cancel()
 	if err != nil {
-		_ = sub.Unsubscribe() // The error at hand says more.
+		_ = sub.Unsubscribe() // The first error is more specific.
 		<-closed
 		return unavailable(ctx, "subscribing to a live feed", err)
 	}
@@ -75,7 +75,7 @@ func (l *Live) Subscribe(ctx context.Context, handle func(workspace uuid.UUID, d
 	}
 	select {
 	case <-ctx.Done():
-		_ = sub.Unsubscribe() // It fails only on a connection that has ended, and with it the subscription.
+		_ = sub.Unsubscribe() // It fails only on an ended connection, which ends the subscription.
 		<-closed              // handle is not called after the return.
 		return nil
 	case <-closed:

@@ -10,11 +10,11 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// How the settings are verified.
+// Verification of the settings.
 //
-// sync_interval is a setting of the server, not of the stream, and JetStream's API does not show it. Each server tells
-// it to the system account, on $SYS.REQ.SERVER.PING.JSZ (config.sync_always). So the system account has to export that
-// service to the account of Orch, and one question over the ordinary connection reaches every server of a cluster:
+// sync_interval is a setting of the server, not of the stream, and JetStream's API does not expose it. Each server
+// reports it to the system account, on $SYS.REQ.SERVER.PING.JSZ (config.sync_always). So the system account must export
+// that service to the account of Orch; one request over the ordinary connection then reaches every server of a cluster:
 //
 //	accounts {
 //	  SYS  { exports: [ { service: "$SYS.REQ.SERVER.PING.JSZ", response_type: stream } ] }
@@ -24,17 +24,17 @@ import (
 //	}
 //	system_account: SYS
 //
-// pkg/embeddednats does the same. Where an operator cannot give this right, nothing is assumed: Connect refuses with
-// ErrSyncUnknown until Config.AllowLazySync takes the responsibility.
+// pkg/embeddednats does the same. Without this export the setting is unknown: Connect returns ErrSyncUnknown unless
+// Config.AllowLazySync accepts the risk.
 const subjectJetStreamInfo = "$SYS.REQ.SERVER.PING.JSZ"
 
 const (
-	// firstServerWait bounds the wait for the first answer; nextServerWait for each further server of a cluster.
+	// firstServerWait bounds the wait for the first response; nextServerWait for each further server of a cluster.
 	firstServerWait = 2 * time.Second
 	nextServerWait  = 250 * time.Millisecond
 )
 
-// serverSync is what one server tells.
+// serverSync is the response of one server.
 type serverSync struct {
 	Server struct {
 		Name string `json:"name"`
@@ -47,7 +47,7 @@ type serverSync struct {
 	} `json:"data"`
 }
 
-// assertSync asks every server whether it flushes before it acknowledges.
+// assertSync checks that every server flushes to disk before it acknowledges.
 func (c *Conn) assertSync(ctx context.Context) error {
 	err := c.verifySync(ctx)
 	if err != nil && ctx.Err() == nil && c.cfg.AllowLazySync {
@@ -66,8 +66,8 @@ func (c *Conn) verifySync(ctx context.Context) error {
 	for _, a := range answers {
 		switch {
 		case a.Data == nil:
-			return fmt.Errorf("%w: server %q answers without data", ErrSyncUnknown, a.Server.Name)
-		case a.Data.Disabled: // A server of the cluster that stores nothing.
+			return fmt.Errorf("%w: server %q responded without data", ErrSyncUnknown, a.Server.Name)
+		case a.Data.Disabled: // A server of the cluster without storage.
 		case !a.Data.Config.SyncAlways:
 			return fmt.Errorf("%w: set sync_interval: always on server %q", ErrLazySync, a.Server.Name)
 		default:
@@ -80,8 +80,7 @@ func (c *Conn) verifySync(ctx context.Context) error {
 	return nil
 }
 
-// askServers collects the answers of all servers. A server that is down at this moment is not heard: it is verified by
-// the next service that starts.
+// askServers collects the responses of all servers. A server that is down is checked by the next service that starts.
 func (c *Conn) askServers(ctx context.Context) ([]serverSync, error) {
 	inbox := c.nc.NewInbox()
 	sub, err := c.nc.SubscribeSync(inbox)
@@ -101,18 +100,18 @@ func (c *Conn) askServers(ctx context.Context) ([]serverSync, error) {
 		case err == nil:
 			var a serverSync
 			if err := json.Unmarshal(msg.Data, &a); err != nil {
-				return nil, fmt.Errorf("%w: reading a server's answer: %w", ErrSyncUnknown, err)
+				return nil, fmt.Errorf("%w: decode response: %w", ErrSyncUnknown, err)
 			}
 			answers = append(answers, a)
 			if c.nc.ConnectedClusterName() == "" {
-				return answers, nil // A single server: there is nobody else to wait for.
+				return answers, nil // A single server: there is no other response.
 			}
 		case ctx.Err() != nil:
-			return nil, fmt.Errorf("asking the servers for sync_interval: %w", ctx.Err())
+			return nil, fmt.Errorf("request sync_interval: %w", ctx.Err())
 		case len(answers) > 0:
 			return answers, nil
 		case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrNoResponders):
-			return nil, fmt.Errorf("%w: no server answers on %s", ErrSyncUnknown, subjectJetStreamInfo)
+			return nil, fmt.Errorf("%w: no server responds on %s", ErrSyncUnknown, subjectJetStreamInfo)
 		default:
 			return nil, fmt.Errorf("%w: %w", ErrSyncUnknown, err)
 		}

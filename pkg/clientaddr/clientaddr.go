@@ -1,10 +1,10 @@
-// Package clientaddr tells which address a request comes from, also when proxies stand before the server.
+// Package clientaddr determines the address of a request's client, also behind proxies.
 //
 //	client ──▶ proxy A ──▶ proxy B ──▶ server      X-Forwarded-For: anything, client, A      connection: B
-//	                                   ◀── read from here: B trusted, A trusted, client: that is it
+//	                                   ◀── read from here: B trusted, A trusted, client: the result
 //
-// Whoever connects can write anything into X-Forwarded-For, but each proxy appends the address it sees. So the header is
-// read from its end, and only as far as every address on the way is a trusted proxy's.
+// Any client can send X-Forwarded-For, but each proxy appends the address that it sees. So the header is read from its
+// end, up to the first address that is not a trusted proxy.
 package clientaddr
 
 import (
@@ -15,10 +15,10 @@ import (
 	"strings"
 )
 
-// Networks is a set of addresses. Nil holds none.
+// Networks is a set of addresses. Nil is empty.
 type Networks []netip.Prefix
 
-// ParseNetworks reads networks, such as "10.0.0.0/8", and single addresses.
+// ParseNetworks parses networks, such as "10.0.0.0/8", and single addresses.
 func ParseNetworks(texts []string) (Networks, error) {
 	var all Networks
 	for _, text := range texts {
@@ -31,7 +31,7 @@ func ParseNetworks(texts []string) (Networks, error) {
 	return all, nil
 }
 
-// ParseNetwork reads a network or a single address. IPv4 within IPv6 is IPv4.
+// ParseNetwork parses a network or a single address. It converts IPv4 within IPv6 to IPv4.
 func ParseNetwork(text string) (netip.Prefix, error) {
 	text = strings.TrimSpace(text)
 	if prefix, err := netip.ParsePrefix(text); err == nil {
@@ -48,7 +48,7 @@ func ParseNetwork(text string) (netip.Prefix, error) {
 	return netip.PrefixFrom(address, address.BitLen()), nil
 }
 
-// Contain tells whether an address is one of these. The zero address is none.
+// Contain reports whether an address is in one of the networks; false for the zero address.
 func (n Networks) Contain(address netip.Addr) bool {
 	for _, prefix := range n {
 		if prefix.Contains(address) {
@@ -58,24 +58,24 @@ func (n Networks) Contain(address netip.Addr) bool {
 	return false
 }
 
-// Of is the address that the connection of a request comes from; the zero address when that has none.
+// Of returns the address of a request's connection; the zero address if it has none.
 func Of(r *http.Request) netip.Addr { return parse(r.RemoteAddr) }
 
-// Client is the address of the client behind trusted proxies. It is the zero address when a trusted proxy names
-// something that is no address: nobody is then believed.
+// Client returns the address of the client behind trusted proxies. It is the zero address when a trusted proxy names an
+// invalid address: the header is then not trusted at all.
 func (n Networks) Client(r *http.Request) netip.Addr {
 	client, _ := n.way(r)
 	return client
 }
 
-// Proxies is how many trusted proxies, one behind the other, a request came through: each of them may have appended to
-// headers such as X-Forwarded-Host.
+// Proxies returns the number of consecutive trusted proxies that a request came through. Each of them may have appended
+// to headers such as X-Forwarded-Host.
 func (n Networks) Proxies(r *http.Request) int {
 	_, proxies := n.way(r)
 	return proxies
 }
 
-// way goes back from the connection as far as addresses are trusted proxies'.
+// way follows X-Forwarded-For from the connection back through trusted proxies.
 func (n Networks) way(r *http.Request) (client netip.Addr, proxies int) {
 	address := Of(r)
 	if !n.Contain(address) {
@@ -95,7 +95,7 @@ func (n Networks) way(r *http.Request) (client netip.Addr, proxies int) {
 	return address, proxies
 }
 
-// parse reads an address, perhaps with a port, brackets or quotes; the zero address when it is none.
+// parse parses an address, optionally with a port, brackets or quotes; the zero address if it is invalid.
 func parse(text string) netip.Addr {
 	text = strings.Trim(text, `"`)
 	if both, err := netip.ParseAddrPort(text); err == nil {

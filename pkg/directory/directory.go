@@ -19,36 +19,36 @@ import (
 )
 
 const (
-	// trustWithoutContact is how long a key is trusted that may have been revoked since.
+	// trustWithoutContact is how long keys are trusted without contact to the broker: they may have been revoked.
 	trustWithoutContact = 5 * time.Second
-	// catchUpsPerSecond bounds how often refused callers make the broker be asked.
+	// catchUpsPerSecond bounds the catch-ups that refused callers cause.
 	catchUpsPerSecond = 100
-	// catchUpTimeout bounds one look.
+	// catchUpTimeout bounds one catch-up.
 	catchUpTimeout = 2 * time.Second
 )
 
 var (
-	// ErrUnknownKey means that no key reads so, or that it is not valid any more.
+	// ErrUnknownKey means that a key does not exist or is no longer valid.
 	ErrUnknownKey = errors.New("directory: no such key")
-	// ErrStale means that nothing can be said: the view is not complete, or not confirmed.
-	ErrStale = errors.New("directory: the view is not current")
+	// ErrStale means that the view is incomplete or unconfirmed, so no decision is possible.
+	ErrStale = errors.New("directory: view is not current")
 )
 
-// bucket is the part of a broker's bucket that is needed here; see broker.KV.
+// bucket is the subset of broker.KV that a Directory uses.
 type bucket interface {
 	Watch(ctx context.Context, handle func(broker.Change)) error
 	CatchUp(ctx context.Context) error
 	LastContact() time.Time
 }
 
-// Options are what a Directory needs; zero fields mean the defaults.
+// Options are the dependencies of a Directory; zero fields mean the defaults.
 type Options struct {
 	Bucket bucket
 	Log    *slog.Logger
 	Clock  clock.Clock
 }
 
-// Directory is the memory. It is safe for concurrent use.
+// Directory is the view in memory. It is safe for concurrent use.
 type Directory struct {
 	opts    Options
 	limiter *rate.Limiter
@@ -58,35 +58,35 @@ type Directory struct {
 
 	mu       sync.RWMutex
 	complete bool                              // The bucket has the key Complete.
-	entries  map[string]*orchv1.DirectoryEntry // By key in the bucket. Values are never changed.
+	entries  map[string]*orchv1.DirectoryEntry // By key in the bucket. Values are immutable.
 	keys     map[string]key                    // By digest.
 	members  map[pair]grant                    // Account and actor → account role.
 	access   map[pair]grant                    // Workspace and actor → workspace role.
-	roles    map[string]access.Set             // Roles that accounts made, by id.
+	roles    map[string]access.Set             // Custom roles of accounts, by id.
 	teams    map[pair][]string                 // Account and actor → ids of teams.
-	allowed  map[string]clientaddr.Networks    // Account → where it may be used from; accounts that enforce it alone.
+	allowed  map[string]clientaddr.Networks    // Account → addresses that may use it; only accounts that enforce it.
 }
 
-// pair is a place, an account or a workspace, and an actor.
+// pair is an account or a workspace, and an actor.
 type pair struct{ place, actor string }
 
-// grant is a role and the key of the entry that gives it. A removal may be heard after what was made in its stead: it takes
-// back only what its own entry gave.
+// grant is a role and the key of the entry that grants it. The removal of an entry may arrive after its replacement, so
+// it removes only the grant of its own entry.
 type grant struct{ role, from string }
 
-func take(grants map[pair]grant, of pair, from string) {
-	if grants[of].from == from {
-		delete(grants, of)
+func revoke(grants map[pair]grant, p pair, from string) {
+	if grants[p].from == from {
+		delete(grants, p)
 	}
 }
 
-// key is a key and whose it is.
+// key is a key with its owner.
 type key struct {
 	*orchv1.DirectoryKey
 	owner string // The key of the owner's entry.
 }
 
-// New makes a directory that is filled by Run.
+// New returns an empty directory; Run fills it.
 func New(o Options) *Directory {
 	if o.Log == nil {
 		o.Log = slog.Default()
@@ -111,7 +111,7 @@ func New(o Options) *Directory {
 // Name implements run.Worker.
 func (d *Directory) Name() string { return "directory" }
 
-// Ready implements run.Readier: the channel is closed when everything is known.
+// Ready implements run.Readier: the channel is closed when the initial load is complete.
 func (d *Directory) Ready() <-chan struct{} { return d.loaded }
 
 // Run follows the bucket until ctx ends.
@@ -119,17 +119,17 @@ func (d *Directory) Run(ctx context.Context) error {
 	return d.opts.Bucket.Watch(ctx, func(change broker.Change) { d.apply(ctx, change) })
 }
 
-// Loaded is nil once everything is known, else ErrStale. It stays nil while the broker is away.
+// Loaded returns nil after the initial load, else ErrStale. It stays nil during an outage of the broker.
 func (d *Directory) Loaded() error {
 	select {
 	case <-d.loaded:
 		return nil
 	default:
-		return fmt.Errorf("%w: it is not loaded yet", ErrStale)
+		return fmt.Errorf("%w: not loaded yet", ErrStale)
 	}
 }
 
-// Current is nil when the view is complete and recent enough for keys to be trusted, else ErrStale.
+// Current returns nil when the view is complete and recent enough to trust keys, else ErrStale.
 func (d *Directory) Current() error {
 	if err := d.Loaded(); err != nil {
 		return err
@@ -138,16 +138,16 @@ func (d *Directory) Current() error {
 	complete := d.complete
 	d.mu.RUnlock()
 	if !complete {
-		return fmt.Errorf("%w: nobody has written it yet", ErrStale)
+		return fmt.Errorf("%w: not published yet", ErrStale)
 	}
 	if age := d.opts.Clock.Now().Sub(d.opts.Bucket.LastContact()); age > trustWithoutContact {
-		return fmt.Errorf("%w: the broker did not answer for more than %s", ErrStale, trustWithoutContact)
+		return fmt.Errorf("%w: no contact to the broker for more than %s", ErrStale, trustWithoutContact)
 	}
 	return nil
 }
 
-// CatchUp waits until the view holds all that was written before, and tells whether it does. Refused callers cause it,
-// so it is limited in rate: beyond the limit the view is taken as it is.
+// CatchUp waits until the view includes all earlier writes, and reports whether it does. Refused callers cause it, so
+// it is rate-limited: beyond the limit it returns false at once.
 func (d *Directory) CatchUp(ctx context.Context) bool {
 	if !d.limiter.AllowN(d.opts.Clock.Now(), 1) {
 		return false
@@ -157,7 +157,7 @@ func (d *Directory) CatchUp(ctx context.Context) bool {
 	return d.opts.Bucket.CatchUp(ctx) == nil
 }
 
-// apply takes one change over. A change that cannot be read removes its document: an old one is worse than none.
+// apply applies one change. An undecodable change removes its document: outdated rights are worse than none.
 func (d *Directory) apply(ctx context.Context, change broker.Change) {
 	if change.InitialDone {
 		d.loadOnce.Do(func() { close(d.loaded) })
@@ -173,7 +173,7 @@ func (d *Directory) apply(ctx context.Context, change broker.Change) {
 	if !change.Deleted {
 		var err error
 		if next, err = Decode(change.Value); err != nil {
-			d.opts.Log.ErrorContext(ctx, "reading an entry of the directory", "error", err)
+			d.opts.Log.ErrorContext(ctx, "decode directory entry", "error", err)
 		}
 	}
 	d.mu.Lock()
@@ -191,13 +191,13 @@ func (d *Directory) drop(at string, e *orchv1.DirectoryEntry) {
 		delete(d.keys, k.GetDigest())
 	}
 	if m := e.GetMembership(); m != nil {
-		take(d.members, pair{m.GetAccountId(), m.GetActorId()}, at)
+		revoke(d.members, pair{m.GetAccountId(), m.GetActorId()}, at)
 	}
 	if a := e.GetActor(); a.GetAccountId() != "" {
-		take(d.members, pair{a.GetAccountId(), a.GetActorId()}, at)
+		revoke(d.members, pair{a.GetAccountId(), a.GetActorId()}, at)
 	}
 	if a := e.GetAccess(); a != nil {
-		take(d.access, pair{a.GetWorkspaceId(), a.GetActorId()}, at)
+		revoke(d.access, pair{a.GetWorkspaceId(), a.GetActorId()}, at)
 	}
 	if e.GetRole() != nil {
 		delete(d.roles, e.GetId())
@@ -233,7 +233,7 @@ func (d *Directory) add(at string, e *orchv1.DirectoryEntry) {
 		d.teams[in] = append(d.teams[in], e.GetId())
 	}
 	if a := e.GetAccount(); a.GetEnforceIpAllowlist() {
-		// Of a list that cannot be read nothing is allowed: it is nil then.
+		// An invalid list is nil, which allows no address.
 		d.allowed[e.GetId()], _ = clientaddr.ParseNetworks(a.GetAllowedNetworks())
 	}
 }

@@ -26,7 +26,7 @@ const (
 	role      = "01890000-0000-7000-8000-00000000000f"
 )
 
-// script is a bucket whose changes a test writes, and whose clock stands still.
+// script is a bucket whose changes a test writes, with a fixed clock.
 type script struct {
 	changes chan broker.Change
 	mu      sync.Mutex
@@ -86,7 +86,7 @@ func newWorld(t *testing.T) *world {
 	return &world{Directory: d, t: t, script: s}
 }
 
-// say delivers a change; it is handled when the next one is taken.
+// say delivers a change; it is applied before the next one is delivered.
 func (w *world) say(c broker.Change) { w.changes <- c }
 
 func (w *world) settle() {
@@ -199,7 +199,7 @@ func TestScopesFollowRolesOfAccountAndWorkspace(t *testing.T) {
 	scopes, member = inWorkspace(bot)
 	require.True(t, member && scopes.Has("manage_workspace_access"), "administrators own all workspaces")
 
-	// A role that the account made, and changes; another account's role of the same id would be worth nothing.
+	// A custom role of the account, which it changes; another account's role with the same id has no effect.
 	given.Access.WorkspaceRoleId = role
 	w.put(directory.Access, given)
 	w.put(directory.Role, &orchv1.DirectoryEntry{Id: role, Role: &orchv1.DirectoryRole{AccountId: account, Scopes: []string{"see_flows"}}})
@@ -220,7 +220,7 @@ func TestScopesFollowRolesOfAccountAndWorkspace(t *testing.T) {
 	require.True(t, w.HasWorkspace(account, workspace) && !w.HasWorkspace(other, workspace) && w.HasAccount(other) && !w.HasAccount(role))
 }
 
-// The removal of what was made anew may be heard after its successor.
+// The removal of an entry may arrive after its replacement.
 func TestARemovalTakesBackOnlyWhatItsOwnEntryGave(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

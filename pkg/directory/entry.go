@@ -12,7 +12,7 @@ import (
 // Bucket is the name of the bucket.
 const Bucket = "directory"
 
-// Kind is the kind of a document. It begins the document's key in the bucket.
+// Kind is the kind of a document, and the first part of the document's key in the bucket.
 type Kind string
 
 // The kinds.
@@ -27,26 +27,26 @@ const (
 	Team           Kind = "team"
 )
 
-// Complete is the key whose presence says that the bucket has been made equal to the store since it was made. Until then
-// what it lacks means nothing: a broker that lost its data would refuse everybody.
+// Complete is the key that exists once the bucket was made equal to the store. Without it, a missing entry proves
+// nothing: after a data loss of the broker every caller would be refused.
 const Complete = "complete"
 
-// ErrUnreadable is wrapped when a value is no entry.
+// ErrUnreadable is wrapped when a value is not an entry.
 var ErrUnreadable = errors.New("directory: entry not readable")
 
-// Key is the key under which a document is found.
+// Key returns the bucket key of a document.
 func Key(kind Kind, id string) string { return string(kind) + "." + id }
 
-// Encode writes an entry.
+// Encode encodes an entry.
 func Encode(e *orchv1.DirectoryEntry) ([]byte, error) {
 	value, err := proto.Marshal(e)
 	if err != nil {
-		return nil, fmt.Errorf("write an entry of the directory: %w", err)
+		return nil, fmt.Errorf("encode directory entry: %w", err)
 	}
 	return value, nil
 }
 
-// Decode reads an entry.
+// Decode decodes an entry.
 func Decode(value []byte) (*orchv1.DirectoryEntry, error) {
 	e := &orchv1.DirectoryEntry{}
 	if err := proto.Unmarshal(value, e); err != nil {

@@ -9,20 +9,20 @@ import (
 	"github.com/orch-project/orch/pkg/auth"
 )
 
-// Caller is who sends a request: the owner of its key.
+// Caller is the owner of a request's key.
 type Caller struct {
-	// ID is the user's or the service account's; Actor who they are in access lists and events.
+	// ID is the id of the user or service account; Actor is their id in access lists and events.
 	ID, Actor string
 	Name      string
-	// Account is a service account's; empty for users.
+	// Account is the account of a service account; empty for users.
 	Account string
-	// ServiceAccount tells programs from people.
+	// ServiceAccount distinguishes programs from people.
 	ServiceAccount bool
 	// Administrator may administer the whole server.
 	Administrator bool
 }
 
-// Identify finds whose key a token is. Errors are ErrUnknownKey, also for keys that have expired, and ErrStale.
+// Identify returns the owner of a key. Errors are ErrUnknownKey, also for expired keys, and ErrStale.
 func (d *Directory) Identify(token string) (Caller, error) {
 	if !auth.KeyShaped(token) {
 		return Caller{}, ErrUnknownKey
@@ -43,7 +43,7 @@ func (d *Directory) Identify(token string) (Caller, error) {
 	owner := d.entries[k.owner]
 	actor := owner.GetActor()
 	if of := actor.GetAccountId(); of != "" && d.entries[Key(Account, of)].GetAccount() == nil {
-		return Caller{}, ErrUnknownKey // The account is gone, and the service account follows.
+		return Caller{}, ErrUnknownKey // The account was deleted, and its service account will be.
 	}
 	return Caller{
 		ID: owner.GetId(), Actor: actor.GetActorId(), Name: actor.GetName(),
@@ -51,7 +51,8 @@ func (d *Directory) Identify(token string) (Caller, error) {
 	}, nil
 }
 
-// AccountScopes are what a caller may do in an account; false when the caller is no member of it, or there is none.
+// AccountScopes returns the scopes of a caller in an account; false if the caller is not a member of it, or it does not
+// exist.
 func (d *Directory) AccountScopes(c Caller, account string) (access.Set, bool) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -63,7 +64,7 @@ func (d *Directory) AccountScopes(c Caller, account string) (access.Set, bool) {
 	return known.Scopes, true
 }
 
-// memberRole is the account role of a caller.
+// memberRole returns the account role of a caller.
 func (d *Directory) memberRole(c Caller, account string) (role string, member bool) {
 	if d.entries[Key(Account, account)].GetAccount() == nil {
 		return "", false
@@ -72,9 +73,9 @@ func (d *Directory) memberRole(c Caller, account string) (role string, member bo
 	return given.role, member
 }
 
-// WorkspaceScopes are what a caller may do in a workspace of an account; false when the caller is no member of the
-// account, or the account has no such workspace. A member's own role and those of their teams are had together; without any there is no
-// scope.
+// WorkspaceScopes returns the scopes of a caller in a workspace of an account. It returns false if the caller is not a
+// member of the account, or the account has no such workspace. The scopes of a member's own role and of their teams are
+// joined; without a role there are none.
 func (d *Directory) WorkspaceScopes(c Caller, account, workspace string) (access.Set, bool) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -96,7 +97,7 @@ func (d *Directory) WorkspaceScopes(c Caller, account, workspace string) (access
 	return held, true
 }
 
-// scopesOf are the scopes of a workspace role in the workspaces of an account; an empty id is no role.
+// scopesOf returns the scopes of a workspace role in the workspaces of an account; an empty id has none.
 func (d *Directory) scopesOf(account, role string) access.Set {
 	if role == "" {
 		return nil
@@ -110,7 +111,7 @@ func (d *Directory) scopesOf(account, role string) access.Set {
 	return d.roles[role]
 }
 
-// Admits tells whether an account may be used from an address. An address that is not known is on no list.
+// Admits reports whether an account may be used from an address. No list contains an unknown address.
 func (d *Directory) Admits(account uuid.UUID, from netip.Addr) bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -121,7 +122,7 @@ func (d *Directory) Admits(account uuid.UUID, from netip.Addr) bool {
 	return !enforced || networks.Contain(from)
 }
 
-// HasWorkspace tells whether an account has a workspace.
+// HasWorkspace reports whether an account has a workspace.
 func (d *Directory) HasWorkspace(account, workspace string) bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -129,7 +130,7 @@ func (d *Directory) HasWorkspace(account, workspace string) bool {
 	return w != nil && w.GetAccountId() == account
 }
 
-// HasAccount tells whether there is an account.
+// HasAccount reports whether an account exists.
 func (d *Directory) HasAccount(account string) bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()

@@ -19,7 +19,7 @@ const (
 	second = "01890000-0000-7000-8000-000000000012"
 )
 
-// tenant makes an account with a workspace and a member who has no role of their own there.
+// tenant adds an account with a workspace and a member who has no role of their own there.
 func (w *world) tenant() directory.Caller {
 	w.say(broker.Change{Key: directory.Complete})
 	w.put(directory.Account, &orchv1.DirectoryEntry{Id: account, Account: &orchv1.DirectoryAccount{}})

@@ -51,7 +51,7 @@ func TestValidate(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		change func(e *orchv1.Event)
-		want   []string // The field errors, by place and kind.
+		want   []string // The field errors, by location and type.
 	}{
 		"plain":                   {func(*orchv1.Event) {}, nil},
 		"longest name":            {func(e *orchv1.Event) { e.Event = strings.Repeat("é", 1024) }, nil},
@@ -136,7 +136,7 @@ func TestTheBrokerCarriesEventsUnchanged(t *testing.T) {
 	})
 }
 
-// A receiver gives of each event what one that has read nothing before would, and finds the same field errors.
+// A receiver's result does not depend on earlier events, field errors included.
 func TestReceiver(t *testing.T) {
 	t.Parallel()
 	ws := uuid.MustParse("01890000-0000-7000-8000-000000000003")
@@ -171,7 +171,7 @@ func TestReceiver(t *testing.T) {
 	})
 }
 
-// The limit of size is the client's event, without what the server adds to it.
+// The size limit applies to the client's event, without the fields that the server adds.
 func TestReceiverMeasuresWhatWasSent(t *testing.T) {
 	t.Parallel()
 	e := &orchv1.Event{
@@ -206,7 +206,7 @@ func TestToBroker(t *testing.T) {
 
 	e.Id = "nonsense"
 	_, err = events.ToBroker(vocab, e, ws)
-	require.ErrorContains(t, err, "write an event: its id")
+	require.ErrorContains(t, err, "encode event: parse id")
 }
 
 func TestFromBrokerRefusesOtherThings(t *testing.T) {

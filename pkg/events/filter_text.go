@@ -8,14 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// Text is a parsed text query. Terms are parts of texts, in any case: one of AnyOf must occur if there are any, all of
-// AllOf, and none of NoneOf. In events they are searched in the name, in the label values of the resources, and in the
-// payload. Label names are not searched; the payload is searched as it was sent, with names and escapes.
+// Text is a parsed text query. A term matches a part of a text, ignoring case. One of AnyOf must occur if there are
+// any, all of AllOf, and none of NoneOf. Events are searched in the name, in the label values of the resources, and in
+// the payload as sent, with names and escapes. Label names are not searched.
 type Text struct{ AnyOf, AllOf, NoneOf []string }
 
-// ParseText reads the little language of text queries. Terms are separated by blanks; a phrase in double quotes is one
-// term, in which \" and \\ stand for the second character. A term after "+" must occur, after "-" or "!" it must not; of
-// the plain terms one must occur. A query without terms says nothing.
+// ParseText parses a text query. Terms are separated by spaces; a phrase in double quotes is one term, in which \" and
+// \\ escape the second character. A term after "+" must occur, a term after "-" or "!" must not. One of the plain terms
+// must occur. A query without terms matches everything.
 func ParseText(s string) Text {
 	var q Text
 	for s != "" {
@@ -27,7 +27,7 @@ func ParseText(s string) Text {
 		to := &q.AnyOf
 		if strings.ContainsRune("-!+", r) {
 			s = s[size:]
-			// A sign that stands alone means nothing.
+			// A sign without a term has no effect.
 			if next, _ := utf8.DecodeRuneInString(s); s == "" || unicode.IsSpace(next) {
 				continue
 			}
@@ -70,10 +70,10 @@ func phrase(s string) (term, rest string) {
 	return b.String(), ""
 }
 
-// TextMatcher is a text query made ready to be asked often.
+// TextMatcher is a compiled text query.
 type TextMatcher struct{ anyOf, allOf, noneOf []*regexp.Regexp }
 
-// Compile makes the query ready.
+// Compile compiles the query.
 func (q Text) Compile() TextMatcher {
 	return TextMatcher{patterns(q.AnyOf), patterns(q.AllOf), patterns(q.NoneOf)}
 }
@@ -86,10 +86,10 @@ func patterns(terms []string) []*regexp.Regexp {
 	return all
 }
 
-// Empty tells whether the query has no terms, and so matches everything.
+// Empty reports whether the query has no terms, and so matches everything.
 func (m TextMatcher) Empty() bool { return len(m.anyOf)+len(m.allOf)+len(m.noneOf) == 0 }
 
-// Match asks occurs for the terms, as far as it must, and tells whether the query is met.
+// Match calls occurs for as many terms as it needs, and reports whether the query matches.
 func (m TextMatcher) Match(occurs func(term *regexp.Regexp) bool) bool {
 	return (len(m.anyOf) == 0 || slices.ContainsFunc(m.anyOf, occurs)) && !slices.ContainsFunc(m.noneOf, occurs) &&
 		!slices.ContainsFunc(m.allOf, func(term *regexp.Regexp) bool { return !occurs(term) })

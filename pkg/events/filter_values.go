@@ -9,19 +9,19 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// Values are what a ResourceSpecification asks of one label: that one of them is met. A label of which no value is named
-// is met by nothing.
+// Values are the alternatives of a ResourceSpecification for one label: one of them must match. Without values nothing
+// matches.
 type Values []Value
 
-// Value is a text in which "*" stands for any characters, none included, and "?" for one. Every other character,
-// brackets included, stands for itself.
+// Value is a glob: "*" matches any sequence of characters, also an empty one, and "?" matches one. Every other
+// character, also a bracket, matches itself.
 type Value struct {
 	Glob string
-	// Unwanted asks for all but what the text stands for: it started with "!".
+	// Unwanted negates the glob: it started with "!".
 	Unwanted bool
 }
 
-// LabelValues reads the values of one label.
+// LabelValues parses the values of one label.
 func LabelValues(spec *orchv1.StringOrList) Values {
 	texts := spec.GetList().GetValues()
 	if s, ok := spec.GetKind().(*orchv1.StringOrList_StringValue); ok {
@@ -34,21 +34,21 @@ func LabelValues(spec *orchv1.StringOrList) Values {
 	return values
 }
 
-// Met tells whether a label with that value meets one of the values.
+// Met reports whether a label value matches one of the values.
 func (v Values) Met(value string) bool {
 	return slices.ContainsFunc(v, func(one Value) bool { return one.matches(value) != one.Unwanted })
 }
 
-// Exact tells whether the value stands for one text only.
+// Exact reports whether the value matches exactly one text.
 func (v Value) Exact() bool { return !strings.ContainsAny(v.Glob, "*?") }
 
-// Prefix answers how all begin that the value stands for, if that is all that it says of them.
+// Prefix returns the common prefix of all matching texts if the value has no other condition.
 func (v Value) Prefix() (string, bool) {
 	prefix, wild := strings.CutSuffix(v.Glob, "*")
 	return prefix, wild && !strings.ContainsAny(prefix, "*?")
 }
 
-// Pattern is a regular expression, for RE2 and PCRE alike, of what the value stands for.
+// Pattern returns the regular expression of the value, for RE2 and PCRE alike.
 func (v Value) Pattern() string {
 	var b strings.Builder
 	b.WriteString(`\A`)
@@ -57,7 +57,7 @@ func (v Value) Pattern() string {
 		if at < 0 {
 			at = len(rest)
 		}
-		// A pattern cannot hold a NUL byte, but it can name one.
+		// A pattern cannot contain a NUL byte, but it can escape one.
 		b.WriteString(strings.ReplaceAll(regexp.QuoteMeta(rest[:at]), "\x00", `\x00`))
 		if rest = rest[at:]; rest == "" {
 			break
@@ -69,10 +69,10 @@ func (v Value) Pattern() string {
 	return b.String()
 }
 
-// matches walks along the text once: where it does not fit, the last "*" takes one character more.
+// matches scans the text once: after a mismatch, the last "*" matches one more character.
 func (v Value) matches(text string) bool {
 	glob := v.Glob
-	behindStar, taken := "", "" // What follows the last "*", and the text from what it has not taken yet.
+	behindStar, taken := "", "" // The glob after the last "*", and the text that it has not matched yet.
 	starred := false
 	for text != "" {
 		_, size := utf8.DecodeRuneInString(text)

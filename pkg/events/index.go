@@ -5,8 +5,8 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// Index fills in the fields of an event that only the store's indexes need, from its labels: the resource's id, and the
-// ids of all resources, each once, the resource's own first.
+// Index sets the fields of an event that only the store's indexes need, from its labels: the id of its resource, and
+// the distinct ids of all resources, the primary resource's first.
 func Index(v vocabulary.Vocabulary, e *orchv1.ReceivedEvent) {
 	label := v.ResourceID()
 	e.ResourceId = e.GetResource().GetLabels()[label]

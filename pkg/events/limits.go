@@ -1,6 +1,6 @@
 package events
 
-// Limits bound an event. All are inclusive; a limit that is 0 is not checked.
+// Limits bound an event. All are inclusive; 0 means unlimited.
 type Limits struct {
 	NameLength int // Characters of the name.
 	Labels     int // Labels of one resource.

@@ -12,12 +12,12 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// Matcher is an EventFilter for events that pass, as opposed to stored ones; it is safe for concurrent use. It has the
-// semantics of the store's filters with two exceptions. A missing time bound is unbounded; order and resource.distinct,
-// which concern lists, are ignored.
+// Matcher is a compiled EventFilter for live events; it is safe for concurrent use. It has the semantics of the store's
+// filters with two exceptions. A missing time bound is unbounded; order and resource.distinct, which concern lists, are
+// ignored.
 type Matcher struct{ criteria []criterion }
 
-// criterion tells whether an event meets one part of a filter.
+// criterion reports whether an event matches one part of a filter.
 type criterion func(*orchv1.ReceivedEvent) bool
 
 // NewMatcher compiles a filter; nil is the filter without criteria.
@@ -31,7 +31,7 @@ func NewMatcher(vocab vocabulary.Vocabulary, f *orchv1.EventFilter) *Matcher {
 	return m
 }
 
-// Match tells whether the event meets all criteria.
+// Match reports whether the event matches all criteria.
 func (m *Matcher) Match(e *orchv1.ReceivedEvent) bool {
 	for _, meets := range m.criteria {
 		if !meets(e) {
@@ -79,7 +79,7 @@ func ids(f *orchv1.EventIdFilter) criterion {
 	return func(e *orchv1.ReceivedEvent) bool { return slices.Contains(values, e.GetId()) }
 }
 
-// text looks for the terms as the store does: by regular expressions that fold case.
+// text searches for the terms as the store does: by regular expressions that ignore case.
 func text(f *orchv1.EventTextFilter) criterion {
 	q := ParseText(f.GetQuery()).Compile()
 	if q.Empty() {
@@ -103,10 +103,10 @@ func occursIn(p *regexp.Regexp, e *orchv1.ReceivedEvent) bool {
 		slices.ContainsFunc(e.GetRelated(), func(r *orchv1.RelatedResource) bool { return inLabels(r.GetLabels()) })
 }
 
-// oneOf tells whether the list is empty or holds the value.
+// oneOf reports whether the list is empty or contains the value.
 func oneOf(list []string, value string) bool { return len(list) == 0 || slices.Contains(list, value) }
 
-// begins tells whether there are no prefixes or the value has one of them.
+// begins reports whether there are no prefixes or the value has one of them.
 func begins(prefixes []string, value string) bool {
 	return len(prefixes) == 0 || hasPrefix(value, prefixes)
 }

@@ -6,10 +6,10 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// compiler knows the labels that carry a resource's id and role.
+// compiler has the names of the labels of a resource's id and role.
 type compiler struct{ id, role string }
 
-// labelsCriterion tells whether the labels of one resource meet all of a filter.
+// labelsCriterion reports whether the labels of one resource match a whole filter.
 type labelsCriterion func(labels map[string]string) bool
 
 func (c compiler) resource(f *orchv1.EventResourceFilter) criterion {
@@ -20,7 +20,8 @@ func (c compiler) resource(f *orchv1.EventResourceFilter) criterion {
 	return func(e *orchv1.ReceivedEvent) bool { return meets(e.GetResource().GetLabels()) }
 }
 
-// related asks of each filter that ONE related resource meets all of it; several filters may be met by different ones.
+// related requires for each filter that ONE related resource matches it; different resources may match different
+// filters.
 func (c compiler) related(f *orchv1.EventRelatedFilters) criterion {
 	filters := f.GetList().GetValues()
 	if f.GetObject() != nil {
@@ -60,7 +61,7 @@ func (c compiler) relatedOne(f *orchv1.EventRelatedFilter) labelsCriterion {
 	}
 }
 
-// anyResource asks of each filter that the event's resource, or ONE related one, meets all of it.
+// anyResource requires for each filter that the primary resource, or ONE related resource, matches it.
 func (c compiler) anyResource(f *orchv1.EventAnyResourceFilters) criterion {
 	filters := f.GetList().GetValues()
 	if f.GetObject() != nil {
@@ -86,7 +87,7 @@ func anyRelated(e *orchv1.ReceivedEvent, meets labelsCriterion) bool {
 	return slices.ContainsFunc(e.GetRelated(), func(r *orchv1.RelatedResource) bool { return meets(r.GetLabels()) })
 }
 
-// labels is the criterion on one resource; nil when there is none.
+// labels returns the criterion on one resource; nil if there is none.
 func (c compiler) labels(ids, prefixes []string, spec *orchv1.ResourceSpecification) labelsCriterion {
 	if len(ids)+len(prefixes)+len(spec.GetLabels()) == 0 {
 		return nil

@@ -12,8 +12,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// Receiver takes the events of one workspace in, one after the other. It uses its memory again for each, so it serves
-// one goroutine.
+// Receiver ingests the events of one workspace. It reuses its memory, so it serves one goroutine.
 type Receiver struct {
 	writer    *Writer
 	workspace uuid.UUID
@@ -30,7 +29,7 @@ func NewReceiver(v vocabulary.Vocabulary, workspace uuid.UUID) *Receiver {
 	}
 }
 
-// Read is Take for an event as a client sent it. Bad input gives restjson's error.
+// Read is Take for an encoded event. Bad input returns restjson's error.
 func (r *Receiver) Read(text []byte, received time.Time) (broker.Event, []FieldError, error) {
 	if err := restjson.Replace(text, &r.read); err != nil {
 		return broker.Event{}, nil, err
@@ -38,13 +37,12 @@ func (r *Receiver) Read(text []byte, received time.Time) (broker.Event, []FieldE
 	return r.Take(&r.read, received)
 }
 
-// Take checks an event that a client sent by the limits that the API documents, and returns it as the broker carries it;
-// its data is the receiver's until the next call. Field errors are the client's, and an error means that the event cannot be
-// written.
+// Take validates an event of a client with the documented limits, and returns the broker's form. The receiver owns its
+// data until the next call. Field errors are the client's; an error means that the event cannot be encoded.
 func (r *Receiver) Take(e *orchv1.Event, received time.Time) (broker.Event, []FieldError, error) {
 	limits := DefaultLimits()
 	most := limits.Bytes
-	limits.Bytes = 0 // It shows when the event is written.
+	limits.Bytes = 0 // The size is known after encoding.
 	if fieldErrors := Validate(r.writer.vocab, e, limits); len(fieldErrors) > 0 {
 		return broker.Event{}, fieldErrors, nil
 	}
@@ -56,7 +54,7 @@ func (r *Receiver) Take(e *orchv1.Event, received time.Time) (broker.Event, []Fi
 	if err != nil {
 		return broker.Event{}, nil, err
 	}
-	if len(b.Data) > most && !fits(e, most) { // What the server adds is not the client's error.
+	if len(b.Data) > most && !fits(e, most) { // The fields that the server adds do not count.
 		return broker.Event{}, []FieldError{tooLarge(most)}, nil
 	}
 	return b, nil, nil

@@ -11,11 +11,11 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// maxGrowth is by how much a text can grow in JSON: a control character becomes six.
+// maxGrowth bounds the growth of a text in JSON: a control character becomes six.
 const maxGrowth = 6
 
-// Validate returns what keeps an event from being taken in, nil when nothing does. Types and formats are the decoder's
-// business; this is about names, labels and sizes.
+// Validate returns the field errors of an event; nil if it is valid. Types and formats are checked by the decoder; this
+// checks names, labels and sizes.
 func Validate(v vocabulary.Vocabulary, e *orchv1.Event, limits Limits) []FieldError {
 	var fieldErrors []FieldError
 	switch n := utf8.RuneCountInString(e.GetEvent()); {
@@ -32,7 +32,7 @@ func Validate(v vocabulary.Vocabulary, e *orchv1.Event, limits Limits) []FieldEr
 			fieldErrors = append(fieldErrors, labels(v, r.GetLabels(), limits, true, func() []any { return []any{"related", i} })...)
 		}
 	}
-	if e.GetId() == uuid.Nil.String() { // It is what consumers know the event by.
+	if e.GetId() == uuid.Nil.String() { // Consumers identify the event by it.
 		fieldErrors = append(fieldErrors, refused("The id must not be nil", "id"))
 	}
 	if len(fieldErrors) == 0 && limits.Bytes > 0 && !fits(e, limits.Bytes) {
@@ -45,7 +45,7 @@ func tooLarge(limit int) FieldError {
 	return refused(fmt.Sprintf("The maximum size of an event is %d bytes", limit))
 }
 
-// labels checks one resource; at gives the path to it.
+// labels checks one resource; at returns the path to it.
 func labels(v vocabulary.Vocabulary, labels map[string]string, limits Limits, related bool, at func() []any) []FieldError {
 	var fieldErrors []FieldError
 	if limits.Labels > 0 && len(labels) > limits.Labels {
@@ -66,8 +66,8 @@ func labels(v vocabulary.Vocabulary, labels map[string]string, limits Limits, re
 	return fieldErrors
 }
 
-// fits tells whether the event is small enough. Most are so small that they need not be written to be measured. What
-// cannot be written at all is not too large: ToBroker says what is wrong with it.
+// fits reports whether the event is within the size limit. Most events are so small that an estimate suffices. An event
+// that cannot be encoded fits: ToBroker returns the error.
 func fits(e *orchv1.Event, limit int) bool {
 	if atMost(e) <= limit {
 		return true
@@ -76,7 +76,7 @@ func fits(e *orchv1.Event, limit int) bool {
 	return err != nil || len(text) <= limit
 }
 
-// atMost is a length that the event does not exceed as REST JSON, in bytes.
+// atMost returns an upper bound of the event's size as REST JSON, in bytes.
 func atMost(e *orchv1.Event) int {
 	const around = 512 // The names of all fields, the times and the ids.
 	n := around + len(e.GetPayload()) + maxGrowth*len(e.GetEvent())

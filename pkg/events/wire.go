@@ -12,20 +12,20 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// ErrUnreadable is wrapped when what the broker carries is no event of ours.
+// ErrUnreadable is wrapped when a message of the broker is not an event of this server.
 var ErrUnreadable = errors.New("events: not readable")
 
-// Source is where the events of a workspace come from, as a URI.
+// Source returns the source URI of the events of a workspace.
 func Source(v vocabulary.Vocabulary, workspace uuid.UUID) string {
 	return "urn:" + v.String() + ":workspace:" + workspace.String()
 }
 
-// ToBroker returns the event as the broker carries it. The event must have passed Validate.
+// ToBroker returns the broker's form of an event. The event must have passed Validate.
 func ToBroker(v vocabulary.Vocabulary, e *orchv1.ReceivedEvent, workspace uuid.UUID) (broker.Event, error) {
 	return NewWriter(v).Write(e, workspace)
 }
 
-// FromBroker reads what ToBroker wrote. The fields that Index fills in are empty.
+// FromBroker decodes the result of ToBroker. The fields of Index are empty.
 func FromBroker(b broker.Event) (*orchv1.ReceivedEvent, uuid.UUID, error) {
 	e := &orchv1.ReceivedEvent{}
 	if err := restjson.Unmarshal(b.Data, e); err != nil {

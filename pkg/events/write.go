@@ -11,7 +11,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// Writer writes events as the broker carries them. It uses its memory again for each, so it serves one goroutine.
+// Writer encodes events for the broker. It reuses its memory, so it serves one goroutine.
 type Writer struct {
 	vocab     vocabulary.Vocabulary
 	workspace uuid.UUID // Of the last event.
@@ -22,20 +22,20 @@ type Writer struct {
 // NewWriter returns a writer.
 func NewWriter(v vocabulary.Vocabulary) *Writer { return &Writer{vocab: v} }
 
-// Write returns an event of a workspace, which must have passed Validate. Its data is the writer's until the next call.
+// Write encodes an event of a workspace, which must have passed Validate. The writer owns its data until the next call.
 func (w *Writer) Write(e *orchv1.ReceivedEvent, workspace uuid.UUID) (broker.Event, error) {
 	id, err := uuid.Parse(e.GetId())
 	if err != nil {
-		return broker.Event{}, fmt.Errorf("write an event: its id: %w", err)
+		return broker.Event{}, fmt.Errorf("encode event: parse id: %w", err)
 	}
 	if w.source == "" || w.workspace != workspace {
 		w.workspace, w.source = workspace, Source(w.vocab, workspace)
 	}
 	if cap(w.data) > maxKept {
-		w.data = nil // A single large event should not hold its memory for ever.
+		w.data = nil // One large event should not hold its memory forever.
 	}
 	if w.data, err = restjson.Append(w.data[:0], e); err != nil {
-		return broker.Event{}, fmt.Errorf("write an event: %w", err)
+		return broker.Event{}, fmt.Errorf("encode event: %w", err)
 	}
 	return broker.Event{
 		ID:        id,
@@ -48,5 +48,5 @@ func (w *Writer) Write(e *orchv1.ReceivedEvent, workspace uuid.UUID) (broker.Eve
 	}, nil
 }
 
-// maxKept is how much memory is kept from one event to the next, in bytes.
+// maxKept bounds the memory that is reused, in bytes.
 const maxKept = 16 << 10

@@ -8,14 +8,14 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// Matcher is a LogFilter for logs that pass, as opposed to stored ones; it is safe for concurrent use. It means what the
-// store's filters mean.
+// Matcher is a compiled LogFilter for live logs; it is safe for concurrent use. It has the semantics of the store's
+// filters.
 type Matcher struct {
 	criteria []criterion
 	or       bool
 }
 
-// criterion tells whether a log meets one part of a filter.
+// criterion reports whether a log matches one part of a filter.
 type criterion func(*orchv1.Log) bool
 
 // NewMatcher compiles a filter; nil is the filter without criteria.
@@ -28,7 +28,7 @@ func NewMatcher(f *orchv1.LogFilter) *Matcher {
 	}
 }
 
-// Match tells whether the log meets the criteria: all of them, or one where the filter says so.
+// Match reports whether the log matches the criteria: all of them, or one if the filter's operator is or_.
 func (m *Matcher) Match(log *orchv1.Log) bool {
 	for _, meets := range m.criteria {
 		if meets(log) == m.or {
@@ -75,12 +75,12 @@ func taskRun(f *orchv1.LogFilterTaskRunId) criterion {
 	}
 }
 
-// isOneOf tells whether an id is in a list; a list that is not given holds everything, absence included.
+// isOneOf reports whether a list contains an id; a nil list contains everything, absent ids included.
 func isOneOf(id *string, list *orchv1.UuidList) bool {
 	return list == nil || (id != nil && slices.Contains(list.GetValues(), *id))
 }
 
-// text looks for the terms of a query in the message and in the logger's name.
+// text searches for the terms of a query in the message and in the logger's name.
 func text(f *orchv1.LogFilterTextSearch) criterion {
 	if f == nil {
 		return nil

@@ -16,35 +16,35 @@ import (
 // KeySize is the length of a key in bytes.
 const KeySize = 32
 
-// ErrKeys means that a setting or a file holds no usable keys.
+// ErrKeys means that a setting or a file has no usable keys.
 var ErrKeys = errors.New("keys must be 32 random bytes each, in base64, with commas or line breaks between them")
 
-// Keyring holds the keys, the one that seals first. The zero value has none. A Keyring does not change and is safe for
-// concurrent use; however it is printed, it shows the ids of the keys alone.
+// Keyring holds keys; the first one seals. The zero value has none. A Keyring is immutable and safe for concurrent use.
+// Every formatted form shows only the ids of the keys.
 type Keyring struct {
 	keys []key
 }
 
-// key is one key, ready for use.
+// key is an initialised key.
 type key struct {
 	id   keyID
 	aead cipher.AEAD
 }
 
-// keyID tells keys apart. It is derived from the key and gives nothing away of it.
+// keyID identifies a key. It is derived from the key and reveals nothing about it.
 type keyID [8]byte
 
 func (id keyID) String() string { return hex.EncodeToString(id[:]) }
 
-// NewKey makes a key in the form that [Parse] reads.
+// NewKey generates a key in the form that [Parse] parses.
 func NewKey() string {
 	raw := make([]byte, KeySize)
 	_, _ = rand.Read(raw) // It never fails: without randomness the process ends.
 	return base64.StdEncoding.EncodeToString(raw)
 }
 
-// Parse reads keys in base64, with commas or white space between them; lines that begin with # are left out. A text
-// without any is a Keyring without keys. The error does not repeat the text.
+// Parse parses keys in base64, separated by commas or white space; it ignores lines that start with #. A text without
+// keys returns an empty Keyring. The error does not repeat the text.
 func Parse(text string) (Keyring, error) {
 	var ring Keyring
 	for line := range strings.Lines(text) {
@@ -54,10 +54,10 @@ func Parse(text string) (Keyring, error) {
 		for _, word := range strings.FieldsFunc(line, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' || r == '\r' }) {
 			k, err := parseKey(word)
 			if err != nil {
-				return Keyring{}, fmt.Errorf("read key %d: %w", len(ring.keys)+1, err)
+				return Keyring{}, fmt.Errorf("parse key %d: %w", len(ring.keys)+1, err)
 			}
 			if ring.find(k.id) != nil {
-				return Keyring{}, fmt.Errorf("read key %d: it is there twice: %w", len(ring.keys)+1, ErrKeys)
+				return Keyring{}, fmt.Errorf("parse key %d: duplicate: %w", len(ring.keys)+1, ErrKeys)
 			}
 			ring.keys = append(ring.keys, k)
 		}
@@ -88,7 +88,7 @@ func parseKey(word string) (key, error) {
 	return key{keyID(digest[:8]), aead}, nil
 }
 
-// With returns a Keyring that has the other's keys behind its own.
+// With returns a Keyring with the keys of another one after its own.
 func (r Keyring) With(other Keyring) Keyring {
 	joined := Keyring{append([]key(nil), r.keys...)}
 	for _, k := range other.keys {
@@ -99,7 +99,7 @@ func (r Keyring) With(other Keyring) Keyring {
 	return joined
 }
 
-// Empty tells whether there are no keys.
+// Empty reports whether there are no keys.
 func (r Keyring) Empty() bool { return len(r.keys) == 0 }
 
 func (r Keyring) find(id keyID) *key {
@@ -111,7 +111,7 @@ func (r Keyring) find(id keyID) *key {
 	return nil
 }
 
-// String names the keys by their ids.
+// String returns the ids of the keys.
 func (r Keyring) String() string {
 	if r.Empty() {
 		return "no keys"
@@ -129,7 +129,7 @@ func (r Keyring) GoString() string { return r.String() }
 // MarshalText is String.
 func (r Keyring) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// UnmarshalText lets configuration read the keys.
+// UnmarshalText parses the keys of a setting.
 func (r *Keyring) UnmarshalText(text []byte) error {
 	parsed, err := Parse(string(text))
 	if err != nil {

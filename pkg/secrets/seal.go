@@ -7,34 +7,33 @@ import (
 	"github.com/google/uuid"
 )
 
-// The ways in which a secret does not open. All of them are matters for an operator: nothing that a client sends leads
-// here.
+// Errors of sealing and opening. All of them are for an operator: no input of a client causes them.
 var (
 	// ErrNoKey means that there is no key to seal with.
 	ErrNoKey = errors.New("no key to seal secrets with: set ORCH_SECRETS_KEY")
-	// ErrUnknownKey means that a secret was sealed with a key that this process was not given.
-	ErrUnknownKey = errors.New("sealed with a key that ORCH_SECRETS_KEY does not hold")
-	// ErrDamaged means that a sealed secret was changed, cut, or moved from another place.
-	ErrDamaged = errors.New("the sealed secret was damaged, or belongs somewhere else")
+	// ErrUnknownKey means that this process does not have the key of a sealed secret.
+	ErrUnknownKey = errors.New("sealed with a key that is not in ORCH_SECRETS_KEY")
+	// ErrDamaged means that a sealed secret was changed, truncated, or moved from another place.
+	ErrDamaged = errors.New("sealed secret is damaged, or belongs to another place")
 )
 
-// Place is where a sealed secret is kept. It opens nowhere else.
+// Place is the location of a sealed secret. It can be opened only there.
 type Place struct {
 	Workspace uuid.UUID
-	// Document is the id of the document that holds the secret.
+	// Document is the id of the document with the secret.
 	Document uuid.UUID
-	// Field names the secret in the document, with the kind of document in front: "block_document.data".
+	// Field names the kind of document and the field of the secret: "block_document.data".
 	Field string
 }
 
-// sealedVersion is the first byte of what is sealed.
+// sealedVersion is the first byte of a sealed secret.
 const sealedVersion = 1
 
-// header is the length of what precedes the nonce.
+// header is the length of the part before the nonce.
 const header = 1 + len(keyID{})
 
-// bound is what is authenticated beside the secret: everything that is in clear, and the place. Its parts have fixed
-// lengths but for the last, so that two places never give the same bytes.
+// bound returns the authenticated data: the plain header and the place. All parts but the last have fixed lengths, so
+// two places never have the same bytes.
 func (p Place) bound(head []byte) []byte {
 	data := make([]byte, 0, len(head)+2*len(p.Workspace)+len(p.Field))
 	data = append(data, head...)
@@ -43,7 +42,7 @@ func (p Place) bound(head []byte) []byte {
 	return append(data, p.Field...)
 }
 
-// Seal encrypts a secret for a place with the first key. The same secret is sealed differently every time.
+// Seal encrypts a secret for a place with the first key. Every result is different, because the nonce is random.
 func (r Keyring) Seal(at Place, secret []byte) ([]byte, error) {
 	if r.Empty() {
 		return nil, fmt.Errorf("seal %s: %w", at.Field, ErrNoKey)
@@ -54,7 +53,7 @@ func (r Keyring) Seal(at Place, secret []byte) ([]byte, error) {
 	return first.aead.Seal(sealed, nil, secret, at.bound(sealed)), nil //nolint:gosec // This AEAD draws the nonce itself.
 }
 
-// Open decrypts what was sealed for a place, with whichever key it was.
+// Open decrypts a secret of a place, with the key that sealed it.
 func (r Keyring) Open(at Place, sealed []byte) ([]byte, error) {
 	if len(sealed) < header || sealed[0] != sealedVersion {
 		return nil, fmt.Errorf("open %s of %s: %w", at.Field, at.Document, ErrDamaged)
@@ -63,7 +62,7 @@ func (r Keyring) Open(at Place, sealed []byte) ([]byte, error) {
 	id := keyID(head[1:])
 	k := r.find(id)
 	if k == nil {
-		return nil, fmt.Errorf("open %s of %s: key %s, here are %s: %w", at.Field, at.Document, id, r, ErrUnknownKey)
+		return nil, fmt.Errorf("open %s of %s: key %s, available %s: %w", at.Field, at.Document, id, r, ErrUnknownKey)
 	}
 	secret, err := k.aead.Open(nil, nil, sealed[header:], at.bound(head))
 	if err != nil {
@@ -72,7 +71,7 @@ func (r Keyring) Open(at Place, sealed []byte) ([]byte, error) {
 	return secret, nil
 }
 
-// Current tells whether something was sealed with the key that seals now; what was not is worth sealing again.
+// Current reports whether a secret is sealed with the first key; otherwise it should be sealed again.
 func (r Keyring) Current(sealed []byte) bool {
 	return !r.Empty() && len(sealed) >= header && sealed[0] == sealedVersion && keyID(sealed[1:header]) == r.keys[0].id
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/orch-project/orch/pkg/taskdispatch"
 )
 
-// A worker that polls is always known to be there, and a claim outlives the poll that made it.
+// A polling worker always counts as connected, and a claim outlives the poll that made it.
 func TestPollsAreOftenEnough(t *testing.T) {
 	t.Parallel()
 	require.Less(t, 2*taskdispatch.Poll, taskdispatch.Claim)

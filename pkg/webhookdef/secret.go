@@ -9,25 +9,24 @@ import (
 	"github.com/orch-project/orch/pkg/secrets"
 )
 
-// The fields of a webhook that are sealed.
+// The encrypted fields of a webhook.
 const (
 	FieldSecrets     = "webhook.secrets"
 	FieldVerifyToken = "webhook.verify_token" //nolint:gosec // The name of a field.
 )
 
-// SecretPlace is where a webhook's secret is sealed for, in the store and in the bucket alike.
+// SecretPlace returns the place of a webhook's secret, in the store and in the bucket alike.
 func SecretPlace(workspace, webhook uuid.UUID, field string) secrets.Place {
 	return secrets.Place{Workspace: workspace, Document: webhook, Field: field}
 }
 
-// SealedSecrets are a webhook or a definition of one, both of which carry its secrets sealed.
+// SealedSecrets is a webhook or a definition, which both carry the sealed secrets.
 type SealedSecrets interface {
 	GetSealedSecrets() []string
 	GetSealedVerifyToken() string
 }
 
-// OpenSecrets opens what a webhook knows its senders by: the secrets of its signatures, and the verify token, which is
-// empty where there is none.
+// OpenSecrets decrypts the secrets of a webhook: those of its signatures, and the verify token, which may be empty.
 func OpenSecrets(keys secrets.Keyring, workspace, webhook uuid.UUID, of SealedSecrets) (signing []string, verifyToken string, err error) {
 	open := func(field, sealed string) (string, error) {
 		raw, err := base64.StdEncoding.DecodeString(sealed)

@@ -1,11 +1,11 @@
-// Package webhookdef names the bucket through which webhooks reach the hooks service, and how they are written in it.
+// Package webhookdef defines the bucket that replicates webhooks to the hooks service, and the encoding of its entries.
 //
 //	store ─▶ outbox of orchestration ─▶ bucket "webhooks" ─▶ watch of every hooks replica ─▶ memory
 //	                                    sha256(slug)   → definition of a webhook
 //	                                    account.<uuid> → definition of an account
 //
-// The key is a digest of the slug: the slug is the secret of a webhook, and whoever reads the bucket must not learn it.
-// What webhooks verify signatures with is sealed in their definitions.
+// The key is a digest of the slug: the slug is the secret of a webhook, and readers of the bucket must not learn it.
+// The secrets of signatures are encrypted in the definitions.
 package webhookdef
 
 import (
@@ -24,25 +24,25 @@ import (
 // Bucket is the name of the bucket.
 const Bucket = "webhooks"
 
-// ErrUnreadable is wrapped when an entry is no definition.
+// ErrUnreadable is wrapped when an entry is not a definition.
 var ErrUnreadable = errors.New("read webhook definition: entry not readable")
 
-// Key is the key under which the webhook with this slug is found: 64 hexadecimal digits.
+// Key returns the bucket key of the webhook with this slug: 64 hexadecimal digits.
 func Key(slug string) string {
 	digest := sha256.Sum256([]byte(slug))
 	return hex.EncodeToString(digest[:])
 }
 
-// Encode writes a definition.
+// Encode encodes a definition.
 func Encode(d *orchv1.WebhookDefinition) ([]byte, error) {
 	entry, err := restjson.Marshal(d)
 	if err != nil {
-		return nil, fmt.Errorf("write a webhook's definition: %w", err)
+		return nil, fmt.Errorf("encode webhook definition: %w", err)
 	}
 	return entry, nil
 }
 
-// Decode reads a definition. Of two definitions under one key the one with the greater revision is right.
+// Decode decodes a definition. Of two definitions with one key the one with the greater revision is valid.
 func Decode(entry []byte) (*orchv1.WebhookDefinition, error) {
 	d := &orchv1.WebhookDefinition{}
 	if err := restjson.Unmarshal(entry, d); err != nil {
@@ -51,25 +51,25 @@ func Decode(entry []byte) (*orchv1.WebhookDefinition, error) {
 	return d, nil
 }
 
-// accountPrefix begins the keys of accounts. No digest has a dot.
+// accountPrefix starts the keys of accounts. No digest has a dot.
 const accountPrefix = "account."
 
-// AccountKey is the key under which an account is found.
+// AccountKey returns the bucket key of an account.
 func AccountKey(account uuid.UUID) string { return accountPrefix + account.String() }
 
-// AccountOf is the account that a key is of; false when it is a webhook's key.
+// AccountOf returns the account of a key; false if it is a webhook's key.
 func AccountOf(key string) (account string, ok bool) { return strings.CutPrefix(key, accountPrefix) }
 
-// EncodeAccount writes the definition of an account.
+// EncodeAccount encodes the definition of an account.
 func EncodeAccount(d *orchv1.AccountDefinition) ([]byte, error) {
 	entry, err := restjson.Marshal(d)
 	if err != nil {
-		return nil, fmt.Errorf("write an account's definition: %w", err)
+		return nil, fmt.Errorf("encode account definition: %w", err)
 	}
 	return entry, nil
 }
 
-// DecodeAccount reads the definition of an account.
+// DecodeAccount decodes the definition of an account.
 func DecodeAccount(entry []byte) (*orchv1.AccountDefinition, error) {
 	d := &orchv1.AccountDefinition{}
 	if err := restjson.Unmarshal(entry, d); err != nil {

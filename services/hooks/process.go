@@ -33,7 +33,7 @@ func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logge
 	if err != nil {
 		return errors.Join(err, internal.Close())
 	}
-	group.Health().Check("broker and catalogue", h.Ready)
+	group.Health().Check("broker and webhook definitions", h.Ready)
 	group.Add(internal)
 	group.Add(h.Workers()...)
 	group.Add(public)

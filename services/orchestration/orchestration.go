@@ -233,7 +233,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.webhooks = webhooks.New(webhooks.Deps{
 		Store: o.store, Definitions: definitions, Tenancy: registry, Compile: deps.CompileTemplate, Flush: flush, Log: o.log,
 		Secrets: cfg.Secrets, Vocabulary: cfg.Vocabulary, IDs: deps.IDs, Publisher: deps.Broker.Publisher(), Journal: deliveries,
-		Kept: cfg.DeliveriesKept, Retention: cfg.DeliveriesRetention,
+		MaxDeliveries: cfg.DeliveriesKept, Retention: cfg.DeliveriesRetention,
 	})
 	o.hosted = newHosted(registry, o.store, o.webhooks)
 

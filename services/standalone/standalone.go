@@ -150,7 +150,7 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	}
 
 	s.group.Health().Check("store and broker", func() error { return domain.Ready(ctx) })
-	s.group.Health().Check("webhook intake", receiver.Ready)
+	s.group.Health().Check("webhook ingestion", receiver.Ready)
 	if s.internal != nil {
 		s.group.Add(s.internal)
 	}

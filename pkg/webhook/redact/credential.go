@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Words that make a header's name that of a credential wherever they stand, and words that do so before "key".
+// Words that mark a header as a credential at any position, and words that do so before "key".
 var (
 	secretWords = []string{
 		"authorization", "apikey", "cookie", "credential", "credentials", "jwt", "passwd", "password", "secret", "session",
@@ -17,9 +17,9 @@ var (
 	}
 )
 
-// Credential tells whether a header field of this name, in lower case, carries what a sender proves itself with. The
-// name is split into words, so X-Gitlab-Token and X-Shopify-Access-Token are, X-Hub-Signature and Idempotency-Key are
-// not: a signature proves one request and opens nothing.
+// Credential reports whether a header with this name, in lower case, carries a credential. It splits the name into
+// words: X-Gitlab-Token and X-Shopify-Access-Token are credentials, X-Hub-Signature and Idempotency-Key are not. A
+// signature proves one request and grants no access.
 func Credential(name string) bool {
 	vocab := strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '_' || r == '.' })
 	for i, w := range vocab {

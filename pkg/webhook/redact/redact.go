@@ -1,8 +1,8 @@
-// Package redact says what of a request may be shown to those who read events: everything but credentials.
+// Package redact removes credentials from requests before readers of events see them.
 //
-// A webhook's template sees the request unaltered, and its author decides what goes into the event. The server itself
-// puts requests into events: the default payload and failure events. Readers of those events must not learn the
-// sender's credentials, nor the webhook's slug and secrets.
+// A webhook's template receives the request unaltered, and its author decides what the event contains. The server
+// itself adds requests to events: in the default payload and in failure events. Readers of those events must not learn
+// the sender's credentials, nor the webhook's slug and secrets.
 package redact
 
 import (
@@ -14,13 +14,14 @@ import (
 	"github.com/orch-project/orch/pkg/webhook/receive"
 )
 
-// Mask stands where something was removed.
+// Mask replaces removed text.
 const Mask = "***"
 
-// minSecret is the length in bytes from which on a secret is looked for in text: a shorter one would be found by chance.
+// minSecret is the minimum length in bytes of secrets that are searched for in text: shorter ones would match by
+// chance.
 const minSecret = 8
 
-// Headers is an object of the header fields, credentials masked.
+// Headers returns the header fields as an object, with masked credentials.
 func Headers(r *receive.Request) *jsontree.Object {
 	members := make([]jsontree.Member, 0, len(r.Header))
 	for _, f := range r.Header {
@@ -29,7 +30,7 @@ func Headers(r *receive.Request) *jsontree.Object {
 	return jsontree.NewObject(members...)
 }
 
-// Header is the value of a header field, masked when it is a credential.
+// Header returns the value of a header field, masked if it is a credential.
 func Header(r *receive.Request, f receive.Field) string {
 	if Credential(f.Name) {
 		return Mask
@@ -37,7 +38,8 @@ func Header(r *receive.Request, f receive.Field) string {
 	return Own(r, f.Value)
 }
 
-// Text is a text that was made of the request, without the webhook's slug and secrets and the values of credential headers.
+// Text removes the webhook's slug and secrets, and the values of credential headers, from a text that was made from the
+// request.
 func Text(r *receive.Request, text string) string {
 	text = Own(r, text)
 	for _, f := range r.Header {
@@ -48,7 +50,7 @@ func Text(r *receive.Request, text string) string {
 	return text
 }
 
-// Own is a text without the webhook's own slug and secrets.
+// Own removes the webhook's own slug and secrets from a text.
 func Own(r *receive.Request, text string) string {
 	text = replace(text, r.Slug)
 	for _, secret := range r.Secrets {
@@ -57,7 +59,7 @@ func Own(r *receive.Request, text string) string {
 	return text
 }
 
-// Cut shortens a text to at most n bytes, between characters, and tells whether it did. Anything that is not a UTF-8 becomes U+FFFD.
+// Cut shortens a text to at most n bytes, between characters, and reports whether it did. Invalid UTF-8 becomes U+FFFD.
 func Cut(s string, n int) (string, bool) {
 	s = strings.ToValidUTF8(s, "\ufffd")
 	if len(s) <= n {
@@ -69,7 +71,7 @@ func Cut(s string, n int) (string, bool) {
 	return s[:n], true
 }
 
-// replace masks a secret, plain and as it is written within JSON.
+// replace masks a secret, plain and escaped as in JSON.
 func replace(text, secret string) string {
 	if len(secret) < minSecret {
 		return text
@@ -82,8 +84,8 @@ func replace(text, secret string) string {
 	return text
 }
 
-// Body is the body as templates see it: an object for a form, the value when it is JSON, otherwise a string. JSON that
-// nests so deep that no event may hold it is a string here.
+// Body returns the body as templates see it: an object for a form, the value if it is JSON, otherwise a string. JSON
+// that nests deeper than events permit becomes a string.
 func Body(b receive.Body) jsontree.Value {
 	if b.Form {
 		members := make([]jsontree.Member, len(b.Pairs))

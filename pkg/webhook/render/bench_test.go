@@ -16,7 +16,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// push is a template as people write them for GitHub, and pushed is what GitHub sends, 1 KiB of it.
+// push is a typical template for GitHub, and pushed is GitHub's request, 1 KiB of it.
 const push = `{
     "event": "github.push",
     "resource": {"orch.resource.id": "github.repository.{{ body.repository.full_name }}", "orch.resource.name": "{{ body.repository.name }}"},
@@ -29,7 +29,7 @@ var pushed = `{"ref":"refs/heads/main","before":"6113728f27ae82c7b1a177c8d03f9e9
 	`"email":"baxterthehacker@users.noreply.github.com"},"commits":[{"id":"0d1a26e67d8f5eaf1f6ba5c57fc3c7d91ac0fd1c","distinct":true}],` +
 	`"head_commit":{"id":"0d1a26e67d8f5eaf1f6ba5c57fc3c7d91ac0fd1c","timestamp":"2026-05-05T19:40:15-04:00","message":"` + strings.Repeat("x", 400) + `"}}`
 
-// BenchmarkEvent is what one request costs from its bytes to the event that the broker is given.
+// BenchmarkEvent measures one request, from its bytes to the broker's event.
 func BenchmarkEvent(b *testing.B) {
 	e := New(Options{})
 	hook := &orchv1.WebhookDefinition{Id: uuid.NewString(), Name: "github", Template: push}

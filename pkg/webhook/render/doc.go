@@ -1,4 +1,4 @@
-// Package render turns a request into an event by a webhook's template.
+// Package render turns a request into an event with a webhook's template.
 //
 //	Request ──▶ variables ──▶ template, under its budget ──▶ text ──▶ JSON object ──▶ fields, defaults ──▶ event
 //	            method                                                                      │
@@ -6,8 +6,8 @@
 //	            body
 //	            query, path
 //
-// query and path are an extension: many senders put identifiers into the address.
+// query and path are an extension: many senders put identifiers into the URL.
 //
-// Whatever is wrong on the way is an error that wraps ErrTemplate or ErrEvent and says what and where, for the owner of
-// the webhook. The sender never sees it.
+// Every failure is an error that wraps ErrTemplate or ErrEvent and describes the cause and its position, for the owner
+// of the webhook. The sender never sees it.
 package render

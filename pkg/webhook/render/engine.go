@@ -14,24 +14,24 @@ import (
 )
 
 var (
-	// ErrTemplate is wrapped when the template does not compile or render. The error of the engine is below it.
-	ErrTemplate = errors.New("the template cannot be rendered")
-	// ErrEvent is wrapped when the rendered text is no event.
-	ErrEvent = errors.New("the rendered text is no event")
+	// ErrTemplate is wrapped when the template does not compile or render. It wraps the engine's error.
+	ErrTemplate = errors.New("template cannot be rendered")
+	// ErrEvent is wrapped when the rendered text is not an event.
+	ErrEvent = errors.New("rendered text is not an event")
 )
 
-// Options are what an Engine needs. The zero value renders in the default vocabulary.
+// Options configure an Engine. The zero value renders in the default vocabulary.
 type Options struct {
 	Vocabulary vocabulary.Vocabulary
 	// Budget bounds each rendering.
 	Budget jinja.Budget
 	// Limits bound the event; zero means events.DefaultLimits.
 	Limits events.Limits
-	// IDs makes the ids of events whose template gives none; nil means id.System.
+	// IDs generates the ids of events whose template sets none; nil means id.System.
 	IDs *id.Source
 }
 
-// Engine renders templates and reads events. It is safe for concurrent use.
+// Engine renders templates and parses events. It is safe for concurrent use.
 type Engine struct {
 	templates *jinja.Engine
 	vocab     vocabulary.Vocabulary
@@ -39,7 +39,7 @@ type Engine struct {
 	ids       *id.Source
 }
 
-// New makes an engine.
+// New returns an engine.
 func New(o Options) *Engine {
 	if o.Limits == (events.Limits{}) {
 		o.Limits = events.DefaultLimits()
@@ -47,7 +47,7 @@ func New(o Options) *Engine {
 	if o.IDs == nil {
 		o.IDs = id.System()
 	}
-	const templates = 1024 // Compiled ones that are kept.
+	const templates = 1024 // The cache of compiled templates.
 	return &Engine{
 		templates: webhook.NewEngine(webhook.Options{Vocabulary: o.Vocabulary, Budget: o.Budget, CacheEntries: templates}),
 		vocab:     o.Vocabulary,

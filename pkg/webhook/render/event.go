@@ -14,14 +14,14 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// invalid is the error of a text that is no event.
+// invalid returns the error of a text that is not an event.
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrEvent}, args...)...)
 }
 
-// Event reads the event that a template rendered, fills in what it leaves out, and adds the webhook as the last related
-// resource. Keys that are no field of an event are ignored; so is received, which is always the server's clock. The id is
-// the event's when the template gives none; uuid.Nil means a new one.
+// Event parses the event that a template rendered, sets defaults, and appends the webhook as a related resource. It
+// ignores unknown keys, and received, which is always the server's clock. id is the event's id if the template sets
+// none; uuid.Nil means a new one.
 func (e *Engine) Event(text string, hook *orchv1.WebhookDefinition, r *receive.Request, body receive.Body, id uuid.UUID) (*orchv1.ReceivedEvent, error) {
 	value, err := jsontree.EventLimits().Parse(text)
 	if err != nil {
@@ -67,14 +67,14 @@ func (e *Engine) Event(text string, hook *orchv1.WebhookDefinition, r *receive.R
 	return event, nil
 }
 
-// plain is the event without what the server adds to it.
+// plain returns the event without the fields that the server adds.
 func plain(e *orchv1.ReceivedEvent) *orchv1.Event {
 	return &orchv1.Event{
 		Occurred: e.Occurred, Event: e.Event, Resource: e.Resource, Related: e.Related, Payload: e.Payload, Id: e.Id, Follows: e.Follows,
 	}
 }
 
-// roleWebhook is the role in which a webhook is related to the events that it makes.
+// roleWebhook is the role of a webhook as a related resource of its events.
 const roleWebhook = "webhook"
 
 func (e *Engine) webhookRelated(hook *orchv1.WebhookDefinition) *orchv1.RelatedResource {
@@ -85,7 +85,7 @@ func (e *Engine) webhookRelated(hook *orchv1.WebhookDefinition) *orchv1.RelatedR
 	}}
 }
 
-// defaultPayload is the payload of an event whose template gives none: the request, to see what there is to pick from.
+// defaultPayload is the payload of an event whose template sets none: the request, as a reference for template authors.
 func defaultPayload(r *receive.Request, body receive.Body) []byte {
 	return jsontree.Text(jsontree.NewObject(
 		jsontree.Member{Key: "method", Value: r.Method},

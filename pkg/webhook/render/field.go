@@ -49,8 +49,8 @@ func readRelated(object *jsontree.Object, e *orchv1.ReceivedEvent) error {
 	return nil
 }
 
-// readLabels reads an object of strings. Other scalars are refused, not converted: whether 1 means "1" or "1.0" is the
-// template's to say.
+// readLabels parses an object of strings. It refuses other scalars instead of converting them: the template decides
+// whether 1 means "1" or "1.0".
 func readLabels(v jsontree.Value, what string) (map[string]string, error) {
 	object, ok := v.(*jsontree.Object)
 	if !ok {
@@ -67,8 +67,8 @@ func readLabels(v jsontree.Value, what string) (map[string]string, error) {
 	return labels, nil
 }
 
-// readPayload leaves the payload nil when it is missing or null; an empty object is a payload. It is hardly longer than
-// size, in bytes.
+// readPayload leaves the payload nil if it is missing or null; an empty object is a payload. Its length is about size,
+// in bytes.
 func readPayload(object *jsontree.Object, e *orchv1.ReceivedEvent, size int) error {
 	v, _ := object.Get("payload")
 	switch v := v.(type) {
@@ -81,7 +81,7 @@ func readPayload(object *jsontree.Object, e *orchv1.ReceivedEvent, size int) err
 	return nil
 }
 
-// readID leaves the id empty when it is missing or null.
+// readID leaves the id empty if it is missing or null.
 func readID(object *jsontree.Object, e *orchv1.ReceivedEvent) error {
 	v, _ := object.Get("id")
 	if v == nil {
@@ -106,7 +106,7 @@ func readFollows(object *jsontree.Object, e *orchv1.ReceivedEvent) error {
 	return err
 }
 
-// readUUID reads a UUID in any case, with hyphens or without, in braces or as a URN.
+// readUUID parses a UUID in any case, with hyphens or without, in braces or as a URN.
 func readUUID(v jsontree.Value, what string) (uuid.UUID, error) {
 	text, ok := v.(string)
 	if !ok {
@@ -115,7 +115,7 @@ func readUUID(v jsontree.Value, what string) (uuid.UUID, error) {
 	if n := len(text); n > 2 && text[0] == '{' && text[n-1] == '}' {
 		text = text[1 : n-1]
 	} else if n == 38 {
-		text = "" // Parse would take any two signs for braces.
+		text = "" // Parse accepts any two characters as braces.
 	}
 	id, err := uuid.Parse(text)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// with is a rendered event with more fields.
+// with returns a rendered event with more fields.
 func with(fields string) string {
 	return `{"event": "e", "resource": {"orch.resource.id": "r"}, "payload": {}` + fields + `}`
 }
@@ -154,7 +154,7 @@ func TestADeepBodyIsShownAsText(t *testing.T) {
 	require.Contains(t, string(e.GetPayload()), `"body":"[[[`)
 }
 
-// FuzzEvent makes sure that whatever a template renders is refused or becomes an event that everybody can read.
+// FuzzEvent checks that every rendered text is refused or becomes an event that consumers can decode.
 func FuzzEvent(f *testing.F) {
 	for _, seed := range []string{
 		with(""), with(`, "occurred": 1e9, "id": null, "payload": {"a": "\ud800"}`), `{"event": "e", "resource": {"orch.resource.id": "\u0000"}}`,

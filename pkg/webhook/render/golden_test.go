@@ -28,7 +28,7 @@ import (
 
 var update = flag.Bool("update", false, "write what is rendered into the golden files")
 
-// zeros is a source of no randomness.
+// zeros is a deterministic source for ids.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {
@@ -36,10 +36,10 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// at is when all requests of these tests arrive.
+// at is the time of all requests of these tests.
 var at = time.Date(2026, 1, 2, 3, 4, 5, 678901000, time.UTC)
 
-// newEngine is an engine whose ids and times are the same in every run.
+// newEngine returns an engine with deterministic ids and times.
 func newEngine(vocab vocabulary.Vocabulary) *render.Engine {
 	return render.New(render.Options{Vocabulary: vocab, IDs: id.New(clock.NewManual(at), zeros{})})
 }
@@ -48,8 +48,8 @@ var hook = &orchv1.WebhookDefinition{
 	Id: "01890000-0000-7000-8000-00000000000c", Workspace: "01890000-0000-7000-8000-00000000000b", Name: "a hook",
 }
 
-// readRequest reads a request as it is written in a golden file: lines end in LF, and the length of the body is as it is.
-// Within the body, \xNN is a byte.
+// readRequest parses a request of a golden file: lines end in LF, and the body may have any length. Within the body,
+// \xNN is a byte.
 func readRequest(tb testing.TB, text []byte) *receive.Request {
 	tb.Helper()
 	head, body, _ := bytes.Cut(text, []byte("\n\n"))
@@ -69,7 +69,7 @@ func readRequest(tb testing.TB, text []byte) *receive.Request {
 	return request
 }
 
-// process is all that happens to a request between its arrival and the broker.
+// process processes a request as the hooks service does, up to the broker.
 func process(tb testing.TB, e *render.Engine, template string, r *receive.Request) (*orchv1.ReceivedEvent, error) {
 	tb.Helper()
 	body := r.Body()
@@ -80,7 +80,7 @@ func process(tb testing.TB, e *render.Engine, template string, r *receive.Reques
 	return e.Event(text, hook, r, body, uuid.Nil)
 }
 
-// TestGolden turns the request and the template of each file into the event, or the error, that it shows.
+// TestGolden renders the request with the template of each file, and compares the event or the error.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.txtar")

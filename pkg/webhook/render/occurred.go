@@ -13,21 +13,21 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// millisecondsFrom is the number from which on a time counts milliseconds, not seconds: the year 2603 or, in
+// millisecondsFrom is the smallest number that means milliseconds instead of seconds: the year 2603 or, in
 // milliseconds, August 1970.
 const millisecondsFrom = 20_000_000_000
 
-// The years 1600 and 10000 in seconds since 1970: numbers outside are no times.
+// The years 1600 and 10000 in seconds since 1970: numbers outside are not times.
 const (
 	firstSecond = -11_676_096_000
 	lastSecond  = 253_402_300_799
 )
 
-// maxNumber bounds the length of a number that may be a time, so that none takes long to read.
+// maxNumber bounds the length of a number that may be a time, and so the cost of parsing it.
 const maxNumber = 40
 
-// readOccurred leaves occurred nil when it is missing or null. It may be RFC 3339 with some freedom: a space for the T,
-// no seconds, no offset (then UTC), or the date alone. It may also be a number, possibly as text, of seconds or
+// readOccurred leaves occurred nil if it is missing or null. It accepts RFC 3339 with variations: a space for the T, no
+// seconds, no offset (then UTC), or the date alone. It also accepts a number, optionally as text, of seconds or
 // milliseconds since 1970.
 func readOccurred(object *jsontree.Object, e *orchv1.ReceivedEvent) error {
 	v, _ := object.Get("occurred")
@@ -63,7 +63,7 @@ func readOccurred(object *jsontree.Object, e *orchv1.ReceivedEvent) error {
 	return nil
 }
 
-// decimal tells whether a text is a number as times are written: digits, perhaps a sign and a fraction.
+// decimal reports whether a text is a decimal number: digits, optionally with a sign and a fraction.
 func decimal(s string) bool {
 	s = strings.TrimLeft(s[:min(1, len(s))], "+-") + s[min(1, len(s)):]
 	whole, fraction, dot := strings.Cut(s, ".")
@@ -72,7 +72,7 @@ func decimal(s string) bool {
 
 func onlyDigits(s string) bool { return strings.Trim(s, "0123456789") == "" }
 
-// unixTime reads a number of seconds or milliseconds, to the microsecond.
+// unixTime converts a number of seconds or milliseconds, to the microsecond.
 func unixTime(text string) (*timestamppb.Timestamp, bool) {
 	if len(text) > maxNumber {
 		return nil, false

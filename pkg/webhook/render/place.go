@@ -7,8 +7,8 @@ import (
 	"github.com/orch-project/orch/pkg/jsontoken"
 )
 
-// Place is where an error of Render or Event lies: in the template or, when it wraps ErrEvent, in what that rendered. Both
-// count from one. It is false when the error has no single place.
+// Place returns the position of an error of Render or Event: in the template or, when it wraps ErrEvent, in the
+// rendered text. Line and column count from one. It returns false when the error has no single position.
 func Place(err error) (line, column int64, ok bool) {
 	if at, found := errors.AsType[*jinja.Error](err); found && at.Line > 0 {
 		return int64(at.Line), int64(at.Column), true

@@ -5,7 +5,7 @@ import (
 	"github.com/orch-project/orch/pkg/webhook/receive"
 )
 
-// variables are the names that a template knows, as far as it looks at them.
+// variables returns the variables of a template, limited to those that it uses.
 func variables(t *jinja.Template, r *receive.Request, body receive.Body) jinja.Vars {
 	vars := make(jinja.Vars, 5)
 	set := func(name string, value func() jinja.Value) {
@@ -29,7 +29,7 @@ func headersValue(fields []receive.Field) jinja.Value {
 	return jinja.CaseInsensitiveDict(pairs)
 }
 
-// bodyValue is a mapping for a form, the value when the body is JSON, otherwise a string.
+// bodyValue returns a mapping for a form, the value if the body is JSON, otherwise a string.
 func bodyValue(body receive.Body) jinja.Value {
 	if body.Form {
 		return pairsValue(body.Pairs)

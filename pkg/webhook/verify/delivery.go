@@ -12,11 +12,12 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// EventID is the id that the event of a delivery gets however often the delivery is sent, so that its duplicates are one
-// event wherever they arrive. It is uuid.Nil when the delivery cannot be told from others, and every one makes an event.
+// EventID returns the id of a delivery's event. It is the same for every repetition of the delivery, so duplicates
+// become one event wherever they arrive. It is uuid.Nil when the delivery is not identifiable: every repetition then
+// becomes an event.
 //
-// The proof is that of the webhook's verification; nil when the request was proven otherwise, by the key of a service
-// account. Of those, and of webhooks with the scheme hmac, CloudEvents are known by source and id.
+// proof is that of the webhook's verification, or nil when the key of a service account proved the request. Without a
+// proof, and for the scheme hmac, CloudEvents are identified by source and id.
 func EventID(hook uuid.UUID, by orchv1.WebhookDeduplication, scheme orchv1.WebhookScheme, proof *Proof, r *receive.Request) uuid.UUID {
 	var name string
 	switch by {
@@ -31,7 +32,7 @@ func EventID(hook uuid.UUID, by orchv1.WebhookDeduplication, scheme orchv1.Webho
 	return uuid.NewSHA1(hook, []byte(name))
 }
 
-// contentName is empty for requests without a body, which are all alike, unless a timestamp tells them apart.
+// contentName is empty for requests without a body, because they are all alike unless a timestamp distinguishes them.
 func contentName(proof *Proof, r *receive.Request) string {
 	if proof == nil || len(r.Wire) == 0 && !proof.Timed {
 		return ""
@@ -78,19 +79,19 @@ func deliveryName(scheme orchv1.WebhookScheme, proof *Proof, r *receive.Request)
 	return name
 }
 
-// member is a text at the top of a JSON body; empty when there is none.
+// member returns a top-level text of a JSON body; empty if there is none.
 func member(r *receive.Request, key string) string {
 	return bodyObject(r).Text(key)
 }
 
-// bodyObject is the JSON object in the body; nil when the body is something else.
+// bodyObject returns the JSON object in the body; nil if the body is not an object.
 func bodyObject(r *receive.Request) *jsontree.Object {
 	v, _ := jsontree.EventLimits().Parse(r.Body().Text)
 	object, _ := v.(*jsontree.Object)
 	return object
 }
 
-// cloudEventName is the source and id of a CloudEvent, which together are unique by its specification.
+// cloudEventName returns the source and id of a CloudEvent, which together are unique by its specification.
 func cloudEventName(r *receive.Request) string {
 	source, id := r.Get("ce-source"), r.Get("ce-id")
 	if r.Get("ce-specversion") == "" {

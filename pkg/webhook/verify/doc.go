@@ -1,11 +1,11 @@
-// Package verify tells whether a request was made by the sender that a webhook is for, and which delivery it is.
+// Package verify authenticates the sender of a webhook request and identifies the delivery.
 //
 //	Request ──▶ the scheme's headers ──▶ signature over the bytes as sent ──▶ timestamp in tolerance ──▶ Proof
 //	                │ missing                  │ no secret matches                │ too old                 │
 //	                └──────────────────────────┴── ErrUnproven ───────────────────┘                         ▼
 //	                                                                                    deduplication ──▶ event id
 //
-// Every scheme but gitlab is an HMAC; what differs is where things stand and what is signed:
+// Every scheme except gitlab is an HMAC; they differ in their headers and in the signed content:
 //
 //	scheme             signature                                      signed                    delivery id
 //	github             X-Hub-Signature-256: sha256=<hex>              body                      X-GitHub-Delivery
@@ -16,10 +16,10 @@
 //	shopify            X-Shopify-Hmac-Sha256: <base64>                body                      X-Shopify-Webhook-Id
 //	hmac               as configured                                  as configured             as configured
 //
-// The ids of github, gitlab and shopify are not signed. They are believed within a request that is proven: whoever can
-// make one may name its delivery. Somebody who captured a request can send it again under another id; a webhook that
-// must not take that de-duplicates by content.
+// The ids of github, gitlab and shopify are not signed. They are trusted within a verified request: a sender that can
+// sign a request may name its delivery. An attacker with a captured request can repeat it with another id; a webhook
+// that must exclude this deduplicates by content.
 //
-// A signature may be over the bytes as they were sent or over what was compressed in them. All comparisons take the same
-// time wherever the values differ, and what was expected is nowhere told.
+// A signature may cover the bytes as sent or the decompressed body. All comparisons take constant time, and no message
+// reveals the expected value.
 package verify

@@ -1,7 +1,7 @@
 package verify
 
 import (
-	"crypto/sha1" //nolint:gosec // Some senders sign with nothing better.
+	"crypto/sha1" //nolint:gosec // Some senders support nothing better.
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/base64"
@@ -14,32 +14,32 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// claim is what a request says of itself, unproven.
+// claim is the unverified content of a request's headers.
 type claim struct {
 	signatures []string // As the header has them, without prefix.
 	timestamp  string   // Unix seconds; empty where the scheme has none.
-	id         string   // Empty where the scheme signs none.
+	id         string   // Empty if the scheme does not sign it.
 }
 
-// scheme is a way of signing.
+// scheme is a signature scheme.
 type scheme struct {
-	// claim reads the headers; an error names what is missing.
+	// claim parses the headers; an error names the missing one.
 	claim func(r *receive.Request) (claim, error)
-	// content is what is signed before and after the body.
+	// content returns the signed content before and after the body.
 	content func(c claim) (before, after string)
 	digest  func() hash.Hash
 	decode  func(string) ([]byte, error)
-	// key makes the key of a secret.
+	// key derives the key of a secret.
 	key func(secret string) ([]byte, error)
-	// timed tells that the claim's timestamp must be there and fresh.
+	// timed means that the claim must have a recent timestamp.
 	timed bool
-	// plain tells that the header carries the secret itself.
+	// plain means that the header carries the secret itself.
 	plain bool
 }
 
-func missing(header string) error { return fmt.Errorf("%w: it has no header %s", ErrUnproven, header) }
+func missing(header string) error { return fmt.Errorf("%w: missing header %s", ErrUnproven, header) }
 
-// header is the claim of a scheme whose signature is all that a header has, behind a prefix.
+// header returns the claim of a scheme whose header has only the signature, after a prefix.
 func header(name, prefix string) func(*receive.Request) (claim, error) {
 	return func(r *receive.Request) (claim, error) {
 		value := strings.TrimSpace(r.Get(strings.ToLower(name)))
@@ -48,7 +48,7 @@ func header(name, prefix string) func(*receive.Request) (claim, error) {
 		}
 		signature, ok := strings.CutPrefix(value, prefix)
 		if !ok {
-			return claim{}, fmt.Errorf("%w: its header %s does not begin with %q", ErrUnproven, name, prefix)
+			return claim{}, fmt.Errorf("%w: header %s does not start with %q", ErrUnproven, name, prefix)
 		}
 		return claim{signatures: []string{signature}}, nil
 	}
@@ -58,7 +58,7 @@ func bodyAlone(claim) (before, after string) { return "", "" }
 
 func rawKey(secret string) ([]byte, error) { return []byte(secret), nil }
 
-// anyBase64 decodes all four kinds of base64.
+// anyBase64 decodes all four variants of base64.
 func anyBase64(s string) ([]byte, error) {
 	s = strings.TrimRight(strings.NewReplacer("-", "+", "_", "/").Replace(s), "=")
 	return base64.RawStdEncoding.DecodeString(s)
@@ -85,12 +85,12 @@ func schemeOf(v *orchv1.WebhookVerification) (scheme, error) {
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_HMAC:
 		return hmacScheme(v)
 	default:
-		return scheme{}, fmt.Errorf("%w: scheme %d is not known", ErrInvalid, v.GetScheme())
+		return scheme{}, fmt.Errorf("%w: unknown scheme %d", ErrInvalid, v.GetScheme())
 	}
 	return sha, nil
 }
 
-// stripeClaim reads "t=1492774577,v1=5257a8…,v1=…,v0=…".
+// stripeClaim parses "t=1492774577,v1=5257a8…,v1=…,v0=…".
 func stripeClaim(r *receive.Request) (claim, error) {
 	value := r.Get("stripe-signature")
 	if value == "" {
@@ -119,7 +119,7 @@ func slackClaim(r *receive.Request) (claim, error) {
 	return c, nil
 }
 
-// standardClaim reads the three headers of the Standard Webhooks specification under either of their names.
+// standardClaim parses the three headers of the Standard Webhooks specification with either of their names.
 func standardClaim(r *receive.Request) (claim, error) {
 	prefix := "webhook-"
 	if r.Get("webhook-signature") == "" && r.Get("svix-signature") != "" {
@@ -132,7 +132,7 @@ func standardClaim(r *receive.Request) (claim, error) {
 		}
 	}
 	for _, part := range strings.Fields(r.Get(prefix + "signature")) {
-		// Lines of one header are joined with a comma.
+		// A comma joins several lines of one header.
 		if version, text, ok := strings.Cut(strings.TrimSuffix(part, ","), ","); ok && version == "v1" {
 			c.signatures = append(c.signatures, text)
 		}
@@ -140,10 +140,10 @@ func standardClaim(r *receive.Request) (claim, error) {
 	return c, nil
 }
 
-// standardPrefix may stand before a secret of Standard Webhooks, and of Stripe, where it is a part of the key.
+// standardPrefix may precede a secret of Standard Webhooks, and of Stripe, where it is a part of the key.
 const standardPrefix = "whsec_"
 
-// Notations are the forms in which secrets may be met: with their prefix, and without.
+// Notations returns the forms in which a text may contain secrets: with their prefix, and without.
 func Notations(secrets ...string) []string {
 	all := secrets
 	for _, secret := range secrets {
@@ -154,16 +154,16 @@ func Notations(secrets ...string) []string {
 	return all
 }
 
-// standardKey decodes "whsec_<base64>"; the prefix may be missing.
+// standardKey decodes "whsec_<base64>"; the prefix is optional.
 func standardKey(secret string) ([]byte, error) {
 	key, err := anyBase64(strings.TrimPrefix(secret, standardPrefix))
 	if err != nil || len(key) == 0 {
-		return nil, fmt.Errorf("%w: a secret of standard-webhooks is whsec_ and base64", ErrInvalid)
+		return nil, fmt.Errorf("%w: a secret of standard-webhooks must be base64 after whsec_", ErrInvalid)
 	}
 	return key, nil
 }
 
-// hmacScheme is the scheme that a webhook describes itself.
+// hmacScheme returns the scheme that a webhook's settings define.
 func hmacScheme(v *orchv1.WebhookVerification) (scheme, error) {
 	s := scheme{key: rawKey, digest: sha256.New, decode: hex.DecodeString, timed: v.GetTimestampHeader() != ""}
 	switch v.GetDigest() {
@@ -196,7 +196,7 @@ func hmacScheme(v *orchv1.WebhookVerification) (scheme, error) {
 	}
 	before, after, ok := strings.Cut(v.GetSignedContent(), "{body}")
 	if !ok {
-		return s, fmt.Errorf("%w: signed_content does not name {body}", ErrInvalid)
+		return s, fmt.Errorf("%w: signed_content lacks {body}", ErrInvalid)
 	}
 	s.content = func(c claim) (string, string) {
 		fill := strings.NewReplacer("{id}", c.id, "{timestamp}", c.timestamp)

@@ -8,14 +8,14 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// FieldError is what is wrong with one field of a verification's settings.
+// FieldError describes one invalid field of a verification's settings.
 type FieldError struct{ Field, Message string }
 
-// minSecret is the least length of a secret, in bytes of its decoded key. A short one can be guessed from one signed
-// request. Senders generate long ones.
+// minSecret is the minimum length of a secret, in bytes of its decoded key. A shorter one can be guessed from one
+// signed request. Senders generate long ones.
 const minSecret = 8
 
-// Settings returns the settings to store for an input, or what is wrong with it. They do not hold the input's secrets.
+// Settings returns the settings to store for an input, or its field errors. They do not contain the input's secrets.
 func Settings(in *orchv1.WebhookVerificationInput) (*orchv1.WebhookVerification, []FieldError) {
 	out := &orchv1.WebhookVerification{Scheme: in.GetScheme(), Tolerance: in.GetTolerance()}
 	var fieldErrors []FieldError
@@ -79,7 +79,7 @@ func Settings(in *orchv1.WebhookVerificationInput) (*orchv1.WebhookVerification,
 	return out, fieldErrors
 }
 
-// CheckSecrets returns what is wrong with the secrets of a verification, by their indexes.
+// CheckSecrets returns the errors of the secrets of a verification, by their indexes.
 func CheckSecrets(v *orchv1.WebhookVerification, secrets []string) map[int]string {
 	fieldErrors := map[int]string{}
 	s, err := schemeOf(v)

@@ -15,10 +15,10 @@ import (
 )
 
 var (
-	// ErrUnproven is wrapped when a request does not prove where it comes from. The message is for the webhook's owner.
-	ErrUnproven = errors.New("the request is not proven")
-	// ErrInvalid is wrapped when a verification cannot be executed as it is configured.
-	ErrInvalid = errors.New("the verification is not usable")
+	// ErrUnproven is wrapped when a request does not prove its sender. The message is for the webhook's owner.
+	ErrUnproven = errors.New("request is not authenticated")
+	// ErrInvalid is wrapped when a verification is not usable as configured.
+	ErrInvalid = errors.New("unusable verification")
 )
 
 // Verifier verifies the requests of one webhook. It is safe for concurrent use.
@@ -29,17 +29,17 @@ type Verifier struct {
 	tolerance time.Duration
 }
 
-// Proof is what a proven request is known by.
+// Proof identifies a verified request.
 type Proof struct {
-	// ID is the id that the scheme carries in a header, empty when there is none.
+	// ID is the id in the scheme's header; empty if there is none.
 	ID string
-	// Content is a digest of what was signed; for a scheme that signs nothing, of the body.
+	// Content is a digest of the signed content; of the body for a scheme that signs nothing.
 	Content [sha256.Size]byte
-	// Timed tells that a timestamp is a part of Content.
+	// Timed reports that a timestamp is a part of Content.
 	Timed bool
 }
 
-// New makes a verifier. It keeps config. The error wraps ErrInvalid.
+// New returns a verifier, which retains config. The error wraps ErrInvalid.
 func New(config *orchv1.WebhookVerification, secrets []string) (*Verifier, error) {
 	s, err := schemeOf(config)
 	if err != nil {
@@ -52,17 +52,17 @@ func New(config *orchv1.WebhookVerification, secrets []string) (*Verifier, error
 			return nil, err
 		}
 		if len(key) == 0 {
-			return nil, fmt.Errorf("%w: a secret is empty", ErrInvalid)
+			return nil, fmt.Errorf("%w: empty secret", ErrInvalid)
 		}
 		v.keys = append(v.keys, key)
 	}
 	if len(v.keys) == 0 {
-		return nil, fmt.Errorf("%w: it has no secret", ErrInvalid)
+		return nil, fmt.Errorf("%w: no secret", ErrInvalid)
 	}
 	return v, nil
 }
 
-// Scheme is the verifier's scheme.
+// Scheme returns the verifier's scheme.
 func (v *Verifier) Scheme() orchv1.WebhookScheme { return v.config.GetScheme() }
 
 // Verify returns the proof of a request whose body was read, or an error that wraps ErrUnproven.
@@ -87,17 +87,17 @@ func (v *Verifier) Verify(r *receive.Request, now time.Time) (Proof, error) {
 			return proof, nil
 		}
 	}
-	return Proof{}, fmt.Errorf("%w: no secret of the webhook gives its signature", ErrUnproven)
+	return Proof{}, fmt.Errorf("%w: its signature matches no secret of the webhook", ErrUnproven)
 }
 
-// millisecondsFrom is the number from which on a timestamp counts milliseconds: some senders' clocks do.
+// millisecondsFrom is the smallest number that means a timestamp in milliseconds, which some senders use.
 const millisecondsFrom = 20_000_000_000
 
 // fresh checks a timestamp, in Unix seconds or milliseconds.
 func (v *Verifier) fresh(text string, now time.Time) error {
 	seconds, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return fmt.Errorf("%w: its timestamp is no number of seconds", ErrUnproven)
+		return fmt.Errorf("%w: its timestamp is not a number of seconds", ErrUnproven)
 	}
 	at := time.Unix(seconds, 0)
 	if seconds >= millisecondsFrom {
@@ -109,7 +109,7 @@ func (v *Verifier) fresh(text string, now time.Time) error {
 	return nil
 }
 
-// compare is the proof by a secret that is sent as it is. Digests are compared, so that not even lengths are told.
+// compare verifies a secret that is sent as it is. It compares digests, so timing does not even reveal lengths.
 func (v *Verifier) compare(r *receive.Request, c claim) (Proof, error) {
 	sent, good := sha256.Sum256([]byte(c.signatures[0])), 0
 	for _, key := range v.keys {
@@ -122,13 +122,13 @@ func (v *Verifier) compare(r *receive.Request, c claim) (Proof, error) {
 	return Proof{Content: sha256.Sum256(r.Wire)}, nil
 }
 
-// signed tells whether one of the signatures was made over the body with one of the keys.
+// signed reports whether one of the signatures covers the body with one of the keys.
 func (v *Verifier) signed(body []byte, c claim) (Proof, bool) {
 	before, after := v.scheme.content(c)
 	good := false
 	for _, key := range v.keys {
 		mac := hmac.New(v.scheme.digest, key)
-		_, _ = io.WriteString(mac, before) // A hash takes everything.
+		_, _ = io.WriteString(mac, before) // A hash never fails.
 		_, _ = mac.Write(body)
 		_, _ = io.WriteString(mac, after)
 		sum := mac.Sum(nil)

@@ -21,7 +21,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// now is when the requests of these tests arrive.
+// now is the time of the requests of these tests.
 var now = time.Unix(1_700_000_000, 0)
 
 func request(body string, header ...string) *receive.Request {
@@ -52,7 +52,7 @@ func mac(h func() hash.Hash, key, content string) []byte {
 
 func hexMAC(key, content string) string { return hex.EncodeToString(mac(sha256.New, key, content)) }
 
-// TestPublishedVectors holds the schemes against the examples that their senders publish.
+// TestPublishedVectors verifies the examples that the senders publish.
 func TestPublishedVectors(t *testing.T) {
 	t.Parallel()
 	_, err := verifier(t, &orchv1.WebhookVerificationInput{Scheme: orchv1.WebhookScheme_WEBHOOK_SCHEME_GITHUB}, "It's a Secret to Everybody").Verify(
@@ -74,7 +74,7 @@ func TestPublishedVectors(t *testing.T) {
 	require.NoError(t, err, "standard webhooks")
 }
 
-// good makes a good request of each scheme for a secret, at a time.
+// good returns a valid request of each scheme for a secret and a time.
 var good = map[orchv1.WebhookScheme]func(secret, body string, at time.Time) *receive.Request{
 	orchv1.WebhookScheme_WEBHOOK_SCHEME_GITHUB: func(secret, body string, _ time.Time) *receive.Request {
 		return request(body, "X-Hub-Signature-256", "sha256="+hexMAC(secret, body), "X-GitHub-Delivery", "d-1")
@@ -176,7 +176,7 @@ func TestSchemes(t *testing.T) {
 				refused(signed(secret, body, now.Add(301*time.Second)), now, "too new")
 			}
 
-			// While a sender goes over from one secret to another both are good.
+			// During a rotation both secrets are valid.
 			both := verifier(t, input(scheme), secret2, secret)
 			for _, s := range []string{secret, secret2} {
 				_, err := both.Verify(signed(s, body, now), now)
@@ -280,7 +280,7 @@ func TestEventIDs(t *testing.T) {
 		require.Equal(t, uuid.Nil, id(orchv1.WebhookDeduplication_WEBHOOK_DEDUPLICATION_NONE, first))
 		require.NotEqual(t, id(byID, first), verify.EventID(uuid.Max, byID, scheme, &verify.Proof{ID: "d-1"}, first), "each webhook for itself")
 	}
-	// Without an id: what is signed, where that differs from request to request.
+	// Without an id: the signed content, where it differs between requests.
 	github := verifier(t, input(orchv1.WebhookScheme_WEBHOOK_SCHEME_GITHUB), secret)
 	r := request("body", "X-Hub-Signature-256", "sha256="+hexMAC(secret, "body"))
 	proof, err := github.Verify(r, now)
@@ -306,7 +306,7 @@ func TestCloudEventsAreKnownBySourceAndID(t *testing.T) {
 	}
 }
 
-// FuzzVerify makes sure that no header makes a verifier fail, or believe.
+// FuzzVerify checks that no header causes a panic or an undue proof.
 func FuzzVerify(f *testing.F) {
 	f.Add("v1,AAAA", "1700000000", "t=1700000000,v1=00")
 	f.Add("sha256=", "", "v0=00")

@@ -9,7 +9,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// CreateConcurrencyLimitV2 stores a limit, whose name must be free.
+// CreateConcurrencyLimitV2 stores a limit, whose name must be unused.
 func (s *Service) CreateConcurrencyLimitV2(ctx context.Context, r *orchv1.CreateConcurrencyLimitV2Request) (*orchv1.ConcurrencyLimitV2, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {

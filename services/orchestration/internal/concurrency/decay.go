@@ -10,18 +10,18 @@ import (
 )
 
 const (
-	// initialOccupancy is for how long slots are taken to be held before anything is known, in seconds.
+	// initialOccupancy is the assumed average occupancy of a new limit, in seconds.
 	initialOccupancy = 2.0
-	// minOccupancy keeps the average from becoming so small that clients come back at once, in seconds.
+	// minOccupancy bounds the average from below, so that clients do not retry immediately, in seconds.
 	minOccupancy = 0.1
 )
 
-// active is how many slots are taken by now.
+// active returns the number of slots taken now.
 func active(l *orchv1.ConcurrencyLimitV2, now time.Time) int64 {
 	return left(l.GetActiveSlots(), l.GetSlotDecayPerSecond(), since(l.ActiveAt, now))
 }
 
-// denied is how many slots were asked for in vain of late. They are forgotten as slots become free.
+// denied returns the number of recently denied slots. It decays as slots become free.
 func denied(l *orchv1.ConcurrencyLimitV2, now time.Time) int64 {
 	rate := l.GetSlotDecayPerSecond()
 	if rate <= 0 {
@@ -41,7 +41,7 @@ func left(slots int64, perSecond, seconds float64) int64 {
 	return slots - int64(gone)
 }
 
-// since is the seconds from a moment until now; 0 when it is unknown or to come.
+// since returns the seconds from a time until now; 0 if it is unset or in the future.
 func since(at *timestamppb.Timestamp, now time.Time) float64 {
 	if at == nil {
 		return 0
@@ -49,13 +49,13 @@ func since(at *timestamppb.Timestamp, now time.Time) float64 {
 	return math.Max(0, now.Sub(at.AsTime()).Seconds())
 }
 
-// setActive stores how many slots are taken as of now.
+// setActive stores the number of slots taken now.
 func setActive(l *orchv1.ConcurrencyLimitV2, slots int64, now time.Time) {
 	l.ActiveSlots = max(0, slots)
 	l.ActiveAt = timestamppb.New(now)
 }
 
-// fold lets the time for which slots were held count in the average, the less the more slots there are.
+// fold updates the average occupancy with an observed one. Its weight falls with the size of the limit.
 func fold(l *orchv1.ConcurrencyLimitV2, seconds float64, slots int64) {
 	if slots <= 0 {
 		return
@@ -65,7 +65,7 @@ func fold(l *orchv1.ConcurrencyLimitV2, seconds float64, slots int64) {
 	l.AvgSlotOccupancySeconds += weight * (each - l.GetAvgSlotOccupancySeconds())
 }
 
-// begin completes a new limit.
+// begin initialises a new limit.
 func begin(l *orchv1.ConcurrencyLimitV2, now time.Time) {
 	l.AvgSlotOccupancySeconds = initialOccupancy
 	l.ActiveAt, l.DeniedAt = timestamppb.New(now), timestamppb.New(now)

@@ -13,11 +13,11 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// nameOfDeployment is the name of the limit that a deployment has of its own.
+// nameOfDeployment names the limit that a deployment owns.
 func nameOfDeployment(id string) string { return "deployment:" + id }
 
-// LimitFor returns the limit that a deployment is under: the one that it names, or its own; nil when it is under none or
-// the limit is not active.
+// LimitFor returns the limit of a deployment: the one that it names, or its own. It is nil if the deployment has none,
+// or the limit is inactive.
 func (l *Limits) LimitFor(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment) (*orchv1.ConcurrencyLimitV2, error) {
 	limit, err := l.of(ctx, ws, d)
 	if errors.Is(err, store.ErrNotFound) || (err == nil && !limit.GetActive()) {
@@ -39,14 +39,14 @@ func (l *Limits) of(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment) (*o
 		if err == nil || !errors.Is(err, store.ErrNotFound) {
 			return limit, err
 		}
-		// The effect that makes it is not executed yet.
+		// The effect that creates it was not executed yet.
 		limit, _, err = l.upsert(ctx, ws, nameOfDeployment(d.GetId()), d.GetConcurrencySlots())
 		return limit, err
 	}
 	return nil, store.ErrNotFound
 }
 
-// Show returns a limit as deployments show it; nil when there is none of that id.
+// Show returns a limit as deployments present it; nil if no limit has that id.
 func (l *Limits) Show(ctx context.Context, ws, id uuid.UUID) (*orchv1.DeploymentConcurrencyLimit, error) {
 	limit, err := l.limits.Get(ctx, ws, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -58,7 +58,7 @@ func (l *Limits) Show(ctx context.Context, ws, id uuid.UUID) (*orchv1.Deployment
 	return l.present(limit), nil
 }
 
-// ShowOf returns the limit that a deployment is under as it shows it; nil when it is under none.
+// ShowOf returns the limit of a deployment as the deployment presents it; nil if it has none.
 func (l *Limits) ShowOf(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment) (*orchv1.DeploymentConcurrencyLimit, error) {
 	limit, err := l.of(ctx, ws, d)
 	if errors.Is(err, store.ErrNotFound) {
@@ -70,7 +70,7 @@ func (l *Limits) ShowOf(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment)
 	return l.present(limit), nil
 }
 
-// Free is how many slots of a limit are not taken.
+// Free returns the number of free slots of a limit.
 func (l *Limits) Free(limit *orchv1.ConcurrencyLimitV2) int64 {
 	return max(0, limit.GetLimit()-active(limit, l.limits.Store().Now()))
 }
@@ -80,25 +80,25 @@ func (l *Limits) AcquireOf(ctx context.Context, ws uuid.UUID, limit *orchv1.Conc
 	return l.acquire(ctx, ws, []*orchv1.ConcurrencyLimitV2{limit}, Acquisition{Slots: 1, Lease: lease})
 }
 
-// The effects of other documents' writes on slots.
+// The effects that other documents' writes have on slots.
 const (
-	// kindRelease gives the slots of a lease back.
+	// kindRelease releases the slots of a lease.
 	kindRelease = "concurrency_release"
 	// kindKeep ends a lease while its slots stay taken.
 	kindKeep = "concurrency_keep"
-	// kindDeployment gives a deployment the limit of its own that it asks for.
+	// kindDeployment creates the limit that a deployment owns.
 	kindDeployment = "concurrency_deployment"
 )
 
-// ReleaseEffect is the effect that gives the slots of a lease back.
+// ReleaseEffect returns the effect that releases the slots of a lease.
 func (l *Limits) ReleaseEffect(ws, lease uuid.UUID) store.Effect {
 	return l.effect(kindRelease, ws, lease)
 }
 
-// KeepEffect is the effect that ends a lease while its slots stay taken, until they are released.
+// KeepEffect returns the effect that ends a lease while its slots stay taken until their release.
 func (l *Limits) KeepEffect(ws, lease uuid.UUID) store.Effect { return l.effect(kindKeep, ws, lease) }
 
-// DeploymentEffect is the effect that gives a deployment a limit of its own with so many slots; nil takes it away.
+// DeploymentEffect returns the effect that gives a deployment its own limit with so many slots; nil deletes the limit.
 func (l *Limits) DeploymentEffect(ws, deployment uuid.UUID, slots *int64) store.Effect {
 	e := l.effect(kindDeployment, ws, deployment)
 	n := int64(-1)
@@ -110,13 +110,13 @@ func (l *Limits) DeploymentEffect(ws, deployment uuid.UUID, slots *int64) store.
 }
 
 func (l *Limits) effect(kind string, ws, id uuid.UUID) store.Effect {
-	of := l.limits.Store()
-	return store.Effect{ID: of.NewID(), At: of.Now(), Kind: kind, Body: append(append([]byte(nil), ws[:]...), id[:]...)}
+	s := l.limits.Store()
+	return store.Effect{ID: s.NewID(), At: s.Now(), Kind: kind, Body: append(append([]byte(nil), ws[:]...), id[:]...)}
 }
 
 func pair(e store.Effect) (ws, id uuid.UUID, err error) {
 	if len(e.Body) < 32 {
-		return uuid.Nil, uuid.Nil, store.Permanent(fmt.Errorf("decode effect: %d bytes are no two ids", len(e.Body)))
+		return uuid.Nil, uuid.Nil, store.Permanent(fmt.Errorf("decode effect: %d bytes are not two ids", len(e.Body)))
 	}
 	return uuid.UUID(e.Body[:16]), uuid.UUID(e.Body[16:32]), nil
 }
@@ -132,7 +132,7 @@ func (l *Limits) keepSlots(ctx context.Context, effects []store.Effect) error {
 func (l *Limits) followDeployments(ctx context.Context, effects []store.Effect) error {
 	return each(effects, func(ws, deployment uuid.UUID, rest []byte) error {
 		if len(rest) != 8 {
-			return store.Permanent(fmt.Errorf("decode effect: %d bytes are no number", len(rest)))
+			return store.Permanent(fmt.Errorf("decode effect: %d bytes are not a number", len(rest)))
 		}
 		slots := int64(binary.BigEndian.Uint64(rest))
 		name := nameOfDeployment(deployment.String())

@@ -19,7 +19,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// losing is a service whose n-th write of a limit takes place, while its response is lost.
+// losing is a service whose n-th write of a limit succeeds, but its response is lost.
 func losing(t *testing.T) (*Service, *atomic.Int64) {
 	t.Helper()
 	server, err := embeddedmongo.Open(t.TempDir(), embeddedmongo.Options{NoSync: true})
@@ -43,8 +43,8 @@ func losing(t *testing.T) (*Service, *atomic.Int64) {
 	return New(limits), &n
 }
 
-// A failure at any write of an acquisition, with the write done and its response lost, leaves no slot taken: by count no
-// holder was left that could expire (findings 2 and 3).
+// A failure at any write of an acquisition, with the write done and its response lost, leaves no slot taken. In an
+// acquisition by count no holder would remain that could expire (findings 2 and 3).
 func TestAnAcquisitionThatFailsTakesNothing(t *testing.T) {
 	t.Parallel()
 	for _, names := range [][]string{{"a"}, {"a", "b"}} {
@@ -65,8 +65,8 @@ func TestAnAcquisitionThatFailsTakesNothing(t *testing.T) {
 	}
 }
 
-// Concurrent increments of one task run take one slot: whether it holds one is decided by the write that takes it
-// (finding 4).
+// Concurrent increments of one task run take one slot: the write that takes the slot decides whether the run already
+// has one (finding 4).
 func TestATaskRunTakesOneSlotHoweverOftenItAsks(t *testing.T) {
 	t.Parallel()
 	services, _ := replicas(t, 2)

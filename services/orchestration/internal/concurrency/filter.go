@@ -13,7 +13,7 @@ import (
 // byName is the order of limits in lists.
 var byName = bson.D{{Key: "name", Value: 1}, {Key: "_id", Value: 1}}
 
-// ReadAllConcurrencyLimitsV2 answers all limits, by name.
+// ReadAllConcurrencyLimitsV2 returns all limits, by name.
 func (s *Service) ReadAllConcurrencyLimitsV2(ctx context.Context, r *orchv1.ReadAllConcurrencyLimitsV2Request) (*orchv1.GlobalConcurrencyLimitList, error) {
 	limits, err := s.page(ctx, bson.D{}, r.GetQuery().GetOffset(), r.GetQuery().GetLimit())
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// ErrLeaseGone means that a lease was ended, or ran out and its slots came back.
-var ErrLeaseGone = errors.New("the lease is gone")
+// ErrLeaseGone means that a lease was ended, or expired and its slots were released.
+var ErrLeaseGone = errors.New("lease ended or expired")
 
-// Renew keeps the slots of a lease until the duration from now, or returns ErrLeaseGone.
+// Renew extends a lease to the duration from now, or returns ErrLeaseGone.
 func (l *Limits) Renew(ctx context.Context, ws, lease uuid.UUID, duration time.Duration) error {
 	limits, err := l.find(ctx, ws, leased(lease))
 	if err != nil {
@@ -44,7 +44,7 @@ func (l *Limits) Renew(ctx context.Context, ws, lease uuid.UUID, duration time.D
 			return err
 		}
 		if !kept {
-			// The repossessor goes the same way, and it was first.
+			// The repossessor visits the limits in the same order, and it was first.
 			return ErrLeaseGone
 		}
 		renewed = true
@@ -59,7 +59,7 @@ func (l *Limits) Renew(ctx context.Context, ws, lease uuid.UUID, duration time.D
 	return nil
 }
 
-// renewEmpty renews a lease that holds nothing, and tells whether there is one.
+// renewEmpty renews a lease without slots, and reports whether it exists.
 func (l *Limits) renewEmpty(ctx context.Context, ws, lease uuid.UUID, expires *timestamppb.Timestamp) (bool, error) {
 	found := false
 	_, err := l.leases.Mutate(ctx, ws, lease, func(current *orchv1.ConcurrencyLease, _ int64) (*store.Change[*orchv1.ConcurrencyLease], error) {
@@ -73,14 +73,14 @@ func (l *Limits) renewEmpty(ctx context.Context, ws, lease uuid.UUID, expires *t
 	return found, err
 }
 
-// holdNothing keeps a lease for which there are no limits: whoever asked renews and ends it like any other.
+// holdNothing stores a lease without slots, which its owner renews and ends like any other.
 func (l *Limits) holdNothing(ctx context.Context, ws uuid.UUID, lease *Lease) error {
 	return l.leases.Insert(ctx, ws, &orchv1.ConcurrencyLease{
 		Id: lease.ID.String(), Expires: timestamppb.New(l.leases.Store().Now().Add(lease.Duration)),
 	})
 }
 
-// Keep makes the slots of a lease held until they are released by holder: the lease ends, its slots stay taken.
+// Keep makes the slots of a lease permanent until a release by holder: the lease ends, its slots stay taken.
 func (l *Limits) Keep(ctx context.Context, ws, lease uuid.UUID) error {
 	limits, err := l.find(ctx, ws, leased(lease))
 	if err != nil {
@@ -103,24 +103,24 @@ func (l *Limits) Keep(ctx context.Context, ws, lease uuid.UUID) error {
 	return nil
 }
 
-// KindOrphans is the effect that keeps the leases on a deleted limit until they run out: their holders go on renewing
-// them.
+// KindOrphans is the effect that stores the leases on a deleted limit until they expire: their holders continue to
+// renew them.
 const KindOrphans = "concurrency_lease"
 
 func (l *Limits) orphans(ws uuid.UUID, limit *orchv1.ConcurrencyLimitV2) (store.Effect, error) {
 	body, err := proto.MarshalOptions{}.MarshalAppend(append([]byte(nil), ws[:]...), limit)
 	if err != nil {
-		return store.Effect{}, fmt.Errorf("keep the leases on a concurrency limit: %w", err)
+		return store.Effect{}, fmt.Errorf("encode leases of concurrency limit: %w", err)
 	}
-	of := l.limits.Store()
-	return store.Effect{ID: of.NewID(), At: of.Now(), Kind: KindOrphans, Body: body}, nil
+	s := l.limits.Store()
+	return store.Effect{ID: s.NewID(), At: s.Now(), Kind: KindOrphans, Body: body}, nil
 }
 
 // KeepOrphans executes effects of that kind.
 func (l *Limits) KeepOrphans(ctx context.Context, effects []store.Effect) error {
 	for _, e := range effects {
 		if len(e.Body) < len(uuid.UUID{}) {
-			return store.Permanent(fmt.Errorf("decode effect: %d bytes are no concurrency limit", len(e.Body)))
+			return store.Permanent(fmt.Errorf("decode effect: %d bytes are not a concurrency limit", len(e.Body)))
 		}
 		limit := &orchv1.ConcurrencyLimitV2{}
 		if err := proto.Unmarshal(e.Body[16:], limit); err != nil {

@@ -15,18 +15,18 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// Limits are the limits of all workspaces, and their slots. One per process serves all who take slots in it.
+// Limits are the limits of all workspaces, and their slots. All users in a process share one Limits.
 type Limits struct {
 	limits *store.Collection[*orchv1.ConcurrencyLimitV2]
 	leases *store.Collection[*orchv1.ConcurrencyLease]
 	vocab  vocabulary.Vocabulary
 	turns  *turns
 	chance func() float64
-	// written is called after each write of a limit; a test makes it lose the response.
+	// written is called after each write of a limit; a test replaces it to simulate a lost response.
 	written func() error
 }
 
-// NewLimits returns the limits in a store. Chance draws from [0, 1); nil means the process's own source.
+// NewLimits returns the limits in a store. chance draws from [0, 1); nil means the process's random source.
 func NewLimits(s *store.Store, vocab vocabulary.Vocabulary, chance func() float64) *Limits {
 	if chance == nil {
 		chance = rand.Float64
@@ -41,7 +41,7 @@ func NewLimits(s *store.Store, vocab vocabulary.Vocabulary, chance func() float6
 	}
 }
 
-// mutate changes a limit. Edit gets a copy to change, and tells whether it is to be written.
+// mutate changes a limit. edit changes a copy, and reports whether to write it.
 func (l *Limits) mutate(ctx context.Context, ws uuid.UUID, id string, edit func(*orchv1.ConcurrencyLimitV2) (bool, error)) (*orchv1.ConcurrencyLimitV2, error) {
 	return l.decide(ctx, ws, id, func(next *orchv1.ConcurrencyLimitV2) (*change, error) {
 		written, err := edit(next)
@@ -52,7 +52,7 @@ func (l *Limits) mutate(ctx context.Context, ws uuid.UUID, id string, edit func(
 	})
 }
 
-// mutateQuietly changes what readers do not see.
+// mutateQuietly changes internal fields.
 func (l *Limits) mutateQuietly(ctx context.Context, ws uuid.UUID, id string, edit func(*orchv1.ConcurrencyLimitV2)) error {
 	_, err := l.decide(ctx, ws, id, func(next *orchv1.ConcurrencyLimitV2) (*change, error) {
 		edit(next)
@@ -82,14 +82,14 @@ func (l *Limits) decide(ctx context.Context, ws uuid.UUID, id string, decide fun
 	return limit, err
 }
 
-// find reads limits in the order in which they are taken and given back.
+// find reads limits in the order in which they are taken and released.
 func (l *Limits) find(ctx context.Context, ws uuid.UUID, filter bson.D) ([]*orchv1.ConcurrencyLimitV2, error) {
 	return l.limits.Find(ctx, ws, filter, byName, 0, -1)
 }
 
-// named matches the limits of some names; of no names, none.
+// named matches limits by name; an empty list matches none.
 func named(names []string) bson.D {
-	list := make(bson.A, len(names)) // A list without elements would be written as null otherwise, which is no operand.
+	list := make(bson.A, len(names)) // A nil list would be encoded as null, which is not a valid operand.
 	for i, name := range names {
 		list[i] = name
 	}

@@ -24,7 +24,7 @@ import (
 
 var ws = request.DefaultWorkspace
 
-// replicas are services of several processes on one embedded store, on a clock that stands still.
+// replicas are services of several processes on one embedded store, with a fixed clock.
 func replicas(t *testing.T, n int) ([]*Service, *clock.Manual) {
 	t.Helper()
 	server, err := embeddedmongo.Open(t.TempDir(), embeddedmongo.Options{})
@@ -64,8 +64,8 @@ func (s *Service) stored(t *testing.T, name string) *orchv1.ConcurrencyLimitV2 {
 
 const leaseTime = time.Minute
 
-// Clients take slots of one limit or of two, and give them back or disappear: there are never more holders than slots,
-// and every slot that was left behind is back within its lease and one period of the repossessor.
+// Clients take slots of one limit or of two, and release them or disappear. There are never more holders than slots,
+// and every abandoned slot is released within its lease and one period of the repossessor.
 func TestNeverMoreHoldersThanSlots(t *testing.T) {
 	t.Parallel()
 	const slots, clients, rounds = 3, 64, 4
@@ -80,9 +80,9 @@ func TestNeverMoreHoldersThanSlots(t *testing.T) {
 		s := services[i%len(services)]
 		random := rand.New(rand.NewPCG(uint64(i), 7))
 		for range rounds {
-			asked := names[random.IntN(len(names))]
+			requested := names[random.IntN(len(names))]
 			lease := &Lease{ID: uuid.New(), Duration: leaseTime}
-			taken, err := s.Acquire(t.Context(), ws, Acquisition{Names: asked, Slots: 1, Lease: lease})
+			taken, err := s.Acquire(t.Context(), ws, Acquisition{Names: requested, Slots: 1, Lease: lease})
 			var full *FullError
 			if errors.As(err, &full) || errors.Is(err, store.ErrContention) {
 				continue
@@ -97,7 +97,7 @@ func TestNeverMoreHoldersThanSlots(t *testing.T) {
 				}
 			}
 			if abandoned.Load() < slots-1 && random.IntN(4) == 0 {
-				abandoned.Add(1) // It died: its slots stay taken until the lease is over.
+				abandoned.Add(1) // It died: its slots stay taken until the lease expires.
 				continue
 			}
 			for _, limit := range taken {
@@ -144,7 +144,7 @@ func TestNeverMoreHoldersThanSlots(t *testing.T) {
 	}
 }
 
-// What was taken before the limit that is full is given back.
+// Slots taken before the full limit are released.
 func TestAllOrNothing(t *testing.T) {
 	t.Parallel()
 	services, _ := replicas(t, 1)
@@ -191,7 +191,7 @@ func TestRenewalAndRepossession(t *testing.T) {
 	require.NoError(t, s.Release(t.Context(), ws, lease.ID))
 	require.Zero(t, s.stored(t, "a").GetActiveSlots())
 
-	// A lease that holds nothing is a lease all the same.
+	// A lease without slots is a lease all the same.
 	empty := &Lease{ID: uuid.New(), Duration: leaseTime}
 	taken, err := s.Acquire(t.Context(), ws, Acquisition{Names: []string{"unknown"}, Slots: 1, Lease: empty})
 	require.NoError(t, err)
@@ -202,7 +202,7 @@ func TestRenewalAndRepossession(t *testing.T) {
 	require.ErrorIs(t, s.Renew(t.Context(), ws, empty.ID, leaseTime), ErrLeaseGone)
 }
 
-// A slot without a lease is kept until its holder gives it back.
+// A slot without a lease stays taken until its holder releases it.
 func TestKeptSlots(t *testing.T) {
 	t.Parallel()
 	services, now := replicas(t, 1)

@@ -12,13 +12,13 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// byLease chooses the holder under a lease.
+// byLease matches the holder of a lease.
 func byLease(lease uuid.UUID) func(*orchv1.ConcurrencySlotHolder) bool {
 	text := lease.String()
 	return func(h *orchv1.ConcurrencySlotHolder) bool { return h.GetLeaseId() == text }
 }
 
-// byHolder chooses what somebody holds.
+// byHolder matches the slots of a holder.
 func byHolder(kind orchv1.ConcurrencyHolderType, id uuid.UUID) func(*orchv1.ConcurrencySlotHolder) bool {
 	text := id.String()
 	return func(h *orchv1.ConcurrencySlotHolder) bool {
@@ -26,7 +26,7 @@ func byHolder(kind orchv1.ConcurrencyHolderType, id uuid.UUID) func(*orchv1.Conc
 	}
 }
 
-// remove takes holders out of a limit, whose slots stay taken.
+// remove removes holders from a limit; their slots stay taken.
 func remove(limit *orchv1.ConcurrencyLimitV2, chosen func(*orchv1.ConcurrencySlotHolder) bool) []*orchv1.ConcurrencySlotHolder {
 	var removed, kept []*orchv1.ConcurrencySlotHolder
 	for _, h := range limit.GetHolders() {
@@ -48,7 +48,7 @@ func slotsOf(holders []*orchv1.ConcurrencySlotHolder) int64 {
 	return n
 }
 
-// drop takes holders out of a limit together with their slots, and lets the time for which they held them count.
+// drop removes holders from a limit together with their slots, and updates the average occupancy.
 func drop(limit *orchv1.ConcurrencyLimitV2, chosen func(*orchv1.ConcurrencySlotHolder) bool, now time.Time) bool {
 	removed := remove(limit, chosen)
 	if len(removed) == 0 {
@@ -61,7 +61,7 @@ func drop(limit *orchv1.ConcurrencyLimitV2, chosen func(*orchv1.ConcurrencySlotH
 	return true
 }
 
-// Release gives the slots of a lease back, and ends it. A lease that is gone has nothing to give back.
+// Release releases the slots of a lease, and ends it. It ignores an ended lease.
 func (l *Limits) Release(ctx context.Context, ws, lease uuid.UUID) error {
 	limits, err := l.find(ctx, ws, leased(lease))
 	if err != nil {
@@ -73,7 +73,7 @@ func (l *Limits) Release(ctx context.Context, ws, lease uuid.UUID) error {
 	return l.leases.DeleteMany(ctx, ws, bson.D{{Key: "_id", Value: store.Binary(lease)}})
 }
 
-// ReleaseHolder gives back what somebody holds of limits, and returns those of them that exist.
+// ReleaseHolder releases the slots of a holder, and returns the limits that exist.
 func (l *Limits) ReleaseHolder(ctx context.Context, ws uuid.UUID, names []string, kind orchv1.ConcurrencyHolderType, id uuid.UUID) ([]*orchv1.ConcurrencyLimitV2, error) {
 	limits, err := l.find(ctx, ws, named(names))
 	if err != nil {
@@ -94,9 +94,8 @@ func (l *Limits) dropFrom(ctx context.Context, ws uuid.UUID, limits []*orchv1.Co
 	return nil
 }
 
-// Decrement gives slots of the limits of these names back by count, and returns those limits, the inactive ones too, which
-// have none to give back. Occupancy is for how long
-// they were held, in seconds; nil = nobody knows.
+// Decrement releases slots of the named limits by count. It returns those limits, including inactive ones, which have
+// none to release. occupancy is the time in seconds that the slots were held; nil = unknown.
 func (l *Limits) Decrement(ctx context.Context, ws uuid.UUID, names []string, slots int64, occupancy *float64) ([]*orchv1.ConcurrencyLimitV2, error) {
 	limits, err := l.find(ctx, ws, named(names))
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// repossessEvery is how often expired leases are looked for.
+// repossessEvery is the polling interval for expired leases.
 const repossessEvery = 15 * time.Second
 
-// Repossessor gives the slots of leases back that nobody renewed. Running it in several replicas is harmless: a slot
-// comes back once.
+// Repossessor releases the slots of expired leases. Running it in several replicas is harmless: a slot is released
+// once.
 type Repossessor struct {
 	Limits *Limits
 	Log    *slog.Logger
@@ -32,7 +32,7 @@ func (r Repossessor) Run(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		if err := r.Limits.Repossess(ctx); err != nil && ctx.Err() == nil {
-			r.Log.WarnContext(ctx, "the slots of expired leases are not all back yet", "error", err)
+			r.Log.WarnContext(ctx, "release expired leases", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -42,7 +42,7 @@ func (r Repossessor) Run(ctx context.Context) error {
 	}
 }
 
-// Repossess gives the slots of all leases back that have expired by now, and forgets those that hold none.
+// Repossess releases the slots of all expired leases, and deletes those without slots.
 func (l *Limits) Repossess(ctx context.Context) error {
 	now := l.limits.Store().Now()
 	type key struct{ ws, lease uuid.UUID }
@@ -70,8 +70,8 @@ func (l *Limits) Repossess(ctx context.Context) error {
 	return errors.Join(all, l.forget(ctx, now))
 }
 
-// repossess gives the slots of one lease back, limit by limit in the order in which it is renewed, unless it was renewed
-// meanwhile.
+// repossess releases the slots of one lease unless it was renewed concurrently. It visits the limits in the order of
+// Renew.
 func (l *Limits) repossess(ctx context.Context, ws, lease uuid.UUID) error {
 	limits, err := l.find(ctx, ws, leased(lease))
 	if err != nil {
@@ -100,7 +100,7 @@ func expired(h *orchv1.ConcurrencySlotHolder, now time.Time) bool {
 	return h.Expires != nil && !h.GetExpires().AsTime().After(now)
 }
 
-// forget removes leases that hold nothing and have expired.
+// forget deletes expired leases without slots.
 func (l *Limits) forget(ctx context.Context, now time.Time) error {
 	over := bson.E{Key: "expires", Value: bson.D{{Key: "$lte", Value: now.UnixMicro()}}}
 	spaces := map[uuid.UUID]bool{}

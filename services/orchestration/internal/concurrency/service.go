@@ -19,7 +19,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// Service serves limits and their slots, in the newer form and in that of tags.
+// Service serves limits and their slots, by the current API and by the older API of tags.
 type Service struct {
 	orchv1.UnimplementedConcurrencyLimitV2ServiceServer
 	orchv1.UnimplementedConcurrencyLimitServiceServer
@@ -29,7 +29,7 @@ type Service struct {
 // New returns the service of limits.
 func New(limits *Limits) *Service { return &Service{Limits: limits} }
 
-// translate gives the API's answers for what can go wrong with slots.
+// translate maps errors of slots to responses of the API.
 func translate(err error) error {
 	var full *FullError
 	var steady *NoDecayError
@@ -49,7 +49,7 @@ func translate(err error) error {
 	return err
 }
 
-// locked is the answer when there are no slots. Clients wait as long as the header says, to the fraction of a second.
+// locked is the response when no slots are free. Retry-After has the exact wait, with fractions of a second.
 func locked(full *FullError, text string) error {
 	return rpc.Error(&orchv1.HttpError{
 		Status:  http.StatusLocked,
@@ -58,7 +58,7 @@ func locked(full *FullError, text string) error {
 	})
 }
 
-// locate finds a limit by what a path names it. What parses as an id is one.
+// locate finds a limit by the id or name in a path. It treats every valid UUID as an id.
 func (s *Service) locate(ctx context.Context, idOrName string) (uuid.UUID, *orchv1.ConcurrencyLimitV2, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *Service) locate(ctx context.Context, idOrName string) (uuid.UUID, *orch
 	return info.Workspace, limit, err
 }
 
-// ReadConcurrencyLimitV2 answers a limit by its id or its name.
+// ReadConcurrencyLimitV2 returns a limit by its id or its name.
 func (s *Service) ReadConcurrencyLimitV2(ctx context.Context, r *orchv1.ReadConcurrencyLimitV2Request) (*orchv1.DeploymentConcurrencyLimit, error) {
 	_, limit, err := s.locate(ctx, r.GetIdOrName())
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Service) ReadConcurrencyLimitV2(ctx context.Context, r *orchv1.ReadConc
 	return s.present(limit), nil
 }
 
-// present is a limit as readers see it: with the slots that are taken now.
+// present computes a limit as readers see it: with the slots that are taken now.
 func (l *Limits) present(limit *orchv1.ConcurrencyLimitV2) *orchv1.DeploymentConcurrencyLimit {
 	return &orchv1.DeploymentConcurrencyLimit{
 		Id:                 limit.GetId(),
@@ -95,7 +95,7 @@ func (l *Limits) present(limit *orchv1.ConcurrencyLimitV2) *orchv1.DeploymentCon
 	}
 }
 
-// minimal are limits as those see them who take slots, their names without a prefix.
+// minimal returns limits as clients that take slots see them, with names without prefix.
 func minimal(limits []*orchv1.ConcurrencyLimitV2, prefix string) []*orchv1.MinimalConcurrencyLimit {
 	list := make([]*orchv1.MinimalConcurrencyLimit, 0, len(limits))
 	for _, limit := range limits {
@@ -104,7 +104,7 @@ func minimal(limits []*orchv1.ConcurrencyLimitV2, prefix string) []*orchv1.Minim
 	return list
 }
 
-// lifecycle is the effect that tells what happened to a limit; before is what it was, nil where it was not or is as it was.
+// lifecycle returns the effect that publishes a change of a limit; before is nil for a new or an unchanged limit.
 func (l *Limits) lifecycle(ws uuid.UUID, limit *orchv1.ConcurrencyLimitV2, before proto.Message, verb string) (store.Effect, error) {
 	id, err := uuid.Parse(limit.GetId())
 	if err != nil {
@@ -114,13 +114,13 @@ func (l *Limits) lifecycle(ws uuid.UUID, limit *orchv1.ConcurrencyLimitV2, befor
 	if err != nil {
 		return store.Effect{}, err
 	}
-	of := l.limits.Store()
+	s := l.limits.Store()
 	return events.Publish(ws, events.Lifecycle{
-		ID: of.NewID(), Kind: "concurrency-limit", Verb: verb, Of: id, Name: limit.GetName(), At: of.Now(), Payload: payload,
+		ID: s.NewID(), Kind: "concurrency-limit", Verb: verb, Of: id, Name: limit.GetName(), At: s.Now(), Payload: payload,
 	}.Event(l.vocab))
 }
 
-// Handlers are the effects that this package executes, by kind.
+// Handlers returns the effect handlers of this package, by kind.
 func (s *Service) Handlers() map[string]func(context.Context, []store.Effect) error {
 	return map[string]func(context.Context, []store.Effect) error{
 		KindOrphans:    s.KeepOrphans,

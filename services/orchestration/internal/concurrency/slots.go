@@ -18,7 +18,7 @@ func rate(mode orchv1.ConcurrencyMode) bool {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// BulkIncrementActiveSlots takes slots until they are given back by count.
+// BulkIncrementActiveSlots takes slots until their release by count.
 func (s *Service) BulkIncrementActiveSlots(ctx context.Context, r *orchv1.BulkIncrementActiveSlotsRequest) (*orchv1.MinimalConcurrencyLimitList, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *Service) BulkIncrementActiveSlotsWithLease(ctx context.Context, r *orch
 	return &orchv1.ConcurrencyLimitWithLeaseResponse{LeaseId: lease.ID.String(), Limits: minimal(limits, "")}, nil
 }
 
-// BulkDecrementActiveSlots gives slots back by count.
+// BulkDecrementActiveSlots releases slots by count.
 func (s *Service) BulkDecrementActiveSlots(ctx context.Context, r *orchv1.BulkDecrementActiveSlotsRequest) (*orchv1.MinimalConcurrencyLimitList, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *Service) BulkDecrementActiveSlots(ctx context.Context, r *orchv1.BulkDe
 	return &orchv1.MinimalConcurrencyLimitList{Limits: minimal(limits, "")}, nil
 }
 
-// BulkDecrementActiveSlotsWithLease gives the slots of a lease back.
+// BulkDecrementActiveSlotsWithLease releases the slots of a lease.
 func (s *Service) BulkDecrementActiveSlotsWithLease(ctx context.Context, r *orchv1.BulkDecrementActiveSlotsWithLeaseRequest) (*emptypb.Empty, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *Service) BulkDecrementActiveSlotsWithLease(ctx context.Context, r *orch
 	return &emptypb.Empty{}, s.Release(ctx, info.Workspace, lease)
 }
 
-// RenewConcurrencyLease keeps the slots of a lease for longer.
+// RenewConcurrencyLease extends a lease.
 func (s *Service) RenewConcurrencyLease(ctx context.Context, r *orchv1.RenewConcurrencyLeaseRequest) (*emptypb.Empty, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {

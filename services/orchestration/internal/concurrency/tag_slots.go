@@ -25,17 +25,17 @@ func tagNames(tags []string) []string {
 	return names
 }
 
-// NeverError means that the limit of a tag is 0: waiting for a slot of it is in vain. Nothing was taken.
+// NeverError means that the limit of a tag is 0, so no slot ever becomes free. Nothing was taken.
 type NeverError struct{ Tag string }
 
 func (e *NeverError) Error() string {
 	return fmt.Sprintf("the concurrency limit of the tag %q is 0", e.Tag)
 }
 
-// AcquireForTaskRun takes a slot of every tag that has a limit for a task run, where it does not hold one yet, or none.
-// It returns the limits and the lease, which is the nil UUID when nothing was taken; a *FullError when one is full, a
-// *NeverError when one is 0. The slots come back after the duration unless they are kept; with 0 the run has them until
-// it gives them back.
+// AcquireForTaskRun takes a slot of every tag with a limit for a task run, except those that it already holds, or takes
+// none. It returns the limits and the lease, which is the nil UUID when nothing was taken. It returns a *FullError when
+// one is full, a *NeverError when one is 0. The lease expires after the duration unless the slots are kept; with 0 the
+// run holds them until it releases them.
 func (l *Limits) AcquireForTaskRun(
 	ctx context.Context, ws uuid.UUID, tags []string, run uuid.UUID, duration time.Duration,
 ) ([]*orchv1.ConcurrencyLimitV2, uuid.UUID, error) {
@@ -66,7 +66,7 @@ func (l *Limits) AcquireForTaskRun(
 	return limits, lease.ID, nil
 }
 
-// HeldByTaskRun returns the leases under which a task run holds slots of these tags until it gives them back.
+// HeldByTaskRun returns the leases under which a task run holds slots of these tags until their release.
 func (l *Limits) HeldByTaskRun(ctx context.Context, ws uuid.UUID, tags []string, run uuid.UUID) ([]string, error) {
 	limits, err := l.find(ctx, ws, named(tagNames(tags)))
 	if err != nil {
@@ -84,7 +84,7 @@ func (l *Limits) HeldByTaskRun(ctx context.Context, ws uuid.UUID, tags []string,
 	return leases, nil
 }
 
-// lasting chooses what somebody holds until it is given back.
+// lasting matches the slots of a holder without expiry.
 func lasting(kind orchv1.ConcurrencyHolderType, id uuid.UUID) func(*orchv1.ConcurrencySlotHolder) bool {
 	mine := byHolder(kind, id)
 	return func(h *orchv1.ConcurrencySlotHolder) bool { return h.Expires == nil && mine(h) }
@@ -103,7 +103,7 @@ func (s *Service) IncrementConcurrencyLimits(ctx context.Context, r *orchv1.Incr
 	}
 	limits, _, err := s.AcquireForTaskRun(ctx, info.Workspace, i.GetNames(), run, 0)
 	if never, ok := errors.AsType[*NeverError](err); ok {
-		// Clients ask again where they are told when; that would be for ever.
+		// Clients retry after a Retry-After; here they would retry forever.
 		return nil, rpc.Detail(http.StatusLocked,
 			fmt.Sprintf("The concurrency limit on tag %q is 0 and will deadlock if the task tries to run again.", never.Tag))
 	}
@@ -120,7 +120,7 @@ func holds(limit *orchv1.ConcurrencyLimitV2, chosen func(*orchv1.ConcurrencySlot
 	return slices.ContainsFunc(limit.GetHolders(), chosen)
 }
 
-// DecrementConcurrencyLimits gives the slots of a task run back.
+// DecrementConcurrencyLimits releases the slots of a task run.
 func (s *Service) DecrementConcurrencyLimits(ctx context.Context, r *orchv1.DecrementConcurrencyLimitsRequest) (*orchv1.MinimalConcurrencyLimitList, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -138,7 +138,7 @@ func (s *Service) DecrementConcurrencyLimits(ctx context.Context, r *orchv1.Decr
 	return &orchv1.MinimalConcurrencyLimitList{Limits: minimal(limits, "")}, nil
 }
 
-// ResetConcurrencyLimitByTag says which task runs hold the slots of a tag.
+// ResetConcurrencyLimitByTag sets which task runs hold the slots of a tag.
 func (s *Service) ResetConcurrencyLimitByTag(ctx context.Context, r *orchv1.ResetConcurrencyLimitByTagRequest) (*emptypb.Empty, error) {
 	ws, limit, err := s.byTag(ctx, r.GetTag())
 	if err != nil {

@@ -17,15 +17,15 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// tagPrefix begins the names of the limits of tags.
+// tagPrefix starts the names of the limits of tags.
 const tagPrefix = "tag:"
 
-// ofTags are the limits of all tags; ";" follows ":".
+// ofTags matches the limits of all tags; ";" follows ":".
 var ofTags = bson.E{Key: "name", Value: bson.D{{Key: "$gte", Value: tagPrefix}, {Key: "$lt", Value: "tag;"}}}
 
 const taskRun = orchv1.ConcurrencyHolderType_CONCURRENCY_HOLDER_TYPE_TASK_RUN
 
-// tagLimit is a limit in the older form.
+// tagLimit returns a limit in the form of the older API.
 func tagLimit(l *orchv1.ConcurrencyLimitV2) *orchv1.ConcurrencyLimit {
 	limit := &orchv1.ConcurrencyLimit{
 		Id:               l.GetId(),
@@ -42,7 +42,7 @@ func tagLimit(l *orchv1.ConcurrencyLimitV2) *orchv1.ConcurrencyLimit {
 	return limit
 }
 
-// unknownTag is the answer of the older form, which differs from that of the newer in a letter.
+// unknownTag is the 404 of the older API, which differs from the current one in one letter.
 func unknownTag(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return rpc.Detail(http.StatusNotFound, "Concurrency limit not found")
@@ -88,9 +88,9 @@ func (s *Service) CreateConcurrencyLimit(ctx context.Context, r *orchv1.CreateCo
 	return tagLimit(limit), err
 }
 
-// upsert makes a limit of a name, or gives the one that exists so many slots. It tells whether it made one.
+// upsert creates the limit of a name, or changes its slots. It reports whether it created one.
 func (l *Limits) upsert(ctx context.Context, ws uuid.UUID, name string, slots int64) (*orchv1.ConcurrencyLimitV2, bool, error) {
-	// The limit of that name may be deleted between the insert that met it and the change.
+	// The existing limit may be deleted between the insert and the change.
 	for range 3 {
 		limit, err := l.insert(ctx, ws, &orchv1.ConcurrencyLimitV2{Id: l.limits.Store().NewID().String(), Active: true, Name: name, Limit: slots})
 		if err == nil {
@@ -114,7 +114,7 @@ func (l *Limits) upsert(ctx context.Context, ws uuid.UUID, name string, slots in
 	return nil, false, fmt.Errorf("store a concurrency limit: %w", store.ErrContention)
 }
 
-// ReadConcurrencyLimit answers the limit of a tag by its id.
+// ReadConcurrencyLimit returns the limit of a tag by its id.
 func (s *Service) ReadConcurrencyLimit(ctx context.Context, r *orchv1.ReadConcurrencyLimitRequest) (*orchv1.ConcurrencyLimit, error) {
 	_, limit, err := s.byTagID(ctx, r.GetId())
 	if err != nil {
@@ -123,7 +123,7 @@ func (s *Service) ReadConcurrencyLimit(ctx context.Context, r *orchv1.ReadConcur
 	return tagLimit(limit), nil
 }
 
-// ReadConcurrencyLimitByTag answers the limit of a tag.
+// ReadConcurrencyLimitByTag returns the limit of a tag.
 func (s *Service) ReadConcurrencyLimitByTag(ctx context.Context, r *orchv1.ReadConcurrencyLimitByTagRequest) (*orchv1.ConcurrencyLimit, error) {
 	_, limit, err := s.byTag(ctx, r.GetTag())
 	if err != nil {
@@ -132,7 +132,7 @@ func (s *Service) ReadConcurrencyLimitByTag(ctx context.Context, r *orchv1.ReadC
 	return tagLimit(limit), nil
 }
 
-// ReadConcurrencyLimits answers the limits of all tags, by tag.
+// ReadConcurrencyLimits returns the limits of all tags, by tag.
 func (s *Service) ReadConcurrencyLimits(ctx context.Context, r *orchv1.ReadConcurrencyLimitsRequest) (*orchv1.ConcurrencyLimitList, error) {
 	limits, err := s.page(ctx, bson.D{ofTags}, r.GetQuery().GetOffset(), r.GetQuery().GetLimit())
 	if err != nil {

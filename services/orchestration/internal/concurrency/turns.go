@@ -6,8 +6,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// turns let the calls of one process change a limit one after the other: they would only make each other repeat their
-// compare-and-set. Calls of other replicas are kept apart by the compare-and-set itself.
+// turns serialises changes of a limit within a process, because concurrent ones would only repeat their
+// compare-and-set. Across replicas the compare-and-set itself serialises them.
 type turns [64]chan struct{}
 
 func newTurns() *turns {
@@ -18,7 +18,7 @@ func newTurns() *turns {
 	return t
 }
 
-// take waits for the turn to change a document, and returns what ends it.
+// take waits for the turn to change a document, and returns the function that ends it.
 func (t *turns) take(ctx context.Context, id uuid.UUID) (func(), error) {
 	turn := t[id[15]%uint8(len(t))]
 	select {

@@ -12,7 +12,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// UpdateConcurrencyLimitV2 changes what was sent.
+// UpdateConcurrencyLimitV2 changes the sent fields.
 func (s *Service) UpdateConcurrencyLimitV2(ctx context.Context, r *orchv1.UpdateConcurrencyLimitV2Request) (*emptypb.Empty, error) {
 	ws, limit, err := s.locate(ctx, r.GetIdOrName())
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *Service) UpdateConcurrencyLimitV2(ctx context.Context, r *orchv1.Update
 	return &emptypb.Empty{}, err
 }
 
-// apply writes what was sent into a limit. A new decay begins now: until now the old one counted.
+// apply copies the sent fields into a limit. A new decay starts now: it first applies the old one until now.
 func (s *Service) apply(limit *orchv1.ConcurrencyLimitV2, u *orchv1.ConcurrencyLimitV2Update) {
 	now := s.limits.Store().Now()
 	if u.SlotDecayPerSecond != nil && u.GetSlotDecayPerSecond() != limit.GetSlotDecayPerSecond() {

@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// maxWait bounds how long clients are told to wait, in seconds, and maxTagWait how long task runs are.
+	// maxWait bounds the Retry-After of clients, in seconds, and maxTagWait that of task runs.
 	maxWait    = 30.0
 	maxTagWait = 10.0
-	// spread is by how much of the average a wait may be longer.
+	// spread is the maximum relative excess of a wait over the average.
 	spread = 0.3
 )
 
-// wait is how long a client should wait before it asks for slots of these limits again, in seconds. The limit that most
-// is asked of decides. Chance is in [0, 1).
+// wait returns the seconds until a client should request slots of these limits again. The limit with the highest demand
+// per slot decides. chance is in [0, 1).
 func wait(limits []*orchv1.ConcurrencyLimitV2, slots int64, now time.Time, chance float64) float64 {
 	var seconds, most float64
 	for _, l := range limits {
@@ -40,8 +40,8 @@ func wait(limits []*orchv1.ConcurrencyLimitV2, slots int64, now time.Time, chanc
 	return jitter(seconds, chance)
 }
 
-// jitter spreads an average as the gaps of a Poisson process are spread, so that clients which were refused together do
-// not come back together. What is drawn lies within bounds around the average.
+// jitter draws from an exponential distribution, bounded around the average. So clients that were refused together do
+// not retry together.
 func jitter(average, chance float64) float64 {
 	high := 1 + spread
 	low := math.Log2(math.Exp2(high) / (math.Exp2(high) - 1))

@@ -17,7 +17,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
-// CountEvents counts the events that match by day, by another stretch of time, by name, or by resource.
+// CountEvents counts the matching events by day, by another time unit, by name, or by resource.
 func (s *Service) CountEvents(ctx context.Context, r *orchv1.CountEventsRequest) (*orchv1.EventCountList, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -59,8 +59,8 @@ type pair struct {
 	V string `bson:"v"`
 }
 
-// countByName counts the events of each name, the most frequent first. As long as there are few names, each is counted by
-// itself: an index does that without looking at events.
+// countByName counts the events of each name, the most frequent first. While there are few names, it counts each
+// separately: an index does that without reading events.
 func (s *Service) countByName(ctx context.Context, ws uuid.UUID, filter *orchv1.EventFilter) (*orchv1.EventCountList, error) {
 	names, err := s.names(ctx, ws, filter.GetEvent())
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *Service) countByName(ctx context.Context, ws uuid.UUID, filter *orchv1.
 	return list, nil
 }
 
-// countOfName counts the events of a name; nil where there are none.
+// countOfName counts the events of a name; nil if there are none.
 func (s *Service) countOfName(ctx context.Context, ws uuid.UUID, filter *orchv1.EventFilter, name string) (*orchv1.EventCount, error) {
 	filter = proto.CloneOf(filter)
 	filter.Event = &orchv1.EventNameFilter{Name: &orchv1.StringList{Values: []string{name}}}
@@ -101,7 +101,7 @@ func (s *Service) countOfName(ctx context.Context, ws uuid.UUID, filter *orchv1.
 		at    **timestamppb.Timestamp
 	}{{orchv1.EventOrder_EVENT_ORDER_ASC, &count.StartTime}, {orchv1.EventOrder_EVENT_ORDER_DESC, &count.EndTime}} {
 		found, err := s.events.Find(ctx, ws, compiled, query.EventSort(end.order), 0, 1)
-		if err != nil || len(found) == 0 { // Or it is gone meanwhile.
+		if err != nil || len(found) == 0 { // Or it was deleted concurrently.
 			return nil, err
 		}
 		*end.at = found[0].GetOccurred()
@@ -122,7 +122,7 @@ func (s *Service) countByField(ctx context.Context, ws uuid.UUID, filter *orchv1
 			{Key: "n", Value: bson.D{{Key: "$sum", Value: 1}}},
 			{Key: "first", Value: bson.D{{Key: "$min", Value: "$occurred"}}},
 			{Key: "last", Value: bson.D{{Key: "$max", Value: "$occurred"}}},
-			// Documents are compared by their first field before the second.
+			// MongoDB compares documents by their first field before the second.
 			{Key: "latest", Value: bson.D{{Key: "$max", Value: bson.D{
 				{Key: "occurred", Value: "$occurred"}, {Key: "resource", Value: "$resource"},
 			}}}},
@@ -146,7 +146,7 @@ func (s *Service) countByField(ctx context.Context, ws uuid.UUID, filter *orchv1
 	return list, nil
 }
 
-// nameOf is how a resource is shown: by its name, else by the older label for one, else by its id.
+// nameOf returns the display name of a resource: its name, else the older label for a name, else its id.
 func (s *Service) nameOf(of group) string {
 	for _, label := range []string{s.vocab.ResourceName(), s.vocab.Name("name")} {
 		at := slices.IndexFunc(of.Latest.Resource, func(l pair) bool { return l.K == label })

@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// maxBuckets bounds the answer of a count by time.
+	// maxBuckets bounds the response of a count by time.
 	maxBuckets = 1000
-	// longestStep is some 4,500 years, in microseconds; the bucket of now still ends within the calendar.
+	// longestStep is some 4,500 years, in microseconds; the current bucket then still ends within the calendar.
 	longestStep = 1 << 57
 )
 
-// pivot is where buckets are counted from, whatever the range that is asked for, so that those of one length are the same
-// in every answer; a Monday, for weeks begin on it.
+// pivot is the origin of the buckets. It does not depend on the range, so buckets of one length are the same in every
+// response. It is a Monday, because weeks begin on Mondays.
 var pivot = time.Date(2024, time.April, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
 
 var unitLength = map[orchv1.TimeUnit]time.Duration{
@@ -35,8 +35,8 @@ var unitLength = map[orchv1.TimeUnit]time.Duration{
 	orchv1.TimeUnit_TIME_UNIT_SECOND: time.Second,
 }
 
-// countByTime cuts time into buckets of equal length and counts those that the range touches, also where there are no
-// events. Of the future only the rest of the unit is listed in which now is.
+// countByTime divides time into buckets of equal length and counts those that overlap the range, also without events.
+// It omits future buckets except the rest of the current unit.
 func (s *Service) countByTime(
 	ctx context.Context, ws uuid.UUID, filter *orchv1.EventFilter, unit orchv1.TimeUnit, interval float64,
 ) (*orchv1.EventCountList, error) {
@@ -74,7 +74,7 @@ func (s *Service) countByTime(
 	return list, nil
 }
 
-// bucketStart is where the bucket begins that a moment is in; all are microseconds.
+// bucketStart returns the start of the bucket of a time, in microseconds.
 func bucketStart(at, step int64) int64 {
 	within := (at - pivot) % step
 	if within < 0 {
@@ -83,7 +83,7 @@ func bucketStart(at, step int64) int64 {
 	return at - within
 }
 
-// withOffset writes a moment as the reference does here, and only here: with an offset instead of Z.
+// withOffset formats a time with an offset instead of Z. The reference does so only in this response.
 func withOffset(at time.Time) string {
 	if at.Nanosecond() == 0 {
 		return at.Format("2006-01-02T15:04:05-07:00")
@@ -91,8 +91,8 @@ func withOffset(at time.Time) string {
 	return at.Format("2006-01-02T15:04:05.000000-07:00")
 }
 
-// countWithin counts the events from a microsecond to another, both included. Each bucket is counted by itself: an index
-// does that without looking at events, which it could not group.
+// countWithin counts the events between two times in microseconds, both inclusive. Each bucket is counted separately:
+// an index does that without reading events, which a group stage would read.
 func (s *Service) countWithin(ctx context.Context, ws uuid.UUID, filter *orchv1.EventFilter, first, last int64) (int64, error) {
 	within := proto.CloneOf(filter)
 	within.Occurred = &orchv1.EventOccurredFilter{Since: timestamppb.New(time.UnixMicro(first)), Until: timestamppb.New(time.UnixMicro(last))}

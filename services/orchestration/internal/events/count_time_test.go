@@ -24,7 +24,7 @@ func moment(t *testing.T, text string) time.Time {
 	return m
 }
 
-// counted has events at the moments, of resources with the names; it is Wednesday, the 11th of March.
+// counted is a service with events at these times, of resources with these names; it is Wednesday, 11 March.
 func counted(t *testing.T, named map[string]string) (*Service, uuid.UUID) {
 	t.Helper()
 	s, ws := New(Deps{Store: storetest.Embedded(t, clock.NewManual(moment(t, "2026-03-11T12:30:00Z"))), Vocabulary: vocabulary.Orch}), uuid.New()
@@ -45,7 +45,7 @@ func counted(t *testing.T, named map[string]string) (*Service, uuid.UUID) {
 	return s, ws
 }
 
-// Buckets are the same whatever the range: they are counted from one Monday. Only events of the range are in them.
+// Buckets do not depend on the range: their origin is one Monday. Only events of the range are counted.
 func TestBucketsOfTime(t *testing.T) {
 	t.Parallel()
 	s, ws := counted(t, map[string]string{
@@ -118,7 +118,7 @@ func TestBucketsAreBounded(t *testing.T) {
 	require.Equal(t, int32(422), rpc.HTTPError(count("0001-01-01T00:00:00Z", 1e300)).GetStatus())
 }
 
-// A resource goes by the name that it had last.
+// The name of a resource is that of its last event.
 func TestResourcesAreCountedUnderTheirLastName(t *testing.T) {
 	t.Parallel()
 	for last, want := range map[string]string{"new": "new", "": "thing"} {

@@ -16,7 +16,7 @@ import (
 // KindPublish is the effect that publishes an event.
 const KindPublish = "event"
 
-// Lifecycle is what happened to a resource of the server itself.
+// Lifecycle describes an event of one of the server's own resources.
 type Lifecycle struct {
 	ID   uuid.UUID
 	Kind string // "flow"
@@ -28,7 +28,7 @@ type Lifecycle struct {
 	Payload []byte
 }
 
-// Event builds the event in the server's words.
+// Event builds the event with the names of the vocabulary.
 func (l Lifecycle) Event(v vocabulary.Vocabulary) *orchv1.ReceivedEvent {
 	return &orchv1.ReceivedEvent{
 		Id:       l.ID.String(),
@@ -43,7 +43,7 @@ func (l Lifecycle) Event(v vocabulary.Vocabulary) *orchv1.ReceivedEvent {
 	}
 }
 
-// Related is a related resource of the server's own.
+// Related returns a related resource of the server itself.
 func Related(v vocabulary.Vocabulary, kind, id, role, name string) *orchv1.RelatedResource {
 	labels := map[string]string{v.ResourceID(): v.Name(kind, id), v.ResourceRole(): role}
 	if name != "" {
@@ -52,17 +52,17 @@ func Related(v vocabulary.Vocabulary, kind, id, role, name string) *orchv1.Relat
 	return &orchv1.RelatedResource{Labels: labels}
 }
 
-// Publish returns the effect that publishes an event of a workspace. Doing it twice is the same as once, since the event
-// keeps its id. The effect's own id is another one: the event may share its id with the state that caused it, and so with
-// the effect that writes the state's history.
+// Publish returns the effect that publishes an event of a workspace. It is idempotent, since the event keeps its id.
+// The effect has another id: the event may share its id with the state that caused it, and so with the effect that
+// writes the state's history.
 func Publish(ws uuid.UUID, e *orchv1.ReceivedEvent) (store.Effect, error) {
 	id, err := uuid.Parse(e.GetId())
 	if err != nil {
-		return store.Effect{}, fmt.Errorf("publish an event: its id: %w", err)
+		return store.Effect{}, fmt.Errorf("publish event: parse id: %w", err)
 	}
 	body, err := proto.MarshalOptions{}.MarshalAppend(append([]byte(nil), ws[:]...), e)
 	if err != nil {
-		return store.Effect{}, fmt.Errorf("publish an event: %w", err)
+		return store.Effect{}, fmt.Errorf("publish event: %w", err)
 	}
 	return store.Effect{ID: uuid.NewSHA1(id, []byte(KindPublish)), At: e.GetReceived().AsTime(), Kind: KindPublish, Body: body}, nil
 }

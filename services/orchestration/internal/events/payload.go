@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// maxPayloadValue bounds one value of a payload, and maxPayload all of them, in bytes. A larger value is omitted, so no
-	// resource is too large for its events.
+	// maxPayloadValue bounds one value of a payload, and maxPayload their sum, in bytes. Larger values are omitted, so
+	// every resource can have events.
 	maxPayloadValue = 64 << 10
 	maxPayload      = 512 << 10
 )
 
-// Payload is the payload of a life-cycle event: the named fields as the API returns them and, when the resource was changed,
-// which fields were changed from what to what. A nil before means a new, a deleted or an unchanged resource. Values beyond
-// maxPayloadValue are null, and "omitted_fields" names them.
+// Payload returns the payload of a life-cycle event: the named fields as the API returns them and, for a change, the
+// changed fields with their old and new values. A nil before means a new, a deleted or an unchanged resource. Values
+// beyond maxPayloadValue are null, and "omitted_fields" names them.
 func Payload(resource, before proto.Message, fields ...protoreflect.Name) ([]byte, error) {
 	values := map[string]json.RawMessage{}
 	var omitted []string
@@ -88,10 +88,10 @@ type change struct {
 	To   json.RawMessage `json:"to"`
 }
 
-// alwaysChanged are fields that every change touches.
+// alwaysChanged are fields that every change sets.
 var alwaysChanged = []protoreflect.Name{"created", "updated"}
 
-// changes are the names of the changed fields, in the order of the contract, and their values before and after.
+// changes returns the names of the changed fields, in the order of the contract, with their values before and after.
 func changes(before, after protoreflect.Message) ([]string, map[string]change, error) {
 	names, updates := []string{}, map[string]change{}
 	fields := before.Descriptor().Fields()

@@ -10,7 +10,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// A value that is too large for an event is omitted and named; a value at the bound is not.
+// A value beyond the bound is omitted and named; a value at the bound is not.
 func TestPayloadIsBounded(t *testing.T) {
 	t.Parallel()
 	text := func(n int) string { return strings.Repeat("x", n-2) } // The JSON has two quotes.

@@ -17,12 +17,13 @@ import (
 )
 
 const (
-	// maxBatch is how many events are stored with one flush at the most: at their fastest several frames come in one pace.
+	// maxBatch is the maximum number of events of one flush: at the highest rate several frames arrive in one flush
+	// interval.
 	maxBatch = 2000
-	// pace keeps the flushes of stored events from crowding out those that callers wait for.
+	// pace is the minimum flush interval. It leaves disk flushes for the writes that callers wait for.
 	pace = 20 * time.Millisecond
-	// yield lets bursts be acknowledged first: storing an event costs many times what taking it in does, and nobody
-	// waits for it.
+	// yield delays storing during bursts, so the broker can acknowledge them first. Storing an event costs many times
+	// as much as publishing it, and no caller waits for it.
 	yield = 500 * time.Millisecond
 )
 
@@ -32,20 +33,20 @@ type Persister struct{ Service *Service }
 // Name implements run.Worker.
 func (p Persister) Name() string { return "event persister" }
 
-// Run consumes until the context ends. While the database is away events stay in the broker.
+// Run consumes until the context ends. During a database outage events stay in the broker.
 func (p Persister) Run(ctx context.Context) error {
 	return p.Service.broker.Consume(ctx, broker.DurablePersist, broker.ConsumeOptions{MaxEvents: maxBatch, Pace: pace, Yield: yield}, p.Service.persist)
 }
 
-// Received is an event that was taken in, and the workspace that it is of.
+// Received is an ingested event with its workspace.
 type Received struct {
 	Workspace uuid.UUID
 	Event     *orchv1.ReceivedEvent
 }
 
-// persist stores a batch. What cannot ever be stored is rejected alone; the others are stored whatever it holds.
+// persist stores a batch. It rejects events that can never be stored, and stores all others.
 func (s *Service) persist(ctx context.Context, batch []broker.Event) error {
-	// By ids, most of which are made by time: a store takes what lies above all that it has most easily.
+	// Sort by id: most ids ascend with time, and a store inserts ascending keys most cheaply.
 	slices.SortFunc(batch, func(a, b broker.Event) int { return bytes.Compare(a.ID[:], b.ID[:]) })
 	docs := make([]store.Chosen, 0, len(batch))
 	stored := make([]Received, 0, len(batch))

@@ -16,21 +16,21 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
-// maxPage is the largest page of events.
+// maxPage is the maximum page size of events.
 const maxPage = 50
 
 func (s *Service) compile(ws uuid.UUID, filter *orchv1.EventFilter) (bson.D, error) {
 	return query.CompileEvents(filter, query.EventOptions{Now: s.events.Store().Now(), Vocabulary: s.vocab, Workspace: ws})
 }
 
-// place is whose events are read, and where: a workspace's, or those that an account keeps of itself.
+// place is the owner of the events: a workspace, or an account for its own events.
 type place struct {
 	id uuid.UUID
-	// pages is the address of its further pages, up to the token.
+	// pages is the URL of further pages, up to the token.
 	pages string
 }
 
-// ReadEvents answers the first page of the events that match.
+// ReadEvents returns the first page of the matching events.
 func (s *Service) ReadEvents(ctx context.Context, r *orchv1.ReadEventsRequest) (*orchv1.EventPage, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *Service) ReadEvents(ctx context.Context, r *orchv1.ReadEventsRequest) (
 	return s.firstPage(ctx, ofWorkspace(info), r.GetQuery())
 }
 
-// ReadEventsPage answers the page that a token names.
+// ReadEventsPage returns the page of a token.
 func (s *Service) ReadEventsPage(ctx context.Context, r *orchv1.ReadEventsPageRequest) (*orchv1.EventPage, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *Service) nextPage(ctx context.Context, in place, token string) (*orchv1
 	return s.page(ctx, in, p, compiled)
 }
 
-// complete fixes the times that a filter leaves open.
+// complete sets the times that a filter leaves open, so that all pages have the same time window.
 func (s *Service) complete(filter *orchv1.EventFilter) *orchv1.EventFilter {
 	if filter == nil {
 		filter = &orchv1.EventFilter{}
@@ -122,7 +122,7 @@ func (s *Service) complete(filter *orchv1.EventFilter) *orchv1.EventFilter {
 	return filter
 }
 
-// page reads one event more than it shows, to know whether another page follows.
+// page reads one event more than it returns, to know whether another page follows.
 func (s *Service) page(ctx context.Context, in place, p position, compiled bson.D) (*orchv1.EventPage, error) {
 	found, err := s.read(ctx, in.id, p, compiled)
 	if err != nil {
@@ -166,10 +166,11 @@ func (s *Service) read(ctx context.Context, ws uuid.UUID, p position, compiled b
 	return s.events.Find(ctx, ws, compiled, sort, 0, p.limit+1)
 }
 
-// fewEvents is how many events are rather looked up one by one and ordered than found by a walk through time.
+// fewEvents is the number of events up to which fetching and sorting them is cheaper than scanning by time.
 const fewEvents = 5000
 
-// readDistinct walks from the beginning and shows each resource once: which event is a resource's first depends on all before it.
+// readDistinct scans from the start and returns each resource once: the first event of a resource depends on all events
+// before it.
 func (s *Service) readDistinct(ctx context.Context, ws uuid.UUID, p position, compiled, sort bson.D) ([]*orchv1.ReceivedEvent, error) {
 	seen := map[string]bool{}
 	var found []*orchv1.ReceivedEvent

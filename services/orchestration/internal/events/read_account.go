@@ -7,7 +7,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// ReadAccountEvents answers the first page of an account's own events that match.
+// ReadAccountEvents returns the first page of an account's own matching events.
 func (s *Service) ReadAccountEvents(ctx context.Context, r *orchv1.ReadAccountEventsRequest) (*orchv1.EventPage, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -16,7 +16,7 @@ func (s *Service) ReadAccountEvents(ctx context.Context, r *orchv1.ReadAccountEv
 	return s.firstPage(ctx, ofAccount(info), r.GetQuery())
 }
 
-// ReadAccountEventsPage answers the page that a token names.
+// ReadAccountEventsPage returns the page of a token.
 func (s *Service) ReadAccountEventsPage(ctx context.Context, r *orchv1.ReadAccountEventsPageRequest) (*orchv1.EventPage, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -25,7 +25,7 @@ func (s *Service) ReadAccountEventsPage(ctx context.Context, r *orchv1.ReadAccou
 	return s.nextPage(ctx, ofAccount(info), r.GetPageToken())
 }
 
-// ofAccount is where an account's own events are: under its id, where no workspace sees them.
+// ofAccount is the place of an account's own events: they are stored under its id, so no workspace reads them.
 func ofAccount(info request.Info) place {
 	return place{info.Account, info.PublicURL + "/accounts/" + info.Account.String() + "/events/filter/next?page-token="}
 }

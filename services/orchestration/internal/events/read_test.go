@@ -13,7 +13,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
 )
 
-// Prefixes and exclusions are written out to names; what is found is what they say.
+// Prefixes and exclusions are expanded to names, with the same result.
 func TestNamesOfEvents(t *testing.T) {
 	t.Parallel()
 	s := New(Deps{Store: storetest.Embedded(t, clock.System{}), Vocabulary: vocabulary.Orch})

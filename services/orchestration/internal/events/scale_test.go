@@ -24,16 +24,16 @@ import (
 )
 
 const (
-	// pageBudget is the time within which the first page of any filter comes that an index serves, at the median.
+	// pageBudget bounds the median latency of the first page of any filter that an index serves.
 	pageBudget = 20 * time.Millisecond
 	pageRounds = 41
-	// slowRounds is how often a question is asked that must look at many events.
+	// slowRounds is the number of repetitions of a query that must read many events.
 	slowRounds = 3
-	// slowBudget is what such a question may take, answered or given up.
+	// slowBudget bounds the latency of such a query until it succeeds or times out.
 	slowBudget = 6 * time.Second
 )
 
-// world are many events of runs, as a busy workspace has them: flows have runs, runs have tasks, tasks have states. One
+// world has many events of runs, as a busy workspace does: flows have runs, runs have tasks, tasks have states. One
 // event occurs each millisecond.
 type world struct {
 	ws          uuid.UUID
@@ -56,12 +56,12 @@ func (w *world) id(kind string, i int) string {
 	return uuid.NewSHA1(w.ws, fmt.Appendf(nil, "%s %d", kind, i)).String()
 }
 
-// at is n milliseconds after the oldest event, as a filter spells it.
+// at is the time n milliseconds after the oldest event, in the notation of filters.
 func (w *world) at(n int) string {
 	return w.oldest.Add(time.Duration(n) * time.Millisecond).Format(time.RFC3339Nano)
 }
 
-// fill stores n events, unless they are there; the newest of them is of the moment of the filling.
+// fill stores n events, unless they exist; the newest event has the current time.
 func (w *world) fill(t *testing.T, s *Service, n int) {
 	t.Helper()
 	stored, err := s.events.Count(t.Context(), w.ws, bson.D{})
@@ -80,14 +80,14 @@ func (w *world) fill(t *testing.T, s *Service, n int) {
 	for i := range n {
 		at := timestamppb.New(w.oldest.Add(time.Duration(i) * time.Millisecond))
 		run := w.runs[i/100]
-		kind, of := "task-run", w.id("task", i/4)
+		kind, resource := "task-run", w.id("task", i/4)
 		if i%10 == 0 {
-			kind, of = "flow-run", run
+			kind, resource = "flow-run", run
 		}
 		e := &orchv1.ReceivedEvent{
 			Id: uuid.Must(uuid.NewV7()).String(), Event: v.Name(kind, names[i%len(names)]), Occurred: at, Received: at,
 			Resource: &orchv1.Resource{Labels: map[string]string{
-				v.ResourceID(): v.Name(kind, of), v.ResourceName(): fmt.Sprintf("name-%d", i/100), v.Name("state-type"): "RUNNING",
+				v.ResourceID(): v.Name(kind, resource), v.ResourceName(): fmt.Sprintf("name-%d", i/100), v.Name("state-type"): "RUNNING",
 			}},
 			Related: []*orchv1.RelatedResource{
 				Related(v, "flow-run", run, "flow-run", "run"), Related(v, "flow", w.flows[(i/100)%len(w.flows)], "flow", "flow"),
@@ -103,8 +103,8 @@ func (w *world) fill(t *testing.T, s *Service, n int) {
 	}
 }
 
-// scaled opens the world that the environment asks for: ORCH_SCALE_EVENTS is how many events there are, ORCH_SCALE_DIR
-// where they are kept for the next time, if they are.
+// scaled opens the world that the environment configures: ORCH_SCALE_EVENTS is the number of events, and ORCH_SCALE_DIR
+// an optional directory that keeps them between runs.
 func scaled(t *testing.T) (*Service, *world, int) {
 	t.Helper()
 	n, _ := strconv.Atoi(os.Getenv("ORCH_SCALE_EVENTS"))
@@ -123,7 +123,7 @@ func scaled(t *testing.T) (*Service, *world, int) {
 	return s, w, n
 }
 
-// timed asks a question again and again, and gives the median and the slowest.
+// timed runs a query several times and returns the median and the maximum latency.
 func timed(t *testing.T, rounds int, ask func() error) (median, slowest time.Duration) {
 	t.Helper()
 	var took []time.Duration
@@ -138,9 +138,9 @@ func timed(t *testing.T, rounds int, ask func() error) (median, slowest time.Dur
 	return took[len(took)/2], took[len(took)-1]
 }
 
-// TestFirstPagesOfManyEvents measures the first page of filters as users ask for them. It prints the median and the
-// slowest of each, and fails where the median is beyond the budget: that of an indexed filter, or, for those whose total
-// takes a look at very many events or keys, the time after which the store gives up.
+// TestFirstPagesOfManyEvents measures the first page of typical filters, and prints the median and the maximum of each.
+// It fails when a median exceeds its budget. An indexed filter has pageBudget; a filter whose total must read very many
+// events or keys has the time until the store gives up.
 func TestFirstPagesOfManyEvents(t *testing.T) {
 	s, w, n := scaled(t)
 	ctx := requesttest.Incoming(t, w.ws)
@@ -211,8 +211,8 @@ func TestFirstPagesOfManyEvents(t *testing.T) {
 	}
 }
 
-// TestCountsOfManyEvents measures counts by time and name, which indexes give, and by resource, which must look at every
-// event within the range: when there are too many, it is given up.
+// TestCountsOfManyEvents measures counts by time and name, which indexes provide, and by resource. A count by resource
+// reads every event within the range, and times out when there are too many.
 func TestCountsOfManyEvents(t *testing.T) {
 	s, w, n := scaled(t)
 	ctx := requesttest.Incoming(t, w.ws)

@@ -9,8 +9,8 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// ScanEvents answers the next events that match, oldest first. Without a count and without a token it costs what it
-// shows, so that a subscriber can be shown a long past.
+// ScanEvents returns the next matching events, oldest first. Without a total and a token its cost depends only on its
+// result, so a subscriber can read a long history.
 func (s *Service) ScanEvents(ctx context.Context, r *orchv1.ScanEventsRequest) (*orchv1.ReceivedEventList, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -26,7 +26,7 @@ func (s *Service) ScanEvents(ctx context.Context, r *orchv1.ScanEventsRequest) (
 	if err != nil {
 		return nil, err
 	}
-	p := position{filter: filter, limit: r.GetLimit() - 1} // read shows one more.
+	p := position{filter: filter, limit: r.GetLimit() - 1} // read returns one more.
 	if after := r.GetAfter(); after != nil {
 		if err := p.goOnAfter(after); err != nil {
 			return nil, err

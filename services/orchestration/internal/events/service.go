@@ -1,11 +1,11 @@
-// Package events takes events in, stores them and reads them back.
+// Package events ingests, stores and queries events.
 //
 //	POST /events ──────┐
 //	outbox of a write ─┼─► broker (durable: the client's 204) ─► persist, in bulk ─┬─► store ─► filter, count
-//	webhook ───────────┘                                                           └─► who records what they tell of
+//	webhook ───────────┘                                                           └─► recorder of task runs
 //
-// An event is stored once, whatever was delivered how often: it is known by its workspace and its id, which is the document's
-// unless another workspace has an event of that id.
+// Every event is stored once, however often it is delivered. Its key is its workspace and its id; the id alone is the
+// key of the document unless another workspace has an event with that id.
 package events
 
 import (
@@ -35,12 +35,12 @@ type Service struct {
 	record    func(context.Context, []Received) error
 }
 
-// Deps are what the service works with.
+// Deps are the dependencies of the service.
 type Deps struct {
 	Store      *store.Store
 	Broker     *broker.Conn
 	Vocabulary vocabulary.Vocabulary
-	// Retention is how long events are stored after they were received; 0 stores them for ever.
+	// Retention is how long events are stored after they were received; 0 stores them forever.
 	Retention time.Duration
 	// Record receives each batch of events after it is stored, and may be nil. A *broker.Rejected names the events that it
 	// can never handle; after any other error the batch is redelivered.
@@ -64,8 +64,8 @@ func New(d Deps) *Service {
 // maxHold bounds the wait for credit of a client that sends events faster than they are stored. Beyond it the response is 503.
 const maxHold = 15 * time.Second
 
-// CreateEvents publishes the events of a client and answers once all of them are durable, or later; see
-// broker.Publisher.PublishPaced.
+// CreateEvents publishes the events of a client and responds once all of them are durable, delayed under backpressure;
+// see broker.Publisher.PublishPaced.
 func (s *Service) CreateEvents(ctx context.Context, r *orchv1.CreateEventsRequest) (*emptypb.Empty, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -87,14 +87,14 @@ func (s *Service) CreateEvents(ctx context.Context, r *orchv1.CreateEventsReques
 			err = batch.Add(&event)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("take an event in: %w", err)
+			return nil, fmt.Errorf("ingest event: %w", err)
 		}
 	}
 	if len(fieldErrors) > 0 {
 		return nil, rpc.Invalid(fieldErrors...)
 	}
 	if err := s.broker.Publisher().PublishPaced(ctx, batch, maxHold); err != nil {
-		return nil, fmt.Errorf("take %d events in: %w", len(r.GetEvents()), err)
+		return nil, fmt.Errorf("ingest %d events: %w", len(r.GetEvents()), err)
 	}
 	return &emptypb.Empty{}, nil
 }
@@ -109,7 +109,7 @@ func (s *Service) PublishEffects(ctx context.Context, effects []store.Effect) er
 		}
 		e, err := wire.ToBroker(s.vocab, event, ws)
 		if err != nil {
-			return store.Permanent(fmt.Errorf("publish an event: %w", err))
+			return store.Permanent(fmt.Errorf("publish event: %w", err))
 		}
 		batch = append(batch, e)
 	}

@@ -16,25 +16,25 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// errToken means that a page token was not made here.
-var errToken = errors.New("the page token is not one of ours")
+// errToken means that this server did not issue a page token.
+var errToken = errors.New("unknown page token")
 
-// position is where a page begins: what the token of the page before carries. It holds the filter with its times fixed,
-// so that the pages are parts of one list although events keep coming.
+// position is the start of a page, which the token of the previous page carries. It holds the filter with fixed times,
+// so the pages are parts of one list although new events arrive.
 type position struct {
 	filter *orchv1.EventFilter
-	// Limit is the size of the pages, total how many events matched when the first one was read.
+	// Limit is the page size, total the number of matching events when the first page was read.
 	limit, total int64
-	// After is the last event of the page before: its moment in microseconds, its id, and whether it is stored under a
+	// After is the last event of the previous page: its time in microseconds, its id, and whether it is stored under a
 	// shared key.
 	afterOccurred int64
 	afterID       uuid.UUID
 	afterShared   bool
-	// Seen is how many resources the pages before showed, where a filter asks for distinct ones.
+	// Seen is the number of resources on the previous pages, for a filter with distinct resources.
 	seen int64
 }
 
-// goOnAfter lets the next page begin after an event.
+// goOnAfter moves the position after an event.
 func (p *position) goOnAfter(e *orchv1.ReceivedEvent) error {
 	id, err := resourceid.Parse(e.GetId())
 	if err != nil {
@@ -44,7 +44,7 @@ func (p *position) goOnAfter(e *orchv1.ReceivedEvent) error {
 	return nil
 }
 
-// afterKey is what the last event of the page before is stored under.
+// afterKey is the document key of the last event of the previous page.
 func (p position) afterKey(ws uuid.UUID) bson.Binary {
 	if p.afterShared {
 		return query.SharedKey(ws, p.afterID)
@@ -62,7 +62,7 @@ type tokenForm struct {
 	Seen     int64           `json:"s,omitempty"`
 }
 
-// token writes the position down for a URL.
+// token encodes the position for a URL.
 func (p position) token() (string, error) {
 	filter, err := restjson.Marshal(p.filter)
 	if err != nil {
@@ -75,7 +75,7 @@ func (p position) token() (string, error) {
 	return base64.RawURLEncoding.EncodeToString(text), nil
 }
 
-// readToken reads a position. A token that a client made up is harmless: it is a filter like any other.
+// readToken decodes a position. A forged token is harmless: it is a filter like any other.
 func readToken(token string) (position, error) {
 	text, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil {

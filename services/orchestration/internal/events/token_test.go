@@ -53,7 +53,7 @@ func TestTokensThatAreNone(t *testing.T) {
 	require.ErrorIs(t, err, errToken)
 }
 
-// FuzzToken lets clients make tokens up: none may do harm, and what is read can be written again.
+// FuzzToken decodes forged tokens: decoding never panics, and every decoded position can be encoded again.
 func FuzzToken(f *testing.F) {
 	token, err := somewhere().token()
 	require.NoError(f, err)

@@ -13,18 +13,18 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
-// maxNames is how many names of events a filter is written out to; more are looked for by their ranges.
+// maxNames is the number of event names that a filter is expanded to; beyond it the filter uses ranges.
 const maxNames = 64
 
-// named writes prefixes and exclusions of event names out to the names that there are. There are few, and lists of whole
-// values are what an index answers in order and counts without looking; ranges and their opposites are neither. none
-// tells that no event has a name that is asked for.
+// named replaces prefixes and exclusions of event names by the matching names. There are few, and an index evaluates a
+// list of values in order and without reading events; it does neither for ranges and negations. none reports that no
+// event has a matching name.
 func (s *Service) named(ctx context.Context, ws uuid.UUID, filter *orchv1.EventFilter) (written *orchv1.EventFilter, none bool, err error) {
-	asked := filter.GetEvent()
-	if len(asked.GetPrefix().GetValues())+len(asked.GetExcludeName().GetValues())+len(asked.GetExcludePrefix().GetValues()) == 0 {
+	criteria := filter.GetEvent()
+	if len(criteria.GetPrefix().GetValues())+len(criteria.GetExcludeName().GetValues())+len(criteria.GetExcludePrefix().GetValues()) == 0 {
 		return filter, false, nil
 	}
-	names, err := s.names(ctx, ws, asked)
+	names, err := s.names(ctx, ws, criteria)
 	if err != nil || len(names) > maxNames {
 		return filter, false, err
 	}
@@ -33,11 +33,11 @@ func (s *Service) named(ctx context.Context, ws uuid.UUID, filter *orchv1.EventF
 	return written, len(names) == 0, nil
 }
 
-// names are those that a filter admits; of a workspace's names where it does not list its own.
-func (s *Service) names(ctx context.Context, ws uuid.UUID, asked *orchv1.EventNameFilter) ([]string, error) {
-	names := asked.GetName().GetValues()
+// names returns the names that a filter admits, from its own list or else from the names in the workspace.
+func (s *Service) names(ctx context.Context, ws uuid.UUID, criteria *orchv1.EventNameFilter) ([]string, error) {
+	names := criteria.GetName().GetValues()
 	if len(names) == 0 {
-		compiled, err := query.CompileEvents(&orchv1.EventFilter{Event: &orchv1.EventNameFilter{Prefix: asked.GetPrefix()}},
+		compiled, err := query.CompileEvents(&orchv1.EventFilter{Event: &orchv1.EventNameFilter{Prefix: criteria.GetPrefix()}},
 			query.EventOptions{Vocabulary: s.vocab, AnyTime: true})
 		if err != nil {
 			return nil, err
@@ -46,10 +46,10 @@ func (s *Service) names(ctx context.Context, ws uuid.UUID, asked *orchv1.EventNa
 			return nil, err
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !admits(asked, name) }), nil
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !admits(criteria, name) }), nil
 }
 
-// admits tells whether a name, which a filter may ask for, has one of its prefixes and is not excluded.
+// admits reports whether a name has one of the filter's prefixes and is not excluded.
 func admits(f *orchv1.EventNameFilter, name string) bool {
 	begins := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
 	prefixes := f.GetPrefix().GetValues()
@@ -57,8 +57,8 @@ func admits(f *orchv1.EventNameFilter, name string) bool {
 		!slices.Contains(f.GetExcludeName().GetValues(), name) && !slices.ContainsFunc(f.GetExcludePrefix().GetValues(), begins)
 }
 
-// total counts the events that match. Nearly always the window is so wide that no event lies outside of it; then it is
-// left out, and many filters are counted by an index alone.
+// total counts the matching events. Usually no event lies outside of the time window. Then it omits the window, and an
+// index alone counts many filters.
 func (s *Service) total(ctx context.Context, ws uuid.UUID, filter *orchv1.EventFilter, compiled bson.D) (int64, error) {
 	inside, err := s.allWithin(ctx, ws, filter.GetOccurred())
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *Service) total(ctx context.Context, ws uuid.UUID, filter *orchv1.EventF
 	return s.events.Count(ctx, ws, compiled)
 }
 
-// onlyRelated is the id that a filter wants a related resource to have, if that is all it wants; else it is empty.
+// onlyRelated returns the id of a related resource if that is the filter's only criterion, else "".
 func onlyRelated(filter *orchv1.EventFilter) string {
 	ids := filter.GetRelated().GetObject().GetId().GetValues()
 	if len(ids) != 1 || !proto.Equal(filter, &orchv1.EventFilter{
@@ -90,8 +90,8 @@ func onlyRelated(filter *orchv1.EventFilter) string {
 	return ids[0]
 }
 
-// countRelated counts the events with a related resource of that id: all that the resource is in, which an index
-// counts, without those that happened to it, of which there are few, where it is not related besides.
+// countRelated counts the events with a related resource of that id. An index counts all events with the resource. It
+// subtracts the few events whose primary resource it is, unless it is also a related resource of them.
 func (s *Service) countRelated(ctx context.Context, ws uuid.UUID, id string) (int64, error) {
 	all, err := s.events.Count(ctx, ws, bson.D{{Key: "resource_ids", Value: id}})
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *Service) countRelated(ctx context.Context, ws uuid.UUID, id string) (in
 	return all - own, err
 }
 
-// allWithin tells whether all events of a workspace occurred within a window.
+// allWithin reports whether all events of a workspace occurred within a window.
 func (s *Service) allWithin(ctx context.Context, ws uuid.UUID, window *orchv1.EventOccurredFilter) (bool, error) {
 	for _, outside := range []bson.D{
 		{{Key: "occurred", Value: bson.D{{Key: "$lt", Value: window.GetSince().AsTime().UnixMicro()}}}},

@@ -14,26 +14,26 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
 )
 
-// Transition is a state that a run was given.
+// Transition is a state change of a run.
 type Transition struct {
 	Kind string // "flow-run"
 	// Of is the run's id.
 	Of       string
 	Name     string
 	RunCount int64
-	// Judgement is the one that wrote the state.
+	// Judgement is the decision that wrote the state.
 	Judgement *rules.Judgement
 	Related   []*orchv1.RelatedResource
 }
 
 const (
-	// followsWithin is how near the previous state must be to be named as the one that the event follows.
+	// followsWithin is the maximum age of the previous state for the event to name it as the event that it follows.
 	followsWithin = 5 * time.Minute
-	// maxStateMessage bounds the messages of states in an event, in characters: some carry whole results.
+	// maxStateMessage bounds the state messages in an event, in characters: some contain whole results.
 	maxStateMessage = 100_000
 )
 
-// Event is what the world learns of a written state. Its id is the state's.
+// Event returns the event of a state change. Its id is the state's.
 func (t Transition) Event(v vocabulary.Vocabulary) *orchv1.ReceivedEvent {
 	before, state := t.Judgement.Initial, t.Judgement.Proposed
 	e := &orchv1.ReceivedEvent{
@@ -91,13 +91,13 @@ func (t Transition) payload() []byte {
 	payload.Intended.To = new(word(t.Judgement.Intended))
 	payload.Initial, payload.Validated = describe(t.Judgement.Initial), describe(t.Judgement.Proposed)
 	text, err := json.Marshal(payload)
-	if err != nil { // Strings and nothing else: it cannot be.
+	if err != nil { // Strings always encode.
 		return []byte("{}")
 	}
 	return text
 }
 
-// Tags are the tags of a run as related resources, each once and in order.
+// Tags returns the distinct tags of a run as related resources, in order.
 func Tags(v vocabulary.Vocabulary, tags ...[]string) []*orchv1.RelatedResource {
 	var related []*orchv1.RelatedResource
 	for _, tag := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(tags...)))) {
@@ -108,9 +108,10 @@ func Tags(v vocabulary.Vocabulary, tags ...[]string) []*orchv1.RelatedResource {
 
 func word(kind orchv1.StateType) string { return kind.String()[len("STATE_TYPE_"):] }
 
-// abridge keeps the beginning and the end of a text that has more characters than that, and says how many are left out.
+// abridge shortens a text beyond a number of characters. It keeps the beginning and the end, and states how many are
+// omitted.
 func abridge(text string, characters int) string {
-	if len(text) <= characters { // No text has more characters than bytes.
+	if len(text) <= characters { // A text has at least as many bytes as characters.
 		return text
 	}
 	all := []rune(text)

@@ -18,7 +18,7 @@ func TestAbridgeCountsCharacters(t *testing.T) {
 	require.Empty(t, abridge("", 4))
 }
 
-// The message of a failure is often longer than a line, and its end is what tells the cause.
+// The message of a failure is often long, and its end contains the cause.
 func TestEventsKeepMessagesOfStates(t *testing.T) {
 	t.Parallel()
 	line, flood := strings.Repeat("x", 5000), strings.Repeat("y", 3*maxStateMessage)

@@ -1,13 +1,13 @@
-// Package fieldmask writes what a client sent of a thing into the thing.
+// Package fieldmask applies the sent fields of an update to a resource.
 //
 // A mask names the top-level keys of a request's body (docs/contract.md, rule 10). Fields of the resource and of the
 // update with the same name and type have the same meaning. So a new field of both needs no code:
 //
 //	sent          the resource's field
 //	a value       becomes that value; lists and maps are replaced, not merged
-//	null          is cleared where it may be absent, emptied where it is a list, a map or free JSON, and otherwise stays:
-//	              what always has a value cannot lose it
-//	not sent      stays
+//	null          is cleared if it is optional, emptied if it is a list, a map or free JSON, and unchanged otherwise:
+//	              a field that always has a value cannot lose it
+//	absent        is unchanged
 package fieldmask
 
 import (
@@ -17,9 +17,9 @@ import (
 	"github.com/orch-project/orch/pkg/protobson"
 )
 
-// Apply sets the fields of a resource that a mask names to what an update has of them. It answers the names for which the
-// caller has rules of its own: those in except, and those that the two do not share as stored fields of one type.
-// The resource shares lists and messages with the update afterwards.
+// Apply copies the fields that a mask names from an update to a resource. It returns the names that the caller must
+// handle: those in except, and those that are not stored fields of one type in both messages. The resource then shares
+// lists and messages with the update.
 func Apply(resource, update proto.Message, mask []string, except ...protoreflect.Name) []string {
 	dst, src := resource.ProtoReflect(), update.ProtoReflect()
 	own := make(map[protoreflect.Name]bool, len(except))
@@ -44,7 +44,7 @@ func Apply(resource, update proto.Message, mask []string, except ...protoreflect
 	return rest
 }
 
-// alike tells whether two fields are of one type, and the first one is stored.
+// alike reports whether two fields have one type, and the first one is stored.
 func alike(to, from protoreflect.FieldDescriptor) bool {
 	if to == nil || from == nil || to.Kind() != from.Kind() || to.Cardinality() != from.Cardinality() || to.IsMap() != from.IsMap() {
 		return false
@@ -59,10 +59,10 @@ func alike(to, from protoreflect.FieldDescriptor) bool {
 	return stored
 }
 
-// zero tells whether a field that is unset was sent all the same, as the zero of its type.
+// zero reports whether an unset field may have been sent as the zero value of its type.
 func zero(fd protoreflect.FieldDescriptor) bool { return !fd.HasPresence() && !collects(fd) }
 
-// collects tells whether a field has an empty form beside its values. Free JSON is bytes.
+// collects reports whether a field has an empty form besides its values. Free JSON is bytes.
 func collects(fd protoreflect.FieldDescriptor) bool {
 	return fd.IsList() || fd.IsMap() || fd.Kind() == protoreflect.BytesKind
 }

@@ -101,7 +101,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// A zero that was sent is a value for a field that may be absent.
+// A zero that was sent is a value for an optional field.
 func TestZeroIsSentToWhatMayBeAbsent(t *testing.T) {
 	t.Parallel()
 	update := &orchv1.WorkspaceUpdate{Name: proto.String("old")}
@@ -110,7 +110,7 @@ func TestZeroIsSentToWhatMayBeAbsent(t *testing.T) {
 	require.Empty(t, update.GetName())
 }
 
-// Whoever adds a field to an update meets this table: what stands in it is written by code, everything else by name.
+// A new field of an update appears in this table only if code applies it; every other field is applied by name.
 func TestFieldsWithRulesOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -16,7 +16,7 @@ import (
 // kindUnstarted is the effect that deletes a deployment's runs that have not started.
 const kindUnstarted = "flow_runs_unstarted_delete"
 
-// Unstarted selects which of the runs that have not started.
+// Unstarted selects a subset of the runs that have not started.
 type Unstarted byte
 
 const (
@@ -24,17 +24,17 @@ const (
 	AutoScheduled Unstarted = iota
 	// AnyScheduled selects all of them.
 	AnyScheduled
-	// AutoFuture are those that were made by a schedule and are not due yet.
+	// AutoFuture selects the runs that a schedule created and that are not due yet.
 	AutoFuture
-	// NoneScheduled are none of them.
+	// NoneScheduled selects no runs.
 	NoneScheduled
 )
 
-// DeleteUnstarted is the effect that deletes the runs of a deployment that were there when it was caused and have not
-// begun. Those that wait for a slot stay: they have begun to be started. Of the runs that schedules made, those of an older
-// generation go, whatever the clocks say; the generation is the new one of the deployment's schedules.
-func DeleteUnstarted(of *store.Store, ws, deployment uuid.UUID, which Unstarted, generation int64) store.Effect {
-	e := of.About(kindUnstarted, ws, deployment)
+// DeleteUnstarted returns the effect that deletes the unstarted runs of a deployment that existed when the effect was
+// caused. Runs that wait for a slot stay: their start is in progress. Among scheduled runs, an older generation is
+// always deleted, independent of clocks; generation is the new one of the deployment's schedules.
+func DeleteUnstarted(s *store.Store, ws, deployment uuid.UUID, which Unstarted, generation int64) store.Effect {
+	e := s.About(kindUnstarted, ws, deployment)
 	e.Body = binary.BigEndian.AppendUint64(append(e.Body, byte(which)), uint64(generation))
 	return e
 }
@@ -45,7 +45,7 @@ func (s *Service) DeleteUnstartedRuns(ctx context.Context, effects []store.Effec
 		if len(e.Body) != 33 && len(e.Body) != 41 {
 			return store.Permanent(fmt.Errorf("decode effect: %d bytes are not two ids, a choice and a generation", len(e.Body)))
 		}
-		which, generation := Unstarted(e.Body[32]), int64(1) // Effects without one are older than generations.
+		which, generation := Unstarted(e.Body[32]), int64(1) // Older effects have no generation.
 		if len(e.Body) == 41 {
 			generation = int64(binary.BigEndian.Uint64(e.Body[33:]))
 		}
@@ -61,8 +61,8 @@ func (s *Service) DeleteUnstartedRuns(ctx context.Context, effects []store.Effec
 	return nil
 }
 
-// errStays reports that a run no longer meets the condition for its deletion.
-var errStays = errors.New("the run stays")
+// errStays means that a run no longer meets the condition for its deletion.
+var errStays = errors.New("run is not obsolete")
 
 // nameAwaitingSlot is the state name of a run that waits for a slot of its deployment's limit.
 const nameAwaitingSlot = "AwaitingConcurrencySlot"
@@ -75,7 +75,7 @@ func (s *Service) deleteUnstarted(ctx context.Context, ws, deployment uuid.UUID,
 		due := which == AutoFuture && !run.GetNextScheduledStartTime().AsTime().After(cause.At)
 		return run.GetAutoScheduled() && run.GetScheduleGeneration() < generation && !due
 	}
-	goes := func(run *orchv1.FlowRun) bool {
+	deletable := func(run *orchv1.FlowRun) bool {
 		return run.GetState().GetType() == orchv1.StateType_STATE_TYPE_SCHEDULED && run.GetRunCount() == 0 &&
 			run.GetState().GetName() != nameAwaitingSlot && obsolete(run)
 	}
@@ -84,7 +84,7 @@ func (s *Service) deleteUnstarted(ctx context.Context, ws, deployment uuid.UUID,
 		{Key: "deployment_id", Value: store.Binary(deployment)},
 		{Key: "state.type", Value: word(orchv1.StateType_STATE_TYPE_SCHEDULED)},
 	}, bson.D{{Key: "_id", Value: 1}}, func(run *orchv1.FlowRun) bool {
-		if goes(run) {
+		if deletable(run) {
 			ids = append(ids, run.GetId())
 		}
 		return true
@@ -97,7 +97,7 @@ func (s *Service) deleteUnstarted(ctx context.Context, ws, deployment uuid.UUID,
 		if err != nil {
 			return fmt.Errorf("read the id of a flow run: %w", err)
 		}
-		err = s.deleteIf(ctx, ws, parsed, goes)
+		err = s.deleteIf(ctx, ws, parsed, deletable)
 		if err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, errStays) {
 			return err
 		}

@@ -1,11 +1,11 @@
-// Package lease lets one of many replicas do what needs doing once.
+// Package lease runs a periodic task in one of many replicas.
 //
 //	replica A   take ──► task ─ renew ─ task ─ renew ──✗ (gone)
 //	replica B   refused … refused … refused … … … … … … take ──► task
 //	                                            └ 15 s ┘
 //
-// A lease only saves work: two replicas whose clocks differ may do a task at the same time, for a while. Every task
-// must therefore be correct when it is done twice at once, by compare-and-set or by being the same the second time.
+// A lease only saves work: two replicas whose clocks differ may execute a task at the same time. Every task must
+// therefore be correct when executed twice concurrently: by compare-and-set or by idempotence.
 package lease
 
 import (
@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// Term is how long a lease is held without being renewed.
+	// Term is how long a lease lasts without renewal.
 	Term = 15 * time.Second
-	// RenewEvery is how often a holder renews its lease, and how often others try to take it.
+	// RenewEvery is how often a holder renews its lease, and how often other replicas try to take it.
 	RenewEvery = 5 * time.Second
 )
 
-// Task is done again and again by the one replica that holds the lease of its name.
+// Task is executed periodically by the one replica that holds the lease of its name.
 type Task struct {
 	store  *store.Store
 	name   string
@@ -34,12 +34,12 @@ type Task struct {
 	log    *slog.Logger
 	holder uuid.UUID
 
-	until time.Time // Of the lease; the zero time when it is not held.
+	until time.Time // Of the lease; zero while another replica holds it.
 	next  time.Time // When the task is due.
 }
 
-// NewTask returns a worker that does a task with pauses of a length between the beginnings. Names are those of leases:
-// replicas that share a database share them.
+// NewTask returns a worker that starts do at each interval. The name is that of the lease: replicas that share a
+// database share it.
 func NewTask(s *store.Store, name string, every time.Duration, log *slog.Logger, do func(ctx context.Context) error) *Task {
 	return &Task{store: s, name: name, every: every, do: do, log: log, holder: s.NewID()}
 }
@@ -47,7 +47,7 @@ func NewTask(s *store.Store, name string, every time.Duration, log *slog.Logger,
 // Name implements run.Worker.
 func (t *Task) Name() string { return t.name }
 
-// Run works until the context ends, and then lets the lease go.
+// Run executes the task until the context ends, and then releases the lease.
 func (t *Task) Run(ctx context.Context) error {
 	ticker := time.NewTicker(min(t.every, RenewEvery))
 	defer ticker.Stop()
@@ -61,16 +61,16 @@ func (t *Task) Run(ctx context.Context) error {
 	}
 }
 
-// Tick takes or renews the lease where that is due, and does the task where that is due and the lease is held. Its
-// worker calls it; tests that have a clock of their own may, instead of running the worker.
+// Tick takes or renews the lease if due, and executes the task if due and the lease is held. The worker calls it; tests
+// with a clock of their own may call it instead of running the worker.
 func (t *Task) Tick(ctx context.Context) {
 	now := t.store.Now()
-	if !now.Before(t.until.Add(RenewEvery - Term)) { // Not held, or old enough to be renewed.
+	if !now.Before(t.until.Add(RenewEvery - Term)) { // Not held, or due for renewal.
 		until := now.Add(Term)
 		_, held, err := t.store.TakeLease(ctx, t.name, t.holder, until)
 		switch {
 		case err != nil:
-			t.warn(ctx, "a lease could not be taken", err) // It is held as long as it was.
+			t.warn(ctx, "take lease", err) // The current lease stays valid until it expires.
 		case held:
 			t.until = until
 		default:
@@ -81,11 +81,11 @@ func (t *Task) Tick(ctx context.Context) {
 		return
 	}
 	t.next = now.Add(t.every)
-	// What does not get done within the lease is left for the next time: another replica may be at it then.
+	// Work beyond the end of the lease waits for the next interval: another replica may then execute the task.
 	within, cancel := context.WithTimeout(ctx, t.until.Sub(now))
 	defer cancel()
 	if err := t.do(within); err != nil {
-		t.warn(ctx, "a task did not finish", err)
+		t.warn(ctx, "execute task", err)
 	}
 }
 
@@ -95,7 +95,7 @@ func (t *Task) warn(ctx context.Context, message string, err error) {
 	}
 }
 
-// endTimeout bounds how long the end of a worker waits for the database.
+// endTimeout bounds the release of the lease when the worker ends.
 const endTimeout = time.Second
 
 func (t *Task) end(ctx context.Context) error {
@@ -105,8 +105,8 @@ func (t *Task) end(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
 	if err := t.store.EndLease(ctx, t.name, t.holder); err != nil {
-		// The lease ends by itself.
-		t.log.DebugContext(ctx, "a lease was left to end by itself", "task", t.name, "error", err)
+		// The lease expires without a release.
+		t.log.DebugContext(ctx, "release lease", "task", t.name, "error", err)
 	}
 	return nil
 }

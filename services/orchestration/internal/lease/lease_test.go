@@ -41,7 +41,7 @@ func newWorld(t *testing.T) *world {
 	return &world{t, c, s}
 }
 
-// replica is a task that counts how often it is done.
+// replica is a task that counts its executions.
 type replica struct {
 	*lease.Task
 	done int
@@ -72,7 +72,7 @@ func TestOneReplicaDoesATask(t *testing.T) {
 	}
 	require.Equal(t, []int{10, 0, 10}, []int{a.done, b.done, other.done}, "a renewed lease stays, and each name is its own")
 
-	// The holder is gone: the other one follows when the lease is over, and not before.
+	// The holder is gone: the other replica takes over when the lease expires, and not before.
 	a.done = 0
 	for range 2 {
 		b.Tick(t.Context())

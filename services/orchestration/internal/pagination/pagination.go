@@ -1,4 +1,4 @@
-// Package pagination reads how much of a list a client wants, and reads the list.
+// Package pagination parses page limits and offsets, and reads pages of lists.
 package pagination
 
 import (
@@ -9,11 +9,11 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// MaxLimit is the largest page, and the size of one whose limit is not named.
+// MaxLimit is the maximum page size and the default.
 const MaxLimit = 200
 
-// Limit returns the size of the page. Bounds are not declared in the contract because their answer is no standard 422
-// (rule 12).
+// Limit returns the page size. The contract does not declare its bounds, because a violation returns a different error
+// than the standard 422 (rule 12).
 func Limit(limit *orchv1.PageLimit) (int64, error) {
 	switch {
 	case limit == nil:
@@ -26,7 +26,7 @@ func Limit(limit *orchv1.PageLimit) (int64, error) {
 	return limit.GetValue(), nil
 }
 
-// Offset is where a page begins; pages are counted from 1. One beyond all numbers begins after everything.
+// Offset is the start of a page; pages are counted from 1. It saturates for page numbers that overflow.
 func Offset(number, limit int64) int64 {
 	if limit > 0 && number > math.MaxInt64/limit {
 		return math.MaxInt64
@@ -34,7 +34,7 @@ func Offset(number, limit int64) int64 {
 	return (number - 1) * limit
 }
 
-// Pages is how many pages hold so many members. Where a page holds none, there are none.
+// Pages is the number of pages that hold count members; 0 for a page size of 0.
 func Pages(count, limit int64) int64 {
 	if limit == 0 {
 		return 0

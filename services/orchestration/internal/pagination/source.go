@@ -18,29 +18,29 @@ import (
 
 // Source is a collection that clients list, count and page through, within the workspace of the call.
 //
-// Every method takes the query message of the contract (FlowQuery, FlowCountQuery, …), of which it looks at the filters
-// alone; nil, typed or not, means everything. Sort, offset and limit stand in messages of many types, so the caller
-// hands them over. What comes back is as stored: the caller presents it, and owns it.
+// Every method takes a query message of the contract (FlowQuery, FlowCountQuery, …) and reads only its filters. nil,
+// typed or not, matches everything. Sort, offset and limit are fields of many message types, so the caller passes them.
+// Results are documents as stored; the caller owns and presents them.
 type Source[M proto.Message] struct {
 	collection *store.Collection[M]
 	resolver   query.Resolver
 	order      protoreflect.Enum
 }
 
-// NewSource returns the source of a collection. Where a call names no order, it is that one.
-func NewSource[M proto.Message](of *store.Collection[M], order protoreflect.Enum) Source[M] {
-	return Source[M]{collection: of, resolver: query.Resolver{Reader: of.Store().Reader()}, order: order}
+// NewSource returns the source of a collection. order is the default sort.
+func NewSource[M proto.Message](collection *store.Collection[M], order protoreflect.Enum) Source[M] {
+	return Source[M]{collection: collection, resolver: query.Resolver{Reader: collection.Store().Reader()}, order: order}
 }
 
-// Order is the order that was asked for, or the fallback where none was: nil, or a sort enum's UNSPECIFIED.
-func Order(asked, fallback protoreflect.Enum) protoreflect.Enum {
-	if asked == nil || asked.Number() == 0 {
+// Order returns the requested order, or the fallback for nil and for a sort enum's UNSPECIFIED.
+func Order(requested, fallback protoreflect.Enum) protoreflect.Enum {
+	if requested == nil || requested.Number() == 0 {
 		return fallback
 	}
-	return asked
+	return requested
 }
 
-// Select makes a query ready. The selection serves several reads, which then agree on what related filters matched.
+// Select resolves a query. Several reads of one selection agree on the matches of related filters.
 func (s Source[M]) Select(ctx context.Context, q proto.Message) (*query.Selection, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -57,7 +57,7 @@ func (s Source[M]) selectIn(ctx context.Context, ws uuid.UUID, q proto.Message) 
 	return s.resolver.Select(ctx, ws, plan)
 }
 
-// Count answers how many documents match.
+// Count returns the number of matching documents.
 func (s Source[M]) Count(ctx context.Context, q proto.Message) (*orchv1.CountResponse, error) {
 	selection, err := s.Select(ctx, q)
 	if err != nil {
@@ -67,8 +67,8 @@ func (s Source[M]) Count(ctx context.Context, q proto.Message) (*orchv1.CountRes
 	return &orchv1.CountResponse{Count: n}, err
 }
 
-// List reads the documents that match from offset on, at most as many as the page that was asked for holds: Limit reads
-// it and refuses what is out of bounds.
+// List reads one page of the matching documents from offset on. Limit parses the page size and refuses one out of
+// bounds.
 func (s Source[M]) List(ctx context.Context, q proto.Message, order protoreflect.Enum, offset int64, limit *orchv1.PageLimit) ([]M, error) {
 	size, err := Limit(limit)
 	if err != nil {
@@ -77,7 +77,7 @@ func (s Source[M]) List(ctx context.Context, q proto.Message, order protoreflect
 	return s.Read(ctx, q, order, offset, size)
 }
 
-// Read is List for a caller with bounds of its own. A limit of 0 means none.
+// Read is List for a caller with bounds of its own. A limit of 0 reads nothing.
 func (s Source[M]) Read(ctx context.Context, q proto.Message, order protoreflect.Enum, offset, limit int64) ([]M, error) {
 	selection, err := s.Select(ctx, q)
 	if err != nil {
@@ -86,16 +86,16 @@ func (s Source[M]) Read(ctx context.Context, q proto.Message, order protoreflect
 	return s.read(ctx, selection, order, offset, limit)
 }
 
-// Numbered is a page that is known by its number.
+// Numbered is a page with its number.
 type Numbered[M proto.Message] struct {
 	Results []M
-	// Count is how many documents match on all pages.
+	// Count is the number of matching documents on all pages.
 	Count int64
-	// Limit is the size of a page, Pages how many there are, and Page which one this is, counted from 1.
+	// Limit is the page size, Pages the number of pages, and Page the number of this one, counted from 1.
 	Limit, Pages, Page int64
 }
 
-// Paginate reads the page of that number, counted from 1; one before the first is the first. A page beyond the last is
+// Paginate reads a page by its number, counted from 1; a smaller number means the first page. A page beyond the last is
 // empty.
 func (s Source[M]) Paginate(ctx context.Context, q proto.Message, order protoreflect.Enum, number int64, limit *orchv1.PageLimit) (Numbered[M], error) {
 	size, err := Limit(limit)
@@ -118,9 +118,8 @@ func (s Source[M]) Paginate(ctx context.Context, q proto.Message, order protoref
 	return Numbered[M]{Results: results, Count: count, Limit: size, Pages: Pages(count, size), Page: number}, nil
 }
 
-// Each visits the first documents that match, at most limit of them, by their ids. Those that are gone when their turn
-// comes, for which visit returns store.ErrNotFound, are passed over; any other error ends the walk. The ids are read
-// before the first visit, so visit may delete.
+// Each visits at most limit matching documents by their ids. It skips documents for which visit returns
+// store.ErrNotFound; any other error ends the iteration. It reads the ids before the first visit, so visit may delete.
 func (s Source[M]) Each(ctx context.Context, q proto.Message, limit int64, visit func(ws, id uuid.UUID) error) error {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -146,16 +145,16 @@ func (s Source[M]) Each(ctx context.Context, q proto.Message, limit int64, visit
 	return nil
 }
 
-func (s Source[M]) read(ctx context.Context, of *query.Selection, order protoreflect.Enum, offset, limit int64) ([]M, error) {
+func (s Source[M]) read(ctx context.Context, selection *query.Selection, order protoreflect.Enum, offset, limit int64) ([]M, error) {
 	if limit == 0 {
-		return nil, nil // To a selection it means all.
+		return nil, nil // A selection reads everything for a limit of 0.
 	}
 	sort, err := query.Sort(Order(order, s.order))
 	if err != nil {
 		return nil, err
 	}
 	var found []M
-	err = of.Visit(ctx, sort, offset, limit, func(doc bson.Raw) error {
+	err = selection.Visit(ctx, sort, offset, limit, func(doc bson.Raw) error {
 		m, err := s.collection.Decode(doc)
 		if err != nil {
 			return err
@@ -169,8 +168,8 @@ func (s Source[M]) read(ctx context.Context, of *query.Selection, order protoref
 	return found, nil
 }
 
-// raws are stored documents, in order. To a selection a limit of 0 means all, so nobody else may ask it.
-func (s Source[M]) raws(ctx context.Context, of *query.Selection, order protoreflect.Enum, offset, limit int64) ([]bson.Raw, error) {
+// raws returns stored documents, in order. A limit of 0 reads nothing, although a selection would read everything.
+func (s Source[M]) raws(ctx context.Context, selection *query.Selection, order protoreflect.Enum, offset, limit int64) ([]bson.Raw, error) {
 	if limit == 0 {
 		return nil, nil
 	}
@@ -178,5 +177,5 @@ func (s Source[M]) raws(ctx context.Context, of *query.Selection, order protoref
 	if err != nil {
 		return nil, err
 	}
-	return of.Page(ctx, sort, offset, limit)
+	return selection.Page(ctx, sort, offset, limit)
 }

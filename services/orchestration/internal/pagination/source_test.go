@@ -20,7 +20,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
 )
 
-// variables is a collection with the variables v0 … v4 in the workspace, and one in another.
+// variables is a collection with the variables v0 … v4 in the workspace, and one in another workspace.
 func variables(t *testing.T, ws uuid.UUID) *store.Collection[*orchv1.Variable] {
 	t.Helper()
 	s := storetest.Embedded(t, clock.System{})
@@ -48,7 +48,7 @@ const (
 	unasked    = orchv1.VariableSort_VARIABLE_SORT_UNSPECIFIED
 )
 
-// named selects the variables of these names.
+// named selects variables by name.
 func named(names ...string) *orchv1.VariableQuery {
 	return &orchv1.VariableQuery{Variables: &orchv1.VariableFilter{Name: &orchv1.NameFilter{Any_: &orchv1.StringList{Values: names}}}}
 }
@@ -129,7 +129,7 @@ func TestEach(t *testing.T) {
 	require.Equal(t, []string{"v0", "v1"}, visited)
 	require.NoError(t, walk(nil, 0, nil))
 	require.Empty(t, visited)
-	require.NoError(t, walk(named("v2", "v4"), 10, fmt.Errorf("delete: %w", store.ErrNotFound)), "one that is gone is passed over")
+	require.NoError(t, walk(named("v2", "v4"), 10, fmt.Errorf("delete: %w", store.ErrNotFound)), "a deleted one is skipped")
 	require.Equal(t, []string{"v2", "v4"}, visited)
 	failure := errors.New("no")
 	require.ErrorIs(t, walk(nil, 10, failure), failure)

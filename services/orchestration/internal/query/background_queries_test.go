@@ -7,17 +7,17 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// backgroundQueries are the queries of the scheduler, of the status services of work pools, and of automations. A query counts once
-// its index exists, so a service and its index may come in either order.
-func backgroundQueries(ws uuid.UUID) []asked {
+// backgroundQueries are the queries of the scheduler, of the status services of work pools, and of automations. A query
+// counts only if its index exists, so a service and its index may be added in either order.
+func backgroundQueries(ws uuid.UUID) []labelledQuery {
 	some := binary(numbered(5))
-	var all []asked
-	add := func(q asked, fields ...string) {
+	var all []labelledQuery
+	add := func(q labelledQuery, fields ...string) {
 		if slices.ContainsFunc(Indexes(), func(ix Index) bool { return ix.Collection == q.in && slices.Equal(names(ix.Keys), fields) }) {
 			all = append(all, q)
 		}
 	}
-	// due is a poll of all workspaces by one field.
+	// due polls one field over all workspaces.
 	due := func(label string, c Collection, field string) {
 		filter := bson.D{{Key: field, Value: bson.D{{Key: "$lte", Value: fieldValue(field, 50)}}}}
 		add(find(label, c, filter, nil, 100), field)

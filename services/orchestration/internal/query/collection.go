@@ -14,20 +14,20 @@ const (
 	TaskRun      Collection = "task_run"
 	TaskRunState Collection = "task_run_state"
 	TaskRunCache Collection = "task_run_cache"
-	// TaskWorker has the connected task workers.
+	// TaskWorker stores the connected task workers.
 	TaskWorker Collection = "task_worker"
 	Deployment Collection = "deployment"
 	WorkPool   Collection = "work_pool"
 	WorkQueue  Collection = "work_queue"
-	// Worker has the workers of work pools.
+	// Worker stores the workers of work pools.
 	Worker  Collection = "worker"
 	Webhook Collection = "webhook"
-	// WebhookDelivery is the log of requests that webhooks got.
+	// WebhookDelivery stores the delivery log of webhooks.
 	WebhookDelivery Collection = "webhook_delivery"
 	Event           Collection = "event"
 	Log             Collection = "log"
 	Artifact        Collection = "artifact"
-	// ArtifactLatest has one document per key of artifacts.
+	// ArtifactLatest stores the latest artifact of each key.
 	ArtifactLatest Collection = "artifact_latest"
 	Variable       Collection = "variable"
 	SavedSearch    Collection = "saved_search"
@@ -35,17 +35,17 @@ const (
 	BlockSchema    Collection = "block_schema"
 	BlockDocument  Collection = "block_document"
 	Automation     Collection = "automation"
-	// AutomationBucket has what triggers have counted.
+	// AutomationBucket stores the event counts of triggers.
 	AutomationBucket Collection = "automation_bucket"
-	// AutomationHold has the events that wait for those that they follow.
+	// AutomationHold stores events that wait for the events that they follow.
 	AutomationHold Collection = "automation_hold"
-	// AutomationAction has the actions that firings cause.
+	// AutomationAction stores the action runs that firings cause.
 	AutomationAction Collection = "automation_action"
-	// Configuration has the documents that administrators set, one of each kind in a workspace.
+	// Configuration stores the settings that administrators change, one document of each kind per workspace.
 	Configuration Collection = "configuration"
 
-	// Account is the first of the hosted form's. Accounts and users belong to the server, what else there is to an account,
-	// and access to its workspace.
+	// Account and the collections below belong to the hosted form. The server owns accounts and users; an account owns
+	// everything else, and a workspace owns its access list.
 	Account         Collection = "account"
 	Workspace       Collection = "workspace"
 	User            Collection = "user"
@@ -59,7 +59,8 @@ const (
 	ConcurrencyLease Collection = "concurrency_lease"
 )
 
-// Collections lists all collections that have indexes, which is all that hold documents of workspaces.
+// Collections lists all collections that have indexes. These are exactly the collections that hold documents of
+// workspaces.
 func Collections() []Collection {
 	var all []Collection
 	for _, index := range Indexes() {
@@ -70,7 +71,7 @@ func Collections() []Collection {
 	return all
 }
 
-// queryFields are the fields of query messages that hold filters, with the collection that each speaks of.
+// queryFields maps the filter fields of query messages to the collections that they filter.
 var queryFields = map[string]Collection{
 	"flows": Flow, "flow_runs": FlowRun, "task_runs": TaskRun, "deployments": Deployment,
 	"work_pools": WorkPool, "work_pool_queues": WorkQueue, "work_queues": WorkQueue, "webhooks": Webhook, "deliveries": WebhookDelivery,
@@ -79,7 +80,7 @@ var queryFields = map[string]Collection{
 	"automations": Automation,
 }
 
-// fieldCollection is the collection that a field of a query message speaks of. Keys are listed by the filter of their
+// fieldCollection returns the collection that a field of a query message filters. Artifact keys are filtered by their
 // latest artifacts, in the same field as artifacts.
 func fieldCollection(own Collection, field string) (Collection, bool) {
 	c, ok := queryFields[field]
@@ -89,7 +90,8 @@ func fieldCollection(own Collection, field string) (Collection, bool) {
 	return c, ok
 }
 
-// relation says that a document of from and one of to belong together when local of the one equals foreign of the other.
+// relation relates a document of from to a document of to if the field local of the first equals the field foreign of
+// the second.
 type relation struct {
 	from    Collection
 	local   string
@@ -97,7 +99,7 @@ type relation struct {
 	foreign string
 }
 
-// The relations. Ids of other documents never change, except where a run's work queue does.
+// The relations. References to other documents never change, except a run's work queue.
 var (
 	flowRuns        = relation{Flow, "_id", FlowRun, "flow_id"}
 	flowDeployments = relation{Flow, "_id", Deployment, "flow_id"}
@@ -129,8 +131,8 @@ var (
 	}
 )
 
-// routes are the ways from a collection to those that its queries may filter by. Routes that begin alike share the
-// documents on that part of the way.
+// routes are the relations from a collection to each collection that its queries may filter by. Routes with a common
+// prefix share the documents on that prefix.
 var routes = map[Collection]map[Collection][]relation{
 	Flow: {
 		FlowRun: {flowRuns}, TaskRun: {flowRuns, runTaskRuns},

@@ -12,13 +12,13 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// operatorField is the field of a filter message that joins its criteria.
+// operatorField names the field of a filter message that selects how its criteria are joined.
 const operatorField = "operator"
 
-// Filter is a compiled filter message. The zero Filter matches everything.
+// Filter is a compiled filter message. The zero Filter matches every document.
 type Filter struct{ root node }
 
-// Compile compiles a filter message; nil, or an empty one, matches everything.
+// Compile compiles a filter message. A nil or empty message matches every document.
 func Compile(m proto.Message) (Filter, error) {
 	if m == nil || !m.ProtoReflect().IsValid() {
 		return Filter{root: always{}}, nil
@@ -30,8 +30,8 @@ func Compile(m proto.Message) (Filter, error) {
 	return Filter{root: n}, nil
 }
 
-// BSON gives the MongoDB filter, not yet scoped to a workspace. It is ErrRelated when the filter speaks of other
-// collections: such a filter belongs into a Plan.
+// BSON returns the MongoDB filter, without the workspace. It returns ErrRelated when the filter refers to other
+// collections: such a filter needs a Plan.
 func (f Filter) BSON() (bson.D, error) {
 	if f.root == nil {
 		return bson.D{}, nil
@@ -39,7 +39,7 @@ func (f Filter) BSON() (bson.D, error) {
 	return toBSON(f.root)
 }
 
-// compileMessage joins the criteria of one filter message, whose fields lie at path.
+// compileMessage joins the criteria of one filter message whose fields are stored at path.
 func compileMessage(m protoreflect.Message, path string) (node, error) {
 	if special := specialMessage(m.Descriptor().FullName()); special != nil {
 		return special(m, path)
@@ -78,7 +78,7 @@ func compileField(m protoreflect.Message, fd protoreflect.FieldDescriptor, path 
 	return compileMessage(m.Get(fd).Message(), join2(path, fieldPath(fd)))
 }
 
-// fieldPath is the path of the document field that a filter's field speaks of.
+// fieldPath returns the path of the document field that a filter's field refers to.
 func fieldPath(fd protoreflect.FieldDescriptor) string {
 	if p := restjson.Options(fd).GetPath(); p != "" {
 		return p
@@ -93,13 +93,13 @@ func join2(path, name string) string {
 	return path + "." + name
 }
 
-// disjunctive tells whether a filter message joins its criteria by or.
+// disjunctive reports whether a filter message joins its criteria by or.
 func disjunctive(m protoreflect.Message) bool {
 	fd := m.Descriptor().Fields().ByName(operatorField)
 	return fd != nil && orchv1.Operator(m.Get(fd).Enum()) == orchv1.Operator_OPERATOR_OR
 }
 
-// hasOperator tells whether a leaf message knows an operator. One that knows all_ speaks of a list.
+// hasOperator reports whether a leaf message has an operator. A message with all_ filters a list.
 func hasOperator(md protoreflect.MessageDescriptor, name protoreflect.Name) bool {
 	return md.Fields().ByName(name) != nil
 }

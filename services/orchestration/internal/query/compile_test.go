@@ -151,8 +151,8 @@ func TestCompileRefuses(t *testing.T) {
 	require.Equal(t, always{}, p.root)
 }
 
-// TestEveryFilterCompiles sets every field of every filter message of the contract, so that a new field without a
-// meaning is found here.
+// TestEveryFilterCompiles sets every field of every filter message of the contract. It fails for a new field that the
+// compiler does not support.
 func TestEveryFilterCompiles(t *testing.T) {
 	t.Parallel()
 	n := 0

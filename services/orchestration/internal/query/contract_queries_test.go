@@ -20,11 +20,12 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// listed are the collections that the API lists by a filter and a sort. within is what every such list fixes besides the workspace.
+// listed are the collections that the API lists by a filter and a sort. Every such list fixes within besides the
+// workspace.
 var listed = []struct {
 	in     Collection
 	filter proto.Message
-	sort   protoreflect.Enum // nil: the lists have an order of their own, which serviceQueries has.
+	sort   protoreflect.Enum // nil: the lists have a fixed order; serviceQueries covers it.
 	within bson.D
 }{
 	{in: Flow, filter: &orchv1.FlowFilter{}, sort: orchv1.FlowSort(0)},
@@ -51,14 +52,14 @@ var listed = []struct {
 // pageSize is the usual limit of a list.
 const pageSize = 200
 
-// everyQuery are the queries of the contract, those that relations cause, and those of the services.
-func everyQuery(t *testing.T, ws uuid.UUID) []asked {
+// everyQuery returns the queries of the contract, of relations and of services.
+func everyQuery(t *testing.T, ws uuid.UUID) []labelledQuery {
 	t.Helper()
 	known := map[Collection]bool{}
 	for _, c := range Collections() {
 		known[c] = true
 	}
-	var all []asked
+	var all []labelledQuery
 	for _, l := range listed {
 		if !known[l.in] {
 			continue // It has no indexes yet, and so no documents.
@@ -116,7 +117,7 @@ type sampled struct {
 	m     proto.Message
 }
 
-// criteriaOf makes a filter of each single criterion of a filter message.
+// criteriaOf returns one filter for each single criterion of a filter message.
 func criteriaOf(t *testing.T, filter proto.Message) []sampled {
 	t.Helper()
 	var list []sampled
@@ -186,8 +187,9 @@ func sampleScalar(fd protoreflect.FieldDescriptor) protoreflect.Value {
 	return protoreflect.ValueOfString("tags5")
 }
 
-// selectFrom resolves the filter on an empty store, and gives the queries of related collections that this takes.
-func (s sampled) selectFrom(t *testing.T, ws uuid.UUID, own Collection) (bson.D, []asked) {
+// selectFrom resolves the filter on an empty store. It returns the filter and the queries of related collections that
+// this takes.
+func (s sampled) selectFrom(t *testing.T, ws uuid.UUID, own Collection) (bson.D, []labelledQuery) {
 	t.Helper()
 	p, err := PlanOf(own, s.m)
 	require.NoError(t, err, s.label)
@@ -198,35 +200,35 @@ func (s sampled) selectFrom(t *testing.T, ws uuid.UUID, own Collection) (bson.D,
 	return filter, r.queries
 }
 
-// recorder is a Reader of an empty store that takes note of what is asked.
+// recorder is a Reader of an empty store that records queries.
 type recorder struct {
 	Reader
 
 	label   string
-	queries []asked
+	queries []labelledQuery
 }
 
-// Distinct finds one value: with none, filters would be simpler than they are.
+// Distinct returns one value: an empty result would simplify the filter too much.
 func (r *recorder) Distinct(_ context.Context, c Collection, field string, filter bson.D, _ int) ([]bson.RawValue, error) {
 	r.queries = append(r.queries, distinctOf(r.label, c, field, filter))
 	kind, value, err := bson.MarshalValue(binary(numbered(5)))
 	return []bson.RawValue{{Type: kind, Value: value}}, err
 }
 
-// Stream finds nothing.
+// Stream returns no documents.
 func (r *recorder) Stream(_ context.Context, c Collection, filter bson.D, o StreamOptions) iter.Seq2[bson.Raw, error] {
 	r.queries = append(r.queries, find(r.label, c, filter, o.Sort, int(o.Limit)))
 	return func(func(bson.Raw, error) bool) {}
 }
 
-// relationQueries are what a related filter asks of both sides: all documents of the far side, and those of a batch of
-// the near side. Then it reads the matching documents of the near side in every order.
-func relationQueries(t *testing.T, ws uuid.UUID, rel relation) []asked {
+// relationQueries are the queries that a related filter sends to both sides: all documents of the far side, and those
+// of a batch of the near side. Then it reads the matching documents of the near side in every order.
+func relationQueries(t *testing.T, ws uuid.UUID, rel relation) []labelledQuery {
 	t.Helper()
 	label := string(rel.from) + " related to " + string(rel.to)
 	ids := bson.D{{Key: "$in", Value: bson.A{binary(numbered(1)), binary(numbered(2))}}}
 	near := Scope(ws, bson.D{{Key: rel.local, Value: ids}})
-	all := []asked{
+	all := []labelledQuery{
 		distinctOf(label, rel.to, rel.foreign, Scope(ws, nil)),
 		distinctOf(label, rel.to, rel.foreign, Scope(ws, bson.D{{Key: rel.foreign, Value: ids}})),
 		count(label, rel.from, near),
@@ -242,9 +244,9 @@ func relationQueries(t *testing.T, ws uuid.UUID, rel relation) []asked {
 }
 
 // eventQueries are pages of events by each criterion of their filter, newest and oldest first, and counts.
-func eventQueries(t *testing.T, ws uuid.UUID) []asked {
+func eventQueries(t *testing.T, ws uuid.UUID) []labelledQuery {
 	t.Helper()
-	var all []asked
+	var all []labelledQuery
 	for _, c := range []struct{ label, filter string }{
 		{"occurred", `{}`},
 		{"event.name", `{"event": {"name": ["a"]}}`},

@@ -13,24 +13,24 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// EventWindow is how far back events are looked for when the filter does not say since when.
+// EventWindow is the length of the time window when the filter has no start.
 const EventWindow = 180 * 24 * time.Hour
 
-// EventOptions are what an EventFilter means by itself.
+// EventOptions are the parameters of an EventFilter that the filter itself does not have.
 type EventOptions struct {
-	// Now is the end of the window when the filter names none, and EventWindow before it the start.
+	// Now is the default end of the window; EventWindow before it is the default start.
 	Now time.Time
-	// Vocabulary tells the labels that carry a resource's id and role.
+	// Vocabulary names the labels of a resource's id and role.
 	Vocabulary vocabulary.Vocabulary
-	// Workspace is whose events are looked for, where their ids matter.
+	// Workspace owns the events; it matters for filters by event id.
 	Workspace uuid.UUID
-	// AnyTime leaves the window out, for those who know that no event lies outside of it: what is left of many filters
-	// is answered by an index alone.
+	// AnyTime omits the time window. Set it only when no event lies outside of the window: an index alone can then
+	// evaluate many filters.
 	AnyTime bool
 }
 
-// CompileEvents compiles an EventFilter, not yet scoped to a workspace; nil is the filter without criteria. All criteria
-// must hold; empty lists say nothing, as in the reference, but a label without values matches nothing.
+// CompileEvents compiles an EventFilter, without the workspace; nil is the filter without criteria. All criteria must
+// hold. Empty lists are ignored, as in the reference, but a label without values matches nothing.
 //
 //	occurred              since ≤ occurred ≤ until
 //	event                 names exactly; prefixes as they are (no wildcard, case kept); exclude_* none of them
@@ -41,10 +41,11 @@ type EventOptions struct {
 //	id                    _id, which is the id or the SharedKey of it and the workspace
 //	text                  see compileText
 //
-// order and resource.distinct are for the reader of events: the one is EventSort, the other takes a group per resource.
+// order and resource.distinct are not part of the filter: EventSort implements the first, and readers group by resource
+// for the second.
 //
-// A stored event holds resource: [{k, v}] and related: [{labels: [{k, v}]}], so that one $elemMatch speaks of one
-// resource and one inside it of one label; resource_id and resource_ids repeat the ids for their indexes.
+// A stored event holds resource: [{k, v}] and related: [{labels: [{k, v}]}]. So one $elemMatch selects one resource,
+// and a nested one selects one label of it. resource_id and resource_ids duplicate the ids for their indexes.
 func CompileEvents(f *orchv1.EventFilter, o EventOptions) (bson.D, error) {
 	e := eventFilter{id: o.Vocabulary.ResourceID(), role: o.Vocabulary.ResourceRole()}
 	var kids []node
@@ -69,7 +70,7 @@ func CompileEvents(f *orchv1.EventFilter, o EventOptions) (bson.D, error) {
 	return toBSON(and(kids...))
 }
 
-// EventSort gives the order of an EventFilter: newest first unless asked otherwise.
+// EventSort returns the sort of an EventFilter: newest first by default.
 func EventSort(order orchv1.EventOrder) bson.D {
 	direction := -1
 	if order == orchv1.EventOrder_EVENT_ORDER_ASC {
@@ -78,7 +79,7 @@ func EventSort(order orchv1.EventOrder) bson.D {
 	return bson.D{{Key: "occurred", Value: direction}, {Key: "_id", Value: direction}}
 }
 
-// eventFilter compiles the parts of an EventFilter; id and role are the labels of these names.
+// eventFilter compiles the parts of an EventFilter; id and role are the names of the labels.
 type eventFilter struct{ id, role string }
 
 func (eventFilter) occurred(f *orchv1.EventOccurredFilter, o EventOptions) (node, error) {
@@ -124,7 +125,8 @@ func (eventFilter) names(f *orchv1.EventNameFilter) (node, error) {
 	return and(kids...), nil
 }
 
-// prefixed matches values that begin with one of the prefixes, if there are any. As a range it can use an index.
+// prefixed matches values that begin with one of the prefixes; no prefixes match everything. The range can use an
+// index.
 func prefixed(path string, prefixes []string) (node, error) {
 	kids := make([]node, len(prefixes))
 	for i, prefix := range prefixes {
@@ -137,7 +139,7 @@ func prefixed(path string, prefixes []string) (node, error) {
 	return or(kids...), nil
 }
 
-// anyBegins matches lists of which one text begins with one of the prefixes, if there are any.
+// anyBegins matches lists with a text that begins with one of the prefixes; no prefixes match everything.
 func anyBegins(path string, prefixes []string) (node, error) {
 	kids := make([]node, len(prefixes))
 	for i, prefix := range prefixes {
@@ -162,14 +164,14 @@ func begins(path, prefix string) (match, error) {
 	return match{{Key: path, Value: within}}, nil
 }
 
-// afterPrefix is the first text after all that begin with the prefix, empty where there is none. Texts are ordered by
-// their bytes, which in UTF-8 is the order of their characters.
+// afterPrefix returns the smallest text after all texts that begin with the prefix, or "" if there is none. Texts are
+// ordered by bytes, which in UTF-8 is the order of code points.
 func afterPrefix(prefix string) string {
 	for prefix != "" {
 		r, size := utf8.DecodeLastRuneInString(prefix)
 		prefix = prefix[:len(prefix)-size]
 		switch {
-		case r == 0xD7FF: // What follows are no characters.
+		case r == 0xD7FF: // The surrogates follow, which are not characters.
 			return prefix + "\uE000"
 		case r < utf8.MaxRune:
 			return prefix + string(r+1)

@@ -11,7 +11,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// resourceCriteria are what one resource must be; all of it. pairs are ids with roles, one of which it must have.
+// resourceCriteria must all hold for one resource. pairs are ids with roles, one of which it must have.
 type resourceCriteria struct {
 	ids, prefixes, roles []string
 	pairs                []*orchv1.ResourceInRole
@@ -76,12 +76,12 @@ func (e eventFilter) allAny(f *orchv1.EventAnyResourceFilters) (node, error) {
 		if len(c.ids) > 0 {
 			one = criterion("resource_ids", "$in", c.ids)
 		}
-		kids[i] = and(one, kids[i]) // One range of an index for both sides of the or.
+		kids[i] = and(one, kids[i]) // One index range for both sides of the or.
 	}
 	return and(kids...), nil
 }
 
-// own matches events whose resource meets the criteria.
+// own matches events whose primary resource meets the criteria.
 func (e eventFilter) own(c resourceCriteria) (node, error) {
 	var kids []node
 	if len(c.ids) > 0 {
@@ -96,7 +96,7 @@ func (e eventFilter) own(c resourceCriteria) (node, error) {
 		var n node
 		var err error
 		if values := events.LabelValues(c.labels[name]); name == e.id {
-			n, err = specified("resource_id", values) // Every resource has an id, and this field its index.
+			n, err = specified("resource_id", values) // Every resource has an id, and this field has its index.
 		} else {
 			n, err = label("resource", name, values)
 		}
@@ -108,7 +108,7 @@ func (e eventFilter) own(c resourceCriteria) (node, error) {
 	return and(kids...), nil
 }
 
-// related matches events of which one related resource meets the criteria; without criteria, all events.
+// related matches events with a related resource that meets the criteria; without criteria, all events.
 func (e eventFilter) related(c resourceCriteria) (node, error) {
 	var kids []node
 	if len(c.ids) > 0 {
@@ -147,14 +147,14 @@ func (e eventFilter) related(c resourceCriteria) (node, error) {
 	if err != nil {
 		return nil, err
 	}
-	of := criterion("related", "$elemMatch", d)
+	oneMatches := criterion("related", "$elemMatch", d)
 	if ids := relatedIDs(c); len(ids) > 0 {
-		return and(criterion("resource_ids", "$in", ids), of), nil
+		return and(criterion("resource_ids", "$in", ids), oneMatches), nil
 	}
-	return of, nil
+	return oneMatches, nil
 }
 
-// relatedIDs are ids one of which any resource that meets the criteria has, for the index on resource_ids.
+// relatedIDs returns ids of which every matching resource has one, for the index on resource_ids.
 func relatedIDs(c resourceCriteria) []string {
 	if len(c.ids) > 0 {
 		return c.ids
@@ -166,11 +166,11 @@ func relatedIDs(c resourceCriteria) []string {
 	return ids
 }
 
-// pair matches documents whose list of {k, v} at path has the key k with a value as v says.
+// pair matches documents whose list of {k, v} at path has the key k with a value that v matches.
 func pair(path, k string, v node) node {
 	d, err := toBSON(and(match{{Key: "k", Value: bson.D{{Key: "$eq", Value: k}}}}, v))
 	if err != nil {
-		panic(err) // The criteria of one label speak of no other collection.
+		panic(err) // The criteria of one label never refer to another collection.
 	}
 	return criterion(path, "$elemMatch", d)
 }
@@ -187,7 +187,7 @@ func label(path, k string, values events.Values) (node, error) {
 	return pair(path, k, v), nil
 }
 
-// specified matches the string at path against what a ResourceSpecification asks of a label: it meets one of the values.
+// specified matches the string at path if it meets one of the values that a ResourceSpecification has for a label.
 func specified(path string, values events.Values) (node, error) {
 	if len(values) == 0 {
 		return never(path), nil
@@ -211,8 +211,7 @@ func specified(path string, values events.Values) (node, error) {
 	return or(kids...), nil
 }
 
-// valued matches the string at path against one value. As far as they can, criteria are values and ranges, which an
-// index answers.
+// valued matches the string at path against one value. It prefers exact values and ranges, which an index can evaluate.
 func valued(path string, v events.Value) (node, error) {
 	if v.Exact() {
 		return criterion(path, "$ne", v.Glob), nil

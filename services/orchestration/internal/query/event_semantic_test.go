@@ -17,12 +17,12 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// TestEventFiltersMeanWhatTheySay compares what the store finds with a naive reading of random filters, and with what
-// the matcher of passing events lets through.
+// TestEventFiltersMeanWhatTheySay compares three evaluations of random filters: the store, a naive reading, and the
+// matcher of live events.
 func TestEventFiltersMeanWhatTheySay(t *testing.T) {
 	t.Parallel()
 	db := database(t)
-	makeIndexes(t, db, false) // With them the store's planner takes other ways than a scan.
+	makeIndexes(t, db, false) // With indexes the planner of the store chooses other plans than a scan.
 	ctx := t.Context()
 	stored := db.Collection(string(Event))
 	rapid.Check(t, func(t *rapid.T) {
@@ -181,7 +181,7 @@ func generateEventFilter(t *rapid.T) *orchv1.EventFilter {
 	return f
 }
 
-// included reads a filter naively.
+// included evaluates a filter naively.
 func included(f *orchv1.EventFilter, e *orchv1.ReceivedEvent) bool {
 	at := e.Occurred.AsTime()
 	since, until := epoch.Now.Add(-EventWindow), epoch.Now
@@ -259,7 +259,7 @@ func meetsSpec(spec *orchv1.ResourceSpecification, labels map[string]string) boo
 	return true
 }
 
-// globbed tells whether a text is one that a glob stands for.
+// globbed reports whether a glob matches a text.
 func globbed(glob, text []rune) bool {
 	switch {
 	case len(glob) == 0:

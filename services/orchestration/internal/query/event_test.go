@@ -12,14 +12,14 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// epoch makes the window of the tests' filters end at 0 and start at a round number.
+// epoch makes the time window of the filters in these tests end at 0 and start at a round number.
 var epoch = EventOptions{Now: time.Unix(0, 0), Vocabulary: vocabulary.Orch}
 
 const window = `"occurred":{"$gte":{"$numberLong":"-15552000000000"},"$lte":{"$numberLong":"0"}}`
 
 func TestCompileEvents(t *testing.T) {
 	t.Parallel()
-	// What an event of that id is stored under where it is not alone with it: always the same.
+	// The shared key of that id in this workspace: it is deterministic.
 	const shared = `{"$binary":{"base64":"DjWlOHEwTbWWK+3VViRi","subType":"00"}}`
 	elem := func(k, v string) string { return `{"$elemMatch":{"k":{"$eq":"` + k + `"},"v":` + v + `}}` }
 	for _, c := range []struct{ name, filter, want string }{

@@ -11,8 +11,8 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// FuzzFilter compiles whatever a request may carry: what the contract accepts either compiles or is refused for its
-// operands, and nothing of it becomes an operator.
+// FuzzFilter compiles arbitrary requests. What the contract accepts either compiles or is refused because of an
+// operand, and nothing of it becomes an operator.
 func FuzzFilter(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"flows": {"name": {"like_": "$where"}, "deployment": {"is_null_": true}}}`,

@@ -10,8 +10,8 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// The small worlds of the tests: few values, so that filters and documents meet; many of them look like operators,
-// patterns or paths.
+// The value sets of the tests are small, so filters match documents. Many values look like operators, patterns or
+// paths.
 var (
 	someIDs = []string{
 		"01010101-0101-4101-8101-010101010101", "02020202-0202-4202-8202-020202020202",
@@ -22,7 +22,7 @@ var (
 	someTimes = []int64{-1, 0, 1_000_001}
 )
 
-// generateFields sets fields of m at random from the small world.
+// generateFields sets fields of m to random values of these sets.
 func generateFields(t *rapid.T, m protoreflect.Message) {
 	fds := m.Descriptor().Fields()
 	for i := range fds.Len() {
@@ -83,7 +83,7 @@ func generateScalar(t *rapid.T, fd protoreflect.FieldDescriptor) protoreflect.Va
 	return protoreflect.ValueOfString(rapid.SampledFrom(someTexts).Draw(t, label))
 }
 
-// generateFilter sets one or two criteria of a filter: with more of them, little is ever found.
+// generateFilter sets one or two criteria of a filter: more of them would rarely match.
 func generateFilter(t *rapid.T, m protoreflect.Message) {
 	fds := m.Descriptor().Fields()
 	if fd := fds.ByName(operatorField); fd != nil {
@@ -102,7 +102,7 @@ func generateFilter(t *rapid.T, m protoreflect.Message) {
 	}
 }
 
-// generate makes a random message of the small world.
+// generate returns a random message with values of these sets.
 func generate[M proto.Message](t *rapid.T) M {
 	var zero M
 	m := zero.ProtoReflect().New()

@@ -17,20 +17,20 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// operators are all that a compiled filter may use.
+// operators are all operators that a compiled filter may use.
 var operators = map[string]bool{
 	"$and": true, "$or": true, "$in": true, "$nin": true, "$all": true, "$eq": true, "$ne": true, "$gte": true, "$lt": true,
 	"$lte": true, "$exists": true, "$regex": true, "$options": true, "$not": true, "$elemMatch": true,
 }
 
-// marker is in every text of the hostile requests, and so may be in no key of a filter.
+// marker is in every text of the hostile requests, so no key of a filter may contain it.
 const marker = "☠"
 
 var hostile = []string{
 	"$where", "$ne", "$gt", "$regex", "$or", "ws", "deleted_at", "_id", "a.b", "$", ".", "\x00", "(?i).*", "[", "(a+)+$", "\\", "'", "{\"$ne\":1}",
 }
 
-// poison replaces every text of m that is no UUID, keys of maps included.
+// poison replaces every text of m that is not a UUID, keys of maps included.
 func poison(t *rapid.T, m protoreflect.Message) {
 	text := func() string {
 		bad := rapid.SampledFrom(hostile).Draw(t, "hostile")
@@ -71,7 +71,7 @@ func poison(t *rapid.T, m protoreflect.Message) {
 	})
 }
 
-// requireTame fails when a key of a filter is neither an operator of ours nor a path.
+// requireTame fails when a key of a filter is neither a permitted operator nor a path.
 func requireTame(t require.TestingT, d bson.D) {
 	raw, err := bson.Marshal(d)
 	require.NoError(t, err)
@@ -122,7 +122,7 @@ func TestNoRequestValueBecomesAnOperator(t *testing.T) {
 	}
 }
 
-// requireTameNode looks into criteria on other collections too.
+// requireTameNode checks criteria on other collections too.
 func requireTameNode(t require.TestingT, n node) {
 	switch n := n.(type) {
 	case exists:

@@ -9,19 +9,19 @@ type Index struct {
 	Unique     bool
 	// Partial is the filter of the documents that the index covers; nil = all.
 	Partial bson.D
-	// Sparse leaves out documents without the fields.
+	// Sparse excludes documents without the fields.
 	Sparse bool
 	// TTL removes a document at the date in its only key.
 	TTL bool
-	// For says what needs it.
+	// For names the queries that need the index.
 	For string
 }
 
-// Indexes are those that filters, sorts, relations and background work need. Each starts with the workspace, except
-// where something works across workspaces. The names of webhooks' addresses are unique over all of them.
+// Indexes returns the indexes of filters, sorts, relations and background work. Each starts with the workspace, except
+// where a query spans workspaces. The slugs of webhooks are unique across all workspaces.
 //
-// Some sorts have no index together with the filter's field. Then the sort's index serves them and the filter is tested
-// on the way; so filters without an index here are those that rarely come without a selective one.
+// Some sorts have no index that also covers the filter's field. Then the sort's index serves the query and the filter
+// is tested for each document. So a filter lacks an index only if it rarely comes without a selective one.
 func Indexes() []Index { return withRetries(indexes()) }
 
 // withRetries adds the index of recorded failures to each collection whose documents have an outbox.
@@ -253,7 +253,7 @@ func indexes() []Index {
 		{Collection: Team, Keys: scoped("memberships.id"), For: "teams of an actor"},
 		{Collection: Team, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
 
-		// What related filters need of collections that are described elsewhere.
+		// Indexes for related filters of collections that are described elsewhere.
 		{Collection: Deployment, Keys: scoped("flow_id", "name"), Unique: true, For: "one deployment per flow and name; flows by their deployments"},
 		{Collection: Deployment, Keys: scoped("name", "_id"), For: "NAME_*; name.any_"},
 		{Collection: Deployment, Keys: scoped("created", "_id"), For: "CREATED_DESC"},
@@ -277,20 +277,20 @@ func indexes() []Index {
 	}
 }
 
-// FlowRunsByQueue are the keys of the index that has the runs of a queue by state and time.
+// FlowRunsByQueue returns the keys of the index of a queue's runs by state and time.
 var FlowRunsByQueue = scoped("work_queue_id", "state.type", "next_scheduled_start_time")
 
-// EventsByResource are the keys of the index that has the events of a resource together.
+// EventsByResource returns the keys of the index of events by resource.
 var EventsByResource = scoped("resource_id", "occurred", "_id")
 
-// byStart are the keys of runs that have these fields, by START_TIME_*. They have equal suffixes, so a store can
-// intersect the keys of several fields. Their last field is the time by which dashboards select windows, which the keys
-// can test.
+// byStart returns the keys of runs with these fields, ordered by START_TIME_*. The keys have equal suffixes, so a store
+// can intersect the indexes of several fields. Their last field is the time by which dashboards select windows, so the
+// keys alone can test it.
 func byStart(names ...string) bson.D {
 	return scoped(append(names, "sort_start", "_id", "expected_start_time")...)
 }
 
-// scoped are ascending keys that start with the workspace.
+// scoped returns ascending keys that start with the workspace.
 func scoped(names ...string) bson.D { return keys(append([]string{workspaceKey}, names...)...) }
 
 func keys(names ...string) bson.D {

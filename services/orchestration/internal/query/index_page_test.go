@@ -11,8 +11,8 @@ import (
 
 var update = flag.Bool("update", false, "write docs/indexes.md anew")
 
-// indexPage is docs/indexes.md.
-func indexPage(users map[string][]asked) string {
+// indexPage writes docs/indexes.md.
+func indexPage(users map[string][]labelledQuery) string {
 	var b strings.Builder
 	b.WriteString("# Indexes\n\n" +
 		"Every index of the store with the queries that use it: what `explain` says for each filter and sort of the API, and for the\n" +
@@ -30,7 +30,7 @@ func indexPage(users map[string][]asked) string {
 	return b.String()
 }
 
-// sortedIndexes keeps the order of the list within each collection.
+// sortedIndexes groups indexes by collection and keeps their order within each.
 func sortedIndexes() []Index {
 	list := Indexes()
 	slices.SortStableFunc(list, func(a, b Index) int { return strings.Compare(string(a.Collection), string(b.Collection)) })
@@ -58,11 +58,11 @@ func kind(ix Index) string {
 	return strings.Join(kinds, ", ")
 }
 
-// shownUsers bounds the queries that are named for an index.
+// shownUsers bounds the queries that the page names for an index.
 const shownUsers = 6
 
-// usersOf names the queries, those that only one index serves best first.
-func usersOf(ix Index, queries []asked) string {
+// usersOf names the queries of an index, starting with those that no other index serves.
+func usersOf(ix Index, queries []labelledQuery) string {
 	orders := map[string][]string{} // By label.
 	var labels []string
 	for _, q := range queries {

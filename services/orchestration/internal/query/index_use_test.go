@@ -19,8 +19,9 @@ import (
 // indexesPage is the list of indexes with the queries that use them.
 const indexesPage = "../../../../docs/indexes.md"
 
-// TestEveryIndexIsUsed explains every query of the contract and of the services. It fails for an index that no query uses, for a
-// query that scans a collection, and for a sort that no index gives. With -update it writes docs/indexes.md.
+// TestEveryIndexIsUsed explains every query of the contract and of the services. It fails for an index that no query
+// uses, for a query that scans a collection, and for a sort that no index provides. With -update it writes
+// docs/indexes.md.
 //
 // To add an index, add its query to serviceQueries, unless a filter or sort of the contract uses it already.
 func TestEveryIndexIsUsed(t *testing.T) {
@@ -28,7 +29,7 @@ func TestEveryIndexIsUsed(t *testing.T) {
 	db, ws := database(t), uuid.New()
 	makeIndexes(t, db, true)
 	populate(t, db, ws)
-	users := map[string][]asked{} // By collection and index.
+	users := map[string][]labelledQuery{} // By collection and index.
 	for _, q := range everyQuery(t, ws) {
 		x := explain(t, db, q)
 		if slices.Contains(x.stages, "COLLSCAN") {
@@ -51,7 +52,7 @@ func TestEveryIndexIsUsed(t *testing.T) {
 		}
 	}
 	if os.Getenv(mongoURI) != "" {
-		return // The page has the embedded planner's choices.
+		return // The page shows the choices of the embedded planner.
 	}
 	page := indexPage(users)
 	if *update {
@@ -62,15 +63,15 @@ func TestEveryIndexIsUsed(t *testing.T) {
 	require.Equal(t, string(have), page, "docs/indexes.md is not current: make gen")
 }
 
-// asked is a query with what it stands for.
-type asked struct {
+// labelledQuery is a query with its purpose.
+type labelledQuery struct {
 	label   string
-	sort    string // The value of the sort, where the query is there for the order.
+	sort    string // The value of the sort, if the query tests an order.
 	in      Collection
 	command bson.D
 }
 
-func find(label string, in Collection, filter, sort bson.D, limit int) asked {
+func find(label string, in Collection, filter, sort bson.D, limit int) labelledQuery {
 	command := bson.D{{Key: "find", Value: string(in)}, {Key: "filter", Value: filter}}
 	if len(sort) > 0 {
 		command = append(command, bson.E{Key: "sort", Value: sort})
@@ -78,11 +79,11 @@ func find(label string, in Collection, filter, sort bson.D, limit int) asked {
 	if limit > 0 {
 		command = append(command, bson.E{Key: "limit", Value: limit})
 	}
-	return asked{label: label, in: in, command: command}
+	return labelledQuery{label: label, in: in, command: command}
 }
 
-func count(label string, in Collection, filter bson.D) asked {
-	return asked{label: label, in: in, command: bson.D{
+func count(label string, in Collection, filter bson.D) labelledQuery {
+	return labelledQuery{label: label, in: in, command: bson.D{
 		{Key: "aggregate", Value: string(in)},
 		{Key: "cursor", Value: bson.D{}},
 		{Key: "pipeline", Value: bson.A{
@@ -91,17 +92,17 @@ func count(label string, in Collection, filter bson.D) asked {
 	}}
 }
 
-func distinctOf(label string, in Collection, field string, filter bson.D) asked {
-	return asked{label: label, in: in, command: bson.D{
+func distinctOf(label string, in Collection, field string, filter bson.D) labelledQuery {
+	return labelledQuery{label: label, in: in, command: bson.D{
 		{Key: "distinct", Value: string(in)}, {Key: "key", Value: field}, {Key: "query", Value: filter},
 	}}
 }
 
-// explanation is what the planner says of a query.
+// explanation is the planner's description of a query.
 type explanation struct{ stages, indexes []string }
 
-// explain asks for the plan. A server's rejected plans count as uses: which one wins depends on its data.
-func explain(t *testing.T, db *mongo.Database, q asked) explanation {
+// explain returns the plan. Rejected plans of a server count as uses: which plan wins depends on its data.
+func explain(t *testing.T, db *mongo.Database, q labelledQuery) explanation {
 	t.Helper()
 	raw, err := db.RunCommand(t.Context(), bson.D{{Key: "explain", Value: q.command}, {Key: "verbosity", Value: "queryPlanner"}}).Raw()
 	require.NoError(t, err, "%s: %s", q.label, canonical(t, q.command))
@@ -139,9 +140,9 @@ func (x *explanation) collect(v bson.RawValue, winning bool) {
 	}
 }
 
-// indexesMeant are the indexes of which a counted filter must use one: those on the field that it fixes. Counts tell, as no order
-// speaks for another index.
-func indexesMeant(q asked) []string {
+// indexesMeant are the indexes on the field that a counted filter fixes; the count must use one of them. Only counts
+// are decisive, because no order favours another index.
+func indexesMeant(q labelledQuery) []string {
 	pipeline, ok := q.command[len(q.command)-1].Value.(bson.A)
 	if !ok || q.command[0].Key != "aggregate" {
 		return nil
@@ -184,7 +185,7 @@ func names(keys bson.D) []string {
 	return list
 }
 
-// populate inserts documents that have all fields of indexes, with values that tell documents apart.
+// populate inserts documents with all indexed fields, and with values that differ between documents.
 func populate(t *testing.T, db *mongo.Database, ws uuid.UUID) {
 	t.Helper()
 	const documents = 64

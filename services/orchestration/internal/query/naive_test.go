@@ -12,11 +12,11 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// fields are a document as plain Go values by dotted path: string, int64 (microseconds), bool, []string. What is absent
-// has no entry; a document within has an entry of struct{}{}.
+// fields holds a document as plain Go values by dotted path: string, int64 (microseconds), bool, []string. An absent
+// field has no entry; a nested document has an entry of struct{}{}.
 type fields map[string]any
 
-// flatten gives the fields of a stored message.
+// flatten returns the fields of a stored message.
 func flatten(m protoreflect.Message, prefix string, into fields) {
 	fds := m.Descriptor().Fields()
 	for i := range fds.Len() {
@@ -44,7 +44,7 @@ func flatten(m protoreflect.Message, prefix string, into fields) {
 	}
 }
 
-// plain is a value of a field, or the items of a list, as Go values.
+// plain converts the value of a field, or the items of a list, to Go values.
 func plain(fd protoreflect.FieldDescriptor, v protoreflect.Value) any {
 	switch {
 	case fd.IsList():
@@ -79,8 +79,8 @@ func plainScalar(fd protoreflect.FieldDescriptor, v protoreflect.Value) any {
 	return nil
 }
 
-// holds evaluates a filter message on a document, as its documentation says. others answers the criteria that speak of
-// other collections.
+// holds evaluates a filter message on a document, as the filter's documentation defines it. others evaluates criteria
+// on other collections.
 func holds(m protoreflect.Message, doc fields, path string, others func(name protoreflect.FullName, m protoreflect.Message) bool) bool {
 	switch f := m.Interface().(type) {
 	case *orchv1.TaskRunFilterFlowRunId:
@@ -174,7 +174,7 @@ func operatorHolds(op string, operand any, doc fields, path string, list bool) b
 	panic(fmt.Sprintf("no meaning for %s", op))
 }
 
-// containsInOrder tells whether a text holds parts one after the other.
+// containsInOrder reports whether a text contains the parts one after the other.
 func containsInOrder(text string, parts []string) bool {
 	for _, part := range parts {
 		at := strings.Index(text, part)

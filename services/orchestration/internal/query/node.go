@@ -21,7 +21,7 @@ type join struct {
 	kids []node
 }
 
-// exists matches documents to which one of another collection is related that matches in; or, with not, none is.
+// exists matches documents with a related document that matches in; with not, documents without one.
 type exists struct {
 	rel relation
 	in  node
@@ -41,7 +41,7 @@ func criterion(path, operator string, operand any) match {
 // never matches nothing.
 func never(path string) match { return criterion(path, "$in", bson.A{}) }
 
-// and joins criteria that must all hold; none of them is always.
+// and joins criteria that must all hold. Without criteria it is always.
 func and(kids ...node) node {
 	var rest []node
 	for _, k := range kids {
@@ -60,7 +60,8 @@ func and(kids ...node) node {
 	return joined(false, rest)
 }
 
-// or joins criteria one of which must hold; none of them is always, as a filter without criteria matches everything.
+// or joins criteria one of which must hold. Without criteria it is always, as a filter without criteria matches
+// everything.
 func or(kids ...node) node {
 	for _, k := range kids {
 		if _, ok := k.(always); ok {
@@ -80,7 +81,7 @@ func joined(or bool, kids []node) node {
 	return join{or: or, kids: kids}
 }
 
-// toBSON writes a criterion that speaks of its own collection alone.
+// toBSON encodes a criterion that refers only to its own collection.
 func toBSON(n node) (bson.D, error) {
 	switch n := n.(type) {
 	case always:
@@ -105,7 +106,8 @@ func toBSON(n node) (bson.D, error) {
 	return nil, fmt.Errorf("query: %T: %w", n, ErrUnsupported)
 }
 
-// allOf puts filters that must all hold into one document where their keys allow it: that is what planners read best.
+// allOf merges filters that must all hold into one document where their keys allow it, because planners optimise that
+// form best.
 func allOf(list []bson.D) bson.D {
 	out := bson.D{}
 	var clashing bson.A
@@ -120,11 +122,11 @@ func allOf(list []bson.D) bson.D {
 	return out
 }
 
-// merge adds the elements of d to out, or leaves out as it is and tells that they clash.
+// merge adds the elements of d to out. If keys clash it leaves out unchanged and returns false.
 func merge(out *bson.D, d bson.D) bool {
 	for _, e := range d {
 		if e.Key == "$and" {
-			return false // That key is for what clashes.
+			return false // Clashing elements go below this key.
 		}
 		for _, have := range *out {
 			if have.Key == e.Key {

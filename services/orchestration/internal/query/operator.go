@@ -11,12 +11,12 @@ import (
 	"github.com/orch-project/orch/pkg/restjson"
 )
 
-// comparisons are the operators whose MongoDB counterpart takes the same operand and leaves out absent fields.
+// comparisons are the operators whose MongoDB counterpart has the same operand and excludes absent fields.
 var comparisons = map[protoreflect.Name]string{
 	"any_": "$in", "eq_": "$eq", "before_": "$lte", "le_": "$lte", "after_": "$gte", "ge_": "$gte",
 }
 
-// compileOperator compiles the operator fd of the leaf message m for the document field at path; list tells that the
+// compileOperator compiles the operator fd of the leaf message m for the document field at path. list means that the
 // field is a list.
 func compileOperator(m protoreflect.Message, fd protoreflect.FieldDescriptor, path string, list bool) (node, error) {
 	if path == "" {
@@ -45,7 +45,7 @@ func compileOperator(m protoreflect.Message, fd protoreflect.FieldDescriptor, pa
 			return nil, err
 		}
 		if len(items(operand)) == 0 {
-			return always{}, nil // MongoDB's $all of nothing matches nothing.
+			return always{}, nil // MongoDB's $all of an empty list matches nothing.
 		}
 		return criterion(path, "$all", operand), nil
 	case "is_null_":
@@ -60,7 +60,7 @@ func compileOperator(m protoreflect.Message, fd protoreflect.FieldDescriptor, pa
 	return nil, fmt.Errorf("%w: no such operator", ErrUnsupported)
 }
 
-// stored is an operand in its stored form. The operand of an operator on many values is an array.
+// stored returns an operand in its stored form. The operand of an operator on many values is an array.
 func stored(fd protoreflect.FieldDescriptor, v protoreflect.Value) (bson.RawValue, error) {
 	operand, err := protobson.Value(fd, v)
 	if err != nil {
@@ -69,7 +69,7 @@ func stored(fd protoreflect.FieldDescriptor, v protoreflect.Value) (bson.RawValu
 	return operand, nil
 }
 
-// items are the values of a stored array, which was made here and so is well-formed.
+// items returns the values of a stored array. The server encoded it, so it is well-formed.
 func items(array bson.RawValue) []bson.RawValue {
 	values, err := bson.RawArray(array.Value).Values()
 	if err != nil {
@@ -94,11 +94,11 @@ func noneOf(fd protoreflect.FieldDescriptor, v protoreflect.Value, path string) 
 	for _, value := range values {
 		list = append(list, value)
 	}
-	// null stands for absence too: NOT IN is not true of it.
+	// null includes absence: NOT IN is not true for it.
 	return criterion(path, "$nin", append(list, nil)), nil
 }
 
-// otherWords are an enum's words but for some: few words are a list, which an index answers in the order of a sort.
+// otherWords returns all names of an enum except some. A short list allows an index to return the order of a sort.
 func otherWords(enum protoreflect.EnumDescriptor, but []bson.RawValue) bson.A {
 	others := bson.A{}
 	values := enum.Values()
@@ -115,7 +115,7 @@ func otherWords(enum protoreflect.EnumDescriptor, but []bson.RawValue) bson.A {
 func null(path string, list, is bool) node {
 	switch {
 	case list:
-		// An empty list is stored as none, but may be left by an update.
+		// An empty list is stored as an absent field, but an update may leave one.
 		return criterion(path+".0", "$exists", !is)
 	case is:
 		return criterion(path, "$eq", nil)

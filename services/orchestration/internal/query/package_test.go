@@ -13,14 +13,14 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// parse reads a filter as a request would carry it.
+// parse parses a filter as a request would contain it.
 func parse[M proto.Message](tb testing.TB, m M, text string) M {
 	tb.Helper()
 	require.NoError(tb, restjson.Unmarshal([]byte(text), m))
 	return m
 }
 
-// canonical is a MongoDB filter as text, in which types can be told apart.
+// canonical formats a MongoDB filter as text that distinguishes types.
 func canonical(tb testing.TB, d bson.D) string {
 	tb.Helper()
 	text, err := bson.MarshalExtJSON(d, true, false)

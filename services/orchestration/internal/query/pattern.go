@@ -8,16 +8,16 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// maxPattern bounds the bytes of a text that is searched for; servers refuse patterns beyond some tens of kilobytes with
-// an error that a client could not understand.
+// maxPattern bounds the bytes of a search text. Servers refuse patterns beyond some tens of kilobytes with an error
+// that means nothing to a client.
 const maxPattern = 8 << 10
 
-// literal is the pattern that matches a text and nothing else, in RE2 and in PCRE alike.
+// literal returns the pattern that matches exactly a text, in RE2 and in PCRE alike.
 func literal(text string) (string, error) {
 	if len(text) > maxPattern {
 		return "", fmt.Errorf("%w: a text of %d bytes is too long to be searched for", ErrOperand, len(text))
 	}
-	// A pattern cannot hold a NUL byte, but it can name one.
+	// A pattern cannot contain a NUL byte, but it can escape one.
 	return strings.ReplaceAll(regexp.QuoteMeta(text), "\x00", `\x00`), nil
 }
 
@@ -29,7 +29,7 @@ func regex(path, pattern, options string) match {
 	return match{{Key: path, Value: d}}
 }
 
-// contains matches values of which text is a part, in any case.
+// contains matches values that contain the text, ignoring case.
 func contains(path, text string) (node, error) {
 	pattern, err := literal(text)
 	if err != nil {
@@ -38,7 +38,8 @@ func contains(path, text string) (node, error) {
 	return regex(path, pattern, "i"), nil
 }
 
-// like is contains with wildcards: each % of the text stands for any run of characters, so those at its ends say nothing.
+// like is contains with wildcards: each % of the text matches any sequence of characters, so a leading or trailing %
+// changes nothing.
 func like(path, text string) (node, error) {
 	pattern, err := literal(strings.Trim(text, "%"))
 	if err != nil {
@@ -47,11 +48,11 @@ func like(path, text string) (node, error) {
 	return regex(path, wildcards.ReplaceAllLiteralString(pattern, anything), "i"), nil
 }
 
-// anything is the pattern of any run of characters, ends of lines among them.
+// anything is the pattern of any sequence of characters, line ends included.
 const anything = `[\s\S]*`
 
-// wildcards are one or several in a row. A literal pattern leaves % as it is.
+// wildcards matches one or more wildcards. A literal pattern does not escape %.
 var wildcards = regexp.MustCompile("%+")
 
-// not is the operator document that negates a regex criterion.
+// not returns the operator document that negates a regex criterion.
 func not(m match) bson.D { return bson.D{{Key: "$not", Value: m[0].Value}} }

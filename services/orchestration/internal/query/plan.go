@@ -6,14 +6,14 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Plan is what a query asks for: documents of one collection that match a filter of their own and have related ones.
+// Plan is a compiled query: documents of one collection that match their own filter and have related documents.
 type Plan struct {
 	own  Collection
 	root node
 }
 
-// NewPlan compiles a query or count message (FlowRunQuery, FlowCountQuery, …) for documents of own. The fields whose
-// names are those of collections are filters; others, such as sort and limit, are not looked at.
+// NewPlan compiles a query or count message (FlowRunQuery, FlowCountQuery, …) for documents of own. Fields that name a
+// collection are filters; it ignores others, such as sort and limit.
 func NewPlan(own Collection, q proto.Message) (Plan, error) {
 	p := Plan{own: own, root: always{}}
 	if q == nil || !q.ProtoReflect().IsValid() {
@@ -46,13 +46,13 @@ func NewPlan(own Collection, q proto.Message) (Plan, error) {
 	return p, nil
 }
 
-// PlanOf makes a plan of one filter message for documents of own.
+// PlanOf returns a plan of one filter message for documents of own.
 func PlanOf(own Collection, filter proto.Message) (Plan, error) {
 	f, err := Compile(filter)
 	return Plan{own: own, root: f.root}, err
 }
 
-// branch is a collection on the way to others, with what must hold of one document of it.
+// branch is a collection on the route to others, with the criteria of one document of it.
 type branch struct {
 	at      Collection
 	by      relation
@@ -60,7 +60,7 @@ type branch struct {
 	next    []*branch
 }
 
-// to follows a relation, along an existing way if there is one.
+// to follows a relation, and reuses a branch that exists.
 func (b *branch) to(rel relation) *branch {
 	for _, n := range b.next {
 		if n.by == rel {

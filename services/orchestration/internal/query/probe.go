@@ -11,10 +11,10 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// prober tests documents against probes, within the budget of one call.
+// prober tests documents with probes, within the budget of one call.
 type prober struct {
 	Resolver
-	left int // Documents that may still be looked at.
+	left int // Documents that may still be scanned.
 }
 
 func (r Resolver) prober() *prober { return &prober{Resolver: r, left: r.MaxScanned} }
@@ -22,8 +22,8 @@ func (r Resolver) prober() *prober { return &prober{Resolver: r, left: r.MaxScan
 // errStop ends a stream early.
 var errStop = errors.New("enough")
 
-// scan streams documents and hands on, in order, those that pass the probes. Documents are handed on for good. It ends
-// when next gives false.
+// scan streams documents and passes those that pass the probes to next, in order. next owns its document. The scan ends
+// when next returns false.
 func (p *prober) scan(
 	ctx context.Context, c Collection, filter bson.D, o StreamOptions, probes []probe, next func(bson.Raw) bool,
 ) error {
@@ -72,7 +72,7 @@ func each(docs iter.Seq2[bson.Raw, error], do func(bson.Raw) error) error {
 	return nil
 }
 
-// passing gives the documents that pass all probes, in order.
+// passing returns the documents that pass all probes, in order.
 func (p *prober) passing(ctx context.Context, docs []bson.Raw, probes []probe) ([]bson.Raw, error) {
 	for _, pr := range probes {
 		if len(docs) == 0 {
@@ -94,7 +94,7 @@ func (p *prober) passing(ctx context.Context, docs []bson.Raw, probes []probe) (
 	return docs, nil
 }
 
-// related tells which of the values have a related document.
+// related returns the values that have a related document.
 func (p *prober) related(ctx context.Context, pr probe, values bson.A) (map[string]bool, error) {
 	found := make(map[string]bool, len(values))
 	if len(values) == 0 {
@@ -120,8 +120,8 @@ func (p *prober) related(ctx context.Context, pr probe, values bson.A) (map[stri
 	return found, err
 }
 
-// localFields are the fields that probes look at, and others, each once: a projection must not name a path twice, nor a path
-// below another.
+// localFields returns the fields that probes read, and others, each once. A projection must not name a path twice, nor
+// a path below another.
 func localFields(probes []probe, others ...string) []string {
 	fields := slices.Clone(others)
 	for _, pr := range probes {
@@ -134,7 +134,7 @@ func localFields(probes []probe, others ...string) []string {
 	})
 }
 
-// localValues are the distinct values of a field of documents that are the caller's for good.
+// localValues returns the distinct values of a field. They share the memory of the documents.
 func localValues(docs []bson.Raw, field string) bson.A {
 	seen := map[string]bool{}
 	var values bson.A
@@ -149,5 +149,5 @@ func localValues(docs []bson.Raw, field string) bson.A {
 	return values
 }
 
-// keyOf makes a value comparable. Ids are all of one type, so equal bytes are equal values.
+// keyOf makes a value comparable. All ids have one type, so equal bytes are equal values.
 func keyOf(v bson.RawValue) string { return string(rune(v.Type)) + string(v.Value) }

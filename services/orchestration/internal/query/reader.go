@@ -9,36 +9,36 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
-// Reader is what a query needs of the store. Filters come scoped.
+// Reader is the part of the store that queries use. Filters are scoped to a workspace.
 type Reader interface {
-	// Distinct gives the distinct values of a field among the documents that match, at most limit of them, in no
-	// particular order. Documents without the field add nothing.
+	// Distinct returns at most limit distinct values of a field among the matching documents, in no particular order.
+	// Documents without the field add no value.
 	Distinct(ctx context.Context, c Collection, field string, filter bson.D, limit int) ([]bson.RawValue, error)
-	// Stream gives the documents that match, in order. A document is valid until the next one is asked for; after an
-	// error nothing follows.
+	// Stream yields the matching documents in order. A document is valid until the next iteration. An error ends the
+	// stream.
 	Stream(ctx context.Context, c Collection, filter bson.D, o StreamOptions) iter.Seq2[bson.Raw, error]
-	// Count gives the number of documents that match.
+	// Count returns the number of matching documents.
 	Count(ctx context.Context, c Collection, filter bson.D) (int64, error)
-	// Aggregate gives what stages make of the documents that match. A row is valid until the next one is asked for.
+	// Aggregate runs stages on the matching documents and yields the rows. A row is valid until the next iteration.
 	Aggregate(ctx context.Context, c Collection, filter bson.D, stages []bson.D) iter.Seq2[bson.Raw, error]
 }
 
-// StreamOptions say which of the documents are wanted.
+// StreamOptions select and order the documents of a stream.
 type StreamOptions struct {
 	Sort  bson.D // Empty: no particular order.
 	Skip  int64
 	Limit int64 // 0: all.
-	// Fields are the paths that are wanted, besides _id; empty: whole documents.
+	// Fields are the projected paths, besides _id; empty: whole documents.
 	Fields []string
 }
 
-// wholePage is how many documents are asked for with one question; the server's own batches begin with 101.
+// wholePage is the batch size that reads a page in one round trip; the server's own batches begin with 101.
 const wholePage = 1000
 
-// tooBigCode is MongoDB's error when the values of a distinct do not fit into one answer.
+// tooBigCode is MongoDB's error code for distinct values that exceed one response.
 const tooBigCode = 17217
 
-// NewReader reads a database.
+// NewReader returns a Reader of a database.
 func NewReader(db *mongo.Database) Reader { return reader{db} }
 
 type reader struct{ db *mongo.Database }
@@ -48,7 +48,7 @@ func (r reader) Distinct(
 ) ([]bson.RawValue, error) {
 	var values []bson.RawValue
 	if field == "_id" {
-		// Ids are distinct as they are, so the cursor can stop at the limit.
+		// Ids are already distinct, so the cursor can stop at the limit.
 		o := StreamOptions{Limit: int64(limit), Fields: []string{"_id"}}
 		for doc, err := range r.Stream(ctx, c, filter, o) {
 			if err != nil {
@@ -102,7 +102,7 @@ func (r reader) Stream(ctx context.Context, c Collection, filter bson.D, o Strea
 			yield(nil, err)
 			return
 		}
-		// The request may have been given up; the cursor must go all the same.
+		// The request may have been cancelled; the cursor must be closed all the same.
 		defer func() { _ = cursor.Close(context.WithoutCancel(ctx)) }()
 		for cursor.Next(ctx) {
 			if !yield(cursor.Current, nil) {
@@ -139,7 +139,7 @@ func (r reader) Aggregate(ctx context.Context, c Collection, filter bson.D, stag
 	}
 }
 
-// clone makes a value independent of the document that it was found in.
+// clone copies a value out of its document.
 func clone(v bson.RawValue) bson.RawValue {
 	return bson.RawValue{Type: v.Type, Value: append([]byte(nil), v.Value...)}
 }

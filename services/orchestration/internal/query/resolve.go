@@ -8,19 +8,19 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// The limits of a Resolver whose fields are zero.
+// Defaults of a Resolver's zero fields.
 const (
 	defaultMaxIDs     = 10_000
 	defaultMaxScanned = 100_000
 	defaultBatch      = 500
 )
 
-// Resolver turns plans into selections by asking the store for what related filters match.
+// Resolver turns plans into selections: it queries the store for the matches of related filters.
 type Resolver struct {
 	Reader Reader
-	// MaxIDs is how many ids a related filter may contribute to `$in`; beyond them documents are probed. 0: 10,000.
+	// MaxIDs bounds the ids that a related filter adds to `$in`; beyond it documents are probed. 0: 10,000.
 	MaxIDs int
-	// MaxScanned is how many documents one call may look at by probing before it is ErrTooBroad. 0: 100,000.
+	// MaxScanned bounds the documents that the probes of one call may scan before ErrTooBroad. 0: 100,000.
 	MaxScanned int
 	// Batch is how many documents are probed together. 0: 500.
 	Batch int
@@ -39,7 +39,7 @@ func (r Resolver) withDefaults() Resolver {
 	return r
 }
 
-// Selection is a plan made ready: one filter, and probes where a related filter was too broad for it.
+// Selection is a resolved plan: one filter, and probes for related filters that were too broad for it.
 type Selection struct {
 	resolver Resolver
 	ws       uuid.UUID
@@ -48,7 +48,7 @@ type Selection struct {
 	probes   []probe
 }
 
-// probe is a relation that is tested document by document.
+// probe is a relation that is tested for each document.
 type probe struct {
 	rel    relation
 	filter bson.D // Of the far side, scoped.
@@ -56,7 +56,7 @@ type probe struct {
 	not    bool
 }
 
-// Select resolves a plan within a workspace. What it read of related collections is of this moment.
+// Select resolves a plan within a workspace. The ids of related documents are a snapshot of this moment.
 func (r Resolver) Select(ctx context.Context, ws uuid.UUID, p Plan) (*Selection, error) {
 	r = r.withDefaults()
 	root := p.root
@@ -65,7 +65,7 @@ func (r Resolver) Select(ctx context.Context, ws uuid.UUID, p Plan) (*Selection,
 	}
 	filter, probes, err := r.resolve(ctx, ws, root)
 	if err != nil {
-		return nil, fmt.Errorf("query: selecting of %s: %w", p.own, err)
+		return nil, fmt.Errorf("query: select %s: %w", p.own, err)
 	}
 	return &Selection{resolver: r, ws: ws, own: p.own, filter: Scope(ws, filter), probes: probes}, nil
 }
@@ -86,7 +86,7 @@ func (r Resolver) resolve(ctx context.Context, ws uuid.UUID, n node) (bson.D, []
 				return nil, nil, fmt.Errorf("%s by %s, below or_: %w", more[0].rel.from, more[0].rel.to, ErrTooBroad)
 			}
 			if n.or && len(d) == 0 {
-				return bson.D{}, nil, nil // One alternative holds always.
+				return bson.D{}, nil, nil // One alternative always holds.
 			}
 			list = append(list, d)
 			probes = append(probes, more...)
@@ -100,7 +100,7 @@ func (r Resolver) resolve(ctx context.Context, ws uuid.UUID, n node) (bson.D, []
 	return d, nil, err
 }
 
-// resolveExists fetches the ids of the far side if they are few, or makes a probe.
+// resolveExists fetches the ids of the far side if they are few, else it returns a probe.
 func (r Resolver) resolveExists(ctx context.Context, ws uuid.UUID, e exists) (bson.D, []probe, error) {
 	in, probes, err := r.resolve(ctx, ws, e.in)
 	if err != nil {

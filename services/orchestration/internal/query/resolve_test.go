@@ -14,7 +14,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// numbered gives one of the ids of a test.
+// numbered returns a deterministic id.
 func numbered(n int) uuid.UUID {
 	return uuid.MustParse(fmt.Sprintf("00000000-0000-4000-8000-%012d", n))
 }
@@ -53,7 +53,7 @@ func TestBroadFiltersAreProbed(t *testing.T) {
 		name  string
 		query proto.Message
 		r     Resolver
-		whole bool // The filter says all.
+		whole bool // The filter alone selects the documents.
 		want  []string
 	}{
 		{"few ids", byRuns, Resolver{}, true, []string{"flow-004", "flow-005", "flow-007"}},
@@ -85,7 +85,8 @@ func TestBroadFiltersAreProbed(t *testing.T) {
 	}
 }
 
-// TestProbesOfOneField: two probes that look at the same field name it once, as a path named twice is no projection.
+// TestProbesOfOneField checks that two probes of the same field project it once: a projection must not name a path
+// twice.
 func TestProbesOfOneField(t *testing.T) {
 	t.Parallel()
 	db, ws, ctx := database(t), uuid.New(), t.Context()
@@ -174,7 +175,7 @@ func TestCancelledReadsEnd(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// TestIndexesCanBeMade creates every index, so that no key or option is one that a store refuses.
+// TestIndexesCanBeMade creates every index, so no store refuses a key or an option.
 func TestIndexesCanBeMade(t *testing.T) {
 	t.Parallel()
 	makeIndexes(t, database(t), true)

@@ -5,14 +5,14 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// workspaceKey is the name of the workspace in the envelope that every stored document has around its message.
+// workspaceKey is the field of the workspace in the envelope around every stored message.
 const workspaceKey = "ws"
 
-// uuidSubtype is how BSON marks 16 bytes as a UUID.
+// uuidSubtype is the BSON binary subtype of a UUID.
 const uuidSubtype = 4
 
-// Scope confines a filter to the documents of one workspace. Every query passes through it. It needs to say nothing of
-// deleted documents: deleting moves a document out of its workspace, so that counts stay covered by their indexes.
+// Scope restricts a filter to the documents of one workspace. Every query uses it. It needs no criterion for deleted
+// documents: deleting moves a document out of its workspace, so indexes still cover counts.
 func Scope(ws uuid.UUID, filter bson.D) bson.D {
 	return append(bson.D{
 		{Key: workspaceKey, Value: bson.Binary{Subtype: uuidSubtype, Data: ws[:]}},

@@ -9,13 +9,13 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// Filter gives the scoped filter, and whether it says all: if not, documents that match it may yet fail a probe, and
-// only Page and Count know.
+// Filter returns the scoped filter, and whether it is complete. If not, matching documents may still fail a probe, and
+// only Page and Count give the result.
 func (s *Selection) Filter() (filter bson.D, complete bool) {
 	return slices.Clone(s.filter), len(s.probes) == 0
 }
 
-// Page gives the documents from skip on, at most limit of them (0 = all), in the order of sort. They are the caller's.
+// Page returns the documents from skip on, at most limit of them (0 = all), in the order of sort. The caller owns them.
 func (s *Selection) Page(ctx context.Context, sort bson.D, skip, limit int64) ([]bson.Raw, error) {
 	var page []bson.Raw
 	err := s.Visit(ctx, sort, skip, limit, func(doc bson.Raw) error {
@@ -28,7 +28,7 @@ func (s *Selection) Page(ctx context.Context, sort bson.D, skip, limit int64) ([
 	return page, err
 }
 
-// Visit is Page for who looks at each document once: it is valid until visit returns. An error of visit ends the walk.
+// Visit is Page without copies: a document is valid until visit returns. An error of visit ends the iteration.
 func (s *Selection) Visit(ctx context.Context, sort bson.D, skip, limit int64, visit func(bson.Raw) error) error {
 	if len(s.probes) == 0 {
 		o := StreamOptions{Sort: sort, Skip: skip, Limit: limit}
@@ -48,7 +48,7 @@ func (s *Selection) Visit(ctx context.Context, sort bson.D, skip, limit int64, v
 	return s.failed(errors.Join(err, failure))
 }
 
-// Count gives the number of documents.
+// Count returns the number of documents.
 func (s *Selection) Count(ctx context.Context) (int64, error) {
 	if len(s.probes) == 0 {
 		n, err := s.resolver.Reader.Count(ctx, s.own, s.filter)
@@ -62,8 +62,8 @@ func (s *Selection) Count(ctx context.Context) (int64, error) {
 	return n, s.failed(err)
 }
 
-// Aggregate hands on what stages make of the selected documents that also match within. A selection that has to be
-// probed is aggregated batch by batch, so the rows of one group may come several times and are to be added up. A row is
+// Aggregate runs stages on the selected documents that also match within, and visits the rows. A selection with probes
+// is aggregated batch by batch: the rows of one group may come several times, and the caller adds them up. A row is
 // valid until visit returns.
 func (s *Selection) Aggregate(ctx context.Context, within bson.D, stages []bson.D, visit func(bson.Raw) error) error {
 	filter := allOf([]bson.D{s.filter, within})
@@ -98,5 +98,5 @@ func (s *Selection) failed(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("query: reading %s: %w", s.own, err)
+	return fmt.Errorf("query: read %s: %w", s.own, err)
 }

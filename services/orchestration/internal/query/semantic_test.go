@@ -14,12 +14,12 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// TestQueriesMeanWhatTheySay compares what the store finds for random queries on random documents with what the
-// filters say when they are read naively, however the joins are made: by ids, by probes, or by both.
+// TestQueriesMeanWhatTheySay compares the store's results of random queries on random documents with a naive evaluation
+// of the filters. It covers joins by ids, by probes, and by both.
 func TestQueriesMeanWhatTheySay(t *testing.T) {
 	t.Parallel()
 	db := database(t)
-	makeIndexes(t, db, false) // With them the store's planner takes other ways than a scan.
+	makeIndexes(t, db, false) // With indexes the planner of the store chooses other plans than a scan.
 	ctx := t.Context()
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(ctx, t, db)
@@ -42,7 +42,7 @@ func TestQueriesMeanWhatTheySay(t *testing.T) {
 			require.NoError(t, err)
 			s, err := r.Select(ctx, w.ws, p)
 			if r.MaxIDs > 0 && errors.Is(err, ErrTooBroad) {
-				continue // Below an or_, where no probe can be.
+				continue // Probes are impossible below an or_.
 			}
 			require.NoError(t, err)
 			page, err := s.Page(ctx, bson.D{{Key: "_id", Value: 1}}, 0, 0)
@@ -53,7 +53,7 @@ func TestQueriesMeanWhatTheySay(t *testing.T) {
 			require.NoError(t, err)
 			require.EqualValues(t, len(want), n)
 
-			// Any page is the part of the whole that it says.
+			// Any page is the right slice of the whole list.
 			skip, limit := rapid.IntRange(0, 3).Draw(t, "skip"), rapid.IntRange(1, 3).Draw(t, "limit")
 			page, err = s.Page(ctx, bson.D{{Key: "_id", Value: 1}}, int64(skip), int64(limit))
 			require.NoError(t, err)
@@ -63,7 +63,8 @@ func TestQueriesMeanWhatTheySay(t *testing.T) {
 	})
 }
 
-// generateQuery makes a query for a collection; that of flow runs has all filters, whosoever documents are asked for.
+// generateQuery returns a query for a collection. Except for webhooks it is a flow run query, because that has all
+// filters.
 func generateQuery(t *rapid.T) (Collection, proto.Message) {
 	own := rapid.SampledFrom([]Collection{Flow, Flow, FlowRun, FlowRun, TaskRun, Deployment, Webhook}).Draw(t, "own")
 	if own == Webhook {
@@ -79,7 +80,7 @@ func generateQuery(t *rapid.T) (Collection, proto.Message) {
 		if !ok {
 			continue
 		}
-		often := 1 // In how many of ten queries.
+		often := 1 // In tenths of all queries.
 		if c == own {
 			often = 8
 		}

@@ -5,10 +5,10 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// serviceQueries are the queries that no filter or sort of the contract causes: reads by a unique name, lists in an order of their
-// own, what belongs to something that is deleted, and the work of background services over all workspaces. An index that only
-// such a query uses needs its row here.
-func serviceQueries(ws uuid.UUID) []asked {
+// serviceQueries are the queries that no filter or sort of the contract causes: reads by a unique name, lists in a
+// fixed order, dependents of deleted documents, and background work over all workspaces. An index that only such a
+// query uses needs its row here.
+func serviceQueries(ws uuid.UUID) []labelledQuery {
 	scoped := func(more ...bson.E) bson.D { return Scope(ws, bson.D(more)) }
 	is := func(field string, value any) bson.E { return bson.E{Key: field, Value: value} }
 	in := func(field string, values ...any) bson.E {
@@ -18,9 +18,9 @@ func serviceQueries(ws uuid.UUID) []asked {
 	some := binary(numbered(5))
 	asc := func(fields ...string) bson.D { return keys(fields...) }
 	newest := func(field string) bson.D { return bson.D{{Key: field, Value: -1}, {Key: "_id", Value: -1}} }
-	first := func(label string, c Collection, filter bson.D) asked { return find(label, c, filter, nil, 1) }
+	first := func(label string, c Collection, filter bson.D) labelledQuery { return find(label, c, filter, nil, 1) }
 
-	all := []asked{
+	all := []labelledQuery{
 		// Flow runs.
 		first("run by idempotency key", FlowRun, scoped(is("flow_id", some), is("idempotency_key", "idempotency_key5"))),
 		find("runs that a worker polls", FlowRun, scoped(in("work_queue_id", some), is("state.type", "SCHEDULED"), before("next_scheduled_start_time")),

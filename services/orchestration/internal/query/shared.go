@@ -7,11 +7,11 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// sharedLength is that of a shared key in bytes. It is shorter than an id: so a client cannot take the key of another
-// document by choosing an id. The keys sort below all ids and do not disturb their ascending order.
+// sharedLength is the length of a shared key in bytes. It is shorter than an id, so a client cannot take the key of
+// another document by choosing an id. Shared keys sort below all ids and leave their ascending order intact.
 const sharedLength = 15
 
-// SharedKey is what a document is stored under whose sender chose an id that a document of another workspace has.
+// SharedKey is the _id of a document whose client-chosen id already exists in another workspace.
 func SharedKey(ws, id uuid.UUID) bson.Binary {
 	sum := sha256.Sum256(append(ws[:], id[:]...))
 	return bson.Binary{Subtype: bson.TypeBinaryGeneric, Data: sum[:sharedLength]}
@@ -22,7 +22,7 @@ func BelowIDs() bson.D {
 	return bson.D{{Key: "_id", Value: bson.D{{Key: "$lt", Value: bson.Binary{Subtype: bson.TypeBinaryGeneric, Data: make([]byte, sharedLength+1)}}}}}
 }
 
-// IsSharedKey tells whether a document's _id is a shared key.
+// IsSharedKey reports whether a document's _id is a shared key.
 func IsSharedKey(id bson.RawValue) bool {
 	_, data, ok := id.BinaryOK()
 	return ok && len(data) == sharedLength

@@ -10,17 +10,18 @@ import (
 	"github.com/orch-project/orch/pkg/restjson"
 )
 
-// sortFields are the document fields that sorts name otherwise than in lower case, by enum; "" is for all.
+// sortFields are the document fields whose names differ from the lower-case name of the sort, by enum; "" applies to
+// all.
 var sortFields = map[protoreflect.FullName]map[string][]string{
 	"": {"ID": {}}, // Every sort ends with the id.
-	// Runs that have not started are listed by when they are expected to.
+	// Runs that have not started are sorted by their expected start time.
 	"orch.v1.FlowRunSort":       {"START_TIME": {"sort_start"}},
 	"orch.v1.BlockDocumentSort": {"BLOCK_TYPE_AND_NAME": {"block_type_name", "name"}},
 }
 
-// Sort gives the sort document of a value of a sort enum, such as FLOW_RUN_SORT_START_TIME_DESC. Every sort ends with
-// _id in the same direction, so that pages do not overlap and one index serves both directions. Documents without the
-// field come first when ascending and last when descending.
+// Sort returns the sort document of a value of a sort enum, such as FLOW_RUN_SORT_START_TIME_DESC. Every sort ends with
+// _id in the same direction, so pages do not overlap and one index serves both directions. Documents without the field
+// come first when ascending and last when descending.
 func Sort(e protoreflect.Enum) (bson.D, error) {
 	ed := e.Descriptor()
 	word, ok := restjson.EnumWord(ed, e.Number())

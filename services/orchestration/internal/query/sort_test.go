@@ -53,7 +53,7 @@ func TestSort(t *testing.T) {
 	require.Equal(t, bson.D{{Key: "occurred", Value: 1}, {Key: "_id", Value: 1}}, EventSort(orchv1.EventOrder_EVENT_ORDER_ASC))
 }
 
-// TestEverySortIsStoredAndIndexed: each value of each sort names fields that are stored, in the order of an index.
+// TestEverySortIsStoredAndIndexed checks that each value of each sort names stored fields in the order of an index.
 func TestEverySortIsStoredAndIndexed(t *testing.T) {
 	t.Parallel()
 	for _, s := range sorted {
@@ -84,8 +84,8 @@ func requireStored(t *testing.T, m proto.Message, path string) {
 	}
 }
 
-// indexedBy tells whether an index gives the order of d within a workspace. An index whose keys are unique within it
-// needs no _id at its end.
+// indexedBy reports whether an index provides the order of d within a workspace. An index whose keys are unique within
+// it needs no _id at its end.
 func indexedBy(c Collection, d bson.D) bool {
 	for _, ix := range Indexes() {
 		if ix.Collection != c || ix.Partial != nil || ix.Keys[0].Key != workspaceKey {

@@ -6,11 +6,11 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// compiler gives the criterion of a filter message whose document field lies at path.
+// compiler compiles a filter message whose document field is at path.
 type compiler func(m protoreflect.Message, path string) (node, error)
 
-// specialField gives the compiler of a field that does not speak of a field of its own document; nil for all others.
-// (A function and not a map: these compilers use compileMessage, which asks here.)
+// specialField returns the compiler of a field that does not refer to a field of its own document; nil for all others.
+// It is a function rather than a map, because these compilers call compileMessage, which calls it.
 func specialField(name protoreflect.FullName) compiler {
 	switch name {
 	case "orch.v1.FlowFilter.deployment":
@@ -24,7 +24,8 @@ func specialField(name protoreflect.FullName) compiler {
 	case "orch.v1.DeploymentFilter.flow_or_deployment_name":
 		return nameOfDeploymentOrFlow
 	case "orch.v1.DeploymentFilter.concurrency_limit":
-		// Deployments have had their limits elsewhere since the filter was made; it is accepted and matches them all.
+		// Limits of deployments moved to another collection after this filter was defined. It is accepted and matches
+		// every deployment.
 		return func(protoreflect.Message, string) (node, error) { return always{}, nil }
 	case "orch.v1.LogFilter.text":
 		return func(m protoreflect.Message, _ string) (node, error) {
@@ -34,7 +35,7 @@ func specialField(name protoreflect.FullName) compiler {
 	return nil
 }
 
-// specialMessage gives the compiler of a leaf whose criteria are not joined as others'; nil for all others.
+// specialMessage returns the compiler of a leaf whose criteria are joined differently; nil for all others.
 func specialMessage(name protoreflect.FullName) compiler {
 	switch name {
 	case "orch.v1.FlowRunFilterCreatedBy":
@@ -61,8 +62,8 @@ func runIsSubflowOf(m protoreflect.Message, _ string) (node, error) {
 	return exists{rel: runParentTask, in: in}, nil
 }
 
-// runStart compares the time at which a run started, or is expected to when it has not: the time that START_TIME sorts
-// by. Only is_null_ asks for the start itself.
+// runStart compares the actual start time of a run, or the expected one before it starts: START_TIME sorts by the same
+// time. Only is_null_ tests the actual start alone.
 func runStart(m protoreflect.Message, path string) (node, error) {
 	var kids []node
 	fds := m.Descriptor().Fields()
@@ -124,8 +125,8 @@ func runCreatedBy(m protoreflect.Message, path string) (node, error) {
 	return and(kids...), nil
 }
 
-// taskFlowRunID compiles TaskRunFilterFlowRunId. Its is_null_ is false by default, so that false says something only
-// when any_ does not; and true outweighs any_.
+// taskFlowRunID compiles TaskRunFilterFlowRunId. Its is_null_ defaults to false, so false only takes effect without
+// any_; true overrides any_.
 func taskFlowRunID(m protoreflect.Message, path string) (node, error) {
 	f := m.Interface().(*orchv1.TaskRunFilterFlowRunId)
 	switch {

@@ -15,10 +15,10 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo"
 )
 
-// mongoURI names a server to be tested instead of the embedded store.
+// mongoURI names a server to test instead of the embedded store.
 const mongoURI = "ORCH_TEST_MONGODB_URI"
 
-// database gives an empty database that lives as long as the test.
+// database returns an empty database for the duration of the test.
 func database(tb testing.TB) *mongo.Database {
 	tb.Helper()
 	o := options.Client()
@@ -41,7 +41,7 @@ func database(tb testing.TB) *mongo.Database {
 	return db
 }
 
-// envelope is what a store writes around a message's elements.
+// envelope adds the fields that a store writes around a message.
 func envelope(ws uuid.UUID, deleted bool) bson.D {
 	if deleted { // A deleted document has left its workspace.
 		return bson.D{{Key: "ws", Value: binary(uuid.New())}, {Key: "rev", Value: int64(1)}, {Key: "deleted_at", Value: int64(1)}}
@@ -51,7 +51,7 @@ func envelope(ws uuid.UUID, deleted bool) bson.D {
 
 func binary(u uuid.UUID) bson.Binary { return bson.Binary{Subtype: uuidSubtype, Data: u[:]} }
 
-// makeIndexes makes the indexes; the unique ones only if told, as random documents do not heed them.
+// makeIndexes creates the indexes. It skips unique ones by default, because random documents violate them.
 func makeIndexes(tb testing.TB, db *mongo.Database, unique bool) {
 	tb.Helper()
 	for _, ix := range Indexes() {

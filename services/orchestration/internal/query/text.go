@@ -3,13 +3,13 @@ package query
 import "github.com/orch-project/orch/pkg/events"
 
 var (
-	// eventTexts are where an event is searched: its name, the values (not the names) of its resources' labels, and its
-	// payload as it was sent, names and escapes included.
+	// eventTexts are the searched texts of an event: its name, the values (not the names) of its resources' labels, and
+	// its payload as sent, with names and escapes.
 	eventTexts = []string{"event", "resource.v", "related.labels.v", "payload"}
 	logTexts   = []string{"message", "name"}
 )
 
-// compileText compiles a text query on the strings at the paths; package events has its language.
+// compileText compiles a text query on the strings at the paths; package events defines its language.
 func compileText(query string, paths []string) (node, error) {
 	q := events.ParseText(query)
 	kids := []node{always{}}
@@ -41,7 +41,7 @@ func compileText(query string, paths []string) (node, error) {
 	return and(kids...), nil
 }
 
-// occurs matches documents that hold a term anywhere.
+// occurs matches documents that contain a term in any text.
 func occurs(term string, paths []string) (node, error) {
 	kids := make([]node, len(paths))
 	for i, path := range paths {

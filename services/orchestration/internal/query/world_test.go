@@ -23,7 +23,7 @@ type world struct {
 	docs map[Collection][]fields
 }
 
-// shapes are the fields of collections that have no message here: what relations and filters speak of.
+// shapes are the fields of collections without a message here: the fields that relations and filters refer to.
 var shapes = map[Collection][]string{
 	TaskRun:    {"flow_run_id?", "flow_id?", "deployment_id?", "name", "tags", "state.type"},
 	Deployment: {"flow_id", "work_queue_id?", "name", "tags", "paused"},
@@ -31,7 +31,7 @@ var shapes = map[Collection][]string{
 	WorkPool:   {"name", "type"},
 }
 
-// newWorld makes random documents and inserts them, with some of another workspace and some that are being deleted.
+// newWorld inserts random documents, some of another workspace and some that are being deleted.
 func newWorld(ctx context.Context, t *rapid.T, db *mongo.Database) *world {
 	w := &world{ws: uuid.New(), docs: map[Collection][]fields{}}
 	other := uuid.New()
@@ -127,7 +127,7 @@ func (w *world) clean(ctx context.Context, t *rapid.T, db *mongo.Database) {
 	}
 }
 
-// any tells whether a document of c has a value at path and is as ok says.
+// any reports whether a document of c has a value at path that ok accepts.
 func (w *world) any(c Collection, path string, value any, ok func(fields) bool) bool {
 	return slices.ContainsFunc(w.docs[c], func(d fields) bool {
 		v, present := d[path]
@@ -159,7 +159,7 @@ func (w *world) matches(m protoreflect.Message, d fields) bool {
 	})
 }
 
-// filtersOf are the filters of a query message that are set.
+// filtersOf returns the filters of a query message that are set.
 func filtersOf(q protoreflect.Message) map[Collection]protoreflect.Message {
 	set := map[Collection]protoreflect.Message{}
 	for name, c := range queryFields {
@@ -170,7 +170,8 @@ func filtersOf(q protoreflect.Message) map[Collection]protoreflect.Message {
 	return set
 }
 
-// selected evaluates a query on a document of own, collection by collection as their documentation says.
+// selected evaluates a query on a document of own, collection by collection, as the documentation of the filters
+// defines it.
 func (w *world) selected(own Collection, d fields, set map[Collection]protoreflect.Message) bool {
 	ok := func(c Collection, d fields) bool { return set[c] == nil || w.matches(set[c], d) }
 	queue := func(d fields) bool { // A document with a work queue.

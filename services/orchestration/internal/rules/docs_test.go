@@ -38,12 +38,12 @@ func TestStatesPageListsTheRules(t *testing.T) {
 	t.Parallel()
 	text := page(t)
 	for heading, rows := range map[string][][]string{
-		"### What clients propose":                                 listed(rules.CoreFlowPolicy),
-		"### What is forced":                                       listed(rules.MinimalFlowPolicy),
-		"### What the server proposes for runs that are late":      listed(rules.MarkLatePolicy),
-		"### What clients propose for task runs of flow runs":      listed(rules.CoreTaskPolicy),
-		"### What clients propose for task runs in the background": listed(rules.BackgroundTaskPolicy),
-		"### What is forced on task runs":                          listed(rules.MinimalTaskPolicy),
+		"### Proposed by clients":                         listed(rules.CoreFlowPolicy),
+		"### Forced transitions":                          listed(rules.MinimalFlowPolicy),
+		"### Late runs, proposed by the server":           listed(rules.MarkLatePolicy),
+		"### Task runs of flow runs, proposed by clients": listed(rules.CoreTaskPolicy),
+		"### Background task runs, proposed by clients":   listed(rules.BackgroundTaskPolicy),
+		"### Forced transitions of task runs":             listed(rules.MinimalTaskPolicy),
 	} {
 		var shown [][]string
 		for _, row := range tableRows(section(t, text, heading)) {

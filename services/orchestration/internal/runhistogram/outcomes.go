@@ -11,11 +11,11 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
-// stretches is how many stretches of time outcomes are counted in.
+// stretches is the number of intervals of Outcomes.
 const stretches = 20
 
-// Outcomes counts selected task runs that have ended by when they started, in twenty equal stretches between two moments:
-// those that failed or crashed, and the others. Runs that started outside are not counted.
+// Outcomes counts selected task runs that have ended by start time, in twenty equal intervals between two times. It
+// separates failed and crashed runs from the others, and ignores runs that started outside.
 func Outcomes(ctx context.Context, runs *query.Selection, start, end time.Time) (*orchv1.TaskRunOutcomesList, error) {
 	var completed, failed [stretches]int64
 	width := max(1, float64(end.Sub(start).Microseconds())/stretches)

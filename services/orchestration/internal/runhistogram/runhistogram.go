@@ -1,11 +1,11 @@
-// Package runhistogram counts runs by when they were expected to start and by the state that they are in now.
+// Package runhistogram counts runs by expected start time and current state.
 //
 //	start          start+interval        …                    end
 //	├───────────────┼───────────────┼───────────────┼──────────┴────┤
 //	 COMPLETED 12    COMPLETED 9     (no runs)       SCHEDULED 3
 //	 FAILED 1
 //
-// The database does the counting; a bucket without runs is there all the same.
+// The database counts; buckets without runs are included.
 package runhistogram
 
 import (
@@ -25,21 +25,21 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
-// maxBuckets bounds one answer; what would lie beyond is left out.
+// maxBuckets bounds a response; later buckets are omitted.
 const maxBuckets = 500
 
-// Span is a stretch of time and how it is cut.
+// Span is a time range that is divided into intervals.
 type Span struct {
 	Start, End time.Time
 	Interval   time.Duration
 }
 
-// NewSpan reads a span as clients send it; the interval is in seconds, and a second at least.
+// NewSpan parses a span; the interval is in seconds, at least 1.
 func NewSpan(start, end *timestamppb.Timestamp, interval float64) (Span, error) {
 	if !(interval >= 1) {
 		return Span{}, rpc.Detail(http.StatusUnprocessableEntity, "History interval must not be less than 1 second.")
 	}
-	// An interval that no duration holds is longer than any span of times.
+	// An interval that exceeds time.Duration is longer than any span of times.
 	length := time.Duration(1<<63 - 1)
 	if micros := interval * 1e6; micros < float64(length.Microseconds()) {
 		length = time.Duration(micros) * time.Microsecond
@@ -47,7 +47,7 @@ func NewSpan(start, end *timestamppb.Timestamp, interval float64) (Span, error) 
 	return Span{Start: start.AsTime(), End: end.AsTime(), Interval: length}, nil
 }
 
-// starts are the beginnings of the buckets.
+// starts returns the start times of the buckets.
 func (s Span) starts() []time.Time {
 	var starts []time.Time
 	for at := s.Start; at.Before(s.End) && len(starts) < maxBuckets; at = at.Add(s.Interval) {
@@ -56,10 +56,10 @@ func (s Span) starts() []time.Time {
 	return starts
 }
 
-// lastMoment is the last one that the contract can say.
+// lastMoment is the latest timestamp of the contract.
 var lastMoment = time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC)
 
-// after is the end of the bucket that starts then.
+// after returns the end of the bucket that starts then.
 func (s Span) after(start time.Time) time.Time {
 	if end := start.Add(s.Interval); end.Before(lastMoment) {
 		return end
@@ -67,7 +67,7 @@ func (s Span) after(start time.Time) time.Time {
 	return lastMoment
 }
 
-// Buckets counts the selected runs, in as many buckets as the span has. Runs without a state are not counted.
+// Buckets counts the selected runs in the buckets of the span. Runs without a state are not counted.
 func Buckets(ctx context.Context, runs *query.Selection, span Span, now time.Time) (*orchv1.HistoryList, error) {
 	list := &orchv1.HistoryList{}
 	starts := span.starts()

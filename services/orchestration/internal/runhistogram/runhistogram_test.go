@@ -61,7 +61,7 @@ func TestSpan(t *testing.T) {
 	require.Equal(t, lastMoment, span.after(span.Start))
 }
 
-// A selection that has to be probed is counted in parts, with the same result.
+// A selection with probes is counted in parts, with the same result.
 func TestBuckets(t *testing.T) {
 	t.Parallel()
 	server, err := embeddedmongo.Open(t.TempDir(), embeddedmongo.Options{NoSync: true})
@@ -96,7 +96,7 @@ func TestBuckets(t *testing.T) {
 	run(2, 9*time.Second, "FAILED")
 	run(3, 20*time.Second, "RUNNING", bson.E{Key: "start_time", Value: micros(20 * time.Second)}, bson.E{Key: "total_run_time", Value: 1.0})
 	run(4, 21*time.Second, "PENDING")
-	run(0, 30*time.Second, "COMPLETED") // The end of the last bucket is not in it.
+	run(0, 30*time.Second, "COMPLETED") // The end of the last bucket is exclusive.
 	run(1, -time.Microsecond, "COMPLETED")
 	insert(query.FlowRun, bson.D{{Key: "_id", Value: binary(uuid.New())}, {Key: "expected_start_time", Value: micros(0)}})
 

@@ -21,8 +21,8 @@ type row struct {
 	Lateness float64 `bson:"lateness"`
 }
 
-// stages group runs by bucket and state. They say in the database's words what flow runs and task runs show of
-// themselves: the estimated run time, and by how much they started, or are, late. Times are in microseconds.
+// stages groups runs by bucket and state. The expressions compute the estimated run time and the lateness as flow runs
+// and task runs present them. Times are in microseconds.
 func stages(span Span, now time.Time) []bson.D {
 	moment := now.UnixMicro()
 	runTime := op("$add",
@@ -44,7 +44,8 @@ func stages(span Span, now time.Time) []bson.D {
 	}
 }
 
-// Lateness is by how many seconds a run started late, or is late; 0 when it is on time or will not start.
+// Lateness is the delay of a run's start in seconds: actual, or so far. It is 0 when the run is on time or will not
+// start.
 func Lateness(now time.Time) bson.D {
 	moment := now.UnixMicro()
 	started := op("$gt", "$start_time", "$expected_start_time")
@@ -58,7 +59,7 @@ func Lateness(now time.Time) bson.D {
 
 func seconds(micros any) bson.D { return op("$divide", micros, 1e6) }
 
-// op is an expression; one operand stands for itself, several are a list.
+// op returns an expression; one operand is passed alone, several as a list.
 func op(name string, operands ...any) bson.D {
 	if len(operands) == 1 {
 		return bson.D{{Key: name, Value: operands[0]}}
@@ -66,7 +67,7 @@ func op(name string, operands ...any) bson.D {
 	return bson.D{{Key: name, Value: bson.A(operands)}}
 }
 
-// terminal are the words of the states in which a run has ended.
+// terminal are the names of the final states.
 func terminal() bson.A {
 	var vocab bson.A
 	for number := range int32(len(orchv1.StateType_name)) {

@@ -1,7 +1,7 @@
-// Package statehistory keeps the histories of runs: one row per state that a run had, known by the state's id.
+// Package statehistory stores the histories of runs: one row for each state of a run, identified by the state's id.
 //
-// A row is born as an effect in the outbox of the run that the state was written to, and the relay carries it to the
-// collection. Until then readers find it in the outbox, so that a client finds what it was told is stored:
+// A row starts as an effect in the outbox of its run, and the relay inserts it into the collection. Until then readers
+// find it in the outbox, so a client can read every state whose write was confirmed:
 //
 //	set_state ──► run (outbox: row) ──relay──► rows
 //	               ▲                            ▲
@@ -22,49 +22,49 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// Row is a message that keeps one state of a run.
+// Row is a message that stores one state of a run.
 type Row interface {
 	proto.Message
 	GetId() string
 	GetState() *orchv1.State
 }
 
-// Run is a message that has such states.
+// Run is a message with such states.
 type Run interface {
 	proto.Message
 	GetId() string
 }
 
-// Log is the history of all runs of one sort.
+// Log is the history of all runs of one kind.
 type Log[M Run, R Row] struct {
-	// Runs are the documents whose outboxes the rows leave, and Rows where they go.
+	// Runs are the documents with the outboxes, and Rows the stored rows.
 	Runs *store.Collection[M]
 	Rows *store.Collection[R]
-	// Kind is that of the effects that carry rows.
+	// Kind is the kind of the effects with rows.
 	Kind string
-	// RunField is the field of a row that has the id of its run.
+	// RunField is the field of a row with the id of its run.
 	RunField string
 }
 
-// Of answers the states of a run, oldest first. A run that is not there has none.
+// Of returns the states of a run, oldest first. An unknown run has none.
 func (l Log[M, R]) Of(ctx context.Context, ws, run uuid.UUID) (*orchv1.StateList, error) {
-	// The outbox first: a row that leaves it meanwhile is found in the history.
+	// Read the outbox first: a row that leaves it concurrently is then found in the history.
 	waiting, err := l.waiting(ctx, ws, run)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := l.Rows.Find(ctx, ws, l.of(run), bson.D{{Key: "timestamp", Value: 1}, {Key: "_id", Value: 1}}, 0, -1)
+	rows, err := l.Rows.Find(ctx, ws, l.rowsOf(run), bson.D{{Key: "timestamp", Value: 1}, {Key: "_id", Value: 1}}, 0, -1)
 	if err != nil {
 		return nil, err
 	}
-	for _, one := range waiting {
-		rows = append(rows, one.Message)
+	for _, pending := range waiting {
+		rows = append(rows, pending.Message)
 	}
-	known := map[string]bool{}
+	seen := map[string]bool{}
 	list := &orchv1.StateList{}
 	for _, row := range rows {
-		if !known[row.GetId()] {
-			known[row.GetId()] = true
+		if !seen[row.GetId()] {
+			seen[row.GetId()] = true
 			list.States = append(list.States, row.GetState())
 		}
 	}
@@ -74,7 +74,7 @@ func (l Log[M, R]) Of(ctx context.Context, ws, run uuid.UUID) (*orchv1.StateList
 	return list, nil
 }
 
-// Get answers one state by its id, or store.ErrNotFound.
+// Get returns a state by its id, or store.ErrNotFound.
 func (l Log[M, R]) Get(ctx context.Context, ws, id uuid.UUID) (*orchv1.State, error) {
 	row, err := l.Rows.Get(ctx, ws, id)
 	if err == nil {
@@ -83,7 +83,7 @@ func (l Log[M, R]) Get(ctx context.Context, ws, id uuid.UUID) (*orchv1.State, er
 	if !errors.Is(err, store.ErrNotFound) {
 		return nil, err
 	}
-	// It may be so young that its row is still in an outbox.
+	// The row of a recent state may still be in an outbox.
 	run, err := l.Runs.WithPending(ctx, ws, id)
 	if err != nil {
 		return nil, err
@@ -95,19 +95,18 @@ func (l Log[M, R]) Get(ctx context.Context, ws, id uuid.UUID) (*orchv1.State, er
 	return l.OfRun(ctx, ws, runID, id)
 }
 
-// OfRun answers one state of a run by its id, or store.ErrNotFound. It finds one in the outbox that the run was written
-// with a moment ago.
+// OfRun returns a state of a run by its id, or store.ErrNotFound. It also finds a recent state in the run's outbox.
 func (l Log[M, R]) OfRun(ctx context.Context, ws, run, id uuid.UUID) (*orchv1.State, error) {
 	waiting, err := l.waiting(ctx, ws, run)
 	if err != nil {
 		return nil, err
 	}
-	for _, one := range waiting {
-		if one.Message.GetId() == id.String() {
-			return one.Message.GetState(), nil
+	for _, pending := range waiting {
+		if pending.Message.GetId() == id.String() {
+			return pending.Message.GetState(), nil
 		}
 	}
-	// It may have left the outbox between two looks; then its row is there now.
+	// The row may have left the outbox concurrently; then it is stored.
 	row, err := l.Rows.Get(ctx, ws, id)
 	if err != nil {
 		return nil, err
@@ -115,17 +114,17 @@ func (l Log[M, R]) OfRun(ctx context.Context, ws, run, id uuid.UUID) (*orchv1.St
 	return row.GetState(), nil
 }
 
-// Write executes the effects of the log's kind. A row that is there already stays as it is.
+// Write executes the effects of the log's kind. Existing rows are unchanged.
 func (l Log[M, R]) Write(ctx context.Context, effects []store.Effect) error {
 	return l.Rows.InsertCarried(ctx, effects, nil)
 }
 
 // Forget deletes the history of a run.
 func (l Log[M, R]) Forget(ctx context.Context, ws, run uuid.UUID) error {
-	return l.Rows.DeleteMany(ctx, ws, l.of(run))
+	return l.Rows.DeleteMany(ctx, ws, l.rowsOf(run))
 }
 
-func (l Log[M, R]) of(run uuid.UUID) bson.D {
+func (l Log[M, R]) rowsOf(run uuid.UUID) bson.D {
 	return bson.D{{Key: l.RunField, Value: store.Binary(run)}}
 }
 

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// A state is found from the moment that it is stored, whether its row is still in the outbox or not, and once.
+// A state is found exactly once from the moment that it is stored, whether its row is still in the outbox or not.
 func TestAStateIsFoundBeforeAndAfterItsRowIsWritten(t *testing.T) {
 	t.Parallel()
 	s := storetest.Embedded(t, clock.System{})

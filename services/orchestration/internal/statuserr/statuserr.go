@@ -1,4 +1,4 @@
-// Package statuserr turns the errors of the domain into those of the wire, in one table.
+// Package statuserr maps the errors of the domain to gRPC and HTTP statuses, in one table.
 package statuserr
 
 import (
@@ -19,14 +19,14 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// unavailable is the answer that clients repeat after a while.
+// unavailable makes clients retry after a second.
 var unavailable = &orchv1.HttpError{
 	Status:  http.StatusServiceUnavailable,
 	Form:    &orchv1.HttpError_ExceptionMessage{ExceptionMessage: "Service Unavailable"},
 	Headers: map[string]string{"Retry-After": "1"},
 }
 
-// table says what each sentinel of the domain is on the wire. A handler that knows better answers itself.
+// table maps each sentinel of the domain to a status. A handler with a more specific error returns that itself.
 var table = []struct {
 	sentinel error
 	answer   *orchv1.HttpError
@@ -51,7 +51,7 @@ var table = []struct {
 	{request.ErrNoWorkspace, &orchv1.HttpError{Status: http.StatusUnauthorized, Form: &orchv1.HttpError_ExceptionMessage{ExceptionMessage: "Unauthorized"}}},
 }
 
-// FromDomain returns the gRPC error of a domain error. One that is already of the wire stays.
+// FromDomain returns the gRPC error of a domain error. A status error is returned unchanged.
 func FromDomain(err error) error {
 	if err == nil {
 		return nil
@@ -70,7 +70,7 @@ func FromDomain(err error) error {
 	return status.Error(codes.Internal, "internal error")
 }
 
-// Interceptor translates what handlers return, and logs what no client is told.
+// Interceptor translates the errors of handlers, and logs those whose cause is hidden from clients.
 func Interceptor(log *slog.Logger) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, r any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 		response, err := next(ctx, r)
@@ -80,9 +80,9 @@ func Interceptor(log *slog.Logger) grpc.UnaryServerInterceptor {
 		translated := FromDomain(err)
 		switch status.Code(translated) {
 		case codes.Internal:
-			log.ErrorContext(ctx, "a call ended in an error that no rule foresees", "method", info.FullMethod, "error", err)
+			log.ErrorContext(ctx, "request failed with an unmapped error", "method", info.FullMethod, "error", err)
 		case codes.Unavailable:
-			log.WarnContext(ctx, "a call could not be served", "method", info.FullMethod, "error", err)
+			log.WarnContext(ctx, "request refused: service unavailable", "method", info.FullMethod, "error", err)
 		}
 		return nil, translated
 	}

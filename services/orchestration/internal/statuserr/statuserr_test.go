@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// TestTableIsTotal holds each sentinel of the packages that handlers call against the status that clients get.
+// TestTableIsTotal checks the status of each sentinel of the packages that handlers call.
 func TestTableIsTotal(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

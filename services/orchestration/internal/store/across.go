@@ -9,16 +9,16 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
-// What follows is for work that the server does by itself, over all workspaces. A filter needs an index that does not
-// begin with the workspace.
+// The following reads serve background work over all workspaces. A filter needs an index that does not start with the
+// workspace.
 
-// Owned is a document and whose it is.
+// Owned is a document with its workspace.
 type Owned[M any] struct {
 	Workspace uuid.UUID
 	Message   M
 }
 
-// EachAcross calls visit with the documents of all workspaces that match, in no order, until it returns an error.
+// EachAcross calls visit with the matching documents of all workspaces, in no order, until it returns an error.
 func (c *Collection[M]) EachAcross(ctx context.Context, filter bson.D, visit func(ws uuid.UUID, m M) error) error {
 	return c.across(ctx, filter, options.Find(), func(ws uuid.UUID, _ int64, m M) error { return visit(ws, m) })
 }
@@ -28,7 +28,7 @@ func (c *Collection[M]) EachOfAll(ctx context.Context, visit func(ws uuid.UUID, 
 	return c.across(ctx, nil, options.Find(), visit)
 }
 
-// FirstOfAll reads the first documents of all workspaces that match, in order.
+// FirstOfAll reads the first matching documents of all workspaces, in order.
 func (c *Collection[M]) FirstOfAll(ctx context.Context, filter, sort bson.D, limit int64) ([]Owned[M], error) {
 	var found []Owned[M]
 	err := c.across(ctx, filter, options.Find().SetSort(sort).SetLimit(limit), func(ws uuid.UUID, _ int64, m M) error {
@@ -44,7 +44,7 @@ func (c *Collection[M]) across(
 	alive := append(append(bson.D(nil), filter...), bson.E{Key: "deleted_at", Value: bson.D{{Key: "$exists", Value: false}}})
 	cursor, err := c.mongo.Find(ctx, alive, o.SetProjection(withoutOutbox))
 	if err != nil {
-		return fmt.Errorf("look through the %ss of all workspaces: %w", c.Name(), outage(err))
+		return fmt.Errorf("scan %ss of all workspaces: %w", c.Name(), outage(err))
 	}
 	defer cursor.Close(context.WithoutCancel(ctx))
 	for cursor.Next(ctx) {
@@ -62,7 +62,7 @@ func (c *Collection[M]) across(
 		}
 	}
 	if err := cursor.Err(); err != nil {
-		return fmt.Errorf("look through the %ss of all workspaces: %w", c.Name(), outage(err))
+		return fmt.Errorf("scan %ss of all workspaces: %w", c.Name(), outage(err))
 	}
 	return nil
 }

@@ -13,12 +13,12 @@ import (
 // idSize is the size of an id in the body of an effect, in bytes.
 const idSize = len(uuid.UUID{})
 
-// About is an effect that speaks of one thing of a workspace, by its id. It is caused now.
+// About returns an effect on one resource of a workspace, caused now. Its body is the two ids.
 func (s *Store) About(kind string, ws, id uuid.UUID) Effect {
 	return Effect{ID: s.NewID(), At: s.Now(), Kind: kind, Body: append(ws[:], id[:]...)}
 }
 
-// EachSubject calls do with what effects made by About speak of, in order, until it returns an error.
+// EachSubject calls do with the resources of effects made by About, in order, until it returns an error.
 func EachSubject(effects []Effect, do func(ws, id uuid.UUID) error) error {
 	for _, e := range effects {
 		ws, id, err := e.Subject()
@@ -32,7 +32,7 @@ func EachSubject(effects []Effect, do func(ws, id uuid.UUID) error) error {
 	return nil
 }
 
-// Subject is what an effect made by About speaks of.
+// Subject returns the workspace and the resource of an effect made by About.
 func (e Effect) Subject() (ws, id uuid.UUID, err error) {
 	if len(e.Body) != 2*idSize {
 		return uuid.Nil, uuid.Nil, Permanent(fmt.Errorf("decode effect %q: body has %d bytes, want %d", e.Kind, len(e.Body), 2*idSize))
@@ -40,16 +40,16 @@ func (e Effect) Subject() (ws, id uuid.UUID, err error) {
 	return uuid.UUID(e.Body[:idSize]), uuid.UUID(e.Body[idSize:]), nil
 }
 
-// Carry is an effect that carries a message of a workspace, such as a document to be written elsewhere.
+// Carry returns an effect with a message of a workspace, such as a document to insert elsewhere.
 func Carry(kind string, id uuid.UUID, at time.Time, ws uuid.UUID, m proto.Message) (Effect, error) {
 	body, err := proto.MarshalOptions{}.MarshalAppend(append([]byte(nil), ws[:]...), m)
 	if err != nil {
-		return Effect{}, fmt.Errorf("write the effect %q: %w", kind, err)
+		return Effect{}, fmt.Errorf("encode effect %q: %w", kind, err)
 	}
 	return Effect{ID: id, At: at, Kind: kind, Body: body}, nil
 }
 
-// Carried reads what an effect made by Carry carries into m, which is empty, and answers whose it is.
+// Carried decodes the message of an effect made by Carry into m, which must be empty, and returns its workspace.
 func (e Effect) Carried(m proto.Message) (ws uuid.UUID, err error) {
 	if len(e.Body) < idSize {
 		return uuid.Nil, Permanent(fmt.Errorf("decode effect %q: body has %d bytes, want at least %d", e.Kind, len(e.Body), idSize))
@@ -60,8 +60,8 @@ func (e Effect) Carried(m proto.Message) (ws uuid.UUID, err error) {
 	return uuid.UUID(e.Body[:idSize]), nil
 }
 
-// InsertCarried writes the documents that effects made by Carry carry, where they are not there yet. expires says when
-// one may be removed, the zero time that it stays; nil: all stay.
+// InsertCarried inserts the documents of effects made by Carry unless they exist. expires returns when a document may
+// be removed, or the zero time to keep it; nil keeps all.
 func (c *Collection[M]) InsertCarried(ctx context.Context, effects []Effect, expires func(M) time.Time) error {
 	docs := make([]bson.Raw, 0, len(effects))
 	for _, e := range effects {
@@ -83,14 +83,14 @@ func (c *Collection[M]) InsertCarried(ctx context.Context, effects []Effect, exp
 	return c.InsertNew(ctx, docs)
 }
 
-// Carried is a message that an effect in an outbox carries.
+// Carried is the message of an effect in an outbox.
 type Carried[M proto.Message] struct {
 	Effect  Effect
 	Message M
 }
 
-// CarriedBy reads the messages of a kind that pending effects carry for a workspace, in order: what the relay has not
-// written to the collection yet. Those of other workspaces are left out.
+// CarriedBy decodes the messages of pending effects of a kind and a workspace, in order: those that the relay has not
+// yet written to the collection.
 func (c *Collection[M]) CarriedBy(pending []Effect, kind string, ws uuid.UUID) ([]Carried[M], error) {
 	var carried []Carried[M]
 	for _, e := range pending {
@@ -98,11 +98,11 @@ func (c *Collection[M]) CarriedBy(pending []Effect, kind string, ws uuid.UUID) (
 			continue
 		}
 		m := c.New()
-		of, err := e.Carried(m)
+		owner, err := e.Carried(m)
 		if err != nil {
 			return nil, err
 		}
-		if of == ws {
+		if owner == ws {
 			carried = append(carried, Carried[M]{e, m})
 		}
 	}

@@ -91,7 +91,7 @@ func TestDrain(t *testing.T) {
 		if err := variables.DeleteMany(t.Context(), ws, bson.D{{Key: "_id", Value: store.Binary(id)}}); err != nil {
 			return err
 		}
-		return store.ErrNotFound // As if somebody else had been faster.
+		return store.ErrNotFound // As if another process had been faster.
 	}))
 	require.Len(t, visited, 450)
 	require.True(t, slices.IsSorted(visited))

@@ -20,13 +20,13 @@ type Version[M proto.Message] struct {
 	Revision int64
 }
 
-// Replacement is what a document that was read is to become. Next must not share memory with what was read.
+// Replacement is the new content of a document that was read. Next must not share memory with the old message.
 type Replacement[M proto.Message] struct {
 	Read Version[M]
 	Next M
 }
 
-// FindVersions reads the documents that match, in no order, each with its revision.
+// FindVersions reads the matching documents, in no order, each with its revision.
 func (c *Collection[M]) FindVersions(ctx context.Context, ws uuid.UUID, filter bson.D) ([]Version[M], error) {
 	cursor, err := c.mongo.Find(ctx, query.Scope(ws, filter), options.Find().SetProjection(withoutOutbox))
 	if err != nil {
@@ -48,8 +48,8 @@ func (c *Collection[M]) FindVersions(ctx context.Context, ws uuid.UUID, filter b
 	return found, nil
 }
 
-// InsertAll writes new documents without effects in one command, and stamps their times. Those whose unique keys are
-// taken are not written; taken has their positions.
+// InsertAll inserts documents without effects in one command, and sets their times. It skips documents whose unique
+// keys exist, and returns their positions.
 func (c *Collection[M]) InsertAll(ctx context.Context, ws uuid.UUID, all []M) (taken []int, err error) {
 	if len(all) == 0 {
 		return nil, nil
@@ -58,14 +58,14 @@ func (c *Collection[M]) InsertAll(ctx context.Context, ws uuid.UUID, all []M) (t
 	for i, m := range all {
 		stamp(m, c.store.Now(), true)
 		if docs[i], err = envelope(ws, 1, nil, m, time.Time{}); err != nil {
-			return nil, fmt.Errorf("store a new %s: %w", c.Name(), err)
+			return nil, fmt.Errorf("insert %s: %w", c.Name(), err)
 		}
 	}
 	return c.insertMany(ctx, docs)
 }
 
-// ReplaceAll changes documents without effects by compare-and-set, in one command. It tells whether all of them were
-// written: where not, another writer won or a unique key was taken, and the caller reads and decides anew.
+// ReplaceAll changes documents without effects by compare-and-set, in one command. It reports whether all were written.
+// If not, another writer won or a unique key exists, and the caller reads and decides again.
 func (c *Collection[M]) ReplaceAll(ctx context.Context, ws uuid.UUID, all []Replacement[M]) (complete bool, err error) {
 	if len(all) == 0 {
 		return true, nil
@@ -74,7 +74,7 @@ func (c *Collection[M]) ReplaceAll(ctx context.Context, ws uuid.UUID, all []Repl
 	for i, r := range all {
 		update, err := c.update(r.Read.Message, &Change[M]{Message: r.Next}, r.Read.Revision+1)
 		if err != nil {
-			return false, fmt.Errorf("change a %s: %w", c.Name(), err)
+			return false, fmt.Errorf("change %s: %w", c.Name(), err)
 		}
 		models[i] = mongo.NewUpdateOneModel().SetUpdate(update).SetFilter(bson.D{
 			{Key: "_id", Value: Binary(documentID(r.Read.Message))}, {Key: "ws", Value: Binary(ws)}, {Key: "rev", Value: r.Read.Revision},
@@ -83,23 +83,23 @@ func (c *Collection[M]) ReplaceAll(ctx context.Context, ws uuid.UUID, all []Repl
 	result, err := c.mongo.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
 	taken, err := duplicates(err)
 	if err != nil {
-		return false, fmt.Errorf("change %d of %s: %w", len(all), c.Name(), outage(err))
+		return false, fmt.Errorf("change %d %ss: %w", len(all), c.Name(), outage(err))
 	}
 	return len(taken) == 0 && result.MatchedCount == int64(len(all)), nil
 }
 
-// Occupied tells whether a document that the workspace does not have holds an id: one that was deleted and is not yet
-// removed, or one of another workspace.
+// Occupied reports whether an id belongs to a document outside of the workspace: a deleted one that is not yet removed,
+// or one of another workspace.
 func (c *Collection[M]) Occupied(ctx context.Context, ws uuid.UUID, id string) (bool, error) {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
-		return false, fmt.Errorf("read the id of a %s: %w", c.Name(), err)
+		return false, fmt.Errorf("read id of %s: %w", c.Name(), err)
 	}
 	n, err := c.mongo.CountDocuments(ctx, bson.D{
 		{Key: "_id", Value: Binary(parsed)}, {Key: "ws", Value: bson.D{{Key: "$ne", Value: Binary(ws)}}},
 	})
 	if err != nil {
-		return false, fmt.Errorf("look for a %s: %w", c.Name(), outage(err))
+		return false, fmt.Errorf("find %s: %w", c.Name(), outage(err))
 	}
 	return n > 0, nil
 }

@@ -11,15 +11,15 @@ import (
 )
 
 // Clear removes every document of a workspace from the collections, with its pending effects and its dead letters.
-// Documents of other owners stay.
+// Documents of other owners remain.
 func (s *Store) Clear(ctx context.Context, ws uuid.UUID, collections []query.Collection) error {
 	for _, collection := range collections {
 		if _, err := s.db.Collection(string(collection)).DeleteMany(ctx, query.Scope(ws, bson.D{})); err != nil {
-			return fmt.Errorf("clear the workspace of its %ss: %w", collection, outage(err))
+			return fmt.Errorf("delete %ss of workspace: %w", collection, outage(err))
 		}
 	}
 	if _, err := s.db.Collection(deadLetterName).DeleteMany(ctx, query.Scope(ws, bson.D{})); err != nil {
-		return fmt.Errorf("clear the workspace of its dead letters: %w", outage(err))
+		return fmt.Errorf("delete dead letters of workspace: %w", outage(err))
 	}
 	return nil
 }

@@ -19,52 +19,52 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
-// Collection keeps documents of one kind.
+// Collection stores documents of one kind.
 type Collection[M proto.Message] struct {
 	store  *Store
 	mongo  *mongo.Collection
 	empty  M
-	recent *recent // nil for a collection that remembers nothing.
+	recent *recent // nil for a collection without a version cache.
 	shared bool    // See Shared.
 }
 
-// NewCollection returns the collection of that name, whose documents hold messages of the type of empty.
+// NewCollection returns the collection with a name; its documents hold messages of the type of empty.
 func NewCollection[M proto.Message](s *Store, name query.Collection, empty M) *Collection[M] {
 	return &Collection[M]{store: s, mongo: s.db.Collection(string(name)), empty: empty}
 }
 
-// Remembering returns a collection of the same documents that remembers the versions it wrote last, so that changing one
-// again does not begin with reading it. It is for documents whose ids are the server's own: an id that can be taken again
-// after its document was deleted would make another document's revision look like the one that is remembered.
+// Remembering returns the same collection with a version cache, so repeated changes of a document need no read. It
+// requires ids that the server generates. If a client could reuse the id of a deleted document, the new document's
+// revision could equal the cached one.
 func (c *Collection[M]) Remembering() *Collection[M] {
 	remembering := *c
 	remembering.recent = &recent{versions: map[uuid.UUID]version{}}
 	return &remembering
 }
 
-// Store returns the store that the collection belongs to.
+// Store returns the store of the collection.
 func (c *Collection[M]) Store() *Store { return c.store }
 
 // Name returns the collection's name.
 func (c *Collection[M]) Name() query.Collection { return query.Collection(c.mongo.Name()) }
 
-// Insert writes a new document together with its effects, and stamps its times.
-// It returns ErrDuplicate when a unique key is taken; nothing is written then. An id that only a deleted document still has
-// is not taken: what that one causes is executed first.
+// Insert inserts a document together with its effects, and sets its times. It returns ErrDuplicate, and writes nothing,
+// when a unique key exists. The id of a deleted document can be reused: Insert first executes the effects of that
+// document.
 func (c *Collection[M]) Insert(ctx context.Context, ws uuid.UUID, m M, effects ...Effect) error {
 	if err := distinct(effects); err != nil {
-		return fmt.Errorf("store a new %s: %w", c.Name(), err)
+		return fmt.Errorf("insert %s: %w", c.Name(), err)
 	}
 	stamp(m, c.store.Now(), true)
 	doc, err := envelope(ws, 1, effects, m, time.Time{})
 	if err != nil {
-		return fmt.Errorf("store a new %s: %w", c.Name(), err)
+		return fmt.Errorf("insert %s: %w", c.Name(), err)
 	}
 	_, err = c.mongo.InsertOne(ctx, doc)
 	if mongo.IsDuplicateKeyError(err) {
 		freed, failed := c.free(ctx, documentID(m))
 		if failed != nil {
-			return fmt.Errorf("store a new %s: %w", c.Name(), failed)
+			return fmt.Errorf("insert %s: %w", c.Name(), failed)
 		}
 		if freed {
 			_, err = c.mongo.InsertOne(ctx, doc)
@@ -72,22 +72,23 @@ func (c *Collection[M]) Insert(ctx context.Context, ws uuid.UUID, m M, effects .
 	}
 	if err != nil {
 		if mongo.IsDuplicateKeyError(err) {
-			return fmt.Errorf("store a new %s: %w", c.Name(), ErrDuplicate)
+			return fmt.Errorf("insert %s: %w", c.Name(), ErrDuplicate)
 		}
-		return fmt.Errorf("store a new %s: %w", c.Name(), outage(err))
+		return fmt.Errorf("insert %s: %w", c.Name(), outage(err))
 	}
-	// A new document's outbox holds the effects of this write and no others.
+	// The outbox of a new document holds the effects of this write and no others.
 	c.written(ws, documentID(m), 1, m, effects, c.recent.start())
 	return nil
 }
 
-// free removes the deleted document that still has an id, and tells whether a new one may have it: not while a living
+// free removes the deleted document that still has an id, and reports whether the id is free: it is not while a live
+// document has it.
 // document does.
 func (c *Collection[M]) free(ctx context.Context, id uuid.UUID) (bool, error) {
 	raw, err := c.mongo.FindOne(ctx, bson.D{{Key: "_id", Value: Binary(id)}},
 		options.FindOne().SetProjection(bson.D{{Key: "deleted_at", Value: 1}})).Raw()
 	if errors.Is(err, mongo.ErrNoDocuments) {
-		return true, nil // It went meanwhile, or another key is taken.
+		return true, nil // It was removed concurrently, or another key exists.
 	}
 	if err != nil {
 		return false, outage(err)
@@ -98,7 +99,7 @@ func (c *Collection[M]) free(ctx context.Context, id uuid.UUID) (bool, error) {
 	return true, c.store.relay.Settle(ctx, c.Name(), id)
 }
 
-// InsertNew writes those documents that are not there yet, known by their ids; the others stay as they are.
+// InsertNew inserts the documents whose ids do not exist; it leaves existing documents unchanged.
 func (c *Collection[M]) InsertNew(ctx context.Context, docs []bson.Raw) error {
 	if len(docs) == 0 {
 		return nil
@@ -112,7 +113,7 @@ func (c *Collection[M]) Get(ctx context.Context, ws, id uuid.UUID) (M, error) {
 	return c.First(ctx, ws, bson.D{{Key: "_id", Value: Binary(id)}})
 }
 
-// First reads a document that matches, or returns ErrNotFound.
+// First reads a matching document, or returns ErrNotFound.
 func (c *Collection[M]) First(ctx context.Context, ws uuid.UUID, filter bson.D) (M, error) {
 	m, _, err := c.first(ctx, ws, filter)
 	return m, err
@@ -122,10 +123,10 @@ func (c *Collection[M]) first(ctx context.Context, ws uuid.UUID, filter bson.D) 
 	var none M
 	raw, err := c.mongo.FindOne(ctx, query.Scope(ws, filter), options.FindOne().SetProjection(withoutOutbox)).Raw()
 	if errors.Is(err, mongo.ErrNoDocuments) {
-		return none, 0, fmt.Errorf("read a %s: %w", c.Name(), ErrNotFound)
+		return none, 0, fmt.Errorf("read %s: %w", c.Name(), ErrNotFound)
 	}
 	if err != nil {
-		return none, 0, fmt.Errorf("read a %s: %w", c.Name(), outage(err))
+		return none, 0, fmt.Errorf("read %s: %w", c.Name(), outage(err))
 	}
 	m, err := c.decode(raw)
 	if err != nil {
@@ -135,10 +136,10 @@ func (c *Collection[M]) first(ctx context.Context, ws uuid.UUID, filter bson.D) 
 	return m, revision, nil
 }
 
-// withoutOutbox leaves out what readers never need and what may be long.
+// withoutOutbox excludes the outbox, which readers never need and which may be long.
 var withoutOutbox = bson.D{{Key: "outbox", Value: 0}}
 
-// Find reads the documents that match, in order. A limit of 0 means none; -1 means all.
+// Find reads the matching documents, in order. A limit of 0 means none; -1 means all.
 func (c *Collection[M]) Find(ctx context.Context, ws uuid.UUID, filter, sort bson.D, offset, limit int64) ([]M, error) {
 	if limit == 0 {
 		return nil, nil
@@ -150,8 +151,8 @@ func (c *Collection[M]) Find(ctx context.Context, ws uuid.UUID, filter, sort bso
 	return c.find(ctx, ws, filter, opts)
 }
 
-// FindBy reads the first documents that match, in order, by the index with those keys: the caller knows better than the
-// database how few of them match.
+// FindBy reads the first matching documents, in order, by the index with those keys: the caller knows better than the
+// database how few match.
 func (c *Collection[M]) FindBy(ctx context.Context, ws uuid.UUID, index, filter, sort bson.D, limit int64) ([]M, error) {
 	return c.find(ctx, ws, filter, options.Find().SetSort(sort).SetLimit(limit).SetHint(index))
 }
@@ -177,7 +178,7 @@ func (c *Collection[M]) find(ctx context.Context, ws uuid.UUID, filter bson.D, o
 	return found, nil
 }
 
-// Count counts the documents that match.
+// Count counts the matching documents.
 func (c *Collection[M]) Count(ctx context.Context, ws uuid.UUID, filter bson.D) (int64, error) {
 	n, err := c.mongo.CountDocuments(ctx, query.Scope(ws, filter))
 	if err != nil {
@@ -186,20 +187,20 @@ func (c *Collection[M]) Count(ctx context.Context, ws uuid.UUID, filter bson.D) 
 	return n, nil
 }
 
-// Distinct answers the different texts that documents which match have in a field, in order.
+// Distinct returns the distinct texts of a field of the matching documents, in order.
 func (c *Collection[M]) Distinct(ctx context.Context, ws uuid.UUID, field string, filter bson.D) ([]string, error) {
 	var texts []string
 	if err := c.mongo.Distinct(ctx, field, query.Scope(ws, filter)).Decode(&texts); err != nil {
-		return nil, fmt.Errorf("look for each %s of %ss: %w", field, c.Name(), outage(err))
+		return nil, fmt.Errorf("find distinct %s of %ss: %w", field, c.Name(), outage(err))
 	}
 	return texts, nil
 }
 
-// Each calls visit with the documents that match, in order, until it returns false.
+// Each calls visit with the matching documents, in order, until it returns false.
 func (c *Collection[M]) Each(ctx context.Context, ws uuid.UUID, filter, sort bson.D, visit func(M) bool) error {
 	cursor, err := c.mongo.Find(ctx, query.Scope(ws, filter), options.Find().SetProjection(withoutOutbox).SetSort(sort))
 	if err != nil {
-		return fmt.Errorf("walk over %ss: %w", c.Name(), outage(err))
+		return fmt.Errorf("scan %ss: %w", c.Name(), outage(err))
 	}
 	defer cursor.Close(context.WithoutCancel(ctx))
 	for cursor.Next(ctx) {
@@ -212,12 +213,12 @@ func (c *Collection[M]) Each(ctx context.Context, ws uuid.UUID, filter, sort bso
 		}
 	}
 	if err := cursor.Err(); err != nil {
-		return fmt.Errorf("walk over %ss: %w", c.Name(), outage(err))
+		return fmt.Errorf("scan %ss: %w", c.Name(), outage(err))
 	}
 	return nil
 }
 
-// Aggregate runs a pipeline over the documents that match, and decodes its rows into what out points to.
+// Aggregate runs a pipeline over the matching documents, and decodes its rows into the slice that out points to.
 func (c *Collection[M]) Aggregate(ctx context.Context, ws uuid.UUID, filter bson.D, stages []bson.D, out any) error {
 	pipeline := append([]bson.D{{{Key: "$match", Value: query.Scope(ws, filter)}}}, stages...)
 	cursor, err := c.mongo.Aggregate(ctx, pipeline)
@@ -230,7 +231,7 @@ func (c *Collection[M]) Aggregate(ctx context.Context, ws uuid.UUID, filter bson
 	return nil
 }
 
-// DeleteMany removes documents that belong to another and have no effects of their own.
+// DeleteMany removes documents without effects that belong to another document.
 func (c *Collection[M]) DeleteMany(ctx context.Context, ws uuid.UUID, filter bson.D) error {
 	if _, err := c.mongo.DeleteMany(ctx, query.Scope(ws, filter)); err != nil {
 		return fmt.Errorf("delete %ss: %w", c.Name(), outage(err))
@@ -243,20 +244,20 @@ func (c *Collection[M]) decode(raw bson.Raw) (M, error) {
 	if c.shared {
 		var err error
 		if raw, err = plain(raw); err != nil {
-			return m, fmt.Errorf("read a stored %s: %w", c.Name(), err)
+			return m, fmt.Errorf("decode stored %s: %w", c.Name(), err)
 		}
 	}
 	if err := protobson.UnmarshalDocument(raw, m); err != nil {
-		return m, fmt.Errorf("read a stored %s: %w", c.Name(), err)
+		return m, fmt.Errorf("decode stored %s: %w", c.Name(), err)
 	}
 	return m, nil
 }
 
-// envelope is the stored form of a message.
+// envelope returns the stored form of a message.
 func envelope(ws uuid.UUID, revision int64, effects []Effect, m proto.Message, expire time.Time) (bson.Raw, error) {
-	kept := scratches.Get().(*[]byte)
-	defer scratches.Put(kept)
-	start, doc := bsoncore.AppendDocumentStart((*kept)[:0])
+	scratch := scratches.Get().(*[]byte)
+	defer scratches.Put(scratch)
+	start, doc := bsoncore.AppendDocumentStart((*scratch)[:0])
 	doc, err := protobson.AppendDocument(doc, m)
 	if err != nil {
 		return nil, err
@@ -273,23 +274,23 @@ func envelope(ws uuid.UUID, revision int64, effects []Effect, m proto.Message, e
 		return nil, err
 	}
 	if cap(doc) <= maxScratch {
-		*kept = doc
+		*scratch = doc
 	}
 	return bytes.Clone(doc), nil
 }
 
-// scratches are where documents grow, of *[]byte: their lengths are not known before. A large document should not hold
-// its memory for ever.
+// scratches holds *[]byte in which documents of unknown length are encoded. It drops large buffers, so one large
+// document does not hold its memory forever.
 var scratches = sync.Pool{New: func() any { b := make([]byte, 0, 2048); return &b }}
 
 const maxScratch = 64 << 10
 
-// NewDocument is the stored form of a document for InsertNew. It is removed some time after expire; the zero time means
-// that it stays.
+// NewDocument returns the stored form of a document for InsertNew. It is removed some time after expire; the zero time
+// keeps it.
 func NewDocument(ws uuid.UUID, m proto.Message, expire time.Time) (bson.Raw, error) {
 	doc, err := envelope(ws, 1, nil, m, expire)
 	if err != nil {
-		return nil, fmt.Errorf("store a %s: %w", m.ProtoReflect().Descriptor().Name(), err)
+		return nil, fmt.Errorf("encode %s: %w", m.ProtoReflect().Descriptor().Name(), err)
 	}
 	return doc, nil
 }
@@ -299,8 +300,8 @@ func (c *Collection[M]) GetRevision(ctx context.Context, ws, id uuid.UUID) (M, i
 	return c.first(ctx, ws, bson.D{{Key: "_id", Value: Binary(id)}})
 }
 
-// Decode reads a message from its stored form.
+// Decode decodes a message from its stored form.
 func (c *Collection[M]) Decode(raw bson.Raw) (M, error) { return c.decode(raw) }
 
-// New returns an empty message of the collection's kind.
+// New returns an empty message of the collection's type.
 func (c *Collection[M]) New() M { return c.empty.ProtoReflect().New().Interface().(M) }

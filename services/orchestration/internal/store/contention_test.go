@@ -13,8 +13,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// A writer that lost every race gave up after 20 attempts without a pause, within milliseconds. It pauses now, so a burst
-// of other writers is over before it gives up.
+// A writer that lost every race used to give up after 20 attempts without a pause, within milliseconds. It now pauses,
+// so a burst of other writers ends before it gives up.
 func TestAWriterOutlastsABurstOfOthers(t *testing.T) {
 	t.Parallel()
 	s, done := open(t, t.TempDir(), embeddedmongo.Options{NoSync: true})

@@ -19,15 +19,15 @@ const deadLetterName = "dead_letter"
 
 // DeadLetter is an effect that failed permanently.
 type DeadLetter struct {
-	// ID is the effect's.
+	// ID is the effect's id.
 	ID   uuid.UUID
 	Kind string
-	// Collection and Document name the document whose write caused the effect. It may be deleted since.
+	// Collection and Document name the document whose write caused the effect. It may have been deleted.
 	Collection query.Collection
 	Document   uuid.UUID
 	// Workspace owns the effect.
 	Workspace uuid.UUID
-	// At is when the effect was caused, FailedAt when it failed last.
+	// At is the time of the cause, FailedAt the time of the last failure.
 	At, FailedAt time.Time
 	Attempts     int
 	// Reason is the last error, at most 1 KiB.
@@ -63,14 +63,14 @@ func (d storedDeadLetter) letter() (DeadLetter, error) {
 	}{{&letter.ID, d.ID}, {&letter.Workspace, d.Workspace}, {&letter.Document, d.Document}} {
 		parsed, err := uuid.FromBytes(field.from.Data)
 		if err != nil {
-			return letter, fmt.Errorf("read a dead letter: %w", err)
+			return letter, fmt.Errorf("decode dead letter: %w", err)
 		}
 		*field.to = parsed
 	}
 	return letter, nil
 }
 
-// Bury writes a dead letter. One with the effect's id that exists is replaced, so an effect has at most one.
+// Bury writes a dead letter. It replaces an existing one of the effect, so an effect has at most one.
 func (s *Store) Bury(ctx context.Context, d DeadLetter) error {
 	doc := storedDeadLetter{
 		ID: Binary(d.ID), Workspace: Binary(d.Workspace), Kind: d.Kind, Collection: string(d.Collection), Document: Binary(d.Document),
@@ -78,13 +78,13 @@ func (s *Store) Bury(ctx context.Context, d DeadLetter) error {
 	}
 	_, err := s.db.Collection(deadLetterName).ReplaceOne(ctx, bson.D{{Key: "_id", Value: Binary(d.ID)}}, doc, options.Replace().SetUpsert(true))
 	if err != nil && !mongo.IsDuplicateKeyError(err) { // Another process has just written it.
-		return fmt.Errorf("write a dead letter: %w", outage(err))
+		return fmt.Errorf("write dead letter: %w", outage(err))
 	}
 	return nil
 }
 
-// DeadLetters reads dead letters in the order of their ids: at most limit, those after an id. A workspace restricts them to
-// its own; the nil UUID means all workspaces.
+// DeadLetters reads at most limit dead letters in the order of their ids, starting after an id. A workspace restricts
+// them; the nil UUID means all workspaces.
 func (s *Store) DeadLetters(ctx context.Context, ws, after uuid.UUID, limit int64) ([]DeadLetter, error) {
 	filter := bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: Binary(after)}}}}
 	if ws != uuid.Nil {
@@ -112,10 +112,10 @@ func (s *Store) DeadLetter(ctx context.Context, id uuid.UUID) (DeadLetter, error
 	var doc storedDeadLetter
 	err := s.db.Collection(deadLetterName).FindOne(ctx, bson.D{{Key: "_id", Value: Binary(id)}}).Decode(&doc)
 	if errors.Is(err, mongo.ErrNoDocuments) {
-		return DeadLetter{}, fmt.Errorf("read a dead letter: %w", ErrNotFound)
+		return DeadLetter{}, fmt.Errorf("read dead letter: %w", ErrNotFound)
 	}
 	if err != nil {
-		return DeadLetter{}, fmt.Errorf("read a dead letter: %w", outage(err))
+		return DeadLetter{}, fmt.Errorf("read dead letter: %w", outage(err))
 	}
 	return doc.letter()
 }
@@ -123,12 +123,12 @@ func (s *Store) DeadLetter(ctx context.Context, id uuid.UUID) (DeadLetter, error
 // RemoveDeadLetter removes a dead letter. A missing one is no error.
 func (s *Store) RemoveDeadLetter(ctx context.Context, id uuid.UUID) error {
 	if _, err := s.db.Collection(deadLetterName).DeleteOne(ctx, bson.D{{Key: "_id", Value: Binary(id)}}); err != nil {
-		return fmt.Errorf("remove a dead letter: %w", outage(err))
+		return fmt.Errorf("remove dead letter: %w", outage(err))
 	}
 	return nil
 }
 
-// Workspace is the owner that the body of an effect begins with, as About and Carry write it; the nil UUID when there is none.
+// Workspace is the first id in the body of an effect, as About and Carry write it; the nil UUID if there is none.
 func (e Effect) Workspace() uuid.UUID {
 	if len(e.Body) < idSize {
 		return uuid.Nil

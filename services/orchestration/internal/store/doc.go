@@ -1,8 +1,8 @@
-// Package store keeps the domain's documents in MongoDB, or in the embedded server that speaks its protocol: the
-// code is the same.
+// Package store stores the domain's documents in MongoDB, or in the embedded server that speaks its protocol. The code
+// is the same for both.
 //
-// One aggregate is one document: a message of the contract (package protobson) inside an envelope that the message
-// does not know.
+// One aggregate is one document: a message of the contract (package protobson) inside an envelope that the message does
+// not contain.
 //
 //	_id    the id, a UUID
 //	ws     the workspace, first in every index and in every query
@@ -10,17 +10,16 @@
 //	outbox what the last writes cause elsewhere, in order, until it is done
 //	…      the fields of the message
 //
-// Every change is a compare-and-set: read, decide, write where the revision is still the one that was read. A lost
-// race reads again and decides again, so a decision is never made on anything that is not a longer true. What the change causes
-// (an event, a row of history, an entry of the webhook definition bucket) is pushed into the same document by the same write;
-// package outbox carries it out. No multi-document transaction is needed for correctness.
+// Every change is a compare-and-set: read, decide, write if the revision is unchanged. After a lost race it reads and
+// decides again, so no decision is based on outdated data. The same write stores the effects of the change in the
+// document: an event, a row of history, an entry of the webhook definition bucket. Package outbox executes them.
+// Correctness needs no multi-document transaction.
 //
 //	          Mutate                              relay
 //	read ──► decide ──► {_id, ws, rev} matches? ──► outbox ──► effects done ──► pulled
 //	 ▲                      │ no
 //	 └──────────────────────┘
 //
-// Deleting is a compare-and-set too. It moves the document out of its workspace (ws becomes the document's own id):
-// every query stops seeing it at once and its unique keys are free; the relay executes its last effects and then
-// removes it.
+// Deleting is a compare-and-set too. It moves the document out of its workspace: ws becomes the document's own id. No
+// query finds it any more, and its unique keys are free. The relay executes its last effects and then removes it.
 package store

@@ -9,11 +9,12 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// drainBatch is how many documents are read at a time.
+// drainBatch is the number of documents of one read.
 const drainBatch = 200
 
-// Drain calls remove with the id of each document of a workspace that matches, in order of their ids, until none is
-// left. remove deletes it; that somebody else was faster, ErrNotFound, is as good. Any other error ends it.
+// Drain calls remove with the id of each matching document of a workspace, in order, until none matches. remove must
+// delete the document; ErrNotFound means that another process was faster, and counts as success. Any other error stops
+// Drain.
 func (c *Collection[M]) Drain(ctx context.Context, ws uuid.UUID, filter bson.D, remove func(id uuid.UUID) error) error {
 	for {
 		found, err := c.Find(ctx, ws, filter, bson.D{{Key: "_id", Value: 1}}, 0, drainBatch)
@@ -23,7 +24,7 @@ func (c *Collection[M]) Drain(ctx context.Context, ws uuid.UUID, filter bson.D, 
 		for _, m := range found {
 			id := documentID(m)
 			if id == uuid.Nil {
-				return fmt.Errorf("delete each %s: one has no id", c.Name())
+				return fmt.Errorf("drain %ss: document without id", c.Name())
 			}
 			if err := remove(id); err != nil && !errors.Is(err, ErrNotFound) {
 				return err
@@ -32,15 +33,15 @@ func (c *Collection[M]) Drain(ctx context.Context, ws uuid.UUID, filter bson.D, 
 	}
 }
 
-// DrainOf is Drain for what belonged to the things that effects made by About speak of: a field holds their id. Clients can
-// choose ids, so another thing may have got one since: what is younger than an effect is not of what it speaks of.
+// DrainOf is Drain for the dependents of the resources of effects made by About; field holds the resource's id. Clients
+// can choose ids, so a new resource may have the same id. DrainOf therefore skips documents younger than the effect.
 func (c *Collection[M]) DrainOf(ctx context.Context, effects []Effect, field string, remove func(ws, id uuid.UUID) error) error {
 	for _, e := range effects {
-		ws, of, err := e.Subject()
+		ws, subject, err := e.Subject()
 		if err != nil {
 			return err
 		}
-		filter := bson.D{{Key: field, Value: Binary(of)}, {Key: "created", Value: bson.D{{Key: "$lte", Value: e.At.UnixMicro()}}}}
+		filter := bson.D{{Key: field, Value: Binary(subject)}, {Key: "created", Value: bson.D{{Key: "$lte", Value: e.At.UnixMicro()}}}}
 		if err := c.Drain(ctx, ws, filter, func(id uuid.UUID) error { return remove(ws, id) }); err != nil {
 			return err
 		}

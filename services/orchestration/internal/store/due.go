@@ -15,7 +15,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
-// Fields of the envelope that record the failures of an outbox. Documents whose effects never failed have none of them.
+// Envelope fields that record the failures of an outbox. They are absent while no effect has failed.
 const (
 	fieldAttempts = "outbox_attempts"
 	fieldNextAt   = "outbox_next_at"
@@ -26,19 +26,19 @@ var outboxFields = bson.D{
 	{Key: "outbox", Value: 1}, {Key: fieldAttempts, Value: 1}, {Key: fieldNextAt, Value: 1}, {Key: fieldBlocked, Value: 1},
 }
 
-// Failure records that an outbox could not be emptied.
+// Failure records a failed relay of an outbox.
 type Failure struct {
 	ID uuid.UUID
 	// Attempts is the number of consecutive failures.
 	Attempts int
-	// NextAt is when the sweeper tries again.
+	// NextAt is the time of the sweeper's next attempt.
 	NextAt time.Time
-	// Blocked is the reason why nothing behind the failed effect may be executed before its dead letter is retried or
-	// discarded; empty for the others. NextAt has no meaning then.
+	// Blocked is the reason why no effect behind the failed one may be executed before its dead letter is retried or
+	// discarded. It is empty for other failures. With a reason, NextAt has no meaning.
 	Blocked string
 }
 
-// Defer records failures with one command. It is acknowledged as Done is: a lost record is made again.
+// Defer records failures with one command. Its write concern is that of Done: a lost record is written again later.
 func (s *Store) Defer(ctx context.Context, collection query.Collection, failures ...Failure) error {
 	models := make([]mongo.WriteModel, len(failures))
 	for i, f := range failures {
@@ -58,15 +58,15 @@ func (s *Store) Defer(ctx context.Context, collection query.Collection, failures
 	return nil
 }
 
-// DueOutbox is a document whose outbox is due. Workspace is the document's own id for a deleted one.
+// DueOutbox is a document whose outbox is due. Workspace is the document's own id if it is deleted.
 type DueOutbox struct {
 	ID, Workspace uuid.UUID
 	// NextAt is zero for an outbox without a recorded failure.
 	NextAt time.Time
 }
 
-// Due finds documents with effects that were caused before a moment, that are not executed, and that have no failure
-// recorded: what a crash left. At most limit, oldest first.
+// Due finds documents with effects that were caused before a time and have no recorded failure: what a crash left. It
+// returns at most limit, oldest first.
 func (s *Store) Due(ctx context.Context, collection query.Collection, before time.Time, limit int64) ([]DueOutbox, error) {
 	filter := bson.D{
 		{Key: "outbox.at", Value: bson.D{{Key: "$lt", Value: before.UnixMicro()}}},
@@ -75,8 +75,8 @@ func (s *Store) Due(ctx context.Context, collection query.Collection, before tim
 	return s.due(ctx, collection, filter, options.Find().SetLimit(limit))
 }
 
-// DueAgain finds documents whose recorded failure is due for another attempt, by that time: at most limit of those after
-// a moment and until another one. It omits these workspaces.
+// DueAgain finds documents whose next attempt is due, ordered by its time: at most limit, after one time and until
+// another. It omits the given workspaces.
 func (s *Store) DueAgain(
 	ctx context.Context, collection query.Collection, after, until time.Time, omit []uuid.UUID, limit int64,
 ) ([]DueOutbox, error) {
@@ -121,8 +121,8 @@ func (s *Store) due(
 	return due, outage(cursor.Err())
 }
 
-// Backlog counts the documents of a collection whose outboxes have effects, and returns when the oldest effect was caused;
-// the zero time when there is none.
+// Backlog counts the documents of a collection with pending effects, and returns the time of the oldest effect; the
+// zero time when there is none.
 func (s *Store) Backlog(ctx context.Context, collection query.Collection) (pending int64, oldest time.Time, err error) {
 	waiting := bson.D{{Key: "outbox.at", Value: bson.D{{Key: "$gt", Value: int64(0)}}}}
 	if pending, err = s.db.Collection(string(collection)).CountDocuments(ctx, waiting); err != nil || pending == 0 {
@@ -135,7 +135,7 @@ func (s *Store) Backlog(ctx context.Context, collection query.Collection) (pendi
 	}
 	micros, ok := doc.Lookup("outbox", "0", "at").AsInt64OK()
 	if !ok {
-		return pending, time.Time{}, errors.New("read the oldest effect of an outbox: no time")
+		return pending, time.Time{}, errors.New("read oldest effect of outbox: no time")
 	}
 	return pending, time.UnixMicro(micros).UTC(), nil
 }

@@ -5,8 +5,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Edit is the decision of most changes: edit turns a copy of the document into what it is to be, and effects says what the
-// difference causes; nil is nothing. An edit that changes nothing is not written and causes nothing.
+// Edit returns the decision that most changes need. edit changes a copy of the document, and effects returns the
+// effects of the difference; nil means none. Without a difference nothing is written or caused.
 func Edit[M proto.Message](edit func(next M) error, effects func(current, next M) ([]Effect, error)) Decide[M] {
 	return func(current M, _ int64) (*Change[M], error) {
 		next := proto.CloneOf(current)
@@ -28,15 +28,15 @@ func Edit[M proto.Message](edit func(next M) error, effects func(current, next M
 	}
 }
 
-// Become is the edit that makes a document what was asked for. Its times stay: they are the store's.
-func Become[M proto.Message](asked M) func(next M) error {
+// Become returns an edit that replaces a document. Its times are unchanged, because the store sets them.
+func Become[M proto.Message](wanted M) func(next M) error {
 	return func(next M) error {
-		kept := proto.CloneOf(next).ProtoReflect()
+		current := proto.CloneOf(next).ProtoReflect()
 		proto.Reset(next)
-		proto.Merge(next, asked)
+		proto.Merge(next, wanted)
 		for _, name := range []protoreflect.Name{"created", "updated"} {
-			if fd := kept.Descriptor().Fields().ByName(name); fd != nil && kept.Has(fd) {
-				next.ProtoReflect().Set(fd, kept.Get(fd))
+			if fd := current.Descriptor().Fields().ByName(name); fd != nil && current.Has(fd) {
+				next.ProtoReflect().Set(fd, current.Get(fd))
 			}
 		}
 		return nil

@@ -16,28 +16,28 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
-// Effect is something that a write causes elsewhere. It is executed at least once, after the write, in order;
-// carrying it out twice must be the same as once.
+// Effect is an operation that a write causes elsewhere. It is executed at least once, after the write, in order; it
+// must be idempotent.
 type Effect struct {
 	ID uuid.UUID
 	// At is when it was caused.
 	At time.Time
-	// Kind chooses who carries it out.
+	// Kind selects the handler.
 	Kind string
-	// Body is what the handler of that kind needs.
+	// Body is the argument of the handler.
 	Body []byte
 }
 
-// KindRemove is the last effect of a deleted document: the document goes.
+// KindRemove is the last effect of a deleted document: it removes the document.
 const KindRemove = "remove"
 
-// distinct refuses effects that share an id: taking the first one out of the outbox would take the second with it,
-// before it was executed.
+// distinct refuses effects with equal ids: removing the first one from the outbox would also remove the second, before
+// its execution.
 func distinct(effects []Effect) error {
 	for i, e := range effects {
 		for _, other := range effects[:i] {
 			if e.ID == other.ID {
-				return fmt.Errorf("the effects %q and %q have one id", other.Kind, e.Kind)
+				return fmt.Errorf("effects %q and %q have the same id", other.Kind, e.Kind)
 			}
 		}
 	}
@@ -61,13 +61,12 @@ func (e Effect) append(doc []byte) []byte {
 	return bsoncore.AppendBinaryElement(doc, "body", bson.TypeBinaryGeneric, e.Body)
 }
 
-// Pending reads what a document's writes caused and what is not done yet, in order.
-// A document that is gone has nothing pending.
+// Pending reads the effects of a document that are not executed yet, in order. A missing document has none.
 func (s *Store) Pending(ctx context.Context, collection query.Collection, id uuid.UUID) ([]Effect, error) {
 	cursor, err := s.db.Collection(string(collection)).Find(ctx, bson.D{{Key: "_id", Value: Binary(id)}},
 		options.Find().SetProjection(bson.D{{Key: "outbox", Value: 1}}).SetLimit(1))
 	if err != nil {
-		return nil, fmt.Errorf("read the outbox of a %s: %w", collection, outage(err))
+		return nil, fmt.Errorf("read outbox of %s: %w", collection, outage(err))
 	}
 	defer cursor.Close(context.WithoutCancel(ctx))
 	var effects []Effect
@@ -79,7 +78,7 @@ func (s *Store) Pending(ctx context.Context, collection query.Collection, id uui
 	return effects, outage(cursor.Err())
 }
 
-// Outbox is what the writes of one document caused and what is not executed yet.
+// Outbox has the effects of one document that are not executed yet.
 type Outbox struct {
 	ID uuid.UUID
 	// Effects are in the order of the writes.
@@ -97,7 +96,7 @@ func (s *Store) PendingOf(ctx context.Context, collection query.Collection, ids 
 	cursor, err := s.db.Collection(string(collection)).Find(ctx, bson.D{{Key: "_id", Value: oneOf(ids)}},
 		options.Find().SetProjection(outboxFields).SetBatchSize(int32(len(ids)+1)))
 	if err != nil {
-		return nil, fmt.Errorf("read the outboxes of %d %ss: %w", len(ids), collection, outage(err))
+		return nil, fmt.Errorf("read outboxes of %d %ss: %w", len(ids), collection, outage(err))
 	}
 	defer cursor.Close(context.WithoutCancel(ctx))
 	boxes := make([]Outbox, 0, len(ids))
@@ -145,17 +144,17 @@ func effectsOf(doc bson.Raw) ([]Effect, error) {
 	}
 	values, err := box.Values()
 	if err != nil {
-		return nil, fmt.Errorf("read an outbox: %w", err)
+		return nil, fmt.Errorf("decode outbox: %w", err)
 	}
 	effects := make([]Effect, 0, len(values))
 	for _, v := range values {
 		d, ok := v.DocumentOK()
 		if !ok {
-			return nil, fmt.Errorf("read an outbox: a %s is no effect", v.Type)
+			return nil, fmt.Errorf("decode outbox: unexpected type %s", v.Type)
 		}
 		var e Effect
 		if e.ID, err = UUID(d.Lookup("id")); err != nil {
-			return nil, fmt.Errorf("read an outbox: %w", err)
+			return nil, fmt.Errorf("decode outbox: %w", err)
 		}
 		micros, _ := d.Lookup("at").AsInt64OK()
 		e.At = time.UnixMicro(micros).UTC()
@@ -168,15 +167,16 @@ func effectsOf(doc bson.Raw) ([]Effect, error) {
 }
 
 const (
-	// pendingLook bounds the outboxes that WithPending looks into.
+	// pendingLook bounds the outboxes that WithPending searches.
 	pendingLook = 1000
-	// pendingWindow is by how much the time in an effect's id may differ from the time at which the effect was caused.
+	// pendingWindow bounds the difference between the time in an effect's id and the time at which the effect was
+	// caused.
 	pendingWindow = time.Minute
 )
 
-// WithPending reads the document whose outbox holds a recent effect, or returns ErrNotFound. There is no index on the ids
-// of effects, because it would cost every write more than this look costs. The look is bounded: an id of version 7 names
-// the time at which its effect was caused, and of all others only the newest outboxes are searched.
+// WithPending reads the document whose outbox holds a recent effect, or returns ErrNotFound. There is no index on the
+// ids of effects, because it would cost every write more than this search costs. The search is bounded. An id of
+// version 7 contains the time at which its effect was caused; for other ids it searches only the newest outboxes.
 func (c *Collection[M]) WithPending(ctx context.Context, ws, effect uuid.UUID) (M, error) {
 	var none M
 	caused := bson.D{{Key: "$gt", Value: int64(0)}}
@@ -190,7 +190,7 @@ func (c *Collection[M]) WithPending(ctx context.Context, ws, effect uuid.UUID) (
 		SetSort(bson.D{{Key: "outbox.at", Value: -1}}).SetLimit(pendingLook).
 		SetProjection(bson.D{{Key: "ws", Value: 1}, {Key: "outbox.id", Value: 1}}))
 	if err != nil {
-		return none, fmt.Errorf("find the %s of an effect: %w", c.Name(), outage(err))
+		return none, fmt.Errorf("find %s of effect: %w", c.Name(), outage(err))
 	}
 	defer cursor.Close(context.WithoutCancel(ctx))
 	for cursor.Next(ctx) {
@@ -208,21 +208,21 @@ func (c *Collection[M]) WithPending(ctx context.Context, ws, effect uuid.UUID) (
 		return c.Get(ctx, ws, id)
 	}
 	if err := cursor.Err(); err != nil {
-		return none, fmt.Errorf("find the %s of an effect: %w", c.Name(), outage(err))
+		return none, fmt.Errorf("find %s of effect: %w", c.Name(), outage(err))
 	}
-	return none, fmt.Errorf("find the %s of an effect: %w", c.Name(), ErrNotFound)
+	return none, fmt.Errorf("find %s of effect: %w", c.Name(), ErrNotFound)
 }
 
-// Done removes executed effects from their documents' outboxes with one command, and clears recorded failures. It does not
-// wait for a majority or for the disk: a reader may see an executed effect again for a moment, and an effect that returns
-// after a power cut is executed again, which changes nothing.
+// Done removes executed effects from their documents' outboxes with one command, and clears recorded failures. It does
+// not wait for a majority or for the disk: a reader may briefly see an executed effect again. An effect that reappears
+// after a power failure is executed again, without consequences.
 func (s *Store) Done(ctx context.Context, collection query.Collection, boxes ...Outbox) error {
 	models := make([]mongo.WriteModel, len(boxes))
 	for i, box := range boxes {
 		models[i] = mongo.NewUpdateOneModel().SetFilter(byID(box.ID)).SetUpdate(pull(box.Effects, box.Deferred))
 	}
 	if _, err := s.lazy(collection).BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false)); err != nil {
-		return fmt.Errorf("empty the outboxes of %d %ss: %w", len(boxes), collection, outage(err))
+		return fmt.Errorf("remove executed effects of %d %ss: %w", len(boxes), collection, outage(err))
 	}
 	return nil
 }
@@ -232,7 +232,7 @@ func byID(id uuid.UUID) bson.Raw {
 	return end(bsoncore.AppendBinaryElement(doc, "_id", bson.TypeBinaryUUID, id[:]), start)
 }
 
-// pull is the update that removes effects from an outbox and, when failures are recorded, those.
+// pull returns the update that removes effects from an outbox, and its recorded failures.
 func pull(effects []Effect, deferred bool) bson.Raw {
 	start, doc := bsoncore.AppendDocumentStart(make([]byte, 0, 128+32*len(effects)))
 	op, doc := bsoncore.AppendDocumentElementStart(doc, "$pull")
@@ -255,11 +255,11 @@ func pull(effects []Effect, deferred bool) bson.Raw {
 	return end(doc, start)
 }
 
-// Remove removes a document that was deleted, and whose effects are done.
+// Remove removes a deleted document whose effects are executed.
 func (s *Store) Remove(ctx context.Context, collection query.Collection, id uuid.UUID) error {
 	filter := bson.D{{Key: "_id", Value: Binary(id)}, {Key: "ws", Value: Binary(id)}}
 	if _, err := s.lazy(collection).DeleteOne(ctx, filter); err != nil {
-		return fmt.Errorf("remove a %s: %w", collection, outage(err))
+		return fmt.Errorf("remove %s: %w", collection, outage(err))
 	}
 	return nil
 }

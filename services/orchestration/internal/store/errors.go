@@ -10,15 +10,15 @@ import (
 var (
 	// ErrNotFound means that the workspace has no such document.
 	ErrNotFound = errors.New("no such document")
-	// ErrDuplicate means that a unique key is taken.
-	ErrDuplicate = errors.New("a unique key is taken")
+	// ErrDuplicate means that a unique key exists.
+	ErrDuplicate = errors.New("duplicate unique key")
 	// ErrContention means that other writers won too often; trying again may succeed.
-	ErrContention = errors.New("too many writers of one document")
-	// ErrUnavailable means that the database did not answer; whether a write took place is unknown.
-	ErrUnavailable = errors.New("the database is not available")
+	ErrContention = errors.New("too many concurrent writers of a document")
+	// ErrUnavailable means that the database did not respond; it is unknown whether a write took place.
+	ErrUnavailable = errors.New("database unavailable")
 )
 
-// outage marks errors that say nothing of the request: the connection is gone, the time is over.
+// outage marks errors that are independent of the request: a lost connection or a timeout.
 func outage(err error) error {
 	if err == nil {
 		return nil
@@ -31,10 +31,10 @@ func outage(err error) error {
 	return err
 }
 
-// InDoubt tells whether a write that came to this end may have taken place all the same.
+// InDoubt reports whether a write with this error may have taken place.
 func InDoubt(err error) bool {
 	return errors.Is(err, ErrUnavailable) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// outOfDiskSpace is the server's code for a write that found no room.
+// outOfDiskSpace is the server's error code for a full disk.
 const outOfDiskSpace = 14031

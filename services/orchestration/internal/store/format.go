@@ -12,13 +12,13 @@ import (
 	"github.com/orch-project/orch/pkg/vocabulary"
 )
 
-// FormatVersion is the version of the documents' form that this program reads and writes.
+// FormatVersion is the document format that this program reads and writes.
 const FormatVersion = 1
 
-// ErrFormat means that the database was written by a server of another version or vocabulary. Nothing was changed.
-var ErrFormat = errors.New("the database is not for this server")
+// ErrFormat means that a server of another version or vocabulary wrote the database. Nothing was changed.
+var ErrFormat = errors.New("database belongs to another server version or vocabulary")
 
-// metaName is the collection that holds what the database is.
+// metaName is the collection with the format and the vocabulary.
 const metaName = "meta"
 
 type format struct {
@@ -27,8 +27,8 @@ type format struct {
 	Vocabulary string `bson:"vocabulary"`
 }
 
-// Claim writes the format and the vocabulary into a database at its first start, and refuses one that holds others:
-// names are stored as they were said, and would be said differently.
+// Claim writes the format and the vocabulary into a new database, and refuses a database with others: stored names are
+// in the vocabulary that wrote them.
 func (s *Store) Claim(ctx context.Context, vocab vocabulary.Vocabulary) error {
 	meta := s.db.Collection(metaName)
 	var found format
@@ -40,11 +40,11 @@ func (s *Store) Claim(ctx context.Context, vocab vocabulary.Vocabulary) error {
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("read the database's format: %w", outage(err))
+		return fmt.Errorf("read database format: %w", outage(err))
 	case found.Version != FormatVersion:
-		return fmt.Errorf("%w: it has format %d, this server speaks %d", ErrFormat, found.Version, FormatVersion)
+		return fmt.Errorf("%w: format %d, this server supports %d", ErrFormat, found.Version, FormatVersion)
 	case found.Vocabulary != vocab.String():
-		return fmt.Errorf("%w: it was written in the vocabulary %q, this server is set to %q (--vocabulary %s)",
+		return fmt.Errorf("%w: written with the vocabulary %q, this server is set to %q (--vocabulary %s)",
 			ErrFormat, found.Vocabulary, vocab, found.Vocabulary)
 	}
 	return nil

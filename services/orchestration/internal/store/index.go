@@ -12,12 +12,12 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
-// indexTimeout bounds the making of indexes. A new one over millions of documents takes minutes, longer than any other
-// operation may.
+// indexTimeout bounds the creation of indexes. A new one over millions of documents takes minutes, longer than any
+// other operation may.
 const indexTimeout = 6 * time.Hour
 
-// EnsureIndexes makes the indexes that are missing, and makes those anew that an older version made with other options.
-// Those that are there cost one look.
+// EnsureIndexes creates missing indexes, and replaces those that an older version created with other options. Existing
+// ones cost one read.
 func (s *Store) EnsureIndexes(ctx context.Context, indexes []query.Index) error {
 	ctx, cancel := context.WithTimeout(ctx, indexTimeout)
 	defer cancel()
@@ -36,20 +36,20 @@ func (s *Store) EnsureIndexes(ctx context.Context, indexes []query.Index) error 
 			err = remake(ctx, view, byCollection[collection])
 		}
 		if err != nil {
-			return fmt.Errorf("make the indexes of %s: %w", collection, outage(err))
+			return fmt.Errorf("create indexes of %s: %w", collection, outage(err))
 		}
 	}
 	return nil
 }
 
-// differs reports that an index of that name, or with these keys, exists with other options.
+// differs reports that an index with that name, or with these keys, exists with other options.
 func differs(err error) bool {
 	const optionsConflict, keySpecsConflict = 85, 86
 	var command mongo.CommandError
 	return errors.As(err, &command) && (command.HasErrorCode(optionsConflict) || command.HasErrorCode(keySpecsConflict))
 }
 
-// remake makes indexes one by one, in place of those that differ.
+// remake replaces indexes that differ, one by one.
 func remake(ctx context.Context, view mongo.IndexView, models []mongo.IndexModel) error {
 	for _, m := range models {
 		_, err := view.CreateOne(ctx, m)
@@ -83,5 +83,5 @@ func model(index query.Index) mongo.IndexModel {
 	return mongo.IndexModel{Keys: index.Keys, Options: opts}
 }
 
-// Reader reads for queries that span collections.
+// Reader returns a reader for queries that span collections.
 func (s *Store) Reader() query.Reader { return query.NewReader(s.db) }

@@ -11,13 +11,13 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 )
 
-// commandSize bounds the documents that one command carries, in bytes: it must fit into a document itself.
+// commandSize bounds the documents of one command, in bytes: the command must fit into a document itself.
 const commandSize = 8 << 20
 
-// insertMany writes those documents whose unique keys are free and returns the positions of the others.
+// insertMany inserts the documents whose unique keys are free and returns the positions of the others.
 //
-// It sends the command as it is, since the driver's way to it copies each document and decodes its id again. What that way
-// has more is the repetition of a write that was lost; documents are known by their ids, so a caller may repeat this one.
+// It sends the raw command, because the driver's API copies each document and decodes its id again. The driver's retry
+// of a lost write is missing here; a caller may repeat the call, because documents are identified by their ids.
 func (c *Collection[M]) insertMany(ctx context.Context, docs []bson.Raw) (taken []int, err error) {
 	for first := 0; first < len(docs); {
 		size, last := 0, first
@@ -27,7 +27,7 @@ func (c *Collection[M]) insertMany(ctx context.Context, docs []bson.Raw) (taken 
 		}
 		met, err := duplicates(c.mongo.Database().RunCommand(ctx, c.insertion(docs[first:last], size)).Err())
 		if err != nil {
-			return nil, fmt.Errorf("store %d of %s: %w", len(docs), c.Name(), outage(err))
+			return nil, fmt.Errorf("insert %d %ss: %w", len(docs), c.Name(), outage(err))
 		}
 		for _, i := range met {
 			taken = append(taken, first+i)
@@ -37,7 +37,7 @@ func (c *Collection[M]) insertMany(ctx context.Context, docs []bson.Raw) (taken 
 	return taken, nil
 }
 
-// insertion is the command that writes documents, acknowledged as all writes are.
+// insertion is the command that inserts documents, with the write concern of all writes.
 func (c *Collection[M]) insertion(docs []bson.Raw, size int) bson.Raw {
 	const around = 8 // An element's type and name.
 	start, cmd := bsoncore.AppendDocumentStart(make([]byte, 0, size+around*len(docs)+160))
@@ -53,8 +53,8 @@ func (c *Collection[M]) insertion(docs []bson.Raw, size int) bson.Raw {
 	return end(end(cmd, list), start)
 }
 
-// duplicates takes the error of a command that writes many documents apart: the positions of those that met a taken
-// unique key, or else what went wrong.
+// duplicates splits the error of a bulk write into the positions of documents with duplicate unique keys, and any other
+// error.
 func duplicates(err error) ([]int, error) {
 	var errs []mongo.WriteError
 	var bulk mongo.BulkWriteException

@@ -11,11 +11,11 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
-// leaseName is the collection that holds who does what.
+// leaseName is the collection of leases.
 const leaseName = "lease"
 
-// TakeLease makes holder the one who holds a name until then, or lets it go on holding it. The epoch grows with every
-// take. It is false when another one holds the name.
+// TakeLease acquires or renews the lease of a name until a time. The epoch increases with every acquisition. The result
+// is false when another process holds the lease.
 func (s *Store) TakeLease(ctx context.Context, name string, holder uuid.UUID, until time.Time) (epoch int64, held bool, err error) {
 	var lease struct {
 		Epoch int64 `bson:"epoch"`
@@ -30,22 +30,22 @@ func (s *Store) TakeLease(ctx context.Context, name string, holder uuid.UUID, un
 			{Key: "$inc", Value: bson.D{{Key: "epoch", Value: int64(1)}}},
 		},
 		options.FindOneAndUpdate().SetUpsert(true).SetReturnDocument(options.After)).Decode(&lease)
-	if mongo.IsDuplicateKeyError(err) { // It is there and did not match: somebody else has it.
+	if mongo.IsDuplicateKeyError(err) { // It exists and did not match: another process holds it.
 		return 0, false, nil
 	}
 	if err != nil {
-		return 0, false, fmt.Errorf("take the lease %s: %w", name, outage(err))
+		return 0, false, fmt.Errorf("take lease %s: %w", name, outage(err))
 	}
 	return lease.Epoch, true, nil
 }
 
-// EndLease lets another one take a name at once. One that holder does not hold stays as it is.
+// EndLease releases a lease at once. It has no effect unless holder holds it.
 func (s *Store) EndLease(ctx context.Context, name string, holder uuid.UUID) error {
 	_, err := s.db.Collection(leaseName).UpdateOne(ctx,
 		bson.D{{Key: "_id", Value: name}, {Key: "holder", Value: Binary(holder)}},
 		bson.D{{Key: "$set", Value: bson.D{{Key: "until", Value: int64(0)}}}})
 	if err != nil {
-		return fmt.Errorf("end the lease %s: %w", name, outage(err))
+		return fmt.Errorf("release lease %s: %w", name, outage(err))
 	}
 	return nil
 }

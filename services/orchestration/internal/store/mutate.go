@@ -20,23 +20,23 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
-// Change is what a decision wants written.
+// Change is the write that a decision returns.
 type Change[M proto.Message] struct {
 	// Message is the document's new content.
 	Message M
-	// Effects are what the change causes elsewhere.
+	// Effects are the effects of the change.
 	Effects []Effect
-	// Quiet leaves the time of the last change as it is: what is written is seen by nobody as a change.
+	// Quiet leaves the time of the last change as it is, for changes that readers do not see.
 	Quiet bool
 }
 
-// Decide looks at a document and says what is to be written; nil means nothing. It may be called several times, each
-// time with what is stored then, and must not keep or change the message that it is given. Revision is the one that the
-// write will make.
+// Decide receives a document and returns the change to write; nil means nothing. It may be called several times, each
+// time with the current document. It must not retain or modify that message. revision is the one that the write will
+// have.
 type Decide[M proto.Message] func(current M, revision int64) (*Change[M], error)
 
 const (
-	// attempts bounds how often a decision is made again because another writer won.
+	// attempts bounds the repetitions of a decision after lost races.
 	attempts = 20
 	// eagerAttempts are made without a pause. Later ones pause for a random time that doubles up to maxPause, so that
 	// writers of one document take turns.
@@ -68,7 +68,7 @@ func (c *Collection[M]) Mutate(ctx context.Context, ws, id uuid.UUID, decide Dec
 	var none M
 	for attempt := range attempts {
 		if err := pauseBefore(ctx, attempt); err != nil {
-			return none, fmt.Errorf("change a %s: %w", c.Name(), err)
+			return none, fmt.Errorf("change %s: %w", c.Name(), err)
 		}
 		base, err := c.base(ctx, ws, id)
 		if err != nil {
@@ -87,24 +87,24 @@ func (c *Collection[M]) Mutate(ctx context.Context, ws, id uuid.UUID, decide Dec
 		}
 		update, err := c.update(base.message, change, base.revision+1)
 		if err != nil {
-			return none, fmt.Errorf("change a %s: %w", c.Name(), err)
+			return none, fmt.Errorf("change %s: %w", c.Name(), err)
 		}
 		won, err := c.compareAndSet(ctx, ws, id, base.revision, update)
 		if err != nil || !won {
 			c.recent.forget(id)
 		}
 		if err != nil {
-			return none, fmt.Errorf("change a %s: %w", c.Name(), err)
+			return none, fmt.Errorf("change %s: %w", c.Name(), err)
 		}
 		if won {
 			c.written(ws, id, base.revision+1, change.Message, change.Effects, base.chain)
 			return change.Message, nil
 		}
 	}
-	return none, fmt.Errorf("change a %s: %w", c.Name(), ErrContention)
+	return none, fmt.Errorf("change %s: %w", c.Name(), ErrContention)
 }
 
-// base is what a change is decided on: a version that is remembered, else what is stored.
+// base returns the version that a change is based on: a cached version, else the stored one.
 type base[M proto.Message] struct {
 	message    M
 	revision   int64
@@ -123,7 +123,8 @@ func (c *Collection[M]) base(ctx context.Context, ws, id uuid.UUID) (base[M], er
 	return base[M]{message: m, revision: revision}, err
 }
 
-// written tells of the effects of a write, and remembers what it wrote. before ties it to the write that it is based on.
+// written passes the effects of a write to the relay, and caches the version. before links it to the write that it is
+// based on.
 func (c *Collection[M]) written(ws, id uuid.UUID, revision int64, m M, effects []Effect, before *WriteChain) {
 	chain := before
 	if len(effects) > 0 {
@@ -132,13 +133,13 @@ func (c *Collection[M]) written(ws, id uuid.UUID, revision int64, m M, effects [
 	c.recent.put(id, version{ws: ws, revision: revision, chain: chain}, m)
 }
 
-// Delete takes a document out of its workspace; effects are what that causes, the removal itself not among them.
-// It returns ErrNotFound when there is no such document.
+// Delete moves a document out of its workspace; effects returns the effects without the removal itself. It returns
+// ErrNotFound for an unknown document.
 func (c *Collection[M]) Delete(ctx context.Context, ws, id uuid.UUID, effects func(current M) ([]Effect, error)) error {
 	byID := bson.D{{Key: "_id", Value: Binary(id)}}
 	for attempt := range attempts {
 		if err := pauseBefore(ctx, attempt); err != nil {
-			return fmt.Errorf("delete a %s: %w", c.Name(), err)
+			return fmt.Errorf("delete %s: %w", c.Name(), err)
 		}
 		current, revision, err := c.first(ctx, ws, byID)
 		if err != nil {
@@ -155,7 +156,7 @@ func (c *Collection[M]) Delete(ctx context.Context, ws, id uuid.UUID, effects fu
 		set = bsoncore.AppendInt64Element(set, "deleted_at", now.UnixMicro())
 		won, err := c.compareAndSet(ctx, ws, id, revision, appendUpdate(set, nil, caused))
 		if err != nil {
-			return fmt.Errorf("delete a %s: %w", c.Name(), err)
+			return fmt.Errorf("delete %s: %w", c.Name(), err)
 		}
 		if won {
 			c.recent.forget(id)
@@ -163,7 +164,7 @@ func (c *Collection[M]) Delete(ctx context.Context, ws, id uuid.UUID, effects fu
 			return nil
 		}
 	}
-	return fmt.Errorf("delete a %s: %w", c.Name(), ErrContention)
+	return fmt.Errorf("delete %s: %w", c.Name(), ErrContention)
 }
 
 func (c *Collection[M]) compareAndSet(ctx context.Context, ws, id uuid.UUID, revision int64, update bson.Raw) (bool, error) {
@@ -177,8 +178,8 @@ func (c *Collection[M]) compareAndSet(ctx context.Context, ws, id uuid.UUID, rev
 	return result.MatchedCount == 1, nil
 }
 
-// atRevision is the filter of a document as it was read. It is written out, as updates are: they are most of what a busy
-// server sends, and the driver's encoders cost more than the rest of the way.
+// atRevision is the filter of a document at a revision. It is encoded by hand, as updates are: they are most of what a
+// busy server sends, and the driver's encoders dominate their cost.
 func atRevision(ws, id uuid.UUID, revision int64) bson.Raw {
 	start, doc := bsoncore.AppendDocumentStart(make([]byte, 0, 80))
 	doc = bsoncore.AppendBinaryElement(doc, "_id", bson.TypeBinaryUUID, id[:])
@@ -187,7 +188,7 @@ func atRevision(ws, id uuid.UUID, revision int64) bson.Raw {
 	return end(doc, start)
 }
 
-// update writes only the fields that differ, so that a write costs what it changes.
+// update writes only the fields that differ, so its cost depends on the change.
 func (c *Collection[M]) update(current M, change *Change[M], revision int64) (bson.Raw, error) {
 	if err := distinct(change.Effects); err != nil {
 		return nil, err
@@ -203,7 +204,7 @@ func (c *Collection[M]) update(current M, change *Change[M], revision int64) (bs
 	return appendUpdate(bsoncore.AppendInt64Element(set, "rev", revision), unset, change.Effects), nil
 }
 
-// appendUpdate is the update that sets fields, given as elements, removes others and pushes effects.
+// appendUpdate appends the update that sets fields, given as elements, removes others and pushes effects.
 func appendUpdate(set []byte, unset []string, effects []Effect) bson.Raw {
 	size := len(set) + 64
 	for _, e := range effects {
@@ -229,13 +230,13 @@ func appendUpdate(set []byte, unset []string, effects []Effect) bson.Raw {
 	return end(doc, start)
 }
 
-// end closes the document or array that began at start. That cannot fail: its start is in the buffer.
+// end closes the document or array that began at start. It cannot fail: its start is in the buffer.
 func end(doc []byte, start int32) []byte {
 	doc, _ = bsoncore.AppendDocumentEnd(doc, start)
 	return doc
 }
 
-// differing names the stored top-level fields in which two messages differ.
+// differing returns the names of the stored top-level fields in which two messages differ.
 func differing(a, b proto.Message) []string {
 	x, y := a.ProtoReflect(), b.ProtoReflect()
 	fields := x.Descriptor().Fields()
@@ -252,7 +253,7 @@ func differing(a, b proto.Message) []string {
 	return names
 }
 
-// stamp sets the times of a document's making and last change.
+// stamp sets the times of a document's creation and last change.
 func stamp(m proto.Message, now time.Time, fresh bool) {
 	set := func(name protoreflect.Name) {
 		r := m.ProtoReflect()

@@ -8,13 +8,13 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver"
 )
 
-// permanentError marks an error that every further attempt returns again.
+// permanentError marks an error that every further attempt would return again.
 type permanentError struct{ error }
 
 func (e permanentError) Unwrap() error { return e.error }
 
-// Permanent marks an error of an effect that every further attempt would repeat: the effect cannot be decoded, or what it
-// asks for is refused. Nil stays nil.
+// Permanent marks an error of an effect that every further attempt would return again: the effect cannot be decoded, or
+// its operation is refused. Nil stays nil.
 func Permanent(err error) error {
 	if err == nil {
 		return nil
@@ -22,7 +22,7 @@ func Permanent(err error) error {
 	return permanentError{err}
 }
 
-// Codes of the server for documents that it refuses whatever is tried.
+// Server error codes for documents that it always refuses.
 const (
 	codeBadValue          = 2
 	codeFailedToParse     = 9
@@ -33,7 +33,7 @@ const (
 	codeDocumentTooNested = 10320
 )
 
-// IsPermanent reports whether an error is marked by Permanent, or is the database's refusal of a document.
+// IsPermanent reports whether an error is marked by Permanent, or means that the database refuses a document.
 func IsPermanent(err error) bool {
 	var marked permanentError
 	if errors.As(err, &marked) || errors.Is(err, driver.ErrDocumentTooLarge) {

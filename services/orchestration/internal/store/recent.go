@@ -9,30 +9,31 @@ import (
 )
 
 const (
-	// recentKept bounds how many documents a collection remembers, recentSize how large one of them may be, in bytes.
-	recentKept = 512
-	recentSize = 4 << 10
+	// recentCount bounds the cached documents of a collection, recentSize the size of one of them, in bytes.
+	recentCount = 512
+	recentSize  = 4 << 10
 )
 
-// WriteChain is what ties the writes of one document together for whoever executes their effects: while it is whole, all
-// effects in the outbox are in their hands, or done. It breaks when they let one of them go.
+// WriteChain links the writes of one document by this process for the relay. While it is intact, every effect in the
+// outbox is in flight or executed. It breaks when an in-flight effect is dropped.
 type WriteChain struct{ broken atomic.Bool }
 
-// Break says that effects of the document are in the outbox that nobody has in flight.
+// Break records that the outbox has effects that are not in flight.
 func (c *WriteChain) Break() {
 	if c != nil {
 		c.broken.Store(true)
 	}
 }
 
-// Intact reports whether all effects are in flight. Of nil nothing is known.
+// Intact reports whether all effects are in flight. It is false for nil.
 func (c *WriteChain) Intact() bool { return c != nil && !c.broken.Load() }
 
-// recent remembers the versions that this process wrote last, so that the next change of a document need not read it.
+// recent is the version cache: the versions that this process wrote last, so the next change of a document needs no
+// read.
 //
-// What is remembered may be old: another process may have written since. It serves for one thing only, a decision that
-// is written where the stored revision is still that of the version; then both are the same. Whatever else comes of
-// such a decision (nothing is written, or an error) is forgotten, and the document is read.
+// A cached version may be outdated: another process may have written since. It serves only as the base of a
+// compare-and-set, which succeeds only if the version is still the stored one. On any other outcome (no write, or an
+// error) the version is dropped, and the document is read.
 type recent struct {
 	mu       sync.Mutex
 	versions map[uuid.UUID]version
@@ -40,8 +41,8 @@ type recent struct {
 	next     int
 }
 
-// version is a document as it was written. Messages are kept in their wire form: what a caller does to a message
-// afterwards does not reach it, and the collector has nothing to follow.
+// version is a document as it was written. Messages are encoded: later changes of a caller's message do not reach them,
+// and the garbage collector has no pointers to follow.
 type version struct {
 	ws       uuid.UUID
 	revision int64
@@ -49,7 +50,7 @@ type version struct {
 	chain    *WriteChain
 }
 
-// start is the chain of a new document.
+// start returns the write chain of a new document.
 func (r *recent) start() *WriteChain {
 	if r == nil {
 		return nil
@@ -67,7 +68,7 @@ func (r *recent) get(ws, id uuid.UUID) (version, bool) {
 	return v, ok && v.ws == ws
 }
 
-// put remembers a message unless it is large, and forgets the one that was remembered longest.
+// put caches a message unless it is large, and evicts the oldest one.
 func (r *recent) put(id uuid.UUID, v version, m proto.Message) {
 	if r == nil {
 		return
@@ -81,12 +82,12 @@ func (r *recent) put(id uuid.UUID, v version, m proto.Message) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, known := r.versions[id]; !known {
-		if len(r.order) < recentKept {
+		if len(r.order) < recentCount {
 			r.order = append(r.order, id)
 		} else {
 			delete(r.versions, r.order[r.next])
 			r.order[r.next] = id
-			r.next = (r.next + 1) % recentKept
+			r.next = (r.next + 1) % recentCount
 		}
 	}
 	r.versions[id] = v

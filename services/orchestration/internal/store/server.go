@@ -12,48 +12,48 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
 )
 
-// ErrServer means that the MongoDB server is one that this program cannot work with. The message says what to do.
+// ErrServer means that this program cannot work with a MongoDB server. The message names the remedy.
 var ErrServer = errors.New("unsupported MongoDB server")
 
-// lowestVersion is the oldest major version of MongoDB that has what the store uses: partial indexes with $in, the condition of
-// the index of paused and cancelled runs, need 6.0. Nothing in use needs a later version.
+// lowestVersion is the oldest major version of MongoDB with all features of the store. The index of paused and
+// cancelled runs is a partial index with $in, which needs 6.0. Nothing in use needs a later version.
 const lowestVersion = 6
 
-// embeddedModule is the module by which the embedded server tells itself from a standalone mongod.
+// embeddedModule is the module by which the embedded server differs from a standalone mongod.
 const embeddedModule = "orch-embedded"
 
-// majorityNotEnabled is the server's code for a read concern that its settings do not allow.
+// majorityNotEnabled is the server's error code for a read concern that its settings forbid.
 const majorityNotEnabled = 148
 
-// buildInfo is the part of the reply of buildInfo that decides.
+// buildInfo is the relevant part of the reply of buildInfo.
 type buildInfo struct {
 	Version      string   `bson:"version"`
 	VersionArray []int32  `bson:"versionArray"`
 	Modules      []string `bson:"modules"`
 }
 
-// hello is the part of the reply of hello that decides.
+// hello is the relevant part of the reply of hello.
 type hello struct {
 	SetName      string `bson:"setName"`
-	IsReplicaSet bool   `bson:"isreplicaset"` // A member of a replica set that nobody initiated.
+	IsReplicaSet bool   `bson:"isreplicaset"` // A member of a replica set that is not initiated.
 	Writable     bool   `bson:"isWritablePrimary"`
 	Msg          string `bson:"msg"` // "isdbgrid" is a mongos.
 }
 
-// checkServer refuses a server that the store cannot work with, before anything is written.
+// checkServer refuses a server that the store cannot work with, before any write.
 func (s *Store) checkServer(ctx context.Context) error {
 	var build buildInfo
 	admin := s.client.Database("admin")
 	if err := admin.RunCommand(ctx, bson.D{{Key: "buildInfo", Value: 1}}).Decode(&build); err != nil {
-		return fmt.Errorf("read the version of MongoDB: %w", outage(err))
+		return fmt.Errorf("read MongoDB version: %w", outage(err))
 	}
 	if err := checkVersion(build); err != nil {
 		return err
 	}
-	// Versions that know no hello are refused by then.
+	// Versions without hello were refused above.
 	var reply hello
 	if err := admin.RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&reply); err != nil {
-		return fmt.Errorf("read the topology of MongoDB: %w", outage(err))
+		return fmt.Errorf("read MongoDB topology: %w", outage(err))
 	}
 	if err := checkTopology(build, reply); err != nil {
 		return err
@@ -84,7 +84,7 @@ func checkTopology(build buildInfo, reply hello) error {
 	return nil
 }
 
-// checkMajority reads what a majority has. Settings can forbid it.
+// checkMajority reads with read concern majority, which settings can forbid.
 func (s *Store) checkMajority(ctx context.Context) error {
 	meta := s.db.Collection(metaName, options.Collection().SetReadConcern(readconcern.Majority()))
 	err := meta.FindOne(ctx, bson.D{{Key: "_id", Value: "format"}}).Err()

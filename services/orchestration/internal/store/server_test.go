@@ -36,7 +36,7 @@ func built(text string, numbers ...int32) bson.D {
 	return bson.D{{Key: "version", Value: text}, {Key: "versionArray", Value: numbers}}
 }
 
-// TestServersThatAreRefused opens stores on servers that say of themselves what MongoDB says.
+// TestServersThatAreRefused opens stores on servers that describe themselves as MongoDB servers do.
 func TestServersThatAreRefused(t *testing.T) {
 	t.Parallel()
 	noMajority := bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: int32(majorityNotEnabled)}, {Key: "errmsg", Value: "no majority"}}
@@ -75,7 +75,7 @@ func TestServersThatAreRefused(t *testing.T) {
 // openScripted opens and closes a store on a scripted server.
 func openScripted(t *testing.T, build, hello, find bson.D) error {
 	t.Helper()
-	// The driver's own greeting needs versions of the protocol that it knows.
+	// The driver's handshake requires a protocol version that it supports.
 	hello = append(append(bson.D{}, hello...),
 		bson.E{Key: "minWireVersion", Value: int32(0)}, bson.E{Key: "maxWireVersion", Value: int32(21)}, bson.E{Key: "ok", Value: 1.0})
 	if find == nil {
@@ -96,7 +96,7 @@ func openScripted(t *testing.T, build, hello, find bson.D) error {
 	return err
 }
 
-// TestEmbeddedServerIsAccepted although it is no replica set.
+// TestEmbeddedServerIsAccepted although it is not a replica set.
 func TestEmbeddedServerIsAccepted(t *testing.T) {
 	t.Parallel()
 	server, err := embeddedmongo.Open(t.TempDir(), embeddedmongo.Options{NoSync: true})
@@ -118,7 +118,7 @@ func (s *scripted) serve(c net.Conn) {
 	defer c.Close()
 	for {
 		if err := s.exchange(c); err != nil {
-			return // The client has gone.
+			return // The client has disconnected.
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
-// Shared returns a collection of the same documents, whose ids are chosen by clients and unique within a workspace only.
-// A document is stored under its id, as any other, unless another workspace has one of that id: then under a shared key,
+// Shared returns the same collection for ids that clients choose, which are unique only within a workspace. A document
+// is stored under its id unless another workspace has a document with that id. Then it is stored under a shared key,
 // with its id in the field "id", and with shared_id set, which the message must have as an internal field.
 func (c *Collection[M]) Shared() *Collection[M] {
 	shared := *c
@@ -27,7 +27,7 @@ type Chosen struct {
 	Doc           bson.Raw
 }
 
-// InsertChosen writes those documents that are not there yet, known by their workspaces and ids; the others stay as they are.
+// InsertChosen inserts the documents whose workspaces and ids do not exist; it leaves existing documents unchanged.
 func (c *Collection[M]) InsertChosen(ctx context.Context, docs []Chosen) error {
 	docs, err := c.withoutShared(ctx, docs)
 	if err != nil || len(docs) == 0 {
@@ -63,8 +63,8 @@ func (c *Collection[M]) InsertChosen(ctx context.Context, docs []Chosen) error {
 	return err
 }
 
-// withoutShared leaves out the documents that are stored under shared keys: the ids may be free again since. Nearly
-// always there is none in the whole collection.
+// withoutShared removes the documents that already exist under shared keys: their ids may be free by now. Usually the
+// whole collection has none.
 func (c *Collection[M]) withoutShared(ctx context.Context, docs []Chosen) ([]Chosen, error) {
 	some, err := c.keys(ctx, query.BelowIDs(), 1)
 	if err != nil || len(some) == 0 {
@@ -78,21 +78,21 @@ func (c *Collection[M]) withoutShared(ctx context.Context, docs []Chosen) ([]Cho
 	if err != nil || len(found) == 0 {
 		return docs, err
 	}
-	there := map[string]bool{}
+	existing := map[string]bool{}
 	for _, doc := range found {
 		_, key, _ := doc.Lookup("_id").BinaryOK()
-		there[string(key)] = true
+		existing[string(key)] = true
 	}
-	var rest []Chosen
+	var missing []Chosen
 	for i, d := range docs {
-		if !there[string(wanted[i].(bson.Binary).Data)] {
-			rest = append(rest, d)
+		if !existing[string(wanted[i].(bson.Binary).Data)] {
+			missing = append(missing, d)
 		}
 	}
-	return rest, nil
+	return missing, nil
 }
 
-// owned tells whose the ids are of the documents at these positions.
+// owned returns the workspaces of the stored documents with the ids of the documents at these positions.
 func (c *Collection[M]) owned(ctx context.Context, docs []Chosen, at []int) (map[uuid.UUID]uuid.UUID, error) {
 	wanted := make(bson.A, len(at))
 	for n, i := range at {
@@ -120,16 +120,16 @@ func (c *Collection[M]) keys(ctx context.Context, filter bson.D, limit int64) ([
 	opts := options.Find().SetProjection(bson.D{{Key: "_id", Value: 1}, {Key: "ws", Value: 1}}).SetLimit(limit)
 	cursor, err := c.mongo.Find(ctx, filter, opts)
 	if err != nil {
-		return nil, fmt.Errorf("look for the ids of %ss: %w", c.Name(), outage(err))
+		return nil, fmt.Errorf("find ids of %ss: %w", c.Name(), outage(err))
 	}
 	var found []bson.Raw
 	if err := cursor.All(ctx, &found); err != nil {
-		return nil, fmt.Errorf("look for the ids of %ss: %w", c.Name(), outage(err))
+		return nil, fmt.Errorf("find ids of %ss: %w", c.Name(), outage(err))
 	}
 	return found, nil
 }
 
-// share is the document under its shared key.
+// share returns the document under its shared key.
 func (d Chosen) share() (bson.Raw, error) {
 	key := query.SharedKey(d.Workspace, d.ID)
 	start, doc := bsoncore.AppendDocumentStart(make([]byte, 0, len(d.Doc)+64))
@@ -141,7 +141,7 @@ func (d Chosen) share() (bson.Raw, error) {
 	return end(bsoncore.AppendBooleanElement(doc, "shared_id", true), start), nil
 }
 
-// plain is a stored document under its id.
+// plain returns a stored document under its id.
 func plain(raw bson.Raw) (bson.Raw, error) {
 	if !query.IsSharedKey(raw.Lookup("_id")) {
 		return raw, nil
@@ -154,11 +154,11 @@ func plain(raw bson.Raw) (bson.Raw, error) {
 	return end(doc, start), nil
 }
 
-// appendRenamed appends the elements of a document, of which one gets another name, and without any that had it.
+// appendRenamed appends the elements of a document, renames one element, and omits elements that have the new name.
 func appendRenamed(doc []byte, of bson.Raw, from, to string) ([]byte, error) {
 	elements, err := of.Elements()
 	if err != nil {
-		return nil, fmt.Errorf("read a document: %w", err)
+		return nil, fmt.Errorf("decode document: %w", err)
 	}
 	for _, e := range elements {
 		switch e.Key() {

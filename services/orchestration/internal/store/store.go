@@ -18,25 +18,25 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
-// Config says where the database is.
+// Config describes the database.
 type Config struct {
 	// URI is MongoDB's connection string.
 	URI string
 	// Database names the database.
 	Database string
-	// Dialer replaces TCP; nil means TCP. The embedded server is reached through it without a port.
+	// Dialer replaces TCP; nil means TCP. It reaches the embedded server without a port.
 	Dialer options.ContextDialer
-	// Clock and IDs are the process's.
+	// Clock and IDs are those of the process.
 	Clock clock.Clock
 	IDs   *id.Source
-	// Client adds to the client's options, for tests that watch the commands.
+	// Client adds options of the client, for tests that monitor commands.
 	Client func(*options.ClientOptions)
 }
 
-// operationTimeout bounds one operation, so that a database that is stuck does not hold requests for ever.
+// operationTimeout bounds one operation, so an unresponsive database does not block requests forever.
 const operationTimeout = 5 * time.Second
 
-// Store is the connection and what all collections share.
+// Store is the connection, and the state that all collections share.
 type Store struct {
 	client *mongo.Client
 	db     *mongo.Database
@@ -45,7 +45,8 @@ type Store struct {
 	relay  Relay
 }
 
-// Open connects, and refuses a server that the store cannot work with (ErrServer). Writes are acknowledged when a majority has them on disk; reads see only such writes.
+// Open connects, and refuses a server that the store cannot work with (ErrServer). Writes are acknowledged when a
+// majority has them on disk; reads return only such writes.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	journal := true
 	opts := options.Client().ApplyURI(cfg.URI).
@@ -62,7 +63,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	client, err := mongo.Connect(opts)
 	if err != nil {
-		return nil, fmt.Errorf("connect to the database: %w", err)
+		return nil, fmt.Errorf("connect to database: %w", err)
 	}
 	s := &Store{
 		client: client,
@@ -83,15 +84,16 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 
 // Relay executes the effects of writes. Package outbox implements it.
 type Relay interface {
-	// Wake hands over the effects of a write. While before, the chain of the write that it is based on, is intact, these
-	// effects and the ones in flight are all that the document's outbox holds; otherwise the outbox must be read. It returns
-	// the chain of the next write; nil when no effects are in flight. It never blocks.
+	// Wake passes the effects of a write. While before, the chain of the previous write, is intact, these effects and
+	// the in-flight ones are the whole outbox; otherwise the outbox must be read. It returns the chain of the next
+	// write, or nil when no effects are in flight. It never blocks.
 	Wake(collection query.Collection, id uuid.UUID, effects []Effect, before *WriteChain) *WriteChain
-	// Settle executes what a deleted document still causes, its removal included, so that a new document may take its id.
+	// Settle executes the remaining effects of a deleted document, its removal included, so that a new document can use
+	// its id.
 	Settle(ctx context.Context, collection query.Collection, id uuid.UUID) error
 }
 
-// WithRelay returns the same store, whose writes hand their effects to a relay. A store without one leaves effects in
+// WithRelay returns the same store whose writes pass their effects to a relay. Without a relay the effects stay in
 // their documents, for the sweeper of another process.
 func (s *Store) WithRelay(r Relay) *Store {
 	attached := *s
@@ -106,18 +108,18 @@ func (noRelay) Wake(query.Collection, uuid.UUID, []Effect, *WriteChain) *WriteCh
 
 func (noRelay) Settle(context.Context, query.Collection, uuid.UUID) error { return nil }
 
-// Ping tells whether the database answers.
+// Ping reports whether the database responds.
 func (s *Store) Ping(ctx context.Context) error {
 	if err := s.client.Ping(ctx, nil); err != nil {
-		return fmt.Errorf("ask the database for a sign of life: %w", outage(err))
+		return fmt.Errorf("ping database: %w", outage(err))
 	}
 	return nil
 }
 
-// Close ends the connections.
+// Close closes the connections.
 func (s *Store) Close(ctx context.Context) error {
 	if err := s.client.Disconnect(ctx); err != nil {
-		return fmt.Errorf("close the connections to the database: %w", err)
+		return fmt.Errorf("close database connections: %w", err)
 	}
 	return nil
 }
@@ -125,21 +127,21 @@ func (s *Store) Close(ctx context.Context) error {
 // Now is the store's clock, in microseconds.
 func (s *Store) Now() time.Time { return s.clock.Now() }
 
-// NewID mints an id.
+// NewID generates an id.
 func (s *Store) NewID() uuid.UUID { return s.ids.New() }
 
 // Binary is the stored form of an id.
 func Binary(u uuid.UUID) bson.Binary { return bson.Binary{Subtype: bson.TypeBinaryUUID, Data: u[:]} }
 
-// UUID reads an id from its stored form.
+// UUID decodes an id from its stored form.
 func UUID(v bson.RawValue) (uuid.UUID, error) {
 	subtype, data, ok := v.BinaryOK()
 	if !ok || subtype != bson.TypeBinaryUUID {
-		return uuid.Nil, fmt.Errorf("read a stored id: a %s is none", v.Type)
+		return uuid.Nil, fmt.Errorf("decode stored id: unexpected type %s", v.Type)
 	}
 	u, err := uuid.FromBytes(data)
 	if err != nil {
-		return uuid.Nil, fmt.Errorf("read a stored id: %w", err)
+		return uuid.Nil, fmt.Errorf("decode stored id: %w", err)
 	}
 	return u, nil
 }

@@ -70,7 +70,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// remote opens a database of its own on a server, and drops it in the end.
+// remote opens a new database on a server, and drops it at the end.
 func remote(t *testing.T, uri string) *store.Store {
 	t.Helper()
 	name := "orch_store_" + strings.ReplaceAll(uuid.NewString(), "-", "")
@@ -88,7 +88,8 @@ func remote(t *testing.T, uri string) *store.Store {
 	return s
 }
 
-// TestPowerCut cuts the power under writers and looks for every write that was acknowledged. What was not synced is gone.
+// TestPowerCut simulates a power failure under writers and checks that every acknowledged write is still stored.
+// Unsynced data is lost.
 func TestPowerCut(t *testing.T) {
 	t.Parallel()
 	for round := range 5 {
@@ -107,7 +108,7 @@ func TestPowerCutFindsLazySyncing(t *testing.T) {
 	t.Fatal("without syncing nothing was missing: the test sees nothing")
 }
 
-// lost runs writers, cuts the power in their midst and returns the acknowledged writes that are missing afterwards.
+// lost runs writers, simulates a power failure, and returns the acknowledged writes that are missing afterwards.
 func lost(t *testing.T, lazy bool, round int) []string {
 	t.Helper()
 	disk := vfs.NewCrashableMem()
@@ -173,7 +174,7 @@ func lost(t *testing.T, lazy bool, round int) []string {
 	return missing
 }
 
-// An index whose options a newer version changed is made anew, on a database that an older version left.
+// An index whose options a newer version changed is recreated on the database of an older version.
 func TestIndexesFollowTheirDescription(t *testing.T) {
 	t.Parallel()
 	s, done := open(t, t.TempDir(), embeddedmongo.Options{})

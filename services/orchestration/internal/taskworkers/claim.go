@@ -16,11 +16,11 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// candidates is how many waiting runs are looked at, of which other workers may be claiming the first.
+// candidates is the number of waiting runs that a claim tries: other workers may claim the first ones concurrently.
 const candidates = 8
 
-// ClaimTaskRun gives a worker the run that has waited longest, for as long as a claim lasts. Without one the answer is
-// empty. The worker counts as seen.
+// ClaimTaskRun claims the longest-waiting run for a worker, for the duration of a claim. The response is empty if no
+// run waits. A call also counts as the worker's heartbeat.
 func (s *Service) ClaimTaskRun(ctx context.Context, r *orchv1.ClaimTaskRunRequest) (*orchv1.ClaimTaskRunResponse, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *Service) ClaimTaskRun(ctx context.Context, r *orchv1.ClaimTaskRunReques
 	return &orchv1.ClaimTaskRunResponse{}, nil
 }
 
-// claim claims a run; nil when another worker was faster, or the run waits no more.
+// claim claims a run. It returns nil when another worker was faster, or the run no longer waits.
 func (s *Service) claim(ctx context.Context, ws uuid.UUID, id, claim string) (*orchv1.TaskRun, error) {
 	return s.mutate(ctx, ws, id, func(run *orchv1.TaskRun) bool {
 		now := s.runs.Store().Now()
@@ -60,7 +60,7 @@ func (s *Service) claim(ctx context.Context, ws uuid.UUID, id, claim string) (*o
 	})
 }
 
-// SettleTaskRun ends a claim. A claim that has ended before is left alone.
+// SettleTaskRun ends a claim. It ignores a claim that has already ended.
 func (s *Service) SettleTaskRun(ctx context.Context, r *orchv1.SettleTaskRunRequest) (*emptypb.Empty, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *Service) SettleTaskRun(ctx context.Context, r *orchv1.SettleTaskRunRequ
 	return &emptypb.Empty{}, nil
 }
 
-// mutate changes a run where decide says so; nil when it says no, or the run is gone.
+// mutate changes a run if decide returns true. It returns nil without a change, or when the run is deleted.
 func (s *Service) mutate(ctx context.Context, ws uuid.UUID, id string, decide func(*orchv1.TaskRun) bool) (*orchv1.TaskRun, error) {
 	parsed, err := resourceid.Parse(id)
 	if err != nil {

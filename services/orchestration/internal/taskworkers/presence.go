@@ -19,24 +19,24 @@ import (
 )
 
 const (
-	// absent is the silence after which a worker is taken to be gone: its gateway died with the connection.
+	// absent is the silence after which a worker counts as disconnected: its gateway died with the connection.
 	absent = 3*taskdispatch.Poll + taskdispatch.Poll/2
-	// forgotten is the silence after which nothing is kept of it.
+	// forgotten is the silence after which its record is deleted.
 	forgotten = time.Hour
 	// maxWorkers bounds the list of workers.
 	maxWorkers = 1000
 )
 
-// workerID is the id of the worker of a name.
+// workerID returns the id of the worker with a name.
 func workerID(ws uuid.UUID, identifier string) uuid.UUID { return uuid.NewSHA1(ws, []byte(identifier)) }
 
-// see notes that a worker is there. What is known already is not written again, as it will poll again soon.
+// see records a worker's heartbeat. It skips the write when nothing changed recently, because the worker polls again
+// soon.
 func (s *Service) see(ctx context.Context, ws uuid.UUID, identifier string, keys []string) error {
-	of := s.workers.Store()
-	now := of.Now()
+	now := s.workers.Store().Now()
 	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
 	id := workerID(ws, identifier)
-	note := func(current *orchv1.TaskWorker, _ int64) (*store.Change[*orchv1.TaskWorker], error) {
+	heartbeat := func(current *orchv1.TaskWorker, _ int64) (*store.Change[*orchv1.TaskWorker], error) {
 		last := current.GetTimestamp().AsTime()
 		if now.Sub(last) < taskdispatch.Poll/2 && slices.Equal(current.GetTaskKeys(), keys) {
 			return nil, nil
@@ -45,11 +45,11 @@ func (s *Service) see(ctx context.Context, ws uuid.UUID, identifier string, keys
 		next.Timestamp, next.TaskKeys = timestamppb.New(now), keys
 		return &store.Change[*orchv1.TaskWorker]{Message: next}, nil
 	}
-	_, err := s.workers.Mutate(ctx, ws, id, note)
+	_, err := s.workers.Mutate(ctx, ws, id, heartbeat)
 	if !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
-	// A worker comes: the time to forget those that left without a word.
+	// A new worker connects: delete the records of workers that disappeared.
 	if err := s.workers.DeleteMany(ctx, ws, bson.D{
 		{Key: "timestamp", Value: bson.D{{Key: "$lt", Value: now.Add(-forgotten).UnixMicro()}}},
 	}); err != nil {
@@ -64,7 +64,7 @@ func (s *Service) see(ctx context.Context, ws uuid.UUID, identifier string, keys
 	return err
 }
 
-// LeaveTaskWorker forgets a worker.
+// LeaveTaskWorker deletes the record of a worker.
 func (s *Service) LeaveTaskWorker(ctx context.Context, r *orchv1.LeaveTaskWorkerRequest) (*emptypb.Empty, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *Service) LeaveTaskWorker(ctx context.Context, r *orchv1.LeaveTaskWorker
 	return &emptypb.Empty{}, nil
 }
 
-// ReadTaskWorkers answers the connected workers, or those for at least one of some tasks, ordered by name.
+// ReadTaskWorkers returns the connected workers, optionally those with at least one of some tasks, ordered by name.
 func (s *Service) ReadTaskWorkers(ctx context.Context, r *orchv1.ReadTaskWorkersRequest) (*orchv1.TaskWorkerList, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {

@@ -1,11 +1,11 @@
 // Package taskworkers offers deferred task runs to task workers.
 //
-//	            ┌──────────── quit, lost, silent for offers.Claim ───────────┐
+//	            ┌──────────── quit, lost, silent for taskdispatch.Claim ─────┐
 //	            ▼                                                            │
 //	deferred ──▶ waiting (offer_at ≤ now) ── claim ──▶ offered (offer_at = end of the claim) ── ack ──▶ taken
 //
-// The queue is a field of the runs themselves, changed by compare-and-set: a run is with one worker at a time, whichever
-// gateway the worker is connected to, and what is not taken is offered again, whatever fails in between.
+// The queue is a field of the runs, changed by compare-and-set. So one worker at a time has a run, whichever gateway
+// the worker is connected to. A run that is not taken is offered again, whatever fails in between.
 package taskworkers
 
 import (
@@ -17,12 +17,12 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// Deps are what the service works with.
+// Deps are the dependencies of the service.
 type Deps struct {
 	Store *store.Store
-	// Show fills in what a run shows and does not store.
+	// Show adds the computed fields of a run.
 	Show func(*orchv1.TaskRun) *orchv1.TaskRun
-	// Offered is told the task key of a run that waits again.
+	// Offered receives the task key of a run that waits again.
 	Offered func(ws uuid.UUID, taskKey string)
 }
 
@@ -43,7 +43,7 @@ func New(deps Deps) *Service {
 	}
 }
 
-// waiting matches the runs of some tasks that a worker may be offered now, in the order of their waiting.
+// waiting matches the runs of some tasks that may be offered now, longest-waiting first.
 func waiting(keys []string, now int64) (filter, sort bson.D) {
 	filter = bson.D{
 		{Key: "task_key", Value: bson.D{{Key: "$in", Value: keys}}},
@@ -53,7 +53,7 @@ func waiting(keys []string, now int64) (filter, sort bson.D) {
 	return filter, bson.D{{Key: "offer_at", Value: 1}, {Key: "_id", Value: 1}}
 }
 
-// change is a change that nobody sees: what a claim says of a run is not shown.
+// change is a quiet change: the fields of a claim are internal.
 func change(run *orchv1.TaskRun) *store.Change[*orchv1.TaskRun] {
 	return &store.Change[*orchv1.TaskRun]{Message: run, Quiet: true}
 }

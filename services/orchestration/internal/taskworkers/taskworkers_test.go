@@ -29,7 +29,7 @@ const key = "etl.load-0123"
 
 var ws = request.DefaultWorkspace
 
-// queue is a service on a store of its own, with a clock that stands still.
+// queue is a service on its own store, with a fixed clock.
 type queue struct {
 	*testing.T
 	*taskworkers.Service
@@ -72,7 +72,7 @@ func newQueue(t *testing.T) *queue {
 	return q
 }
 
-// wait makes a run that has waited for a while.
+// wait inserts a run that has waited for that long.
 func (q *queue) wait(since time.Duration) string {
 	q.Helper()
 	run := uuid.NewString()
@@ -83,7 +83,7 @@ func (q *queue) wait(since time.Duration) string {
 	return run
 }
 
-// claim asks for a run as a worker does; both are empty when none waits.
+// claim claims a run as a worker does; both results are empty when none waits.
 func (q *queue) claim(worker string) (run, claim string) {
 	q.Helper()
 	answer, err := q.ClaimTaskRun(q.ctx, &orchv1.ClaimTaskRunRequest{Identifier: worker, TaskKeys: []string{key}})
@@ -113,7 +113,7 @@ func TestRunsAreClaimedInTheOrderOfTheirWaiting(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
 	second, first := q.wait(time.Second), q.wait(time.Minute)
-	q.wait(-time.Second) // It is to wait a while yet.
+	q.wait(-time.Second) // It is not due yet.
 	for _, want := range []string{first, second, ""} {
 		run, _ := q.claim("ada")
 		require.Equal(t, want, run)
@@ -149,7 +149,7 @@ func TestARunHasOneWorker(t *testing.T) {
 	require.Len(t, seen, runs)
 }
 
-// A worker that says nothing loses its claim, and what it says later changes nothing.
+// A silent worker loses its claim, and its later messages change nothing.
 func TestAClaimEnds(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
@@ -173,10 +173,10 @@ func TestAClaimEnds(t *testing.T) {
 	q.clock.Advance(time.Hour)
 	again, _ = q.claim("ada")
 	require.Empty(t, again)
-	q.settle(uuid.NewString(), claim, true) // A run that was deleted.
+	q.settle(uuid.NewString(), claim, true) // The run was deleted.
 }
 
-// What started by itself, or was cancelled, is offered to nobody; a claim is no change that anybody sees.
+// A run that started by itself, or was cancelled, is never offered; a claim causes no visible change.
 func TestOnlyWhatWaitsIsClaimed(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)

@@ -13,20 +13,20 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
-// PublishAccounts executes effects of accounts.KindIngestion: it brings the entries of accounts up to date.
+// PublishAccounts executes effects of accounts.KindIngestion: it updates the bucket entries of accounts.
 func (s *Service) PublishAccounts(ctx context.Context, effects []store.Effect) error {
 	return store.EachSubject(effects, func(_, account uuid.UUID) error {
 		err := s.definitions.Swap(ctx, webhookdef.AccountKey(account), func([]byte) ([]byte, error) { return s.accountEntry(ctx, account) })
 		if err != nil {
-			return fmt.Errorf("bring an account of the catalogue up to date: %w", err)
+			return fmt.Errorf("update account definition: %w", err)
 		}
 		return nil
 	})
 }
 
-// accountEntry is what the definition bucket must hold of an account. Like a webhook's it is read after the entry that it
-// replaces. An account without rules of its own has an entry that names none; one that is gone leaves its last, as no
-// webhook asks for it any more.
+// accountEntry returns the bucket entry of an account. Swap reads the store after the entry that it replaces, as for
+// webhooks. An account without rules has an empty definition. The entry of a deleted account remains, because no
+// webhook refers to it.
 func (s *Service) accountEntry(ctx context.Context, account uuid.UUID) ([]byte, error) {
 	a, revision, err := s.tenancy.Accounts.GetRevision(ctx, tenancy.Server, account)
 	if errors.Is(err, store.ErrNotFound) {
@@ -41,20 +41,20 @@ func (s *Service) accountEntry(ctx context.Context, account uuid.UUID) ([]byte, 
 	})
 }
 
-// reconcileAccounts writes the definition of every account whose entry is missing or old. Accounts that never had rules
-// need none.
+// reconcileAccounts writes the definition of every account whose entry is missing or outdated. Accounts that never had
+// rules need none.
 func (s *Service) reconcileAccounts(ctx context.Context) error {
 	return s.tenancy.Accounts.EachOfAll(ctx, func(_ uuid.UUID, revision int64, a *orchv1.Account) error {
 		id, err := uuid.Parse(a.GetId())
 		if err != nil {
 			return fmt.Errorf("read the id of an account: %w", err)
 		}
-		ruled := a.GetSettings().GetWebhookRateLimit() != nil || len(a.GetSettings().GetWebhookAllowedIps()) > 0
+		hasRules := a.GetSettings().GetWebhookRateLimit() != nil || len(a.GetSettings().GetWebhookAllowedIps()) > 0
 		return s.definitions.Swap(ctx, webhookdef.AccountKey(id), func(current []byte) ([]byte, error) {
-			if len(current) == 0 && !ruled {
+			if len(current) == 0 && !hasRules {
 				return nil, nil
 			}
-			if known, err := webhookdef.DecodeAccount(current); err == nil && known.GetRevision() >= revision {
+			if replaced, err := webhookdef.DecodeAccount(current); err == nil && replaced.GetRevision() >= revision {
 				return nil, nil
 			}
 			return s.accountEntry(ctx, id)

@@ -9,8 +9,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
-// told is the effect that tells what was done to a webhook.
-func (s *Service) told(info request.Info, ws uuid.UUID, w *orchv1.Webhook, action string) (store.Effect, error) {
+// audited returns the effect that publishes an audit event of a webhook.
+func (s *Service) audited(info request.Info, ws uuid.UUID, w *orchv1.Webhook, action string) (store.Effect, error) {
 	var err error
 	if info.Account, err = uuid.Parse(w.GetAccount()); err != nil {
 		return store.Effect{}, err

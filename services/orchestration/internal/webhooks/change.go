@@ -15,8 +15,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// ReplaceWebhook replaces a webhook. An absent enabled, service account or anything of its ingestion stays: clients that
-// rename a webhook send none of them, and must not switch it on or strip its authentication by that.
+// ReplaceWebhook replaces a webhook. Absent enabled, service_account_id and ingestion fields are unchanged: clients
+// that only rename a webhook omit them, and must neither enable it nor remove its authentication.
 func (s *Service) ReplaceWebhook(ctx context.Context, r *orchv1.ReplaceWebhookRequest) (*emptypb.Empty, error) {
 	mask := r.GetUpdateMask().GetPaths()
 	var fieldErrors []*orchv1.FieldError
@@ -30,13 +30,13 @@ func (s *Service) ReplaceWebhook(ctx context.Context, r *orchv1.ReplaceWebhookRe
 	}
 	replace := r.GetWebhook()
 	return s.change(ctx, r.GetId(), replace.GetTemplate(), func(ws uuid.UUID, w *orchv1.Webhook) error {
-		w.Description = "" // Alone of what is not sent it does not stay.
+		w.Description = "" // The only field that is reset when absent.
 		fieldmask.Apply(w, replace, ownFields(mask))
 		return s.setIngestion(ws, w, replace, mask)
 	})
 }
 
-// UpdateWebhook changes what was sent.
+// UpdateWebhook changes the sent fields.
 func (s *Service) UpdateWebhook(ctx context.Context, r *orchv1.UpdateWebhookRequest) (*emptypb.Empty, error) {
 	update := r.GetWebhook()
 	return s.change(ctx, r.GetId(), update.GetTemplate(), func(ws uuid.UUID, w *orchv1.Webhook) error {
@@ -45,12 +45,12 @@ func (s *Service) UpdateWebhook(ctx context.Context, r *orchv1.UpdateWebhookRequ
 	})
 }
 
-// ownFields are the fields of a mask that are not of the ingestion, which has rules of its own.
+// ownFields removes the ingestion fields from a mask; setIngestion applies those.
 func ownFields(mask []string) []string {
 	return slices.DeleteFunc(slices.Clone(mask), func(field string) bool { return slices.Contains(ingestionFields, field) })
 }
 
-// change edits a webhook and spreads the change. A template that is not sent is empty and not checked.
+// change edits a webhook and publishes the change. An empty template means that it was not sent; it is not checked.
 func (s *Service) change(ctx context.Context, id, template string, edit func(ws uuid.UUID, w *orchv1.Webhook) error) (*emptypb.Empty, error) {
 	if template != "" {
 		if err := s.checkTemplate(template); err != nil {
@@ -63,7 +63,7 @@ func (s *Service) change(ctx context.Context, id, template string, edit func(ws 
 	return &emptypb.Empty{}, nil
 }
 
-// RotateWebhook gives a webhook a new address; everything else stays.
+// RotateWebhook generates a new slug; everything else is unchanged.
 func (s *Service) RotateWebhook(ctx context.Context, r *orchv1.RotateWebhookRequest) (*orchv1.Webhook, error) {
 	slug := newSlug()
 	return s.mutate(ctx, r.GetId(), "rotated", func(_ uuid.UUID, w *orchv1.Webhook) error {
@@ -85,12 +85,12 @@ func (s *Service) mutate(ctx context.Context, id, action string, edit func(ws uu
 		return s.check(ctx, info, before, next)
 	}
 	changed, err := s.webhooks.Mutate(ctx, info.Workspace, key, store.Edit(checked, func(current, next *orchv1.Webhook) ([]store.Effect, error) {
-		told, err := s.told(info, info.Workspace, next, action)
+		audited, err := s.audited(info, info.Workspace, next, action)
 		slugs := []string{current.GetSlug()}
 		if next.GetSlug() != current.GetSlug() {
 			slugs = append(slugs, next.GetSlug())
 		}
-		return []store.Effect{s.publish(info.Workspace, key, slugs...), told}, err
+		return []store.Effect{s.publish(info.Workspace, key, slugs...), audited}, err
 	}))
 	if err != nil {
 		return nil, translate(err)
@@ -99,15 +99,15 @@ func (s *Service) mutate(ctx context.Context, id, action string, edit func(ws uu
 	return present(info, changed), s.hide(ctx, changed)
 }
 
-// DeleteWebhook deletes a webhook; its address is gone at once.
+// DeleteWebhook deletes a webhook; its address stops working before the response.
 func (s *Service) DeleteWebhook(ctx context.Context, r *orchv1.DeleteWebhookRequest) (*emptypb.Empty, error) {
 	info, id, err := locate(ctx, r.GetId())
 	if err != nil {
 		return nil, translate(err)
 	}
 	err = s.webhooks.Delete(ctx, info.Workspace, id, func(current *orchv1.Webhook) ([]store.Effect, error) {
-		told, err := s.told(info, info.Workspace, current, "deleted")
-		return []store.Effect{s.publish(info.Workspace, id, current.GetSlug()), told}, err
+		audited, err := s.audited(info, info.Workspace, current, "deleted")
+		return []store.Effect{s.publish(info.Workspace, id, current.GetSlug()), audited}, err
 	})
 	if err != nil {
 		return nil, translate(err)

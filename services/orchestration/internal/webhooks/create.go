@@ -8,7 +8,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
-// CreateWebhook stores a webhook with a new address.
+// CreateWebhook stores a webhook with a new slug.
 func (s *Service) CreateWebhook(ctx context.Context, r *orchv1.CreateWebhookRequest) (*orchv1.Webhook, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -35,11 +35,11 @@ func (s *Service) CreateWebhook(ctx context.Context, r *orchv1.CreateWebhookRequ
 	if err := s.check(ctx, info, nil, w); err != nil {
 		return nil, err
 	}
-	told, err := s.told(info, info.Workspace, w, "created")
+	audited, err := s.audited(info, info.Workspace, w, "created")
 	if err != nil {
 		return nil, err
 	}
-	if err := s.webhooks.Insert(ctx, info.Workspace, w, s.publish(info.Workspace, id, w.GetSlug()), told); err != nil {
+	if err := s.webhooks.Insert(ctx, info.Workspace, w, s.publish(info.Workspace, id, w.GetSlug()), audited); err != nil {
 		return nil, err
 	}
 	s.flush.Flush(ctx, query.Webhook, id)

@@ -17,41 +17,41 @@ import (
 // KindDefinition is the effect that updates entries of the definition bucket.
 const KindDefinition = "webhook_definition"
 
-// publish is the effect that brings the entries of some slugs up to date. Its body is the workspace, the webhook's id
-// and the keys; the definition is read when it is executed, so that an effect that comes late writes nothing old.
+// publish returns the effect that updates the entries of slugs. Its body is the workspace, the webhook's id and the
+// keys. The handler reads the definition on execution, so a delayed effect writes nothing outdated.
 func (s *Service) publish(ws, id uuid.UUID, slugs ...string) store.Effect {
 	keys := make([]string, len(slugs))
 	for i, slug := range slugs {
 		keys[i] = webhookdef.Key(slug)
 	}
 	body := append(append([]byte(nil), ws[:]...), id[:]...)
-	of := s.webhooks.Store()
-	return store.Effect{ID: of.NewID(), At: of.Now(), Kind: KindDefinition, Body: append(body, strings.Join(keys, " ")...)}
+	st := s.webhooks.Store()
+	return store.Effect{ID: st.NewID(), At: st.Now(), Kind: KindDefinition, Body: append(body, strings.Join(keys, " ")...)}
 }
 
-// Publish executes effects of KindCatalogue.
+// Publish executes effects of KindDefinition.
 func (s *Service) Publish(ctx context.Context, effects []store.Effect) error {
 	for _, e := range effects {
 		if len(e.Body) < 32 {
-			return store.Permanent(fmt.Errorf("decode effect: %d bytes name no webhook", len(e.Body)))
+			return store.Permanent(fmt.Errorf("decode effect: %d bytes are not two ids and keys", len(e.Body)))
 		}
 		ws, id := uuid.UUID(e.Body[:16]), uuid.UUID(e.Body[16:32])
 		if err := s.settle(ctx, ws, id); err != nil {
-			return fmt.Errorf("look at a webhook again: %w", err)
+			return fmt.Errorf("check webhook after write: %w", err)
 		}
 		for _, key := range strings.Fields(string(e.Body[32:])) {
 			err := s.definitions.Swap(ctx, key, func([]byte) ([]byte, error) { return s.entry(ctx, ws, id, key) })
 			if err != nil {
-				return fmt.Errorf("bring the catalogue up to date: %w", err)
+				return fmt.Errorf("update webhook definition: %w", err)
 			}
 		}
 	}
 	return nil
 }
 
-// entry is what the definition bucket must hold under a key. The store is read after the entry that is replaced, so whoever
-// writes last writes what is true. A key that is nobody's any more keeps a disabled definition: were it removed, a
-// writer that was held up could bring the old one back.
+// entry returns the bucket entry of a key. Swap reads the store after the entry that it replaces, so the last writer
+// writes the current state. An unused key keeps a disabled definition: if it were deleted, a delayed writer could
+// restore the old definition.
 func (s *Service) entry(ctx context.Context, ws, id uuid.UUID, key string) ([]byte, error) {
 	w, revision, err := s.webhooks.GetRevision(ctx, ws, id)
 	if errors.Is(err, store.ErrNotFound) {

@@ -32,7 +32,7 @@ func (s *Service) DeleteOfServiceAccount(ctx context.Context, _, serviceAccount 
 	return nil
 }
 
-// DeleteOfWorkspace deletes the webhooks of a workspace that is gone.
+// DeleteOfWorkspace deletes the webhooks of a deleted workspace.
 func (s *Service) DeleteOfWorkspace(ctx context.Context, ws uuid.UUID) error {
 	return s.webhooks.Drain(ctx, ws, nil, func(id uuid.UUID) error {
 		err := s.webhooks.Delete(ctx, ws, id, func(current *orchv1.Webhook) ([]store.Effect, error) {

@@ -91,7 +91,7 @@ func sameID(a, b string) bool {
 	return err == nil && err2 == nil && x == y
 }
 
-// presentDelivery fills in the computed fields of a delivery.
+// presentDelivery sets the computed fields of a delivery.
 func presentDelivery(d *orchv1.WebhookDelivery) *orchv1.WebhookDelivery {
 	d.Body = deliverylog.Body(d)
 	d.Count = max(d.GetCount(), 1) // Absent in entries of earlier versions.

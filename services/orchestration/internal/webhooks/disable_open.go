@@ -17,8 +17,8 @@ func (s *Service) DisableOpen(ctx context.Context, account uuid.UUID) error {
 	if err != nil {
 		return err
 	}
-	for _, one := range workspaces {
-		ws, err := uuid.Parse(one.GetId())
+	for _, workspace := range workspaces {
+		ws, err := uuid.Parse(workspace.GetId())
 		if err != nil {
 			return err
 		}
@@ -34,8 +34,8 @@ func (s *Service) DisableOpen(ctx context.Context, account uuid.UUID) error {
 	return nil
 }
 
-// spreadUnbound carries the changes of all webhooks without a service account to the definition bucket: somebody else may have
-// disabled some of them, who has not come to that yet.
+// spreadUnbound flushes the outboxes of all webhooks without a service account: another process may have disabled some
+// of them without having updated their definitions.
 func (s *Service) spreadUnbound(ctx context.Context, ws uuid.UUID) error {
 	var ids []uuid.UUID
 	var bad error

@@ -7,7 +7,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// ReadWebhook answers a webhook.
+// ReadWebhook returns a webhook.
 func (s *Service) ReadWebhook(ctx context.Context, r *orchv1.ReadWebhookRequest) (*orchv1.Webhook, error) {
 	info, id, err := locate(ctx, r.GetId())
 	if err != nil {
@@ -20,7 +20,7 @@ func (s *Service) ReadWebhook(ctx context.Context, r *orchv1.ReadWebhookRequest)
 	return present(info, w), s.hide(ctx, w)
 }
 
-// ListWebhooks answers the webhooks by name, all of them or those of one name.
+// ListWebhooks returns the webhooks by name: all of them, or those with one name.
 func (s *Service) ListWebhooks(ctx context.Context, r *orchv1.ListWebhooksRequest) (*orchv1.WebhookList, error) {
 	q := &orchv1.WebhookQuery{Limit: r.GetLimit(), Offset: r.GetOffset()}
 	if r.Name != nil {
@@ -29,7 +29,7 @@ func (s *Service) ListWebhooks(ctx context.Context, r *orchv1.ListWebhooksReques
 	return s.list(ctx, q)
 }
 
-// ReadWebhooks answers the webhooks that match.
+// ReadWebhooks returns the matching webhooks.
 func (s *Service) ReadWebhooks(ctx context.Context, r *orchv1.ReadWebhooksRequest) (*orchv1.WebhookList, error) {
 	return s.list(ctx, r.GetQuery())
 }
@@ -49,7 +49,7 @@ func (s *Service) list(ctx context.Context, q *orchv1.WebhookQuery) (*orchv1.Web
 	return &orchv1.WebhookList{Webhooks: found}, s.hide(ctx, found...)
 }
 
-// CountWebhooks counts the webhooks that match.
+// CountWebhooks counts the matching webhooks.
 func (s *Service) CountWebhooks(ctx context.Context, r *orchv1.CountWebhooksRequest) (*orchv1.CountResponse, error) {
 	return s.source.Count(ctx, r.GetQuery())
 }

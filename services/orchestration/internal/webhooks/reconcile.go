@@ -10,17 +10,17 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// Reconciler keeps the whole definition bucket equal to the store: at the start, so a broker that lost its data or was
-// replaced gets all webhooks again. It runs again from time to time, for changes that the effects missed. Running it in
-// several replicas is harmless.
+// Reconciler makes the definition bucket equal to the store at the start, so a broker that lost its data or was
+// replaced receives all webhooks again. It runs again periodically, for changes that the effects missed. Running it
+// in several replicas is harmless.
 type Reconciler struct{ Service *Service }
 
 // Name implements run.Worker.
-func (r Reconciler) Name() string { return "webhook catalogue reconciler" }
+func (r Reconciler) Name() string { return "webhook definition reconciler" }
 
 const (
-	// sweepEvery is how often the definition bucket is compared with the store, and retryEvery how long a comparison rests that
-	// failed.
+	// sweepEvery is the interval between comparisons of the bucket with the store, and retryEvery the delay after a
+	// failed one.
 	sweepEvery = time.Minute
 	retryEvery = 5 * time.Second
 )
@@ -30,7 +30,7 @@ func (r Reconciler) Run(ctx context.Context) error {
 	for {
 		wait := sweepEvery
 		if err := r.Service.Reconcile(ctx); err != nil && ctx.Err() == nil {
-			r.Service.log.WarnContext(ctx, "the catalogue of webhooks is not complete yet", "error", err)
+			r.Service.log.WarnContext(ctx, "reconcile webhook definitions", "error", err)
 			wait = retryEvery
 		}
 		select {
@@ -41,7 +41,7 @@ func (r Reconciler) Run(ctx context.Context) error {
 	}
 }
 
-// Reconcile writes the definition of every webhook and every account whose entry is missing or old.
+// Reconcile writes the definition of every webhook and every account whose entry is missing or outdated.
 func (s *Service) Reconcile(ctx context.Context) error {
 	if err := s.reconcileAccounts(ctx); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (s *Service) Reconcile(ctx context.Context) error {
 		}
 		key := webhookdef.Key(w.GetSlug())
 		return s.definitions.Swap(ctx, key, func(current []byte) ([]byte, error) {
-			if known, err := webhookdef.Decode(current); err == nil && known.GetId() == w.GetId() && known.GetRevision() >= revision {
+			if replaced, err := webhookdef.Decode(current); err == nil && replaced.GetId() == w.GetId() && replaced.GetRevision() >= revision {
 				return nil, nil
 			}
 			return s.entry(ctx, ws, id, key)

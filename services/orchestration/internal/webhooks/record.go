@@ -12,13 +12,13 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// Recorder stores the deliveries that the hooks service notes. Any number of replicas may run it.
+// Recorder stores the delivery log of the hooks service. Any number of replicas may run it.
 type Recorder struct{ Service *Service }
 
 // Name implements run.Worker.
 func (r Recorder) Name() string { return "delivery recorder" }
 
-// Run records until the context ends. While the database is away deliveries stay in the broker.
+// Run records until the context ends. During a database outage deliveries stay in the broker.
 func (r Recorder) Run(ctx context.Context) error {
 	return r.Service.journal.Consume(ctx, r.Service.record)
 }
@@ -26,32 +26,32 @@ func (r Recorder) Run(ctx context.Context) error {
 // owner is a webhook within its workspace.
 type owner struct{ ws, webhook uuid.UUID }
 
-// record stores what the entries hold, each delivery once, and forgets the oldest of each webhook. What cannot be read
-// never can be, and is passed over.
+// record stores the deliveries of the entries once, and deletes the oldest ones of each webhook. It skips entries that
+// it cannot decode, because a retry would fail again.
 func (s *Service) record(ctx context.Context, entries [][]byte) error {
 	var docs []bson.Raw
 	owners := map[owner]bool{}
 	for _, entry := range entries {
 		batch := &orchv1.WebhookDeliveryBatch{}
 		if err := proto.Unmarshal(entry, batch); err != nil {
-			s.log.ErrorContext(ctx, "reading deliveries", "error", err)
+			s.log.ErrorContext(ctx, "decode deliveries", "error", err)
 			continue
 		}
 		for _, d := range batch.GetDeliveries() {
-			of, doc, err := s.document(d)
+			webhook, doc, err := s.document(d)
 			if err != nil {
-				s.log.ErrorContext(ctx, "reading a delivery", "delivery", d.GetId(), "error", err)
+				s.log.ErrorContext(ctx, "encode delivery", "delivery", d.GetId(), "error", err)
 				continue
 			}
 			docs = append(docs, doc)
-			owners[of] = true
+			owners[webhook] = true
 		}
 	}
 	if err := s.deliveries.InsertNew(ctx, docs); err != nil {
 		return err
 	}
-	for of := range owners {
-		if err := s.prune(ctx, of); err != nil {
+	for webhook := range owners {
+		if err := s.prune(ctx, webhook); err != nil {
 			return err
 		}
 	}
@@ -59,36 +59,36 @@ func (s *Service) record(ctx context.Context, entries [][]byte) error {
 }
 
 func (s *Service) document(d *orchv1.WebhookDelivery) (owner, bson.Raw, error) {
-	var of owner
+	var w owner
 	var err error
-	if of.ws, err = uuid.Parse(d.GetWorkspace()); err != nil {
-		return of, nil, fmt.Errorf("read its workspace: %w", err)
+	if w.ws, err = uuid.Parse(d.GetWorkspace()); err != nil {
+		return w, nil, fmt.Errorf("parse workspace: %w", err)
 	}
-	if of.webhook, err = uuid.Parse(d.GetWebhookId()); err != nil {
-		return of, nil, fmt.Errorf("read its webhook: %w", err)
+	if w.webhook, err = uuid.Parse(d.GetWebhookId()); err != nil {
+		return w, nil, fmt.Errorf("parse webhook id: %w", err)
 	}
-	doc, err := store.NewDocument(of.ws, d, s.webhooks.Store().Now().Add(s.retention))
-	return of, doc, err
+	doc, err := store.NewDocument(w.ws, d, s.webhooks.Store().Now().Add(s.retention))
+	return w, doc, err
 }
 
 func deliveriesOf(webhook uuid.UUID) bson.D {
 	return bson.D{{Key: "webhook_id", Value: store.Binary(webhook)}}
 }
 
-// prune removes the deliveries of a webhook that are too many, oldest first.
-func (s *Service) prune(ctx context.Context, of owner) error {
+// prune deletes the deliveries of a webhook beyond the maximum, oldest first.
+func (s *Service) prune(ctx context.Context, w owner) error {
 	newestFirst := bson.D{{Key: "received", Value: -1}, {Key: "_id", Value: -1}}
-	beyond, err := s.deliveries.Find(ctx, of.ws, deliveriesOf(of.webhook), newestFirst, s.kept, 1)
+	beyond, err := s.deliveries.Find(ctx, w.ws, deliveriesOf(w.webhook), newestFirst, s.maxStored, 1)
 	if err != nil || len(beyond) == 0 {
 		return err
 	}
 	last := beyond[0].GetReceived().AsTime().UnixMicro()
-	return s.deliveries.DeleteMany(ctx, of.ws, append(deliveriesOf(of.webhook), bson.E{Key: "received", Value: bson.D{{Key: "$lte", Value: last}}}))
+	return s.deliveries.DeleteMany(ctx, w.ws, append(deliveriesOf(w.webhook), bson.E{Key: "received", Value: bson.D{{Key: "$lte", Value: last}}}))
 }
 
-// forget removes the log of a webhook that was deleted. What is left, or still comes, expires.
+// forget deletes the delivery log of a deleted webhook. Remaining and later deliveries expire.
 func (s *Service) forget(ctx context.Context, ws, webhook uuid.UUID) {
 	if err := s.deliveries.DeleteMany(ctx, ws, deliveriesOf(webhook)); err != nil {
-		s.log.WarnContext(ctx, "the deliveries of a deleted webhook expire later", "webhook_id", webhook, "error", err)
+		s.log.WarnContext(ctx, "delete deliveries of deleted webhook: they expire instead", "webhook_id", webhook, "error", err)
 	}
 }

@@ -16,11 +16,11 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// draftName is the name of the webhook that a draft's event is related to.
+// draftName is the webhook's name in the event of a draft.
 const draftName = "draft"
 
-// RenderWebhook renders a template with a request as the hooks service would, and publishes nothing. What is wrong with
-// the template or with what it renders is the answer, not an error.
+// RenderWebhook renders a template with a request as the hooks service would, without publishing. Errors of the
+// template and of its output are part of the response.
 func (s *Service) RenderWebhook(ctx context.Context, r *orchv1.RenderWebhookRequest) (*orchv1.WebhookRendering, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *Service) draftRequest(draft *orchv1.WebhookDraft) *receive.Request {
 	receive.Sort(r.Header)
 	switch draft.GetMethod() {
 	case http.MethodGet, http.MethodHead, http.MethodDelete:
-		return r // These have no body, whatever is sent.
+		return r // These methods have no body, whatever the client sent.
 	}
 	r.Raw = []byte{}
 	if draft.Body != nil {

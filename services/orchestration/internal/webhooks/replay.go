@@ -24,8 +24,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// ReplayDelivery processes the request of a delivery again, by the template of now. The answer is the new delivery, with
-// the event or with what is still wrong.
+// ReplayDelivery renders the request of a delivery again with the current template. It returns the new delivery, with
+// the event or the error.
 func (s *Service) ReplayDelivery(ctx context.Context, r *orchv1.ReplayDeliveryRequest) (*orchv1.WebhookDelivery, error) {
 	info, w, err := s.owned(ctx, r.GetId())
 	if err != nil {
@@ -41,8 +41,8 @@ func (s *Service) ReplayDelivery(ctx context.Context, r *orchv1.ReplayDeliveryRe
 	return s.replay(ctx, info.Workspace, w, d)
 }
 
-// ReplayDeliveries processes the requests of the deliveries that match again, oldest first. Those that cannot be are
-// passed over. It ends at the first failure that is not the request's own; what was done until then is in the log.
+// ReplayDeliveries replays the matching deliveries, oldest first. It skips those that cannot be replayed. It stops at
+// the first failure of the server; the log contains the replays until then.
 func (s *Service) ReplayDeliveries(ctx context.Context, r *orchv1.ReplayDeliveriesRequest) (*orchv1.WebhookDeliveryList, error) {
 	info, w, err := s.owned(ctx, r.GetId())
 	if err != nil {
@@ -69,75 +69,75 @@ func (s *Service) ReplayDeliveries(ctx context.Context, r *orchv1.ReplayDeliveri
 		if notReplayable(d) != "" {
 			continue
 		}
-		made, err := s.replay(ctx, info.Workspace, w, d)
+		replayed, err := s.replay(ctx, info.Workspace, w, d)
 		if err != nil {
 			return nil, err
 		}
-		list.Deliveries = append(list.Deliveries, made)
+		list.Deliveries = append(list.Deliveries, replayed)
 	}
 	return list, nil
 }
 
-// notReplayable says why a delivery cannot be replayed; empty when it can.
+// notReplayable returns why a delivery cannot be replayed, or "".
 func notReplayable(d *orchv1.WebhookDelivery) string {
 	switch {
 	case d.Handshake != nil:
-		return "A handshake makes no event."
+		return "A handshake causes no event."
 	case d.ReplayOf != nil:
-		return "The delivery is a replay itself: replay the one it is of."
+		return "The delivery is itself a replay: replay the original delivery."
 	case d.GetStatus() == http.StatusUnauthorized || d.GetStatus() == http.StatusForbidden || d.GetStatus() == http.StatusTooManyRequests:
-		return "The request was turned away; it never counted as the sender's."
+		return "The request was refused before its sender was verified."
 	case d.GetBodyTruncated():
-		return "The log does not hold the whole body of the request."
+		return "The log holds only a part of the request's body."
 	}
 	return ""
 }
 
-// replay processes one delivery again, and notes that.
+// replay replays one delivery, and records the replay.
 func (s *Service) replay(ctx context.Context, ws uuid.UUID, w *orchv1.Webhook, d *orchv1.WebhookDelivery) (*orchv1.WebhookDelivery, error) {
 	start := time.Now()
 	r := deliverylog.Request(d)
 	id, err := uuid.Parse(w.GetId())
 	if err != nil {
-		return nil, fmt.Errorf("replay a delivery: %w", err)
+		return nil, fmt.Errorf("replay delivery: %w", err)
 	}
-	// The log knows no slug and no secret that the webhook had when it was written; those of now may be younger.
+	// The log stores neither the slug nor the secrets of that time; the current ones may be newer.
 	signing, verifyToken, err := webhookdef.OpenSecrets(s.secrets, ws, id, w)
 	if err != nil {
-		return nil, fmt.Errorf("replay a delivery: %w", err)
+		return nil, fmt.Errorf("replay delivery: %w", err)
 	}
 	r.Slug, r.Secrets = w.GetSlug(), verify.Notations(append(signing, verifyToken)...)
-	made := proto.Clone(d).(*orchv1.WebhookDelivery)
-	made.Id = s.webhooks.Store().NewID().String()
-	made.Received = timestamppb.New(s.webhooks.Store().Now())
-	made.ReplayOf, made.ReplayedEventId, made.Duplicate = &d.Id, nil, false
-	made.Event, made.EventId, made.DeduplicationId = nil, nil, nil
-	made.Reason, made.Count = nil, 1
-	made.Error, made.ErrorLine, made.ErrorColumn, made.Rendered, made.RenderedTruncated = nil, nil, nil, nil, false
+	replayed := proto.Clone(d).(*orchv1.WebhookDelivery)
+	replayed.Id = s.webhooks.Store().NewID().String()
+	replayed.Received = timestamppb.New(s.webhooks.Store().Now())
+	replayed.ReplayOf, replayed.ReplayedEventId, replayed.Duplicate = &d.Id, nil, false
+	replayed.Event, replayed.EventId, replayed.DeduplicationId = nil, nil, nil
+	replayed.Reason, replayed.Count = nil, 1
+	replayed.Error, replayed.ErrorLine, replayed.ErrorColumn, replayed.Rendered, replayed.RenderedTruncated = nil, nil, nil, nil, false
 
 	event, text, err := s.produce(ctx, w, ws, r, eventID(d))
 	switch {
 	case err == nil:
-		event.Received = made.GetReceived()
+		event.Received = replayed.GetReceived()
 		if err := s.send(ctx, ws, event); err != nil {
 			return nil, err
 		}
-		made.Status, made.Event, made.EventId = http.StatusNoContent, &event.Event, &event.Id
+		replayed.Status, replayed.Event, replayed.EventId = http.StatusNoContent, &event.Event, &event.Id
 	default:
 		reason := "template"
 		if text != nil {
 			reason = "event"
 		}
-		made.Status, made.Reason = http.StatusBadRequest, &reason
-		deliverylog.Fail(made, r, err, text)
+		replayed.Status, replayed.Reason = http.StatusBadRequest, &reason
+		deliverylog.Fail(replayed, r, err, text)
 	}
-	made.Latency = time.Since(start).Seconds()
-	s.noteReplay(ctx, ws, d, made)
-	return made, nil
+	replayed.Latency = time.Since(start).Seconds()
+	s.noteReplay(ctx, ws, d, replayed)
+	return replayed, nil
 }
 
-// eventID is the id that the event of a replay must have; uuid.Nil means any. The first replay of a delivery that failed
-// makes the event that the sender's own duplicates would make, so that there is one.
+// eventID returns the required id of a replay's event; uuid.Nil means any. The first replay of a failed delivery uses
+// the id that the sender's duplicates would have, so there is only one event.
 func eventID(d *orchv1.WebhookDelivery) uuid.UUID {
 	if d.DeduplicationId == nil || d.GetStatus() < http.StatusBadRequest || d.ReplayedEventId != nil {
 		return uuid.Nil
@@ -149,7 +149,7 @@ func eventID(d *orchv1.WebhookDelivery) uuid.UUID {
 	return id
 }
 
-// produce makes the event of a request. When that fails, text is what the template rendered, nil when it did not.
+// produce returns the event of a request. On an error, text is the rendered template, or nil if rendering failed.
 func (s *Service) produce(ctx context.Context, w *orchv1.Webhook, ws uuid.UUID, r *receive.Request, id uuid.UUID) (event *orchv1.ReceivedEvent, text *string, err error) {
 	body := r.Body()
 	rendered, err := s.renderer.Render(ctx, w.GetTemplate(), r, body)
@@ -169,20 +169,20 @@ func (s *Service) send(ctx context.Context, ws uuid.UUID, event *orchv1.Received
 	return s.publisher.Publish(ctx, carried)
 }
 
-// noteReplay stores the new delivery, and in the old one that it was replayed with success. The event is published
-// already: what fails here is said in the log and nowhere else.
-func (s *Service) noteReplay(ctx context.Context, ws uuid.UUID, d, made *orchv1.WebhookDelivery) {
-	doc, err := store.NewDocument(ws, made, s.webhooks.Store().Now().Add(s.retention))
+// noteReplay stores the new delivery, and marks the old one as replayed on success. The event is already published, so
+// errors are only logged.
+func (s *Service) noteReplay(ctx context.Context, ws uuid.UUID, d, replayed *orchv1.WebhookDelivery) {
+	doc, err := store.NewDocument(ws, replayed, s.webhooks.Store().Now().Add(s.retention))
 	if err == nil {
 		err = s.deliveries.InsertNew(ctx, []bson.Raw{doc})
 	}
-	if err == nil && made.EventId != nil {
-		err = s.markReplayed(ctx, ws, d, made.GetEventId())
+	if err == nil && replayed.EventId != nil {
+		err = s.markReplayed(ctx, ws, d, replayed.GetEventId())
 	}
 	if err != nil {
-		s.log.WarnContext(ctx, "noting a replay", "delivery", d.GetId(), "error", err)
+		s.log.WarnContext(ctx, "record replay", "delivery", d.GetId(), "error", err)
 	}
-	presentDelivery(made)
+	presentDelivery(replayed)
 }
 
 func (s *Service) markReplayed(ctx context.Context, ws uuid.UUID, d *orchv1.WebhookDelivery, event string) error {

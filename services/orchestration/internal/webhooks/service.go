@@ -1,16 +1,16 @@
-// Package webhooks keeps webhooks: addresses that turn any system's HTTP request into an event.
+// Package webhooks stores webhooks: addresses that turn any system's HTTP request into an event.
 //
-// The hooks service answers requests without asking anyone, from a definition bucket that this package keeps equal to the
-// store. A change is written to the store first and reaches the definition bucket as an effect, before the call is answered
-// where the broker allows it.
+// The hooks service serves requests without remote calls, from a definition bucket that this package keeps equal to the
+// store. A change is first written to the store. It reaches the bucket as an effect, before the response if the broker
+// is available.
 //
 //	create, update, rotate, delete ──► store (with the effect) ──► definition bucket[key of the slug] ──► every hooks replica
 //
-// In the other direction come the deliveries that webhooks got, for people to look at and to process again:
+// The delivery log takes the opposite direction, for reading and for replays:
 //
-//	hooks ──► journal ──► Recorder ──► store, the last ones of each webhook ──► list, read, replay ──► event
+//	hooks ──► journal ──► Recorder ──► store, the newest of each webhook ──► list, read, replay ──► event
 //
-// What signatures are verified with is sealed in the store and in the definition bucket, and never answered.
+// Secrets of signatures are encrypted in the store and in the definition bucket, and no response contains them.
 package webhooks
 
 import (
@@ -47,7 +47,7 @@ type Service struct {
 	source      pagination.Source[*orchv1.Webhook]
 	definitions *broker.KV
 	tenancy     *tenancy.Registry
-	// compile tells what is wrong with a template, at save rather than at the first request.
+	// compile checks a template when it is saved, before any request.
 	compile func(template string) error
 	// flush executes the effects of a webhook's document now.
 	flush outbox.Flusher
@@ -60,11 +60,11 @@ type Service struct {
 	journal    *broker.Journal
 	deliveries *store.Collection[*orchv1.WebhookDelivery]
 	logged     pagination.Source[*orchv1.WebhookDelivery]
-	kept       int64
+	maxStored  int64
 	retention  time.Duration
 }
 
-// Deps are what the service works with.
+// Deps are the dependencies of the service.
 type Deps struct {
 	Store       *store.Store
 	Definitions *broker.KV
@@ -72,23 +72,24 @@ type Deps struct {
 	Compile     func(template string) error
 	Flush       outbox.Flusher
 	Log         *slog.Logger
-	// Secrets seals what signatures are verified with.
+	// Secrets encrypts the secrets of signatures.
 	Secrets secrets.Keyring
-	// Words and IDs are for the events of replays.
+	// Vocabulary and IDs are for the events of replays.
 	Vocabulary vocabulary.Vocabulary
 	IDs        *id.Source
-	// Publisher takes the events of replays; Journal brings the deliveries of the hooks service.
+	// Publisher publishes the events of replays; Journal delivers the log entries of the hooks service.
 	Publisher *broker.Publisher
 	Journal   *broker.Journal
-	// Kept is how many deliveries of a webhook are kept, and Retention for how long; 0 means 500 and a week.
-	Kept      int64
-	Retention time.Duration
+	// MaxDeliveries is the maximum number of logged deliveries of a webhook, and Retention their maximum age; 0 means 500 and a
+	// week.
+	MaxDeliveries int64
+	Retention     time.Duration
 }
 
 // New returns the service.
 func New(d Deps) *Service {
-	if d.Kept == 0 {
-		d.Kept = 500
+	if d.MaxDeliveries == 0 {
+		d.MaxDeliveries = 500
 	}
 	if d.Retention == 0 {
 		d.Retention = 7 * 24 * time.Hour
@@ -111,7 +112,7 @@ func New(d Deps) *Service {
 		journal:    d.Journal,
 		deliveries: deliveries,
 		logged:     pagination.NewSource(deliveries, orchv1.WebhookDeliverySort_WEBHOOK_DELIVERY_SORT_RECEIVED_DESC),
-		kept:       d.Kept,
+		maxStored:  d.MaxDeliveries,
 		retention:  d.Retention,
 	}
 }
@@ -125,7 +126,7 @@ func translate(err error) error {
 	return err
 }
 
-// locate reads what the gateway tells of a call, and an id that the contract has checked.
+// locate returns the request metadata of the gateway, and parses an id that the contract has validated.
 func locate(ctx context.Context, id string) (request.Info, uuid.UUID, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -135,7 +136,7 @@ func locate(ctx context.Context, id string) (request.Info, uuid.UUID, error) {
 	return info, parsed, err
 }
 
-// present fills in what a webhook shows and does not store.
+// present sets the computed fields of a webhook.
 func present(info request.Info, w *orchv1.Webhook) *orchv1.Webhook {
 	w.Workspace = info.Workspace.String()
 	w.Url = info.HooksURL + "/" + w.GetSlug()
@@ -146,7 +147,7 @@ func present(info request.Info, w *orchv1.Webhook) *orchv1.Webhook {
 	return w
 }
 
-// slugBytes is how many random bytes a slug has: it is the webhook's secret.
+// slugBytes is the number of random bytes of a slug, which is the webhook's secret.
 const slugBytes = 16
 
 func newSlug() string {
@@ -155,7 +156,7 @@ func newSlug() string {
 	return base64.RawURLEncoding.EncodeToString(random)
 }
 
-// checkTemplate refuses a template that no request could be rendered with.
+// checkTemplate refuses a template that does not compile.
 func (s *Service) checkTemplate(template string) error {
 	if err := s.compile(template); err != nil {
 		return rpc.Invalid(rpc.BodyError("template_syntax", "Value error, "+err.Error(), "template"))

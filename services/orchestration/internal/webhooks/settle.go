@@ -11,8 +11,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// settle looks again, after a write: an open webhook is disabled if the switch was thrown meanwhile, and one whose
-// service account was deleted meanwhile goes with it.
+// settle checks a webhook again after a write. It disables an open webhook if enforcement was switched on concurrently,
+// and deletes a webhook if its service account was deleted concurrently.
 func (s *Service) settle(ctx context.Context, ws, id uuid.UUID) error {
 	w, err := s.webhooks.Get(ctx, ws, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -55,8 +55,8 @@ func (s *Service) disableOpen(ctx context.Context, ws, id uuid.UUID) error {
 		return nil
 	}
 	_, err := s.webhooks.Mutate(ctx, ws, id, store.Edit(edit, func(_, next *orchv1.Webhook) ([]store.Effect, error) {
-		told, err := s.told(request.Info{}, ws, next, "updated")
-		return []store.Effect{s.publish(ws, id, next.GetSlug()), told}, err
+		audited, err := s.audited(request.Info{}, ws, next, "updated")
+		return []store.Effect{s.publish(ws, id, next.GetSlug()), audited}, err
 	}))
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
@@ -64,14 +64,14 @@ func (s *Service) disableOpen(ctx context.Context, ws, id uuid.UUID) error {
 	return err
 }
 
-// deleteBound deletes a webhook if it is still bound to a service account that is gone.
+// deleteBound deletes a webhook if it is still bound to a deleted service account.
 func (s *Service) deleteBound(ctx context.Context, ws, id uuid.UUID, serviceAccount string) error {
 	err := s.webhooks.Delete(ctx, ws, id, func(current *orchv1.Webhook) ([]store.Effect, error) {
 		if current.GetServiceAccountId() != serviceAccount {
-			return nil, store.ErrNotFound // It was bound to another one meanwhile.
+			return nil, store.ErrNotFound // It was bound to another one concurrently.
 		}
-		told, err := s.told(request.Info{}, ws, current, "deleted")
-		return []store.Effect{s.publish(ws, id, current.GetSlug()), told}, err
+		audited, err := s.audited(request.Info{}, ws, current, "deleted")
+		return []store.Effect{s.publish(ws, id, current.GetSlug()), audited}, err
 	})
 	if errors.Is(err, store.ErrNotFound) {
 		return nil

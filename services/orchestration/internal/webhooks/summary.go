@@ -12,8 +12,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 )
 
-// SummarizeDeliveries counts the requests of a webhook's delivery log by status and reason. Refused requests without an
-// entry of their own are counted by the next entry of their group.
+// SummarizeDeliveries counts the requests of a webhook's delivery log by status and reason. The next entry of a group
+// includes the count of refused requests without an entry.
 func (s *Service) SummarizeDeliveries(ctx context.Context, r *orchv1.SummarizeDeliveriesRequest) (*orchv1.WebhookDeliverySummary, error) {
 	info, _, err := s.owned(ctx, r.GetId())
 	if err != nil {
@@ -28,7 +28,7 @@ func (s *Service) SummarizeDeliveries(ctx context.Context, r *orchv1.SummarizeDe
 
 func (s *Service) summarize(ctx context.Context, ws, webhook uuid.UUID) (*orchv1.WebhookDeliverySummary, error) {
 	oldestFirst := bson.D{{Key: "received", Value: 1}, {Key: "_id", Value: 1}}
-	entries, err := s.deliveries.Find(ctx, ws, deliveriesOf(webhook), oldestFirst, 0, s.kept)
+	entries, err := s.deliveries.Find(ctx, ws, deliveriesOf(webhook), oldestFirst, 0, s.maxStored)
 	if err != nil {
 		return nil, err
 	}

@@ -80,4 +80,4 @@ With --stdio one JSON object a line is read, {"id", "template", "context"}, and 
 }
 
 // errTemplate is the prefix of template errors, which end with the line.
-var errTemplate = errors.New("the template cannot be rendered")
+var errTemplate = errors.New("template cannot be rendered")

@@ -13,14 +13,14 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// Embedded gives an empty store with all indexes on an embedded server, for the tests of what works on a store. It lives
-// by that clock, does not wait for the disk, and is closed when the test ends.
+// Embedded returns an empty store with all indexes on an embedded server. It uses the clock, does not wait for the
+// disk, and is closed when the test ends.
 func Embedded(t testing.TB, c clock.Clock) *store.Store {
 	t.Helper()
 	return EmbeddedIn(t, c, t.TempDir())
 }
 
-// EmbeddedIn is Embedded with a directory that the caller keeps, and may find again.
+// EmbeddedIn is Embedded with a directory that the caller owns, and may open again.
 func EmbeddedIn(t testing.TB, c clock.Clock, dir string) *store.Store {
 	t.Helper()
 	server, err := embeddedmongo.Open(dir, embeddedmongo.Options{NoSync: true})

@@ -12,8 +12,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// whatIsRememberedIsWhatIsStored changes documents on one side that the other side remembers: whatever comes of a
-// decision there, it was made on what is stored.
+// whatIsRememberedIsWhatIsStored changes documents through one store while another one caches them. Every decision of
+// the second store is based on the stored version.
 func whatIsRememberedIsWhatIsStored(t *testing.T, s *store.Store) {
 	t.Helper()
 	theirs, ours, ws, key := flows(s), flows(s).Remembering(), uuid.New(), uuid.New()

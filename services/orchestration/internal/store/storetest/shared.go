@@ -19,8 +19,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// chosenIDsAreOfTheirWorkspace: of several events that one workspace gives an id the first stays, whatever ids others
-// chose, and whatever became of theirs since.
+// chosenIDsAreOfTheirWorkspace checks that the first of several events with one id in a workspace stays, independent of
+// the ids in other workspaces and of deletions there.
 func chosenIDsAreOfTheirWorkspace(t *testing.T, s *store.Store) {
 	t.Helper()
 	c := store.NewCollection(s, query.Event, &orchv1.ReceivedEvent{}).Shared()
@@ -29,7 +29,7 @@ func chosenIDsAreOfTheirWorkspace(t *testing.T, s *store.Store) {
 		ctx := t.Context()
 		workspaces := []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
 		ids := []uuid.UUID{uuid.New(), uuid.New(), uuid.Must(uuid.NewV7()), uuid.Max}
-		ids[3][15] = byte(rapid.IntRange(0, 250).Draw(t, "last")) // Above all of the other runs, or not.
+		ids[3][15] = byte(rapid.IntRange(0, 250).Draw(t, "last")) // Above all ids of the other runs, or not.
 		drawn := func() key {
 			return key{rapid.SampledFrom(workspaces).Draw(t, "workspace"), rapid.SampledFrom(ids).Draw(t, "id")}
 		}
@@ -82,7 +82,7 @@ func byID(ws, id uuid.UUID) bson.D {
 	return bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: bson.A{store.Binary(id), query.SharedKey(ws, id)}}}}}
 }
 
-// sorted are the values of a map with their keys, in an order that tells them apart in a report.
+// sorted returns the values of a map with their keys, in a deterministic order for reports.
 func sorted[K comparable](m map[K]string) []string {
 	values := slices.Collect(maps.Values(m))
 	slices.SortFunc(values, cmp.Compare)

@@ -1,5 +1,5 @@
-// Package storetest is what every database under the store must do: the embedded server, MongoDB, and others that speak
-// its protocol. A bug found on one becomes a test here, for all.
+// Package storetest is the conformance suite of databases under the store: the embedded server, MongoDB, and others
+// that speak its protocol. A bug found on one becomes a test here, for all.
 package storetest
 
 import (
@@ -21,10 +21,10 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// Open gives an empty store with all indexes; it is closed when the test ends.
+// Open returns an empty store with all indexes; it is closed when the test ends.
 type Open func(t *testing.T) *store.Store
 
-// Run runs all tests, each on a store of its own.
+// Run runs all tests, each on its own store.
 func Run(t *testing.T, open Open) {
 	t.Helper()
 	for _, c := range []struct {
@@ -190,14 +190,14 @@ func effectsStayUntilTheyAreDone(t *testing.T, s *store.Store) {
 	})
 }
 
-// eventually waits for what Done, Defer or Remove wrote: a majority read may not see it at once (ADR 026).
+// eventually waits for a write of Done, Defer or Remove: a majority read may not see it at once (ADR 026).
 func eventually(t *testing.T, condition func() bool) {
 	t.Helper()
 	require.Eventually(t, condition, 10*time.Second, time.Millisecond)
 }
 
-// failuresAreDueAgainInTheirOrder: a recorded failure takes a document out of the sweep by age, and into that by the time
-// of the next attempt; a blocked one is in neither until Done clears it.
+// failuresAreDueAgainInTheirOrder checks that a recorded failure moves a document from the sweep by age to the sweep by
+// next attempt. A blocked document is in neither until Done clears it.
 func failuresAreDueAgainInTheirOrder(t *testing.T, s *store.Store) {
 	t.Helper()
 	c, ws, now := flows(s), uuid.New(), s.Now()
@@ -250,18 +250,18 @@ func failuresAreDueAgainInTheirOrder(t *testing.T, s *store.Store) {
 	})
 }
 
-// effectsOfOneIdAreRefused guards against losing an event in a crash: the effects of a state shared the state's id,
-// so the history's leaving the outbox took the event with it before it was published.
+// effectsOfOneIdAreRefused guards against losing an event in a crash. The effects of a state once shared the state's
+// id, so removing the history effect from the outbox also removed the unpublished event.
 func effectsOfOneIdAreRefused(t *testing.T, s *store.Store) {
 	t.Helper()
 	c, ws, key := flows(s), uuid.New(), uuid.New()
 	twins := []store.Effect{{ID: key, At: s.Now(), Kind: "a"}, {ID: key, At: s.Now(), Kind: "b"}}
-	require.ErrorContains(t, c.Insert(t.Context(), ws, &orchv1.Flow{Id: key.String(), Name: "etl"}, twins...), "one id")
+	require.ErrorContains(t, c.Insert(t.Context(), ws, &orchv1.Flow{Id: key.String(), Name: "etl"}, twins...), "same id")
 	require.NoError(t, c.Insert(t.Context(), ws, &orchv1.Flow{Id: key.String(), Name: "etl"}))
 	_, err := c.Mutate(t.Context(), ws, key, func(current *orchv1.Flow, _ int64) (*store.Change[*orchv1.Flow], error) {
 		return &store.Change[*orchv1.Flow]{Message: current, Effects: twins}, nil
 	})
-	require.ErrorContains(t, err, "one id")
+	require.ErrorContains(t, err, "same id")
 }
 
 func deletedLeavesItsWorkspaceAtOnce(t *testing.T, s *store.Store) {

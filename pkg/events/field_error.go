@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// FieldError is one thing that is wrong with an event.
+// FieldError describes one invalid field of an event.
 type FieldError struct {
-	// Path leads from the event to the place: keys (string) and indexes (int).
+	// Path locates the field in the event: keys (string) and indexes (int).
 	Path []any
-	// Type is the kind of field error in the words of the API, such as "string_too_short".
+	// Type is the error type of the API, such as "string_too_short".
 	Type string
-	// Message says what is wrong, for a person. It does not repeat values.
+	// Message describes the error for people. It does not repeat values.
 	Message string
 }
 
-// Error is the field error in one line, as "related.3: …", without the API's words for its kind.
+// Error formats the field error in one line, as "related.3: …", without its type.
 func (f FieldError) Error() string {
 	var b strings.Builder
 	for i, step := range f.Path {
@@ -31,10 +31,10 @@ func (f FieldError) Error() string {
 	return b.String()
 }
 
-// valueError is how the API begins to tell of a value that breaks a rule.
+// valueError is the prefix of the API's messages for values that break a rule.
 const valueError = "Value error, "
 
-// refused is the field error of a value that has the right type and breaks a rule.
+// refused returns the field error of a value of the right type that breaks a rule.
 func refused(message string, path ...any) FieldError {
 	return FieldError{Path: path, Type: "value_error", Message: valueError + message}
 }

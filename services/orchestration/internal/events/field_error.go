@@ -5,7 +5,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// bodyFault is a field error of the event at a position of the request body.
+// bodyError returns a field error of the event at an index of the request body.
 func bodyError(position int, f wire.FieldError) *orchv1.FieldError {
 	out := &orchv1.FieldError{Msg: f.Message, Type: f.Type}
 	for _, step := range append([]any{"body", position}, f.Path...) {

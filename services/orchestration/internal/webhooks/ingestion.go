@@ -15,7 +15,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// ingestion is what a client says of the requests that a webhook is to take. Create, Replace and Update say it alike.
+// ingestion has the ingestion fields that Create, Replace and Update messages share.
 type ingestion interface {
 	GetVerification() *orchv1.WebhookVerificationInput
 	GetDeduplication() orchv1.WebhookDeduplication
@@ -25,12 +25,11 @@ type ingestion interface {
 	GetVerifyToken() string
 }
 
-// ingestionFields are the fields of ingestion, which stay when a client that replaces a webhook does not send them: one that
-// renames it must not strip its protection by that.
+// ingestionFields are the names of these fields. A replace without them leaves them unchanged: a client that renames a
+// webhook must not remove its protection.
 var ingestionFields = []string{"verification", "deduplication", "handshakes", "rate_limit", "allowed_ips", "verify_token"}
 
-// setIngestion takes over the fields that were sent, and seals the secrets among them. The error is the 422 for all that is
-// wrong.
+// setIngestion applies the sent fields, and encrypts the secrets among them. It returns one 422 with all field errors.
 func (s *Service) setIngestion(ws uuid.UUID, w *orchv1.Webhook, sent ingestion, fields []string) error {
 	var fieldErrors []*orchv1.FieldError
 	refuse := func(text string, path ...string) {
@@ -39,7 +38,7 @@ func (s *Service) setIngestion(ws uuid.UUID, w *orchv1.Webhook, sent ingestion, 
 	seal := func(field, secret string) (string, error) {
 		id, err := uuid.Parse(w.GetId())
 		if err != nil {
-			return "", fmt.Errorf("seal a secret: %w", err)
+			return "", fmt.Errorf("encrypt secret: %w", err)
 		}
 		sealed, err := s.secrets.Seal(webhookdef.SecretPlace(ws, id, field), []byte(secret))
 		return base64.StdEncoding.EncodeToString(sealed), err
@@ -84,7 +83,7 @@ func (s *Service) setIngestion(ws uuid.UUID, w *orchv1.Webhook, sent ingestion, 
 	return nil
 }
 
-// setVerification takes over how signatures are verified; nil means no more.
+// setVerification applies the verification settings; nil disables verification.
 func setVerification(
 	w *orchv1.Webhook, in *orchv1.WebhookVerificationInput, seal func(field, secret string) (string, error), refuse func(text string, path ...string),
 ) error {
@@ -99,7 +98,7 @@ func setVerification(
 	}
 	w.Verification = config
 	if len(in.GetSecrets()) == 0 {
-		// The secrets of one scheme mean nothing to another.
+		// Secrets of one scheme are meaningless for another.
 		if len(w.GetSealedSecrets()) == 0 || before.GetScheme() != config.GetScheme() {
 			refuse("one or two secrets are needed", "verification", "secrets")
 		}
@@ -118,12 +117,12 @@ func setVerification(
 	return nil
 }
 
-// checkIngestion looks at what only makes sense together.
+// checkIngestion checks combinations of fields.
 func checkIngestion(w *orchv1.Webhook, refuse func(text string, path ...string)) {
 	switch w.GetDeduplication() {
 	case orchv1.WebhookDeduplication_WEBHOOK_DEDUPLICATION_CONTENT:
 		if w.GetVerification() == nil {
-			refuse("de-duplication by content needs verification: what is not signed is nobody's", "deduplication")
+			refuse("de-duplication by content needs verification: an unsigned body proves no sender", "deduplication")
 		}
 	case orchv1.WebhookDeduplication_WEBHOOK_DEDUPLICATION_DELIVERY_ID:
 		if w.GetVerification() == nil && w.ServiceAccountId == nil {
@@ -135,7 +134,7 @@ func checkIngestion(w *orchv1.Webhook, refuse func(text string, path ...string))
 	}
 }
 
-// deduplication is a webhook's own choice, or what goes with its verification.
+// deduplication returns the webhook's mode, or the default of its verification.
 func deduplication(w *orchv1.Webhook) orchv1.WebhookDeduplication {
 	if d := w.GetDeduplication(); d != orchv1.WebhookDeduplication_WEBHOOK_DEDUPLICATION_UNSPECIFIED {
 		return d
