@@ -200,7 +200,7 @@ gen: proto ## generate everything that is generated and committed
 	cd pkg && go run -tags restjson_reflective ./restjson/cmd/restjsongen
 	cd pkg && go test ./openapi -run='^TestDocumentIsTheGoldenFile$$' -count=1 -update
 	cd test && go generate ./client
-	cd test && go test ./documents -run='^TestConfigurationIsCurrent$$' -count=1 -update
+	cd test && go test ./documents -run='^Test(Configuration|SettingNames)(Is|Are)Current$$' -count=1 -update
 	cd services/orchestration && go test ./internal/query -run='^TestEveryIndexIsUsed$$' -count=1 -update
 
 .PHONY: proto

@@ -72,6 +72,15 @@ func Token(header http.Header) (token string, ok bool) {
 	return token, ok && token != ""
 }
 
+// KeyOfToken returns the API key in the token of a websocket's auth message: the whole token, or the password of
+// "user:key", as in a Basic header.
+func KeyOfToken(token string) string {
+	if _, key, found := strings.Cut(token, ":"); found {
+		return key
+	}
+	return token
+}
+
 // Equal compares two secrets in constant time.
 func Equal(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))

@@ -66,3 +66,12 @@ func TestBearer(t *testing.T) {
 	require.True(t, auth.Equal("a", "a"))
 	require.False(t, auth.Equal("a", "ab"))
 }
+
+func TestKeyOfToken(t *testing.T) {
+	t.Parallel()
+	for token, want := range map[string]string{
+		"": "", "key": "key", "user:key": "key", ":key": "key", "user:": "", "user:key:more": "key:more",
+	} {
+		require.Equal(t, want, auth.KeyOfToken(token), token)
+	}
+}

@@ -13,4 +13,6 @@
 //
 //	environment ──▶ NAME_FILE resolved ──▶ parsed by type ──▶ Validate() ──▶ the struct
 //	struct tags ──▶ Fields ──▶ Print (--check-config) and Markdown (docs/configuration.md)
+//
+// A variable with a setting's former name is refused. UnknownSettings finds misspelled names.
 package config

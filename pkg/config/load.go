@@ -31,12 +31,15 @@ func LoadFrom[T any](variables map[string]string) (T, error) {
 	if err != nil {
 		return settings, err
 	}
+	if err := checkRenamed(variables, renamedSettings); err != nil {
+		return settings, err
+	}
 	resolved, err := readFiles(fields, variables)
 	if err != nil {
 		return settings, err
 	}
 	if err := env.ParseWithOptions(&settings, env.Options{Environment: resolved}); err != nil {
-		return settings, parseError(err)
+		return settings, parseError[T](fields, resolved, err)
 	}
 	if v, ok := any(&settings).(Validator); ok {
 		if err := v.Validate(); err != nil {
@@ -46,14 +49,50 @@ func LoadFrom[T any](variables map[string]string) (T, error) {
 	return settings, nil
 }
 
-// parseError joins the errors of all settings.
-func parseError(err error) error {
-	var all env.AggregateError
-	if !errors.As(err, &all) {
-		return fmt.Errorf("%w: %w", ErrInvalid, err)
+// parseError returns an error for each variable that does not parse. The parser names only Go fields, and several
+// structs have fields of one name, so each variable is parsed alone.
+func parseError[T any](fields []Field, variables map[string]string, all error) error {
+	var errs []error
+	named := map[string]bool{}
+	for _, f := range fields {
+		value, set := variables[f.Name]
+		if !set || named[f.Name] {
+			continue
+		}
+		var alone T
+		err := env.ParseWithOptions(&alone, env.Options{Environment: map[string]string{f.Name: value}})
+		if err == nil {
+			continue
+		}
+		named[f.Name] = true
+		errs = append(errs, f.invalid(value, err))
 	}
-	return fmt.Errorf("%w: %w", ErrInvalid, errors.Join(all.Errors...))
+	if len(errs) == 0 {
+		return fmt.Errorf("%w: %w", ErrInvalid, all)
+	}
+	return errors.Join(errs...)
 }
+
+// invalid returns the error of a value that does not parse. It does not contain the value of a secret.
+func (f Field) invalid(value string, err error) error {
+	if parse, ok := errors.AsType[env.ParseError](err); ok {
+		err = parse.Err
+	}
+	switch {
+	case f.Secret:
+		return fmt.Errorf("%w: %s: not a valid %s", ErrInvalid, f.Name, f.Type)
+	case f.Type == "integer", f.Type == "number", f.Type == "true or false":
+		return fmt.Errorf("%w: %s=%q: expected %s", ErrInvalid, f.Name, value, map[string]string{
+			"integer": "an integer", "number": "a number", "true or false": "true or false",
+		}[f.Type])
+	case f.Type == "duration":
+		return fmt.Errorf("%w: %s=%q: expected a duration with a unit, such as 1.5s, 10m or 24h", ErrInvalid, f.Name, value)
+	}
+	return fmt.Errorf("%w: %s=%q: %w", ErrInvalid, f.Name, value, err)
+}
+
+// fileSuffix ends the name of a variable that names a file with the value of a setting.
+const fileSuffix = "_FILE"
 
 // readFiles replaces each variable NAME_FILE by a NAME with the file's text, without a trailing line break.
 func readFiles(fields []Field, variables map[string]string) (map[string]string, error) {
@@ -61,7 +100,7 @@ func readFiles(fields []Field, variables map[string]string) (map[string]string, 
 	maps.Copy(resolved, variables)
 	var errs []error
 	for _, f := range fields {
-		path := variables[f.Name+"_FILE"]
+		path := variables[f.Name+fileSuffix]
 		if path == "" {
 			continue
 		}
@@ -77,6 +116,17 @@ func readFiles(fields []Field, variables map[string]string) (map[string]string, 
 		resolved[f.Name] = strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r")
 	}
 	return resolved, errors.Join(errs...)
+}
+
+// Environment returns the variables of the environment with overrides, such as those of flags. An override also replaces
+// the variable NAME_FILE.
+func Environment(overrides map[string]string) map[string]string {
+	variables := environ()
+	for name, value := range overrides {
+		delete(variables, name+fileSuffix)
+		variables[name] = value
+	}
+	return variables
 }
 
 func environ() map[string]string {

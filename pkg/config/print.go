@@ -10,18 +10,23 @@ import (
 	"text/tabwriter"
 )
 
-// Print writes a table of the settings' names, values and defaults, for --check-config. A secret's value prints as
-// "(set)" or "(not set)".
-func Print[T any](w io.Writer, settings T) error {
+// Print writes a table of the settings' names, values, sources and defaults, for --check-config. A secret's value prints
+// as "(set)" or "(not set)". A setting of several services prints once.
+func Print[T any](w io.Writer, settings T, sources Sources) error {
 	fields, err := Fields[T]()
 	if err != nil {
 		return err
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "NAME\tVALUE\tDEFAULT")
+	fmt.Fprintln(table, "NAME\tVALUE\tSOURCE\tDEFAULT")
 	v := reflect.ValueOf(settings)
+	printed := map[string]bool{}
 	for _, f := range fields {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", f.Name, shown(f, v.FieldByIndex(f.index)), f.Default)
+		if printed[f.Name] {
+			continue
+		}
+		printed[f.Name] = true
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", f.Name, shown(f, v.FieldByIndex(f.index)), sources.of(f.Name), f.Default)
 	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("print settings: %w", err)

@@ -31,6 +31,7 @@ func validationError() *schema {
 		named("msg", &schema{Type: "string", Description: "Error text for a person."}),
 		named("type", &schema{Type: "string", Description: "Kind of error, such as missing."}),
 		named("input", &schema{Nullable: true, Description: "Rejected value; absent for secret or long values."}),
+		named("ctx", &schema{Type: "object", Additional: true, Description: "Parameters of the violated rule, such as max_length; absent for none."}),
 	)
 	out.Required = []string{"loc", "msg", "type"}
 	return out

@@ -49,10 +49,11 @@ func (g *generator) container(fd protoreflect.FieldDescriptor, dir direction) (*
 		if err != nil {
 			return nil, err
 		}
+		out := &schema{Type: "object", Additional: values, MaxProperties: o.GetMaxItems(), MaxKeyLength: o.GetMaxKeyLength()}
 		if values.isAny() {
-			return &schema{Type: "object", Additional: true}, nil
+			out.Additional = true
 		}
-		return &schema{Type: "object", Additional: values}, nil
+		return out, nil
 	case fd.IsList():
 		items, err := g.value(fd, o, dir)
 		if err != nil {
@@ -105,6 +106,7 @@ func (g *generator) value(fd protoreflect.FieldDescriptor, o *orchv1.RestField, 
 		} else {
 			out = anything()
 		}
+		out.MaxBytes = o.GetMaxBytes()
 	case protoreflect.EnumKind:
 		out = g.enum(fd.Enum())
 	case protoreflect.MessageKind:

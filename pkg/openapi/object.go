@@ -101,6 +101,9 @@ type schema struct {
 	MinItems         uint32            `json:"minItems,omitempty"`
 	MaxItems         uint32            `json:"maxItems,omitempty"`
 	UniqueItems      bool              `json:"uniqueItems,omitempty"`
+	MaxProperties    uint32            `json:"maxProperties,omitempty"`
+	MaxBytes         uint32            `json:"x-max-bytes,omitempty"`      // of the compact JSON text
+	MaxKeyLength     uint32            `json:"x-max-key-length,omitempty"` // in characters
 	Items            *schema           `json:"items,omitempty"`
 	AllOf            []*schema         `json:"allOf,omitempty"`
 	OneOf            []*schema         `json:"oneOf,omitempty"`

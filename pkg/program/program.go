@@ -93,11 +93,16 @@ func (p Program[C]) Execute(ctx context.Context, args []string, out, errs io.Wri
 	}
 	switch {
 	case *check:
-		return config.Print(out, cfg)
+		sources, err := config.EnvironmentSources[settings[C]]()
+		if err != nil {
+			return err
+		}
+		return config.Print(out, cfg, sources)
 	case *health:
 		return p.Probe(ctx, cfg.Service)
 	}
 	log := telemetry.NewLogger(errs, p.Name, cfg.Logging)
+	telemetry.WarnUnknownSettings(ctx, log)
 	for i, task := range p.Tasks {
 		if *asked[i] {
 			return task.Do(ctx, cfg.Service, out, log)

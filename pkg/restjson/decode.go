@@ -187,7 +187,9 @@ func (d *decoder) result(what protoreflect.Descriptor) error {
 	}
 	if d.Reason != "" {
 		d.path = append(d.path[:1], step{index: d.At})
-		d.fieldErrors = append(d.fieldErrors, d.newError("json_invalid", "JSON decode error: "+d.Reason))
+		invalid := d.newError("json_invalid", "JSON decode error: "+d.Reason)
+		invalid.Ctx = contextObject([]contextMember{{"error", d.Reason}})
+		d.fieldErrors = append(d.fieldErrors, invalid)
 	}
 	if len(d.fieldErrors) == 0 {
 		return nil
@@ -208,11 +210,13 @@ func (d *decoder) newError(typ, msg string) *orchv1.FieldError {
 }
 
 // addError records an error of the value at the current path. raw is the value as sent; nil leaves it out of the error.
-func (d *decoder) addError(typ, msg string, raw []byte) {
+// The context is the violated rule.
+func (d *decoder) addError(typ, msg string, raw []byte, context ...contextMember) {
 	if d.Stopped() {
 		return // Behind a syntax error, every further error is a guess.
 	}
 	fe := d.newError(typ, msg)
+	fe.Ctx = contextObject(context)
 	if len(raw) <= maxEcho && len(raw) > 0 {
 		fe.Input = jsontoken.DropSpace(raw)
 	}
@@ -223,10 +227,10 @@ func (d *decoder) addError(typ, msg string, raw []byte) {
 }
 
 // mismatch takes a value of the wrong JSON type.
-func (d *decoder) mismatch(typ, msg string) {
+func (d *decoder) mismatch(typ, msg string, context ...contextMember) {
 	raw := d.Raw()
 	if d.checkSurrogates() {
-		d.addError(typ, msg, raw)
+		d.addError(typ, msg, raw, context...)
 	}
 }
 

@@ -2,6 +2,7 @@ package restjson
 
 import (
 	"fmt"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
@@ -110,6 +111,11 @@ func (d *decoder) entries(m protoreflect.Message, f *field) {
 			d.skipFree()
 			return
 		}
+		if most := int(f.opts.GetMaxKeyLength()); most > 0 && utf8.RuneCountInString(key) > most {
+			d.pushKey("[key]")
+			d.addError("string_too_long", "String should have at most "+plural(most, "character"), nil, contextMember{"max_length", most})
+			d.pop()
+		}
 		mk := protoreflect.ValueOfString(key).MapKey()
 		if entries.Has(mk) {
 			d.addError("duplicate_key", "Duplicate key", nil)
@@ -132,10 +138,12 @@ func (d *decoder) count(f *field, name string, n, start int) {
 		return
 	}
 	if least := int(f.opts.GetMinItems()); n < least {
-		d.addError("too_short", fmt.Sprintf("%s should have at least %s after validation, not %d", name, plural(least, "item"), n), d.Data[start:d.Pos])
+		d.addError("too_short", fmt.Sprintf("%s should have at least %s after validation, not %d", name, plural(least, "item"), n), d.Data[start:d.Pos],
+			contextMember{"field_type", name}, contextMember{"min_length", least}, contextMember{"actual_length", n})
 	}
 	if most := int(f.opts.GetMaxItems()); most > 0 && n > most {
-		d.addError("too_long", tooLong(name, most, n), d.Data[start:d.Pos])
+		d.addError("too_long", tooLong(name, most, n), d.Data[start:d.Pos],
+			contextMember{"field_type", name}, contextMember{"max_length", most}, contextMember{"actual_length", n})
 	}
 }
 

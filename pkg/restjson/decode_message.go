@@ -147,7 +147,7 @@ func (d *decoder) tag(p *plan) {
 		d.Skip()
 	}
 	if d.checkSurrogates() {
-		d.addError("literal_error", "Input should be '"+p.tag+"'", d.since(start))
+		d.addError("literal_error", "Input should be '"+p.tag+"'", d.since(start), contextMember{"expected", "'" + p.tag + "'"})
 	}
 }
 
@@ -190,7 +190,8 @@ func (d *decoder) tuple(m protoreflect.Message, p *plan) {
 		return
 	}
 	if n > len(p.fields) {
-		d.addError("too_long", tooLong("Tuple", len(p.fields), n), d.Data[start:d.Pos])
+		d.addError("too_long", tooLong("Tuple", len(p.fields), n), d.Data[start:d.Pos],
+			contextMember{"field_type", "Tuple"}, contextMember{"max_length", len(p.fields)}, contextMember{"actual_length", n})
 	}
 	for i := n; i < len(p.fields); i++ {
 		d.pushIndex(i)

@@ -1,6 +1,7 @@
 package restjson
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"unicode/utf8"
@@ -16,10 +17,10 @@ func (d *decoder) scalar(f *field) (protoreflect.Value, bool) {
 	number := c == '-' || c >= '0' && c <= '9'
 	switch f.kind {
 	case kindJSON:
-		return d.freeJSON()
+		return d.freeJSON(f)
 	case kindObject:
 		if c == '{' {
-			return d.freeJSON()
+			return d.freeJSON(f)
 		}
 		d.mismatch("dict_type", "Input should be a valid dictionary")
 	case kindBool:
@@ -51,7 +52,7 @@ func (d *decoder) scalar(f *field) (protoreflect.Value, bool) {
 			return d.uuid(s, raw)
 		}
 	case kindEnum:
-		if s, raw, ok := d.characters("enum", f.words.expect); ok {
+		if s, raw, ok := d.characters("enum", f.words.expect, f.words.context()); ok {
 			return d.enum(f, s, raw)
 		}
 	case kindTimestamp:
@@ -69,18 +70,23 @@ func (d *decoder) scalar(f *field) (protoreflect.Value, bool) {
 	return protoreflect.Value{}, false
 }
 
-func (d *decoder) freeJSON() (protoreflect.Value, bool) {
+func (d *decoder) freeJSON(f *field) (protoreflect.Value, bool) {
+	start := d.Pos
 	raw := compact(&d.Lexer)
 	if d.Stopped() || !d.checkSurrogates() {
 		return protoreflect.Value{}, false
+	}
+	if most := int(f.opts.GetMaxBytes()); most > 0 && len(raw) > most {
+		return d.bad("json_too_large", fmt.Sprintf("Input should be at most %s of JSON, not %d", plural(most, "byte"), len(raw)), d.Data[start:d.Pos],
+			contextMember{"max_length", most}, contextMember{"actual_length", len(raw)})
 	}
 	return protoreflect.ValueOfBytes(raw), true
 }
 
 // characters takes a string, or records the given error for another type.
-func (d *decoder) characters(typ, msg string) (s string, raw []byte, ok bool) {
+func (d *decoder) characters(typ, msg string, context ...contextMember) (s string, raw []byte, ok bool) {
 	if d.Peek() != '"' {
-		d.mismatch(typ, msg)
+		d.mismatch(typ, msg, context...)
 		return "", nil, false
 	}
 	start := d.Pos
@@ -92,8 +98,8 @@ func (d *decoder) characters(typ, msg string) (s string, raw []byte, ok bool) {
 }
 
 // bad records an error of a value that was taken.
-func (d *decoder) bad(typ, msg string, raw []byte) (protoreflect.Value, bool) {
-	d.addError(typ, msg, raw)
+func (d *decoder) bad(typ, msg string, raw []byte, context ...contextMember) (protoreflect.Value, bool) {
+	d.addError(typ, msg, raw, context...)
 	return protoreflect.Value{}, false
 }
 
@@ -108,9 +114,10 @@ func (d *decoder) integer(f *field, lexeme []byte) (protoreflect.Value, bool) {
 	if f.kind == kindUint64 {
 		switch {
 		case n.negative && (n.magnitude > 0 || n.overflow):
-			return d.bad("greater_than_equal", "Input should be greater than or equal to 0", lexeme)
+			return d.bad("greater_than_equal", "Input should be greater than or equal to 0", lexeme, contextMember{"ge", 0})
 		case n.overflow:
-			return d.bad("less_than_equal", "Input should be less than or equal to "+strconv.FormatUint(math.MaxUint64, 10), lexeme)
+			return d.bad("less_than_equal", "Input should be less than or equal to "+strconv.FormatUint(math.MaxUint64, 10), lexeme,
+				contextMember{"le", uint64(math.MaxUint64)})
 		}
 		return protoreflect.ValueOfUint64(n.magnitude), d.bounds(f, float64(n.magnitude), lexeme)
 	}
@@ -127,9 +134,9 @@ func (d *decoder) integer(f *field, lexeme []byte) (protoreflect.Value, bool) {
 	}
 	switch {
 	case below || v < low:
-		return d.bad("greater_than_equal", "Input should be greater than or equal to "+strconv.FormatInt(low, 10), lexeme)
+		return d.bad("greater_than_equal", "Input should be greater than or equal to "+strconv.FormatInt(low, 10), lexeme, contextMember{"ge", low})
 	case above || v > high:
-		return d.bad("less_than_equal", "Input should be less than or equal to "+strconv.FormatInt(high, 10), lexeme)
+		return d.bad("less_than_equal", "Input should be less than or equal to "+strconv.FormatInt(high, 10), lexeme, contextMember{"le", high})
 	}
 	switch f.kind {
 	case kindInt32:
@@ -172,15 +179,15 @@ func (d *decoder) bounds(f *field, x float64, raw []byte) bool {
 	if f.opts.Min != nil {
 		switch least := f.opts.GetMin(); {
 		case f.opts.GetExclusiveMin() && x <= least:
-			d.addError("greater_than", "Input should be greater than "+text(least), raw)
+			d.addError("greater_than", "Input should be greater than "+text(least), raw, f.limit("gt", least))
 			return false
 		case x < least:
-			d.addError("greater_than_equal", "Input should be greater than or equal to "+text(least), raw)
+			d.addError("greater_than_equal", "Input should be greater than or equal to "+text(least), raw, f.limit("ge", least))
 			return false
 		}
 	}
 	if f.opts.Max != nil && x > f.opts.GetMax() {
-		d.addError("less_than_equal", "Input should be less than or equal to "+text(f.opts.GetMax()), raw)
+		d.addError("less_than_equal", "Input should be less than or equal to "+text(f.opts.GetMax()), raw, f.limit("le", f.opts.GetMax()))
 		return false
 	}
 	return true
@@ -191,14 +198,14 @@ func (d *decoder) string(f *field, s string, raw []byte) (protoreflect.Value, bo
 	if least > 0 || most > 0 {
 		n := utf8.RuneCountInString(s)
 		if n < least {
-			return d.bad("string_too_short", "String should have at least "+plural(least, "character"), raw)
+			return d.bad("string_too_short", "String should have at least "+plural(least, "character"), raw, contextMember{"min_length", least})
 		}
 		if most > 0 && n > most {
-			return d.bad("string_too_long", "String should have at most "+plural(most, "character"), raw)
+			return d.bad("string_too_long", "String should have at most "+plural(most, "character"), raw, contextMember{"max_length", most})
 		}
 	}
 	if f.pattern != nil && !f.pattern.MatchString(s) {
-		return d.bad("string_pattern_mismatch", "String should match pattern '"+f.opts.GetPattern()+"'", raw)
+		return d.bad("string_pattern_mismatch", "String should match pattern '"+f.opts.GetPattern()+"'", raw, contextMember{"pattern", f.opts.GetPattern()})
 	}
 	return protoreflect.ValueOfString(s), true
 }
@@ -206,7 +213,7 @@ func (d *decoder) string(f *field, s string, raw []byte) (protoreflect.Value, bo
 func (d *decoder) uuid(s string, raw []byte) (protoreflect.Value, bool) {
 	canonical, reason := ParseUUID(s)
 	if reason != "" {
-		return d.bad("uuid_parsing", "Input should be a valid UUID, "+reason, raw)
+		return d.bad("uuid_parsing", "Input should be a valid UUID, "+reason, raw, contextMember{"error", reason})
 	}
 	return protoreflect.ValueOfString(canonical), true
 }
@@ -214,7 +221,7 @@ func (d *decoder) uuid(s string, raw []byte) (protoreflect.Value, bool) {
 func (d *decoder) enum(f *field, s string, raw []byte) (protoreflect.Value, bool) {
 	n, ok := f.words.number[s]
 	if !ok {
-		return d.bad("enum", f.words.expect, raw)
+		return d.bad("enum", f.words.expect, raw, f.words.context())
 	}
 	return protoreflect.ValueOfEnum(n), true
 }
@@ -222,7 +229,7 @@ func (d *decoder) enum(f *field, s string, raw []byte) (protoreflect.Value, bool
 func (d *decoder) timestamp(f *field, s string, raw []byte) (protoreflect.Value, bool) {
 	seconds, nanos, reason := ParseTimestamp(s)
 	if reason != "" {
-		return d.bad("datetime_parsing", "Input should be a valid datetime, "+reason, raw)
+		return d.bad("datetime_parsing", "Input should be a valid datetime, "+reason, raw, contextMember{"error", reason})
 	}
 	return newTime(f, seconds, nanos), true
 }
@@ -234,7 +241,7 @@ func (d *decoder) seconds(f *field, lexeme []byte) (protoreflect.Value, bool) {
 	x, err := strconv.ParseFloat(string(lexeme), 64)
 	micros, ok := secondsToMicros(x)
 	if err != nil || !ok {
-		return d.bad("time_delta_parsing", "Input should be a valid timedelta, duration is too long", lexeme)
+		return d.bad("time_delta_parsing", "Input should be a valid timedelta, duration is too long", lexeme, contextMember{"error", "duration is too long"})
 	}
 	return d.micros(f, micros, lexeme)
 }
@@ -242,7 +249,7 @@ func (d *decoder) seconds(f *field, lexeme []byte) (protoreflect.Value, bool) {
 func (d *decoder) duration(f *field, s string, raw []byte) (protoreflect.Value, bool) {
 	micros, reason := ParseDuration(s)
 	if reason != "" {
-		return d.bad("time_delta_parsing", "Input should be a valid timedelta, "+reason, raw)
+		return d.bad("time_delta_parsing", "Input should be a valid timedelta, "+reason, raw, contextMember{"error", reason})
 	}
 	return d.micros(f, micros, raw)
 }

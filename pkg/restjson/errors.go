@@ -70,8 +70,8 @@ func (e *Errors) AppendBody(dst, request []byte) []byte {
 	return append(dst, '}')
 }
 
-// AppendErrors appends field errors as a JSON array of {"type", "loc", "msg", "input"}. An error without its value has no
-// "input".
+// AppendErrors appends field errors as a JSON array of {"type", "loc", "msg", "input", "ctx"}. An error without its value
+// has no "input", one without a rule no "ctx".
 func AppendErrors(dst []byte, list []*orchv1.FieldError) []byte {
 	dst = append(dst, '[')
 	for i, fe := range list {
@@ -96,6 +96,12 @@ func AppendErrors(dst []byte, list []*orchv1.FieldError) []byte {
 		if in := fe.GetInput(); len(in) > 0 {
 			dst = append(dst, `,"input":`...)
 			dst = append(dst, in...)
+		}
+		if context := fe.GetCtx(); len(context) > 0 {
+			dst = append(dst, `,"ctx":`...)
+			dst = append(dst, context...)
+		} else if fe.GetType() == "value_error" {
+			dst = append(dst, `,"ctx":{"error":{}}`...) // As the reference writes the exception of a validator.
 		}
 		dst = append(dst, '}')
 	}

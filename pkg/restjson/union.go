@@ -49,13 +49,14 @@ func (d *decoder) chooseTagged(p *plan) *field {
 		d.Skip()
 		if d.checkSurrogates() {
 			d.addError("union_tag_invalid", "Input tag '"+cut(given, maxStep)+"' found using '"+p.discriminator+
-				"' does not match any of the expected tags: "+p.tags(), raw)
+				"' does not match any of the expected tags: "+p.tags(), raw,
+				contextMember{"discriminator", "'" + p.discriminator + "'"}, contextMember{"tag", cut(given, maxStep)}, contextMember{"expected_tags", p.tags()})
 		}
 	default:
 		if f := p.untagged(keys); f != nil {
 			return f
 		}
-		d.mismatch("union_tag_not_found", "Unable to extract tag using discriminator '"+p.discriminator+"'")
+		d.mismatch("union_tag_not_found", "Unable to extract tag using discriminator '"+p.discriminator+"'", contextMember{"discriminator", "'" + p.discriminator + "'"})
 	}
 	return nil
 }

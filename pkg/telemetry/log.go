@@ -65,9 +65,15 @@ func readable(_ []string, a slog.Attr) slog.Attr {
 
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	if !ok {
+	return ok && IsTerminal(f)
+}
+
+// IsTerminal reports whether a person may sit behind a file: it is a character device other than the null device.
+func IsTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
 		return false
 	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	null, err := os.Stat(os.DevNull)
+	return err != nil || !os.SameFile(info, null)
 }

@@ -152,6 +152,9 @@ func Automation(header http.Header) (id uuid.UUID, name string, ok bool) {
 // Subprotocols are the websocket subprotocols that a client may offer; the server echoes the offered one.
 func Subprotocols() []string { return []string{Orch.String(), Prefect.String()} }
 
+// ClientAuthSetting is the setting from which existing clients take the token of a websocket's auth message.
+const ClientAuthSetting = "PREFECT_API_AUTH_STRING"
+
 // ServerVersion is the version that clients compare with their own: the server's, or the version whose API it
 // implements.
 func (v Vocabulary) ServerVersion(own string) string {

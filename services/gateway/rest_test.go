@@ -215,7 +215,7 @@ func TestErrorsHaveTheirForms(t *testing.T) {
 		"conflict": {rpc.Detail(409, "Data integrity conflict."), 409, `{"detail":"Data integrity conflict."}`, nil},
 		"faults": {
 			rpc.Invalid(rpc.BodyError("value_error", "no", "name")), 422,
-			`{"exception_message":"Invalid request received.","exception_detail":[{"type":"value_error","loc":["body","name"],"msg":"no"}],"request_body":{"name":"a"}}`, nil,
+			`{"exception_message":"Invalid request received.","exception_detail":[{"type":"value_error","loc":["body","name"],"msg":"no","ctx":{"error":{}}}],"request_body":{"name":"a"}}`, nil,
 		},
 		"no form":     {rpc.Error(&orchv1.HttpError{Status: 418}), 418, `{"exception_message":"I'm a teapot"}`, nil},
 		"no status":   {rpc.Error(&orchv1.HttpError{}), 500, `{"exception_message":""}`, nil},
@@ -242,10 +242,10 @@ func TestBodiesAreBounded(t *testing.T) {
 	t.Parallel()
 	s := start(t, gateway.Deps{})
 	const limit = 5 << 20
-	// Labels have no bound of their own.
-	const frame = `{"name":"a","labels":{"a":""}}`
+	// Spaces count for the body, and for no field.
 	fill := func(n int) string {
-		return `{"name":"a","labels":{"a":"` + strings.Repeat("a", n-len(frame)) + `"}}`
+		const flow = `{"name":"a"}`
+		return flow + strings.Repeat(" ", n-len(flow))
 	}
 	require.Equal(t, 201, s.do(t, "POST", "/api/flows/", fill(limit)).status)
 	require.Equal(t, 413, s.do(t, "POST", "/api/flows/", fill(limit+1)).status)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/orch-project/orch/pkg/auth"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/services/gateway/internal/address"
@@ -78,7 +79,7 @@ func (g *Gateway) admitSocket(
 	case legacy:
 		err = g.authorize(r, &info, need)
 	case g.mode == authn.ByKey:
-		err = g.authorizeToken(r, token, &info, need)
+		err = authn.SocketError(g.authorizeToken(r, auth.KeyOfToken(token), &info, need), token)
 	default:
 		if err = g.guard.Token(token); err == nil {
 			err = g.admitWithoutKey(r, need)

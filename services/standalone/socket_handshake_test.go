@@ -1,12 +1,15 @@
 package standalone_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
+
+	"github.com/orch-project/orch/pkg/auth"
 )
 
 var socketPaths = []string{"/events/in", "/events/out", "/logs/out", "/task_runs/subscriptions/scheduled", "/work_pools/p/workers/connect"}
@@ -73,6 +76,45 @@ func TestSocketsAuthenticate(t *testing.T) {
 	_, status, _, err := s.tryDial("/work_pools/p/workers/stop", "prefect", nil)
 	require.Error(t, err)
 	require.Equal(t, http.StatusNotFound, status, "an unknown path is unknown to all")
+}
+
+// TestSocketsTakeKeys: the first message carries a key as HTTP does, alone or as the password of user:key, and the
+// close reason names the setting of clients that send none.
+func TestSocketsTakeKeys(t *testing.T) {
+	t.Parallel()
+	h := startHosted(t, "prefect")
+	s := &server{t: t, http: h.http, api: h.root}
+	other, _ := auth.NewKey("pnu_")
+	const (
+		none  = "Auth required but no token provided; set PREFECT_API_AUTH_STRING=user:KEY"
+		wrong = "Invalid token; set PREFECT_API_AUTH_STRING=user:KEY with a valid API key"
+	)
+	for _, base := range []string{"", workspacePath} {
+		for _, path := range socketPaths {
+			for _, token := range []string{h.owner, "user:" + h.owner, ":" + h.owner} {
+				c := s.dial(base+path, "prefect", nil)
+				c.send(fmt.Sprintf(`{"type":"auth","token":%q}`, token))
+				require.JSONEq(t, `{"type":"auth_success"}`, c.receive(), path)
+			}
+			for first, want := range map[string]string{
+				`{"type":"auth","token":null}`:                  none,
+				`{"type":"auth"}`:                               none,
+				`{"type":"auth","token":""}`:                    none,
+				`{"type":"auth","token":"user:"}`:               wrong,
+				`{"type":"auth","token":"user:pass"}`:           wrong,
+				`{"type":"auth","token":"` + h.owner + `:"}`:    wrong,
+				`{"type":"auth","token":"a:b:` + h.owner + `"}`: wrong,
+				`{"type":"auth","token":"user:` + other + `"}`:  wrong,
+			} {
+				c := s.dial(base+path, "prefect", nil)
+				c.send(first)
+				code, reason := c.closed()
+				require.Equal(t, websocket.StatusPolicyViolation, code, first)
+				require.Equal(t, want, reason, first)
+			}
+			s.dial(base+path, "", http.Header{"Authorization": {"bearer " + h.owner}})
+		}
+	}
 }
 
 func TestSocketsAreBounded(t *testing.T) {

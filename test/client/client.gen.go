@@ -2035,28 +2035,28 @@ type Automation struct {
 
 // AutomationCreate AutomationCreate holds the fields of a new automation.
 type AutomationCreate struct {
-	// Actions Actions that run each time the trigger fires, in order.
+	// Actions Actions that run each time the trigger fires, in order; at most 100.
 	Actions []ActionInput `json:"actions"`
 
-	// ActionsOnResolve Actions that run when a proactive or metric trigger resolves.
+	// ActionsOnResolve Actions that run when a proactive or metric trigger resolves; at most 100.
 	ActionsOnResolve *[]ActionInput `json:"actions_on_resolve,omitempty"`
 
-	// ActionsOnTrigger Actions that run in addition when the trigger enters the triggered state.
+	// ActionsOnTrigger Actions that run in addition when the trigger enters the triggered state; at most 100.
 	ActionsOnTrigger *[]ActionInput `json:"actions_on_trigger,omitempty"`
 
-	// Description Free text that explains the automation; default empty.
+	// Description Free text that explains the automation; default empty; at most 262,144 characters.
 	Description *string `json:"description,omitempty"`
 
 	// Enabled Whether the server evaluates the trigger; default true.
 	Enabled *bool `json:"enabled,omitempty"`
 
-	// Name Display name of the automation; it need not be unique.
+	// Name Display name of the automation; it need not be unique; at most 500 characters.
 	Name string `json:"name"`
 
-	// OwnerResource Resource id of the owner, such as a deployment's; deleting the owner deletes the automation.
+	// OwnerResource Resource id of the owner, such as a deployment's; deleting the owner deletes the automation; at most 1,024 characters.
 	OwnerResource *string `json:"owner_resource,omitempty"`
 
-	// Tags Tags for searching and filtering automations.
+	// Tags Tags for searching and filtering automations; at most 200 of 250 characters.
 	Tags *[]string `json:"tags,omitempty"`
 
 	// Trigger Condition on events that fires the automation.
@@ -2125,25 +2125,25 @@ type AutomationSort string
 
 // AutomationUpdate AutomationUpdate holds all fields of an automation; absent fields take their defaults.
 type AutomationUpdate struct {
-	// Actions Actions that run each time the trigger fires, in order.
+	// Actions Actions that run each time the trigger fires, in order; at most 100.
 	Actions []ActionInput `json:"actions"`
 
-	// ActionsOnResolve Actions that run when a proactive or metric trigger resolves.
+	// ActionsOnResolve Actions that run when a proactive or metric trigger resolves; at most 100.
 	ActionsOnResolve *[]ActionInput `json:"actions_on_resolve,omitempty"`
 
-	// ActionsOnTrigger Actions that run in addition when the trigger enters the triggered state.
+	// ActionsOnTrigger Actions that run in addition when the trigger enters the triggered state; at most 100.
 	ActionsOnTrigger *[]ActionInput `json:"actions_on_trigger,omitempty"`
 
-	// Description Free text that explains the automation; default empty.
+	// Description Free text that explains the automation; default empty; at most 262,144 characters.
 	Description *string `json:"description,omitempty"`
 
 	// Enabled Whether the server evaluates the trigger; default true.
 	Enabled *bool `json:"enabled,omitempty"`
 
-	// Name Display name of the automation; it need not be unique.
+	// Name Display name of the automation; it need not be unique; at most 500 characters.
 	Name string `json:"name"`
 
-	// Tags Tags for searching and filtering automations.
+	// Tags Tags for searching and filtering automations; at most 200 of 250 characters.
 	Tags *[]string `json:"tags,omitempty"`
 
 	// Trigger Condition on events that fires the automation.
@@ -2197,7 +2197,7 @@ type BlockDocumentCreate struct {
 	// BlockTypeId UUID of the block type.
 	BlockTypeId openapi_types.UUID `json:"block_type_id"`
 
-	// Data Field values; {"$ref": {"block_document_id": "<uuid>"}} in place of a field refers to another document.
+	// Data Field values; {"$ref": {"block_document_id": "<uuid>"}} in place of a field refers to another document; at most 1 MiB.
 	Data *map[string]interface{} `json:"data,omitempty"`
 
 	// IsAnonymous Whether a client created the document without a name for its own use; default false.
@@ -2260,7 +2260,7 @@ type BlockDocumentUpdate struct {
 	// BlockSchemaId UUID of another schema of the same block type; null keeps the present one.
 	BlockSchemaId *openapi_types.UUID `json:"block_schema_id,omitempty"`
 
-	// Data New field values; they merge with the stored values or replace them.
+	// Data New field values; they merge with the stored values or replace them; at most 1 MiB.
 	Data *map[string]interface{} `json:"data,omitempty"`
 
 	// MergeExistingData Whether absent fields keep their values; false removes them; default true.
@@ -2302,13 +2302,13 @@ type BlockSchemaCreate struct {
 	// BlockTypeId UUID of the block type.
 	BlockTypeId openapi_types.UUID `json:"block_type_id"`
 
-	// Capabilities Abilities of the block, such as "write-path" or "notify".
+	// Capabilities Abilities of the block, such as "write-path" or "notify"; at most 200 of 250 characters.
 	Capabilities *[]string `json:"capabilities,omitempty"`
 
-	// Fields JSON Schema of the data, with the extra keywords block_type_slug, block_schema_references and secret_fields.
+	// Fields JSON Schema of the data, with the extra keywords block_type_slug, block_schema_references and secret_fields; at most 1 MiB.
 	Fields *map[string]interface{} `json:"fields,omitempty"`
 
-	// Version Version label of the schema; default "non-versioned".
+	// Version Version label of the schema; default "non-versioned"; at most 500 characters.
 	Version *string `json:"version,omitempty"`
 }
 
@@ -2389,22 +2389,22 @@ type BlockType struct {
 
 // BlockTypeCreate BlockTypeCreate holds the fields of a new block type.
 type BlockTypeCreate struct {
-	// CodeExample Markdown with a code example.
+	// CodeExample Markdown with a code example; at most 262,144 characters.
 	CodeExample *string `json:"code_example,omitempty"`
 
-	// Description Free text that explains the block type.
+	// Description Free text that explains the block type; at most 262,144 characters.
 	Description *string `json:"description,omitempty"`
 
-	// DocumentationUrl URL of the documentation.
+	// DocumentationUrl URL of the documentation; at most 4,096 characters.
 	DocumentationUrl *string `json:"documentation_url,omitempty"`
 
-	// LogoUrl URL of a logo for user interfaces.
+	// LogoUrl URL of a logo for user interfaces; at most 4,096 characters.
 	LogoUrl *string `json:"logo_url,omitempty"`
 
 	// Name Display name of the block type; it must not contain any of / % & > <; at most 500 characters.
 	Name string `json:"name"`
 
-	// Slug Unique name for URLs: lower-case letters, digits and dashes.
+	// Slug Unique name for URLs: lower-case letters, digits and dashes; at most 500 characters.
 	Slug string `json:"slug"`
 }
 
@@ -2431,16 +2431,16 @@ type BlockTypeFilterSlug struct {
 
 // BlockTypeUpdate BlockTypeUpdate holds the changes to a block type; absent fields keep their values.
 type BlockTypeUpdate struct {
-	// CodeExample Markdown with a code example.
+	// CodeExample Markdown with a code example; at most 262,144 characters.
 	CodeExample *string `json:"code_example,omitempty"`
 
-	// Description Free text that explains the block type.
+	// Description Free text that explains the block type; at most 262,144 characters.
 	Description *string `json:"description,omitempty"`
 
-	// DocumentationUrl URL of the documentation.
+	// DocumentationUrl URL of the documentation; at most 4,096 characters.
 	DocumentationUrl *string `json:"documentation_url,omitempty"`
 
-	// LogoUrl URL of a logo for user interfaces.
+	// LogoUrl URL of a logo for user interfaces; at most 4,096 characters.
 	LogoUrl *string `json:"logo_url,omitempty"`
 }
 
@@ -2523,7 +2523,7 @@ type BodyBulkIncrementActiveSlotsV2ConcurrencyLimitsIncrementPost struct {
 	// Mode concurrency holds the slots until release; rate_limit frees them by the limit's decay; default concurrency.
 	Mode *ConcurrencyMode `json:"mode,omitempty"`
 
-	// Names Names of the limits; a name without a limit counts as unlimited.
+	// Names Names of the limits; a name without a limit counts as unlimited; at most 1,000 of 500 characters.
 	Names []string `json:"names"`
 
 	// Slots Number of slots to acquire of each limit, at least 1.
@@ -2541,7 +2541,7 @@ type BodyBulkIncrementActiveSlotsWithLeaseV2ConcurrencyLimitsIncrementWithLeaseP
 	// Mode concurrency holds the slots until release; rate_limit frees them by the limit's decay; default concurrency.
 	Mode *ConcurrencyMode `json:"mode,omitempty"`
 
-	// Names Names of the limits; a name without a limit counts as unlimited.
+	// Names Names of the limits; a name without a limit counts as unlimited; at most 1,000 of 500 characters.
 	Names []string `json:"names"`
 
 	// Slots Number of slots to acquire of each limit, at least 1.
@@ -2730,13 +2730,13 @@ type BodyCountWorkPoolsWorkPoolsCountPost struct {
 
 // BodyCreateFlowRunInputFlowRunsIdInputPost FlowRunInputCreate holds the fields of a new input.
 type BodyCreateFlowRunInputFlowRunsIdInputPost struct {
-	// Key Key of the input, unique within the flow run.
+	// Key Key of the input, unique within the flow run; at most 500 characters.
 	Key string `json:"key"`
 
-	// Sender Resource id of the sender; null when unknown.
+	// Sender Resource id of the sender; null when unknown; at most 500 characters.
 	Sender *string `json:"sender,omitempty"`
 
-	// Value Value as text, usually encoded JSON.
+	// Value Value as text, usually encoded JSON; at most 1,048,576 characters.
 	Value string `json:"value"`
 }
 
@@ -2820,7 +2820,7 @@ type BodyGetScheduledFlowRunsWorkPoolsNameGetScheduledFlowRunsPost struct {
 
 // BodyIncrementConcurrencyLimitsV1ConcurrencyLimitsIncrementPost ConcurrencyLimitsIncrement requests a slot of several tags for one task run.
 type BodyIncrementConcurrencyLimitsV1ConcurrencyLimitsIncrementPost struct {
-	// Names Tags; a tag without a limit counts as unlimited.
+	// Names Tags; a tag without a limit counts as unlimited; at most 1,000 of 500 characters.
 	Names []string `json:"names"`
 
 	// TaskRunId UUID of the task run that takes or holds the slots.
@@ -3402,7 +3402,7 @@ type BodyResetConcurrencyLimitByTagConcurrencyLimitsTagTagResetPost struct {
 
 // BodyResumeFlowRunFlowRunsIdResumePost FlowRunResumption is the input of a resumed flow run.
 type BodyResumeFlowRunFlowRunsIdResumePost struct {
-	// RunInput Input object for the paused run; null when it waits for none.
+	// RunInput Input object for the paused run; null when it waits for none; at most 512 KiB.
 	RunInput *map[string]interface{} `json:"run_input,omitempty"`
 }
 
@@ -3480,7 +3480,7 @@ type BodyWorkerHeartbeatWorkPoolsWorkPoolNameWorkersHeartbeatPost struct {
 	// HeartbeatIntervalSeconds The seconds until the worker's next heartbeat; null leaves what is known.
 	HeartbeatIntervalSeconds *int64 `json:"heartbeat_interval_seconds,omitempty"`
 
-	// Name The name of the worker.
+	// Name The name of the worker; at most 500 characters.
 	Name string `json:"name"`
 }
 
@@ -3506,7 +3506,7 @@ type CallWebhook struct {
 	// BlockDocumentId UUID of the webhook block document.
 	BlockDocumentId openapi_types.UUID `json:"block_document_id"`
 
-	// Payload Body of the request as a Jinja2 template; default empty.
+	// Payload Body of the request as a Jinja2 template; default empty; at most 262,144 characters.
 	Payload *string `json:"payload,omitempty"`
 
 	// Type Kind of the object; always "call-webhook".
@@ -3530,10 +3530,10 @@ type ChangeFlowRunState struct {
 	// Force Whether to skip the orchestration rules; default false.
 	Force *bool `json:"force,omitempty"`
 
-	// Message Message of the new state; null leaves it empty.
+	// Message Message of the new state; null leaves it empty; at most 262,144 characters.
 	Message *string `json:"message,omitempty"`
 
-	// Name Name of the new state; null derives it from the type.
+	// Name Name of the new state; null derives it from the type; at most 500 characters.
 	Name *string `json:"name,omitempty"`
 
 	// State Type of the new state.
@@ -3926,13 +3926,13 @@ type DeploymentCreate struct {
 	// ConcurrencyOptions Treatment of runs without a free slot; null uses ENQUEUE.
 	ConcurrencyOptions *ConcurrencyOptions `json:"concurrency_options,omitempty"`
 
-	// Description Markdown text that explains the deployment.
+	// Description Markdown text that explains the deployment; at most 262,144 characters.
 	Description *string `json:"description,omitempty"`
 
 	// EnforceParameterSchema Whether parameters of runs must conform to parameter_openapi_schema; default true.
 	EnforceParameterSchema *bool `json:"enforce_parameter_schema,omitempty"`
 
-	// Entrypoint Location of the flow's code, such as "flows.py:main".
+	// Entrypoint Location of the flow's code, such as "flows.py:main"; at most 4,096 characters.
 	Entrypoint *string `json:"entrypoint,omitempty"`
 
 	// FlowId UUID of the flow.
@@ -3944,7 +3944,7 @@ type DeploymentCreate struct {
 	// InfrastructureDocumentId UUID of the infrastructure block document; null for none.
 	InfrastructureDocumentId *openapi_types.UUID `json:"infrastructure_document_id,omitempty"`
 
-	// JobVariables Infrastructure settings that override the work pool's defaults.
+	// JobVariables Infrastructure settings that override the work pool's defaults; at most 512 KiB.
 	JobVariables *map[string]interface{} `json:"job_variables,omitempty"`
 
 	// Labels Labels that its flow runs inherit.
@@ -3953,13 +3953,13 @@ type DeploymentCreate struct {
 	// Name Name of the deployment, unique within its flow; it must not contain any of / % & > <; at most 500 characters.
 	Name string `json:"name"`
 
-	// ParameterOpenapiSchema JSON Schema of the flow's parameters; null when unknown.
+	// ParameterOpenapiSchema JSON Schema of the flow's parameters; null when unknown; at most 1 MiB.
 	ParameterOpenapiSchema *map[string]interface{} `json:"parameter_openapi_schema,omitempty"`
 
-	// Parameters Default parameters of its flow runs.
+	// Parameters Default parameters of its flow runs; at most 512 KiB.
 	Parameters *map[string]interface{} `json:"parameters,omitempty"`
 
-	// Path Path of the working directory of its runs.
+	// Path Path of the working directory of its runs; at most 4,096 characters.
 	Path *string `json:"path,omitempty"`
 
 	// Paused Whether the scheduler creates no runs; default false.
@@ -3977,16 +3977,16 @@ type DeploymentCreate struct {
 	// Tags Tags that its flow runs inherit; at most 200 of 250 characters each.
 	Tags *[]string `json:"tags,omitempty"`
 
-	// Version Version label of the deployed code.
+	// Version Version label of the deployed code; at most 500 characters.
 	Version *string `json:"version,omitempty"`
 
 	// VersionInfo Source version of the deployment; null for none.
 	VersionInfo *VersionInfo `json:"version_info,omitempty"`
 
-	// WorkPoolName Name of the work pool that receives its runs; null for none.
+	// WorkPoolName Name of the work pool that receives its runs; null for none; at most 500 characters.
 	WorkPoolName *string `json:"work_pool_name,omitempty"`
 
-	// WorkQueueName Name of the work queue that receives its runs; null uses the pool's default queue.
+	// WorkQueueName Name of the work queue that receives its runs; null uses the pool's default queue; at most 500 characters.
 	WorkQueueName *string `json:"work_queue_name,omitempty"`
 }
 
@@ -4077,7 +4077,7 @@ type DeploymentFilterWorkQueueName struct {
 
 // DeploymentFlowRunCreate DeploymentFlowRunCreate holds the fields of a new flow run of a deployment.
 type DeploymentFlowRunCreate struct {
-	// Context Free JSON object that the client stores with the run.
+	// Context Free JSON object that the client stores with the run; at most 256 KiB.
 	Context *map[string]interface{} `json:"context,omitempty"`
 
 	// EmpiricalPolicy Retry configuration of the run.
@@ -4086,13 +4086,13 @@ type DeploymentFlowRunCreate struct {
 	// EnforceParameterSchema Whether parameters must conform to the schema; null uses the deployment's setting.
 	EnforceParameterSchema *bool `json:"enforce_parameter_schema,omitempty"`
 
-	// IdempotencyKey Key that makes creation idempotent within the flow; null disables deduplication.
+	// IdempotencyKey Key that makes creation idempotent within the flow; null disables deduplication; at most 2,000 characters.
 	IdempotencyKey *string `json:"idempotency_key,omitempty"`
 
 	// InfrastructureDocumentId UUID of the infrastructure block document; null for none.
 	InfrastructureDocumentId *openapi_types.UUID `json:"infrastructure_document_id,omitempty"`
 
-	// JobVariables Infrastructure settings that override the deployment's, key by key.
+	// JobVariables Infrastructure settings that override the deployment's, key by key; at most 512 KiB.
 	JobVariables *map[string]interface{} `json:"job_variables,omitempty"`
 
 	// Labels Labels in addition to the deployment's.
@@ -4101,7 +4101,7 @@ type DeploymentFlowRunCreate struct {
 	// Name Name of the flow run; the server generates one when absent; at most 500 characters.
 	Name *string `json:"name,omitempty"`
 
-	// Parameters Parameters that override the deployment's, key by key.
+	// Parameters Parameters that override the deployment's, key by key; at most 512 KiB.
 	Parameters *map[string]interface{} `json:"parameters,omitempty"`
 
 	// ParentTaskRunId UUID of the task run that represents this subflow run; null for a top-level run.
@@ -4113,7 +4113,7 @@ type DeploymentFlowRunCreate struct {
 	// Tags Tags in addition to the deployment's; at most 200 of 250 characters each.
 	Tags *[]string `json:"tags,omitempty"`
 
-	// WorkQueueName Name of the work queue; null uses the deployment's.
+	// WorkQueueName Name of the work queue; null uses the deployment's; at most 500 characters.
 	WorkQueueName *string `json:"work_queue_name,omitempty"`
 }
 
@@ -4273,16 +4273,16 @@ type DeploymentScheduleCreate struct {
 	// MaxScheduledRuns Maximum number of scheduled runs to keep ahead, above 0; null uses the server's setting.
 	MaxScheduledRuns *int64 `json:"max_scheduled_runs,omitempty"`
 
-	// Parameters Parameters of the scheduled runs, merged over the deployment's.
+	// Parameters Parameters of the scheduled runs, merged over the deployment's; at most 512 KiB.
 	Parameters *map[string]interface{} `json:"parameters,omitempty"`
 
-	// Replaces Slug of the schedule that this one replaces; null for none.
+	// Replaces Slug of the schedule that this one replaces; null for none; at most 500 characters.
 	Replaces *string `json:"replaces,omitempty"`
 
 	// Schedule Rule that states when runs are created.
 	Schedule ScheduleInput `json:"schedule"`
 
-	// Slug Name of the schedule, unique within the deployment; null for none.
+	// Slug Name of the schedule, unique within the deployment; null for none; at most 500 characters.
 	Slug *string `json:"slug,omitempty"`
 }
 
@@ -4294,16 +4294,16 @@ type DeploymentScheduleUpdate struct {
 	// MaxScheduledRuns Maximum number of scheduled runs to keep ahead, above 0; null uses the server's setting.
 	MaxScheduledRuns *int64 `json:"max_scheduled_runs,omitempty"`
 
-	// Parameters Parameters of the scheduled runs, merged over the deployment's.
+	// Parameters Parameters of the scheduled runs, merged over the deployment's; at most 512 KiB.
 	Parameters *map[string]interface{} `json:"parameters,omitempty"`
 
-	// Replaces Slug of the schedule that this one replaces; null for none.
+	// Replaces Slug of the schedule that this one replaces; null for none; at most 500 characters.
 	Replaces *string `json:"replaces,omitempty"`
 
 	// Schedule Rule that states when runs are created.
 	Schedule *ScheduleInput `json:"schedule,omitempty"`
 
-	// Slug Name of the schedule, unique within the deployment; null for none.
+	// Slug Name of the schedule, unique within the deployment; null for none; at most 500 characters.
 	Slug *string `json:"slug,omitempty"`
 }
 
@@ -4321,13 +4321,13 @@ type DeploymentUpdate struct {
 	// ConcurrencyOptions Treatment of runs without a free slot; null uses ENQUEUE.
 	ConcurrencyOptions *ConcurrencyOptions `json:"concurrency_options,omitempty"`
 
-	// Description Markdown text that explains the deployment.
+	// Description Markdown text that explains the deployment; at most 262,144 characters.
 	Description *string `json:"description,omitempty"`
 
 	// EnforceParameterSchema Whether parameters of runs must conform to parameter_openapi_schema; default true.
 	EnforceParameterSchema *bool `json:"enforce_parameter_schema,omitempty"`
 
-	// Entrypoint Location of the flow's code, such as "flows.py:main".
+	// Entrypoint Location of the flow's code, such as "flows.py:main"; at most 4,096 characters.
 	Entrypoint *string `json:"entrypoint,omitempty"`
 
 	// GlobalConcurrencyLimitId UUID of an existing concurrency limit to apply; null for none.
@@ -4336,16 +4336,16 @@ type DeploymentUpdate struct {
 	// InfrastructureDocumentId UUID of the infrastructure block document; null for none.
 	InfrastructureDocumentId *openapi_types.UUID `json:"infrastructure_document_id,omitempty"`
 
-	// JobVariables Infrastructure settings that override the work pool's defaults.
+	// JobVariables Infrastructure settings that override the work pool's defaults; at most 512 KiB.
 	JobVariables *map[string]interface{} `json:"job_variables,omitempty"`
 
-	// ParameterOpenapiSchema JSON Schema of the flow's parameters; null when unknown.
+	// ParameterOpenapiSchema JSON Schema of the flow's parameters; null when unknown; at most 1 MiB.
 	ParameterOpenapiSchema *map[string]interface{} `json:"parameter_openapi_schema,omitempty"`
 
-	// Parameters Default parameters of its flow runs.
+	// Parameters Default parameters of its flow runs; at most 512 KiB.
 	Parameters *map[string]interface{} `json:"parameters,omitempty"`
 
-	// Path Path of the working directory of its runs.
+	// Path Path of the working directory of its runs; at most 4,096 characters.
 	Path *string `json:"path,omitempty"`
 
 	// Paused Whether the scheduler creates no runs; default false.
@@ -4363,16 +4363,16 @@ type DeploymentUpdate struct {
 	// Tags Tags that its flow runs inherit; at most 200 of 250 characters each.
 	Tags *[]string `json:"tags,omitempty"`
 
-	// Version Version label of the deployed code.
+	// Version Version label of the deployed code; at most 500 characters.
 	Version *string `json:"version,omitempty"`
 
 	// VersionInfo Source version of the deployment; null for none.
 	VersionInfo *VersionInfo `json:"version_info,omitempty"`
 
-	// WorkPoolName Name of the work pool that receives its runs; null for none.
+	// WorkPoolName Name of the work pool that receives its runs; null for none; at most 500 characters.
 	WorkPoolName *string `json:"work_pool_name,omitempty"`
 
-	// WorkQueueName Name of the work queue that receives its runs; null uses the pool's default queue.
+	// WorkQueueName Name of the work queue that receives its runs; null uses the pool's default queue; at most 500 characters.
 	WorkQueueName *string `json:"work_queue_name,omitempty"`
 }
 
@@ -4580,13 +4580,13 @@ type EventTextFilter struct {
 
 // EventTriggerInput EventTrigger fires when matching events occur, or when expected events fail to occur.
 type EventTriggerInput struct {
-	// After Event names of which one must occur first; a name may end in "*".
+	// After Event names of which one must occur first; a name may end in "*"; at most 500 of 1,024 characters.
 	After *[]string `json:"after,omitempty"`
 
-	// Expect Event names that count; a name may end in "*", and an empty list accepts every event.
+	// Expect Event names that count; a name may end in "*", and an empty list accepts every event; at most 500 of 1,024 characters.
 	Expect *[]string `json:"expect,omitempty"`
 
-	// ForEach Resource labels whose values split the events into separately counted groups.
+	// ForEach Resource labels whose values split the events into separately counted groups; at most 500 of 1,024 characters.
 	ForEach *[]string `json:"for_each,omitempty"`
 
 	// Id UUID of the trigger; the server assigns one when absent.
@@ -4616,13 +4616,13 @@ type EventTriggerInputType string
 
 // EventTriggerOutput EventTrigger fires when matching events occur, or when expected events fail to occur.
 type EventTriggerOutput struct {
-	// After Event names of which one must occur first; a name may end in "*".
+	// After Event names of which one must occur first; a name may end in "*"; at most 500 of 1,024 characters.
 	After *[]string `json:"after,omitempty"`
 
-	// Expect Event names that count; a name may end in "*", and an empty list accepts every event.
+	// Expect Event names that count; a name may end in "*", and an empty list accepts every event; at most 500 of 1,024 characters.
 	Expect *[]string `json:"expect,omitempty"`
 
-	// ForEach Resource labels whose values split the events into separately counted groups.
+	// ForEach Resource labels whose values split the events into separately counted groups; at most 500 of 1,024 characters.
 	ForEach *[]string `json:"for_each,omitempty"`
 
 	// Id UUID of the trigger; the server assigns one when absent.
@@ -4889,7 +4889,7 @@ type FlowRunBulkSetStateResponse struct {
 
 // FlowRunCreate FlowRunCreate holds the fields of a new flow run.
 type FlowRunCreate struct {
-	// Context Free JSON object that the client stores with the run.
+	// Context Free JSON object that the client stores with the run; at most 256 KiB.
 	Context *map[string]interface{} `json:"context,omitempty"`
 
 	// DeploymentId UUID of the deployment; deprecated in favor of create_flow_run of deployments.
@@ -4902,16 +4902,16 @@ type FlowRunCreate struct {
 	// FlowId UUID of the flow.
 	FlowId openapi_types.UUID `json:"flow_id"`
 
-	// FlowVersion Version of the flow's code; null when unknown.
+	// FlowVersion Version of the flow's code; null when unknown; at most 500 characters.
 	FlowVersion *string `json:"flow_version,omitempty"`
 
-	// IdempotencyKey Key that makes creation idempotent within the flow; null disables deduplication.
+	// IdempotencyKey Key that makes creation idempotent within the flow; null disables deduplication; at most 2,000 characters.
 	IdempotencyKey *string `json:"idempotency_key,omitempty"`
 
 	// InfrastructureDocumentId UUID of the infrastructure block document; null for none.
 	InfrastructureDocumentId *openapi_types.UUID `json:"infrastructure_document_id,omitempty"`
 
-	// JobVariables Infrastructure settings that override the deployment's; null for none.
+	// JobVariables Infrastructure settings that override the deployment's; null for none; at most 512 KiB.
 	JobVariables *map[string]interface{} `json:"job_variables,omitempty"`
 
 	// Labels Labels with string, number or Boolean values.
@@ -4920,7 +4920,7 @@ type FlowRunCreate struct {
 	// Name Name of the flow run; the server generates one when absent; at most 500 characters.
 	Name *string `json:"name,omitempty"`
 
-	// Parameters Parameters of the flow by name.
+	// Parameters Parameters of the flow by name; at most 512 KiB.
 	Parameters *map[string]interface{} `json:"parameters,omitempty"`
 
 	// ParentTaskRunId UUID of the task run that represents this subflow run; null for a top-level run.
@@ -4932,10 +4932,10 @@ type FlowRunCreate struct {
 	// Tags Tags for searching and filtering flow runs; at most 200 of 250 characters each.
 	Tags *[]string `json:"tags,omitempty"`
 
-	// WorkPoolName Name of the work pool; null for none.
+	// WorkPoolName Name of the work pool; null for none; at most 500 characters.
 	WorkPoolName *string `json:"work_pool_name,omitempty"`
 
-	// WorkQueueName Name of the work queue; null for none.
+	// WorkQueueName Name of the work queue; null for none; at most 500 characters.
 	WorkQueueName *string `json:"work_queue_name,omitempty"`
 }
 
@@ -5423,19 +5423,19 @@ type FlowRunUpdate struct {
 	// EmpiricalPolicy Retry configuration of the run.
 	EmpiricalPolicy *FlowRunPolicy `json:"empirical_policy,omitempty"`
 
-	// FlowVersion Version of the flow's code; null when unknown.
+	// FlowVersion Version of the flow's code; null when unknown; at most 500 characters.
 	FlowVersion *string `json:"flow_version,omitempty"`
 
-	// InfrastructurePid Identifier of the process, container or job that executes the run; null when unknown.
+	// InfrastructurePid Identifier of the process, container or job that executes the run; null when unknown; at most 2,000 characters.
 	InfrastructurePid *string `json:"infrastructure_pid,omitempty"`
 
-	// JobVariables Infrastructure settings that override the deployment's; null for none.
+	// JobVariables Infrastructure settings that override the deployment's; null for none; at most 512 KiB.
 	JobVariables *map[string]interface{} `json:"job_variables,omitempty"`
 
 	// Name Name of the flow run; the server generates one when absent; at most 500 characters.
 	Name *string `json:"name,omitempty"`
 
-	// Parameters Parameters of the flow by name.
+	// Parameters Parameters of the flow by name; at most 512 KiB.
 	Parameters *map[string]interface{} `json:"parameters,omitempty"`
 
 	// Tags Tags for searching and filtering flow runs; at most 200 of 250 characters each.
@@ -6217,10 +6217,10 @@ type RunDeploymentInput struct {
 	// DeploymentId UUID of the deployment; null when inferred.
 	DeploymentId *openapi_types.UUID `json:"deployment_id,omitempty"`
 
-	// JobVariables Job variables of the flow run, merged over the deployment's; null adds none.
+	// JobVariables Job variables of the flow run, merged over the deployment's; null adds none; at most 512 KiB.
 	JobVariables *map[string]interface{} `json:"job_variables,omitempty"`
 
-	// Parameters Parameters of the flow run, merged over the deployment's; strings that contain "{{" are Jinja2 templates.
+	// Parameters Parameters of the flow run, merged over the deployment's; strings that contain "{{" are Jinja2 templates; at most 512 KiB.
 	Parameters *map[string]interface{} `json:"parameters,omitempty"`
 
 	// ScheduleAfter Delay before the run starts, as an ISO 8601 duration; default zero.
@@ -6241,10 +6241,10 @@ type RunDeploymentOutput struct {
 	// DeploymentId UUID of the deployment; null when inferred.
 	DeploymentId *openapi_types.UUID `json:"deployment_id,omitempty"`
 
-	// JobVariables Job variables of the flow run, merged over the deployment's; null adds none.
+	// JobVariables Job variables of the flow run, merged over the deployment's; null adds none; at most 512 KiB.
 	JobVariables *map[string]interface{} `json:"job_variables,omitempty"`
 
-	// Parameters Parameters of the flow run, merged over the deployment's; strings that contain "{{" are Jinja2 templates.
+	// Parameters Parameters of the flow run, merged over the deployment's; strings that contain "{{" are Jinja2 templates; at most 512 KiB.
 	Parameters *map[string]interface{} `json:"parameters,omitempty"`
 
 	// ScheduleAfter Delay before the run starts, as an ISO 8601 duration; default zero.
@@ -6396,10 +6396,10 @@ type SendNotification struct {
 	// BlockDocumentId UUID of the notification block document.
 	BlockDocumentId openapi_types.UUID `json:"block_document_id"`
 
-	// Body Message as a Jinja2 template.
+	// Body Message as a Jinja2 template; at most 262,144 characters.
 	Body string `json:"body"`
 
-	// Subject Subject as a Jinja2 template; default "Automated notification".
+	// Subject Subject as a Jinja2 template; default "Automated notification"; at most 262,144 characters.
 	Subject *string `json:"subject,omitempty"`
 
 	// Type Kind of the object; always "send-notification".
@@ -6636,7 +6636,7 @@ type StateAcceptDetailsType string
 
 // StateCreate StateCreate proposes a state; the server assigns its UUID and timestamp.
 type StateCreate struct {
-	// Data Result or reference to it, as any JSON value.
+	// Data Result or reference to it, as any JSON value; at most 1 MiB.
 	Data interface{} `json:"data,omitempty"`
 
 	// Message Free text that explains the state; at most 262,144 characters.
@@ -6672,7 +6672,7 @@ type StateDetails struct {
 	// FlowRunId UUID of the flow run; null for none.
 	FlowRunId *openapi_types.UUID `json:"flow_run_id,omitempty"`
 
-	// PauseKey Key of the pause, which the run passes once.
+	// PauseKey Key of the pause, which the run passes once; at most 500 characters.
 	PauseKey *string `json:"pause_key,omitempty"`
 
 	// PauseReschedule Whether the paused run leaves its infrastructure and resumes on new one; default false.
@@ -6699,7 +6699,7 @@ type StateDetails struct {
 	// TaskRunId UUID of the task run; null for none.
 	TaskRunId *openapi_types.UUID `json:"task_run_id,omitempty"`
 
-	// Traceparent W3C trace context of the transition; null for none.
+	// Traceparent W3C trace context of the transition; null for none; at most 500 characters.
 	Traceparent *string `json:"traceparent,omitempty"`
 
 	// TransitionId UUID that the client assigned to the transition; a duplicate is not applied twice.
@@ -6859,7 +6859,7 @@ type TaskRunCreate struct {
 	// CacheKey Key under which the result is cached; null disables caching.
 	CacheKey *string `json:"cache_key,omitempty"`
 
-	// DynamicKey Key that distinguishes runs of the same task within a flow run.
+	// DynamicKey Key that distinguishes runs of the same task within a flow run; at most 500 characters.
 	DynamicKey string `json:"dynamic_key"`
 
 	// EmpiricalPolicy Retry configuration of the run.
@@ -6886,10 +6886,10 @@ type TaskRunCreate struct {
 	// TaskInputs Sources of the parameters' values, by parameter name.
 	TaskInputs *map[string][]TaskInput `json:"task_inputs,omitempty"`
 
-	// TaskKey Key that identifies the task.
+	// TaskKey Key that identifies the task; at most 500 characters.
 	TaskKey string `json:"task_key"`
 
-	// TaskVersion Version of the task's code; null when unknown.
+	// TaskVersion Version of the task's code; null when unknown; at most 500 characters.
 	TaskVersion *string `json:"task_version,omitempty"`
 }
 
@@ -7465,6 +7465,9 @@ type UserUpdate struct {
 
 // ValidationError ValidationError is one schema error of a request.
 type ValidationError struct {
+	// Ctx Parameters of the violated rule, such as max_length; absent for none.
+	Ctx *map[string]interface{} `json:"ctx,omitempty"`
+
 	// Input Rejected value; absent for secret or long values.
 	Input interface{} `json:"input,omitempty"`
 
@@ -8185,25 +8188,25 @@ type WorkPoolConcurrencyStatus struct {
 
 // WorkPoolCreate WorkPoolCreate is a pool as a client requests it.
 type WorkPoolCreate struct {
-	// BaseJobTemplate The job that a worker makes of a run; empty until the first worker brings its own.
+	// BaseJobTemplate The job that a worker makes of a run; empty until the first worker brings its own; at most 1 MiB.
 	BaseJobTemplate *map[string]interface{} `json:"base_job_template,omitempty"`
 
 	// ConcurrencyLimit The number of runs of the pool that may be pending or running at once; null means no limit.
 	ConcurrencyLimit *int64 `json:"concurrency_limit,omitempty"`
 
-	// Description What the pool is for.
+	// Description What the pool is for; at most 262,144 characters.
 	Description *string `json:"description,omitempty"`
 
 	// IsPaused A paused pool hands out no runs.
 	IsPaused *bool `json:"is_paused,omitempty"`
 
-	// Name The name of the pool, unique within the workspace.
+	// Name The name of the pool, unique within the workspace; at most 500 characters.
 	Name string `json:"name"`
 
 	// StorageConfiguration Where the runs of the pool keep code bundles and results.
 	StorageConfiguration *WorkPoolStorageConfiguration `json:"storage_configuration,omitempty"`
 
-	// Type The type of the pool's workers, such as process, docker or kubernetes.
+	// Type The type of the pool's workers, such as process, docker or kubernetes; at most 500 characters.
 	Type *string `json:"type,omitempty"`
 }
 
@@ -8299,13 +8302,13 @@ type WorkPoolStorageConfiguration struct {
 
 // WorkPoolUpdate WorkPoolUpdate changes the fields of a pool that are present.
 type WorkPoolUpdate struct {
-	// BaseJobTemplate The job that a worker makes of a run.
+	// BaseJobTemplate The job that a worker makes of a run; at most 1 MiB.
 	BaseJobTemplate *map[string]interface{} `json:"base_job_template,omitempty"`
 
 	// ConcurrencyLimit The number of runs of the pool that may be pending or running at once; null means no limit.
 	ConcurrencyLimit *int64 `json:"concurrency_limit,omitempty"`
 
-	// Description What the pool is for.
+	// Description What the pool is for; at most 262,144 characters.
 	Description *string `json:"description,omitempty"`
 
 	// IsPaused A paused pool hands out no runs; null leaves it.
@@ -8402,7 +8405,7 @@ type WorkQueueCreate struct {
 	// ConcurrencyLimit The number of runs of the queue that may be pending or running at once; null means no limit.
 	ConcurrencyLimit *int64 `json:"concurrency_limit,omitempty"`
 
-	// Description What the queue is for.
+	// Description What the queue is for; at most 262,144 characters.
 	Description *string `json:"description,omitempty"`
 
 	// Filter A choice of runs by tags from before there were pools; stored and without effect.
@@ -8412,7 +8415,7 @@ type WorkQueueCreate struct {
 	// IsPaused A paused queue hands out no runs.
 	IsPaused *bool `json:"is_paused,omitempty"`
 
-	// Name The name of the queue, unique within its pool.
+	// Name The name of the queue, unique within its pool; at most 500 characters.
 	Name string `json:"name"`
 
 	// Priority The rank of the queue within its pool, 1 or more; absent means the first free number.
@@ -8524,7 +8527,7 @@ type WorkQueueUpdate struct {
 	// ConcurrencyLimit The number of runs of the queue that may be pending or running at once; null means no limit.
 	ConcurrencyLimit *int64 `json:"concurrency_limit,omitempty"`
 
-	// Description What the queue is for.
+	// Description What the queue is for; at most 262,144 characters.
 	Description *string `json:"description,omitempty"`
 
 	// Filter A choice of runs by tags from before there were pools; stored and without effect.
@@ -8537,7 +8540,7 @@ type WorkQueueUpdate struct {
 	// LastPolled When a worker last asked the queue for runs.
 	LastPolled *time.Time `json:"last_polled,omitempty"`
 
-	// Name The new name of the queue; null leaves it.
+	// Name The new name of the queue; null leaves it; at most 500 characters.
 	Name *string `json:"name,omitempty"`
 
 	// Priority The rank of the queue within its pool, 1 or more; null leaves it.

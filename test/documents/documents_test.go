@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-var update = flag.Bool("update", false, "write docs/configuration.md")
+var update = flag.Bool("update", false, "write docs/configuration.md and pkg/config/names.txt")
 
 // root is the repository's.
 const root = "../.."
@@ -71,6 +71,31 @@ func TestConfigurationIsCurrent(t *testing.T) {
 	have, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Empty(t, cmp.Diff(page.String(), string(have)), "run make gen")
+}
+
+// commandLineSettings are read by the commands, not by a server.
+var commandLineSettings = []string{"ORCH_API_KEY", "ORCH_API_URL", "ORCH_PROFILE", "ORCH_PROFILES"}
+
+// TestSettingNamesAreCurrent: the list by which programs recognize misspelled settings has the settings of all.
+func TestSettingNamesAreCurrent(t *testing.T) {
+	t.Parallel()
+	names := slices.Clone(commandLineSettings)
+	for _, fieldsOf := range []func() ([]config.Field, error){config.Fields[standalone.Config], config.Fields[telemetry.Logging]} {
+		fields, err := fieldsOf()
+		require.NoError(t, err)
+		for _, f := range fields {
+			names = append(names, f.Name)
+		}
+	}
+	slices.Sort(names)
+	text := strings.Join(slices.Compact(names), "\n") + "\n"
+	path := filepath.Join(root, "pkg", "config", "names.txt")
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	have, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff(text, string(have)), "run make gen")
 }
 
 // rows are the lines of a table of settings; the first two are its head.

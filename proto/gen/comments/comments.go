@@ -628,21 +628,21 @@ func Of(fullName string) string {
 	case "orch.v1.AutomationCreate":
 		return "AutomationCreate holds the fields of a new automation."
 	case "orch.v1.AutomationCreate.actions":
-		return "Actions that run each time the trigger fires, in order."
+		return "Actions that run each time the trigger fires, in order; at most 100."
 	case "orch.v1.AutomationCreate.actions_on_resolve":
-		return "Actions that run when a proactive or metric trigger resolves."
+		return "Actions that run when a proactive or metric trigger resolves; at most 100."
 	case "orch.v1.AutomationCreate.actions_on_trigger":
-		return "Actions that run in addition when the trigger enters the triggered state."
+		return "Actions that run in addition when the trigger enters the triggered state; at most 100."
 	case "orch.v1.AutomationCreate.description":
-		return "Free text that explains the automation; default empty."
+		return "Free text that explains the automation; default empty; at most 262,144 characters."
 	case "orch.v1.AutomationCreate.enabled":
 		return "Whether the server evaluates the trigger; default true."
 	case "orch.v1.AutomationCreate.name":
-		return "Display name of the automation; it need not be unique."
+		return "Display name of the automation; it need not be unique; at most 500 characters."
 	case "orch.v1.AutomationCreate.owner_resource":
-		return "Resource id of the owner, such as a deployment's; deleting the owner deletes the automation."
+		return "Resource id of the owner, such as a deployment's; deleting the owner deletes the automation; at most 1,024 characters."
 	case "orch.v1.AutomationCreate.tags":
-		return "Tags for searching and filtering automations."
+		return "Tags for searching and filtering automations; at most 200 of 250 characters."
 	case "orch.v1.AutomationCreate.trigger":
 		return "Condition on events that fires the automation."
 	case "orch.v1.AutomationFilter":
@@ -738,19 +738,19 @@ func Of(fullName string) string {
 	case "orch.v1.AutomationUpdate":
 		return "AutomationUpdate holds all fields of an automation; absent fields take their defaults."
 	case "orch.v1.AutomationUpdate.actions":
-		return "Actions that run each time the trigger fires, in order."
+		return "Actions that run each time the trigger fires, in order; at most 100."
 	case "orch.v1.AutomationUpdate.actions_on_resolve":
-		return "Actions that run when a proactive or metric trigger resolves."
+		return "Actions that run when a proactive or metric trigger resolves; at most 100."
 	case "orch.v1.AutomationUpdate.actions_on_trigger":
-		return "Actions that run in addition when the trigger enters the triggered state."
+		return "Actions that run in addition when the trigger enters the triggered state; at most 100."
 	case "orch.v1.AutomationUpdate.description":
-		return "Free text that explains the automation; default empty."
+		return "Free text that explains the automation; default empty; at most 262,144 characters."
 	case "orch.v1.AutomationUpdate.enabled":
 		return "Whether the server evaluates the trigger; default true."
 	case "orch.v1.AutomationUpdate.name":
-		return "Display name of the automation; it need not be unique."
+		return "Display name of the automation; it need not be unique; at most 500 characters."
 	case "orch.v1.AutomationUpdate.tags":
-		return "Tags for searching and filtering automations."
+		return "Tags for searching and filtering automations; at most 200 of 250 characters."
 	case "orch.v1.AutomationUpdate.trigger":
 		return "Condition on events that fires the automation."
 	case "orch.v1.BeforeFilter":
@@ -808,7 +808,7 @@ func Of(fullName string) string {
 	case "orch.v1.BlockDocumentCreate.block_type_id":
 		return "UUID of the block type."
 	case "orch.v1.BlockDocumentCreate.data":
-		return "Field values; {\"$ref\": {\"block_document_id\": \"<uuid>\"}} in place of a field refers to another document."
+		return "Field values; {\"$ref\": {\"block_document_id\": \"<uuid>\"}} in place of a field refers to another document; at most 1 MiB."
 	case "orch.v1.BlockDocumentCreate.is_anonymous":
 		return "Whether a client created the document without a name for its own use; default false."
 	case "orch.v1.BlockDocumentCreate.name":
@@ -868,7 +868,7 @@ func Of(fullName string) string {
 	case "orch.v1.BlockDocumentUpdate.block_schema_id":
 		return "UUID of another schema of the same block type; null keeps the present one."
 	case "orch.v1.BlockDocumentUpdate.data":
-		return "New field values; they merge with the stored values or replace them."
+		return "New field values; they merge with the stored values or replace them; at most 1 MiB."
 	case "orch.v1.BlockDocumentUpdate.merge_existing_data":
 		return "Whether absent fields keep their values; false removes them; default true."
 	case "orch.v1.BlockSchema":
@@ -896,11 +896,11 @@ func Of(fullName string) string {
 	case "orch.v1.BlockSchemaCreate.block_type_id":
 		return "UUID of the block type."
 	case "orch.v1.BlockSchemaCreate.capabilities":
-		return "Abilities of the block, such as \"write-path\" or \"notify\"."
+		return "Abilities of the block, such as \"write-path\" or \"notify\"; at most 200 of 250 characters."
 	case "orch.v1.BlockSchemaCreate.fields":
-		return "JSON Schema of the data, with the extra keywords block_type_slug, block_schema_references and secret_fields."
+		return "JSON Schema of the data, with the extra keywords block_type_slug, block_schema_references and secret_fields; at most 1 MiB."
 	case "orch.v1.BlockSchemaCreate.version":
-		return "Version label of the schema; default \"non-versioned\"."
+		return "Version label of the schema; default \"non-versioned\"; at most 500 characters."
 	case "orch.v1.BlockSchemaFilter":
 		return "BlockSchemaFilter selects block schemas; absent criteria match everything."
 	case "orch.v1.BlockSchemaFilter.block_capabilities":
@@ -960,17 +960,17 @@ func Of(fullName string) string {
 	case "orch.v1.BlockTypeCreate":
 		return "BlockTypeCreate holds the fields of a new block type."
 	case "orch.v1.BlockTypeCreate.code_example":
-		return "Markdown with a code example."
+		return "Markdown with a code example; at most 262,144 characters."
 	case "orch.v1.BlockTypeCreate.description":
-		return "Free text that explains the block type."
+		return "Free text that explains the block type; at most 262,144 characters."
 	case "orch.v1.BlockTypeCreate.documentation_url":
-		return "URL of the documentation."
+		return "URL of the documentation; at most 4,096 characters."
 	case "orch.v1.BlockTypeCreate.logo_url":
-		return "URL of a logo for user interfaces."
+		return "URL of a logo for user interfaces; at most 4,096 characters."
 	case "orch.v1.BlockTypeCreate.name":
 		return "Display name of the block type; it must not contain any of / % & > <; at most 500 characters."
 	case "orch.v1.BlockTypeCreate.slug":
-		return "Unique name for URLs: lower-case letters, digits and dashes."
+		return "Unique name for URLs: lower-case letters, digits and dashes; at most 500 characters."
 	case "orch.v1.BlockTypeFilter":
 		return "BlockTypeFilter selects block types; absent criteria match everything."
 	case "orch.v1.BlockTypeFilter.name":
@@ -1008,13 +1008,13 @@ func Of(fullName string) string {
 	case "orch.v1.BlockTypeUpdate":
 		return "BlockTypeUpdate holds the changes to a block type; absent fields keep their values."
 	case "orch.v1.BlockTypeUpdate.code_example":
-		return "Markdown with a code example."
+		return "Markdown with a code example; at most 262,144 characters."
 	case "orch.v1.BlockTypeUpdate.description":
-		return "Free text that explains the block type."
+		return "Free text that explains the block type; at most 262,144 characters."
 	case "orch.v1.BlockTypeUpdate.documentation_url":
-		return "URL of the documentation."
+		return "URL of the documentation; at most 4,096 characters."
 	case "orch.v1.BlockTypeUpdate.logo_url":
-		return "URL of a logo for user interfaces."
+		return "URL of a logo for user interfaces; at most 4,096 characters."
 	case "orch.v1.BoolFilter":
 		return "BoolFilter selects by a Boolean value."
 	case "orch.v1.BoolFilter.eq_":
@@ -1038,7 +1038,7 @@ func Of(fullName string) string {
 	case "orch.v1.CallWebhook.block_document_id":
 		return "UUID of the webhook block document."
 	case "orch.v1.CallWebhook.payload":
-		return "Body of the request as a Jinja2 template; default empty."
+		return "Body of the request as a Jinja2 template; default empty; at most 262,144 characters."
 	case "orch.v1.CancelFlowRun":
 		return "CancelFlowRun cancels the flow run of the triggering event."
 	case "orch.v1.ChangeFlowRunState":
@@ -1046,9 +1046,9 @@ func Of(fullName string) string {
 	case "orch.v1.ChangeFlowRunState.force":
 		return "Whether to skip the orchestration rules; default false."
 	case "orch.v1.ChangeFlowRunState.message":
-		return "Message of the new state; null leaves it empty."
+		return "Message of the new state; null leaves it empty; at most 262,144 characters."
 	case "orch.v1.ChangeFlowRunState.name":
-		return "Name of the new state; null derives it from the type."
+		return "Name of the new state; null derives it from the type; at most 500 characters."
 	case "orch.v1.ChangeFlowRunState.state":
 		return "Type of the new state."
 	case "orch.v1.CheckIpAllowlistAccessRequest.account_id":
@@ -1244,7 +1244,7 @@ func Of(fullName string) string {
 	case "orch.v1.ConcurrencyLimitsIncrement":
 		return "ConcurrencyLimitsIncrement requests a slot of several tags for one task run."
 	case "orch.v1.ConcurrencyLimitsIncrement.names":
-		return "Tags; a tag without a limit counts as unlimited."
+		return "Tags; a tag without a limit counts as unlimited; at most 1,000 of 500 characters."
 	case "orch.v1.ConcurrencyLimitsIncrement.task_run_id":
 		return "UUID of the task run that takes or holds the slots."
 	case "orch.v1.ConcurrencyMode":
@@ -1288,7 +1288,7 @@ func Of(fullName string) string {
 	case "orch.v1.ConcurrencySlotsIncrement.mode":
 		return "concurrency holds the slots until release; rate_limit frees them by the limit's decay; default concurrency."
 	case "orch.v1.ConcurrencySlotsIncrement.names":
-		return "Names of the limits; a name without a limit counts as unlimited."
+		return "Names of the limits; a name without a limit counts as unlimited; at most 1,000 of 500 characters."
 	case "orch.v1.ConcurrencySlotsIncrement.slots":
 		return "Number of slots to acquire of each limit, at least 1."
 	case "orch.v1.ConcurrencySlotsIncrementWithLease":
@@ -1300,7 +1300,7 @@ func Of(fullName string) string {
 	case "orch.v1.ConcurrencySlotsIncrementWithLease.mode":
 		return "concurrency holds the slots until release; rate_limit frees them by the limit's decay; default concurrency."
 	case "orch.v1.ConcurrencySlotsIncrementWithLease.names":
-		return "Names of the limits; a name without a limit counts as unlimited."
+		return "Names of the limits; a name without a limit counts as unlimited; at most 1,000 of 500 characters."
 	case "orch.v1.ConcurrencySlotsIncrementWithLease.slots":
 		return "Number of slots to acquire of each limit, at least 1."
 	case "orch.v1.ConnectWorkerRequest":
@@ -1730,11 +1730,11 @@ func Of(fullName string) string {
 	case "orch.v1.DeploymentCreate.concurrency_options":
 		return "Treatment of runs without a free slot; null uses ENQUEUE."
 	case "orch.v1.DeploymentCreate.description":
-		return "Markdown text that explains the deployment."
+		return "Markdown text that explains the deployment; at most 262,144 characters."
 	case "orch.v1.DeploymentCreate.enforce_parameter_schema":
 		return "Whether parameters of runs must conform to parameter_openapi_schema; default true."
 	case "orch.v1.DeploymentCreate.entrypoint":
-		return "Location of the flow's code, such as \"flows.py:main\"."
+		return "Location of the flow's code, such as \"flows.py:main\"; at most 4,096 characters."
 	case "orch.v1.DeploymentCreate.flow_id":
 		return "UUID of the flow."
 	case "orch.v1.DeploymentCreate.global_concurrency_limit_id":
@@ -1742,17 +1742,17 @@ func Of(fullName string) string {
 	case "orch.v1.DeploymentCreate.infrastructure_document_id":
 		return "UUID of the infrastructure block document; null for none."
 	case "orch.v1.DeploymentCreate.job_variables":
-		return "Infrastructure settings that override the work pool's defaults."
+		return "Infrastructure settings that override the work pool's defaults; at most 512 KiB."
 	case "orch.v1.DeploymentCreate.labels":
 		return "Labels that its flow runs inherit."
 	case "orch.v1.DeploymentCreate.name":
 		return "Name of the deployment, unique within its flow; it must not contain any of / % & > <; at most 500 characters."
 	case "orch.v1.DeploymentCreate.parameter_openapi_schema":
-		return "JSON Schema of the flow's parameters; null when unknown."
+		return "JSON Schema of the flow's parameters; null when unknown; at most 1 MiB."
 	case "orch.v1.DeploymentCreate.parameters":
-		return "Default parameters of its flow runs."
+		return "Default parameters of its flow runs; at most 512 KiB."
 	case "orch.v1.DeploymentCreate.path":
-		return "Path of the working directory of its runs."
+		return "Path of the working directory of its runs; at most 4,096 characters."
 	case "orch.v1.DeploymentCreate.paused":
 		return "Whether the scheduler creates no runs; default false."
 	case "orch.v1.DeploymentCreate.pull_steps":
@@ -1764,13 +1764,13 @@ func Of(fullName string) string {
 	case "orch.v1.DeploymentCreate.tags":
 		return "Tags that its flow runs inherit; at most 200 of 250 characters each."
 	case "orch.v1.DeploymentCreate.version":
-		return "Version label of the deployed code."
+		return "Version label of the deployed code; at most 500 characters."
 	case "orch.v1.DeploymentCreate.version_info":
 		return "Source version of the deployment; null for none."
 	case "orch.v1.DeploymentCreate.work_pool_name":
-		return "Name of the work pool that receives its runs; null for none."
+		return "Name of the work pool that receives its runs; null for none; at most 500 characters."
 	case "orch.v1.DeploymentCreate.work_queue_name":
-		return "Name of the work queue that receives its runs; null uses the pool's default queue."
+		return "Name of the work queue that receives its runs; null uses the pool's default queue; at most 500 characters."
 	case "orch.v1.DeploymentFilter":
 		return "DeploymentFilter selects deployments; absent criteria match everything."
 	case "orch.v1.DeploymentFilter.concurrency_limit":
@@ -1800,23 +1800,23 @@ func Of(fullName string) string {
 	case "orch.v1.DeploymentFlowRunCreate":
 		return "DeploymentFlowRunCreate holds the fields of a new flow run of a deployment."
 	case "orch.v1.DeploymentFlowRunCreate.context":
-		return "Free JSON object that the client stores with the run."
+		return "Free JSON object that the client stores with the run; at most 256 KiB."
 	case "orch.v1.DeploymentFlowRunCreate.empirical_policy":
 		return "Retry configuration of the run."
 	case "orch.v1.DeploymentFlowRunCreate.enforce_parameter_schema":
 		return "Whether parameters must conform to the schema; null uses the deployment's setting."
 	case "orch.v1.DeploymentFlowRunCreate.idempotency_key":
-		return "Key that makes creation idempotent within the flow; null disables deduplication."
+		return "Key that makes creation idempotent within the flow; null disables deduplication; at most 2,000 characters."
 	case "orch.v1.DeploymentFlowRunCreate.infrastructure_document_id":
 		return "UUID of the infrastructure block document; null for none."
 	case "orch.v1.DeploymentFlowRunCreate.job_variables":
-		return "Infrastructure settings that override the deployment's, key by key."
+		return "Infrastructure settings that override the deployment's, key by key; at most 512 KiB."
 	case "orch.v1.DeploymentFlowRunCreate.labels":
 		return "Labels in addition to the deployment's."
 	case "orch.v1.DeploymentFlowRunCreate.name":
 		return "Name of the flow run; the server generates one when absent; at most 500 characters."
 	case "orch.v1.DeploymentFlowRunCreate.parameters":
-		return "Parameters that override the deployment's, key by key."
+		return "Parameters that override the deployment's, key by key; at most 512 KiB."
 	case "orch.v1.DeploymentFlowRunCreate.parent_task_run_id":
 		return "UUID of the task run that represents this subflow run; null for a top-level run."
 	case "orch.v1.DeploymentFlowRunCreate.state":
@@ -1824,7 +1824,7 @@ func Of(fullName string) string {
 	case "orch.v1.DeploymentFlowRunCreate.tags":
 		return "Tags in addition to the deployment's; at most 200 of 250 characters each."
 	case "orch.v1.DeploymentFlowRunCreate.work_queue_name":
-		return "Name of the work queue; null uses the deployment's."
+		return "Name of the work queue; null uses the deployment's; at most 500 characters."
 	case "orch.v1.DeploymentList":
 		return "DeploymentList is a JSON array of deployments."
 	case "orch.v1.DeploymentPage":
@@ -1908,13 +1908,13 @@ func Of(fullName string) string {
 	case "orch.v1.DeploymentScheduleCreate.max_scheduled_runs":
 		return "Maximum number of scheduled runs to keep ahead, above 0; null uses the server's setting."
 	case "orch.v1.DeploymentScheduleCreate.parameters":
-		return "Parameters of the scheduled runs, merged over the deployment's."
+		return "Parameters of the scheduled runs, merged over the deployment's; at most 512 KiB."
 	case "orch.v1.DeploymentScheduleCreate.replaces":
-		return "Slug of the schedule that this one replaces; null for none."
+		return "Slug of the schedule that this one replaces; null for none; at most 500 characters."
 	case "orch.v1.DeploymentScheduleCreate.schedule":
 		return "Rule that states when runs are created."
 	case "orch.v1.DeploymentScheduleCreate.slug":
-		return "Name of the schedule, unique within the deployment; null for none."
+		return "Name of the schedule, unique within the deployment; null for none; at most 500 characters."
 	case "orch.v1.DeploymentScheduleList":
 		return "DeploymentScheduleList is a JSON array of schedules."
 	case "orch.v1.DeploymentScheduleUpdate":
@@ -1924,13 +1924,13 @@ func Of(fullName string) string {
 	case "orch.v1.DeploymentScheduleUpdate.max_scheduled_runs":
 		return "Maximum number of scheduled runs to keep ahead, above 0; null uses the server's setting."
 	case "orch.v1.DeploymentScheduleUpdate.parameters":
-		return "Parameters of the scheduled runs, merged over the deployment's."
+		return "Parameters of the scheduled runs, merged over the deployment's; at most 512 KiB."
 	case "orch.v1.DeploymentScheduleUpdate.replaces":
-		return "Slug of the schedule that this one replaces; null for none."
+		return "Slug of the schedule that this one replaces; null for none; at most 500 characters."
 	case "orch.v1.DeploymentScheduleUpdate.schedule":
 		return "Rule that states when runs are created."
 	case "orch.v1.DeploymentScheduleUpdate.slug":
-		return "Name of the schedule, unique within the deployment; null for none."
+		return "Name of the schedule, unique within the deployment; null for none; at most 500 characters."
 	case "orch.v1.DeploymentScheduleWindow":
 		return "DeploymentScheduleWindow says which scheduled runs to create."
 	case "orch.v1.DeploymentScheduleWindow.end_time":
@@ -2000,23 +2000,23 @@ func Of(fullName string) string {
 	case "orch.v1.DeploymentUpdate.concurrency_options":
 		return "Treatment of runs without a free slot; null uses ENQUEUE."
 	case "orch.v1.DeploymentUpdate.description":
-		return "Markdown text that explains the deployment."
+		return "Markdown text that explains the deployment; at most 262,144 characters."
 	case "orch.v1.DeploymentUpdate.enforce_parameter_schema":
 		return "Whether parameters of runs must conform to parameter_openapi_schema; default true."
 	case "orch.v1.DeploymentUpdate.entrypoint":
-		return "Location of the flow's code, such as \"flows.py:main\"."
+		return "Location of the flow's code, such as \"flows.py:main\"; at most 4,096 characters."
 	case "orch.v1.DeploymentUpdate.global_concurrency_limit_id":
 		return "UUID of an existing concurrency limit to apply; null for none."
 	case "orch.v1.DeploymentUpdate.infrastructure_document_id":
 		return "UUID of the infrastructure block document; null for none."
 	case "orch.v1.DeploymentUpdate.job_variables":
-		return "Infrastructure settings that override the work pool's defaults."
+		return "Infrastructure settings that override the work pool's defaults; at most 512 KiB."
 	case "orch.v1.DeploymentUpdate.parameter_openapi_schema":
-		return "JSON Schema of the flow's parameters; null when unknown."
+		return "JSON Schema of the flow's parameters; null when unknown; at most 1 MiB."
 	case "orch.v1.DeploymentUpdate.parameters":
-		return "Default parameters of its flow runs."
+		return "Default parameters of its flow runs; at most 512 KiB."
 	case "orch.v1.DeploymentUpdate.path":
-		return "Path of the working directory of its runs."
+		return "Path of the working directory of its runs; at most 4,096 characters."
 	case "orch.v1.DeploymentUpdate.paused":
 		return "Whether the scheduler creates no runs; default false."
 	case "orch.v1.DeploymentUpdate.pull_steps":
@@ -2028,13 +2028,13 @@ func Of(fullName string) string {
 	case "orch.v1.DeploymentUpdate.tags":
 		return "Tags that its flow runs inherit; at most 200 of 250 characters each."
 	case "orch.v1.DeploymentUpdate.version":
-		return "Version label of the deployed code."
+		return "Version label of the deployed code; at most 500 characters."
 	case "orch.v1.DeploymentUpdate.version_info":
 		return "Source version of the deployment; null for none."
 	case "orch.v1.DeploymentUpdate.work_pool_name":
-		return "Name of the work pool that receives its runs; null for none."
+		return "Name of the work pool that receives its runs; null for none; at most 500 characters."
 	case "orch.v1.DeploymentUpdate.work_queue_name":
-		return "Name of the work queue that receives its runs; null uses the pool's default queue."
+		return "Name of the work queue that receives its runs; null uses the pool's default queue; at most 500 characters."
 	case "orch.v1.DirectoryAccess":
 		return "DirectoryAccess is an actor's role in a workspace. Teams are actors there."
 	case "orch.v1.DirectoryAccount":
@@ -2228,11 +2228,11 @@ func Of(fullName string) string {
 	case "orch.v1.EventTrigger":
 		return "EventTrigger fires when matching events occur, or when expected events fail to occur."
 	case "orch.v1.EventTrigger.after":
-		return "Event names of which one must occur first; a name may end in \"*\"."
+		return "Event names of which one must occur first; a name may end in \"*\"; at most 500 of 1,024 characters."
 	case "orch.v1.EventTrigger.expect":
-		return "Event names that count; a name may end in \"*\", and an empty list accepts every event."
+		return "Event names that count; a name may end in \"*\", and an empty list accepts every event; at most 500 of 1,024 characters."
 	case "orch.v1.EventTrigger.for_each":
-		return "Resource labels whose values split the events into separately counted groups."
+		return "Resource labels whose values split the events into separately counted groups; at most 500 of 1,024 characters."
 	case "orch.v1.EventTrigger.id":
 		return "UUID of the trigger; the server assigns one when absent."
 	case "orch.v1.EventTrigger.match":
@@ -2261,6 +2261,8 @@ func Of(fullName string) string {
 		return "A string that holds a UUID: lower case with hyphens; binary subtype 4 in the store."
 	case "orch.v1.FieldError":
 		return "FieldError is one validation error at one location."
+	case "orch.v1.FieldError.ctx":
+		return "The violated rule as a JSON object, such as {\"max_length\":500}; empty for none."
 	case "orch.v1.FieldError.input":
 		return "Rejected value as JSON; empty means that it is not echoed."
 	case "orch.v1.FieldError.loc":
@@ -2514,7 +2516,7 @@ func Of(fullName string) string {
 	case "orch.v1.FlowRunCreate":
 		return "FlowRunCreate holds the fields of a new flow run."
 	case "orch.v1.FlowRunCreate.context":
-		return "Free JSON object that the client stores with the run."
+		return "Free JSON object that the client stores with the run; at most 256 KiB."
 	case "orch.v1.FlowRunCreate.deployment_id":
 		return "UUID of the deployment; deprecated in favor of create_flow_run of deployments."
 	case "orch.v1.FlowRunCreate.empirical_policy":
@@ -2522,19 +2524,19 @@ func Of(fullName string) string {
 	case "orch.v1.FlowRunCreate.flow_id":
 		return "UUID of the flow."
 	case "orch.v1.FlowRunCreate.flow_version":
-		return "Version of the flow's code; null when unknown."
+		return "Version of the flow's code; null when unknown; at most 500 characters."
 	case "orch.v1.FlowRunCreate.idempotency_key":
-		return "Key that makes creation idempotent within the flow; null disables deduplication."
+		return "Key that makes creation idempotent within the flow; null disables deduplication; at most 2,000 characters."
 	case "orch.v1.FlowRunCreate.infrastructure_document_id":
 		return "UUID of the infrastructure block document; null for none."
 	case "orch.v1.FlowRunCreate.job_variables":
-		return "Infrastructure settings that override the deployment's; null for none."
+		return "Infrastructure settings that override the deployment's; null for none; at most 512 KiB."
 	case "orch.v1.FlowRunCreate.labels":
 		return "Labels with string, number or Boolean values."
 	case "orch.v1.FlowRunCreate.name":
 		return "Name of the flow run; the server generates one when absent; at most 500 characters."
 	case "orch.v1.FlowRunCreate.parameters":
-		return "Parameters of the flow by name."
+		return "Parameters of the flow by name; at most 512 KiB."
 	case "orch.v1.FlowRunCreate.parent_task_run_id":
 		return "UUID of the task run that represents this subflow run; null for a top-level run."
 	case "orch.v1.FlowRunCreate.state":
@@ -2542,9 +2544,9 @@ func Of(fullName string) string {
 	case "orch.v1.FlowRunCreate.tags":
 		return "Tags for searching and filtering flow runs; at most 200 of 250 characters each."
 	case "orch.v1.FlowRunCreate.work_pool_name":
-		return "Name of the work pool; null for none."
+		return "Name of the work pool; null for none; at most 500 characters."
 	case "orch.v1.FlowRunCreate.work_queue_name":
-		return "Name of the work queue; null for none."
+		return "Name of the work queue; null for none; at most 500 characters."
 	case "orch.v1.FlowRunCreateResult":
 		return "FlowRunCreateResult is the outcome of one requested flow run."
 	case "orch.v1.FlowRunCreateResult.error":
@@ -2652,11 +2654,11 @@ func Of(fullName string) string {
 	case "orch.v1.FlowRunInputCreate":
 		return "FlowRunInputCreate holds the fields of a new input."
 	case "orch.v1.FlowRunInputCreate.key":
-		return "Key of the input, unique within the flow run."
+		return "Key of the input, unique within the flow run; at most 500 characters."
 	case "orch.v1.FlowRunInputCreate.sender":
-		return "Resource id of the sender; null when unknown."
+		return "Resource id of the sender; null when unknown; at most 500 characters."
 	case "orch.v1.FlowRunInputCreate.value":
-		return "Value as text, usually encoded JSON."
+		return "Value as text, usually encoded JSON; at most 1,048,576 characters."
 	case "orch.v1.FlowRunInputList":
 		return "FlowRunInputList is a JSON array of inputs."
 	case "orch.v1.FlowRunInputQuery":
@@ -2778,7 +2780,7 @@ func Of(fullName string) string {
 	case "orch.v1.FlowRunResumption":
 		return "FlowRunResumption is the input of a resumed flow run."
 	case "orch.v1.FlowRunResumption.run_input":
-		return "Input object for the paused run; null when it waits for none."
+		return "Input object for the paused run; null when it waits for none; at most 512 KiB."
 	case "orch.v1.FlowRunService":
 		return "Flow runs are executions of flows; the server decides on their state transitions."
 	case "orch.v1.FlowRunService.AverageFlowRunLateness":
@@ -2862,15 +2864,15 @@ func Of(fullName string) string {
 	case "orch.v1.FlowRunUpdate.empirical_policy":
 		return "Retry configuration of the run."
 	case "orch.v1.FlowRunUpdate.flow_version":
-		return "Version of the flow's code; null when unknown."
+		return "Version of the flow's code; null when unknown; at most 500 characters."
 	case "orch.v1.FlowRunUpdate.infrastructure_pid":
-		return "Identifier of the process, container or job that executes the run; null when unknown."
+		return "Identifier of the process, container or job that executes the run; null when unknown; at most 2,000 characters."
 	case "orch.v1.FlowRunUpdate.job_variables":
-		return "Infrastructure settings that override the deployment's; null for none."
+		return "Infrastructure settings that override the deployment's; null for none; at most 512 KiB."
 	case "orch.v1.FlowRunUpdate.name":
 		return "Name of the flow run; the server generates one when absent; at most 500 characters."
 	case "orch.v1.FlowRunUpdate.parameters":
-		return "Parameters of the flow by name."
+		return "Parameters of the flow by name; at most 512 KiB."
 	case "orch.v1.FlowRunUpdate.tags":
 		return "Tags for searching and filtering flow runs; at most 200 of 250 characters each."
 	case "orch.v1.FlowService":
@@ -2988,7 +2990,7 @@ func Of(fullName string) string {
 	case "orch.v1.Heartbeat.heartbeat_interval_seconds":
 		return "The seconds until the worker's next heartbeat; null leaves what is known."
 	case "orch.v1.Heartbeat.name":
-		return "The name of the worker."
+		return "The name of the worker; at most 500 characters."
 	case "orch.v1.HelloResponse":
 		return "HelloResponse is a bare JSON string."
 	case "orch.v1.HistoryList":
@@ -3697,6 +3699,10 @@ func Of(fullName string) string {
 		return "Stored and carried between services, never in REST, OpenAPI, logs or the echo of a 422."
 	case "orch.v1.RestField.key":
 		return "In a union without discriminator: the JSON key whose presence chooses this variant (rule 8b)."
+	case "orch.v1.RestField.max_bytes":
+		return "On free JSON: the maximum length of its compact text in bytes."
+	case "orch.v1.RestField.max_key_length":
+		return "On a map: the maximum length of a key in characters."
 	case "orch.v1.RestField.min_length":
 		return "Lengths are counted in characters (code points), not bytes."
 	case "orch.v1.RestField.name":
@@ -3834,9 +3840,9 @@ func Of(fullName string) string {
 	case "orch.v1.RunDeployment.deployment_id":
 		return "UUID of the deployment; null when inferred."
 	case "orch.v1.RunDeployment.job_variables":
-		return "Job variables of the flow run, merged over the deployment's; null adds none."
+		return "Job variables of the flow run, merged over the deployment's; null adds none; at most 512 KiB."
 	case "orch.v1.RunDeployment.parameters":
-		return "Parameters of the flow run, merged over the deployment's; strings that contain \"{{\" are Jinja2 templates."
+		return "Parameters of the flow run, merged over the deployment's; strings that contain \"{{\" are Jinja2 templates; at most 512 KiB."
 	case "orch.v1.RunDeployment.schedule_after":
 		return "Delay before the run starts, as an ISO 8601 duration; default zero."
 	case "orch.v1.RunDeployment.source":
@@ -3962,9 +3968,9 @@ func Of(fullName string) string {
 	case "orch.v1.SendNotification.block_document_id":
 		return "UUID of the notification block document."
 	case "orch.v1.SendNotification.body":
-		return "Message as a Jinja2 template."
+		return "Message as a Jinja2 template; at most 262,144 characters."
 	case "orch.v1.SendNotification.subject":
-		return "Subject as a Jinja2 template; default \"Automated notification\"."
+		return "Subject as a Jinja2 template; default \"Automated notification\"; at most 262,144 characters."
 	case "orch.v1.SequenceTrigger":
 		return "SequenceTrigger fires when all child triggers have fired in their order."
 	case "orch.v1.SequenceTrigger.id":
@@ -4156,7 +4162,7 @@ func Of(fullName string) string {
 	case "orch.v1.StateCreate":
 		return "StateCreate proposes a state; the server assigns its UUID and timestamp."
 	case "orch.v1.StateCreate.data":
-		return "Result or reference to it, as any JSON value."
+		return "Result or reference to it, as any JSON value; at most 1 MiB."
 	case "orch.v1.StateCreate.message":
 		return "Free text that explains the state; at most 262,144 characters."
 	case "orch.v1.StateCreate.name":
@@ -4180,7 +4186,7 @@ func Of(fullName string) string {
 	case "orch.v1.StateDetails.flow_run_id":
 		return "UUID of the flow run; null for none."
 	case "orch.v1.StateDetails.pause_key":
-		return "Key of the pause, which the run passes once."
+		return "Key of the pause, which the run passes once; at most 500 characters."
 	case "orch.v1.StateDetails.pause_reschedule":
 		return "Whether the paused run leaves its infrastructure and resumes on new one; default false."
 	case "orch.v1.StateDetails.pause_timeout":
@@ -4198,7 +4204,7 @@ func Of(fullName string) string {
 	case "orch.v1.StateDetails.task_run_id":
 		return "UUID of the task run; null for none."
 	case "orch.v1.StateDetails.traceparent":
-		return "W3C trace context of the transition; null for none."
+		return "W3C trace context of the transition; null for none; at most 500 characters."
 	case "orch.v1.StateDetails.transition_id":
 		return "UUID that the client assigned to the transition; a duplicate is not applied twice."
 	case "orch.v1.StateDetails.untrackable_result":
@@ -4398,7 +4404,7 @@ func Of(fullName string) string {
 	case "orch.v1.TaskRunCreate.cache_key":
 		return "Key under which the result is cached; null disables caching."
 	case "orch.v1.TaskRunCreate.dynamic_key":
-		return "Key that distinguishes runs of the same task within a flow run."
+		return "Key that distinguishes runs of the same task within a flow run; at most 500 characters."
 	case "orch.v1.TaskRunCreate.empirical_policy":
 		return "Retry configuration of the run."
 	case "orch.v1.TaskRunCreate.flow_run_id":
@@ -4416,9 +4422,9 @@ func Of(fullName string) string {
 	case "orch.v1.TaskRunCreate.task_inputs":
 		return "Sources of the parameters' values, by parameter name."
 	case "orch.v1.TaskRunCreate.task_key":
-		return "Key that identifies the task."
+		return "Key that identifies the task; at most 500 characters."
 	case "orch.v1.TaskRunCreate.task_version":
-		return "Version of the task's code; null when unknown."
+		return "Version of the task's code; null when unknown; at most 500 characters."
 	case "orch.v1.TaskRunFilter":
 		return "TaskRunFilter selects task runs; absent criteria match everything."
 	case "orch.v1.TaskRunFilter.end_time":
@@ -5624,19 +5630,19 @@ func Of(fullName string) string {
 	case "orch.v1.WorkPoolCreate":
 		return "WorkPoolCreate is a pool as a client requests it."
 	case "orch.v1.WorkPoolCreate.base_job_template":
-		return "The job that a worker makes of a run; empty until the first worker brings its own."
+		return "The job that a worker makes of a run; empty until the first worker brings its own; at most 1 MiB."
 	case "orch.v1.WorkPoolCreate.concurrency_limit":
 		return "The number of runs of the pool that may be pending or running at once; null means no limit."
 	case "orch.v1.WorkPoolCreate.description":
-		return "What the pool is for."
+		return "What the pool is for; at most 262,144 characters."
 	case "orch.v1.WorkPoolCreate.is_paused":
 		return "A paused pool hands out no runs."
 	case "orch.v1.WorkPoolCreate.name":
-		return "The name of the pool, unique within the workspace."
+		return "The name of the pool, unique within the workspace; at most 500 characters."
 	case "orch.v1.WorkPoolCreate.storage_configuration":
 		return "Where the runs of the pool keep code bundles and results."
 	case "orch.v1.WorkPoolCreate.type":
-		return "The type of the pool's workers, such as process, docker or kubernetes."
+		return "The type of the pool's workers, such as process, docker or kubernetes; at most 500 characters."
 	case "orch.v1.WorkPoolFilter":
 		return "WorkPoolFilter selects work pools; absent criteria match everything."
 	case "orch.v1.WorkPoolFilter.id":
@@ -5724,11 +5730,11 @@ func Of(fullName string) string {
 	case "orch.v1.WorkPoolUpdate":
 		return "WorkPoolUpdate changes the fields of a pool that are present."
 	case "orch.v1.WorkPoolUpdate.base_job_template":
-		return "The job that a worker makes of a run."
+		return "The job that a worker makes of a run; at most 1 MiB."
 	case "orch.v1.WorkPoolUpdate.concurrency_limit":
 		return "The number of runs of the pool that may be pending or running at once; null means no limit."
 	case "orch.v1.WorkPoolUpdate.description":
-		return "What the pool is for."
+		return "What the pool is for; at most 262,144 characters."
 	case "orch.v1.WorkPoolUpdate.is_paused":
 		return "A paused pool hands out no runs; null leaves it."
 	case "orch.v1.WorkPoolUpdate.storage_configuration":
@@ -5828,13 +5834,13 @@ func Of(fullName string) string {
 	case "orch.v1.WorkQueueCreate.concurrency_limit":
 		return "The number of runs of the queue that may be pending or running at once; null means no limit."
 	case "orch.v1.WorkQueueCreate.description":
-		return "What the queue is for."
+		return "What the queue is for; at most 262,144 characters."
 	case "orch.v1.WorkQueueCreate.filter":
 		return "A choice of runs by tags from before there were pools; stored and without effect."
 	case "orch.v1.WorkQueueCreate.is_paused":
 		return "A paused queue hands out no runs."
 	case "orch.v1.WorkQueueCreate.name":
-		return "The name of the queue, unique within its pool."
+		return "The name of the queue, unique within its pool; at most 500 characters."
 	case "orch.v1.WorkQueueCreate.priority":
 		return "The rank of the queue within its pool, 1 or more; absent means the first free number."
 	case "orch.v1.WorkQueueFilter":
@@ -5912,7 +5918,7 @@ func Of(fullName string) string {
 	case "orch.v1.WorkQueueUpdate.concurrency_limit":
 		return "The number of runs of the queue that may be pending or running at once; null means no limit."
 	case "orch.v1.WorkQueueUpdate.description":
-		return "What the queue is for."
+		return "What the queue is for; at most 262,144 characters."
 	case "orch.v1.WorkQueueUpdate.filter":
 		return "A choice of runs by tags from before there were pools; stored and without effect."
 	case "orch.v1.WorkQueueUpdate.is_paused":
@@ -5920,7 +5926,7 @@ func Of(fullName string) string {
 	case "orch.v1.WorkQueueUpdate.last_polled":
 		return "When a worker last asked the queue for runs."
 	case "orch.v1.WorkQueueUpdate.name":
-		return "The new name of the queue; null leaves it."
+		return "The new name of the queue; null leaves it; at most 500 characters."
 	case "orch.v1.WorkQueueUpdate.priority":
 		return "The rank of the queue within its pool, 1 or more; null leaves it."
 	case "orch.v1.Worker":

@@ -602,23 +602,24 @@ func (x *Automation) GetRelatedResources() []string {
 // AutomationCreate holds the fields of a new automation.
 type AutomationCreate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Display name of the automation; it need not be unique.
+	// Display name of the automation; it need not be unique; at most 500 characters.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Free text that explains the automation; default empty.
+	// Free text that explains the automation; default empty; at most 262,144 characters.
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
 	// Whether the server evaluates the trigger; default true.
 	Enabled bool `protobuf:"varint,3,opt,name=enabled,proto3" json:"enabled,omitempty"`
-	// Tags for searching and filtering automations.
+	// Tags for searching and filtering automations; at most 200 of 250 characters.
 	Tags []string `protobuf:"bytes,4,rep,name=tags,proto3" json:"tags,omitempty"`
 	// Condition on events that fires the automation.
 	Trigger *Trigger `protobuf:"bytes,5,opt,name=trigger,proto3" json:"trigger,omitempty"`
-	// Actions that run each time the trigger fires, in order.
+	// Actions that run each time the trigger fires, in order; at most 100.
 	Actions []*Action `protobuf:"bytes,6,rep,name=actions,proto3" json:"actions,omitempty"`
-	// Actions that run in addition when the trigger enters the triggered state.
+	// Actions that run in addition when the trigger enters the triggered state; at most 100.
 	ActionsOnTrigger []*Action `protobuf:"bytes,7,rep,name=actions_on_trigger,json=actionsOnTrigger,proto3" json:"actions_on_trigger,omitempty"`
-	// Actions that run when a proactive or metric trigger resolves.
+	// Actions that run when a proactive or metric trigger resolves; at most 100.
 	ActionsOnResolve []*Action `protobuf:"bytes,8,rep,name=actions_on_resolve,json=actionsOnResolve,proto3" json:"actions_on_resolve,omitempty"`
-	// Resource id of the owner, such as a deployment's; deleting the owner deletes the automation.
+	// Resource id of the owner, such as a deployment's; deleting the owner deletes the automation; at most 1,024
+	// characters.
 	OwnerResource *string `protobuf:"bytes,9,opt,name=owner_resource,json=ownerResource,proto3,oneof" json:"owner_resource,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -720,21 +721,21 @@ func (x *AutomationCreate) GetOwnerResource() string {
 // AutomationUpdate holds all fields of an automation; absent fields take their defaults.
 type AutomationUpdate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Display name of the automation; it need not be unique.
+	// Display name of the automation; it need not be unique; at most 500 characters.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Free text that explains the automation; default empty.
+	// Free text that explains the automation; default empty; at most 262,144 characters.
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
 	// Whether the server evaluates the trigger; default true.
 	Enabled bool `protobuf:"varint,3,opt,name=enabled,proto3" json:"enabled,omitempty"`
-	// Tags for searching and filtering automations.
+	// Tags for searching and filtering automations; at most 200 of 250 characters.
 	Tags []string `protobuf:"bytes,4,rep,name=tags,proto3" json:"tags,omitempty"`
 	// Condition on events that fires the automation.
 	Trigger *Trigger `protobuf:"bytes,5,opt,name=trigger,proto3" json:"trigger,omitempty"`
-	// Actions that run each time the trigger fires, in order.
+	// Actions that run each time the trigger fires, in order; at most 100.
 	Actions []*Action `protobuf:"bytes,6,rep,name=actions,proto3" json:"actions,omitempty"`
-	// Actions that run in addition when the trigger enters the triggered state.
+	// Actions that run in addition when the trigger enters the triggered state; at most 100.
 	ActionsOnTrigger []*Action `protobuf:"bytes,7,rep,name=actions_on_trigger,json=actionsOnTrigger,proto3" json:"actions_on_trigger,omitempty"`
-	// Actions that run when a proactive or metric trigger resolves.
+	// Actions that run when a proactive or metric trigger resolves; at most 100.
 	ActionsOnResolve []*Action `protobuf:"bytes,8,rep,name=actions_on_resolve,json=actionsOnResolve,proto3" json:"actions_on_resolve,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -1041,11 +1042,12 @@ type EventTrigger struct {
 	Match *ResourceSpecification `protobuf:"bytes,2,opt,name=match,proto3" json:"match,omitempty"`
 	// Labels that related resources must have; an empty object applies no condition.
 	MatchRelated *RelatedMatch `protobuf:"bytes,3,opt,name=match_related,json=matchRelated,proto3" json:"match_related,omitempty"`
-	// Event names of which one must occur first; a name may end in "*".
+	// Event names of which one must occur first; a name may end in "*"; at most 500 of 1,024 characters.
 	After []string `protobuf:"bytes,4,rep,name=after,proto3" json:"after,omitempty"`
-	// Event names that count; a name may end in "*", and an empty list accepts every event.
+	// Event names that count; a name may end in "*", and an empty list accepts every event; at most 500 of 1,024
+	// characters.
 	Expect []string `protobuf:"bytes,5,rep,name=expect,proto3" json:"expect,omitempty"`
-	// Resource labels whose values split the events into separately counted groups.
+	// Resource labels whose values split the events into separately counted groups; at most 500 of 1,024 characters.
 	ForEach []string `protobuf:"bytes,6,rep,name=for_each,json=forEach,proto3" json:"for_each,omitempty"`
 	// Reactive fires on occurring events; Proactive fires when they do not occur in time.
 	Posture Posture `protobuf:"varint,7,opt,name=posture,proto3,enum=orch.v1.Posture" json:"posture,omitempty"`
@@ -2029,9 +2031,10 @@ type RunDeployment struct {
 	Source ActionSource `protobuf:"varint,1,opt,name=source,proto3,enum=orch.v1.ActionSource" json:"source,omitempty"`
 	// UUID of the deployment; null when inferred.
 	DeploymentId *string `protobuf:"bytes,2,opt,name=deployment_id,json=deploymentId,proto3,oneof" json:"deployment_id,omitempty"`
-	// Parameters of the flow run, merged over the deployment's; strings that contain "{{" are Jinja2 templates.
+	// Parameters of the flow run, merged over the deployment's; strings that contain "{{" are Jinja2 templates; at most
+	// 512 KiB.
 	Parameters []byte `protobuf:"bytes,3,opt,name=parameters,proto3,oneof" json:"parameters,omitempty"`
-	// Job variables of the flow run, merged over the deployment's; null adds none.
+	// Job variables of the flow run, merged over the deployment's; null adds none; at most 512 KiB.
 	JobVariables []byte `protobuf:"bytes,4,opt,name=job_variables,json=jobVariables,proto3,oneof" json:"job_variables,omitempty"`
 	// Delay before the run starts, as an ISO 8601 duration; default zero.
 	ScheduleAfter *durationpb.Duration `protobuf:"bytes,5,opt,name=schedule_after,json=scheduleAfter,proto3" json:"schedule_after,omitempty"`
@@ -2291,11 +2294,11 @@ func (*DeleteFlowRun) Descriptor() ([]byte, []int) {
 // ChangeFlowRunState sets the state of the triggering event's flow run.
 type ChangeFlowRunState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the new state; null derives it from the type.
+	// Name of the new state; null derives it from the type; at most 500 characters.
 	Name *string `protobuf:"bytes,1,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	// Type of the new state.
 	State StateType `protobuf:"varint,2,opt,name=state,proto3,enum=orch.v1.StateType" json:"state,omitempty"`
-	// Message of the new state; null leaves it empty.
+	// Message of the new state; null leaves it empty; at most 262,144 characters.
 	Message *string `protobuf:"bytes,3,opt,name=message,proto3,oneof" json:"message,omitempty"`
 	// Whether to skip the orchestration rules; default false.
 	Force         bool `protobuf:"varint,4,opt,name=force,proto3" json:"force,omitempty"`
@@ -2476,9 +2479,9 @@ type SendNotification struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// UUID of the notification block document.
 	BlockDocumentId string `protobuf:"bytes,1,opt,name=block_document_id,json=blockDocumentId,proto3" json:"block_document_id,omitempty"`
-	// Subject as a Jinja2 template; default "Automated notification".
+	// Subject as a Jinja2 template; default "Automated notification"; at most 262,144 characters.
 	Subject string `protobuf:"bytes,2,opt,name=subject,proto3" json:"subject,omitempty"`
-	// Message as a Jinja2 template.
+	// Message as a Jinja2 template; at most 262,144 characters.
 	Body          string `protobuf:"bytes,3,opt,name=body,proto3" json:"body,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2540,7 +2543,7 @@ type CallWebhook struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// UUID of the webhook block document.
 	BlockDocumentId string `protobuf:"bytes,1,opt,name=block_document_id,json=blockDocumentId,proto3" json:"block_document_id,omitempty"`
-	// Body of the request as a Jinja2 template; default empty.
+	// Body of the request as a Jinja2 template; default empty; at most 262,144 characters.
 	Payload       string `protobuf:"bytes,2,opt,name=payload,proto3" json:"payload,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4208,29 +4211,31 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"\b_createdB\n" +
 	"\n" +
 	"\b_updatedB\x11\n" +
-	"\x0f_owner_resource\"\xc0\x03\n" +
-	"\x10AutomationCreate\x12\x1a\n" +
-	"\x04name\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x04name\x12*\n" +
-	"\vdescription\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\"\x02\"\"R\vdescription\x12$\n" +
+	"\x0f_owner_resource\"\xee\x03\n" +
+	"\x10AutomationCreate\x12\x1d\n" +
+	"\x04name\x18\x01 \x01(\tB\t\xca\xf3\x18\x05\x18\x01H\xf4\x03R\x04name\x12.\n" +
+	"\vdescription\x18\x02 \x01(\tB\f\xca\xf3\x18\b\"\x02\"\"H\x80\x80\x10R\vdescription\x12$\n" +
 	"\aenabled\x18\x03 \x01(\bB\n" +
-	"\xca\xf3\x18\x06\"\x04trueR\aenabled\x12\x12\n" +
-	"\x04tags\x18\x04 \x03(\tR\x04tags\x122\n" +
-	"\atrigger\x18\x05 \x01(\v2\x10.orch.v1.TriggerB\x06\xca\xf3\x18\x02\x18\x01R\atrigger\x121\n" +
-	"\aactions\x18\x06 \x03(\v2\x0f.orch.v1.ActionB\x06\xca\xf3\x18\x02\x18\x01R\aactions\x12=\n" +
-	"\x12actions_on_trigger\x18\a \x03(\v2\x0f.orch.v1.ActionR\x10actionsOnTrigger\x12=\n" +
-	"\x12actions_on_resolve\x18\b \x03(\v2\x0f.orch.v1.ActionR\x10actionsOnResolve\x12*\n" +
-	"\x0eowner_resource\x18\t \x01(\tH\x00R\rownerResource\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x11\n" +
-	"\x0f_owner_resource\"\x81\x03\n" +
-	"\x10AutomationUpdate\x12\x1a\n" +
-	"\x04name\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x04name\x12*\n" +
-	"\vdescription\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\"\x02\"\"R\vdescription\x12$\n" +
+	"\xca\xf3\x18\x06\"\x04trueR\aenabled\x12\x1e\n" +
+	"\x04tags\x18\x04 \x03(\tB\n" +
+	"\xca\xf3\x18\x06H\xfa\x01X\xc8\x01R\x04tags\x122\n" +
+	"\atrigger\x18\x05 \x01(\v2\x10.orch.v1.TriggerB\x06\xca\xf3\x18\x02\x18\x01R\atrigger\x123\n" +
+	"\aactions\x18\x06 \x03(\v2\x0f.orch.v1.ActionB\b\xca\xf3\x18\x04\x18\x01XdR\aactions\x12E\n" +
+	"\x12actions_on_trigger\x18\a \x03(\v2\x0f.orch.v1.ActionB\x06\xca\xf3\x18\x02XdR\x10actionsOnTrigger\x12E\n" +
+	"\x12actions_on_resolve\x18\b \x03(\v2\x0f.orch.v1.ActionB\x06\xca\xf3\x18\x02XdR\x10actionsOnResolve\x123\n" +
+	"\x0eowner_resource\x18\t \x01(\tB\a\xca\xf3\x18\x03H\x80\bH\x00R\rownerResource\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x11\n" +
+	"\x0f_owner_resource\"\xa6\x03\n" +
+	"\x10AutomationUpdate\x12\x1d\n" +
+	"\x04name\x18\x01 \x01(\tB\t\xca\xf3\x18\x05\x18\x01H\xf4\x03R\x04name\x12.\n" +
+	"\vdescription\x18\x02 \x01(\tB\f\xca\xf3\x18\b\"\x02\"\"H\x80\x80\x10R\vdescription\x12$\n" +
 	"\aenabled\x18\x03 \x01(\bB\n" +
-	"\xca\xf3\x18\x06\"\x04trueR\aenabled\x12\x12\n" +
-	"\x04tags\x18\x04 \x03(\tR\x04tags\x122\n" +
-	"\atrigger\x18\x05 \x01(\v2\x10.orch.v1.TriggerB\x06\xca\xf3\x18\x02\x18\x01R\atrigger\x121\n" +
-	"\aactions\x18\x06 \x03(\v2\x0f.orch.v1.ActionB\x06\xca\xf3\x18\x02\x18\x01R\aactions\x12=\n" +
-	"\x12actions_on_trigger\x18\a \x03(\v2\x0f.orch.v1.ActionR\x10actionsOnTrigger\x12=\n" +
-	"\x12actions_on_resolve\x18\b \x03(\v2\x0f.orch.v1.ActionR\x10actionsOnResolve:\x06\xd2\xf3\x18\x02\b\x01\"G\n" +
+	"\xca\xf3\x18\x06\"\x04trueR\aenabled\x12\x1e\n" +
+	"\x04tags\x18\x04 \x03(\tB\n" +
+	"\xca\xf3\x18\x06H\xfa\x01X\xc8\x01R\x04tags\x122\n" +
+	"\atrigger\x18\x05 \x01(\v2\x10.orch.v1.TriggerB\x06\xca\xf3\x18\x02\x18\x01R\atrigger\x123\n" +
+	"\aactions\x18\x06 \x03(\v2\x0f.orch.v1.ActionB\b\xca\xf3\x18\x04\x18\x01XdR\aactions\x12E\n" +
+	"\x12actions_on_trigger\x18\a \x03(\v2\x0f.orch.v1.ActionB\x06\xca\xf3\x18\x02XdR\x10actionsOnTrigger\x12E\n" +
+	"\x12actions_on_resolve\x18\b \x03(\v2\x0f.orch.v1.ActionB\x06\xca\xf3\x18\x02XdR\x10actionsOnResolve:\x06\xd2\xf3\x18\x02\b\x01\"G\n" +
 	"\x17AutomationPartialUpdate\x12$\n" +
 	"\aenabled\x18\x01 \x01(\bB\n" +
 	"\xca\xf3\x18\x06\"\x04trueR\aenabled:\x06\xd2\xf3\x18\x02\b\x01\"G\n" +
@@ -4242,14 +4247,14 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"\bsequence\x18\x03 \x01(\v2\x18.orch.v1.SequenceTriggerH\x00R\bsequence\x120\n" +
 	"\x06metric\x18\x04 \x01(\v2\x16.orch.v1.MetricTriggerH\x00R\x06metric:\n" +
 	"\xd2\xf3\x18\x06\"\x04typeB\x06\n" +
-	"\x04kind\"\xa8\x03\n" +
+	"\x04kind\"\xba\x03\n" +
 	"\fEventTrigger\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x124\n" +
 	"\x05match\x18\x02 \x01(\v2\x1e.orch.v1.ResourceSpecificationR\x05match\x12:\n" +
-	"\rmatch_related\x18\x03 \x01(\v2\x15.orch.v1.RelatedMatchR\fmatchRelated\x12\x1c\n" +
-	"\x05after\x18\x04 \x03(\tB\x06\xca\xf3\x18\x02`\x01R\x05after\x12\x1e\n" +
-	"\x06expect\x18\x05 \x03(\tB\x06\xca\xf3\x18\x02`\x01R\x06expect\x12!\n" +
-	"\bfor_each\x18\x06 \x03(\tB\x06\xca\xf3\x18\x02`\x01R\aforEach\x122\n" +
+	"\rmatch_related\x18\x03 \x01(\v2\x15.orch.v1.RelatedMatchR\fmatchRelated\x12\"\n" +
+	"\x05after\x18\x04 \x03(\tB\f\xca\xf3\x18\bH\x80\bX\xf4\x03`\x01R\x05after\x12$\n" +
+	"\x06expect\x18\x05 \x03(\tB\f\xca\xf3\x18\bH\x80\bX\xf4\x03`\x01R\x06expect\x12'\n" +
+	"\bfor_each\x18\x06 \x03(\tB\f\xca\xf3\x18\bH\x80\bX\xf4\x03`\x01R\aforEach\x122\n" +
 	"\aposture\x18\a \x01(\x0e2\x10.orch.v1.PostureB\x06\xca\xf3\x18\x02\x18\x01R\aposture\x12%\n" +
 	"\tthreshold\x18\b \x01(\x03B\a\xca\xf3\x18\x03\"\x011R\tthreshold\x12?\n" +
 	"\x06within\x18\t \x01(\v2\x19.google.protobuf.DurationB\f\xca\xf3\x18\b\"\x06\"PT0S\"R\x06within:\x11\xd2\xf3\x18\r*\x04type2\x05event\"\x7f\n" +
@@ -4313,15 +4318,15 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"\xd2\xf3\x18\x06\"\x04typeB\x06\n" +
 	"\x04kind\"#\n" +
 	"\tDoNothing:\x16\xd2\xf3\x18\x12*\x04type2\n" +
-	"do-nothing\"\xf2\x02\n" +
+	"do-nothing\"\xfc\x02\n" +
 	"\rRunDeployment\x12?\n" +
 	"\x06source\x18\x01 \x01(\x0e2\x15.orch.v1.ActionSourceB\x10\xca\xf3\x18\f\"\n" +
 	"\"selected\"R\x06source\x120\n" +
-	"\rdeployment_id\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x00R\fdeploymentId\x88\x01\x01\x12+\n" +
+	"\rdeployment_id\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x00R\fdeploymentId\x88\x01\x01\x120\n" +
 	"\n" +
-	"parameters\x18\x03 \x01(\fB\x06\xca\xf3\x18\x02\x10\x03H\x01R\n" +
-	"parameters\x88\x01\x01\x120\n" +
-	"\rjob_variables\x18\x04 \x01(\fB\x06\xca\xf3\x18\x02\x10\x03H\x02R\fjobVariables\x88\x01\x01\x12@\n" +
+	"parameters\x18\x03 \x01(\fB\v\xca\xf3\x18\a\x10\x03\xc8\x01\x80\x80 H\x01R\n" +
+	"parameters\x88\x01\x01\x125\n" +
+	"\rjob_variables\x18\x04 \x01(\fB\v\xca\xf3\x18\a\x10\x03\xc8\x01\x80\x80 H\x02R\fjobVariables\x88\x01\x01\x12@\n" +
 	"\x0eschedule_after\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\rscheduleAfter:\x1a\xd2\xf3\x18\x16*\x04type2\x0erun-deploymentB\x10\n" +
 	"\x0e_deployment_idB\r\n" +
 	"\v_parametersB\x10\n" +
@@ -4337,11 +4342,11 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"\rdeployment_id\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x00R\fdeploymentId\x88\x01\x01:\x1d\xd2\xf3\x18\x19*\x04type2\x11resume-deploymentB\x10\n" +
 	"\x0e_deployment_id\",\n" +
 	"\rCancelFlowRun:\x1b\xd2\xf3\x18\x17*\x04type2\x0fcancel-flow-run\",\n" +
-	"\rDeleteFlowRun:\x1b\xd2\xf3\x18\x17*\x04type2\x0fdelete-flow-run\"\xd9\x01\n" +
-	"\x12ChangeFlowRunState\x12\x17\n" +
-	"\x04name\x18\x01 \x01(\tH\x00R\x04name\x88\x01\x01\x120\n" +
-	"\x05state\x18\x02 \x01(\x0e2\x12.orch.v1.StateTypeB\x06\xca\xf3\x18\x02\x18\x01R\x05state\x12\x1d\n" +
-	"\amessage\x18\x03 \x01(\tH\x01R\amessage\x88\x01\x01\x12!\n" +
+	"\rDeleteFlowRun:\x1b\xd2\xf3\x18\x17*\x04type2\x0fdelete-flow-run\"\xec\x01\n" +
+	"\x12ChangeFlowRunState\x12 \n" +
+	"\x04name\x18\x01 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03H\x00R\x04name\x88\x01\x01\x120\n" +
+	"\x05state\x18\x02 \x01(\x0e2\x12.orch.v1.StateTypeB\x06\xca\xf3\x18\x02\x18\x01R\x05state\x12'\n" +
+	"\amessage\x18\x03 \x01(\tB\b\xca\xf3\x18\x04H\x80\x80\x10H\x01R\amessage\x88\x01\x01\x12!\n" +
 	"\x05force\x18\x04 \x01(\bB\v\xca\xf3\x18\a\"\x05falseR\x05force:!\xd2\xf3\x18\x1d*\x04type2\x15change-flow-run-stateB\a\n" +
 	"\x05_nameB\n" +
 	"\n" +
@@ -4355,14 +4360,15 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"\x06source\x18\x01 \x01(\x0e2\x15.orch.v1.ActionSourceB\x10\xca\xf3\x18\f\"\n" +
 	"\"selected\"R\x06source\x12/\n" +
 	"\rwork_queue_id\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x00R\vworkQueueId\x88\x01\x01:\x1d\xd2\xf3\x18\x19*\x04type2\x11resume-work-queueB\x10\n" +
-	"\x0e_work_queue_id\"\xbd\x01\n" +
+	"\x0e_work_queue_id\"\xc5\x01\n" +
 	"\x10SendNotification\x124\n" +
-	"\x11block_document_id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x0fblockDocumentId\x128\n" +
-	"\asubject\x18\x02 \x01(\tB\x1e\xca\xf3\x18\x1a\"\x18\"Automated notification\"R\asubject\x12\x1a\n" +
-	"\x04body\x18\x03 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x04body:\x1d\xd2\xf3\x18\x19*\x04type2\x11send-notification\"\x81\x01\n" +
+	"\x11block_document_id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x0fblockDocumentId\x12<\n" +
+	"\asubject\x18\x02 \x01(\tB\"\xca\xf3\x18\x1e\"\x18\"Automated notification\"H\x80\x80\x10R\asubject\x12\x1e\n" +
+	"\x04body\x18\x03 \x01(\tB\n" +
+	"\xca\xf3\x18\x06\x18\x01H\x80\x80\x10R\x04body:\x1d\xd2\xf3\x18\x19*\x04type2\x11send-notification\"\x85\x01\n" +
 	"\vCallWebhook\x124\n" +
-	"\x11block_document_id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x0fblockDocumentId\x12\"\n" +
-	"\apayload\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\"\x02\"\"R\apayload:\x18\xd2\xf3\x18\x14*\x04type2\fcall-webhook\"\xb4\x01\n" +
+	"\x11block_document_id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x0fblockDocumentId\x12&\n" +
+	"\apayload\x18\x02 \x01(\tB\f\xca\xf3\x18\b\"\x02\"\"H\x80\x80\x10R\apayload:\x18\xd2\xf3\x18\x14*\x04type2\fcall-webhook\"\xb4\x01\n" +
 	"\x0fPauseAutomation\x12?\n" +
 	"\x06source\x18\x01 \x01(\x0e2\x15.orch.v1.ActionSourceB\x10\xca\xf3\x18\f\"\n" +
 	"\"selected\"R\x06source\x120\n" +

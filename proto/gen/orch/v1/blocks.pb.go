@@ -217,15 +217,15 @@ type BlockTypeCreate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Display name of the block type; it must not contain any of / % & > <; at most 500 characters.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Unique name for URLs: lower-case letters, digits and dashes.
+	// Unique name for URLs: lower-case letters, digits and dashes; at most 500 characters.
 	Slug string `protobuf:"bytes,2,opt,name=slug,proto3" json:"slug,omitempty"`
-	// URL of a logo for user interfaces.
+	// URL of a logo for user interfaces; at most 4,096 characters.
 	LogoUrl *string `protobuf:"bytes,3,opt,name=logo_url,json=logoUrl,proto3,oneof" json:"logo_url,omitempty"`
-	// URL of the documentation.
+	// URL of the documentation; at most 4,096 characters.
 	DocumentationUrl *string `protobuf:"bytes,4,opt,name=documentation_url,json=documentationUrl,proto3,oneof" json:"documentation_url,omitempty"`
-	// Free text that explains the block type.
+	// Free text that explains the block type; at most 262,144 characters.
 	Description *string `protobuf:"bytes,5,opt,name=description,proto3,oneof" json:"description,omitempty"`
-	// Markdown with a code example.
+	// Markdown with a code example; at most 262,144 characters.
 	CodeExample   *string `protobuf:"bytes,6,opt,name=code_example,json=codeExample,proto3,oneof" json:"code_example,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -306,13 +306,13 @@ func (x *BlockTypeCreate) GetCodeExample() string {
 // BlockTypeUpdate holds the changes to a block type; absent fields keep their values.
 type BlockTypeUpdate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// URL of a logo for user interfaces.
+	// URL of a logo for user interfaces; at most 4,096 characters.
 	LogoUrl *string `protobuf:"bytes,1,opt,name=logo_url,json=logoUrl,proto3,oneof" json:"logo_url,omitempty"`
-	// URL of the documentation.
+	// URL of the documentation; at most 4,096 characters.
 	DocumentationUrl *string `protobuf:"bytes,2,opt,name=documentation_url,json=documentationUrl,proto3,oneof" json:"documentation_url,omitempty"`
-	// Free text that explains the block type.
+	// Free text that explains the block type; at most 262,144 characters.
 	Description *string `protobuf:"bytes,3,opt,name=description,proto3,oneof" json:"description,omitempty"`
-	// Markdown with a code example.
+	// Markdown with a code example; at most 262,144 characters.
 	CodeExample   *string `protobuf:"bytes,4,opt,name=code_example,json=codeExample,proto3,oneof" json:"code_example,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -542,13 +542,14 @@ func (x *BlockSchema) GetVersion() string {
 // BlockSchemaCreate holds the fields of a new block schema.
 type BlockSchemaCreate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// JSON Schema of the data, with the extra keywords block_type_slug, block_schema_references and secret_fields.
+	// JSON Schema of the data, with the extra keywords block_type_slug, block_schema_references and secret_fields; at
+	// most 1 MiB.
 	Fields []byte `protobuf:"bytes,1,opt,name=fields,proto3" json:"fields,omitempty"`
 	// UUID of the block type.
 	BlockTypeId string `protobuf:"bytes,2,opt,name=block_type_id,json=blockTypeId,proto3" json:"block_type_id,omitempty"`
-	// Abilities of the block, such as "write-path" or "notify".
+	// Abilities of the block, such as "write-path" or "notify"; at most 200 of 250 characters.
 	Capabilities []string `protobuf:"bytes,3,rep,name=capabilities,proto3" json:"capabilities,omitempty"`
-	// Version label of the schema; default "non-versioned".
+	// Version label of the schema; default "non-versioned"; at most 500 characters.
 	Version       string `protobuf:"bytes,4,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -871,7 +872,8 @@ type BlockDocumentCreate struct {
 	// Name of lower-case letters, digits and dashes, unique within the type; optional for anonymous documents;
 	// at most 500 characters.
 	Name *string `protobuf:"bytes,1,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	// Field values; {"$ref": {"block_document_id": "<uuid>"}} in place of a field refers to another document.
+	// Field values; {"$ref": {"block_document_id": "<uuid>"}} in place of a field refers to another document; at most 1
+	// MiB.
 	Data []byte `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
 	// UUID of the block schema that the data conforms to.
 	BlockSchemaId string `protobuf:"bytes,3,opt,name=block_schema_id,json=blockSchemaId,proto3" json:"block_schema_id,omitempty"`
@@ -953,7 +955,7 @@ type BlockDocumentUpdate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// UUID of another schema of the same block type; null keeps the present one.
 	BlockSchemaId *string `protobuf:"bytes,1,opt,name=block_schema_id,json=blockSchemaId,proto3,oneof" json:"block_schema_id,omitempty"`
-	// New field values; they merge with the stored values or replace them.
+	// New field values; they merge with the stored values or replace them; at most 1 MiB.
 	Data []byte `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
 	// Whether absent fields keep their values; false removes them; default true.
 	MergeExistingData bool `protobuf:"varint,3,opt,name=merge_existing_data,json=mergeExistingData,proto3" json:"merge_existing_data,omitempty"`
@@ -2572,23 +2574,23 @@ const file_orch_v1_blocks_proto_rawDesc = "" +
 	"\t_logo_urlB\x14\n" +
 	"\x12_documentation_urlB\x0e\n" +
 	"\f_descriptionB\x0f\n" +
-	"\r_code_example\"\xc6\x02\n" +
+	"\r_code_example\"\xef\x02\n" +
 	"\x0fBlockTypeCreate\x12*\n" +
-	"\x04name\x18\x01 \x01(\tB\x16\xca\xf3\x18\x12\x18\x01H\xf4\x03j\v^[^/%&><]+$R\x04name\x12\x1a\n" +
-	"\x04slug\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x04slug\x12\x1e\n" +
-	"\blogo_url\x18\x03 \x01(\tH\x00R\alogoUrl\x88\x01\x01\x120\n" +
-	"\x11documentation_url\x18\x04 \x01(\tH\x01R\x10documentationUrl\x88\x01\x01\x12%\n" +
-	"\vdescription\x18\x05 \x01(\tH\x02R\vdescription\x88\x01\x01\x12&\n" +
-	"\fcode_example\x18\x06 \x01(\tH\x03R\vcodeExample\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\v\n" +
+	"\x04name\x18\x01 \x01(\tB\x16\xca\xf3\x18\x12\x18\x01H\xf4\x03j\v^[^/%&><]+$R\x04name\x12\x1d\n" +
+	"\x04slug\x18\x02 \x01(\tB\t\xca\xf3\x18\x05\x18\x01H\xf4\x03R\x04slug\x12'\n" +
+	"\blogo_url\x18\x03 \x01(\tB\a\xca\xf3\x18\x03H\x80 H\x00R\alogoUrl\x88\x01\x01\x129\n" +
+	"\x11documentation_url\x18\x04 \x01(\tB\a\xca\xf3\x18\x03H\x80 H\x01R\x10documentationUrl\x88\x01\x01\x12/\n" +
+	"\vdescription\x18\x05 \x01(\tB\b\xca\xf3\x18\x04H\x80\x80\x10H\x02R\vdescription\x88\x01\x01\x120\n" +
+	"\fcode_example\x18\x06 \x01(\tB\b\xca\xf3\x18\x04H\x80\x80\x10H\x03R\vcodeExample\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\v\n" +
 	"\t_logo_urlB\x14\n" +
 	"\x12_documentation_urlB\x0e\n" +
 	"\f_descriptionB\x0f\n" +
-	"\r_code_example\"\xfe\x01\n" +
-	"\x0fBlockTypeUpdate\x12\x1e\n" +
-	"\blogo_url\x18\x01 \x01(\tH\x00R\alogoUrl\x88\x01\x01\x120\n" +
-	"\x11documentation_url\x18\x02 \x01(\tH\x01R\x10documentationUrl\x88\x01\x01\x12%\n" +
-	"\vdescription\x18\x03 \x01(\tH\x02R\vdescription\x88\x01\x01\x12&\n" +
-	"\fcode_example\x18\x04 \x01(\tH\x03R\vcodeExample\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\v\n" +
+	"\r_code_example\"\xa4\x02\n" +
+	"\x0fBlockTypeUpdate\x12'\n" +
+	"\blogo_url\x18\x01 \x01(\tB\a\xca\xf3\x18\x03H\x80 H\x00R\alogoUrl\x88\x01\x01\x129\n" +
+	"\x11documentation_url\x18\x02 \x01(\tB\a\xca\xf3\x18\x03H\x80 H\x01R\x10documentationUrl\x88\x01\x01\x12/\n" +
+	"\vdescription\x18\x03 \x01(\tB\b\xca\xf3\x18\x04H\x80\x80\x10H\x02R\vdescription\x88\x01\x01\x120\n" +
+	"\fcode_example\x18\x04 \x01(\tB\b\xca\xf3\x18\x04H\x80\x80\x10H\x03R\vcodeExample\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\v\n" +
 	"\t_logo_urlB\x14\n" +
 	"\x12_documentation_urlB\x0e\n" +
 	"\f_descriptionB\x0f\n" +
@@ -2612,12 +2614,13 @@ const file_orch_v1_blocks_proto_rawDesc = "" +
 	"\n" +
 	"\b_updatedB\x10\n" +
 	"\x0e_block_type_idB\r\n" +
-	"\v_block_type\"\xbe\x01\n" +
-	"\x11BlockSchemaCreate\x12\x1e\n" +
-	"\x06fields\x18\x01 \x01(\fB\x06\xca\xf3\x18\x02\x10\x03R\x06fields\x12,\n" +
-	"\rblock_type_id\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\vblockTypeId\x12\"\n" +
-	"\fcapabilities\x18\x03 \x03(\tR\fcapabilities\x12/\n" +
-	"\aversion\x18\x04 \x01(\tB\x15\xca\xf3\x18\x11\"\x0f\"non-versioned\"R\aversion:\x06\xd2\xf3\x18\x02\b\x01\"L\n" +
+	"\v_block_type\"\xd2\x01\n" +
+	"\x11BlockSchemaCreate\x12#\n" +
+	"\x06fields\x18\x01 \x01(\fB\v\xca\xf3\x18\a\x10\x03\xc8\x01\x80\x80@R\x06fields\x12,\n" +
+	"\rblock_type_id\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\vblockTypeId\x12.\n" +
+	"\fcapabilities\x18\x03 \x03(\tB\n" +
+	"\xca\xf3\x18\x06H\xfa\x01X\xc8\x01R\fcapabilities\x122\n" +
+	"\aversion\x18\x04 \x01(\tB\x18\xca\xf3\x18\x14\"\x0f\"non-versioned\"H\xf4\x03R\aversion:\x06\xd2\xf3\x18\x02\b\x01\"L\n" +
 	"\x0fBlockSchemaList\x129\n" +
 	"\rblock_schemas\x18\x01 \x03(\v2\x14.orch.v1.BlockSchemaR\fblockSchemas\"7\n" +
 	"\x11BlockCapabilities\x12\"\n" +
@@ -2650,17 +2653,17 @@ const file_orch_v1_blocks_proto_rawDesc = "" +
 	"\x05_nameB\x0f\n" +
 	"\r_block_schemaB\x12\n" +
 	"\x10_block_type_nameB\r\n" +
-	"\v_block_type\"\x81\x02\n" +
+	"\v_block_type\"\x86\x02\n" +
 	"\x13BlockDocumentCreate\x12-\n" +
-	"\x04name\x18\x01 \x01(\tB\x14\xca\xf3\x18\x10H\xf4\x03j\v^[^/%&><]+$H\x00R\x04name\x88\x01\x01\x12\x1a\n" +
-	"\x04data\x18\x02 \x01(\fB\x06\xca\xf3\x18\x02\x10\x03R\x04data\x120\n" +
+	"\x04name\x18\x01 \x01(\tB\x14\xca\xf3\x18\x10H\xf4\x03j\v^[^/%&><]+$H\x00R\x04name\x88\x01\x01\x12\x1f\n" +
+	"\x04data\x18\x02 \x01(\fB\v\xca\xf3\x18\a\x10\x03\xc8\x01\x80\x80@R\x04data\x120\n" +
 	"\x0fblock_schema_id\x18\x03 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\rblockSchemaId\x12,\n" +
 	"\rblock_type_id\x18\x04 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\vblockTypeId\x12.\n" +
 	"\fis_anonymous\x18\x05 \x01(\bB\v\xca\xf3\x18\a\"\x05falseR\visAnonymous:\x06\xd2\xf3\x18\x02\b\x01B\a\n" +
-	"\x05_name\"\xbe\x01\n" +
+	"\x05_name\"\xc3\x01\n" +
 	"\x13BlockDocumentUpdate\x123\n" +
-	"\x0fblock_schema_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x00R\rblockSchemaId\x88\x01\x01\x12\x1a\n" +
-	"\x04data\x18\x02 \x01(\fB\x06\xca\xf3\x18\x02\x10\x03R\x04data\x12:\n" +
+	"\x0fblock_schema_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x00R\rblockSchemaId\x88\x01\x01\x12\x1f\n" +
+	"\x04data\x18\x02 \x01(\fB\v\xca\xf3\x18\a\x10\x03\xc8\x01\x80\x80@R\x04data\x12:\n" +
 	"\x13merge_existing_data\x18\x03 \x01(\bB\n" +
 	"\xca\xf3\x18\x06\"\x04trueR\x11mergeExistingData:\x06\xd2\xf3\x18\x02\b\x01B\x12\n" +
 	"\x10_block_schema_id\"T\n" +

@@ -926,7 +926,7 @@ type ConcurrencySlotsIncrement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of slots to acquire of each limit, at least 1.
 	Slots int64 `protobuf:"varint,1,opt,name=slots,proto3" json:"slots,omitempty"`
-	// Names of the limits; a name without a limit counts as unlimited.
+	// Names of the limits; a name without a limit counts as unlimited; at most 1,000 of 500 characters.
 	Names []string `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
 	// concurrency holds the slots until release; rate_limit frees them by the limit's decay; default concurrency.
 	Mode ConcurrencyMode `protobuf:"varint,3,opt,name=mode,proto3,enum=orch.v1.ConcurrencyMode" json:"mode,omitempty"`
@@ -999,7 +999,7 @@ type ConcurrencySlotsIncrementWithLease struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of slots to acquire of each limit, at least 1.
 	Slots int64 `protobuf:"varint,1,opt,name=slots,proto3" json:"slots,omitempty"`
-	// Names of the limits; a name without a limit counts as unlimited.
+	// Names of the limits; a name without a limit counts as unlimited; at most 1,000 of 500 characters.
 	Names []string `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
 	// concurrency holds the slots until release; rate_limit frees them by the limit's decay; default concurrency.
 	Mode ConcurrencyMode `protobuf:"varint,3,opt,name=mode,proto3,enum=orch.v1.ConcurrencyMode" json:"mode,omitempty"`
@@ -2004,7 +2004,7 @@ func (x *ConcurrencyLimitReset) GetSlotOverride() *UuidList {
 // ConcurrencyLimitsIncrement requests a slot of several tags for one task run.
 type ConcurrencyLimitsIncrement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Tags; a tag without a limit counts as unlimited.
+	// Tags; a tag without a limit counts as unlimited; at most 1,000 of 500 characters.
 	Names []string `protobuf:"bytes,1,rep,name=names,proto3" json:"names,omitempty"`
 	// UUID of the task run that takes or holds the slots.
 	TaskRunId     string `protobuf:"bytes,2,opt,name=task_run_id,json=taskRunId,proto3" json:"task_run_id,omitempty"`
@@ -2598,16 +2598,16 @@ const file_orch_v1_concurrency_limits_proto_rawDesc = "" +
 	"\x06limits\x18\x02 \x03(\v2 .orch.v1.MinimalConcurrencyLimitB\x06\xca\xf3\x18\x02\x18\x01R\x06limits\"\xba\x01\n" +
 	"\x17ConcurrencyLimitV2Query\x12(\n" +
 	"\x05limit\x18\x01 \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12(\n" +
-	"\x06offset\x18\x02 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset:K\xd2\xf3\x18G:EBody_read_all_concurrency_limits_v2_v2_concurrency_limits_filter_post\"\xc2\x02\n" +
+	"\x06offset\x18\x02 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset:K\xd2\xf3\x18G:EBody_read_all_concurrency_limits_v2_v2_concurrency_limits_filter_post\"\xc8\x02\n" +
 	"\x19ConcurrencySlotsIncrement\x12'\n" +
-	"\x05slots\x18\x01 \x01(\x03B\x11\xca\xf3\x18\r\x18\x01)\x00\x00\x00\x00\x00\x00\x00\x008\x01R\x05slots\x12\x1c\n" +
-	"\x05names\x18\x02 \x03(\tB\x06\xca\xf3\x18\x02\x18\x01R\x05names\x12A\n" +
+	"\x05slots\x18\x01 \x01(\x03B\x11\xca\xf3\x18\r\x18\x01)\x00\x00\x00\x00\x00\x00\x00\x008\x01R\x05slots\x12\"\n" +
+	"\x05names\x18\x02 \x03(\tB\f\xca\xf3\x18\b\x18\x01H\xf4\x03X\xe8\aR\x05names\x12A\n" +
 	"\x04mode\x18\x03 \x01(\x0e2\x18.orch.v1.ConcurrencyModeB\x13\xca\xf3\x18\x0f\"\r\"concurrency\"R\x04mode\x128\n" +
 	"\x11create_if_missing\x18\x04 \x01(\bB\a\xca\xf3\x18\x03\x98\x01\x01H\x00R\x0fcreateIfMissing\x88\x01\x01:K\xd2\xf3\x18G:EBody_bulk_increment_active_slots_v2_concurrency_limits_increment_postB\x14\n" +
-	"\x12_create_if_missing\"\x9e\x03\n" +
+	"\x12_create_if_missing\"\xa4\x03\n" +
 	"\"ConcurrencySlotsIncrementWithLease\x12'\n" +
-	"\x05slots\x18\x01 \x01(\x03B\x11\xca\xf3\x18\r\x18\x01)\x00\x00\x00\x00\x00\x00\x00\x008\x01R\x05slots\x12\x1c\n" +
-	"\x05names\x18\x02 \x03(\tB\x06\xca\xf3\x18\x02\x18\x01R\x05names\x12A\n" +
+	"\x05slots\x18\x01 \x01(\x03B\x11\xca\xf3\x18\r\x18\x01)\x00\x00\x00\x00\x00\x00\x00\x008\x01R\x05slots\x12\"\n" +
+	"\x05names\x18\x02 \x03(\tB\f\xca\xf3\x18\b\x18\x01H\xf4\x03X\xe8\aR\x05names\x12A\n" +
 	"\x04mode\x18\x03 \x01(\x0e2\x18.orch.v1.ConcurrencyModeB\x13\xca\xf3\x18\x0f\"\r\"concurrency\"R\x04mode\x12B\n" +
 	"\x0elease_duration\x18\x04 \x01(\x01B\x1b\xca\xf3\x18\x17\"\x03300)\x00\x00\x00\x00\x00\x00N@1\x00\x00\x00\x00\x00\x18\xf5@R\rleaseDuration\x12<\n" +
 	"\x06holder\x18\x05 \x01(\v2\x1f.orch.v1.ConcurrencyLeaseHolderH\x00R\x06holder\x88\x01\x01:a\xd2\xf3\x18]:[Body_bulk_increment_active_slots_with_lease_v2_concurrency_limits_increment_with_lease_postB\t\n" +
@@ -2670,9 +2670,9 @@ const file_orch_v1_concurrency_limits_proto_rawDesc = "" +
 	"\x06offset\x18\x02 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset:A\xd2\xf3\x18=:;Body_read_concurrency_limits_concurrency_limits_filter_post\"\xb9\x01\n" +
 	"\x15ConcurrencyLimitReset\x12;\n" +
 	"\rslot_override\x18\x01 \x01(\v2\x11.orch.v1.UuidListH\x00R\fslotOverride\x88\x01\x01:Q\xd2\xf3\x18M:KBody_reset_concurrency_limit_by_tag_concurrency_limits_tag__tag__reset_postB\x10\n" +
-	"\x0e_slot_override\"\xb2\x01\n" +
-	"\x1aConcurrencyLimitsIncrement\x12\x1c\n" +
-	"\x05names\x18\x01 \x03(\tB\x06\xca\xf3\x18\x02\x18\x01R\x05names\x12(\n" +
+	"\x0e_slot_override\"\xb8\x01\n" +
+	"\x1aConcurrencyLimitsIncrement\x12\"\n" +
+	"\x05names\x18\x01 \x03(\tB\f\xca\xf3\x18\b\x18\x01H\xf4\x03X\xe8\aR\x05names\x12(\n" +
 	"\vtask_run_id\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\ttaskRunId:L\xd2\xf3\x18H:FBody_increment_concurrency_limits_v1_concurrency_limits_increment_post\"\xb2\x01\n" +
 	"\x1aConcurrencyLimitsDecrement\x12\x1c\n" +
 	"\x05names\x18\x01 \x03(\tB\x06\xca\xf3\x18\x02\x18\x01R\x05names\x12(\n" +

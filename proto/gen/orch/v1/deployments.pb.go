@@ -988,11 +988,11 @@ type DeploymentScheduleCreate struct {
 	Active bool `protobuf:"varint,2,opt,name=active,proto3" json:"active,omitempty"`
 	// Maximum number of scheduled runs to keep ahead, above 0; null uses the server's setting.
 	MaxScheduledRuns *int64 `protobuf:"varint,3,opt,name=max_scheduled_runs,json=maxScheduledRuns,proto3,oneof" json:"max_scheduled_runs,omitempty"`
-	// Parameters of the scheduled runs, merged over the deployment's.
+	// Parameters of the scheduled runs, merged over the deployment's; at most 512 KiB.
 	Parameters []byte `protobuf:"bytes,4,opt,name=parameters,proto3" json:"parameters,omitempty"`
-	// Name of the schedule, unique within the deployment; null for none.
+	// Name of the schedule, unique within the deployment; null for none; at most 500 characters.
 	Slug *string `protobuf:"bytes,5,opt,name=slug,proto3,oneof" json:"slug,omitempty"`
-	// Slug of the schedule that this one replaces; null for none.
+	// Slug of the schedule that this one replaces; null for none; at most 500 characters.
 	Replaces      *string `protobuf:"bytes,6,opt,name=replaces,proto3,oneof" json:"replaces,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1079,11 +1079,11 @@ type DeploymentScheduleUpdate struct {
 	Active *bool `protobuf:"varint,2,opt,name=active,proto3,oneof" json:"active,omitempty"`
 	// Maximum number of scheduled runs to keep ahead, above 0; null uses the server's setting.
 	MaxScheduledRuns *int64 `protobuf:"varint,3,opt,name=max_scheduled_runs,json=maxScheduledRuns,proto3,oneof" json:"max_scheduled_runs,omitempty"`
-	// Parameters of the scheduled runs, merged over the deployment's.
+	// Parameters of the scheduled runs, merged over the deployment's; at most 512 KiB.
 	Parameters []byte `protobuf:"bytes,4,opt,name=parameters,proto3" json:"parameters,omitempty"`
-	// Name of the schedule, unique within the deployment; null for none.
+	// Name of the schedule, unique within the deployment; null for none; at most 500 characters.
 	Slug *string `protobuf:"bytes,5,opt,name=slug,proto3,oneof" json:"slug,omitempty"`
-	// Slug of the schedule that this one replaces; null for none.
+	// Slug of the schedule that this one replaces; null for none; at most 500 characters.
 	Replaces      *string `protobuf:"bytes,6,opt,name=replaces,proto3,oneof" json:"replaces,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1577,9 +1577,9 @@ type DeploymentCreate struct {
 	GlobalConcurrencyLimitId *string `protobuf:"bytes,7,opt,name=global_concurrency_limit_id,json=globalConcurrencyLimitId,proto3,oneof" json:"global_concurrency_limit_id,omitempty"`
 	// Whether parameters of runs must conform to parameter_openapi_schema; default true.
 	EnforceParameterSchema bool `protobuf:"varint,8,opt,name=enforce_parameter_schema,json=enforceParameterSchema,proto3" json:"enforce_parameter_schema,omitempty"`
-	// JSON Schema of the flow's parameters; null when unknown.
+	// JSON Schema of the flow's parameters; null when unknown; at most 1 MiB.
 	ParameterOpenapiSchema []byte `protobuf:"bytes,9,opt,name=parameter_openapi_schema,json=parameterOpenapiSchema,proto3,oneof" json:"parameter_openapi_schema,omitempty"`
-	// Default parameters of its flow runs.
+	// Default parameters of its flow runs; at most 512 KiB.
 	Parameters []byte `protobuf:"bytes,10,opt,name=parameters,proto3" json:"parameters,omitempty"`
 	// Tags that its flow runs inherit; at most 200 of 250 characters each.
 	Tags []string `protobuf:"bytes,11,rep,name=tags,proto3" json:"tags,omitempty"`
@@ -1587,23 +1587,23 @@ type DeploymentCreate struct {
 	Labels *Labels `protobuf:"bytes,12,opt,name=labels,proto3,oneof" json:"labels,omitempty"`
 	// Steps that fetch the code before a run, in order.
 	PullSteps *JsonObjects `protobuf:"bytes,13,opt,name=pull_steps,json=pullSteps,proto3,oneof" json:"pull_steps,omitempty"`
-	// Name of the work queue that receives its runs; null uses the pool's default queue.
+	// Name of the work queue that receives its runs; null uses the pool's default queue; at most 500 characters.
 	WorkQueueName *string `protobuf:"bytes,14,opt,name=work_queue_name,json=workQueueName,proto3,oneof" json:"work_queue_name,omitempty"`
-	// Name of the work pool that receives its runs; null for none.
+	// Name of the work pool that receives its runs; null for none; at most 500 characters.
 	WorkPoolName *string `protobuf:"bytes,15,opt,name=work_pool_name,json=workPoolName,proto3,oneof" json:"work_pool_name,omitempty"`
 	// UUID of the block document that holds the code; null for none.
 	StorageDocumentId *string `protobuf:"bytes,16,opt,name=storage_document_id,json=storageDocumentId,proto3,oneof" json:"storage_document_id,omitempty"`
 	// UUID of the infrastructure block document; null for none.
 	InfrastructureDocumentId *string `protobuf:"bytes,17,opt,name=infrastructure_document_id,json=infrastructureDocumentId,proto3,oneof" json:"infrastructure_document_id,omitempty"`
-	// Markdown text that explains the deployment.
+	// Markdown text that explains the deployment; at most 262,144 characters.
 	Description *string `protobuf:"bytes,18,opt,name=description,proto3,oneof" json:"description,omitempty"`
-	// Path of the working directory of its runs.
+	// Path of the working directory of its runs; at most 4,096 characters.
 	Path *string `protobuf:"bytes,19,opt,name=path,proto3,oneof" json:"path,omitempty"`
-	// Version label of the deployed code.
+	// Version label of the deployed code; at most 500 characters.
 	Version *string `protobuf:"bytes,20,opt,name=version,proto3,oneof" json:"version,omitempty"`
-	// Location of the flow's code, such as "flows.py:main".
+	// Location of the flow's code, such as "flows.py:main"; at most 4,096 characters.
 	Entrypoint *string `protobuf:"bytes,21,opt,name=entrypoint,proto3,oneof" json:"entrypoint,omitempty"`
-	// Infrastructure settings that override the work pool's defaults.
+	// Infrastructure settings that override the work pool's defaults; at most 512 KiB.
 	JobVariables []byte `protobuf:"bytes,22,opt,name=job_variables,json=jobVariables,proto3" json:"job_variables,omitempty"`
 	// Source version of the deployment; null for none.
 	VersionInfo   *VersionInfo `protobuf:"bytes,23,opt,name=version_info,json=versionInfo,proto3,oneof" json:"version_info,omitempty"`
@@ -1805,11 +1805,11 @@ func (x *DeploymentCreate) GetVersionInfo() *VersionInfo {
 // DeploymentUpdate holds the changes to a deployment; absent fields keep their values.
 type DeploymentUpdate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Version label of the deployed code.
+	// Version label of the deployed code; at most 500 characters.
 	Version *string `protobuf:"bytes,1,opt,name=version,proto3,oneof" json:"version,omitempty"`
-	// Markdown text that explains the deployment.
+	// Markdown text that explains the deployment; at most 262,144 characters.
 	Description *string `protobuf:"bytes,2,opt,name=description,proto3,oneof" json:"description,omitempty"`
-	// Default parameters of its flow runs.
+	// Default parameters of its flow runs; at most 512 KiB.
 	Parameters []byte `protobuf:"bytes,3,opt,name=parameters,proto3,oneof" json:"parameters,omitempty"`
 	// Whether the scheduler creates no runs; default false.
 	Paused bool `protobuf:"varint,4,opt,name=paused,proto3" json:"paused,omitempty"`
@@ -1823,17 +1823,17 @@ type DeploymentUpdate struct {
 	GlobalConcurrencyLimitId *string `protobuf:"bytes,8,opt,name=global_concurrency_limit_id,json=globalConcurrencyLimitId,proto3,oneof" json:"global_concurrency_limit_id,omitempty"`
 	// Tags that its flow runs inherit; at most 200 of 250 characters each.
 	Tags []string `protobuf:"bytes,9,rep,name=tags,proto3" json:"tags,omitempty"`
-	// Name of the work queue that receives its runs; null uses the pool's default queue.
+	// Name of the work queue that receives its runs; null uses the pool's default queue; at most 500 characters.
 	WorkQueueName *string `protobuf:"bytes,10,opt,name=work_queue_name,json=workQueueName,proto3,oneof" json:"work_queue_name,omitempty"`
-	// Name of the work pool that receives its runs; null for none.
+	// Name of the work pool that receives its runs; null for none; at most 500 characters.
 	WorkPoolName *string `protobuf:"bytes,11,opt,name=work_pool_name,json=workPoolName,proto3,oneof" json:"work_pool_name,omitempty"`
-	// Path of the working directory of its runs.
+	// Path of the working directory of its runs; at most 4,096 characters.
 	Path *string `protobuf:"bytes,12,opt,name=path,proto3,oneof" json:"path,omitempty"`
-	// Infrastructure settings that override the work pool's defaults.
+	// Infrastructure settings that override the work pool's defaults; at most 512 KiB.
 	JobVariables []byte `protobuf:"bytes,13,opt,name=job_variables,json=jobVariables,proto3,oneof" json:"job_variables,omitempty"`
 	// Steps that fetch the code before a run, in order.
 	PullSteps *JsonObjects `protobuf:"bytes,14,opt,name=pull_steps,json=pullSteps,proto3,oneof" json:"pull_steps,omitempty"`
-	// Location of the flow's code, such as "flows.py:main".
+	// Location of the flow's code, such as "flows.py:main"; at most 4,096 characters.
 	Entrypoint *string `protobuf:"bytes,15,opt,name=entrypoint,proto3,oneof" json:"entrypoint,omitempty"`
 	// UUID of the block document that holds the code; null for none.
 	StorageDocumentId *string `protobuf:"bytes,16,opt,name=storage_document_id,json=storageDocumentId,proto3,oneof" json:"storage_document_id,omitempty"`
@@ -1841,7 +1841,7 @@ type DeploymentUpdate struct {
 	InfrastructureDocumentId *string `protobuf:"bytes,17,opt,name=infrastructure_document_id,json=infrastructureDocumentId,proto3,oneof" json:"infrastructure_document_id,omitempty"`
 	// Whether parameters of runs must conform to parameter_openapi_schema; default true.
 	EnforceParameterSchema *bool `protobuf:"varint,18,opt,name=enforce_parameter_schema,json=enforceParameterSchema,proto3,oneof" json:"enforce_parameter_schema,omitempty"`
-	// JSON Schema of the flow's parameters; null when unknown.
+	// JSON Schema of the flow's parameters; null when unknown; at most 1 MiB.
 	ParameterOpenapiSchema []byte `protobuf:"bytes,19,opt,name=parameter_openapi_schema,json=parameterOpenapiSchema,proto3,oneof" json:"parameter_openapi_schema,omitempty"`
 	// Source version of the deployment; null for none.
 	VersionInfo   *VersionInfo `protobuf:"bytes,20,opt,name=version_info,json=versionInfo,proto3,oneof" json:"version_info,omitempty"`
@@ -2026,11 +2026,11 @@ type DeploymentFlowRunCreate struct {
 	State *StateCreate `protobuf:"bytes,1,opt,name=state,proto3,oneof" json:"state,omitempty"`
 	// Name of the flow run; the server generates one when absent; at most 500 characters.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// Parameters that override the deployment's, key by key.
+	// Parameters that override the deployment's, key by key; at most 512 KiB.
 	Parameters []byte `protobuf:"bytes,3,opt,name=parameters,proto3" json:"parameters,omitempty"`
 	// Whether parameters must conform to the schema; null uses the deployment's setting.
 	EnforceParameterSchema *bool `protobuf:"varint,4,opt,name=enforce_parameter_schema,json=enforceParameterSchema,proto3,oneof" json:"enforce_parameter_schema,omitempty"`
-	// Free JSON object that the client stores with the run.
+	// Free JSON object that the client stores with the run; at most 256 KiB.
 	Context []byte `protobuf:"bytes,5,opt,name=context,proto3" json:"context,omitempty"`
 	// UUID of the infrastructure block document; null for none.
 	InfrastructureDocumentId *string `protobuf:"bytes,6,opt,name=infrastructure_document_id,json=infrastructureDocumentId,proto3,oneof" json:"infrastructure_document_id,omitempty"`
@@ -2038,15 +2038,15 @@ type DeploymentFlowRunCreate struct {
 	EmpiricalPolicy *FlowRunPolicy `protobuf:"bytes,7,opt,name=empirical_policy,json=empiricalPolicy,proto3" json:"empirical_policy,omitempty"`
 	// Tags in addition to the deployment's; at most 200 of 250 characters each.
 	Tags []string `protobuf:"bytes,8,rep,name=tags,proto3" json:"tags,omitempty"`
-	// Key that makes creation idempotent within the flow; null disables deduplication.
+	// Key that makes creation idempotent within the flow; null disables deduplication; at most 2,000 characters.
 	IdempotencyKey *string `protobuf:"bytes,9,opt,name=idempotency_key,json=idempotencyKey,proto3,oneof" json:"idempotency_key,omitempty"`
 	// Labels in addition to the deployment's.
 	Labels *Labels `protobuf:"bytes,10,opt,name=labels,proto3,oneof" json:"labels,omitempty"`
 	// UUID of the task run that represents this subflow run; null for a top-level run.
 	ParentTaskRunId *string `protobuf:"bytes,11,opt,name=parent_task_run_id,json=parentTaskRunId,proto3,oneof" json:"parent_task_run_id,omitempty"`
-	// Name of the work queue; null uses the deployment's.
+	// Name of the work queue; null uses the deployment's; at most 500 characters.
 	WorkQueueName *string `protobuf:"bytes,12,opt,name=work_queue_name,json=workQueueName,proto3,oneof" json:"work_queue_name,omitempty"`
-	// Infrastructure settings that override the deployment's, key by key.
+	// Infrastructure settings that override the deployment's, key by key; at most 512 KiB.
 	JobVariables  []byte `protobuf:"bytes,13,opt,name=job_variables,json=jobVariables,proto3,oneof" json:"job_variables,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4170,29 +4170,29 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\x0e_deployment_idB\x15\n" +
 	"\x13_max_scheduled_runsB\a\n" +
 	"\x05_slugB\x12\n" +
-	"\x10_scheduled_until\"\xd0\x02\n" +
+	"\x10_scheduled_until\"\xe7\x02\n" +
 	"\x18DeploymentScheduleCreate\x125\n" +
 	"\bschedule\x18\x01 \x01(\v2\x11.orch.v1.ScheduleB\x06\xca\xf3\x18\x02\x18\x01R\bschedule\x12\"\n" +
 	"\x06active\x18\x02 \x01(\bB\n" +
 	"\xca\xf3\x18\x06\"\x04trueR\x06active\x12B\n" +
-	"\x12max_scheduled_runs\x18\x03 \x01(\x03B\x0f\xca\xf3\x18\v)\x00\x00\x00\x00\x00\x00\x00\x008\x01H\x00R\x10maxScheduledRuns\x88\x01\x01\x12&\n" +
+	"\x12max_scheduled_runs\x18\x03 \x01(\x03B\x0f\xca\xf3\x18\v)\x00\x00\x00\x00\x00\x00\x00\x008\x01H\x00R\x10maxScheduledRuns\x88\x01\x01\x12+\n" +
 	"\n" +
-	"parameters\x18\x04 \x01(\fB\x06\xca\xf3\x18\x02\x10\x03R\n" +
-	"parameters\x12\x17\n" +
-	"\x04slug\x18\x05 \x01(\tH\x01R\x04slug\x88\x01\x01\x12\x1f\n" +
-	"\breplaces\x18\x06 \x01(\tH\x02R\breplaces\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
+	"parameters\x18\x04 \x01(\fB\v\xca\xf3\x18\a\x10\x03\xc8\x01\x80\x80 R\n" +
+	"parameters\x12 \n" +
+	"\x04slug\x18\x05 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03H\x01R\x04slug\x88\x01\x01\x12(\n" +
+	"\breplaces\x18\x06 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03H\x02R\breplaces\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
 	"\x13_max_scheduled_runsB\a\n" +
 	"\x05_slugB\v\n" +
-	"\t_replaces\"\xde\x02\n" +
+	"\t_replaces\"\xf5\x02\n" +
 	"\x18DeploymentScheduleUpdate\x122\n" +
 	"\bschedule\x18\x01 \x01(\v2\x11.orch.v1.ScheduleH\x00R\bschedule\x88\x01\x01\x12\x1b\n" +
 	"\x06active\x18\x02 \x01(\bH\x01R\x06active\x88\x01\x01\x12B\n" +
-	"\x12max_scheduled_runs\x18\x03 \x01(\x03B\x0f\xca\xf3\x18\v)\x00\x00\x00\x00\x00\x00\x00\x008\x01H\x02R\x10maxScheduledRuns\x88\x01\x01\x12&\n" +
+	"\x12max_scheduled_runs\x18\x03 \x01(\x03B\x0f\xca\xf3\x18\v)\x00\x00\x00\x00\x00\x00\x00\x008\x01H\x02R\x10maxScheduledRuns\x88\x01\x01\x12+\n" +
 	"\n" +
-	"parameters\x18\x04 \x01(\fB\x06\xca\xf3\x18\x02\x10\x03R\n" +
-	"parameters\x12\x17\n" +
-	"\x04slug\x18\x05 \x01(\tH\x03R\x04slug\x88\x01\x01\x12\x1f\n" +
-	"\breplaces\x18\x06 \x01(\tH\x04R\breplaces\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\v\n" +
+	"parameters\x18\x04 \x01(\fB\v\xca\xf3\x18\a\x10\x03\xc8\x01\x80\x80 R\n" +
+	"parameters\x12 \n" +
+	"\x04slug\x18\x05 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03H\x03R\x04slug\x88\x01\x01\x12(\n" +
+	"\breplaces\x18\x06 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03H\x04R\breplaces\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\v\n" +
 	"\t_scheduleB\t\n" +
 	"\a_activeB\x15\n" +
 	"\x13_max_scheduled_runsB\a\n" +
@@ -4280,7 +4280,7 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\x15_concurrency_limit_idB\x0f\n" +
 	"\r_work_pool_idB\x0f\n" +
 	"\r_schedule_dueB\x16\n" +
-	"\x14_schedule_generation\"\xd8\v\n" +
+	"\x14_schedule_generation\"\x9e\f\n" +
 	"\x10DeploymentCreate\x12\x1d\n" +
 	"\x04name\x18\x01 \x01(\tB\t\xca\xf3\x18\x05\x18\x01H\xf4\x03R\x04name\x12!\n" +
 	"\aflow_id\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x06flowId\x12#\n" +
@@ -4290,29 +4290,29 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\x13concurrency_options\x18\x06 \x01(\v2\x1b.orch.v1.ConcurrencyOptionsH\x01R\x12concurrencyOptions\x88\x01\x01\x12J\n" +
 	"\x1bglobal_concurrency_limit_id\x18\a \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x02R\x18globalConcurrencyLimitId\x88\x01\x01\x12D\n" +
 	"\x18enforce_parameter_schema\x18\b \x01(\bB\n" +
-	"\xca\xf3\x18\x06\"\x04trueR\x16enforceParameterSchema\x12E\n" +
-	"\x18parameter_openapi_schema\x18\t \x01(\fB\x06\xca\xf3\x18\x02\x10\x03H\x03R\x16parameterOpenapiSchema\x88\x01\x01\x12&\n" +
+	"\xca\xf3\x18\x06\"\x04trueR\x16enforceParameterSchema\x12J\n" +
+	"\x18parameter_openapi_schema\x18\t \x01(\fB\v\xca\xf3\x18\a\x10\x03\xc8\x01\x80\x80@H\x03R\x16parameterOpenapiSchema\x88\x01\x01\x12+\n" +
 	"\n" +
 	"parameters\x18\n" +
-	" \x01(\fB\x06\xca\xf3\x18\x02\x10\x03R\n" +
+	" \x01(\fB\v\xca\xf3\x18\a\x10\x03\xc8\x01\x80\x80 R\n" +
 	"parameters\x12\x1e\n" +
 	"\x04tags\x18\v \x03(\tB\n" +
 	"\xca\xf3\x18\x06H\xfa\x01X\xc8\x01R\x04tags\x12,\n" +
 	"\x06labels\x18\f \x01(\v2\x0f.orch.v1.LabelsH\x04R\x06labels\x88\x01\x01\x128\n" +
 	"\n" +
-	"pull_steps\x18\r \x01(\v2\x14.orch.v1.JsonObjectsH\x05R\tpullSteps\x88\x01\x01\x12+\n" +
-	"\x0fwork_queue_name\x18\x0e \x01(\tH\x06R\rworkQueueName\x88\x01\x01\x12)\n" +
-	"\x0ework_pool_name\x18\x0f \x01(\tH\aR\fworkPoolName\x88\x01\x01\x12;\n" +
+	"pull_steps\x18\r \x01(\v2\x14.orch.v1.JsonObjectsH\x05R\tpullSteps\x88\x01\x01\x124\n" +
+	"\x0fwork_queue_name\x18\x0e \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03H\x06R\rworkQueueName\x88\x01\x01\x122\n" +
+	"\x0ework_pool_name\x18\x0f \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03H\aR\fworkPoolName\x88\x01\x01\x12;\n" +
 	"\x13storage_document_id\x18\x10 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\bR\x11storageDocumentId\x88\x01\x01\x12I\n" +
-	"\x1ainfrastructure_document_id\x18\x11 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\tR\x18infrastructureDocumentId\x88\x01\x01\x12%\n" +
-	"\vdescription\x18\x12 \x01(\tH\n" +
-	"R\vdescription\x88\x01\x01\x12\x17\n" +
-	"\x04path\x18\x13 \x01(\tH\vR\x04path\x88\x01\x01\x12\x1d\n" +
-	"\aversion\x18\x14 \x01(\tH\fR\aversion\x88\x01\x01\x12#\n" +
+	"\x1ainfrastructure_document_id\x18\x11 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\tR\x18infrastructureDocumentId\x88\x01\x01\x12/\n" +
+	"\vdescription\x18\x12 \x01(\tB\b\xca\xf3\x18\x04H\x80\x80\x10H\n" +
+	"R\vdescription\x88\x01\x01\x12 \n" +
+	"\x04path\x18\x13 \x01(\tB\a\xca\xf3\x18\x03H\x80 H\vR\x04path\x88\x01\x01\x12&\n" +
+	"\aversion\x18\x14 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03H\fR\aversion\x88\x01\x01\x12,\n" +
 	"\n" +
-	"entrypoint\x18\x15 \x01(\tH\rR\n" +
-	"entrypoint\x88\x01\x01\x12+\n" +
-	"\rjob_variables\x18\x16 \x01(\fB\x06\xca\xf3\x18\x02\x10\x03R\fjobVariables\x12<\n" +
+	"entrypoint\x18\x15 \x01(\tB\a\xca\xf3\x18\x03H\x80 H\rR\n" +
+	"entrypoint\x88\x01\x01\x120\n" +
+	"\rjob_variables\x18\x16 \x01(\fB\v\xca\xf3\x18\a\x10\x03\xc8\x01\x80\x80 R\fjobVariables\x12<\n" +
 	"\fversion_info\x18\x17 \x01(\v2\x14.orch.v1.VersionInfoH\x0eR\vversionInfo\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x14\n" +
 	"\x12_concurrency_limitB\x16\n" +
 	"\x14_concurrency_optionsB\x1e\n" +
@@ -4329,12 +4329,12 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\n" +
 	"\b_versionB\r\n" +
 	"\v_entrypointB\x0f\n" +
-	"\r_version_info\"\x9e\v\n" +
-	"\x10DeploymentUpdate\x12\x1d\n" +
-	"\aversion\x18\x01 \x01(\tH\x00R\aversion\x88\x01\x01\x12%\n" +
-	"\vdescription\x18\x02 \x01(\tH\x01R\vdescription\x88\x01\x01\x12+\n" +
+	"\r_version_info\"\xe4\v\n" +
+	"\x10DeploymentUpdate\x12&\n" +
+	"\aversion\x18\x01 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03H\x00R\aversion\x88\x01\x01\x12/\n" +
+	"\vdescription\x18\x02 \x01(\tB\b\xca\xf3\x18\x04H\x80\x80\x10H\x01R\vdescription\x88\x01\x01\x120\n" +
 	"\n" +
-	"parameters\x18\x03 \x01(\fB\x06\xca\xf3\x18\x02\x10\x03H\x02R\n" +
+	"parameters\x18\x03 \x01(\fB\v\xca\xf3\x18\a\x10\x03\xc8\x01\x80\x80 H\x02R\n" +
 	"parameters\x88\x01\x01\x12#\n" +
 	"\x06paused\x18\x04 \x01(\bB\v\xca\xf3\x18\a\"\x05falseR\x06paused\x12?\n" +
 	"\tschedules\x18\x05 \x03(\v2!.orch.v1.DeploymentScheduleUpdateR\tschedules\x12A\n" +
@@ -4342,22 +4342,22 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\x13concurrency_options\x18\a \x01(\v2\x1b.orch.v1.ConcurrencyOptionsH\x04R\x12concurrencyOptions\x88\x01\x01\x12J\n" +
 	"\x1bglobal_concurrency_limit_id\x18\b \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x05R\x18globalConcurrencyLimitId\x88\x01\x01\x12\x1e\n" +
 	"\x04tags\x18\t \x03(\tB\n" +
-	"\xca\xf3\x18\x06H\xfa\x01X\xc8\x01R\x04tags\x12+\n" +
+	"\xca\xf3\x18\x06H\xfa\x01X\xc8\x01R\x04tags\x124\n" +
 	"\x0fwork_queue_name\x18\n" +
-	" \x01(\tH\x06R\rworkQueueName\x88\x01\x01\x12)\n" +
-	"\x0ework_pool_name\x18\v \x01(\tH\aR\fworkPoolName\x88\x01\x01\x12\x17\n" +
-	"\x04path\x18\f \x01(\tH\bR\x04path\x88\x01\x01\x120\n" +
-	"\rjob_variables\x18\r \x01(\fB\x06\xca\xf3\x18\x02\x10\x03H\tR\fjobVariables\x88\x01\x01\x128\n" +
+	" \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03H\x06R\rworkQueueName\x88\x01\x01\x122\n" +
+	"\x0ework_pool_name\x18\v \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03H\aR\fworkPoolName\x88\x01\x01\x12 \n" +
+	"\x04path\x18\f \x01(\tB\a\xca\xf3\x18\x03H\x80 H\bR\x04path\x88\x01\x01\x125\n" +
+	"\rjob_variables\x18\r \x01(\fB\v\xca\xf3\x18\a\x10\x03\xc8\x01\x80\x80 H\tR\fjobVariables\x88\x01\x01\x128\n" +
 	"\n" +
 	"pull_steps\x18\x0e \x01(\v2\x14.orch.v1.JsonObjectsH\n" +
-	"R\tpullSteps\x88\x01\x01\x12#\n" +
+	"R\tpullSteps\x88\x01\x01\x12,\n" +
 	"\n" +
-	"entrypoint\x18\x0f \x01(\tH\vR\n" +
+	"entrypoint\x18\x0f \x01(\tB\a\xca\xf3\x18\x03H\x80 H\vR\n" +
 	"entrypoint\x88\x01\x01\x12;\n" +
 	"\x13storage_document_id\x18\x10 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\fR\x11storageDocumentId\x88\x01\x01\x12I\n" +
 	"\x1ainfrastructure_document_id\x18\x11 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\rR\x18infrastructureDocumentId\x88\x01\x01\x12=\n" +
-	"\x18enforce_parameter_schema\x18\x12 \x01(\bH\x0eR\x16enforceParameterSchema\x88\x01\x01\x12E\n" +
-	"\x18parameter_openapi_schema\x18\x13 \x01(\fB\x06\xca\xf3\x18\x02\x10\x03H\x0fR\x16parameterOpenapiSchema\x88\x01\x01\x12<\n" +
+	"\x18enforce_parameter_schema\x18\x12 \x01(\bH\x0eR\x16enforceParameterSchema\x88\x01\x01\x12J\n" +
+	"\x18parameter_openapi_schema\x18\x13 \x01(\fB\v\xca\xf3\x18\a\x10\x03\xc8\x01\x80\x80@H\x0fR\x16parameterOpenapiSchema\x88\x01\x01\x12<\n" +
 	"\fversion_info\x18\x14 \x01(\v2\x14.orch.v1.VersionInfoH\x10R\vversionInfo\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\n" +
 	"\n" +
 	"\b_versionB\x0e\n" +
@@ -4376,25 +4376,25 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\x1b_infrastructure_document_idB\x1b\n" +
 	"\x19_enforce_parameter_schemaB\x1b\n" +
 	"\x19_parameter_openapi_schemaB\x0f\n" +
-	"\r_version_info\"\xbd\x06\n" +
+	"\r_version_info\"\xde\x06\n" +
 	"\x17DeploymentFlowRunCreate\x12/\n" +
 	"\x05state\x18\x01 \x01(\v2\x14.orch.v1.StateCreateH\x00R\x05state\x88\x01\x01\x12\x1b\n" +
-	"\x04name\x18\x02 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03R\x04name\x12&\n" +
+	"\x04name\x18\x02 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03R\x04name\x12+\n" +
 	"\n" +
-	"parameters\x18\x03 \x01(\fB\x06\xca\xf3\x18\x02\x10\x03R\n" +
+	"parameters\x18\x03 \x01(\fB\v\xca\xf3\x18\a\x10\x03\xc8\x01\x80\x80 R\n" +
 	"parameters\x12=\n" +
-	"\x18enforce_parameter_schema\x18\x04 \x01(\bH\x01R\x16enforceParameterSchema\x88\x01\x01\x12 \n" +
-	"\acontext\x18\x05 \x01(\fB\x06\xca\xf3\x18\x02\x10\x03R\acontext\x12I\n" +
+	"\x18enforce_parameter_schema\x18\x04 \x01(\bH\x01R\x16enforceParameterSchema\x88\x01\x01\x12%\n" +
+	"\acontext\x18\x05 \x01(\fB\v\xca\xf3\x18\a\x10\x03\xc8\x01\x80\x80\x10R\acontext\x12I\n" +
 	"\x1ainfrastructure_document_id\x18\x06 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x02R\x18infrastructureDocumentId\x88\x01\x01\x12A\n" +
 	"\x10empirical_policy\x18\a \x01(\v2\x16.orch.v1.FlowRunPolicyR\x0fempiricalPolicy\x12\x1e\n" +
 	"\x04tags\x18\b \x03(\tB\n" +
-	"\xca\xf3\x18\x06H\xfa\x01X\xc8\x01R\x04tags\x12,\n" +
-	"\x0fidempotency_key\x18\t \x01(\tH\x03R\x0eidempotencyKey\x88\x01\x01\x12,\n" +
+	"\xca\xf3\x18\x06H\xfa\x01X\xc8\x01R\x04tags\x125\n" +
+	"\x0fidempotency_key\x18\t \x01(\tB\a\xca\xf3\x18\x03H\xd0\x0fH\x03R\x0eidempotencyKey\x88\x01\x01\x12,\n" +
 	"\x06labels\x18\n" +
 	" \x01(\v2\x0f.orch.v1.LabelsH\x04R\x06labels\x88\x01\x01\x128\n" +
-	"\x12parent_task_run_id\x18\v \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x05R\x0fparentTaskRunId\x88\x01\x01\x12+\n" +
-	"\x0fwork_queue_name\x18\f \x01(\tH\x06R\rworkQueueName\x88\x01\x01\x120\n" +
-	"\rjob_variables\x18\r \x01(\fB\x06\xca\xf3\x18\x02\x10\x03H\aR\fjobVariables\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\b\n" +
+	"\x12parent_task_run_id\x18\v \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x05R\x0fparentTaskRunId\x88\x01\x01\x124\n" +
+	"\x0fwork_queue_name\x18\f \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03H\x06R\rworkQueueName\x88\x01\x01\x125\n" +
+	"\rjob_variables\x18\r \x01(\fB\v\xca\xf3\x18\a\x10\x03\xc8\x01\x80\x80 H\aR\fjobVariables\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\b\n" +
 	"\x06_stateB\x1b\n" +
 	"\x19_enforce_parameter_schemaB\x1d\n" +
 	"\x1b_infrastructure_document_idB\x12\n" +

@@ -297,7 +297,9 @@ type FieldError struct {
 	// Kind of error, such as "missing" or "int_parsing".
 	Type string `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
 	// Rejected value as JSON; empty means that it is not echoed.
-	Input         []byte `protobuf:"bytes,4,opt,name=input,proto3" json:"input,omitempty"`
+	Input []byte `protobuf:"bytes,4,opt,name=input,proto3" json:"input,omitempty"`
+	// The violated rule as a JSON object, such as {"max_length":500}; empty for none.
+	Ctx           []byte `protobuf:"bytes,5,opt,name=ctx,proto3" json:"ctx,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -360,6 +362,13 @@ func (x *FieldError) GetInput() []byte {
 	return nil
 }
 
+func (x *FieldError) GetCtx() []byte {
+	if x != nil {
+		return x.Ctx
+	}
+	return nil
+}
+
 var File_orch_v1_errors_proto protoreflect.FileDescriptor
 
 const file_orch_v1_errors_proto_rawDesc = "" +
@@ -381,13 +390,14 @@ const file_orch_v1_errors_proto_rawDesc = "" +
 	"\vPathElement\x12\x12\n" +
 	"\x03key\x18\x01 \x01(\tH\x00R\x03key\x12\x16\n" +
 	"\x05index\x18\x02 \x01(\x03H\x00R\x05indexB\x06\n" +
-	"\x04kind\"p\n" +
+	"\x04kind\"\x82\x01\n" +
 	"\n" +
 	"FieldError\x12&\n" +
 	"\x03loc\x18\x01 \x03(\v2\x14.orch.v1.PathElementR\x03loc\x12\x10\n" +
 	"\x03msg\x18\x02 \x01(\tR\x03msg\x12\x12\n" +
 	"\x04type\x18\x03 \x01(\tR\x04type\x12\x14\n" +
-	"\x05input\x18\x04 \x01(\fR\x05inputB7Z5github.com/orch-project/orch/proto/gen/orch/v1;orchv1b\x06proto3"
+	"\x05input\x18\x04 \x01(\fR\x05input\x12\x10\n" +
+	"\x03ctx\x18\x05 \x01(\fR\x03ctxB7Z5github.com/orch-project/orch/proto/gen/orch/v1;orchv1b\x06proto3"
 
 var (
 	file_orch_v1_errors_proto_rawDescOnce sync.Once

@@ -130,11 +130,11 @@ func (x *FlowRunInput) GetSender() string {
 // FlowRunInputCreate holds the fields of a new input.
 type FlowRunInputCreate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Key of the input, unique within the flow run.
+	// Key of the input, unique within the flow run; at most 500 characters.
 	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// Value as text, usually encoded JSON.
+	// Value as text, usually encoded JSON; at most 1,048,576 characters.
 	Value string `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
-	// Resource id of the sender; null when unknown.
+	// Resource id of the sender; null when unknown; at most 500 characters.
 	Sender        *string `protobuf:"bytes,3,opt,name=sender,proto3,oneof" json:"sender,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -531,11 +531,12 @@ const file_orch_v1_flow_run_inputs_proto_rawDesc = "" +
 	"\b_createdB\n" +
 	"\n" +
 	"\b_updatedB\t\n" +
-	"\a_sender\"\xb0\x01\n" +
-	"\x12FlowRunInputCreate\x12\x18\n" +
-	"\x03key\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x03key\x12\x1c\n" +
-	"\x05value\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x05value\x12\x1b\n" +
-	"\x06sender\x18\x03 \x01(\tH\x00R\x06sender\x88\x01\x01::\xd2\xf3\x186:4Body_create_flow_run_input_flow_runs__id__input_postB\t\n" +
+	"\a_sender\"\xc0\x01\n" +
+	"\x12FlowRunInputCreate\x12\x1b\n" +
+	"\x03key\x18\x01 \x01(\tB\t\xca\xf3\x18\x05\x18\x01H\xf4\x03R\x03key\x12 \n" +
+	"\x05value\x18\x02 \x01(\tB\n" +
+	"\xca\xf3\x18\x06\x18\x01H\x80\x80@R\x05value\x12$\n" +
+	"\x06sender\x18\x03 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03H\x00R\x06sender\x88\x01\x01::\xd2\xf3\x186:4Body_create_flow_run_input_flow_runs__id__input_postB\t\n" +
 	"\a_sender\"\xc2\x01\n" +
 	"\x11FlowRunInputQuery\x12\x1e\n" +
 	"\x06prefix\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x06prefix\x12\x1d\n" +

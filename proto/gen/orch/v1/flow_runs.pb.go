@@ -638,11 +638,11 @@ type FlowRunCreate struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// UUID of the flow.
 	FlowId string `protobuf:"bytes,2,opt,name=flow_id,json=flowId,proto3" json:"flow_id,omitempty"`
-	// Version of the flow's code; null when unknown.
+	// Version of the flow's code; null when unknown; at most 500 characters.
 	FlowVersion *string `protobuf:"bytes,3,opt,name=flow_version,json=flowVersion,proto3,oneof" json:"flow_version,omitempty"`
-	// Parameters of the flow by name.
+	// Parameters of the flow by name; at most 512 KiB.
 	Parameters []byte `protobuf:"bytes,4,opt,name=parameters,proto3" json:"parameters,omitempty"`
-	// Free JSON object that the client stores with the run.
+	// Free JSON object that the client stores with the run; at most 256 KiB.
 	Context []byte `protobuf:"bytes,5,opt,name=context,proto3" json:"context,omitempty"`
 	// UUID of the task run that represents this subflow run; null for a top-level run.
 	ParentTaskRunId *string `protobuf:"bytes,6,opt,name=parent_task_run_id,json=parentTaskRunId,proto3,oneof" json:"parent_task_run_id,omitempty"`
@@ -652,15 +652,15 @@ type FlowRunCreate struct {
 	EmpiricalPolicy *FlowRunPolicy `protobuf:"bytes,8,opt,name=empirical_policy,json=empiricalPolicy,proto3" json:"empirical_policy,omitempty"`
 	// Tags for searching and filtering flow runs; at most 200 of 250 characters each.
 	Tags []string `protobuf:"bytes,9,rep,name=tags,proto3" json:"tags,omitempty"`
-	// Key that makes creation idempotent within the flow; null disables deduplication.
+	// Key that makes creation idempotent within the flow; null disables deduplication; at most 2,000 characters.
 	IdempotencyKey *string `protobuf:"bytes,10,opt,name=idempotency_key,json=idempotencyKey,proto3,oneof" json:"idempotency_key,omitempty"`
 	// Labels with string, number or Boolean values.
 	Labels *Labels `protobuf:"bytes,11,opt,name=labels,proto3,oneof" json:"labels,omitempty"`
-	// Name of the work pool; null for none.
+	// Name of the work pool; null for none; at most 500 characters.
 	WorkPoolName *string `protobuf:"bytes,12,opt,name=work_pool_name,json=workPoolName,proto3,oneof" json:"work_pool_name,omitempty"`
-	// Name of the work queue; null for none.
+	// Name of the work queue; null for none; at most 500 characters.
 	WorkQueueName *string `protobuf:"bytes,13,opt,name=work_queue_name,json=workQueueName,proto3,oneof" json:"work_queue_name,omitempty"`
-	// Infrastructure settings that override the deployment's; null for none.
+	// Infrastructure settings that override the deployment's; null for none; at most 512 KiB.
 	JobVariables []byte `protobuf:"bytes,14,opt,name=job_variables,json=jobVariables,proto3,oneof" json:"job_variables,omitempty"`
 	// UUID of the deployment; deprecated in favor of create_flow_run of deployments.
 	DeploymentId *string `protobuf:"bytes,15,opt,name=deployment_id,json=deploymentId,proto3,oneof" json:"deployment_id,omitempty"`
@@ -817,17 +817,17 @@ type FlowRunUpdate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the flow run; the server generates one when absent; at most 500 characters.
 	Name *string `protobuf:"bytes,1,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	// Version of the flow's code; null when unknown.
+	// Version of the flow's code; null when unknown; at most 500 characters.
 	FlowVersion *string `protobuf:"bytes,2,opt,name=flow_version,json=flowVersion,proto3,oneof" json:"flow_version,omitempty"`
-	// Parameters of the flow by name.
+	// Parameters of the flow by name; at most 512 KiB.
 	Parameters []byte `protobuf:"bytes,3,opt,name=parameters,proto3" json:"parameters,omitempty"`
 	// Retry configuration of the run.
 	EmpiricalPolicy *FlowRunPolicy `protobuf:"bytes,4,opt,name=empirical_policy,json=empiricalPolicy,proto3" json:"empirical_policy,omitempty"`
 	// Tags for searching and filtering flow runs; at most 200 of 250 characters each.
 	Tags []string `protobuf:"bytes,5,rep,name=tags,proto3" json:"tags,omitempty"`
-	// Identifier of the process, container or job that executes the run; null when unknown.
+	// Identifier of the process, container or job that executes the run; null when unknown; at most 2,000 characters.
 	InfrastructurePid *string `protobuf:"bytes,6,opt,name=infrastructure_pid,json=infrastructurePid,proto3,oneof" json:"infrastructure_pid,omitempty"`
-	// Infrastructure settings that override the deployment's; null for none.
+	// Infrastructure settings that override the deployment's; null for none; at most 512 KiB.
 	JobVariables  []byte `protobuf:"bytes,7,opt,name=job_variables,json=jobVariables,proto3,oneof" json:"job_variables,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1678,7 +1678,7 @@ func (x *Lateness) GetSeconds() float64 {
 // FlowRunResumption is the input of a resumed flow run.
 type FlowRunResumption struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Input object for the paused run; null when it waits for none.
+	// Input object for the paused run; null when it waits for none; at most 512 KiB.
 	RunInput      []byte `protobuf:"bytes,1,opt,name=run_input,json=runInput,proto3,oneof" json:"run_input,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2834,26 +2834,26 @@ const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"\x06_stateB\x10\n" +
 	"\x0e_job_variablesB\r\n" +
 	"\v_sort_startB\x16\n" +
-	"\x14_schedule_generation\"\xb8\a\n" +
+	"\x14_schedule_generation\"\xeb\a\n" +
 	"\rFlowRunCreate\x12\x1b\n" +
 	"\x04name\x18\x01 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03R\x04name\x12!\n" +
-	"\aflow_id\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x06flowId\x12&\n" +
-	"\fflow_version\x18\x03 \x01(\tH\x00R\vflowVersion\x88\x01\x01\x12&\n" +
+	"\aflow_id\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x06flowId\x12/\n" +
+	"\fflow_version\x18\x03 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03H\x00R\vflowVersion\x88\x01\x01\x12+\n" +
 	"\n" +
-	"parameters\x18\x04 \x01(\fB\x06\xca\xf3\x18\x02\x10\x03R\n" +
-	"parameters\x12 \n" +
-	"\acontext\x18\x05 \x01(\fB\x06\xca\xf3\x18\x02\x10\x03R\acontext\x128\n" +
+	"parameters\x18\x04 \x01(\fB\v\xca\xf3\x18\a\x10\x03\xc8\x01\x80\x80 R\n" +
+	"parameters\x12%\n" +
+	"\acontext\x18\x05 \x01(\fB\v\xca\xf3\x18\a\x10\x03\xc8\x01\x80\x80\x10R\acontext\x128\n" +
 	"\x12parent_task_run_id\x18\x06 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x01R\x0fparentTaskRunId\x88\x01\x01\x12I\n" +
 	"\x1ainfrastructure_document_id\x18\a \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x02R\x18infrastructureDocumentId\x88\x01\x01\x12A\n" +
 	"\x10empirical_policy\x18\b \x01(\v2\x16.orch.v1.FlowRunPolicyR\x0fempiricalPolicy\x12\x1e\n" +
 	"\x04tags\x18\t \x03(\tB\n" +
-	"\xca\xf3\x18\x06H\xfa\x01X\xc8\x01R\x04tags\x12,\n" +
+	"\xca\xf3\x18\x06H\xfa\x01X\xc8\x01R\x04tags\x125\n" +
 	"\x0fidempotency_key\x18\n" +
-	" \x01(\tH\x03R\x0eidempotencyKey\x88\x01\x01\x12,\n" +
-	"\x06labels\x18\v \x01(\v2\x0f.orch.v1.LabelsH\x04R\x06labels\x88\x01\x01\x12)\n" +
-	"\x0ework_pool_name\x18\f \x01(\tH\x05R\fworkPoolName\x88\x01\x01\x12+\n" +
-	"\x0fwork_queue_name\x18\r \x01(\tH\x06R\rworkQueueName\x88\x01\x01\x120\n" +
-	"\rjob_variables\x18\x0e \x01(\fB\x06\xca\xf3\x18\x02\x10\x03H\aR\fjobVariables\x88\x01\x01\x123\n" +
+	" \x01(\tB\a\xca\xf3\x18\x03H\xd0\x0fH\x03R\x0eidempotencyKey\x88\x01\x01\x12,\n" +
+	"\x06labels\x18\v \x01(\v2\x0f.orch.v1.LabelsH\x04R\x06labels\x88\x01\x01\x122\n" +
+	"\x0ework_pool_name\x18\f \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03H\x05R\fworkPoolName\x88\x01\x01\x124\n" +
+	"\x0fwork_queue_name\x18\r \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03H\x06R\rworkQueueName\x88\x01\x01\x125\n" +
+	"\rjob_variables\x18\x0e \x01(\fB\v\xca\xf3\x18\a\x10\x03\xc8\x01\x80\x80 H\aR\fjobVariables\x88\x01\x01\x123\n" +
 	"\rdeployment_id\x18\x0f \x01(\tB\t\xca\xf3\x18\x05\x10\x01\x98\x01\x01H\bR\fdeploymentId\x88\x01\x01\x12/\n" +
 	"\x05state\x18\x10 \x01(\v2\x14.orch.v1.StateCreateH\tR\x05state\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x0f\n" +
 	"\r_flow_versionB\x15\n" +
@@ -2865,18 +2865,18 @@ const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"\x10_work_queue_nameB\x10\n" +
 	"\x0e_job_variablesB\x10\n" +
 	"\x0e_deployment_idB\b\n" +
-	"\x06_state\"\x95\x03\n" +
+	"\x06_state\"\xb1\x03\n" +
 	"\rFlowRunUpdate\x12 \n" +
-	"\x04name\x18\x01 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03H\x00R\x04name\x88\x01\x01\x12&\n" +
-	"\fflow_version\x18\x02 \x01(\tH\x01R\vflowVersion\x88\x01\x01\x12&\n" +
+	"\x04name\x18\x01 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03H\x00R\x04name\x88\x01\x01\x12/\n" +
+	"\fflow_version\x18\x02 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03H\x01R\vflowVersion\x88\x01\x01\x12+\n" +
 	"\n" +
-	"parameters\x18\x03 \x01(\fB\x06\xca\xf3\x18\x02\x10\x03R\n" +
+	"parameters\x18\x03 \x01(\fB\v\xca\xf3\x18\a\x10\x03\xc8\x01\x80\x80 R\n" +
 	"parameters\x12A\n" +
 	"\x10empirical_policy\x18\x04 \x01(\v2\x16.orch.v1.FlowRunPolicyR\x0fempiricalPolicy\x12\x1e\n" +
 	"\x04tags\x18\x05 \x03(\tB\n" +
-	"\xca\xf3\x18\x06H\xfa\x01X\xc8\x01R\x04tags\x122\n" +
-	"\x12infrastructure_pid\x18\x06 \x01(\tH\x02R\x11infrastructurePid\x88\x01\x01\x120\n" +
-	"\rjob_variables\x18\a \x01(\fB\x06\xca\xf3\x18\x02\x10\x03H\x03R\fjobVariables\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\a\n" +
+	"\xca\xf3\x18\x06H\xfa\x01X\xc8\x01R\x04tags\x12;\n" +
+	"\x12infrastructure_pid\x18\x06 \x01(\tB\a\xca\xf3\x18\x03H\xd0\x0fH\x02R\x11infrastructurePid\x88\x01\x01\x125\n" +
+	"\rjob_variables\x18\a \x01(\fB\v\xca\xf3\x18\a\x10\x03\xc8\x01\x80\x80 H\x03R\fjobVariables\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\a\n" +
 	"\x05_nameB\x0f\n" +
 	"\r_flow_versionB\x15\n" +
 	"\x13_infrastructure_pidB\x10\n" +
@@ -2986,9 +2986,9 @@ const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"\bLateness\x12\x1d\n" +
 	"\aseconds\x18\x01 \x01(\x01H\x00R\aseconds\x88\x01\x01B\n" +
 	"\n" +
-	"\b_seconds\"\x82\x01\n" +
-	"\x11FlowRunResumption\x12(\n" +
-	"\trun_input\x18\x01 \x01(\fB\x06\xca\xf3\x18\x02\x10\x03H\x00R\brunInput\x88\x01\x01:5\xd2\xf3\x181:/Body_resume_flow_run_flow_runs__id__resume_postB\f\n" +
+	"\b_seconds\"\x87\x01\n" +
+	"\x11FlowRunResumption\x12-\n" +
+	"\trun_input\x18\x01 \x01(\fB\v\xca\xf3\x18\a\x10\x03\xc8\x01\x80\x80 H\x00R\brunInput\x88\x01\x01:5\xd2\xf3\x181:/Body_resume_flow_run_flow_runs__id__resume_postB\f\n" +
 	"\n" +
 	"_run_input\"\xcc\x01\n" +
 	"\x13FlowRunBulkDeletion\x128\n" +

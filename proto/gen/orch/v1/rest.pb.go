@@ -239,6 +239,10 @@ type RestField struct {
 	// Scope that a caller needs, in addition to the operation's, to set the field to a non-zero value. It must not begin
 	// with "see_", because every reader has those scopes.
 	Scope string `protobuf:"bytes,24,opt,name=scope,proto3" json:"scope,omitempty"`
+	// On free JSON: the maximum length of its compact text in bytes.
+	MaxBytes uint32 `protobuf:"varint,25,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
+	// On a map: the maximum length of a key in characters.
+	MaxKeyLength uint32 `protobuf:"varint,26,opt,name=max_key_length,json=maxKeyLength,proto3" json:"max_key_length,omitempty"`
 	// Path of the document field that a filter field selects by, when it differs from the field's name.
 	Path          string `protobuf:"bytes,22,opt,name=path,proto3" json:"path,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -434,6 +438,20 @@ func (x *RestField) GetScope() string {
 		return x.Scope
 	}
 	return ""
+}
+
+func (x *RestField) GetMaxBytes() uint32 {
+	if x != nil {
+		return x.MaxBytes
+	}
+	return 0
+}
+
+func (x *RestField) GetMaxKeyLength() uint32 {
+	if x != nil {
+		return x.MaxKeyLength
+	}
+	return 0
 }
 
 func (x *RestField) GetPath() string {
@@ -802,7 +820,7 @@ var File_orch_v1_rest_proto protoreflect.FileDescriptor
 
 const file_orch_v1_rest_proto_rawDesc = "" +
 	"\n" +
-	"\x12orch/v1/rest.proto\x12\aorch.v1\x1a google/protobuf/descriptor.proto\"\x98\x05\n" +
+	"\x12orch/v1/rest.proto\x12\aorch.v1\x1a google/protobuf/descriptor.proto\"\xdb\x05\n" +
 	"\tRestField\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12'\n" +
 	"\x06format\x18\x02 \x01(\x0e2\x0f.orch.v1.FormatR\x06format\x12\x1a\n" +
@@ -831,7 +849,9 @@ const file_orch_v1_rest_proto_rawDesc = "" +
 	"\x06schema\x18\x14 \x01(\tR\x06schema\x12\x14\n" +
 	"\x05pairs\x18\x15 \x01(\bR\x05pairs\x12\x16\n" +
 	"\x06secret\x18\x17 \x01(\bR\x06secret\x12\x14\n" +
-	"\x05scope\x18\x18 \x01(\tR\x05scope\x12\x12\n" +
+	"\x05scope\x18\x18 \x01(\tR\x05scope\x12\x1b\n" +
+	"\tmax_bytes\x18\x19 \x01(\rR\bmaxBytes\x12$\n" +
+	"\x0emax_key_length\x18\x1a \x01(\rR\fmaxKeyLength\x12\x12\n" +
 	"\x04path\x18\x16 \x01(\tR\x04pathB\x06\n" +
 	"\x04_minB\x06\n" +
 	"\x04_max\"\xd0\x01\n" +

@@ -261,7 +261,7 @@ type StateCreate struct {
 	Name *string `protobuf:"bytes,2,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	// Free text that explains the state; at most 262,144 characters.
 	Message *string `protobuf:"bytes,3,opt,name=message,proto3,oneof" json:"message,omitempty"`
-	// Result or reference to it, as any JSON value.
+	// Result or reference to it, as any JSON value; at most 1 MiB.
 	Data []byte `protobuf:"bytes,4,opt,name=data,proto3,oneof" json:"data,omitempty"`
 	// Details that rules and clients attach to the state.
 	StateDetails  *StateDetails `protobuf:"bytes,5,opt,name=state_details,json=stateDetails,proto3" json:"state_details,omitempty"`
@@ -357,7 +357,7 @@ type StateDetails struct {
 	PauseTimeout *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=pause_timeout,json=pauseTimeout,proto3,oneof" json:"pause_timeout,omitempty"`
 	// Whether the paused run leaves its infrastructure and resumes on new one; default false.
 	PauseReschedule bool `protobuf:"varint,10,opt,name=pause_reschedule,json=pauseReschedule,proto3" json:"pause_reschedule,omitempty"`
-	// Key of the pause, which the run passes once.
+	// Key of the pause, which the run passes once; at most 500 characters.
 	PauseKey *string `protobuf:"bytes,11,opt,name=pause_key,json=pauseKey,proto3,oneof" json:"pause_key,omitempty"`
 	// Keys of the inputs that a paused run waits for; null for none.
 	RunInputKeyset *StringMap `protobuf:"bytes,12,opt,name=run_input_keyset,json=runInputKeyset,proto3,oneof" json:"run_input_keyset,omitempty"`
@@ -369,7 +369,7 @@ type StateDetails struct {
 	TransitionId *string `protobuf:"bytes,15,opt,name=transition_id,json=transitionId,proto3,oneof" json:"transition_id,omitempty"`
 	// UUID of the stored parameters of a deferred task run; null for none.
 	TaskParametersId *string `protobuf:"bytes,16,opt,name=task_parameters_id,json=taskParametersId,proto3,oneof" json:"task_parameters_id,omitempty"`
-	// W3C trace context of the transition; null for none.
+	// W3C trace context of the transition; null for none; at most 500 characters.
 	Traceparent *string `protobuf:"bytes,17,opt,name=traceparent,proto3,oneof" json:"traceparent,omitempty"`
 	// UUID of the lease that holds the run's concurrency slot; null for none.
 	DeploymentConcurrencyLeaseId *string `protobuf:"bytes,18,opt,name=deployment_concurrency_lease_id,json=deploymentConcurrencyLeaseId,proto3,oneof" json:"deployment_concurrency_lease_id,omitempty"`
@@ -1129,17 +1129,17 @@ const file_orch_v1_states_proto_rawDesc = "" +
 	"\x05_nameB\n" +
 	"\n" +
 	"\b_messageB\a\n" +
-	"\x05_data\"\x8b\x02\n" +
+	"\x05_data\"\x90\x02\n" +
 	"\vStateCreate\x12.\n" +
 	"\x04type\x18\x01 \x01(\x0e2\x12.orch.v1.StateTypeB\x06\xca\xf3\x18\x02\x18\x01R\x04type\x12 \n" +
 	"\x04name\x18\x02 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03H\x00R\x04name\x88\x01\x01\x12'\n" +
-	"\amessage\x18\x03 \x01(\tB\b\xca\xf3\x18\x04H\x80\x80\x10H\x01R\amessage\x88\x01\x01\x12\x1f\n" +
-	"\x04data\x18\x04 \x01(\fB\x06\xca\xf3\x18\x02\x10\x02H\x02R\x04data\x88\x01\x01\x12:\n" +
+	"\amessage\x18\x03 \x01(\tB\b\xca\xf3\x18\x04H\x80\x80\x10H\x01R\amessage\x88\x01\x01\x12$\n" +
+	"\x04data\x18\x04 \x01(\fB\v\xca\xf3\x18\a\x10\x02\xc8\x01\x80\x80@H\x02R\x04data\x88\x01\x01\x12:\n" +
 	"\rstate_details\x18\x05 \x01(\v2\x15.orch.v1.StateDetailsR\fstateDetails:\x06\xd2\xf3\x18\x02\b\x01B\a\n" +
 	"\x05_nameB\n" +
 	"\n" +
 	"\b_messageB\a\n" +
-	"\x05_data\"\x83\n" +
+	"\x05_data\"\x95\n" +
 	"\n" +
 	"\fStateDetails\x12+\n" +
 	"\vflow_run_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x00R\tflowRunId\x88\x01\x01\x12+\n" +
@@ -1152,15 +1152,15 @@ const file_orch_v1_states_proto_rawDesc = "" +
 	"\x12untrackable_result\x18\b \x01(\bB\v\xca\xf3\x18\a\"\x05falseR\x11untrackableResult\x12D\n" +
 	"\rpause_timeout\x18\t \x01(\v2\x1a.google.protobuf.TimestampH\aR\fpauseTimeout\x88\x01\x01\x126\n" +
 	"\x10pause_reschedule\x18\n" +
-	" \x01(\bB\v\xca\xf3\x18\a\"\x05falseR\x0fpauseReschedule\x12 \n" +
-	"\tpause_key\x18\v \x01(\tH\bR\bpauseKey\x88\x01\x01\x12A\n" +
+	" \x01(\bB\v\xca\xf3\x18\a\"\x05falseR\x0fpauseReschedule\x12)\n" +
+	"\tpause_key\x18\v \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03H\bR\bpauseKey\x88\x01\x01\x12A\n" +
 	"\x10run_input_keyset\x18\f \x01(\v2\x12.orch.v1.StringMapH\tR\x0erunInputKeyset\x88\x01\x01\x12(\n" +
 	"\rrefresh_cache\x18\r \x01(\bH\n" +
 	"R\frefreshCache\x88\x01\x01\x12!\n" +
 	"\tretriable\x18\x0e \x01(\bH\vR\tretriable\x88\x01\x01\x120\n" +
 	"\rtransition_id\x18\x0f \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\fR\ftransitionId\x88\x01\x01\x129\n" +
-	"\x12task_parameters_id\x18\x10 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\rR\x10taskParametersId\x88\x01\x01\x12%\n" +
-	"\vtraceparent\x18\x11 \x01(\tH\x0eR\vtraceparent\x88\x01\x01\x12R\n" +
+	"\x12task_parameters_id\x18\x10 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\rR\x10taskParametersId\x88\x01\x01\x12.\n" +
+	"\vtraceparent\x18\x11 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03H\x0eR\vtraceparent\x88\x01\x01\x12R\n" +
 	"\x1fdeployment_concurrency_lease_id\x18\x12 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x0fR\x1cdeploymentConcurrencyLeaseId\x88\x01\x01B\x0e\n" +
 	"\f_flow_run_idB\x0e\n" +
 	"\f_task_run_idB\x14\n" +

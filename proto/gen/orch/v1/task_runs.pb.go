@@ -1022,15 +1022,15 @@ type TaskRunCreate struct {
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	// UUID of the flow run; null for a task run outside a flow.
 	FlowRunId *string `protobuf:"bytes,4,opt,name=flow_run_id,json=flowRunId,proto3,oneof" json:"flow_run_id,omitempty"`
-	// Key that identifies the task.
+	// Key that identifies the task; at most 500 characters.
 	TaskKey string `protobuf:"bytes,5,opt,name=task_key,json=taskKey,proto3" json:"task_key,omitempty"`
-	// Key that distinguishes runs of the same task within a flow run.
+	// Key that distinguishes runs of the same task within a flow run; at most 500 characters.
 	DynamicKey string `protobuf:"bytes,6,opt,name=dynamic_key,json=dynamicKey,proto3" json:"dynamic_key,omitempty"`
 	// Key under which the result is cached; null disables caching.
 	CacheKey *string `protobuf:"bytes,7,opt,name=cache_key,json=cacheKey,proto3,oneof" json:"cache_key,omitempty"`
 	// Time at which the cached result expires, in UTC; null means never.
 	CacheExpiration *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=cache_expiration,json=cacheExpiration,proto3,oneof" json:"cache_expiration,omitempty"`
-	// Version of the task's code; null when unknown.
+	// Version of the task's code; null when unknown; at most 500 characters.
 	TaskVersion *string `protobuf:"bytes,9,opt,name=task_version,json=taskVersion,proto3,oneof" json:"task_version,omitempty"`
 	// Retry configuration of the run.
 	EmpiricalPolicy *TaskRunPolicy `protobuf:"bytes,10,opt,name=empirical_policy,json=empiricalPolicy,proto3" json:"empirical_policy,omitempty"`
@@ -3036,18 +3036,18 @@ const file_orch_v1_task_runs_proto_rawDesc = "" +
 	"\x0e_deployment_idB\x10\n" +
 	"\x0e_slot_lease_idB\v\n" +
 	"\t_offer_atB\b\n" +
-	"\x06_claim\"\xab\x06\n" +
+	"\x06_claim\"\xba\x06\n" +
 	"\rTaskRunCreate\x12\x1b\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x00R\x02id\x88\x01\x01\x12/\n" +
 	"\x05state\x18\x02 \x01(\v2\x14.orch.v1.StateCreateH\x01R\x05state\x88\x01\x01\x12\x1b\n" +
 	"\x04name\x18\x03 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03R\x04name\x12+\n" +
-	"\vflow_run_id\x18\x04 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x02R\tflowRunId\x88\x01\x01\x12!\n" +
-	"\btask_key\x18\x05 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\ataskKey\x12'\n" +
-	"\vdynamic_key\x18\x06 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\n" +
+	"\vflow_run_id\x18\x04 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x02R\tflowRunId\x88\x01\x01\x12$\n" +
+	"\btask_key\x18\x05 \x01(\tB\t\xca\xf3\x18\x05\x18\x01H\xf4\x03R\ataskKey\x12*\n" +
+	"\vdynamic_key\x18\x06 \x01(\tB\t\xca\xf3\x18\x05\x18\x01H\xf4\x03R\n" +
 	"dynamicKey\x12 \n" +
 	"\tcache_key\x18\a \x01(\tH\x03R\bcacheKey\x88\x01\x01\x12J\n" +
-	"\x10cache_expiration\x18\b \x01(\v2\x1a.google.protobuf.TimestampH\x04R\x0fcacheExpiration\x88\x01\x01\x12&\n" +
-	"\ftask_version\x18\t \x01(\tH\x05R\vtaskVersion\x88\x01\x01\x12A\n" +
+	"\x10cache_expiration\x18\b \x01(\v2\x1a.google.protobuf.TimestampH\x04R\x0fcacheExpiration\x88\x01\x01\x12/\n" +
+	"\ftask_version\x18\t \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03H\x05R\vtaskVersion\x88\x01\x01\x12A\n" +
 	"\x10empirical_policy\x18\n" +
 	" \x01(\v2\x16.orch.v1.TaskRunPolicyR\x0fempiricalPolicy\x12\x1e\n" +
 	"\x04tags\x18\v \x03(\tB\n" +

@@ -438,13 +438,13 @@ func (x *WorkQueuePriority) GetPriority() int64 {
 // WorkPoolCreate is a pool as a client requests it.
 type WorkPoolCreate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The name of the pool, unique within the workspace.
+	// The name of the pool, unique within the workspace; at most 500 characters.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// What the pool is for.
+	// What the pool is for; at most 262,144 characters.
 	Description *string `protobuf:"bytes,2,opt,name=description,proto3,oneof" json:"description,omitempty"`
-	// The type of the pool's workers, such as process, docker or kubernetes.
+	// The type of the pool's workers, such as process, docker or kubernetes; at most 500 characters.
 	Type string `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
-	// The job that a worker makes of a run; empty until the first worker brings its own.
+	// The job that a worker makes of a run; empty until the first worker brings its own; at most 1 MiB.
 	BaseJobTemplate []byte `protobuf:"bytes,4,opt,name=base_job_template,json=baseJobTemplate,proto3" json:"base_job_template,omitempty"`
 	// A paused pool hands out no runs.
 	IsPaused bool `protobuf:"varint,5,opt,name=is_paused,json=isPaused,proto3" json:"is_paused,omitempty"`
@@ -538,11 +538,11 @@ func (x *WorkPoolCreate) GetStorageConfiguration() *WorkPoolStorageConfiguration
 // WorkPoolUpdate changes the fields of a pool that are present.
 type WorkPoolUpdate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the pool is for.
+	// What the pool is for; at most 262,144 characters.
 	Description *string `protobuf:"bytes,1,opt,name=description,proto3,oneof" json:"description,omitempty"`
 	// A paused pool hands out no runs; null leaves it.
 	IsPaused *bool `protobuf:"varint,2,opt,name=is_paused,json=isPaused,proto3,oneof" json:"is_paused,omitempty"`
-	// The job that a worker makes of a run.
+	// The job that a worker makes of a run; at most 1 MiB.
 	BaseJobTemplate []byte `protobuf:"bytes,3,opt,name=base_job_template,json=baseJobTemplate,proto3,oneof" json:"base_job_template,omitempty"`
 	// The number of runs of the pool that may be pending or running at once; null means no limit.
 	ConcurrencyLimit *int64 `protobuf:"varint,4,opt,name=concurrency_limit,json=concurrencyLimit,proto3,oneof" json:"concurrency_limit,omitempty"`
@@ -2005,7 +2005,7 @@ func (x *WorkPoolQueueQuery) GetLimit() *PageLimit {
 // Heartbeat is a periodic report of a worker that it is running.
 type Heartbeat struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The name of the worker.
+	// The name of the worker; at most 500 characters.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The seconds until the worker's next heartbeat; null leaves what is known.
 	HeartbeatIntervalSeconds *int64 `protobuf:"varint,2,opt,name=heartbeat_interval_seconds,json=heartbeatIntervalSeconds,proto3,oneof" json:"heartbeat_interval_seconds,omitempty"`
@@ -3248,21 +3248,21 @@ const file_orch_v1_work_pools_proto_rawDesc = "" +
 	"\x12_status_event_time\"R\n" +
 	"\x11WorkQueuePriority\x12!\n" +
 	"\bqueue_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\aqueueId\x12\x1a\n" +
-	"\bpriority\x18\x02 \x01(\x03R\bpriority\"\xb4\x03\n" +
-	"\x0eWorkPoolCreate\x12'\n" +
-	"\x04name\x18\x01 \x01(\tB\x13\xca\xf3\x18\x0f\x18\x01j\v^[^/%&><]+$R\x04name\x12%\n" +
-	"\vdescription\x18\x02 \x01(\tH\x00R\vdescription\x88\x01\x01\x12)\n" +
-	"\x04type\x18\x03 \x01(\tB\x15\xca\xf3\x18\x11\"\x0f\"prefect-agent\"R\x04type\x122\n" +
-	"\x11base_job_template\x18\x04 \x01(\fB\x06\xca\xf3\x18\x02\x10\x03R\x0fbaseJobTemplate\x12(\n" +
+	"\bpriority\x18\x02 \x01(\x03R\bpriority\"\xc9\x03\n" +
+	"\x0eWorkPoolCreate\x12*\n" +
+	"\x04name\x18\x01 \x01(\tB\x16\xca\xf3\x18\x12\x18\x01H\xf4\x03j\v^[^/%&><]+$R\x04name\x12/\n" +
+	"\vdescription\x18\x02 \x01(\tB\b\xca\xf3\x18\x04H\x80\x80\x10H\x00R\vdescription\x88\x01\x01\x12,\n" +
+	"\x04type\x18\x03 \x01(\tB\x18\xca\xf3\x18\x14\"\x0f\"prefect-agent\"H\xf4\x03R\x04type\x127\n" +
+	"\x11base_job_template\x18\x04 \x01(\fB\v\xca\xf3\x18\a\x10\x03\xc8\x01\x80\x80@R\x0fbaseJobTemplate\x12(\n" +
 	"\tis_paused\x18\x05 \x01(\bB\v\xca\xf3\x18\a\"\x05falseR\bisPaused\x12?\n" +
 	"\x11concurrency_limit\x18\x06 \x01(\x03B\r\xca\xf3\x18\t)\x00\x00\x00\x00\x00\x00\x00\x00H\x01R\x10concurrencyLimit\x88\x01\x01\x12Z\n" +
 	"\x15storage_configuration\x18\a \x01(\v2%.orch.v1.WorkPoolStorageConfigurationR\x14storageConfiguration:\x06\xd2\xf3\x18\x02\b\x01B\x0e\n" +
 	"\f_descriptionB\x14\n" +
-	"\x12_concurrency_limit\"\xa0\x03\n" +
-	"\x0eWorkPoolUpdate\x12%\n" +
-	"\vdescription\x18\x01 \x01(\tH\x00R\vdescription\x88\x01\x01\x12 \n" +
-	"\tis_paused\x18\x02 \x01(\bH\x01R\bisPaused\x88\x01\x01\x127\n" +
-	"\x11base_job_template\x18\x03 \x01(\fB\x06\xca\xf3\x18\x02\x10\x03H\x02R\x0fbaseJobTemplate\x88\x01\x01\x12?\n" +
+	"\x12_concurrency_limit\"\xaf\x03\n" +
+	"\x0eWorkPoolUpdate\x12/\n" +
+	"\vdescription\x18\x01 \x01(\tB\b\xca\xf3\x18\x04H\x80\x80\x10H\x00R\vdescription\x88\x01\x01\x12 \n" +
+	"\tis_paused\x18\x02 \x01(\bH\x01R\bisPaused\x88\x01\x01\x12<\n" +
+	"\x11base_job_template\x18\x03 \x01(\fB\v\xca\xf3\x18\a\x10\x03\xc8\x01\x80\x80@H\x02R\x0fbaseJobTemplate\x88\x01\x01\x12?\n" +
 	"\x11concurrency_limit\x18\x04 \x01(\x03B\r\xca\xf3\x18\t)\x00\x00\x00\x00\x00\x00\x00\x00H\x03R\x10concurrencyLimit\x88\x01\x01\x12_\n" +
 	"\x15storage_configuration\x18\x05 \x01(\v2%.orch.v1.WorkPoolStorageConfigurationH\x04R\x14storageConfiguration\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x0e\n" +
 	"\f_descriptionB\f\n" +
@@ -3428,9 +3428,9 @@ const file_orch_v1_work_pools_proto_rawDesc = "" +
 	"\vwork_queues\x18\x01 \x01(\v2\x18.orch.v1.WorkQueueFilterR\n" +
 	"workQueues\x12(\n" +
 	"\x06offset\x18\x02 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset\x12(\n" +
-	"\x05limit\x18\x03 \x01(\v2\x12.orch.v1.PageLimitR\x05limit:J\xd2\xf3\x18F:DBody_read_work_queues_work_pools__work_pool_name__queues_filter_post\"\xd9\x01\n" +
-	"\tHeartbeat\x12\x1a\n" +
-	"\x04name\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x04name\x12A\n" +
+	"\x05limit\x18\x03 \x01(\v2\x12.orch.v1.PageLimitR\x05limit:J\xd2\xf3\x18F:DBody_read_work_queues_work_pools__work_pool_name__queues_filter_post\"\xdc\x01\n" +
+	"\tHeartbeat\x12\x1d\n" +
+	"\x04name\x18\x01 \x01(\tB\t\xca\xf3\x18\x05\x18\x01H\xf4\x03R\x04name\x12A\n" +
 	"\x1aheartbeat_interval_seconds\x18\x02 \x01(\x03H\x00R\x18heartbeatIntervalSeconds\x88\x01\x01:N\xd2\xf3\x18J:HBody_worker_heartbeat_work_pools__work_pool_name__workers_heartbeat_postB\x1d\n" +
 	"\x1b_heartbeat_interval_seconds\"2\n" +
 	"\x0eCollectionView\x12 \n" +

@@ -304,9 +304,9 @@ func (x *QueueFilter) GetDeploymentIds() *UuidList {
 // WorkQueueCreate is a queue as a client requests it.
 type WorkQueueCreate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The name of the queue, unique within its pool.
+	// The name of the queue, unique within its pool; at most 500 characters.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// What the queue is for.
+	// What the queue is for; at most 262,144 characters.
 	Description *string `protobuf:"bytes,2,opt,name=description,proto3,oneof" json:"description,omitempty"`
 	// A paused queue hands out no runs.
 	IsPaused bool `protobuf:"varint,3,opt,name=is_paused,json=isPaused,proto3" json:"is_paused,omitempty"`
@@ -395,9 +395,9 @@ func (x *WorkQueueCreate) GetFilter() *QueueFilter {
 // WorkQueueUpdate changes the fields of a queue that are present.
 type WorkQueueUpdate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The new name of the queue; null leaves it.
+	// The new name of the queue; null leaves it; at most 500 characters.
 	Name *string `protobuf:"bytes,1,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	// What the queue is for.
+	// What the queue is for; at most 262,144 characters.
 	Description *string `protobuf:"bytes,2,opt,name=description,proto3,oneof" json:"description,omitempty"`
 	// A paused queue hands out no runs.
 	IsPaused bool `protobuf:"varint,3,opt,name=is_paused,json=isPaused,proto3" json:"is_paused,omitempty"`
@@ -1720,10 +1720,10 @@ const file_orch_v1_work_queues_proto_rawDesc = "" +
 	"\x04tags\x18\x01 \x01(\v2\x13.orch.v1.StringListH\x00R\x04tags\x88\x01\x01\x12=\n" +
 	"\x0edeployment_ids\x18\x02 \x01(\v2\x11.orch.v1.UuidListH\x01R\rdeploymentIds\x88\x01\x01B\a\n" +
 	"\x05_tagsB\x11\n" +
-	"\x0f_deployment_ids\"\x8a\x03\n" +
-	"\x0fWorkQueueCreate\x12'\n" +
-	"\x04name\x18\x01 \x01(\tB\x13\xca\xf3\x18\x0f\x18\x01j\v^[^/%&><]+$R\x04name\x12/\n" +
-	"\vdescription\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\"\x02\"\"H\x00R\vdescription\x88\x01\x01\x12(\n" +
+	"\x0f_deployment_ids\"\x91\x03\n" +
+	"\x0fWorkQueueCreate\x12*\n" +
+	"\x04name\x18\x01 \x01(\tB\x16\xca\xf3\x18\x12\x18\x01H\xf4\x03j\v^[^/%&><]+$R\x04name\x123\n" +
+	"\vdescription\x18\x02 \x01(\tB\f\xca\xf3\x18\b\"\x02\"\"H\x80\x80\x10H\x00R\vdescription\x88\x01\x01\x12(\n" +
 	"\tis_paused\x18\x03 \x01(\bB\v\xca\xf3\x18\a\"\x05falseR\bisPaused\x12?\n" +
 	"\x11concurrency_limit\x18\x04 \x01(\x03B\r\xca\xf3\x18\t)\x00\x00\x00\x00\x00\x00\x00\x00H\x01R\x10concurrencyLimit\x88\x01\x01\x120\n" +
 	"\bpriority\x18\x05 \x01(\x03B\x0f\xca\xf3\x18\v)\x00\x00\x00\x00\x00\x00\x00\x008\x01H\x02R\bpriority\x88\x01\x01\x12:\n" +
@@ -1731,10 +1731,10 @@ const file_orch_v1_work_queues_proto_rawDesc = "" +
 	"\f_descriptionB\x14\n" +
 	"\x12_concurrency_limitB\v\n" +
 	"\t_priorityB\t\n" +
-	"\a_filter\"\xcb\x03\n" +
-	"\x0fWorkQueueUpdate\x12\x17\n" +
-	"\x04name\x18\x01 \x01(\tH\x00R\x04name\x88\x01\x01\x12%\n" +
-	"\vdescription\x18\x02 \x01(\tH\x01R\vdescription\x88\x01\x01\x12(\n" +
+	"\a_filter\"\xde\x03\n" +
+	"\x0fWorkQueueUpdate\x12 \n" +
+	"\x04name\x18\x01 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03H\x00R\x04name\x88\x01\x01\x12/\n" +
+	"\vdescription\x18\x02 \x01(\tB\b\xca\xf3\x18\x04H\x80\x80\x10H\x01R\vdescription\x88\x01\x01\x12(\n" +
 	"\tis_paused\x18\x03 \x01(\bB\v\xca\xf3\x18\a\"\x05falseR\bisPaused\x12?\n" +
 	"\x11concurrency_limit\x18\x04 \x01(\x03B\r\xca\xf3\x18\t)\x00\x00\x00\x00\x00\x00\x00\x00H\x02R\x10concurrencyLimit\x88\x01\x01\x120\n" +
 	"\bpriority\x18\x05 \x01(\x03B\x0f\xca\xf3\x18\v)\x00\x00\x00\x00\x00\x00\x00\x008\x01H\x03R\bpriority\x88\x01\x01\x12@\n" +

@@ -1,10 +1,30 @@
 package authn
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/vocabulary"
 )
+
+// Close reasons are at most 123 bytes long.
+var (
+	errNoToken  = rpc.Detail(http.StatusUnauthorized, "Auth required but no token provided; set "+vocabulary.ClientAuthSetting+"=user:KEY")
+	errBadToken = rpc.Detail(http.StatusUnauthorized, "Invalid token; set "+vocabulary.ClientAuthSetting+"=user:KEY with a valid API key")
+)
+
+// SocketError returns the response to a websocket's token for an error of Keys.Admit. A client without a valid key
+// learns which setting must hold one, because it sends another setting's key in HTTP requests only.
+func SocketError(err error, token string) error {
+	switch {
+	case !errors.Is(err, errNoKey):
+		return err
+	case token == "":
+		return errNoToken
+	}
+	return errBadToken
+}
 
 // Token checks the token of a websocket's first message; empty means no token. Its error is the response.
 func (g *Guard) Token(token string) error {

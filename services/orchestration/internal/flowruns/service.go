@@ -85,7 +85,7 @@ func New(d Deps) *Service {
 	}
 	if d.Place == nil {
 		d.Place = func(_ context.Context, _ uuid.UUID, pool, _ string) (Place, error) {
-			return Place{}, rpc.Detail(http.StatusNotFound, fmt.Sprintf("Work pool %q not found.", pool))
+			return Place{}, rpc.Detail(http.StatusNotFound, fmt.Sprintf("Work pool \"%s\" not found.", pool))
 		}
 	}
 	if d.PoolType == nil {

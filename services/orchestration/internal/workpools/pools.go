@@ -81,7 +81,7 @@ const defaultQueue = "default"
 const agentType = "prefect-agent"
 
 func poolNotFound(name string) error {
-	return rpc.Detail(http.StatusNotFound, fmt.Sprintf("Work pool %q not found.", name))
+	return rpc.Detail(http.StatusNotFound, fmt.Sprintf("Work pool \"%s\" not found.", name))
 }
 
 func queueNotFound(pool, queue string) error {

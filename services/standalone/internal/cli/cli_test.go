@@ -96,6 +96,47 @@ func TestCheckConfigPrintsEverySettingAndNoSecret(t *testing.T) {
 	require.NotContains(t, out, "hunter2")
 }
 
+// TestFlagsOverrideVariables, also before settings are checked together: keys make an open address safe.
+func TestFlagsOverrideVariables(t *testing.T) {
+	t.Setenv("ORCH_GATEWAY_LISTEN", "0.0.0.0:4200")
+	t.Setenv("ORCH_AUTH", "basic")
+	t.Setenv("ORCH_HOOKS_MAX_BODY_FILE", file(t, "size", "1000\n"))
+	out, err := orch(t, "", "server", "--check-config", "--auth", "keys")
+	require.NoError(t, err)
+	require.Regexp(t, `ORCH_GATEWAY_LISTEN +0.0.0.0:4200 +env`, out)
+	require.Regexp(t, `ORCH_AUTH +keys +flag`, out)
+	require.Regexp(t, `ORCH_HOOKS_MAX_BODY +1000 +file +5242880`, out)
+	require.Regexp(t, `ORCH_LOG_LEVEL +INFO +default`, out)
+}
+
+// TestExitCodes: 2 for an invalid command line, 1 for what failed when it ran.
+func TestExitCodes(t *testing.T) {
+	for _, c := range []struct {
+		want int
+		args []string
+	}{
+		{0, []string{"--help"}},
+		{0, []string{"version"}},
+		{0, []string{"webhook"}},
+		{2, []string{"nonsense"}},
+		{2, []string{"webhook", "nonsense"}},
+		{2, []string{"server", "extra"}},
+		{2, []string{"server", "--nonsense"}},
+		{2, []string{"server", "--vocabulary", "klingon"}},
+		{2, []string{"server", "--auth", "magic"}},
+		{2, []string{"webhook", "get"}},
+		{2, []string{"webhook", "ls", "--output", "xml"}},
+		{2, []string{"webhook", "create", "w", "--secret", "s"}},
+		{2, []string{"template", "render"}},
+		{1, []string{"template", "render", "--template", "nowhere"}},
+		{1, []string{"doctor", "--data-dir", t.TempDir()}},
+		{1, []string{"webhook", "ls", "--api-url", "http://127.0.0.1:1/api"}},
+	} {
+		_, err := orch(t, "", c.args...)
+		require.Equal(t, c.want, cli.ExitCode(err), "%v: %v", c.args, err)
+	}
+}
+
 func TestUnsafeAddressIsRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	_, err := orch(t, "", "server", "--data-dir", dir, "--listen", "0.0.0.0:0")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/orch-project/orch/pkg/telemetry"
 	"github.com/orch-project/orch/services/standalone/internal/profile"
 	"github.com/orch-project/orch/services/standalone/internal/remote"
 )
@@ -87,7 +88,7 @@ func (c *connection) introduce(cmd *cobra.Command, p *profile.Profile, wanted st
 	mine, err := workspaces(cmd.Context(), c.serverOf(*p))
 	if remote.IsStatus(err, http.StatusUnauthorized) && p.Key == "" {
 		input, isFile := cmd.InOrStdin().(*os.File)
-		if !isFile || !isTerminal(input) {
+		if !isFile || !telemetry.IsTerminal(input) {
 			return errors.New("the server requires a key; pass it with --key-stdin or ORCH_API_KEY")
 		}
 		if p.Key, err = ask(cmd, "API key: "); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/orch-project/orch/pkg/telemetry"
 	"github.com/orch-project/orch/services/standalone/internal/remote"
 )
 
@@ -110,7 +111,7 @@ func (c *connection) say(cmd *cobra.Command, format string, args ...any) {
 // confirmation.
 func confirm(cmd *cobra.Command, yes bool, question string) error {
 	input, isFile := cmd.InOrStdin().(*os.File)
-	if yes || !isFile || !isTerminal(input) {
+	if yes || !isFile || !telemetry.IsTerminal(input) {
 		return nil
 	}
 	answer, err := ask(cmd, question+" [y/N] ")
@@ -131,11 +132,6 @@ func ask(cmd *cobra.Command, question string) (string, error) {
 		return "", fmt.Errorf("read the answer: %w", err)
 	}
 	return strings.TrimSpace(line), nil
-}
-
-func isTerminal(file *os.File) bool {
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // yesFlag adds --yes.

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,6 +18,15 @@ import (
 	"github.com/orch-project/orch/services/standalone"
 )
 
+// flagSettings are the settings that flags override.
+var flagSettings = map[string]string{
+	"data-dir": "ORCH_DATA_DIR", "listen": "ORCH_GATEWAY_LISTEN", "vocabulary": "ORCH_VOCABULARY", "auth": "ORCH_AUTH",
+	"insecure": "ORCH_INSECURE",
+}
+
+// authModes are the values of --auth.
+var authModes = []string{"none", "basic", "keys"}
+
 func serverCommand(version string) *cobra.Command {
 	var flags struct {
 		dataDir, listen, vocabulary, auth string
@@ -26,37 +37,32 @@ func serverCommand(version string) *cobra.Command {
 		Short: "Run the server with all services, the broker and the store in one process",
 		Long: `Run the whole server in this process: API, dashboard, webhooks, broker and store.
 
-Every setting is an environment variable too; --check-config prints them all.`,
+Every setting is an environment variable too; --check-config prints all values and their sources. Flags override variables.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := config.Load[standalone.Config]()
+			if _, err := vocabulary.Parse(flags.vocabulary); err != nil {
+				return fmt.Errorf("%w: --vocabulary: %w", errArgument, err)
+			}
+			if flags.auth != "" && !slices.Contains(authModes, flags.auth) {
+				return fmt.Errorf("%w: --auth %q: must be one of %s", errArgument, flags.auth, strings.Join(authModes, ", "))
+			}
+			overrides := map[string]string{}
+			for flag, setting := range flagSettings {
+				if cmd.Flags().Changed(flag) {
+					overrides[setting] = cmd.Flags().Lookup(flag).Value.String()
+				}
+			}
+			variables := config.Environment(overrides)
+			cfg, err := config.LoadFrom[standalone.Config](variables)
 			if err != nil {
 				return err
 			}
-			if flags.dataDir != "" {
-				cfg.DataDir = flags.dataDir
-			}
-			if flags.listen != "" {
-				cfg.Gateway.Listen = flags.listen
-			}
-			if flags.auth != "" {
-				cfg.Gateway.Auth = flags.auth
-			}
-			if flags.insecure {
-				cfg.Gateway.Insecure = true
-			}
-			vocab := cfg.Gateway.Vocabulary
-			if flags.vocabulary != "" {
-				if vocab, err = vocabulary.Parse(flags.vocabulary); err != nil {
-					return fmt.Errorf("%w: --vocabulary: %w", errArgument, err)
-				}
-			}
-			cfg.Gateway.Vocabulary, cfg.Hooks.Vocabulary, cfg.Orchestration.Vocabulary = vocab, vocab, vocab
 			if flags.check {
-				if err := cfg.Validate(); err != nil {
+				sources, err := config.SourcesOf[standalone.Config](variables, slices.Collect(maps.Keys(overrides))...)
+				if err != nil {
 					return err
 				}
-				return config.Print(cmd.OutOrStdout(), cfg)
+				return config.Print(cmd.OutOrStdout(), cfg, sources)
 			}
 			return serve(cmd, cfg, version)
 		},
@@ -73,6 +79,7 @@ Every setting is an environment variable too; --check-config prints them all.`,
 func serve(cmd *cobra.Command, cfg standalone.Config, version string) error {
 	log := telemetry.NewLogger(cmd.ErrOrStderr(), "orch", cfg.Logging)
 	slog.SetDefault(log)
+	telemetry.WarnUnknownSettings(cmd.Context(), log)
 	server, err := standalone.New(cmd.Context(), cfg, version, log)
 	if err != nil {
 		return err

@@ -15,6 +15,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/orch-project/orch/pkg/atomicfile"
 	"github.com/orch-project/orch/pkg/secrets"
@@ -26,6 +28,9 @@ const FormatVersion = 1
 
 // ErrFormat reports that a server of another version or vocabulary wrote the directory.
 var ErrFormat = errors.New("the data directory does not fit this server")
+
+// ErrForeign reports a directory that is not empty and not a data directory.
+var ErrForeign = errors.New("the directory is not a data directory and not empty")
 
 // markName is the file that identifies a data directory.
 const markName = "orch.json"
@@ -60,6 +65,9 @@ func Open(path string, vocab vocabulary.Vocabulary) (Dir, error) {
 	}
 	found, err := readMark(path)
 	if errors.Is(err, fs.ErrNotExist) {
+		if err := checkOwn(path); err != nil {
+			return Dir{}, err
+		}
 		return Dir{Path: path, Vocabulary: vocab}, writeMark(path, mark{FormatVersion, vocab.String()})
 	}
 	if err != nil {
@@ -82,13 +90,40 @@ func OpenAny(path string) (Dir, error) {
 		return Dir{}, fmt.Errorf("make the data directory: %w", err)
 	}
 	found, err := readMark(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := checkOwn(path); err != nil {
+			return Dir{}, err
+		}
+		return Dir{Path: path}, nil
+	}
+	if err != nil {
 		return Dir{}, fmt.Errorf("read what %s is: %w", path, err)
 	}
-	if err == nil && found.Format != FormatVersion {
+	if found.Format != FormatVersion {
 		return Dir{}, fmt.Errorf("%w: %s has format %d, this server speaks %d", ErrFormat, path, found.Format, FormatVersion)
 	}
 	return Dir{Path: path}, nil
+}
+
+// supervisionFiles are the extensions of files that those who start a server put beside its data.
+var supervisionFiles = []string{".log", ".pid", ".out", ".err"}
+
+// checkOwn returns ErrForeign for a directory without a mark that contains files of others. An interrupted first start
+// and `orch infra` leave directories of their own without a mark; a file system of its own has lost+found.
+func checkOwn(path string) error {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return fmt.Errorf("read the data directory: %w", err)
+	}
+	for _, entry := range entries {
+		switch name := entry.Name(); {
+		case name == filepath.Base(Dir{}.Store()), name == filepath.Base(Dir{}.NATS()), name == filepath.Base(Dir{}.SecretsFile()):
+		case name == "lost+found", strings.HasPrefix(name, markName), slices.Contains(supervisionFiles, filepath.Ext(name)):
+		default:
+			return fmt.Errorf("%w: %s contains %s; choose an empty directory with --data-dir", ErrForeign, path, name)
+		}
+	}
+	return nil
 }
 
 // Existing opens a directory that a server or a backup created, of any vocabulary.

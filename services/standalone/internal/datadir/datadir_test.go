@@ -97,3 +97,31 @@ func TestSecretsAreTheDirectorysOwnUnlessOthersAreConfigured(t *testing.T) {
 	_, err = dir.Secrets(configured)
 	require.ErrorIs(t, err, secrets.ErrOpenFile)
 }
+
+func TestOpenRefusesAForeignDirectoryAndTouchesNothing(t *testing.T) {
+	for _, open := range []func(string) error{
+		func(path string) error { _, err := datadir.Open(path, vocabulary.Orch); return err },
+		func(path string) error { _, err := datadir.OpenAny(path); return err },
+	} {
+		path := t.TempDir()
+		require.NoError(t, os.Mkdir(filepath.Join(path, "photos"), 0o700))
+		err := open(path)
+		require.ErrorIs(t, err, datadir.ErrForeign)
+		require.ErrorContains(t, err, "photos")
+		entries, err := os.ReadDir(path)
+		require.NoError(t, err)
+		require.Len(t, entries, 1)
+	}
+}
+
+// TestOpenAcceptsAnInterruptedStart: a directory of ours without a mark, on a file system of its own, with a log beside it.
+func TestOpenAcceptsAnInterruptedStart(t *testing.T) {
+	path := t.TempDir()
+	for _, name := range []string{"store", "nats", "secrets.key", "lost+found", "server.log", "server.pid", "orch.json.123"} {
+		require.NoError(t, os.WriteFile(filepath.Join(path, name), nil, 0o600))
+	}
+	_, err := datadir.OpenAny(path)
+	require.NoError(t, err)
+	_, err = datadir.Open(path, vocabulary.Orch)
+	require.NoError(t, err)
+}
