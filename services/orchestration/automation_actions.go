@@ -11,12 +11,14 @@ import (
 	"github.com/orch-project/orch/pkg/safedial"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/action"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/engine"
+	"github.com/orch-project/orch/services/orchestration/internal/outbox"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // evaluation wires what evaluates automations, and what does what they say. Actions call the services of this process as
 // a client would, so the services must be there.
-func (o *Orchestration) evaluation(cfg Config, deps Deps) error {
+func (o *Orchestration) evaluation(cfg Config, deps Deps, effects *outbox.Mux) error {
 	dial, err := safedial.ParsePolicy(cfg.Automations.AllowedNetworks)
 	if err != nil {
 		return fmt.Errorf("configure the orchestration service: %w", err)
@@ -27,14 +29,27 @@ func (o *Orchestration) evaluation(cfg Config, deps Deps) error {
 	if deps.Registry != nil {
 		deps.Registry.MustRegister(metrics)
 	}
+	mailer, err := action.ParseMailer(cfg.Automations.SMTPURL, cfg.Automations.SMTPFrom)
+	if err != nil {
+		return fmt.Errorf("configure the orchestration service: ORCH_SMTP_URL: %w", err)
+	}
 	o.actions = action.New(action.Deps{
 		Store: o.store, Broker: deps.Broker, Vocabulary: cfg.Vocabulary, Caller: local, Account: o.accountOf, Dial: dial,
-		UIURL: cfg.Automations.UIURL, Random: deps.Random, Log: o.log,
+		Mail: mailer, UIURL: cfg.Automations.UIURL, Random: deps.Random, Log: o.log,
 		Count: func(kind, outcome string) { metrics.Actions.WithLabelValues(kind, outcome).Inc() },
+		Bury: func(ctx context.Context, automation uuid.UUID, e store.Effect, attempts int, reason error) error {
+			return o.relay.Bury(ctx, query.Automation, automation, e, attempts, reason)
+		},
 	})
+	if err := effects.Handle(outbox.Handlers{action.KindAction: o.actions.Retry}); err != nil {
+		return fmt.Errorf("configure the orchestration service: %w", err)
+	}
 	o.evaluator = engine.New(engine.Deps{
 		Store: o.store, Broker: deps.Broker, Vocabulary: cfg.Vocabulary, Log: o.log, Wake: o.actions.Wake,
-		FiringsPerMinute: cfg.Automations.FiringsPerMinute, Metrics: metrics,
+		Account: o.accountOf, Metrics: metrics, Bounds: engine.Bounds{
+			FiringsPerMinute: cfg.Automations.FiringsPerMinute, AccountFiringsPerMinute: cfg.Automations.AccountFiringsPerMinute,
+			KeysPerAutomation: cfg.Automations.KeysPerAutomation,
+		},
 	})
 	return nil
 }

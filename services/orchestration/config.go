@@ -10,6 +10,7 @@ import (
 	"github.com/orch-project/orch/pkg/safedial"
 	"github.com/orch-project/orch/pkg/secrets"
 	"github.com/orch-project/orch/pkg/vocabulary"
+	"github.com/orch-project/orch/services/orchestration/internal/automations/action"
 )
 
 // Config are the orchestration service's settings. The tags are read by package config.
@@ -40,9 +41,13 @@ type Config struct {
 
 // Automations bound what automations do.
 type Automations struct {
-	FiringsPerMinute int    `env:"ORCH_AUTOMATIONS_FIRINGS_PER_MINUTE" envDefault:"6000" desc:"How often one automation may fire in a minute; further firings cause nothing. 0 means no limit."`
-	AllowedNetworks  string `env:"ORCH_AUTOMATIONS_ALLOWED_NETWORKS" desc:"Networks and addresses that notifications and webhook calls may connect to though they are not public, separated by commas; * allows all."`
-	UIURL            string `env:"ORCH_UI_URL" desc:"The address of the dashboard, for links in notifications, such as https://orch.example.com. In orch server, the default is the public URL or the address that the server listens on."`
+	FiringsPerMinute        int    `env:"ORCH_AUTOMATIONS_FIRINGS_PER_MINUTE" envDefault:"6000" desc:"How often one automation may fire in a minute; further firings cause nothing. 0 means no limit."`
+	AccountFiringsPerMinute int    `env:"ORCH_AUTOMATIONS_ACCOUNT_FIRINGS_PER_MINUTE" envDefault:"60000" desc:"How often all automations of an account may fire in a minute; further firings cause nothing. 0 means no limit."`
+	KeysPerAutomation       int    `env:"ORCH_AUTOMATIONS_KEYS" envDefault:"100000" desc:"How many for_each keys one automation counts at a time; events of further keys are not counted. 0 means no limit."`
+	SMTPURL                 string `env:"ORCH_SMTP_URL" secret:"true" desc:"The SMTP server of email notifications: smtp://user:password@host:587 (STARTTLS where offered) or smtps://host. Without it such actions fail."`
+	SMTPFrom                string `env:"ORCH_SMTP_FROM" desc:"The sender's address of email notifications. Required with ORCH_SMTP_URL."`
+	AllowedNetworks         string `env:"ORCH_AUTOMATIONS_ALLOWED_NETWORKS" desc:"Networks and addresses that notifications and webhook calls may connect to though they are not public, separated by commas; * allows all."`
+	UIURL                   string `env:"ORCH_UI_URL" desc:"The address of the dashboard, for links in notifications, such as https://orch.example.com. In orch server, the default is the public URL or the address that the server listens on."`
 }
 
 // Validate implements config.Validator.
@@ -58,8 +63,17 @@ func (c *Config) Validate() error {
 		errs = append(errs, fmt.Errorf("ORCH_LOGS_RETENTION: %s is negative", c.LogsRetention))
 	}
 	errs = append(errs, c.Timers.validate())
-	if c.Automations.FiringsPerMinute < 0 {
-		errs = append(errs, errors.New("ORCH_AUTOMATIONS_FIRINGS_PER_MINUTE: must not be negative"))
+	for name, value := range map[string]int{
+		"ORCH_AUTOMATIONS_FIRINGS_PER_MINUTE":         c.Automations.FiringsPerMinute,
+		"ORCH_AUTOMATIONS_ACCOUNT_FIRINGS_PER_MINUTE": c.Automations.AccountFiringsPerMinute,
+		"ORCH_AUTOMATIONS_KEYS":                       c.Automations.KeysPerAutomation,
+	} {
+		if value < 0 {
+			errs = append(errs, fmt.Errorf("%s: must not be negative", name))
+		}
+	}
+	if _, err := action.ParseMailer(c.Automations.SMTPURL, c.Automations.SMTPFrom); err != nil {
+		errs = append(errs, fmt.Errorf("ORCH_SMTP_URL, ORCH_SMTP_FROM: %w", err))
 	}
 	if _, err := safedial.ParsePolicy(c.Automations.AllowedNetworks); err != nil {
 		errs = append(errs, fmt.Errorf("ORCH_AUTOMATIONS_ALLOWED_NETWORKS: %w", err))

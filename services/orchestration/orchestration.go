@@ -250,7 +250,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	); err != nil {
 		return nil, err
 	}
-	return o, o.evaluation(cfg, deps)
+	return o, o.evaluation(cfg, deps, effects)
 }
 
 // collections are those whose documents have effects, besides hostedCollections.

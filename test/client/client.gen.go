@@ -19,6 +19,27 @@ import (
 	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
+// Defines values for ActionOutcome.
+const (
+	ActionOutcomeExecuted ActionOutcome = "executed"
+	ActionOutcomeFailed   ActionOutcome = "failed"
+	ActionOutcomePending  ActionOutcome = "pending"
+)
+
+// Valid indicates whether the value is a known member of the ActionOutcome enum.
+func (e ActionOutcome) Valid() bool {
+	switch e {
+	case ActionOutcomeExecuted:
+		return true
+	case ActionOutcomeFailed:
+		return true
+	case ActionOutcomePending:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ActionSource.
 const (
 	ActionSourceInferred ActionSource = "inferred"
@@ -736,6 +757,21 @@ func (e PauseDeploymentType) Valid() bool {
 	}
 }
 
+// Defines values for PauseScheduleType.
+const (
+	PauseScheduleTypePauseSchedule PauseScheduleType = "pause-schedule"
+)
+
+// Valid indicates whether the value is a known member of the PauseScheduleType enum.
+func (e PauseScheduleType) Valid() bool {
+	switch e {
+	case PauseScheduleTypePauseSchedule:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for PauseWorkPoolType.
 const (
 	PauseWorkPoolTypePauseWorkPool PauseWorkPoolType = "pause-work-pool"
@@ -847,6 +883,21 @@ func (e ResumeFlowRunType) Valid() bool {
 	}
 }
 
+// Defines values for ResumeScheduleType.
+const (
+	ResumeScheduleTypeResumeSchedule ResumeScheduleType = "resume-schedule"
+)
+
+// Valid indicates whether the value is a known member of the ResumeScheduleType enum.
+func (e ResumeScheduleType) Valid() bool {
+	switch e {
+	case ResumeScheduleTypeResumeSchedule:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ResumeWorkPoolType.
 const (
 	ResumeWorkPoolTypeResumeWorkPool ResumeWorkPoolType = "resume-work-pool"
@@ -919,6 +970,21 @@ const (
 func (e RunDeploymentOutputType) Valid() bool {
 	switch e {
 	case RunDeploymentOutputTypeRunDeployment:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SendEmailNotificationType.
+const (
+	SendEmailNotificationTypeSendEmailNotification SendEmailNotificationType = "send-email-notification"
+)
+
+// Valid indicates whether the value is a known member of the SendEmailNotificationType enum.
+func (e SendEmailNotificationType) Valid() bool {
+	switch e {
+	case SendEmailNotificationTypeSendEmailNotification:
 		return true
 	default:
 		return false
@@ -1198,6 +1264,24 @@ func (e TimeUnit) Valid() bool {
 	case TimeUnitSecond:
 		return true
 	case TimeUnitWeek:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for TriggerState.
+const (
+	TriggerStateResolved  TriggerState = "Resolved"
+	TriggerStateTriggered TriggerState = "Triggered"
+)
+
+// Valid indicates whether the value is a known member of the TriggerState enum.
+func (e TriggerState) Valid() bool {
+	switch e {
+	case TriggerStateResolved:
+		return true
+	case TriggerStateTriggered:
 		return true
 	default:
 		return false
@@ -1727,6 +1811,9 @@ type ActionOutput struct {
 	union json.RawMessage
 }
 
+// ActionOutcome ActionOutcome is how far an action came.
+type ActionOutcome string
+
 // ActionSource ActionSource states how an action finds its target.
 type ActionSource string
 
@@ -2063,6 +2150,72 @@ type AutomationCreate struct {
 	Trigger TriggerInput `json:"trigger"`
 }
 
+// AutomationEvaluation AutomationEvaluation holds the firings that an automation would have had.
+type AutomationEvaluation struct {
+	// EvaluatedUntil Time up to which the triggers were evaluated, in UTC.
+	EvaluatedUntil time.Time `json:"evaluated_until"`
+
+	// Events Number of stored events that were read.
+	Events int64 `json:"events"`
+
+	// Firings Firings of the automation's trigger, oldest first.
+	Firings []AutomationEvaluationFiring `json:"firings"`
+
+	// Matched Number of events that some trigger takes.
+	Matched int64 `json:"matched"`
+
+	// StoppedBy Bound that ended the evaluation early; null when the whole range was evaluated.
+	StoppedBy *string `json:"stopped_by,omitempty"`
+}
+
+// AutomationEvaluationFiring AutomationEvaluationFiring is a firing that would have happened.
+type AutomationEvaluationFiring struct {
+	// Event Name of the triggering event; null without one.
+	Event *string `json:"event,omitempty"`
+
+	// EventId UUID of the triggering event; null when the absence of events or a metric fired.
+	EventId *openapi_types.UUID `json:"event_id,omitempty"`
+
+	// Firings Child firings that a compound or sequence trigger used.
+	Firings *[]AutomationEvaluationFiring `json:"firings,omitempty"`
+
+	// Labels Values of the for_each labels, by label.
+	Labels *map[string]string `json:"labels,omitempty"`
+
+	// Reason Why the trigger fired, in one sentence.
+	Reason string `json:"reason"`
+
+	// ResourceId Resource id of the triggering event; null without one.
+	ResourceId *string `json:"resource_id,omitempty"`
+
+	// State Whether the trigger's condition holds or no longer holds.
+	State TriggerState `json:"state"`
+
+	// Trigger Trigger that fired: "root", or the path of a child such as "root.0".
+	Trigger string `json:"trigger"`
+
+	// Triggered Time of the firing, in UTC.
+	Triggered time.Time `json:"triggered"`
+}
+
+// AutomationEvaluationQuery AutomationEvaluationQuery selects an automation and the time range of the stored events.
+type AutomationEvaluationQuery struct {
+	// Automation Automation that need not be stored; null when automation_id names a stored one.
+	Automation *AutomationCreate `json:"automation,omitempty"`
+
+	// AutomationId UUID of a stored automation; null when the body holds one.
+	AutomationId *openapi_types.UUID `json:"automation_id,omitempty"`
+
+	// Limit Maximum number of firings, 1 to 1,000; evaluation ends there; default 200.
+	Limit *int64 `json:"limit,omitempty"`
+
+	// Since Start of the time range, inclusive, by time of occurrence.
+	Since time.Time `json:"since"`
+
+	// Until End of the time range, exclusive; null means now.
+	Until *time.Time `json:"until,omitempty"`
+}
+
 // AutomationFilter AutomationFilter selects automations; absent criteria match everything.
 type AutomationFilter struct {
 	// Created Selects by time of creation.
@@ -2112,6 +2265,60 @@ type AutomationFilterTags struct {
 
 	// Operator Combination of the criteria: and_ requires all, or_ requires one; default and_.
 	Operator *Operator `json:"operator,omitempty"`
+}
+
+// AutomationHistory AutomationHistory is the recent past of one automation.
+type AutomationHistory struct {
+	// Firings Firings, newest first.
+	Firings []AutomationHistoryFiring `json:"firings"`
+}
+
+// AutomationHistoryAction AutomationHistoryAction is one action of a firing.
+type AutomationHistoryAction struct {
+	// Ended Time of the outcome, in UTC; null while the action is pending.
+	Ended *time.Time `json:"ended,omitempty"`
+
+	// EventId UUID of the event that records the outcome; null while the action is pending.
+	EventId *openapi_types.UUID `json:"event_id,omitempty"`
+
+	// FlowRunId UUID of the flow run that the action created; null without one.
+	FlowRunId *openapi_types.UUID `json:"flow_run_id,omitempty"`
+
+	// Index Position of the action among all actions of the firing, from 0.
+	Index int64 `json:"index"`
+
+	// Outcome How far the action came.
+	Outcome ActionOutcome `json:"outcome"`
+
+	// Reason Why the action failed; null otherwise.
+	Reason *string `json:"reason,omitempty"`
+
+	// Related Resources that the action concerned, each with its resource id and role.
+	Related *[]RelatedResource `json:"related,omitempty"`
+
+	// Type Type of the action, such as "run-deployment".
+	Type string `json:"type"`
+}
+
+// AutomationHistoryFiring AutomationHistoryFiring is one firing with its actions.
+type AutomationHistoryFiring struct {
+	// Actions Actions of the firing, in order.
+	Actions []AutomationHistoryAction `json:"actions"`
+
+	// EventId UUID of the event that records the firing.
+	EventId openapi_types.UUID `json:"event_id"`
+
+	// Labels Values of the for_each labels, by label.
+	Labels *map[string]string `json:"labels,omitempty"`
+
+	// State Whether the trigger's condition holds or no longer holds.
+	State TriggerState `json:"state"`
+
+	// Triggered Time of the firing, in UTC.
+	Triggered time.Time `json:"triggered"`
+
+	// TriggeringEventId UUID of the triggering event; null when the absence of events or a metric fired.
+	TriggeringEventId *openapi_types.UUID `json:"triggering_event_id,omitempty"`
 }
 
 // AutomationPartialUpdate AutomationPartialUpdate enables or disables an automation.
@@ -5975,6 +6182,21 @@ type PauseDeployment struct {
 // PauseDeploymentType Kind of the object; always "pause-deployment".
 type PauseDeploymentType string
 
+// PauseSchedule PauseSchedule deactivates one schedule of a deployment.
+type PauseSchedule struct {
+	// DeploymentId UUID of the deployment that has the schedule.
+	DeploymentId openapi_types.UUID `json:"deployment_id"`
+
+	// ScheduleId UUID of the schedule.
+	ScheduleId openapi_types.UUID `json:"schedule_id"`
+
+	// Type Kind of the object; always "pause-schedule".
+	Type *PauseScheduleType `json:"type,omitempty"`
+}
+
+// PauseScheduleType Kind of the object; always "pause-schedule".
+type PauseScheduleType string
+
 // PauseWorkPool PauseWorkPool pauses a work pool.
 type PauseWorkPool struct {
 	// Source selected uses work_pool_id; inferred takes the pool from the triggering event; default selected.
@@ -6143,6 +6365,21 @@ type ResumeFlowRun struct {
 
 // ResumeFlowRunType Kind of the object; always "resume-flow-run".
 type ResumeFlowRunType string
+
+// ResumeSchedule ResumeSchedule activates one schedule of a deployment.
+type ResumeSchedule struct {
+	// DeploymentId UUID of the deployment that has the schedule.
+	DeploymentId openapi_types.UUID `json:"deployment_id"`
+
+	// ScheduleId UUID of the schedule.
+	ScheduleId openapi_types.UUID `json:"schedule_id"`
+
+	// Type Kind of the object; always "resume-schedule".
+	Type *ResumeScheduleType `json:"type,omitempty"`
+}
+
+// ResumeScheduleType Kind of the object; always "resume-schedule".
+type ResumeScheduleType string
 
 // ResumeWorkPool ResumeWorkPool resumes a work pool.
 type ResumeWorkPool struct {
@@ -6390,6 +6627,24 @@ type SchemaValuesValidationResponse struct {
 	// Valid Whether the values conform to the schema.
 	Valid bool `json:"valid"`
 }
+
+// SendEmailNotification SendEmailNotification sends an email through the SMTP server of the installation.
+type SendEmailNotification struct {
+	// Body Text as a Jinja2 template.
+	Body string `json:"body"`
+
+	// Emails Email addresses of the recipients, 1 to 50.
+	Emails []string `json:"emails"`
+
+	// Subject Subject as a Jinja2 template; default "Automated notification".
+	Subject *string `json:"subject,omitempty"`
+
+	// Type Kind of the object; always "send-email-notification".
+	Type *SendEmailNotificationType `json:"type,omitempty"`
+}
+
+// SendEmailNotificationType Kind of the object; always "send-email-notification".
+type SendEmailNotificationType string
 
 // SendNotification SendNotification sends a message through a notification block.
 type SendNotification struct {
@@ -7304,6 +7559,9 @@ type TriggerInput struct {
 type TriggerOutput struct {
 	union json.RawMessage
 }
+
+// TriggerState TriggerState states whether a trigger's condition holds.
+type TriggerState string
 
 // UITaskRun UiTaskRun is a task run with the name of its flow run.
 type UITaskRun struct {
@@ -9192,6 +9450,12 @@ type CountAutomationsParams struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
+// EvaluateAutomationParams defines parameters for EvaluateAutomation.
+type EvaluateAutomationParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
 // ReadAutomationsParams defines parameters for ReadAutomations.
 type ReadAutomationsParams struct {
 	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
@@ -9239,6 +9503,15 @@ type PatchAutomationParams struct {
 
 // UpdateAutomationParams defines parameters for UpdateAutomation.
 type UpdateAutomationParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadAutomationHistoryParams defines parameters for ReadAutomationHistory.
+type ReadAutomationHistoryParams struct {
+	// Limit Maximum number of firings, 1 to 200; default 50.
+	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
 	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
@@ -10716,6 +10989,9 @@ type CreateAutomationJSONRequestBody = AutomationCreate
 // CountAutomationsJSONRequestBody defines body for CountAutomations for application/json ContentType.
 type CountAutomationsJSONRequestBody = BodyCountAutomationsAutomationsCountPost
 
+// EvaluateAutomationJSONRequestBody defines body for EvaluateAutomation for application/json ContentType.
+type EvaluateAutomationJSONRequestBody = AutomationEvaluationQuery
+
 // ReadAutomationsJSONRequestBody defines body for ReadAutomations for application/json ContentType.
 type ReadAutomationsJSONRequestBody = BodyReadAutomationsAutomationsFilterPost
 
@@ -11733,6 +12009,108 @@ func (t *ActionInput) MergeResumeWorkPool(v ResumeWorkPool) error {
 	return err
 }
 
+// AsPauseSchedule returns the union data inside the ActionInput as a PauseSchedule
+func (t ActionInput) AsPauseSchedule() (PauseSchedule, error) {
+	var body PauseSchedule
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromPauseSchedule overwrites any union data inside the ActionInput as the provided PauseSchedule
+func (t *ActionInput) FromPauseSchedule(v PauseSchedule) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"pause-schedule"}`))
+	t.union = b
+	return err
+}
+
+// MergePauseSchedule performs a merge with any union data inside the ActionInput, using the provided PauseSchedule
+func (t *ActionInput) MergePauseSchedule(v PauseSchedule) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"pause-schedule"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsResumeSchedule returns the union data inside the ActionInput as a ResumeSchedule
+func (t ActionInput) AsResumeSchedule() (ResumeSchedule, error) {
+	var body ResumeSchedule
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromResumeSchedule overwrites any union data inside the ActionInput as the provided ResumeSchedule
+func (t *ActionInput) FromResumeSchedule(v ResumeSchedule) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"resume-schedule"}`))
+	t.union = b
+	return err
+}
+
+// MergeResumeSchedule performs a merge with any union data inside the ActionInput, using the provided ResumeSchedule
+func (t *ActionInput) MergeResumeSchedule(v ResumeSchedule) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"resume-schedule"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsSendEmailNotification returns the union data inside the ActionInput as a SendEmailNotification
+func (t ActionInput) AsSendEmailNotification() (SendEmailNotification, error) {
+	var body SendEmailNotification
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSendEmailNotification overwrites any union data inside the ActionInput as the provided SendEmailNotification
+func (t *ActionInput) FromSendEmailNotification(v SendEmailNotification) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"send-email-notification"}`))
+	t.union = b
+	return err
+}
+
+// MergeSendEmailNotification performs a merge with any union data inside the ActionInput, using the provided SendEmailNotification
+func (t *ActionInput) MergeSendEmailNotification(v SendEmailNotification) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"send-email-notification"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
 func (t ActionInput) Discriminator() (string, error) {
 	var discriminator struct {
 		Discriminator string `json:"type"`
@@ -11761,6 +12139,8 @@ func (t ActionInput) ValueByDiscriminator() (interface{}, error) {
 		return t.AsPauseAutomation()
 	case "pause-deployment":
 		return t.AsPauseDeployment()
+	case "pause-schedule":
+		return t.AsPauseSchedule()
 	case "pause-work-pool":
 		return t.AsPauseWorkPool()
 	case "pause-work-queue":
@@ -11771,12 +12151,16 @@ func (t ActionInput) ValueByDiscriminator() (interface{}, error) {
 		return t.AsResumeDeployment()
 	case "resume-flow-run":
 		return t.AsResumeFlowRun()
+	case "resume-schedule":
+		return t.AsResumeSchedule()
 	case "resume-work-pool":
 		return t.AsResumeWorkPool()
 	case "resume-work-queue":
 		return t.AsResumeWorkQueue()
 	case "run-deployment":
 		return t.AsRunDeploymentInput()
+	case "send-email-notification":
+		return t.AsSendEmailNotification()
 	case "send-notification":
 		return t.AsSendNotification()
 	case "suspend-flow-run":
@@ -12374,6 +12758,108 @@ func (t *ActionOutput) MergeResumeWorkPool(v ResumeWorkPool) error {
 	return err
 }
 
+// AsPauseSchedule returns the union data inside the ActionOutput as a PauseSchedule
+func (t ActionOutput) AsPauseSchedule() (PauseSchedule, error) {
+	var body PauseSchedule
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromPauseSchedule overwrites any union data inside the ActionOutput as the provided PauseSchedule
+func (t *ActionOutput) FromPauseSchedule(v PauseSchedule) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"pause-schedule"}`))
+	t.union = b
+	return err
+}
+
+// MergePauseSchedule performs a merge with any union data inside the ActionOutput, using the provided PauseSchedule
+func (t *ActionOutput) MergePauseSchedule(v PauseSchedule) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"pause-schedule"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsResumeSchedule returns the union data inside the ActionOutput as a ResumeSchedule
+func (t ActionOutput) AsResumeSchedule() (ResumeSchedule, error) {
+	var body ResumeSchedule
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromResumeSchedule overwrites any union data inside the ActionOutput as the provided ResumeSchedule
+func (t *ActionOutput) FromResumeSchedule(v ResumeSchedule) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"resume-schedule"}`))
+	t.union = b
+	return err
+}
+
+// MergeResumeSchedule performs a merge with any union data inside the ActionOutput, using the provided ResumeSchedule
+func (t *ActionOutput) MergeResumeSchedule(v ResumeSchedule) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"resume-schedule"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsSendEmailNotification returns the union data inside the ActionOutput as a SendEmailNotification
+func (t ActionOutput) AsSendEmailNotification() (SendEmailNotification, error) {
+	var body SendEmailNotification
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSendEmailNotification overwrites any union data inside the ActionOutput as the provided SendEmailNotification
+func (t *ActionOutput) FromSendEmailNotification(v SendEmailNotification) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"send-email-notification"}`))
+	t.union = b
+	return err
+}
+
+// MergeSendEmailNotification performs a merge with any union data inside the ActionOutput, using the provided SendEmailNotification
+func (t *ActionOutput) MergeSendEmailNotification(v SendEmailNotification) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"send-email-notification"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
 func (t ActionOutput) Discriminator() (string, error) {
 	var discriminator struct {
 		Discriminator string `json:"type"`
@@ -12402,6 +12888,8 @@ func (t ActionOutput) ValueByDiscriminator() (interface{}, error) {
 		return t.AsPauseAutomation()
 	case "pause-deployment":
 		return t.AsPauseDeployment()
+	case "pause-schedule":
+		return t.AsPauseSchedule()
 	case "pause-work-pool":
 		return t.AsPauseWorkPool()
 	case "pause-work-queue":
@@ -12412,12 +12900,16 @@ func (t ActionOutput) ValueByDiscriminator() (interface{}, error) {
 		return t.AsResumeDeployment()
 	case "resume-flow-run":
 		return t.AsResumeFlowRun()
+	case "resume-schedule":
+		return t.AsResumeSchedule()
 	case "resume-work-pool":
 		return t.AsResumeWorkPool()
 	case "resume-work-queue":
 		return t.AsResumeWorkQueue()
 	case "run-deployment":
 		return t.AsRunDeploymentOutput()
+	case "send-email-notification":
+		return t.AsSendEmailNotification()
 	case "send-notification":
 		return t.AsSendNotification()
 	case "suspend-flow-run":
@@ -15104,6 +15596,24 @@ type ClientInterface interface {
 	// Corresponds with POST /automations/count (the `CountAutomations` operationId).
 	CountAutomations(ctx context.Context, params *CountAutomationsParams, body CountAutomationsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// EvaluateAutomationWithBody Evaluate an automation over stored events
+	//
+	// Returns the firings that it would have had, without effects. Events are applied in the order in which they occurred, each at the time of its occurrence.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /automations/evaluate (the `EvaluateAutomation` operationId).
+	EvaluateAutomationWithBody(ctx context.Context, params *EvaluateAutomationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// EvaluateAutomation Evaluate an automation over stored events
+	//
+	// Returns the firings that it would have had, without effects. Events are applied in the order in which they occurred, each at the time of its occurrence.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /automations/evaluate (the `EvaluateAutomation` operationId).
+	EvaluateAutomation(ctx context.Context, params *EvaluateAutomationParams, body EvaluateAutomationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ReadAutomationsWithBody Filter automations
 	//
 	// Returns a page of the automations that match.
@@ -15188,7 +15698,7 @@ type ClientInterface interface {
 
 	// UpdateAutomationWithBody Replace an automation
 	//
-	// Absent fields take the defaults of a new automation; the owner stays.
+	// Fields that are absent from the body keep their values; the owner stays.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15197,12 +15707,19 @@ type ClientInterface interface {
 
 	// UpdateAutomation Replace an automation
 	//
-	// Absent fields take the defaults of a new automation; the owner stays.
+	// Fields that are absent from the body keep their values; the owner stays.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with PUT /automations/{id} (the `UpdateAutomation` operationId).
 	UpdateAutomation(ctx context.Context, id openapi_types.UUID, params *UpdateAutomationParams, body UpdateAutomationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadAutomationHistory Read the history of an automation
+	//
+	// Returns its last firings, newest first, with the outcomes of their actions.
+	//
+	// Corresponds with GET /automations/{id}/history (the `ReadAutomationHistory` operationId).
+	ReadAutomationHistory(ctx context.Context, id openapi_types.UUID, params *ReadAutomationHistoryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ReadBlockCapabilities List block capabilities
 	//
@@ -19717,6 +20234,44 @@ func (c *Client) CountAutomations(ctx context.Context, params *CountAutomationsP
 	return c.Client.Do(req)
 }
 
+// EvaluateAutomationWithBody Evaluate an automation over stored events
+//
+// Returns the firings that it would have had, without effects. Events are applied in the order in which they occurred, each at the time of its occurrence.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /automations/evaluate (the `EvaluateAutomation` operationId).
+func (c *Client) EvaluateAutomationWithBody(ctx context.Context, params *EvaluateAutomationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewEvaluateAutomationRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// EvaluateAutomation Evaluate an automation over stored events
+//
+// Returns the firings that it would have had, without effects. Events are applied in the order in which they occurred, each at the time of its occurrence.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /automations/evaluate (the `EvaluateAutomation` operationId).
+func (c *Client) EvaluateAutomation(ctx context.Context, params *EvaluateAutomationParams, body EvaluateAutomationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewEvaluateAutomationRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ReadAutomationsWithBody Filter automations
 //
 // Returns a page of the automations that match.
@@ -19901,7 +20456,7 @@ func (c *Client) PatchAutomation(ctx context.Context, id openapi_types.UUID, par
 
 // UpdateAutomationWithBody Replace an automation
 //
-// Absent fields take the defaults of a new automation; the owner stays.
+// Fields that are absent from the body keep their values; the owner stays.
 //
 // Takes any type of body and a specified content type.
 //
@@ -19920,13 +20475,30 @@ func (c *Client) UpdateAutomationWithBody(ctx context.Context, id openapi_types.
 
 // UpdateAutomation Replace an automation
 //
-// Absent fields take the defaults of a new automation; the owner stays.
+// Fields that are absent from the body keep their values; the owner stays.
 //
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with PUT /automations/{id} (the `UpdateAutomation` operationId).
 func (c *Client) UpdateAutomation(ctx context.Context, id openapi_types.UUID, params *UpdateAutomationParams, body UpdateAutomationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUpdateAutomationRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadAutomationHistory Read the history of an automation
+//
+// Returns its last firings, newest first, with the outcomes of their actions.
+//
+// Corresponds with GET /automations/{id}/history (the `ReadAutomationHistory` operationId).
+func (c *Client) ReadAutomationHistory(ctx context.Context, id openapi_types.UUID, params *ReadAutomationHistoryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadAutomationHistoryRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -29512,6 +30084,61 @@ func NewCountAutomationsRequestWithBody(server string, params *CountAutomationsP
 	return req, nil
 }
 
+// NewEvaluateAutomationRequest calls the generic EvaluateAutomation builder with application/json body
+func NewEvaluateAutomationRequest(server string, params *EvaluateAutomationParams, body EvaluateAutomationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewEvaluateAutomationRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewEvaluateAutomationRequestWithBody constructs an http.Request for the EvaluateAutomation method, with any body, and a specified content type
+func NewEvaluateAutomationRequestWithBody(server string, params *EvaluateAutomationParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/automations/evaluate")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewReadAutomationsRequest calls the generic ReadAutomations builder with application/json body
 func NewReadAutomationsRequest(server string, params *ReadAutomationsParams, body ReadAutomationsJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -29923,6 +30550,82 @@ func NewUpdateAutomationRequestWithBody(server string, id openapi_types.UUID, pa
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadAutomationHistoryRequest constructs an http.Request for the ReadAutomationHistory method
+func NewReadAutomationHistoryRequest(server string, id openapi_types.UUID, params *ReadAutomationHistoryParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/automations/%s/history", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	if params != nil {
 
@@ -42450,6 +43153,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /automations/count (the `CountAutomations` operationId).
 	CountAutomationsWithResponse(ctx context.Context, params *CountAutomationsParams, body CountAutomationsJSONRequestBody, reqEditors ...RequestEditorFn) (*CountAutomationsResult, error)
 
+	// EvaluateAutomationWithBodyWithResponse Evaluate an automation over stored events
+	//
+	// Returns the firings that it would have had, without effects. Events are applied in the order in which they occurred, each at the time of its occurrence.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /automations/evaluate (the `EvaluateAutomation` operationId).
+	EvaluateAutomationWithBodyWithResponse(ctx context.Context, params *EvaluateAutomationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*EvaluateAutomationResult, error)
+
+	// EvaluateAutomationWithResponse Evaluate an automation over stored events
+	//
+	// Returns the firings that it would have had, without effects. Events are applied in the order in which they occurred, each at the time of its occurrence.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /automations/evaluate (the `EvaluateAutomation` operationId).
+	EvaluateAutomationWithResponse(ctx context.Context, params *EvaluateAutomationParams, body EvaluateAutomationJSONRequestBody, reqEditors ...RequestEditorFn) (*EvaluateAutomationResult, error)
+
 	// ReadAutomationsWithBodyWithResponse Filter automations
 	//
 	// Returns a page of the automations that match.
@@ -42542,7 +43263,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateAutomationWithBodyWithResponse Replace an automation
 	//
-	// Absent fields take the defaults of a new automation; the owner stays.
+	// Fields that are absent from the body keep their values; the owner stays.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -42551,12 +43272,21 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateAutomationWithResponse Replace an automation
 	//
-	// Absent fields take the defaults of a new automation; the owner stays.
+	// Fields that are absent from the body keep their values; the owner stays.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /automations/{id} (the `UpdateAutomation` operationId).
 	UpdateAutomationWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateAutomationParams, body UpdateAutomationJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAutomationResult, error)
+
+	// ReadAutomationHistoryWithResponse Read the history of an automation
+	//
+	// Returns its last firings, newest first, with the outcomes of their actions.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /automations/{id}/history (the `ReadAutomationHistory` operationId).
+	ReadAutomationHistoryWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadAutomationHistoryParams, reqEditors ...RequestEditorFn) (*ReadAutomationHistoryResult, error)
 
 	// ReadBlockCapabilitiesWithResponse List block capabilities
 	//
@@ -48814,6 +49544,61 @@ func (r CountAutomationsResult) ContentType() string {
 	return ""
 }
 
+type EvaluateAutomationResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AutomationEvaluation
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r EvaluateAutomationResult) GetJSON200() *AutomationEvaluation {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r EvaluateAutomationResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r EvaluateAutomationResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r EvaluateAutomationResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r EvaluateAutomationResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r EvaluateAutomationResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r EvaluateAutomationResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ReadAutomationsResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -49220,6 +50005,61 @@ func (r UpdateAutomationResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r UpdateAutomationResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadAutomationHistoryResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AutomationHistory
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadAutomationHistoryResult) GetJSON200() *AutomationHistory {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadAutomationHistoryResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadAutomationHistoryResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadAutomationHistoryResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadAutomationHistoryResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadAutomationHistoryResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadAutomationHistoryResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -61828,6 +62668,36 @@ func (c *ClientWithResponses) CountAutomationsWithResponse(ctx context.Context, 
 	return ParseCountAutomationsResult(rsp)
 }
 
+// EvaluateAutomationWithBodyWithResponse Evaluate an automation over stored events
+//
+// Returns the firings that it would have had, without effects. Events are applied in the order in which they occurred, each at the time of its occurrence.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /automations/evaluate (the `EvaluateAutomation` operationId).
+func (c *ClientWithResponses) EvaluateAutomationWithBodyWithResponse(ctx context.Context, params *EvaluateAutomationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*EvaluateAutomationResult, error) {
+	rsp, err := c.EvaluateAutomationWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseEvaluateAutomationResult(rsp)
+}
+
+// EvaluateAutomationWithResponse Evaluate an automation over stored events
+//
+// Returns the firings that it would have had, without effects. Events are applied in the order in which they occurred, each at the time of its occurrence.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /automations/evaluate (the `EvaluateAutomation` operationId).
+func (c *ClientWithResponses) EvaluateAutomationWithResponse(ctx context.Context, params *EvaluateAutomationParams, body EvaluateAutomationJSONRequestBody, reqEditors ...RequestEditorFn) (*EvaluateAutomationResult, error) {
+	rsp, err := c.EvaluateAutomation(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseEvaluateAutomationResult(rsp)
+}
+
 // ReadAutomationsWithBodyWithResponse Filter automations
 //
 // Returns a page of the automations that match.
@@ -61980,7 +62850,7 @@ func (c *ClientWithResponses) PatchAutomationWithResponse(ctx context.Context, i
 
 // UpdateAutomationWithBodyWithResponse Replace an automation
 //
-// Absent fields take the defaults of a new automation; the owner stays.
+// Fields that are absent from the body keep their values; the owner stays.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -61995,7 +62865,7 @@ func (c *ClientWithResponses) UpdateAutomationWithBodyWithResponse(ctx context.C
 
 // UpdateAutomationWithResponse Replace an automation
 //
-// Absent fields take the defaults of a new automation; the owner stays.
+// Fields that are absent from the body keep their values; the owner stays.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -62006,6 +62876,21 @@ func (c *ClientWithResponses) UpdateAutomationWithResponse(ctx context.Context, 
 		return nil, err
 	}
 	return ParseUpdateAutomationResult(rsp)
+}
+
+// ReadAutomationHistoryWithResponse Read the history of an automation
+//
+// Returns its last firings, newest first, with the outcomes of their actions.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /automations/{id}/history (the `ReadAutomationHistory` operationId).
+func (c *ClientWithResponses) ReadAutomationHistoryWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadAutomationHistoryParams, reqEditors ...RequestEditorFn) (*ReadAutomationHistoryResult, error) {
+	rsp, err := c.ReadAutomationHistory(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadAutomationHistoryResult(rsp)
 }
 
 // ReadBlockCapabilitiesWithResponse List block capabilities
@@ -69313,6 +70198,46 @@ func ParseCountAutomationsResult(rsp *http.Response) (*CountAutomationsResult, e
 	return response, nil
 }
 
+// ParseEvaluateAutomationResult parses an HTTP response from a EvaluateAutomationWithResponse call
+func ParseEvaluateAutomationResult(rsp *http.Response) (*EvaluateAutomationResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &EvaluateAutomationResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AutomationEvaluation
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseReadAutomationsResult parses an HTTP response from a ReadAutomationsWithResponse call
 func ParseReadAutomationsResult(rsp *http.Response) (*ReadAutomationsResult, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -69597,6 +70522,46 @@ func ParseUpdateAutomationResult(rsp *http.Response) (*UpdateAutomationResult, e
 	switch {
 	case rsp.StatusCode == 204:
 		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadAutomationHistoryResult parses an HTTP response from a ReadAutomationHistoryWithResponse call
+func ParseReadAutomationHistoryResult(rsp *http.Response) (*ReadAutomationHistoryResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadAutomationHistoryResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AutomationHistory
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest HTTPValidationError

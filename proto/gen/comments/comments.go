@@ -69,6 +69,12 @@ func Of(fullName string) string {
 		return "Trigger is chosen by the tag \"type\"."
 	case "orch.test.v1.Typed":
 		return "Typed is chosen by the JSON type, through inline wrappers."
+	case "orch.v1.ACTION_OUTCOME_EXECUTED":
+		return "The action succeeded."
+	case "orch.v1.ACTION_OUTCOME_FAILED":
+		return "The action failed for good."
+	case "orch.v1.ACTION_OUTCOME_PENDING":
+		return "The action waits, runs, or waits for another attempt."
 	case "orch.v1.ACTION_SOURCE_INFERRED":
 		return "The triggering event determines the target."
 	case "orch.v1.ACTION_SOURCE_SELECTED":
@@ -281,6 +287,8 @@ func Of(fullName string) string {
 		return "Plan of the account: hobby, starter, team, pro or enterprise; only server administrators may set it."
 	case "orch.v1.Action":
 		return "Action is an operation of an automation; type selects the kind."
+	case "orch.v1.ActionOutcome":
+		return "ActionOutcome is how far an action came."
 	case "orch.v1.ActionSource":
 		return "ActionSource states how an action finds its target."
 	case "orch.v1.AddTeamMembersRequest.account_id":
@@ -645,6 +653,50 @@ func Of(fullName string) string {
 		return "Tags for searching and filtering automations; at most 200 of 250 characters."
 	case "orch.v1.AutomationCreate.trigger":
 		return "Condition on events that fires the automation."
+	case "orch.v1.AutomationEvaluation":
+		return "AutomationEvaluation holds the firings that an automation would have had."
+	case "orch.v1.AutomationEvaluation.evaluated_until":
+		return "Time up to which the triggers were evaluated, in UTC."
+	case "orch.v1.AutomationEvaluation.events":
+		return "Number of stored events that were read."
+	case "orch.v1.AutomationEvaluation.firings":
+		return "Firings of the automation's trigger, oldest first."
+	case "orch.v1.AutomationEvaluation.matched":
+		return "Number of events that some trigger takes."
+	case "orch.v1.AutomationEvaluation.stopped_by":
+		return "Bound that ended the evaluation early; null when the whole range was evaluated."
+	case "orch.v1.AutomationEvaluationFiring":
+		return "AutomationEvaluationFiring is a firing that would have happened."
+	case "orch.v1.AutomationEvaluationFiring.event":
+		return "Name of the triggering event; null without one."
+	case "orch.v1.AutomationEvaluationFiring.event_id":
+		return "UUID of the triggering event; null when the absence of events or a metric fired."
+	case "orch.v1.AutomationEvaluationFiring.firings":
+		return "Child firings that a compound or sequence trigger used."
+	case "orch.v1.AutomationEvaluationFiring.labels":
+		return "Values of the for_each labels, by label."
+	case "orch.v1.AutomationEvaluationFiring.reason":
+		return "Why the trigger fired, in one sentence."
+	case "orch.v1.AutomationEvaluationFiring.resource_id":
+		return "Resource id of the triggering event; null without one."
+	case "orch.v1.AutomationEvaluationFiring.state":
+		return "Whether the trigger's condition holds or no longer holds."
+	case "orch.v1.AutomationEvaluationFiring.trigger":
+		return "Trigger that fired: \"root\", or the path of a child such as \"root.0\"."
+	case "orch.v1.AutomationEvaluationFiring.triggered":
+		return "Time of the firing, in UTC."
+	case "orch.v1.AutomationEvaluationQuery":
+		return "AutomationEvaluationQuery selects an automation and the time range of the stored events."
+	case "orch.v1.AutomationEvaluationQuery.automation":
+		return "Automation that need not be stored; null when automation_id names a stored one."
+	case "orch.v1.AutomationEvaluationQuery.automation_id":
+		return "UUID of a stored automation; null when the body holds one."
+	case "orch.v1.AutomationEvaluationQuery.limit":
+		return "Maximum number of firings, 1 to 1,000; evaluation ends there; default 200."
+	case "orch.v1.AutomationEvaluationQuery.since":
+		return "Start of the time range, inclusive, by time of occurrence."
+	case "orch.v1.AutomationEvaluationQuery.until":
+		return "End of the time range, exclusive; null means now."
 	case "orch.v1.AutomationFilter":
 		return "AutomationFilter selects automations; absent criteria match everything."
 	case "orch.v1.AutomationFilter.created":
@@ -683,6 +735,42 @@ func Of(fullName string) string {
 		return "Time of the firing, in microseconds since 1970."
 	case "orch.v1.AutomationFiring.value":
 		return "Value of the metric that caused the firing of a metric trigger."
+	case "orch.v1.AutomationHistory":
+		return "AutomationHistory is the recent past of one automation."
+	case "orch.v1.AutomationHistory.firings":
+		return "Firings, newest first."
+	case "orch.v1.AutomationHistoryAction":
+		return "AutomationHistoryAction is one action of a firing."
+	case "orch.v1.AutomationHistoryAction.ended":
+		return "Time of the outcome, in UTC; null while the action is pending."
+	case "orch.v1.AutomationHistoryAction.event_id":
+		return "UUID of the event that records the outcome; null while the action is pending."
+	case "orch.v1.AutomationHistoryAction.flow_run_id":
+		return "UUID of the flow run that the action created; null without one."
+	case "orch.v1.AutomationHistoryAction.index":
+		return "Position of the action among all actions of the firing, from 0."
+	case "orch.v1.AutomationHistoryAction.outcome":
+		return "How far the action came."
+	case "orch.v1.AutomationHistoryAction.reason":
+		return "Why the action failed; null otherwise."
+	case "orch.v1.AutomationHistoryAction.related":
+		return "Resources that the action concerned, each with its resource id and role."
+	case "orch.v1.AutomationHistoryAction.type":
+		return "Type of the action, such as \"run-deployment\"."
+	case "orch.v1.AutomationHistoryFiring":
+		return "AutomationHistoryFiring is one firing with its actions."
+	case "orch.v1.AutomationHistoryFiring.actions":
+		return "Actions of the firing, in order."
+	case "orch.v1.AutomationHistoryFiring.event_id":
+		return "UUID of the event that records the firing."
+	case "orch.v1.AutomationHistoryFiring.labels":
+		return "Values of the for_each labels, by label."
+	case "orch.v1.AutomationHistoryFiring.state":
+		return "Whether the trigger's condition holds or no longer holds."
+	case "orch.v1.AutomationHistoryFiring.triggered":
+		return "Time of the firing, in UTC."
+	case "orch.v1.AutomationHistoryFiring.triggering_event_id":
+		return "UUID of the triggering event; null when the absence of events or a metric fired."
 	case "orch.v1.AutomationHold":
 		return "AutomationHold is an event that waits for the one that it follows. It is stored and never shown."
 	case "orch.v1.AutomationHold.event":
@@ -719,16 +807,20 @@ func Of(fullName string) string {
 		return "Delete an automation. Its pending trigger state disappears with it."
 	case "orch.v1.AutomationService.DeleteAutomationsOwnedByResource":
 		return "Delete automations of a resource. Deletes every automation whose owner_resource is this resource id; no match is also a success."
+	case "orch.v1.AutomationService.EvaluateAutomation":
+		return "Evaluate an automation over stored events. Returns the firings that it would have had, without effects. Events are applied in the order in which they occurred, each at the time of its occurrence."
 	case "orch.v1.AutomationService.PatchAutomation":
 		return "Enable or disable an automation. Only the field enabled can change."
 	case "orch.v1.AutomationService.ReadAutomation":
 		return "Read an automation. Returns the automation with this UUID, or 404."
+	case "orch.v1.AutomationService.ReadAutomationHistory":
+		return "Read the history of an automation. Returns its last firings, newest first, with the outcomes of their actions."
 	case "orch.v1.AutomationService.ReadAutomations":
 		return "Filter automations. Returns a page of the automations that match."
 	case "orch.v1.AutomationService.ReadAutomationsRelatedToResource":
 		return "List automations of a resource. Returns the automations that the resource owns and those whose actions name it."
 	case "orch.v1.AutomationService.UpdateAutomation":
-		return "Replace an automation. Absent fields take the defaults of a new automation; the owner stays."
+		return "Replace an automation. Fields that are absent from the body keep their values; the owner stays."
 	case "orch.v1.AutomationService.ValidateAutomationTemplate":
 		return "Validate an action template. Compiles the JSON string as a Jinja2 template; an error returns 422 with its place."
 	case "orch.v1.AutomationService.ValidateTemplate":
@@ -3327,6 +3419,12 @@ func Of(fullName string) string {
 		return "selected uses deployment_id; inferred takes the deployment from the triggering event; default selected."
 	case "orch.v1.PauseDeploymentRequest.id":
 		return "UUID of the deployment."
+	case "orch.v1.PauseSchedule":
+		return "PauseSchedule deactivates one schedule of a deployment."
+	case "orch.v1.PauseSchedule.deployment_id":
+		return "UUID of the deployment that has the schedule."
+	case "orch.v1.PauseSchedule.schedule_id":
+		return "UUID of the schedule."
 	case "orch.v1.PauseWorkPool":
 		return "PauseWorkPool pauses a work pool."
 	case "orch.v1.PauseWorkPool.source":
@@ -3405,6 +3503,10 @@ func Of(fullName string) string {
 		return "UUID of the account."
 	case "orch.v1.ReadArtifactRequest.id":
 		return "UUID of the artifact."
+	case "orch.v1.ReadAutomationHistoryRequest.id":
+		return "UUID of the automation."
+	case "orch.v1.ReadAutomationHistoryRequest.limit":
+		return "Maximum number of firings, 1 to 200; default 50."
 	case "orch.v1.ReadAutomationRequest.id":
 		return "UUID of the automation."
 	case "orch.v1.ReadAutomationsRelatedToResourceRequest.resource_id":
@@ -3781,6 +3883,12 @@ func Of(fullName string) string {
 		return "ResumeFlowRun resumes the flow run of the triggering event."
 	case "orch.v1.ResumeFlowRunRequest.id":
 		return "UUID of the flow run."
+	case "orch.v1.ResumeSchedule":
+		return "ResumeSchedule activates one schedule of a deployment."
+	case "orch.v1.ResumeSchedule.deployment_id":
+		return "UUID of the deployment that has the schedule."
+	case "orch.v1.ResumeSchedule.schedule_id":
+		return "UUID of the schedule."
 	case "orch.v1.ResumeWorkPool":
 		return "ResumeWorkPool resumes a work pool."
 	case "orch.v1.ResumeWorkPool.source":
@@ -3963,6 +4071,14 @@ func Of(fullName string) string {
 		return "Validation errors; empty for valid values."
 	case "orch.v1.SchemaValuesValidationResponse.valid":
 		return "Whether the values conform to the schema."
+	case "orch.v1.SendEmailNotification":
+		return "SendEmailNotification sends an email through the SMTP server of the installation."
+	case "orch.v1.SendEmailNotification.body":
+		return "Text as a Jinja2 template."
+	case "orch.v1.SendEmailNotification.emails":
+		return "Email addresses of the recipients, 1 to 50."
+	case "orch.v1.SendEmailNotification.subject":
+		return "Subject as a Jinja2 template; default \"Automated notification\"."
 	case "orch.v1.SendNotification":
 		return "SendNotification sends a message through a notification block."
 	case "orch.v1.SendNotification.block_document_id":

@@ -392,6 +392,62 @@ func (AutomationSort) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_automations_proto_rawDescGZIP(), []int{6}
 }
 
+// ActionOutcome is how far an action came.
+type ActionOutcome int32
+
+const (
+	ActionOutcome_ACTION_OUTCOME_UNSPECIFIED ActionOutcome = 0
+	// The action waits, runs, or waits for another attempt.
+	ActionOutcome_ACTION_OUTCOME_PENDING ActionOutcome = 1
+	// The action succeeded.
+	ActionOutcome_ACTION_OUTCOME_EXECUTED ActionOutcome = 2
+	// The action failed for good.
+	ActionOutcome_ACTION_OUTCOME_FAILED ActionOutcome = 3
+)
+
+// Enum value maps for ActionOutcome.
+var (
+	ActionOutcome_name = map[int32]string{
+		0: "ACTION_OUTCOME_UNSPECIFIED",
+		1: "ACTION_OUTCOME_PENDING",
+		2: "ACTION_OUTCOME_EXECUTED",
+		3: "ACTION_OUTCOME_FAILED",
+	}
+	ActionOutcome_value = map[string]int32{
+		"ACTION_OUTCOME_UNSPECIFIED": 0,
+		"ACTION_OUTCOME_PENDING":     1,
+		"ACTION_OUTCOME_EXECUTED":    2,
+		"ACTION_OUTCOME_FAILED":      3,
+	}
+)
+
+func (x ActionOutcome) Enum() *ActionOutcome {
+	p := new(ActionOutcome)
+	*p = x
+	return p
+}
+
+func (x ActionOutcome) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ActionOutcome) Descriptor() protoreflect.EnumDescriptor {
+	return file_orch_v1_automations_proto_enumTypes[7].Descriptor()
+}
+
+func (ActionOutcome) Type() protoreflect.EnumType {
+	return &file_orch_v1_automations_proto_enumTypes[7]
+}
+
+func (x ActionOutcome) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ActionOutcome.Descriptor instead.
+func (ActionOutcome) EnumDescriptor() ([]byte, []int) {
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{7}
+}
+
 // TriggerState states whether a trigger's condition holds.
 type TriggerState int32
 
@@ -429,11 +485,11 @@ func (x TriggerState) String() string {
 }
 
 func (TriggerState) Descriptor() protoreflect.EnumDescriptor {
-	return file_orch_v1_automations_proto_enumTypes[7].Descriptor()
+	return file_orch_v1_automations_proto_enumTypes[8].Descriptor()
 }
 
 func (TriggerState) Type() protoreflect.EnumType {
-	return &file_orch_v1_automations_proto_enumTypes[7]
+	return &file_orch_v1_automations_proto_enumTypes[8]
 }
 
 func (x TriggerState) Number() protoreflect.EnumNumber {
@@ -442,7 +498,7 @@ func (x TriggerState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TriggerState.Descriptor instead.
 func (TriggerState) EnumDescriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{7}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{8}
 }
 
 // Automation runs actions when its trigger fires.
@@ -1686,6 +1742,9 @@ type Action struct {
 	//	*Action_ResumeFlowRun
 	//	*Action_PauseWorkPool
 	//	*Action_ResumeWorkPool
+	//	*Action_PauseSchedule
+	//	*Action_ResumeSchedule
+	//	*Action_SendEmailNotification
 	Kind          isAction_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1881,6 +1940,33 @@ func (x *Action) GetResumeWorkPool() *ResumeWorkPool {
 	return nil
 }
 
+func (x *Action) GetPauseSchedule() *PauseSchedule {
+	if x != nil {
+		if x, ok := x.Kind.(*Action_PauseSchedule); ok {
+			return x.PauseSchedule
+		}
+	}
+	return nil
+}
+
+func (x *Action) GetResumeSchedule() *ResumeSchedule {
+	if x != nil {
+		if x, ok := x.Kind.(*Action_ResumeSchedule); ok {
+			return x.ResumeSchedule
+		}
+	}
+	return nil
+}
+
+func (x *Action) GetSendEmailNotification() *SendEmailNotification {
+	if x != nil {
+		if x, ok := x.Kind.(*Action_SendEmailNotification); ok {
+			return x.SendEmailNotification
+		}
+	}
+	return nil
+}
+
 type isAction_Kind interface {
 	isAction_Kind()
 }
@@ -1953,6 +2039,18 @@ type Action_ResumeWorkPool struct {
 	ResumeWorkPool *ResumeWorkPool `protobuf:"bytes,17,opt,name=resume_work_pool,json=resumeWorkPool,proto3,oneof"`
 }
 
+type Action_PauseSchedule struct {
+	PauseSchedule *PauseSchedule `protobuf:"bytes,18,opt,name=pause_schedule,json=pauseSchedule,proto3,oneof"`
+}
+
+type Action_ResumeSchedule struct {
+	ResumeSchedule *ResumeSchedule `protobuf:"bytes,19,opt,name=resume_schedule,json=resumeSchedule,proto3,oneof"`
+}
+
+type Action_SendEmailNotification struct {
+	SendEmailNotification *SendEmailNotification `protobuf:"bytes,20,opt,name=send_email_notification,json=sendEmailNotification,proto3,oneof"`
+}
+
 func (*Action_DoNothing) isAction_Kind() {}
 
 func (*Action_RunDeployment) isAction_Kind() {}
@@ -1986,6 +2084,12 @@ func (*Action_ResumeFlowRun) isAction_Kind() {}
 func (*Action_PauseWorkPool) isAction_Kind() {}
 
 func (*Action_ResumeWorkPool) isAction_Kind() {}
+
+func (*Action_PauseSchedule) isAction_Kind() {}
+
+func (*Action_ResumeSchedule) isAction_Kind() {}
+
+func (*Action_SendEmailNotification) isAction_Kind() {}
 
 // DoNothing has no effect; it serves for tests of triggers.
 type DoNothing struct {
@@ -2887,6 +2991,180 @@ func (x *ResumeWorkPool) GetWorkPoolId() string {
 	return ""
 }
 
+// PauseSchedule deactivates one schedule of a deployment.
+type PauseSchedule struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the deployment that has the schedule.
+	DeploymentId string `protobuf:"bytes,1,opt,name=deployment_id,json=deploymentId,proto3" json:"deployment_id,omitempty"`
+	// UUID of the schedule.
+	ScheduleId    string `protobuf:"bytes,2,opt,name=schedule_id,json=scheduleId,proto3" json:"schedule_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PauseSchedule) Reset() {
+	*x = PauseSchedule{}
+	mi := &file_orch_v1_automations_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PauseSchedule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PauseSchedule) ProtoMessage() {}
+
+func (x *PauseSchedule) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_automations_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PauseSchedule.ProtoReflect.Descriptor instead.
+func (*PauseSchedule) Descriptor() ([]byte, []int) {
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *PauseSchedule) GetDeploymentId() string {
+	if x != nil {
+		return x.DeploymentId
+	}
+	return ""
+}
+
+func (x *PauseSchedule) GetScheduleId() string {
+	if x != nil {
+		return x.ScheduleId
+	}
+	return ""
+}
+
+// ResumeSchedule activates one schedule of a deployment.
+type ResumeSchedule struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the deployment that has the schedule.
+	DeploymentId string `protobuf:"bytes,1,opt,name=deployment_id,json=deploymentId,proto3" json:"deployment_id,omitempty"`
+	// UUID of the schedule.
+	ScheduleId    string `protobuf:"bytes,2,opt,name=schedule_id,json=scheduleId,proto3" json:"schedule_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResumeSchedule) Reset() {
+	*x = ResumeSchedule{}
+	mi := &file_orch_v1_automations_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResumeSchedule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResumeSchedule) ProtoMessage() {}
+
+func (x *ResumeSchedule) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_automations_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResumeSchedule.ProtoReflect.Descriptor instead.
+func (*ResumeSchedule) Descriptor() ([]byte, []int) {
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *ResumeSchedule) GetDeploymentId() string {
+	if x != nil {
+		return x.DeploymentId
+	}
+	return ""
+}
+
+func (x *ResumeSchedule) GetScheduleId() string {
+	if x != nil {
+		return x.ScheduleId
+	}
+	return ""
+}
+
+// SendEmailNotification sends an email through the SMTP server of the installation.
+type SendEmailNotification struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Email addresses of the recipients, 1 to 50.
+	Emails []string `protobuf:"bytes,1,rep,name=emails,proto3" json:"emails,omitempty"`
+	// Subject as a Jinja2 template; default "Automated notification".
+	Subject string `protobuf:"bytes,2,opt,name=subject,proto3" json:"subject,omitempty"`
+	// Text as a Jinja2 template.
+	Body          string `protobuf:"bytes,3,opt,name=body,proto3" json:"body,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SendEmailNotification) Reset() {
+	*x = SendEmailNotification{}
+	mi := &file_orch_v1_automations_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SendEmailNotification) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SendEmailNotification) ProtoMessage() {}
+
+func (x *SendEmailNotification) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_automations_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SendEmailNotification.ProtoReflect.Descriptor instead.
+func (*SendEmailNotification) Descriptor() ([]byte, []int) {
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *SendEmailNotification) GetEmails() []string {
+	if x != nil {
+		return x.Emails
+	}
+	return nil
+}
+
+func (x *SendEmailNotification) GetSubject() string {
+	if x != nil {
+		return x.Subject
+	}
+	return ""
+}
+
+func (x *SendEmailNotification) GetBody() string {
+	if x != nil {
+		return x.Body
+	}
+	return ""
+}
+
 // AutomationFilter selects automations; absent criteria match everything.
 type AutomationFilter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2906,7 +3184,7 @@ type AutomationFilter struct {
 
 func (x *AutomationFilter) Reset() {
 	*x = AutomationFilter{}
-	mi := &file_orch_v1_automations_proto_msgTypes[32]
+	mi := &file_orch_v1_automations_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2918,7 +3196,7 @@ func (x *AutomationFilter) String() string {
 func (*AutomationFilter) ProtoMessage() {}
 
 func (x *AutomationFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[32]
+	mi := &file_orch_v1_automations_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2931,7 +3209,7 @@ func (x *AutomationFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutomationFilter.ProtoReflect.Descriptor instead.
 func (*AutomationFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{32}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *AutomationFilter) GetOperator() Operator {
@@ -2980,7 +3258,7 @@ type BeforeFilter struct {
 
 func (x *BeforeFilter) Reset() {
 	*x = BeforeFilter{}
-	mi := &file_orch_v1_automations_proto_msgTypes[33]
+	mi := &file_orch_v1_automations_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2992,7 +3270,7 @@ func (x *BeforeFilter) String() string {
 func (*BeforeFilter) ProtoMessage() {}
 
 func (x *BeforeFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[33]
+	mi := &file_orch_v1_automations_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3005,7 +3283,7 @@ func (x *BeforeFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeforeFilter.ProtoReflect.Descriptor instead.
 func (*BeforeFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{33}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *BeforeFilter) GetBefore_() *timestamppb.Timestamp {
@@ -3032,7 +3310,7 @@ type AutomationQuery struct {
 
 func (x *AutomationQuery) Reset() {
 	*x = AutomationQuery{}
-	mi := &file_orch_v1_automations_proto_msgTypes[34]
+	mi := &file_orch_v1_automations_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3044,7 +3322,7 @@ func (x *AutomationQuery) String() string {
 func (*AutomationQuery) ProtoMessage() {}
 
 func (x *AutomationQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[34]
+	mi := &file_orch_v1_automations_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3057,7 +3335,7 @@ func (x *AutomationQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutomationQuery.ProtoReflect.Descriptor instead.
 func (*AutomationQuery) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{34}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *AutomationQuery) GetAutomations() *AutomationFilter {
@@ -3099,7 +3377,7 @@ type AutomationCountQuery struct {
 
 func (x *AutomationCountQuery) Reset() {
 	*x = AutomationCountQuery{}
-	mi := &file_orch_v1_automations_proto_msgTypes[35]
+	mi := &file_orch_v1_automations_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3111,7 +3389,7 @@ func (x *AutomationCountQuery) String() string {
 func (*AutomationCountQuery) ProtoMessage() {}
 
 func (x *AutomationCountQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[35]
+	mi := &file_orch_v1_automations_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3124,7 +3402,7 @@ func (x *AutomationCountQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutomationCountQuery.ProtoReflect.Descriptor instead.
 func (*AutomationCountQuery) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{35}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *AutomationCountQuery) GetAutomations() *AutomationFilter {
@@ -3132,6 +3410,632 @@ func (x *AutomationCountQuery) GetAutomations() *AutomationFilter {
 		return x.Automations
 	}
 	return nil
+}
+
+// AutomationEvaluationQuery selects an automation and the time range of the stored events.
+type AutomationEvaluationQuery struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of a stored automation; null when the body holds one.
+	AutomationId *string `protobuf:"bytes,1,opt,name=automation_id,json=automationId,proto3,oneof" json:"automation_id,omitempty"`
+	// Automation that need not be stored; null when automation_id names a stored one.
+	Automation *AutomationCreate `protobuf:"bytes,2,opt,name=automation,proto3,oneof" json:"automation,omitempty"`
+	// Start of the time range, inclusive, by time of occurrence.
+	Since *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`
+	// End of the time range, exclusive; null means now.
+	Until *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=until,proto3,oneof" json:"until,omitempty"`
+	// Maximum number of firings, 1 to 1,000; evaluation ends there; default 200.
+	Limit         int64 `protobuf:"varint,5,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AutomationEvaluationQuery) Reset() {
+	*x = AutomationEvaluationQuery{}
+	mi := &file_orch_v1_automations_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AutomationEvaluationQuery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AutomationEvaluationQuery) ProtoMessage() {}
+
+func (x *AutomationEvaluationQuery) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_automations_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AutomationEvaluationQuery.ProtoReflect.Descriptor instead.
+func (*AutomationEvaluationQuery) Descriptor() ([]byte, []int) {
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *AutomationEvaluationQuery) GetAutomationId() string {
+	if x != nil && x.AutomationId != nil {
+		return *x.AutomationId
+	}
+	return ""
+}
+
+func (x *AutomationEvaluationQuery) GetAutomation() *AutomationCreate {
+	if x != nil {
+		return x.Automation
+	}
+	return nil
+}
+
+func (x *AutomationEvaluationQuery) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *AutomationEvaluationQuery) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+func (x *AutomationEvaluationQuery) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+// AutomationEvaluation holds the firings that an automation would have had.
+type AutomationEvaluation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Firings of the automation's trigger, oldest first.
+	Firings []*AutomationEvaluationFiring `protobuf:"bytes,1,rep,name=firings,proto3" json:"firings,omitempty"`
+	// Number of stored events that were read.
+	Events int64 `protobuf:"varint,2,opt,name=events,proto3" json:"events,omitempty"`
+	// Number of events that some trigger takes.
+	Matched int64 `protobuf:"varint,3,opt,name=matched,proto3" json:"matched,omitempty"`
+	// Time up to which the triggers were evaluated, in UTC.
+	EvaluatedUntil *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=evaluated_until,json=evaluatedUntil,proto3" json:"evaluated_until,omitempty"`
+	// Bound that ended the evaluation early; null when the whole range was evaluated.
+	StoppedBy     *string `protobuf:"bytes,5,opt,name=stopped_by,json=stoppedBy,proto3,oneof" json:"stopped_by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AutomationEvaluation) Reset() {
+	*x = AutomationEvaluation{}
+	mi := &file_orch_v1_automations_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AutomationEvaluation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AutomationEvaluation) ProtoMessage() {}
+
+func (x *AutomationEvaluation) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_automations_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AutomationEvaluation.ProtoReflect.Descriptor instead.
+func (*AutomationEvaluation) Descriptor() ([]byte, []int) {
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *AutomationEvaluation) GetFirings() []*AutomationEvaluationFiring {
+	if x != nil {
+		return x.Firings
+	}
+	return nil
+}
+
+func (x *AutomationEvaluation) GetEvents() int64 {
+	if x != nil {
+		return x.Events
+	}
+	return 0
+}
+
+func (x *AutomationEvaluation) GetMatched() int64 {
+	if x != nil {
+		return x.Matched
+	}
+	return 0
+}
+
+func (x *AutomationEvaluation) GetEvaluatedUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EvaluatedUntil
+	}
+	return nil
+}
+
+func (x *AutomationEvaluation) GetStoppedBy() string {
+	if x != nil && x.StoppedBy != nil {
+		return *x.StoppedBy
+	}
+	return ""
+}
+
+// AutomationEvaluationFiring is a firing that would have happened.
+type AutomationEvaluationFiring struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Time of the firing, in UTC.
+	Triggered *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=triggered,proto3" json:"triggered,omitempty"`
+	// Whether the trigger's condition holds or no longer holds.
+	State TriggerState `protobuf:"varint,2,opt,name=state,proto3,enum=orch.v1.TriggerState" json:"state,omitempty"`
+	// Trigger that fired: "root", or the path of a child such as "root.0".
+	Trigger string `protobuf:"bytes,3,opt,name=trigger,proto3" json:"trigger,omitempty"`
+	// Why the trigger fired, in one sentence.
+	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	// UUID of the triggering event; null when the absence of events or a metric fired.
+	EventId *string `protobuf:"bytes,5,opt,name=event_id,json=eventId,proto3,oneof" json:"event_id,omitempty"`
+	// Name of the triggering event; null without one.
+	Event *string `protobuf:"bytes,6,opt,name=event,proto3,oneof" json:"event,omitempty"`
+	// Resource id of the triggering event; null without one.
+	ResourceId *string `protobuf:"bytes,7,opt,name=resource_id,json=resourceId,proto3,oneof" json:"resource_id,omitempty"`
+	// Values of the for_each labels, by label.
+	Labels map[string]string `protobuf:"bytes,8,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Child firings that a compound or sequence trigger used.
+	Firings       []*AutomationEvaluationFiring `protobuf:"bytes,9,rep,name=firings,proto3" json:"firings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AutomationEvaluationFiring) Reset() {
+	*x = AutomationEvaluationFiring{}
+	mi := &file_orch_v1_automations_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AutomationEvaluationFiring) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AutomationEvaluationFiring) ProtoMessage() {}
+
+func (x *AutomationEvaluationFiring) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_automations_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AutomationEvaluationFiring.ProtoReflect.Descriptor instead.
+func (*AutomationEvaluationFiring) Descriptor() ([]byte, []int) {
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *AutomationEvaluationFiring) GetTriggered() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Triggered
+	}
+	return nil
+}
+
+func (x *AutomationEvaluationFiring) GetState() TriggerState {
+	if x != nil {
+		return x.State
+	}
+	return TriggerState_TRIGGER_STATE_UNSPECIFIED
+}
+
+func (x *AutomationEvaluationFiring) GetTrigger() string {
+	if x != nil {
+		return x.Trigger
+	}
+	return ""
+}
+
+func (x *AutomationEvaluationFiring) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *AutomationEvaluationFiring) GetEventId() string {
+	if x != nil && x.EventId != nil {
+		return *x.EventId
+	}
+	return ""
+}
+
+func (x *AutomationEvaluationFiring) GetEvent() string {
+	if x != nil && x.Event != nil {
+		return *x.Event
+	}
+	return ""
+}
+
+func (x *AutomationEvaluationFiring) GetResourceId() string {
+	if x != nil && x.ResourceId != nil {
+		return *x.ResourceId
+	}
+	return ""
+}
+
+func (x *AutomationEvaluationFiring) GetLabels() map[string]string {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
+func (x *AutomationEvaluationFiring) GetFirings() []*AutomationEvaluationFiring {
+	if x != nil {
+		return x.Firings
+	}
+	return nil
+}
+
+// AutomationHistory is the recent past of one automation.
+type AutomationHistory struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Firings, newest first.
+	Firings       []*AutomationHistoryFiring `protobuf:"bytes,1,rep,name=firings,proto3" json:"firings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AutomationHistory) Reset() {
+	*x = AutomationHistory{}
+	mi := &file_orch_v1_automations_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AutomationHistory) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AutomationHistory) ProtoMessage() {}
+
+func (x *AutomationHistory) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_automations_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AutomationHistory.ProtoReflect.Descriptor instead.
+func (*AutomationHistory) Descriptor() ([]byte, []int) {
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *AutomationHistory) GetFirings() []*AutomationHistoryFiring {
+	if x != nil {
+		return x.Firings
+	}
+	return nil
+}
+
+// AutomationHistoryFiring is one firing with its actions.
+type AutomationHistoryFiring struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the event that records the firing.
+	EventId string `protobuf:"bytes,1,opt,name=event_id,json=eventId,proto3" json:"event_id,omitempty"`
+	// Time of the firing, in UTC.
+	Triggered *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=triggered,proto3" json:"triggered,omitempty"`
+	// Whether the trigger's condition holds or no longer holds.
+	State TriggerState `protobuf:"varint,3,opt,name=state,proto3,enum=orch.v1.TriggerState" json:"state,omitempty"`
+	// UUID of the triggering event; null when the absence of events or a metric fired.
+	TriggeringEventId *string `protobuf:"bytes,4,opt,name=triggering_event_id,json=triggeringEventId,proto3,oneof" json:"triggering_event_id,omitempty"`
+	// Values of the for_each labels, by label.
+	Labels map[string]string `protobuf:"bytes,5,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Actions of the firing, in order.
+	Actions       []*AutomationHistoryAction `protobuf:"bytes,6,rep,name=actions,proto3" json:"actions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AutomationHistoryFiring) Reset() {
+	*x = AutomationHistoryFiring{}
+	mi := &file_orch_v1_automations_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AutomationHistoryFiring) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AutomationHistoryFiring) ProtoMessage() {}
+
+func (x *AutomationHistoryFiring) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_automations_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AutomationHistoryFiring.ProtoReflect.Descriptor instead.
+func (*AutomationHistoryFiring) Descriptor() ([]byte, []int) {
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *AutomationHistoryFiring) GetEventId() string {
+	if x != nil {
+		return x.EventId
+	}
+	return ""
+}
+
+func (x *AutomationHistoryFiring) GetTriggered() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Triggered
+	}
+	return nil
+}
+
+func (x *AutomationHistoryFiring) GetState() TriggerState {
+	if x != nil {
+		return x.State
+	}
+	return TriggerState_TRIGGER_STATE_UNSPECIFIED
+}
+
+func (x *AutomationHistoryFiring) GetTriggeringEventId() string {
+	if x != nil && x.TriggeringEventId != nil {
+		return *x.TriggeringEventId
+	}
+	return ""
+}
+
+func (x *AutomationHistoryFiring) GetLabels() map[string]string {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
+func (x *AutomationHistoryFiring) GetActions() []*AutomationHistoryAction {
+	if x != nil {
+		return x.Actions
+	}
+	return nil
+}
+
+// AutomationHistoryAction is one action of a firing.
+type AutomationHistoryAction struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Position of the action among all actions of the firing, from 0.
+	Index int64 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	// Type of the action, such as "run-deployment".
+	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
+	// How far the action came.
+	Outcome ActionOutcome `protobuf:"varint,3,opt,name=outcome,proto3,enum=orch.v1.ActionOutcome" json:"outcome,omitempty"`
+	// Why the action failed; null otherwise.
+	Reason *string `protobuf:"bytes,4,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
+	// UUID of the event that records the outcome; null while the action is pending.
+	EventId *string `protobuf:"bytes,5,opt,name=event_id,json=eventId,proto3,oneof" json:"event_id,omitempty"`
+	// Time of the outcome, in UTC; null while the action is pending.
+	Ended *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=ended,proto3,oneof" json:"ended,omitempty"`
+	// UUID of the flow run that the action created; null without one.
+	FlowRunId *string `protobuf:"bytes,7,opt,name=flow_run_id,json=flowRunId,proto3,oneof" json:"flow_run_id,omitempty"`
+	// Resources that the action concerned, each with its resource id and role.
+	Related       []*RelatedResource `protobuf:"bytes,8,rep,name=related,proto3" json:"related,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AutomationHistoryAction) Reset() {
+	*x = AutomationHistoryAction{}
+	mi := &file_orch_v1_automations_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AutomationHistoryAction) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AutomationHistoryAction) ProtoMessage() {}
+
+func (x *AutomationHistoryAction) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_automations_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AutomationHistoryAction.ProtoReflect.Descriptor instead.
+func (*AutomationHistoryAction) Descriptor() ([]byte, []int) {
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *AutomationHistoryAction) GetIndex() int64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *AutomationHistoryAction) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *AutomationHistoryAction) GetOutcome() ActionOutcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return ActionOutcome_ACTION_OUTCOME_UNSPECIFIED
+}
+
+func (x *AutomationHistoryAction) GetReason() string {
+	if x != nil && x.Reason != nil {
+		return *x.Reason
+	}
+	return ""
+}
+
+func (x *AutomationHistoryAction) GetEventId() string {
+	if x != nil && x.EventId != nil {
+		return *x.EventId
+	}
+	return ""
+}
+
+func (x *AutomationHistoryAction) GetEnded() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Ended
+	}
+	return nil
+}
+
+func (x *AutomationHistoryAction) GetFlowRunId() string {
+	if x != nil && x.FlowRunId != nil {
+		return *x.FlowRunId
+	}
+	return ""
+}
+
+func (x *AutomationHistoryAction) GetRelated() []*RelatedResource {
+	if x != nil {
+		return x.Related
+	}
+	return nil
+}
+
+type EvaluateAutomationRequest struct {
+	state         protoimpl.MessageState     `protogen:"open.v1"`
+	Query         *AutomationEvaluationQuery `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EvaluateAutomationRequest) Reset() {
+	*x = EvaluateAutomationRequest{}
+	mi := &file_orch_v1_automations_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EvaluateAutomationRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EvaluateAutomationRequest) ProtoMessage() {}
+
+func (x *EvaluateAutomationRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_automations_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EvaluateAutomationRequest.ProtoReflect.Descriptor instead.
+func (*EvaluateAutomationRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *EvaluateAutomationRequest) GetQuery() *AutomationEvaluationQuery {
+	if x != nil {
+		return x.Query
+	}
+	return nil
+}
+
+type ReadAutomationHistoryRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the automation.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Maximum number of firings, 1 to 200; default 50.
+	Limit         int64 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadAutomationHistoryRequest) Reset() {
+	*x = ReadAutomationHistoryRequest{}
+	mi := &file_orch_v1_automations_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadAutomationHistoryRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadAutomationHistoryRequest) ProtoMessage() {}
+
+func (x *ReadAutomationHistoryRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_automations_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadAutomationHistoryRequest.ProtoReflect.Descriptor instead.
+func (*ReadAutomationHistoryRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *ReadAutomationHistoryRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ReadAutomationHistoryRequest) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
 }
 
 type CreateAutomationRequest struct {
@@ -3143,7 +4047,7 @@ type CreateAutomationRequest struct {
 
 func (x *CreateAutomationRequest) Reset() {
 	*x = CreateAutomationRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[36]
+	mi := &file_orch_v1_automations_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3155,7 +4059,7 @@ func (x *CreateAutomationRequest) String() string {
 func (*CreateAutomationRequest) ProtoMessage() {}
 
 func (x *CreateAutomationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[36]
+	mi := &file_orch_v1_automations_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3168,7 +4072,7 @@ func (x *CreateAutomationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateAutomationRequest.ProtoReflect.Descriptor instead.
 func (*CreateAutomationRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{36}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *CreateAutomationRequest) GetAutomation() *AutomationCreate {
@@ -3188,7 +4092,7 @@ type ReadAutomationRequest struct {
 
 func (x *ReadAutomationRequest) Reset() {
 	*x = ReadAutomationRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[37]
+	mi := &file_orch_v1_automations_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3200,7 +4104,7 @@ func (x *ReadAutomationRequest) String() string {
 func (*ReadAutomationRequest) ProtoMessage() {}
 
 func (x *ReadAutomationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[37]
+	mi := &file_orch_v1_automations_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3213,7 +4117,7 @@ func (x *ReadAutomationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadAutomationRequest.ProtoReflect.Descriptor instead.
 func (*ReadAutomationRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{37}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ReadAutomationRequest) GetId() string {
@@ -3232,7 +4136,7 @@ type ReadAutomationsRequest struct {
 
 func (x *ReadAutomationsRequest) Reset() {
 	*x = ReadAutomationsRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[38]
+	mi := &file_orch_v1_automations_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3244,7 +4148,7 @@ func (x *ReadAutomationsRequest) String() string {
 func (*ReadAutomationsRequest) ProtoMessage() {}
 
 func (x *ReadAutomationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[38]
+	mi := &file_orch_v1_automations_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3257,7 +4161,7 @@ func (x *ReadAutomationsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadAutomationsRequest.ProtoReflect.Descriptor instead.
 func (*ReadAutomationsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{38}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ReadAutomationsRequest) GetQuery() *AutomationQuery {
@@ -3276,7 +4180,7 @@ type CountAutomationsRequest struct {
 
 func (x *CountAutomationsRequest) Reset() {
 	*x = CountAutomationsRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[39]
+	mi := &file_orch_v1_automations_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3288,7 +4192,7 @@ func (x *CountAutomationsRequest) String() string {
 func (*CountAutomationsRequest) ProtoMessage() {}
 
 func (x *CountAutomationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[39]
+	mi := &file_orch_v1_automations_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3301,7 +4205,7 @@ func (x *CountAutomationsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountAutomationsRequest.ProtoReflect.Descriptor instead.
 func (*CountAutomationsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{39}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *CountAutomationsRequest) GetQuery() *AutomationCountQuery {
@@ -3321,7 +4225,7 @@ type ReadAutomationsRelatedToResourceRequest struct {
 
 func (x *ReadAutomationsRelatedToResourceRequest) Reset() {
 	*x = ReadAutomationsRelatedToResourceRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[40]
+	mi := &file_orch_v1_automations_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3333,7 +4237,7 @@ func (x *ReadAutomationsRelatedToResourceRequest) String() string {
 func (*ReadAutomationsRelatedToResourceRequest) ProtoMessage() {}
 
 func (x *ReadAutomationsRelatedToResourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[40]
+	mi := &file_orch_v1_automations_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3346,7 +4250,7 @@ func (x *ReadAutomationsRelatedToResourceRequest) ProtoReflect() protoreflect.Me
 
 // Deprecated: Use ReadAutomationsRelatedToResourceRequest.ProtoReflect.Descriptor instead.
 func (*ReadAutomationsRelatedToResourceRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{40}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ReadAutomationsRelatedToResourceRequest) GetResourceId() string {
@@ -3369,7 +4273,7 @@ type UpdateAutomationRequest struct {
 
 func (x *UpdateAutomationRequest) Reset() {
 	*x = UpdateAutomationRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[41]
+	mi := &file_orch_v1_automations_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3381,7 +4285,7 @@ func (x *UpdateAutomationRequest) String() string {
 func (*UpdateAutomationRequest) ProtoMessage() {}
 
 func (x *UpdateAutomationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[41]
+	mi := &file_orch_v1_automations_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3394,7 +4298,7 @@ func (x *UpdateAutomationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateAutomationRequest.ProtoReflect.Descriptor instead.
 func (*UpdateAutomationRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{41}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *UpdateAutomationRequest) GetId() string {
@@ -3430,7 +4334,7 @@ type PatchAutomationRequest struct {
 
 func (x *PatchAutomationRequest) Reset() {
 	*x = PatchAutomationRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[42]
+	mi := &file_orch_v1_automations_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3442,7 +4346,7 @@ func (x *PatchAutomationRequest) String() string {
 func (*PatchAutomationRequest) ProtoMessage() {}
 
 func (x *PatchAutomationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[42]
+	mi := &file_orch_v1_automations_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3455,7 +4359,7 @@ func (x *PatchAutomationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatchAutomationRequest.ProtoReflect.Descriptor instead.
 func (*PatchAutomationRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{42}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *PatchAutomationRequest) GetId() string {
@@ -3489,7 +4393,7 @@ type DeleteAutomationRequest struct {
 
 func (x *DeleteAutomationRequest) Reset() {
 	*x = DeleteAutomationRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[43]
+	mi := &file_orch_v1_automations_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3501,7 +4405,7 @@ func (x *DeleteAutomationRequest) String() string {
 func (*DeleteAutomationRequest) ProtoMessage() {}
 
 func (x *DeleteAutomationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[43]
+	mi := &file_orch_v1_automations_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3514,7 +4418,7 @@ func (x *DeleteAutomationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteAutomationRequest.ProtoReflect.Descriptor instead.
 func (*DeleteAutomationRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{43}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *DeleteAutomationRequest) GetId() string {
@@ -3534,7 +4438,7 @@ type DeleteAutomationsOwnedByResourceRequest struct {
 
 func (x *DeleteAutomationsOwnedByResourceRequest) Reset() {
 	*x = DeleteAutomationsOwnedByResourceRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[44]
+	mi := &file_orch_v1_automations_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3546,7 +4450,7 @@ func (x *DeleteAutomationsOwnedByResourceRequest) String() string {
 func (*DeleteAutomationsOwnedByResourceRequest) ProtoMessage() {}
 
 func (x *DeleteAutomationsOwnedByResourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[44]
+	mi := &file_orch_v1_automations_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3559,7 +4463,7 @@ func (x *DeleteAutomationsOwnedByResourceRequest) ProtoReflect() protoreflect.Me
 
 // Deprecated: Use DeleteAutomationsOwnedByResourceRequest.ProtoReflect.Descriptor instead.
 func (*DeleteAutomationsOwnedByResourceRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{44}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *DeleteAutomationsOwnedByResourceRequest) GetResourceId() string {
@@ -3579,7 +4483,7 @@ type ValidateAutomationTemplateRequest struct {
 
 func (x *ValidateAutomationTemplateRequest) Reset() {
 	*x = ValidateAutomationTemplateRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[45]
+	mi := &file_orch_v1_automations_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3591,7 +4495,7 @@ func (x *ValidateAutomationTemplateRequest) String() string {
 func (*ValidateAutomationTemplateRequest) ProtoMessage() {}
 
 func (x *ValidateAutomationTemplateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[45]
+	mi := &file_orch_v1_automations_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3604,7 +4508,7 @@ func (x *ValidateAutomationTemplateRequest) ProtoReflect() protoreflect.Message 
 
 // Deprecated: Use ValidateAutomationTemplateRequest.ProtoReflect.Descriptor instead.
 func (*ValidateAutomationTemplateRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{45}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ValidateAutomationTemplateRequest) GetTemplate() string {
@@ -3624,7 +4528,7 @@ type ValidateTemplateRequest struct {
 
 func (x *ValidateTemplateRequest) Reset() {
 	*x = ValidateTemplateRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[46]
+	mi := &file_orch_v1_automations_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3636,7 +4540,7 @@ func (x *ValidateTemplateRequest) String() string {
 func (*ValidateTemplateRequest) ProtoMessage() {}
 
 func (x *ValidateTemplateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[46]
+	mi := &file_orch_v1_automations_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3649,7 +4553,7 @@ func (x *ValidateTemplateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidateTemplateRequest.ProtoReflect.Descriptor instead.
 func (*ValidateTemplateRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{46}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ValidateTemplateRequest) GetTemplate() string {
@@ -3698,7 +4602,7 @@ type AutomationBucket struct {
 
 func (x *AutomationBucket) Reset() {
 	*x = AutomationBucket{}
-	mi := &file_orch_v1_automations_proto_msgTypes[47]
+	mi := &file_orch_v1_automations_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3710,7 +4614,7 @@ func (x *AutomationBucket) String() string {
 func (*AutomationBucket) ProtoMessage() {}
 
 func (x *AutomationBucket) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[47]
+	mi := &file_orch_v1_automations_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3723,7 +4627,7 @@ func (x *AutomationBucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutomationBucket.ProtoReflect.Descriptor instead.
 func (*AutomationBucket) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{47}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *AutomationBucket) GetId() string {
@@ -3848,7 +4752,7 @@ type AutomationHold struct {
 
 func (x *AutomationHold) Reset() {
 	*x = AutomationHold{}
-	mi := &file_orch_v1_automations_proto_msgTypes[48]
+	mi := &file_orch_v1_automations_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3860,7 +4764,7 @@ func (x *AutomationHold) String() string {
 func (*AutomationHold) ProtoMessage() {}
 
 func (x *AutomationHold) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[48]
+	mi := &file_orch_v1_automations_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3873,7 +4777,7 @@ func (x *AutomationHold) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutomationHold.ProtoReflect.Descriptor instead.
 func (*AutomationHold) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{48}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *AutomationHold) GetId() string {
@@ -3935,7 +4839,7 @@ type AutomationActionRun struct {
 
 func (x *AutomationActionRun) Reset() {
 	*x = AutomationActionRun{}
-	mi := &file_orch_v1_automations_proto_msgTypes[49]
+	mi := &file_orch_v1_automations_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3947,7 +4851,7 @@ func (x *AutomationActionRun) String() string {
 func (*AutomationActionRun) ProtoMessage() {}
 
 func (x *AutomationActionRun) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[49]
+	mi := &file_orch_v1_automations_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3960,7 +4864,7 @@ func (x *AutomationActionRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutomationActionRun.ProtoReflect.Descriptor instead.
 func (*AutomationActionRun) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{49}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *AutomationActionRun) GetId() string {
@@ -4073,7 +4977,7 @@ type AutomationFiring struct {
 
 func (x *AutomationFiring) Reset() {
 	*x = AutomationFiring{}
-	mi := &file_orch_v1_automations_proto_msgTypes[50]
+	mi := &file_orch_v1_automations_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4085,7 +4989,7 @@ func (x *AutomationFiring) String() string {
 func (*AutomationFiring) ProtoMessage() {}
 
 func (x *AutomationFiring) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[50]
+	mi := &file_orch_v1_automations_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4098,7 +5002,7 @@ func (x *AutomationFiring) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutomationFiring.ProtoReflect.Descriptor instead.
 func (*AutomationFiring) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{50}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *AutomationFiring) GetId() string {
@@ -4294,7 +5198,7 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"\"\b\"PT300S\"R\x05range\x12H\n" +
 	"\n" +
 	"firing_for\x18\x05 \x01(\v2\x19.google.protobuf.DurationB\x0e\xca\xf3\x18\n" +
-	"\"\b\"PT300S\"R\tfiringFor\"\xaa\t\n" +
+	"\"\b\"PT300S\"R\tfiringFor\"\x89\v\n" +
 	"\x06Action\x123\n" +
 	"\n" +
 	"do_nothing\x18\x01 \x01(\v2\x12.orch.v1.DoNothingH\x00R\tdoNothing\x12?\n" +
@@ -4314,7 +5218,10 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"\x10suspend_flow_run\x18\x0e \x01(\v2\x17.orch.v1.SuspendFlowRunH\x00R\x0esuspendFlowRun\x12@\n" +
 	"\x0fresume_flow_run\x18\x0f \x01(\v2\x16.orch.v1.ResumeFlowRunH\x00R\rresumeFlowRun\x12@\n" +
 	"\x0fpause_work_pool\x18\x10 \x01(\v2\x16.orch.v1.PauseWorkPoolH\x00R\rpauseWorkPool\x12C\n" +
-	"\x10resume_work_pool\x18\x11 \x01(\v2\x17.orch.v1.ResumeWorkPoolH\x00R\x0eresumeWorkPool:\n" +
+	"\x10resume_work_pool\x18\x11 \x01(\v2\x17.orch.v1.ResumeWorkPoolH\x00R\x0eresumeWorkPool\x12?\n" +
+	"\x0epause_schedule\x18\x12 \x01(\v2\x16.orch.v1.PauseScheduleH\x00R\rpauseSchedule\x12B\n" +
+	"\x0fresume_schedule\x18\x13 \x01(\v2\x17.orch.v1.ResumeScheduleH\x00R\x0eresumeSchedule\x12X\n" +
+	"\x17send_email_notification\x18\x14 \x01(\v2\x1e.orch.v1.SendEmailNotificationH\x00R\x15sendEmailNotification:\n" +
 	"\xd2\xf3\x18\x06\"\x04typeB\x06\n" +
 	"\x04kind\"#\n" +
 	"\tDoNothing:\x16\xd2\xf3\x18\x12*\x04type2\n" +
@@ -4392,7 +5299,20 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"\"selected\"R\x06source\x12-\n" +
 	"\fwork_pool_id\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x00R\n" +
 	"workPoolId\x88\x01\x01:\x1c\xd2\xf3\x18\x18*\x04type2\x10resume-work-poolB\x0f\n" +
-	"\r_work_pool_id\"\xbb\x03\n" +
+	"\r_work_pool_id\"\x85\x01\n" +
+	"\rPauseSchedule\x12-\n" +
+	"\rdeployment_id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\fdeploymentId\x12)\n" +
+	"\vschedule_id\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\n" +
+	"scheduleId:\x1a\xd2\xf3\x18\x16*\x04type2\x0epause-schedule\"\x87\x01\n" +
+	"\x0eResumeSchedule\x12-\n" +
+	"\rdeployment_id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\fdeploymentId\x12)\n" +
+	"\vschedule_id\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\n" +
+	"scheduleId:\x1b\xd2\xf3\x18\x17*\x04type2\x0fresume-schedule\"\xb6\x01\n" +
+	"\x15SendEmailNotification\x12\"\n" +
+	"\x06emails\x18\x01 \x03(\tB\n" +
+	"\xca\xf3\x18\x06\x18\x01P\x01X2R\x06emails\x128\n" +
+	"\asubject\x18\x02 \x01(\tB\x1e\xca\xf3\x18\x1a\"\x18\"Automated notification\"R\asubject\x12\x1a\n" +
+	"\x04body\x18\x03 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x04body:#\xd2\xf3\x18\x1f*\x04type2\x17send-email-notification\"\xbb\x03\n" +
 	"\x10AutomationFilter\x12;\n" +
 	"\boperator\x18\x01 \x01(\x0e2\x11.orch.v1.OperatorB\f\xca\xf3\x18\b\"\x06\"and_\"R\boperator\x12L\n" +
 	"\x02id\x18\x02 \x01(\v2\x16.orch.v1.AnyUuidFilterB\x1f\xca\xf3\x18\x1b\xa2\x01\x12AutomationFilterId\xb2\x01\x03_idH\x00R\x02id\x88\x01\x01\x12N\n" +
@@ -4417,7 +5337,74 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"\f_automations\"\x9d\x01\n" +
 	"\x14AutomationCountQuery\x12@\n" +
 	"\vautomations\x18\x01 \x01(\v2\x19.orch.v1.AutomationFilterH\x00R\vautomations\x88\x01\x01:3\xd2\xf3\x18/:-Body_count_automations_automations_count_postB\x0e\n" +
-	"\f_automations\"T\n" +
+	"\f_automations\"\xe4\x02\n" +
+	"\x19AutomationEvaluationQuery\x120\n" +
+	"\rautomation_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x00R\fautomationId\x88\x01\x01\x12>\n" +
+	"\n" +
+	"automation\x18\x02 \x01(\v2\x19.orch.v1.AutomationCreateH\x01R\n" +
+	"automation\x88\x01\x01\x128\n" +
+	"\x05since\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01R\x05since\x125\n" +
+	"\x05until\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampH\x02R\x05until\x88\x01\x01\x121\n" +
+	"\x05limit\x18\x05 \x01(\x03B\x1b\xca\xf3\x18\x17\"\x03200)\x00\x00\x00\x00\x00\x00\xf0?1\x00\x00\x00\x00\x00@\x8f@R\x05limit:\x06\xd2\xf3\x18\x02\b\x01B\x10\n" +
+	"\x0e_automation_idB\r\n" +
+	"\v_automationB\b\n" +
+	"\x06_until\"\x9f\x02\n" +
+	"\x14AutomationEvaluation\x12E\n" +
+	"\afirings\x18\x01 \x03(\v2#.orch.v1.AutomationEvaluationFiringB\x06\xca\xf3\x18\x02\x18\x01R\afirings\x12\x1e\n" +
+	"\x06events\x18\x02 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\x06events\x12 \n" +
+	"\amatched\x18\x03 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\amatched\x12K\n" +
+	"\x0fevaluated_until\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01R\x0eevaluatedUntil\x12\"\n" +
+	"\n" +
+	"stopped_by\x18\x05 \x01(\tH\x00R\tstoppedBy\x88\x01\x01B\r\n" +
+	"\v_stopped_by\"\xa8\x04\n" +
+	"\x1aAutomationEvaluationFiring\x12@\n" +
+	"\ttriggered\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01R\ttriggered\x123\n" +
+	"\x05state\x18\x02 \x01(\x0e2\x15.orch.v1.TriggerStateB\x06\xca\xf3\x18\x02\x18\x01R\x05state\x12 \n" +
+	"\atrigger\x18\x03 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\atrigger\x12\x1e\n" +
+	"\x06reason\x18\x04 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x06reason\x12&\n" +
+	"\bevent_id\x18\x05 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x00R\aeventId\x88\x01\x01\x12\x19\n" +
+	"\x05event\x18\x06 \x01(\tH\x01R\x05event\x88\x01\x01\x12$\n" +
+	"\vresource_id\x18\a \x01(\tH\x02R\n" +
+	"resourceId\x88\x01\x01\x12G\n" +
+	"\x06labels\x18\b \x03(\v2/.orch.v1.AutomationEvaluationFiring.LabelsEntryR\x06labels\x12=\n" +
+	"\afirings\x18\t \x03(\v2#.orch.v1.AutomationEvaluationFiringR\afirings\x1a9\n" +
+	"\vLabelsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\v\n" +
+	"\t_event_idB\b\n" +
+	"\x06_eventB\x0e\n" +
+	"\f_resource_id\"W\n" +
+	"\x11AutomationHistory\x12B\n" +
+	"\afirings\x18\x01 \x03(\v2 .orch.v1.AutomationHistoryFiringB\x06\xca\xf3\x18\x02\x18\x01R\afirings\"\xcf\x03\n" +
+	"\x17AutomationHistoryFiring\x12#\n" +
+	"\bevent_id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\aeventId\x12@\n" +
+	"\ttriggered\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01R\ttriggered\x123\n" +
+	"\x05state\x18\x03 \x01(\x0e2\x15.orch.v1.TriggerStateB\x06\xca\xf3\x18\x02\x18\x01R\x05state\x12;\n" +
+	"\x13triggering_event_id\x18\x04 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x00R\x11triggeringEventId\x88\x01\x01\x12D\n" +
+	"\x06labels\x18\x05 \x03(\v2,.orch.v1.AutomationHistoryFiring.LabelsEntryR\x06labels\x12B\n" +
+	"\aactions\x18\x06 \x03(\v2 .orch.v1.AutomationHistoryActionB\x06\xca\xf3\x18\x02\x18\x01R\aactions\x1a9\n" +
+	"\vLabelsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x16\n" +
+	"\x14_triggering_event_id\"\x9c\x03\n" +
+	"\x17AutomationHistoryAction\x12\x1c\n" +
+	"\x05index\x18\x01 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\x05index\x12\x1a\n" +
+	"\x04type\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x04type\x128\n" +
+	"\aoutcome\x18\x03 \x01(\x0e2\x16.orch.v1.ActionOutcomeB\x06\xca\xf3\x18\x02\x18\x01R\aoutcome\x12\x1b\n" +
+	"\x06reason\x18\x04 \x01(\tH\x00R\x06reason\x88\x01\x01\x12&\n" +
+	"\bevent_id\x18\x05 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x01R\aeventId\x88\x01\x01\x125\n" +
+	"\x05ended\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampH\x02R\x05ended\x88\x01\x01\x12+\n" +
+	"\vflow_run_id\x18\a \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x03R\tflowRunId\x88\x01\x01\x122\n" +
+	"\arelated\x18\b \x03(\v2\x18.orch.v1.RelatedResourceR\arelatedB\t\n" +
+	"\a_reasonB\v\n" +
+	"\t_event_idB\b\n" +
+	"\x06_endedB\x0e\n" +
+	"\f_flow_run_id\"U\n" +
+	"\x19EvaluateAutomationRequest\x128\n" +
+	"\x05query\x18\x01 \x01(\v2\".orch.v1.AutomationEvaluationQueryR\x05query\"j\n" +
+	"\x1cReadAutomationHistoryRequest\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x122\n" +
+	"\x05limit\x18\x02 \x01(\x03B\x1c\xca\xf3\x18\x18\"\x0250)\x00\x00\x00\x00\x00\x00\xf0?1\x00\x00\x00\x00\x00\x00i@x\x01R\x05limit\"T\n" +
 	"\x17CreateAutomationRequest\x129\n" +
 	"\n" +
 	"automation\x18\x01 \x01(\v2\x19.orch.v1.AutomationCreateR\n" +
@@ -4552,11 +5539,17 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"\x1cAUTOMATION_SORT_CREATED_DESC\x10\x01\x12 \n" +
 	"\x1cAUTOMATION_SORT_UPDATED_DESC\x10\x02\x12\x1c\n" +
 	"\x18AUTOMATION_SORT_NAME_ASC\x10\x03\x12\x1d\n" +
-	"\x19AUTOMATION_SORT_NAME_DESC\x10\x04*\x83\x01\n" +
+	"\x19AUTOMATION_SORT_NAME_DESC\x10\x04*\xaa\x01\n" +
+	"\rActionOutcome\x12\x1e\n" +
+	"\x1aACTION_OUTCOME_UNSPECIFIED\x10\x00\x12'\n" +
+	"\x16ACTION_OUTCOME_PENDING\x10\x01\x1a\v\xda\xf3\x18\apending\x12)\n" +
+	"\x17ACTION_OUTCOME_EXECUTED\x10\x02\x1a\f\xda\xf3\x18\bexecuted\x12%\n" +
+	"\x15ACTION_OUTCOME_FAILED\x10\x03\x1a\n" +
+	"\xda\xf3\x18\x06failed*\x83\x01\n" +
 	"\fTriggerState\x12\x1d\n" +
 	"\x19TRIGGER_STATE_UNSPECIFIED\x10\x00\x12*\n" +
 	"\x17TRIGGER_STATE_TRIGGERED\x10\x01\x1a\r\xda\xf3\x18\tTriggered\x12(\n" +
-	"\x16TRIGGER_STATE_RESOLVED\x10\x02\x1a\f\xda\xf3\x18\bResolved2\xaa\r\n" +
+	"\x16TRIGGER_STATE_RESOLVED\x10\x02\x1a\f\xda\xf3\x18\bResolved2\xd4\x0f\n" +
 	"\x11AutomationService\x12\x87\x01\n" +
 	"\x10CreateAutomation\x12 .orch.v1.CreateAutomationRequest\x1a\x13.orch.v1.Automation\"<\xe2\xf3\x18\x17\b\xc9\x01\"\x12manage_automations\x82\xd3\xe4\x93\x02\x1b:\n" +
 	"automation\"\r/automations/\x12u\n" +
@@ -4569,7 +5562,9 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"\x0fPatchAutomation\x12\x1f.orch.v1.PatchAutomationRequest\x1a\x16.google.protobuf.Empty\"@\xe2\xf3\x18\x17\b\xcc\x01\"\x12manage_automations\x82\xd3\xe4\x93\x02\x1f:\n" +
 	"automation2\x11/automations/{id}\x12\x82\x01\n" +
 	"\x10DeleteAutomation\x12 .orch.v1.DeleteAutomationRequest\x1a\x16.google.protobuf.Empty\"4\xe2\xf3\x18\x17\b\xcc\x01\"\x12manage_automations\x82\xd3\xe4\x93\x02\x13*\x11/automations/{id}\x12\xb4\x01\n" +
-	" DeleteAutomationsOwnedByResource\x120.orch.v1.DeleteAutomationsOwnedByResourceRequest\x1a\x16.google.protobuf.Empty\"F\xe2\xf3\x18\x17\b\xca\x01\"\x12manage_automations\x82\xd3\xe4\x93\x02%*#/automations/owned-by/{resource_id}\x12\xad\x01\n" +
+	" DeleteAutomationsOwnedByResource\x120.orch.v1.DeleteAutomationsOwnedByResourceRequest\x1a\x16.google.protobuf.Empty\"F\xe2\xf3\x18\x17\b\xca\x01\"\x12manage_automations\x82\xd3\xe4\x93\x02%*#/automations/owned-by/{resource_id}\x12\x92\x01\n" +
+	"\x12EvaluateAutomation\x12\".orch.v1.EvaluateAutomationRequest\x1a\x1d.orch.v1.AutomationEvaluation\"9\xe2\xf3\x18\x11\"\x0fsee_automations\x82\xd3\xe4\x93\x02\x1e:\x05query\"\x15/automations/evaluate\x12\x92\x01\n" +
+	"\x15ReadAutomationHistory\x12%.orch.v1.ReadAutomationHistoryRequest\x1a\x1a.orch.v1.AutomationHistory\"6\xe2\xf3\x18\x11\"\x0fsee_automations\x82\xd3\xe4\x93\x02\x1b\x12\x19/automations/{id}/history\x12\xad\x01\n" +
 	"\x1aValidateAutomationTemplate\x12*.orch.v1.ValidateAutomationTemplateRequest\x1a\x16.google.protobuf.Empty\"K\xe2\xf3\x18\x16\b\xcc\x01\x18\x01\"\x0fsee_automations\x82\xd3\xe4\x93\x02+:\btemplate\"\x1f/automations/templates/validate\x12\x8d\x01\n" +
 	"\x10ValidateTemplate\x12 .orch.v1.ValidateTemplateRequest\x1a\x16.google.protobuf.Empty\"?\xe2\xf3\x18\x16\b\xcc\x01\x18\x01\"\x0fsee_automations\x82\xd3\xe4\x93\x02\x1f:\btemplate\"\x13/templates/validate\x1a\x11\xea\xf3\x18\r\n" +
 	"\vAutomationsB7Z5github.com/orch-project/orch/proto/gen/orch/v1;orchv1b\x06proto3"
@@ -4586,8 +5581,8 @@ func file_orch_v1_automations_proto_rawDescGZIP() []byte {
 	return file_orch_v1_automations_proto_rawDescData
 }
 
-var file_orch_v1_automations_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_orch_v1_automations_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
+var file_orch_v1_automations_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
+var file_orch_v1_automations_proto_msgTypes = make([]protoimpl.MessageInfo, 65)
 var file_orch_v1_automations_proto_goTypes = []any{
 	(Posture)(0),                                    // 0: orch.v1.Posture
 	(RequirementWord)(0),                            // 1: orch.v1.RequirementWord
@@ -4596,197 +5591,237 @@ var file_orch_v1_automations_proto_goTypes = []any{
 	(MetricOperator)(0),                             // 4: orch.v1.MetricOperator
 	(ActionSource)(0),                               // 5: orch.v1.ActionSource
 	(AutomationSort)(0),                             // 6: orch.v1.AutomationSort
-	(TriggerState)(0),                               // 7: orch.v1.TriggerState
-	(*Automation)(nil),                              // 8: orch.v1.Automation
-	(*AutomationCreate)(nil),                        // 9: orch.v1.AutomationCreate
-	(*AutomationUpdate)(nil),                        // 10: orch.v1.AutomationUpdate
-	(*AutomationPartialUpdate)(nil),                 // 11: orch.v1.AutomationPartialUpdate
-	(*AutomationList)(nil),                          // 12: orch.v1.AutomationList
-	(*Trigger)(nil),                                 // 13: orch.v1.Trigger
-	(*EventTrigger)(nil),                            // 14: orch.v1.EventTrigger
-	(*RelatedMatch)(nil),                            // 15: orch.v1.RelatedMatch
-	(*ResourceSpecifications)(nil),                  // 16: orch.v1.ResourceSpecifications
-	(*CompoundTrigger)(nil),                         // 17: orch.v1.CompoundTrigger
-	(*Requirement)(nil),                             // 18: orch.v1.Requirement
-	(*SequenceTrigger)(nil),                         // 19: orch.v1.SequenceTrigger
-	(*MetricTrigger)(nil),                           // 20: orch.v1.MetricTrigger
-	(*MetricTriggerQuery)(nil),                      // 21: orch.v1.MetricTriggerQuery
-	(*Action)(nil),                                  // 22: orch.v1.Action
-	(*DoNothing)(nil),                               // 23: orch.v1.DoNothing
-	(*RunDeployment)(nil),                           // 24: orch.v1.RunDeployment
-	(*PauseDeployment)(nil),                         // 25: orch.v1.PauseDeployment
-	(*ResumeDeployment)(nil),                        // 26: orch.v1.ResumeDeployment
-	(*CancelFlowRun)(nil),                           // 27: orch.v1.CancelFlowRun
-	(*DeleteFlowRun)(nil),                           // 28: orch.v1.DeleteFlowRun
-	(*ChangeFlowRunState)(nil),                      // 29: orch.v1.ChangeFlowRunState
-	(*PauseWorkQueue)(nil),                          // 30: orch.v1.PauseWorkQueue
-	(*ResumeWorkQueue)(nil),                         // 31: orch.v1.ResumeWorkQueue
-	(*SendNotification)(nil),                        // 32: orch.v1.SendNotification
-	(*CallWebhook)(nil),                             // 33: orch.v1.CallWebhook
-	(*PauseAutomation)(nil),                         // 34: orch.v1.PauseAutomation
-	(*ResumeAutomation)(nil),                        // 35: orch.v1.ResumeAutomation
-	(*SuspendFlowRun)(nil),                          // 36: orch.v1.SuspendFlowRun
-	(*ResumeFlowRun)(nil),                           // 37: orch.v1.ResumeFlowRun
-	(*PauseWorkPool)(nil),                           // 38: orch.v1.PauseWorkPool
-	(*ResumeWorkPool)(nil),                          // 39: orch.v1.ResumeWorkPool
-	(*AutomationFilter)(nil),                        // 40: orch.v1.AutomationFilter
-	(*BeforeFilter)(nil),                            // 41: orch.v1.BeforeFilter
-	(*AutomationQuery)(nil),                         // 42: orch.v1.AutomationQuery
-	(*AutomationCountQuery)(nil),                    // 43: orch.v1.AutomationCountQuery
-	(*CreateAutomationRequest)(nil),                 // 44: orch.v1.CreateAutomationRequest
-	(*ReadAutomationRequest)(nil),                   // 45: orch.v1.ReadAutomationRequest
-	(*ReadAutomationsRequest)(nil),                  // 46: orch.v1.ReadAutomationsRequest
-	(*CountAutomationsRequest)(nil),                 // 47: orch.v1.CountAutomationsRequest
-	(*ReadAutomationsRelatedToResourceRequest)(nil), // 48: orch.v1.ReadAutomationsRelatedToResourceRequest
-	(*UpdateAutomationRequest)(nil),                 // 49: orch.v1.UpdateAutomationRequest
-	(*PatchAutomationRequest)(nil),                  // 50: orch.v1.PatchAutomationRequest
-	(*DeleteAutomationRequest)(nil),                 // 51: orch.v1.DeleteAutomationRequest
-	(*DeleteAutomationsOwnedByResourceRequest)(nil), // 52: orch.v1.DeleteAutomationsOwnedByResourceRequest
-	(*ValidateAutomationTemplateRequest)(nil),       // 53: orch.v1.ValidateAutomationTemplateRequest
-	(*ValidateTemplateRequest)(nil),                 // 54: orch.v1.ValidateTemplateRequest
-	(*AutomationBucket)(nil),                        // 55: orch.v1.AutomationBucket
-	(*AutomationHold)(nil),                          // 56: orch.v1.AutomationHold
-	(*AutomationActionRun)(nil),                     // 57: orch.v1.AutomationActionRun
-	(*AutomationFiring)(nil),                        // 58: orch.v1.AutomationFiring
-	nil,                                             // 59: orch.v1.AutomationFiring.LabelsEntry
-	(*timestamppb.Timestamp)(nil),                   // 60: google.protobuf.Timestamp
-	(*ResourceSpecification)(nil),                   // 61: orch.v1.ResourceSpecification
-	(*durationpb.Duration)(nil),                     // 62: google.protobuf.Duration
-	(StateType)(0),                                  // 63: orch.v1.StateType
-	(Operator)(0),                                   // 64: orch.v1.Operator
-	(*AnyUuidFilter)(nil),                           // 65: orch.v1.AnyUuidFilter
-	(*AnyStringFilter)(nil),                         // 66: orch.v1.AnyStringFilter
-	(*TagsFilter)(nil),                              // 67: orch.v1.TagsFilter
-	(*PageLimit)(nil),                               // 68: orch.v1.PageLimit
-	(*fieldmaskpb.FieldMask)(nil),                   // 69: google.protobuf.FieldMask
-	(*ReceivedEvent)(nil),                           // 70: orch.v1.ReceivedEvent
-	(*CountResponse)(nil),                           // 71: orch.v1.CountResponse
-	(*emptypb.Empty)(nil),                           // 72: google.protobuf.Empty
+	(ActionOutcome)(0),                              // 7: orch.v1.ActionOutcome
+	(TriggerState)(0),                               // 8: orch.v1.TriggerState
+	(*Automation)(nil),                              // 9: orch.v1.Automation
+	(*AutomationCreate)(nil),                        // 10: orch.v1.AutomationCreate
+	(*AutomationUpdate)(nil),                        // 11: orch.v1.AutomationUpdate
+	(*AutomationPartialUpdate)(nil),                 // 12: orch.v1.AutomationPartialUpdate
+	(*AutomationList)(nil),                          // 13: orch.v1.AutomationList
+	(*Trigger)(nil),                                 // 14: orch.v1.Trigger
+	(*EventTrigger)(nil),                            // 15: orch.v1.EventTrigger
+	(*RelatedMatch)(nil),                            // 16: orch.v1.RelatedMatch
+	(*ResourceSpecifications)(nil),                  // 17: orch.v1.ResourceSpecifications
+	(*CompoundTrigger)(nil),                         // 18: orch.v1.CompoundTrigger
+	(*Requirement)(nil),                             // 19: orch.v1.Requirement
+	(*SequenceTrigger)(nil),                         // 20: orch.v1.SequenceTrigger
+	(*MetricTrigger)(nil),                           // 21: orch.v1.MetricTrigger
+	(*MetricTriggerQuery)(nil),                      // 22: orch.v1.MetricTriggerQuery
+	(*Action)(nil),                                  // 23: orch.v1.Action
+	(*DoNothing)(nil),                               // 24: orch.v1.DoNothing
+	(*RunDeployment)(nil),                           // 25: orch.v1.RunDeployment
+	(*PauseDeployment)(nil),                         // 26: orch.v1.PauseDeployment
+	(*ResumeDeployment)(nil),                        // 27: orch.v1.ResumeDeployment
+	(*CancelFlowRun)(nil),                           // 28: orch.v1.CancelFlowRun
+	(*DeleteFlowRun)(nil),                           // 29: orch.v1.DeleteFlowRun
+	(*ChangeFlowRunState)(nil),                      // 30: orch.v1.ChangeFlowRunState
+	(*PauseWorkQueue)(nil),                          // 31: orch.v1.PauseWorkQueue
+	(*ResumeWorkQueue)(nil),                         // 32: orch.v1.ResumeWorkQueue
+	(*SendNotification)(nil),                        // 33: orch.v1.SendNotification
+	(*CallWebhook)(nil),                             // 34: orch.v1.CallWebhook
+	(*PauseAutomation)(nil),                         // 35: orch.v1.PauseAutomation
+	(*ResumeAutomation)(nil),                        // 36: orch.v1.ResumeAutomation
+	(*SuspendFlowRun)(nil),                          // 37: orch.v1.SuspendFlowRun
+	(*ResumeFlowRun)(nil),                           // 38: orch.v1.ResumeFlowRun
+	(*PauseWorkPool)(nil),                           // 39: orch.v1.PauseWorkPool
+	(*ResumeWorkPool)(nil),                          // 40: orch.v1.ResumeWorkPool
+	(*PauseSchedule)(nil),                           // 41: orch.v1.PauseSchedule
+	(*ResumeSchedule)(nil),                          // 42: orch.v1.ResumeSchedule
+	(*SendEmailNotification)(nil),                   // 43: orch.v1.SendEmailNotification
+	(*AutomationFilter)(nil),                        // 44: orch.v1.AutomationFilter
+	(*BeforeFilter)(nil),                            // 45: orch.v1.BeforeFilter
+	(*AutomationQuery)(nil),                         // 46: orch.v1.AutomationQuery
+	(*AutomationCountQuery)(nil),                    // 47: orch.v1.AutomationCountQuery
+	(*AutomationEvaluationQuery)(nil),               // 48: orch.v1.AutomationEvaluationQuery
+	(*AutomationEvaluation)(nil),                    // 49: orch.v1.AutomationEvaluation
+	(*AutomationEvaluationFiring)(nil),              // 50: orch.v1.AutomationEvaluationFiring
+	(*AutomationHistory)(nil),                       // 51: orch.v1.AutomationHistory
+	(*AutomationHistoryFiring)(nil),                 // 52: orch.v1.AutomationHistoryFiring
+	(*AutomationHistoryAction)(nil),                 // 53: orch.v1.AutomationHistoryAction
+	(*EvaluateAutomationRequest)(nil),               // 54: orch.v1.EvaluateAutomationRequest
+	(*ReadAutomationHistoryRequest)(nil),            // 55: orch.v1.ReadAutomationHistoryRequest
+	(*CreateAutomationRequest)(nil),                 // 56: orch.v1.CreateAutomationRequest
+	(*ReadAutomationRequest)(nil),                   // 57: orch.v1.ReadAutomationRequest
+	(*ReadAutomationsRequest)(nil),                  // 58: orch.v1.ReadAutomationsRequest
+	(*CountAutomationsRequest)(nil),                 // 59: orch.v1.CountAutomationsRequest
+	(*ReadAutomationsRelatedToResourceRequest)(nil), // 60: orch.v1.ReadAutomationsRelatedToResourceRequest
+	(*UpdateAutomationRequest)(nil),                 // 61: orch.v1.UpdateAutomationRequest
+	(*PatchAutomationRequest)(nil),                  // 62: orch.v1.PatchAutomationRequest
+	(*DeleteAutomationRequest)(nil),                 // 63: orch.v1.DeleteAutomationRequest
+	(*DeleteAutomationsOwnedByResourceRequest)(nil), // 64: orch.v1.DeleteAutomationsOwnedByResourceRequest
+	(*ValidateAutomationTemplateRequest)(nil),       // 65: orch.v1.ValidateAutomationTemplateRequest
+	(*ValidateTemplateRequest)(nil),                 // 66: orch.v1.ValidateTemplateRequest
+	(*AutomationBucket)(nil),                        // 67: orch.v1.AutomationBucket
+	(*AutomationHold)(nil),                          // 68: orch.v1.AutomationHold
+	(*AutomationActionRun)(nil),                     // 69: orch.v1.AutomationActionRun
+	(*AutomationFiring)(nil),                        // 70: orch.v1.AutomationFiring
+	nil,                                             // 71: orch.v1.AutomationEvaluationFiring.LabelsEntry
+	nil,                                             // 72: orch.v1.AutomationHistoryFiring.LabelsEntry
+	nil,                                             // 73: orch.v1.AutomationFiring.LabelsEntry
+	(*timestamppb.Timestamp)(nil),                   // 74: google.protobuf.Timestamp
+	(*ResourceSpecification)(nil),                   // 75: orch.v1.ResourceSpecification
+	(*durationpb.Duration)(nil),                     // 76: google.protobuf.Duration
+	(StateType)(0),                                  // 77: orch.v1.StateType
+	(Operator)(0),                                   // 78: orch.v1.Operator
+	(*AnyUuidFilter)(nil),                           // 79: orch.v1.AnyUuidFilter
+	(*AnyStringFilter)(nil),                         // 80: orch.v1.AnyStringFilter
+	(*TagsFilter)(nil),                              // 81: orch.v1.TagsFilter
+	(*PageLimit)(nil),                               // 82: orch.v1.PageLimit
+	(*RelatedResource)(nil),                         // 83: orch.v1.RelatedResource
+	(*fieldmaskpb.FieldMask)(nil),                   // 84: google.protobuf.FieldMask
+	(*ReceivedEvent)(nil),                           // 85: orch.v1.ReceivedEvent
+	(*CountResponse)(nil),                           // 86: orch.v1.CountResponse
+	(*emptypb.Empty)(nil),                           // 87: google.protobuf.Empty
 }
 var file_orch_v1_automations_proto_depIdxs = []int32{
-	60,  // 0: orch.v1.Automation.created:type_name -> google.protobuf.Timestamp
-	60,  // 1: orch.v1.Automation.updated:type_name -> google.protobuf.Timestamp
-	13,  // 2: orch.v1.Automation.trigger:type_name -> orch.v1.Trigger
-	22,  // 3: orch.v1.Automation.actions:type_name -> orch.v1.Action
-	22,  // 4: orch.v1.Automation.actions_on_trigger:type_name -> orch.v1.Action
-	22,  // 5: orch.v1.Automation.actions_on_resolve:type_name -> orch.v1.Action
-	13,  // 6: orch.v1.AutomationCreate.trigger:type_name -> orch.v1.Trigger
-	22,  // 7: orch.v1.AutomationCreate.actions:type_name -> orch.v1.Action
-	22,  // 8: orch.v1.AutomationCreate.actions_on_trigger:type_name -> orch.v1.Action
-	22,  // 9: orch.v1.AutomationCreate.actions_on_resolve:type_name -> orch.v1.Action
-	13,  // 10: orch.v1.AutomationUpdate.trigger:type_name -> orch.v1.Trigger
-	22,  // 11: orch.v1.AutomationUpdate.actions:type_name -> orch.v1.Action
-	22,  // 12: orch.v1.AutomationUpdate.actions_on_trigger:type_name -> orch.v1.Action
-	22,  // 13: orch.v1.AutomationUpdate.actions_on_resolve:type_name -> orch.v1.Action
-	8,   // 14: orch.v1.AutomationList.automations:type_name -> orch.v1.Automation
-	14,  // 15: orch.v1.Trigger.event:type_name -> orch.v1.EventTrigger
-	17,  // 16: orch.v1.Trigger.compound:type_name -> orch.v1.CompoundTrigger
-	19,  // 17: orch.v1.Trigger.sequence:type_name -> orch.v1.SequenceTrigger
-	20,  // 18: orch.v1.Trigger.metric:type_name -> orch.v1.MetricTrigger
-	61,  // 19: orch.v1.EventTrigger.match:type_name -> orch.v1.ResourceSpecification
-	15,  // 20: orch.v1.EventTrigger.match_related:type_name -> orch.v1.RelatedMatch
+	74,  // 0: orch.v1.Automation.created:type_name -> google.protobuf.Timestamp
+	74,  // 1: orch.v1.Automation.updated:type_name -> google.protobuf.Timestamp
+	14,  // 2: orch.v1.Automation.trigger:type_name -> orch.v1.Trigger
+	23,  // 3: orch.v1.Automation.actions:type_name -> orch.v1.Action
+	23,  // 4: orch.v1.Automation.actions_on_trigger:type_name -> orch.v1.Action
+	23,  // 5: orch.v1.Automation.actions_on_resolve:type_name -> orch.v1.Action
+	14,  // 6: orch.v1.AutomationCreate.trigger:type_name -> orch.v1.Trigger
+	23,  // 7: orch.v1.AutomationCreate.actions:type_name -> orch.v1.Action
+	23,  // 8: orch.v1.AutomationCreate.actions_on_trigger:type_name -> orch.v1.Action
+	23,  // 9: orch.v1.AutomationCreate.actions_on_resolve:type_name -> orch.v1.Action
+	14,  // 10: orch.v1.AutomationUpdate.trigger:type_name -> orch.v1.Trigger
+	23,  // 11: orch.v1.AutomationUpdate.actions:type_name -> orch.v1.Action
+	23,  // 12: orch.v1.AutomationUpdate.actions_on_trigger:type_name -> orch.v1.Action
+	23,  // 13: orch.v1.AutomationUpdate.actions_on_resolve:type_name -> orch.v1.Action
+	9,   // 14: orch.v1.AutomationList.automations:type_name -> orch.v1.Automation
+	15,  // 15: orch.v1.Trigger.event:type_name -> orch.v1.EventTrigger
+	18,  // 16: orch.v1.Trigger.compound:type_name -> orch.v1.CompoundTrigger
+	20,  // 17: orch.v1.Trigger.sequence:type_name -> orch.v1.SequenceTrigger
+	21,  // 18: orch.v1.Trigger.metric:type_name -> orch.v1.MetricTrigger
+	75,  // 19: orch.v1.EventTrigger.match:type_name -> orch.v1.ResourceSpecification
+	16,  // 20: orch.v1.EventTrigger.match_related:type_name -> orch.v1.RelatedMatch
 	0,   // 21: orch.v1.EventTrigger.posture:type_name -> orch.v1.Posture
-	62,  // 22: orch.v1.EventTrigger.within:type_name -> google.protobuf.Duration
-	61,  // 23: orch.v1.RelatedMatch.one:type_name -> orch.v1.ResourceSpecification
-	16,  // 24: orch.v1.RelatedMatch.all:type_name -> orch.v1.ResourceSpecifications
-	61,  // 25: orch.v1.ResourceSpecifications.values:type_name -> orch.v1.ResourceSpecification
-	13,  // 26: orch.v1.CompoundTrigger.triggers:type_name -> orch.v1.Trigger
-	62,  // 27: orch.v1.CompoundTrigger.within:type_name -> google.protobuf.Duration
-	18,  // 28: orch.v1.CompoundTrigger.require:type_name -> orch.v1.Requirement
+	76,  // 22: orch.v1.EventTrigger.within:type_name -> google.protobuf.Duration
+	75,  // 23: orch.v1.RelatedMatch.one:type_name -> orch.v1.ResourceSpecification
+	17,  // 24: orch.v1.RelatedMatch.all:type_name -> orch.v1.ResourceSpecifications
+	75,  // 25: orch.v1.ResourceSpecifications.values:type_name -> orch.v1.ResourceSpecification
+	14,  // 26: orch.v1.CompoundTrigger.triggers:type_name -> orch.v1.Trigger
+	76,  // 27: orch.v1.CompoundTrigger.within:type_name -> google.protobuf.Duration
+	19,  // 28: orch.v1.CompoundTrigger.require:type_name -> orch.v1.Requirement
 	1,   // 29: orch.v1.Requirement.word:type_name -> orch.v1.RequirementWord
-	13,  // 30: orch.v1.SequenceTrigger.triggers:type_name -> orch.v1.Trigger
-	62,  // 31: orch.v1.SequenceTrigger.within:type_name -> google.protobuf.Duration
-	61,  // 32: orch.v1.MetricTrigger.match:type_name -> orch.v1.ResourceSpecification
-	15,  // 33: orch.v1.MetricTrigger.match_related:type_name -> orch.v1.RelatedMatch
+	14,  // 30: orch.v1.SequenceTrigger.triggers:type_name -> orch.v1.Trigger
+	76,  // 31: orch.v1.SequenceTrigger.within:type_name -> google.protobuf.Duration
+	75,  // 32: orch.v1.MetricTrigger.match:type_name -> orch.v1.ResourceSpecification
+	16,  // 33: orch.v1.MetricTrigger.match_related:type_name -> orch.v1.RelatedMatch
 	2,   // 34: orch.v1.MetricTrigger.posture:type_name -> orch.v1.MetricPosture
-	21,  // 35: orch.v1.MetricTrigger.metric:type_name -> orch.v1.MetricTriggerQuery
+	22,  // 35: orch.v1.MetricTrigger.metric:type_name -> orch.v1.MetricTriggerQuery
 	3,   // 36: orch.v1.MetricTriggerQuery.name:type_name -> orch.v1.MetricName
 	4,   // 37: orch.v1.MetricTriggerQuery.operator:type_name -> orch.v1.MetricOperator
-	62,  // 38: orch.v1.MetricTriggerQuery.range:type_name -> google.protobuf.Duration
-	62,  // 39: orch.v1.MetricTriggerQuery.firing_for:type_name -> google.protobuf.Duration
-	23,  // 40: orch.v1.Action.do_nothing:type_name -> orch.v1.DoNothing
-	24,  // 41: orch.v1.Action.run_deployment:type_name -> orch.v1.RunDeployment
-	25,  // 42: orch.v1.Action.pause_deployment:type_name -> orch.v1.PauseDeployment
-	26,  // 43: orch.v1.Action.resume_deployment:type_name -> orch.v1.ResumeDeployment
-	27,  // 44: orch.v1.Action.cancel_flow_run:type_name -> orch.v1.CancelFlowRun
-	28,  // 45: orch.v1.Action.delete_flow_run:type_name -> orch.v1.DeleteFlowRun
-	29,  // 46: orch.v1.Action.change_flow_run_state:type_name -> orch.v1.ChangeFlowRunState
-	30,  // 47: orch.v1.Action.pause_work_queue:type_name -> orch.v1.PauseWorkQueue
-	31,  // 48: orch.v1.Action.resume_work_queue:type_name -> orch.v1.ResumeWorkQueue
-	32,  // 49: orch.v1.Action.send_notification:type_name -> orch.v1.SendNotification
-	33,  // 50: orch.v1.Action.call_webhook:type_name -> orch.v1.CallWebhook
-	34,  // 51: orch.v1.Action.pause_automation:type_name -> orch.v1.PauseAutomation
-	35,  // 52: orch.v1.Action.resume_automation:type_name -> orch.v1.ResumeAutomation
-	36,  // 53: orch.v1.Action.suspend_flow_run:type_name -> orch.v1.SuspendFlowRun
-	37,  // 54: orch.v1.Action.resume_flow_run:type_name -> orch.v1.ResumeFlowRun
-	38,  // 55: orch.v1.Action.pause_work_pool:type_name -> orch.v1.PauseWorkPool
-	39,  // 56: orch.v1.Action.resume_work_pool:type_name -> orch.v1.ResumeWorkPool
-	5,   // 57: orch.v1.RunDeployment.source:type_name -> orch.v1.ActionSource
-	62,  // 58: orch.v1.RunDeployment.schedule_after:type_name -> google.protobuf.Duration
-	5,   // 59: orch.v1.PauseDeployment.source:type_name -> orch.v1.ActionSource
-	5,   // 60: orch.v1.ResumeDeployment.source:type_name -> orch.v1.ActionSource
-	63,  // 61: orch.v1.ChangeFlowRunState.state:type_name -> orch.v1.StateType
-	5,   // 62: orch.v1.PauseWorkQueue.source:type_name -> orch.v1.ActionSource
-	5,   // 63: orch.v1.ResumeWorkQueue.source:type_name -> orch.v1.ActionSource
-	5,   // 64: orch.v1.PauseAutomation.source:type_name -> orch.v1.ActionSource
-	5,   // 65: orch.v1.ResumeAutomation.source:type_name -> orch.v1.ActionSource
-	5,   // 66: orch.v1.PauseWorkPool.source:type_name -> orch.v1.ActionSource
-	5,   // 67: orch.v1.ResumeWorkPool.source:type_name -> orch.v1.ActionSource
-	64,  // 68: orch.v1.AutomationFilter.operator:type_name -> orch.v1.Operator
-	65,  // 69: orch.v1.AutomationFilter.id:type_name -> orch.v1.AnyUuidFilter
-	66,  // 70: orch.v1.AutomationFilter.name:type_name -> orch.v1.AnyStringFilter
-	41,  // 71: orch.v1.AutomationFilter.created:type_name -> orch.v1.BeforeFilter
-	67,  // 72: orch.v1.AutomationFilter.tags:type_name -> orch.v1.TagsFilter
-	60,  // 73: orch.v1.BeforeFilter.before_:type_name -> google.protobuf.Timestamp
-	40,  // 74: orch.v1.AutomationQuery.automations:type_name -> orch.v1.AutomationFilter
-	6,   // 75: orch.v1.AutomationQuery.sort:type_name -> orch.v1.AutomationSort
-	68,  // 76: orch.v1.AutomationQuery.limit:type_name -> orch.v1.PageLimit
-	40,  // 77: orch.v1.AutomationCountQuery.automations:type_name -> orch.v1.AutomationFilter
-	9,   // 78: orch.v1.CreateAutomationRequest.automation:type_name -> orch.v1.AutomationCreate
-	42,  // 79: orch.v1.ReadAutomationsRequest.query:type_name -> orch.v1.AutomationQuery
-	43,  // 80: orch.v1.CountAutomationsRequest.query:type_name -> orch.v1.AutomationCountQuery
-	10,  // 81: orch.v1.UpdateAutomationRequest.automation:type_name -> orch.v1.AutomationUpdate
-	69,  // 82: orch.v1.UpdateAutomationRequest.update_mask:type_name -> google.protobuf.FieldMask
-	11,  // 83: orch.v1.PatchAutomationRequest.automation:type_name -> orch.v1.AutomationPartialUpdate
-	69,  // 84: orch.v1.PatchAutomationRequest.update_mask:type_name -> google.protobuf.FieldMask
-	70,  // 85: orch.v1.AutomationBucket.last:type_name -> orch.v1.ReceivedEvent
-	58,  // 86: orch.v1.AutomationBucket.waiting:type_name -> orch.v1.AutomationFiring
-	58,  // 87: orch.v1.AutomationBucket.pending:type_name -> orch.v1.AutomationFiring
-	70,  // 88: orch.v1.AutomationHold.event:type_name -> orch.v1.ReceivedEvent
-	8,   // 89: orch.v1.AutomationActionRun.automation:type_name -> orch.v1.Automation
-	58,  // 90: orch.v1.AutomationActionRun.firing:type_name -> orch.v1.AutomationFiring
-	22,  // 91: orch.v1.AutomationActionRun.action:type_name -> orch.v1.Action
-	7,   // 92: orch.v1.AutomationFiring.state:type_name -> orch.v1.TriggerState
-	70,  // 93: orch.v1.AutomationFiring.event:type_name -> orch.v1.ReceivedEvent
-	59,  // 94: orch.v1.AutomationFiring.labels:type_name -> orch.v1.AutomationFiring.LabelsEntry
-	58,  // 95: orch.v1.AutomationFiring.children:type_name -> orch.v1.AutomationFiring
-	44,  // 96: orch.v1.AutomationService.CreateAutomation:input_type -> orch.v1.CreateAutomationRequest
-	45,  // 97: orch.v1.AutomationService.ReadAutomation:input_type -> orch.v1.ReadAutomationRequest
-	46,  // 98: orch.v1.AutomationService.ReadAutomations:input_type -> orch.v1.ReadAutomationsRequest
-	47,  // 99: orch.v1.AutomationService.CountAutomations:input_type -> orch.v1.CountAutomationsRequest
-	48,  // 100: orch.v1.AutomationService.ReadAutomationsRelatedToResource:input_type -> orch.v1.ReadAutomationsRelatedToResourceRequest
-	49,  // 101: orch.v1.AutomationService.UpdateAutomation:input_type -> orch.v1.UpdateAutomationRequest
-	50,  // 102: orch.v1.AutomationService.PatchAutomation:input_type -> orch.v1.PatchAutomationRequest
-	51,  // 103: orch.v1.AutomationService.DeleteAutomation:input_type -> orch.v1.DeleteAutomationRequest
-	52,  // 104: orch.v1.AutomationService.DeleteAutomationsOwnedByResource:input_type -> orch.v1.DeleteAutomationsOwnedByResourceRequest
-	53,  // 105: orch.v1.AutomationService.ValidateAutomationTemplate:input_type -> orch.v1.ValidateAutomationTemplateRequest
-	54,  // 106: orch.v1.AutomationService.ValidateTemplate:input_type -> orch.v1.ValidateTemplateRequest
-	8,   // 107: orch.v1.AutomationService.CreateAutomation:output_type -> orch.v1.Automation
-	8,   // 108: orch.v1.AutomationService.ReadAutomation:output_type -> orch.v1.Automation
-	12,  // 109: orch.v1.AutomationService.ReadAutomations:output_type -> orch.v1.AutomationList
-	71,  // 110: orch.v1.AutomationService.CountAutomations:output_type -> orch.v1.CountResponse
-	12,  // 111: orch.v1.AutomationService.ReadAutomationsRelatedToResource:output_type -> orch.v1.AutomationList
-	72,  // 112: orch.v1.AutomationService.UpdateAutomation:output_type -> google.protobuf.Empty
-	72,  // 113: orch.v1.AutomationService.PatchAutomation:output_type -> google.protobuf.Empty
-	72,  // 114: orch.v1.AutomationService.DeleteAutomation:output_type -> google.protobuf.Empty
-	72,  // 115: orch.v1.AutomationService.DeleteAutomationsOwnedByResource:output_type -> google.protobuf.Empty
-	72,  // 116: orch.v1.AutomationService.ValidateAutomationTemplate:output_type -> google.protobuf.Empty
-	72,  // 117: orch.v1.AutomationService.ValidateTemplate:output_type -> google.protobuf.Empty
-	107, // [107:118] is the sub-list for method output_type
-	96,  // [96:107] is the sub-list for method input_type
-	96,  // [96:96] is the sub-list for extension type_name
-	96,  // [96:96] is the sub-list for extension extendee
-	0,   // [0:96] is the sub-list for field type_name
+	76,  // 38: orch.v1.MetricTriggerQuery.range:type_name -> google.protobuf.Duration
+	76,  // 39: orch.v1.MetricTriggerQuery.firing_for:type_name -> google.protobuf.Duration
+	24,  // 40: orch.v1.Action.do_nothing:type_name -> orch.v1.DoNothing
+	25,  // 41: orch.v1.Action.run_deployment:type_name -> orch.v1.RunDeployment
+	26,  // 42: orch.v1.Action.pause_deployment:type_name -> orch.v1.PauseDeployment
+	27,  // 43: orch.v1.Action.resume_deployment:type_name -> orch.v1.ResumeDeployment
+	28,  // 44: orch.v1.Action.cancel_flow_run:type_name -> orch.v1.CancelFlowRun
+	29,  // 45: orch.v1.Action.delete_flow_run:type_name -> orch.v1.DeleteFlowRun
+	30,  // 46: orch.v1.Action.change_flow_run_state:type_name -> orch.v1.ChangeFlowRunState
+	31,  // 47: orch.v1.Action.pause_work_queue:type_name -> orch.v1.PauseWorkQueue
+	32,  // 48: orch.v1.Action.resume_work_queue:type_name -> orch.v1.ResumeWorkQueue
+	33,  // 49: orch.v1.Action.send_notification:type_name -> orch.v1.SendNotification
+	34,  // 50: orch.v1.Action.call_webhook:type_name -> orch.v1.CallWebhook
+	35,  // 51: orch.v1.Action.pause_automation:type_name -> orch.v1.PauseAutomation
+	36,  // 52: orch.v1.Action.resume_automation:type_name -> orch.v1.ResumeAutomation
+	37,  // 53: orch.v1.Action.suspend_flow_run:type_name -> orch.v1.SuspendFlowRun
+	38,  // 54: orch.v1.Action.resume_flow_run:type_name -> orch.v1.ResumeFlowRun
+	39,  // 55: orch.v1.Action.pause_work_pool:type_name -> orch.v1.PauseWorkPool
+	40,  // 56: orch.v1.Action.resume_work_pool:type_name -> orch.v1.ResumeWorkPool
+	41,  // 57: orch.v1.Action.pause_schedule:type_name -> orch.v1.PauseSchedule
+	42,  // 58: orch.v1.Action.resume_schedule:type_name -> orch.v1.ResumeSchedule
+	43,  // 59: orch.v1.Action.send_email_notification:type_name -> orch.v1.SendEmailNotification
+	5,   // 60: orch.v1.RunDeployment.source:type_name -> orch.v1.ActionSource
+	76,  // 61: orch.v1.RunDeployment.schedule_after:type_name -> google.protobuf.Duration
+	5,   // 62: orch.v1.PauseDeployment.source:type_name -> orch.v1.ActionSource
+	5,   // 63: orch.v1.ResumeDeployment.source:type_name -> orch.v1.ActionSource
+	77,  // 64: orch.v1.ChangeFlowRunState.state:type_name -> orch.v1.StateType
+	5,   // 65: orch.v1.PauseWorkQueue.source:type_name -> orch.v1.ActionSource
+	5,   // 66: orch.v1.ResumeWorkQueue.source:type_name -> orch.v1.ActionSource
+	5,   // 67: orch.v1.PauseAutomation.source:type_name -> orch.v1.ActionSource
+	5,   // 68: orch.v1.ResumeAutomation.source:type_name -> orch.v1.ActionSource
+	5,   // 69: orch.v1.PauseWorkPool.source:type_name -> orch.v1.ActionSource
+	5,   // 70: orch.v1.ResumeWorkPool.source:type_name -> orch.v1.ActionSource
+	78,  // 71: orch.v1.AutomationFilter.operator:type_name -> orch.v1.Operator
+	79,  // 72: orch.v1.AutomationFilter.id:type_name -> orch.v1.AnyUuidFilter
+	80,  // 73: orch.v1.AutomationFilter.name:type_name -> orch.v1.AnyStringFilter
+	45,  // 74: orch.v1.AutomationFilter.created:type_name -> orch.v1.BeforeFilter
+	81,  // 75: orch.v1.AutomationFilter.tags:type_name -> orch.v1.TagsFilter
+	74,  // 76: orch.v1.BeforeFilter.before_:type_name -> google.protobuf.Timestamp
+	44,  // 77: orch.v1.AutomationQuery.automations:type_name -> orch.v1.AutomationFilter
+	6,   // 78: orch.v1.AutomationQuery.sort:type_name -> orch.v1.AutomationSort
+	82,  // 79: orch.v1.AutomationQuery.limit:type_name -> orch.v1.PageLimit
+	44,  // 80: orch.v1.AutomationCountQuery.automations:type_name -> orch.v1.AutomationFilter
+	10,  // 81: orch.v1.AutomationEvaluationQuery.automation:type_name -> orch.v1.AutomationCreate
+	74,  // 82: orch.v1.AutomationEvaluationQuery.since:type_name -> google.protobuf.Timestamp
+	74,  // 83: orch.v1.AutomationEvaluationQuery.until:type_name -> google.protobuf.Timestamp
+	50,  // 84: orch.v1.AutomationEvaluation.firings:type_name -> orch.v1.AutomationEvaluationFiring
+	74,  // 85: orch.v1.AutomationEvaluation.evaluated_until:type_name -> google.protobuf.Timestamp
+	74,  // 86: orch.v1.AutomationEvaluationFiring.triggered:type_name -> google.protobuf.Timestamp
+	8,   // 87: orch.v1.AutomationEvaluationFiring.state:type_name -> orch.v1.TriggerState
+	71,  // 88: orch.v1.AutomationEvaluationFiring.labels:type_name -> orch.v1.AutomationEvaluationFiring.LabelsEntry
+	50,  // 89: orch.v1.AutomationEvaluationFiring.firings:type_name -> orch.v1.AutomationEvaluationFiring
+	52,  // 90: orch.v1.AutomationHistory.firings:type_name -> orch.v1.AutomationHistoryFiring
+	74,  // 91: orch.v1.AutomationHistoryFiring.triggered:type_name -> google.protobuf.Timestamp
+	8,   // 92: orch.v1.AutomationHistoryFiring.state:type_name -> orch.v1.TriggerState
+	72,  // 93: orch.v1.AutomationHistoryFiring.labels:type_name -> orch.v1.AutomationHistoryFiring.LabelsEntry
+	53,  // 94: orch.v1.AutomationHistoryFiring.actions:type_name -> orch.v1.AutomationHistoryAction
+	7,   // 95: orch.v1.AutomationHistoryAction.outcome:type_name -> orch.v1.ActionOutcome
+	74,  // 96: orch.v1.AutomationHistoryAction.ended:type_name -> google.protobuf.Timestamp
+	83,  // 97: orch.v1.AutomationHistoryAction.related:type_name -> orch.v1.RelatedResource
+	48,  // 98: orch.v1.EvaluateAutomationRequest.query:type_name -> orch.v1.AutomationEvaluationQuery
+	10,  // 99: orch.v1.CreateAutomationRequest.automation:type_name -> orch.v1.AutomationCreate
+	46,  // 100: orch.v1.ReadAutomationsRequest.query:type_name -> orch.v1.AutomationQuery
+	47,  // 101: orch.v1.CountAutomationsRequest.query:type_name -> orch.v1.AutomationCountQuery
+	11,  // 102: orch.v1.UpdateAutomationRequest.automation:type_name -> orch.v1.AutomationUpdate
+	84,  // 103: orch.v1.UpdateAutomationRequest.update_mask:type_name -> google.protobuf.FieldMask
+	12,  // 104: orch.v1.PatchAutomationRequest.automation:type_name -> orch.v1.AutomationPartialUpdate
+	84,  // 105: orch.v1.PatchAutomationRequest.update_mask:type_name -> google.protobuf.FieldMask
+	85,  // 106: orch.v1.AutomationBucket.last:type_name -> orch.v1.ReceivedEvent
+	70,  // 107: orch.v1.AutomationBucket.waiting:type_name -> orch.v1.AutomationFiring
+	70,  // 108: orch.v1.AutomationBucket.pending:type_name -> orch.v1.AutomationFiring
+	85,  // 109: orch.v1.AutomationHold.event:type_name -> orch.v1.ReceivedEvent
+	9,   // 110: orch.v1.AutomationActionRun.automation:type_name -> orch.v1.Automation
+	70,  // 111: orch.v1.AutomationActionRun.firing:type_name -> orch.v1.AutomationFiring
+	23,  // 112: orch.v1.AutomationActionRun.action:type_name -> orch.v1.Action
+	8,   // 113: orch.v1.AutomationFiring.state:type_name -> orch.v1.TriggerState
+	85,  // 114: orch.v1.AutomationFiring.event:type_name -> orch.v1.ReceivedEvent
+	73,  // 115: orch.v1.AutomationFiring.labels:type_name -> orch.v1.AutomationFiring.LabelsEntry
+	70,  // 116: orch.v1.AutomationFiring.children:type_name -> orch.v1.AutomationFiring
+	56,  // 117: orch.v1.AutomationService.CreateAutomation:input_type -> orch.v1.CreateAutomationRequest
+	57,  // 118: orch.v1.AutomationService.ReadAutomation:input_type -> orch.v1.ReadAutomationRequest
+	58,  // 119: orch.v1.AutomationService.ReadAutomations:input_type -> orch.v1.ReadAutomationsRequest
+	59,  // 120: orch.v1.AutomationService.CountAutomations:input_type -> orch.v1.CountAutomationsRequest
+	60,  // 121: orch.v1.AutomationService.ReadAutomationsRelatedToResource:input_type -> orch.v1.ReadAutomationsRelatedToResourceRequest
+	61,  // 122: orch.v1.AutomationService.UpdateAutomation:input_type -> orch.v1.UpdateAutomationRequest
+	62,  // 123: orch.v1.AutomationService.PatchAutomation:input_type -> orch.v1.PatchAutomationRequest
+	63,  // 124: orch.v1.AutomationService.DeleteAutomation:input_type -> orch.v1.DeleteAutomationRequest
+	64,  // 125: orch.v1.AutomationService.DeleteAutomationsOwnedByResource:input_type -> orch.v1.DeleteAutomationsOwnedByResourceRequest
+	54,  // 126: orch.v1.AutomationService.EvaluateAutomation:input_type -> orch.v1.EvaluateAutomationRequest
+	55,  // 127: orch.v1.AutomationService.ReadAutomationHistory:input_type -> orch.v1.ReadAutomationHistoryRequest
+	65,  // 128: orch.v1.AutomationService.ValidateAutomationTemplate:input_type -> orch.v1.ValidateAutomationTemplateRequest
+	66,  // 129: orch.v1.AutomationService.ValidateTemplate:input_type -> orch.v1.ValidateTemplateRequest
+	9,   // 130: orch.v1.AutomationService.CreateAutomation:output_type -> orch.v1.Automation
+	9,   // 131: orch.v1.AutomationService.ReadAutomation:output_type -> orch.v1.Automation
+	13,  // 132: orch.v1.AutomationService.ReadAutomations:output_type -> orch.v1.AutomationList
+	86,  // 133: orch.v1.AutomationService.CountAutomations:output_type -> orch.v1.CountResponse
+	13,  // 134: orch.v1.AutomationService.ReadAutomationsRelatedToResource:output_type -> orch.v1.AutomationList
+	87,  // 135: orch.v1.AutomationService.UpdateAutomation:output_type -> google.protobuf.Empty
+	87,  // 136: orch.v1.AutomationService.PatchAutomation:output_type -> google.protobuf.Empty
+	87,  // 137: orch.v1.AutomationService.DeleteAutomation:output_type -> google.protobuf.Empty
+	87,  // 138: orch.v1.AutomationService.DeleteAutomationsOwnedByResource:output_type -> google.protobuf.Empty
+	49,  // 139: orch.v1.AutomationService.EvaluateAutomation:output_type -> orch.v1.AutomationEvaluation
+	51,  // 140: orch.v1.AutomationService.ReadAutomationHistory:output_type -> orch.v1.AutomationHistory
+	87,  // 141: orch.v1.AutomationService.ValidateAutomationTemplate:output_type -> google.protobuf.Empty
+	87,  // 142: orch.v1.AutomationService.ValidateTemplate:output_type -> google.protobuf.Empty
+	130, // [130:143] is the sub-list for method output_type
+	117, // [117:130] is the sub-list for method input_type
+	117, // [117:117] is the sub-list for extension type_name
+	117, // [117:117] is the sub-list for extension extendee
+	0,   // [0:117] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_automations_proto_init() }
@@ -4834,6 +5869,9 @@ func file_orch_v1_automations_proto_init() {
 		(*Action_ResumeFlowRun)(nil),
 		(*Action_PauseWorkPool)(nil),
 		(*Action_ResumeWorkPool)(nil),
+		(*Action_PauseSchedule)(nil),
+		(*Action_ResumeSchedule)(nil),
+		(*Action_SendEmailNotification)(nil),
 	}
 	file_orch_v1_automations_proto_msgTypes[16].OneofWrappers = []any{}
 	file_orch_v1_automations_proto_msgTypes[17].OneofWrappers = []any{}
@@ -4845,20 +5883,25 @@ func file_orch_v1_automations_proto_init() {
 	file_orch_v1_automations_proto_msgTypes[27].OneofWrappers = []any{}
 	file_orch_v1_automations_proto_msgTypes[30].OneofWrappers = []any{}
 	file_orch_v1_automations_proto_msgTypes[31].OneofWrappers = []any{}
-	file_orch_v1_automations_proto_msgTypes[32].OneofWrappers = []any{}
-	file_orch_v1_automations_proto_msgTypes[33].OneofWrappers = []any{}
-	file_orch_v1_automations_proto_msgTypes[34].OneofWrappers = []any{}
 	file_orch_v1_automations_proto_msgTypes[35].OneofWrappers = []any{}
-	file_orch_v1_automations_proto_msgTypes[47].OneofWrappers = []any{}
-	file_orch_v1_automations_proto_msgTypes[49].OneofWrappers = []any{}
-	file_orch_v1_automations_proto_msgTypes[50].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[36].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[37].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[38].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[39].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[40].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[41].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[43].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[44].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[58].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[60].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[61].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_automations_proto_rawDesc), len(file_orch_v1_automations_proto_rawDesc)),
-			NumEnums:      8,
-			NumMessages:   52,
+			NumEnums:      9,
+			NumMessages:   65,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -31,6 +31,8 @@ const (
 	AutomationService_PatchAutomation_FullMethodName                  = "/orch.v1.AutomationService/PatchAutomation"
 	AutomationService_DeleteAutomation_FullMethodName                 = "/orch.v1.AutomationService/DeleteAutomation"
 	AutomationService_DeleteAutomationsOwnedByResource_FullMethodName = "/orch.v1.AutomationService/DeleteAutomationsOwnedByResource"
+	AutomationService_EvaluateAutomation_FullMethodName               = "/orch.v1.AutomationService/EvaluateAutomation"
+	AutomationService_ReadAutomationHistory_FullMethodName            = "/orch.v1.AutomationService/ReadAutomationHistory"
 	AutomationService_ValidateAutomationTemplate_FullMethodName       = "/orch.v1.AutomationService/ValidateAutomationTemplate"
 	AutomationService_ValidateTemplate_FullMethodName                 = "/orch.v1.AutomationService/ValidateTemplate"
 )
@@ -51,7 +53,7 @@ type AutomationServiceClient interface {
 	CountAutomations(ctx context.Context, in *CountAutomationsRequest, opts ...grpc.CallOption) (*CountResponse, error)
 	// List automations of a resource. Returns the automations that the resource owns and those whose actions name it.
 	ReadAutomationsRelatedToResource(ctx context.Context, in *ReadAutomationsRelatedToResourceRequest, opts ...grpc.CallOption) (*AutomationList, error)
-	// Replace an automation. Absent fields take the defaults of a new automation; the owner stays.
+	// Replace an automation. Fields that are absent from the body keep their values; the owner stays.
 	UpdateAutomation(ctx context.Context, in *UpdateAutomationRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 	// Enable or disable an automation. Only the field enabled can change.
 	PatchAutomation(ctx context.Context, in *PatchAutomationRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
@@ -60,6 +62,11 @@ type AutomationServiceClient interface {
 	// Delete automations of a resource. Deletes every automation whose owner_resource is this resource id; no match is
 	// also a success.
 	DeleteAutomationsOwnedByResource(ctx context.Context, in *DeleteAutomationsOwnedByResourceRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
+	// Evaluate an automation over stored events. Returns the firings that it would have had, without effects. Events are
+	// applied in the order in which they occurred, each at the time of its occurrence.
+	EvaluateAutomation(ctx context.Context, in *EvaluateAutomationRequest, opts ...grpc.CallOption) (*AutomationEvaluation, error)
+	// Read the history of an automation. Returns its last firings, newest first, with the outcomes of their actions.
+	ReadAutomationHistory(ctx context.Context, in *ReadAutomationHistoryRequest, opts ...grpc.CallOption) (*AutomationHistory, error)
 	// Validate an action template. Compiles the JSON string as a Jinja2 template; an error returns 422 with its place.
 	ValidateAutomationTemplate(ctx context.Context, in *ValidateAutomationTemplateRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 	// Validate a template. Compiles the JSON string as a Jinja2 template; an error returns 422 with its place.
@@ -164,6 +171,26 @@ func (c *automationServiceClient) DeleteAutomationsOwnedByResource(ctx context.C
 	return out, nil
 }
 
+func (c *automationServiceClient) EvaluateAutomation(ctx context.Context, in *EvaluateAutomationRequest, opts ...grpc.CallOption) (*AutomationEvaluation, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AutomationEvaluation)
+	err := c.cc.Invoke(ctx, AutomationService_EvaluateAutomation_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *automationServiceClient) ReadAutomationHistory(ctx context.Context, in *ReadAutomationHistoryRequest, opts ...grpc.CallOption) (*AutomationHistory, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AutomationHistory)
+	err := c.cc.Invoke(ctx, AutomationService_ReadAutomationHistory_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *automationServiceClient) ValidateAutomationTemplate(ctx context.Context, in *ValidateAutomationTemplateRequest, opts ...grpc.CallOption) (*emptypb.Empty, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(emptypb.Empty)
@@ -200,7 +227,7 @@ type AutomationServiceServer interface {
 	CountAutomations(context.Context, *CountAutomationsRequest) (*CountResponse, error)
 	// List automations of a resource. Returns the automations that the resource owns and those whose actions name it.
 	ReadAutomationsRelatedToResource(context.Context, *ReadAutomationsRelatedToResourceRequest) (*AutomationList, error)
-	// Replace an automation. Absent fields take the defaults of a new automation; the owner stays.
+	// Replace an automation. Fields that are absent from the body keep their values; the owner stays.
 	UpdateAutomation(context.Context, *UpdateAutomationRequest) (*emptypb.Empty, error)
 	// Enable or disable an automation. Only the field enabled can change.
 	PatchAutomation(context.Context, *PatchAutomationRequest) (*emptypb.Empty, error)
@@ -209,6 +236,11 @@ type AutomationServiceServer interface {
 	// Delete automations of a resource. Deletes every automation whose owner_resource is this resource id; no match is
 	// also a success.
 	DeleteAutomationsOwnedByResource(context.Context, *DeleteAutomationsOwnedByResourceRequest) (*emptypb.Empty, error)
+	// Evaluate an automation over stored events. Returns the firings that it would have had, without effects. Events are
+	// applied in the order in which they occurred, each at the time of its occurrence.
+	EvaluateAutomation(context.Context, *EvaluateAutomationRequest) (*AutomationEvaluation, error)
+	// Read the history of an automation. Returns its last firings, newest first, with the outcomes of their actions.
+	ReadAutomationHistory(context.Context, *ReadAutomationHistoryRequest) (*AutomationHistory, error)
 	// Validate an action template. Compiles the JSON string as a Jinja2 template; an error returns 422 with its place.
 	ValidateAutomationTemplate(context.Context, *ValidateAutomationTemplateRequest) (*emptypb.Empty, error)
 	// Validate a template. Compiles the JSON string as a Jinja2 template; an error returns 422 with its place.
@@ -249,6 +281,12 @@ func (UnimplementedAutomationServiceServer) DeleteAutomation(context.Context, *D
 }
 func (UnimplementedAutomationServiceServer) DeleteAutomationsOwnedByResource(context.Context, *DeleteAutomationsOwnedByResourceRequest) (*emptypb.Empty, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteAutomationsOwnedByResource not implemented")
+}
+func (UnimplementedAutomationServiceServer) EvaluateAutomation(context.Context, *EvaluateAutomationRequest) (*AutomationEvaluation, error) {
+	return nil, status.Error(codes.Unimplemented, "method EvaluateAutomation not implemented")
+}
+func (UnimplementedAutomationServiceServer) ReadAutomationHistory(context.Context, *ReadAutomationHistoryRequest) (*AutomationHistory, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReadAutomationHistory not implemented")
 }
 func (UnimplementedAutomationServiceServer) ValidateAutomationTemplate(context.Context, *ValidateAutomationTemplateRequest) (*emptypb.Empty, error) {
 	return nil, status.Error(codes.Unimplemented, "method ValidateAutomationTemplate not implemented")
@@ -439,6 +477,42 @@ func _AutomationService_DeleteAutomationsOwnedByResource_Handler(srv interface{}
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AutomationService_EvaluateAutomation_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(EvaluateAutomationRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AutomationServiceServer).EvaluateAutomation(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AutomationService_EvaluateAutomation_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AutomationServiceServer).EvaluateAutomation(ctx, req.(*EvaluateAutomationRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AutomationService_ReadAutomationHistory_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReadAutomationHistoryRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AutomationServiceServer).ReadAutomationHistory(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AutomationService_ReadAutomationHistory_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AutomationServiceServer).ReadAutomationHistory(ctx, req.(*ReadAutomationHistoryRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _AutomationService_ValidateAutomationTemplate_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ValidateAutomationTemplateRequest)
 	if err := dec(in); err != nil {
@@ -517,6 +591,14 @@ var AutomationService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "DeleteAutomationsOwnedByResource",
 			Handler:    _AutomationService_DeleteAutomationsOwnedByResource_Handler,
+		},
+		{
+			MethodName: "EvaluateAutomation",
+			Handler:    _AutomationService_EvaluateAutomation_Handler,
+		},
+		{
+			MethodName: "ReadAutomationHistory",
+			Handler:    _AutomationService_ReadAutomationHistory_Handler,
 		},
 		{
 			MethodName: "ValidateAutomationTemplate",

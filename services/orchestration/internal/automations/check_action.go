@@ -2,6 +2,7 @@ package automations
 
 import (
 	"fmt"
+	"net/mail"
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -21,6 +22,8 @@ func (s *Checker) prepareAction(a *orchv1.Action, at place, found *fieldErrors) 
 	case *orchv1.Action_SendNotification:
 		s.checkTemplate("subject", kind.SendNotification.GetSubject(), at, found)
 		s.checkTemplate("body", kind.SendNotification.GetBody(), at, found)
+	case *orchv1.Action_SendEmailNotification:
+		s.checkEmail(kind.SendEmailNotification, at, found)
 	case *orchv1.Action_CallWebhook:
 		s.checkTemplate("payload", kind.CallWebhook.GetPayload(), at, found)
 	}
@@ -52,6 +55,16 @@ func checkSelection(action protoreflect.Message, at place, found *fieldErrors) {
 			found.add(at, "%s is not allowed", id.Name())
 		}
 	}
+}
+
+func (s *Checker) checkEmail(action *orchv1.SendEmailNotification, at place, found *fieldErrors) {
+	for i, address := range action.GetEmails() {
+		if _, err := mail.ParseAddress(address); err != nil {
+			found.add(at.key("emails").index(i), "%q is not an email address", address)
+		}
+	}
+	s.checkTemplate("subject", action.GetSubject(), at, found)
+	s.checkTemplate("body", action.GetBody(), at, found)
 }
 
 func (s *Checker) prepareRun(run *orchv1.RunDeployment, at place, found *fieldErrors) {

@@ -16,12 +16,7 @@ func (s *Service) CreateAutomation(ctx context.Context, r *orchv1.CreateAutomati
 	if err != nil {
 		return nil, err
 	}
-	create := r.GetAutomation()
-	automation := &orchv1.Automation{
-		Id: s.automations.Store().NewID().String(), Name: create.GetName(), Description: create.GetDescription(), Enabled: create.GetEnabled(),
-		Tags: create.GetTags(), Trigger: create.GetTrigger(), Actions: create.GetActions(), ActionsOnTrigger: create.GetActionsOnTrigger(),
-		ActionsOnResolve: create.GetActionsOnResolve(), OwnerResource: create.OwnerResource,
-	}
+	automation := s.created(r.GetAutomation())
 	if err := s.Prepare(automation); err != nil {
 		return nil, err
 	}
@@ -34,6 +29,15 @@ func (s *Service) CreateAutomation(ctx context.Context, r *orchv1.CreateAutomati
 	}
 	s.published(ctx, automation.GetId())
 	return automation, nil
+}
+
+// created returns the automation of a request, with a new id.
+func (s *Service) created(create *orchv1.AutomationCreate) *orchv1.Automation {
+	return &orchv1.Automation{
+		Id: s.automations.Store().NewID().String(), Name: create.GetName(), Description: create.GetDescription(), Enabled: create.GetEnabled(),
+		Tags: create.GetTags(), Trigger: create.GetTrigger(), Actions: create.GetActions(), ActionsOnTrigger: create.GetActionsOnTrigger(),
+		ActionsOnResolve: create.GetActionsOnResolve(), OwnerResource: create.OwnerResource,
+	}
 }
 
 // published waits until the change of an automation is in the stream of events.

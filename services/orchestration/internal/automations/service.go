@@ -27,6 +27,8 @@ import (
 type Service struct {
 	orchv1.UnimplementedAutomationServiceServer
 	automations *store.Collection[*orchv1.Automation]
+	events      *store.Collection[*orchv1.ReceivedEvent]
+	actions     *store.Collection[*orchv1.AutomationActionRun]
 	source      pagination.Source[*orchv1.Automation]
 	*Checker
 	flush outbox.Flusher
@@ -38,6 +40,8 @@ func New(s *store.Store, vocab vocabulary.Vocabulary, flush outbox.Flusher) *Ser
 	automations := store.NewCollection(s, query.Automation, &orchv1.Automation{})
 	return &Service{
 		automations: automations,
+		events:      store.NewCollection(s, query.Event, &orchv1.ReceivedEvent{}).Shared(),
+		actions:     store.NewCollection(s, query.AutomationAction, &orchv1.AutomationActionRun{}),
 		source:      pagination.NewSource(automations, orchv1.AutomationSort_AUTOMATION_SORT_NAME_ASC),
 		Checker:     newChecker(vocab, s.NewID),
 		flush:       flush,

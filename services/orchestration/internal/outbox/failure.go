@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -97,6 +99,11 @@ func anOutage(b *batch) error {
 		}
 	}
 	return nil
+}
+
+// Bury writes a dead letter for an effect that is in no outbox. RetryDeadLetter executes it by the handler of its kind.
+func (r *Relay) Bury(ctx context.Context, collection query.Collection, document uuid.UUID, e store.Effect, attempts int, reason error) error {
+	return r.bury(ctx, collection, store.Outbox{ID: document, Attempts: attempts - 1}, e, reason)
 }
 
 // bury moves an effect to the dead letters. The effect leaves the outbox with those that were executed, unless its kind

@@ -73,6 +73,11 @@ func serviceQueries(ws uuid.UUID) []labelledQuery {
 		// Automations and webhooks.
 		find("automations of a resource", Automation, scoped(is("related_resources", "related_resources5")), asc("name", "_id"), 0),
 		find("automations that a resource owns", Automation, scoped(is("owner_resource", "owner_resource5"), before("created")), asc("_id"), 100),
+		find("firings of an automation", Event, scoped(is("resource_id", "resource_id5"), in("event", "event5", "event6")), newest("occurred"), 50),
+		find("outcomes of the actions of firings", Event, scoped(in("resource_ids", "resource_ids5", "resource_ids6"), in("event", "event5", "event6")),
+			asc("occurred", "_id"), 0),
+		find("events that an evaluation reads", Event, scoped(in("event", "event5", "event6"),
+			is("occurred", bson.D{{Key: "$gte", Value: int64(5)}, {Key: "$lt", Value: int64(50)}})), asc("occurred", "_id"), 0),
 		find("webhook by address", Webhook, bson.D{is("slug", "slug5")}, nil, 1),
 		find("webhooks of a service account", Webhook, bson.D{is("service_account_id", some)}, nil, 0),
 

@@ -26,26 +26,32 @@ func (r *Runner) act(ctx context.Context, ws uuid.UUID, run *orchv1.AutomationAc
 	case *orchv1.Action_RunDeployment:
 		return r.runDeployment(ctx, o, run, kind.RunDeployment)
 	case *orchv1.Action_PauseDeployment:
-		return r.toggle(ctx, ws, o, run, deployment, kind.PauseDeployment.GetDeploymentId(), kind.PauseDeployment.GetSource(), true)
+		return r.toggle(ctx, o, run, deployment, kind.PauseDeployment.GetDeploymentId(), kind.PauseDeployment.GetSource(), true)
 	case *orchv1.Action_ResumeDeployment:
-		return r.toggle(ctx, ws, o, run, deployment, kind.ResumeDeployment.GetDeploymentId(), kind.ResumeDeployment.GetSource(), false)
+		return r.toggle(ctx, o, run, deployment, kind.ResumeDeployment.GetDeploymentId(), kind.ResumeDeployment.GetSource(), false)
 	case *orchv1.Action_PauseAutomation:
-		return r.toggle(ctx, ws, o, run, automation, kind.PauseAutomation.GetAutomationId(), kind.PauseAutomation.GetSource(), true)
+		return r.toggle(ctx, o, run, automation, kind.PauseAutomation.GetAutomationId(), kind.PauseAutomation.GetSource(), true)
 	case *orchv1.Action_ResumeAutomation:
-		return r.toggle(ctx, ws, o, run, automation, kind.ResumeAutomation.GetAutomationId(), kind.ResumeAutomation.GetSource(), false)
+		return r.toggle(ctx, o, run, automation, kind.ResumeAutomation.GetAutomationId(), kind.ResumeAutomation.GetSource(), false)
 	case *orchv1.Action_PauseWorkPool:
-		return r.toggle(ctx, ws, o, run, workPool, kind.PauseWorkPool.GetWorkPoolId(), kind.PauseWorkPool.GetSource(), true)
+		return r.toggle(ctx, o, run, workPool, kind.PauseWorkPool.GetWorkPoolId(), kind.PauseWorkPool.GetSource(), true)
 	case *orchv1.Action_ResumeWorkPool:
-		return r.toggle(ctx, ws, o, run, workPool, kind.ResumeWorkPool.GetWorkPoolId(), kind.ResumeWorkPool.GetSource(), false)
+		return r.toggle(ctx, o, run, workPool, kind.ResumeWorkPool.GetWorkPoolId(), kind.ResumeWorkPool.GetSource(), false)
 	case *orchv1.Action_PauseWorkQueue:
-		return r.toggle(ctx, ws, o, run, workQueue, kind.PauseWorkQueue.GetWorkQueueId(), kind.PauseWorkQueue.GetSource(), true)
+		return r.toggle(ctx, o, run, workQueue, kind.PauseWorkQueue.GetWorkQueueId(), kind.PauseWorkQueue.GetSource(), true)
 	case *orchv1.Action_ResumeWorkQueue:
-		return r.toggle(ctx, ws, o, run, workQueue, kind.ResumeWorkQueue.GetWorkQueueId(), kind.ResumeWorkQueue.GetSource(), false)
+		return r.toggle(ctx, o, run, workQueue, kind.ResumeWorkQueue.GetWorkQueueId(), kind.ResumeWorkQueue.GetSource(), false)
+	case *orchv1.Action_PauseSchedule:
+		return r.setSchedule(ctx, o, run, kind.PauseSchedule.GetDeploymentId(), kind.PauseSchedule.GetScheduleId(), false)
+	case *orchv1.Action_ResumeSchedule:
+		return r.setSchedule(ctx, o, run, kind.ResumeSchedule.GetDeploymentId(), kind.ResumeSchedule.GetScheduleId(), true)
 	case *orchv1.Action_CancelFlowRun, *orchv1.Action_SuspendFlowRun, *orchv1.Action_ChangeFlowRunState,
 		*orchv1.Action_ResumeFlowRun, *orchv1.Action_DeleteFlowRun:
 		return r.flowRun(ctx, o, run)
 	case *orchv1.Action_SendNotification:
 		return r.notify(ctx, o, run, kind.SendNotification)
+	case *orchv1.Action_SendEmailNotification:
+		return r.email(ctx, o, run, kind.SendEmailNotification)
 	case *orchv1.Action_CallWebhook:
 		return r.callWebhook(ctx, o, run, kind.CallWebhook)
 	}

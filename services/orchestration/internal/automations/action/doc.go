@@ -1,8 +1,8 @@
 // Package action does what firings of automations cause.
 //
 //	action run: due ──claim──► executing ──┬─ done ─────────────► action.triggered, action.executed
-//	             ▲                         ├─ refused ──────────► action.triggered, action.failed
-//	             └── backoff, 4 attempts ──┴─ failed for now ───► … then action.failed
+//	             ▲                         ├─ refused ──────────► action.triggered, action.failed, dead letter
+//	             └── backoff, 4 attempts ──┴─ failed for now ───► … then action.failed, dead letter
 //
 // A claim is a compare-and-set that moves the time at which the run is due, so a replica that dies leaves the run to
 // another one. Events have ids made of the run's, so they happen once. What an action does to the server is idempotent:
@@ -24,6 +24,7 @@ import (
 	"github.com/orch-project/orch/pkg/safedial"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/automations/engine"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -42,10 +43,14 @@ type Deps struct {
 	Account func(ctx context.Context, ws uuid.UUID) (uuid.UUID, error)
 	// Dial says which addresses notifications and calls may connect to.
 	Dial safedial.Policy
+	// Mail sends email notifications; the zero value refuses them.
+	Mail Mailer
 	// UIURL is the address of the dashboard, empty if it is not known.
 	UIURL string
 	// Random gives numbers in [0, 1), which spread retries.
 	Random func() float64
+	// Bury writes the dead letters of actions that failed permanently.
+	Bury Bury
 	// Count counts an outcome; nil counts nothing.
 	Count func(action, outcome string)
 	Log   *slog.Logger
@@ -59,6 +64,8 @@ type Runner struct {
 	engine *jinja.Engine
 	client *http.Client
 	woken  chan struct{}
+	// letters counts the dead letters of automations.
+	letters *engine.Counter
 }
 
 // New returns a runner.
@@ -71,6 +78,8 @@ func New(deps Deps) *Runner {
 		runs:   store.NewCollection(deps.Store, query.AutomationAction, &orchv1.AutomationActionRun{}),
 		client: deps.Dial.Client(callTimeout),
 		woken:  make(chan struct{}, 1),
+
+		letters: engine.NewCounter(time.Hour),
 	}
 	r.engine = newEngine(deps.UIURL, deps.Vocabulary)
 	return r

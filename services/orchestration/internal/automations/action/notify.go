@@ -34,13 +34,9 @@ func (r *Runner) notify(ctx context.Context, o *result, run *orchv1.AutomationAc
 	if !ok {
 		return o.fail("The referenced block was not a notification block")
 	}
-	subject, err := r.render(ctx, run, action.GetSubject())
-	if err != nil {
-		return r.templateFailed(o, "subject", err, err.Error(), action.GetSubject())
-	}
-	body, err := r.render(ctx, run, action.GetBody())
-	if err != nil {
-		return r.templateFailed(o, "body", err, err.Error(), action.GetBody())
+	subject, body, ok := r.subjectAndBody(ctx, o, run, action.GetSubject(), action.GetBody())
+	if !ok {
+		return o
 	}
 	messages, err := build(b, subject, body)
 	if err != nil {
@@ -62,4 +58,21 @@ func (r *Runner) notify(ctx context.Context, o *result, run *orchv1.AutomationAc
 		}
 	}
 	return o
+}
+
+// subjectAndBody renders the templates of a notification, or says in the result why it cannot.
+func (r *Runner) subjectAndBody(
+	ctx context.Context, o *result, run *orchv1.AutomationActionRun, subjectTemplate, bodyTemplate string,
+) (subject, body string, ok bool) {
+	subject, err := r.render(ctx, run, subjectTemplate)
+	if err != nil {
+		r.templateFailed(o, "subject", err, err.Error(), subjectTemplate)
+		return "", "", false
+	}
+	body, err = r.render(ctx, run, bodyTemplate)
+	if err != nil {
+		r.templateFailed(o, "body", err, err.Error(), bodyTemplate)
+		return "", "", false
+	}
+	return subject, body, true
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/orch-project/orch/pkg/broker"
 	wire "github.com/orch-project/orch/pkg/events"
-	"github.com/orch-project/orch/pkg/restjson"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/engine"
@@ -118,9 +117,28 @@ const followWithin = 5 * 60
 
 // publish publishes the action's events, which have ids made of the run's.
 func (r *Runner) publish(ctx context.Context, ws, id uuid.UUID, run *orchv1.AutomationActionRun, o *result) error {
+	began, ended, err := r.events(id, run, o)
+	if err != nil {
+		return err
+	}
+	return r.publishAll(ctx, ws, began, ended)
+}
+
+// publishRetried publishes the outcome of an action whose failure was published before.
+func (r *Runner) publishRetried(ctx context.Context, ws, id uuid.UUID, run *orchv1.AutomationActionRun, o *result) error {
+	_, ended, err := r.events(id, run, o)
+	if err != nil {
+		return err
+	}
+	ended.Id = uuid.NewSHA1(id, []byte("retried")).String()
+	return r.publishAll(ctx, ws, ended)
+}
+
+// events are those of an action that ended: that it began, and its outcome.
+func (r *Runner) events(id uuid.UUID, run *orchv1.AutomationActionRun, o *result) (began, ended *orchv1.ReceivedEvent, err error) {
 	v, a := r.Vocabulary, run.GetAutomation()
 	payload := map[string]any{
-		"action_index": run.GetIndex(), "action_type": actionType(run.GetAction()), "invocation": id.String(),
+		"action_index": run.GetIndex(), "action_type": engine.ActionType(run.GetAction()), "invocation": id.String(),
 	}
 	maps.Copy(payload, o.details)
 	related := append(append([]*orchv1.RelatedResource(nil), o.related...),
@@ -130,30 +148,34 @@ func (r *Runner) publish(ctx context.Context, ws, id uuid.UUID, run *orchv1.Auto
 		related = append(related, engine.RelatedEvent(v, reason.GetId(), "triggering-event"))
 	}
 	triggered := timestamppb.New(microTime(run.GetFiring().GetTriggered()))
-	began := &orchv1.ReceivedEvent{
+	began = &orchv1.ReceivedEvent{
 		Id: uuid.NewSHA1(id, []byte("triggered")).String(), Occurred: triggered, Received: timestamppb.New(r.Store.Now()),
-		Event: v.Name("automation", "action", "triggered"), Resource: engine.AutomationResource(v, a, true), Related: related,
+		Event: v.Name("automation", "action", "triggered"), Related: related,
+		Resource: engine.MarkChain(v, engine.AutomationResource(v, a, true), run.GetFiring()),
 	}
 	if reason != nil && abs(triggered.GetSeconds()-reason.GetOccurred().GetSeconds()) < followWithin {
 		began.Follows = proto.String(reason.GetId())
 	}
-	ended := proto.CloneOf(began)
+	ended = proto.CloneOf(began)
 	ended.Id, ended.Follows = uuid.NewSHA1(id, []byte("ended")).String(), proto.String(began.GetId())
 	ended.Occurred, ended.Event = timestamppb.New(r.Store.Now()), v.Name("automation", "action", "executed")
-	var err error
 	if began.Payload, err = json.Marshal(payload); err != nil {
-		return fmt.Errorf("write the payload of an action: %w", err)
+		return nil, nil, fmt.Errorf("write the payload of an action: %w", err)
 	}
 	if o.reason != "" {
 		payload["reason"] = o.reason
 		ended.Event = v.Name("automation", "action", "failed")
 	}
 	if ended.Payload, err = json.Marshal(payload); err != nil {
-		return fmt.Errorf("write the payload of an action: %w", err)
+		return nil, nil, fmt.Errorf("write the payload of an action: %w", err)
 	}
-	batch := make([]broker.Event, 0, 2)
-	for _, e := range []*orchv1.ReceivedEvent{began, ended} {
-		sent, err := wire.ToBroker(v, e, ws)
+	return began, ended, nil
+}
+
+func (r *Runner) publishAll(ctx context.Context, ws uuid.UUID, events ...*orchv1.ReceivedEvent) error {
+	batch := make([]broker.Event, 0, len(events))
+	for _, e := range events {
+		sent, err := wire.ToBroker(r.Vocabulary, e, ws)
 		if err != nil {
 			return fmt.Errorf("publish the event of an action: %w", err)
 		}
@@ -163,13 +185,3 @@ func (r *Runner) publish(ctx context.Context, ws, id uuid.UUID, run *orchv1.Auto
 }
 
 func abs(n int64) int64 { return max(n, -n) }
-
-// actionType is the word for an action's kind in REST.
-func actionType(a *orchv1.Action) string {
-	m := a.ProtoReflect()
-	set := m.WhichOneof(m.Descriptor().Oneofs().ByName("kind"))
-	if set == nil {
-		return ""
-	}
-	return restjson.Shape(set.Message()).GetTag()
-}

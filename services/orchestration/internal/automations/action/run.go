@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/automations/engine"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -132,7 +133,7 @@ func (r *Runner) execute(ctx context.Context, ws uuid.UUID, due *orchv1.Automati
 	return true
 }
 
-// settle publishes how an execution ended, and ends the run; or makes it due again.
+// settle publishes how an execution ended, buries a permanent failure, and ends the run; or makes it due again.
 func (r *Runner) settle(ctx context.Context, ws, id uuid.UUID, run *orchv1.AutomationActionRun, result *result) error {
 	if result.transient && run.GetAttempts() < maxAttempts {
 		wait := firstRetry << (2 * (run.GetAttempts() - 1)) // 1 s, 4 s, 16 s.
@@ -150,7 +151,12 @@ func (r *Runner) settle(ctx context.Context, ws, id uuid.UUID, run *orchv1.Autom
 	if result.reason != "" {
 		outcome = "failed"
 	}
-	r.Count(actionType(run.GetAction()), outcome)
+	r.Count(engine.ActionType(run.GetAction()), outcome)
+	if result.reason != "" {
+		if err := r.bury(ctx, ws, id, run, result.reason); err != nil {
+			return err
+		}
+	}
 	_, err := r.runs.Mutate(ctx, ws, id, store.Edit(func(next *orchv1.AutomationActionRun) error {
 		next.Next, next.Reason = nil, result.reason
 		next.Expires = proto.Int64(r.Store.Now().Add(keepFor).UnixMicro())

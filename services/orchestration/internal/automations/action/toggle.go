@@ -3,22 +3,19 @@ package action
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 
-	"github.com/google/uuid"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/query"
-	"github.com/orch-project/orch/services/orchestration/internal/store"
+	"github.com/orch-project/orch/services/orchestration/internal/automations/engine"
 )
 
-// toggle pauses or resumes something.
+// toggle pauses or resumes a deployment, an automation, a work pool or a work queue.
 func (r *Runner) toggle(
-	ctx context.Context, ws uuid.UUID, o *result, run *orchv1.AutomationActionRun, k kindOf, selected string, source orchv1.ActionSource, pause bool,
+	ctx context.Context, o *result, run *orchv1.AutomationActionRun, k kindOf, selected string, source orchv1.ActionSource, pause bool,
 ) *result {
 	id, ok := r.target(o, run, k, selected, source)
 	if !ok {
@@ -26,7 +23,6 @@ func (r *Runner) toggle(
 	}
 	var method string
 	var request proto.Message
-	var err error
 	switch k {
 	case deployment:
 		method, request = orchv1.DeploymentService_ResumeDeployment_FullMethodName, &orchv1.ResumeDeploymentRequest{Id: id}
@@ -35,83 +31,40 @@ func (r *Runner) toggle(
 		}
 	case automation:
 		method = orchv1.AutomationService_PatchAutomation_FullMethodName
-		request = &orchv1.PatchAutomationRequest{
-			Id: id, Automation: &orchv1.AutomationPartialUpdate{Enabled: !pause}, UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"enabled"}},
-		}
+		request = &orchv1.PatchAutomationRequest{Id: id, Automation: &orchv1.AutomationPartialUpdate{Enabled: !pause}, UpdateMask: mask("enabled")}
 	case workQueue:
-		method, request, err = pausing("WorkQueueService", "UpdateWorkQueue", "id", id, "work_queue", pause)
+		method = orchv1.WorkQueueService_UpdateWorkQueue_FullMethodName
+		request = &orchv1.UpdateWorkQueueRequest{Id: id, WorkQueue: &orchv1.WorkQueueUpdate{IsPaused: pause}, UpdateMask: mask("is_paused")}
 	case workPool:
-		var name string
-		if name, err = r.poolName(ctx, ws, id); err == nil {
-			method, request, err = pausing("WorkPoolService", "UpdateWorkPool", "name", name, "work_pool", pause)
+		name, err := r.poolName(ctx, id)
+		if errors.Is(err, errNoPool) {
+			o.details["status_code"] = http.StatusNotFound
+			return o.fail("Unexpected status from '%s' action: %d", engine.ActionType(run.GetAction()), http.StatusNotFound)
 		}
+		if err != nil {
+			return o.later(err)
+		}
+		method = orchv1.WorkPoolService_UpdateWorkPool_FullMethodName
+		request = &orchv1.UpdateWorkPoolRequest{Name: name, WorkPool: &orchv1.WorkPoolUpdate{IsPaused: &pause}, UpdateMask: mask("is_paused")}
 	}
-	if errors.Is(err, errNoPool) {
-		o.details["status_code"] = http.StatusNotFound
-		return o.fail("Unexpected status from '%s' action: %d", actionType(run.GetAction()), http.StatusNotFound)
-	}
-	if err != nil {
-		return o.fail("%v", err)
-	}
-	r.call(ctx, o, method, request, actionType(run.GetAction()))
+	r.call(ctx, o, method, request, engine.ActionType(run.GetAction()))
 	return o
 }
 
-var (
-	errUnsupported = errors.New("the server has no work pools")
-	errNoPool      = errors.New("no such work pool")
-)
+func mask(paths ...string) *fieldmaskpb.FieldMask { return &fieldmaskpb.FieldMask{Paths: paths} }
 
-// pausing builds the request that pauses or resumes a work pool or a queue, by its descriptor.
-func pausing(service, method, key, value, resource string, pause bool) (string, proto.Message, error) {
-	full := "/orch.v1." + service + "/" + method
-	m, err := newRequest(service, method)
-	if err != nil {
-		return "", nil, err
-	}
-	fields := m.Descriptor().Fields()
-	m.Set(fields.ByName(protoreflect.Name(key)), protoreflect.ValueOfString(value))
-	update := m.Mutable(fields.ByName(protoreflect.Name(resource))).Message()
-	update.Set(update.Descriptor().Fields().ByName("is_paused"), protoreflect.ValueOfBool(pause))
-	mask := &fieldmaskpb.FieldMask{Paths: []string{"is_paused"}}
-	m.Set(fields.ByName("update_mask"), protoreflect.ValueOfMessage(mask.ProtoReflect()))
-	return full, m.Interface(), nil
-}
+var errNoPool = errors.New("work pool not found")
 
-// newRequest returns an empty request of a method of the contract.
-func newRequest(service, method string) (protoreflect.Message, error) {
-	found, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName("orch.v1." + service + "." + method))
+// poolName looks up the name of a work pool, by which the API identifies it.
+func (r *Runner) poolName(ctx context.Context, id string) (string, error) {
+	response, _, err := r.Caller.Call(ctx, orchv1.WorkPoolService_ReadWorkPools_FullMethodName, &orchv1.ReadWorkPoolsRequest{
+		Query: &orchv1.WorkPoolQuery{WorkPools: &orchv1.WorkPoolFilter{Id: &orchv1.AnyUuidFilter{Any_: &orchv1.UuidList{Values: []string{id}}}}},
+	})
 	if err != nil {
-		return nil, errUnsupported
+		return "", fmt.Errorf("find work pool %s: %w", id, err)
 	}
-	of, ok := found.(protoreflect.MethodDescriptor)
-	if !ok {
-		return nil, errUnsupported
+	if list, ok := response.(*orchv1.WorkPoolList); ok && len(list.GetWorkPools()) == 1 {
+		return list.GetWorkPools()[0].GetName(), nil
 	}
-	kind, err := protoregistry.GlobalTypes.FindMessageByName(of.Input().FullName())
-	if err != nil {
-		return nil, errUnsupported
-	}
-	return kind.New(), nil
-}
-
-// poolName looks the name of a work pool up, by which the API knows it.
-func (r *Runner) poolName(ctx context.Context, ws uuid.UUID, id string) (string, error) {
-	kind, err := protoregistry.GlobalTypes.FindMessageByName("orch.v1.WorkPool")
-	if err != nil {
-		return "", errUnsupported
-	}
-	pool, err := uuid.Parse(id)
-	if err != nil {
-		return "", errNoPool
-	}
-	found, err := store.NewCollection[proto.Message](r.Store, query.WorkPool, kind.New().Interface()).Get(ctx, ws, pool)
-	if errors.Is(err, store.ErrNotFound) {
-		return "", errNoPool
-	}
-	if err != nil {
-		return "", err
-	}
-	m := found.ProtoReflect()
-	return m.Get(m.Descriptor().Fields().ByName("name")).String(), nil
+	return "", errNoPool
 }

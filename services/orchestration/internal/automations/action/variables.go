@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/orch-project/orch/pkg/jinja"
 	"github.com/orch-project/orch/pkg/restjson"
@@ -41,6 +40,9 @@ func (r *Runner) variables(ctx context.Context, run *orchv1.AutomationActionRun,
 	}
 	vars["event"] = r.event(e)
 	maps.Copy(vars, r.objects(ctx, e, template))
+	if named(template, "variables") {
+		vars["variables"] = r.workspaceVariables(ctx)
+	}
 	return vars
 }
 
@@ -173,55 +175,68 @@ func dict(texts map[string]string) jinja.Value {
 	return jinja.Dict(pairs...)
 }
 
-// objects are the objects of the server that an event names and a template uses.
+// objects are the objects of the server that an event names and a template uses. One that cannot be read is None.
 func (r *Runner) objects(ctx context.Context, e *orchv1.ReceivedEvent, template string) jinja.Vars {
 	vars := jinja.Vars{}
-	for _, object := range []struct {
-		name, kind, method string
-		request            func(id string) proto.Message
-	}{
-		{"flow", "flow", orchv1.FlowService_ReadFlow_FullMethodName, func(id string) proto.Message { return &orchv1.ReadFlowRequest{Id: id} }},
-		{"flow_run", "flow-run", orchv1.FlowRunService_ReadFlowRun_FullMethodName, func(id string) proto.Message { return &orchv1.ReadFlowRunRequest{Id: id} }},
-		{"task_run", "task-run", orchv1.TaskRunService_ReadTaskRun_FullMethodName, func(id string) proto.Message { return &orchv1.ReadTaskRunRequest{Id: id} }},
-		{"deployment", "deployment", orchv1.DeploymentService_ReadDeployment_FullMethodName, func(id string) proto.Message { return &orchv1.ReadDeploymentRequest{Id: id} }},
-		{"work_queue", "work-queue", "WorkQueueService/ReadWorkQueue", nil},
+	for name, kind := range map[string]string{
+		"flow": "flow", "flow_run": "flow-run", "task_run": "task-run", "deployment": "deployment", "work_pool": "work-pool",
+		"work_queue": "work-queue", "concurrency_limit": "concurrency-limit",
 	} {
-		if !named(template, object.name) {
+		if !named(template, name) {
 			continue
 		}
-		id, err := r.infer(e, kindOf{object.kind, object.kind})
+		id, err := r.infer(e, kindOf{kind, kind})
 		if err != nil {
 			continue
 		}
-		var request proto.Message
-		method := object.method
-		if object.request != nil {
-			request = object.request(id)
-		} else if request, method = readByID(object.method, id); request == nil {
-			continue
+		vars[name] = jinja.None
+		if object, err := r.object(ctx, kind, id); err == nil {
+			vars[name] = r.message(object)
 		}
-		response, _, err := r.Caller.Call(ctx, method, request)
-		if err != nil {
-			vars[object.name] = jinja.None
-			continue
-		}
-		vars[object.name] = r.message(response)
 	}
 	return vars
 }
 
-func readByID(method, id string) (proto.Message, string) {
-	service, rpc, _ := strings.Cut(method, "/")
-	m, err := newRequest(service, rpc)
-	if err != nil {
-		return nil, ""
+// workspaceVariables are the first 200 variables of the workspace, by name.
+func (r *Runner) workspaceVariables(ctx context.Context) jinja.Value {
+	response, _, err := r.Caller.Call(ctx, orchv1.VariableService_ReadVariables_FullMethodName, &orchv1.ReadVariablesRequest{Query: &orchv1.VariableQuery{}})
+	list, ok := response.(*orchv1.VariableList)
+	if err != nil || !ok {
+		return jinja.None
 	}
-	fd := m.Descriptor().Fields().ByName("id")
-	if fd == nil {
-		return nil, ""
+	var pairs []jinja.Pair
+	for _, v := range list.GetVariables() {
+		pairs = append(pairs, pair(v.GetName(), fromJSON(v.GetValue())))
 	}
-	m.Set(fd, protoreflect.ValueOfString(id))
-	return m.Interface(), "/orch.v1." + method
+	return jinja.Dict(pairs...)
+}
+
+// object reads an object of the server.
+func (r *Runner) object(ctx context.Context, kind, id string) (proto.Message, error) {
+	var method string
+	var request proto.Message
+	switch kind {
+	case "flow":
+		method, request = orchv1.FlowService_ReadFlow_FullMethodName, &orchv1.ReadFlowRequest{Id: id}
+	case "flow-run":
+		method, request = orchv1.FlowRunService_ReadFlowRun_FullMethodName, &orchv1.ReadFlowRunRequest{Id: id}
+	case "task-run":
+		method, request = orchv1.TaskRunService_ReadTaskRun_FullMethodName, &orchv1.ReadTaskRunRequest{Id: id}
+	case "deployment":
+		method, request = orchv1.DeploymentService_ReadDeployment_FullMethodName, &orchv1.ReadDeploymentRequest{Id: id}
+	case "work-queue":
+		method, request = orchv1.WorkQueueService_ReadWorkQueue_FullMethodName, &orchv1.ReadWorkQueueRequest{Id: id}
+	case "work-pool":
+		name, err := r.poolName(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		method, request = orchv1.WorkPoolService_ReadWorkPool_FullMethodName, &orchv1.ReadWorkPoolRequest{Name: name}
+	default:
+		method, request = orchv1.ConcurrencyLimitV2Service_ReadConcurrencyLimitV2_FullMethodName, &orchv1.ReadConcurrencyLimitV2Request{IdOrName: id}
+	}
+	response, _, err := r.Caller.Call(ctx, method, request)
+	return response, err
 }
 
 // named reports whether a template uses a name.

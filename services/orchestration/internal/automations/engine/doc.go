@@ -11,6 +11,7 @@
 package engine
 
 import (
+	"context"
 	"log/slog"
 	"sync"
 	"time"
@@ -32,8 +33,9 @@ type Deps struct {
 	Log        *slog.Logger
 	// Wake is called after action runs were stored.
 	Wake func()
-	// FiringsPerMinute bounds how often one automation may fire; 0 means no bound.
-	FiringsPerMinute int
+	// Account returns the account of a workspace.
+	Account func(ctx context.Context, ws uuid.UUID) (uuid.UUID, error)
+	Bounds  Bounds
 	// Metrics may be nil.
 	Metrics *Metrics
 }
@@ -52,7 +54,7 @@ type Engine struct {
 
 	mu      sync.Mutex
 	tenants map[uuid.UUID]*tenant
-	rates   map[uuid.UUID]*rate
+	firings *Counter
 	started time.Time
 }
 
@@ -73,7 +75,7 @@ func New(deps Deps) *Engine {
 		events:      store.NewCollection(deps.Store, query.Event, &orchv1.ReceivedEvent{}).Shared(),
 		holder:      deps.Store.NewID(),
 		tenants:     map[uuid.UUID]*tenant{},
-		rates:       map[uuid.UUID]*rate{},
+		firings:     NewCounter(time.Minute),
 	}
 }
 

@@ -77,10 +77,10 @@ func Triggered(v vocabulary.Vocabulary, a *orchv1.Automation, f *orchv1.Automati
 		Occurred: timestamppb.New(time.UnixMicro(f.GetTriggered())),
 		Received: timestamppb.New(now),
 		Event:    v.Name("automation", verb),
-		Resource: AutomationResource(v, a, false),
+		Resource: MarkChain(v, AutomationResource(v, a, false), f),
 	}
 	if reason := f.GetEvent(); reason != nil {
-		text, err := restjson.Marshal(Plain(reason))
+		text, err := embedded(reason)
 		if err != nil {
 			return nil, fmt.Errorf("write the triggering event: %w", err)
 		}
@@ -91,6 +91,26 @@ func Triggered(v vocabulary.Vocabulary, a *orchv1.Automation, f *orchv1.Automati
 		return nil, fmt.Errorf("write the payload of a firing: %w", err)
 	}
 	return event, nil
+}
+
+// maxEmbedded bounds the triggering event inside a firing's event, in bytes. The rest of the limit of an event is for what
+// the firing's event adds.
+const maxEmbedded = 1 << 20
+
+// embedded is a triggering event as the payload of a firing's event holds it. A payload that would make the firing's event
+// too large is left out.
+func embedded(reason *orchv1.ReceivedEvent) ([]byte, error) {
+	plain := Plain(reason)
+	text, err := restjson.Marshal(plain)
+	if err != nil || len(text) <= maxEmbedded {
+		return text, err
+	}
+	plain.Payload = []byte(`{"omitted":"the payload is too large"}`)
+	if text, err = restjson.Marshal(plain); err != nil || len(text) <= maxEmbedded {
+		return text, err
+	}
+	plain.Related = nil
+	return restjson.Marshal(plain)
 }
 
 // Plain is an event as its sender sent it.
@@ -147,4 +167,14 @@ func actionRuns(f trigger.Emission, triggered string, now time.Time) []*orchv1.A
 	add(a.GetActions(), false)
 	add(a.GetActionsOnTrigger(), true)
 	return runs
+}
+
+// ActionType returns the type of an action as the API names it, such as "run-deployment"; empty without a kind.
+func ActionType(a *orchv1.Action) string {
+	m := a.ProtoReflect()
+	set := m.WhichOneof(m.Descriptor().Oneofs().ByName("kind"))
+	if set == nil {
+		return ""
+	}
+	return restjson.Shape(set.Message()).GetTag()
 }

@@ -6,7 +6,7 @@ import "github.com/prometheus/client_golang/prometheus"
 type Metrics struct {
 	events  prometheus.Counter
 	firings prometheus.Counter
-	limited prometheus.Counter
+	limited *prometheus.CounterVec
 	delay   prometheus.Histogram
 	timers  prometheus.Gauge
 	Actions *prometheus.CounterVec
@@ -14,10 +14,12 @@ type Metrics struct {
 
 // NewMetrics returns metrics that count from 0.
 func NewMetrics() *Metrics {
-	return &Metrics{
+	m := &Metrics{
 		events:  prometheus.NewCounter(prometheus.CounterOpts{Name: "orch_automations_events_total", Help: "Events that were evaluated."}),
 		firings: prometheus.NewCounter(prometheus.CounterOpts{Name: "orch_automations_firings_total", Help: "Firings of automations."}),
-		limited: prometheus.NewCounter(prometheus.CounterOpts{Name: "orch_automations_limited_total", Help: "Firings beyond the limit of an automation, which cause nothing."}),
+		limited: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "orch_automations_limited_total", Help: "Firings and for_each keys beyond a limit, which cause nothing, by limit.",
+		}, []string{"limit"}),
 		delay: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "orch_automations_firing_delay_seconds", Help: "Time from the reason of a firing to its commit.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
@@ -25,6 +27,10 @@ func NewMetrics() *Metrics {
 		timers:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "orch_automations_timers", Help: "Open windows that the clock ends."}),
 		Actions: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "orch_automations_actions_total", Help: "Actions by type and outcome."}, []string{"type", "outcome"}),
 	}
+	for _, limit := range []string{limitFirings, limitAccountFirings, limitKeys, limitChain} {
+		m.limited.WithLabelValues(limit)
+	}
+	return m
 }
 
 // Describe implements prometheus.Collector.

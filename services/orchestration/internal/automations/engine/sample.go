@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/trigger"
 )
@@ -44,31 +45,40 @@ func (t *tenant) sample(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		sample := trigger.Measure(query, events, now.UnixMicro())
-		err = session.Fire(ctx, n, func(b *orchv1.AutomationBucket) *orchv1.AutomationFiring {
-			return n.ApplyMetric(b, sample, now.UnixMicro())
-		})
-		if err != nil {
+		if err := fireMetric(ctx, session, n, events, now.UnixMicro()); err != nil {
 			return err
 		}
 	}
-	t.limit(session)
-	return session.Commit(ctx)
+	return t.commit(ctx, session)
+}
+
+// fireMetric computes a metric over the state events of runs, and applies it to its trigger.
+func fireMetric(ctx context.Context, session *trigger.Session, n *trigger.Node, events []trigger.RunEvent, now int64) error {
+	sample := trigger.Measure(n.Metric.GetMetric(), events, now)
+	return session.Fire(ctx, n, func(b *orchv1.AutomationBucket) *orchv1.AutomationFiring { return n.ApplyMetric(b, sample, now) })
 }
 
 // runEvents reads the state events of the flow runs that a metric is about, in their order.
 func (t *tenant) runEvents(ctx context.Context, n *trigger.Node, since time.Time) ([]trigger.RunEvent, error) {
-	prefix := t.engine.Vocabulary.Name("flow-run", "")
 	filter := bson.D{{Key: "occurred", Value: bson.D{{Key: "$gte", Value: since.UnixMicro()}}}}
 	var events []trigger.RunEvent
 	err := t.engine.events.Each(ctx, t.ws, filter, bson.D{{Key: "occurred", Value: -1}}, func(e *orchv1.ReceivedEvent) bool {
-		state, isState := strings.CutPrefix(e.GetEvent(), prefix)
-		run, err := uuid.Parse(strings.TrimPrefix(e.GetResource().GetLabels()[t.engine.Vocabulary.ResourceID()], prefix))
-		if isState && err == nil && n.Filter.TakesResource(e) {
-			events = append(events, trigger.RunEvent{Run: run, State: state, At: e.GetOccurred().AsTime().UnixMicro()})
+		if of, ok := runEvent(t.engine.Vocabulary, n, e); ok {
+			events = append(events, of)
 		}
 		return len(events) < maxSamples
 	})
 	slices.Reverse(events)
 	return events, err
+}
+
+// runEvent reads an event of a flow run's state. It returns false for other events, and for runs that the metric excludes.
+func runEvent(v vocabulary.Vocabulary, n *trigger.Node, e *orchv1.ReceivedEvent) (trigger.RunEvent, bool) {
+	prefix := v.Name("flow-run", "")
+	state, isState := strings.CutPrefix(e.GetEvent(), prefix)
+	if !isState || !n.Filter.TakesResource(e) {
+		return trigger.RunEvent{}, false
+	}
+	run, err := uuid.Parse(strings.TrimPrefix(e.GetResource().GetLabels()[v.ResourceID()], prefix))
+	return trigger.RunEvent{Run: run, State: state, At: e.GetOccurred().AsTime().UnixMicro()}, err == nil
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/broker"
 	wire "github.com/orch-project/orch/pkg/events"
+	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/trigger"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -31,10 +34,17 @@ type tenant struct {
 	set    *trigger.Set
 	order  *trigger.Order
 	loaded bool
+	// account owns the workspace; the nil UUID if that is not known.
+	account uuid.UUID
+	// keys counts the for_each keys of automations, and keysLimited is the last window in which each reached the limit.
+	keys        map[uuid.UUID]*keyCount
+	keysLimited map[uuid.UUID]int64
+	// reached are the limits whose events are not published yet.
+	reached []limited
 }
 
 func newTenant(e *Engine, ws uuid.UUID) *tenant {
-	return &tenant{engine: e, ws: ws, set: trigger.NewSet()}
+	return &tenant{engine: e, ws: ws, set: trigger.NewSet(), keys: map[uuid.UUID]*keyCount{}, keysLimited: map[uuid.UUID]int64{}}
 }
 
 // load reads the automations and the held events of the workspace, once.
@@ -56,6 +66,9 @@ func (t *tenant) load(ctx context.Context) error {
 	}
 	if err := t.reload(ctx); err != nil {
 		return err
+	}
+	if t.account, err = t.engine.Account(ctx, t.ws); err != nil {
+		t.engine.Log.WarnContext(ctx, "automations of a workspace are evaluated without the limit of its account", "workspace", t.ws, "error", err)
 	}
 	t.loaded = true
 	return nil
@@ -92,7 +105,7 @@ func (t *tenant) reload(ctx context.Context) error {
 		if t.set.Automation(id) != nil {
 			continue
 		}
-		gone := bson.D{{Key: "automation_id", Value: id.String()}, {Key: "unsettled", Value: bson.D{{Key: "$exists", Value: false}}}}
+		gone := bson.D{{Key: "automation_id", Value: store.Binary(id)}, {Key: "unsettled", Value: bson.D{{Key: "$exists", Value: false}}}}
 		if err := t.engine.buckets.DeleteMany(ctx, t.ws, gone); err != nil {
 			return err
 		}
@@ -111,7 +124,7 @@ func (t *tenant) reload(ctx context.Context) error {
 
 // rearm sets the timers of an automation that was enabled again.
 func (t *tenant) rearm(ctx context.Context, automation uuid.UUID) error {
-	filter := bson.D{{Key: "automation_id", Value: automation.String()}, {Key: "due", Value: bson.D{{Key: "$gt", Value: int64(0)}}}}
+	filter := bson.D{{Key: "automation_id", Value: store.Binary(automation)}, {Key: "due", Value: bson.D{{Key: "$gt", Value: int64(0)}}}}
 	return t.engine.buckets.Each(ctx, t.ws, filter, bson.D{{Key: "_id", Value: 1}}, func(b *orchv1.AutomationBucket) bool {
 		t.engine.timers.set(t.ws, b)
 		return true
@@ -121,7 +134,14 @@ func (t *tenant) rearm(ctx context.Context, automation uuid.UUID) error {
 // begin opens the windows of triggers that miss events from the moment on that they exist.
 func (t *tenant) begin(ctx context.Context) error {
 	session := trigger.NewSession(t.engine, t.engine.now())
-	for _, n := range t.set.Proactive() {
+	if err := begin(ctx, session, t.set); err != nil {
+		return err
+	}
+	return session.Commit(ctx)
+}
+
+func begin(ctx context.Context, session *trigger.Session, set *trigger.Set) error {
+	for _, n := range set.Proactive() {
 		if n.After || len(n.KeyLabels) > 0 {
 			continue
 		}
@@ -129,7 +149,7 @@ func (t *tenant) begin(ctx context.Context) error {
 			return err
 		}
 	}
-	return session.Commit(ctx)
+	return nil
 }
 
 // handle evaluates events of the workspace in their order.
@@ -143,7 +163,7 @@ func (t *tenant) handle(ctx context.Context, batch []broker.Event) (*broker.Reje
 	var pending []*orchv1.ReceivedEvent
 	for i := range batch {
 		b := &batch[i]
-		changes := t.changesAutomations(b.Type)
+		changes := changesAutomations(t.engine.Vocabulary, b.Type)
 		if !changes && !t.concerns(b) {
 			t.order.Done(b.ID, t.engine.now())
 			continue
@@ -168,8 +188,7 @@ func (t *tenant) handle(ctx context.Context, batch []broker.Event) (*broker.Reje
 }
 
 // changesAutomations reports whether an event of that name says that an automation changed.
-func (t *tenant) changesAutomations(name string) bool {
-	v := t.engine.Vocabulary
+func changesAutomations(v vocabulary.Vocabulary, name string) bool {
 	return name == v.Name("automation", "created") || name == v.Name("automation", "updated") || name == v.Name("automation", "deleted")
 }
 
@@ -210,6 +229,7 @@ func (t *tenant) apply(ctx context.Context, released []*orchv1.ReceivedEvent, he
 
 func (t *tenant) run(ctx context.Context, released []*orchv1.ReceivedEvent, now time.Time) error {
 	session := trigger.NewSession(t.engine, now)
+	session.AdmitKeys(func(n *trigger.Node) bool { return t.admitKey(ctx, n) })
 	if err := session.Preload(ctx, t.ws, released, t.takers); err != nil {
 		return err
 	}
@@ -220,25 +240,28 @@ func (t *tenant) run(ctx context.Context, released []*orchv1.ReceivedEvent, now 
 			}
 		}
 	}
-	t.limit(session)
-	return session.Commit(ctx)
+	if err := t.commit(ctx, session); err != nil {
+		return err
+	}
+	t.order.Duplicates(session.Duplicates())
+	return nil
+}
+
+func (t *tenant) takers(e *orchv1.ReceivedEvent) []*trigger.Node {
+	return takers(t.engine.Vocabulary, t.set, e)
 }
 
 // takers are the triggers that take an event. An automation takes no events of its own firings and actions.
-func (t *tenant) takers(e *orchv1.ReceivedEvent) []*trigger.Node {
-	takers := t.set.Takers(e)
-	own := e.GetResource().GetLabels()[t.engine.Vocabulary.ResourceID()]
-	prefix := t.engine.Vocabulary.Name("automation", "")
-	if len(takers) == 0 || len(own) <= len(prefix) || own[:len(prefix)] != prefix || t.changesAutomations(e.GetEvent()) {
-		return takers
+func takers(v vocabulary.Vocabulary, set *trigger.Set, e *orchv1.ReceivedEvent) []*trigger.Node {
+	all := set.Takers(e)
+	if len(all) == 0 {
+		return nil
 	}
-	kept := takers[:0]
-	for _, n := range takers {
-		if n.Automation.ID.String() != own[len(prefix):] {
-			kept = append(kept, n)
-		}
+	own, isAutomation := strings.CutPrefix(e.GetResource().GetLabels()[v.ResourceID()], v.Name("automation", ""))
+	if !isAutomation || changesAutomations(v, e.GetEvent()) {
+		return all
 	}
-	return kept
+	return slices.DeleteFunc(all, func(n *trigger.Node) bool { return n.Automation.ID.String() == own })
 }
 
 // settleHolds stores the events that are held now and were not before, and removes those that no longer are.
@@ -303,8 +326,7 @@ func (t *tenant) tick(ctx context.Context, due []*timer) error {
 			}
 		}
 	}
-	t.limit(session)
-	if err := session.Commit(ctx); !errors.Is(err, trigger.ErrConflict) {
+	if err := t.commit(ctx, session); !errors.Is(err, trigger.ErrConflict) {
 		return err
 	}
 	return trigger.ErrConflict

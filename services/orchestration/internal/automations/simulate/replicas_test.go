@@ -9,7 +9,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -64,15 +63,11 @@ func (c *crashing) Emit(ctx context.Context, firings []trigger.Emission) error {
 	return c.Memory.Emit(ctx, firings)
 }
 
-// restartsDeduplication names the cases in which a duplicate arrives before and after the window of deduplication ends. A
-// replica that took over between them knows only of the first duplicate, and counts the window from there.
-const restartsDeduplication = "reactive_duplicate_after_half_an_hour"
-
 // Every step may be evaluated by another of three replicas, which has nothing in memory but what is stored, and each of
 // them dies at writes. What an automation fires stays the same set.
 func TestReplicasFireTheSameSetWhenTheyDieAtWrites(t *testing.T) {
 	t.Parallel()
-	cases := slices.DeleteFunc(readCases(t), func(c Case) bool { return strings.HasPrefix(c.Name, restartsDeduplication) })
+	cases := readCases(t)
 	rapid.Check(t, func(t *rapid.T) {
 		c := &cases[rapid.IntRange(0, len(cases)-1).Draw(t, "case")]
 		requireSameSet(t, c, func(what string, limit int) int { return rapid.IntRange(0, limit).Draw(t, what) })

@@ -176,6 +176,7 @@ func (r *run) evaluate(events []*orchv1.ReceivedEvent, now time.Time, due []*tri
 	if err := session.Commit(r.ctx); err != nil {
 		return err
 	}
+	r.order.Duplicates(session.Duplicates())
 	for _, f := range session.Fired() {
 		r.firings = append(r.firings, r.shown(f))
 	}

@@ -48,7 +48,9 @@ type Node struct {
 	Proactive bool
 	After     bool
 	Threshold int64
-	forEach   []string
+	// Expect and Starts are the names of events that count, and of those that begin a window.
+	Expect, Starts []string
+	forEach        []string
 
 	// Within is in microseconds.
 	Within int64
@@ -132,6 +134,7 @@ func (n *Node) compileEvent(e *orchv1.EventTrigger) {
 	n.Proactive = e.GetPosture() == orchv1.Posture_POSTURE_PROACTIVE
 	n.After = len(e.GetAfter()) > 0
 	n.Threshold = e.GetThreshold()
+	n.Expect, n.Starts = e.GetExpect(), e.GetAfter()
 	n.Within = e.GetWithin().AsDuration().Microseconds()
 	n.forEach = slices.Clone(e.GetForEach())
 	slices.Sort(n.forEach)

@@ -21,20 +21,20 @@ func ledgerID(id uuid.UUID) uint64 {
 	return binary.BigEndian.Uint64(id[:8]) ^ binary.BigEndian.Uint64(id[8:])
 }
 
-// applied reports whether an event or a child firing was applied to a bucket within a time before now. A window of 0
-// means at any time.
-func applied(b *orchv1.AutomationBucket, id uuid.UUID, now, window int64) bool {
+// applied returns when an event or a child firing was applied to a bucket, and whether that was within the window before
+// now. A window of 0 has no limit.
+func applied(b *orchv1.AutomationBucket, id uuid.UUID, now, window int64) (at int64, duplicate bool) {
 	want := ledgerID(id)
 	for i := len(b.Ledger) - ledgerEntry; i >= 0; i -= ledgerEntry {
-		at := int64(binary.BigEndian.Uint64(b.Ledger[i+8:]))
+		at = int64(binary.BigEndian.Uint64(b.Ledger[i+8:]))
 		if window > 0 && now-at >= window {
-			return false
+			return 0, false
 		}
 		if binary.BigEndian.Uint64(b.Ledger[i:]) == want {
-			return true
+			return at, true
 		}
 	}
-	return false
+	return 0, false
 }
 
 // apply notes that an event or a child firing was applied, and forgets what is older than the window, or too much.

@@ -76,6 +76,9 @@ func (m *Memory) Open(n *Node) []*orchv1.AutomationBucket {
 	return open
 }
 
+// Len returns how many buckets there are.
+func (m *Memory) Len() int { return len(m.records) }
+
 // Unsettled returns the buckets whose firings may not have been passed on.
 func (m *Memory) Unsettled() map[uuid.UUID]*orchv1.AutomationBucket {
 	found := map[uuid.UUID]*orchv1.AutomationBucket{}

@@ -144,6 +144,16 @@ func (o *Order) finish(id uuid.UUID, now time.Time) {
 // Done notes that an event was done which nothing waits for and which waits for nothing.
 func (o *Order) Done(id uuid.UUID, now time.Time) { o.finish(id, now) }
 
+// Duplicates sets the times of events to those of their first evaluation, by another replica. The window of deduplication
+// begins there.
+func (o *Order) Duplicates(first map[uuid.UUID]int64) {
+	for id, at := range first {
+		if done, ok := o.done[id]; ok && at < done {
+			o.done[id] = at
+		}
+	}
+}
+
 // Undo takes back that events were released, and which events are held, after an evaluation was not committed: its events
 // will come again.
 func (o *Order) Undo(released []*orchv1.ReceivedEvent, held map[uuid.UUID]*Held) {

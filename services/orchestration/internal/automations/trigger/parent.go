@@ -11,7 +11,7 @@ import (
 // child applies the firing of a child to a parent's bucket, and returns the parent's firing, nil if it does not fire.
 func (n *Node) child(b *orchv1.AutomationBucket, f *orchv1.AutomationFiring) *orchv1.AutomationFiring {
 	id := uuid.MustParse(f.GetId())
-	if applied(b, id, f.GetTriggered(), 0) {
+	if _, duplicate := applied(b, id, f.GetTriggered(), 0); duplicate {
 		return nil
 	}
 	apply(b, id, f.GetTriggered(), 0)

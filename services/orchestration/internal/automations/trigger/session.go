@@ -55,6 +55,9 @@ type Session struct {
 	settled  []*entry
 	emission []Emission
 	fired    []Fired
+	admit    func(*Node) bool
+	// duplicates are events that a ledger holds, with the earliest time at which one was applied.
+	duplicates map[uuid.UUID]int64
 }
 
 // entry is a record in a session.
@@ -72,11 +75,24 @@ type Fired struct {
 
 // NewSession begins a session at a time.
 func NewSession(b Backend, now time.Time) *Session {
-	return &Session{backend: b, now: now.UnixMicro(), records: map[uuid.UUID]*entry{}}
+	return &Session{backend: b, now: now.UnixMicro(), records: map[uuid.UUID]*entry{}, duplicates: map[uuid.UUID]int64{}}
 }
 
 // Fired returns all firings so far, those of children too.
 func (s *Session) Fired() []Fired { return s.fired }
+
+// Duplicates returns the events that were applied before, with the time in microseconds of the first application.
+func (s *Session) Duplicates() map[uuid.UUID]int64 { return s.duplicates }
+
+func (s *Session) duplicate(id uuid.UUID, at int64) {
+	if first, known := s.duplicates[id]; !known || at < first {
+		s.duplicates[id] = at
+	}
+}
+
+// AdmitKeys sets a test of whether a trigger may begin to count another for_each key. Events of a key that is not admitted
+// are not counted.
+func (s *Session) AdmitKeys(admit func(*Node) bool) { s.admit = admit }
 
 // At sets the time of what follows; a session may stand for a stretch of time.
 func (s *Session) At(now time.Time) { s.now = now.UnixMicro() }
@@ -177,7 +193,12 @@ func (s *Session) Event(ctx context.Context, n *Node, e *orchv1.ReceivedEvent) e
 	if err != nil {
 		return err
 	}
-	if applied(b.Bucket, id, s.now, dedupWindow) {
+	if len(n.forEach) > 0 && b.Revision == 0 && !b.changed && s.admit != nil && !s.admit(n) {
+		delete(s.records, b.ID)
+		return nil
+	}
+	if at, duplicate := applied(b.Bucket, id, s.now, dedupWindow); duplicate {
+		s.duplicate(id, at)
 		return nil
 	}
 	apply(b.Bucket, id, s.now, dedupWindow)

@@ -1,0 +1,60 @@
+package action
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// KindAction is the effect of a dead letter whose action failed permanently.
+const KindAction = "automation.action"
+
+// lettersPerHour bounds the dead letters of one automation. Further failures are events only.
+const lettersPerHour = 100
+
+// Bury writes a dead letter of an automation, whose effect failed so many times.
+type Bury func(ctx context.Context, automation uuid.UUID, e store.Effect, attempts int, reason error) error
+
+// bury writes a dead letter for a run that failed permanently.
+func (r *Runner) bury(ctx context.Context, ws, id uuid.UUID, run *orchv1.AutomationActionRun, reason string) error {
+	automation, err := uuid.Parse(run.GetAutomation().GetId())
+	if err != nil {
+		return fmt.Errorf("read the automation of an action: %w", err)
+	}
+	if n, _ := r.letters.Add(automation, r.Store.Now()); n > lettersPerHour {
+		return nil
+	}
+	body, err := proto.MarshalOptions{}.MarshalAppend(ws[:], run)
+	if err != nil {
+		return fmt.Errorf("write the dead letter of an action: %w", err)
+	}
+	effect := store.Effect{ID: id, At: time.UnixMicro(run.GetFiring().GetTriggered()).UTC(), Kind: KindAction, Body: body}
+	return r.Bury(ctx, automation, effect, int(run.GetAttempts()), errors.New(reason))
+}
+
+// Retry executes the actions of dead letters once more. An action that succeeds is published as executed.
+func (r *Runner) Retry(ctx context.Context, effects []store.Effect) error {
+	for _, e := range effects {
+		ws, run := e.Workspace(), &orchv1.AutomationActionRun{}
+		if err := proto.Unmarshal(e.Body[min(len(ws), len(e.Body)):], run); err != nil {
+			return store.Permanent(fmt.Errorf("read the dead letter of an action: %w", err))
+		}
+		within, cancel := context.WithTimeout(ctx, timeLimit)
+		result := r.act(within, ws, run)
+		cancel()
+		if result.reason != "" {
+			return errors.New(result.reason)
+		}
+		if err := r.publishRetried(ctx, ws, e.ID, run, result); err != nil {
+			return err
+		}
+	}
+	return nil
+}

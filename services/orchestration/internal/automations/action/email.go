@@ -1,0 +1,174 @@
+package action
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"mime"
+	"mime/quotedprintable"
+	"net"
+	"net/mail"
+	"net/smtp"
+	"net/textproto"
+	"net/url"
+	"strings"
+	"time"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// Mailer sends mail through one SMTP server. The zero value is not configured and sends nothing.
+type Mailer struct {
+	address  string // host:port.
+	host     string
+	implicit bool // TLS from the first byte; else STARTTLS where the server offers it.
+	auth     smtp.Auth
+	from     *mail.Address
+}
+
+// The ports of smtp: and smtps: addresses without one (RFC 6409, RFC 8314).
+const (
+	submissionPort  = "587"
+	submissionsPort = "465"
+)
+
+// ParseMailer reads the address of an SMTP server, smtp://user:password@host:587 or smtps://host, and the sender's address.
+// An empty server gives a mailer that is not configured. Errors do not quote the address, which may hold a password.
+func ParseMailer(server, from string) (Mailer, error) {
+	if server == "" {
+		return Mailer{}, nil
+	}
+	target, err := url.Parse(server)
+	if err != nil || target.Hostname() == "" || (target.Scheme != "smtp" && target.Scheme != "smtps") {
+		return Mailer{}, errors.New("must be smtp://host:port or smtps://host:port, optionally with user:password@")
+	}
+	sender, err := mail.ParseAddress(from)
+	if err != nil {
+		return Mailer{}, errors.New("the sender is not an email address")
+	}
+	m := Mailer{host: target.Hostname(), implicit: target.Scheme == "smtps", from: sender}
+	port := target.Port()
+	if port == "" {
+		port = submissionPort
+		if m.implicit {
+			port = submissionsPort
+		}
+	}
+	m.address = net.JoinHostPort(m.host, port)
+	if password, ok := target.User.Password(); ok {
+		m.auth = smtp.PlainAuth("", target.User.Username(), password, m.host)
+	}
+	return m, nil
+}
+
+// send sends one message to all recipients. The deadline of the context bounds the whole exchange.
+func (m Mailer) send(ctx context.Context, to []string, content []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", m.address)
+	if err != nil {
+		return fmt.Errorf("connect to the SMTP server: %w", err)
+	}
+	defer conn.Close()
+	deadline, _ := ctx.Deadline()
+	if err := conn.SetDeadline(deadline); err != nil {
+		return fmt.Errorf("connect to the SMTP server: %w", err)
+	}
+	secured := &tls.Config{ServerName: m.host, MinVersion: tls.VersionTLS12}
+	if m.implicit {
+		conn = tls.Client(conn, secured)
+	}
+	client, err := smtp.NewClient(conn, m.host)
+	if err != nil {
+		return fmt.Errorf("greet the SMTP server: %w", err)
+	}
+	defer client.Close()
+	if offered, _ := client.Extension("STARTTLS"); offered && !m.implicit {
+		if err := client.StartTLS(secured); err != nil {
+			return fmt.Errorf("start TLS with the SMTP server: %w", err)
+		}
+	}
+	if m.auth != nil {
+		if err := client.Auth(m.auth); err != nil {
+			return fmt.Errorf("authenticate to the SMTP server: %w", err)
+		}
+	}
+	if err := client.Mail(m.from.Address); err != nil {
+		return fmt.Errorf("name the sender: %w", err)
+	}
+	for _, recipient := range to {
+		if err := client.Rcpt(recipient); err != nil {
+			return fmt.Errorf("name the recipient %s: %w", recipient, err)
+		}
+	}
+	writer, err := client.Data()
+	if err != nil {
+		return fmt.Errorf("send the message: %w", err)
+	}
+	if _, err := writer.Write(content); err != nil {
+		return fmt.Errorf("send the message: %w", err)
+	}
+	if err := writer.Close(); err != nil {
+		return fmt.Errorf("send the message: %w", err)
+	}
+	_ = client.Quit() // The message is accepted; what happens to the connection does not matter.
+	return nil
+}
+
+// compose writes a plain-text message (RFC 5322, RFC 2045). The id makes a message that is sent again recognizable.
+func (m Mailer) compose(to []string, subject, body, id string, now time.Time) []byte {
+	var b bytes.Buffer
+	domain := m.from.Address[strings.LastIndex(m.from.Address, "@")+1:]
+	for _, line := range [][2]string{
+		{"From", m.from.String()},
+		{"To", strings.Join(to, ", ")},
+		{"Subject", mime.QEncoding.Encode("utf-8", strings.Join(strings.Fields(subject), " "))},
+		{"Date", now.Format(time.RFC1123Z)},
+		{"Message-ID", "<" + id + "@" + domain + ">"},
+		{"MIME-Version", "1.0"},
+		{"Content-Type", "text/plain; charset=utf-8"},
+		{"Content-Transfer-Encoding", "quoted-printable"},
+	} {
+		fmt.Fprintf(&b, "%s: %s\r\n", line[0], line[1])
+	}
+	b.WriteString("\r\n")
+	w := quotedprintable.NewWriter(&b)
+	_, _ = w.Write([]byte(body)) // A buffer takes everything.
+	_ = w.Close()
+	b.WriteString("\r\n")
+	return b.Bytes()
+}
+
+// email sends a text to email addresses.
+func (r *Runner) email(ctx context.Context, o *result, run *orchv1.AutomationActionRun, action *orchv1.SendEmailNotification) *result {
+	if r.Mail.from == nil {
+		return o.fail("The server has no SMTP server; the setting ORCH_SMTP_URL names it")
+	}
+	to := make([]string, 0, len(action.GetEmails()))
+	for _, text := range action.GetEmails() {
+		address, err := mail.ParseAddress(text)
+		if err != nil {
+			return o.fail("%q is not an email address", text)
+		}
+		to = append(to, address.Address)
+	}
+	subject, body, ok := r.subjectAndBody(ctx, o, run, action.GetSubject(), action.GetBody())
+	if !ok {
+		return o
+	}
+	err := r.Mail.send(ctx, to, r.Mail.compose(to, subject, body, run.GetId(), r.Store.Now()))
+	if err == nil {
+		return o
+	}
+	o.details["notification_log"] = err.Error()
+	var refused *textproto.Error
+	if errors.As(err, &refused) && refused.Code >= permanentSMTP {
+		return o.fail("Notification failed")
+	}
+	return o.later(errors.New("Notification failed: " + err.Error()))
+}
+
+// permanentSMTP is the first reply code of refusals that another attempt meets too (RFC 5321, section 4.2.1).
+const permanentSMTP = 500

@@ -1,0 +1,34 @@
+package engine
+
+import (
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Counter counts per id in fixed windows of time. Its zero value is not usable; see NewCounter.
+type Counter struct {
+	window time.Duration
+
+	mu     sync.Mutex
+	number int64 // The window that is counted.
+	counts map[uuid.UUID]int
+}
+
+// NewCounter returns a counter whose windows begin at multiples of a duration since 1970.
+func NewCounter(window time.Duration) *Counter {
+	return &Counter{window: window, counts: map[uuid.UUID]int{}}
+}
+
+// Add counts one more of an id. It returns the count in the current window and the window's number.
+func (c *Counter) Add(id uuid.UUID, now time.Time) (count int, window int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if window = now.UnixNano() / int64(c.window); window != c.number {
+		c.number = window
+		clear(c.counts)
+	}
+	c.counts[id]++
+	return c.counts[id], window
+}

@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/orch-project/orch/services/standalone/internal/remote"
+)
+
+// evaluationSummary is what the command reads of an evaluation.
+type evaluationSummary struct {
+	Firings []struct {
+		Triggered string            `json:"triggered"`
+		State     string            `json:"state"`
+		Reason    string            `json:"reason"`
+		Event     *string           `json:"event"`
+		Resource  *string           `json:"resource_id"`
+		Labels    map[string]string `json:"labels"`
+	} `json:"firings"`
+	Events    int64   `json:"events"`
+	Matched   int64   `json:"matched"`
+	Until     string  `json:"evaluated_until"`
+	StoppedBy *string `json:"stopped_by"`
+}
+
+func automationTestCommand(c *connection) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "test [AUTOMATION]",
+		Short: "Show the firings that an automation would have had",
+		Long: `Show the firings that an automation would have had over the stored events of a time range that ends now. The automation
+is one of the server, or that of a file. Nothing is executed.`,
+		Example: `  orch automation test -f notify.yaml --since 7d
+  orch automation test "ship on push" --since 24h`,
+		Args: cobra.MaximumNArgs(1),
+	}
+	file := cmd.Flags().StringP("file", "f", "", "the file that holds the automation, as the API takes it")
+	since := cmd.Flags().String("since", "24h", "the time range, such as 30m, 24h or 7d")
+	limit := cmd.Flags().Int("limit", 200, "the maximum number of firings, at most 1,000")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if (len(args) == 1) == (*file != "") {
+			return fmt.Errorf("%w: either an automation or --file is required", errArgument)
+		}
+		span, err := parseSpan(*since)
+		if err != nil {
+			return err
+		}
+		query := map[string]any{"since": time.Now().UTC().Add(-span), "limit": *limit}
+		var s *remote.Server
+		if *file != "" {
+			if query["automation"], err = readAutomation(*file); err != nil {
+				return err
+			}
+			s, err = c.server()
+		} else {
+			var found string
+			s, found, err = c.automationOf(cmd.Context(), args[0])
+			query["automation_id"] = path.Base(found)
+		}
+		if err != nil {
+			return err
+		}
+		answer, err := s.Call(cmd.Context(), http.MethodPost, s.InWorkspace("/automations/evaluate"), query)
+		if err != nil {
+			return err
+		}
+		return c.showEvaluation(cmd, answer)
+	}
+	return cmd
+}
+
+func (c *connection) showEvaluation(cmd *cobra.Command, answer json.RawMessage) error {
+	if c.output == "json" {
+		return printJSON(cmd.OutOrStdout(), answer)
+	}
+	result, err := remote.Decode[evaluationSummary](answer)
+	if err != nil {
+		return err
+	}
+	rows := make([][]string, 0, len(result.Firings))
+	for _, f := range result.Firings {
+		var event []string
+		for _, text := range []*string{f.Event, f.Resource} {
+			if text != nil {
+				event = append(event, *text)
+			}
+		}
+		rows = append(rows, []string{f.Triggered, f.State, strings.Join(event, " "), f.Reason})
+	}
+	err = table(cmd.OutOrStdout(), []string{"TRIGGERED", "STATE", "EVENT", "REASON"}, rows, func(row []string) []string { return row })
+	if err != nil {
+		return err
+	}
+	c.say(cmd, "%d firings; %d of %d events matched.", len(result.Firings), result.Matched, result.Events)
+	if result.StoppedBy != nil {
+		c.say(cmd, "The evaluation ended at %s: it reached the bound %q.", result.Until, *result.StoppedBy)
+	}
+	return nil
+}
+
+// parseSpan reads a duration; "7d" is seven times 24 hours.
+func parseSpan(text string) (time.Duration, error) {
+	span, err := time.ParseDuration(text)
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		var n float64
+		n, err = strconv.ParseFloat(days, 64)
+		span = time.Duration(n * float64(24*time.Hour))
+	}
+	if err != nil || span <= 0 {
+		return 0, fmt.Errorf("%w: %q is not a time range such as 30m, 24h or 7d", errArgument, text)
+	}
+	return span, nil
+}
