@@ -171,6 +171,14 @@ test-jinja: ## render the conformance cases of the template engine, and the host
 test-mongodb-vectors: ## compare the embedded store with recorded replies of MongoDB, and print how many are alike
 	cd pkg && go test -count=1 -v -run='^TestVectors$$' ./embeddedmongo
 
+.PHONY: e2e-mongo-binary
+e2e-mongo-binary: ## build the tests that run against a MongoDB server into bin/e2e-mongo, which needs no Go; bin/e2e-mongo/run runs them
+	tools/mongo-folder bin/e2e-mongo
+
+.PHONY: e2e-mongo
+e2e-mongo: e2e-mongo-binary ## run them against MONGODB_URI, a replica set of MongoDB 6.0 or later; without it against the embedded store
+	@ORCH_TEST_MONGODB_URI='$(MONGODB_URI)' bin/e2e-mongo/run
+
 .PHONY: test-oracle
 test-oracle: $(VENV)/oracle ## compare the embedded store with SecantusDB on random documents, filters, sorts and updates
 	cd pkg && ORCH_TEST_SECANTUSD=$(VENV)/oracle/bin/secantusd-py go test -count=1 -v -run='^TestOracle' ./embeddedmongo

@@ -29,6 +29,9 @@ func (s *Server) serveConn(c net.Conn) {
 			return
 		}
 		reply := s.service.Handle(s.ctx, id, m)
+		if reply == nil {
+			return
+		}
 		if m.NoReply {
 			continue
 		}

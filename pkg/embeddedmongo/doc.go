@@ -24,7 +24,7 @@
 //	commands      hello (isMaster, ismaster) · ping · buildInfo (buildinfo) · endSessions · refreshSessions · killSessions · find ·
 //	              getMore · killCursors · aggregate · count · distinct · insert · update · delete · findAndModify (findandmodify) ·
 //	              bulkWrite · create · drop · dropDatabase · listCollections · listDatabases · createIndexes · listIndexes ·
-//	              dropIndexes (deleteIndexes) · explain
+//	              dropIndexes (deleteIndexes) · explain · configureFailPoint
 //	find          filter · sort · projection · skip · limit · batchSize · singleBatch · hint
 //	all           maxTimeMS · comment · lsid · readConcern (local, majority, available, linearizable: equivalent on one node) ·
 //	              writeConcern (w: 0, 1, majority; j)
@@ -47,6 +47,9 @@
 //	variables     $$ROOT $$CURRENT $$NOW $$REMOVE, and those of $let, $map, $filter, $reduce
 //	indexes       ascending, descending, compound, dotted, multikey · unique · sparse · partial · TTL
 //	sorts         by paths, nested and through arrays, in MongoDB's order of types
+//
+// With Options.TestCommands, configureFailPoint makes commands fail as MongoDB's fail point failCommand does: errorCode, errorLabels,
+// writeConcernError, closeConnection. Without it the command is rejected.
 //
 // Not in the subset, and rejected by name: transactions, change streams, $lookup and other stages that read a second
 // collection; collations other than simple; text, hashed, wildcard and geospatial indexes; capped collections, views and

@@ -22,6 +22,8 @@ type Options struct {
 	Clock func() time.Time
 	// SweepInterval is how often expired documents are removed and abandoned cursors ended; 0 is 10 s, negative is never.
 	SweepInterval time.Duration
+	// TestCommands enables the command configureFailPoint, with which clients make commands fail.
+	TestCommands bool
 }
 
 const defaultSweepInterval = 10 * time.Second

@@ -52,7 +52,7 @@ func Open(dir string, opts Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open embedded store: %w", err)
 	}
-	s := &Server{engine: e, service: command.New(e, opts.Logger), log: opts.Logger, conns: map[net.Conn]struct{}{}}
+	s := &Server{engine: e, service: command.New(e, command.Config{Log: opts.Logger, TestCommands: opts.TestCommands}), log: opts.Logger, conns: map[net.Conn]struct{}{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if opts.SweepInterval == 0 {
 		opts.SweepInterval = defaultSweepInterval

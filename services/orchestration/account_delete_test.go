@@ -9,8 +9,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
@@ -39,16 +37,14 @@ func callAs[R proto.Message](ctx context.Context, d *domain, method string, r pr
 // documents counts what every collection holds of owners, by the collection.
 func (d *domain) documents(owners ...uuid.UUID) map[string]int64 {
 	d.t.Helper()
-	client, err := mongo.Connect(options.Client().ApplyURI(d.store.URI()).SetDialer(d.store.ContextDialer()))
-	require.NoError(d.t, err)
-	defer client.Disconnect(context.WithoutCancel(d.t.Context()))
-	names, err := client.Database("orch").ListCollectionNames(d.t.Context(), bson.D{})
+	database := d.store.Connect()
+	names, err := database.ListCollectionNames(d.t.Context(), bson.D{})
 	require.NoError(d.t, err)
 	require.NotEmpty(d.t, names)
 	found := map[string]int64{}
 	for _, name := range names {
 		for _, owner := range owners {
-			n, err := client.Database("orch").Collection(name).CountDocuments(d.t.Context(), bson.D{{Key: "ws", Value: bson.Binary{Subtype: 4, Data: owner[:]}}})
+			n, err := database.Collection(name).CountDocuments(d.t.Context(), bson.D{{Key: "ws", Value: bson.Binary{Subtype: 4, Data: owner[:]}}})
 			require.NoError(d.t, err)
 			if n > 0 {
 				found[name] += n

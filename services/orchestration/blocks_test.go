@@ -11,8 +11,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 
@@ -341,14 +339,12 @@ func TestSecretsOfDocumentsAreObfuscatedUnlessAskedFor(t *testing.T) {
 // stored is everything in the database, as text.
 func (d *domain) stored() string {
 	d.t.Helper()
-	client, err := mongo.Connect(options.Client().ApplyURI(d.store.URI()).SetDialer(d.store.ContextDialer()))
-	require.NoError(d.t, err)
-	defer func() { require.NoError(d.t, client.Disconnect(d.t.Context())) }()
-	names, err := client.Database("orch").ListCollectionNames(d.t.Context(), bson.D{})
+	database := d.store.Connect()
+	names, err := database.ListCollectionNames(d.t.Context(), bson.D{})
 	require.NoError(d.t, err)
 	var all strings.Builder
 	for _, name := range names {
-		cursor, err := client.Database("orch").Collection(name).Find(d.t.Context(), bson.D{})
+		cursor, err := database.Collection(name).Find(d.t.Context(), bson.D{})
 		require.NoError(d.t, err)
 		for cursor.Next(d.t.Context()) {
 			all.Write(cursor.Current)
@@ -364,8 +360,8 @@ func TestSealedDocumentsNeedTheirKey(t *testing.T) {
 	d := newDomain(t)
 	document := d.document(d.block("b"), "doc", `{"token":"x"}`)
 	other, err := orchestration.New(t.Context(), orchestration.Config{
-		MongoDBURI: d.store.URI(), MongoDBDatabase: "orch", Secrets: keys(t),
-	}, orchestration.Deps{Broker: d.broker, Dialer: d.store.ContextDialer()})
+		MongoDBURI: d.store.URI, MongoDBDatabase: d.store.Name, Secrets: keys(t),
+	}, orchestration.Deps{Broker: d.broker, Dialer: d.store.Dialer})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, other.Close(t.Context())) }()
 	local := rpc.NewLocal(other.Interceptors()...)

@@ -9,10 +9,12 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/embeddedmongo"
+	"github.com/orch-project/orch/pkg/embeddedmongo/mongotest"
 	"github.com/orch-project/orch/pkg/embeddednats"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
@@ -28,9 +30,10 @@ type domain struct {
 	*rpc.Local
 	t       *testing.T
 	broker  *broker.Conn
-	store   *embeddedmongo.Server
+	store   *mongotest.Database
 	service *orchestration.Orchestration
 	keys    secrets.Keyring
+	monitor *monitor
 }
 
 // keys is a key to seal secrets with.
@@ -45,27 +48,35 @@ type option func(*orchestration.Config)
 
 func newDomain(t *testing.T, opts ...option) *domain {
 	t.Helper()
-	log := slog.New(slog.DiscardHandler)
+	d := newIdleDomain(t, slog.DiscardHandler, opts...)
+	d.start()
+	return d
+}
+
+// newIdleDomain is newDomain for tests that read the log, or that start the workers themselves.
+func newIdleDomain(t *testing.T, handler slog.Handler, opts ...option) *domain {
+	t.Helper()
+	log := slog.New(handler)
 	nats, err := embeddednats.Start(embeddednats.Options{Dir: t.TempDir(), Logger: log})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, nats.Close()) })
-	store, err := embeddedmongo.Open(t.TempDir(), embeddedmongo.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	database := mongotest.Open(t, embeddedmongo.Options{TestCommands: true})
 	conn, err := broker.Connect(t.Context(), broker.Config{InProcess: nats.InProcess(), Logger: log})
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close() })
 
 	ring := keys(t)
 	cfg := orchestration.Config{
-		MongoDBURI: store.URI(), MongoDBDatabase: "orch", Vocabulary: vocabulary.Orch,
+		MongoDBURI: database.URI, MongoDBDatabase: database.Name, Vocabulary: vocabulary.Orch,
 		EventsRetention: time.Hour, Secrets: ring,
 	}
 	for _, o := range opts {
 		o(&cfg)
 	}
+	monitor := newMonitor(t)
 	service, err := orchestration.New(t.Context(), cfg, orchestration.Deps{
-		Broker: conn, Dialer: store.ContextDialer(), Log: log, Client: newMonitor(t).watch,
+		Broker: conn, Dialer: database.Dialer, Log: log,
+		Client: func(o *options.ClientOptions) { monitor.watch(o.SetAppName(database.AppName)) },
 		CompileTemplate: func(template string) error {
 			if template == "{{" {
 				return fmt.Errorf("line 1: unexpected end of template")
@@ -78,16 +89,20 @@ func newDomain(t *testing.T, opts ...option) *domain {
 
 	local := rpc.NewLocal(service.Interceptors()...)
 	service.Register(local)
-	group := run.NewGroup(run.Options{Logger: log})
-	group.Add(service.Workers()...)
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	return &domain{Local: local, t: t, broker: conn, store: database, service: service, keys: ring, monitor: monitor}
+}
+
+// start runs the workers until the test ends.
+func (d *domain) start() {
+	group := run.NewGroup(run.Options{Logger: slog.New(slog.DiscardHandler)})
+	group.Add(d.service.Workers()...)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(d.t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- group.Run(ctx) }()
-	t.Cleanup(func() {
+	d.t.Cleanup(func() {
 		cancel()
-		require.NoError(t, <-done)
+		require.NoError(d.t, <-done)
 	})
-	return &domain{Local: local, t: t, broker: conn, store: store, service: service, keys: ring}
 }
 
 // in is a context of a workspace.

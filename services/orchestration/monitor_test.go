@@ -19,11 +19,12 @@ import (
 type monitor struct {
 	mu   sync.Mutex
 	seen map[string]string // The word to the command that it was first seen in.
+	sent map[string]int    // Commands, by name, collection and whether ids are looked up.
 }
 
 func newMonitor(t *testing.T) *monitor {
 	t.Helper()
-	m := &monitor{seen: map[string]string{}}
+	m := &monitor{seen: map[string]string{}, sent: map[string]int{}}
 	listed := subset(t)
 	t.Cleanup(func() {
 		m.mu.Lock()
@@ -41,9 +42,24 @@ func (m *monitor) watch(o *options.ClientOptions) {
 	o.SetMonitor(&event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
+		collection, _ := e.Command.Index(0).Value().StringValueOK()
+		name := e.CommandName + " " + collection
+		if filter, ok := e.Command.Lookup("filter").DocumentOK(); ok && !filter.Lookup("_id").IsZero() {
+			name += " by id"
+		}
+		m.sent[name]++
 		m.note(e.CommandName, e.CommandName)
 		m.walk(e.Command, e.CommandName)
 	}})
+}
+
+// commands returns how many commands were sent since the last call: "insert flow", "find flow by id".
+func (m *monitor) commands() map[string]int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	sent := m.sent
+	m.sent = map[string]int{}
+	return sent
 }
 
 func (m *monitor) note(word, command string) {

@@ -18,11 +18,20 @@ import (
 
 // Service executes commands on one engine. It is safe for concurrent use.
 type Service struct {
-	e       *storage.Engine
-	log     *slog.Logger
-	cursors *cursors
-	conns   atomic.Int32
-	table   map[string]handler
+	e         *storage.Engine
+	log       *slog.Logger
+	cursors   *cursors
+	conns     atomic.Int32
+	table     map[string]handler
+	failPoint *failPoint // Nil without Config.TestCommands.
+}
+
+// Config configures a service.
+type Config struct {
+	// Log gets the panics of commands.
+	Log *slog.Logger
+	// TestCommands allows configureFailPoint.
+	TestCommands bool
 }
 
 // handler executes one command and returns the reply without "ok".
@@ -32,8 +41,12 @@ type handler struct {
 }
 
 // New makes a service.
-func New(e *storage.Engine, log *slog.Logger) *Service {
-	return &Service{e: e, log: log, cursors: newCursors(e.Now), table: handlers()}
+func New(e *storage.Engine, c Config) *Service {
+	s := &Service{e: e, log: c.Log, cursors: newCursors(e.Now), table: handlers()}
+	if c.TestCommands {
+		s.failPoint = &failPoint{}
+	}
+	return s
 }
 
 // Close ends all cursors.
@@ -51,7 +64,8 @@ var general = map[string]bool{
 	"readConcern": true, "writeConcern": true, "apiVersion": true, "apiStrict": true, "apiDeprecationErrors": true,
 }
 
-// Handle executes the command of one message and returns the complete reply. It never panics.
+// Handle executes the command of one message and returns the complete reply; nil when a fail point closes the connection. It never
+// panics.
 func (s *Service) Handle(ctx context.Context, conn int32, m *wire.Message) (reply value.Doc) {
 	name, _ := m.Body.First()
 	defer func() {
@@ -74,20 +88,43 @@ func (s *Service) Handle(ctx context.Context, conn int32, m *wire.Message) (repl
 	if err := r.check(h.options); err != nil {
 		return failure(err)
 	}
+	injection := s.failPoint.enter(r)
+	switch {
+	case injection.closeConnection:
+		return nil
+	case injection.err != nil:
+		return failure(injection.err, injection.labels...)
+	}
 	b, err := h.run(s, r)
 	if err != nil {
 		return failure(err)
+	}
+	if injection.writeConcernError != nil {
+		b.Add("writeConcernError", value.OfDoc(injection.writeConcernError))
+		addLabels(b, injection.labels)
 	}
 	return b.Add("ok", value.OfDouble(1)).Done()
 }
 
 // failure is the reply for an error.
-func failure(err error) value.Doc {
+func failure(err error, labels ...string) value.Doc {
 	e := asError(err)
 	b := value.NewBuilder().Add("ok", value.OfDouble(0)).Add("errmsg", value.OfString(e.Message)).
 		Int32("code", e.Code).Add("codeName", value.OfString(e.Name))
 	addKeys(b, e)
+	addLabels(b, labels)
 	return b.Done()
+}
+
+func addLabels(b *value.Builder, labels []string) {
+	if len(labels) == 0 {
+		return
+	}
+	list := make([]value.Value, len(labels))
+	for i, l := range labels {
+		list[i] = value.OfString(l)
+	}
+	b.Add("errorLabels", value.OfArray(list))
 }
 
 func addKeys(b *value.Builder, e *mongoerr.Error) {
@@ -106,32 +143,33 @@ func asError(err error) *mongoerr.Error {
 func handlers() map[string]handler {
 	find := []string{"filter", "sort", "projection", "skip", "limit", "batchSize", "singleBatch", "hint", "allowDiskUse", "noCursorTimeout", "let", "collation"}
 	m := map[string]handler{
-		"hello":           {hello, []string{"helloOk", "client", "compression", "topologyVersion", "maxAwaitTimeMS", "loadBalanced", "saslSupportedMechs", "speculativeAuthenticate", "backpressure"}},
-		"ping":            {nothing, nil},
-		"buildInfo":       {buildInfo, nil},
-		"endSessions":     {nothing, nil},
-		"refreshSessions": {nothing, nil},
-		"killSessions":    {nothing, nil},
-		"find":            {(*Service).find, find},
-		"getMore":         {(*Service).getMore, []string{"collection", "batchSize"}},
-		"killCursors":     {(*Service).killCursors, []string{"cursors"}},
-		"aggregate":       {(*Service).aggregate, []string{"pipeline", "cursor", "allowDiskUse", "hint", "bypassDocumentValidation", "let", "collation"}},
-		"count":           {(*Service).count, []string{"query", "skip", "limit", "hint", "collation"}},
-		"distinct":        {(*Service).distinct, []string{"key", "query", "hint", "collation"}},
-		"insert":          {(*Service).insert, []string{"documents", "ordered", "bypassDocumentValidation"}},
-		"update":          {(*Service).update, []string{"updates", "ordered", "bypassDocumentValidation", "let"}},
-		"delete":          {(*Service).delete, []string{"deletes", "ordered", "let"}},
-		"findAndModify":   {(*Service).findAndModify, []string{"query", "sort", "remove", "update", "new", "fields", "upsert", "bypassDocumentValidation", "arrayFilters", "hint", "let", "collation"}},
-		"bulkWrite":       {(*Service).bulkWrite, []string{"ops", "nsInfo", "ordered", "errorsOnly", "bypassDocumentValidation", "let", "cursor"}},
-		"create":          {(*Service).create, nil},
-		"drop":            {(*Service).drop, nil},
-		"dropDatabase":    {(*Service).dropDatabase, nil},
-		"listCollections": {(*Service).listCollections, []string{"filter", "nameOnly", "authorizedCollections", "cursor"}},
-		"listDatabases":   {(*Service).listDatabases, []string{"filter", "nameOnly", "authorizedDatabases"}},
-		"createIndexes":   {(*Service).createIndexes, []string{"indexes", "commitQuorum"}},
-		"listIndexes":     {(*Service).listIndexes, []string{"cursor"}},
-		"dropIndexes":     {(*Service).dropIndexes, []string{"index"}},
-		"explain":         {(*Service).explain, []string{"verbosity"}},
+		"hello":              {hello, []string{"helloOk", "client", "compression", "topologyVersion", "maxAwaitTimeMS", "loadBalanced", "saslSupportedMechs", "speculativeAuthenticate", "backpressure"}},
+		"ping":               {nothing, nil},
+		"buildInfo":          {buildInfo, nil},
+		"endSessions":        {nothing, nil},
+		"refreshSessions":    {nothing, nil},
+		"killSessions":       {nothing, nil},
+		"find":               {(*Service).find, find},
+		"getMore":            {(*Service).getMore, []string{"collection", "batchSize"}},
+		"killCursors":        {(*Service).killCursors, []string{"cursors"}},
+		"aggregate":          {(*Service).aggregate, []string{"pipeline", "cursor", "allowDiskUse", "hint", "bypassDocumentValidation", "let", "collation"}},
+		"count":              {(*Service).count, []string{"query", "skip", "limit", "hint", "collation"}},
+		"distinct":           {(*Service).distinct, []string{"key", "query", "hint", "collation"}},
+		"insert":             {(*Service).insert, []string{"documents", "ordered", "bypassDocumentValidation"}},
+		"update":             {(*Service).update, []string{"updates", "ordered", "bypassDocumentValidation", "let"}},
+		"delete":             {(*Service).delete, []string{"deletes", "ordered", "let"}},
+		"findAndModify":      {(*Service).findAndModify, []string{"query", "sort", "remove", "update", "new", "fields", "upsert", "bypassDocumentValidation", "arrayFilters", "hint", "let", "collation"}},
+		"bulkWrite":          {(*Service).bulkWrite, []string{"ops", "nsInfo", "ordered", "errorsOnly", "bypassDocumentValidation", "let", "cursor"}},
+		"create":             {(*Service).create, nil},
+		"drop":               {(*Service).drop, nil},
+		"dropDatabase":       {(*Service).dropDatabase, nil},
+		"listCollections":    {(*Service).listCollections, []string{"filter", "nameOnly", "authorizedCollections", "cursor"}},
+		"listDatabases":      {(*Service).listDatabases, []string{"filter", "nameOnly", "authorizedDatabases"}},
+		"createIndexes":      {(*Service).createIndexes, []string{"indexes", "commitQuorum"}},
+		"listIndexes":        {(*Service).listIndexes, []string{"cursor"}},
+		"dropIndexes":        {(*Service).dropIndexes, []string{"index"}},
+		"explain":            {(*Service).explain, []string{"verbosity"}},
+		"configureFailPoint": {(*Service).configureFailPoint, []string{"mode", "data"}},
 	}
 	for alias, name := range map[string]string{"ismaster": "hello", "isMaster": "hello", "buildinfo": "buildInfo", "findandmodify": "findAndModify", "deleteIndexes": "dropIndexes"} {
 		m[alias] = m[name]

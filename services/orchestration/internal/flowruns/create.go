@@ -75,7 +75,7 @@ func (s *Service) Create(ctx context.Context, ws uuid.UUID, c Creation) (run *or
 	if err != nil {
 		return nil, false, fmt.Errorf("read the id of a flow: %w", err)
 	}
-	flow, err := s.flows.Get(ctx, ws, flowID)
+	flow, err := s.readFlow(ctx, ws, flowID)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, false, fmt.Errorf("create a run of a flow that does not exist: %w", store.ErrDuplicate)
 	}
@@ -108,6 +108,11 @@ func (s *Service) Create(ctx context.Context, ws uuid.UUID, c Creation) (run *or
 		}
 	}
 	return nil, false, fmt.Errorf("create a flow run: %w", store.ErrContention)
+}
+
+// readFlow reads a flow, which the caller must not change. Concurrent callers share a read.
+func (s *Service) readFlow(ctx context.Context, ws, id uuid.UUID) (*orchv1.Flow, error) {
+	return s.flowReads.Do(ctx, ownedID{ws, id}, func(ctx context.Context) (*orchv1.Flow, error) { return s.flows.Get(ctx, ws, id) })
 }
 
 // checkParent refuses an unknown parent task run, because the run's states are copied to it. Clients create parent task

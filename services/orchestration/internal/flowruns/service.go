@@ -16,6 +16,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/coalesce"
 	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/pagination"
@@ -36,6 +37,7 @@ type Service struct {
 	history      statehistory.Log[*orchv1.FlowRun, *orchv1.FlowRunStateRecord]
 	inputs       *store.Collection[*orchv1.FlowRunInput]
 	flows        *store.Collection[*orchv1.Flow]
+	flowReads    coalesce.Group[ownedID, *orchv1.Flow]
 	tasks        *store.Collection[*orchv1.TaskRun]
 	source       pagination.Source[*orchv1.FlowRun]
 	vocab        vocabulary.Vocabulary
@@ -48,6 +50,9 @@ type Service struct {
 	place       FindPlace
 	poolType    PoolType
 }
+
+// ownedID is an id within a workspace.
+type ownedID struct{ workspace, id uuid.UUID }
 
 // Place is where a run waits for a worker: a queue of a work pool.
 type Place struct{ PoolID, PoolName, QueueID, QueueName string }

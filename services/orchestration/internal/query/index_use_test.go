@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo/mongotest"
 )
 
 // indexesPage is the list of indexes with the queries that use them.
@@ -38,6 +40,9 @@ func TestEveryIndexIsUsed(t *testing.T) {
 		if meant := indexesMeant(q); len(meant) > 0 && !slices.ContainsFunc(x.indexes, func(name string) bool { return slices.Contains(meant, name) }) {
 			t.Errorf("%s of %s uses %v, and none of %v: %s", q.label, q.in, x.indexes, meant, canonical(t, q.command))
 		}
+		if q.keysOnly && slices.Contains(x.stages, "FETCH") {
+			t.Errorf("%s of %s reads documents: %s", q.label, q.in, canonical(t, q.command))
+		}
 		if q.sort != "" && slices.Contains(x.stages, "SORT") {
 			t.Errorf("no index of %s gives the order of %s: %s", q.in, q.label, canonical(t, q.command))
 		}
@@ -51,8 +56,8 @@ func TestEveryIndexIsUsed(t *testing.T) {
 			t.Errorf("no query uses the index %v of %s (%s): drop it, or add its query to serviceQueries", names(ix.Keys), ix.Collection, ix.For)
 		}
 	}
-	if os.Getenv(mongoURI) != "" {
-		return // The page shows the choices of the embedded planner.
+	if os.Getenv(mongotest.Variable) != "" {
+		return // The page has the embedded planner's choices.
 	}
 	page := indexPage(users)
 	if *update {
@@ -69,6 +74,8 @@ type labelledQuery struct {
 	sort    string // The value of the sort, if the query tests an order.
 	in      Collection
 	command bson.D
+	// keysOnly says that the query must not read documents.
+	keysOnly bool
 }
 
 func find(label string, in Collection, filter, sort bson.D, limit int) labelledQuery {
@@ -83,13 +90,7 @@ func find(label string, in Collection, filter, sort bson.D, limit int) labelledQ
 }
 
 func count(label string, in Collection, filter bson.D) labelledQuery {
-	return labelledQuery{label: label, in: in, command: bson.D{
-		{Key: "aggregate", Value: string(in)},
-		{Key: "cursor", Value: bson.D{}},
-		{Key: "pipeline", Value: bson.A{
-			bson.D{{Key: "$match", Value: filter}}, bson.D{{Key: "$group", Value: bson.D{{Key: "_id", Value: 1}, {Key: "n", Value: bson.D{{Key: "$sum", Value: 1}}}}}},
-		}},
-	}}
+	return labelledQuery{label: label, in: in, command: bson.D{{Key: "count", Value: string(in)}, {Key: "query", Value: filter}}}
 }
 
 func distinctOf(label string, in Collection, field string, filter bson.D) labelledQuery {
@@ -140,15 +141,15 @@ func (x *explanation) collect(v bson.RawValue, winning bool) {
 	}
 }
 
-// indexesMeant are the indexes on the field that a counted filter fixes; the count must use one of them. Only counts
-// are decisive, because no order favours another index.
+// indexesMeant are the indexes of which a counted filter must use one: those on the field that it fixes. Counts tell, as no order
+// speaks for another index.
 func indexesMeant(q labelledQuery) []string {
-	pipeline, ok := q.command[len(q.command)-1].Value.(bson.A)
-	if !ok || q.command[0].Key != "aggregate" {
+	filter, ok := q.command[len(q.command)-1].Value.(bson.D)
+	if !ok || q.command[0].Key != "count" {
 		return nil
 	}
 	var meant []string
-	for _, e := range pipeline[0].(bson.D)[0].Value.(bson.D) {
+	for _, e := range filter {
 		condition, ok := e.Value.(bson.D)
 		if !ok || (condition[0].Key != "$in" && condition[0].Key != "$eq") {
 			continue

@@ -92,6 +92,19 @@ func serviceQueries(ws uuid.UUID) []labelledQuery {
 		find("workspaces of an actor", WorkspaceAccess, bson.D{in("actor_id", some)}, nil, 0),
 		find("teams of an actor", Team, scoped(is("memberships.id", some)), asc("_id"), 0),
 	}
+	for _, counted := range []labelledQuery{
+		count("count of a workspace", FlowRun, scoped()),
+		count("count by state type", FlowRun, scoped(is("state.type", "RUNNING"))),
+		count("count by state name", FlowRun, scoped(is("state.name", "name5"))),
+		count("count by flow", FlowRun, scoped(is("flow_id", some))),
+		count("count by deployment", FlowRun, scoped(is("deployment_id", some))),
+		count("count of a workspace", TaskRun, scoped()),
+		count("count by state type", TaskRun, scoped(is("state.type", "RUNNING"))),
+		count("count by flow run", TaskRun, scoped(is("flow_run_id", some))),
+	} {
+		counted.keysOnly = true
+		all = append(all, counted)
+	}
 	for _, ix := range Indexes() {
 		if ix.Keys[0].Key == "outbox.at" {
 			all = append(all,

@@ -1,9 +1,6 @@
 package query
 
 import (
-	"context"
-	"os"
-	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -13,32 +10,13 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/orch-project/orch/pkg/embeddedmongo"
+	"github.com/orch-project/orch/pkg/embeddedmongo/mongotest"
 )
 
-// mongoURI names a server to test instead of the embedded store.
-const mongoURI = "ORCH_TEST_MONGODB_URI"
-
-// database returns an empty database for the duration of the test.
+// database gives an empty database that lives as long as the test.
 func database(tb testing.TB) *mongo.Database {
 	tb.Helper()
-	o := options.Client()
-	if uri := os.Getenv(mongoURI); uri != "" {
-		o.ApplyURI(uri)
-	} else {
-		server, err := embeddedmongo.Open(tb.TempDir(), embeddedmongo.Options{NoSync: true})
-		require.NoError(tb, err)
-		tb.Cleanup(func() { require.NoError(tb, server.Close()) })
-		o.ApplyURI(server.URI()).SetDialer(server.ContextDialer())
-	}
-	client, err := mongo.Connect(o)
-	require.NoError(tb, err)
-	db := client.Database("orch_query_" + strings.ReplaceAll(uuid.NewString(), "-", ""))
-	tb.Cleanup(func() {
-		ctx := context.WithoutCancel(tb.Context()) // Cleanups run after the test's context has ended.
-		require.NoError(tb, db.Drop(ctx))
-		require.NoError(tb, client.Disconnect(ctx))
-	})
-	return db
+	return mongotest.Open(tb, embeddedmongo.Options{NoSync: true}).Connect()
 }
 
 // envelope adds the fields that a store writes around a message.

@@ -99,12 +99,16 @@ func (c *Collection[M]) free(ctx context.Context, id uuid.UUID) (bool, error) {
 	return true, c.store.relay.Settle(ctx, c.Name(), id)
 }
 
-// InsertNew inserts the documents whose ids do not exist; it leaves existing documents unchanged.
+// InsertNew inserts the documents whose ids do not exist; it leaves existing documents unchanged. When the primary steps down
+// during the command, it inserts the rest on the new primary.
 func (c *Collection[M]) InsertNew(ctx context.Context, docs []bson.Raw) error {
 	if len(docs) == 0 {
 		return nil
 	}
 	_, err := c.insertMany(ctx, docs)
+	if errors.Is(err, ErrUnavailable) && ctx.Err() == nil && !mongo.IsTimeout(err) {
+		_, err = c.insertMany(ctx, docs)
+	}
 	return err
 }
 
@@ -178,11 +182,11 @@ func (c *Collection[M]) find(ctx context.Context, ws uuid.UUID, filter bson.D, o
 	return found, nil
 }
 
-// Count counts the matching documents.
+// Count counts the matching documents, including all acknowledged writes.
 func (c *Collection[M]) Count(ctx context.Context, ws uuid.UUID, filter bson.D) (int64, error) {
-	n, err := c.mongo.CountDocuments(ctx, query.Scope(ws, filter))
+	n, err := c.store.count(ctx, c.Name(), query.Scope(ws, filter))
 	if err != nil {
-		return 0, fmt.Errorf("count %ss: %w", c.Name(), outage(err))
+		return 0, fmt.Errorf("count %ss: %w", c.Name(), err)
 	}
 	return n, nil
 }

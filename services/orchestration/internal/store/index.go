@@ -82,6 +82,3 @@ func model(index query.Index) mongo.IndexModel {
 	}
 	return mongo.IndexModel{Keys: index.Keys, Options: opts}
 }
-
-// Reader returns a reader for queries that span collections.
-func (s *Store) Reader() query.Reader { return query.NewReader(s.db) }

@@ -37,8 +37,11 @@ type hello struct {
 	SetName      string `bson:"setName"`
 	IsReplicaSet bool   `bson:"isreplicaset"` // A member of a replica set that is not initiated.
 	Writable     bool   `bson:"isWritablePrimary"`
-	Msg          string `bson:"msg"` // "isdbgrid" is a mongos.
+	Msg          string `bson:"msg"`
 }
+
+// mongosMessage is the message of a mongos.
+const mongosMessage = "isdbgrid"
 
 // checkServer refuses a server that the store cannot work with, before any write.
 func (s *Store) checkServer(ctx context.Context) error {
@@ -58,6 +61,7 @@ func (s *Store) checkServer(ctx context.Context) error {
 	if err := checkTopology(build, reply); err != nil {
 		return err
 	}
+	s.sharded = reply.Msg == mongosMessage
 	return s.checkMajority(ctx)
 }
 
@@ -71,7 +75,7 @@ func checkVersion(build buildInfo) error {
 // checkTopology accepts the primary of a replica set, a mongos, and the embedded server.
 func checkTopology(build buildInfo, reply hello) error {
 	switch {
-	case slices.Contains(build.Modules, embeddedModule), reply.Msg == "isdbgrid":
+	case slices.Contains(build.Modules, embeddedModule), reply.Msg == mongosMessage:
 		return nil
 	case reply.IsReplicaSet && reply.SetName == "":
 		return fmt.Errorf("%w: the replica set is not initiated: run rs.initiate() in mongosh", ErrServer)

@@ -43,6 +43,9 @@ type Store struct {
 	clock  clock.Clock
 	ids    *id.Source
 	relay  Relay
+	counts *counts
+	// sharded says that the server is a mongos.
+	sharded bool
 }
 
 // Open connects, and refuses a server that the store cannot work with (ErrServer). Writes are acknowledged when a
@@ -71,6 +74,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		clock:  cfg.Clock,
 		ids:    cfg.IDs,
 		relay:  noRelay{},
+		counts: &counts{After: sharedCountAfter},
 	}
 	err = s.Ping(ctx)
 	if err == nil {

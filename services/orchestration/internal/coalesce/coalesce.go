@@ -1,0 +1,91 @@
+// Package coalesce lets concurrent callers share a read, and shows none of them a result that is older than its call.
+//
+//	call A ──► read 1 ─────────┐
+//	call B ····(waits)·········└─► read 2 ──► results of B and C
+//	call C ······(waits)·······────┘
+//
+// A caller that finds a read in progress cannot use its result: the read may have begun before a write that the caller made.
+// It waits, together with all others, for one read that begins afterwards. So at most one read of a key runs at a time, however
+// many callers there are, and a caller waits for at most two.
+package coalesce
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Group shares reads by key. The zero value is ready. It is safe for concurrent use.
+type Group[K comparable, V any] struct {
+	// After is the time that a read must have been in progress before callers wait for it. Earlier callers read by themselves,
+	// because a short read costs less than the wait. Zero means that all wait.
+	After time.Duration
+
+	mu    sync.Mutex
+	reads map[K]*progress[V]
+}
+
+// progress is the state of one key while a read is in progress.
+type progress[V any] struct {
+	began time.Time
+	next  *shared[V] // Nil while no caller waits.
+}
+
+// shared is the read that follows. Value and err are set when done is closed.
+type shared[V any] struct {
+	read  func() (V, error)
+	done  chan struct{}
+	value V
+	err   error
+}
+
+// Do returns the result of a call of read that begins after the call of Do. Several callers may get one value: they must not
+// change it. A shared read sees the values of one caller's context, but neither its deadline nor its cancellation; read must
+// bound itself.
+func (g *Group[K, V]) Do(ctx context.Context, key K, read func(context.Context) (V, error)) (V, error) {
+	g.mu.Lock()
+	p := g.reads[key]
+	if p == nil {
+		if g.reads == nil {
+			g.reads = map[K]*progress[V]{}
+		}
+		g.reads[key] = &progress[V]{began: time.Now()}
+		g.mu.Unlock()
+		defer g.advance(key)
+		return read(ctx)
+	}
+	if g.After > 0 && time.Since(p.began) < g.After {
+		g.mu.Unlock()
+		return read(ctx)
+	}
+	if p.next == nil {
+		detached := context.WithoutCancel(ctx)
+		p.next = &shared[V]{read: func() (V, error) { return read(detached) }, done: make(chan struct{})}
+	}
+	next := p.next
+	g.mu.Unlock()
+	select {
+	case <-next.done:
+		return next.value, next.err
+	case <-ctx.Done():
+		var none V
+		return none, ctx.Err()
+	}
+}
+
+// advance starts the read that callers wait for, or ends the key.
+func (g *Group[K, V]) advance(key K) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	next := g.reads[key].next
+	if next == nil {
+		delete(g.reads, key)
+		return
+	}
+	g.reads[key] = &progress[V]{began: time.Now()}
+	go func() {
+		defer g.advance(key)
+		defer close(next.done)
+		next.value, next.err = next.read()
+	}()
+}

@@ -1,0 +1,55 @@
+package store
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/orch-project/orch/services/orchestration/internal/coalesce"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+)
+
+// sharedCountAfter is the age of a count from which callers of the same count wait for the next one. Counts from counters of the
+// embedded store take less.
+const sharedCountAfter = 2 * time.Millisecond
+
+// counts are the counts in progress, by collection and filter.
+type counts = coalesce.Group[string, int64]
+
+// Reader reads for package query. It marks outages as the store's own methods do (ErrUnavailable). Equal counts that take
+// long run one at a time, see Count of Collection.
+func (s *Store) Reader() query.Reader { return reader{query.NewReader(s.db), s} }
+
+type reader struct {
+	query.Reader
+	store *Store
+}
+
+func (r reader) Distinct(ctx context.Context, c query.Collection, field string, filter bson.D, limit int) ([]bson.RawValue, error) {
+	values, err := r.Reader.Distinct(ctx, c, field, filter, limit)
+	return values, outage(err)
+}
+
+func (r reader) Stream(ctx context.Context, c query.Collection, filter bson.D, o query.StreamOptions) iter.Seq2[bson.Raw, error] {
+	return marked(r.Reader.Stream(ctx, c, filter, o))
+}
+
+func (r reader) Aggregate(ctx context.Context, c query.Collection, filter bson.D, stages []bson.D) iter.Seq2[bson.Raw, error] {
+	return marked(r.Reader.Aggregate(ctx, c, filter, stages))
+}
+
+func (r reader) Count(ctx context.Context, c query.Collection, filter bson.D) (int64, error) {
+	return r.store.count(ctx, c, filter)
+}
+
+func marked(docs iter.Seq2[bson.Raw, error]) iter.Seq2[bson.Raw, error] {
+	return func(yield func(bson.Raw, error) bool) {
+		for doc, err := range docs {
+			if !yield(doc, outage(err)) {
+				return
+			}
+		}
+	}
+}
