@@ -100,6 +100,10 @@ e2e-loop: ## post signed webhooks, and wait for the deployment runs and the noti
 bench-automations: ## measure how much 10,000 automations cost an event that none of them takes
 	cd services/orchestration && go test -run='^$$' -bench='Automations' -benchmem ./internal/automations/...
 
+.PHONY: test-replicas
+test-replicas: ## schedule 1,000 deployments from two replicas that are killed while their clocks jump
+	cd services/orchestration && ORCH_TEST_DEPLOYMENTS=1000 go test -count=1 -v -timeout=30m -run='^TestReplicasKilledWhileClocksJump$$' ./internal/schedules
+
 .PHONY: test-traffic
 test-traffic: ## replay what recorded clients asked of the reference, and compare the answers
 	go test -count=1 -v -tags=e2e -run='^TestTraffic' ./test/traffic

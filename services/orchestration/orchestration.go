@@ -182,7 +182,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	effects := outbox.NewMux()
 	o.relay = outbox.New(outbox.Config{
 		Store: o.store, Collections: slices.Concat(collections, hostedCollections), Handlers: effects,
-		Mixed: []string{events.KindPublish, flowruns.KindHistory, taskruns.KindHistory},
+		Mixed: []string{events.KindPublish, flowruns.KindHistory, taskruns.KindHistory, schedules.KindMaterialise},
 		// What they delete is found through the document that the next effect removes.
 		Blocking: []string{workspaces.KindEmpty, accounts.KindClose},
 		Secrets:  cfg.Secrets, Metrics: deps.Registry, Random: deps.Random, Log: o.log,
@@ -213,6 +213,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.runs = flowruns.New(flowruns.Deps{
 		Store: o.store, Vocabulary: cfg.Vocabulary, Limits: limits, Variable: o.variables.Lookup, Flush: flush,
 		CancelTaskRuns: o.tasks.CancelOf, Place: pools.Place, PoolType: pools.PoolType,
+		Waiting: waitingRunNotifier(deps.Broker.Live(workerchannel.RunsFeed), o.log),
 	})
 	o.graphs = graph.New(o.store, o.runs.States)
 	o.background = newBackgroundMetrics(deps.Registry)
@@ -314,7 +315,6 @@ func (o *Orchestration) Workers() []run.Worker {
 		events.Persister{Service: o.events},
 		o.evaluator,
 		o.actions,
-		concurrency.Repossessor{Limits: o.limits.Limits, Log: o.log},
 	}, o.timers(o.every)...)
 }
 
@@ -333,6 +333,15 @@ func workPoolNotifier(feed *broker.Live, log *slog.Logger) workpools.Notify {
 	return func(ws, pool uuid.UUID) {
 		if err := feed.Publish(ws, pool[:]); err != nil {
 			log.Warn("notify the channels of a work pool", "error", err)
+		}
+	}
+}
+
+// waitingRunNotifier tells the channels of a pool's workers that runs wait. A channel that misses it finds them when it polls.
+func waitingRunNotifier(feed *broker.Live, log *slog.Logger) func(ws uuid.UUID, pool string) {
+	return func(ws uuid.UUID, pool string) {
+		if err := feed.Publish(ws, []byte(pool)); err != nil {
+			log.Warn("notify the channels of a work pool of runs", "error", err)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/telemetry"
+	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
 	"github.com/orch-project/orch/services/orchestration/internal/lease"
 )
 
@@ -20,12 +21,13 @@ type Timers struct {
 	LateRuns            time.Duration `env:"ORCH_LATE_RUNS_EVERY" envDefault:"5s" desc:"How often runs are looked for that should have started; 0 turns it off."`
 	Foreman             time.Duration `env:"ORCH_FOREMAN_EVERY" envDefault:"15s" desc:"How often workers, work pools, work queues and deployments are looked for that nobody hears of any more; 0 turns it off."`
 	CancellationCleanup time.Duration `env:"ORCH_CANCELLATION_CLEANUP_EVERY" envDefault:"20s" desc:"How often what cancelled runs left behind is ended; 0 turns it off."`
+	Repossessor         time.Duration `env:"ORCH_REPOSSESSOR_EVERY" envDefault:"10s" desc:"How often concurrency slots are looked for whose lease expired; 0 turns it off, and leaked slots stay taken."`
 }
 
 // validate refuses negative periods.
 func (t Timers) validate() error {
-	if min(t.Scheduler, t.PauseExpirations, t.LateRuns, t.Foreman, t.CancellationCleanup) < 0 {
-		return errors.New("ORCH_SCHEDULER_EVERY, ORCH_PAUSE_EXPIRATIONS_EVERY, ORCH_LATE_RUNS_EVERY, ORCH_FOREMAN_EVERY, ORCH_CANCELLATION_CLEANUP_EVERY: must not be negative")
+	if min(t.Scheduler, t.PauseExpirations, t.LateRuns, t.Foreman, t.CancellationCleanup, t.Repossessor) < 0 {
+		return errors.New("ORCH_SCHEDULER_EVERY, ORCH_PAUSE_EXPIRATIONS_EVERY, ORCH_LATE_RUNS_EVERY, ORCH_FOREMAN_EVERY, ORCH_CANCELLATION_CLEANUP_EVERY, ORCH_REPOSSESSOR_EVERY: must not be negative")
 	}
 	return nil
 }
@@ -33,7 +35,7 @@ func (t Timers) validate() error {
 // task is one pass of a background task. It returns how many documents it changed.
 type task func(context.Context) (changed int, err error)
 
-// timers are the workers that run background tasks, each in one replica at a time.
+// timers are the workers that run background tasks: the repossessor in every replica, each other one in one at a time.
 func (o *Orchestration) timers(every Timers) []run.Worker {
 	var workers []run.Worker
 	for _, timer := range []struct {
@@ -50,6 +52,11 @@ func (o *Orchestration) timers(every Timers) []run.Worker {
 		if timer.every > 0 {
 			workers = append(workers, lease.NewTask(o.store, timer.name, timer.every, o.log, o.background.observe(timer.name, o.log, timer.do)))
 		}
+	}
+	if every.Repossessor > 0 {
+		workers = append(workers, concurrency.Repossessor{
+			Every: every.Repossessor, Do: o.background.observe("repossessor", o.log, o.limits.Repossess), Log: o.log,
+		})
 	}
 	return workers
 }

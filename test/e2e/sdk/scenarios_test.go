@@ -22,13 +22,8 @@ import (
 
 // scenarios must pass against every server.
 var scenarios = []string{
-	"a_flow_tasks", "b_fail_crash", "d_worker", "e_pause_suspend", "f_concurrency", "h_blocks", "k_extras", "l_background_tasks", "m_async_mapped",
-	"n_artifacts_variables", "o_filters_logs", "p_events", "q_hardships", "r_deployed", "s_workers", "t_any_version",
-}
-
-// unfinished are run as far as they go; the reason is what they still lack.
-var unfinished = []struct{ script, reason string }{
-	{"c_serve", "no scheduler yet makes runs of a deployment's schedules"},
+	"a_flow_tasks", "b_fail_crash", "c_serve", "d_worker", "e_pause_suspend", "f_concurrency", "h_blocks", "k_extras",
+	"l_background_tasks", "m_async_mapped", "n_artifacts_variables", "o_filters_logs", "p_events", "q_hardships", "r_deployed", "s_workers", "t_any_version",
 }
 
 // server is one that scenarios run against, with the times of the runs that passed.
@@ -109,23 +104,6 @@ func table(servers []server) string {
 	}
 	w.Flush()
 	return text.String()
-}
-
-// TestUnfinishedScenarios says how far the scenarios come that need what is not there yet.
-func TestUnfinishedScenarios(t *testing.T) {
-	for _, form := range forms {
-		t.Run(form.name, func(t *testing.T) {
-			o := form.start(t)
-			for _, scenario := range unfinished {
-				r := runScript(t, o.API(), scenario.script)
-				if r.err == nil {
-					t.Logf("%s passes now", scenario.script)
-					continue
-				}
-				t.Logf("%s does not pass (%s):\n%s", scenario.script, scenario.reason, r.output)
-			}
-		})
-	}
 }
 
 // startReference starts the Python server on a database of its own and returns the address of its API.

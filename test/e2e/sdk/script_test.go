@@ -41,6 +41,12 @@ func runPython(t testing.TB, api, folder, script string, env ...string) result {
 // given ones, and makes the order of sets deterministic.
 func runWith(t testing.TB, environment, api, folder, script string, env ...string) result {
 	t.Helper()
+	return runWithin(t, waitTimeout, environment, api, folder, script, env...)
+}
+
+// runWithin is runWith for a script that may take another time.
+func runWithin(t testing.TB, timeout time.Duration, environment, api, folder, script string, env ...string) result {
+	t.Helper()
 	directory, err := filepath.Abs(folder)
 	if err != nil {
 		return result{err: fmt.Errorf("find the scripts: %w", err)}
@@ -50,13 +56,13 @@ func runWith(t testing.TB, environment, api, folder, script string, env ...strin
 		return result{err: fmt.Errorf("find Python: %w", err)}
 	}
 	// It ends itself before that, unless it is stuck outside of Python.
-	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout+30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout+30*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, python, script+".py")
 	cmd.Dir = directory
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "PREFECT_") })
 	cmd.Env = append(cmd.Env, "PREFECT_API_URL="+api, "PYTHONDONTWRITEBYTECODE=1", "PYTHONHASHSEED=0", "TMPDIR="+t.TempDir(),
-		fmt.Sprintf("SCENARIO_TIMEOUT=%.0f", waitTimeout.Seconds()))
+		fmt.Sprintf("SCENARIO_TIMEOUT=%.0f", timeout.Seconds()))
 	cmd.Env = append(cmd.Env, env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

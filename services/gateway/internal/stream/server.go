@@ -58,6 +58,7 @@ type Server struct {
 	logs      *feed[*orchv1.Log]
 	offers    *feed[string]    // Wakes task workers by task key.
 	pools     *feed[uuid.UUID] // Changed work pools.
+	runs      *feed[string]    // Names of work pools with runs that wait for a worker.
 
 	ctx    context.Context // Ends with Close; the lifetime of the feeds.
 	cancel context.CancelFunc
@@ -87,6 +88,7 @@ func New(opts Options) *Server {
 	s.logs = newFeed[*orchv1.Log](s.ctx, s.feedLogs)
 	s.offers = newFeed[string](s.ctx, s.feedOffers)
 	s.pools = newFeed[uuid.UUID](s.ctx, s.feedPools)
+	s.runs = newFeed[string](s.ctx, s.feedRuns)
 	s.routes = map[string]route{
 		pathEventsIn:  {scope: "manage_events", limit: maxEvent, serve: (*Server).eventsIn},
 		pathEventsOut: {scope: "see_events", limit: maxFilter, serve: (*Server).eventsOut},
@@ -178,5 +180,6 @@ func (s *Server) Close(ctx context.Context) error {
 	s.logs.wait()
 	s.offers.wait()
 	s.pools.wait()
+	s.runs.wait()
 	return err
 }

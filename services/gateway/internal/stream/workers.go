@@ -95,6 +95,11 @@ type workerReady struct {
 	Snapshot              snapshot        `json:"initial_snapshot"`
 }
 
+// workerRuns are runs that a worker may start now, as its polls return them.
+type workerRuns struct {
+	FlowRuns json.RawMessage `json:"flow_runs"`
+}
+
 // workerChannel is a socket of /work_pools/{name}/workers/connect.
 type workerChannel struct {
 	server   *Server
@@ -110,6 +115,7 @@ type workerChannel struct {
 //	worker.hello.v1 ──▶ pool, queues, first heartbeat ──▶ worker.ready.v1
 //	worker.heartbeat.v1 ──▶ heartbeat; a snapshot where a change was missed
 //	pool is changed ──▶ work_pool.snapshot.v1;  pool is deleted ──▶ authorization_failed
+//	run is due ──▶ work_pool.flow_runs_due.v1, for a worker that requested scheduled_flow_runs.v1
 func (s *Server) workerConnect(ctx context.Context, k *socket) ending {
 	var first json.RawMessage
 	if end := k.hello(ctx, &first, channelProtocol.code, channelProtocol.reason); !end.ok() {
@@ -142,7 +148,12 @@ func (s *Server) workerConnect(ctx context.Context, k *socket) ending {
 	if end := c.ready(serving, connected); !end.ok() {
 		return end
 	}
-	return c.serve(serving, changed)
+	runs, end := c.deliverRuns(serving)
+	defer runs.end(s)
+	if !end.ok() {
+		return end
+	}
+	return c.serve(serving, changed, runs)
 }
 
 // greet reads the first frame.
@@ -230,11 +241,14 @@ func (c *workerChannel) ready(ctx context.Context, connected *orchv1.ConnectWork
 		return c.failed(ctx, "write a work pool", err)
 	}
 	ready := workerReady{
-		ConsumerID: c.hello.ConsumerID, Version: channelVersion, Interval: c.hello.Interval, Accepted: channelCapabilities,
-		Rejected: []string{}, Queues: []resolvedQueue{}, Snapshot: initial,
+		ConsumerID: c.hello.ConsumerID, Version: channelVersion, Interval: c.hello.Interval,
+		Accepted: slices.Clone(channelCapabilities), Rejected: []string{}, Queues: []resolvedQueue{}, Snapshot: initial,
+	}
+	if slices.Contains(c.hello.Capabilities, capabilityRuns) {
+		ready.Accepted = append(ready.Accepted, capabilityRuns)
 	}
 	for _, capability := range c.hello.Capabilities {
-		if !slices.Contains(channelCapabilities, capability) && !slices.Contains(ready.Rejected, capability) {
+		if !slices.Contains(ready.Accepted, capability) && !slices.Contains(ready.Rejected, capability) {
 			ready.Rejected = append(ready.Rejected, capability)
 		}
 	}
@@ -266,7 +280,7 @@ func send[P any](ctx context.Context, c *workerChannel, kind string, payload P) 
 	return ending{}
 }
 
-func (c *workerChannel) serve(ctx context.Context, changed *subscriber[uuid.UUID]) ending {
+func (c *workerChannel) serve(ctx context.Context, changed *subscriber[uuid.UUID], runs *runDelivery) ending {
 	due := time.NewTimer(snapshotDelay) // The pool may have been changed before the channel was told of changes.
 	defer due.Stop()
 	for {
@@ -279,6 +293,14 @@ func (c *workerChannel) serve(ctx context.Context, changed *subscriber[uuid.UUID
 			due.Reset(snapshotDelay)
 		case <-due.C:
 			if end := c.refresh(ctx, "work_pool_updated"); !end.ok() {
+				return end
+			}
+		case <-runs.news:
+			if end := runs.announced(); !end.ok() {
+				return end
+			}
+		case <-runs.elapsed:
+			if end := c.poll(ctx, runs); !end.ok() {
 				return end
 			}
 		case data := <-c.beats:

@@ -13,25 +13,25 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// repossessEvery is the polling interval for expired leases.
-const repossessEvery = 15 * time.Second
-
-// Repossessor releases the slots of expired leases. Running it in several replicas is harmless: a slot is released
-// once.
+// Repossessor frees the slots of expired leases again and again. It needs no lease of its own: a slot comes back once,
+// however many replicas look for it. So a replica that dies delays nothing.
 type Repossessor struct {
-	Limits *Limits
-	Log    *slog.Logger
+	// Every is the period. A leaked slot is back within its lease and this time.
+	Every time.Duration
+	// Do is one pass: Limits.Repossess with what observes it.
+	Do  func(context.Context) error
+	Log *slog.Logger
 }
 
 // Name implements run.Worker.
-func (r Repossessor) Name() string { return "repossessor of concurrency slots" }
+func (r Repossessor) Name() string { return "repossessor" }
 
 // Run repossesses until the context ends.
 func (r Repossessor) Run(ctx context.Context) error {
-	tick := time.NewTicker(repossessEvery)
+	tick := time.NewTicker(r.Every)
 	defer tick.Stop()
 	for {
-		if err := r.Limits.Repossess(ctx); err != nil && ctx.Err() == nil {
+		if err := r.Do(ctx); err != nil && ctx.Err() == nil {
 			r.Log.WarnContext(ctx, "release expired leases", "error", err)
 		}
 		select {
@@ -42,13 +42,14 @@ func (r Repossessor) Run(ctx context.Context) error {
 	}
 }
 
-// Repossess releases the slots of all expired leases, and deletes those without slots.
-func (l *Limits) Repossess(ctx context.Context) error {
+// Repossess frees the slots of all leases that have expired by now, and removes those that hold none. It returns how many
+// leases had slots.
+func (l *Limits) Repossess(ctx context.Context) (freed int, err error) {
 	now := l.limits.Store().Now()
 	type key struct{ ws, lease uuid.UUID }
 	var order []key
 	seen := map[key]bool{}
-	err := l.limits.EachAcross(ctx, bson.D{{Key: "holders.expires", Value: bson.D{{Key: "$lte", Value: now.UnixMicro()}}}},
+	err = l.limits.EachAcross(ctx, bson.D{{Key: "holders.expires", Value: bson.D{{Key: "$lte", Value: now.UnixMicro()}}}},
 		func(ws uuid.UUID, limit *orchv1.ConcurrencyLimitV2) error {
 			for _, h := range limit.GetHolders() {
 				lease, err := uuid.Parse(h.GetLeaseId())
@@ -61,21 +62,25 @@ func (l *Limits) Repossess(ctx context.Context) error {
 			return nil
 		})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	var all error
 	for _, k := range order {
-		all = errors.Join(all, l.repossess(ctx, k.ws, k.lease))
+		held, err := l.repossess(ctx, k.ws, k.lease)
+		if held {
+			freed++
+		}
+		all = errors.Join(all, err)
 	}
-	return errors.Join(all, l.forget(ctx, now))
+	return freed, errors.Join(all, l.forget(ctx, now))
 }
 
-// repossess releases the slots of one lease unless it was renewed concurrently. It visits the limits in the order of
-// Renew.
-func (l *Limits) repossess(ctx context.Context, ws, lease uuid.UUID) error {
+// repossess gives the slots of one lease back, limit by limit in the order in which it is renewed, unless it was renewed
+// meanwhile. It reports whether it freed any.
+func (l *Limits) repossess(ctx context.Context, ws, lease uuid.UUID) (freed bool, err error) {
 	limits, err := l.find(ctx, ws, leased(lease))
 	if err != nil {
-		return err
+		return false, err
 	}
 	for _, limit := range limits {
 		gone := false
@@ -90,10 +95,11 @@ func (l *Limits) repossess(ctx context.Context, ws, lease uuid.UUID) error {
 			continue
 		}
 		if err != nil || !gone {
-			return err
+			return freed, err
 		}
+		freed = true
 	}
-	return nil
+	return freed, nil
 }
 
 func expired(h *orchv1.ConcurrencySlotHolder, now time.Time) bool {

@@ -10,7 +10,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/rules"
 )
 
 const (
@@ -32,10 +31,10 @@ func (s *Service) CleanUpCancellations(ctx context.Context) (changed int, err er
 // endCancellations cancels the runs that have been stopping for too long.
 func (s *Service) endCancellations(ctx context.Context) (int, error) {
 	before := s.runs.Store().Now().Add(-cancellingFor)
-	return s.sweep(ctx, bson.D{
+	return s.cancellations.pass(ctx, s, bson.D{
 		{Key: "state.type", Value: word(orchv1.StateType_STATE_TYPE_CANCELLING)},
 		{Key: "state.timestamp", Value: bson.D{{Key: "$lt", Value: before.UnixMicro()}}},
-	}, "state.timestamp", rules.MinimalFlowPolicy, func(current *orchv1.FlowRun) *orchv1.StateCreate {
+	}, func(current *orchv1.FlowRun) *orchv1.StateCreate {
 		state := current.GetState()
 		if state.GetType() != orchv1.StateType_STATE_TYPE_CANCELLING || !state.GetTimestamp().AsTime().Before(before) {
 			return nil

@@ -159,6 +159,7 @@ func (s *Service) insert(ctx context.Context, ws uuid.UUID, c Creation, flow *or
 	if err := s.runs.Insert(ctx, ws, t.Run, effects...); err != nil {
 		return nil, err
 	}
+	s.waits(ws, t.Run)
 	return Present(t.Run, now), nil
 }
 

@@ -23,16 +23,16 @@ func TestAPassOverManyLateRunsEndsInTime(t *testing.T) {
 	var runs []ScheduledRun
 	for i := range many {
 		key := fmt.Sprint(i)
-		runs = append(runs, ScheduledRun{RunID: w.store.NewID(), StateID: w.store.NewID(), Creation: Creation{Run: &orchv1.FlowRunCreate{
+		runs = append(runs, ScheduledRun{Flow: w.flow, RunID: w.store.NewID(), StateID: w.store.NewID(), Creation: Creation{Run: &orchv1.FlowRunCreate{
 			FlowId: w.flow.GetId(), Parameters: []byte("{}"), IdempotencyKey: &key, State: &orchv1.StateCreate{
 				Type: scheduled, StateDetails: rules.NewDetails(timestamppb.New(w.clock.Now().Add(-time.Hour))),
 			},
 		}}})
 	}
-	created, err := w.service.InsertScheduled(t.Context(), w.ws, w.flow, runs)
+	created, err := w.service.InsertScheduled(t.Context(), w.ws, runs)
 	require.NoError(t, err)
 	require.Equal(t, many, created)
-	again, err := w.service.InsertScheduled(t.Context(), w.ws, w.flow, runs)
+	again, err := w.service.InsertScheduled(t.Context(), w.ws, runs)
 	require.NoError(t, err)
 	require.Zero(t, again, "inserting twice is once")
 

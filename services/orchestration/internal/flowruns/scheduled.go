@@ -17,6 +17,7 @@ import (
 type ScheduledRun struct {
 	Creation
 
+	Flow           *orchv1.Flow
 	RunID, StateID uuid.UUID
 	// Generation is that of the deployment's schedules; see DeleteUnstarted.
 	Generation int64
@@ -25,11 +26,11 @@ type ScheduledRun struct {
 // scheduledBatch is how many runs one command inserts.
 const scheduledBatch = 500
 
-// InsertScheduled stores runs of a flow, with the rows of their history, and returns how many are new. A run whose flow and
-// idempotency key are taken is left out. There are no events, as clients expect it of runs that schedules create.
-func (s *Service) InsertScheduled(ctx context.Context, ws uuid.UUID, flow *orchv1.Flow, scheduled []ScheduledRun) (created int, err error) {
+// InsertScheduled stores runs with the rows of their history, and returns how many are new. It omits a run whose flow and
+// idempotency key are taken. There are no events, as clients expect it of runs that schedules create.
+func (s *Service) InsertScheduled(ctx context.Context, ws uuid.UUID, scheduled []ScheduledRun) (created int, err error) {
 	for chunk := range slices.Chunk(scheduled, scheduledBatch) {
-		n, err := s.insertScheduled(ctx, ws, flow, chunk)
+		n, err := s.insertScheduled(ctx, ws, chunk)
 		created += n
 		if err != nil {
 			return created, err
@@ -38,12 +39,12 @@ func (s *Service) InsertScheduled(ctx context.Context, ws uuid.UUID, flow *orchv
 	return created, nil
 }
 
-func (s *Service) insertScheduled(ctx context.Context, ws uuid.UUID, flow *orchv1.Flow, scheduled []ScheduledRun) (int, error) {
+func (s *Service) insertScheduled(ctx context.Context, ws uuid.UUID, scheduled []ScheduledRun) (int, error) {
 	now := s.runs.Store().Now()
 	runs := make([]*orchv1.FlowRun, len(scheduled))
 	rows := make([]*orchv1.FlowRunStateRecord, len(scheduled))
 	for i, one := range scheduled {
-		run := s.newRun(one.RunID, one.Creation, flow)
+		run := s.newRun(one.RunID, one.Creation, one.Flow)
 		run.ScheduleGeneration = &one.Generation
 		t := rules.Propose(run, one.Run.GetState(), now, func() uuid.UUID { return one.StateID })
 		rules.MinimalFlowPolicy.Judge(t)
@@ -57,6 +58,7 @@ func (s *Service) insertScheduled(ctx context.Context, ws uuid.UUID, flow *orchv
 	if err != nil {
 		return 0, err
 	}
+	s.waits(ws, runs...)
 	created := len(runs) - len(taken)
 	if len(taken) > 0 {
 		if rows, err = s.withRuns(ctx, ws, rows, taken); err != nil {

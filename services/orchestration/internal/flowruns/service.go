@@ -45,10 +45,13 @@ type Service struct {
 	slots        slots
 	flush        outbox.Flusher
 	relatedCache relatedCache
+	// The background tasks that change states.
+	late, pauses, cancellations *sweep
 
 	onCancelled CancelTaskRuns
 	place       FindPlace
 	poolType    PoolType
+	onWaiting   func(ws uuid.UUID, pool string)
 }
 
 // ownedID is an id within a workspace.
@@ -80,6 +83,8 @@ type Deps struct {
 	PoolType PoolType
 	// CancelTaskRuns may be nil.
 	CancelTaskRuns CancelTaskRuns
+	// Waiting is called when runs began to wait for a worker of a pool, by the pool's name; nil means nobody listens.
+	Waiting func(ws uuid.UUID, pool string)
 }
 
 // New returns the service over a store.
@@ -95,6 +100,9 @@ func New(d Deps) *Service {
 	}
 	if d.PoolType == nil {
 		d.PoolType = func(context.Context, uuid.UUID, uuid.UUID) (string, error) { return "", nil }
+	}
+	if d.Waiting == nil {
+		d.Waiting = func(uuid.UUID, string) {}
 	}
 	runs := store.NewCollection(s, query.FlowRun, &orchv1.FlowRun{}).Remembering()
 	return &Service{
@@ -113,6 +121,9 @@ func New(d Deps) *Service {
 		onCancelled: d.CancelTaskRuns,
 		place:       d.Place,
 		poolType:    d.PoolType,
+		onWaiting:   d.Waiting,
+
+		late: lateSweep(), pauses: stateSweep(), cancellations: stateSweep(),
 	}
 }
 

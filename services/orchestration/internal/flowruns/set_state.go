@@ -80,6 +80,9 @@ func (s *Service) transit(ctx context.Context, ws, id uuid.UUID, policy rules.Po
 	if err != nil {
 		return nil, err
 	}
+	if t != nil && t.Written() {
+		s.waits(ws, t.Run)
+	}
 	return t, nil
 }
 

@@ -148,9 +148,12 @@ func TestDeploymentSlotsSurviveTheDeathOfClients(t *testing.T) {
 	}
 	require.Equal(t, dead.Load(), w.taken(limit), "what the dead hold is taken")
 	w.clock.Advance(gracePeriod - time.Microsecond)
-	require.NoError(t, w.service.slots.limits.Repossess(t.Context()))
+	_, err := w.service.slots.limits.Repossess(t.Context())
+	require.NoError(t, err)
 	require.Equal(t, dead.Load(), w.taken(limit), "not before the lease is over")
 	w.clock.Advance(15 * time.Second)
-	require.NoError(t, w.service.slots.limits.Repossess(t.Context()))
+	freed, err := w.service.slots.limits.Repossess(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, dead.Load(), freed)
 	require.Zero(t, w.taken(limit))
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// sweepBatch is how many runs a sweep reads at a time.
+// sweepBatch is how many runs a sweep changes before it looks at its deadline.
 const sweepBatch = 200
 
 // sweepWriters is how many of them it changes at once.
@@ -24,25 +24,76 @@ const sweepWriters = 8
 // sweepMargin is how long before its deadline a sweep ends: what it has begun must be finished by then.
 const sweepMargin = 3 * time.Second
 
-// sweep proposes a state to every run of any workspace that matches, in the order of a field, and returns how many were
-// changed. It is done when a whole batch changed nothing, or when its deadline is near; what is left then still matches at
-// the next pass. Each proposal is decided anew on what is stored when it is written: a run that went on meanwhile is left
-// alone. That some fail does not keep the others from being tried.
-func (s *Service) sweep(
-	ctx context.Context, filter bson.D, order string, policy rules.Policy, propose func(*orchv1.FlowRun) *orchv1.StateCreate,
-) (changed int, err error) {
+// sweep is a background task that proposes a state to every run of any workspace that matches a filter.
+//
+// A pass reads the runs in the order of a field. A run that cannot be changed does not keep those behind it from their turn:
+// a pass that ends early records how far it came, the next one continues there, and the one after the last run starts anew.
+type sweep struct {
+	// field orders the runs, and value is the field of a run.
+	field  string
+	value  func(*orchv1.FlowRun) time.Time
+	policy rules.Policy
+
+	mu sync.Mutex // Held during a pass.
+	// from is the value that the last pass reached; the zero time is the beginning. tried are the runs of that value which
+	// had their turn.
+	from  time.Time
+	tried map[string]bool
+}
+
+// pass proposes states until the last run, or until its deadline is near, and returns how many runs were changed. Each
+// proposal is decided on what is stored when it is written: a run that went on meanwhile stays as it is.
+func (w *sweep) pass(ctx context.Context, s *Service, filter bson.D, propose func(*orchv1.FlowRun) *orchv1.StateCreate) (changed int, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.from.IsZero() {
+		filter = append(filter, bson.E{Key: "$and", Value: bson.A{bson.D{{Key: w.field, Value: bson.D{{Key: "$gte", Value: w.from.UnixMicro()}}}}}})
+	}
 	var failures []error
-	for {
-		found, err := s.runs.FirstOfAll(ctx, filter, bson.D{{Key: order, Value: 1}}, sweepBatch)
-		if err != nil {
-			return changed, errors.Join(append(failures, err)...)
-		}
-		written, errs := s.suggestAll(ctx, found, policy, propose)
+	var batch []store.Owned[*orchv1.FlowRun]
+	execute := func() error {
+		tried, written, errs := s.suggestAll(ctx, batch, w.policy, propose)
+		w.advance(batch[:tried])
+		batch = batch[:0]
 		changed += written
 		failures = append(failures, errs...)
-		if len(found) < sweepBatch || written == 0 || nearEnd(ctx) {
-			return changed, errors.Join(failures...)
+		if nearEnd(ctx) {
+			return errPassEnds
 		}
+		return nil
+	}
+	err = s.runs.EachInOrder(ctx, filter, bson.D{{Key: w.field, Value: 1}}, func(ws uuid.UUID, run *orchv1.FlowRun) error {
+		if w.tried[run.GetId()] && w.value(run).Equal(w.from) {
+			return nil
+		}
+		batch = append(batch, store.Owned[*orchv1.FlowRun]{Workspace: ws, Message: run})
+		if len(batch) < sweepBatch {
+			return nil
+		}
+		return execute()
+	})
+	if err == nil && len(batch) > 0 {
+		err = execute()
+	}
+	switch {
+	case errors.Is(err, errPassEnds):
+		return changed, errors.Join(failures...)
+	case err == nil:
+		w.from, w.tried = time.Time{}, nil
+	}
+	return changed, errors.Join(append(failures, err)...)
+}
+
+// errPassEnds ends a pass early.
+var errPassEnds = errors.New("the pass ends")
+
+// advance records the runs that had their turn.
+func (w *sweep) advance(tried []store.Owned[*orchv1.FlowRun]) {
+	for _, one := range tried {
+		if at := w.value(one.Message); !at.Equal(w.from) {
+			w.from, w.tried = at, map[string]bool{}
+		}
+		w.tried[one.Message.GetId()] = true
 	}
 }
 
@@ -52,10 +103,11 @@ func nearEnd(ctx context.Context) bool {
 	return ctx.Err() != nil || ok && time.Until(deadline) < sweepMargin
 }
 
-// suggestAll proposes a state to runs side by side, until the end of the context is near.
+// suggestAll proposes a state to runs side by side, until the end of the context is near. It returns how many of them had
+// their turn, which are the first ones, and how many were written.
 func (s *Service) suggestAll(
 	ctx context.Context, found []store.Owned[*orchv1.FlowRun], policy rules.Policy, propose func(*orchv1.FlowRun) *orchv1.StateCreate,
-) (written int, failures []error) {
+) (tried, written int, failures []error) {
 	var mu sync.Mutex
 	var group sync.WaitGroup
 	next := make(chan store.Owned[*orchv1.FlowRun])
@@ -79,10 +131,11 @@ func (s *Service) suggestAll(
 			break
 		}
 		next <- one
+		tried++
 	}
 	close(next)
 	group.Wait()
-	return written, failures
+	return tried, written, failures
 }
 
 // suggest proposes a state to one run that a sweep found, and reports whether it was written.

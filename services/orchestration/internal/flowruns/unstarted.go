@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -22,7 +23,7 @@ type Unstarted byte
 const (
 	// AutoScheduled selects the runs that a schedule created.
 	AutoScheduled Unstarted = iota
-	// AnyScheduled selects all of them.
+	// AnyScheduled selects all of them, and the runs that a schedule creates later.
 	AnyScheduled
 	// AutoFuture selects the runs that a schedule created and that are not due yet.
 	AutoFuture
@@ -68,22 +69,39 @@ var errStays = errors.New("run is not obsolete")
 const nameAwaitingSlot = "AwaitingConcurrencySlot"
 
 func (s *Service) deleteUnstarted(ctx context.Context, ws, deployment uuid.UUID, which Unstarted, generation int64, cause store.Effect) error {
-	obsolete := func(run *orchv1.FlowRun) bool {
+	return s.deleteScheduled(ctx, ws, bson.D{
+		{Key: "deployment_id", Value: store.Binary(deployment)},
+		{Key: "state.type", Value: word(orchv1.StateType_STATE_TYPE_SCHEDULED)},
+	}, func(run *orchv1.FlowRun) bool {
+		// A deleted deployment does not return, so whatever its schedules create later is obsolete too.
 		if which == AnyScheduled {
-			return !run.GetCreated().AsTime().After(cause.At)
+			return run.GetAutoScheduled() || !run.GetCreated().AsTime().After(cause.At)
 		}
-		due := which == AutoFuture && !run.GetNextScheduledStartTime().AsTime().After(cause.At)
-		return run.GetAutoScheduled() && run.GetScheduleGeneration() < generation && !due
-	}
+		return run.GetAutoScheduled() && run.GetScheduleGeneration() < generation && !keepsDue(which, run, cause.At)
+	})
+}
+
+// keepsDue reports whether a selection leaves out a run because its time had come.
+func keepsDue(which Unstarted, run *orchv1.FlowRun, at time.Time) bool {
+	return which == AutoFuture && !run.GetNextScheduledStartTime().AsTime().After(at)
+}
+
+// RetractScheduled deletes those runs of InsertScheduled that have not started. The selection AutoFuture leaves out runs
+// that are due.
+func (s *Service) RetractScheduled(ctx context.Context, ws uuid.UUID, runs []uuid.UUID, which Unstarted) error {
+	now := s.runs.Store().Now()
+	return s.deleteScheduled(ctx, ws, bson.D{{Key: "_id", Value: store.OneOf(runs)}},
+		func(run *orchv1.FlowRun) bool { return run.GetAutoScheduled() && !keepsDue(which, run, now) })
+}
+
+// deleteScheduled deletes the runs that match, have not started, and are obsolete. Each decision is made on the stored run.
+func (s *Service) deleteScheduled(ctx context.Context, ws uuid.UUID, filter bson.D, obsolete func(*orchv1.FlowRun) bool) error {
 	deletable := func(run *orchv1.FlowRun) bool {
 		return run.GetState().GetType() == orchv1.StateType_STATE_TYPE_SCHEDULED && run.GetRunCount() == 0 &&
 			run.GetState().GetName() != nameAwaitingSlot && obsolete(run)
 	}
 	var ids []string
-	err := s.runs.Each(ctx, ws, bson.D{
-		{Key: "deployment_id", Value: store.Binary(deployment)},
-		{Key: "state.type", Value: word(orchv1.StateType_STATE_TYPE_SCHEDULED)},
-	}, bson.D{{Key: "_id", Value: 1}}, func(run *orchv1.FlowRun) bool {
+	err := s.runs.Each(ctx, ws, filter, bson.D{{Key: "_id", Value: 1}}, func(run *orchv1.FlowRun) bool {
 		if deletable(run) {
 			ids = append(ids, run.GetId())
 		}

@@ -2,20 +2,14 @@ package schedules
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
-	"google.golang.org/protobuf/types/known/timestamppb"
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
-	"github.com/orch-project/orch/services/orchestration/internal/parameters"
-	"github.com/orch-project/orch/services/orchestration/internal/rules"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -48,140 +42,156 @@ func effect(of *store.Store, ws, deployment uuid.UUID, b batch) (store.Effect, e
 // subjectSize is the length of the two ids that an effect's body begins with.
 const subjectSize = 32
 
-// Materialise executes effects of that kind. Runs of deployments, flows and schedules that have gone or were changed since
-// are not inserted.
+// planned is a decoded effect.
+type planned struct {
+	effect     store.Effect
+	deployment uuid.UUID
+	batch      batch
+}
+
+// Materialise executes effects of that kind. It drops the runs of deployments, flows and schedules that were deleted or
+// changed since. Effects may be those of several deployments: their runs are inserted together.
 func (s *Scheduler) Materialise(ctx context.Context, effects []store.Effect) error {
+	var workspaces []uuid.UUID
+	byWorkspace := map[uuid.UUID][]planned{}
 	for _, e := range effects {
-		if len(e.Body) < subjectSize {
-			return store.Permanent(fmt.Errorf("decode effect: %d bytes are not two ids", len(e.Body)))
-		}
-		var b batch
-		if err := json.Unmarshal(e.Body[subjectSize:], &b); err != nil {
-			return store.Permanent(fmt.Errorf("decode effect: scheduled runs: %w", err))
-		}
-		subject := e
-		subject.Body = e.Body[:subjectSize]
-		ws, id, err := subject.Subject()
+		ws, p, err := decode(e)
 		if err != nil {
 			return err
 		}
-		if err := s.insert(ctx, ws, id, e, b); err != nil && !errors.Is(err, store.ErrNotFound) {
-			return err
+		if byWorkspace[ws] == nil {
+			workspaces = append(workspaces, ws)
+		}
+		byWorkspace[ws] = append(byWorkspace[ws], p)
+	}
+	for _, ws := range workspaces {
+		for rest := byWorkspace[ws]; len(rest) > 0; {
+			n := together(rest)
+			if err := s.materialise(ctx, ws, rest[:n]); err != nil {
+				return err
+			}
+			rest = rest[n:]
 		}
 	}
 	return nil
 }
 
-func (s *Scheduler) insert(ctx context.Context, ws, id uuid.UUID, e store.Effect, b batch) error {
-	d, err := s.deployments.Get(ctx, ws, id)
+// maxTogether bounds the runs that are built at once, in memory.
+const maxTogether = 2000
+
+// together is how many plans, at least one, have at most maxTogether runs.
+func together(all []planned) int {
+	runs := 0
+	for i, p := range all {
+		for _, one := range p.batch.Schedules {
+			runs += len(one.Times)
+		}
+		if runs > maxTogether {
+			return max(i, 1)
+		}
+	}
+	return len(all)
+}
+
+func decode(e store.Effect) (uuid.UUID, planned, error) {
+	if len(e.Body) < subjectSize {
+		return uuid.Nil, planned{}, store.Permanent(fmt.Errorf("decode effect: %d bytes are not two ids", len(e.Body)))
+	}
+	p := planned{effect: e}
+	if err := json.Unmarshal(e.Body[subjectSize:], &p.batch); err != nil {
+		return uuid.Nil, planned{}, store.Permanent(fmt.Errorf("decode effect: scheduled runs: %w", err))
+	}
+	subject := e
+	subject.Body = e.Body[:subjectSize]
+	ws, id, err := subject.Subject()
+	p.deployment = id
+	return ws, p, err
+}
+
+// materialise inserts the runs, and only then verifies that their deployments are as the runs were planned for. Another
+// replica may delete or change a deployment at the same time. Either its scan for obsolete runs comes after the insertion
+// and finds them, or the verification comes after its change and retracts them.
+func (s *Scheduler) materialise(ctx context.Context, ws uuid.UUID, all []planned) error {
+	deployments, err := s.current(ctx, ws, all)
 	if err != nil {
 		return err
 	}
-	if d.GetScheduleGeneration() != b.Generation {
-		return nil
-	}
-	flowID, err := uuid.Parse(d.GetFlowId())
-	if err != nil {
-		return fmt.Errorf("read the id of a flow: %w", err)
-	}
-	flow, err := s.flows.Get(ctx, ws, flowID)
+	flows, err := s.flowsOf(ctx, ws, deployments)
 	if err != nil {
 		return err
 	}
 	var runs []flowruns.ScheduledRun
-	index := uint64(0)
-	for _, p := range b.Schedules {
-		sched := find(d, p.Schedule)
-		if sched == nil {
-			index += uint64(len(p.Times))
+	for _, p := range all {
+		d := deployments[p.deployment]
+		if obsolete(p, d) || flows[d.GetFlowId()] == nil {
 			continue
 		}
-		made, err := s.runsOf(d, sched, p.Times, e, index, b.Generation)
+		runs, err = s.appendRuns(runs, p, d, flows[d.GetFlowId()])
 		if err != nil {
 			return err
 		}
-		index += uint64(len(p.Times))
-		runs = append(runs, made...)
 	}
-	created, err := s.runs.InsertScheduled(ctx, ws, flow, runs)
+	created, err := s.runs.InsertScheduled(ctx, ws, runs)
 	s.metrics.created.Add(float64(created))
 	if created > 0 {
-		s.log.InfoContext(ctx, "scheduled runs created", "deployment_id", d.GetId(), "deployment", d.GetName(), "runs", created)
+		s.log.InfoContext(ctx, "scheduled runs created", "deployments", len(deployments), "deployment_id", all[0].deployment, "runs", created)
 	}
-	return err
-}
-
-func find(d *orchv1.Deployment, id string) *orchv1.DeploymentSchedule {
-	for _, s := range d.GetSchedules() {
-		if s.GetId() == id {
-			return s
+	if err != nil {
+		return err
+	}
+	if len(runs) > 0 {
+		if deployments, err = s.current(ctx, ws, all); err != nil {
+			return err
+		}
+	}
+	for _, p := range all {
+		// An earlier execution of the effect may have ended between its insertion and its verification.
+		if d := deployments[p.deployment]; obsolete(p, d) {
+			if err := s.runs.RetractScheduled(ctx, ws, p.runIDs(), retracted(p, d)); err != nil {
+				return fmt.Errorf("retract the runs of an obsolete plan: %w", err)
+			}
 		}
 	}
 	return nil
 }
 
-// autoScheduledTag marks the runs of schedules.
-const autoScheduledTag = "auto-scheduled"
-
-// runsOf are the runs of a schedule at some times. Parameters are taken as they are: whoever executes a run resolves them.
-func (s *Scheduler) runsOf(
-	d *orchv1.Deployment, sched *orchv1.DeploymentSchedule, times []int64, e store.Effect, index uint64, generation int64,
-) ([]flowruns.ScheduledRun, error) {
-	params, err := parameters.Merge(d.GetParameters(), sched.GetParameters())
-	if err != nil {
-		return nil, fmt.Errorf("merge the parameters of a schedule: %w", err)
+// current reads the deployments of plans. Deleted ones are absent.
+func (s *Scheduler) current(ctx context.Context, ws uuid.UUID, all []planned) (map[uuid.UUID]*orchv1.Deployment, error) {
+	ids := make([]uuid.UUID, len(all))
+	for i, p := range all {
+		ids[i] = p.deployment
 	}
-	zone := time.UTC
-	if parsed, err := Parse(sched.GetSchedule(), s.store.Now()); err == nil {
-		zone = parsed.Location()
-	}
-	name := sched.GetSlug()
-	if name == "" {
-		name = kindOf(sched.GetSchedule())
-	}
-	runs := make([]flowruns.ScheduledRun, len(times))
-	for i, us := range times {
-		at := time.UnixMicro(us)
-		key := fmt.Sprintf("scheduled %s %s %s", d.GetId(), sched.GetId(), dateText(at.In(zone)))
-		runs[i] = flowruns.ScheduledRun{
-			RunID: derivedID(e, index+uint64(i), 'r'), StateID: derivedID(e, index+uint64(i), 's'), Generation: generation,
-			Creation: flowruns.Creation{
-				DeploymentVersion: d.Version, WorkQueueID: d.WorkQueueId, WorkPoolName: d.WorkPoolName, AutoScheduled: true,
-				CreatedBy: &orchv1.CreatedBy{Id: &sched.Id, Type: new("SCHEDULE"), DisplayValue: &name},
-				Run: &orchv1.FlowRunCreate{
-					FlowId: d.GetFlowId(), DeploymentId: &d.Id, Parameters: params, IdempotencyKey: &key,
-					InfrastructureDocumentId: d.InfrastructureDocumentId, WorkQueueName: d.WorkQueueName,
-					Tags:   append([]string{autoScheduledTag}, d.GetTags()...),
-					Labels: &orchv1.Labels{Values: d.GetLabels()},
-					State: &orchv1.StateCreate{
-						Type: orchv1.StateType_STATE_TYPE_SCHEDULED, Message: new("Flow run scheduled"),
-						StateDetails: rules.NewDetails(timestamppb.New(at)),
-					},
-				},
-			},
+	found := make(map[uuid.UUID]*orchv1.Deployment, len(all))
+	err := s.deployments.Each(ctx, ws, bson.D{{Key: "_id", Value: store.OneOf(ids)}}, bson.D{{Key: "_id", Value: 1}}, func(d *orchv1.Deployment) bool {
+		if id, err := uuid.Parse(d.GetId()); err == nil {
+			found[id] = d
 		}
-	}
-	return runs, nil
+		return true
+	})
+	return found, err
 }
 
-// dateText writes a time as keys of the reference have it: 2026-11-21 05:00:00+00:00, with a fraction where there is one.
-func dateText(t time.Time) string {
-	layout := "2006-01-02 15:04:05-07:00"
-	if t.Nanosecond() != 0 {
-		layout = "2006-01-02 15:04:05.000000-07:00"
+// flowsOf reads the flows of deployments, by their ids.
+func (s *Scheduler) flowsOf(ctx context.Context, ws uuid.UUID, deployments map[uuid.UUID]*orchv1.Deployment) (map[string]*orchv1.Flow, error) {
+	found := map[string]*orchv1.Flow{}
+	var ids []uuid.UUID
+	for _, d := range deployments {
+		if _, seen := found[d.GetFlowId()]; seen {
+			continue
+		}
+		id, err := uuid.Parse(d.GetFlowId())
+		if err != nil {
+			return nil, fmt.Errorf("read the id of a flow: %w", err)
+		}
+		found[d.GetFlowId()] = nil
+		ids = append(ids, id)
 	}
-	return t.Format(layout)
-}
-
-// derivedID is an id that follows from an effect, so that executing it twice creates nothing twice. It sorts by the time of
-// the effect, as other ids do.
-func derivedID(e store.Effect, index uint64, use byte) uuid.UUID {
-	seed := append(e.ID[:], use)
-	sum := sha256.Sum256(binary.BigEndian.AppendUint64(seed, index))
-	id := uuid.UUID(sum[:16])
-	binary.BigEndian.PutUint16(id[0:], uint16(e.At.UnixMilli()>>32))
-	binary.BigEndian.PutUint32(id[2:], uint32(e.At.UnixMilli()))
-	id[6] = id[6]&0x0f | 0x70 // Version 7.
-	id[8] = id[8]&0x3f | 0x80
-	return id
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	err := s.flows.Each(ctx, ws, bson.D{{Key: "_id", Value: store.OneOf(ids)}}, bson.D{{Key: "_id", Value: 1}}, func(flow *orchv1.Flow) bool {
+		found[flow.GetId()] = flow
+		return true
+	})
+	return found, err
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -69,12 +71,8 @@ func (s *Scheduler) Handlers() map[string]func(context.Context, []store.Effect) 
 	return map[string]func(context.Context, []store.Effect) error{KindMaterialise: s.Materialise}
 }
 
-const (
-	// passBatch is how many deployments a pass reads at a time.
-	passBatch = 500
-	// passWriters is how many of them it writes at once.
-	passWriters = 16
-)
+// passBatch is how many deployments a pass reads, plans and writes at a time.
+const passBatch = 500
 
 // Pass schedules the runs of all deployments that are due. A deployment that cannot be scheduled does not keep the others
 // from it. A pass that is cut off is continued by the next one: what was done is no longer due.
@@ -139,31 +137,60 @@ func (s *Scheduler) adopt(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// scheduleAll schedules deployments side by side.
+// scheduleAll plans the runs of deployments side by side, and writes the plans in one command. Where another writer was
+// faster it decides for each of them again.
 func (s *Scheduler) scheduleAll(ctx context.Context, found []store.Owned[*orchv1.Deployment], now time.Time) (done int, failures []error) {
-	var mu sync.Mutex
+	updates, failures := s.planAll(found, now)
+	complete, err := s.deployments.ChangeAll(ctx, updates)
+	switch {
+	case err != nil:
+		return 0, append(failures, err)
+	case complete:
+		return len(updates), failures
+	}
+	for _, u := range updates {
+		if err := s.schedule(ctx, u.Read.Workspace, u.Read.Message.GetId(), now); err != nil {
+			failures = append(failures, fmt.Errorf("schedule deployment %s: %w", u.Read.Message.GetId(), err))
+			continue
+		}
+		done++
+	}
+	return done, failures
+}
+
+// planAll plans the runs of deployments on all processors.
+func (s *Scheduler) planAll(
+	found []store.Owned[*orchv1.Deployment], now time.Time,
+) (updates []store.Update[*orchv1.Deployment], failures []error) {
+	plans := make([]store.Update[*orchv1.Deployment], len(found))
+	errs := make([]error, len(found))
 	var group sync.WaitGroup
-	next := make(chan store.Owned[*orchv1.Deployment])
-	for range min(passWriters, len(found)) {
+	var next atomic.Int64
+	for range min(runtime.GOMAXPROCS(0), len(found)) {
 		group.Go(func() {
-			for one := range next {
-				err := s.schedule(ctx, one.Workspace, one.Message.GetId(), now)
-				mu.Lock()
-				if err == nil {
-					done++
-				} else {
-					failures = append(failures, fmt.Errorf("schedule deployment %s: %w", one.Message.GetId(), err))
-				}
-				mu.Unlock()
+			for i := int(next.Add(1)) - 1; i < len(found); i = int(next.Add(1)) - 1 {
+				plans[i], errs[i] = s.update(found[i], now)
 			}
 		})
 	}
-	for _, one := range found {
-		next <- one
-	}
-	close(next)
 	group.Wait()
-	return done, failures
+	for i, err := range errs {
+		if err != nil {
+			failures = append(failures, fmt.Errorf("schedule deployment %s: %w", found[i].Message.GetId(), err))
+			continue
+		}
+		updates = append(updates, plans[i])
+	}
+	return updates, failures
+}
+
+func (s *Scheduler) update(one store.Owned[*orchv1.Deployment], now time.Time) (store.Update[*orchv1.Deployment], error) {
+	id, err := uuid.Parse(one.Message.GetId())
+	if err != nil {
+		return store.Update[*orchv1.Deployment]{}, fmt.Errorf("read the id of a deployment: %w", err)
+	}
+	change, err := s.change(one.Workspace, id, one.Message, now, s.limits, false)
+	return store.Update[*orchv1.Deployment]{Read: one, Change: change}, err
 }
 
 // schedule plans the runs of one deployment and writes when it is to be examined next.

@@ -2,14 +2,12 @@ package schedules_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/orch-project/orch/pkg/clock"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/schedules"
 )
@@ -84,46 +82,5 @@ func TestThirtyDays(t *testing.T) {
 		w.clock.Advance(8 * time.Hour)
 	}
 	w.pass(s)
-	w.requireOnce(all, end)
-}
-
-// Two replicas whose clocks jump by an hour, and that are killed between the plan and the runs, create every run once.
-func TestReplicasKilledWhileClocksJump(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	random := rand.New(rand.NewPCG(1, 2)) // A reproducible test.
-	var all []*orchv1.Deployment
-	for i := range 20 {
-		all = append(all, w.deployment(fmt.Sprint("d", i), cron(fmt.Sprintf("%d * * * *", i), "UTC"), interval(37*time.Minute, began.Add(time.Second*time.Duration(i)))))
-	}
-	clocks := []*clock.Manual{clock.NewManual(began), clock.NewManual(began)}
-	replicas := make([]*schedules.Scheduler, 2)
-	start := func(i int) { replicas[i] = w.scheduler(w.open(clocks[i]), schedules.DefaultLimits) }
-	start(0)
-	start(1)
-	end := began.Add(24 * time.Hour)
-	for now := began; now.Before(end); now = now.Add(10 * time.Minute) {
-		w.clock.Set(now)
-		for i, c := range clocks {
-			c.Set(now)
-			switch random.IntN(8) {
-			case 0:
-				c.Advance(time.Hour)
-			case 1:
-				c.Advance(-time.Hour)
-			}
-			if random.IntN(4) == 0 { // Killed: another process begins, with what is stored.
-				start(i)
-				continue
-			}
-			_, err := replicas[i].Pass(t.Context())
-			require.NoError(t, err)
-			if random.IntN(3) > 0 {
-				w.relay(replicas[i], w.store)
-			}
-		}
-	}
-	w.clock.Set(end)
-	w.pass(w.scheduler(w.store, schedules.DefaultLimits))
 	w.requireOnce(all, end)
 }

@@ -71,25 +71,43 @@ func (w *world) scheduler(s *store.Store, limits schedules.Limits) *schedules.Sc
 	w.Helper()
 	return schedules.New(schedules.Deps{
 		Store: s, Limits: limits, Log: slog.New(slog.DiscardHandler),
-		Runs: flowruns.New(flowruns.Deps{Store: s, Vocabulary: vocabulary.Orch, Limits: concurrency.NewLimits(s, vocabulary.Orch, nil)}),
+		Runs: w.flowRuns(s),
 	})
+}
+
+func (*world) flowRuns(s *store.Store) *flowruns.Service {
+	return flowruns.New(flowruns.Deps{Store: s, Vocabulary: vocabulary.Orch, Limits: concurrency.NewLimits(s, vocabulary.Orch, nil)})
 }
 
 // relay executes the effects of all deployments, as the relay does, and takes them out of the outboxes.
 func (w *world) relay(s *schedules.Scheduler, of *store.Store) {
 	w.Helper()
+	require.NoError(w, execute(w.Context(), s, of))
+}
+
+func execute(ctx context.Context, s *schedules.Scheduler, of *store.Store) error {
 	for {
-		ids, err := of.Due(w.Context(), query.Deployment, began.AddDate(100, 0, 0), 1000)
-		require.NoError(w, err)
-		if len(ids) == 0 {
-			return
+		due, err := of.Due(ctx, query.Deployment, began.AddDate(100, 0, 0), 1000)
+		if err != nil || len(due) == 0 {
+			return err
 		}
-		for _, due := range ids {
-			id := due.ID
-			effects, err := of.Pending(w.Context(), query.Deployment, id)
-			require.NoError(w, err)
-			require.NoError(w, s.Materialise(w.Context(), effects))
-			require.NoError(w, of.Done(w.Context(), query.Deployment, store.Outbox{ID: id, Effects: effects}))
+		ids := make([]uuid.UUID, len(due))
+		for i := range due {
+			ids[i] = due[i].ID
+		}
+		boxes, err := of.PendingOf(ctx, query.Deployment, ids)
+		if err != nil {
+			return err
+		}
+		var effects []store.Effect
+		for _, box := range boxes {
+			effects = append(effects, box.Effects...)
+		}
+		if err := s.Materialise(ctx, effects); err != nil {
+			return err
+		}
+		if err := of.Done(ctx, query.Deployment, boxes...); err != nil {
+			return err
 		}
 	}
 }

@@ -12,15 +12,21 @@ import (
 // The following reads serve background work over all workspaces. A filter needs an index that does not start with the
 // workspace.
 
-// Owned is a document with its workspace.
+// Owned is a document and whose it is. FirstOfAll sets the revision at which it was read.
 type Owned[M any] struct {
 	Workspace uuid.UUID
 	Message   M
+	Revision  int64
 }
 
 // EachAcross calls visit with the matching documents of all workspaces, in no order, until it returns an error.
 func (c *Collection[M]) EachAcross(ctx context.Context, filter bson.D, visit func(ws uuid.UUID, m M) error) error {
 	return c.across(ctx, filter, options.Find(), func(ws uuid.UUID, _ int64, m M) error { return visit(ws, m) })
+}
+
+// EachInOrder is EachAcross in an order that an index has. What visit changes may or may not be visited again.
+func (c *Collection[M]) EachInOrder(ctx context.Context, filter, sort bson.D, visit func(ws uuid.UUID, m M) error) error {
+	return c.across(ctx, filter, options.Find().SetSort(sort), func(ws uuid.UUID, _ int64, m M) error { return visit(ws, m) })
 }
 
 // EachOfAll calls visit with every document of every workspace, in no order, until it returns an error.
@@ -31,8 +37,8 @@ func (c *Collection[M]) EachOfAll(ctx context.Context, visit func(ws uuid.UUID, 
 // FirstOfAll reads the first matching documents of all workspaces, in order.
 func (c *Collection[M]) FirstOfAll(ctx context.Context, filter, sort bson.D, limit int64) ([]Owned[M], error) {
 	var found []Owned[M]
-	err := c.across(ctx, filter, options.Find().SetSort(sort).SetLimit(limit), func(ws uuid.UUID, _ int64, m M) error {
-		found = append(found, Owned[M]{ws, m})
+	err := c.across(ctx, filter, options.Find().SetSort(sort).SetLimit(limit), func(ws uuid.UUID, revision int64, m M) error {
+		found = append(found, Owned[M]{ws, m, revision})
 		return nil
 	})
 	return found, err

@@ -72,20 +72,61 @@ func (c *Collection[M]) ReplaceAll(ctx context.Context, ws uuid.UUID, all []Repl
 	}
 	models := make([]mongo.WriteModel, len(all))
 	for i, r := range all {
-		update, err := c.update(r.Read.Message, &Change[M]{Message: r.Next}, r.Read.Revision+1)
-		if err != nil {
-			return false, fmt.Errorf("change %s: %w", c.Name(), err)
+		if models[i], err = c.versioned(ws, r.Read.Message, r.Read.Revision, &Change[M]{Message: r.Next}); err != nil {
+			return false, err
 		}
-		models[i] = mongo.NewUpdateOneModel().SetUpdate(update).SetFilter(bson.D{
-			{Key: "_id", Value: Binary(documentID(r.Read.Message))}, {Key: "ws", Value: Binary(ws)}, {Key: "rev", Value: r.Read.Revision},
-		})
 	}
+	return c.updateAll(ctx, models)
+}
+
+// Update is a change of a document that was read by FirstOfAll. Its message must not share memory with the one that was
+// read.
+type Update[M proto.Message] struct {
+	Read   Owned[M]
+	Change *Change[M]
+}
+
+// ChangeAll changes documents of any workspaces by compare-and-set, in one command, and wakes the relay for their effects.
+// It reports whether all of them were written. If not, the caller decides anew for each document: which were written is
+// unknown.
+func (c *Collection[M]) ChangeAll(ctx context.Context, all []Update[M]) (complete bool, err error) {
+	if len(all) == 0 {
+		return true, nil
+	}
+	models := make([]mongo.WriteModel, len(all))
+	for i, u := range all {
+		if models[i], err = c.versioned(u.Read.Workspace, u.Read.Message, u.Read.Revision, u.Change); err != nil {
+			return false, err
+		}
+	}
+	complete, err = c.updateAll(ctx, models)
+	for _, u := range all {
+		id := documentID(u.Read.Message)
+		c.recent.forget(id)
+		if len(u.Change.Effects) > 0 {
+			c.store.relay.Wake(c.Name(), id, nil, nil)
+		}
+	}
+	return complete, err
+}
+
+// versioned is the update of a document that still has the revision at which it was read.
+func (c *Collection[M]) versioned(ws uuid.UUID, current M, revision int64, change *Change[M]) (*mongo.UpdateOneModel, error) {
+	update, err := c.update(current, change, revision+1)
+	if err != nil {
+		return nil, fmt.Errorf("change %s: %w", c.Name(), err)
+	}
+	return mongo.NewUpdateOneModel().SetUpdate(update).SetFilter(atRevision(ws, documentID(current), revision)), nil
+}
+
+// updateAll executes updates in one command, and reports whether each of them found its document and no taken key.
+func (c *Collection[M]) updateAll(ctx context.Context, models []mongo.WriteModel) (complete bool, err error) {
 	result, err := c.mongo.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
 	taken, err := duplicates(err)
 	if err != nil {
-		return false, fmt.Errorf("change %d %ss: %w", len(all), c.Name(), outage(err))
+		return false, fmt.Errorf("change %d %ss: %w", len(models), c.Name(), outage(err))
 	}
-	return len(taken) == 0 && result.MatchedCount == int64(len(all)), nil
+	return len(taken) == 0 && result.MatchedCount == int64(len(models)), nil
 }
 
 // Occupied reports whether an id belongs to a document outside of the workspace: a deleted one that is not yet removed,

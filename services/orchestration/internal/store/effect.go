@@ -93,7 +93,7 @@ type Outbox struct {
 
 // PendingOf reads the outboxes of several documents. The result omits missing documents; its order is undefined.
 func (s *Store) PendingOf(ctx context.Context, collection query.Collection, ids []uuid.UUID) ([]Outbox, error) {
-	cursor, err := s.db.Collection(string(collection)).Find(ctx, bson.D{{Key: "_id", Value: oneOf(ids)}},
+	cursor, err := s.db.Collection(string(collection)).Find(ctx, bson.D{{Key: "_id", Value: OneOf(ids)}},
 		options.Find().SetProjection(outboxFields).SetBatchSize(int32(len(ids)+1)))
 	if err != nil {
 		return nil, fmt.Errorf("read outboxes of %d %ss: %w", len(ids), collection, outage(err))
@@ -110,7 +110,8 @@ func (s *Store) PendingOf(ctx context.Context, collection query.Collection, ids 
 	return boxes, outage(cursor.Err())
 }
 
-func oneOf(ids []uuid.UUID) any {
+// OneOf is a condition that an id is among some; it needs at least one.
+func OneOf(ids []uuid.UUID) any {
 	if len(ids) == 1 {
 		return Binary(ids[0])
 	}

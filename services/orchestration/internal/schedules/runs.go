@@ -1,0 +1,110 @@
+package schedules
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
+	"github.com/orch-project/orch/services/orchestration/internal/parameters"
+	"github.com/orch-project/orch/services/orchestration/internal/rules"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// appendRuns appends the runs of a plan. A schedule that was deleted meanwhile has none.
+func (s *Scheduler) appendRuns(runs []flowruns.ScheduledRun, p planned, d *orchv1.Deployment, flow *orchv1.Flow) ([]flowruns.ScheduledRun, error) {
+	index := uint64(0)
+	for _, one := range p.batch.Schedules {
+		if sched := find(d, one.Schedule); sched != nil {
+			made, err := s.runsOf(d, flow, sched, one.Times, p, index)
+			if err != nil {
+				return nil, err
+			}
+			runs = append(runs, made...)
+		}
+		index += uint64(len(one.Times))
+	}
+	return runs, nil
+}
+
+func find(d *orchv1.Deployment, id string) *orchv1.DeploymentSchedule {
+	for _, s := range d.GetSchedules() {
+		if s.GetId() == id {
+			return s
+		}
+	}
+	return nil
+}
+
+// autoScheduledTag marks the runs of schedules.
+const autoScheduledTag = "auto-scheduled"
+
+// runsOf are the runs of a schedule at some times, of which index precede them in the plan. Parameters are taken as they
+// are: whoever executes a run resolves them.
+func (s *Scheduler) runsOf(
+	d *orchv1.Deployment, flow *orchv1.Flow, sched *orchv1.DeploymentSchedule, times []int64, p planned, index uint64,
+) ([]flowruns.ScheduledRun, error) {
+	params, err := parameters.Merge(d.GetParameters(), sched.GetParameters())
+	if err != nil {
+		return nil, fmt.Errorf("merge the parameters of a schedule: %w", err)
+	}
+	zone := time.UTC
+	if parsed, err := Parse(sched.GetSchedule(), s.store.Now()); err == nil {
+		zone = parsed.Location()
+	}
+	name := sched.GetSlug()
+	if name == "" {
+		name = kindOf(sched.GetSchedule())
+	}
+	runs := make([]flowruns.ScheduledRun, len(times))
+	for i, us := range times {
+		at := time.UnixMicro(us)
+		key := fmt.Sprintf("scheduled %s %s %s", d.GetId(), sched.GetId(), dateText(at.In(zone)))
+		runs[i] = flowruns.ScheduledRun{
+			Flow: flow, Generation: p.batch.Generation,
+			RunID: derivedID(p.effect, index+uint64(i), 'r'), StateID: derivedID(p.effect, index+uint64(i), 's'),
+			Creation: flowruns.Creation{
+				DeploymentVersion: d.Version, WorkQueueID: d.WorkQueueId, WorkPoolName: d.WorkPoolName, AutoScheduled: true,
+				CreatedBy: &orchv1.CreatedBy{Id: &sched.Id, Type: new("SCHEDULE"), DisplayValue: &name},
+				Run: &orchv1.FlowRunCreate{
+					FlowId: d.GetFlowId(), DeploymentId: &d.Id, Parameters: params, IdempotencyKey: &key,
+					InfrastructureDocumentId: d.InfrastructureDocumentId, WorkQueueName: d.WorkQueueName,
+					Tags:   append([]string{autoScheduledTag}, d.GetTags()...),
+					Labels: &orchv1.Labels{Values: d.GetLabels()},
+					State: &orchv1.StateCreate{
+						Type: orchv1.StateType_STATE_TYPE_SCHEDULED, Message: new("Flow run scheduled"),
+						StateDetails: rules.NewDetails(timestamppb.New(at)),
+					},
+				},
+			},
+		}
+	}
+	return runs, nil
+}
+
+// dateText writes a time as keys of the reference have it: 2026-11-21 05:00:00+00:00, with a fraction where there is one.
+func dateText(t time.Time) string {
+	layout := "2006-01-02 15:04:05-07:00"
+	if t.Nanosecond() != 0 {
+		layout = "2006-01-02 15:04:05.000000-07:00"
+	}
+	return t.Format(layout)
+}
+
+// derivedID is an id that follows from an effect, so that executing it twice creates nothing twice. It sorts by the time of
+// the effect, as other ids do.
+func derivedID(e store.Effect, index uint64, use byte) uuid.UUID {
+	seed := append(e.ID[:], use)
+	sum := sha256.Sum256(binary.BigEndian.AppendUint64(seed, index))
+	id := uuid.UUID(sum[:16])
+	binary.BigEndian.PutUint16(id[0:], uint16(e.At.UnixMilli()>>32))
+	binary.BigEndian.PutUint32(id[2:], uint32(e.At.UnixMilli()))
+	id[6] = id[6]&0x0f | 0x70 // Version 7.
+	id[8] = id[8]&0x3f | 0x80
+	return id
+}
