@@ -17,10 +17,13 @@ type Limits struct {
 	MaxAhead time.Duration
 	// CatchUp is how far back runs are created that were due while no scheduler ran; 0 is not at all.
 	CatchUp time.Duration
+	// PassRuns is how many runs a pass plans before it leaves the rest to the next one, so that no burst takes the server's
+	// time; 0 is no bound.
+	PassRuns int
 }
 
 // DefaultLimits are those of the reference, whose scheduler does not catch up; this one does for an hour.
-var DefaultLimits = Limits{MinRuns: 3, MinAhead: time.Hour, MaxRuns: 100, MaxAhead: 100 * 24 * time.Hour, CatchUp: time.Hour}
+var DefaultLimits = Limits{MinRuns: 3, MinAhead: time.Hour, MaxRuns: 100, MaxAhead: 100 * 24 * time.Hour, CatchUp: time.Hour, PassRuns: 500}
 
 // plan is what a pass finds out about one schedule.
 type plan struct {
@@ -91,12 +94,17 @@ func earlier(a, b time.Time) time.Time {
 // maxFullPause is how long a schedule that has as many runs as it may is left alone at least.
 const maxFullPause = 15 * time.Second
 
-// spread bounds by how much an examination is delayed, so that schedules of the same hour are not all examined at once.
-const spread = 20 * time.Second
+// minSpread and maxSpread bound by how much an examination is delayed, so that schedules of the same hour are not all
+// examined at once. Within the bounds it is a tenth of the time until the examination.
+const (
+	minSpread = 20 * time.Second
+	maxSpread = 5 * time.Minute
+)
 
-// jitter is the delay of a deployment's examinations; it is always the same for one deployment.
-func jitter(deployment string) time.Duration {
+// jitter is the delay of an examination that is due in a while. It is the same share of the spread each time.
+func jitter(deployment string, wait time.Duration) time.Duration {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(deployment)) // It never fails.
+	spread := min(max(wait/10, minSpread), maxSpread)
 	return time.Duration(h.Sum32()%uint32(spread/time.Millisecond)) * time.Millisecond
 }

@@ -71,11 +71,17 @@ func (s *Scheduler) Handlers() map[string]func(context.Context, []store.Effect) 
 	return map[string]func(context.Context, []store.Effect) error{KindMaterialise: s.Materialise}
 }
 
-// passBatch is how many deployments a pass reads, plans and writes at a time.
-const passBatch = 500
+const (
+	// passBatch is how many deployments a pass reads, plans and writes at a time.
+	passBatch = 100
+	// freshBatch is how many deployments that became due last are scheduled first while there is a backlog: a change by a
+	// user does not wait for its end.
+	freshBatch = 20
+)
 
-// Pass schedules the runs of all deployments that are due. A deployment that cannot be scheduled does not keep the others
-// from it. A pass that is cut off is continued by the next one: what was done is no longer due.
+// Pass schedules the runs of deployments that are due: of all of them, or until it has planned Limits.PassRuns. A deployment
+// that cannot be scheduled does not keep the others from it. A pass that is cut off is continued by the next one: what was
+// done is no longer due.
 func (s *Scheduler) Pass(ctx context.Context) (scheduled int, err error) {
 	began := time.Now()
 	defer func() { s.metrics.passes.Observe(time.Since(began).Seconds()) }()
@@ -84,21 +90,29 @@ func (s *Scheduler) Pass(ctx context.Context) (scheduled int, err error) {
 		return 0, err
 	}
 	var failures []error
-	for ctx.Err() == nil {
-		found, err := s.deployments.FirstOfAll(ctx, bson.D{
-			{Key: "schedule_due", Value: bson.D{{Key: "$lte", Value: now.UnixMicro()}}},
-		}, bson.D{{Key: "schedule_due", Value: 1}}, passBatch)
+	runs := 0
+	for order, size := 1, int64(passBatch); ctx.Err() == nil; {
+		found, err := s.due(ctx, now, order, size)
 		if err != nil {
 			return scheduled, errors.Join(append(failures, err)...)
 		}
-		done, errs := s.scheduleAll(ctx, found, now)
-		scheduled += done
-		failures = append(failures, errs...)
-		if len(found) < passBatch || done == 0 {
+		done := s.scheduleAll(ctx, found, now)
+		scheduled += done.deployments
+		runs += done.runs
+		failures = append(failures, done.failures...)
+		if len(found) < int(size) || done.deployments == 0 || s.limits.PassRuns > 0 && runs >= s.limits.PassRuns {
 			break
 		}
+		order, size = -order, passBatch+freshBatch-size
 	}
 	return scheduled, errors.Join(failures...)
+}
+
+// due reads deployments that are due, those that have been so for longest first, or last for the order -1.
+func (s *Scheduler) due(ctx context.Context, now time.Time, order int, limit int64) ([]store.Owned[*orchv1.Deployment], error) {
+	return s.deployments.FirstOfAll(ctx, bson.D{
+		{Key: "schedule_due", Value: bson.D{{Key: "$lte", Value: now.UnixMicro()}}},
+	}, bson.D{{Key: "schedule_due", Value: order}}, limit)
 }
 
 // adopt makes due, once per process, the deployments that were stored before there was a scheduler.
@@ -139,37 +153,47 @@ func (s *Scheduler) adopt(ctx context.Context, now time.Time) error {
 
 // scheduleAll plans the runs of deployments side by side, and writes the plans in one command. Where another writer was
 // faster it decides for each of them again.
-func (s *Scheduler) scheduleAll(ctx context.Context, found []store.Owned[*orchv1.Deployment], now time.Time) (done int, failures []error) {
-	updates, failures := s.planAll(found, now)
+func (s *Scheduler) scheduleAll(ctx context.Context, found []store.Owned[*orchv1.Deployment], now time.Time) (done outcome) {
+	updates, runs, failures := s.planAll(found, now)
+	done = outcome{runs: runs, failures: failures}
 	complete, err := s.deployments.ChangeAll(ctx, updates)
 	switch {
 	case err != nil:
-		return 0, append(failures, err)
+		done.failures = append(done.failures, err)
+		return done
 	case complete:
-		return len(updates), failures
+		done.deployments = len(updates)
+		return done
 	}
 	for _, u := range updates {
 		if err := s.schedule(ctx, u.Read.Workspace, u.Read.Message.GetId(), now); err != nil {
-			failures = append(failures, fmt.Errorf("schedule deployment %s: %w", u.Read.Message.GetId(), err))
+			done.failures = append(done.failures, fmt.Errorf("schedule deployment %s: %w", u.Read.Message.GetId(), err))
 			continue
 		}
-		done++
+		done.deployments++
 	}
-	return done, failures
+	return done
+}
+
+// outcome is what became of a batch.
+type outcome struct {
+	deployments, runs int
+	failures          []error
 }
 
 // planAll plans the runs of deployments on all processors.
 func (s *Scheduler) planAll(
 	found []store.Owned[*orchv1.Deployment], now time.Time,
-) (updates []store.Update[*orchv1.Deployment], failures []error) {
+) (updates []store.Update[*orchv1.Deployment], runs int, failures []error) {
 	plans := make([]store.Update[*orchv1.Deployment], len(found))
+	counts := make([]int, len(found))
 	errs := make([]error, len(found))
 	var group sync.WaitGroup
 	var next atomic.Int64
 	for range min(runtime.GOMAXPROCS(0), len(found)) {
 		group.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(found); i = int(next.Add(1)) - 1 {
-				plans[i], errs[i] = s.update(found[i], now)
+				plans[i], counts[i], errs[i] = s.update(found[i], now)
 			}
 		})
 	}
@@ -180,17 +204,19 @@ func (s *Scheduler) planAll(
 			continue
 		}
 		updates = append(updates, plans[i])
+		runs += counts[i]
 	}
-	return updates, failures
+	return updates, runs, failures
 }
 
-func (s *Scheduler) update(one store.Owned[*orchv1.Deployment], now time.Time) (store.Update[*orchv1.Deployment], error) {
+// update is the write of one deployment's plan, and how many runs it has.
+func (s *Scheduler) update(one store.Owned[*orchv1.Deployment], now time.Time) (store.Update[*orchv1.Deployment], int, error) {
 	id, err := uuid.Parse(one.Message.GetId())
 	if err != nil {
-		return store.Update[*orchv1.Deployment]{}, fmt.Errorf("read the id of a deployment: %w", err)
+		return store.Update[*orchv1.Deployment]{}, 0, fmt.Errorf("read the id of a deployment: %w", err)
 	}
-	change, err := s.change(one.Workspace, id, one.Message, now, s.limits, false)
-	return store.Update[*orchv1.Deployment]{Read: one, Change: change}, err
+	change, runs, err := s.change(one.Workspace, id, one.Message, now, s.limits, false)
+	return store.Update[*orchv1.Deployment]{Read: one, Change: change}, runs, err
 }
 
 // schedule plans the runs of one deployment and writes when it is to be examined next.
@@ -203,7 +229,8 @@ func (s *Scheduler) schedule(ctx context.Context, ws uuid.UUID, deployment strin
 		if current.ScheduleDue == nil || current.GetScheduleDue().AsTime().After(now) {
 			return nil, nil // Another replica was faster.
 		}
-		return s.change(ws, id, current, now, s.limits, false)
+		change, _, err := s.change(ws, id, current, now, s.limits, false)
+		return change, err
 	})
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
@@ -211,11 +238,11 @@ func (s *Scheduler) schedule(ctx context.Context, ws uuid.UUID, deployment strin
 	return err
 }
 
-// change is the write that has the runs of a deployment inserted. Within a window of its own, it leaves alone what the
-// scheduler remembers.
+// change is the write that has the runs of a deployment inserted, and their number. Within a window of its own, it leaves
+// alone what the scheduler remembers.
 func (s *Scheduler) change(
 	ws, id uuid.UUID, current *orchv1.Deployment, now time.Time, limits Limits, window bool,
-) (*store.Change[*orchv1.Deployment], error) {
+) (_ *store.Change[*orchv1.Deployment], runs int, _ error) {
 	next := proto.CloneOf(current)
 	next.ScheduleDue = nil
 	b := batch{Generation: current.GetScheduleGeneration()}
@@ -239,6 +266,7 @@ func (s *Scheduler) change(
 				planned.Times = append(planned.Times, t.UnixMicro())
 			}
 			b.Schedules = append(b.Schedules, planned)
+			runs += len(p.times)
 			sched.ScheduledUntil = timestamppb.New(p.times[len(p.times)-1])
 		}
 		if !p.due.IsZero() && (due.IsZero() || p.due.Before(due)) {
@@ -248,17 +276,18 @@ func (s *Scheduler) change(
 	if window {
 		next = proto.CloneOf(current)
 	} else if !due.IsZero() {
-		next.ScheduleDue = timestamppb.New(later(due, now.Add(time.Second)).Add(jitter(current.GetId())))
+		due = later(due, now.Add(time.Second))
+		next.ScheduleDue = timestamppb.New(due.Add(jitter(current.GetId(), due.Sub(now))))
 	}
 	change := &store.Change[*orchv1.Deployment]{Message: next, Quiet: true}
 	if len(b.Schedules) > 0 {
 		e, err := effect(s.store, ws, id, b)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		change.Effects = []store.Effect{e}
 	}
-	return change, nil
+	return change, runs, nil
 }
 
 func later(a, b time.Time) time.Time {
@@ -303,7 +332,7 @@ const maxTold = 10_000
 // not there, or is paused, gets none.
 func (s *Scheduler) Within(ctx context.Context, ws, id uuid.UUID, start time.Time, limits Limits) error {
 	_, err := s.deployments.Mutate(ctx, ws, id, func(current *orchv1.Deployment, _ int64) (*store.Change[*orchv1.Deployment], error) {
-		change, err := s.change(ws, id, current, start, limits, true)
+		change, _, err := s.change(ws, id, current, start, limits, true)
 		if err != nil || len(change.Effects) == 0 {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package schedules_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -13,12 +14,18 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-func (w *world) pass(s *schedules.Scheduler) int {
+// pass is as many passes as are needed, and what they cause. It returns how many deployments were scheduled.
+func (w *world) pass(s *schedules.Scheduler) (scheduled int) {
 	w.Helper()
-	n, err := s.Pass(w.Context())
-	require.NoError(w, err)
-	w.relay(s, w.store)
-	return n
+	for {
+		n, err := s.Pass(w.Context())
+		require.NoError(w, err)
+		if n == 0 {
+			return scheduled
+		}
+		scheduled += n
+		w.relay(s, w.store)
+	}
 }
 
 func TestPassCreatesRunsAhead(t *testing.T) {
@@ -78,6 +85,39 @@ func TestMaxScheduledRunsBoundsWhatIsAhead(t *testing.T) {
 		w.clock.Advance(time.Minute)
 	}
 	require.Equal(t, []string{"11-23T01:00:00", "11-23T02:00:00", "11-23T03:00:00"}, times(w.scheduled(d)))
+}
+
+// A pass leaves the rest of a backlog to the next one, and what a user changed last is not at its end.
+func TestAPassIsBounded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	limits := schedules.DefaultLimits
+	limits.PassRuns = 1
+	s := w.scheduler(w.store, limits)
+	const many = 350
+	for i := range many {
+		w.deployment(fmt.Sprint("d", i), cron("0 9 * * *", "UTC"))
+	}
+	w.clock.Advance(time.Second)
+	w.deployment("last", cron("0 9 * * *", "UTC"))
+	first, err := s.Pass(t.Context())
+	require.NoError(t, err)
+	require.Positive(t, first)
+	require.Less(t, first, many/2)
+	require.Equal(t, many+1, first+w.pass(s))
+
+	limits.PassRuns = 320 // A batch of the oldest, and one of those that were changed last.
+	s = w.scheduler(w.store, limits)
+	for i := range many {
+		w.deployment(fmt.Sprint("e", i), cron("0 9 * * *", "UTC"))
+	}
+	w.clock.Advance(time.Second)
+	changed := w.deployment("changed", cron("0 9 * * *", "UTC"))
+	first, err = s.Pass(t.Context())
+	require.NoError(t, err)
+	require.Less(t, first, many/2)
+	w.relay(s, w.store)
+	require.NotEmpty(t, w.scheduled(changed))
 }
 
 func TestCatchUpIsBounded(t *testing.T) {
