@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"net/http"
 	"strings"
@@ -51,6 +52,12 @@ func (b Basic) Allows(header http.Header) bool {
 func (b Basic) AllowsToken(token string) bool {
 	digest := sha256.Sum256([]byte(token))
 	return subtle.ConstantTimeCompare(digest[:], b.digest[:]) == 1
+}
+
+// AllowsDigest reports whether the digest is the one of "user:password", as Digest returns it. Sessions of the dashboard
+// store it instead of the password.
+func (b Basic) AllowsDigest(digest string) bool {
+	return SameDigest(digest, hex.EncodeToString(b.digest[:]))
 }
 
 // Bearer returns the token of an "Authorization: Bearer" header, or false for another scheme.

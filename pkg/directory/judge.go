@@ -1,7 +1,10 @@
 package directory
 
 import (
+	"cmp"
 	"net/netip"
+	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -30,7 +33,18 @@ func (d *Directory) Identify(token string) (Caller, error) {
 	if err := d.Current(); err != nil {
 		return Caller{}, err
 	}
-	digest := auth.Digest(token)
+	return d.identify(auth.Digest(token))
+}
+
+// IdentifyDigest is Identify for the digest of a key, which is what a session of the dashboard has.
+func (d *Directory) IdentifyDigest(digest string) (Caller, error) {
+	if err := d.Current(); err != nil {
+		return Caller{}, err
+	}
+	return d.identify(digest)
+}
+
+func (d *Directory) identify(digest string) (Caller, error) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	k, ok := d.keys[digest]
@@ -135,4 +149,31 @@ func (d *Directory) HasAccount(account string) bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.entries[Key(Account, account)].GetAccount() != nil
+}
+
+// Choice is a workspace that a caller may choose.
+type Choice struct {
+	Account, AccountHandle string
+	ID, Name               string
+}
+
+// Workspaces lists the workspaces in which a caller has at least one scope, by account handle and name.
+func (d *Directory) Workspaces(c Caller) []Choice {
+	d.mu.RLock()
+	var all []Choice
+	for _, e := range d.entries {
+		if w := e.GetWorkspace(); w != nil {
+			account := d.entries[Key(Account, w.GetAccountId())].GetAccount()
+			all = append(all, Choice{Account: w.GetAccountId(), AccountHandle: account.GetHandle(), ID: e.GetId(), Name: w.GetName()})
+		}
+	}
+	d.mu.RUnlock()
+	all = slices.DeleteFunc(all, func(w Choice) bool {
+		scopes, member := d.WorkspaceScopes(c, w.Account, w.ID)
+		return !member || len(scopes) == 0
+	})
+	slices.SortFunc(all, func(a, b Choice) int {
+		return cmp.Or(strings.Compare(a.AccountHandle, b.AccountHandle), strings.Compare(a.Name, b.Name), strings.Compare(a.ID, b.ID))
+	})
+	return all
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/address"
 	"github.com/orch-project/orch/services/gateway/internal/authn"
 	"github.com/orch-project/orch/services/gateway/internal/transcode"
+	"github.com/orch-project/orch/services/gateway/internal/web/session"
 )
 
 // bound is what the gateway knows of a request before it matches an operation.
@@ -94,6 +95,9 @@ var notThere = rpc.Detail(http.StatusNotFound, "Not Found")
 // authorize authenticates the caller, writes the caller into info (which may be nil) and checks the permission. Its
 // error is the response.
 func (g *Gateway) authorize(r *http.Request, info *request.Info, need authn.Need) error {
+	if signedIn, ok := session.From(r.Context()); ok {
+		return g.authorizeSession(r, signedIn.Digest, info, need)
+	}
 	if g.mode != authn.ByKey {
 		if err := g.guard.Credentials(r); err != nil {
 			return err
@@ -110,6 +114,26 @@ func (g *Gateway) authorizeToken(r *http.Request, token string, info *request.In
 	if err != nil {
 		return err
 	}
+	return g.bindCaller(r, caller, info, need)
+}
+
+// authorizeSession is authorize for a page of the dashboard, whose session has the digest of a key or password.
+func (g *Gateway) authorizeSession(r *http.Request, digest string, info *request.Info, need authn.Need) error {
+	if g.mode != authn.ByKey {
+		if err := g.guard.SessionDigest(digest); err != nil {
+			return err
+		}
+		return g.admitWithoutKey(r, need)
+	}
+	caller, err := authn.Keys{Directory: g.known}.AdmitDigest(r.Context(), digest, need)
+	if err != nil {
+		return err
+	}
+	return g.bindCaller(r, caller, info, need)
+}
+
+// bindCaller checks the client's address and writes the caller into info, which may be nil.
+func (g *Gateway) bindCaller(r *http.Request, caller request.Caller, info *request.Info, need authn.Need) error {
 	of := need.Account
 	if need.Realm == orchv1.Realm_REALM_SELF {
 		of = caller.Account // A service account belongs to one account; self-service operations of users belong to none.

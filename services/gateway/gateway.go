@@ -37,6 +37,7 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/stream"
 	"github.com/orch-project/orch/services/gateway/internal/transcode"
 	"github.com/orch-project/orch/services/gateway/internal/web"
+	"github.com/orch-project/orch/services/gateway/internal/web/session"
 )
 
 // Deps are the gateway's dependencies. The zero value means that all other services run in other processes.
@@ -76,6 +77,7 @@ type Gateway struct {
 	caller    rpc.Caller
 	api       *transcode.Transcoder
 	site      *web.Site
+	sessions  *session.Store
 	sockets   *stream.Server // Nil without a broker.
 	refused   tellers
 	hooks     http.Handler
@@ -164,18 +166,8 @@ func (g *Gateway) build() error {
 	if err != nil {
 		return fmt.Errorf("build the API: %w", err)
 	}
-	g.site, err = web.New(web.Options{
-		Caller:        g.caller,
-		Vocabulary:    g.cfg.Vocabulary,
-		Version:       g.deps.Version,
-		Addresses:     g.pageAddresses,
-		Ready:         g.Ready,
-		Parts:         g.parts,
-		Authenticated: g.mode != authn.None,
-		Log:           g.log,
-	})
-	if err != nil {
-		return fmt.Errorf("build the site: %w", err)
+	if err := g.openSite(); err != nil {
+		return err
 	}
 	g.openSockets()
 	g.handler = requestlog.Handler(requestlog.Options{

@@ -115,6 +115,14 @@ func (d *domain) CountFlows(ctx context.Context, r *orchv1.CountFlowsRequest) (*
 	return &orchv1.CountResponse{Count: 7}, d.take(ctx, r)
 }
 
+func (d *domain) ReadFlowRuns(ctx context.Context, r *orchv1.ReadFlowRunsRequest) (*orchv1.FlowRunList, error) {
+	return &orchv1.FlowRunList{}, d.take(ctx, r)
+}
+
+func (d *domain) ReadFlowRunHistory(ctx context.Context, r *orchv1.ReadFlowRunHistoryRequest) (*orchv1.HistoryList, error) {
+	return &orchv1.HistoryList{}, d.take(ctx, r)
+}
+
 func (d *domain) UpdateFlow(ctx context.Context, r *orchv1.UpdateFlowRequest) (*emptypb.Empty, error) {
 	return &emptypb.Empty{}, d.take(ctx, r)
 }

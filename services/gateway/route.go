@@ -36,21 +36,8 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 		g.serveAPI(w, r)
 		return
 	}
-	info := g.info(w, r, "/api")
-	if err := g.authorize(r, &info, authn.Need{Scope: siteScope, Account: info.Account, Workspace: info.Workspace}); err != nil {
-		answer := rpc.HTTPError(err)
-		if g.mode == authn.ByKey && answer.GetStatus() == http.StatusUnauthorized { // The browser then prompts for a password, which is the key.
-			w.Header().Set("WWW-Authenticate", `Basic realm="Orch", charset="UTF-8"`)
-			answer = &orchv1.HttpError{Status: answer.GetStatus(), Form: answer.GetForm()}
-		}
-		transcode.WriteError(w, answer)
-		return
-	}
-	g.site.ServeHTTP(w, r.WithContext(request.Outgoing(r.Context(), info)))
+	g.site.ServeHTTP(w, r)
 }
-
-// siteScope is the scope that dashboard readers need in the default workspace.
-const siteScope = "see_flow_runs"
 
 // below reports whether a path is the root or under it.
 func below(path, root string) bool {

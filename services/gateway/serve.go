@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/orch-project/orch/pkg/run"
@@ -60,22 +61,25 @@ func (g *Gateway) Run(ctx context.Context) error {
 	return err
 }
 
-// follow keeps the directory current until the returned function is called, so requests that drain after the end of ctx
+// follow keeps the directory and the dashboard's sessions current until the returned function is called, so requests that drain after the end of ctx
 // are still authorized.
 func (g *Gateway) follow(ctx context.Context) (stop func()) {
-	if g.known == nil {
-		return func() {}
-	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := g.known.Run(ctx); err != nil {
-			g.log.WarnContext(ctx, "follow directory updates", "error", err)
+	var followers sync.WaitGroup
+	if g.known != nil {
+		followers.Go(func() {
+			if err := g.known.Run(ctx); err != nil {
+				g.log.WarnContext(ctx, "follow directory updates", "error", err)
+			}
+		})
+	}
+	followers.Go(func() {
+		if err := g.sessions.Run(ctx); err != nil {
+			g.log.WarnContext(ctx, "follow dashboard sessions", "error", err)
 		}
-	}()
+	})
 	return func() {
 		cancel()
-		<-done
+		followers.Wait()
 	}
 }

@@ -53,15 +53,25 @@ var (
 
 // Admit authenticates a token and checks that its owner has the required permission. Its error is the response.
 func (k Keys) Admit(ctx context.Context, token string, need Need) (request.Caller, error) {
-	caller, err := k.judge(token, need)
-	if err == nil || errors.Is(err, errStale) || !auth.KeyShaped(token) || !k.Directory.CatchUp(ctx) {
-		return caller, err
-	}
-	return k.judge(token, need)
+	return k.admit(ctx, auth.KeyShaped(token), need, func() (directory.Caller, error) { return k.Directory.Identify(token) })
 }
 
-func (k Keys) judge(token string, need Need) (request.Caller, error) {
-	found, err := k.Directory.Identify(token)
+// AdmitDigest is Admit for a session of the dashboard, which has the digest of its key.
+func (k Keys) AdmitDigest(ctx context.Context, digest string, need Need) (request.Caller, error) {
+	return k.admit(ctx, true, need, func() (directory.Caller, error) { return k.Directory.IdentifyDigest(digest) })
+}
+
+// admit judges a caller. If the credential is plausible, it judges a refused caller again after the directory caught up.
+func (k Keys) admit(ctx context.Context, plausible bool, need Need, identify func() (directory.Caller, error)) (request.Caller, error) {
+	caller, err := k.judge(identify, need)
+	if err == nil || errors.Is(err, errStale) || !plausible || !k.Directory.CatchUp(ctx) {
+		return caller, err
+	}
+	return k.judge(identify, need)
+}
+
+func (k Keys) judge(identify func() (directory.Caller, error), need Need) (request.Caller, error) {
+	found, err := identify()
 	if errors.Is(err, directory.ErrStale) {
 		return request.Caller{}, errStale
 	}

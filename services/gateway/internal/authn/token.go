@@ -26,6 +26,17 @@ func SocketError(err error, token string) error {
 	return errBadToken
 }
 
+// SessionDigest checks the credential of a dashboard session: the digest of "user:password". Its error is the response.
+func (g *Guard) SessionDigest(digest string) error {
+	if g.opts.Keys {
+		return errNoKey
+	}
+	if g.opts.Basic == nil || g.opts.Basic.AllowsDigest(digest) {
+		return nil
+	}
+	return rpc.Detail(http.StatusUnauthorized, "Unauthorized")
+}
+
 // Token checks the token of a websocket's first message; empty means no token. Its error is the response.
 func (g *Guard) Token(token string) error {
 	switch {

@@ -83,8 +83,8 @@ func tooLarge() error {
 
 // decodeBody decodes the body into its field. It returns the request's field errors; its error reports an internal
 // failure.
-func (op *Operation) decodeBody(m protoreflect.Message, r *http.Request, body []byte) ([]*orchv1.FieldError, error) {
-	json := op.rawBody || len(body) == 0 || isJSON(r.Header.Get("Content-Type"))
+func (op *Operation) decodeBody(m protoreflect.Message, contentType string, body []byte) ([]*orchv1.FieldError, error) {
+	json := op.rawBody || len(body) == 0 || isJSON(contentType)
 	if !json && op.textBody {
 		if !utf8.Valid(body) {
 			return []*orchv1.FieldError{rpc.BodyError("string_unicode", "Input should be a valid string, unable to parse raw data as a unicode string")}, nil
@@ -109,7 +109,7 @@ func (op *Operation) decodeBody(m protoreflect.Message, r *http.Request, body []
 	if op.rawBody {
 		raw := m.Mutable(op.body).Message()
 		raw.Set(raw.Descriptor().Fields().ByName("content_type"),
-			protoreflect.ValueOfString(strings.ToValidUTF8(r.Header.Get("Content-Type"), "")))
+			protoreflect.ValueOfString(strings.ToValidUTF8(contentType, "")))
 	}
 	return nil, nil
 }

@@ -42,6 +42,11 @@ func writeBody(w http.ResponseWriter, r *http.Request, status int, contentType s
 	_, _ = w.Write(body) // An error means that the client has disconnected.
 }
 
+// WriteBody writes a body that is no answer of the API, such as a page, compressed like those.
+func WriteBody(w http.ResponseWriter, r *http.Request, status int, contentType string, body []byte) {
+	writeBody(w, r, status, contentType, body)
+}
+
 // AcceptsGzip reports whether a client accepts gzip.
 func AcceptsGzip(header http.Header) bool {
 	for _, line := range header.Values("Accept-Encoding") {

@@ -11,11 +11,21 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
+// query returns the query parameters of a request, nil if the operation has none. Malformed pairs count as absent.
+func (op *Operation) query(r *http.Request) url.Values {
+	for _, p := range op.params {
+		if p.in == "query" {
+			query, _ := url.ParseQuery(r.URL.RawQuery)
+			return query
+		}
+	}
+	return nil
+}
+
 // decodeParams decodes path, query and header into the message. It returns the request's field errors; its error
 // reports an internal failure.
-func (op *Operation) decodeParams(m protoreflect.Message, r *http.Request, vars map[string]string) ([]*orchv1.FieldError, error) {
+func (op *Operation) decodeParams(m protoreflect.Message, query url.Values, header http.Header, vars map[string]string) ([]*orchv1.FieldError, error) {
 	var fieldErrors []*orchv1.FieldError
-	var query url.Values
 	for _, p := range op.params {
 		var values []string
 		switch p.in {
@@ -27,12 +37,9 @@ func (op *Operation) decodeParams(m protoreflect.Message, r *http.Request, vars 
 			}
 			values = []string{text}
 		case "query":
-			if query == nil {
-				query, _ = url.ParseQuery(r.URL.RawQuery) // Malformed pairs count as absent.
-			}
 			values = query[p.name]
 		case "header":
-			values = r.Header.Values(p.name)
+			values = header.Values(p.name)
 		}
 		if len(values) == 0 {
 			if p.required {

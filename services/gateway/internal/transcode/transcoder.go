@@ -42,18 +42,24 @@ type Options struct {
 type Transcoder struct {
 	opts   Options
 	ops    []*Operation
+	byRPC  map[string]*Operation
 	router *router
 }
 
 // New reads the descriptors. It returns an error for an invalid binding and for two methods with one route.
 func New(opts Options) (*Transcoder, error) {
-	t := &Transcoder{opts: opts}
+	t := &Transcoder{opts: opts, byRPC: map[string]*Operation{}}
 	for _, sd := range opts.Services {
 		ops, err := operations(sd)
 		if err != nil {
 			return nil, err
 		}
 		t.ops = append(t.ops, ops...)
+		for _, op := range ops {
+			if t.byRPC[op.RPC] == nil {
+				t.byRPC[op.RPC] = op
+			}
+		}
 	}
 	var err error
 	if t.router, err = newRouter(t.ops); err != nil {
@@ -106,10 +112,10 @@ func (t *Transcoder) serve(ctx context.Context, w http.ResponseWriter, r *http.R
 		}
 	}
 	request := op.input.New()
-	fieldErrors, err := op.decodeParams(request, r, found.vars)
+	fieldErrors, err := op.decodeParams(request, op.query(r), r.Header, found.vars)
 	if err == nil && op.body != nil {
 		var more []*orchv1.FieldError
-		more, err = op.decodeBody(request, r, body.Bytes())
+		more, err = op.decodeBody(request, r.Header.Get("Content-Type"), body.Bytes())
 		fieldErrors = append(fieldErrors, more...)
 	}
 	if err != nil {

@@ -6,9 +6,11 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"maps"
 	"mime"
 	"net/http"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -49,7 +51,9 @@ func (a *asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	header := w.Header()
 	header.Set("ETag", a.etag)
-	header.Set("Cache-Control", "no-cache") // Browsers revalidate it; the ETag makes that cheap.
+	if header.Get("Cache-Control") == "" {
+		header.Set("Cache-Control", "no-cache") // Browsers revalidate it; the ETag makes that cheap.
+	}
 	header.Set("Vary", "Accept-Encoding")
 	if matches(r.Header.Get("If-None-Match"), a.etag) {
 		w.WriteHeader(http.StatusNotModified)
@@ -93,6 +97,15 @@ func assets(files fs.FS, folder string) (map[string]*asset, error) {
 		return nil, fmt.Errorf("read the embedded folder %s: %w", folder, err)
 	}
 	return found, nil
+}
+
+// hashOf returns a name for the content of all files. A changed file has a new address, so browsers keep files forever.
+func hashOf(files map[string]*asset) string {
+	sum := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		_, _ = fmt.Fprintf(sum, "%s %s\n", name, files[name].etag) // A hash never returns an error.
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
 // typeOf returns fixed content types instead of the machine's own table.

@@ -2,13 +2,15 @@ package web
 
 import (
 	"net/http"
+	"strings"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/transcode"
 )
 
-// policy restricts a page to resources of this server.
-const policy = "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+// policy restricts a page to resources of this server, and scripts to the one policy that makes markup.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
+	"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types orch"
 
 // protect sets the security headers of a page.
 func protect(header http.Header) {
@@ -31,4 +33,9 @@ func readOnly(w http.ResponseWriter, r *http.Request) bool {
 		Form:   &orchv1.HttpError_Detail{Detail: "Method Not Allowed"},
 	})
 	return false
+}
+
+// browser reports whether a client asks for HTML. Others get errors as JSON.
+func browser(r *http.Request) bool {
+	return strings.Contains(r.Header.Get("Accept"), "text/html")
 }

@@ -1,24 +1,24 @@
 package web
 
 import (
-	"bytes"
 	"embed"
-	"fmt"
-	"io/fs"
 	"log/slog"
 	"net/http"
-	"strconv"
+	"net/netip"
 	"strings"
 
 	"github.com/flosch/pongo2/v6"
+	"github.com/google/uuid"
 
+	"github.com/orch-project/orch/pkg/clock"
+	"github.com/orch-project/orch/pkg/directory"
 	"github.com/orch-project/orch/pkg/openapi"
-	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/vocabulary"
-	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/requestlog"
-	"github.com/orch-project/orch/services/gateway/internal/transcode"
+	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/pages"
+	"github.com/orch-project/orch/services/gateway/internal/web/session"
 )
 
 //go:embed templates
@@ -29,8 +29,17 @@ var staticFiles embed.FS
 
 // Options are the dependencies of a Site.
 type Options struct {
-	// Caller calls the services; the contexts of requests carry the metadata.
-	Caller     rpc.Caller
+	// API makes the calls of pages with the authorization of their reader.
+	API ask.API
+	// Enter authenticates a request for a page and binds it to an account and workspace; nil UUIDs mean the defaults.
+	// Its error is the response.
+	Enter func(w http.ResponseWriter, r *http.Request, account, workspace uuid.UUID) (Visit, error)
+	// SignIn returns the digest of a valid credential: an API key, or user:password. Its error is the response.
+	SignIn func(r *http.Request, credential string) (digest string, err error)
+	// Client returns the client's address, the zero address if unknown.
+	Client func(r *http.Request) netip.Addr
+	// Sessions holds the signed-in browsers.
+	Sessions   *session.Store
 	Vocabulary vocabulary.Vocabulary
 	// Version is the server's version.
 	Version string
@@ -40,43 +49,76 @@ type Options struct {
 	Ready func() error
 	// Parts returns the state of the process's workers and checks.
 	Parts func() []run.Item
-	// Authenticated reports whether the server requires credentials.
-	Authenticated bool
-	Log           *slog.Logger
+	// Credential is what the server requires: "" (nothing), "password" or "key".
+	Credential string
+	Clock      clock.Clock
+	Log        *slog.Logger
 }
 
-// Addresses are the addresses on the status page.
+// Addresses are the server's addresses.
 type Addresses struct {
 	Root, API, Hooks string
 	// Metrics is empty when unknown.
 	Metrics string
 }
 
+// Visit is an authenticated request for a page.
+type Visit struct {
+	// Request carries the metadata that Options.API needs.
+	Request *http.Request
+	// Allowed reports whether the reader holds the scope of an rpc.
+	Allowed func(rpc string) bool
+	// Name is the reader's name, empty without authentication.
+	Name string
+	// APIPrefix is the path of the API for the workspace, such as "/api".
+	APIPrefix string
+	// Member is false for a reader who does not belong to the default workspace of a path without ids.
+	Member bool
+	// Workspaces are those that the reader may choose, and Account and Workspace the bound ones.
+	Workspaces         []directory.Choice
+	Account, Workspace uuid.UUID
+}
+
 // Site serves the pages.
 type Site struct {
 	opts        Options
+	routes      *routes
+	done        map[string]string // The sentences after actions, by action.
 	templates   *pongo2.TemplateSet
 	static      map[string]*asset
+	staticPath  string // "/static/{hash}", by the content of all files.
 	explorer    map[string]*asset
 	description *description
+	attempts    *session.Attempts
+	origin      *http.CrossOriginProtection
 }
 
 // New reads the embedded files and compiles every template, so an invalid one is an error here.
 func New(opts Options) (*Site, error) {
-	s := &Site{opts: opts, description: newDescription(opts.Vocabulary)}
-	folder, err := fs.Sub(templateFiles, "templates")
-	if err != nil {
-		return nil, fmt.Errorf("read the templates: %w", err)
+	if opts.Clock == nil {
+		opts.Clock = clock.System{}
 	}
-	s.templates = pongo2.NewSet("web", pongo2.NewFSLoader(folder))
-	for _, name := range []string{"status.html"} {
-		if _, err := s.templates.FromCache(name); err != nil {
-			return nil, fmt.Errorf("compile the template %s: %w", name, err)
+	s := &Site{
+		opts: opts, description: newDescription(opts.Vocabulary), done: map[string]string{},
+		attempts: session.NewAttempts(opts.Clock), origin: http.NewCrossOriginProtection(),
+	}
+	table := pages.All(pages.Server{Ready: opts.Ready, Parts: opts.Parts})
+	var err error
+	if s.routes, err = newRoutes(table); err != nil {
+		return nil, err
+	}
+	for _, p := range table {
+		for _, action := range p.Actions {
+			s.done[action.Name] = action.Done
 		}
+	}
+	if s.templates, err = compile(); err != nil {
+		return nil, err
 	}
 	if s.static, err = assets(staticFiles, "static"); err != nil {
 		return nil, err
 	}
+	s.staticPath = "/static/" + hashOf(s.static)
 	if s.explorer, err = assets(openapi.ExplorerFiles, "explorer"); err != nil {
 		return nil, err
 	}
@@ -86,56 +128,51 @@ func New(opts Options) (*Site, error) {
 // ServeHTTP implements http.Handler.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	protect(w.Header())
-	path := r.URL.Path
-	if path == "/" {
-		requestlog.SetRoute(w, "/")
-		if readOnly(w, r) {
-			s.status(w, r)
-		}
+	if s.serveStatic(w, r) {
 		return
 	}
-	if path == "/docs" || path == "/docs/" {
-		path = "/docs/index.html"
-	}
-	for prefix, files := range map[string]map[string]*asset{"/docs/": s.explorer, "/static/": s.static} {
-		if name, found := strings.CutPrefix(path, prefix); found && files[name] != nil {
-			requestlog.SetRoute(w, prefix+"{file}")
-			files[name].ServeHTTP(w, r)
-			return
+	if token := session.Token(r, s.secure(r)); token != "" && r.Header.Get("Authorization") == "" {
+		if found, ok := s.opts.Sessions.Find(r.Context(), token); ok {
+			r = r.WithContext(session.With(r.Context(), found))
 		}
 	}
-	requestlog.SetRoute(w, transcode.Unmatched)
-	transcode.NotFound(w)
+	switch r.URL.Path {
+	case "/login":
+		requestlog.SetRoute(w, "/login")
+		s.login(w, r)
+		return
+	case "/logout":
+		requestlog.SetRoute(w, "/logout")
+		s.logout(w, r)
+		return
+	}
+	s.servePage(w, r)
+}
+
+// serveStatic serves files that need no sign-in. It reports whether it responded.
+func (s *Site) serveStatic(w http.ResponseWriter, r *http.Request) bool {
+	name, found := strings.CutPrefix(r.URL.Path, s.staticPath+"/")
+	file := s.static[name]
+	if r.URL.Path == "/favicon.ico" {
+		file, found = s.static["icon.svg"], true
+	}
+	if !found || file == nil {
+		return false
+	}
+	requestlog.SetRoute(w, "/static/{file}")
+	if r.URL.Path != "/favicon.ico" {
+		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	file.ServeHTTP(w, r)
+	return true
+}
+
+// secure reports whether the browser reaches the server over HTTPS.
+func (s *Site) secure(r *http.Request) bool {
+	return strings.HasPrefix(s.opts.Addresses(r).Root, "https:")
 }
 
 // Description responds with the API's OpenAPI document.
 func (s *Site) Description(w http.ResponseWriter, r *http.Request) {
 	s.description.serve(w, r, func(err error) { s.fail(w, r, err) })
-}
-
-// render responds with a page.
-func (s *Site) render(w http.ResponseWriter, r *http.Request, name string, values pongo2.Context) {
-	template, err := s.templates.FromCache(name)
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	var page bytes.Buffer
-	if err := template.ExecuteWriter(values, &page); err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	header := w.Header()
-	header.Set("Content-Type", "text/html; charset=utf-8")
-	header.Set("Cache-Control", "no-store")
-	header.Set("Content-Length", strconv.Itoa(page.Len()))
-	_, _ = w.Write(page.Bytes()) // An error means that the client has disconnected.
-}
-
-func (s *Site) fail(w http.ResponseWriter, r *http.Request, err error) {
-	s.opts.Log.ErrorContext(r.Context(), "render page", "request_id", requestlog.RequestID(w), "error", err)
-	transcode.WriteError(w, &orchv1.HttpError{
-		Status: http.StatusInternalServerError,
-		Form:   &orchv1.HttpError_ExceptionMessage{ExceptionMessage: "Internal Server Error"},
-	})
 }

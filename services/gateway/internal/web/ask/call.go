@@ -1,0 +1,51 @@
+package ask
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"strings"
+)
+
+// Call is a call as a client makes it over REST.
+type Call struct {
+	Method string
+	// Path is below the API's address.
+	Path string
+	// Body is compact JSON, empty for none.
+	Body string
+}
+
+func (c Call) compare(other Call) int {
+	return cmp.Or(strings.Compare(c.Path, other.Path), strings.Compare(c.Method, other.Method), strings.Compare(c.Body, other.Body))
+}
+
+// JSON returns the body indented for people.
+func (c Call) JSON() string {
+	var out bytes.Buffer
+	if json.Indent(&out, []byte(c.Body), "", "  ") != nil {
+		return c.Body
+	}
+	return out.String()
+}
+
+// Curl returns the call as a shell command. The API's address has no trailing slash. With authentication, the command
+// reads the key from the environment.
+func (c Call) Curl(api string, authenticated bool) string {
+	var b strings.Builder
+	b.WriteString("curl")
+	if c.Method != "GET" && (c.Method != "POST" || c.Body == "") {
+		b.WriteString(" -X " + c.Method)
+	}
+	b.WriteString(" " + quote(api+c.Path))
+	if authenticated {
+		b.WriteString(` -H "Authorization: Bearer $ORCH_API_KEY"`)
+	}
+	if c.Body != "" {
+		b.WriteString(" -H 'Content-Type: application/json' -d " + quote(c.Body))
+	}
+	return b.String()
+}
+
+// quote quotes a word for a POSIX shell.
+func quote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }

@@ -1,0 +1,67 @@
+package web
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// runCases are the pages of runs, flows, deployments and what they use.
+func runCases() []pageCase {
+	return []pageCase{
+		{name: "home", path: "/", answers: lists()},
+		{name: "home-empty", path: "/?from=-7d", answers: answers{
+			orchv1.FlowRunService_ReadFlowRunHistory_FullMethodName: &orchv1.HistoryList{},
+			orchv1.FlowRunService_ReadFlowRuns_FullMethodName:       &orchv1.FlowRunList{},
+			orchv1.FlowService_CountFlows_FullMethodName:            &orchv1.CountResponse{},
+			orchv1.WebhookService_CountWebhooks_FullMethodName:      &orchv1.CountResponse{},
+		}},
+		{name: "runs", path: "/runs?state=FAILED&tag=prod&n=1", answers: lists()},
+		{name: "runs-bad", path: "/runs?from=yesterday", status: 400},
+		{name: "runs-away", path: "/runs", status: 503, answers: answers{
+			orchv1.FlowRunService_ReadFlowRuns_FullMethodName: rpc.Detail(503, "away"),
+		}},
+		{name: "status", path: "/status", answers: lists()},
+	}
+}
+
+// hostile is text that must appear escaped wherever users' text appears.
+const hostile = "<b onclick=\"x\">'\"&\u202Eevil"
+
+// lists are the answers of the calls for lists.
+func lists() answers {
+	state := &orchv1.State{
+		Id: someID, Type: orchv1.StateType_STATE_TYPE_FAILED, Name: proto.String("Failed"), Timestamp: at(time.Minute),
+		Message: proto.String("Flow run encountered an exception: KeyError: " + hostile + "\nsecond line"),
+	}
+	flowRun := &orchv1.FlowRun{
+		Id: someID, Created: at(time.Hour), Updated: at(time.Minute), Name: "able-condor " + hostile, FlowId: someID,
+		StateType: state.Type.Enum(), StateName: state.Name, State: state, RunCount: 2, StartTime: at(10 * time.Minute),
+		ExpectedStartTime: at(11 * time.Minute), EndTime: at(time.Minute), TotalRunTime: 540, EstimatedRunTime: 540,
+		Tags: []string{"prod", hostile}, DeploymentId: proto.String(someID), Parameters: []byte(`{"a": [1, "<x>"]}`),
+	}
+	second := proto.CloneOf(flowRun)
+	second.Id, second.Name = "01890000-0000-7000-8000-000000000002", "busy-heron"
+	return answers{
+		orchv1.FlowRunService_ReadFlowRuns_FullMethodName: &orchv1.FlowRunList{FlowRuns: []*orchv1.FlowRun{flowRun, second}},
+		orchv1.FlowRunService_ReadFlowRunHistory_FullMethodName: &orchv1.HistoryList{History: []*orchv1.HistoryResponse{
+			{IntervalStart: at(2 * time.Hour), IntervalEnd: at(time.Hour), States: []*orchv1.HistoryResponseState{
+				{StateType: orchv1.StateType_STATE_TYPE_COMPLETED, StateName: "Completed", CountRuns: 1200},
+				{StateType: orchv1.StateType_STATE_TYPE_SCHEDULED, StateName: "Late", CountRuns: 3},
+			}},
+			{IntervalStart: at(time.Hour), IntervalEnd: at(0), States: []*orchv1.HistoryResponseState{
+				{StateType: orchv1.StateType_STATE_TYPE_FAILED, StateName: "Failed", CountRuns: 17},
+			}},
+		}},
+		orchv1.FlowService_CountFlows_FullMethodName:       &orchv1.CountResponse{Count: 7},
+		orchv1.WebhookService_CountWebhooks_FullMethodName: &orchv1.CountResponse{Count: 3},
+		orchv1.EventService_ReadEvents_FullMethodName:      &orchv1.EventPage{Total: 1234},
+		orchv1.FlowService_ReadFlows_FullMethodName:        &orchv1.FlowList{Flows: []*orchv1.Flow{{Id: someID, Name: "nightly-sync"}}},
+		orchv1.UiFlowService_CountTaskRunsByFlowRun_FullMethodName: &orchv1.CountsById{
+			Counts: map[string]int64{someID: 41},
+		},
+	}
+}

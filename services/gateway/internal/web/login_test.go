@@ -1,0 +1,130 @@
+package web
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/services/gateway/internal/web/session"
+)
+
+// withLogin returns a site that accepts one key.
+func withLogin(t *testing.T) *Site {
+	site := siteWith(t, &stub{answers: lists()}, nil)
+	enter := site.opts.Enter
+	site.opts.Credential = "key"
+	site.opts.SignIn = func(_ *http.Request, credential string) (string, error) {
+		if credential != "right" {
+			return "", rpc.Detail(http.StatusUnauthorized, "Unauthorized")
+		}
+		return "digest", nil
+	}
+	site.opts.Enter = func(w http.ResponseWriter, r *http.Request, account, workspace uuid.UUID) (Visit, error) {
+		if _, ok := session.From(r.Context()); !ok {
+			return Visit{}, rpc.Detail(http.StatusUnauthorized, "Unauthorized")
+		}
+		return enter(w, r, account, workspace)
+	}
+	return site
+}
+
+// browserOf keeps cookies between requests to a site.
+type browserOf struct {
+	site    *Site
+	cookies map[string]string
+}
+
+func (b *browserOf) do(t *testing.T, method, path string, form url.Values, headers ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(form.Encode()))
+	r.Header.Set("Accept", "text/html")
+	if form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Set(name, value)
+	}
+	for name, value := range b.cookies {
+		r.AddCookie(&http.Cookie{Name: name, Value: value})
+	}
+	w := httptest.NewRecorder()
+	b.site.ServeHTTP(w, r)
+	for _, c := range w.Result().Cookies() { //nolint:bodyclose // The recorder has no body to close.
+		if c.MaxAge < 0 {
+			delete(b.cookies, c.Name)
+		} else {
+			b.cookies[c.Name] = c.Value
+			require.True(t, c.HttpOnly && c.SameSite == http.SameSiteLaxMode && c.Path == "/", c.String())
+		}
+	}
+	return w
+}
+
+// token returns the form token of a page.
+func (b *browserOf) token(t *testing.T, path string) string {
+	t.Helper()
+	body := b.do(t, "GET", path, nil).Body.String()
+	_, rest, found := strings.Cut(body, `name="`+session.FormField+`" value="`)
+	require.True(t, found, body)
+	token, _, _ := strings.Cut(rest, `"`)
+	return token
+}
+
+func TestSignInAndOut(t *testing.T) {
+	t.Parallel()
+	b := &browserOf{withLogin(t), map[string]string{}}
+	got := b.do(t, "GET", "/runs?state=FAILED", nil)
+	require.Equal(t, 303, got.Code)
+	require.Equal(t, "/login?next=%2Fruns%3Fstate%3DFAILED", got.Header().Get("Location"))
+	require.Equal(t, 401, b.do(t, "GET", "/runs", nil, "Accept: application/json").Code)
+
+	login := "/login?next=%2Fruns%3Fstate%3DFAILED"
+	got = b.do(t, "POST", login, url.Values{"secret": {"right"}})
+	require.Equal(t, 403, got.Code, "no form token")
+	got = b.do(t, "POST", login, url.Values{"secret": {"wrong"}, session.FormField: {b.token(t, login)}})
+	require.Equal(t, 401, got.Code)
+	require.Contains(t, got.Body.String(), "not valid")
+	right := url.Values{"secret": {"right"}, session.FormField: {b.token(t, login)}}
+	require.Equal(t, 403, b.do(t, "POST", login, right, "Sec-Fetch-Site: cross-site").Code)
+	got = b.do(t, "POST", login, right)
+	require.Equal(t, 303, got.Code)
+	require.Equal(t, "/runs?state=FAILED", got.Header().Get("Location"))
+	require.Equal(t, 200, b.do(t, "GET", "/runs?state=FAILED", nil).Code)
+
+	stolen := b.cookies["orch"]
+	require.Equal(t, 403, b.do(t, "POST", "/logout", url.Values{}).Code)
+	require.Equal(t, 303, b.do(t, "POST", "/logout", url.Values{session.FormField: {b.token(t, "/runs")}}).Code)
+	require.Equal(t, 303, b.do(t, "GET", "/runs", nil).Code)
+	b.cookies["orch"] = stolen
+	require.Equal(t, 303, b.do(t, "GET", "/runs", nil).Code, "the session has ended, whoever has the cookie")
+}
+
+func TestSignInIsRateLimited(t *testing.T) {
+	t.Parallel()
+	b := &browserOf{withLogin(t), map[string]string{}}
+	form := url.Values{"secret": {"wrong"}, session.FormField: {b.token(t, "/login")}}
+	for range session.MaxAttempts {
+		require.Equal(t, 401, b.do(t, "POST", "/login", form).Code)
+	}
+	form.Set("secret", "right")
+	got := b.do(t, "POST", "/login", form)
+	require.Equal(t, 429, got.Code)
+	require.Equal(t, "60", got.Header().Get("Retry-After"))
+}
+
+func TestNextIsAPathOfThisServer(t *testing.T) {
+	t.Parallel()
+	for next, want := range map[string]string{
+		"/runs?state=FAILED": "/runs?state=FAILED", "": "/", "https://evil.example.com/": "/", "//evil.example.com": "/",
+		`/\evil.example.com`: "/", "/\t/evil.example.com": "/", "runs": "/", "/logout": "/", "javascript:alert(1)": "/",
+	} {
+		require.Equal(t, want, localPath(next), next)
+	}
+}

@@ -1,0 +1,6 @@
+package pages
+
+import "github.com/orch-project/orch/services/gateway/internal/web/page"
+
+// consolePages are the pages of webhooks, events and traces.
+func consolePages() []page.Page { return nil }

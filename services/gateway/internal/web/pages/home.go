@@ -1,0 +1,109 @@
+package pages
+
+import (
+	"net/url"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/markup"
+	"github.com/orch-project/orch/services/gateway/internal/web/page"
+	"github.com/orch-project/orch/services/gateway/internal/web/show"
+)
+
+// homeView is the data of the home page.
+type homeView struct {
+	Tiles       []tile
+	Histogram   markup.Markup
+	Failures    []runRow
+	AllFailures string
+	Windows     []choice
+	Path        string
+	Problems    []string
+	// Empty reports a workspace without flows; the page then shows how to begin.
+	Empty           bool
+	API, Hooks      string
+	CLI             string
+	HasWebhooks     bool
+	MayManage       bool
+	FlowsLink       string
+	WebhooksLink    string
+	EventsPerMinute string
+}
+
+// tile is a number that leads to what it counts.
+type tile struct {
+	Label, Value, Link, Class string
+}
+
+// lastFailures is the number of failures on the home page.
+const lastFailures = 10
+
+func homePage() page.Page {
+	return page.Page{
+		Pattern: "/",
+		Section: "/",
+		Uses: append([]string{
+			orchv1.FlowRunService_ReadFlowRunHistory_FullMethodName,
+			orchv1.FlowRunService_ReadFlowRuns_FullMethodName,
+			orchv1.FlowService_CountFlows_FullMethodName,
+			orchv1.WebhookService_CountWebhooks_FullMethodName,
+		}, runRowCalls...),
+		Show: showHome,
+	}
+}
+
+func showHome(r *page.Request) (page.View, error) {
+	f := runFilter{Window: r.Window(), Rows: lastFailures - 1}
+	if err := r.Err(); err != nil {
+		return page.View{}, err
+	}
+	history := ask.New[*orchv1.HistoryList](orchv1.FlowRunService_ReadFlowRunHistory_FullMethodName, ask.Input{Body: f.history(histogramBars)})
+	flows := ask.New[*orchv1.CountResponse](orchv1.FlowService_CountFlows_FullMethodName, ask.Input{Body: ask.JSON{}})
+	webhooks := ask.New[*orchv1.CountResponse](orchv1.WebhookService_CountWebhooks_FullMethodName, ask.Input{Body: ask.JSON{}})
+	failed := f
+	failed.States = []string{"FAILED", "CRASHED"}
+	failures := ask.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, ask.Input{Body: failed.list()})
+	_ = r.Ask(history, flows, webhooks, failures) // Each panel says what it misses.
+
+	v := homeView{
+		Windows: windows(f.Window.Text), Path: r.Path(), API: r.Server.API, Hooks: r.Server.Hooks, CLI: "orch",
+		Empty:       flows.Err() == nil && flows.Answer().GetCount() == 0 && webhooks.Answer().GetCount() == 0,
+		HasWebhooks: webhooks.Answer().GetCount() > 0,
+		Problems:    problems(history, failures),
+	}
+	query := url.Values{"from": {f.Window.Text}}
+	link := func(states ...string) string {
+		query["state"] = states
+		return r.To("runs") + "?" + query.Encode()
+	}
+	if history.Err() == nil {
+		counts, late := stateTotals(history.Answer().GetHistory())
+		for _, t := range []struct {
+			label, class string
+			state        orchv1.StateType
+		}{
+			{"Completed", "completed", orchv1.StateType_STATE_TYPE_COMPLETED},
+			{"Failed", "failed", orchv1.StateType_STATE_TYPE_FAILED},
+			{"Crashed", "crashed", orchv1.StateType_STATE_TYPE_CRASHED},
+			{"Running", "running", orchv1.StateType_STATE_TYPE_RUNNING},
+		} {
+			v.Tiles = append(v.Tiles, tile{t.label, show.Count(counts[t.state]), link(show.StateWord(t.state)), t.class})
+		}
+		v.Tiles = append(v.Tiles, tile{"Late", show.Count(late), link("LATE"), "scheduled"})
+		v.Histogram = runHistogram(r, history.Answer().GetHistory(), "Runs by expected start, stacked by state")
+	}
+	v.Failures = runRows(r, failures.Answer().GetFlowRuns())
+	v.AllFailures = link("FAILED", "CRASHED")
+	return page.View{Title: "Home", Template: "home.html", Data: v}, nil
+}
+
+// problems words the failures of panels that are not about permissions.
+func problems(questions ...ask.Question) []string {
+	var texts []string
+	for _, q := range questions {
+		if text := page.Problem(q.Err()); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}

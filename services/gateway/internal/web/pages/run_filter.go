@@ -1,0 +1,113 @@
+package pages
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/page"
+	"github.com/orch-project/orch/services/gateway/internal/web/param"
+	"github.com/orch-project/orch/services/gateway/internal/web/show"
+)
+
+// lateName is the name of the SCHEDULED state of a run that is overdue. The parameter state accepts it like a type.
+const lateName = "Late"
+
+// runFilter is the selection of flow runs in an address.
+type runFilter struct {
+	Window      param.Window
+	States      []string
+	Late        bool
+	Flows       []string
+	Deployments []string
+	Tags        []string
+	Q           string
+	Rows        int
+	Older       param.Position
+}
+
+func readRunFilter(r *page.Request) runFilter {
+	f := runFilter{
+		Window:      r.Window(),
+		Flows:       r.UUIDs("flow"),
+		Deployments: r.UUIDs("deployment"),
+		Tags:        r.Texts("tag"),
+		Q:           r.Text("q"),
+		Rows:        r.Rows(),
+		Older:       r.Older(),
+	}
+	for _, word := range r.Words("state", append(show.StateWords(), "LATE")...) {
+		if word == "LATE" {
+			f.Late = true
+		} else {
+			f.States = append(f.States, word)
+		}
+	}
+	return f
+}
+
+// any selects one of several values.
+func any_(values []string) ask.JSON { return ask.JSON{"any_": values} } //nolint:revive // Named as the operator.
+
+// runs is the filter on the runs themselves, with a time of start within the window and not after before.
+func (f runFilter) runs(before time.Time) ask.JSON {
+	runs := ask.JSON{"expected_start_time": ask.JSON{"after_": f.Window.From, "before_": before}}
+	if state := f.state(); state != nil {
+		runs["state"] = state
+	}
+	if len(f.Tags) > 0 {
+		runs["tags"] = ask.JSON{"all_": f.Tags}
+	}
+	if len(f.Deployments) > 0 {
+		runs["deployment_id"] = any_(f.Deployments)
+	}
+	switch id, err := uuid.Parse(f.Q); {
+	case f.Q == "":
+	case err == nil:
+		runs["id"] = any_([]string{id.String()})
+	default:
+		runs["name"] = ask.JSON{"like_": f.Q}
+	}
+	return runs
+}
+
+func (f runFilter) state() ask.JSON {
+	switch {
+	case f.Late && len(f.States) > 0:
+		return ask.JSON{"operator": "or_", "type": any_(f.States), "name": any_([]string{lateName})}
+	case f.Late:
+		return ask.JSON{"name": any_([]string{lateName})}
+	case len(f.States) > 0:
+		return ask.JSON{"type": any_(f.States)}
+	}
+	return nil
+}
+
+// body is the body of a call that takes a selection of runs.
+func (f runFilter) body(before time.Time) ask.JSON {
+	body := ask.JSON{"flow_runs": f.runs(before)}
+	if len(f.Flows) > 0 {
+		body["flows"] = ask.JSON{"id": any_(f.Flows)}
+	}
+	return body
+}
+
+// list is the body of the call for the page's rows. It asks for one more row, which tells whether there are older ones.
+func (f runFilter) list() ask.JSON {
+	before := f.Window.To
+	if !f.Older.First() && f.Older.Before.Before(before) {
+		before = f.Older.Before
+	}
+	body := f.body(before)
+	body["sort"], body["limit"], body["offset"] = "EXPECTED_START_TIME_DESC", min(f.Rows+1, param.MaxRows), f.Older.Skip
+	return body
+}
+
+// history is the body of the call for a histogram with a number of bars.
+func (f runFilter) history(bars int) ask.JSON {
+	body := f.body(f.Window.To)
+	body["history_start"], body["history_end"] = f.Window.From, f.Window.To
+	body["history_interval_seconds"] = max(f.Window.Length().Seconds()/float64(bars), 1)
+	return body
+}

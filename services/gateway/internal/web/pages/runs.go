@@ -1,0 +1,92 @@
+package pages
+
+import (
+	"time"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/markup"
+	"github.com/orch-project/orch/services/gateway/internal/web/page"
+)
+
+// runPages are the pages of runs, flows, deployments and what they use.
+func runPages() []page.Page {
+	return []page.Page{homePage(), runsPage()}
+}
+
+// runsView is the data of the list of runs.
+type runsView struct {
+	Histogram  markup.Markup
+	Rows       []runRow
+	Older      string
+	Newest     string
+	States     []choice
+	Windows    []choice
+	Q          string
+	Tags       []string
+	Hidden     []hiddenField
+	Path       string
+	Problems   []string
+	MayManage  bool
+	ActionPath string
+	Filtered   bool
+}
+
+// hiddenField carries a parameter of the address through a filter form.
+type hiddenField struct{ Name, Value string }
+
+func runsPage() page.Page {
+	return page.Page{
+		Pattern: "/runs",
+		Section: "/runs",
+		Needs:   []string{orchv1.FlowRunService_ReadFlowRuns_FullMethodName},
+		Uses:    append([]string{orchv1.FlowRunService_ReadFlowRunHistory_FullMethodName}, runRowCalls...),
+		Show:    showRuns,
+	}
+}
+
+func showRuns(r *page.Request) (page.View, error) {
+	f := readRunFilter(r)
+	if err := r.Err(); err != nil {
+		return page.View{}, err
+	}
+	runs := ask.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, ask.Input{Body: f.list()})
+	history := ask.New[*orchv1.HistoryList](orchv1.FlowRunService_ReadFlowRunHistory_FullMethodName, ask.Input{Body: f.history(histogramBars)})
+	_ = r.Ask(runs, history)
+	if err := runs.Err(); err != nil {
+		return page.View{}, err
+	}
+	list, more := cut(runs.Answer().GetFlowRuns(), f.Rows)
+	v := runsView{
+		Rows: runRows(r, list), States: stateChoices(f), Windows: windows(f.Window.Text), Q: f.Q, Tags: f.Tags,
+		Path: r.Path(), Problems: problems(history), ActionPath: r.Here(),
+		Filtered: len(f.States)+len(f.Flows)+len(f.Deployments)+len(f.Tags) > 0 || f.Late || f.Q != "",
+	}
+	for _, name := range []string{"flow", "deployment", "to", "n", "tz"} {
+		for _, value := range r.HTTP.URL.Query()[name] {
+			v.Hidden = append(v.Hidden, hiddenField{name, value})
+		}
+	}
+	if history.Err() == nil {
+		v.Histogram = runHistogram(r, history.Answer().GetHistory(), "Runs by expected start, stacked by state")
+	}
+	if more {
+		var times []time.Time
+		for _, run := range list {
+			times = append(times, run.GetExpectedStartTime().AsTime())
+		}
+		v.Older = r.Here("older", f.Older.After(times).String())
+	}
+	if !f.Older.First() {
+		v.Newest = r.Here()
+	}
+	return page.View{Title: "Runs", Template: "runs.html", Data: v}, nil
+}
+
+// cut returns at most n items, and whether there were more.
+func cut[T any](items []T, n int) ([]T, bool) {
+	if len(items) > n {
+		return items[:n], true
+	}
+	return items, false
+}

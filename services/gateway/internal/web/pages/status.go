@@ -1,0 +1,59 @@
+package pages
+
+import (
+	"github.com/orch-project/orch/pkg/run"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/page"
+	"github.com/orch-project/orch/services/gateway/internal/web/show"
+)
+
+// statusView is the data of the status page. Totals of failed calls are absent.
+type statusView struct {
+	Ready                   bool
+	Reason                  string
+	Parts                   []run.Item
+	Flows, Webhooks, Events string
+	APIVersion, Vocabulary  string
+	Server                  page.Server
+}
+
+// statusPage shows the server's health and addresses.
+func statusPage(server Server) page.Page {
+	return page.Page{
+		Pattern: "/status",
+		Section: "/status",
+		Uses: []string{
+			orchv1.FlowService_CountFlows_FullMethodName,
+			orchv1.WebhookService_CountWebhooks_FullMethodName,
+			orchv1.EventService_ReadEvents_FullMethodName,
+		},
+		Show: func(r *page.Request) (page.View, error) {
+			flows := ask.New[*orchv1.CountResponse](orchv1.FlowService_CountFlows_FullMethodName, ask.Input{Body: ask.JSON{}})
+			webhooks := ask.New[*orchv1.CountResponse](orchv1.WebhookService_CountWebhooks_FullMethodName, ask.Input{Body: ask.JSON{}})
+			events := ask.New[*orchv1.EventPage](orchv1.EventService_ReadEvents_FullMethodName, ask.Input{Body: ask.JSON{"limit": 1}})
+			_ = r.Ask(flows, webhooks, events) // The health of the parts explains a failure.
+			v := statusView{
+				Ready: true, Parts: server.Parts(), Server: r.Server,
+				APIVersion: vocabulary.APIVersion, Vocabulary: r.Server.Vocabulary.String(),
+				Flows:    total(flows.Err(), flows.Answer().GetCount()),
+				Webhooks: total(webhooks.Err(), webhooks.Answer().GetCount()),
+				Events:   total(events.Err(), events.Answer().GetTotal()),
+			}
+			title := "Ready"
+			if err := server.Ready(); err != nil {
+				v.Ready, v.Reason, title = false, err.Error(), "Not ready"
+			}
+			return page.View{Title: title, Template: "status.html", Data: v}, nil
+		},
+	}
+}
+
+// total formats a count, or a dash when the call failed.
+func total(err error, n int64) string {
+	if err != nil {
+		return "–"
+	}
+	return show.Count(n)
+}

@@ -1,0 +1,149 @@
+package web
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/flosch/pongo2/v6"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/gateway/internal/requestlog"
+	"github.com/orch-project/orch/services/gateway/internal/transcode"
+	"github.com/orch-project/orch/services/gateway/internal/web/page"
+	"github.com/orch-project/orch/services/gateway/internal/web/pages"
+	"github.com/orch-project/orch/services/gateway/internal/web/session"
+	"github.com/orch-project/orch/services/gateway/internal/web/show"
+)
+
+// frame is what the layout shows around a page.
+type frame struct {
+	Title, Base, Static, FormToken, FormField string
+	Version, Name, Credential, Live, Now      string
+	Here                                      string
+	Nav                                       []navEntry
+	Notices                                   []page.Notice
+	Calls                                     []callRow
+	Workspaces                                []workspaceRow
+	Workspace                                 string
+	Zone                                      string
+	SignedIn                                  bool
+}
+
+type navEntry struct {
+	Path, Title string
+	Icon        *pongo2.Value
+	Current     bool
+}
+
+type callRow struct{ Method, Path, JSON, Curl string }
+
+type workspaceRow struct {
+	Path, Name string
+	Current    bool
+}
+
+// answer responds with a view.
+func (s *Site) answer(w http.ResponseWriter, r *page.Request, visit Visit, p *page.Page, view page.View) {
+	if view.Redirect != "" {
+		w.Header().Set("Cache-Control", "no-store")
+		http.Redirect(w, r.HTTP, view.Redirect, http.StatusSeeOther)
+		return
+	}
+	f := s.frame(r, visit, p)
+	f.Title, f.Live = view.Title, view.Live
+	if notice, ok := s.notice(r); ok {
+		f.Notices = append(f.Notices, notice)
+	}
+	f.Notices = append(f.Notices, view.Notices...)
+	for _, c := range r.Calls() {
+		f.Calls = append(f.Calls, callRow{c.Method, c.Path, c.JSON(), c.Curl(r.Server.API, r.Server.Authenticated)})
+	}
+	s.render(w, r.HTTP, max(view.Status, http.StatusOK), "pages/"+view.Template, pongo2.Context{"site": f, "v": view.Data})
+}
+
+// frame builds the navigation for a reader.
+func (s *Site) frame(r *page.Request, visit Visit, p *page.Page) frame {
+	f := frame{
+		Base: r.Base, Static: s.prefix(r.HTTP) + s.staticPath, FormToken: r.FormToken, FormField: session.FormField,
+		Version: s.opts.Version, Name: visit.Name, Credential: s.opts.Credential, Zone: r.Zone.String(),
+		Now: show.Clock{Zone: r.Zone}.Text(r.Now), Here: r.HTTP.URL.RequestURI(),
+	}
+	_, f.SignedIn = session.From(r.HTTP.Context())
+	for _, section := range pages.Sections() {
+		if !r.May(section.Needs...) {
+			continue
+		}
+		f.Nav = append(f.Nav, navEntry{
+			Path: r.Base + section.Path, Title: section.Title, Icon: show.Icon(section.Icon).HTML(),
+			Current: p != nil && p.Section == section.Path,
+		})
+	}
+	for _, workspace := range visit.Workspaces {
+		row := workspaceRow{
+			Path:    s.prefix(r.HTTP) + "/account/" + workspace.Account + "/workspace/" + workspace.ID + "/",
+			Name:    workspace.AccountHandle + " / " + workspace.Name,
+			Current: workspace.ID == visit.Workspace.String(),
+		}
+		if row.Current {
+			f.Workspace = workspace.Name
+		}
+		f.Workspaces = append(f.Workspaces, row)
+	}
+	return f
+}
+
+// notice words the outcome of the action that redirected here. The URL names the action; its sentence is constant.
+func (s *Site) notice(r *page.Request) (page.Notice, bool) {
+	sentence := s.done[r.HTTP.URL.Query().Get("did")]
+	if sentence == "" || r.HTTP.Method == http.MethodPost {
+		return page.Notice{}, false
+	}
+	if strings.Contains(sentence, "%d") {
+		count, err := strconv.ParseUint(r.HTTP.URL.Query().Get("count"), 10, 31)
+		if err != nil {
+			return page.Notice{}, false
+		}
+		sentence = fmt.Sprintf(sentence, count)
+	}
+	return page.Notice{Kind: "good", Text: sentence}, true
+}
+
+// render responds with a page.
+func (s *Site) render(w http.ResponseWriter, r *http.Request, status int, name string, values pongo2.Context) {
+	body, err := s.execute(name, values)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	transcode.WriteBody(w, r, status, "text/html; charset=utf-8", body)
+}
+
+// execute renders a template. The template engine panics on some mistakes of templates; a page must not end the process.
+func (s *Site) execute(name string, values pongo2.Context) (body []byte, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("render %s: %v", name, cause)
+		}
+	}()
+	template, err := s.templates.FromCache(name)
+	if err != nil {
+		return nil, fmt.Errorf("find template: %w", err)
+	}
+	var out bytes.Buffer
+	if err := template.ExecuteWriter(values, &out); err != nil {
+		return nil, fmt.Errorf("render %s: %w", name, err)
+	}
+	return out.Bytes(), nil
+}
+
+func (s *Site) fail(w http.ResponseWriter, r *http.Request, err error) {
+	s.opts.Log.ErrorContext(r.Context(), "render page", "request_id", requestlog.RequestID(w), "error", err)
+	transcode.WriteError(w, &orchv1.HttpError{
+		Status: http.StatusInternalServerError,
+		Form:   &orchv1.HttpError_ExceptionMessage{ExceptionMessage: "Internal Server Error"},
+	})
+}

@@ -1,0 +1,226 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/gateway/internal/requestlog"
+	"github.com/orch-project/orch/services/gateway/internal/transcode"
+	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/page"
+	"github.com/orch-project/orch/services/gateway/internal/web/param"
+	"github.com/orch-project/orch/services/gateway/internal/web/session"
+)
+
+// maxForm is the maximum size of a submitted form in bytes.
+const maxForm = 4 << 20
+
+// servePage authenticates the reader, then serves the page of the path.
+func (s *Site) servePage(w http.ResponseWriter, r *http.Request) {
+	escaped := r.URL.EscapedPath()
+	at, rest := splitPlace(escaped)
+	visit, err := s.opts.Enter(w, r, at.account, at.workspace)
+	if err != nil {
+		requestlog.SetRoute(w, transcode.Unmatched)
+		s.refuse(w, r, err)
+		return
+	}
+	if at.account == uuid.Nil && s.serveExplorer(w, r) {
+		return
+	}
+	found, vars := s.routes.find(rest)
+	route := transcode.Unmatched
+	if found != nil {
+		route = found.Pattern
+	}
+	requestlog.SetRoute(w, route)
+	request := s.request(w, r, visit, at)
+	if found == nil {
+		s.explain(w, request, visit, nil, &page.NotFound{What: "page"})
+		return
+	}
+	if !visit.Member && len(visit.Workspaces) == 1 && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		only := visit.Workspaces[0]
+		target := s.prefix(r) + "/account/" + only.Account + "/workspace/" + only.ID + escaped
+		if r.URL.RawQuery != "" {
+			target += "?" + r.URL.RawQuery
+		}
+		http.Redirect(w, r, target, http.StatusSeeOther)
+		return
+	}
+	// The page sees its path without the workspace.
+	inner := *request.HTTP.URL
+	inner.RawPath = rest
+	if inner.Path, err = url.PathUnescape(rest); err != nil {
+		s.explain(w, request, visit, nil, &page.NotFound{What: "page"})
+		return
+	}
+	clone := *request.HTTP
+	clone.URL = &inner
+	request.HTTP, request.Vars = &clone, vars
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+		s.get(w, request, visit, found)
+	case http.MethodPost:
+		s.post(w, request, visit, found)
+	default:
+		w.Header().Set("Allow", "GET, HEAD, POST")
+		s.explain(w, request, visit, found, rpc.Detail(http.StatusMethodNotAllowed, "Method Not Allowed"))
+	}
+}
+
+// request builds the page's request without its calls.
+func (s *Site) request(w http.ResponseWriter, r *http.Request, visit Visit, at place) *page.Request {
+	now := s.opts.Clock.Now()
+	addresses := s.opts.Addresses(r)
+	reader := param.NewReader(r.URL.Query(), now)
+	return &page.Request{
+		Asker:     ask.NewAsker(s.opts.API, visit.Request, ask.ReadTimeout, visit.Allowed),
+		Reader:    reader,
+		HTTP:      visit.Request,
+		Base:      s.prefix(r) + at.prefix(),
+		FormToken: session.FormToken(w, r, s.secure(r)),
+		Server: page.Server{
+			Version: s.opts.Version, Vocabulary: s.opts.Vocabulary, Authenticated: s.opts.Credential != "",
+			Root: addresses.Root, API: addresses.Root + visit.APIPrefix, Hooks: addresses.Hooks, Metrics: addresses.Metrics,
+		},
+		Now: now, Zone: reader.Zone(),
+		Allowed: visit.Allowed,
+		Name:    visit.Name,
+	}
+}
+
+// prefix returns the path of the public URL, empty for a server at the root.
+func (s *Site) prefix(r *http.Request) string {
+	root := s.opts.Addresses(r).Root
+	if _, after, found := strings.Cut(root, "://"); found {
+		if i := strings.IndexByte(after, '/'); i >= 0 {
+			return strings.TrimRight(after[i:], "/")
+		}
+	}
+	return ""
+}
+
+func (s *Site) get(w http.ResponseWriter, r *page.Request, visit Visit, p *page.Page) {
+	if !r.May(p.Needs...) {
+		s.explain(w, r, visit, p, errForbidden)
+		return
+	}
+	r.Asker = ask.NewAsker(s.opts.API, r.HTTP, ask.ReadTimeout, visit.Allowed, slices.Concat(p.Needs, p.Uses)...)
+	if p.Serve != nil {
+		if err := p.Serve(w, r); err != nil {
+			s.explain(w, r, visit, p, err)
+		}
+		return
+	}
+	view, err := p.Show(r)
+	if err == nil {
+		err = r.Err() // Bad parameters that the page did not need to stop for.
+	}
+	if err != nil {
+		s.explain(w, r, visit, p, err)
+		return
+	}
+	s.answer(w, r, visit, p, view)
+}
+
+var errForbidden = rpc.Detail(http.StatusForbidden, "Forbidden")
+
+// post performs the action that the form names.
+func (s *Site) post(w http.ResponseWriter, r *page.Request, visit Visit, p *page.Page) {
+	if err := s.checkForm(w, r.HTTP); err != nil {
+		s.explain(w, r, visit, p, err)
+		return
+	}
+	r.Form = r.HTTP.PostForm
+	for i := range p.Actions {
+		action := &p.Actions[i]
+		if action.Name != r.Form.Get("action") {
+			continue
+		}
+		if !r.May(p.Needs...) || !r.May(action.Calls...) {
+			s.explain(w, r, visit, p, errForbidden)
+			return
+		}
+		r.Asker = ask.NewAsker(s.opts.API, r.HTTP, ask.WriteTimeout, visit.Allowed, slices.Concat(p.Needs, p.Uses, action.Calls)...)
+		view, err := action.Do(r)
+		if err != nil {
+			s.explain(w, r, visit, p, err)
+			return
+		}
+		s.answer(w, r, visit, p, view)
+		return
+	}
+	s.explain(w, r, visit, p, rpc.Detail(http.StatusBadRequest, "The form names no action of this page."))
+}
+
+// checkForm parses a form and checks that a page of this server sent it. Its error is the response.
+func (s *Site) checkForm(w http.ResponseWriter, r *http.Request) error {
+	if err := s.origin.Check(r); err != nil {
+		return rpc.Detail(http.StatusForbidden, "The form comes from another site.")
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			return rpc.Detail(http.StatusRequestEntityTooLarge, "The form is larger than 4 MB.")
+		}
+		return rpc.Detail(http.StatusBadRequest, "The form cannot be read.")
+	}
+	if !session.ValidForm(r, r.PostForm.Get(session.FormField), s.secure(r)) {
+		return rpc.Detail(http.StatusForbidden, "The form has expired. Go back, reload the page and send it again.")
+	}
+	return nil
+}
+
+// serveExplorer serves the API explorer. It reports whether it responded.
+func (s *Site) serveExplorer(w http.ResponseWriter, r *http.Request) bool {
+	path := r.URL.Path
+	if path == "/docs" || path == "/docs/" {
+		path = "/docs/index.html"
+	}
+	name, found := strings.CutPrefix(path, "/docs/")
+	if !found || s.explorer[name] == nil {
+		return false
+	}
+	requestlog.SetRoute(w, "/docs/{file}")
+	s.explorer[name].ServeHTTP(w, r)
+	return true
+}
+
+// refuse responds to a request that Enter refused: browsers sign in, other clients get the error.
+func (s *Site) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	e := rpc.HTTPError(err)
+	if browser(r) && e.GetStatus() == http.StatusUnauthorized && r.Header.Get("Authorization") == "" {
+		if r.Method != http.MethodGet {
+			s.standalone(w, r, http.StatusUnauthorized, "Signed out", "Your session has ended. Sign in in another tab, then send the form again.")
+			return
+		}
+		next := url.Values{}
+		if r.URL.RequestURI() != "/" {
+			next.Set("next", r.URL.RequestURI())
+		}
+		target := s.prefix(r) + "/login"
+		if len(next) > 0 {
+			target += "?" + next.Encode()
+		}
+		http.Redirect(w, r, target, http.StatusSeeOther)
+		return
+	}
+	if browser(r) && e.GetStatus() != http.StatusUnauthorized {
+		title, text := describe(e)
+		s.standalone(w, r, int(e.GetStatus()), title, text)
+		return
+	}
+	if s.opts.Credential == "key" && e.GetStatus() == http.StatusUnauthorized { // The browser then prompts for a password, which is the key.
+		w.Header().Set("WWW-Authenticate", `Basic realm="Orch", charset="UTF-8"`)
+		e = &orchv1.HttpError{Status: e.GetStatus(), Form: e.GetForm()}
+	}
+	transcode.WriteError(w, e)
+}

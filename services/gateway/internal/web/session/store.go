@@ -1,0 +1,252 @@
+package session
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/clock"
+)
+
+const (
+	// Bucket is the name of the broker's bucket.
+	Bucket = "sessions"
+
+	maxAge  = 12 * time.Hour
+	maxIdle = 2 * time.Hour
+	// touchEvery is the minimum interval between two stored times of use.
+	touchEvery = 5 * time.Minute
+	sweepEvery = 10 * time.Minute
+	tokenBytes = 32
+)
+
+// Session is a signed-in browser.
+type Session struct {
+	// ID identifies the session without granting access: the digest of its token.
+	ID string `json:"-"`
+	// Digest is the SHA-256 of the API key, or of user:password, in hexadecimal digits.
+	Digest string `json:"digest"`
+	// Opened and Used are the times of sign-in and of the latest stored request.
+	Opened time.Time `json:"opened"`
+	Used   time.Time `json:"used"`
+	// Agent and Address describe the browser to its owner.
+	Agent   string `json:"agent,omitempty"`
+	Address string `json:"address,omitempty"`
+}
+
+// bucket is the part of broker.KV that a Store needs.
+type bucket interface {
+	Put(ctx context.Context, key string, value []byte) (revision uint64, err error)
+	Get(ctx context.Context, key string) ([]byte, error)
+	Delete(ctx context.Context, key string) error
+	Watch(ctx context.Context, handle func(broker.Change)) error
+}
+
+// Options are the dependencies of a Store.
+type Options struct {
+	// Bucket shares sessions between replicas; nil keeps them in memory.
+	Bucket bucket
+	Clock  clock.Clock
+	Log    *slog.Logger
+}
+
+// Store holds the open sessions. It is safe for concurrent use.
+type Store struct {
+	opts Options
+
+	mu       sync.Mutex
+	sessions map[string]Session // By id.
+}
+
+// NewStore returns a store that Run keeps current.
+func NewStore(opts Options) *Store {
+	if opts.Clock == nil {
+		opts.Clock = clock.System{}
+	}
+	if opts.Log == nil {
+		opts.Log = slog.Default()
+	}
+	return &Store{opts: opts, sessions: map[string]Session{}}
+}
+
+// idOf returns the id of the session with a token.
+func idOf(token string) string {
+	digest := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(digest[:])
+}
+
+// Open stores a session and returns its token, which only the cookie has.
+func (s *Store) Open(ctx context.Context, session Session) (token string, err error) {
+	random := make([]byte, tokenBytes)
+	_, _ = rand.Read(random) // It never returns an error: the process ends instead.
+	token = base64.RawURLEncoding.EncodeToString(random)
+	session.ID = idOf(token)
+	session.Opened = s.opts.Clock.Now()
+	session.Used = session.Opened
+	if err := s.put(ctx, session); err != nil {
+		return "", err
+	}
+	return token, nil
+}
+
+func (s *Store) put(ctx context.Context, session Session) error {
+	if s.opts.Bucket != nil {
+		value, err := json.Marshal(session)
+		if err != nil {
+			return fmt.Errorf("encode session: %w", err)
+		}
+		if _, err := s.opts.Bucket.Put(ctx, session.ID, value); err != nil {
+			return fmt.Errorf("store session: %w", err)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sessions[session.ID] = session
+	return nil
+}
+
+// Find returns the session of a token. It returns false for an unknown or expired one.
+func (s *Store) Find(ctx context.Context, token string) (Session, bool) {
+	if len(token) != base64.RawURLEncoding.EncodedLen(tokenBytes) {
+		return Session{}, false
+	}
+	id := idOf(token)
+	s.mu.Lock()
+	session, ok := s.sessions[id]
+	s.mu.Unlock()
+	if !ok {
+		if session, ok = s.read(ctx, id); !ok {
+			return Session{}, false
+		}
+	}
+	now := s.opts.Clock.Now()
+	if session.expired(now) {
+		return Session{}, false
+	}
+	if now.Sub(session.Used) >= touchEvery {
+		session.Used = now
+		if err := s.put(ctx, session); err != nil {
+			s.opts.Log.WarnContext(ctx, "store use of a session", "error", err)
+		}
+	}
+	return session, true
+}
+
+// read reads a session that another replica opened a moment ago.
+func (s *Store) read(ctx context.Context, id string) (Session, bool) {
+	if s.opts.Bucket == nil {
+		return Session{}, false
+	}
+	value, err := s.opts.Bucket.Get(ctx, id)
+	if err != nil {
+		return Session{}, false
+	}
+	return decode(id, value)
+}
+
+func decode(id string, value []byte) (Session, bool) {
+	var session Session
+	if err := json.Unmarshal(value, &session); err != nil {
+		return Session{}, false
+	}
+	session.ID = id
+	return session, true
+}
+
+func (s Session) expired(now time.Time) bool {
+	return now.Sub(s.Opened) >= maxAge || now.Sub(s.Used) >= maxIdle
+}
+
+// Of lists the open sessions of a digest, latest first.
+func (s *Store) Of(digest string) []Session {
+	now := s.opts.Clock.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []Session
+	for _, session := range s.sessions {
+		if session.Digest == digest && !session.expired(now) {
+			list = append(list, session)
+		}
+	}
+	slices.SortFunc(list, func(a, b Session) int { return b.Opened.Compare(a.Opened) })
+	return list
+}
+
+// Close ends the session with an id. Closing an unknown one is no error.
+func (s *Store) Close(ctx context.Context, id string) error {
+	if s.opts.Bucket != nil {
+		if err := s.opts.Bucket.Delete(ctx, id); err != nil {
+			return fmt.Errorf("end session: %w", err)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.sessions, id)
+	return nil
+}
+
+// Run follows the bucket and removes expired sessions until ctx ends.
+func (s *Store) Run(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(sweepEvery)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				s.sweep(ctx)
+			}
+		}
+	}()
+	defer func() { <-done }()
+	if s.opts.Bucket == nil {
+		<-ctx.Done()
+		return nil
+	}
+	return s.opts.Bucket.Watch(ctx, s.apply)
+}
+
+func (s *Store) apply(change broker.Change) {
+	if change.InitialDone {
+		return
+	}
+	session, ok := decode(change.Key, change.Value)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if change.Deleted || !ok {
+		delete(s.sessions, change.Key)
+		return
+	}
+	s.sessions[change.Key] = session
+}
+
+// sweep removes expired sessions from memory and bucket.
+func (s *Store) sweep(ctx context.Context) {
+	now := s.opts.Clock.Now()
+	s.mu.Lock()
+	var expired []string
+	for id, session := range s.sessions {
+		if session.expired(now) {
+			expired = append(expired, id)
+		}
+	}
+	s.mu.Unlock()
+	for _, id := range expired {
+		if err := s.Close(ctx, id); err != nil {
+			s.opts.Log.WarnContext(ctx, "remove an expired session", "error", err)
+			return
+		}
+	}
+}

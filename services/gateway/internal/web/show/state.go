@@ -1,0 +1,86 @@
+package show
+
+import (
+	"strings"
+
+	"github.com/orch-project/orch/pkg/restjson"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/gateway/internal/web/markup"
+)
+
+// StateWord returns the REST name of a state type, such as "RUNNING"; empty for none.
+func StateWord(t orchv1.StateType) string {
+	word, _ := restjson.EnumWord(t.Descriptor(), t.Number())
+	return word
+}
+
+// StateWords returns the REST names of all state types.
+func StateWords() []string {
+	var words []string
+	values := orchv1.StateType(0).Descriptor().Values()
+	for i := range values.Len() {
+		if word := StateWord(orchv1.StateType(values.Get(i).Number())); word != "" {
+			words = append(words, word)
+		}
+	}
+	return words
+}
+
+// State returns the badge of a state: icon, name and colour. An empty name means the type's own.
+func State(t orchv1.StateType, name string) markup.Markup {
+	word := StateWord(t)
+	if word == "" {
+		return markup.Trust(`<span class="state">No state</span>`)
+	}
+	if name == "" {
+		name = word[:1] + strings.ToLower(word[1:])
+	}
+	class := strings.ToLower(word)
+	var b markup.Builder
+	b.Raw(`<span class="state s-`, class, `">`, icon(class)).Text(Line(name, 40)).Raw("</span>")
+	return b.Markup()
+}
+
+// Icon returns an icon of the sheet icons.svg that repeats a word beside it.
+func Icon(name string) markup.Markup { return markup.Trust(icon(name)) }
+
+// icons are the 16 × 16 paths. They are drawn with the colour of the text.
+var icons = map[string]string{
+	"scheduled":  `<circle cx="8" cy="8" r="6"/><path d="M8 4.5V8l2.5 1.5"/>`,
+	"pending":    `<circle cx="8" cy="8" r="6" class="dotted"/>`,
+	"running":    `<path class="fill" d="M5 3.5v9l7.5-4.5z"/>`,
+	"completed":  `<path d="M3 8.5 6.5 12 13 4.5"/>`,
+	"failed":     `<path d="m4 4 8 8m0-8-8 8"/>`,
+	"crashed":    `<path class="fill" d="M9 1.5 3.5 9H7l-.8 5.5L12.5 7H9z"/>`,
+	"cancelling": `<path d="M3 8h10"/>`,
+	"cancelled":  `<path d="M3 8h10"/>`,
+	"paused":     `<path d="M5.5 4v8m5-8v8"/>`,
+
+	"home":        `<path d="M2.5 7.5 8 3l5.5 4.5V13h-4V9.5h-3V13h-4z"/>`,
+	"runs":        `<circle cx="4" cy="11" r="1.5"/><circle cx="8" cy="6" r="1.5"/><circle cx="12" cy="9" r="1.5"/>`,
+	"flows":       `<path d="M2 5h5c3 0 2 6 5 6h2M2 11h3m5-6h4"/>`,
+	"deployments": `<path d="M8 2v8m-3-3 3 3 3-3M3 13h10"/>`,
+	"events":      `<path d="M2 8h3l2-5 3 10 2-5h2"/>`,
+	"webhooks":    `<circle cx="4" cy="11.5" r="1.8"/><circle cx="12" cy="11.5" r="1.8"/><circle cx="8" cy="4.5" r="1.8"/><path d="M7.2 6.2 5 9.8m3.8-3.6 2.2 3.6M5.8 11.5h4.4"/>`,
+	"automations": `<path d="M9 2 4 9h3.5L7 14l5-7H8.5z"/>`,
+	"pools":       `<path d="M2.5 3.5h11v3.5h-11zm0 5.5h11v3.5h-11zM5 5.2h.010M5 10.7h.010"/>`,
+	"artifacts":   `<path d="M4 2.5h5L12.5 6v7.5h-8.5zM9 2.5V6h3.5"/>`,
+	"variables":   `<path d="M5 3C3 3 4 7 2.5 8 4 9 3 13 5 13m6-10c2 0 1 4 2.5 5-1.5 1-.5 5-2.5 5M7 6.5l2 3m0-3-2 3"/>`,
+	"blocks":      `<path d="M8 2 13.5 5v6L8 14l-5.5-3V5zM2.5 5 8 8l5.5-3M8 8v6"/>`,
+	"limits":      `<path d="M2.5 12a6 6 0 1 1 11 0M8 9l3-3"/>`,
+	"account":     `<circle cx="8" cy="5.5" r="2.5"/><path d="M3 13.5c.5-3 2.5-4 5-4s4.5 1 5 4"/>`,
+	"status":      `<path d="M2 8h3l1.5-3 3 6L11 8h3"/>`,
+	"api":         `<path d="M5.5 4 2 8l3.5 4m5-8L14 8l-3.5 4"/>`,
+	"menu":        `<path d="M2.5 4.5h11m-11 3.5h11m-11 3.5h11"/>`,
+	"search":      `<circle cx="7" cy="7" r="4"/><path d="m10 10 3.5 3.5"/>`,
+	"copy":        `<path d="M5.5 5.5h7v8h-7zM10.5 5.5v-3h-7v8h2"/>`,
+}
+
+// icon returns inline SVG, so that a page needs no request for it. Screen readers skip it.
+func icon(name string) string {
+	path, ok := icons[name]
+	if !ok {
+		return ""
+	}
+	return `<svg class="i" viewBox="0 0 16 16" aria-hidden="true">` + path + `</svg>`
+}

@@ -1,0 +1,17 @@
+// Keys: "/" moves to the search field; "g" then a letter opens a page. localStorage "orch-keys" = "off" disables them.
+const places = { h: "/", r: "/runs", f: "/flows", d: "/deployments", w: "/webhooks", e: "/events", a: "/automations" };
+
+export function keys() {
+  let go = false;
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || localStorage.getItem("orch-keys") === "off") return;
+    if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+    if (event.key === "/") {
+      const field = document.querySelector("input[type=search]");
+      if (field) { event.preventDefault(); field.focus(); }
+    } else if (go && places[event.key]) {
+      location.href = document.body.dataset.base + places[event.key];
+    }
+    go = event.key === "g";
+  });
+}

@@ -1,0 +1,21 @@
+// The start of every page: times, copy buttons, keys and confirmations. Pages work without it.
+import { times } from "./time.js";
+import { copyButtons } from "./copy.js";
+import { keys } from "./keys.js";
+
+export function enhance(root) {
+  times(root);
+  copyButtons(root);
+  for (const all of root.querySelectorAll("input[data-all]")) {
+    all.hidden = false;
+    all.addEventListener("change", () => {
+      for (const box of all.closest("table").querySelectorAll("tbody input[type=checkbox]")) box.checked = all.checked;
+    });
+  }
+  for (const select of root.querySelectorAll("select[data-submit]")) {
+    select.addEventListener("change", () => select.form.requestSubmit());
+  }
+}
+
+enhance(document);
+keys();
