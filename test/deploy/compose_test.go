@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// project is docker-compose.yml as Compose reads it, with variables of the user's.
+// project is docker-compose.yml as Compose parses it, with variables of the user.
 func project(t *testing.T, variables ...string) *types.Project {
 	t.Helper()
 	options, err := cli.NewProjectOptions(
@@ -24,7 +24,7 @@ func project(t *testing.T, variables ...string) *types.Project {
 	return p
 }
 
-// environment is what a container of a service gets.
+// environment is the environment of a service's container.
 func environment(s types.ServiceConfig) map[string]string {
 	variables := map[string]string{}
 	for name, value := range s.Environment {
@@ -61,7 +61,7 @@ func TestComposeSettingsAreAccepted(t *testing.T) {
 	}
 }
 
-// A container listens on all of its addresses, so whether others reach it is said by where it is published.
+// A container listens on all of its addresses, so its published address decides whether other machines reach it.
 func TestComposeRefusesToOpenWithoutAuthentication(t *testing.T) {
 	t.Parallel()
 	gateway := func(variables ...string) error {
@@ -77,7 +77,8 @@ func TestComposeRefusesToOpenWithoutAuthentication(t *testing.T) {
 	require.NoError(t, gateway("ORCH_BIND=127.0.0.2"))
 }
 
-// Every service is watched and comes back; nothing starts before what it needs is healthy; what is stored has a volume.
+// Every service has a health check and restarts; it starts only after its dependencies are healthy; stored data has a
+// volume.
 func TestComposeStartsInOrder(t *testing.T) {
 	t.Parallel()
 	p := project(t)
@@ -110,7 +111,7 @@ func shareNetwork(a, b types.ServiceConfig) bool {
 	return false
 }
 
-// Our containers can do what they must and no more, and only the gateway is reachable, on loopback.
+// Containers have minimal privileges, and only the gateway is reachable, on loopback.
 func TestComposeConfines(t *testing.T) {
 	t.Parallel()
 	p := project(t)

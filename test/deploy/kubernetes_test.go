@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// base is deploy/kubernetes/base as kustomize builds it.
+// base is the output of kustomize for deploy/kubernetes/base.
 func base(t *testing.T) resmap.ResMap {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join(root, "deploy", "kubernetes", "base"))
@@ -29,7 +29,7 @@ func base(t *testing.T) resmap.ResMap {
 	return resources
 }
 
-// objects are the resources as Kubernetes' own types, read strictly: an unknown or doubled field is an error.
+// objects are the resources as Kubernetes' own types, parsed strictly: an unknown or duplicate field is an error.
 func objects(t *testing.T) []runtime.Object {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -50,7 +50,7 @@ func objects(t *testing.T) []runtime.Object {
 	return all
 }
 
-// named finds the objects of one type by name.
+// named returns the objects of one type by name.
 func named[T interface {
 	runtime.Object
 	GetName() string
@@ -65,13 +65,13 @@ func named[T interface {
 	return found
 }
 
-// shared is the ConfigMap that all services get; a service ignores anything that is not a setting of its own.
+// shared is the ConfigMap of all services; a service ignores settings that it does not have.
 const shared = "orch"
 
-// key is one to seal secrets with, as openssl makes it.
+// key is a key for secrets, in the output format of openssl.
 const key = "VGhpcyBpcyBhIGtleSBvZiAzMiBieXRlcyBmb3IgdGU="
 
-// Secrets are made by the operator; these stand for them.
+// Operators create the secrets; these are placeholders.
 var secrets = map[string]string{
 	"orch-gateway/auth-basic":         "admin:secret",
 	"orch-secrets/keys":               key,
@@ -114,10 +114,10 @@ func TestKubernetesSettingsAreAccepted(t *testing.T) {
 	}
 }
 
-// goMemLimit is a setting of Go's own.
+// goMemLimit is a setting of the Go runtime.
 const goMemLimit = "GOMEMLIMIT"
 
-// requireRoom checks that what Go may use leaves a tenth of a container's memory for all else.
+// requireRoom checks that Go's memory limit leaves a tenth of a container's memory.
 func requireRoom(t *testing.T, setting string, limit int64) {
 	t.Helper()
 	size, err := resource.ParseQuantity(strings.TrimSuffix(setting, "B")) // Go writes MiB, Kubernetes Mi.
@@ -126,7 +126,7 @@ func requireRoom(t *testing.T, setting string, limit int64) {
 	require.LessOrEqual(t, size.Value(), limit-limit/10)
 }
 
-// The gateway does not start on an address that others reach when nobody has said how it learns the caller.
+// The gateway does not start on a public address without configured authentication.
 func TestKubernetesIsNotOpenByDefault(t *testing.T) {
 	t.Parallel()
 	listen := named[*corev1.ConfigMap](objects(t))["gateway"].Data["ORCH_GATEWAY_LISTEN"]
@@ -176,7 +176,7 @@ func TestKubernetesConfines(t *testing.T) {
 	require.Equal(t, "restricted", enforced)
 }
 
-// Probes ask the internal port, and everything that refers to a port or to labels refers to something.
+// Probes use the internal port, and every reference to a port or to labels resolves.
 func TestKubernetesHangsTogether(t *testing.T) {
 	t.Parallel()
 	all := objects(t)
@@ -207,7 +207,7 @@ func TestKubernetesHangsTogether(t *testing.T) {
 	}
 }
 
-// By default nothing may come in or go out.
+// The default policy denies ingress and egress.
 func TestKubernetesDeniesByDefault(t *testing.T) {
 	t.Parallel()
 	all := objects(t)

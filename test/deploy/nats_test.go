@@ -17,7 +17,7 @@ import (
 
 const natsConf = "deploy/nats/nats.conf"
 
-// start runs a server with a configuration, on a free port and with a directory of its own.
+// start runs a server with a configuration, on a free port and in a new directory.
 func start(t *testing.T, conf string) *server.Server {
 	t.Helper()
 	o, err := server.ProcessConfigFile(conf)
@@ -47,7 +47,7 @@ func connect(t *testing.T, s *server.Server) error {
 	return c.Close()
 }
 
-// The deployed server is one that the services accept: it tells that it flushes before it acknowledges.
+// The services accept the deployed server: it reports that it flushes before it acknowledges.
 func TestNATSIsAccepted(t *testing.T) {
 	t.Setenv("ORCH_NATS_PASSWORD", "canary")
 	s := start(t, filepath.Join(root, natsConf))
@@ -58,7 +58,7 @@ func TestNATSIsAccepted(t *testing.T) {
 	require.ErrorIs(t, err, nats.ErrAuthorization, "nobody gets in without the password")
 }
 
-// Each of the settings that carry the promise is needed: without it the services refuse the server.
+// Each setting of the guarantee is necessary: without it the services refuse the server.
 func TestNATSWithoutASettingIsRefused(t *testing.T) {
 	t.Setenv("ORCH_NATS_PASSWORD", "canary")
 	text, err := os.ReadFile(filepath.Join(root, natsConf))

@@ -20,10 +20,10 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// root is the repository's.
+// root is the root of the repository.
 const root = "../.."
 
-// settings are those of the process of a service.
+// settings are those of a service's process.
 type settings[C any] struct {
 	Service C
 	Logging telemetry.Logging
@@ -37,13 +37,13 @@ func (s *settings[C]) Validate() error {
 	return nil
 }
 
-// service is what is known of the settings of one of ours.
+// service describes the settings of a service.
 type service struct {
 	fields func() ([]config.Field, error)
 	load   func(environment map[string]string) error
 }
 
-// services are ours by name.
+// services are the services by name.
 var services = map[string]service{
 	"gateway":       serviceOf[gateway.Config](),
 	"hooks":         serviceOf[hooks.Config](),
@@ -60,7 +60,7 @@ func serviceOf[C any]() service {
 	}
 }
 
-// has tells whether a name is a setting of the service.
+// has reports whether a name is a setting of the service.
 func (s service) has(t *testing.T, name string) bool {
 	t.Helper()
 	fields, err := s.fields()
@@ -68,7 +68,7 @@ func (s service) has(t *testing.T, name string) bool {
 	return slices.ContainsFunc(fields, func(f config.Field) bool { return f.Name == name || f.Name+"_FILE" == name })
 }
 
-// accepts checks that every name of an environment is a setting of the service, and every value one that it accepts.
+// accepts checks that every name of an environment is a setting of the service, with a valid value.
 func (s service) accepts(t *testing.T, environment map[string]string) {
 	t.Helper()
 	for name := range environment {
@@ -77,7 +77,7 @@ func (s service) accepts(t *testing.T, environment map[string]string) {
 	require.NoError(t, s.load(environment))
 }
 
-// programs are the names that the Dockerfile's SERVICE can have.
+// programs are the possible names of the Dockerfile's SERVICE.
 func programs(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, "services", "*", "cmd", "*", "main.go"))
@@ -89,7 +89,7 @@ func programs(t *testing.T) []string {
 	return names
 }
 
-// Images have no files of time zones, so the programs that read schedules bring their own.
+// Images have no time zone files, so the programs that parse schedules embed them.
 func TestProgramsKnowTimeZones(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"orchestration", "orch"} {
@@ -104,7 +104,7 @@ func TestProgramsKnowTimeZones(t *testing.T) {
 	}
 }
 
-// The Dockerfile finds a program by its name alone, so a name must not be taken twice.
+// The Dockerfile finds a program by its name alone, so names must be unique.
 func TestProgramsHaveNamesOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	names := programs(t)

@@ -1,3 +1,3 @@
-// Package documents keeps what is written about Orch true: the table of settings is the settings, links lead somewhere,
-// and tests that a document names exist.
+// Package documents checks the documentation: the table of settings equals the settings, links resolve, named tests
+// exist, sentences are short, and retired terms stay retired.
 package documents

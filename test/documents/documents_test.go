@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 
 var update = flag.Bool("update", false, "write docs/configuration.md and pkg/config/names.txt")
 
-// root is the repository's.
+// root is the root of the repository.
 const root = "../.."
 
 const configurationHead = `# Settings
@@ -98,7 +98,7 @@ func TestSettingNamesAreCurrent(t *testing.T) {
 	require.Empty(t, cmp.Diff(text, string(have)), "run make gen")
 }
 
-// rows are the lines of a table of settings; the first two are its head.
+// rows returns the lines of a table of settings; the first two are its head.
 func rows(t *testing.T, write func(io.Writer) error) []string {
 	t.Helper()
 	var b strings.Builder
@@ -106,13 +106,13 @@ func rows(t *testing.T, write func(io.Writer) error) []string {
 	return slices.Collect(strings.Lines(b.String()))
 }
 
-// links are those of Markdown that lead to a file.
+// links matches Markdown links to files.
 var links = regexp.MustCompile(`\]\(([^)#:\s]+)(#[^)]*)?\)`)
 
-// code is what Markdown shows as it stands: blocks between fences, and text between backquotes.
+// code matches verbatim Markdown: blocks between fences, and text between backquotes.
 var code = regexp.MustCompile("(?s)```.*?```|`[^`\n]*`")
 
-// tests are names of tests between backquotes.
+// tests matches names of tests between backquotes.
 var tests = regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w*)`")
 
 func TestDocumentsNameWhatThereIs(t *testing.T) {
@@ -131,7 +131,7 @@ func TestDocumentsNameWhatThereIs(t *testing.T) {
 	}
 }
 
-// Decisions are numbered without a gap and listed, and each says when it was made, why, and what follows.
+// Decisions are numbered without a gap and listed, and each has its date, context, decision and consequences.
 func TestDecisionsAreComplete(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join(root, "docs", "adr", "*.md"))
@@ -152,7 +152,7 @@ func TestDecisionsAreComplete(t *testing.T) {
 
 func number(i int) string { return fmt.Sprintf("%03d", i) }
 
-// pages are all Markdown files that are ours.
+// pages returns all Markdown files of the repository.
 func pages(t *testing.T) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(root, "*.md"))

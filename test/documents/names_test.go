@@ -18,7 +18,7 @@ func read(t *testing.T, path ...string) string {
 	return string(text)
 }
 
-// names are the distinct matches of a pattern's first group.
+// names returns the distinct matches of a pattern's first group.
 func names(pattern *regexp.Regexp, text string) map[string]bool {
 	found := map[string]bool{}
 	for _, match := range pattern.FindAllStringSubmatch(text, -1) {
@@ -30,10 +30,10 @@ func names(pattern *regexp.Regexp, text string) map[string]bool {
 var (
 	variable = regexp.MustCompile(`\b(ORCH_[A-Z][A-Z_]*[A-Z])\b`)
 	setting  = regexp.MustCompile("(?m)^\\| `(ORCH_[A-Z_]+)` \\|")
-	composed = regexp.MustCompile(`\$\{(ORCH_[A-Z_]+)`) // Read by docker-compose.yml, which explains them.
+	composed = regexp.MustCompile(`\$\{(ORCH_[A-Z_]+)`) // docker-compose.yml reads and documents them.
 )
 
-// ofTheCommandLine are the variables that commands read; docs/cli.md explains them.
+// ofTheCommandLine are the variables that commands read; docs/cli.md documents them.
 var ofTheCommandLine = map[string]bool{"ORCH_API_URL": true, "ORCH_API_KEY": true, "ORCH_PROFILE": true, "ORCH_PROFILES": true}
 
 func TestDocumentsNameSettingsThatThereAre(t *testing.T) {
@@ -94,7 +94,7 @@ func TestDocumentsNameTargetsThatThereAre(t *testing.T) {
 	}
 }
 
-// tree is a line of the tree in CONTRIBUTING.md, perhaps with folders below it.
+// tree is a line of the tree in CONTRIBUTING.md, optionally with directories below it.
 var tree = regexp.MustCompile(`(?m)^([a-z]+(?:/[a-z]+)?/) +(.*)$`)
 
 func TestTheTreeIsThatOfTheRepository(t *testing.T) {
@@ -119,7 +119,7 @@ func TestTheTreeIsThatOfTheRepository(t *testing.T) {
 	}
 }
 
-// Whoever looks for something finds its package in the table of the architecture.
+// Every package is in the table of the architecture page.
 func TestTheArchitectureHasEveryPackage(t *testing.T) {
 	t.Parallel()
 	architecture := read(t, "docs", "architecture.md")

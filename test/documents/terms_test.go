@@ -91,7 +91,7 @@ func (r retired) inIdentifier(words []string) bool {
 	return len(r.words) == 1 && slices.Contains(words, r.words[0]+"s")
 }
 
-// ownGoFiles are the Go files that people write.
+// ownGoFiles returns the Go files that are not generated.
 func ownGoFiles(t *testing.T) []string {
 	t.Helper()
 	var own []string

@@ -19,8 +19,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// TestCrowd opens as many websockets as ORCH_TEST_SOCKETS says, most of whose clients do nothing that clients should: they say
-// nothing, ask for nothing, or never read what they asked for. Whoever keeps to the protocol does not notice.
+// TestCrowd opens as many websockets as ORCH_TEST_SOCKETS specifies. Most clients violate the protocol: they send
+// nothing, request nothing, or never read what they requested. Clients that follow the protocol are not affected.
 func TestCrowd(t *testing.T) {
 	size, err := strconv.Atoi(os.Getenv("ORCH_TEST_SOCKETS"))
 	if err != nil {
@@ -44,7 +44,7 @@ func TestCrowd(t *testing.T) {
 			defer func() {
 				for _, c := range crowd {
 					if c != nil {
-						_ = c.CloseNow() // They leave as they came.
+						_ = c.CloseNow() // They leave without a close handshake.
 					}
 				}
 			}()
@@ -104,8 +104,8 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// dial opens a socket and says nothing.
+// dial opens a socket and sends nothing.
 func dial(ctx context.Context, o *Orch, path string) (*websocket.Conn, error) {
-	c, _, err := websocket.Dial(ctx, strings.Replace(o.API(), "http", "ws", 1)+path, &websocket.DialOptions{Subprotocols: []string{"orch"}}) //nolint:bodyclose // Dial leaves none open.
+	c, _, err := websocket.Dial(ctx, strings.Replace(o.API(), "http", "ws", 1)+path, &websocket.DialOptions{Subprotocols: []string{"orch"}}) //nolint:bodyclose // Dial leaves no body open.
 	return c, err
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// enough is how many acknowledged requests the test wants before it looks.
+// enough is the number of acknowledged requests before the check.
 const enough = 5000
 
-// TestKill kills the server again and again under eight clients that post webhooks and set states. After the last
-// restart every 204 has its event and every 201 its state, each exactly once.
+// TestKill kills the server repeatedly under eight clients that post webhooks and set states. After the last restart
+// every 204 has its event and every 201 its state, each exactly once.
 func TestKill(t *testing.T) {
 	o := StartSingleAt(t, programs, t.TempDir(), FreeAddress(t))
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)

@@ -12,21 +12,21 @@ import (
 	"time"
 )
 
-// Ledger is what clients were promised: each answer that says that something is stored, with what must be found.
+// Ledger records the guarantees of responses: each response that confirms a write, with the data that must exist.
 type Ledger struct {
 	mu sync.Mutex
-	// Webhooks are the numbers of the deliveries that were answered with 204.
+	// Webhooks are the numbers of the deliveries with response 204.
 	webhooks map[string]bool
-	// States are the ids of the states that were answered with 201, by run.
+	// States are the ids of the states with response 201, by run.
 	states map[string][]string
-	// Unknown counts requests that got no answer: they may be stored or not.
+	// Unknown counts requests without a response: they may be stored or not.
 	unknown int
 }
 
 // NewLedger returns an empty ledger.
 func NewLedger() *Ledger { return &Ledger{webhooks: map[string]bool{}, states: map[string][]string{}} }
 
-// Acknowledged is how many answers promised something.
+// Acknowledged returns the number of responses that confirmed a write.
 func (l *Ledger) Acknowledged() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -37,28 +37,28 @@ func (l *Ledger) Acknowledged() int {
 	return n
 }
 
-// Unknown is how many requests were not answered.
+// Unknown returns the number of requests without a response.
 func (l *Ledger) Unknown() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.unknown
 }
 
-// Client talks to a server and keeps the ledger.
+// Client calls a server and updates the ledger.
 type Client struct {
 	HTTP   *http.Client
 	Ledger *Ledger
 }
 
-// post sends JSON and decodes the answer into out, if out is not nil.
+// post sends JSON and decodes the response into a non-nil out.
 func (c *Client) post(ctx context.Context, url string, body, out any) (int, error) {
 	text, err := json.Marshal(body)
 	if err != nil {
-		return 0, fmt.Errorf("write a request: %w", err)
+		return 0, fmt.Errorf("encode request: %w", err)
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(text))
 	if err != nil {
-		return 0, fmt.Errorf("make a request: %w", err)
+		return 0, fmt.Errorf("create request: %w", err)
 	}
 	request.Header.Set("Content-Type", "application/json")
 	return c.do(request, out)
@@ -67,7 +67,7 @@ func (c *Client) post(ctx context.Context, url string, body, out any) (int, erro
 func (c *Client) get(ctx context.Context, url string, out any) (int, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return 0, fmt.Errorf("make a request: %w", err)
+		return 0, fmt.Errorf("create request: %w", err)
 	}
 	return c.do(request, out)
 }
@@ -75,19 +75,19 @@ func (c *Client) get(ctx context.Context, url string, out any) (int, error) {
 func (c *Client) do(request *http.Request, out any) (int, error) {
 	response, err := c.HTTP.Do(request)
 	if err != nil {
-		pause(request.Context()) // The server is down: there is no use in asking a thousand times.
-		return 0, fmt.Errorf("ask %s: %w", request.URL.Path, err)
+		pause(request.Context()) // The server is down: do not retry thousands of times.
+		return 0, fmt.Errorf("call %s: %w", request.URL.Path, err)
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
-		return 0, fmt.Errorf("read the answer of %s: %w", request.URL.Path, err)
+		return 0, fmt.Errorf("read response of %s: %w", request.URL.Path, err)
 	}
 	if out == nil || response.StatusCode >= http.StatusMultipleChoices || len(text) == 0 {
 		return response.StatusCode, nil
 	}
 	if err := json.Unmarshal(text, out); err != nil {
-		return 0, fmt.Errorf("read the answer of %s: %w", request.URL.Path, err)
+		return 0, fmt.Errorf("decode response of %s: %w", request.URL.Path, err)
 	}
 	return response.StatusCode, nil
 }
@@ -99,7 +99,7 @@ func pause(ctx context.Context) {
 	}
 }
 
-// CreateWebhook makes a webhook whose events name the delivery's number as their resource, and returns its slug.
+// CreateWebhook creates a webhook whose events have the delivery's number as their resource, and returns its slug.
 func (c *Client) CreateWebhook(ctx context.Context, o *Orch, name string) (string, error) {
 	var made struct{ Slug string }
 	status, err := c.post(ctx, o.API()+"/webhooks/", map[string]any{
@@ -108,12 +108,12 @@ func (c *Client) CreateWebhook(ctx context.Context, o *Orch, name string) (strin
 			` "payload": {"number": "{{ body.number }}"}}`,
 	}, &made)
 	if err == nil && status != http.StatusCreated {
-		err = fmt.Errorf("create a webhook: status %d", status)
+		err = fmt.Errorf("create webhook: status %d", status)
 	}
 	return made.Slug, err
 }
 
-// Deliver posts one numbered delivery and enters the promise.
+// Deliver posts one numbered delivery and records the confirmation.
 func (c *Client) Deliver(ctx context.Context, o *Orch, slug, number string) {
 	status, err := c.post(ctx, o.URL+"/hooks/"+slug, map[string]any{"number": number}, nil)
 	c.Ledger.mu.Lock()
@@ -126,7 +126,7 @@ func (c *Client) Deliver(ctx context.Context, o *Orch, slug, number string) {
 	}
 }
 
-// CreateRun makes a run of a flow and returns its id; empty when there was no answer.
+// CreateRun creates a run of a flow and returns its id; empty without a response.
 func (c *Client) CreateRun(ctx context.Context, o *Orch, flow string) string {
 	var made struct {
 		ID      string `json:"id"`
@@ -146,7 +146,7 @@ func (c *Client) CreateRun(ctx context.Context, o *Orch, flow string) string {
 	return made.ID
 }
 
-// SetState proposes a state and enters the promise.
+// SetState proposes a state and records the confirmation.
 func (c *Client) SetState(ctx context.Context, o *Orch, run, kind string) {
 	var result struct {
 		State struct {
@@ -165,14 +165,14 @@ func (c *Client) SetState(ctx context.Context, o *Orch, run, kind string) {
 	}
 }
 
-// event is the part of a stored event that the ledger looks at.
+// event is the relevant part of a stored event.
 type event struct {
 	ID       string            `json:"id"`
 	Event    string            `json:"event"`
 	Resource map[string]string `json:"resource"`
 }
 
-// events reads all events whose name begins with a prefix, page after page.
+// events reads all events whose name starts with a prefix, page after page.
 func (c *Client) events(ctx context.Context, o *Orch, prefix string) ([]event, error) {
 	var all []event
 	var page struct {
@@ -196,14 +196,14 @@ func (c *Client) events(ctx context.Context, o *Orch, prefix string) ([]event, e
 	return nil, err
 }
 
-// Verdict is what became of the promises.
+// Verdict is the result of a check.
 type Verdict struct {
-	// Lost are promises that are not kept; Twice are events that are there more than once.
+	// Lost are confirmed writes without data; Twice are events that exist more than once.
 	Lost, Twice []string
 }
 
-// Check holds the ledger against a server. What is stored is readable soon after; the check asks again until it is, or
-// the waitTimeout is over.
+// Check compares the ledger with a server. Confirmed data becomes readable soon; the check polls until it is, or until
+// the timeout.
 func (c *Client) Check(ctx context.Context, o *Orch, waitTimeout time.Duration) (Verdict, error) {
 	deadline := time.Now().Add(waitTimeout)
 	for {
@@ -253,7 +253,7 @@ func (c *Client) check(ctx context.Context, o *Orch) (Verdict, error) {
 		}
 		status, err := c.get(ctx, o.API()+"/flow_run_states/?flow_run_id="+run, &history)
 		if err != nil || status != http.StatusOK {
-			return v, fmt.Errorf("read a history: status %d: %w", status, err)
+			return v, fmt.Errorf("read history: status %d: %w", status, err)
 		}
 		stored := map[string]int{}
 		for _, s := range history {

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// forms are the two ways to run the product; both must do the same.
+// forms are the two forms of the product; both must behave the same.
 var forms = []struct {
 	name  string
 	start func(t testing.TB) *Orch

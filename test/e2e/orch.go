@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// startTimeout bounds how long a server may take to be ready, on a machine that does much else.
+// startTimeout bounds a start on a busy machine.
 const startTimeout = 60 * time.Second
 
 // Orch is a running server of either form.
 type Orch struct {
-	// URL is the root: the dashboard's address, without a slash at its end.
+	// URL is the root: the dashboard's address, without a trailing slash.
 	URL string
-	// Processes are what it consists of, in the order of their start.
+	// Processes are its processes, in start order.
 	Processes []*Process
 }
 
-// API is the base address of the API.
+// API returns the base address of the API.
 func (o *Orch) API() string { return o.URL + "/api" }
 
 // Kill ends all processes at once.
@@ -31,8 +31,8 @@ func (o *Orch) Kill() {
 	}
 }
 
-// Restart kills one of the processes, starts it again at once and waits until the whole is ready. A single binary needs an
-// address of its own for that: see [StartSingleAt].
+// Restart kills one of the processes, restarts it at once and waits until the server is ready. A single binary needs a
+// fixed address for that: see [StartSingleAt].
 func (o *Orch) Restart(t testing.TB, p *Process) {
 	t.Helper()
 	if err := p.Restart(); err != nil {
@@ -55,7 +55,7 @@ func StartSingleAt(t testing.TB, programs Programs, dataDir, address string, env
 	return ready(t, p)
 }
 
-// ready waits until a single binary that was started is ready.
+// ready waits until a started single binary is ready.
 func ready(t testing.TB, p *Process) *Orch {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
@@ -69,8 +69,8 @@ func ready(t testing.TB, p *Process) *Orch {
 	return o
 }
 
-// StartThree starts `orch infra` and the three services as processes of their own and waits until they are ready.
-// What is in env is for the services.
+// StartThree starts `orch infra` and the three services as separate processes and waits until they are ready. env is
+// for the services.
 func StartThree(t testing.TB, programs Programs, dataDir string, env ...string) *Orch {
 	t.Helper()
 	port := make([]string, 7)
@@ -80,7 +80,7 @@ func StartThree(t testing.TB, programs Programs, dataDir string, env ...string) 
 	o := &Orch{URL: "http://" + port[0]}
 	infra := Start(t, "orch infra", nil, programs.Path("orch"), "infra", "--data-dir", dataDir,
 		"--mongo-listen", port[1], "--nats-listen", port[2])
-	// It makes the keys that the services read at their start.
+	// It creates the keys that the services read at start.
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	if _, err := infra.Line(ctx, "secrets"); err != nil {
@@ -103,7 +103,7 @@ func StartThree(t testing.TB, programs Programs, dataDir string, env ...string) 
 	return o
 }
 
-// WaitReady waits until the server says that it is ready, and the hooks service answers.
+// WaitReady waits until the server reports ready, and the hooks service responds.
 func (o *Orch) WaitReady(t testing.TB) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
@@ -118,7 +118,7 @@ func (o *Orch) WaitReady(t testing.TB) {
 	}
 }
 
-// WaitFor asks until an address answers with a status.
+// WaitFor polls an address until it responds with a status.
 func WaitFor(ctx context.Context, url string, status int) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -126,11 +126,11 @@ func WaitFor(ctx context.Context, url string, status int) error {
 	for {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {
-			return fmt.Errorf("ask %s: %w", url, err)
+			return fmt.Errorf("get %s: %w", url, err)
 		}
 		response, err := http.DefaultClient.Do(request)
 		if err == nil {
-			_ = response.Body.Close() // Only the status counts.
+			_ = response.Body.Close() // Only the status matters.
 			if response.StatusCode == status {
 				return nil
 			}
@@ -144,7 +144,7 @@ func WaitFor(ctx context.Context, url string, status int) error {
 	}
 }
 
-// FreeAddress is a loopback address that nobody listens on now.
+// FreeAddress returns a loopback address without a listener.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

@@ -51,7 +51,7 @@ func Build(dir string, only ...string) (Programs, error) {
 func repositoryRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		return "", fmt.Errorf("find the repository: %w", err)
+		return "", fmt.Errorf("find repository: %w", err)
 	}
 	for {
 		if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil {
@@ -59,16 +59,16 @@ func repositoryRoot() (string, error) {
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			return "", errors.New("find the repository: no go.work above the test")
+			return "", errors.New("find repository: no go.work above the test")
 		}
 		dir = parent
 	}
 }
 
-// Path is where a program is.
+// Path returns the path of a program.
 func (p Programs) Path(name string) string { return filepath.Join(p.Dir, name) }
 
-// Process is a program that runs. Its output goes to the test's log when the test fails.
+// Process is a running program. Its output goes to the test's log when the test fails.
 type Process struct {
 	name   string
 	cmd    *exec.Cmd
@@ -77,7 +77,7 @@ type Process struct {
 	err    error // Read after ended.
 }
 
-// Start starts a program; it is killed when the test ends, if it still runs.
+// Start starts a program; the end of the test kills it.
 func Start(t testing.TB, name string, env []string, program string, args ...string) *Process {
 	t.Helper()
 	p := &Process{name: name}
@@ -93,7 +93,7 @@ func Start(t testing.TB, name string, env []string, program string, args ...stri
 	return p
 }
 
-// run starts the command and watches for its end.
+// run starts the command and waits for its end in the background.
 func (p *Process) run(cmd *exec.Cmd, env []string) error {
 	ended := make(chan struct{})
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, &p.output, &p.output
@@ -114,19 +114,19 @@ func (p *Process) Restart() error {
 	return p.run(exec.Command(p.cmd.Path, p.cmd.Args[1:]...), p.cmd.Env)
 }
 
-// Name is what the process was called at its start.
+// Name returns the name of the process.
 func (p *Process) Name() string { return p.name }
 
-// Pid is the process's id.
+// Pid returns the process's id.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
-// Kill ends the process at once, as a power failure of the process would, and waits until it is gone.
+// Kill kills the process without warning, and waits for its end.
 func (p *Process) Kill() {
 	_ = p.cmd.Process.Kill() // It may have ended already.
 	<-p.ended
 }
 
-// Stop asks the process to end and returns how it did.
+// Stop signals the process to end and returns its exit error.
 func (p *Process) Stop(timeout time.Duration) error {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stop %s: %w", p.name, err)
@@ -135,11 +135,11 @@ func (p *Process) Stop(timeout time.Duration) error {
 	case <-p.ended:
 		return p.err
 	case <-time.After(timeout):
-		return fmt.Errorf("stop %s: it still runs after %s", p.name, timeout)
+		return fmt.Errorf("stop %s: still running after %s", p.name, timeout)
 	}
 }
 
-// Line waits for a line of output that begins with a prefix and returns the rest.
+// Line waits for a line of output that starts with a prefix and returns the rest.
 func (p *Process) Line(ctx context.Context, prefix string) (string, error) {
 	for {
 		more := p.output.changed()
@@ -159,7 +159,7 @@ func (p *Process) Line(ctx context.Context, prefix string) (string, error) {
 	}
 }
 
-// lines collects output and tells when there is more.
+// lines collects output and signals new lines.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -182,7 +182,7 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-// changed returns a channel that is closed at the next write. It is taken before the text is read, so that none is missed.
+// changed returns a channel that is closed at the next write. Take it before reading the text, so no write is missed.
 func (l *lines) changed() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/orch-project/orch/test/client"
 )
 
-// TestReadme runs the commands of the README, as they stand there, in order, against both forms of the product.
+// TestReadme runs the commands of the README unchanged and in order, against both forms of the product.
 func TestReadme(t *testing.T) {
 	root, err := repositoryRoot()
 	require.NoError(t, err)
@@ -26,7 +26,7 @@ func TestReadme(t *testing.T) {
 			o := form.start(t)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			// The README speaks of the default address.
+			// The README uses the default address.
 			text := strings.ReplaceAll(script, "http://127.0.0.1:4200", o.URL)
 			shell := exec.CommandContext(ctx, "sh", "-eu", "-c", text)
 			shell.Dir = root
@@ -39,7 +39,7 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// readmeScript is what stands in the sh blocks between the markers.
+// readmeScript returns the sh blocks between the markers.
 func readmeScript(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -63,7 +63,7 @@ func readmeScript(t *testing.T, path string) string {
 	return script.String()
 }
 
-// TestGeneratedClient runs the same story with a client that was generated from the OpenAPI document.
+// TestGeneratedClient runs the same scenario with a client that was generated from the OpenAPI document.
 func TestGeneratedClient(t *testing.T) {
 	for _, form := range forms {
 		t.Run(form.name, func(t *testing.T) {

@@ -17,14 +17,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stockCLI is the unmodified command line of Prefect, in a home of its own.
+// stockCLI is the unmodified command line of Prefect, with its own home directory.
 type stockCLI struct {
 	t       *testing.T
 	program string
 	env     []string
 }
 
-// run runs a command and returns what it printed and its exit code.
+// run runs a command and returns its output and exit code.
 func (c stockCLI) run(args ...string) (string, int) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Minute)
@@ -42,7 +42,7 @@ func (c stockCLI) run(args ...string) (string, int) {
 	return out.String(), 0
 }
 
-// says runs a command that must print a text and end with a code.
+// says runs a command that must print a text and exit with a code.
 func (c stockCLI) says(code int, text string, args ...string) string {
 	c.t.Helper()
 	out, got := c.run(args...)
@@ -51,7 +51,7 @@ func (c stockCLI) says(code int, text string, args ...string) string {
 	return out
 }
 
-// TestStockCommandLine keeps webhooks with `prefect cloud webhook` on a server with API keys.
+// TestStockCommandLine manages webhooks with `prefect cloud webhook` on a server with API keys.
 func TestStockCommandLine(t *testing.T) {
 	program := os.Getenv("ORCH_TEST_PREFECT")
 	if program == "" {

@@ -18,11 +18,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// deliveries is how many webhooks are posted one after the other under strace.
+// deliveries is the number of webhooks that are posted one after the other under strace.
 const deliveries = 50
 
-// TestSyncBeforeAnswer watches the system calls of the server: between each webhook and its 204 the file of the stream
-// was synced, and the sync had ended.
+// TestSyncBeforeAnswer traces the system calls of the server: between each webhook and its 204 a sync of the stream's
+// file completed.
 func TestSyncBeforeAnswer(t *testing.T) {
 	answers, unsynced := traced(t)
 	t.Logf("%d answers, %d without a finished sync before them", answers, unsynced)
@@ -38,7 +38,7 @@ func TestSyncBeforeAnswerSeesLazySyncing(t *testing.T) {
 	require.Greater(t, unsynced, deliveries/2)
 }
 
-// traced posts webhooks to a server that runs under strace and counts the answers, and those that no sync preceded.
+// traced posts webhooks to a server under strace and counts the responses, and those without a preceding sync.
 func traced(t *testing.T, env ...string) (answers, unsynced int) {
 	t.Helper()
 	strace, err := exec.LookPath("strace")
@@ -60,12 +60,12 @@ func traced(t *testing.T, env ...string) (answers, unsynced int) {
 		c.Deliver(ctx, o, slug, fmt.Sprint(i))
 	}
 	require.Equal(t, deliveries, c.Ledger.Acknowledged())
-	// strace passes the signal on to nobody: the server is its child and ends with it.
+	// strace does not forward the signal: the server is its child and ends with it.
 	require.NoError(t, stopTraced(p))
 	return readTrace(t, trace)
 }
 
-// stopTraced ends the traced server, so that the trace is whole.
+// stopTraced ends the traced server, so that the trace is complete.
 func stopTraced(p *Process) error {
 	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", p.Pid(), p.Pid()))
 	if err != nil {
@@ -91,13 +91,14 @@ func stopTraced(p *Process) error {
 }
 
 var (
-	// syncCall is a sync of the stream's file that ended at once; syncBegun and syncEnded are one that other calls interrupted.
+	// syncCall is an uninterrupted sync of the stream's file; syncBegun and syncEnded are one that other calls
+	// interrupted.
 	syncCall  = regexp.MustCompile(`^\d+ +f(data)?sync\(\d+<[^>]*/streams/EVENTS/msgs/[^>]*>\) += 0`)
 	syncBegun = regexp.MustCompile(`^(\d+) +f(data)?sync\(\d+<[^>]*/streams/EVENTS/msgs/[^>]*> <unfinished`)
 	syncEnded = regexp.MustCompile(`^(\d+) +<\.\.\. f(data)?sync resumed>.*= 0`)
 )
 
-// readTrace walks over the calls in the order of their ends and looks for a sync since the answer before.
+// readTrace scans the calls in the order of their ends and looks for a sync since the previous response.
 func readTrace(t *testing.T, path string) (answers, unsynced int) {
 	t.Helper()
 	f, err := os.Open(path)

@@ -1,2 +1,2 @@
-// Package layout checks rules of the tree that no linter knows.
+// Package layout checks rules of the source tree that no linter covers.
 package layout

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// root is the repository's.
+// root is the root of the repository.
 const root = "../.."
 
 // source is one Go file.
@@ -29,7 +29,7 @@ func (s source) dir() string   { return filepath.ToSlash(filepath.Dir(s.path)) }
 func (s source) isTest() bool  { return strings.HasSuffix(s.path, "_test.go") }
 func (s source) written() bool { return !generated.Match(s.text) }
 
-// generated is the mark of generated code that Go defines.
+// generated is the marker of generated code that Go defines.
 var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 
 func sources(t *testing.T) []source {
@@ -58,7 +58,7 @@ func sources(t *testing.T) []source {
 	return found
 }
 
-// A goroutine that outlives its test is a leak in the product or a test that lies about the next one.
+// A goroutine that outlives its test is a leak in the product, or a test that affects the next one.
 func TestEveryPackageWithTestsLooksForLeaks(t *testing.T) {
 	t.Parallel()
 	checked, tested := map[string]bool{}, map[string]bool{}
@@ -72,14 +72,14 @@ func TestEveryPackageWithTestsLooksForLeaks(t *testing.T) {
 				bytes.Contains(s.text, []byte("goleak.Find("))
 		}
 	}
-	// What it tests runs in processes of their own; its TestMain builds them.
+	// It tests separate processes; its TestMain builds them.
 	delete(tested, "test/e2e")
 	for dir := range tested {
 		require.True(t, checked[dir], "the tests of %s do not look for leaked goroutines in TestMain", dir)
 	}
 }
 
-// maxLines is where a file has become two.
+// maxLines is the size beyond which a file must be split.
 const maxLines = 800
 
 func TestFilesAreShort(t *testing.T) {
@@ -91,7 +91,7 @@ func TestFilesAreShort(t *testing.T) {
 	}
 }
 
-// Names that say nothing attract what belongs elsewhere.
+// Names without meaning attract unrelated code.
 var empty = regexp.MustCompile(`(^|/)(utils?|common|helpers?|managers?|misc|shared)(/|$)`)
 
 func TestPackagesAreNamedForWhatTheyGive(t *testing.T) {
@@ -101,7 +101,7 @@ func TestPackagesAreNamedForWhatTheyGive(t *testing.T) {
 	}
 }
 
-// A package says what it is for.
+// Every package has a package comment.
 func TestEveryPackageHasAComment(t *testing.T) {
 	t.Parallel()
 	comment := regexp.MustCompile(`(?m)^(// (Package|Command) .*|\*/)\n(//.*\n)*package `)

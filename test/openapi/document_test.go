@@ -43,7 +43,7 @@ func TestEveryShapeIsValid(t *testing.T) {
 	require.NoError(t, document.Validate(t.Context()))
 }
 
-// TestOperationsHaveOneTag also checks that the foreign parser finds the summaries.
+// TestOperationsHaveOneTag also checks that an independent parser finds the summaries.
 func TestOperationsHaveOneTag(t *testing.T) {
 	t.Parallel()
 	for path, item := range load(t, vocabulary.Orch).Paths.Map() {

@@ -73,7 +73,7 @@ func (f *fixtures) path(op *openapi3.Operation, path string) string {
 	})
 }
 
-// firstSegment is the collection that a path belongs to: "flows" of "/flows/{id}", "teams" below an account.
+// firstSegment returns the collection of a path: "flows" of "/flows/{id}", "teams" below an account.
 func firstSegment(path string) string {
 	path = strings.TrimPrefix(strings.TrimPrefix(path, "/accounts/{account_id}"), "/")
 	segment, _, _ := strings.Cut(path, "/")

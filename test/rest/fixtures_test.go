@@ -114,7 +114,7 @@ func (f *fixtures) reset(t *testing.T) {
 	clear(f.made)
 }
 
-// get returns what identifies a fixture, and creates it at first.
+// get returns the identifier of a fixture, and creates it on first use.
 func (f *fixtures) get(name string) string {
 	f.t.Helper()
 	if value, made := f.made[name]; made {
@@ -126,8 +126,8 @@ func (f *fixtures) get(name string) string {
 	return f.made[name]
 }
 
-// post returns a function that creates an object and picks a value of the response. {flow} stands for that fixture,
-// {name} for a new name.
+// post returns a function that creates an object and selects a value of the response. {flow} means that fixture, {name}
+// a new name.
 func (f *fixtures) post(path, body, pick string) func() string {
 	return func() string {
 		f.t.Helper()

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// hostile are texts that somebody may take for something else.
+// hostile are texts that a component might interpret.
 var hostile = []string{
 	"$where", "$", ".", "a.b.c", "$set.name", `{"$gt": ""}`, "a/b%2Fc", "../../x", "nul\x00inside", "😀 zwölf\u202e", "\u0000",
 	"' OR 1=1 --", "{{ 7 * 7 }}", " ", strings.Repeat("x", 10_000), strings.Repeat("😀", 2_500),
@@ -19,8 +19,8 @@ var hostile = []string{
 // short names a text in a message.
 func short(s string) string { return fmt.Sprintf("%.30q", s) }
 
-// A name, a tag or a key is stored and given back as it was written, found by exactly itself, or refused with 422: it is
-// never an operator, a path or a pattern.
+// A name, a tag or a key is stored and returned unchanged, found by exact match, or refused with 422. It is never an
+// operator, a path or a pattern.
 func TestNamesAreNeverOperators(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -28,10 +28,10 @@ func TestNamesAreNeverOperators(t *testing.T) {
 	run := s.running()
 	for _, c := range []struct {
 		what string
-		// Path and body of what stores the text, where a value is written as the given JSON.
+		// Path and body of the request that stores the text; the text replaces a value.
 		path string
 		body func(text string) string
-		// Where the answer shows it, and how it is asked for again.
+		// Where the response contains it, and the request that reads it again.
 		shown, filter string
 		query         func(text string) string
 	}{
@@ -107,7 +107,7 @@ func TestNamesAreNeverOperators(t *testing.T) {
 				require.Equal(t, 201, got.status, "%s: %s", short(text), got.body)
 				require.Equal(t, text, got.text(c.shown), short(text))
 				found := s.send("POST", c.filter, c.query(x), nil)
-				if found.status == 422 { // Stored, and too long to be compared with.
+				if found.status == 422 { // Stored, but too long for a comparison.
 					continue
 				}
 				require.Equal(t, 200, found.status, "%s: %s", short(text), found.body)
@@ -118,7 +118,7 @@ func TestNamesAreNeverOperators(t *testing.T) {
 	}
 }
 
-// A text in a path names what has exactly that name.
+// A text in a path finds the object with exactly that name.
 func TestNamesInPaths(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -137,7 +137,7 @@ func TestNamesInPaths(t *testing.T) {
 	require.Equal(t, 404, s.send("GET", "/flows/name/"+url.PathEscape(`{"$gt":""}`)+"x", "", nil).status)
 }
 
-// Keys of what clients keep in objects are theirs: parameters, context, labels, values of variables, data of artifacts.
+// Clients own the keys of free-form objects: parameters, context, labels, values of variables, data of artifacts.
 func TestKeysAreKeptAsTheyAre(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The worlds of testdata/ranking.jsonl: pools, queues, deployments and runs, and what the reference returned to polls and
-// changes of them. Times are seconds from the beginning of a replay.
+// The worlds of testdata/ranking.jsonl: pools, queues, deployments and runs, and the responses of the reference to
+// polls and changes. Times are seconds since the start of a replay.
 type (
 	world struct {
 		ID          string            `json:"id"`
@@ -68,8 +68,8 @@ type (
 	}
 )
 
-// TestRanking replays every world and compares every answer: which runs a poll returns, in which order, and what limits,
-// pauses and priorities make of it.
+// TestRanking replays every world and compares every response: the runs of a poll, their order, and the effects of
+// limits, pauses and priorities.
 func TestRanking(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open("testdata/ranking.jsonl")
@@ -95,14 +95,14 @@ func TestRanking(t *testing.T) {
 	t.Logf("%d answers are those of the reference", answers)
 }
 
-// replay is a world on the server. Names get a suffix, so that worlds do not meet.
+// replay is a world on the server. Names get a suffix, so that worlds do not collide.
 type replay struct {
 	t      *testing.T
 	s      *server
 	world  world
 	suffix string
 	began  time.Time
-	// ids are those of runs and deployments by name, names those of runs by id.
+	// ids are the ids of runs and deployments by name, names the names of runs by id.
 	ids, names map[string]string
 }
 
@@ -119,7 +119,7 @@ func (r *replay) queue(name string) string {
 
 func (r *replay) pool(name string) string { return "/work_pools/" + url.PathEscape(name+r.suffix) }
 
-// call sends a body and decodes the answer into out, which may be nil.
+// call sends a body and decodes the response into out, which may be nil.
 func (r *replay) call(method, path string, body, out any) int {
 	r.t.Helper()
 	text := ""
@@ -241,7 +241,7 @@ type statusOnly struct {
 	Status int `json:"status"`
 }
 
-// step executes a step and returns its answer in the names of the world.
+// step executes a step and returns its response with the names of the world.
 func (r *replay) step(s worldStep) any {
 	body := map[string]any{}
 	if s.Before != nil {
@@ -333,7 +333,7 @@ func (r *replay) poll(s worldStep, body map[string]any) any {
 	return list
 }
 
-// runs polls by one of the older calls.
+// runs polls with one of the older operations.
 func (r *replay) runs(path string, body map[string]any) any {
 	var got []identified
 	if status := r.call("POST", path, body, &got); status != 200 {

@@ -1,5 +1,5 @@
-// Package rest_test walks over the routes of the REST API, on a server with its sockets and its store. It checks every
-// response against the OpenAPI document.
+// Package rest_test calls every route of the REST API, on a server with real sockets and a real store. It validates
+// every response against the OpenAPI document.
 package rest_test
 
 import (
@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// server is a running server with the document of its API.
+// server is a running server with its OpenAPI document.
 type server struct {
 	t        *testing.T
 	client   *http.Client
@@ -37,7 +37,7 @@ type server struct {
 	document *openapi3.T
 
 	mu      sync.Mutex
-	visited map[string]bool // The operations that were asked for, such as "GET /flows/{id}".
+	visited map[string]bool // The called operations, such as "GET /flows/{id}".
 }
 
 // start runs a server with settings, given as names and values. With authentication, requests carry the owner's key.
@@ -72,7 +72,7 @@ func start(t *testing.T, settings ...string) *server {
 	return s
 }
 
-// answer is a response that has been read.
+// answer is a response with its body.
 type answer struct {
 	t      *testing.T
 	status int
@@ -80,7 +80,7 @@ type answer struct {
 	header http.Header
 }
 
-// send asks for a path as it is written.
+// send requests a path unchanged.
 func (s *server) send(method, path, body string, header http.Header) answer {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), method, s.api+path, strings.NewReader(body))
@@ -98,7 +98,7 @@ func (s *server) send(method, path, body string, header http.Header) answer {
 	return answer{s.t, response.StatusCode, text, response.Header}
 }
 
-// visit is ask for an answer of one status.
+// visit is ask with an expected status.
 func (s *server) visit(want int, operation, body string, parameters ...string) answer {
 	s.t.Helper()
 	got := s.ask(operation, body, parameters...)
@@ -106,8 +106,8 @@ func (s *server) visit(want int, operation, body string, parameters ...string) a
 	return got
 }
 
-// ask asks for an operation of the document, whose parameters are filled in in order, and checks that the answer is one
-// that the document tells of. A query follows the path behind "?".
+// ask calls an operation of the document with its parameters in order, and validates the response against the document.
+// A query follows the path after "?".
 func (s *server) ask(operation, body string, parameters ...string) answer {
 	s.t.Helper()
 	method, path, found := strings.Cut(operation, " ")
@@ -130,7 +130,7 @@ func (s *server) ask(operation, body string, parameters ...string) answer {
 	return got
 }
 
-// fits checks an answer against the document.
+// fits validates a response against the document.
 func (s *server) fits(method, template string, got answer) {
 	s.t.Helper()
 	item := s.document.Paths.Value(template)
@@ -159,7 +159,7 @@ func (s *server) fits(method, template string, got answer) {
 	require.NoError(s.t, media.Schema.Value.VisitJSON(value, openapi3.VisitAsResponse()), "%s %s: %s", method, template, got.body)
 }
 
-// unvisited are the operations with one of these tags that nobody asked for.
+// unvisited returns the operations with one of these tags that were not called.
 func (s *server) unvisited(tags ...string) []string {
 	var missing []string
 	for path, item := range s.document.Paths.Map() {
@@ -173,7 +173,7 @@ func (s *server) unvisited(tags ...string) []string {
 	return missing
 }
 
-// at is a value of the answer by its path: "state.name", "0.id".
+// at returns a value of the response by its path: "state.name", "0.id".
 func (a answer) at(path string) any {
 	a.t.Helper()
 	var value any
@@ -206,7 +206,7 @@ func (a answer) text(path string) string {
 	return text
 }
 
-// quoted writes a string as JSON.
+// quoted encodes a string as JSON.
 func quoted(t *testing.T, s string) string {
 	t.Helper()
 	text, err := json.Marshal(s)

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is refused is refused with the status and in the form that clients know.
+// Refused requests get the status and the body that clients expect.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -22,7 +22,7 @@ func TestRefusals(t *testing.T) {
 	for _, c := range []struct {
 		method, path, body string
 		status             int
-		// Where the answer says what is wrong, and a part of it.
+		// The location of the error in the response, and a part of its message.
 		at, says string
 	}{
 		{"POST", "/flow_runs/filter", `{"limit": 201}`, 422, "detail", tooLong},

@@ -10,11 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// later is the time of things that are to come.
+// later is a time in the future.
 var later = time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
 
-// Every operation on flows, runs, deployments and what belongs to them is asked for at least once, by a client that does
-// ordinary things with them; each answer is what the document says.
+// A client calls every operation on flows, runs, deployments and their dependents at least once with typical requests;
+// each response matches the document.
 func TestWalkOverTheRoutes(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -49,7 +49,8 @@ func (s *server) walkRoot() {
 	s.visit(204, "DELETE /admin/storage", "")
 }
 
-// walkDeadLetters visits the dead letters of a server without failures: the list is empty, and no id has a dead letter.
+// walkDeadLetters calls the dead letter operations on a server without failures: the list is empty, and every id is
+// unknown.
 func (s *server) walkDeadLetters() {
 	t := s.t
 	require.Empty(t, s.visit(200, "POST /admin/dead_letters/filter", "").at(""))

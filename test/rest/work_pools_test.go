@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// template is a job template with the variables that these properties declare.
+// template returns a job template with the variables that these properties declare.
 func template(properties string) string {
 	return `{"job_configuration":{"c":"x"},"variables":{"type":"object","properties":` + properties + `}}`
 }
@@ -25,7 +25,7 @@ func bomb() string {
 		strings.Join(definitions, ",") + `,"d60":{"type":"string"}}}}`
 }
 
-// TestWorkPoolsRefuseBadInput holds what is wrong with a request against the status and the text that clients read.
+// TestWorkPoolsRefuseBadInput checks the status and the message of invalid requests.
 func TestWorkPoolsRefuseBadInput(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -1,7 +1,7 @@
-// Package schemathesis asks the running server what its OpenAPI document allows, and what it does not, by schemathesis:
-// examples, the edges of each schema, random requests, and sequences of calls that use each other's answers. No answer may
-// be an error of the server, have a status, type or schema that is not described, or accept what the document forbids.
+// Package schemathesis tests a running server with schemathesis. It sends requests that the OpenAPI document allows and
+// others that it forbids: examples, boundary values, random requests, and sequences of dependent calls. No response may
+// be a server error, have an undocumented status, type or schema, or accept what the document forbids.
 //
-// What schemathesis finds and is meant is dropped in testdata/hooks.py, with the reason. `make test-schemathesis` runs it;
-// EXAMPLES=100 looks longer.
+// testdata/hooks.py drops intended findings, with the reason. `make test-schemathesis` runs it; EXAMPLES=100 searches
+// longer.
 package schemathesis

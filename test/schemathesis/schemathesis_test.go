@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 // limit bounds a run; the default number of examples takes a fraction of it.
 const limit = time.Hour
 
-// figures are the lines of the report that say how much was asked.
+// figures matches the lines of the report with the number of requests.
 var figures = regexp.MustCompile(`(?m)^ *(?:Selected: .*|Tested: .*|\d+ generated.*|API Links: .*)$`)
 
 func TestServerKeepsItsDocument(t *testing.T) {
@@ -39,7 +39,7 @@ func TestServerKeepsItsDocument(t *testing.T) {
 
 	for name, flags := range map[string][]string{
 		"requests": {"--phases", "examples,coverage,fuzzing"},
-		// Without a time it ends after a few sequences, however many examples it may take.
+		// Without a time limit it ends after a few sequences, independent of the number of examples.
 		"sequences": {"--phases", "stateful", "--max-time", "40"},
 	} {
 		t.Run(name, func(t *testing.T) { ask(t, program, server.API(), hooks, flags) })

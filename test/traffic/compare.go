@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// comparison walks a recorded answer and ours in step and notes where they part.
+// comparison compares a recorded response with the new one and records the differences.
 type comparison struct {
 	known *identities
 	found []string
 }
 
-// compare lists where our answer parts from the recorded one. What it learns of ids is kept.
+// compare lists the differences between the recorded response and the new one, and learns ids.
 func compare(known *identities, recorded, ours any) []string {
 	c := &comparison{known: known}
 	c.value("", recorded, ours)
@@ -41,7 +41,7 @@ func (c *comparison) value(place string, recorded, ours any) {
 	case string:
 		c.text(place, recorded, ours.(string))
 	case json.Number:
-		// A number with a fraction is a duration here, or an average of them: its type is all that two runs share.
+		// A number with a fraction is a duration or an average: only its type is comparable.
 		if kindOf(recorded) == "integer" && recorded != ours {
 			c.note(place, "%s instead of %s", ours, recorded)
 		}
@@ -107,7 +107,7 @@ func (c *comparison) learn(place, recorded, ours string) {
 	}
 }
 
-// kindOf names the JSON type of a value; integers are apart from other numbers, as they are in the recording.
+// kindOf returns the JSON type of a value; it distinguishes integers from other numbers, as the recording does.
 func kindOf(value any) string {
 	switch value := value.(type) {
 	case nil:

@@ -1,5 +1,5 @@
-// Package traffic replays what an unmodified client and the reference server said to each other against this server, and
-// compares the answers.
+// Package traffic replays the recorded traffic of an unmodified client and the reference server against this server,
+// and compares the responses.
 //
 //	recording ──▶ calls in the order and at the pace of the recording ──▶ server ──▶ answer
 //	    │              ▲ ids and times of this run                                     │
@@ -7,10 +7,10 @@
 //	                                         │                                         │
 //	                                    differences        identities: recorded id ◀───┘ id of this run
 //
-// An answer agrees when it has the same status and the same JSON: keys, types, nulls, words and whole numbers. What
-// belongs to one run alone is compared by its form: ids by which recorded id they stand for, times and durations by their
-// type, names that the server makes up by their pattern. What differs on purpose is listed with its reason in
-// testdata/intended-differences.txt, what is not there yet in testdata/unfinished.txt.
+// A response agrees when it has the same status and the same JSON: keys, types, nulls, words and whole numbers. Values
+// of one run are compared by form: ids by the recorded id that they stand for, times and durations by type, generated
+// names by pattern. testdata/intended-differences.txt lists intended differences with reasons, testdata/unfinished.txt
+// missing features.
 //
 // The recordings are those of package restjson: pkg/restjson/testdata/traffic, one JSON object a line.
 package traffic

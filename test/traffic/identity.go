@@ -9,22 +9,22 @@ import (
 
 var (
 	uuid = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	// madeUp is a name that the server gives to a run that came without one: two words, as in "solid-ostrich".
+	// madeUp matches the generated name of a run without a name: two words, as in "solid-ostrich".
 	madeUp = regexp.MustCompile(`^[a-z]+-[a-z]+$`)
 )
 
-// identities are what the ids of a recording, and the names that its server made up, are in this run. An id that a client
-// made is the same in both.
+// identities map the ids and the generated names of a recording to those of this run. Ids that a client chose are equal
+// in both.
 type identities struct {
 	ours map[string]string
 }
 
-// known matches what may have an entry: an id, or a name within a text.
+// known matches possible entries: an id, or a name within a text.
 var known = regexp.MustCompile(uuid.String() + `|\b[a-z]+-[a-z]+\b`)
 
 func newIdentities() *identities { return &identities{ours: map[string]string{}} }
 
-// learn remembers what a recorded id or name is in this run, and tells whether that agrees with what is known of it.
+// learn maps a recorded id or name to that of this run, and reports whether that agrees with an existing entry.
 func (i *identities) learn(recorded, ours string) bool {
 	if known, ok := i.ours[recorded]; ok {
 		return known == ours
@@ -33,13 +33,13 @@ func (i *identities) learn(recorded, ours string) bool {
 	return true
 }
 
-// learned are those that are known.
+// learned returns the current entries.
 func (i *identities) learned() map[string]string { return maps.Clone(i.ours) }
 
-// restore forgets what was learned since.
+// restore removes the entries learned since.
 func (i *identities) restore(known map[string]string) { i.ours = known }
 
-// translate replaces the recorded ids and names in a text by those of this run; unknown ones stay.
+// translate replaces the recorded ids and names in a text by those of this run; unknown ones are unchanged.
 func (i *identities) translate(text string) string {
 	return known.ReplaceAllStringFunc(text, func(id string) string {
 		if ours, ok := i.ours[id]; ok {
@@ -49,11 +49,11 @@ func (i *identities) translate(text string) string {
 	})
 }
 
-// anonymous writes a path or text without what belongs to one run: {id} for ids.
+// anonymous replaces the values of one run in a path or text: {id} for ids.
 func anonymous(text string) string { return uuid.ReplaceAllString(text, "{id}") }
 
-// align gives for each recorded element the index of ours that is compared with it: the one that stands for its id, else
-// the next one that stands for none.
+// align returns for each recorded element the index of the new element to compare: the one that stands for its id, else
+// the next unassigned one.
 func (i *identities) align(recorded, ours []any) []int {
 	out := make([]int, len(recorded))
 	taken := make([]bool, len(ours))

@@ -13,43 +13,43 @@ import (
 	"time"
 )
 
-// recorderStart is when the clock of the recorder, which all recordings count from, stood at zero.
+// recorderStart is the origin of the recorder's clock in all recordings.
 var recorderStart = time.UnixMicro(1795231879_996_000)
 
 // maxLine is the length in bytes of the longest line of a recording.
 const maxLine = 16 << 20
 
-// Recording is one scenario: what its clients sent and were answered. The calls are in the order of their answers: of two
-// that overlap, it is likely that the one that was answered first took effect first.
+// Recording is one scenario: the requests of its clients with their responses, in the order of the responses. Of two
+// overlapping requests, the one with the first response probably took effect first.
 type Recording struct {
 	Name  string
 	Calls []Call
 }
 
-// Call is one request with its answer, or one event that a client sent through its websocket.
+// Call is one request with its response, or one event that a client sent through its websocket.
 type Call struct {
-	// At is when it was sent, End when its answer was complete.
+	// At is the time of the request, End the time of the complete response.
 	At, End time.Time
-	// Method and Path are the request's; Query is without its question mark.
+	// Method and Path are the request's; Query has no question mark.
 	Method, Path, Query string
 	Header              map[string]string
-	// Body is empty when none was sent.
+	// Body is empty for a request without one.
 	Body json.RawMessage
-	// Status, ContentType and Answer are what the reference said.
+	// Status, ContentType and Answer are the response of the reference.
 	Status      int
 	ContentType string
 	Answer      json.RawMessage
-	// Raced tells that it only reads, and that something was being changed meanwhile: it may have seen either.
+	// Raced reports that the call only reads during a concurrent change: it may have seen either state.
 	Raced bool
-	// Event is one that was sent through /events/in; all other fields but the times are empty then.
+	// Event was sent through /events/in; all other fields but the times are then empty.
 	Event json.RawMessage
 }
 
 // line is one line of a recording.
 type line struct {
 	Kind         string            `json:"kind"`
-	Seconds      float64           `json:"t"`  // When the answer was complete.
-	Milliseconds float64           `json:"ms"` // How long it took.
+	Seconds      float64           `json:"t"`  // When the response was complete.
+	Milliseconds float64           `json:"ms"` // Its duration.
 	Method       string            `json:"method"`
 	Path         string            `json:"path"`
 	Query        string            `json:"query"`
@@ -66,13 +66,13 @@ type line struct {
 func Load(dir string) ([]Recording, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
 	if err != nil {
-		return nil, fmt.Errorf("list the recordings in %s: %w", dir, err)
+		return nil, fmt.Errorf("list recordings in %s: %w", dir, err)
 	}
 	recordings := make([]Recording, 0, len(files))
 	for _, file := range files {
 		recording, err := read(file)
 		if err != nil {
-			return nil, fmt.Errorf("read the recording %s: %w", file, err)
+			return nil, fmt.Errorf("read recording %s: %w", file, err)
 		}
 		recordings = append(recordings, recording)
 	}
@@ -111,14 +111,14 @@ func markRaces(calls []Call) {
 	}
 }
 
-// reads tells whether a call changes nothing, so that it may be repeated.
+// reads reports whether a call changes nothing, so that it may be repeated.
 func (c *Call) reads() bool {
 	return c.Method == http.MethodGet || slices.ContainsFunc([]string{"/filter", "/count", "/paginate", "/history"},
 		func(end string) bool { return strings.HasSuffix(c.Path, end) })
 }
 
-// call gives what a line says of the client; the openings and closings of sockets, and what a server sent through them, are
-// no calls.
+// call converts the client's part of a line. The openings and closings of sockets, and messages of a server through
+// them, are not calls.
 func (l *line) call() (Call, bool) {
 	at := recorderStart.Add(time.Duration(l.Seconds * float64(time.Second)))
 	switch {
@@ -143,7 +143,8 @@ func (l *line) call() (Call, bool) {
 // workerChannel is the end of the path of a worker's channel.
 const workerChannel = "/workers/connect"
 
-// heartbeat gives a frame of a worker's channel as the REST call of the same effect. The first frame is a heartbeat too.
+// heartbeat converts a frame of a worker's channel to the REST call with the same effect. The first frame is a
+// heartbeat too.
 func (l *line) heartbeat(at time.Time) (Call, bool) {
 	var frame struct {
 		Type    string `json:"type"`
@@ -162,7 +163,7 @@ func (l *line) heartbeat(at time.Time) (Call, bool) {
 	}, err == nil
 }
 
-// isEvent tells events from the messages of the handshake.
+// isEvent distinguishes events from handshake messages.
 func isEvent(data json.RawMessage) bool {
 	var frame struct {
 		Event string `json:"event"`

@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// register does what a client does that looked for the schema of a block by its checksum and was told that there is none:
-// it sends the schema.
+// register sends the schema of a block, as a client does after a lookup by its checksum found none.
 func (r *replay) register(ctx context.Context, look Call) error {
 	if !strings.Contains(look.Path, "/block_schemas/checksum/") || look.Status != http.StatusOK {
 		return nil
@@ -21,11 +20,11 @@ func (r *replay) register(ctx context.Context, look Call) error {
 		Version      json.RawMessage `json:"version"`
 	}
 	if err := json.Unmarshal(look.Answer, &schema); err != nil {
-		return fmt.Errorf("read the recorded schema: %w", err)
+		return fmt.Errorf("decode recorded schema: %w", err)
 	}
 	body, err := json.Marshal(schema)
 	if err != nil {
-		return fmt.Errorf("write the schema: %w", err)
+		return fmt.Errorf("encode schema: %w", err)
 	}
 	create := Call{Method: http.MethodPost, Path: "/api/block_schemas/", Header: look.Header}
 	answer, err := r.send(ctx, create, r.now(string(body)))
@@ -33,16 +32,16 @@ func (r *replay) register(ctx context.Context, look Call) error {
 		return err
 	}
 	if answer.status != http.StatusCreated {
-		return fmt.Errorf("register the schema: %d %s", answer.status, answer.body)
+		return fmt.Errorf("register schema: %d %s", answer.status, answer.body)
 	}
 	recorded, err := parse(look.Answer)
 	if err != nil {
-		return fmt.Errorf("read the recorded schema: %w", err)
+		return fmt.Errorf("decode recorded schema: %w", err)
 	}
 	ours, err := parse(answer.body)
 	if err != nil {
-		return fmt.Errorf("read the registered schema: %w", err)
+		return fmt.Errorf("decode registered schema: %w", err)
 	}
-	compare(r.known, recorded, ours) // For the ids; the answer itself is judged when a client gets it.
+	compare(r.known, recorded, ours) // It learns the ids; the response itself is compared later.
 	return nil
 }

@@ -14,29 +14,30 @@ import (
 )
 
 const (
-	// settle is how long an answer may take to become the recorded one: what follows from events is stored a little later.
+	// settle bounds the time until a response equals the recorded one: data from events is stored a little later.
 	settle = 5 * time.Second
-	// again is the time between two looks.
+	// again is the polling interval.
 	again = 50 * time.Millisecond
 )
 
-// Outcome is how one call went.
+// Outcome is the result of one call.
 type Outcome struct {
 	// Call names it: "k_extras POST /flow_runs/{id}/set_state".
 	Call string
 	// Sent is the request, with the ids and times of this run.
 	Sent string
-	// Answered is the status with the body of the answer.
+	// Answered is the status with the body of the response.
 	Answered string
-	// Absent tells that the server has no such route.
+	// Absent reports that the server has no such route.
 	Absent bool
-	// Follows tells that the server does not know what a call of an absent route would have made: it is not judged.
+	// Follows reports that the call depends on a call of an absent route: it is not compared.
 	Follows bool
-	// Raced tells that the recorded answer may be of the moment before or after, and that ours is another.
+	// Raced reports that the recorded response may show the state before or after a change, and that the new one
+	// differs.
 	Raced bool
-	// Repeated tells that the call was left out: the reference was too busy for it, and the client sent it again.
+	// Repeated reports that the call was skipped: the reference was overloaded, and the client repeated it.
 	Repeated bool
-	// Differences are where the answer parts from the recorded one, without those that are intended.
+	// Differences are the unintended differences from the recorded response.
 	Differences []string
 	// Excused is the number of the intended ones.
 	Excused int
@@ -48,12 +49,12 @@ type Player struct {
 	API string
 	// Client sends the requests.
 	Client *http.Client
-	// Intended tells whether a difference, with the name of its call before it, is there on purpose.
+	// Intended reports whether a difference, prefixed with the name of its call, is intended.
 	Intended func(difference string) bool
 }
 
-// Replay plays a recording at its own pace, each call when it is due and the one before is answered, and returns an
-// outcome for each. Its error says that the server could not be asked.
+// Replay replays a recording at its own pace, each call when it is due and the previous one is complete, and returns an
+// outcome for each. An error means that the server did not respond.
 func (p *Player) Replay(ctx context.Context, recording Recording) ([]Outcome, error) {
 	if len(recording.Calls) == 0 {
 		return nil, nil
@@ -83,11 +84,11 @@ type replay struct {
 	name  string
 	known *identities
 	later time.Duration // From the recording to this run.
-	// lacking tells that an absent route was to change something.
+	// lacking reports that a call of an absent route would have changed something.
 	lacking bool
 }
 
-// now writes a recorded text with the ids and times of this run.
+// now returns a recorded text with the ids and times of this run.
 func (r *replay) now(text string) string { return shift(r.known.translate(text), r.later) }
 
 func (r *replay) call(ctx context.Context, call Call) (Outcome, error) {
@@ -161,32 +162,32 @@ func (r *replay) send(ctx context.Context, call Call, body string) (answer, erro
 	if call.Query != "" {
 		values, err := url.ParseQuery(r.now(call.Query))
 		if err != nil {
-			return answer{}, fmt.Errorf("read the query %q: %w", call.Query, err)
+			return answer{}, fmt.Errorf("parse query %q: %w", call.Query, err)
 		}
 		target += "?" + values.Encode()
 	}
 	request, err := http.NewRequestWithContext(ctx, call.Method, target, strings.NewReader(body))
 	if err != nil {
-		return answer{}, fmt.Errorf("make the request: %w", err)
+		return answer{}, fmt.Errorf("create request: %w", err)
 	}
 	for name, value := range call.Header {
-		if !strings.EqualFold(name, "accept-encoding") { // The transport asks for what it can read.
+		if !strings.EqualFold(name, "accept-encoding") { // The transport sets its own.
 			request.Header.Set(name, value)
 		}
 	}
 	response, err := r.Client.Do(request)
 	if err != nil {
-		return answer{}, fmt.Errorf("ask the server: %w", err)
+		return answer{}, fmt.Errorf("call server: %w", err)
 	}
-	defer func() { _ = response.Body.Close() }() // What was read is judged.
+	defer func() { _ = response.Body.Close() }() // It was only read.
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
-		return answer{}, fmt.Errorf("read the answer: %w", err)
+		return answer{}, fmt.Errorf("read response: %w", err)
 	}
 	return answer{response.StatusCode, response.Header.Get("Content-Type"), text}, nil
 }
 
-// differences compares an answer with the recorded one.
+// differences compares a response with the recorded one.
 func (r *replay) differences(call Call, got answer) ([]string, error) {
 	var found []string
 	if got.status != call.Status {
@@ -196,17 +197,17 @@ func (r *replay) differences(call Call, got answer) ([]string, error) {
 		found = append(found, fmt.Sprintf("content type: %q instead of %q", got.contentType, call.ContentType))
 	}
 	if bytes.Contains(call.Answer, []byte(`"__truncated__"`)) {
-		return found, nil // The recorder left most of it out.
+		return found, nil // The recorder truncated it.
 	}
 	recorded, err := parse(call.Answer)
 	if err != nil {
-		return nil, fmt.Errorf("read the recorded answer: %w", err)
+		return nil, fmt.Errorf("decode recorded response: %w", err)
 	}
 	var ours any
 	switch {
 	case len(got.body) == 0:
 	default:
-		// The recorder kept JSON of any content type as JSON, other text as text.
+		// The recorder stored JSON of any content type as JSON, other text as text.
 		if ours, err = parse(got.body); err != nil {
 			ours = string(got.body)
 		}

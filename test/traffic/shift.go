@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// timestamp matches a time of day as clients and servers write it in JSON and in queries.
+// timestamp matches a time in the formats of clients and servers, in JSON and in queries.
 var timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?`)
 
-// layouts are how they are written: with Z, with an offset, or with neither.
+// layouts are these formats: with Z, with an offset, or with neither.
 var layouts = []string{"2006-01-02T15:04:05.999999Z", "2006-01-02T15:04:05.999999-07:00", "2006-01-02T15:04:05.999999"}
 
-// shift moves the times in a text by a duration, each written as it was; anything that is not a time stays.
+// shift moves the times in a text by a duration and keeps their formats; it leaves all other text unchanged.
 func shift(text string, by time.Duration) string {
 	return timestamp.ReplaceAllStringFunc(text, func(found string) string {
 		for _, layout := range layouts {
@@ -27,5 +27,5 @@ func shift(text string, by time.Duration) string {
 	})
 }
 
-// isTimestamp tells whether a text is a time and nothing else.
+// isTimestamp reports whether a text is exactly a time.
 func isTimestamp(text string) bool { return timestamp.FindString(text) == text && text != "" }

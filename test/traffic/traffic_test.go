@@ -17,7 +17,7 @@ import (
 
 const recordings = "../../pkg/restjson/testdata/traffic"
 
-// TestTrafficIsAnsweredAlike replays every recording against a server of its own.
+// TestTrafficIsAnsweredAlike replays every recording against a new server.
 func TestTrafficIsAnsweredAlike(t *testing.T) {
 	programs := build(t)
 	intended := testkit.ReadIntended(t, "testdata/intended-differences.txt")

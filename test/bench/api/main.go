@@ -1,5 +1,5 @@
-// Command api measures the REST API beside the Python server, on one machine in one run, and exits with 1 when a row falls
-// short of its floor. Package beside says how.
+// Command api measures the REST API beside the Python server, on one machine in one run. It exits with 1 when a row
+// misses its floor. Package beside describes the method.
 //
 //	make bench-api BENCHFLAGS="-round 10s -rows create,get"
 package main

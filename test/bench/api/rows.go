@@ -18,13 +18,13 @@ import (
 	"github.com/orch-project/orch/test/bench/beside"
 )
 
-// page is the largest page that the API gives.
+// page is the maximum page size of the API.
 const page = 200
 
-// batch is how many events or logs one request carries.
+// batch is the number of events or logs of one request.
 const batch = 50
 
-// bench remembers what was made on each server.
+// bench stores the fixtures of each server.
 type bench struct {
 	seed, conns int
 	flows       map[*beside.Server]string
@@ -32,7 +32,7 @@ type bench struct {
 	stock map[*beside.Server]chan string
 }
 
-// rows are the measurements, those that only read first: they ask a server that holds exactly the seeded runs.
+// rows returns the measurements. Reading rows come first: they run on servers with exactly the seeded runs.
 func (b *bench) rows(names string) ([]beside.Row, error) {
 	all := []beside.Row{
 		{Name: "filter200", Unit: "requests", Per: 1, Floor: 12, Prepare: b.filter},
@@ -50,14 +50,14 @@ func (b *bench) rows(names string) ([]beside.Row, error) {
 	for name := range strings.SplitSeq(names, ",") {
 		i := slices.IndexFunc(all, func(r beside.Row) bool { return r.Name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("there is no row %q", name)
+			return nil, fmt.Errorf("unknown row %q", name)
 		}
 		chosen = append(chosen, all[i])
 	}
 	return chosen, nil
 }
 
-// prepare makes the flow and the runs that the reading rows ask for.
+// prepare creates the flow and the runs that the reading rows read.
 func (b *bench) prepare(ctx context.Context, s *beside.Server) error {
 	c := s.Conn()
 	defer c.Close()
@@ -86,7 +86,7 @@ func idOf(answer beside.Answer) (string, error) {
 	}
 	var made struct{ ID string }
 	if err := json.Unmarshal(text, &made); err != nil {
-		return "", fmt.Errorf("read the id of what was made: %w", err)
+		return "", fmt.Errorf("decode id: %w", err)
 	}
 	return made.ID, nil
 }
@@ -99,11 +99,11 @@ func (b *bench) create(_ context.Context, s *beside.Server) (beside.Op, error) {
 	}, nil
 }
 
-// setState leads runs from Scheduled over Pending and Running to Completed. The runs are made before the round.
+// setState changes runs from Scheduled through Pending and Running to Completed. The runs are created before the round.
 func (b *bench) setState(ctx context.Context, s *beside.Server) (beside.Op, error) {
 	fresh := []byte(`{"flow_id":"` + b.flows[s] + `","state":{"type":"SCHEDULED","name":"Scheduled"}}`)
 	stock := b.stock[s]
-	// Making a run is cheaper than leading it through three states, so as many as can be made in this time are enough.
+	// Creating a run is cheaper than three changes of its state, so the runs created in this time suffice.
 	_, err := beside.Fill(ctx, s, b.conns, cap(stock)-len(stock), 4*time.Second, func(c *beside.Conn, _ int) error {
 		answer, err := c.Call(http.MethodPost, "/flow_runs/", fresh, http.StatusCreated)
 		if err != nil {
@@ -132,10 +132,10 @@ func (b *bench) setState(ctx context.Context, s *beside.Server) (beside.Op, erro
 			select {
 			case at.id = <-stock:
 			default:
-				return errors.New("no run is left whose state could be set")
+				return errors.New("no run left to change")
 			}
 		}
-		// 201: a state was written, so the proposal was accepted.
+		// 201: the server wrote a state, so it accepted the proposal.
 		_, err := c.Call(http.MethodPost, "/flow_runs/"+at.id+"/set_state", bodies[at.step], http.StatusCreated)
 		if at.step++; err != nil {
 			at.step = 0
@@ -144,14 +144,14 @@ func (b *bench) setState(ctx context.Context, s *beside.Server) (beside.Op, erro
 	}, nil
 }
 
-// filter asks for pages as the client and the dashboard do: newest first, of one flow by its name.
+// filter reads pages as the client and the dashboard do: newest first, of one flow by its name.
 func (b *bench) filter(_ context.Context, s *beside.Server) (beside.Op, error) {
 	ask := func(c *beside.Conn) (beside.Answer, error) {
 		offset := strconv.Itoa(rand.IntN(max(b.seed/page, 1)) * page)
 		body := `{"limit":200,"offset":` + offset + `,"sort":"START_TIME_DESC","flows":{"name":{"any_":["bench"]}}}`
 		return c.Call(http.MethodPost, "/flow_runs/filter", []byte(body), http.StatusOK)
 	}
-	// Once the answer is looked at; in the loop that would cost more than the server.
+	// Check the response once; in the loop that would cost more than the server.
 	c := s.Conn()
 	defer c.Close()
 	answer, err := ask(c)
@@ -199,10 +199,10 @@ func (b *bench) get(_ context.Context, s *beside.Server) (beside.Op, error) {
 	}
 	var runs []struct{ ID string }
 	if err := json.Unmarshal(text, &runs); err != nil {
-		return nil, fmt.Errorf("read a page of runs: %w", err)
+		return nil, fmt.Errorf("decode page of runs: %w", err)
 	}
 	if len(runs) == 0 {
-		return nil, errors.New("there are no runs to read")
+		return nil, errors.New("no runs to read")
 	}
 	return func(c *beside.Conn, _ int) error {
 		_, err := c.Call(http.MethodGet, "/flow_runs/"+runs[rand.IntN(len(runs))].ID, nil, http.StatusOK)
@@ -246,7 +246,7 @@ func (b *bench) logs(_ context.Context, s *beside.Server) (beside.Op, error) {
 	})
 }
 
-// present tries a request once: a server may not have the route.
+// present tries a request once: the server may lack the route.
 func present(s *beside.Server, op beside.Op) (beside.Op, error) {
 	c := s.Conn()
 	defer c.Close()

@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// Row is one thing that is measured.
+// Row is one measurement.
 type Row struct {
 	Name string
-	// Unit is what is counted, and Per how many of it one request carries.
+	// Unit is the counted unit, and Per the number of units of one request.
 	Unit string
 	Per  float64
-	// Floor is the least ratio of ours to the reference; 0 means that the row is only printed.
+	// Floor is the minimum ratio of Orch to the reference; 0 means that the row is only printed.
 	Floor float64
-	// Apart leaves the row out of the demand on memory, which was made of others.
+	// Apart excludes the row from the memory demand, which is defined on other rows.
 	Apart bool
-	// Prepare makes the request of one server, before each round. ErrAbsent leaves the row out.
+	// Prepare returns the request of one server, before each round. ErrAbsent skips the row.
 	Prepare func(ctx context.Context, s *Server) (Op, error)
 }
 
-// ErrAbsent means that a server does not have what a row measures.
-var ErrAbsent = errors.New("the server does not have this route")
+// ErrAbsent means that a server lacks the route of a row.
+var ErrAbsent = errors.New("server does not have this route")
 
 // Outcome is a measured row.
 type Outcome struct {
@@ -32,7 +32,7 @@ type Outcome struct {
 	Absent          bool
 }
 
-// Ratio is how much more of the row's unit ours does in the same time.
+// Ratio is the rate of Orch divided by the rate of the reference.
 func (o *Outcome) Ratio() float64 {
 	if o.Reference.PerSecond() == 0 {
 		return 0
@@ -40,7 +40,7 @@ func (o *Outcome) Ratio() float64 {
 	return o.Ours.PerSecond() / o.Reference.PerSecond()
 }
 
-// settleTimeout bounds the wait for a server to come to rest.
+// settleTimeout bounds the wait for an idle server.
 const settleTimeout = 10 * time.Second
 
 // Compare measures the rows on both servers in turns. Either may be nil: then only the other is measured.

@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// callTimeout bounds one call: a server that hangs is an error, not a long wait.
+// callTimeout bounds one call: an unresponsive server is an error, not a long wait.
 const callTimeout = 60 * time.Second
 
-// Conn is one kept-alive connection. It is plain HTTP/1.1 without net/http's transport, because the generator takes its
-// share of the machine away from the servers. It belongs to one goroutine.
+// Conn is one kept-alive connection. It is plain HTTP/1.1 without net/http's transport, because the generator shares
+// the machine with the servers. It belongs to one goroutine.
 type Conn struct {
 	address, prefix string
 	conn            net.Conn
@@ -26,42 +26,42 @@ type Conn struct {
 	body            bytes.Buffer
 }
 
-// NewConn returns a connection to the server at an address; paths are below prefix. It connects when it is used.
+// NewConn returns a connection to the server at an address; paths are below prefix. It connects on first use.
 func NewConn(address, prefix string) *Conn { return &Conn{address: address, prefix: prefix} }
 
 // Close ends the connection.
 func (c *Conn) Close() {
 	if c.conn != nil {
-		_ = c.conn.Close() // Nothing is lost.
+		_ = c.conn.Close() // The close has nothing to flush.
 		c.conn = nil
 	}
 }
 
-// Answer is what a server said. The body is as it was sent, and valid until the next call.
+// Answer is a response. The body is as sent, and valid until the next call.
 type Answer struct {
 	Status int
 	Body   []byte
 	Gzip   bool
 }
 
-// Text is the body, unpacked.
+// Text returns the decompressed body.
 func (a Answer) Text() ([]byte, error) {
 	if !a.Gzip {
 		return a.Body, nil
 	}
 	z, err := gzip.NewReader(bytes.NewReader(a.Body))
 	if err != nil {
-		return nil, fmt.Errorf("unpack an answer: %w", err)
+		return nil, fmt.Errorf("decompress response: %w", err)
 	}
 	text, err := io.ReadAll(z)
 	if err != nil {
-		return nil, fmt.Errorf("unpack an answer: %w", err)
+		return nil, fmt.Errorf("decompress response: %w", err)
 	}
 	return text, nil
 }
 
-// Call sends a request as the Python client does (JSON, gzip understood, its version of the API) and reads the answer. Any
-// status but those wanted is an error; no wanted status means any below 300.
+// Call sends a request with the headers of the Python client (JSON, gzip, API version) and reads the response. Any
+// status but the wanted ones is an error; without wanted ones any status below 300 is a success.
 func (c *Conn) Call(method, path string, body []byte, wanted ...int) (Answer, error) {
 	answer, err := c.exchange(method, path, body)
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *Conn) Call(method, path string, body []byte, wanted ...int) (Answer, er
 	return answer, &StatusError{Method: method, Path: path, Status: answer.Status, Text: string(text[:min(len(text), 200)])}
 }
 
-// StatusError is an answer that was not wanted.
+// StatusError is a response with an unwanted status.
 type StatusError struct {
 	Method, Path string
 	Status       int

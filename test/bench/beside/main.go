@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// Main runs a measurement until it is done or interrupted, and ends the process: with 1 and a line on standard error when
-// it could not be made, or when a bound was missed.
+// Main runs a measurement until it ends or is interrupted, and exits the process: with 1 and a line on standard error
+// when the measurement failed or missed a bound.
 func Main(name string, measure func(ctx context.Context) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := measure(ctx)

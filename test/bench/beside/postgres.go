@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// ErrNoPostgres means that there is no Postgres on this machine.
+// ErrNoPostgres means that this machine has no Postgres.
 var ErrNoPostgres = errors.New("the programs initdb and postgres are missing: install Debian's package postgresql (apt-get update && apt-get install postgresql)")
 
-// postgres starts a database cluster of its own, with default settings, and returns its address as a URL. The server's Stop
-// stops it and removes its files.
+// postgres starts a new database cluster with default settings, and returns its URL. The server's Stop stops it and
+// deletes its files.
 func (s *Server) postgres() (string, error) {
 	bin, err := postgresPrograms()
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *Server) postgres() (string, error) {
 	}
 	if as != nil {
 		if err := os.Chown(dir, int(as.Uid), int(as.Gid)); err != nil {
-			return "", fmt.Errorf("give Postgres its directory: %w", err)
+			return "", fmt.Errorf("change owner of the Postgres directory: %w", err)
 		}
 	}
 	data := filepath.Join(dir, "data")
@@ -42,7 +42,7 @@ func (s *Server) postgres() (string, error) {
 	initdb.Dir = dir
 	initdb.SysProcAttr = &syscall.SysProcAttr{Credential: as}
 	if out, err := initdb.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("make a Postgres cluster: %w\n%s", err, out)
+		return "", fmt.Errorf("create Postgres cluster: %w\n%s", err, out)
 	}
 	address, err := FreeAddress()
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *Server) postgres() (string, error) {
 	return "postgresql://orch@" + address + "/postgres", err
 }
 
-// postgresPrograms is the directory of the newest Postgres: Debian keeps it out of the path.
+// postgresPrograms is the directory of the newest Postgres: Debian does not add it to PATH.
 func postgresPrograms() (string, error) {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if path, err := exec.LookPath("initdb"); err == nil {
@@ -78,7 +78,7 @@ func postgresPrograms() (string, error) {
 	return filepath.Dir(slices.Max(found)), nil
 }
 
-// postgresUser is who runs Postgres: it refuses to be root. Nil means whoever runs this program.
+// postgresUser is the user that runs Postgres, which refuses to run as root. Nil means the current user.
 func postgresUser() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -89,11 +89,11 @@ func postgresUser() (*syscall.Credential, error) {
 	}
 	uid, err := strconv.ParseUint(u.Uid, 10, 32)
 	if err != nil {
-		return nil, fmt.Errorf("read the id of the user postgres: %w", err)
+		return nil, fmt.Errorf("parse id of user postgres: %w", err)
 	}
 	gid, err := strconv.ParseUint(u.Gid, 10, 32)
 	if err != nil {
-		return nil, fmt.Errorf("read the id of the user postgres: %w", err)
+		return nil, fmt.Errorf("parse id of user postgres: %w", err)
 	}
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 }

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// process is a server that runs; its output goes to a file.
+// process is a running server; its output goes to a file.
 type process struct {
 	name  string
 	log   string
@@ -23,7 +23,7 @@ type process struct {
 	ended chan struct{}
 }
 
-// start starts a program in a process group of its own, so that stopping it reaches its children.
+// start starts a program in its own process group, so a signal reaches its children.
 func start(name, logDir string, env []string, as *syscall.Credential, program string, args ...string) (*process, error) {
 	p := &process{name: name, log: filepath.Join(logDir, name+".log"), cmd: exec.Command(program, args...), ended: make(chan struct{})}
 	out, err := os.Create(p.log)
@@ -38,7 +38,7 @@ func start(name, logDir string, env []string, as *syscall.Credential, program st
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	go func() {
-		_ = p.cmd.Wait() // Whoever waits for something of it asks hasEnded.
+		_ = p.cmd.Wait() // hasEnded reports the end.
 		close(p.ended)
 	}()
 	return p, nil
@@ -53,7 +53,7 @@ func (p *process) hasEnded() bool {
 	}
 }
 
-// stop asks the process to end, and ends what is left of its group when it does not.
+// stop signals the process to end, and kills the rest of its group.
 func (p *process) stop(ask syscall.Signal) error {
 	if p.hasEnded() {
 		return fmt.Errorf("%s ended by itself:\n%s", p.name, p.tail())
@@ -63,12 +63,12 @@ func (p *process) stop(ask syscall.Signal) error {
 	case <-p.ended:
 	case <-time.After(20 * time.Second):
 	}
-	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // Mostly there is nobody left.
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // Usually the group is already empty.
 	<-p.ended
 	return nil
 }
 
-// tail is the end of the output, for errors.
+// tail returns the end of the output, for errors.
 func (p *process) tail() string {
 	f, err := os.Open(p.log)
 	if err != nil {
@@ -76,13 +76,13 @@ func (p *process) tail() string {
 	}
 	defer f.Close()
 	if size, err := f.Seek(0, io.SeekEnd); err == nil {
-		_, _ = f.Seek(max(0, size-2000), io.SeekStart) // At worst the whole output is shown.
+		_, _ = f.Seek(max(0, size-2000), io.SeekStart) // At worst it shows the whole output.
 	}
 	text, _ := io.ReadAll(f)
 	return string(text)
 }
 
-// usage is what a process and its children take.
+// usage is the resource usage of a process and its descendants.
 type usage struct {
 	// resident memory in bytes.
 	resident int64
@@ -93,7 +93,7 @@ type usage struct {
 // kernelTick is the unit of the processor time in /proc: 100 Hz on every Linux that Go runs on.
 const kernelTick = 10 * time.Millisecond
 
-// usageOf reads what a process and all its descendants take.
+// usageOf reads the usage of a process and all its descendants.
 func usageOf(pid int) usage {
 	children := map[int][]int{}
 	ticks := map[int]int64{}
@@ -104,7 +104,7 @@ func usageOf(pid int) usage {
 			continue // It has ended.
 		}
 		of, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		// The name in brackets may hold anything; the fields after it are numbers. See proc_pid_stat(5).
+		// The name in brackets may contain any character; the fields after it are numbers. See proc_pid_stat(5).
 		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 		if err != nil || len(fields) < 13 {
 			continue
@@ -128,7 +128,7 @@ func usageOf(pid int) usage {
 	return sum
 }
 
-// Resident is the memory that a process holds, in bytes, as the kernel counts it; 0 when it has ended.
+// Resident returns the resident memory of a process in bytes; 0 when it has ended.
 func Resident(pid int) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {
@@ -142,16 +142,16 @@ func Resident(pid int) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// FreeAddress is one on loopback that nobody listens on at the moment.
+// FreeAddress returns a loopback address without a listener.
 func FreeAddress() (string, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
+		return "", fmt.Errorf("find free port: %w", err)
 	}
 	return ln.Addr().String(), ln.Close()
 }
 
-// eventually waits until something is so, while the process lives.
+// eventually waits for a condition while the process is alive.
 func (p *process) eventually(what string, timeout time.Duration, so func() bool) error {
 	for end := time.Now().Add(timeout); ; {
 		if so() {

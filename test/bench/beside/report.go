@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// Demands are what a comparison is held to besides the rows' floors.
+// Demands are the bounds of a comparison besides the rows' floors.
 type Demands struct {
-	// Memory is the most that ours may hold, as a share of the reference's; 0 demands nothing.
+	// Memory bounds the memory of Orch, as a share of the reference's; 0 demands nothing.
 	Memory float64
-	// LowerP99 demands that the 99th percentile is lower in every row.
+	// LowerP99 requires a lower 99th percentile in every row.
 	LowerP99 bool
 }
 
-// Report prints the table and returns what fell short.
+// Report prints the table and returns the missed bounds.
 func Report(w io.Writer, outcomes []Outcome, demands Demands) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(t, format+"\t\n", args...) }

@@ -9,27 +9,27 @@ import (
 	"time"
 )
 
-// Op is one request of a row, sent on a connection that belongs to a worker (counted from 0).
+// Op sends one request of a row, on a connection that belongs to a worker (counted from 0).
 type Op func(c *Conn, worker int) error
 
-// Load is how a row is driven.
+// Load configures the load of a row.
 type Load struct {
-	// Conns is how many connections ask at once.
+	// Conns is the number of concurrent connections.
 	Conns int
-	// Warm is driven before a round and not counted; Round is counted.
+	// Warm is the uncounted time before a round; Round is the counted time.
 	Warm, Round time.Duration
-	// Rounds is how often each server is measured in a row.
+	// Rounds is the number of rounds of each server in a row.
 	Rounds int
 }
 
-// Figures are what one server did in a row, over all its rounds.
+// Figures are the results of one server in a row, over all its rounds.
 type Figures struct {
 	Requests, Errors int64
-	// Elapsed is the time of the rounds, CPU the processor time that the server took in them.
+	// Elapsed is the time of the rounds, CPU the server's processor time in them.
 	Elapsed, CPU time.Duration
-	// Resident is the most memory that was seen in a round, in bytes.
+	// Resident is the maximum memory in a round, in bytes.
 	Resident int64
-	// FirstError is the first thing that went wrong.
+	// FirstError is the first error.
 	FirstError error
 
 	latencies []time.Duration
@@ -51,7 +51,7 @@ func (f *Figures) CPUPerRequest() time.Duration {
 	return f.CPU / time.Duration(f.Requests)
 }
 
-// Quantile is the latency that a share q of the requests stayed within.
+// Quantile returns the latency at quantile q.
 func (f *Figures) Quantile(q float64) time.Duration {
 	if len(f.latencies) == 0 {
 		return 0
@@ -60,7 +60,7 @@ func (f *Figures) Quantile(q float64) time.Duration {
 	return f.latencies[int(float64(len(f.latencies)-1)*q)]
 }
 
-// round drives one server and adds to its figures.
+// round loads one server and adds to its figures.
 func (l Load) round(s *Server, op Op, f *Figures) {
 	var counting, stopped atomic.Bool
 	var mu sync.Mutex
@@ -83,7 +83,7 @@ func (l Load) round(s *Server, op Op, f *Figures) {
 					if counted {
 						mine.Errors++
 					}
-					time.Sleep(5 * time.Millisecond) // An error is cheap: do not let it crowd out what works.
+					time.Sleep(5 * time.Millisecond) // Errors are cheap: do not let them displace successful requests.
 				case counted && !stopped.Load():
 					mine.Requests++
 					mine.latencies = append(mine.latencies, took)
@@ -113,7 +113,7 @@ func (l Load) round(s *Server, op Op, f *Figures) {
 	workers.Wait()
 }
 
-// settle waits until a server has finished what it was left with: less than a fifth of a core for half a second.
+// settle waits until a server is idle: less than a fifth of a core for half a second.
 func settle(s *Server, timeout time.Duration) {
 	const window = 500 * time.Millisecond
 	for end := time.Now().Add(timeout); time.Now().Before(end); {
@@ -125,8 +125,8 @@ func settle(s *Server, timeout time.Duration) {
 	}
 }
 
-// Fill sends requests on several connections until n have succeeded, or the time is over (0 means none), and returns how many
-// did. Failed ones are repeated a few times: the Python server refuses some under load.
+// Fill sends requests on several connections until n have succeeded, or until the timeout (0 means none), and returns
+// the number of successes. It retries failed ones a few times: the Python server refuses some under load.
 func Fill(ctx context.Context, s *Server, conns, n int, limit time.Duration, op Op) (int, error) {
 	var left, done atomic.Int64
 	left.Store(int64(n))

@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// startTimeout bounds a start; the Python server makes its tables first.
+// startTimeout bounds a start; the Python server first creates its tables.
 const startTimeout = 2 * time.Minute
 
-// Server is a server that runs, with everything that it needs, until Stop.
+// Server is a running server with its dependencies, until Stop.
 type Server struct {
-	// Name is what tables call it.
+	// Name is its name in tables.
 	Name string
 	// Address is its host and port.
 	Address string
@@ -30,16 +30,16 @@ type Server struct {
 // Conn returns a new connection to the server's API.
 func (s *Server) Conn() *Conn { return NewConn(s.Address, "/api") }
 
-// PID is the server's process; its children are counted with it, its database is not when that is another program.
+// PID returns the server's process id. Its usage includes child processes, but not a database in another process.
 func (s *Server) PID() int { return s.process.cmd.Process.Pid }
 
-// Taken is the processor time that the server has taken since its start, and the memory that it holds, in bytes.
+// Taken returns the server's processor time since its start, and its memory in bytes.
 func (s *Server) Taken() (cpu time.Duration, resident int64) {
 	u := usageOf(s.PID())
 	return u.cpu, u.resident
 }
 
-// Stop ends the server and what was started for it, and removes its files.
+// Stop ends the server and its dependencies, and deletes its files.
 func (s *Server) Stop() error {
 	var errs []error
 	for _, stop := range slices.Backward(s.stops) {
@@ -49,8 +49,8 @@ func (s *Server) Stop() error {
 	return errors.Join(errs...)
 }
 
-// StartOrch starts a built binary as it is without any setting: embedded store and broker, every acknowledged write on disk.
-// What is in env comes on top.
+// StartOrch starts a built binary without settings: embedded store and broker, every acknowledged write on disk. env
+// adds settings.
 func StartOrch(binary string, env ...string) (_ *Server, err error) {
 	s := &Server{Name: "orch"}
 	defer func() { err = s.stopAfter(err) }()
@@ -69,11 +69,11 @@ func StartOrch(binary string, env ...string) (_ *Server, err error) {
 	return s, s.healthy()
 }
 
-// StartReference starts the Python server: one process, its default settings but for the dashboard and the analytics, which
-// are off, on a Postgres of its own.
+// StartReference starts the Python server: one process with default settings on its own Postgres; the dashboard and the
+// analytics are off.
 func StartReference(prefect string) (_ *Server, err error) {
 	if _, err := os.Stat(prefect); err != nil {
-		return nil, fmt.Errorf("the Python server is missing: %w", err)
+		return nil, fmt.Errorf("find the Python server: %w", err)
 	}
 	s := &Server{Name: "reference"}
 	defer func() { err = s.stopAfter(err) }()
@@ -116,7 +116,7 @@ func (s *Server) stopAfter(err error) error {
 func (s *Server) tempDir(pattern string) (string, error) {
 	dir, err := os.MkdirTemp("", pattern)
 	if err != nil {
-		return "", fmt.Errorf("make a directory for a server: %w", err)
+		return "", fmt.Errorf("create directory of server: %w", err)
 	}
 	s.stops = append(s.stops, func() error { return os.RemoveAll(dir) })
 	return dir, nil

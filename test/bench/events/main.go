@@ -1,11 +1,11 @@
 // Command events measures the ingestion of events and logs beside the Python server, on one machine in one run. It also
-// measures when the last acknowledged one can be read. It exits with 1 when a ratio falls short of its floor, or when
-// an event that Orch acknowledged cannot be read within 5 s. What the Python server acknowledges and loses, which it
-// does at times, counts as taken in, and is printed.
+// measures when the last acknowledged one can be read. It exits with 1 when a ratio misses its floor, or when an event
+// that Orch acknowledged cannot be read within 5 s. The Python server sometimes acknowledges and then loses events;
+// these count as ingested, and the report prints their number.
 //
 //	make bench-events BENCHFLAGS="-round 10s"
 //
-// Events are measured twice: with ids that are made by time, as the Python client's are, and with random ones.
+// Events are measured twice: with time-ordered ids, as the Python client's, and with random ones.
 package main
 
 import (
@@ -22,8 +22,8 @@ import (
 	"github.com/orch-project/orch/test/bench/beside"
 )
 
-// visibleWithin is how soon after the last acknowledgement everything must be readable on our server; the Python server
-// is waited for as long as waitTimeout, and no longer.
+// visibleWithin bounds the time from the last acknowledgement until everything is readable on Orch; waitTimeout bounds
+// the wait for the Python server.
 const (
 	visibleWithin = 5 * time.Second
 	waitTimeout   = 30 * time.Second
@@ -56,7 +56,7 @@ func run(ctx context.Context) (err error) {
 	for _, row := range []ingestion{events("by time", byTime), events("random", uuid.New), logs} {
 		of := map[*beside.Server]*taken{reference: {mayLose: true}, ours: {}}
 		for range *rounds {
-			for _, s := range []*beside.Server{reference, ours} { // In turns, so that noise hits both.
+			for _, s := range []*beside.Server{reference, ours} { // In turns, so that noise affects both.
 				if err := of[s].round(ctx, s, row, *conns, *round); err != nil {
 					return fmt.Errorf("%s: %w", row.name, err)
 				}
@@ -75,20 +75,21 @@ func run(ctx context.Context) (err error) {
 	return errors.Join(append(failures, out.Flush())...)
 }
 
-// taken is what one server took in, over all rounds.
+// taken are the results of one server, over all rounds.
 type taken struct {
 	acknowledged int64
-	// Lost is what was acknowledged and could not be read within waitTimeout; without mayLose that is an error.
+	// Lost is the number of acknowledged items that were unreadable within waitTimeout; without mayLose that is an
+	// error.
 	lost    int64
 	mayLose bool
-	// Sending is the time until the last acknowledgements, reading what passed until all of it could be read.
+	// Sending is the time until the last acknowledgements, reading the time from then until all of it is readable.
 	sending, reading time.Duration
 	slowest          time.Duration
 }
 
 func (t *taken) perSecond() float64 { return float64(t.acknowledged) / t.sending.Seconds() }
 
-// round sends for a while and then waits until all that was acknowledged can be read.
+// round sends for a while and then waits until everything acknowledged is readable.
 func (t *taken) round(ctx context.Context, s *beside.Server, row ingestion, conns int, length time.Duration) error {
 	op, readable := row.prepare(s)
 	began := time.Now()

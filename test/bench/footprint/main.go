@@ -1,6 +1,5 @@
-// Command footprint measures what the single binary costs before it does anything: the time from its start to its first
-// healthy answer on an empty data directory, and the memory that it holds when it idles. It prints both and exits with 1
-// when one is above its bound.
+// Command footprint measures the idle cost of the single binary: the time from its start on an empty data directory to
+// its first healthy response, and its idle memory. It prints both and exits with 1 when one exceeds its bound.
 package main
 
 import (
@@ -36,7 +35,7 @@ func measure(orch string, starts int, idle, maxStart time.Duration, maxMemory in
 	var times []time.Duration
 	memory := 0
 	for i := range starts {
-		// The memory is read once: waiting for it each time would tell nothing new.
+		// Read the memory once: further waits would give no new information.
 		wait := time.Duration(0)
 		if i == starts-1 {
 			wait = idle
@@ -54,10 +53,10 @@ func measure(orch string, starts int, idle, maxStart time.Duration, maxMemory in
 	fmt.Printf("resident memory after idling %s: %d MB (bound %d MB)\n", idle, memory, maxMemory)
 	var errs []error
 	if median > maxStart {
-		errs = append(errs, fmt.Errorf("the start takes %s, more than %s", median, maxStart))
+		errs = append(errs, fmt.Errorf("start takes %s, the bound is %s", median, maxStart))
 	}
 	if memory > maxMemory {
-		errs = append(errs, fmt.Errorf("it holds %d MB, more than %d MB", memory, maxMemory))
+		errs = append(errs, fmt.Errorf("idle memory is %d MB, the bound is %d MB", memory, maxMemory))
 	}
 	return errors.Join(errs...)
 }
@@ -66,7 +65,7 @@ func measure(orch string, starts int, idle, maxStart time.Duration, maxMemory in
 func once(orch string, idle time.Duration) (took time.Duration, megabytes int, err error) {
 	dir, err := os.MkdirTemp("", "orch-footprint-")
 	if err != nil {
-		return 0, 0, fmt.Errorf("make a data directory: %w", err)
+		return 0, 0, fmt.Errorf("create data directory: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	address, err := beside.FreeAddress()
@@ -98,11 +97,11 @@ func healthy(ctx context.Context, url string) error {
 	for {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {
-			return fmt.Errorf("ask for health: %w", err)
+			return fmt.Errorf("get health: %w", err)
 		}
 		response, err := http.DefaultClient.Do(request)
 		if err == nil {
-			_, _ = io.Copy(io.Discard, response.Body) // Only the status counts.
+			_, _ = io.Copy(io.Discard, response.Body) // Only the status matters.
 			_ = response.Body.Close()
 			if response.StatusCode == http.StatusOK {
 				return nil

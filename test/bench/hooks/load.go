@@ -21,7 +21,7 @@ import (
 	"github.com/orch-project/orch/test/bench/beside"
 )
 
-// template is one that people write for GitHub, in the vocabulary in which the other benchmarks start the server too.
+// template is a typical template for GitHub, in the vocabulary of the other benchmarks' servers.
 const template = `{
     "event": "github.push",
     "resource": {"prefect.resource.id": "github.repository.{{ body.repository.full_name }}", "prefect.resource.name": "{{ body.repository.name }}"},
@@ -29,10 +29,10 @@ const template = `{
     "payload": {"message": {{ body.head_commit.message|tojson }}, "branch": {{ body.ref.split('/')[-1]|tojson }}, "pusher": {{ body.pusher|tojson }}}
 }`
 
-// endless is one that ends with its budget.
+// endless is a template that exhausts its budget.
 const endless = `{% for i in range(1000000) %}{% for j in range(1000000) %}{{ i * j }}{% endfor %}{% endfor %}`
 
-// body is 1 KiB as GitHub sends it.
+// body is 1 KiB of a GitHub request.
 var body = func() []byte {
 	const head = `{"ref":"refs/heads/main","before":"6113728f27ae82c7b1a177c8d03f9e96e0adf246","after":"0d1a26e67d8f5eaf1f6ba5c57fc3c7d91ac0fd1c",` +
 		`"repository":{"id":35129377,"name":"public-repo","full_name":"baxterthehacker/public-repo","private":false},"pusher":{"name":"baxterthehacker",` +
@@ -42,7 +42,7 @@ var body = func() []byte {
 	return []byte(head + strings.Repeat("x", 1024-len(head)-len(tail)) + tail)
 }()
 
-// figures are what came of a load.
+// figures are the results of a load.
 type figures struct {
 	times []time.Duration // Sorted.
 	took  time.Duration
@@ -54,7 +54,7 @@ func (f *figures) quantile(q float64) time.Duration { return f.times[int(q*float
 
 func ms(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000) }
 
-// load posts the body from so many clients for so long. Every answer must be 204.
+// load posts the body from several clients for a duration. Every response must be 204.
 func load(ctx context.Context, address, path string, clients int, length time.Duration) (*figures, error) {
 	ctx, cancel := context.WithTimeout(ctx, length)
 	defer cancel()
@@ -113,7 +113,7 @@ func post(client *http.Client, url string) error {
 	return err
 }
 
-// annoy posts to a webhook whose template is hostile, until ctx ends, and returns how many requests were refused.
+// annoy posts to a webhook with a hostile template until ctx ends, and returns the number of refused requests.
 func annoy(ctx context.Context, address, path string, clients int) int {
 	var refused atomic.Int64
 	var wg sync.WaitGroup
@@ -132,7 +132,7 @@ func annoy(ctx context.Context, address, path string, clients int) int {
 	return int(refused.Load())
 }
 
-// brokerAlone is how many events the embedded broker takes a second from as many publishers, fsynced.
+// brokerAlone returns the rate of the embedded broker in events per second, from as many publishers, with fsync.
 func brokerAlone(ctx context.Context, publishers int, length time.Duration) (float64, error) {
 	dir, err := os.MkdirTemp("", "orch-bench-hooks-")
 	if err != nil {

@@ -1,8 +1,8 @@
-// Command hooks measures webhook ingestion in one process: 64 clients post a body of 1 KiB as GitHub sends it, a template
-// turns it into an event, and the event is on disk before the answer. Beside it, with the same clients, an HTTP server that
-// reads the body and answers 204, and the broker alone. It exits with 1 when a bound is missed.
+// Command hooks measures webhook ingestion in one process. 64 clients post 1 KiB of a GitHub request, a template
+// renders an event, and the event is on disk before the response. For comparison it measures an HTTP server that only
+// reads bodies, and the broker alone, with the same clients. It exits with 1 when a result misses its bound.
 //
-//	clients ──▶ nothing: reads, answers 204          the most that this machine gives
+//	clients ──▶ baseline: reads, returns 204         the maximum of this machine
 //	clients ──▶ orch: template, broker, fsync, 204    accepted
 //	                                   └──▶ store     persisted, until every event can be read
 //	clients ──▶ orch, while others post to a webhook whose template never ends
@@ -48,7 +48,7 @@ func run(ctx context.Context) error {
 	return measure(ctx, *orch, *profile, *clients, *length)
 }
 
-// serveNothing reads bodies and answers 204. Its address is the first line that it prints.
+// serveNothing reads bodies and returns 204. The first line of its output is its address.
 func serveNothing(ctx context.Context) error {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -66,7 +66,7 @@ func serveNothing(ctx context.Context) error {
 	return nil
 }
 
-// nothing starts the server that does nothing, in a process of its own.
+// nothing starts this HTTP server in its own process.
 func nothing(ctx context.Context) (address string, stop func(), err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -80,7 +80,7 @@ func nothing(ctx context.Context) (address string, stop func(), err error) {
 	}
 	if err != nil {
 		cancel()
-		return "", nil, fmt.Errorf("start the server that does nothing: %w", err)
+		return "", nil, fmt.Errorf("start the baseline server: %w", err)
 	}
 	stop = func() {
 		cancel()
@@ -90,7 +90,7 @@ func nothing(ctx context.Context) (address string, stop func(), err error) {
 	n, err := out.Read(line)
 	if err != nil {
 		stop()
-		return "", nil, fmt.Errorf("read where nothing is served: %w", err)
+		return "", nil, fmt.Errorf("read the address of the baseline server: %w", err)
 	}
 	return string(bytes.TrimSpace(line[:n])), stop, nil
 }
@@ -103,7 +103,7 @@ func measure(ctx context.Context, binary, profile string, clients int, length ti
 	idle, err := load(ctx, address, "/hooks/nothing", clients, length)
 	stop()
 	if err != nil {
-		return fmt.Errorf("load the server that does nothing: %w", err)
+		return fmt.Errorf("load the baseline server: %w", err)
 	}
 	fmt.Printf("nothing:     %8.0f requests/s, p50 %s, p99 %s\n", idle.perSecond(), ms(idle.quantile(.5)), ms(idle.quantile(.99)))
 
@@ -128,7 +128,7 @@ func measure(ctx context.Context, binary, profile string, clients int, length ti
 	return errors.Join(err, server.Stop())
 }
 
-// free is an address that nobody listens on.
+// free returns an address without a listener.
 func free() (string, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -137,7 +137,7 @@ func free() (string, error) {
 	return ln.Addr().String(), ln.Close()
 }
 
-// writeProfiles asks the server where its time and its memory go. Without an answer there is no file, and the figures stand
+// writeProfiles writes CPU and allocation profiles of the server. On an error it writes no file; the figures are valid
 // all the same.
 func writeProfiles(internal, path string, length time.Duration) {
 	seconds := fmt.Sprintf("?seconds=%d", max(1, int(length.Seconds())))
@@ -166,7 +166,7 @@ func measureOrch(ctx context.Context, server *beside.Server, idle *figures, clie
 	if err != nil {
 		return err
 	}
-	if _, err := load(ctx, server.Address, good, clients, length/5); err != nil { // Warms up.
+	if _, err := load(ctx, server.Address, good, clients, length/5); err != nil { // Warm up.
 		return err
 	}
 	before, err := count(api)
@@ -215,8 +215,8 @@ func measureOrch(ctx context.Context, server *beside.Server, idle *figures, clie
 	return errors.Join(missed...)
 }
 
-// hostile compares the p99 of a webhook with and without requests to another whose template takes all that it can. The
-// clients of both leave the machine some room: of a machine that is full everybody has his part.
+// hostile compares the p99 of a webhook with and without load on another webhook whose template exhausts its budget.
+// The clients do not saturate the machine: on a saturated machine every request would be slower.
 func hostile(ctx context.Context, server *beside.Server, good string, clients int, length time.Duration) (float64, error) {
 	api := server.Conn()
 	defer api.Close()
@@ -265,7 +265,7 @@ func create(api *beside.Conn, name, template string) (path string, err error) {
 	return "/hooks/" + w.Slug, nil
 }
 
-// count is how many events of the good webhook can be read.
+// count returns the number of readable events of the good webhook.
 func count(api *beside.Conn) (int64, error) {
 	answer, err := api.Call(http.MethodPost, "/events/filter", []byte(`{"filter": {"event": {"name": ["github.push"]}}, "limit": 1}`))
 	if err != nil {
@@ -280,7 +280,7 @@ func count(api *beside.Conn) (int64, error) {
 	return page.Total, err
 }
 
-// awaitEvents waits until so many events more can be read, and returns when that was.
+// awaitEvents waits until that many more events are readable, and returns that time.
 func awaitEvents(ctx context.Context, api *beside.Conn, before, more int64) (time.Time, error) {
 	deadline := time.Now().Add(2 * time.Minute)
 	for {

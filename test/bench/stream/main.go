@@ -1,5 +1,5 @@
-// Command stream measures the websockets of a running server beside a bare websocket server that reads the same
-// messages and does nothing with them:
+// Command stream measures the websockets of a running server beside a bare websocket server that only reads the same
+// messages:
 //
 //   - events in: messages per second until all of them are durable, and the ratio to the bare server's;
 //   - events through: how long after it was sent an event reaches a subscriber, at 1,000 events a second;
@@ -59,7 +59,7 @@ func measure(ctx context.Context, orch, internal, only string, events, sockets i
 		return fmt.Errorf("start the bare server: %w", err)
 	}
 	defer func() {
-		_ = bare.Process.Kill() // It has nothing to finish.
+		_ = bare.Process.Kill() // It has nothing to flush.
 		_ = bare.Wait()
 	}()
 	if err := listening(ctx, bareAddress); err != nil {

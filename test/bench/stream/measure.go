@@ -17,7 +17,7 @@ import (
 	"github.com/orch-project/orch/test/bench/beside"
 )
 
-// readOnly is the bare server: it reads messages, and answers pings by itself.
+// readOnly is the bare server: it reads messages; the library responds to pings.
 func readOnly(w http.ResponseWriter, r *http.Request) {
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"orch"}})
 	if err != nil {
@@ -33,7 +33,7 @@ func readOnly(w http.ResponseWriter, r *http.Request) {
 }
 
 func dial(ctx context.Context, url string) (*websocket.Conn, error) {
-	conn, _, err := websocket.Dial(ctx, url, &websocket.DialOptions{Subprotocols: []string{"orch"}}) //nolint:bodyclose // Dial leaves none open.
+	conn, _, err := websocket.Dial(ctx, url, &websocket.DialOptions{Subprotocols: []string{"orch"}}) //nolint:bodyclose // Dial leaves no body open.
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", url, err)
 	}
@@ -41,7 +41,7 @@ func dial(ctx context.Context, url string) (*websocket.Conn, error) {
 	return conn, nil
 }
 
-// open opens a socket of the server and authenticates; first, when not empty, is what comes next.
+// open opens a socket of the server and authenticates; a non-empty first is then sent.
 func open(ctx context.Context, address, path, first string) (*websocket.Conn, error) {
 	conn, err := dial(ctx, "ws://"+address+"/api"+path)
 	if err != nil {
@@ -62,8 +62,7 @@ func open(ctx context.Context, address, path, first string) (*websocket.Conn, er
 	return conn, nil
 }
 
-// event is an event of the size of those that the SDK sends for the states of a task run. It is in the
-// vocabulary in which package beside starts the server.
+// event is an event with the size of the SDK's task run events, in the vocabulary of package beside's server.
 func event(name string) []byte {
 	id := uuid.Must(uuid.NewV7()).String()
 	return fmt.Appendf(nil, `{"occurred":%q,"event":%q,"resource":{"prefect.resource.id":"prefect.task-run.%s","prefect.resource.name":"task-1",`+
@@ -93,7 +92,7 @@ func measureIn(ctx context.Context, address, bareAddress string, events, sockets
 	return nil
 }
 
-// rate is how many messages a second are taken, up to the answer to a last ping on each socket.
+// rate returns the messages per second until the pong of a last ping on each socket.
 func rate(ctx context.Context, events, sockets int, connect func() (*websocket.Conn, error)) (float64, error) {
 	messages := make([][]byte, events)
 	for i := range messages {
@@ -107,7 +106,7 @@ func rate(ctx context.Context, events, sockets int, connect func() (*websocket.C
 		}
 		defer func() { _ = conn.CloseNow() }()
 		conns[i] = conn
-		go func() { _, _, _ = conn.Read(ctx) }() // Finds the pongs.
+		go func() { _, _, _ = conn.Read(ctx) }() // It reads the pongs.
 	}
 	var wg sync.WaitGroup
 	errs := make([]error, sockets)
@@ -126,7 +125,7 @@ func rate(ctx context.Context, events, sockets int, connect func() (*websocket.C
 	return float64(events) / time.Since(began).Seconds(), errors.Join(errs...)
 }
 
-// measureThrough sends events at a steady rate and takes the times until a subscriber has them.
+// measureThrough sends events at a steady rate and measures the time until a subscriber receives them.
 func measureThrough(ctx context.Context, s *beside.Server, perSecond int, during, mostMedian, mostP99 time.Duration) error {
 	const name = "bench.through"
 	out, err := open(ctx, s.Address, "/events/out", `{"type":"filter","filter":{"event":{"name":["`+name+`"]}}}`)
@@ -159,7 +158,7 @@ func measureThrough(ctx context.Context, s *beside.Server, perSecond int, during
 		}
 		done <- nil
 	}()
-	time.Sleep(time.Second) // The subscription has begun; what comes is not the past.
+	time.Sleep(time.Second) // The subscription is active now; later events are live.
 	began := time.Now()
 	for i := range total {
 		time.Sleep(time.Until(began.Add(time.Duration(i) * time.Second / time.Duration(perSecond))))
@@ -180,7 +179,7 @@ func measureThrough(ctx context.Context, s *beside.Server, perSecond int, during
 	return nil
 }
 
-// measureIdle opens subscribers that wait for what does not come.
+// measureIdle opens subscribers that receive nothing.
 func measureIdle(ctx context.Context, s *beside.Server, subscribers, most int) error {
 	before := int(beside.Resident(s.PID()) >> 20)
 	for range subscribers {
@@ -199,7 +198,7 @@ func measureIdle(ctx context.Context, s *beside.Server, subscribers, most int) e
 	return nil
 }
 
-// listening waits until a server takes connections.
+// listening waits until a server accepts connections.
 func listening(ctx context.Context, address string) error {
 	for {
 		conn, err := net.Dial("tcp", address)

@@ -22,7 +22,7 @@ import (
 
 func main() { beside.Main("bench-workers", run) }
 
-// load is what is measured.
+// load configures the measurement.
 type load struct {
 	pools, runs, workers int
 	duration             time.Duration
@@ -82,11 +82,11 @@ type client struct {
 func (c *client) post(ctx context.Context, path string, body, out any) error {
 	raw, err := json.Marshal(body)
 	if err != nil {
-		return fmt.Errorf("write a request: %w", err)
+		return fmt.Errorf("encode request: %w", err)
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.api+path, bytes.NewReader(raw))
 	if err != nil {
-		return fmt.Errorf("make a request: %w", err)
+		return fmt.Errorf("create request: %w", err)
 	}
 	r.Header.Set("Content-Type", "application/json")
 	response, err := c.http.Do(r)
@@ -96,7 +96,7 @@ func (c *client) post(ctx context.Context, path string, body, out any) error {
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
-		return fmt.Errorf("read the response of %s: %w", path, err)
+		return fmt.Errorf("read response of %s: %w", path, err)
 	}
 	if response.StatusCode >= http.StatusMultipleChoices {
 		return fmt.Errorf("post %s: status %d: %.200s", path, response.StatusCode, text)

@@ -12,7 +12,7 @@ import (
 	"github.com/orch-project/orch/pkg/testkit"
 )
 
-// walks are scripts that call everything there is, each against servers of its own.
+// walks are scripts that call the complete API, each against new servers.
 var walks = []struct {
 	name, script string
 	env          []string
@@ -29,8 +29,8 @@ var walks = []struct {
 }
 
 // TestServersAreAlike runs the SDK's clients, its abstractions and its command line against the Python server and both
-// forms of the product. It compares the traffic and the results step by step. What differs on purpose is in
-// testdata/intended-differences.txt, what is not there yet in testdata/unfinished.txt.
+// forms of the product. It compares the traffic and the results step by step. testdata/intended-differences.txt lists
+// intended differences, testdata/unfinished.txt missing features.
 func TestServersAreAlike(t *testing.T) {
 	intended := testkit.ReadIntended(t, "testdata/intended-differences.txt")
 	unfinished := testkit.ReadIntended(t, "testdata/unfinished.txt")
@@ -68,7 +68,7 @@ func TestServersAreAlike(t *testing.T) {
 	}
 }
 
-// judge compares the steps of one of our servers with the Python server's.
+// judge compares the steps of an Orch server with the Python server's.
 func judge(t *testing.T, name string, theirs, ours steps, intended, unfinished *testkit.Intended) {
 	t.Helper()
 	var alike, meant, later, different int

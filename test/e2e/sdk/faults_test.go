@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// flows run at once, each with so many mapped tasks.
+	// flows is the number of concurrent flows, each with that many mapped tasks.
 	flows, tasks = 4, 50
-	// settled is how long the broker may take to bring the last events to the store.
+	// settled bounds the time in which the broker brings the last events to the store.
 	settled = time.Minute
 )
 
-// TestFaults kills every process of the server in turn, and starts it again at once, while flows run. All of them complete,
-// and each run went through its states once.
+// TestFaults kills every process of the server in turn, and restarts it at once, while flows run. All of them complete,
+// and each run goes through its states once.
 func TestFaults(t *testing.T) {
 	for _, form := range forms {
 		t.Run(form.name, func(t *testing.T) {
@@ -56,13 +56,13 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// caller asks the server directly.
+// caller calls the server directly.
 type caller struct {
 	t   *testing.T
 	api string
 }
 
-// completed is how many task runs the server knows as completed; -1 while it does not answer.
+// completed returns the number of completed task runs; -1 while the server does not respond.
 func (c caller) completed() int {
 	var count int
 	if c.ask(http.MethodPost, "/task_runs/count", `{"task_runs": {"state": {"type": {"any_": ["COMPLETED"]}}}}`, &count) != nil {
@@ -71,7 +71,7 @@ func (c caller) completed() int {
 	return count
 }
 
-// reach waits until so many task runs are completed and returns how many are.
+// reach waits until that many task runs are completed and returns the number.
 func (c caller) reach(want int) int {
 	c.t.Helper()
 	var done int
@@ -80,13 +80,13 @@ func (c caller) reach(want int) int {
 	return done
 }
 
-// run is what the check needs of a run.
+// run has the checked fields of a run.
 type run struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 }
 
-// once checks that every flow run and task run is there once and has the states of a run that nothing happened to.
+// once checks that every flow run and task run exists once and has the states of an undisturbed run.
 func (c caller) once() {
 	c.t.Helper()
 	var flowRuns []run
@@ -106,13 +106,13 @@ func (c caller) once() {
 	}
 }
 
-// state is what the check needs of a state.
+// state has the checked fields of a state.
 type state struct {
 	Name      string    `json:"name"`
 	Timestamp time.Time `json:"timestamp"`
 }
 
-// states are the names of a run's states in their order.
+// states returns the names of a run's states in order.
 func (c caller) states(path string) []string {
 	c.t.Helper()
 	var states []state
@@ -125,11 +125,11 @@ func (c caller) states(path string) []string {
 	return names
 }
 
-// ask sends a request and reads the answer into out.
+// ask sends a request and decodes the response into out.
 func (c caller) ask(method, path, body string, out any) error {
 	request, err := http.NewRequestWithContext(c.t.Context(), method, c.api+path, bytes.NewBufferString(body))
 	if err != nil {
-		return fmt.Errorf("ask %s: %w", path, err)
+		return fmt.Errorf("call %s: %w", path, err)
 	}
 	request.Header.Set("Content-Type", "application/json")
 	response, err := http.DefaultClient.Do(request)
@@ -139,10 +139,10 @@ func (c caller) ask(method, path, body string, out any) error {
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
-		return fmt.Errorf("read the answer of %s: %w", path, err)
+		return fmt.Errorf("decode response of %s: %w", path, err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s: %s", path, response.Status, text)
+		return fmt.Errorf("%s responds %s: %s", path, response.Status, text)
 	}
 	return json.Unmarshal(text, out)
 }

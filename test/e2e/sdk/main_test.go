@@ -46,10 +46,10 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// asPrefect makes our programs speak the SDK's vocabulary.
+// asPrefect sets the SDK's vocabulary for the programs.
 const asPrefect = "ORCH_VOCABULARY=prefect"
 
-// forms are the two ways to run the product, on addresses that survive a restart.
+// forms are the two forms of the product, on addresses that survive a restart.
 var forms = []struct {
 	name  string
 	start func(t testing.TB) *e2e.Orch

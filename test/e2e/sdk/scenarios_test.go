@@ -26,13 +26,13 @@ var scenarios = []string{
 	"l_background_tasks", "m_async_mapped", "n_artifacts_variables", "o_filters_logs", "p_events", "q_hardships", "r_deployed", "s_workers", "t_any_version",
 }
 
-// server is one that scenarios run against, with the times of the runs that passed.
+// server is a server under test, with the times of the successful runs.
 type server struct {
 	name, api string
 	took      map[string][]time.Duration
 }
 
-// best is the shortest time of a scenario: what else the machine did is in the others.
+// best is the shortest time of a scenario: the others include noise of the machine.
 func (s server) best(script string) (time.Duration, bool) {
 	if len(s.took[script]) == 0 {
 		return 0, false
@@ -41,8 +41,8 @@ func (s server) best(script string) (time.Duration, bool) {
 }
 
 // TestScenarios runs every scenario in turn against both forms of the product and the Python server, and compares the
-// best times. Turns spread the load of other processes over all of them. Where ours is behind after the first rounds,
-// all of them get more, up to three times as many: a difference that noise made goes away, one that is real stays.
+// best times. Turns spread the noise of other processes over all servers. If Orch is slower after the first rounds, all
+// servers get more rounds, up to three times as many: noise disappears, a real difference stays.
 func TestScenarios(t *testing.T) {
 	var servers []server
 	for _, form := range forms {
@@ -73,7 +73,7 @@ func TestScenarios(t *testing.T) {
 	t.Logf("best times, in seconds\n%s", table(servers))
 }
 
-// slower are the servers, the Python server being the last, whose best time of a scenario is above the Python server's.
+// slower returns the servers whose best time of a scenario exceeds that of the Python server, which is the last one.
 func slower(servers []server, script string) []server {
 	if !*reference {
 		return nil
@@ -98,7 +98,7 @@ func table(servers []server) string {
 			if took, ok := s.best(script); ok {
 				fmt.Fprintf(w, "%.2f\t", took.Seconds())
 			} else {
-				fmt.Fprint(w, "-\t") // It failed, or was not asked for.
+				fmt.Fprint(w, "-\t") // It failed, or did not run.
 			}
 		}
 	}
@@ -106,7 +106,7 @@ func table(servers []server) string {
 	return text.String()
 }
 
-// startReference starts the Python server on a database of its own and returns the address of its API.
+// startReference starts the Python server on a new database and returns the address of its API.
 func startReference(t *testing.T) string {
 	t.Helper()
 	address := e2e.FreeAddress(t)
@@ -114,14 +114,14 @@ func startReference(t *testing.T) string {
 	p := e2e.Start(t, "Python server", []string{
 		"PREFECT_HOME=" + t.TempDir(), "PREFECT_SERVER_UI_ENABLED=false", "PREFECT_SERVER_ANALYTICS_ENABLED=false", "DO_NOT_TRACK=1",
 	}, filepath.Join(*environment, "bin", "prefect"), "server", "start", "--host", host, "--port", port)
-	t.Cleanup(func() { // Its children end with it, which a kill would not see to. It ends by the signal, not with 0.
+	t.Cleanup(func() { // A signal also ends its children, which a kill would not; the exit code is then not 0.
 		if err := p.Stop(time.Minute); err != nil {
 			_, ended := errors.AsType[*exec.ExitError](err)
 			require.True(t, ended, "%v", err)
 		}
 	})
 	api := "http://" + address + "/api"
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // It makes its tables first.
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // It first creates its tables.
 	defer cancel()
 	require.NoError(t, e2e.WaitFor(ctx, api+"/health", http.StatusOK))
 	return api

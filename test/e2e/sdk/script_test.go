@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// waitTimeout is how long a script may take before it gives up by itself; a busy machine makes each of them several times slower.
+// waitTimeout bounds a script; a busy machine makes each of them several times slower.
 const waitTimeout = 3 * time.Minute
 
-// result is what became of a script.
+// result is the result of a script.
 type result struct {
 	took   time.Duration
 	output string
@@ -31,7 +31,7 @@ func runScript(t testing.TB, api, script string, env ...string) result {
 	return runPython(t, api, "scenarios", script, env...)
 }
 
-// runPython runs a script with the SDK that everything else is compared with.
+// runPython runs a script with the reference SDK.
 func runPython(t testing.TB, api, folder, script string, env ...string) result {
 	t.Helper()
 	return runWith(t, *environment, api, folder, script, env...)
@@ -49,13 +49,13 @@ func runWithin(t testing.TB, timeout time.Duration, environment, api, folder, sc
 	t.Helper()
 	directory, err := filepath.Abs(folder)
 	if err != nil {
-		return result{err: fmt.Errorf("find the scripts: %w", err)}
+		return result{err: fmt.Errorf("find scripts: %w", err)}
 	}
 	python, err := filepath.Abs(filepath.Join(environment, "bin", "python"))
 	if err != nil {
 		return result{err: fmt.Errorf("find Python: %w", err)}
 	}
-	// It ends itself before that, unless it is stuck outside of Python.
+	// The script ends itself earlier, unless it blocks outside of Python.
 	ctx, cancel := context.WithTimeout(t.Context(), timeout+30*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, python, script+".py")

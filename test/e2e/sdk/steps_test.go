@@ -11,13 +11,13 @@ import (
 	"strings"
 )
 
-// steps are what a walk wrote, a line of JSON each.
+// steps are the output of a walk, a line of JSON each.
 type steps struct {
 	order  []string
 	byName map[string]any
 }
 
-// parseSteps reads them out of all that a walk printed; what the SDK itself says is between them.
+// parseSteps extracts them from the output of a walk, which also contains output of the SDK.
 func parseSteps(output string) (steps, error) {
 	s := steps{byName: map[string]any{}}
 	for line := range strings.Lines(output) {
@@ -26,7 +26,7 @@ func parseSteps(output string) (steps, error) {
 		}
 		var step map[string]any
 		if err := json.Unmarshal([]byte(line), &step); err != nil {
-			return s, fmt.Errorf("read a step: %w: %s", err, line)
+			return s, fmt.Errorf("decode step: %w: %s", err, line)
 		}
 		name, _ := step["step"].(string)
 		for n := 2; s.byName[name] != nil; n++ {
@@ -38,7 +38,7 @@ func parseSteps(output string) (steps, error) {
 	return s, nil
 }
 
-// differ lists where our step parts from theirs: the place, what is there and what should be.
+// differ lists the differences between a step of Orch and the reference's: location, actual and expected value.
 func differ(theirs, ours any) []string {
 	their, our := reflect.TypeOf(theirs), reflect.TypeOf(ours)
 	switch {
@@ -83,7 +83,7 @@ func differ(theirs, ours any) []string {
 	return found
 }
 
-// short is a value as it is told of.
+// short formats a value for a message.
 func short(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {

@@ -12,15 +12,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ofEveryVersion must pass with every SDK that there is an environment for, ofLater with those since 3.1: the one before lacks
+// ofEveryVersion must pass with every SDK that has an environment, ofLater with those since 3.1: older ones lack
 // methods that the scripts call.
 var (
 	ofEveryVersion = []string{"t_any_version", "l_background_tasks"}
 	ofLater        = []string{"b_fail_crash", "f_concurrency", "h_blocks", "k_extras"}
 )
 
-// TestVersions runs a few scenarios with other versions of the SDK against the single binary. The environments are those beside
-// the given one whose names add a version to its.
+// TestVersions runs a few scenarios with other versions of the SDK against the single binary. Their environments are
+// beside the given one, with a version appended to its name.
 func TestVersions(t *testing.T) {
 	environments, err := filepath.Glob(*environment + "-3.*")
 	require.NoError(t, err)

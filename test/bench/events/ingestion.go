@@ -12,20 +12,20 @@ import (
 	"github.com/orch-project/orch/test/bench/beside"
 )
 
-// batch is how many events or logs one request carries.
+// batch is the number of events or logs of one request.
 const batch = 50
 
-// ingestion is one thing that is taken in.
+// ingestion is one kind of ingested data.
 type ingestion struct {
 	name string
-	// Floor is the least ratio of ours to the reference.
+	// Floor is the minimum ratio of Orch to the reference.
 	floor float64
-	// Prepare makes the request of a round, and what tells how many of what the round sent can be read; it is asked with
-	// how many there should be.
+	// Prepare returns the request of a round, and a function that counts the readable results of the round; its
+	// argument is the expected count.
 	prepare func(s *beside.Server) (op beside.Op, readable func(want int64) (int64, error))
 }
 
-// events are those of task runs, as long as the Python client's. Ids tells how clients make their ids.
+// events returns the ingestion of task run events with the size of the Python client's. ids generates their ids.
 func events(ids string, newID func() uuid.UUID) ingestion {
 	prepare := func(s *beside.Server) (beside.Op, func(int64) (int64, error)) {
 		name, flowRun := "bench."+uuid.NewString(), uuid.NewString()
@@ -57,10 +57,10 @@ func events(ids string, newID func() uuid.UUID) ingestion {
 	return ingestion{"events, ids " + ids, 10, prepare}
 }
 
-// byTime makes ids as the Python client does; random ones are those of other clients.
+// byTime generates time-ordered ids, as the Python client does; other clients generate random ones.
 func byTime() uuid.UUID { return uuid.Must(uuid.NewV7()) }
 
-// logs are those of one flow run. They are read by their number: the API does not count them.
+// logs returns the ingestion of logs of one flow run. It reads them by offset, because the API does not count them.
 var logs = ingestion{"logs", 5, func(s *beside.Server) (beside.Op, func(int64) (int64, error)) {
 	flowRun := uuid.NewString()
 	op := func(c *beside.Conn, _ int) error {
@@ -87,7 +87,7 @@ var logs = ingestion{"logs", 5, func(s *beside.Server) (beside.Op, func(int64) (
 	}
 }}
 
-// ask reads an answer on a connection of its own.
+// ask sends a request on a new connection and decodes the response.
 func ask(s *beside.Server, path, body string, into any) error {
 	c := s.Conn()
 	defer c.Close()
@@ -100,7 +100,7 @@ func ask(s *beside.Server, path, body string, into any) error {
 		return err
 	}
 	if err := json.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("read the answer of %s: %w", path, err)
+		return fmt.Errorf("decode response of %s: %w", path, err)
 	}
 	return nil
 }
