@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"sync"
 	"testing"
@@ -75,25 +76,35 @@ func TestServersThatAreRefused(t *testing.T) {
 // openScripted opens and closes a store on a scripted server.
 func openScripted(t *testing.T, build, hello, find bson.D) error {
 	t.Helper()
-	// The driver's handshake requires a protocol version that it supports.
-	hello = append(append(bson.D{}, hello...),
-		bson.E{Key: "minWireVersion", Value: int32(0)}, bson.E{Key: "maxWireVersion", Value: int32(21)}, bson.E{Key: "ok", Value: 1.0})
-	if find == nil {
-		find = bson.D{{Key: "cursor", Value: bson.D{
-			{Key: "id", Value: int64(0)}, {Key: "ns", Value: "orch.meta"}, {Key: "firstBatch", Value: bson.A{}},
-		}}, {Key: "ok", Value: 1.0}}
-	}
-	server := &scripted{replies: map[string]bson.D{
-		"hello": hello, "ismaster": hello, "isMaster": hello, "buildInfo": append(append(bson.D{}, build...), bson.E{Key: "ok", Value: 1.0}), "find": find,
-	}}
-	s, err := Open(t.Context(), Config{
-		URI: "mongodb://scripted.invalid/?directConnection=true", Database: "orch", Dialer: server, Clock: clock.System{}, IDs: id.System(),
-	})
+	s, server, err := scriptedStore(t, build, hello, map[string]bson.D{"find": find})
 	if err == nil {
 		require.NoError(t, s.Close(t.Context()))
 	}
 	server.wg.Wait()
 	return err
+}
+
+// scriptedStore opens a store on a server with these replies to commands; a nil reply to find is an empty one.
+func scriptedStore(t *testing.T, build, hello bson.D, replies map[string]bson.D) (*Store, *scripted, error) {
+	t.Helper()
+	// The driver's own greeting needs versions of the protocol that it knows.
+	hello = append(append(bson.D{}, hello...),
+		bson.E{Key: "minWireVersion", Value: int32(0)}, bson.E{Key: "maxWireVersion", Value: int32(21)},
+		bson.E{Key: "maxBsonObjectSize", Value: int32(16 << 20)}, bson.E{Key: "maxMessageSizeBytes", Value: int32(48_000_000)},
+		bson.E{Key: "maxWriteBatchSize", Value: int32(100_000)}, bson.E{Key: "ok", Value: 1.0})
+	server := &scripted{replies: map[string]bson.D{
+		"hello": hello, "ismaster": hello, "isMaster": hello, "buildInfo": append(append(bson.D{}, build...), bson.E{Key: "ok", Value: 1.0}),
+	}}
+	maps.Copy(server.replies, replies)
+	if server.replies["find"] == nil {
+		server.replies["find"] = bson.D{{Key: "cursor", Value: bson.D{
+			{Key: "id", Value: int64(0)}, {Key: "ns", Value: "orch.meta"}, {Key: "firstBatch", Value: bson.A{}},
+		}}, {Key: "ok", Value: 1.0}}
+	}
+	s, err := Open(t.Context(), Config{
+		URI: "mongodb://scripted.invalid/?directConnection=true", Database: "orch", Dialer: server, Clock: clock.System{}, IDs: id.System(),
+	})
+	return s, server, err
 }
 
 // TestEmbeddedServerIsAccepted although it is not a replica set.

@@ -43,6 +43,7 @@ func Run(t *testing.T, open Open) {
 		{"insertAllTellsWhatIsTaken", insertAllTellsWhatIsTaken},
 		{"replaceAllTellsWhetherItLost", replaceAllTellsWhetherItLost},
 		{"chosenIDsAreOfTheirWorkspace", chosenIDsAreOfTheirWorkspace},
+		{"countsIncludeEarlierWrites", countsIncludeEarlierWrites},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
