@@ -23,7 +23,7 @@ type Limits struct {
 }
 
 // DefaultLimits are those of the reference, whose scheduler does not catch up; this one does for an hour.
-var DefaultLimits = Limits{MinRuns: 3, MinAhead: time.Hour, MaxRuns: 100, MaxAhead: 100 * 24 * time.Hour, CatchUp: time.Hour, PassRuns: 500}
+var DefaultLimits = Limits{MinRuns: 3, MinAhead: time.Hour, MaxRuns: 100, MaxAhead: 100 * 24 * time.Hour, CatchUp: time.Hour, PassRuns: 400}
 
 // plan is what a pass finds out about one schedule.
 type plan struct {

@@ -73,7 +73,7 @@ func (s *Scheduler) Handlers() map[string]func(context.Context, []store.Effect) 
 
 const (
 	// passBatch is how many deployments a pass reads, plans and writes at a time.
-	passBatch = 100
+	passBatch = 50
 	// freshBatch is how many deployments that became due last are scheduled first while there is a backlog: a change by a
 	// user does not wait for its end.
 	freshBatch = 20
