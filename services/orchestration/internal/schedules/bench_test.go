@@ -24,9 +24,9 @@ const (
 )
 
 // BenchmarkPass measures the scheduling of many deployments that are all due in the same minute: the passes over all of
-// them as new ones, and those of the following hour of simulated time. It fails when a pass takes longer than 2 s, or when
-// the scheduler with its database uses more than 20 % of a processor in any 10 s. ORCH_BENCH_DEPLOYMENTS says how many there
-// are; the default is 10,000.
+// them as new ones, and those of the following hour of simulated time. It fails when a pass takes longer than 2 s. It also
+// fails when scheduler and database use more than 20 % of a processor in any 10 s. ORCH_BENCH_DEPLOYMENTS sets their number;
+// the default is 10,000.
 func BenchmarkPass(b *testing.B) {
 	many := 10_000
 	if text := os.Getenv("ORCH_BENCH_DEPLOYMENTS"); text != "" {
