@@ -61,8 +61,8 @@ func (g *Gateway) Run(ctx context.Context) error {
 	return err
 }
 
-// follow keeps the directory and the dashboard's sessions current until the returned function is called, so requests that drain after the end of ctx
-// are still authorized.
+// follow keeps the directory and the dashboard's sessions current until the returned function is called, so requests
+// that drain after the end of ctx are still authorized.
 func (g *Gateway) follow(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var followers sync.WaitGroup

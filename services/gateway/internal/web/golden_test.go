@@ -57,7 +57,7 @@ type pageCase struct {
 }
 
 // pagesUnderTest lists every page; TestEveryPageHasACase checks it.
-func pagesUnderTest() []pageCase { return slices.Concat(runCases(), consoleCases()) }
+func pagesUnderTest() []pageCase { return slices.Concat(runCases(), flowRunCases(), consoleCases()) }
 
 // stub answers rpcs, and fails those without an answer.
 type stub struct {
@@ -177,7 +177,7 @@ func TestPages(t *testing.T) {
 }
 
 // plannedPages are the beginnings of links whose pages are not built yet.
-var plannedPages = []string{"/runs/", "/flows/"}
+var plannedPages = []string{"/flows/", "/deployments/", "/artifacts/", "/events/"}
 
 // requireLink fails for a link within the dashboard that leads to no page.
 func requireLink(t *testing.T, site *Site, link string) {

@@ -93,7 +93,13 @@ func (s *Site) request(w http.ResponseWriter, r *http.Request, visit Visit, at p
 		},
 		Now: now, Zone: reader.Zone(),
 		Allowed: visit.Allowed,
-		Name:    visit.Name,
+		Forward: func(w http.ResponseWriter, to *url.URL) error {
+			forwarded := visit.Request.WithContext(visit.Request.Context())
+			forwarded.URL = to
+			s.opts.API.ServeHTTP(w, forwarded)
+			return nil
+		},
+		Name: visit.Name,
 	}
 }
 

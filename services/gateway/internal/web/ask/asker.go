@@ -35,6 +35,7 @@ var (
 type API interface {
 	Operation(rpc string) *transcode.Operation
 	Call(r *http.Request, op *transcode.Operation, in transcode.Input) (proto.Message, error)
+	http.Handler
 }
 
 // Asker makes the calls of one request. Ask may run concurrently with itself.

@@ -45,6 +45,8 @@ type Request struct {
 	Now  time.Time
 	Zone *time.Location
 
+	// Forward serves a GET of the API, with the authorization of the reader.
+	Forward func(w http.ResponseWriter, to *url.URL) error
 	// Allowed reports whether the reader holds the scope of an rpc.
 	Allowed func(rpc string) bool
 	// Name is the reader's name, empty without authentication.

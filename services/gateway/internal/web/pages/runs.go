@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"slices"
 	"time"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -11,7 +12,7 @@ import (
 
 // runPages are the pages of runs, flows, deployments and what they use.
 func runPages() []page.Page {
-	return []page.Page{homePage(), runsPage()}
+	return slices.Concat([]page.Page{homePage(), runsPage()}, flowRunPages(), taskRunPages())
 }
 
 // runsView is the data of the list of runs.

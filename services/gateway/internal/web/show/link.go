@@ -57,3 +57,9 @@ func Tags(tags []string) markup.Markup {
 	}
 	return b.Markup()
 }
+
+// Text returns escaped text as markup, where a page has either text or a link.
+func Text(text string) markup.Markup {
+	var b markup.Builder
+	return b.Text(Visible(text)).Markup()
+}

@@ -86,3 +86,6 @@ func Bytes(n int64) string {
 	}
 	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 }
+
+// Digits formats a number for an address.
+func Digits(n int) string { return strconv.Itoa(n) }

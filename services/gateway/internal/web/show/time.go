@@ -115,3 +115,15 @@ func Seconds(seconds float64) markup.Markup {
 	b.Raw("<span").Attr("title", fmt.Sprintf("%.6g s", seconds)).Raw(">").Text(Duration(d)).Raw("</span>")
 	return b.Markup()
 }
+
+// Plain is Time without the distance from now that the script adds, for log lines.
+func (c Clock) Plain(t *timestamppb.Timestamp) markup.Markup {
+	if t == nil {
+		return markup.Markup{}
+	}
+	var b markup.Builder
+	local := t.AsTime().In(c.Zone)
+	b.Raw("<time data-plain").Attr("datetime", t.AsTime().Format(time.RFC3339Nano)).Attr("title", local.Format("2006-01-02 15:04:05.999999 MST")).Raw(">")
+	b.Text(local.Format("15:04:05.000")).Raw("</time>")
+	return b.Markup()
+}

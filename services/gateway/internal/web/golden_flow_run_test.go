@@ -1,0 +1,94 @@
+package web
+
+import (
+	"maps"
+	"net/url"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// flowRunAnswers are the answers of the calls of a flow run's pages.
+func flowRunAnswers() answers {
+	all := lists()
+	run := all[orchv1.FlowRunService_ReadFlowRuns_FullMethodName].(*orchv1.FlowRunList).GetFlowRuns()[0]
+	logs := &orchv1.LogList{}
+	for i, level := range []int64{20, 30, 40, 50, 10} {
+		logs.Logs = append(logs.Logs, &orchv1.Log{
+			Id: someID, Level: level, Name: "flow_runs", Message: "line " + hostile + "\n\tat load.py:41", Timestamp: at(time.Duration(10-i) * time.Minute),
+			FlowRunId: proto.String(someID), TaskRunId: proto.String(someID),
+		})
+	}
+	graph := &orchv1.Graph{}
+	for i, state := range []orchv1.StateType{orchv1.StateType_STATE_TYPE_COMPLETED, orchv1.StateType_STATE_TYPE_FAILED, orchv1.StateType_STATE_TYPE_RUNNING} {
+		node := &orchv1.GraphNode{
+			Kind: orchv1.GraphNodeKind_GRAPH_NODE_KIND_TASK_RUN, Id: someID, Label: "load-" + hostile, StateType: state,
+			StartTime: at(time.Duration(60-20*i) * time.Minute),
+		}
+		if state != orchv1.StateType_STATE_TYPE_RUNNING {
+			node.EndTime = at(time.Duration(58-20*i) * time.Minute)
+		}
+		graph.Nodes = append(graph.Nodes, &orchv1.GraphEntry{Id: someID, Node: node})
+	}
+	states := &orchv1.StateList{States: []*orchv1.State{
+		{Id: someID, Type: orchv1.StateType_STATE_TYPE_SCHEDULED, Name: proto.String("Late"), Timestamp: at(time.Hour)},
+		{Id: someID, Type: orchv1.StateType_STATE_TYPE_RUNNING, Name: proto.String("Running"), Timestamp: at(30 * time.Minute)},
+		run.GetState(),
+	}}
+	task := &orchv1.TaskRun{
+		Id: someID, Name: "load-0 " + hostile, FlowRunId: proto.String(someID), TaskKey: "load", DynamicKey: "0", StateType: run.StateType, StateName: run.StateName,
+		State: run.GetState(), RunCount: 2, StartTime: at(10 * time.Minute), ExpectedStartTime: at(10 * time.Minute), EndTime: at(time.Minute),
+		EstimatedRunTime: 0.42, TotalRunTime: 0.42, Created: at(time.Hour), Updated: at(time.Minute),
+	}
+	maps.Copy(all, answers{
+		orchv1.FlowRunService_ReadFlowRun_FullMethodName:             run,
+		orchv1.FlowService_ReadFlow_FullMethodName:                   &orchv1.Flow{Id: someID, Name: "nightly-sync"},
+		orchv1.DeploymentService_ReadDeployment_FullMethodName:       &orchv1.Deployment{Id: someID, FlowId: someID, Name: "prod"},
+		orchv1.FlowRunGraphService_ReadFlowRunGraphV2_FullMethodName: graph,
+		orchv1.LogService_ReadLogs_FullMethodName:                    logs,
+		orchv1.TaskRunService_ReadTaskRuns_FullMethodName:            &orchv1.TaskRunList{TaskRuns: []*orchv1.TaskRun{task}},
+		orchv1.TaskRunService_ReadTaskRun_FullMethodName:             task,
+		orchv1.TaskRunStateService_ReadTaskRunStates_FullMethodName:  states,
+		orchv1.FlowRunStateService_ReadFlowRunStates_FullMethodName:  states,
+		orchv1.ArtifactService_ReadArtifacts_FullMethodName: &orchv1.ArtifactList{Artifacts: []*orchv1.Artifact{{
+			Id: someID, Key: proto.String("report"), Type: proto.String("markdown"), Description: proto.String(hostile), Created: at(time.Minute),
+		}}},
+		orchv1.EventService_ReadEvents_FullMethodName: &orchv1.EventPage{Total: 1, Events: []*orchv1.ReceivedEvent{{
+			Id: someID, Event: "orch.flow-run.Failed", Occurred: at(time.Minute),
+			Resource: &orchv1.Resource{Labels: map[string]string{"orch.resource.id": "orch.flow-run." + someID, "orch.resource.name": hostile}},
+		}}},
+	})
+	return all
+}
+
+// flowRunCases are the pages of one flow run and one task run.
+func flowRunCases() []pageCase {
+	const run, task = "/runs/flow-run/" + someID, "/runs/task-run/" + someID
+	cases := []pageCase{
+		{name: "flow-run", path: run},
+		{name: "flow-run-tasks", path: run + "/tasks?state=FAILED&q=load"},
+		{name: "flow-run-logs", path: run + "/logs?level=warning&q=KeyError"},
+		{name: "flow-run-logs-bad", path: run + "/logs?level=loud", status: 400},
+		{name: "flow-run-events", path: run + "/events"},
+		{name: "flow-run-artifacts", path: run + "/artifacts"},
+		{name: "flow-run-parameters", path: run + "/parameters"},
+		{name: "flow-run-states", path: run + "/states"},
+		{name: "flow-run-delete", path: run, form: url.Values{"action": {"delete-run"}}},
+		{name: "task-run", path: task},
+		{name: "task-run-logs", path: task + "/logs"},
+	}
+	for i := range cases {
+		cases[i].answers = flowRunAnswers()
+	}
+	refused := flowRunAnswers()
+	refused[orchv1.FlowRunService_SetFlowRunState_FullMethodName] = &orchv1.OrchestrationResult{
+		Status:  orchv1.SetStateStatus_SET_STATE_STATUS_ABORT,
+		Details: &orchv1.TransitionDetails{Kind: &orchv1.TransitionDetails_Abort{Abort: &orchv1.StateAbortDetails{Reason: proto.String("This run has ended " + hostile)}}},
+	}
+	return append(cases,
+		pageCase{name: "flow-run-refused", path: run, answers: refused, form: url.Values{"action": {"cancel-run"}}},
+		pageCase{name: "flow-run-gone", path: run, status: 404},
+	)
+}

@@ -1,0 +1,165 @@
+package pages
+
+import (
+	"slices"
+	"strings"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/markup"
+	"github.com/orch-project/orch/services/gateway/internal/web/page"
+	"github.com/orch-project/orch/services/gateway/internal/web/show"
+)
+
+// flowRunView is the data of all pages of a flow run: the head, and the content of one tab.
+type flowRunView struct {
+	Title   string
+	Badge   markup.Markup
+	ID      markup.Markup
+	Flow    markup.Markup
+	Reason  string
+	Failed  bool
+	Tabs    []tab
+	Buttons []button
+	Links   []tab
+	// States are the choices of the form that sets a state; empty if the reader may not.
+	States   []choice
+	Panels   []panel
+	Pairs    []pair
+	Timeline markup.Markup
+	Logs     *logsView
+	Problems []string
+}
+
+// flowRunHead are the answers that all tabs of a flow run show.
+type flowRunHead struct {
+	run        *orchv1.FlowRun
+	flow       *orchv1.Flow
+	deployment *orchv1.Deployment
+}
+
+var flowRunTabs = []struct{ name, title string }{
+	{"", "Timeline"}, {"tasks", "Tasks"}, {"logs", "Logs"}, {"events", "Events"}, {"artifacts", "Artifacts"},
+	{"parameters", "Parameters"}, {"states", "States"},
+}
+
+// flowRunPages are the pages of one flow run.
+func flowRunPages() []page.Page {
+	all := []page.Page{
+		flowRunTab("", flowRunOverview, orchv1.FlowRunGraphService_ReadFlowRunGraphV2_FullMethodName, orchv1.LogService_ReadLogs_FullMethodName),
+		flowRunTab("tasks", flowRunTasks, orchv1.TaskRunService_ReadTaskRuns_FullMethodName),
+		flowRunTab("logs", flowRunLogs, orchv1.LogService_ReadLogs_FullMethodName),
+		flowRunTab("events", flowRunEvents, orchv1.EventService_ReadEvents_FullMethodName),
+		flowRunTab("artifacts", flowRunArtifacts, orchv1.ArtifactService_ReadArtifacts_FullMethodName),
+		flowRunTab("parameters", flowRunParameters),
+		flowRunTab("states", flowRunStates, orchv1.FlowRunStateService_ReadFlowRunStates_FullMethodName),
+	}
+	all[0].Actions = flowRunActions()
+	return append(all, logDownload("/runs/flow-run/{id}/logs/download"))
+}
+
+// flowRunTab returns the page of one tab; content fills its part of the view.
+func flowRunTab(name string, content func(*page.Request, flowRunHead, *flowRunView) error, uses ...string) page.Page {
+	pattern := "/runs/flow-run/{id}"
+	if name != "" {
+		pattern += "/" + name
+	}
+	return page.Page{
+		Pattern: pattern,
+		Section: "/runs",
+		Needs:   []string{orchv1.FlowRunService_ReadFlowRun_FullMethodName},
+		Uses:    append([]string{orchv1.FlowService_ReadFlow_FullMethodName, orchv1.DeploymentService_ReadDeployment_FullMethodName}, uses...),
+		Show: func(r *page.Request) (page.View, error) {
+			return showFlowRun(r, name, content)
+		},
+	}
+}
+
+func showFlowRun(r *page.Request, name string, content func(*page.Request, flowRunHead, *flowRunView) error) (page.View, error) {
+	head, err := readFlowRunHead(r)
+	if err != nil {
+		return page.View{}, err
+	}
+	run := head.run
+	v := flowRunView{
+		Title: show.Line(run.GetName(), 80), Badge: show.State(run.GetStateType(), run.GetStateName()), ID: show.ID(run.GetId()),
+		Reason: show.Visible(run.GetState().GetMessage()),
+		Failed: slices.Contains([]orchv1.StateType{orchv1.StateType_STATE_TYPE_FAILED, orchv1.StateType_STATE_TYPE_CRASHED}, run.GetStateType()),
+	}
+	flowName := head.flow.GetName()
+	if flowName == "" {
+		flowName = run.GetFlowId()
+	}
+	v.Flow = show.Link(r.To("flows", "flow", run.GetFlowId()), flowName)
+	base := r.To("runs", "flow-run", run.GetId())
+	for _, t := range flowRunTabs {
+		path := base
+		if t.name != "" {
+			path += "/" + t.name
+		}
+		v.Tabs = append(v.Tabs, tab{t.title, path, t.name == name})
+	}
+	if name == "" {
+		offerFlowRunActions(r, run, &v)
+	}
+	if err := content(r, head, &v); err != nil {
+		return page.View{}, err
+	}
+	title := run.GetName()
+	if name != "" {
+		title = strings.ToUpper(name[:1]) + name[1:] + " of " + title
+	}
+	live := ""
+	if run.EndTime == nil {
+		live = "flow-run/" + run.GetId()
+	}
+	return page.View{Title: show.Line(title, 80), Template: "flow_run.html", Data: v, Live: live}, nil
+}
+
+// readFlowRunHead reads the run, its flow and its deployment.
+func readFlowRunHead(r *page.Request) (flowRunHead, error) {
+	run := ask.New[*orchv1.FlowRun](orchv1.FlowRunService_ReadFlowRun_FullMethodName, ask.ID(r.Vars["id"]))
+	if err := r.Ask(run); err != nil {
+		return flowRunHead{}, err
+	}
+	flow := ask.New[*orchv1.Flow](orchv1.FlowService_ReadFlow_FullMethodName, ask.ID(run.Answer().GetFlowId()))
+	questions := []ask.Question{flow}
+	deployment := ask.New[*orchv1.Deployment](orchv1.DeploymentService_ReadDeployment_FullMethodName, ask.ID(run.Answer().GetDeploymentId()))
+	if run.Answer().DeploymentId != nil {
+		questions = append(questions, deployment)
+	}
+	_ = r.Ask(questions...) // The page shows their ids instead of names.
+	return flowRunHead{run.Answer(), flow.Answer(), deployment.Answer()}, nil
+}
+
+// facts lists the properties of a run.
+func (h flowRunHead) facts(r *page.Request) []pair {
+	run, clock := h.run, clockOf(r)
+	all := []pair{
+		{"Start", mark(clock.Time(run.GetStartTime()))},
+		{"Expected start", mark(clock.Time(run.GetExpectedStartTime()))},
+		{"Next start", mark(clock.Time(run.GetNextScheduledStartTime()))},
+		{"End", mark(clock.Time(run.GetEndTime()))},
+		{"Run time", mark(show.Seconds(run.GetEstimatedRunTime()))},
+		{"Lateness", mark(show.Seconds(run.GetEstimatedStartTimeDelta()))},
+		{"Attempts", count(run.GetRunCount())},
+		{"Tags", mark(show.Tags(run.GetTags()))},
+		{"Created by", text(run.GetCreatedBy().GetDisplayValue())},
+		{"Work queue", optionalText(run.WorkQueueName)},
+		{"Infrastructure", optionalText(run.InfrastructurePid)},
+	}
+	if run.DeploymentId != nil {
+		name := h.deployment.GetName()
+		if name == "" {
+			name = run.GetDeploymentId()
+		}
+		all = append(all, pair{"Deployment", link(r.To("deployments", "deployment", run.GetDeploymentId()), name)})
+	}
+	if run.WorkPoolName != nil {
+		all = append(all, pair{"Work pool", link(r.To("work-pools", "work-pool", run.GetWorkPoolName()), run.GetWorkPoolName())})
+	}
+	if run.ParentTaskRunId != nil {
+		all = append(all, pair{"Parent", link(r.To("runs", "task-run", run.GetParentTaskRunId()), "task run that started it")})
+	}
+	return pairs(all...)
+}

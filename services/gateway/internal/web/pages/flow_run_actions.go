@@ -1,0 +1,145 @@
+package pages
+
+import (
+	"encoding/json"
+	"time"
+
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/page"
+	"github.com/orch-project/orch/services/gateway/internal/web/show"
+)
+
+// pauseFor is how long a run that the dashboard pauses waits before it fails.
+const pauseFor = 24 * time.Hour
+
+// terminal reports whether a run has ended.
+func terminal(t orchv1.StateType) bool {
+	switch t {
+	case orchv1.StateType_STATE_TYPE_COMPLETED, orchv1.StateType_STATE_TYPE_FAILED,
+		orchv1.StateType_STATE_TYPE_CANCELLED, orchv1.StateType_STATE_TYPE_CRASHED:
+		return true
+	}
+	return false
+}
+
+// offerFlowRunActions adds the buttons that fit the run's state and the reader's role.
+func offerFlowRunActions(r *page.Request, run *orchv1.FlowRun, v *flowRunView) {
+	ended := terminal(run.GetStateType())
+	for _, b := range []struct {
+		button
+		rpc  string
+		fits bool
+	}{
+		{button{Action: "retry-run", Title: "Retry"}, orchv1.FlowRunService_SetFlowRunState_FullMethodName, ended && run.DeploymentId != nil},
+		{button{Action: "cancel-run", Title: "Cancel"}, orchv1.FlowRunService_SetFlowRunState_FullMethodName, !ended && run.GetStateType() != orchv1.StateType_STATE_TYPE_CANCELLING},
+		{button{Action: "pause-run", Title: "Pause"}, orchv1.FlowRunService_SetFlowRunState_FullMethodName, run.GetStateType() == orchv1.StateType_STATE_TYPE_RUNNING},
+		{button{Action: "resume-run", Title: "Resume"}, orchv1.FlowRunService_ResumeFlowRun_FullMethodName, run.GetStateType() == orchv1.StateType_STATE_TYPE_PAUSED},
+		{button{Action: "delete-run", Title: "Delete", Class: "danger"}, orchv1.FlowRunService_DeleteFlowRun_FullMethodName, ended},
+	} {
+		if b.fits && r.May(b.rpc) {
+			v.Buttons = append(v.Buttons, b.button)
+		}
+	}
+	if run.DeploymentId != nil && r.May(orchv1.DeploymentService_CreateFlowRunFromDeployment_FullMethodName) {
+		v.Links = append(v.Links, tab{Title: "Run again", Path: r.To("deployments", "deployment", run.GetDeploymentId(), "run") + "?like=" + run.GetId()})
+	}
+	if r.May(orchv1.FlowRunService_SetFlowRunState_FullMethodName) {
+		for _, word := range show.StateWords() {
+			v.States = append(v.States, choice{Value: word, Title: word})
+		}
+	}
+}
+
+func flowRunActions() []page.Action {
+	setState := []string{orchv1.FlowRunService_SetFlowRunState_FullMethodName}
+	return []page.Action{
+		{Name: "cancel-run", Calls: setState, Done: "The run is being cancelled.", Do: func(r *page.Request) (page.View, error) {
+			return proposeState(r, "cancel-run", ask.JSON{"type": "CANCELLING", "message": "Cancelled from the dashboard"}, false)
+		}},
+		{Name: "retry-run", Calls: setState, Done: "The run is scheduled again.", Do: func(r *page.Request) (page.View, error) {
+			return proposeState(r, "retry-run", ask.JSON{"type": "SCHEDULED", "name": "AwaitingRetry", "message": "Retried from the dashboard",
+				"state_details": ask.JSON{"scheduled_time": r.Now}}, false)
+		}},
+		{Name: "pause-run", Calls: setState, Done: "The run pauses after its current task.", Do: func(r *page.Request) (page.View, error) {
+			return proposeState(r, "pause-run", ask.JSON{"type": "PAUSED", "name": "Suspended", "message": "Paused from the dashboard",
+				"state_details": ask.JSON{"pause_timeout": r.Now.Add(pauseFor), "pause_reschedule": true}}, false)
+		}},
+		{Name: "resume-run", Calls: []string{orchv1.FlowRunService_ResumeFlowRun_FullMethodName}, Done: "The run resumes.", Do: resumeFlowRun},
+		{Name: "set-run-state", Calls: setState, Done: "The state is set.", Do: func(r *page.Request) (page.View, error) {
+			state := ask.JSON{"type": r.Field("state")}
+			if message := r.Field("message"); message != "" {
+				state["message"] = message
+			}
+			return proposeState(r, "set-run-state", state, r.Field("force") != "")
+		}},
+		{Name: "delete-run", Calls: []string{orchv1.FlowRunService_DeleteFlowRun_FullMethodName}, Done: "The run is deleted.", Do: deleteFlowRun},
+	}
+}
+
+// proposeState proposes a state and shows the page again, with the reason if the rules did not accept it.
+func proposeState(r *page.Request, action string, state ask.JSON, force bool) (page.View, error) {
+	result := ask.New[*orchv1.OrchestrationResult](orchv1.FlowRunService_SetFlowRunState_FullMethodName, ask.Input{
+		Path: map[string]string{"id": r.Vars["id"]}, Body: ask.JSON{"state": state, "force": force},
+	})
+	err := r.Ask(result)
+	return afterTransition(r, action, result.Answer(), err)
+}
+
+func resumeFlowRun(r *page.Request) (page.View, error) {
+	body := ask.JSON{}
+	if input := r.Field("input"); input != "" {
+		body["run_input"] = json.RawMessage(input)
+	}
+	result := ask.New[*orchv1.OrchestrationResult](orchv1.FlowRunService_ResumeFlowRun_FullMethodName, ask.Input{
+		Path: map[string]string{"id": r.Vars["id"]}, Body: body,
+	})
+	err := r.Ask(result)
+	return afterTransition(r, "resume-run", result.Answer(), err)
+}
+
+// afterTransition shows the run after a decision of the orchestration rules.
+func afterTransition(r *page.Request, action string, result *orchv1.OrchestrationResult, err error) (page.View, error) {
+	problem := page.Problem(err)
+	switch {
+	case err != nil && problem == "":
+		return page.View{}, err
+	case err == nil && result.GetStatus() == orchv1.SetStateStatus_SET_STATE_STATUS_ACCEPT:
+		return r.Done(r.Here(), action, -1), nil
+	case err == nil:
+		problem = refusal(result)
+	}
+	view, err := showFlowRun(r, "", flowRunOverview)
+	view.Notices = append(view.Notices, page.Notice{Kind: "bad", Text: problem})
+	return view, err
+}
+
+// refusal words a decision that did not accept the proposed state.
+func refusal(result *orchv1.OrchestrationResult) string {
+	details := result.GetDetails()
+	reason := details.GetReject().GetReason() + details.GetAbort().GetReason() + details.GetWait().GetReason()
+	if reason == "" {
+		reason = "The rules give no reason."
+	}
+	return "The state did not change as proposed: " + show.Line(reason, 300)
+}
+
+func deleteFlowRun(r *page.Request) (page.View, error) {
+	head, err := readFlowRunHead(r)
+	if err != nil {
+		return page.View{}, err
+	}
+	if !confirmed(r) {
+		return confirm(r, confirmView{
+			Title: "Delete the run?", Text: "The run " + show.Line(head.run.GetName(), 80) + " and its history of states are deleted. Its logs and events stay until they expire.",
+			Button: "Delete", Action: "delete-run",
+		}), nil
+	}
+	deletion := ask.New[*emptypb.Empty](orchv1.FlowRunService_DeleteFlowRun_FullMethodName, ask.ID(r.Vars["id"]))
+	if err := r.Ask(deletion); err != nil {
+		return page.View{}, err
+	}
+	return r.Done(r.To("runs"), "delete-run", -1), nil
+}

@@ -1,0 +1,117 @@
+package pages
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/chart"
+	"github.com/orch-project/orch/services/gateway/internal/web/markup"
+	"github.com/orch-project/orch/services/gateway/internal/web/page"
+	"github.com/orch-project/orch/services/gateway/internal/web/show"
+)
+
+// maxLanes is the number of lanes above which runs of one task share a lane.
+const maxLanes = 40
+
+// flowRunOverview shows the first errors and the timeline.
+func flowRunOverview(r *page.Request, h flowRunHead, v *flowRunView) error {
+	v.Pairs = h.facts(r)
+	graph := ask.New[*orchv1.Graph](orchv1.FlowRunGraphService_ReadFlowRunGraphV2_FullMethodName, ask.ID(h.run.GetId()))
+	failures := ask.New[*orchv1.LogList](orchv1.LogService_ReadLogs_FullMethodName, ask.Input{Body: ask.JSON{
+		"logs": ask.JSON{"flow_run_id": any_([]string{h.run.GetId()}), "level": ask.JSON{"ge_": 40}}, "limit": 5,
+	}})
+	questions := []ask.Question{graph}
+	if v.Failed {
+		questions = append(questions, failures)
+	}
+	_ = r.Ask(questions...) // Each panel says what it misses.
+	v.Problems = problems(questions...)
+	if logs := failures.Answer().GetLogs(); len(logs) > 0 {
+		v.Logs = &logsView{Rows: logRows(r, logs), Brief: true}
+	}
+	v.Timeline = timeline(r, graph.Answer().GetNodes())
+	return nil
+}
+
+// taskSuffix is what the client appends to a task's name to name its run.
+var taskSuffix = regexp.MustCompile(`-([0-9a-f]{2,8}|[0-9]+)$`)
+
+// timeline draws the nodes of a graph.
+func timeline(r *page.Request, nodes []*orchv1.GraphEntry) markup.Markup {
+	folded := len(nodes) > maxLanes
+	var lanes []*chart.Lane
+	byLabel := map[string]*chart.Lane{}
+	states := map[*chart.Lane]map[string]int{}
+	for _, entry := range nodes {
+		node := entry.GetNode()
+		to := r.To("runs", "task-run", node.GetId())
+		if node.GetKind() == orchv1.GraphNodeKind_GRAPH_NODE_KIND_FLOW_RUN {
+			to = r.To("runs", "flow-run", node.GetId())
+		}
+		label := node.GetLabel()
+		if folded {
+			label = taskSuffix.ReplaceAllString(label, "")
+		}
+		lane := byLabel[label]
+		if lane == nil || !folded {
+			lane = &chart.Lane{Label: label, Link: to}
+			lanes, byLabel[label], states[lane] = append(lanes, lane), lane, map[string]int{}
+		}
+		from, until := node.GetStartTime().AsTime(), r.Now
+		if node.EndTime != nil {
+			until = node.GetEndTime().AsTime()
+		}
+		class := strings.ToLower(show.StateWord(node.GetStateType()))
+		states[lane][class]++
+		lane.Spans = append(lane.Spans, chart.Span{
+			From: from, To: latest(from, until), Class: class, Title: node.GetLabel() + ": " + class + ", " + show.Duration(until.Sub(from)),
+		})
+	}
+	t := chart.Timeline{Clock: clockOf(r), Caption: show.Plural(int64(len(nodes)), "task", "tasks")}
+	for _, lane := range lanes {
+		lane.Note = laneNote(lane, states[lane])
+		if n := len(lane.Spans); n > 1 {
+			lane.Label, lane.Link = fmt.Sprintf("%s ×%d", lane.Label, n), ""
+		}
+		t.Lanes = append(t.Lanes, *lane)
+	}
+	if len(t.Lanes) > 5*maxLanes {
+		t.Lanes = t.Lanes[:5*maxLanes]
+		t.Caption += fmt.Sprintf(" · the first %d task names are shown", 5*maxLanes)
+	}
+	return t.Markup()
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// laneNote words the duration of one run, or the states of several.
+func laneNote(lane *chart.Lane, states map[string]int) string {
+	if len(lane.Spans) == 1 {
+		return show.Duration(lane.Spans[0].To.Sub(lane.Spans[0].From).Round(time.Millisecond))
+	}
+	type share struct {
+		class string
+		n     int
+	}
+	var shares []share
+	for class, n := range states {
+		shares = append(shares, share{class, n})
+	}
+	slices.SortFunc(shares, func(a, b share) int { return cmp.Or(b.n-a.n, strings.Compare(a.class, b.class)) })
+	var words []string
+	for _, s := range shares {
+		words = append(words, fmt.Sprintf("%d %s", s.n, s.class))
+	}
+	return strings.Join(words, ", ")
+}

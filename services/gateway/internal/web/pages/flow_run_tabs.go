@@ -1,0 +1,135 @@
+package pages
+
+import (
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/page"
+	"github.com/orch-project/orch/services/gateway/internal/web/show"
+)
+
+// flowRunTasks lists the task runs, filtered by name and state.
+func flowRunTasks(r *page.Request, h flowRunHead, v *flowRunView) error {
+	states, q, rows := r.Words("state", show.StateWords()...), r.Text("q"), r.Rows()
+	skip := r.Int("skip", 0, 1_000_000, 0)
+	if err := r.Err(); err != nil {
+		return err
+	}
+	filter := ask.JSON{"flow_run_id": any_([]string{h.run.GetId()})}
+	if len(states) > 0 {
+		filter["state"] = ask.JSON{"type": any_(states)}
+	}
+	if q != "" {
+		filter["name"] = ask.JSON{"like_": q}
+	}
+	tasks := ask.New[*orchv1.TaskRunList](orchv1.TaskRunService_ReadTaskRuns_FullMethodName, ask.Input{Body: ask.JSON{
+		"task_runs": filter, "sort": "EXPECTED_START_TIME_ASC", "limit": min(rows+1, 200), "offset": skip,
+	}})
+	_ = r.Ask(tasks)
+	list, more := cut(tasks.Answer().GetTaskRuns(), min(rows, 199))
+	t := taskTable(r, list)
+	if more {
+		t.Older = r.Here("skip", show.Digits(skip+len(list)))
+	}
+	v.Panels = append(v.Panels, panel{Table: t, Problem: page.Problem(tasks.Err())})
+	return nil
+}
+
+func taskTable(r *page.Request, tasks []*orchv1.TaskRun) *table {
+	clock := clockOf(r)
+	t := &table{Columns: []string{"State", "Task run", "Start", "Took", "Attempts", "Tags"}, Empty: "No task run matches."}
+	for _, task := range tasks {
+		start := task.GetStartTime()
+		if start == nil {
+			start = task.GetExpectedStartTime()
+		}
+		took := mark(show.Seconds(task.GetEstimatedRunTime()))
+		took.Number = true
+		t.add(mark(show.State(task.GetStateType(), task.GetStateName())), link(r.To("runs", "task-run", task.GetId()), task.GetName()),
+			mark(clock.Time(start)), took, count(task.GetRunCount()), mark(show.Tags(task.GetTags())))
+	}
+	return t
+}
+
+// flowRunEvents lists the events about the run.
+func flowRunEvents(r *page.Request, h flowRunHead, v *flowRunView) error {
+	resource := r.Server.Vocabulary.Name("flow-run", h.run.GetId())
+	v.Panels = append(v.Panels, eventPanel(r, resource))
+	return nil
+}
+
+// eventPanel shows the latest events about a resource.
+func eventPanel(r *page.Request, resource string) panel {
+	const most = 50
+	events := ask.New[*orchv1.EventPage](orchv1.EventService_ReadEvents_FullMethodName, ask.Input{Body: ask.JSON{
+		"filter": ask.JSON{"any_resource": ask.JSON{"id": []string{resource}}, "order": "DESC", "occurred": ask.JSON{"since": r.Now.AddDate(0, -5, 0)}},
+		"limit":  most,
+	}})
+	_ = r.Ask(events)
+	t := &table{Columns: []string{"Occurred", "Event", "Resource"}, Empty: "No event is about it yet."}
+	for _, e := range events.Answer().GetEvents() {
+		labels := e.GetResource().GetLabels()
+		name := labels[r.Server.Vocabulary.ResourceName()]
+		if name == "" {
+			name = labels[r.Server.Vocabulary.ResourceID()]
+		}
+		t.add(timeCell(r, e.GetOccurred()), link(r.To("events", "event", stamp(e.GetOccurred().AsTime())[:10], e.GetId()), e.GetEvent()), text(name))
+	}
+	return panel{Table: t, Problem: page.Problem(events.Err())}
+}
+
+// flowRunArtifacts lists the artifacts of the run and its tasks.
+func flowRunArtifacts(r *page.Request, h flowRunHead, v *flowRunView) error {
+	artifacts := ask.New[*orchv1.ArtifactList](orchv1.ArtifactService_ReadArtifacts_FullMethodName, ask.Input{Body: ask.JSON{
+		"artifacts": ask.JSON{"flow_run_id": any_([]string{h.run.GetId()}), "type": ask.JSON{"not_any_": []string{"result"}}}, "limit": 100,
+	}})
+	_ = r.Ask(artifacts)
+	v.Panels = append(v.Panels, panel{Table: artifactTable(r, artifacts.Answer().GetArtifacts()), Problem: page.Problem(artifacts.Err())})
+	return nil
+}
+
+func artifactTable(r *page.Request, artifacts []*orchv1.Artifact) *table {
+	t := &table{Columns: []string{"Key", "Type", "Description", "Created"}, Empty: "No artifact."}
+	for _, a := range artifacts {
+		key := a.GetKey()
+		if key == "" {
+			key = "(no key)"
+		}
+		t.add(link(r.To("artifacts", "artifact", a.GetId()), key), text(a.GetType()), text(a.GetDescription()), timeCell(r, a.GetCreated()))
+	}
+	return t
+}
+
+// flowRunParameters shows the parameters and the other JSON of the run.
+func flowRunParameters(_ *page.Request, h flowRunHead, v *flowRunView) error {
+	for _, p := range []struct {
+		title string
+		raw   []byte
+	}{{"Parameters", h.run.GetParameters()}, {"Job variables", h.run.GetJobVariables()}, {"Context", h.run.GetContext()}} {
+		if len(p.raw) > 0 && string(p.raw) != "{}" || p.title == "Parameters" {
+			v.Panels = append(v.Panels, panel{Title: p.title, Body: show.JSON(p.raw)})
+		}
+	}
+	return nil
+}
+
+// flowRunStates lists the history of states, latest first.
+func flowRunStates(r *page.Request, h flowRunHead, v *flowRunView) error {
+	states := ask.New[*orchv1.StateList](orchv1.FlowRunStateService_ReadFlowRunStates_FullMethodName, ask.Input{Query: map[string][]string{"flow_run_id": {h.run.GetId()}}})
+	_ = r.Ask(states)
+	v.Panels = append(v.Panels, panel{Table: stateTable(r, states.Answer().GetStates()), Problem: page.Problem(states.Err())})
+	return nil
+}
+
+func stateTable(r *page.Request, states []*orchv1.State) *table {
+	t := &table{Columns: []string{"State", "Time", "Lasted", "Message"}, Empty: "No state yet."}
+	clock := clockOf(r)
+	for i := len(states) - 1; i >= 0; i-- {
+		lasted := cell{Number: true}
+		if i+1 < len(states) {
+			lasted.Text = show.Duration(states[i+1].GetTimestamp().AsTime().Sub(states[i].GetTimestamp().AsTime()))
+		}
+		t.add(mark(show.State(states[i].GetType(), states[i].GetName())), mark(clock.Time(states[i].GetTimestamp())), lasted,
+			cell{Text: show.Middle(show.Visible(states[i].GetMessage()), 400)})
+	}
+	return t
+}
