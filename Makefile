@@ -82,7 +82,7 @@ e2e-sdk-alike: $(VENV)/prefect ## call everything the SDK and its command line o
 
 .PHONY: e2e-sdk-faults
 e2e-sdk-faults: $(VENV)/prefect ## kill the servers while flows of the Python SDK run
-	go test -count=1 -v -timeout=30m -tags=e2esdk -run=Faults $(TESTFLAGS) ./test/e2e/sdk -environment $(VENV)/prefect $(SDKFLAGS)
+	go test -count=1 -v -timeout=60m -tags=e2esdk -run=Faults $(TESTFLAGS) ./test/e2e/sdk -environment $(VENV)/prefect $(SDKFLAGS)
 
 .PHONY: test-automations
 test-automations: ## evaluate the vectors of triggers and of matching, by one evaluator and by three replicas with crashes

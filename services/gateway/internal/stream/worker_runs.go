@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -136,7 +137,7 @@ func (c *workerChannel) poll(ctx context.Context, d *runDelivery) ending {
 	if err != nil {
 		return c.failed(ctx, "write the runs of a worker's channel", err)
 	}
-	return send(ctx, c, "work_pool.flow_runs_due.v1", workerRuns{FlowRuns: runs})
+	return send(ctx, c, "work_pool.flow_runs_due.v1", json.RawMessage(runs))
 }
 
 // feedRuns is the source of the feed of pools whose runs wait for a worker.

@@ -95,11 +95,6 @@ type workerReady struct {
 	Snapshot              snapshot        `json:"initial_snapshot"`
 }
 
-// workerRuns are runs that a worker may start now, as its polls return them.
-type workerRuns struct {
-	FlowRuns json.RawMessage `json:"flow_runs"`
-}
-
 // workerChannel is a socket of /work_pools/{name}/workers/connect.
 type workerChannel struct {
 	server   *Server
