@@ -1,11 +1,14 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
@@ -17,7 +20,7 @@ import (
 const indexTimeout = 6 * time.Hour
 
 // EnsureIndexes creates missing indexes, and replaces those that an older version created with other options. Existing
-// ones cost one read.
+// ones cost one read. It drops the retired indexes of older versions, and leaves those that an operator created.
 func (s *Store) EnsureIndexes(ctx context.Context, indexes []query.Index) error {
 	ctx, cancel := context.WithTimeout(ctx, indexTimeout)
 	defer cancel()
@@ -37,6 +40,36 @@ func (s *Store) EnsureIndexes(ctx context.Context, indexes []query.Index) error 
 		}
 		if err != nil {
 			return fmt.Errorf("create indexes of %s: %w", collection, outage(err))
+		}
+	}
+	for collection, retired := range query.Retired() {
+		if err := dropIndexes(ctx, s.db.Collection(string(collection)).Indexes(), retired); err != nil {
+			return fmt.Errorf("drop retired indexes of %s: %w", collection, outage(err))
+		}
+	}
+	return nil
+}
+
+// dropIndexes drops the indexes with these keys that exist.
+func dropIndexes(ctx context.Context, view mongo.IndexView, keys []bson.D) error {
+	existing, err := view.ListSpecifications(ctx)
+	if err != nil {
+		return err
+	}
+	retired := make([]bson.Raw, len(keys))
+	for i, k := range keys {
+		if retired[i], err = bson.Marshal(k); err != nil {
+			return err
+		}
+	}
+	for _, index := range existing {
+		if !slices.ContainsFunc(retired, func(k bson.Raw) bool { return bytes.Equal(k, index.KeysDocument) }) {
+			continue
+		}
+		const indexNotFound = 27 // Another replica dropped it.
+		err := view.DropOne(ctx, index.Name)
+		if command := (mongo.CommandError{}); err != nil && !(errors.As(err, &command) && command.HasErrorCode(indexNotFound)) {
+			return err
 		}
 	}
 	return nil

@@ -20,6 +20,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/embeddedmongo"
+	"github.com/orch-project/orch/pkg/embeddedmongo/mongotest"
 	"github.com/orch-project/orch/pkg/id"
 	"github.com/orch-project/orch/pkg/testkit"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -188,4 +189,37 @@ func TestIndexesFollowTheirDescription(t *testing.T) {
 	require.NoError(t, s.EnsureIndexes(t.Context(), changed))
 	require.NoError(t, s.EnsureIndexes(t.Context(), changed))
 	require.NoError(t, s.EnsureIndexes(t.Context(), query.Indexes()))
+}
+
+// TestRetiredIndexesAreDropped leaves the index that an operator created.
+func TestRetiredIndexesAreDropped(t *testing.T) {
+	t.Parallel()
+	database := mongotest.Open(t, embeddedmongo.Options{NoSync: true})
+	s, err := store.Open(t.Context(), store.Config{
+		URI: database.URI, Database: database.Name, Dialer: database.Dialer, Clock: clock.System{}, IDs: id.System(),
+	})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close(t.Context())) }()
+	names := func(c query.Collection) (names []string) {
+		specs, err := database.Connect().Collection(string(c)).Indexes().ListSpecifications(t.Context())
+		require.NoError(t, err)
+		for _, spec := range specs {
+			names = append(names, spec.Name)
+		}
+		return names
+	}
+	require.NoError(t, s.EnsureIndexes(t.Context(), query.Indexes()))
+	for collection, retired := range query.Retired() {
+		view := database.Connect().Collection(string(collection)).Indexes()
+		_, err := view.CreateOne(t.Context(), mongo.IndexModel{Keys: bson.D{{Key: "of_an_operator", Value: 1}}})
+		require.NoError(t, err)
+		before := names(collection)
+		for _, keys := range retired {
+			_, err := view.CreateOne(t.Context(), mongo.IndexModel{Keys: keys})
+			require.NoError(t, err)
+		}
+		require.Len(t, names(collection), len(before)+len(retired), "none is in use")
+		require.NoError(t, s.EnsureIndexes(t.Context(), query.Indexes()))
+		require.ElementsMatch(t, before, names(collection))
+	}
 }

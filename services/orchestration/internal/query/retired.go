@@ -1,0 +1,27 @@
+package query
+
+import "go.mongodb.org/mongo-driver/v2/bson"
+
+// Retired returns the keys of indexes that earlier versions created and that Indexes no longer has. Each would cost every write
+// of its collection, so the store drops them. An index that leaves Indexes, or whose keys change, is added here.
+func Retired() map[Collection][]bson.D {
+	return map[Collection][]bson.D{
+		FlowRun: {
+			keys("outbox.id"),
+			scoped("deployment_id", "sort_start", "_id"),
+			scoped("expected_start_time", "_id"),
+			scoped("expected_start_time", "_id", "deployment_id", "flow_id"),
+			scoped("flow_id", "idempotency_key"),
+			scoped("flow_id", "sort_start", "_id"),
+			scoped("sort_start", "_id"),
+			scoped("start_time", "_id"),
+			scoped("state.name", "sort_start", "_id"),
+			scoped("state.type", "sort_start", "_id"),
+			scoped("tags", "sort_start", "_id"),
+		},
+		TaskRun: {
+			keys("outbox.id"),
+			scoped("flow_run_id", "sort_start", "_id"),
+		},
+	}
+}
