@@ -62,6 +62,10 @@ e2e: ## run the tests that start real processes
 e2e-crowd: ## open 10,000 websockets of idle and ill-mannered clients against both forms of the server
 	ORCH_TEST_SOCKETS=10000 go test -count=1 -v -timeout=20m -tags=e2e -run=Crowd $(TESTFLAGS) ./test/e2e
 
+.PHONY: e2e-recipes
+e2e-recipes: ## create a webhook of each preset in both forms of the server, and post its signed sample
+	go test -count=1 -v -timeout=10m -tags=e2e -run='^TestRecipes$$' $(TESTFLAGS) ./test/e2e
+
 .PHONY: e2e-poison
 e2e-poison: ## poison each kind of effect among 1,000 healthy ones, under the race detector
 	cd services/orchestration && go test -race -count=1 -v -timeout=10m -run='Poison|Stuck|Bad|DeadLetter' . ./internal/outbox

@@ -39,6 +39,9 @@ func TestSecretsAreShownNowhere(t *testing.T) {
 		orchv1.WebhookScheme_WEBHOOK_SCHEME_SLACK:             {bare, []string{"X-Slack-Signature", "v0=" + bare, "X-Slack-Request-Timestamp", now}, http.StatusUnauthorized},
 		orchv1.WebhookScheme_WEBHOOK_SCHEME_STANDARD_WEBHOOKS: {"whsec_" + bare, []string{"webhook-signature", "v1," + bare, "webhook-id", "1", "webhook-timestamp", now}, http.StatusUnauthorized},
 		orchv1.WebhookScheme_WEBHOOK_SCHEME_SHOPIFY:           {bare, []string{"X-Shopify-Hmac-Sha256", bare}, http.StatusUnauthorized},
+		orchv1.WebhookScheme_WEBHOOK_SCHEME_PAGERDUTY:         {bare, []string{"X-PagerDuty-Signature", "v1=" + bare}, http.StatusUnauthorized},
+		orchv1.WebhookScheme_WEBHOOK_SCHEME_TWILIO:            {bare, []string{"X-Twilio-Signature", bare}, http.StatusUnauthorized},
+		orchv1.WebhookScheme_WEBHOOK_SCHEME_TOKEN:             {bare, []string{"X-Acme-Proof", "sig " + bare}, http.StatusNoContent},
 		orchv1.WebhookScheme_WEBHOOK_SCHEME_HMAC:              {bare, []string{"X-Acme-Proof", "sig " + bare}, http.StatusUnauthorized},
 	}
 	require.Len(t, senders, len(orchv1.WebhookScheme_name))

@@ -1434,10 +1434,13 @@ const (
 	WebhookSchemeGithub           WebhookScheme = "github"
 	WebhookSchemeGitlab           WebhookScheme = "gitlab"
 	WebhookSchemeHmac             WebhookScheme = "hmac"
+	WebhookSchemePagerduty        WebhookScheme = "pagerduty"
 	WebhookSchemeShopify          WebhookScheme = "shopify"
 	WebhookSchemeSlack            WebhookScheme = "slack"
 	WebhookSchemeStandardWebhooks WebhookScheme = "standard-webhooks"
 	WebhookSchemeStripe           WebhookScheme = "stripe"
+	WebhookSchemeToken            WebhookScheme = "token"
+	WebhookSchemeTwilio           WebhookScheme = "twilio"
 )
 
 // Valid indicates whether the value is a known member of the WebhookScheme enum.
@@ -1449,6 +1452,8 @@ func (e WebhookScheme) Valid() bool {
 		return true
 	case WebhookSchemeHmac:
 		return true
+	case WebhookSchemePagerduty:
+		return true
 	case WebhookSchemeShopify:
 		return true
 	case WebhookSchemeSlack:
@@ -1456,6 +1461,10 @@ func (e WebhookScheme) Valid() bool {
 	case WebhookSchemeStandardWebhooks:
 		return true
 	case WebhookSchemeStripe:
+		return true
+	case WebhookSchemeToken:
+		return true
+	case WebhookSchemeTwilio:
 		return true
 	default:
 		return false
@@ -8213,6 +8222,42 @@ type WebhookFilterServiceAccountId struct {
 // WebhookHandshake WebhookHandshake is a provider handshake that must be enabled.
 type WebhookHandshake string
 
+// WebhookPreset WebhookPreset describes how the webhooks of a provider are set up.
+type WebhookPreset struct {
+	// Description What to do on the provider's side.
+	Description string `json:"description"`
+
+	// Documentation URL of the provider's documentation.
+	Documentation string `json:"documentation"`
+
+	// Name Name of the preset.
+	Name string `json:"name"`
+
+	// Sample Request in the provider's form with invented values, without a signature.
+	Sample WebhookPresetSample `json:"sample"`
+
+	// Secret What the secret is in the provider's words; empty if requests carry none.
+	Secret *string `json:"secret,omitempty"`
+
+	// Title Name of the provider for people.
+	Title string `json:"title"`
+
+	// Webhook Fields of the webhook to create: template, verification without secrets, deduplication and handshakes.
+	Webhook map[string]interface{} `json:"webhook"`
+}
+
+// WebhookPresetSample WebhookPresetSample is a request as a provider sends it.
+type WebhookPresetSample struct {
+	// Body Body of the request.
+	Body *string `json:"body,omitempty"`
+
+	// Headers Headers of the request by name.
+	Headers *map[string]string `json:"headers,omitempty"`
+
+	// Method HTTP method of the request.
+	Method string `json:"method"`
+}
+
 // WebhookQuery WebhookQuery selects, orders and paginates webhooks.
 type WebhookQuery struct {
 	// Limit Maximum number of webhooks, 0 to 200; default 200.
@@ -8312,7 +8357,7 @@ type WebhookReplayQuery struct {
 	Limit *int64 `json:"limit,omitempty"`
 }
 
-// WebhookScheme WebhookScheme is the form of a signature; all except gitlab sign the body's bytes.
+// WebhookScheme WebhookScheme is the form of a signature; all except gitlab, token and twilio sign the body's bytes.
 type WebhookScheme string
 
 // WebhookSort WebhookSort is the order of webhooks.
@@ -8362,13 +8407,13 @@ type WebhookVerification struct {
 	// Encoding Text encoding of the signature, for scheme hmac; default hex.
 	Encoding *WebhookEncoding `json:"encoding,omitempty"`
 
-	// Header Name of the header with the signature, for scheme hmac.
+	// Header Name of the header with the signature or the token, for schemes hmac and token.
 	Header *string `json:"header,omitempty"`
 
-	// IdHeader Name of the header with the delivery id, for scheme hmac; null for none.
+	// IdHeader Name of the header with the delivery id, for schemes hmac and token; null for none.
 	IdHeader *string `json:"id_header,omitempty"`
 
-	// Prefix Text before the signature in its header, such as "sha256=", for scheme hmac.
+	// Prefix Text before the signature or the token in its header, such as "sha256=", for schemes hmac and token.
 	Prefix *string `json:"prefix,omitempty"`
 
 	// Scheme Form of the signature.
@@ -8395,13 +8440,13 @@ type WebhookVerificationInput struct {
 	// Encoding Text encoding of the signature, for scheme hmac; default hex.
 	Encoding *WebhookEncoding `json:"encoding,omitempty"`
 
-	// Header Name of the header with the signature, for scheme hmac.
+	// Header Name of the header with the signature or the token, for schemes hmac and token.
 	Header *string `json:"header,omitempty"`
 
-	// IdHeader Name of the header with the delivery id, for scheme hmac; null for none.
+	// IdHeader Name of the header with the delivery id, for schemes hmac and token; null for none.
 	IdHeader *string `json:"id_header,omitempty"`
 
-	// Prefix Text before the signature in its header, such as "sha256=", for scheme hmac.
+	// Prefix Text before the signature or the token in its header, such as "sha256=", for schemes hmac and token.
 	Prefix *string `json:"prefix,omitempty"`
 
 	// Scheme Form of the signature.
@@ -10598,6 +10643,12 @@ type CountWebhooksParams struct {
 
 // ReadWebhooksParams defines parameters for ReadWebhooks.
 type ReadWebhooksParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ListWebhookPresetsParams defines parameters for ListWebhookPresets.
+type ListWebhookPresetsParams struct {
 	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
@@ -17950,6 +18001,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /webhooks/filter (the `ReadWebhooks` operationId).
 	ReadWebhooks(ctx context.Context, params *ReadWebhooksParams, body ReadWebhooksJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListWebhookPresets List presets
+	//
+	// Returns how webhooks of known providers are set up, in a fixed order.
+	//
+	// Corresponds with GET /webhooks/presets (the `ListWebhookPresets` operationId).
+	ListWebhookPresets(ctx context.Context, params *ListWebhookPresetsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RenderWebhookWithBody Render a template
 	//
@@ -25368,6 +25426,23 @@ func (c *Client) ReadWebhooksWithBody(ctx context.Context, params *ReadWebhooksP
 // Corresponds with POST /webhooks/filter (the `ReadWebhooks` operationId).
 func (c *Client) ReadWebhooks(ctx context.Context, params *ReadWebhooksParams, body ReadWebhooksJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewReadWebhooksRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListWebhookPresets List presets
+//
+// Returns how webhooks of known providers are set up, in a fixed order.
+//
+// Corresponds with GET /webhooks/presets (the `ListWebhookPresets` operationId).
+func (c *Client) ListWebhookPresets(ctx context.Context, params *ListWebhookPresetsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListWebhookPresetsRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -40058,6 +40133,48 @@ func NewReadWebhooksRequestWithBody(server string, params *ReadWebhooksParams, c
 	return req, nil
 }
 
+// NewListWebhookPresetsRequest constructs an http.Request for the ListWebhookPresets method
+func NewListWebhookPresetsRequest(server string, params *ListWebhookPresetsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/webhooks/presets")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewRenderWebhookRequest calls the generic RenderWebhook builder with application/json body
 func NewRenderWebhookRequest(server string, params *RenderWebhookParams, body RenderWebhookJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -45665,6 +45782,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /webhooks/filter (the `ReadWebhooks` operationId).
 	ReadWebhooksWithResponse(ctx context.Context, params *ReadWebhooksParams, body ReadWebhooksJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadWebhooksResult, error)
+
+	// ListWebhookPresetsWithResponse List presets
+	//
+	// Returns how webhooks of known providers are set up, in a fixed order.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /webhooks/presets (the `ListWebhookPresets` operationId).
+	ListWebhookPresetsWithResponse(ctx context.Context, params *ListWebhookPresetsParams, reqEditors ...RequestEditorFn) (*ListWebhookPresetsResult, error)
 
 	// RenderWebhookWithBodyWithResponse Render a template
 	//
@@ -59200,6 +59326,61 @@ func (r ReadWebhooksResult) ContentType() string {
 	return ""
 }
 
+type ListWebhookPresetsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]WebhookPreset
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListWebhookPresetsResult) GetJSON200() *[]WebhookPreset {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ListWebhookPresetsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListWebhookPresetsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListWebhookPresetsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListWebhookPresetsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListWebhookPresetsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListWebhookPresetsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type RenderWebhookResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -66853,6 +67034,21 @@ func (c *ClientWithResponses) ReadWebhooksWithResponse(ctx context.Context, para
 		return nil, err
 	}
 	return ParseReadWebhooksResult(rsp)
+}
+
+// ListWebhookPresetsWithResponse List presets
+//
+// Returns how webhooks of known providers are set up, in a fixed order.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /webhooks/presets (the `ListWebhookPresets` operationId).
+func (c *ClientWithResponses) ListWebhookPresetsWithResponse(ctx context.Context, params *ListWebhookPresetsParams, reqEditors ...RequestEditorFn) (*ListWebhookPresetsResult, error) {
+	rsp, err := c.ListWebhookPresets(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListWebhookPresetsResult(rsp)
 }
 
 // RenderWebhookWithBodyWithResponse Render a template
@@ -77256,6 +77452,46 @@ func ParseReadWebhooksResult(rsp *http.Response) (*ReadWebhooksResult, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest []Webhook
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListWebhookPresetsResult parses an HTTP response from a ListWebhookPresetsWithResponse call
+func ParseListWebhookPresetsResult(rsp *http.Response) (*ListWebhookPresetsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListWebhookPresetsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []WebhookPreset
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -28,6 +28,10 @@ type Request struct {
 	// Secrets are what the webhook knows its sender by. They are kept for the same: a sender that is set up wrongly puts
 	// them where a signature belongs.
 	Secrets []string
+	// URI is the path and the query as they were sent, which contain the slug. Some senders sign it.
+	URI string
+	// Authorization is the header of this name, for the comparison with a token alone: it is not among the fields.
+	Authorization string
 	// Received is when the request arrived, by the server's clock.
 	Received time.Time
 }
@@ -48,11 +52,13 @@ func (r *Request) Get(name string) string {
 // New is the request without its body.
 func New(r *http.Request, slug, path string, received time.Time) *Request {
 	return &Request{
-		Method:   r.Method,
-		Header:   fields(r),
-		Query:    r.URL.RawQuery,
-		Path:     path,
-		Slug:     slug,
-		Received: received,
+		Method:        r.Method,
+		Header:        fields(r),
+		Query:         r.URL.RawQuery,
+		Path:          path,
+		Slug:          slug,
+		URI:           r.RequestURI,
+		Authorization: r.Header.Get("Authorization"),
+		Received:      received,
 	}
 }

@@ -68,11 +68,16 @@ func deliveryName(scheme orchv1.WebhookScheme, proof *Proof, r *receive.Request)
 		return firstOf(named(member(r, "id")), contentName(proof, r))
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_SLACK:
 		return firstOf(named(member(r, "event_id")), contentName(proof, r))
+	case orchv1.WebhookScheme_WEBHOOK_SCHEME_PAGERDUTY:
+		return firstOf(named(bodyObject(r).Object("event").Text("id")), contentName(proof, r))
+	case orchv1.WebhookScheme_WEBHOOK_SCHEME_TWILIO:
+		return firstOf(named(r.Get(strings.ToLower(twilioID))), contentName(proof, r))
 	}
+	unsigned := firstOf(cloudEventName(r), eventGridName(r))
 	if proof == nil {
-		return cloudEventName(r)
+		return unsigned
 	}
-	name := firstOf(named(proof.ID), cloudEventName(r))
+	name := firstOf(named(proof.ID), unsigned)
 	if name == "" && proof.Timed {
 		name = contentName(proof, r)
 	}
@@ -89,6 +94,23 @@ func bodyObject(r *receive.Request) *jsontree.Object {
 	v, _ := jsontree.EventLimits().Parse(r.Body().Text)
 	object, _ := v.(*jsontree.Object)
 	return object
+}
+
+// eventGridName returns the topic and id of an Event Grid event that is delivered alone.
+func eventGridName(r *receive.Request) string {
+	if r.Get("aeg-event-type") == "" {
+		return ""
+	}
+	v, _ := jsontree.EventLimits().Parse(r.Body().Text)
+	list, _ := v.(jsontree.List)
+	if len(list) != 1 {
+		return ""
+	}
+	event, _ := list[0].(*jsontree.Object)
+	if id := event.Text("id"); id != "" {
+		return event.Text("topic") + "\n" + id
+	}
+	return ""
 }
 
 // cloudEventName returns the source and id of a CloudEvent, which together are unique by its specification.

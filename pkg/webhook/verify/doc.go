@@ -5,7 +5,7 @@
 //	                └──────────────────────────┴── ErrUnproven ───────────────────┘                         ▼
 //	                                                                                    deduplication ──▶ event id
 //
-// Every scheme except gitlab is an HMAC; they differ in their headers and in the signed content:
+// Every scheme except gitlab and token is an HMAC; they differ in their headers and in the signed content:
 //
 //	scheme             signature                                      signed                    delivery id
 //	github             X-Hub-Signature-256: sha256=<hex>              body                      X-GitHub-Delivery
@@ -14,6 +14,9 @@
 //	slack              X-Slack-Signature: v0=<hex>                    v0:t:body                 event_id in the body
 //	standard-webhooks  webhook-signature: v1,<base64> …               id.t.body                 webhook-id
 //	shopify            X-Shopify-Hmac-Sha256: <base64>                body                      X-Shopify-Webhook-Id
+//	pagerduty          X-PagerDuty-Signature: v1=<hex>,v1=…            body                      event.id in the body
+//	twilio             X-Twilio-Signature: <base64>                   URL and sorted form       I-Twilio-Idempotency-Token
+//	token              as configured: the secret behind a prefix      nothing                   as configured
 //	hmac               as configured                                  as configured             as configured
 //
 // The ids of github, gitlab and shopify are not signed. They are trusted within a verified request: a sender that can

@@ -27,8 +27,10 @@ type scheme struct {
 	claim func(r *receive.Request) (claim, error)
 	// content returns the signed content before and after the body.
 	content func(c claim) (before, after string)
-	digest  func() hash.Hash
-	decode  func(string) ([]byte, error)
+	// alternatives replaces content where the body is not signed as it is: each is a content that the sender may have signed.
+	alternatives func(r *receive.Request, body []byte) []string
+	digest       func() hash.Hash
+	decode       func(string) ([]byte, error)
 	// key derives the key of a secret.
 	key func(secret string) ([]byte, error)
 	// timed means that the claim must have a recent timestamp.
@@ -51,6 +53,54 @@ func header(name, prefix string) func(*receive.Request) (claim, error) {
 			return claim{}, fmt.Errorf("%w: header %s does not start with %q", ErrUnproven, name, prefix)
 		}
 		return claim{signatures: []string{signature}}, nil
+	}
+}
+
+// headers is header for a list of signatures, of which one must be valid. Senders that rotate a secret sign with both.
+func headers(name, prefix string) func(*receive.Request) (claim, error) {
+	return func(r *receive.Request) (claim, error) {
+		value := strings.TrimSpace(r.Get(strings.ToLower(name)))
+		if value == "" {
+			return claim{}, missing(name)
+		}
+		var c claim
+		for part := range strings.SplitSeq(value, ",") {
+			if signature, ok := strings.CutPrefix(strings.TrimSpace(part), prefix); ok {
+				c.signatures = append(c.signatures, signature)
+			}
+		}
+		if len(c.signatures) == 0 {
+			return c, fmt.Errorf("%w: header %s has no signature with prefix %q", ErrUnproven, name, prefix)
+		}
+		return c, nil
+	}
+}
+
+// tokenClaim reads the secret from the configured header, and the delivery id.
+func tokenClaim(v *orchv1.WebhookVerification) func(*receive.Request) (claim, error) {
+	read := header(v.GetHeader(), v.GetPrefix())
+	if strings.EqualFold(v.GetHeader(), "authorization") {
+		read = authorization(v.GetPrefix())
+	}
+	return func(r *receive.Request) (claim, error) {
+		c, err := read(r)
+		if name := v.GetIdHeader(); name != "" {
+			c.id = strings.TrimSpace(r.Get(strings.ToLower(name)))
+		}
+		return c, err
+	}
+}
+
+// authorization is header for Authorization, which is not among a request's fields. Its scheme has no case.
+func authorization(prefix string) func(*receive.Request) (claim, error) {
+	return func(r *receive.Request) (claim, error) {
+		if r.Authorization == "" {
+			return claim{}, missing("Authorization")
+		}
+		if len(r.Authorization) < len(prefix) || !strings.EqualFold(r.Authorization[:len(prefix)], prefix) {
+			return claim{}, fmt.Errorf("%w: header Authorization does not start with %q", ErrUnproven, prefix)
+		}
+		return claim{signatures: []string{strings.TrimSpace(r.Authorization[len(prefix):])}}, nil
 	}
 }
 
@@ -82,6 +132,12 @@ func schemeOf(v *orchv1.WebhookVerification) (scheme, error) {
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_STANDARD_WEBHOOKS:
 		sha.claim, sha.timed, sha.decode, sha.key = standardClaim, true, anyBase64, standardKey
 		sha.content = func(c claim) (string, string) { return c.id + "." + c.timestamp + ".", "" }
+	case orchv1.WebhookScheme_WEBHOOK_SCHEME_PAGERDUTY:
+		sha.claim = headers("X-PagerDuty-Signature", "v1=")
+	case orchv1.WebhookScheme_WEBHOOK_SCHEME_TWILIO:
+		sha.claim, sha.digest, sha.decode, sha.alternatives = header("X-Twilio-Signature", ""), sha1.New, anyBase64, twilioContents
+	case orchv1.WebhookScheme_WEBHOOK_SCHEME_TOKEN:
+		sha.claim, sha.plain = tokenClaim(v), true
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_HMAC:
 		return hmacScheme(v)
 	default:
@@ -175,7 +231,10 @@ func hmacScheme(v *orchv1.WebhookVerification) (scheme, error) {
 	if v.GetEncoding() == orchv1.WebhookEncoding_WEBHOOK_ENCODING_BASE64 {
 		s.decode = anyBase64
 	}
-	read := header(v.GetHeader(), v.GetPrefix())
+	read := headers(v.GetHeader(), v.GetPrefix())
+	if strings.Contains(v.GetPrefix(), ",") {
+		read = header(v.GetHeader(), v.GetPrefix())
+	}
 	signsID := strings.Contains(v.GetSignedContent(), "{id}")
 	s.claim = func(r *receive.Request) (claim, error) {
 		c, err := read(r)

@@ -20,7 +20,11 @@ func Settings(in *orchv1.WebhookVerificationInput) (*orchv1.WebhookVerification,
 	out := &orchv1.WebhookVerification{Scheme: in.GetScheme(), Tolerance: in.GetTolerance()}
 	var fieldErrors []FieldError
 	refuse := func(field, message string) { fieldErrors = append(fieldErrors, FieldError{field, message}) }
-	if in.GetScheme() != orchv1.WebhookScheme_WEBHOOK_SCHEME_HMAC {
+	switch in.GetScheme() {
+	case orchv1.WebhookScheme_WEBHOOK_SCHEME_TOKEN:
+		return tokenSettings(in)
+	case orchv1.WebhookScheme_WEBHOOK_SCHEME_HMAC:
+	default:
 		for _, f := range []struct {
 			name string
 			set  bool
@@ -32,7 +36,7 @@ func Settings(in *orchv1.WebhookVerificationInput) (*orchv1.WebhookVerification,
 			{"signed_content", in.SignedContent != nil},
 		} {
 			if f.set {
-				refuse(f.name, "only the scheme hmac can be described; the others are as their senders have them")
+				refuse(f.name, "only the schemes hmac and token can be described; the others are as their senders have them")
 			}
 		}
 		return out, fieldErrors
@@ -75,6 +79,34 @@ func Settings(in *orchv1.WebhookVerificationInput) (*orchv1.WebhookVerification,
 	}
 	if strings.Contains(content, "{id}") && out.IdHeader == nil {
 		refuse("signed_content", "{id} needs id_header")
+	}
+	return out, fieldErrors
+}
+
+// tokenSettings returns the settings of a secret that a header carries as it is.
+func tokenSettings(in *orchv1.WebhookVerificationInput) (*orchv1.WebhookVerification, []FieldError) {
+	out := &orchv1.WebhookVerification{
+		Scheme: in.GetScheme(), Tolerance: in.GetTolerance(), Header: in.Header, Prefix: in.Prefix, IdHeader: in.IdHeader,
+	}
+	var fieldErrors []FieldError
+	if in.Header == nil {
+		fieldErrors = append(fieldErrors, FieldError{"header", "token needs the name of the header that carries it"})
+	}
+	for _, f := range []struct {
+		name  string
+		value *string
+	}{{"header", in.Header}, {"id_header", in.IdHeader}} {
+		if f.value != nil && !headerName(*f.value) {
+			fieldErrors = append(fieldErrors, FieldError{f.name, "this is not the name of a header"})
+		}
+	}
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{{"timestamp_header", in.TimestampHeader != nil}, {"signed_content", in.SignedContent != nil}} {
+		if f.set {
+			fieldErrors = append(fieldErrors, FieldError{f.name, "a token signs nothing"})
+		}
 	}
 	return out, fieldErrors
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"strconv"
 	"time"
@@ -79,11 +80,11 @@ func (v *Verifier) Verify(r *receive.Request, now time.Time) (Proof, error) {
 	if v.scheme.plain {
 		return v.compare(r, c)
 	}
-	if proof, ok := v.signed(r.Wire, c); ok {
+	if proof, ok := v.signed(r, r.Wire, c); ok {
 		return proof, nil
 	}
 	if len(r.Wire) != len(r.Raw) {
-		if proof, ok := v.signed(r.Raw, c); ok {
+		if proof, ok := v.signed(r, r.Raw, c); ok {
 			return proof, nil
 		}
 	}
@@ -119,32 +120,61 @@ func (v *Verifier) compare(r *receive.Request, c claim) (Proof, error) {
 	if good == 0 {
 		return Proof{}, fmt.Errorf("%w: its token is not a secret of the webhook", ErrUnproven)
 	}
-	return Proof{Content: sha256.Sum256(r.Wire)}, nil
+	return Proof{ID: c.id, Content: sha256.Sum256(r.Wire)}, nil
+}
+
+// signedText is what a signature covers.
+type signedText struct {
+	before string
+	body   []byte
+	after  string
+}
+
+// texts returns what a sender may have signed: one text, unless the scheme has alternatives.
+func (s scheme) texts(r *receive.Request, body []byte, c claim) []signedText {
+	if s.alternatives == nil {
+		before, after := s.content(c)
+		return []signedText{{before, body, after}}
+	}
+	var all []signedText
+	for _, text := range s.alternatives(r, body) {
+		all = append(all, signedText{before: text})
+	}
+	return all
+}
+
+// writeTo adds the text to a hash, which never fails.
+func (t signedText) writeTo(h hash.Hash) {
+	_, _ = io.WriteString(h, t.before)
+	_, _ = h.Write(t.body)
+	_, _ = io.WriteString(h, t.after)
 }
 
 // signed reports whether one of the signatures covers the body with one of the keys.
-func (v *Verifier) signed(body []byte, c claim) (Proof, bool) {
-	before, after := v.scheme.content(c)
+func (v *Verifier) signed(r *receive.Request, body []byte, c claim) (Proof, bool) {
+	for _, text := range v.scheme.texts(r, body, c) {
+		if v.covers(text, c) {
+			content := sha256.New()
+			text.writeTo(content)
+			proof := Proof{ID: c.id, Timed: v.scheme.timed}
+			content.Sum(proof.Content[:0])
+			return proof, true
+		}
+	}
+	return Proof{}, false
+}
+
+// covers compares every signature with that of every key, whichever matches first.
+func (v *Verifier) covers(text signedText, c claim) bool {
 	good := false
 	for _, key := range v.keys {
 		mac := hmac.New(v.scheme.digest, key)
-		_, _ = io.WriteString(mac, before) // A hash never fails.
-		_, _ = mac.Write(body)
-		_, _ = io.WriteString(mac, after)
+		text.writeTo(mac)
 		sum := mac.Sum(nil)
-		for _, text := range c.signatures {
-			signature, err := v.scheme.decode(text)
+		for _, encoded := range c.signatures {
+			signature, err := v.scheme.decode(encoded)
 			good = hmac.Equal(signature, sum) && err == nil || good
 		}
 	}
-	if !good {
-		return Proof{}, false
-	}
-	content := sha256.New()
-	_, _ = io.WriteString(content, before)
-	_, _ = content.Write(body)
-	_, _ = io.WriteString(content, after)
-	proof := Proof{ID: c.id, Timed: v.scheme.timed}
-	content.Sum(proof.Content[:0])
-	return proof, true
+	return good
 }

@@ -5251,6 +5251,8 @@ func Of(fullName string) string {
 		return "X-Gitlab-Token, which holds the secret itself."
 	case "orch.v1.WEBHOOK_SCHEME_HMAC":
 		return "An HMAC configured by the other fields of the verification."
+	case "orch.v1.WEBHOOK_SCHEME_PAGERDUTY":
+		return "X-PagerDuty-Signature, one or several."
 	case "orch.v1.WEBHOOK_SCHEME_SHOPIFY":
 		return "X-Shopify-Hmac-Sha256."
 	case "orch.v1.WEBHOOK_SCHEME_SLACK":
@@ -5259,6 +5261,10 @@ func Of(fullName string) string {
 		return "webhook-signature with webhook-id and webhook-timestamp, or their svix- forms, as Standard Webhooks defines."
 	case "orch.v1.WEBHOOK_SCHEME_STRIPE":
 		return "Stripe-Signature, with a timestamp."
+	case "orch.v1.WEBHOOK_SCHEME_TOKEN":
+		return "A header that holds the secret itself behind the prefix, such as \"Authorization: Bearer\"."
+	case "orch.v1.WEBHOOK_SCHEME_TWILIO":
+		return "X-Twilio-Signature over the URL and the form's fields."
 	case "orch.v1.WORKER_STATUS_OFFLINE":
 		return "The worker missed three heartbeats."
 	case "orch.v1.WORKER_STATUS_ONLINE":
@@ -5517,6 +5523,32 @@ func Of(fullName string) string {
 		return "WebhookHandshake is a provider handshake that must be enabled."
 	case "orch.v1.WebhookList":
 		return "WebhookList is a JSON array of webhooks."
+	case "orch.v1.WebhookPreset":
+		return "WebhookPreset describes how the webhooks of a provider are set up."
+	case "orch.v1.WebhookPreset.description":
+		return "What to do on the provider's side."
+	case "orch.v1.WebhookPreset.documentation":
+		return "URL of the provider's documentation."
+	case "orch.v1.WebhookPreset.name":
+		return "Name of the preset."
+	case "orch.v1.WebhookPreset.sample":
+		return "Request in the provider's form with invented values, without a signature."
+	case "orch.v1.WebhookPreset.secret":
+		return "What the secret is in the provider's words; empty if requests carry none."
+	case "orch.v1.WebhookPreset.title":
+		return "Name of the provider for people."
+	case "orch.v1.WebhookPreset.webhook":
+		return "Fields of the webhook to create: template, verification without secrets, deduplication and handshakes."
+	case "orch.v1.WebhookPresetList":
+		return "WebhookPresetList is a JSON array of presets."
+	case "orch.v1.WebhookPresetSample":
+		return "WebhookPresetSample is a request as a provider sends it."
+	case "orch.v1.WebhookPresetSample.body":
+		return "Body of the request."
+	case "orch.v1.WebhookPresetSample.headers":
+		return "Headers of the request by name."
+	case "orch.v1.WebhookPresetSample.method":
+		return "HTTP method of the request."
 	case "orch.v1.WebhookQuery":
 		return "WebhookQuery selects, orders and paginates webhooks."
 	case "orch.v1.WebhookQuery.limit":
@@ -5584,7 +5616,7 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookReplayQuery.limit":
 		return "Maximum number of deliveries, 0 to 200; default 200."
 	case "orch.v1.WebhookScheme":
-		return "WebhookScheme is the form of a signature; all except gitlab sign the body's bytes."
+		return "WebhookScheme is the form of a signature; all except gitlab, token and twilio sign the body's bytes."
 	case "orch.v1.WebhookService":
 		return "Webhooks receive HTTP requests and turn them into events by a Jinja2 template."
 	case "orch.v1.WebhookService.CountWebhooks":
@@ -5595,6 +5627,8 @@ func Of(fullName string) string {
 		return "Delete a webhook. Its URL returns 404 as soon as the update reaches the hooks service."
 	case "orch.v1.WebhookService.ListDeliveries":
 		return "List deliveries. Returns a page of the webhook's recorded deliveries, newest first."
+	case "orch.v1.WebhookService.ListWebhookPresets":
+		return "List presets. Returns how webhooks of known providers are set up, in a fixed order."
 	case "orch.v1.WebhookService.ListWebhooks":
 		return "List webhooks. Returns a page of the workspace's webhooks, by name."
 	case "orch.v1.WebhookService.ReadDeliveries":
@@ -5652,11 +5686,11 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookVerification.encoding":
 		return "Text encoding of the signature, for scheme hmac; default hex."
 	case "orch.v1.WebhookVerification.header":
-		return "Name of the header with the signature, for scheme hmac."
+		return "Name of the header with the signature or the token, for schemes hmac and token."
 	case "orch.v1.WebhookVerification.id_header":
-		return "Name of the header with the delivery id, for scheme hmac; null for none."
+		return "Name of the header with the delivery id, for schemes hmac and token; null for none."
 	case "orch.v1.WebhookVerification.prefix":
-		return "Text before the signature in its header, such as \"sha256=\", for scheme hmac."
+		return "Text before the signature or the token in its header, such as \"sha256=\", for schemes hmac and token."
 	case "orch.v1.WebhookVerification.scheme":
 		return "Form of the signature."
 	case "orch.v1.WebhookVerification.secret_count":
@@ -5674,11 +5708,11 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookVerificationInput.encoding":
 		return "Text encoding of the signature, for scheme hmac; default hex."
 	case "orch.v1.WebhookVerificationInput.header":
-		return "Name of the header with the signature, for scheme hmac."
+		return "Name of the header with the signature or the token, for schemes hmac and token."
 	case "orch.v1.WebhookVerificationInput.id_header":
-		return "Name of the header with the delivery id, for scheme hmac; null for none."
+		return "Name of the header with the delivery id, for schemes hmac and token; null for none."
 	case "orch.v1.WebhookVerificationInput.prefix":
-		return "Text before the signature in its header, such as \"sha256=\", for scheme hmac."
+		return "Text before the signature or the token in its header, such as \"sha256=\", for schemes hmac and token."
 	case "orch.v1.WebhookVerificationInput.scheme":
 		return "Form of the signature."
 	case "orch.v1.WebhookVerificationInput.secrets":

@@ -27,7 +27,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// WebhookScheme is the form of a signature; all except gitlab sign the body's bytes.
+// WebhookScheme is the form of a signature; all except gitlab, token and twilio sign the body's bytes.
 type WebhookScheme int32
 
 const (
@@ -46,19 +46,28 @@ const (
 	WebhookScheme_WEBHOOK_SCHEME_SHOPIFY WebhookScheme = 6
 	// An HMAC configured by the other fields of the verification.
 	WebhookScheme_WEBHOOK_SCHEME_HMAC WebhookScheme = 7
+	// A header that holds the secret itself behind the prefix, such as "Authorization: Bearer".
+	WebhookScheme_WEBHOOK_SCHEME_TOKEN WebhookScheme = 8
+	// X-PagerDuty-Signature, one or several.
+	WebhookScheme_WEBHOOK_SCHEME_PAGERDUTY WebhookScheme = 9
+	// X-Twilio-Signature over the URL and the form's fields.
+	WebhookScheme_WEBHOOK_SCHEME_TWILIO WebhookScheme = 10
 )
 
 // Enum value maps for WebhookScheme.
 var (
 	WebhookScheme_name = map[int32]string{
-		0: "WEBHOOK_SCHEME_UNSPECIFIED",
-		1: "WEBHOOK_SCHEME_GITHUB",
-		2: "WEBHOOK_SCHEME_GITLAB",
-		3: "WEBHOOK_SCHEME_STRIPE",
-		4: "WEBHOOK_SCHEME_SLACK",
-		5: "WEBHOOK_SCHEME_STANDARD_WEBHOOKS",
-		6: "WEBHOOK_SCHEME_SHOPIFY",
-		7: "WEBHOOK_SCHEME_HMAC",
+		0:  "WEBHOOK_SCHEME_UNSPECIFIED",
+		1:  "WEBHOOK_SCHEME_GITHUB",
+		2:  "WEBHOOK_SCHEME_GITLAB",
+		3:  "WEBHOOK_SCHEME_STRIPE",
+		4:  "WEBHOOK_SCHEME_SLACK",
+		5:  "WEBHOOK_SCHEME_STANDARD_WEBHOOKS",
+		6:  "WEBHOOK_SCHEME_SHOPIFY",
+		7:  "WEBHOOK_SCHEME_HMAC",
+		8:  "WEBHOOK_SCHEME_TOKEN",
+		9:  "WEBHOOK_SCHEME_PAGERDUTY",
+		10: "WEBHOOK_SCHEME_TWILIO",
 	}
 	WebhookScheme_value = map[string]int32{
 		"WEBHOOK_SCHEME_UNSPECIFIED":       0,
@@ -69,6 +78,9 @@ var (
 		"WEBHOOK_SCHEME_STANDARD_WEBHOOKS": 5,
 		"WEBHOOK_SCHEME_SHOPIFY":           6,
 		"WEBHOOK_SCHEME_HMAC":              7,
+		"WEBHOOK_SCHEME_TOKEN":             8,
+		"WEBHOOK_SCHEME_PAGERDUTY":         9,
+		"WEBHOOK_SCHEME_TWILIO":            10,
 	}
 )
 
@@ -685,9 +697,9 @@ type WebhookVerification struct {
 	Scheme WebhookScheme `protobuf:"varint,1,opt,name=scheme,proto3,enum=orch.v1.WebhookScheme" json:"scheme,omitempty"`
 	// Maximum difference between a signed timestamp and the time of receipt, in seconds, 1 to 86,400; default 300.
 	Tolerance int64 `protobuf:"varint,2,opt,name=tolerance,proto3" json:"tolerance,omitempty"`
-	// Name of the header with the signature, for scheme hmac.
+	// Name of the header with the signature or the token, for schemes hmac and token.
 	Header *string `protobuf:"bytes,3,opt,name=header,proto3,oneof" json:"header,omitempty"`
-	// Text before the signature in its header, such as "sha256=", for scheme hmac.
+	// Text before the signature or the token in its header, such as "sha256=", for schemes hmac and token.
 	Prefix *string `protobuf:"bytes,4,opt,name=prefix,proto3,oneof" json:"prefix,omitempty"`
 	// Hash function of the HMAC, for scheme hmac; default sha256.
 	Digest *WebhookDigest `protobuf:"varint,5,opt,name=digest,proto3,enum=orch.v1.WebhookDigest,oneof" json:"digest,omitempty"`
@@ -695,7 +707,7 @@ type WebhookVerification struct {
 	Encoding *WebhookEncoding `protobuf:"varint,6,opt,name=encoding,proto3,enum=orch.v1.WebhookEncoding,oneof" json:"encoding,omitempty"`
 	// Name of the header with the time in Unix seconds, for scheme hmac; null for none.
 	TimestampHeader *string `protobuf:"bytes,7,opt,name=timestamp_header,json=timestampHeader,proto3,oneof" json:"timestamp_header,omitempty"`
-	// Name of the header with the delivery id, for scheme hmac; null for none.
+	// Name of the header with the delivery id, for schemes hmac and token; null for none.
 	IdHeader *string `protobuf:"bytes,8,opt,name=id_header,json=idHeader,proto3,oneof" json:"id_header,omitempty"`
 	// Signed text, composed of {id}, {timestamp} and {body}, for scheme hmac; null signs the body.
 	SignedContent *string `protobuf:"bytes,9,opt,name=signed_content,json=signedContent,proto3,oneof" json:"signed_content,omitempty"`
@@ -812,9 +824,9 @@ type WebhookVerificationInput struct {
 	Scheme WebhookScheme `protobuf:"varint,1,opt,name=scheme,proto3,enum=orch.v1.WebhookScheme" json:"scheme,omitempty"`
 	// Maximum difference between a signed timestamp and the time of receipt, in seconds, 1 to 86,400; default 300.
 	Tolerance int64 `protobuf:"varint,2,opt,name=tolerance,proto3" json:"tolerance,omitempty"`
-	// Name of the header with the signature, for scheme hmac.
+	// Name of the header with the signature or the token, for schemes hmac and token.
 	Header *string `protobuf:"bytes,3,opt,name=header,proto3,oneof" json:"header,omitempty"`
-	// Text before the signature in its header, such as "sha256=", for scheme hmac.
+	// Text before the signature or the token in its header, such as "sha256=", for schemes hmac and token.
 	Prefix *string `protobuf:"bytes,4,opt,name=prefix,proto3,oneof" json:"prefix,omitempty"`
 	// Hash function of the HMAC, for scheme hmac; default sha256.
 	Digest WebhookDigest `protobuf:"varint,5,opt,name=digest,proto3,enum=orch.v1.WebhookDigest" json:"digest,omitempty"`
@@ -822,7 +834,7 @@ type WebhookVerificationInput struct {
 	Encoding WebhookEncoding `protobuf:"varint,6,opt,name=encoding,proto3,enum=orch.v1.WebhookEncoding" json:"encoding,omitempty"`
 	// Name of the header with the time in Unix seconds, for scheme hmac; null for none.
 	TimestampHeader *string `protobuf:"bytes,7,opt,name=timestamp_header,json=timestampHeader,proto3,oneof" json:"timestamp_header,omitempty"`
-	// Name of the header with the delivery id, for scheme hmac; null for none.
+	// Name of the header with the delivery id, for schemes hmac and token; null for none.
 	IdHeader *string `protobuf:"bytes,8,opt,name=id_header,json=idHeader,proto3,oneof" json:"id_header,omitempty"`
 	// Signed text, composed of {id}, {timestamp} and {body}, for scheme hmac, 1 to 200 characters; null signs the body.
 	SignedContent *string `protobuf:"bytes,9,opt,name=signed_content,json=signedContent,proto3,oneof" json:"signed_content,omitempty"`
@@ -2946,6 +2958,251 @@ func (x *WebhookRenderingError) GetColumn() int64 {
 	return 0
 }
 
+// WebhookPreset describes how the webhooks of a provider are set up.
+type WebhookPreset struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the preset.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Name of the provider for people.
+	Title string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
+	// What to do on the provider's side.
+	Description string `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
+	// URL of the provider's documentation.
+	Documentation string `protobuf:"bytes,4,opt,name=documentation,proto3" json:"documentation,omitempty"`
+	// What the secret is in the provider's words; empty if requests carry none.
+	Secret string `protobuf:"bytes,5,opt,name=secret,proto3" json:"secret,omitempty"`
+	// Fields of the webhook to create: template, verification without secrets, deduplication and handshakes.
+	Webhook []byte `protobuf:"bytes,6,opt,name=webhook,proto3" json:"webhook,omitempty"`
+	// Request in the provider's form with invented values, without a signature.
+	Sample        *WebhookPresetSample `protobuf:"bytes,7,opt,name=sample,proto3" json:"sample,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookPreset) Reset() {
+	*x = WebhookPreset{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookPreset) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookPreset) ProtoMessage() {}
+
+func (x *WebhookPreset) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookPreset.ProtoReflect.Descriptor instead.
+func (*WebhookPreset) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *WebhookPreset) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *WebhookPreset) GetTitle() string {
+	if x != nil {
+		return x.Title
+	}
+	return ""
+}
+
+func (x *WebhookPreset) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *WebhookPreset) GetDocumentation() string {
+	if x != nil {
+		return x.Documentation
+	}
+	return ""
+}
+
+func (x *WebhookPreset) GetSecret() string {
+	if x != nil {
+		return x.Secret
+	}
+	return ""
+}
+
+func (x *WebhookPreset) GetWebhook() []byte {
+	if x != nil {
+		return x.Webhook
+	}
+	return nil
+}
+
+func (x *WebhookPreset) GetSample() *WebhookPresetSample {
+	if x != nil {
+		return x.Sample
+	}
+	return nil
+}
+
+// WebhookPresetSample is a request as a provider sends it.
+type WebhookPresetSample struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// HTTP method of the request.
+	Method string `protobuf:"bytes,1,opt,name=method,proto3" json:"method,omitempty"`
+	// Headers of the request by name.
+	Headers map[string]string `protobuf:"bytes,2,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Body of the request.
+	Body          string `protobuf:"bytes,3,opt,name=body,proto3" json:"body,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookPresetSample) Reset() {
+	*x = WebhookPresetSample{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookPresetSample) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookPresetSample) ProtoMessage() {}
+
+func (x *WebhookPresetSample) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookPresetSample.ProtoReflect.Descriptor instead.
+func (*WebhookPresetSample) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *WebhookPresetSample) GetMethod() string {
+	if x != nil {
+		return x.Method
+	}
+	return ""
+}
+
+func (x *WebhookPresetSample) GetHeaders() map[string]string {
+	if x != nil {
+		return x.Headers
+	}
+	return nil
+}
+
+func (x *WebhookPresetSample) GetBody() string {
+	if x != nil {
+		return x.Body
+	}
+	return ""
+}
+
+// WebhookPresetList is a JSON array of presets.
+type WebhookPresetList struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Presets       []*WebhookPreset       `protobuf:"bytes,1,rep,name=presets,proto3" json:"presets,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookPresetList) Reset() {
+	*x = WebhookPresetList{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookPresetList) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookPresetList) ProtoMessage() {}
+
+func (x *WebhookPresetList) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookPresetList.ProtoReflect.Descriptor instead.
+func (*WebhookPresetList) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *WebhookPresetList) GetPresets() []*WebhookPreset {
+	if x != nil {
+		return x.Presets
+	}
+	return nil
+}
+
+type ListWebhookPresetsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListWebhookPresetsRequest) Reset() {
+	*x = ListWebhookPresetsRequest{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListWebhookPresetsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListWebhookPresetsRequest) ProtoMessage() {}
+
+func (x *ListWebhookPresetsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListWebhookPresetsRequest.ProtoReflect.Descriptor instead.
+func (*ListWebhookPresetsRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{29}
+}
+
 type CreateWebhookRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Webhook       *WebhookCreate         `protobuf:"bytes,1,opt,name=webhook,proto3" json:"webhook,omitempty"`
@@ -2955,7 +3212,7 @@ type CreateWebhookRequest struct {
 
 func (x *CreateWebhookRequest) Reset() {
 	*x = CreateWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[26]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2967,7 +3224,7 @@ func (x *CreateWebhookRequest) String() string {
 func (*CreateWebhookRequest) ProtoMessage() {}
 
 func (x *CreateWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[26]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2980,7 +3237,7 @@ func (x *CreateWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateWebhookRequest.ProtoReflect.Descriptor instead.
 func (*CreateWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{26}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *CreateWebhookRequest) GetWebhook() *WebhookCreate {
@@ -3004,7 +3261,7 @@ type ListWebhooksRequest struct {
 
 func (x *ListWebhooksRequest) Reset() {
 	*x = ListWebhooksRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[27]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3016,7 +3273,7 @@ func (x *ListWebhooksRequest) String() string {
 func (*ListWebhooksRequest) ProtoMessage() {}
 
 func (x *ListWebhooksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[27]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3029,7 +3286,7 @@ func (x *ListWebhooksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhooksRequest.ProtoReflect.Descriptor instead.
 func (*ListWebhooksRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{27}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ListWebhooksRequest) GetName() string {
@@ -3062,7 +3319,7 @@ type ReadWebhooksRequest struct {
 
 func (x *ReadWebhooksRequest) Reset() {
 	*x = ReadWebhooksRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[28]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3074,7 +3331,7 @@ func (x *ReadWebhooksRequest) String() string {
 func (*ReadWebhooksRequest) ProtoMessage() {}
 
 func (x *ReadWebhooksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[28]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3087,7 +3344,7 @@ func (x *ReadWebhooksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadWebhooksRequest.ProtoReflect.Descriptor instead.
 func (*ReadWebhooksRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{28}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ReadWebhooksRequest) GetQuery() *WebhookQuery {
@@ -3106,7 +3363,7 @@ type CountWebhooksRequest struct {
 
 func (x *CountWebhooksRequest) Reset() {
 	*x = CountWebhooksRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[29]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3118,7 +3375,7 @@ func (x *CountWebhooksRequest) String() string {
 func (*CountWebhooksRequest) ProtoMessage() {}
 
 func (x *CountWebhooksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[29]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3131,7 +3388,7 @@ func (x *CountWebhooksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountWebhooksRequest.ProtoReflect.Descriptor instead.
 func (*CountWebhooksRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{29}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *CountWebhooksRequest) GetQuery() *WebhookCountQuery {
@@ -3151,7 +3408,7 @@ type ReadWebhookRequest struct {
 
 func (x *ReadWebhookRequest) Reset() {
 	*x = ReadWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[30]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3163,7 +3420,7 @@ func (x *ReadWebhookRequest) String() string {
 func (*ReadWebhookRequest) ProtoMessage() {}
 
 func (x *ReadWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[30]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3176,7 +3433,7 @@ func (x *ReadWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadWebhookRequest.ProtoReflect.Descriptor instead.
 func (*ReadWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{30}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ReadWebhookRequest) GetId() string {
@@ -3198,7 +3455,7 @@ type ReplaceWebhookRequest struct {
 
 func (x *ReplaceWebhookRequest) Reset() {
 	*x = ReplaceWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[31]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3210,7 +3467,7 @@ func (x *ReplaceWebhookRequest) String() string {
 func (*ReplaceWebhookRequest) ProtoMessage() {}
 
 func (x *ReplaceWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[31]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3223,7 +3480,7 @@ func (x *ReplaceWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplaceWebhookRequest.ProtoReflect.Descriptor instead.
 func (*ReplaceWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{31}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ReplaceWebhookRequest) GetId() string {
@@ -3259,7 +3516,7 @@ type UpdateWebhookRequest struct {
 
 func (x *UpdateWebhookRequest) Reset() {
 	*x = UpdateWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[32]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3271,7 +3528,7 @@ func (x *UpdateWebhookRequest) String() string {
 func (*UpdateWebhookRequest) ProtoMessage() {}
 
 func (x *UpdateWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[32]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3284,7 +3541,7 @@ func (x *UpdateWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateWebhookRequest.ProtoReflect.Descriptor instead.
 func (*UpdateWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{32}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *UpdateWebhookRequest) GetId() string {
@@ -3318,7 +3575,7 @@ type DeleteWebhookRequest struct {
 
 func (x *DeleteWebhookRequest) Reset() {
 	*x = DeleteWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[33]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3330,7 +3587,7 @@ func (x *DeleteWebhookRequest) String() string {
 func (*DeleteWebhookRequest) ProtoMessage() {}
 
 func (x *DeleteWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[33]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3343,7 +3600,7 @@ func (x *DeleteWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWebhookRequest.ProtoReflect.Descriptor instead.
 func (*DeleteWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{33}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *DeleteWebhookRequest) GetId() string {
@@ -3363,7 +3620,7 @@ type RotateWebhookRequest struct {
 
 func (x *RotateWebhookRequest) Reset() {
 	*x = RotateWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[34]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3375,7 +3632,7 @@ func (x *RotateWebhookRequest) String() string {
 func (*RotateWebhookRequest) ProtoMessage() {}
 
 func (x *RotateWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[34]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3388,7 +3645,7 @@ func (x *RotateWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateWebhookRequest.ProtoReflect.Descriptor instead.
 func (*RotateWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{34}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *RotateWebhookRequest) GetId() string {
@@ -3407,7 +3664,7 @@ type RenderWebhookRequest struct {
 
 func (x *RenderWebhookRequest) Reset() {
 	*x = RenderWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[35]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3419,7 +3676,7 @@ func (x *RenderWebhookRequest) String() string {
 func (*RenderWebhookRequest) ProtoMessage() {}
 
 func (x *RenderWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[35]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3432,7 +3689,7 @@ func (x *RenderWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenderWebhookRequest.ProtoReflect.Descriptor instead.
 func (*RenderWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{35}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *RenderWebhookRequest) GetDraft() *WebhookDraft {
@@ -3456,7 +3713,7 @@ type ListDeliveriesRequest struct {
 
 func (x *ListDeliveriesRequest) Reset() {
 	*x = ListDeliveriesRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[36]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3468,7 +3725,7 @@ func (x *ListDeliveriesRequest) String() string {
 func (*ListDeliveriesRequest) ProtoMessage() {}
 
 func (x *ListDeliveriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[36]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3481,7 +3738,7 @@ func (x *ListDeliveriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeliveriesRequest.ProtoReflect.Descriptor instead.
 func (*ListDeliveriesRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{36}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ListDeliveriesRequest) GetId() string {
@@ -3516,7 +3773,7 @@ type ReadDeliveriesRequest struct {
 
 func (x *ReadDeliveriesRequest) Reset() {
 	*x = ReadDeliveriesRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[37]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3528,7 +3785,7 @@ func (x *ReadDeliveriesRequest) String() string {
 func (*ReadDeliveriesRequest) ProtoMessage() {}
 
 func (x *ReadDeliveriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[37]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3541,7 +3798,7 @@ func (x *ReadDeliveriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDeliveriesRequest.ProtoReflect.Descriptor instead.
 func (*ReadDeliveriesRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{37}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ReadDeliveriesRequest) GetId() string {
@@ -3570,7 +3827,7 @@ type ReadDeliveryRequest struct {
 
 func (x *ReadDeliveryRequest) Reset() {
 	*x = ReadDeliveryRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[38]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3582,7 +3839,7 @@ func (x *ReadDeliveryRequest) String() string {
 func (*ReadDeliveryRequest) ProtoMessage() {}
 
 func (x *ReadDeliveryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[38]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3595,7 +3852,7 @@ func (x *ReadDeliveryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDeliveryRequest.ProtoReflect.Descriptor instead.
 func (*ReadDeliveryRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{38}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ReadDeliveryRequest) GetId() string {
@@ -3624,7 +3881,7 @@ type ReplayDeliveryRequest struct {
 
 func (x *ReplayDeliveryRequest) Reset() {
 	*x = ReplayDeliveryRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[39]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3636,7 +3893,7 @@ func (x *ReplayDeliveryRequest) String() string {
 func (*ReplayDeliveryRequest) ProtoMessage() {}
 
 func (x *ReplayDeliveryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[39]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3649,7 +3906,7 @@ func (x *ReplayDeliveryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayDeliveryRequest.ProtoReflect.Descriptor instead.
 func (*ReplayDeliveryRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{39}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ReplayDeliveryRequest) GetId() string {
@@ -3677,7 +3934,7 @@ type ReplayDeliveriesRequest struct {
 
 func (x *ReplayDeliveriesRequest) Reset() {
 	*x = ReplayDeliveriesRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[40]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3689,7 +3946,7 @@ func (x *ReplayDeliveriesRequest) String() string {
 func (*ReplayDeliveriesRequest) ProtoMessage() {}
 
 func (x *ReplayDeliveriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[40]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3702,7 +3959,7 @@ func (x *ReplayDeliveriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayDeliveriesRequest.ProtoReflect.Descriptor instead.
 func (*ReplayDeliveriesRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{40}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ReplayDeliveriesRequest) GetId() string {
@@ -4058,7 +4315,25 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x04line\x18\x03 \x01(\x03H\x00R\x04line\x88\x01\x01\x12\x1b\n" +
 	"\x06column\x18\x04 \x01(\x03H\x01R\x06column\x88\x01\x01B\a\n" +
 	"\x05_lineB\t\n" +
-	"\a_column\"H\n" +
+	"\a_column\"\x9d\x02\n" +
+	"\rWebhookPreset\x12\x1a\n" +
+	"\x04name\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x04name\x12\x1c\n" +
+	"\x05title\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x05title\x12(\n" +
+	"\vdescription\x18\x03 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\vdescription\x12.\n" +
+	"\rdocumentation\x18\x04 \x01(\tB\b\xca\xf3\x18\x04\x10\x04\x18\x01R\rdocumentation\x12\x16\n" +
+	"\x06secret\x18\x05 \x01(\tR\x06secret\x12\"\n" +
+	"\awebhook\x18\x06 \x01(\fB\b\xca\xf3\x18\x04\x10\x03\x18\x01R\awebhook\x12<\n" +
+	"\x06sample\x18\a \x01(\v2\x1c.orch.v1.WebhookPresetSampleB\x06\xca\xf3\x18\x02\x18\x01R\x06sample\"\xca\x01\n" +
+	"\x13WebhookPresetSample\x12\x1e\n" +
+	"\x06method\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x06method\x12C\n" +
+	"\aheaders\x18\x02 \x03(\v2).orch.v1.WebhookPresetSample.HeadersEntryR\aheaders\x12\x12\n" +
+	"\x04body\x18\x03 \x01(\tR\x04body\x1a:\n" +
+	"\fHeadersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"E\n" +
+	"\x11WebhookPresetList\x120\n" +
+	"\apresets\x18\x01 \x03(\v2\x16.orch.v1.WebhookPresetR\apresets\"\x1b\n" +
+	"\x19ListWebhookPresetsRequest\"H\n" +
 	"\x14CreateWebhookRequest\x120\n" +
 	"\awebhook\x18\x01 \x01(\v2\x16.orch.v1.WebhookCreateR\awebhook\"\x9d\x01\n" +
 	"\x13ListWebhooksRequest\x12\x1f\n" +
@@ -4105,7 +4380,7 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"deliveryId\"d\n" +
 	"\x17ReplayDeliveriesRequest\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x121\n" +
-	"\x05query\x18\x02 \x01(\v2\x1b.orch.v1.WebhookReplayQueryR\x05query*\xd2\x02\n" +
+	"\x05query\x18\x02 \x01(\v2\x1b.orch.v1.WebhookReplayQueryR\x05query*\xcb\x03\n" +
 	"\rWebhookScheme\x12\x1e\n" +
 	"\x1aWEBHOOK_SCHEME_UNSPECIFIED\x10\x00\x12%\n" +
 	"\x15WEBHOOK_SCHEME_GITHUB\x10\x01\x1a\n" +
@@ -4117,7 +4392,12 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x14WEBHOOK_SCHEME_SLACK\x10\x04\x1a\t\xda\xf3\x18\x05slack\x12;\n" +
 	" WEBHOOK_SCHEME_STANDARD_WEBHOOKS\x10\x05\x1a\x15\xda\xf3\x18\x11standard-webhooks\x12'\n" +
 	"\x16WEBHOOK_SCHEME_SHOPIFY\x10\x06\x1a\v\xda\xf3\x18\ashopify\x12!\n" +
-	"\x13WEBHOOK_SCHEME_HMAC\x10\a\x1a\b\xda\xf3\x18\x04hmac*\xa0\x01\n" +
+	"\x13WEBHOOK_SCHEME_HMAC\x10\a\x1a\b\xda\xf3\x18\x04hmac\x12#\n" +
+	"\x14WEBHOOK_SCHEME_TOKEN\x10\b\x1a\t\xda\xf3\x18\x05token\x12+\n" +
+	"\x18WEBHOOK_SCHEME_PAGERDUTY\x10\t\x1a\r\xda\xf3\x18\tpagerduty\x12%\n" +
+	"\x15WEBHOOK_SCHEME_TWILIO\x10\n" +
+	"\x1a\n" +
+	"\xda\xf3\x18\x06twilio*\xa0\x01\n" +
 	"\rWebhookDigest\x12\x1e\n" +
 	"\x1aWEBHOOK_DIGEST_UNSPECIFIED\x10\x00\x12%\n" +
 	"\x15WEBHOOK_DIGEST_SHA256\x10\x01\x1a\n" +
@@ -4153,7 +4433,7 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x15WebhookRenderingStage\x12'\n" +
 	"#WEBHOOK_RENDERING_STAGE_UNSPECIFIED\x10\x00\x122\n" +
 	" WEBHOOK_RENDERING_STAGE_TEMPLATE\x10\x01\x1a\f\xda\xf3\x18\btemplate\x12,\n" +
-	"\x1dWEBHOOK_RENDERING_STAGE_EVENT\x10\x02\x1a\t\xda\xf3\x18\x05event2\x95\x11\n" +
+	"\x1dWEBHOOK_RENDERING_STAGE_EVENT\x10\x02\x1a\t\xda\xf3\x18\x05event2\xa2\x12\n" +
 	"\x0eWebhookService\x12u\n" +
 	"\rCreateWebhook\x12\x1d.orch.v1.CreateWebhookRequest\x1a\x10.orch.v1.Webhook\"3\xe2\xf3\x18\x14\b\xc9\x01\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x02\x15:\awebhook\"\n" +
 	"/webhooks/\x12r\n" +
@@ -4165,7 +4445,8 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x0eReplaceWebhook\x12\x1e.orch.v1.ReplaceWebhookRequest\x1a\x16.google.protobuf.Empty\"7\xe2\xf3\x18\x14\b\xcc\x01\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x02\x19:\awebhook\x1a\x0e/webhooks/{id}\x12\x7f\n" +
 	"\rUpdateWebhook\x12\x1d.orch.v1.UpdateWebhookRequest\x1a\x16.google.protobuf.Empty\"7\xe2\xf3\x18\x14\b\xcc\x01\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x02\x19:\awebhook2\x0e/webhooks/{id}\x12v\n" +
 	"\rDeleteWebhook\x12\x1d.orch.v1.DeleteWebhookRequest\x1a\x16.google.protobuf.Empty\".\xe2\xf3\x18\x14\b\xcc\x01\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x02\x10*\x0e/webhooks/{id}\x12t\n" +
-	"\rRotateWebhook\x12\x1d.orch.v1.RotateWebhookRequest\x1a\x10.orch.v1.Webhook\"2\xe2\xf3\x18\x11\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x02\x17\"\x15/webhooks/{id}/rotate\x12\x7f\n" +
+	"\rRotateWebhook\x12\x1d.orch.v1.RotateWebhookRequest\x1a\x10.orch.v1.Webhook\"2\xe2\xf3\x18\x11\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x02\x17\"\x15/webhooks/{id}/rotate\x12\x8a\x01\n" +
+	"\x12ListWebhookPresets\x12\".orch.v1.ListWebhookPresetsRequest\x1a\x1a.orch.v1.WebhookPresetList\"4\xe2\xf3\x18\x0e\"\fsee_webhooks\x82\xd3\xe4\x93\x02\x1cb\apresets\x12\x11/webhooks/presets\x12\x7f\n" +
 	"\rRenderWebhook\x12\x1d.orch.v1.RenderWebhookRequest\x1a\x19.orch.v1.WebhookRendering\"4\xe2\xf3\x18\x11\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x02\x19:\x05draft\"\x10/webhooks/render\x12\x8f\x01\n" +
 	"\x0eListDeliveries\x12\x1e.orch.v1.ListDeliveriesRequest\x1a\x1c.orch.v1.WebhookDeliveryList\"?\xe2\xf3\x18\x0e\"\fsee_webhooks\x82\xd3\xe4\x93\x02'b\n" +
 	"deliveries\x12\x19/webhooks/{id}/deliveries\x12\x9f\x01\n" +
@@ -4192,7 +4473,7 @@ func file_orch_v1_webhooks_proto_rawDescGZIP() []byte {
 }
 
 var file_orch_v1_webhooks_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_orch_v1_webhooks_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_orch_v1_webhooks_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
 var file_orch_v1_webhooks_proto_goTypes = []any{
 	(WebhookScheme)(0),                  // 0: orch.v1.WebhookScheme
 	(WebhookDigest)(0),                  // 1: orch.v1.WebhookDigest
@@ -4228,38 +4509,43 @@ var file_orch_v1_webhooks_proto_goTypes = []any{
 	(*WebhookDraft)(nil),                // 31: orch.v1.WebhookDraft
 	(*WebhookRendering)(nil),            // 32: orch.v1.WebhookRendering
 	(*WebhookRenderingError)(nil),       // 33: orch.v1.WebhookRenderingError
-	(*CreateWebhookRequest)(nil),        // 34: orch.v1.CreateWebhookRequest
-	(*ListWebhooksRequest)(nil),         // 35: orch.v1.ListWebhooksRequest
-	(*ReadWebhooksRequest)(nil),         // 36: orch.v1.ReadWebhooksRequest
-	(*CountWebhooksRequest)(nil),        // 37: orch.v1.CountWebhooksRequest
-	(*ReadWebhookRequest)(nil),          // 38: orch.v1.ReadWebhookRequest
-	(*ReplaceWebhookRequest)(nil),       // 39: orch.v1.ReplaceWebhookRequest
-	(*UpdateWebhookRequest)(nil),        // 40: orch.v1.UpdateWebhookRequest
-	(*DeleteWebhookRequest)(nil),        // 41: orch.v1.DeleteWebhookRequest
-	(*RotateWebhookRequest)(nil),        // 42: orch.v1.RotateWebhookRequest
-	(*RenderWebhookRequest)(nil),        // 43: orch.v1.RenderWebhookRequest
-	(*ListDeliveriesRequest)(nil),       // 44: orch.v1.ListDeliveriesRequest
-	(*ReadDeliveriesRequest)(nil),       // 45: orch.v1.ReadDeliveriesRequest
-	(*ReadDeliveryRequest)(nil),         // 46: orch.v1.ReadDeliveryRequest
-	(*ReplayDeliveryRequest)(nil),       // 47: orch.v1.ReplayDeliveryRequest
-	(*ReplayDeliveriesRequest)(nil),     // 48: orch.v1.ReplayDeliveriesRequest
-	nil,                                 // 49: orch.v1.WebhookDelivery.HeadersEntry
-	nil,                                 // 50: orch.v1.WebhookDraft.HeadersEntry
-	(*timestamppb.Timestamp)(nil),       // 51: google.protobuf.Timestamp
-	(Operator)(0),                       // 52: orch.v1.Operator
-	(*UuidFilter)(nil),                  // 53: orch.v1.UuidFilter
-	(*NameFilter)(nil),                  // 54: orch.v1.NameFilter
-	(*BoolFilter)(nil),                  // 55: orch.v1.BoolFilter
-	(*OptionalUuidFilter)(nil),          // 56: orch.v1.OptionalUuidFilter
-	(*PageLimit)(nil),                   // 57: orch.v1.PageLimit
-	(*TimeFilter)(nil),                  // 58: orch.v1.TimeFilter
-	(*fieldmaskpb.FieldMask)(nil),       // 59: google.protobuf.FieldMask
-	(*CountResponse)(nil),               // 60: orch.v1.CountResponse
-	(*emptypb.Empty)(nil),               // 61: google.protobuf.Empty
+	(*WebhookPreset)(nil),               // 34: orch.v1.WebhookPreset
+	(*WebhookPresetSample)(nil),         // 35: orch.v1.WebhookPresetSample
+	(*WebhookPresetList)(nil),           // 36: orch.v1.WebhookPresetList
+	(*ListWebhookPresetsRequest)(nil),   // 37: orch.v1.ListWebhookPresetsRequest
+	(*CreateWebhookRequest)(nil),        // 38: orch.v1.CreateWebhookRequest
+	(*ListWebhooksRequest)(nil),         // 39: orch.v1.ListWebhooksRequest
+	(*ReadWebhooksRequest)(nil),         // 40: orch.v1.ReadWebhooksRequest
+	(*CountWebhooksRequest)(nil),        // 41: orch.v1.CountWebhooksRequest
+	(*ReadWebhookRequest)(nil),          // 42: orch.v1.ReadWebhookRequest
+	(*ReplaceWebhookRequest)(nil),       // 43: orch.v1.ReplaceWebhookRequest
+	(*UpdateWebhookRequest)(nil),        // 44: orch.v1.UpdateWebhookRequest
+	(*DeleteWebhookRequest)(nil),        // 45: orch.v1.DeleteWebhookRequest
+	(*RotateWebhookRequest)(nil),        // 46: orch.v1.RotateWebhookRequest
+	(*RenderWebhookRequest)(nil),        // 47: orch.v1.RenderWebhookRequest
+	(*ListDeliveriesRequest)(nil),       // 48: orch.v1.ListDeliveriesRequest
+	(*ReadDeliveriesRequest)(nil),       // 49: orch.v1.ReadDeliveriesRequest
+	(*ReadDeliveryRequest)(nil),         // 50: orch.v1.ReadDeliveryRequest
+	(*ReplayDeliveryRequest)(nil),       // 51: orch.v1.ReplayDeliveryRequest
+	(*ReplayDeliveriesRequest)(nil),     // 52: orch.v1.ReplayDeliveriesRequest
+	nil,                                 // 53: orch.v1.WebhookDelivery.HeadersEntry
+	nil,                                 // 54: orch.v1.WebhookDraft.HeadersEntry
+	nil,                                 // 55: orch.v1.WebhookPresetSample.HeadersEntry
+	(*timestamppb.Timestamp)(nil),       // 56: google.protobuf.Timestamp
+	(Operator)(0),                       // 57: orch.v1.Operator
+	(*UuidFilter)(nil),                  // 58: orch.v1.UuidFilter
+	(*NameFilter)(nil),                  // 59: orch.v1.NameFilter
+	(*BoolFilter)(nil),                  // 60: orch.v1.BoolFilter
+	(*OptionalUuidFilter)(nil),          // 61: orch.v1.OptionalUuidFilter
+	(*PageLimit)(nil),                   // 62: orch.v1.PageLimit
+	(*TimeFilter)(nil),                  // 63: orch.v1.TimeFilter
+	(*fieldmaskpb.FieldMask)(nil),       // 64: google.protobuf.FieldMask
+	(*CountResponse)(nil),               // 65: orch.v1.CountResponse
+	(*emptypb.Empty)(nil),               // 66: google.protobuf.Empty
 }
 var file_orch_v1_webhooks_proto_depIdxs = []int32{
-	51, // 0: orch.v1.Webhook.created:type_name -> google.protobuf.Timestamp
-	51, // 1: orch.v1.Webhook.updated:type_name -> google.protobuf.Timestamp
+	56, // 0: orch.v1.Webhook.created:type_name -> google.protobuf.Timestamp
+	56, // 1: orch.v1.Webhook.updated:type_name -> google.protobuf.Timestamp
 	9,  // 2: orch.v1.Webhook.verification:type_name -> orch.v1.WebhookVerification
 	3,  // 3: orch.v1.Webhook.deduplication:type_name -> orch.v1.WebhookDeduplication
 	4,  // 4: orch.v1.Webhook.handshakes:type_name -> orch.v1.WebhookHandshake
@@ -4283,90 +4569,95 @@ var file_orch_v1_webhooks_proto_depIdxs = []int32{
 	4,  // 22: orch.v1.WebhookUpdate.handshakes:type_name -> orch.v1.WebhookHandshake
 	11, // 23: orch.v1.WebhookUpdate.rate_limit:type_name -> orch.v1.WebhookRateLimit
 	8,  // 24: orch.v1.WebhookList.webhooks:type_name -> orch.v1.Webhook
-	52, // 25: orch.v1.WebhookFilter.operator:type_name -> orch.v1.Operator
-	53, // 26: orch.v1.WebhookFilter.id:type_name -> orch.v1.UuidFilter
-	54, // 27: orch.v1.WebhookFilter.name:type_name -> orch.v1.NameFilter
-	55, // 28: orch.v1.WebhookFilter.enabled:type_name -> orch.v1.BoolFilter
-	56, // 29: orch.v1.WebhookFilter.service_account_id:type_name -> orch.v1.OptionalUuidFilter
+	57, // 25: orch.v1.WebhookFilter.operator:type_name -> orch.v1.Operator
+	58, // 26: orch.v1.WebhookFilter.id:type_name -> orch.v1.UuidFilter
+	59, // 27: orch.v1.WebhookFilter.name:type_name -> orch.v1.NameFilter
+	60, // 28: orch.v1.WebhookFilter.enabled:type_name -> orch.v1.BoolFilter
+	61, // 29: orch.v1.WebhookFilter.service_account_id:type_name -> orch.v1.OptionalUuidFilter
 	16, // 30: orch.v1.WebhookQuery.webhooks:type_name -> orch.v1.WebhookFilter
 	5,  // 31: orch.v1.WebhookQuery.sort:type_name -> orch.v1.WebhookSort
-	57, // 32: orch.v1.WebhookQuery.limit:type_name -> orch.v1.PageLimit
+	62, // 32: orch.v1.WebhookQuery.limit:type_name -> orch.v1.PageLimit
 	16, // 33: orch.v1.WebhookCountQuery.webhooks:type_name -> orch.v1.WebhookFilter
 	9,  // 34: orch.v1.WebhookDefinition.verification:type_name -> orch.v1.WebhookVerification
 	3,  // 35: orch.v1.WebhookDefinition.deduplication:type_name -> orch.v1.WebhookDeduplication
 	4,  // 36: orch.v1.WebhookDefinition.handshakes:type_name -> orch.v1.WebhookHandshake
 	11, // 37: orch.v1.WebhookDefinition.rate_limit:type_name -> orch.v1.WebhookRateLimit
 	11, // 38: orch.v1.AccountDefinition.rate_limit:type_name -> orch.v1.WebhookRateLimit
-	51, // 39: orch.v1.WebhookDelivery.received:type_name -> google.protobuf.Timestamp
-	49, // 40: orch.v1.WebhookDelivery.headers:type_name -> orch.v1.WebhookDelivery.HeadersEntry
+	56, // 39: orch.v1.WebhookDelivery.received:type_name -> google.protobuf.Timestamp
+	53, // 40: orch.v1.WebhookDelivery.headers:type_name -> orch.v1.WebhookDelivery.HeadersEntry
 	21, // 41: orch.v1.WebhookDeliveryBatch.deliveries:type_name -> orch.v1.WebhookDelivery
 	21, // 42: orch.v1.WebhookDeliveryList.deliveries:type_name -> orch.v1.WebhookDelivery
 	26, // 43: orch.v1.WebhookDeliverySummary.counts:type_name -> orch.v1.WebhookDeliveryCount
-	51, // 44: orch.v1.WebhookDeliveryCount.first:type_name -> google.protobuf.Timestamp
-	51, // 45: orch.v1.WebhookDeliveryCount.last:type_name -> google.protobuf.Timestamp
-	53, // 46: orch.v1.WebhookDeliveryFilter.id:type_name -> orch.v1.UuidFilter
+	56, // 44: orch.v1.WebhookDeliveryCount.first:type_name -> google.protobuf.Timestamp
+	56, // 45: orch.v1.WebhookDeliveryCount.last:type_name -> google.protobuf.Timestamp
+	58, // 46: orch.v1.WebhookDeliveryFilter.id:type_name -> orch.v1.UuidFilter
 	27, // 47: orch.v1.WebhookDeliveryFilter.status:type_name -> orch.v1.WebhookDeliveryStatusFilter
-	58, // 48: orch.v1.WebhookDeliveryFilter.received:type_name -> orch.v1.TimeFilter
-	55, // 49: orch.v1.WebhookDeliveryFilter.duplicate:type_name -> orch.v1.BoolFilter
-	56, // 50: orch.v1.WebhookDeliveryFilter.replayed_event_id:type_name -> orch.v1.OptionalUuidFilter
-	53, // 51: orch.v1.WebhookDeliveryFilter.webhook_id:type_name -> orch.v1.UuidFilter
+	63, // 48: orch.v1.WebhookDeliveryFilter.received:type_name -> orch.v1.TimeFilter
+	60, // 49: orch.v1.WebhookDeliveryFilter.duplicate:type_name -> orch.v1.BoolFilter
+	61, // 50: orch.v1.WebhookDeliveryFilter.replayed_event_id:type_name -> orch.v1.OptionalUuidFilter
+	58, // 51: orch.v1.WebhookDeliveryFilter.webhook_id:type_name -> orch.v1.UuidFilter
 	28, // 52: orch.v1.WebhookDeliveryQuery.deliveries:type_name -> orch.v1.WebhookDeliveryFilter
 	6,  // 53: orch.v1.WebhookDeliveryQuery.sort:type_name -> orch.v1.WebhookDeliverySort
-	57, // 54: orch.v1.WebhookDeliveryQuery.limit:type_name -> orch.v1.PageLimit
+	62, // 54: orch.v1.WebhookDeliveryQuery.limit:type_name -> orch.v1.PageLimit
 	28, // 55: orch.v1.WebhookReplayQuery.deliveries:type_name -> orch.v1.WebhookDeliveryFilter
-	57, // 56: orch.v1.WebhookReplayQuery.limit:type_name -> orch.v1.PageLimit
-	50, // 57: orch.v1.WebhookDraft.headers:type_name -> orch.v1.WebhookDraft.HeadersEntry
+	62, // 56: orch.v1.WebhookReplayQuery.limit:type_name -> orch.v1.PageLimit
+	54, // 57: orch.v1.WebhookDraft.headers:type_name -> orch.v1.WebhookDraft.HeadersEntry
 	33, // 58: orch.v1.WebhookRendering.error:type_name -> orch.v1.WebhookRenderingError
 	7,  // 59: orch.v1.WebhookRenderingError.stage:type_name -> orch.v1.WebhookRenderingStage
-	12, // 60: orch.v1.CreateWebhookRequest.webhook:type_name -> orch.v1.WebhookCreate
-	57, // 61: orch.v1.ListWebhooksRequest.limit:type_name -> orch.v1.PageLimit
-	17, // 62: orch.v1.ReadWebhooksRequest.query:type_name -> orch.v1.WebhookQuery
-	18, // 63: orch.v1.CountWebhooksRequest.query:type_name -> orch.v1.WebhookCountQuery
-	13, // 64: orch.v1.ReplaceWebhookRequest.webhook:type_name -> orch.v1.WebhookReplace
-	59, // 65: orch.v1.ReplaceWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
-	14, // 66: orch.v1.UpdateWebhookRequest.webhook:type_name -> orch.v1.WebhookUpdate
-	59, // 67: orch.v1.UpdateWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
-	31, // 68: orch.v1.RenderWebhookRequest.draft:type_name -> orch.v1.WebhookDraft
-	57, // 69: orch.v1.ListDeliveriesRequest.limit:type_name -> orch.v1.PageLimit
-	29, // 70: orch.v1.ReadDeliveriesRequest.query:type_name -> orch.v1.WebhookDeliveryQuery
-	30, // 71: orch.v1.ReplayDeliveriesRequest.query:type_name -> orch.v1.WebhookReplayQuery
-	34, // 72: orch.v1.WebhookService.CreateWebhook:input_type -> orch.v1.CreateWebhookRequest
-	35, // 73: orch.v1.WebhookService.ListWebhooks:input_type -> orch.v1.ListWebhooksRequest
-	36, // 74: orch.v1.WebhookService.ReadWebhooks:input_type -> orch.v1.ReadWebhooksRequest
-	37, // 75: orch.v1.WebhookService.CountWebhooks:input_type -> orch.v1.CountWebhooksRequest
-	38, // 76: orch.v1.WebhookService.ReadWebhook:input_type -> orch.v1.ReadWebhookRequest
-	39, // 77: orch.v1.WebhookService.ReplaceWebhook:input_type -> orch.v1.ReplaceWebhookRequest
-	40, // 78: orch.v1.WebhookService.UpdateWebhook:input_type -> orch.v1.UpdateWebhookRequest
-	41, // 79: orch.v1.WebhookService.DeleteWebhook:input_type -> orch.v1.DeleteWebhookRequest
-	42, // 80: orch.v1.WebhookService.RotateWebhook:input_type -> orch.v1.RotateWebhookRequest
-	43, // 81: orch.v1.WebhookService.RenderWebhook:input_type -> orch.v1.RenderWebhookRequest
-	44, // 82: orch.v1.WebhookService.ListDeliveries:input_type -> orch.v1.ListDeliveriesRequest
-	45, // 83: orch.v1.WebhookService.ReadDeliveries:input_type -> orch.v1.ReadDeliveriesRequest
-	46, // 84: orch.v1.WebhookService.ReadDelivery:input_type -> orch.v1.ReadDeliveryRequest
-	24, // 85: orch.v1.WebhookService.SummarizeDeliveries:input_type -> orch.v1.SummarizeDeliveriesRequest
-	47, // 86: orch.v1.WebhookService.ReplayDelivery:input_type -> orch.v1.ReplayDeliveryRequest
-	48, // 87: orch.v1.WebhookService.ReplayDeliveries:input_type -> orch.v1.ReplayDeliveriesRequest
-	8,  // 88: orch.v1.WebhookService.CreateWebhook:output_type -> orch.v1.Webhook
-	15, // 89: orch.v1.WebhookService.ListWebhooks:output_type -> orch.v1.WebhookList
-	15, // 90: orch.v1.WebhookService.ReadWebhooks:output_type -> orch.v1.WebhookList
-	60, // 91: orch.v1.WebhookService.CountWebhooks:output_type -> orch.v1.CountResponse
-	8,  // 92: orch.v1.WebhookService.ReadWebhook:output_type -> orch.v1.Webhook
-	61, // 93: orch.v1.WebhookService.ReplaceWebhook:output_type -> google.protobuf.Empty
-	61, // 94: orch.v1.WebhookService.UpdateWebhook:output_type -> google.protobuf.Empty
-	61, // 95: orch.v1.WebhookService.DeleteWebhook:output_type -> google.protobuf.Empty
-	8,  // 96: orch.v1.WebhookService.RotateWebhook:output_type -> orch.v1.Webhook
-	32, // 97: orch.v1.WebhookService.RenderWebhook:output_type -> orch.v1.WebhookRendering
-	23, // 98: orch.v1.WebhookService.ListDeliveries:output_type -> orch.v1.WebhookDeliveryList
-	23, // 99: orch.v1.WebhookService.ReadDeliveries:output_type -> orch.v1.WebhookDeliveryList
-	21, // 100: orch.v1.WebhookService.ReadDelivery:output_type -> orch.v1.WebhookDelivery
-	25, // 101: orch.v1.WebhookService.SummarizeDeliveries:output_type -> orch.v1.WebhookDeliverySummary
-	21, // 102: orch.v1.WebhookService.ReplayDelivery:output_type -> orch.v1.WebhookDelivery
-	23, // 103: orch.v1.WebhookService.ReplayDeliveries:output_type -> orch.v1.WebhookDeliveryList
-	88, // [88:104] is the sub-list for method output_type
-	72, // [72:88] is the sub-list for method input_type
-	72, // [72:72] is the sub-list for extension type_name
-	72, // [72:72] is the sub-list for extension extendee
-	0,  // [0:72] is the sub-list for field type_name
+	35, // 60: orch.v1.WebhookPreset.sample:type_name -> orch.v1.WebhookPresetSample
+	55, // 61: orch.v1.WebhookPresetSample.headers:type_name -> orch.v1.WebhookPresetSample.HeadersEntry
+	34, // 62: orch.v1.WebhookPresetList.presets:type_name -> orch.v1.WebhookPreset
+	12, // 63: orch.v1.CreateWebhookRequest.webhook:type_name -> orch.v1.WebhookCreate
+	62, // 64: orch.v1.ListWebhooksRequest.limit:type_name -> orch.v1.PageLimit
+	17, // 65: orch.v1.ReadWebhooksRequest.query:type_name -> orch.v1.WebhookQuery
+	18, // 66: orch.v1.CountWebhooksRequest.query:type_name -> orch.v1.WebhookCountQuery
+	13, // 67: orch.v1.ReplaceWebhookRequest.webhook:type_name -> orch.v1.WebhookReplace
+	64, // 68: orch.v1.ReplaceWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
+	14, // 69: orch.v1.UpdateWebhookRequest.webhook:type_name -> orch.v1.WebhookUpdate
+	64, // 70: orch.v1.UpdateWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
+	31, // 71: orch.v1.RenderWebhookRequest.draft:type_name -> orch.v1.WebhookDraft
+	62, // 72: orch.v1.ListDeliveriesRequest.limit:type_name -> orch.v1.PageLimit
+	29, // 73: orch.v1.ReadDeliveriesRequest.query:type_name -> orch.v1.WebhookDeliveryQuery
+	30, // 74: orch.v1.ReplayDeliveriesRequest.query:type_name -> orch.v1.WebhookReplayQuery
+	38, // 75: orch.v1.WebhookService.CreateWebhook:input_type -> orch.v1.CreateWebhookRequest
+	39, // 76: orch.v1.WebhookService.ListWebhooks:input_type -> orch.v1.ListWebhooksRequest
+	40, // 77: orch.v1.WebhookService.ReadWebhooks:input_type -> orch.v1.ReadWebhooksRequest
+	41, // 78: orch.v1.WebhookService.CountWebhooks:input_type -> orch.v1.CountWebhooksRequest
+	42, // 79: orch.v1.WebhookService.ReadWebhook:input_type -> orch.v1.ReadWebhookRequest
+	43, // 80: orch.v1.WebhookService.ReplaceWebhook:input_type -> orch.v1.ReplaceWebhookRequest
+	44, // 81: orch.v1.WebhookService.UpdateWebhook:input_type -> orch.v1.UpdateWebhookRequest
+	45, // 82: orch.v1.WebhookService.DeleteWebhook:input_type -> orch.v1.DeleteWebhookRequest
+	46, // 83: orch.v1.WebhookService.RotateWebhook:input_type -> orch.v1.RotateWebhookRequest
+	37, // 84: orch.v1.WebhookService.ListWebhookPresets:input_type -> orch.v1.ListWebhookPresetsRequest
+	47, // 85: orch.v1.WebhookService.RenderWebhook:input_type -> orch.v1.RenderWebhookRequest
+	48, // 86: orch.v1.WebhookService.ListDeliveries:input_type -> orch.v1.ListDeliveriesRequest
+	49, // 87: orch.v1.WebhookService.ReadDeliveries:input_type -> orch.v1.ReadDeliveriesRequest
+	50, // 88: orch.v1.WebhookService.ReadDelivery:input_type -> orch.v1.ReadDeliveryRequest
+	24, // 89: orch.v1.WebhookService.SummarizeDeliveries:input_type -> orch.v1.SummarizeDeliveriesRequest
+	51, // 90: orch.v1.WebhookService.ReplayDelivery:input_type -> orch.v1.ReplayDeliveryRequest
+	52, // 91: orch.v1.WebhookService.ReplayDeliveries:input_type -> orch.v1.ReplayDeliveriesRequest
+	8,  // 92: orch.v1.WebhookService.CreateWebhook:output_type -> orch.v1.Webhook
+	15, // 93: orch.v1.WebhookService.ListWebhooks:output_type -> orch.v1.WebhookList
+	15, // 94: orch.v1.WebhookService.ReadWebhooks:output_type -> orch.v1.WebhookList
+	65, // 95: orch.v1.WebhookService.CountWebhooks:output_type -> orch.v1.CountResponse
+	8,  // 96: orch.v1.WebhookService.ReadWebhook:output_type -> orch.v1.Webhook
+	66, // 97: orch.v1.WebhookService.ReplaceWebhook:output_type -> google.protobuf.Empty
+	66, // 98: orch.v1.WebhookService.UpdateWebhook:output_type -> google.protobuf.Empty
+	66, // 99: orch.v1.WebhookService.DeleteWebhook:output_type -> google.protobuf.Empty
+	8,  // 100: orch.v1.WebhookService.RotateWebhook:output_type -> orch.v1.Webhook
+	36, // 101: orch.v1.WebhookService.ListWebhookPresets:output_type -> orch.v1.WebhookPresetList
+	32, // 102: orch.v1.WebhookService.RenderWebhook:output_type -> orch.v1.WebhookRendering
+	23, // 103: orch.v1.WebhookService.ListDeliveries:output_type -> orch.v1.WebhookDeliveryList
+	23, // 104: orch.v1.WebhookService.ReadDeliveries:output_type -> orch.v1.WebhookDeliveryList
+	21, // 105: orch.v1.WebhookService.ReadDelivery:output_type -> orch.v1.WebhookDelivery
+	25, // 106: orch.v1.WebhookService.SummarizeDeliveries:output_type -> orch.v1.WebhookDeliverySummary
+	21, // 107: orch.v1.WebhookService.ReplayDelivery:output_type -> orch.v1.WebhookDelivery
+	23, // 108: orch.v1.WebhookService.ReplayDeliveries:output_type -> orch.v1.WebhookDeliveryList
+	92, // [92:109] is the sub-list for method output_type
+	75, // [75:92] is the sub-list for method input_type
+	75, // [75:75] is the sub-list for extension type_name
+	75, // [75:75] is the sub-list for extension extendee
+	0,  // [0:75] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_webhooks_proto_init() }
@@ -4396,14 +4687,14 @@ func file_orch_v1_webhooks_proto_init() {
 	file_orch_v1_webhooks_proto_msgTypes[23].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[24].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[25].OneofWrappers = []any{}
-	file_orch_v1_webhooks_proto_msgTypes[27].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[31].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_webhooks_proto_rawDesc), len(file_orch_v1_webhooks_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   43,
+			NumMessages:   48,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

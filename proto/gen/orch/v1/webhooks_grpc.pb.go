@@ -31,6 +31,7 @@ const (
 	WebhookService_UpdateWebhook_FullMethodName       = "/orch.v1.WebhookService/UpdateWebhook"
 	WebhookService_DeleteWebhook_FullMethodName       = "/orch.v1.WebhookService/DeleteWebhook"
 	WebhookService_RotateWebhook_FullMethodName       = "/orch.v1.WebhookService/RotateWebhook"
+	WebhookService_ListWebhookPresets_FullMethodName  = "/orch.v1.WebhookService/ListWebhookPresets"
 	WebhookService_RenderWebhook_FullMethodName       = "/orch.v1.WebhookService/RenderWebhook"
 	WebhookService_ListDeliveries_FullMethodName      = "/orch.v1.WebhookService/ListDeliveries"
 	WebhookService_ReadDeliveries_FullMethodName      = "/orch.v1.WebhookService/ReadDeliveries"
@@ -64,6 +65,8 @@ type WebhookServiceClient interface {
 	DeleteWebhook(ctx context.Context, in *DeleteWebhookRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 	// Rotate the URL. Assigns a new slug; the old URL stops working.
 	RotateWebhook(ctx context.Context, in *RotateWebhookRequest, opts ...grpc.CallOption) (*Webhook, error)
+	// List presets. Returns how webhooks of known providers are set up, in a fixed order.
+	ListWebhookPresets(ctx context.Context, in *ListWebhookPresetsRequest, opts ...grpc.CallOption) (*WebhookPresetList, error)
 	// Render a template. Renders a request without storing or publishing anything; template errors are part of the 200
 	// response.
 	RenderWebhook(ctx context.Context, in *RenderWebhookRequest, opts ...grpc.CallOption) (*WebhookRendering, error)
@@ -181,6 +184,16 @@ func (c *webhookServiceClient) RotateWebhook(ctx context.Context, in *RotateWebh
 	return out, nil
 }
 
+func (c *webhookServiceClient) ListWebhookPresets(ctx context.Context, in *ListWebhookPresetsRequest, opts ...grpc.CallOption) (*WebhookPresetList, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WebhookPresetList)
+	err := c.cc.Invoke(ctx, WebhookService_ListWebhookPresets_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *webhookServiceClient) RenderWebhook(ctx context.Context, in *RenderWebhookRequest, opts ...grpc.CallOption) (*WebhookRendering, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(WebhookRendering)
@@ -275,6 +288,8 @@ type WebhookServiceServer interface {
 	DeleteWebhook(context.Context, *DeleteWebhookRequest) (*emptypb.Empty, error)
 	// Rotate the URL. Assigns a new slug; the old URL stops working.
 	RotateWebhook(context.Context, *RotateWebhookRequest) (*Webhook, error)
+	// List presets. Returns how webhooks of known providers are set up, in a fixed order.
+	ListWebhookPresets(context.Context, *ListWebhookPresetsRequest) (*WebhookPresetList, error)
 	// Render a template. Renders a request without storing or publishing anything; template errors are part of the 200
 	// response.
 	RenderWebhook(context.Context, *RenderWebhookRequest) (*WebhookRendering, error)
@@ -328,6 +343,9 @@ func (UnimplementedWebhookServiceServer) DeleteWebhook(context.Context, *DeleteW
 }
 func (UnimplementedWebhookServiceServer) RotateWebhook(context.Context, *RotateWebhookRequest) (*Webhook, error) {
 	return nil, status.Error(codes.Unimplemented, "method RotateWebhook not implemented")
+}
+func (UnimplementedWebhookServiceServer) ListWebhookPresets(context.Context, *ListWebhookPresetsRequest) (*WebhookPresetList, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListWebhookPresets not implemented")
 }
 func (UnimplementedWebhookServiceServer) RenderWebhook(context.Context, *RenderWebhookRequest) (*WebhookRendering, error) {
 	return nil, status.Error(codes.Unimplemented, "method RenderWebhook not implemented")
@@ -533,6 +551,24 @@ func _WebhookService_RotateWebhook_Handler(srv interface{}, ctx context.Context,
 	return interceptor(ctx, in, info, handler)
 }
 
+func _WebhookService_ListWebhookPresets_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListWebhookPresetsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WebhookServiceServer).ListWebhookPresets(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: WebhookService_ListWebhookPresets_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WebhookServiceServer).ListWebhookPresets(ctx, req.(*ListWebhookPresetsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _WebhookService_RenderWebhook_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(RenderWebhookRequest)
 	if err := dec(in); err != nil {
@@ -701,6 +737,10 @@ var WebhookService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "RotateWebhook",
 			Handler:    _WebhookService_RotateWebhook_Handler,
+		},
+		{
+			MethodName: "ListWebhookPresets",
+			Handler:    _WebhookService_ListWebhookPresets_Handler,
 		},
 		{
 			MethodName: "RenderWebhook",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -128,6 +129,9 @@ func checkIngestion(w *orchv1.Webhook, refuse func(text string, path ...string))
 		if w.GetVerification() == nil && w.ServiceAccountId == nil {
 			refuse("de-duplication needs verification or a service account: an id that anyone can claim could suppress an event", "deduplication")
 		}
+	}
+	if w.ServiceAccountId != nil && strings.EqualFold(w.GetVerification().GetHeader(), "authorization") {
+		refuse("Authorization carries the key of the service account: use another header, or no service account", "verification", "header")
 	}
 	if slices.Contains(w.GetHandshakes(), orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_META) && w.SealedVerifyToken == nil {
 		refuse("the handshake of Meta needs verify_token", "handshakes")

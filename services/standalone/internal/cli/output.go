@@ -66,7 +66,7 @@ func table[T any](w io.Writer, head []string, records []T, row func(T) []string)
 	for _, record := range records {
 		cells := row(record)
 		for i := range cells {
-			cells[i] = cell(cells[i])
+			cells[i] = cell(cells[i], w)
 		}
 		fmt.Fprintln(tabs, strings.Join(cells, "\t"))
 	}
@@ -86,15 +86,17 @@ func printable(text string) string {
 	}, text)
 }
 
-// cell reduces a text to one line without control sequences, because other users choose names.
-func cell(text string) string {
+// cell reduces a text to one line without control sequences, because other users choose names. It cuts a long text only
+// for a terminal: scripts and files get all of it.
+func cell(text string, w io.Writer) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '
 		}
 		return r
 	}, text)
-	if runes := []rune(text); len(runes) > cellLimit {
+	terminal, isFile := w.(*os.File)
+	if runes := []rune(text); len(runes) > cellLimit && isFile && telemetry.IsTerminal(terminal) {
 		text = string(runes[:cellLimit-1]) + "…"
 	}
 	return text

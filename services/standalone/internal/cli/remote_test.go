@@ -172,6 +172,29 @@ func TestWebhookCommands(t *testing.T) {
 	s.golden("webhook.txt")
 }
 
+// TestWebhookPresetCommands: from a list of presets to a signed sample that becomes an event.
+func TestWebhookPresetCommands(t *testing.T) {
+	s, _ := newShell(t)
+	secret := file(t, "secret.txt", "correct-horse battery-staple\n")
+	s.known = append(s.known, [2]string{secret, "secret.txt"})
+	s.run("webhook", "presets")
+	s.run("webhook", "presets", "pagerduty")
+	s.run("webhook", "presets", "githup")
+	s.run("webhook", "create", "pushes", "--preset", "github")
+	s.run("webhook", "create", "pushes", "--preset", "github", "--secret-file", secret)
+	s.run("webhook", "create", "pushes", "--preset", "github", "--secret-file", secret, "--if-absent")
+	s.run("webhook", "test", "pushes", "--preset-sample", "github")
+	s.run("webhook", "test", "pushes", "--preset-sample", "github", "--sign", "--send")
+	s.run("webhook", "test", "pushes", "--preset-sample", "github", "--send")
+	s.run("webhook", "test", "pushes", "--preset-sample", "github", "--sign", "--secret-file", secret, "--send")
+	s.run("webhook", "create", "builds", "--preset", "generic", "--scheme", "token", "--header", "X-Build", "--secret-file", secret)
+	s.run("webhook", "test", "builds", "--data", "{}", "--header", "X-Build: correct-horse", "--send")
+	s.run("webhook", "test", "builds", "--data", "{}", "--header", "X-Build: correct-horse battery-staple", "--send")
+	s.run("webhook", "create", "alerts", "--preset", "alertmanager", "--prefix", "Basic ", "--secret-file", secret)
+	s.run("webhook", "create", "plain", "--preset", "generic", "--header", "X-Build")
+	s.golden("webhook_presets.txt")
+}
+
 // until waits until sending to a webhook is answered with a status: changes reach the hooks service within a second.
 func (s *shell) until(name, data, status string) {
 	s.t.Helper()

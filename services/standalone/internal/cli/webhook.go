@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +22,8 @@ type webhookSummary struct {
 	Template    string `json:"template"`
 	Enabled     bool   `json:"enabled"`
 	URL         string `json:"url"`
+
+	Verification json.RawMessage `json:"verification"`
 }
 
 var webhookHead = []string{"ID", "NAME", "ENABLED", "URL"}
@@ -33,7 +37,7 @@ func webhookCommand(version string) *cobra.Command {
 		Use: "webhook", Aliases: []string{"webhooks"}, Short: "Manage webhooks, test them, and inspect their deliveries",
 		Long: `Manage webhooks, test them, and inspect their deliveries. Commands accept a webhook's id or its name.`,
 	},
-		webhookCreateCommand, webhookListCommand, webhookGetCommand, webhookUpdateCommand, webhookToggleCommand,
+		webhookCreateCommand, webhookPresetsCommand, webhookListCommand, webhookGetCommand, webhookUpdateCommand, webhookToggleCommand,
 		webhookRotateCommand, webhookDeleteCommand, webhookTestCommand, webhookDeliveriesCommand, webhookReplayCommand,
 		webhookTailCommand)
 }
@@ -51,12 +55,18 @@ func (c *connection) webhookOf(ctx context.Context, argument string) (*remote.Se
 	return s, s.InWorkspace("/webhooks/" + id), nil
 }
 
+// schemes are the signature schemes.
+var schemes = []string{
+	"github", "gitlab", "stripe", "slack", "standard-webhooks", "shopify", "pagerduty", "twilio", "token", "hmac",
+}
+
 // webhookFlags are the fields of a webhook that create and update set.
 type webhookFlags struct {
 	cmd                    *cobra.Command
 	template, secret       func() (string, bool, error)
 	description, account   string
 	scheme, deduplication  string
+	header, prefix         string
 	allow, handshakes      []string
 	rate                   string
 	noAccount, noSignature bool
@@ -69,19 +79,23 @@ func newWebhookFlags(cmd *cobra.Command) *webhookFlags {
 	flags := cmd.Flags()
 	flags.StringVarP(&f.description, "description", "d", "", "the purpose of the webhook")
 	flags.StringVar(&f.account, "service-account", "", "the service account whose key requests must carry, by name or id")
-	flags.StringVar(&f.scheme, "scheme", "", "how requests are signed: github, gitlab, stripe, slack, standard-webhooks, shopify or hmac")
+	flags.StringVar(&f.scheme, "scheme", "", "how requests are signed: "+strings.Join(schemes, ", "))
+	flags.StringVar(&f.header, "header", "", "the header with the signature or the token, of the schemes hmac and token")
+	flags.StringVar(&f.prefix, "prefix", "", "what precedes the signature or the token in its header, such as \"Bearer \"")
 	flags.StringVar(&f.deduplication, "deduplicate", "", "what makes a repeated delivery: none, delivery_id or content")
 	flags.StringSliceVar(&f.allow, "allow-ip", nil, "an address or network that may post; several may be given")
 	flags.StringSliceVar(&f.handshakes, "handshake", nil, "a handshake to answer: slack, sns or meta; several may be given")
 	flags.StringVar(&f.rate, "rate", "", "how many requests it takes, such as 100/60s; 0 for any number")
-	_ = cmd.RegisterFlagCompletionFunc("scheme", cobra.FixedCompletions(
-		[]string{"github", "gitlab", "stripe", "slack", "standard-webhooks", "shopify", "hmac"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("scheme", cobra.FixedCompletions(schemes, cobra.ShellCompDirectiveNoFileComp))
 	return f
 }
 
-// body returns what the flags that were given say, for a request.
-func (f *webhookFlags) body(ctx context.Context, s *remote.Server) (map[string]any, error) {
-	body := map[string]any{}
+// body returns what the flags that were given say, for a request. They override the fields of a preset, which may be nil.
+func (f *webhookFlags) body(ctx context.Context, s *remote.Server, preset map[string]any) (map[string]any, error) {
+	body := maps.Clone(preset)
+	if body == nil {
+		body = map[string]any{}
+	}
 	text, given, err := f.template()
 	if err != nil {
 		return nil, err
@@ -134,13 +148,24 @@ func (f *webhookFlags) signature(body map[string]any) error {
 	case f.noSignature:
 		body["verification"] = nil
 	case f.scheme != "":
-		verification := map[string]any{"scheme": f.scheme}
-		if given {
-			verification["secrets"] = secretLines(secret)
+		body["verification"] = map[string]any{"scheme": f.scheme}
+	}
+	verification, signed := body["verification"].(map[string]any)
+	for _, flag := range []struct {
+		name, field string
+		value       any
+		given       bool
+	}{
+		{"secret", "secrets", secretLines(secret), given},
+		{"header", "header", f.header, f.cmd.Flags().Changed("header")},
+		{"prefix", "prefix", f.prefix, f.cmd.Flags().Changed("prefix")},
+	} {
+		switch {
+		case flag.given && !signed:
+			return fmt.Errorf("%w: --%s needs --scheme", errArgument, flag.name)
+		case flag.given:
+			verification[flag.field] = flag.value
 		}
-		body["verification"] = verification
-	case given:
-		return fmt.Errorf("%w: --secret needs --scheme", errArgument)
 	}
 	return nil
 }

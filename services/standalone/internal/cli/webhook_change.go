@@ -26,7 +26,7 @@ func webhookUpdateCommand(c *connection) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		body, err := flags.body(cmd.Context(), s)
+		body, err := flags.body(cmd.Context(), s, nil)
 		if err != nil {
 			return err
 		}

@@ -131,7 +131,7 @@ func (c *connection) showDelivery(cmd *cobra.Command, answer json.RawMessage) er
 	if d.Query != "" {
 		target += "?" + d.Query
 	}
-	c.say(cmd, "\n%s %s", d.Method, cell(target))
+	c.say(cmd, "\n%s %s", d.Method, cell(target, cmd.OutOrStdout()))
 	if len(d.Headers) > 0 {
 		if err := printJSON(cmd.OutOrStdout(), d.Headers); err != nil {
 			return err

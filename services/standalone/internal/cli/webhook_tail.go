@@ -75,7 +75,7 @@ func (c *connection) tail(cmd *cobra.Command, s *remote.Server, path string, eve
 				continue
 			}
 			row := deliveryRow(d)
-			fmt.Fprintf(cmd.OutOrStdout(), "%-24s  %s     %s\n", row[1], row[2], cell(row[6]))
+			fmt.Fprintf(cmd.OutOrStdout(), "%-24s  %s     %s\n", row[1], row[2], cell(row[6], cmd.OutOrStdout()))
 		}
 		select {
 		case <-ticker.C:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/standalone/internal/remote"
 )
 
@@ -23,6 +24,10 @@ type trial struct {
 	method, query, path string
 	headers             []string
 	body                func() (string, bool, error)
+	secret              func() (string, bool, error)
+	sample              *webhookPreset // Its headers and its body are the defaults; nil for none.
+	// verification is how requests are signed; nil leaves them unsigned.
+	verification *orchv1.WebhookVerification
 }
 
 func webhookTestCommand(c *connection) *cobra.Command {
@@ -31,10 +36,11 @@ func webhookTestCommand(c *connection) *cobra.Command {
 		Use:   "test WEBHOOK",
 		Short: "Show what a request becomes, or send it",
 		Long: `Show what the webhook's template, or a draft of it, makes of a request: the rendered text and the event, or the error
-with its line. Nothing is published. With --send the request is posted to the webhook's address instead.`,
+with its line. Nothing is published. With --send the request is posted to the webhook's address instead; --sign signs it as
+the sender would, with the secret of --secret-file.`,
 		Example: `  orch webhook test pushes --data-file push.json --header 'X-GitHub-Event: push'
   orch webhook test pushes --data-file push.json --template-file next.jinja
-  orch webhook test pushes --data '{"ref": "main"}' --send`,
+  orch webhook test pushes --preset-sample github --sign --secret-file secret.txt --send`,
 		Args: cobra.ExactArgs(1),
 	}
 	t.body = textFlag(cmd, "data", "", "the body of the request")
@@ -45,6 +51,9 @@ with its line. Nothing is published. With --send the request is posted to the we
 	flags.StringVar(&t.query, "query", "", "the query string, without the question mark")
 	flags.StringVar(&t.path, "path", "", "what follows the address")
 	send := flags.Bool("send", false, "post the request to the webhook")
+	sign := flags.Bool("sign", false, "sign the request by the webhook's scheme")
+	sample := flags.String("preset-sample", "", "take headers and body from the sample of a preset")
+	t.secret = textFlag(cmd, "secret", "", "the secret to sign with; of two lines the first")
 	cmd.MarkFlagsMutuallyExclusive("send", "template")
 	cmd.MarkFlagsMutuallyExclusive("send", "template-file")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -55,6 +64,18 @@ with its line. Nothing is published. With --send the request is posted to the we
 		w, err := remote.Read[webhookSummary](cmd.Context(), s, http.MethodGet, path, nil)
 		if err != nil {
 			return err
+		}
+		if *sample != "" {
+			p, _, err := findPreset(cmd.Context(), s, *sample)
+			if err != nil {
+				return err
+			}
+			t.sample = &p
+		}
+		if *sign {
+			if t.verification, err = readVerification(w); err != nil {
+				return err
+			}
 		}
 		if *send {
 			return t.send(cmd, c, w.URL)
@@ -89,19 +110,35 @@ func (t *trial) header(body string) (http.Header, error) {
 		}
 		header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
 	}
+	if t.sample != nil {
+		for name, value := range t.sample.Sample.Headers {
+			if header.Get(name) == "" {
+				header.Set(name, value)
+			}
+		}
+	}
 	if header.Get("Content-Type") == "" && json.Valid([]byte(body)) {
 		header.Set("Content-Type", "application/json")
 	}
 	return header, nil
 }
 
+// request returns body and headers, of the flags or else of the sample.
+func (t *trial) request() (body string, header http.Header, err error) {
+	body, given, err := t.body()
+	if err != nil {
+		return "", nil, err
+	}
+	if !given && t.sample != nil {
+		body = t.sample.Sample.Body
+	}
+	header, err = t.header(body)
+	return body, header, err
+}
+
 // draft is the body of a request to render.
 func (t *trial) draft(template string) (map[string]any, error) {
-	body, _, err := t.body()
-	if err != nil {
-		return nil, err
-	}
-	header, err := t.header(body)
+	body, header, err := t.request()
 	if err != nil {
 		return nil, err
 	}
@@ -116,11 +153,7 @@ func (t *trial) draft(template string) (map[string]any, error) {
 
 // send posts the request as its sender would.
 func (t *trial) send(cmd *cobra.Command, c *connection, address string) error {
-	body, _, err := t.body()
-	if err != nil {
-		return err
-	}
-	header, err := t.header(body)
+	body, header, err := t.request()
 	if err != nil {
 		return err
 	}
@@ -137,6 +170,9 @@ func (t *trial) send(cmd *cobra.Command, c *connection, address string) error {
 		return fmt.Errorf("make the request: %w", err)
 	}
 	request.Header = header
+	if err := t.sign(request, body); err != nil {
+		return err
+	}
 	client := &http.Client{Timeout: requestTimeout}
 	response, err := client.Do(request)
 	if err != nil {

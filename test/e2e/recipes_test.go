@@ -1,0 +1,171 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/orch-project/orch/pkg/restjson"
+	"github.com/orch-project/orch/pkg/webhook/receive"
+	"github.com/orch-project/orch/pkg/webhook/verify"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// recipe is a preset as the API serves it.
+type recipe struct {
+	Name    string         `json:"name"`
+	Webhook map[string]any `json:"webhook"`
+	Sample  struct {
+		Method  string            `json:"method"`
+		Headers map[string]string `json:"headers"`
+		Body    string            `json:"body"`
+	} `json:"sample"`
+}
+
+// hooked is a webhook that was created from a preset.
+type hooked struct {
+	ID           string          `json:"id"`
+	URL          string          `json:"url"`
+	Verification json.RawMessage `json:"verification"`
+}
+
+// Secrets of the webhooks and of a stranger.
+const (
+	recipeSecret   = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+	strangerSecret = "whsec_AAKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+)
+
+// TestRecipes creates a webhook of each preset in both forms and posts the signed sample. It becomes one event, however often it
+// is sent. A changed body, another secret and an old timestamp get 401, and the log has the reason.
+func TestRecipes(t *testing.T) {
+	for _, form := range forms {
+		t.Run(form.name, func(t *testing.T) {
+			o := form.start(t)
+			c := &Client{HTTP: &http.Client{Timeout: startTimeout}, Ledger: NewLedger()}
+			var recipes []recipe
+			status, err := c.get(t.Context(), o.API()+"/webhooks/presets", &recipes)
+			require.NoError(t, err)
+			require.Equal(t, http.StatusOK, status)
+			require.Len(t, recipes, 13)
+			for _, r := range recipes {
+				t.Run(r.Name, func(t *testing.T) { r.prove(t, o, c) })
+			}
+		})
+	}
+}
+
+// prove creates the webhook and posts to it.
+func (r recipe) prove(t *testing.T, o *Orch, c *Client) {
+	r.Webhook["name"] = "recipe-" + r.Name
+	verification, signs := r.Webhook["verification"].(map[string]any)
+	if signs {
+		verification["secrets"] = []string{recipeSecret}
+	}
+	var hook hooked
+	status, err := c.post(t.Context(), o.API()+"/webhooks/", r.Webhook, &hook)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusCreated, status)
+	id := uuid.NewString()
+	require.Equal(t, http.StatusNoContent, r.send(t, c, hook, recipeSecret, id, time.Now(), r.Sample.Body))
+	require.Eventually(t, func() bool { return r.count(t, o, c, hook) == 1 }, startTimeout, 10*time.Millisecond)
+	if !signs {
+		return
+	}
+	require.Equal(t, http.StatusUnauthorized, r.send(t, c, hook, strangerSecret, id, time.Now(), r.Sample.Body), "another secret")
+	// The log has the first refusal of a minute at once, and the others when the minute ends.
+	require.Eventually(t, func() bool { return r.refused(t, o, c, hook) == 1 }, startTimeout, 10*time.Millisecond, "the log has it")
+	scheme := verification["scheme"]
+	if scheme != "gitlab" && scheme != "token" { // These carry the secret and sign nothing.
+		tampered := func(request *http.Request) {
+			request.Body = http.NoBody
+			request.ContentLength = 0
+		}
+		require.Equal(t, http.StatusUnauthorized, r.send(t, c, hook, recipeSecret, id, time.Now(), r.Sample.Body, tampered), "another body")
+	}
+	if slices.Contains([]any{"stripe", "slack", "standard-webhooks"}, scheme) {
+		require.Equal(t, http.StatusUnauthorized, r.send(t, c, hook, recipeSecret, id, time.Now().Add(-time.Hour), r.Sample.Body), "an old timestamp")
+	}
+	require.Equal(t, http.StatusNoContent, r.send(t, c, hook, recipeSecret, id, time.Now(), r.Sample.Body), "sent again")
+	if r.Webhook["deduplication"] == "none" {
+		require.Eventually(t, func() bool { return r.count(t, o, c, hook) == 2 }, startTimeout, 10*time.Millisecond)
+		return
+	}
+	// Events of one workspace are stored in order: once a later one is there, the duplicate would be.
+	require.Equal(t, http.StatusNoContent, r.send(t, c, hook, recipeSecret, id, time.Now(), r.Sample.Body), "and again")
+	require.Equal(t, 1, r.count(t, o, c, hook))
+}
+
+// send posts the sample, signed with a secret at a time, and returns the status.
+func (r recipe) send(t *testing.T, c *Client, hook hooked, secret, id string, at time.Time, body string, change ...func(*http.Request)) int {
+	t.Helper()
+	target, err := url.Parse(hook.URL)
+	require.NoError(t, err)
+	request, err := http.NewRequestWithContext(t.Context(), r.Sample.Method, hook.URL, bytes.NewReader([]byte(body)))
+	require.NoError(t, err)
+	for name, value := range r.Sample.Headers {
+		request.Header.Set(name, value)
+	}
+	if len(hook.Verification) > 0 && string(hook.Verification) != "null" {
+		config := &orchv1.WebhookVerification{}
+		require.NoError(t, restjson.Unmarshal(hook.Verification, config))
+		fields, err := verify.Sign(config, secret, &receive.Request{
+			Method: r.Sample.Method, Raw: []byte(body), URI: target.RequestURI(),
+			Header: []receive.Field{{Name: "content-type", Value: r.Sample.Headers["Content-Type"]}, {Name: "host", Value: target.Host}},
+		}, id, at)
+		require.NoError(t, err)
+		for _, f := range fields {
+			request.Header.Set(f.Name, f.Value)
+		}
+	}
+	for _, apply := range change {
+		apply(request)
+	}
+	status, err := c.do(request, nil)
+	require.NoError(t, err)
+	return status
+}
+
+// count returns how many events of the webhook are stored, failures excluded.
+func (r recipe) count(t *testing.T, o *Orch, c *Client, hook hooked) int {
+	t.Helper()
+	var page struct {
+		Events []struct {
+			Event   string `json:"event"`
+			Related []map[string]string
+		} `json:"events"`
+	}
+	status, err := c.post(t.Context(), o.API()+"/events/filter", map[string]any{"limit": 50, "filter": map[string]any{
+		"any_resource": map[string]any{"id": []string{"orch-cloud.webhook." + hook.ID}}, "event": map[string]any{"exclude_prefix": []string{"orch-cloud."}},
+	}}, &page)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, status)
+	return len(page.Events)
+}
+
+// refused returns how many requests the delivery log has that were refused for their signature.
+func (r recipe) refused(t *testing.T, o *Orch, c *Client, hook hooked) int {
+	t.Helper()
+	var counts []struct {
+		Reason string `json:"reason"`
+		Count  int    `json:"count"`
+	}
+	status, err := c.post(t.Context(), o.API()+"/webhooks/"+hook.ID+"/deliveries/summary", nil, &counts)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, status)
+	total := 0
+	for _, one := range counts {
+		if one.Reason == "signature" {
+			total += one.Count
+		}
+	}
+	return total
+}
