@@ -67,8 +67,24 @@ e2e-recipes: ## create a webhook of each preset in both forms of the server, and
 	go test -count=1 -v -timeout=10m -tags=e2e -run='^TestRecipes$$' $(TESTFLAGS) ./test/e2e
 
 .PHONY: e2e-poison
-e2e-poison: ## poison each kind of effect among 1,000 healthy ones, under the race detector
-	cd services/orchestration && go test -race -count=1 -v -timeout=10m -run='Poison|Stuck|Bad|DeadLetter' . ./internal/outbox
+e2e-poison: ## poison each kind of effect and each consumer among 1,000 healthy ones, in both forms, under the race detector
+	cd services/orchestration && go test -race -count=1 -v -timeout=10m -run='Poison|Stuck|Bad|DeadLetter|ThatTheDatabase|ThatAnAutomation' \
+		. ./internal/outbox
+	ORCH_TEST_RACE=1 ORCH_TEST_WITHIN=$(or $(WITHIN),2s) go test -race -count=1 -v -timeout=20m -tags=e2e -run='^TestPoison$$' $(TESTFLAGS) ./test/e2e
+
+.PHONY: e2e-faults
+e2e-faults: ## kill, stop, cut off, slow down, fill the disk of and turn back the clocks of servers under load, in both forms
+	cd services/orchestration && go test -count=1 -v -timeout=10m -run='^TestClockJumps$$' $(TESTFLAGS) .
+	go test -count=1 -v -timeout=20m -tags=e2e -run='^TestFaults$$' $(TESTFLAGS) ./test/e2e
+
+.PHONY: e2e-floods
+e2e-floods: ## flood both forms with events from 1 to 1,000 clients; FLOOD=60s, CLIENTS=1,8,64,1000
+	ORCH_TEST_FLOOD=$(or $(FLOOD),60s) ORCH_TEST_FLOOD_CLIENTS=$(CLIENTS) \
+		go test -count=1 -v -timeout=30m -tags=e2e -run='^TestFloods$$' $(TESTFLAGS) ./test/e2e
+
+.PHONY: test-loaded
+test-loaded: ## run the tests COUNT (20) times beside two busy loops per core; LOADED=./pkg/broker/... chooses packages
+	TESTFLAGS='$(TESTFLAGS)' test/loaded $(or $(COUNT),20) $(or $(LOADED),$(PACKAGES))
 
 .PHONY: e2e-sdk
 e2e-sdk: $(VENV)/prefect ## run the Python SDK against both forms of the server and the Python server; SDKFLAGS="-reference=false" leaves that out

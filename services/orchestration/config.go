@@ -29,6 +29,8 @@ type Config struct {
 	EventsRetention time.Duration `env:"ORCH_EVENTS_RETENTION" envDefault:"168h" desc:"How long events are kept; 0 keeps them for ever."`
 	LogsRetention   time.Duration `env:"ORCH_LOGS_RETENTION" envDefault:"0" desc:"How long logs are kept; 0 keeps them as long as their flow run."`
 
+	DeadLettersRetention time.Duration `env:"ORCH_DEAD_LETTERS_RETENTION" envDefault:"720h" desc:"How long effects that failed permanently are kept after their last failure; 0 keeps them until they are retried or discarded. Those that block a document are kept."`
+
 	Auth string `env:"ORCH_AUTH" desc:"With keys, the first start on a new database prints the owner's API key; see the gateway's setting."`
 
 	DeliveriesKept      int64         `env:"ORCH_DELIVERIES_KEPT" envDefault:"500" desc:"How many deliveries of each webhook its log holds."`
@@ -61,6 +63,9 @@ func (c *Config) Validate() error {
 	}
 	if c.LogsRetention < 0 {
 		errs = append(errs, fmt.Errorf("ORCH_LOGS_RETENTION: %s is negative", c.LogsRetention))
+	}
+	if c.DeadLettersRetention < 0 {
+		errs = append(errs, fmt.Errorf("ORCH_DEAD_LETTERS_RETENTION: %s is negative", c.DeadLettersRetention))
 	}
 	errs = append(errs, c.Timers.validate())
 	for name, value := range map[string]int{

@@ -76,7 +76,8 @@ func newIdleDomain(t *testing.T, handler slog.Handler, opts ...option) *domain {
 	monitor := newMonitor(t)
 	service, err := orchestration.New(t.Context(), cfg, orchestration.Deps{
 		Broker: conn, Dialer: database.Dialer, Log: log,
-		Client: func(o *options.ClientOptions) { monitor.watch(o.SetAppName(database.AppName)) },
+		Client:        func(o *options.ClientOptions) { monitor.watch(o.SetAppName(database.AppName)) },
+		FlushDeadline: time.Minute, // A busy machine must not show a test what was there before its write.
 		CompileTemplate: func(template string) error {
 			if template == "{{" {
 				return fmt.Errorf("line 1: unexpected end of template")

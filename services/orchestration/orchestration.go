@@ -18,6 +18,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"time"
 	_ "time/tzdata" // Schedules name time zones, and an image made from scratch has no files of them.
 
 	"github.com/google/uuid"
@@ -85,6 +86,9 @@ type Deps struct {
 	Log   *slog.Logger
 	Clock clock.Clock
 	IDs   *id.Source
+	// FlushDeadline bounds how long a response waits for the effects of its write; it defaults to outbox.FlushDeadline. After
+	// it, a read may show views of that write as they were before.
+	FlushDeadline time.Duration
 	// Random gives numbers in [0, 1), by which retries are spread; it defaults to the runtime's.
 	Random func() float64
 }
@@ -98,6 +102,9 @@ func (d Deps) withDefaults() Deps {
 	}
 	if d.IDs == nil {
 		d.IDs = id.System()
+	}
+	if d.FlushDeadline == 0 {
+		d.FlushDeadline = outbox.FlushDeadline
 	}
 	if d.Random == nil {
 		d.Random = rand.Float64
@@ -185,10 +192,10 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 		Mixed: []string{events.KindPublish, flowruns.KindHistory, taskruns.KindHistory, schedules.KindMaterialise},
 		// What they delete is found through the document that the next effect removes.
 		Blocking: []string{workspaces.KindEmpty, accounts.KindClose},
-		Secrets:  cfg.Secrets, Metrics: deps.Registry, Random: deps.Random, Log: o.log,
+		Secrets:  cfg.Secrets, Retention: cfg.DeadLettersRetention, Metrics: deps.Registry, Random: deps.Random, Log: o.log,
 	})
 	o.store = o.store.WithRelay(o.relay)
-	flush := outbox.NewFlusher(o.relay, o.log)
+	flush := outbox.NewFlusher(o.relay, deps.FlushDeadline, o.log)
 	wake := taskWorkerWaker(deps.Broker.Live(taskdispatch.Feed), o.log)
 
 	limits := concurrency.NewLimits(o.store, cfg.Vocabulary, deps.Random)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // Ledger records the guarantees of responses: each response that confirms a write, with the data that must exist.
@@ -19,18 +21,22 @@ type Ledger struct {
 	webhooks map[string]bool
 	// States are the ids of the states with response 201, by run.
 	states map[string][]string
+	// Events are the ids of the events with response 204.
+	events map[string]bool
 	// Unknown counts requests without a response: they may be stored or not.
 	unknown int
 }
 
 // NewLedger returns an empty ledger.
-func NewLedger() *Ledger { return &Ledger{webhooks: map[string]bool{}, states: map[string][]string{}} }
+func NewLedger() *Ledger {
+	return &Ledger{webhooks: map[string]bool{}, states: map[string][]string{}, events: map[string]bool{}}
+}
 
 // Acknowledged returns the number of responses that confirmed a write.
 func (l *Ledger) Acknowledged() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := len(l.webhooks)
+	n := len(l.webhooks) + len(l.events)
 	for _, states := range l.states {
 		n += len(states)
 	}
@@ -126,6 +132,22 @@ func (c *Client) Deliver(ctx context.Context, o *Orch, slug, number string) {
 	}
 }
 
+// Publish posts one event and records a response of 204.
+func (c *Client) Publish(ctx context.Context, o *Orch, name string) {
+	id := uuid.NewString()
+	status, err := c.post(ctx, o.API()+"/events", []any{map[string]any{
+		"id": id, "event": name, "occurred": time.Now().UTC(), "resource": map[string]string{"orch.resource.id": "published"},
+	}}, nil)
+	c.Ledger.mu.Lock()
+	defer c.Ledger.mu.Unlock()
+	switch {
+	case err != nil:
+		c.Ledger.unknown++
+	case status == http.StatusNoContent:
+		c.Ledger.events[id] = true
+	}
+}
+
 // CreateRun creates a run of a flow and returns its id; empty without a response.
 func (c *Client) CreateRun(ctx context.Context, o *Orch, flow string) string {
 	var made struct {
@@ -196,6 +218,16 @@ func (c *Client) events(ctx context.Context, o *Orch, prefix string) ([]event, e
 	return nil, err
 }
 
+// countEvents returns the number of stored events of a name; -1 without a response.
+func (c *Client) countEvents(ctx context.Context, o *Orch, name string) int {
+	var page struct{ Total int }
+	filter := map[string]any{"limit": 1, "filter": map[string]any{"event": map[string]any{"name": []string{name}}}}
+	if status, err := c.post(ctx, o.API()+"/events/filter", filter, &page); err != nil || status != http.StatusOK {
+		return -1
+	}
+	return page.Total
+}
+
 // Verdict is the result of a check.
 type Verdict struct {
 	// Lost are confirmed writes without data; Twice are events that exist more than once.
@@ -229,6 +261,14 @@ func (c *Client) check(ctx context.Context, o *Orch) (Verdict, error) {
 	for _, e := range deliveries {
 		seen[strings.TrimPrefix(e.Resource["orch.resource.id"], "delivery.")]++
 	}
+	sent, err := c.events(ctx, o, "published")
+	if err != nil {
+		return v, err
+	}
+	published := map[string]int{}
+	for _, e := range sent {
+		published[e.ID]++
+	}
 	transitions, err := c.events(ctx, o, "orch.flow-run.")
 	if err != nil {
 		return v, err
@@ -245,6 +285,14 @@ func (c *Client) check(ctx context.Context, o *Orch) (Verdict, error) {
 			v.Lost = append(v.Lost, "delivery "+number)
 		case n > 1:
 			v.Twice = append(v.Twice, fmt.Sprintf("delivery %s: %d events", number, n))
+		}
+	}
+	for id := range c.Ledger.events {
+		switch n := published[id]; {
+		case n == 0:
+			v.Lost = append(v.Lost, "event "+id)
+		case n > 1:
+			v.Twice = append(v.Twice, fmt.Sprintf("event %s: %d times", id, n))
 		}
 	}
 	for run, states := range c.Ledger.states {
@@ -272,4 +320,44 @@ func (c *Client) check(ctx context.Context, o *Orch) (Verdict, error) {
 		}
 	}
 	return v, nil
+}
+
+// Contend proposes a state for a run that others race for, and enters what came of it into the register.
+func (c *Client) Contend(ctx context.Context, o *Orch, run string, r *Register) {
+	name, done := r.Write()
+	status, err := c.post(ctx, o.API()+"/flow_runs/"+run+"/set_state",
+		map[string]any{"state": map[string]any{"type": "RUNNING", "message": name}, "force": true}, nil)
+	// A refusal of the server's own is an answer; what a proxy or a deadline answers may have been stored.
+	done(err == nil && status == http.StatusCreated, err == nil && status >= http.StatusBadRequest && status < http.StatusInternalServerError)
+}
+
+// Observe reads the state of a run that others race for.
+func (c *Client) Observe(ctx context.Context, o *Orch, run string, r *Register) {
+	done := r.Read()
+	var read struct {
+		State struct {
+			Message string `json:"message"`
+		} `json:"state"`
+	}
+	if status, err := c.get(ctx, o.API()+"/flow_runs/"+run, &read); err == nil && status == http.StatusOK {
+		done(read.State.Message)
+	}
+}
+
+// History returns the writes in the history of a run, in their order.
+func (c *Client) History(ctx context.Context, o *Orch, run string) ([]string, error) {
+	var states []struct {
+		Message string `json:"message"`
+	}
+	status, err := c.get(ctx, o.API()+"/flow_run_states/?flow_run_id="+run, &states)
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("read a history: status %d", status)
+	}
+	var names []string
+	for _, s := range states {
+		if s.Message != "" { // The creation has none.
+			names = append(names, s.Message)
+		}
+	}
+	return names, err
 }

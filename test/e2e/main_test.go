@@ -28,10 +28,20 @@ func TestMain(m *testing.M) {
 }
 
 // forms are the two forms of the product; both must behave the same.
-var forms = []struct {
-	name  string
-	start func(t testing.TB) *Orch
-}{
-	{"one process", func(t testing.TB) *Orch { return StartSingle(t, programs, t.TempDir()) }},
-	{"three processes", func(t testing.TB) *Orch { return StartThree(t, programs, t.TempDir()) }},
+var forms = []form{
+	{"one process", func(t testing.TB, dataDir string) *Orch { return StartSingleAt(t, programs, dataDir, FreeAddress(t)) }},
+	{"three processes", func(t testing.TB, dataDir string) *Orch { return StartThree(t, programs, dataDir) }},
+}
+
+// form is one way to run the product. It is started on a data directory, which may hold what another server of either form
+// wrote.
+type form struct {
+	name    string
+	startAt func(t testing.TB, dataDir string) *Orch
+}
+
+// start starts a server on an empty data directory.
+func (f form) start(t testing.TB) *Orch {
+	t.Helper()
+	return f.startAt(t, t.TempDir())
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 )
@@ -28,6 +29,16 @@ func (o *Orch) API() string { return o.URL + "/api" }
 func (o *Orch) Kill() {
 	for _, p := range o.Processes {
 		p.Kill()
+	}
+}
+
+// Stop stops all processes in reverse order of their start.
+func (o *Orch) Stop(t testing.TB) {
+	t.Helper()
+	for _, p := range slices.Backward(o.Processes) {
+		if err := p.Stop(time.Minute); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -69,33 +80,59 @@ func ready(t testing.TB, p *Process) *Orch {
 	return o
 }
 
+// Infra is a running `orch infra`: a broker and a store on TCP.
+type Infra struct {
+	Process *Process
+	// MongoAddress and NATSAddress are host and port.
+	MongoAddress, NATSAddress string
+	dataDir                   string
+}
+
+// MongoURI is the store's connection string.
+func (i *Infra) MongoURI() string { return "mongodb://" + i.MongoAddress + "/?directConnection=true" }
+
+// NATSURL is the broker's address.
+func (i *Infra) NATSURL() string { return "nats://" + i.NATSAddress }
+
+// StartInfra starts `orch infra` on a data directory and waits until both listen.
+func StartInfra(t testing.TB, programs Programs, dataDir string) *Infra {
+	t.Helper()
+	i := &Infra{MongoAddress: FreeAddress(t), NATSAddress: FreeAddress(t), dataDir: dataDir}
+	i.Process = Start(t, "orch infra", nil, programs.Path("orch"), "infra", "--data-dir", dataDir,
+		"--mongo-listen", i.MongoAddress, "--nats-listen", i.NATSAddress)
+	// It creates the keys that the services read at start.
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	if _, err := i.Process.Line(ctx, "secrets"); err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
 // StartThree starts `orch infra` and the three services as separate processes and waits until they are ready. env is
 // for the services.
 func StartThree(t testing.TB, programs Programs, dataDir string, env ...string) *Orch {
 	t.Helper()
-	port := make([]string, 7)
+	return StartServices(t, programs, StartInfra(t, programs, dataDir), env...)
+}
+
+// StartServices starts the three services on a broker and a store and waits until they are ready.
+func StartServices(t testing.TB, programs Programs, infra *Infra, env ...string) *Orch {
+	t.Helper()
+	port := make([]string, 3)
 	for i := range port {
 		port[i] = FreeAddress(t)
 	}
-	o := &Orch{URL: "http://" + port[0]}
-	infra := Start(t, "orch infra", nil, programs.Path("orch"), "infra", "--data-dir", dataDir,
-		"--mongo-listen", port[1], "--nats-listen", port[2])
-	// It creates the keys that the services read at start.
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
-	if _, err := infra.Line(ctx, "secrets"); err != nil {
-		t.Fatal(err)
-	}
+	o := &Orch{URL: "http://" + port[0], Processes: []*Process{infra.Process}}
 	env = append([]string{
 		"ORCH_LOG_FORMAT=json",
-		"ORCH_MONGODB_URI=mongodb://" + port[1] + "/?directConnection=true",
-		"ORCH_NATS_URL=nats://" + port[2],
-		"ORCH_SECRETS_KEY_FILE=" + filepath.Join(dataDir, "secrets.key"),
+		"ORCH_MONGODB_URI=" + infra.MongoURI(),
+		"ORCH_NATS_URL=" + infra.NATSURL(),
+		"ORCH_SECRETS_KEY_FILE=" + filepath.Join(infra.dataDir, "secrets.key"),
 		"ORCH_GATEWAY_LISTEN=" + port[0], "ORCH_GATEWAY_INTERNAL_LISTEN=127.0.0.1:0",
-		"ORCH_HOOKS_LISTEN=" + port[3], "ORCH_HOOKS_ADDR=" + port[3], "ORCH_HOOKS_INTERNAL_LISTEN=127.0.0.1:0",
-		"ORCH_ORCHESTRATION_LISTEN=" + port[4], "ORCH_ORCHESTRATION_ADDR=" + port[4], "ORCH_ORCHESTRATION_INTERNAL_LISTEN=127.0.0.1:0",
+		"ORCH_HOOKS_LISTEN=" + port[1], "ORCH_HOOKS_ADDR=" + port[1], "ORCH_HOOKS_INTERNAL_LISTEN=127.0.0.1:0",
+		"ORCH_ORCHESTRATION_LISTEN=" + port[2], "ORCH_ORCHESTRATION_ADDR=" + port[2], "ORCH_ORCHESTRATION_INTERNAL_LISTEN=127.0.0.1:0",
 	}, env...)
-	o.Processes = []*Process{infra}
 	for _, name := range []string{"orchestration", "hooks", "gateway"} {
 		o.Processes = append(o.Processes, Start(t, name, env, programs.Path(name)))
 	}

@@ -38,7 +38,11 @@ func Build(dir string, only ...string) (Programs, error) {
 		if len(only) > 0 && !slices.Contains(only, name) {
 			continue
 		}
-		build := exec.Command("go", "build", "-o", filepath.Join(dir, name), pkg)
+		args := []string{"build", "-o", filepath.Join(dir, name)}
+		if os.Getenv("ORCH_TEST_RACE") != "" {
+			args = append(args, "-race")
+		}
+		build := exec.Command("go", append(args, pkg)...)
 		build.Dir = root
 		if out, err := build.CombinedOutput(); err != nil {
 			return Programs{}, fmt.Errorf("build %s: %w\n%s", name, err, out)
@@ -116,6 +120,9 @@ func (p *Process) Restart() error {
 
 // Name returns the name of the process.
 func (p *Process) Name() string { return p.name }
+
+// Output returns the output of the process so far.
+func (p *Process) Output() string { return p.output.String() }
 
 // Pid returns the process's id.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }

@@ -35,7 +35,8 @@ func (p Persister) Name() string { return "event persister" }
 
 // Run consumes until the context ends. During a database outage events stay in the broker.
 func (p Persister) Run(ctx context.Context) error {
-	return p.Service.broker.Consume(ctx, broker.DurablePersist, broker.ConsumeOptions{MaxEvents: maxBatch, Pace: pace, Yield: yield}, p.Service.persist)
+	opts := broker.ConsumeOptions{MaxEvents: maxBatch, Pace: pace, Yield: yield}
+	return p.Service.broker.Consume(ctx, broker.DurablePersist, opts, newPersistence(p.Service).persist)
 }
 
 // Received is an ingested event with its workspace.
@@ -44,12 +45,14 @@ type Received struct {
 	Event     *orchv1.ReceivedEvent
 }
 
-// persist stores a batch. It rejects events that can never be stored, and stores all others.
-func (s *Service) persist(ctx context.Context, batch []broker.Event) error {
+// persist stores a batch. It rejects each event that can never be stored or recorded, with the event's own reason, and stores
+// all others. In an outage the whole batch is redelivered.
+func (p *persistence) persist(ctx context.Context, batch []broker.Event) error {
+	s := p.service
 	// Sort by id: most ids ascend with time, and a store inserts ascending keys most cheaply.
 	slices.SortFunc(batch, func(a, b broker.Event) int { return bytes.Compare(a.ID[:], b.ID[:]) })
 	docs := make([]store.Chosen, 0, len(batch))
-	stored := make([]Received, 0, len(batch))
+	events := make([]Received, 0, len(batch))
 	rejected := &broker.Rejected{}
 	for _, e := range batch {
 		event, ws, err := wire.FromBroker(e)
@@ -61,21 +64,25 @@ func (s *Service) persist(ctx context.Context, batch []broker.Event) error {
 			rejected.Reject(e.Key(), err)
 			continue
 		}
-		docs, stored = append(docs, store.Chosen{Workspace: ws, ID: e.ID, Doc: doc}), append(stored, Received{ws, event})
+		docs, events = append(docs, store.Chosen{Workspace: ws, ID: e.ID, Doc: doc}), append(events, Received{ws, event})
 	}
-	if err := s.events.InsertChosen(ctx, docs); err != nil {
+	refused, err := s.events.InsertChosen(ctx, docs)
+	if err != nil {
 		return err
 	}
-	if err := s.record(ctx, stored); err != nil {
-		var refused *broker.Rejected
-		if !errors.As(err, &refused) {
-			return err
-		}
-		rejected.Merge(refused)
+	var failures []error
+	for _, r := range refused {
+		failures = append(failures, p.refuse(rejected, events[r.Position], r.Err))
+	}
+	failures = append(failures, p.record(ctx, without(events, refused), rejected))
+	if err := errors.Join(failures...); err != nil {
+		return err
+	}
+	for _, e := range batch { // None of them is redelivered.
+		delete(p.refusals, e.Key())
 	}
 	return rejected.Err()
 }
-
 func (s *Service) document(ws uuid.UUID, event *orchv1.ReceivedEvent) (bson.Raw, error) {
 	wire.Index(s.vocab, event)
 	var expire time.Time

@@ -35,12 +35,20 @@ func (r *Relay) RetryDeadLetter(ctx context.Context, id uuid.UUID) error {
 	if failed := r.handle(ctx, []store.Effect{effect}); failed != nil {
 		letter.Attempts++
 		letter.FailedAt, letter.Reason = r.store.Now(), text(failed)
-		if err := r.store.Bury(ctx, letter); err != nil {
+		if err := r.write(ctx, letter); err != nil {
 			r.log.WarnContext(ctx, "failed retry of a dead letter was not recorded", "id", id, "error", err)
 		}
 		return fmt.Errorf("%w: %w", ErrRetryFailed, failed)
 	}
 	return r.resolve(ctx, letter)
+}
+
+// write stores a dead letter with the time at which it expires.
+func (r *Relay) write(ctx context.Context, letter store.DeadLetter) error {
+	if r.retention > 0 && !letter.Blocking {
+		letter.Expires = letter.FailedAt.Add(r.retention)
+	}
+	return r.store.Bury(ctx, letter)
 }
 
 // DiscardDeadLetter removes a dead letter without executing its effect; a blocked document goes on. It returns

@@ -118,7 +118,7 @@ func (r *Relay) bury(ctx context.Context, collection query.Collection, box store
 		return err
 	}
 	letter.Body = body
-	if err := r.store.Bury(ctx, letter); err != nil {
+	if err := r.write(ctx, letter); err != nil {
 		return err
 	}
 	r.metrics.deadLetters.WithLabelValues(e.Kind).Inc()

@@ -144,6 +144,7 @@ func TestADeadLetterIsRetriedAndDiscarded(t *testing.T) {
 	require.ErrorIs(t, relay.RetryDeadLetter(t.Context(), letter.ID), store.ErrNotFound)
 
 	require.NoError(t, relay.Flush(t.Context(), query.Flow, w.insert(w.effect("gone", "y"))))
+	require.Equal(t, retention, w.deadLetters()[0].Expires.Sub(w.deadLetters()[0].FailedAt).Round(time.Second))
 	require.NoError(t, relay.DiscardDeadLetter(t.Context(), w.deadLetters()[0].ID))
 	require.Empty(t, w.deadLetters())
 	require.Zero(t, c.count("y"))
@@ -167,6 +168,7 @@ func TestABlockingEffectHoldsItsDocumentUntilItsDeadLetterIsResolved(t *testing.
 			require.Equal(t, []int{1, 0}, []int{c.count("before"), c.count("behind")})
 			letter := w.deadLetters()[0]
 			require.True(t, letter.Blocking)
+			require.Zero(t, letter.Expires, "a blocking dead letter stays")
 			c.fail = nil
 			if resolution == "retry" {
 				require.NoError(t, relay.RetryDeadLetter(t.Context(), letter.ID))

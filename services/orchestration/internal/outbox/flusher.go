@@ -10,18 +10,22 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
-// flushDeadline bounds how long a response waits for the effects of its write: they may be any amount of work.
-const flushDeadline = 2 * time.Second
+// FlushDeadline is the default bound of the time that a response waits for the effects of its write: they may be any amount of
+// work.
+const FlushDeadline = 2 * time.Second
 
 // Flusher executes the effects of a write before the call that wrote returns, so that the next read sees them. The zero
 // Flusher leaves every effect to the relay.
 type Flusher struct {
-	relay *Relay
-	log   *slog.Logger
+	relay    *Relay
+	deadline time.Duration
+	log      *slog.Logger
 }
 
-// NewFlusher returns a flusher that executes effects through the relay.
-func NewFlusher(relay *Relay, log *slog.Logger) Flusher { return Flusher{relay: relay, log: log} }
+// NewFlusher returns a flusher that executes effects through the relay. A response waits at most for the deadline.
+func NewFlusher(relay *Relay, deadline time.Duration, log *slog.Logger) Flusher {
+	return Flusher{relay: relay, deadline: deadline, log: log}
+}
 
 // Flush returns when the effects of a document are executed, when one of them failed, or at the flush deadline. The relay
 // executes later what is left; the log says so.
@@ -29,7 +33,7 @@ func (f Flusher) Flush(ctx context.Context, collection query.Collection, id uuid
 	if f.relay == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, flushDeadline)
+	ctx, cancel := context.WithTimeout(ctx, f.deadline)
 	defer cancel()
 	if err := f.relay.Flush(ctx, collection, id); err != nil {
 		f.log.WarnContext(ctx, "effects of a write are delayed", "collection", collection, "id", id, "error", err)

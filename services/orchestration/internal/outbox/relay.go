@@ -66,6 +66,9 @@ type Config struct {
 	Blocking []string
 	// Secrets encrypt the bodies of dead letters.
 	Secrets secrets.Keyring
+	// Retention is how long a dead letter is stored after its last failure; 0 stores it until it is retried or discarded. Dead
+	// letters that block their documents do not expire.
+	Retention time.Duration
 	// Metrics may be nil.
 	Metrics prometheus.Registerer
 	// Random returns numbers in [0, 1), the jitter of retries; nil means the runtime's source.
@@ -81,6 +84,7 @@ type Relay struct {
 	mixed       map[string]bool
 	blocking    map[string]bool
 	secrets     secrets.Keyring
+	retention   time.Duration
 	metrics     metrics
 	random      func() float64
 	log         *slog.Logger
@@ -126,6 +130,7 @@ func New(c Config) *Relay {
 		mixed:       set(c.Mixed),
 		blocking:    set(c.Blocking),
 		secrets:     c.Secrets,
+		retention:   c.Retention,
 		metrics:     newMetrics(c.Metrics),
 		random:      c.Random,
 		log:         c.Log,

@@ -75,6 +75,8 @@ func (w *world) relay(r *recorder) *outbox.Relay {
 	return w.relayOf(outbox.Handlers{"test": r.handle})
 }
 
+const retention = time.Hour
+
 // relayOf is a relay with these handlers, to which the writes of the collection hand their effects from now on.
 func (w *world) relayOf(handlers outbox.Handlers, mixed ...string) *outbox.Relay {
 	w.Helper()
@@ -82,7 +84,7 @@ func (w *world) relayOf(handlers outbox.Handlers, mixed ...string) *outbox.Relay
 	require.NoError(w, mux.Handle(handlers))
 	relay := outbox.New(outbox.Config{
 		Store: w.store, Collections: []query.Collection{query.Flow}, Handlers: mux, Mixed: mixed,
-		Blocking: []string{"blocking"}, Secrets: testKeys(w), Log: slog.New(slog.DiscardHandler),
+		Blocking: []string{"blocking"}, Secrets: testKeys(w), Retention: retention, Log: slog.New(slog.DiscardHandler),
 	})
 	w.store = w.store.WithRelay(relay)
 	w.flows = store.NewCollection(w.store, query.Flow, &orchv1.Flow{})

@@ -22,6 +22,8 @@ const (
 	// Worker stores the workers of work pools.
 	Worker  Collection = "worker"
 	Webhook Collection = "webhook"
+	// DeadLetter stores the effects that failed permanently.
+	DeadLetter Collection = "dead_letter"
 	// WebhookDelivery stores the delivery log of webhooks.
 	WebhookDelivery Collection = "webhook_delivery"
 	Event           Collection = "event"

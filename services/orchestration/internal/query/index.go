@@ -154,6 +154,8 @@ func indexes() []Index {
 		{Collection: Event, Keys: scoped("resource_ids", "occurred", "_id"), For: "related.id, any_resource.id"},
 		{Collection: Event, Keys: keys("expire_at"), TTL: true, For: "retention"},
 
+		{Collection: DeadLetter, Keys: keys("expire_at"), Sparse: true, TTL: true, For: "retention"},
+
 		{Collection: Log, Keys: scoped("flow_run_id", "timestamp", "_id"), For: "logs of runs by TIMESTAMP_*; the download; deleted with their run"},
 		{Collection: Log, Keys: scoped("task_run_id", "timestamp", "_id"), Partial: present("task_run_id"), For: "logs of task runs by TIMESTAMP_*"},
 		{Collection: Log, Keys: scoped("timestamp", "_id"), For: "TIMESTAMP_*"},

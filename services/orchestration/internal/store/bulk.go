@@ -61,7 +61,7 @@ func (c *Collection[M]) InsertAll(ctx context.Context, ws uuid.UUID, all []M) (t
 			return nil, fmt.Errorf("insert %s: %w", c.Name(), err)
 		}
 	}
-	return c.insertMany(ctx, docs)
+	return c.insertAll(ctx, docs)
 }
 
 // ReplaceAll changes documents without effects by compare-and-set, in one command. It reports whether all were written.
@@ -122,7 +122,10 @@ func (c *Collection[M]) versioned(ws uuid.UUID, current M, revision int64, chang
 // updateAll executes updates in one command, and reports whether each of them found its document and no taken key.
 func (c *Collection[M]) updateAll(ctx context.Context, models []mongo.WriteModel) (complete bool, err error) {
 	result, err := c.mongo.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
-	taken, err := duplicates(err)
+	taken, refused, err := writeErrors(err)
+	if err == nil && len(refused) > 0 {
+		err = refused[0].Err
+	}
 	if err != nil {
 		return false, fmt.Errorf("change %d %ss: %w", len(models), c.Name(), outage(err))
 	}

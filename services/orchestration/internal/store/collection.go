@@ -105,11 +105,18 @@ func (c *Collection[M]) InsertNew(ctx context.Context, docs []bson.Raw) error {
 	if len(docs) == 0 {
 		return nil
 	}
-	_, err := c.insertMany(ctx, docs)
+	_, err := c.insertAll(ctx, docs)
 	if errors.Is(err, ErrUnavailable) && ctx.Err() == nil && !mongo.IsTimeout(err) {
-		_, err = c.insertMany(ctx, docs)
+		_, err = c.insertAll(ctx, docs)
 	}
 	return err
+}
+
+// InsertStorable is InsertNew for documents that do not depend on each other: it also returns those that the database refuses,
+// and stores the others.
+func (c *Collection[M]) InsertStorable(ctx context.Context, docs []bson.Raw) ([]Refusal, error) {
+	_, refused, err := c.insertMany(ctx, docs)
+	return refused, err
 }
 
 // Get reads a document by its id, or returns ErrNotFound.

@@ -15,7 +15,7 @@ import (
 )
 
 // deadLetterName is the collection of effects that failed permanently.
-const deadLetterName = "dead_letter"
+const deadLetterName = string(query.DeadLetter)
 
 // DeadLetter is an effect that failed permanently.
 type DeadLetter struct {
@@ -34,6 +34,8 @@ type DeadLetter struct {
 	Reason string
 	// Blocking reports that the effect is still in its document's outbox, and that the effects behind it wait.
 	Blocking bool
+	// Expires is when the letter is removed; the zero time means that it stays.
+	Expires time.Time
 	// Body is encrypted. The caller of Bury encrypts it.
 	Body []byte
 }
@@ -49,6 +51,7 @@ type storedDeadLetter struct {
 	Attempts   int64       `bson:"attempts"`
 	Reason     string      `bson:"reason"`
 	Blocking   bool        `bson:"blocking"`
+	Expires    *time.Time  `bson:"expire_at,omitempty"`
 	Body       []byte      `bson:"body"`
 }
 
@@ -56,6 +59,9 @@ func (d storedDeadLetter) letter() (DeadLetter, error) {
 	letter := DeadLetter{
 		Kind: d.Kind, Collection: query.Collection(d.Collection), At: time.UnixMicro(d.At).UTC(), FailedAt: time.UnixMicro(d.FailedAt).UTC(),
 		Attempts: int(d.Attempts), Reason: d.Reason, Blocking: d.Blocking, Body: d.Body,
+	}
+	if d.Expires != nil {
+		letter.Expires = d.Expires.UTC()
 	}
 	for _, field := range []struct {
 		to   *uuid.UUID
@@ -75,6 +81,9 @@ func (s *Store) Bury(ctx context.Context, d DeadLetter) error {
 	doc := storedDeadLetter{
 		ID: Binary(d.ID), Workspace: Binary(d.Workspace), Kind: d.Kind, Collection: string(d.Collection), Document: Binary(d.Document),
 		At: d.At.UnixMicro(), FailedAt: d.FailedAt.UnixMicro(), Attempts: int64(d.Attempts), Reason: d.Reason, Blocking: d.Blocking, Body: d.Body,
+	}
+	if !d.Expires.IsZero() {
+		doc.Expires = &d.Expires
 	}
 	_, err := s.db.Collection(deadLetterName).ReplaceOne(ctx, bson.D{{Key: "_id", Value: Binary(d.ID)}}, doc, options.Replace().SetUpsert(true))
 	if err != nil && !mongo.IsDuplicateKeyError(err) { // Another process has just written it.

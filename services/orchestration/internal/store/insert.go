@@ -14,32 +14,81 @@ import (
 // commandSize bounds the documents of one command, in bytes: the command must fit into a document itself.
 const commandSize = 8 << 20
 
-// insertMany inserts the documents whose unique keys are free and returns the positions of the others.
+// Refusal is a document of a batch that the database refused. The others of the batch are stored.
+type Refusal struct {
+	// Position is the document's position in the batch.
+	Position int
+	Err      error
+}
+
+// insertMany inserts documents. It returns the positions of documents with duplicate unique keys, and the documents that the
+// database refuses for another reason. After an error, any of the documents may be stored.
 //
 // It sends the raw command, because the driver's API copies each document and decodes its id again. The driver's retry
 // of a lost write is missing here; a caller may repeat the call, because documents are identified by their ids.
-func (c *Collection[M]) insertMany(ctx context.Context, docs []bson.Raw) (taken []int, err error) {
+func (c *Collection[M]) insertMany(ctx context.Context, docs []bson.Raw) (taken []int, refused []Refusal, err error) {
 	for first := 0; first < len(docs); {
 		size, last := 0, first
 		for last < len(docs) && (last == first || size+len(docs[last]) <= commandSize) {
 			size += len(docs[last])
 			last++
 		}
-		met, err := duplicates(c.mongo.Database().RunCommand(ctx, c.insertion(docs[first:last], size)).Err())
+		met, bad, err := c.insertRange(ctx, docs, first, last)
 		if err != nil {
-			return nil, fmt.Errorf("insert %d %ss: %w", len(docs), c.Name(), outage(err))
+			return nil, nil, fmt.Errorf("insert %d %ss: %w", len(docs), c.Name(), err)
 		}
-		for _, i := range met {
-			taken = append(taken, first+i)
-		}
+		taken, refused = append(taken, met...), append(refused, bad...)
 		first = last
 	}
-	return taken, nil
+	return taken, refused, nil
+}
+
+// insertRange writes documents with one command. When the server refuses the command for good, one of its documents is the
+// reason: it halves them until that one is alone.
+func (c *Collection[M]) insertRange(ctx context.Context, docs []bson.Raw, first, last int) (taken []int, refused []Refusal, err error) {
+	err = c.mongo.Database().RunCommand(ctx, c.insertion(docs[first:last])).Err()
+	taken, refused, err = writeErrors(err)
+	switch {
+	case err == nil:
+		for i := range taken {
+			taken[i] += first
+		}
+		for i := range refused {
+			refused[i].Position += first
+		}
+		return taken, refused, nil
+	case !IsPermanent(err):
+		return nil, nil, outage(err)
+	case last-first == 1:
+		return nil, []Refusal{{Position: first, Err: err}}, nil
+	}
+	middle := first + (last-first)/2
+	for _, half := range [][2]int{{first, middle}, {middle, last}} {
+		met, bad, err := c.insertRange(ctx, docs, half[0], half[1])
+		if err != nil {
+			return nil, nil, err
+		}
+		taken, refused = append(taken, met...), append(refused, bad...)
+	}
+	return taken, refused, nil
+}
+
+// insertAll is insertMany for callers that cannot store a part: the first refusal is their error.
+func (c *Collection[M]) insertAll(ctx context.Context, docs []bson.Raw) (taken []int, err error) {
+	taken, refused, err := c.insertMany(ctx, docs)
+	if err == nil && len(refused) > 0 {
+		err = fmt.Errorf("insert %d %ss: %w", len(docs), c.Name(), refused[0].Err)
+	}
+	return taken, err
 }
 
 // insertion is the command that inserts documents, with the write concern of all writes.
-func (c *Collection[M]) insertion(docs []bson.Raw, size int) bson.Raw {
+func (c *Collection[M]) insertion(docs []bson.Raw) bson.Raw {
 	const around = 8 // An element's type and name.
+	size := 0
+	for _, doc := range docs {
+		size += len(doc)
+	}
 	start, cmd := bsoncore.AppendDocumentStart(make([]byte, 0, size+around*len(docs)+160))
 	cmd = bsoncore.AppendStringElement(cmd, "insert", c.mongo.Name())
 	cmd = bsoncore.AppendBooleanElement(cmd, "ordered", false)
@@ -53,9 +102,9 @@ func (c *Collection[M]) insertion(docs []bson.Raw, size int) bson.Raw {
 	return end(end(cmd, list), start)
 }
 
-// duplicates splits the error of a bulk write into the positions of documents with duplicate unique keys, and any other
-// error.
-func duplicates(err error) ([]int, error) {
+// writeErrors splits the error of a bulk write into the positions of documents with duplicate unique keys, the documents
+// that the database refuses for another reason, and any other error.
+func writeErrors(err error) (taken []int, refused []Refusal, _ error) {
 	var errs []mongo.WriteError
 	var bulk mongo.BulkWriteException
 	var one mongo.WriteException
@@ -67,14 +116,18 @@ func duplicates(err error) ([]int, error) {
 	case errors.As(err, &one) && one.WriteConcernError == nil:
 		errs = one.WriteErrors
 	default:
-		return nil, err
+		return nil, nil, err
 	}
-	taken := make([]int, len(errs))
-	for i, e := range errs {
-		if !mongo.IsDuplicateKeyError(e) {
-			return nil, e
+	for _, e := range errs {
+		switch {
+		case mongo.IsDuplicateKeyError(e):
+			taken = append(taken, e.Index)
+		case InDoubt(outage(e)):
+			return nil, nil, e
+		default:
+			e.Details = nil // They may quote the document.
+			refused = append(refused, Refusal{Position: e.Index, Err: e})
 		}
-		taken[i] = e.Index
 	}
-	return taken, nil
+	return taken, refused, nil
 }

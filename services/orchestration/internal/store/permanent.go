@@ -27,10 +27,13 @@ const (
 	codeBadValue          = 2
 	codeFailedToParse     = 9
 	codeNestingTooDeep    = 15
+	codeInvalidDocument   = 121
+	codeParallelArrays    = 171
 	codeDocumentTooLarge  = 10334
 	codeResultTooLarge    = 17419
 	codeInsertTooLarge    = 17420
 	codeDocumentTooNested = 10320
+	codeIndexKeyTooLong   = 17280
 )
 
 // IsPermanent reports whether an error is marked by Permanent, or means that the database refuses a document.
@@ -44,6 +47,7 @@ func IsPermanent(err error) bool {
 		return false
 	}
 	return slices.ContainsFunc([]int{
-		codeBadValue, codeFailedToParse, codeNestingTooDeep, codeDocumentTooLarge, codeResultTooLarge, codeInsertTooLarge, codeDocumentTooNested,
+		codeBadValue, codeFailedToParse, codeNestingTooDeep, codeInvalidDocument, codeParallelArrays, codeDocumentTooLarge,
+		codeResultTooLarge, codeInsertTooLarge, codeDocumentTooNested, codeIndexKeyTooLong,
 	}, server.HasErrorCode)
 }

@@ -27,48 +27,64 @@ type Chosen struct {
 	Doc           bson.Raw
 }
 
-// InsertChosen inserts the documents whose workspaces and ids do not exist; it leaves existing documents unchanged.
-func (c *Collection[M]) InsertChosen(ctx context.Context, docs []Chosen) error {
-	docs, err := c.withoutShared(ctx, docs)
+// InsertChosen inserts the documents whose workspaces and ids do not exist; it leaves existing documents unchanged. It returns
+// the documents that the database refuses, and stores the others.
+func (c *Collection[M]) InsertChosen(ctx context.Context, all []Chosen) ([]Refusal, error) {
+	docs, positions, err := c.withoutShared(ctx, all)
 	if err != nil || len(docs) == 0 {
-		return err
+		return nil, err
 	}
 	raws := make([]bson.Raw, 0, len(docs))
 	for i := range docs {
 		raws = append(raws, docs[i].Doc)
 	}
-	taken, err := c.insertMany(ctx, raws)
-	if err != nil || len(taken) == 0 {
-		return err
+	taken, refused, err := c.insertMany(ctx, raws)
+	if err != nil {
+		return nil, err
+	}
+	for i := range refused {
+		refused[i].Position = positions[refused[i].Position]
+	}
+	if len(taken) == 0 {
+		return refused, nil
 	}
 	own, err := c.owned(ctx, docs, taken)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	raws = raws[:0]
+	var shared []int
 	for _, i := range taken {
 		if own[docs[i].ID] == docs[i].Workspace {
 			continue
 		}
 		doc, err := docs[i].share()
 		if err != nil {
-			return err
+			refused = append(refused, Refusal{Position: positions[i], Err: Permanent(err)})
+			continue
 		}
-		raws = append(raws, doc)
+		raws, shared = append(raws, doc), append(shared, positions[i])
 	}
 	if len(raws) == 0 {
-		return nil
+		return refused, nil
 	}
-	_, err = c.insertMany(ctx, raws)
-	return err
+	_, again, err := c.insertMany(ctx, raws)
+	for _, r := range again {
+		refused = append(refused, Refusal{Position: shared[r.Position], Err: r.Err})
+	}
+	return refused, err
 }
 
 // withoutShared removes the documents that already exist under shared keys: their ids may be free by now. Usually the
-// whole collection has none.
-func (c *Collection[M]) withoutShared(ctx context.Context, docs []Chosen) ([]Chosen, error) {
+// whole collection has none. It also returns the positions of the others.
+func (c *Collection[M]) withoutShared(ctx context.Context, docs []Chosen) ([]Chosen, []int, error) {
+	all := make([]int, len(docs))
+	for i := range all {
+		all[i] = i
+	}
 	some, err := c.keys(ctx, query.BelowIDs(), 1)
 	if err != nil || len(some) == 0 {
-		return docs, err
+		return docs, all, err
 	}
 	wanted := make(bson.A, len(docs))
 	for i, d := range docs {
@@ -76,7 +92,7 @@ func (c *Collection[M]) withoutShared(ctx context.Context, docs []Chosen) ([]Cho
 	}
 	found, err := c.keys(ctx, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: wanted}}}}, 0)
 	if err != nil || len(found) == 0 {
-		return docs, err
+		return docs, all, err
 	}
 	existing := map[string]bool{}
 	for _, doc := range found {
@@ -84,12 +100,13 @@ func (c *Collection[M]) withoutShared(ctx context.Context, docs []Chosen) ([]Cho
 		existing[string(key)] = true
 	}
 	var missing []Chosen
+	positions := all[:0]
 	for i, d := range docs {
 		if !existing[string(wanted[i].(bson.Binary).Data)] {
-			missing = append(missing, d)
+			missing, positions = append(missing, d), append(positions, i)
 		}
 	}
-	return missing, nil
+	return missing, positions, nil
 }
 
 // owned returns the workspaces of the stored documents with the ids of the documents at these positions.

@@ -26,10 +26,11 @@ func (r Recorder) Run(ctx context.Context) error {
 // owner is a webhook within its workspace.
 type owner struct{ ws, webhook uuid.UUID }
 
-// record stores the deliveries of the entries once, and deletes the oldest ones of each webhook. It skips entries that
-// it cannot decode, because a retry would fail again.
+// record stores the deliveries of the entries once, and deletes the oldest ones of each webhook. It logs and skips entries
+// that it cannot decode and deliveries that the database refuses: they must not delay the others.
 func (s *Service) record(ctx context.Context, entries [][]byte) error {
 	var docs []bson.Raw
+	var ids []string
 	owners := map[owner]bool{}
 	for _, entry := range entries {
 		batch := &orchv1.WebhookDeliveryBatch{}
@@ -43,12 +44,16 @@ func (s *Service) record(ctx context.Context, entries [][]byte) error {
 				s.log.ErrorContext(ctx, "encode delivery", "delivery", d.GetId(), "error", err)
 				continue
 			}
-			docs = append(docs, doc)
+			docs, ids = append(docs, doc), append(ids, d.GetId())
 			owners[webhook] = true
 		}
 	}
-	if err := s.deliveries.InsertNew(ctx, docs); err != nil {
+	refused, err := s.deliveries.InsertStorable(ctx, docs)
+	if err != nil {
 		return err
+	}
+	for _, r := range refused {
+		s.log.ErrorContext(ctx, "store delivery", "delivery", ids[r.Position], "error", r.Err)
 	}
 	for webhook := range owners {
 		if err := s.prune(ctx, webhook); err != nil {

@@ -42,9 +42,10 @@ func (r *Runner) bury(ctx context.Context, ws, id uuid.UUID, run *orchv1.Automat
 // Retry executes the actions of dead letters once more. An action that succeeds is published as executed.
 func (r *Runner) Retry(ctx context.Context, effects []store.Effect) error {
 	for _, e := range effects {
-		ws, run := e.Workspace(), &orchv1.AutomationActionRun{}
-		if err := proto.Unmarshal(e.Body[min(len(ws), len(e.Body)):], run); err != nil {
-			return store.Permanent(fmt.Errorf("read the dead letter of an action: %w", err))
+		run := &orchv1.AutomationActionRun{}
+		ws, err := e.Carried(run)
+		if err != nil {
+			return err
 		}
 		within, cancel := context.WithTimeout(ctx, timeLimit)
 		result := r.act(within, ws, run)

@@ -174,7 +174,7 @@ func (t *tenant) handle(ctx context.Context, batch []broker.Event) (*broker.Reje
 			continue
 		}
 		if changes {
-			if err := t.evaluate(ctx, pending); err != nil {
+			if err := t.evaluateEach(ctx, pending, rejected); err != nil {
 				return nil, err
 			}
 			pending = nil
@@ -184,7 +184,24 @@ func (t *tenant) handle(ctx context.Context, batch []broker.Event) (*broker.Reje
 		}
 		pending = append(pending, e)
 	}
-	return rejected, t.evaluate(ctx, pending)
+	return rejected, t.evaluateEach(ctx, pending, rejected)
+}
+
+// evaluateEach evaluates events in their order. It halves a batch that fails permanently until the failing event is alone,
+// which is rejected with its own reason.
+func (t *tenant) evaluateEach(ctx context.Context, events []*orchv1.ReceivedEvent, rejected *broker.Rejected) error {
+	err := t.evaluate(ctx, events)
+	if err == nil || !store.IsPermanent(err) {
+		return err
+	}
+	if len(events) == 1 {
+		id, _ := uuid.Parse(events[0].GetId()) // Every event of the broker has an id.
+		rejected.Reject(broker.Key{Workspace: t.ws, ID: id}, err)
+		t.order.Done(id, t.engine.now())
+		return nil
+	}
+	half := len(events) / 2
+	return errors.Join(t.evaluateEach(ctx, events[:half], rejected), t.evaluateEach(ctx, events[half:], rejected))
 }
 
 // changesAutomations reports whether an event of that name says that an automation changed.

@@ -58,7 +58,9 @@ func chosenIDsAreOfTheirWorkspace(t *testing.T, s *store.Store) {
 					want[k] = name
 				}
 			}
-			require.NoError(t, c.InsertChosen(ctx, batch))
+			refused, err := c.InsertChosen(ctx, batch)
+			require.NoError(t, err)
+			require.Empty(t, refused)
 		}
 		got := map[key]string{}
 		for _, ws := range workspaces {

@@ -1,0 +1,94 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// maxRefusals is how often a process attempts to store an event that is refused for a reason which may pass. Then the refusal
+// counts as permanent: after about three minutes of redelivery.
+const maxRefusals = 5
+
+// persistence stores the events of a consumer, batch after batch.
+//
+//	event ─► document ─► insert ─► record ─► acknowledged
+//	            │           │         │
+//	            ├───────────┴─────────┴─ permanent, or refused maxRefusals times ─► rejected: a dead letter of its own
+//	            │           └─────────┴─ may pass ─► redelivered with its batch; what is stored already is a duplicate
+type persistence struct {
+	service *Service
+	// refusals counts the attempts of events that were refused for a reason which may pass.
+	refusals map[broker.Key]int
+}
+
+func newPersistence(s *Service) *persistence {
+	return &persistence{service: s, refusals: map[broker.Key]int{}}
+}
+
+// record records stored events. It halves a batch that fails until the failing event is alone; recording is idempotent. In
+// an outage it attempts nothing more.
+func (p *persistence) record(ctx context.Context, events []Received, rejected *broker.Rejected) error {
+	if len(events) == 0 {
+		return nil
+	}
+	err := p.service.record(ctx, events)
+	var unrecordable *broker.Rejected
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &unrecordable):
+		rejected.Merge(unrecordable)
+		return nil
+	case isOutage(err):
+		return err
+	case len(events) == 1:
+		return p.refuse(rejected, events[0], err)
+	}
+	half := len(events) / 2
+	return errors.Join(p.record(ctx, events[:half], rejected), p.record(ctx, events[half:], rejected))
+}
+
+// refuse rejects an event whose error is permanent, or that was refused too often. Otherwise it returns the error, and the
+// event is to be redelivered.
+func (p *persistence) refuse(rejected *broker.Rejected, e Received, err error) error {
+	if isOutage(err) {
+		return err
+	}
+	key := e.key()
+	if !store.IsPermanent(err) {
+		if p.refusals[key]++; p.refusals[key] < maxRefusals {
+			return err
+		}
+	}
+	rejected.Reject(key, err)
+	return nil
+}
+
+func (r Received) key() broker.Key {
+	id, _ := uuid.Parse(r.Event.GetId()) // Every stored event has an id.
+	return broker.Key{Workspace: r.Workspace, ID: id}
+}
+
+// isOutage reports whether an error says nothing about the event: the store or the broker is unreachable, or the time is
+// over.
+func isOutage(err error) bool { return store.InDoubt(err) || errors.Is(err, broker.ErrUnavailable) }
+
+// without are the events that were not refused, in their order.
+func without(events []Received, refused []store.Refusal) []Received {
+	if len(refused) == 0 {
+		return events
+	}
+	rest := make([]Received, 0, len(events))
+	for i, e := range events {
+		if !slices.ContainsFunc(refused, func(r store.Refusal) bool { return r.Position == i }) {
+			rest = append(rest, e)
+		}
+	}
+	return rest
+}
