@@ -122,7 +122,7 @@ func (c *Collection[M]) versioned(ws uuid.UUID, current M, revision int64, chang
 // updateAll executes updates in one command, and reports whether each of them found its document and no taken key.
 func (c *Collection[M]) updateAll(ctx context.Context, models []mongo.WriteModel) (complete bool, err error) {
 	result, err := c.mongo.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
-	taken, refused, err := writeErrors(err)
+	taken, refused, err := splitWriteErrors(err)
 	if err == nil && len(refused) > 0 {
 		err = refused[0].Err
 	}

@@ -47,7 +47,7 @@ func (c *Collection[M]) insertMany(ctx context.Context, docs []bson.Raw) (taken 
 // reason: it halves them until that one is alone.
 func (c *Collection[M]) insertRange(ctx context.Context, docs []bson.Raw, first, last int) (taken []int, refused []Refusal, err error) {
 	err = c.mongo.Database().RunCommand(ctx, c.insertion(docs[first:last])).Err()
-	taken, refused, err = writeErrors(err)
+	taken, refused, err = splitWriteErrors(err)
 	switch {
 	case err == nil:
 		for i := range taken {
@@ -102,9 +102,9 @@ func (c *Collection[M]) insertion(docs []bson.Raw) bson.Raw {
 	return end(end(cmd, list), start)
 }
 
-// writeErrors splits the error of a bulk write into the positions of documents with duplicate unique keys, the documents
+// splitWriteErrors splits the error of a bulk write into the positions of documents with duplicate unique keys, the documents
 // that the database refuses for another reason, and any other error.
-func writeErrors(err error) (taken []int, refused []Refusal, _ error) {
+func splitWriteErrors(err error) (taken []int, refused []Refusal, _ error) {
 	var errs []mongo.WriteError
 	var bulk mongo.BulkWriteException
 	var one mongo.WriteException
