@@ -1,5 +1,6 @@
 // Command workers measures how workers poll work pools: 100 workers of 10 pools with 50,000 scheduled runs. With -prefect,
-// it does the same with the Python server, and compares the rates.
+// it does the same with the Python server, and compares the rates. It also measures the time from the start of runs until a
+// worker has them, by polls and through the worker channel.
 //
 // It prints the figures and exits with 1 when one falls short of its bound.
 package main
@@ -36,6 +37,7 @@ func run(ctx context.Context) error {
 	flag.IntVar(&l.runs, "runs", 50_000, "how many scheduled runs there are")
 	flag.IntVar(&l.workers, "workers", 100, "how many workers poll")
 	flag.DurationVar(&l.duration, "duration", 20*time.Second, "for how long they poll")
+	interval := flag.Duration("interval", time.Second, "the poll interval of the worker that runs are handed to")
 	ratio := flag.Float64("ratio", 25, "the least ratio to the Python server's rate")
 	flag.Parse()
 
@@ -44,16 +46,27 @@ func run(ctx context.Context) error {
 		return err
 	}
 	rate, p50, p99, err := l.measure(ctx, ours)
+	if err != nil {
+		return errors.Join(err, ours.Stop())
+	}
+	polled, pushed, err := handover(ctx, ours, *interval)
 	if err = errors.Join(err, ours.Stop()); err != nil {
 		return err
 	}
 	fmt.Printf("orch: %.0f polls/s, p50 %s, p99 %s\n", rate, p50, p99)
+	fmt.Printf("orch: from start to worker: p99 %s with a poll interval of %s, p99 %s through the worker channel\n", polled, *interval, pushed)
 	var short []error
 	if p50 > 3*time.Millisecond {
 		short = append(short, fmt.Errorf("poll p50 is %s, above 3 ms", p50))
 	}
 	if p99 > 20*time.Millisecond {
 		short = append(short, fmt.Errorf("poll p99 is %s, above 20 ms", p99))
+	}
+	if bound := *interval + 50*time.Millisecond; polled > bound {
+		short = append(short, fmt.Errorf("a polling worker has a run after %s at p99, above %s", polled, bound))
+	}
+	if pushed > 100*time.Millisecond {
+		short = append(short, fmt.Errorf("the worker channel delivers a run after %s at p99, above 100 ms", pushed))
 	}
 	if *prefect == "" {
 		return errors.Join(short...)
@@ -77,6 +90,12 @@ func run(ctx context.Context) error {
 type client struct {
 	http *http.Client
 	api  string
+}
+
+// newClient returns a client with as many idle connections at most, and what closes them.
+func newClient(s *beside.Server, conns int) (*client, func()) {
+	transport := &http.Transport{MaxIdleConnsPerHost: conns}
+	return &client{&http.Client{Transport: transport}, "http://" + s.Address + "/api"}, transport.CloseIdleConnections
 }
 
 func (c *client) post(ctx context.Context, path string, body, out any) error {
@@ -147,9 +166,8 @@ func (l load) prepare(ctx context.Context, c *client) error {
 
 // measure polls and returns the rate and two percentiles of the time of a poll.
 func (l load) measure(ctx context.Context, s *beside.Server) (rate float64, p50, p99 time.Duration, err error) {
-	transport := &http.Transport{MaxIdleConnsPerHost: l.workers}
-	defer transport.CloseIdleConnections()
-	c := &client{&http.Client{Transport: transport}, "http://" + s.Address + "/api"}
+	c, closeIdle := newClient(s, l.workers)
+	defer closeIdle()
 	if err := l.prepare(ctx, c); err != nil {
 		return 0, 0, 0, err
 	}
