@@ -1,4 +1,97 @@
 package web
 
+import (
+	"net/url"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
 // consoleCases are the pages of webhooks, events and traces.
-func consoleCases() []pageCase { return nil }
+func consoleCases() []pageCase {
+	const webhook, delivery = "/webhooks/webhook/" + someID, "/webhooks/webhook/" + someID + "/deliveries/" + someID
+	refusedName := console()
+	refusedName[orchv1.WebhookService_CreateWebhook_FullMethodName] = rpc.Invalid(rpc.BodyError("string_too_long", "String should have at most 1024 characters", "name"))
+	large := console()
+	large[orchv1.WebhookService_ReadDelivery_FullMethodName] = largeDelivery()
+	return []pageCase{
+		{name: "webhooks", path: "/webhooks", answers: console()},
+		{name: "webhooks-none", path: "/webhooks", answers: answers{orchv1.WebhookService_ReadWebhooks_FullMethodName: &orchv1.WebhookList{}}},
+		{name: "webhooks-bad", path: "/webhooks?offset=-1", status: 400},
+		{name: "webhook-new", path: "/webhooks/new", answers: console()},
+		{name: "webhook-new-refused", path: "/webhooks/new", status: 422, answers: refusedName, form: url.Values{
+			"action": {"webhook-create"}, "name": {hostile}, "template": {"{{ body }}\r\n"}, "scheme": {"github"}, "secrets": {"one\r\ntwo"},
+		}},
+		{name: "webhook", path: webhook, answers: console()},
+		{name: "webhook-filtered", path: webhook + "?status=400&reason=event&replayed=no&address=show&n=1&from=-30d", answers: console()},
+		{name: "webhook-bad-status", path: webhook + "?status=700", status: 400},
+		{name: "webhook-bad-reason", path: webhook + "?reason=weather", status: 400},
+		{name: "webhook-unknown", path: webhook, status: 404},
+		{name: "webhook-rotate", path: webhook, answers: console(), form: url.Values{"action": {"webhook-rotate"}}},
+		{name: "webhook-edit", path: webhook + "/edit", answers: console()},
+		{name: "delivery", path: delivery, answers: console()},
+		{name: "delivery-large", path: delivery, answers: large},
+		{name: "delivery-unknown", path: delivery, status: 404},
+	}
+}
+
+// deliveryTemplate has an error at line 2, column 11 for the delivery of the tests.
+const deliveryTemplate = "{\"event\": \"github.{{ headers['x-github-event'] }}\",\n \"ref\": {{ body.ref }}, \"x\": \"<b>\",\n" +
+	" \"resource\": {\"orch.resource.id\": \"github\"}}\n"
+
+func failedDelivery() *orchv1.WebhookDelivery {
+	return &orchv1.WebhookDelivery{
+		Id: someID, WebhookId: someID, Received: at(2 * time.Minute), Status: 400, Latency: 0.0042, Size: 31,
+		Error: proto.String("the rendered text is not JSON: " + hostile), ErrorLine: proto.Int64(2), ErrorColumn: proto.Int64(9),
+		RemoteAddress: proto.String("192.0.2.7"), Method: "POST", Path: "/push", Query: "a=1&b=<2>",
+		Headers: map[string]string{"x-github-event": "push", "x-api-key": "***", "x-note": hostile},
+		Body:    `{"ref": null, "note": "<script>"}`, Rendered: proto.String("{\"event\": \"github.push\",\n \"ref\": , \"x\": \"<b>\",\n}"),
+		Reason: proto.String("event"), Count: 1,
+	}
+}
+
+func largeDelivery() *orchv1.WebhookDelivery {
+	d := failedDelivery()
+	d.Body, d.BodyTruncated, d.Size = strings.Repeat("<x>", 85_000), true, 1<<20
+	d.Rendered, d.ErrorLine = proto.String(strings.Repeat("y", 300_000)), proto.Int64(1)
+	return d
+}
+
+// console are the answers of the calls about webhooks, events and traces.
+func console() answers {
+	failed := failedDelivery()
+	again := proto.CloneOf(failed)
+	again.Id, again.Received = "01890000-0000-7000-8000-000000000002", at(3*time.Minute)
+	accepted := proto.CloneOf(failed)
+	accepted.Id, accepted.Received, accepted.Status = "01890000-0000-7000-8000-000000000003", at(4*time.Minute), 204
+	accepted.Error, accepted.ErrorLine, accepted.ErrorColumn, accepted.Rendered, accepted.Reason = nil, nil, nil, nil, nil
+	accepted.Event, accepted.EventId = proto.String("github.push "+hostile), proto.String(someID)
+	refused := proto.CloneOf(failed)
+	refused.Id, refused.Received, refused.Status = "01890000-0000-7000-8000-000000000004", at(5*time.Minute), 401
+	refused.Reason, refused.Error, refused.Count, refused.Body = proto.String("signature"), proto.String("the signature is not valid"), 120, ""
+	refused.Rendered, refused.ErrorLine, refused.ErrorColumn = nil, nil, nil
+	webhook := &orchv1.Webhook{
+		Id: someID, Created: at(48 * time.Hour), Updated: at(24 * time.Hour), Name: "pushes " + hostile, Description: "of " + hostile,
+		Enabled: true, Template: deliveryTemplate, Slug: "secret-slug", Deduplication: orchv1.WebhookDeduplication_WEBHOOK_DEDUPLICATION_DELIVERY_ID,
+		Verification: &orchv1.WebhookVerification{Scheme: orchv1.WebhookScheme_WEBHOOK_SCHEME_GITHUB, Tolerance: 300, SecretCount: 2},
+		Handshakes:   []orchv1.WebhookHandshake{orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_SLACK},
+		RateLimit:    &orchv1.WebhookRateLimit{Requests: 100, Seconds: 60}, AllowedIps: []string{"192.0.2.0/24"},
+	}
+	quiet := proto.CloneOf(webhook)
+	quiet.Id, quiet.Name, quiet.Enabled = "01890000-0000-7000-8000-000000000009", "quiet", false
+	return answers{
+		orchv1.WebhookService_ReadWebhooks_FullMethodName: &orchv1.WebhookList{Webhooks: []*orchv1.Webhook{quiet, webhook}},
+		orchv1.WebhookService_ReadWebhook_FullMethodName:  webhook,
+		orchv1.WebhookService_ReadDeliveries_FullMethodName: &orchv1.WebhookDeliveryList{
+			Deliveries: []*orchv1.WebhookDelivery{failed, again, accepted, refused},
+		},
+		orchv1.WebhookService_ReadDelivery_FullMethodName: failed,
+		orchv1.WebhookService_SummarizeDeliveries_FullMethodName: &orchv1.WebhookDeliverySummary{Counts: []*orchv1.WebhookDeliveryCount{
+			{Status: 204, Count: 1200}, {Status: 400, Reason: proto.String("event"), Count: 2}, {Status: 401, Reason: proto.String("signature"), Count: 120},
+		}},
+	}
+}

@@ -27,7 +27,7 @@ func Ticks(ticks []Tick, label string) markup.Markup {
 	for i, t := range ticks {
 		h := 6 + 14*min(max(t.Size, 0), 1)
 		if t.Link != "" {
-			b.Raw("<a").Attr("href", t.Link).Raw(">")
+			b.Raw(`<a tabindex="-1"`).Attr("href", t.Link).Raw(">") // A table has the same links for keyboards.
 		}
 		b.Raw(fmt.Sprintf(`<rect class="c-%s" x="%d" y="%s" width="%d" height="%s"><title>`, t.Class, i*width, number(height-h), width-1, number(h)))
 		b.Text(t.Title).Raw("</title></rect>")

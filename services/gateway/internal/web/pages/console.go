@@ -3,4 +3,8 @@ package pages
 import "github.com/orch-project/orch/services/gateway/internal/web/page"
 
 // consolePages are the pages of webhooks, events and traces.
-func consolePages() []page.Page { return nil }
+func consolePages() []page.Page {
+	return []page.Page{
+		webhooksPage(), webhookNewPage(), webhookPage(), webhookEditPage(), deliveryPage(),
+	}
+}

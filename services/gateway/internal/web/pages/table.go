@@ -30,6 +30,7 @@ func Sections() []page.Section {
 	return []page.Section{
 		{Path: "/", Title: "Home", Icon: "home"},
 		{Path: "/runs", Title: "Runs", Icon: "runs", Needs: []string{orchv1.FlowRunService_ReadFlowRuns_FullMethodName}},
+		{Path: "/webhooks", Title: "Webhooks", Icon: "webhooks", Needs: []string{orchv1.WebhookService_ReadWebhooks_FullMethodName}},
 		{Path: "/status", Title: "Status", Icon: "status"},
 	}
 }

@@ -1,0 +1,313 @@
+package pages
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/markup"
+	"github.com/orch-project/orch/services/gateway/internal/web/page"
+	"github.com/orch-project/orch/services/gateway/internal/web/param"
+	"github.com/orch-project/orch/services/gateway/internal/web/show"
+)
+
+// empty is the answer of calls that return nothing.
+type empty = *emptypb.Empty
+
+// deliveryFilter is the selection of deliveries in an address.
+type deliveryFilter struct {
+	Window param.Window
+	// Status is "all", "failed", "ok" or a number.
+	Status string
+	// Reasons are applied to what was read, because the API has no criterion for them.
+	Reasons []string
+	// Replayed is "any", "no" or "yes".
+	Replayed string
+	Rows     int
+	Older    param.Position
+}
+
+// deliveryReasons are the classes of refusals and failures; see WebhookDelivery.reason.
+var deliveryReasons = []string{"credential", "role", "signature", "address", "rate", "body", "template", "event", "handshake"}
+
+// deliveryStatuses are the values of the parameter status.
+var deliveryStatuses = []string{"all", "failed", "ok", "200", "204", "400", "401", "403", "405", "413", "415", "429", "503"}
+
+// maxRead is the largest page of deliveries that the API returns.
+const maxRead = 200
+
+func readDeliveryFilter(r *page.Request, from string) deliveryFilter {
+	return deliveryFilter{
+		Window:   r.WindowFrom(from),
+		Status:   r.Word("status", deliveryStatuses...),
+		Reasons:  r.Words("reason", deliveryReasons...),
+		Replayed: r.Word("replayed", "any", "no", "yes"),
+		Rows:     r.Rows(),
+		Older:    r.Older(),
+	}
+}
+
+// any reports whether the filter leaves out deliveries of its window.
+func (f deliveryFilter) any() bool {
+	return f.Status != "all" || len(f.Reasons) > 0 || f.Replayed != "any"
+}
+
+// criteria is the filter as the API has it, with an earliest and a latest time of arrival.
+func (f deliveryFilter) criteria(after, before time.Time) ask.JSON {
+	criteria := ask.JSON{"received": ask.JSON{"after_": after, "before_": before}}
+	switch f.Status {
+	case "all":
+	case "failed":
+		criteria["status"] = ask.JSON{"ge_": http.StatusBadRequest}
+	case "ok":
+		criteria["status"] = ask.JSON{"le_": http.StatusBadRequest - 1}
+	default:
+		criteria["status"] = ask.JSON{"ge_": f.number(), "le_": f.number()}
+	}
+	if f.Replayed != "any" {
+		criteria["replayed_event_id"] = ask.JSON{"is_null_": f.Replayed == "no"}
+	}
+	return criteria
+}
+
+func (f deliveryFilter) number() int {
+	n := 0
+	_, _ = fmt.Sscanf(f.Status, "%d", &n) // Status is one of deliveryStatuses.
+	return n
+}
+
+// matches reports whether a delivery has one of the reasons.
+func (f deliveryFilter) matches(d *orchv1.WebhookDelivery) bool {
+	return len(f.Reasons) == 0 || slices.Contains(f.Reasons, d.GetReason())
+}
+
+// list is the question for the page's rows, newest first. Without reasons it asks for one row more than the page has.
+func (f deliveryFilter) list(webhook string) *ask.Of[*orchv1.WebhookDeliveryList] {
+	before, limit := f.Window.To, min(f.Rows+1, maxRead)
+	if !f.Older.First() && f.Older.Before.Before(before) {
+		before = f.Older.Before
+	}
+	if len(f.Reasons) > 0 {
+		limit = maxRead
+	}
+	in := ask.ID(webhook)
+	in.Body = ask.JSON{"deliveries": f.criteria(f.Window.From, before), "limit": limit, "offset": f.Older.Skip}
+	return ask.New[*orchv1.WebhookDeliveryList](orchv1.WebhookService_ReadDeliveries_FullMethodName, in)
+}
+
+// page selects the rows from what list returned, and the position of older ones; the zero position means none.
+func (f deliveryFilter) page(read []*orchv1.WebhookDelivery) (rows []*orchv1.WebhookDelivery, older param.Position) {
+	var times []time.Time
+	for _, d := range read {
+		if len(rows) == f.Rows {
+			return rows, f.Older.After(times)
+		}
+		times = append(times, d.GetReceived().AsTime())
+		if f.matches(d) {
+			rows = append(rows, d)
+		}
+	}
+	if len(read) == maxRead {
+		return rows, f.Older.After(times)
+	}
+	return rows, param.Position{}
+}
+
+// query is the filter as parameters of an address.
+func (f deliveryFilter) query() url.Values {
+	query := url.Values{"from": {f.Window.Text}}
+	if !f.Window.Open {
+		query.Set("to", stamp(f.Window.To))
+	}
+	if f.Status != "all" {
+		query.Set("status", f.Status)
+	}
+	if f.Replayed != "any" {
+		query.Set("replayed", f.Replayed)
+	}
+	if len(f.Reasons) > 0 {
+		query["reason"] = f.Reasons
+	}
+	return query
+}
+
+func (f deliveryFilter) statusChoices() []choice {
+	titles := map[string]string{"all": "all", "failed": "failed, 400 and above", "ok": "accepted"}
+	var all []choice
+	for _, s := range deliveryStatuses {
+		all = append(all, choice{Value: s, Title: cmp.Or(titles[s], s), Selected: s == f.Status})
+	}
+	return all
+}
+
+func (f deliveryFilter) reasonChoices() []choice {
+	var all []choice
+	for _, s := range deliveryReasons {
+		all = append(all, choice{Value: s, Title: s, Selected: slices.Contains(f.Reasons, s)})
+	}
+	return all
+}
+
+func (f deliveryFilter) replayedChoices() []choice {
+	var all []choice
+	for _, c := range []choice{{Value: "any", Title: "all"}, {Value: "no", Title: "not replayed"}, {Value: "yes", Title: "replayed"}} {
+		c.Selected = c.Value == f.Replayed
+		all = append(all, c)
+	}
+	return all
+}
+
+// deliveryRow is a delivery in a table.
+type deliveryRow struct {
+	ID, Link, Request, Text, Count string
+	Outcome, Received, Took        markup.Markup
+	Size                           string
+	// Note says that the delivery is a replay or was replayed.
+	Note string
+	// Before is the outcome that a replay had before.
+	Before     markup.Markup
+	BeforeText string
+	Bench      string
+	Replayable bool
+}
+
+func newDeliveryRow(r *page.Request, d *orchv1.WebhookDelivery) deliveryRow {
+	row := deliveryRow{
+		ID: d.GetId(), Link: r.To("webhooks", "webhook", d.GetWebhookId(), "deliveries", d.GetId()),
+		Outcome: show.Outcome(d), Received: clockOf(r).Time(d.GetReceived()), Took: show.Seconds(d.GetLatency()),
+		Request: requestLine(d), Size: show.Bytes(d.GetSize()), Text: outcomeText(d), Replayable: whyNotReplayable(d) == "",
+		Bench: r.To("webhooks", "webhook", d.GetWebhookId(), "bench") + "?delivery=" + d.GetId(),
+	}
+	if d.GetCount() > 1 {
+		row.Count = "stands for " + show.Count(d.GetCount()) + " requests"
+	}
+	switch {
+	case d.ReplayOf != nil:
+		row.Note = "replay"
+	case d.ReplayedEventId != nil:
+		row.Note = "replayed"
+	}
+	return row
+}
+
+// requestLine is the request in short: method, path and query.
+func requestLine(d *orchv1.WebhookDelivery) string {
+	line := d.GetMethod()
+	if d.GetPath() != "" {
+		line += " " + d.GetPath()
+	}
+	if d.GetQuery() != "" {
+		line += " ?" + d.GetQuery()
+	}
+	return show.Line(line, 80)
+}
+
+// outcomeText words what became of a delivery.
+func outcomeText(d *orchv1.WebhookDelivery) string {
+	switch {
+	case d.Error != nil:
+		return causeText(d)
+	case d.Event != nil:
+		return show.Line(d.GetEvent(), 100)
+	case d.Handshake != nil:
+		return show.Line(d.GetHandshake(), 60) + " handshake"
+	}
+	return ""
+}
+
+// causeText is the error with its place: "line 4:18 'ref' is empty".
+func causeText(d *orchv1.WebhookDelivery) string {
+	return strings.TrimSpace(errorPlace(d) + " " + show.Line(d.GetError(), 140))
+}
+
+// errorPlace is "line 4:18", empty without a place.
+func errorPlace(d *orchv1.WebhookDelivery) string {
+	if d.GetErrorLine() == 0 {
+		return ""
+	}
+	if d.GetErrorColumn() == 0 {
+		return fmt.Sprintf("line %d", d.GetErrorLine())
+	}
+	return fmt.Sprintf("line %d:%d", d.GetErrorLine(), d.GetErrorColumn())
+}
+
+// whyNotReplayable returns why the API does not replay a delivery; empty if it does.
+func whyNotReplayable(d *orchv1.WebhookDelivery) string {
+	switch status := d.GetStatus(); {
+	case d.Handshake != nil:
+		return "A handshake causes no event."
+	case d.ReplayOf != nil:
+		return "This delivery is a replay itself. Replay the original."
+	case status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusTooManyRequests:
+		return "The request was refused before its sender was verified."
+	case d.GetBodyTruncated():
+		return "The log has only a part of the body."
+	}
+	return ""
+}
+
+// cause is a group of failures with the same error at the same place.
+type cause struct {
+	Outcome         markup.Markup
+	Text            string
+	Count           string
+	First, Last     markup.Markup
+	Link, Replay    string
+	Bench           string
+	Example         string
+	requests        int64
+	firstAt, lastAt time.Time
+}
+
+// maxCauses bounds the groups of a page.
+const maxCauses = 8
+
+// causes groups failures by status, reason, error and place, the largest group first. The deliveries are newest first.
+func causes(r *page.Request, webhook string, deliveries []*orchv1.WebhookDelivery) []cause {
+	byKey := map[string]*cause{}
+	var groups []*cause
+	for _, d := range deliveries {
+		if d.GetStatus() < http.StatusBadRequest {
+			continue
+		}
+		key := fmt.Sprintf("%d %s %s", d.GetStatus(), d.GetReason(), causeText(d))
+		g := byKey[key]
+		if g == nil {
+			query := url.Values{"from": {cmp.Or(r.HTTP.URL.Query().Get("from"), deliveriesFrom)}, "status": {"failed"}}
+			if d.GetReason() != "" {
+				query.Set("reason", d.GetReason())
+			}
+			g = &cause{
+				Outcome: show.Outcome(d), Text: causeText(d), Example: r.To("webhooks", "webhook", webhook, "deliveries", d.GetId()),
+				Link: r.To("webhooks", "webhook", webhook) + "?" + query.Encode(), lastAt: d.GetReceived().AsTime(),
+			}
+			if whyNotReplayable(d) == "" {
+				g.Bench = r.To("webhooks", "webhook", webhook, "bench") + "?delivery=" + d.GetId()
+				query.Set("replayed", "no")
+				g.Replay = r.To("webhooks", "webhook", webhook, "replay") + "?" + query.Encode()
+			}
+			byKey[key] = g
+			groups = append(groups, g)
+		}
+		g.requests += max(d.GetCount(), 1)
+		g.firstAt = d.GetReceived().AsTime()
+	}
+	slices.SortStableFunc(groups, func(a, b *cause) int { return cmp.Compare(b.requests, a.requests) })
+	if len(groups) > maxCauses {
+		groups = groups[:maxCauses]
+	}
+	var all []cause
+	for _, g := range groups {
+		g.Count, g.First, g.Last = show.Count(g.requests), clockOf(r).At(g.firstAt), clockOf(r).At(g.lastAt)
+		all = append(all, *g)
+	}
+	return all
+}

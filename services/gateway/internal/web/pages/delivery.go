@@ -1,0 +1,201 @@
+package pages
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/markup"
+	"github.com/orch-project/orch/services/gateway/internal/web/page"
+	"github.com/orch-project/orch/services/gateway/internal/web/show"
+)
+
+// deliveryView is the data of a delivery's page.
+type deliveryView struct {
+	Title       string
+	Webhook     markup.Markup
+	Outcome     markup.Markup
+	Received    markup.Markup
+	ID          markup.Markup
+	Pairs       []pair
+	RequestLine string
+	Headers     []header
+	Masked      bool
+	Body        markup.Markup
+	BodyText    markup.Markup
+	BodyNote    string
+	Error       string
+	// Source is the text that has the error: the template, or what it rendered.
+	Source      markup.Markup
+	SourceTitle string
+	SourceNote  string
+	Rendered    markup.Markup
+	Event       markup.Markup
+	EventTitle  string
+	EventPage   string
+	Trace       string
+	Bench       string
+	MayReplay   bool
+	MayBench    bool
+	WhyNot      string
+	Replays     string
+	Problems    []string
+}
+
+type header struct{ Name, Value string }
+
+func deliveryPage() page.Page {
+	return page.Page{
+		Pattern: "/webhooks/webhook/{id}/deliveries/{delivery_id}",
+		Section: "/webhooks",
+		Needs:   []string{orchv1.WebhookService_ReadDelivery_FullMethodName, orchv1.WebhookService_ReadWebhook_FullMethodName},
+		Uses:    []string{orchv1.EventService_ReadEvents_FullMethodName},
+		Show:    showDelivery,
+		Actions: []page.Action{{
+			Name: "delivery-replay", Calls: []string{orchv1.WebhookService_ReplayDelivery_FullMethodName},
+			Done: "The delivery is replayed. This page shows the new delivery.",
+			Do: func(r *page.Request) (page.View, error) {
+				replayed := ask.New[*orchv1.WebhookDelivery](orchv1.WebhookService_ReplayDelivery_FullMethodName, deliveryID(r))
+				if err := r.Ask(replayed); err != nil {
+					return page.View{}, err
+				}
+				return r.Done(r.To("webhooks", "webhook", r.Vars["id"], "deliveries", replayed.Answer().GetId()), "delivery-replay", -1), nil
+			},
+		}},
+	}
+}
+
+func deliveryID(r *page.Request) ask.Input {
+	return ask.Input{Path: map[string]string{"id": r.Vars["id"], "delivery_id": r.Vars["delivery_id"]}}
+}
+
+func showDelivery(r *page.Request) (page.View, error) {
+	delivery := ask.New[*orchv1.WebhookDelivery](orchv1.WebhookService_ReadDelivery_FullMethodName, deliveryID(r))
+	webhook := readWebhook(r.Vars["id"])
+	if err := r.Ask(delivery, webhook); err != nil {
+		return page.View{}, err
+	}
+	d, w := delivery.Answer(), webhook.Answer()
+	v := deliveryView{
+		Title: "Delivery " + d.GetId()[:min(8, len(d.GetId()))], ID: show.ID(d.GetId()),
+		Webhook: show.Link(r.To("webhooks", "webhook", w.GetId()), w.GetName()),
+		Outcome: show.Outcome(d), Received: clockOf(r).Time(d.GetReceived()), RequestLine: requestLine(d),
+		MayReplay: r.May(orchv1.WebhookService_ReplayDelivery_FullMethodName) && whyNotReplayable(d) == "", WhyNot: whyNotReplayable(d),
+		MayBench: r.May(orchv1.WebhookService_RenderWebhook_FullMethodName) && !d.GetBodyTruncated() && d.Handshake == nil,
+		Bench:    r.To("webhooks", "webhook", w.GetId(), "bench") + "?delivery=" + d.GetId(),
+		Trace:    r.To("trace", "delivery", d.GetId()) + "?webhook=" + w.GetId(),
+		Pairs:    deliveryPairs(r, w, d),
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.GetHeaders())) {
+		value := d.GetHeaders()[name]
+		v.Headers = append(v.Headers, header{show.Visible(name), show.Visible(value)})
+		v.Masked = v.Masked || strings.Contains(value, "***")
+	}
+	v.body(d)
+	v.failure(w, d)
+	if d.EventId != nil {
+		v.event(r, d)
+	}
+	return page.View{Title: v.Title, Template: "delivery.html", Data: v}, nil
+}
+
+func deliveryPairs(r *page.Request, w *orchv1.Webhook, d *orchv1.WebhookDelivery) []pair {
+	count := ""
+	if d.GetCount() > 1 {
+		count = show.Count(d.GetCount()) + " refused requests that have no entry of their own, and this one"
+	}
+	of := func(id *string) cell {
+		if id == nil {
+			return cell{}
+		}
+		return link(r.To("webhooks", "webhook", w.GetId(), "deliveries", *id), *id)
+	}
+	duplicate := ""
+	if d.GetDuplicate() {
+		duplicate = "yes: an earlier delivery published the event"
+	}
+	return pairs(
+		pair{"Received", timeCell(r, d.GetReceived())},
+		pair{"Response", text(fmt.Sprintf("%d %s", d.GetStatus(), http.StatusText(int(d.GetStatus()))))},
+		pair{"Took", mark(show.Seconds(d.GetLatency()))},
+		pair{"Sender", optionalText(d.RemoteAddress)},
+		pair{"Body", text(show.Bytes(d.GetSize()))},
+		pair{"Signature", text(signatureCheck(w, d))},
+		pair{"Duplicate", text(duplicate)},
+		pair{"Handshake", optionalText(d.Handshake)},
+		pair{"Stands for", text(count)},
+		pair{"Replay of", of(d.ReplayOf)},
+	)
+}
+
+// signatureCheck words the check of the signature. The log has only refusals, so success follows from the response.
+func signatureCheck(w *orchv1.Webhook, d *orchv1.WebhookDelivery) string {
+	switch {
+	case d.GetReason() == "signature":
+		return "invalid: " + d.GetError()
+	case d.ReplayOf != nil:
+		return "not checked again in a replay"
+	case w.GetVerification() == nil:
+		return "the webhook requires none"
+	case d.GetStatus() == http.StatusUnauthorized || d.GetStatus() == http.StatusForbidden || d.GetStatus() == http.StatusTooManyRequests:
+		return "refused before the check"
+	case d.GetReceived().AsTime().Before(w.GetUpdated().AsTime()):
+		return "passed what the webhook required then; now it requires " + enumWord(w.GetVerification().GetScheme())
+	}
+	return "valid, " + enumWord(w.GetVerification().GetScheme())
+}
+
+// body shows the request's body as a tree if it is JSON, and as text.
+func (v *deliveryView) body(d *orchv1.WebhookDelivery) {
+	switch {
+	case d.GetBody() == "" && d.GetSize() > 0:
+		v.BodyNote = "The log has no bodies of refused requests."
+	case d.GetBody() == "":
+		v.BodyNote = "The request has no body."
+	case d.GetBodyTruncated():
+		v.BodyNote = "The log has only the first " + show.Bytes(int64(len(d.GetBody()))) + " of " + show.Bytes(d.GetSize()) + "."
+	}
+	if d.GetBody() == "" {
+		return
+	}
+	if strings.HasPrefix(strings.TrimLeft(d.GetBody(), " \t\r\n"), "{") || strings.HasPrefix(strings.TrimLeft(d.GetBody(), " \t\r\n"), "[") {
+		v.Body = show.JSON([]byte(d.GetBody()))
+	}
+	v.BodyText = show.Preformatted(d.GetBody())
+}
+
+// failure shows the error under its line of the template, or of what the template rendered.
+func (v *deliveryView) failure(w *orchv1.Webhook, d *orchv1.WebhookDelivery) {
+	if d.Error == nil {
+		return
+	}
+	v.Error = strings.TrimSpace(errorPlace(d) + ": " + show.Visible(d.GetError()))
+	v.Error = strings.TrimPrefix(v.Error, ": ")
+	place := show.Mark{Line: d.GetErrorLine(), Column: d.GetErrorColumn(), Message: d.GetError()}
+	switch {
+	case d.Rendered != nil:
+		v.SourceTitle, v.Source = "Rendered text", show.Code(d.GetRendered(), place)
+		if d.GetRenderedTruncated() {
+			v.SourceNote = "The log has only the beginning of the text."
+		}
+	case d.GetReason() == "template":
+		v.SourceTitle, v.Source = "Template", show.Code(w.GetTemplate(), place)
+		if d.GetReceived().AsTime().Before(w.GetUpdated().AsTime()) {
+			v.SourceNote = "The webhook has changed since: the template of that time may have been another."
+		}
+	}
+}
+
+func (v *deliveryView) event(r *page.Request, d *orchv1.WebhookDelivery) {
+	v.EventTitle = show.Line(d.GetEvent(), 100)
+	found := eventByID(r, d.GetEventId(), d.GetReceived().AsTime())
+	_ = r.Ask(found)
+	v.Problems = problems(found)
+	for _, e := range found.Answer().GetEvents() {
+		v.Event, v.EventPage = eventTree(e), eventLink(r, e)
+	}
+}

@@ -1,0 +1,36 @@
+package pages
+
+import (
+	"time"
+
+	"github.com/orch-project/orch/pkg/restjson"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/markup"
+	"github.com/orch-project/orch/services/gateway/internal/web/page"
+	"github.com/orch-project/orch/services/gateway/internal/web/show"
+)
+
+// eventByID is the question for an event that occurred around a time. Templates may set another time of occurrence, so
+// the range is wide; the id selects by an index.
+func eventByID(r *page.Request, id string, around time.Time) *ask.Of[*orchv1.EventPage] {
+	const wide = 400 * 24 * time.Hour
+	return ask.New[*orchv1.EventPage](orchv1.EventService_ReadEvents_FullMethodName, ask.Input{Body: ask.JSON{
+		"filter": ask.JSON{"id": ask.JSON{"id": []string{id}}, "occurred": ask.JSON{"since": around.Add(-wide), "until": around.Add(wide)}},
+		"limit":  1,
+	}})
+}
+
+// eventTree shows an event as the API returns it.
+func eventTree(e *orchv1.ReceivedEvent) markup.Markup {
+	raw, err := restjson.Marshal(e)
+	if err != nil {
+		return show.Preformatted(err.Error())
+	}
+	return show.JSON(raw)
+}
+
+// eventLink is the address of an event's page.
+func eventLink(r *page.Request, e *orchv1.ReceivedEvent) string {
+	return r.To("events", "event", e.GetOccurred().AsTime().UTC().Format(time.DateOnly), e.GetId())
+}

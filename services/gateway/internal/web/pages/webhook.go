@@ -1,0 +1,243 @@
+package pages
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/markup"
+	"github.com/orch-project/orch/services/gateway/internal/web/page"
+	"github.com/orch-project/orch/services/gateway/internal/web/show"
+)
+
+// webhookView is the data of a webhook's page.
+type webhookView struct {
+	Name            string
+	Description     string
+	Enabled         bool
+	ID              markup.Markup
+	Ticks           markup.Markup
+	Pairs           []pair
+	Address         string // Empty until the reader asks for it.
+	ShowAddress     string
+	Command         string
+	Outcomes        []tile
+	Causes          []cause
+	Rows            []deliveryRow
+	Scanned         bool
+	Older, Newest   string
+	Statuses        []choice
+	Reasons         []choice
+	Replays         []choice
+	Windows         []choice
+	Hidden          []hiddenField
+	Path            string
+	Filtered        bool
+	Bench, Replay   string
+	ReplayAll       string
+	Edit            string
+	MayManage       bool
+	MayReplay       bool
+	Template        markup.Markup
+	Problems        []string
+	ReplaySelection string
+	EventsLink      string
+}
+
+// deliveriesFrom is the default window of deliveries.
+const deliveriesFrom = "-7d"
+
+var webhookCalls = []string{orchv1.WebhookService_ReadWebhook_FullMethodName, orchv1.WebhookService_ReadDeliveries_FullMethodName}
+
+func webhookPage() page.Page {
+	return page.Page{
+		Pattern: "/webhooks/webhook/{id}",
+		Section: "/webhooks",
+		Needs:   webhookCalls,
+		Uses:    []string{orchv1.WebhookService_SummarizeDeliveries_FullMethodName},
+		Show:    showWebhook,
+		Actions: []page.Action{
+			{
+				Name: "webhook-toggle", Calls: []string{orchv1.WebhookService_UpdateWebhook_FullMethodName},
+				Done: "The webhook is changed.",
+				Do: func(r *page.Request) (page.View, error) {
+					if err := toggleWebhook(r, r.Vars["id"]); err != nil {
+						return page.View{}, err
+					}
+					return r.Done(r.Path(), "webhook-toggle", -1), nil
+				},
+			},
+			{
+				Name: "webhook-rotate", Calls: []string{orchv1.WebhookService_RotateWebhook_FullMethodName},
+				Done: "The webhook has a new address. The old one no longer works.",
+				Do:   rotateWebhook,
+			},
+			{
+				Name: "webhook-delete", Calls: []string{orchv1.WebhookService_DeleteWebhook_FullMethodName},
+				Done: "The webhook is deleted.",
+				Do:   deleteWebhook,
+			},
+		},
+	}
+}
+
+func readWebhook(id string) *ask.Of[*orchv1.Webhook] {
+	return ask.New[*orchv1.Webhook](orchv1.WebhookService_ReadWebhook_FullMethodName, ask.ID(id))
+}
+
+func rotateWebhook(r *page.Request) (page.View, error) {
+	if !confirmed(r) {
+		return confirm(r, confirmView{
+			Title: "Give this webhook a new address?", Action: "webhook-rotate", Button: "Rotate the address",
+			Text: "The old address stops working at once. Its senders get 404 until they post to the new one.", Back: r.Path(),
+		}), nil
+	}
+	rotated := ask.New[*orchv1.Webhook](orchv1.WebhookService_RotateWebhook_FullMethodName, ask.ID(r.Vars["id"]))
+	if err := r.Ask(rotated); err != nil {
+		return page.View{}, err
+	}
+	return r.Done(r.Path()+"?address=show", "webhook-rotate", -1), nil
+}
+
+func deleteWebhook(r *page.Request) (page.View, error) {
+	if !confirmed(r) {
+		return confirm(r, confirmView{
+			Title: "Delete this webhook?", Action: "webhook-delete", Button: "Delete the webhook",
+			Text: "Its address stops working, and its delivery log is deleted. Its events stay.", Back: r.Path(),
+		}), nil
+	}
+	if err := r.Ask(ask.New[empty](orchv1.WebhookService_DeleteWebhook_FullMethodName, ask.ID(r.Vars["id"]))); err != nil {
+		return page.View{}, err
+	}
+	return r.Done(r.To("webhooks"), "webhook-delete", -1), nil
+}
+
+func showWebhook(r *page.Request) (page.View, error) {
+	id := r.Vars["id"]
+	f := readDeliveryFilter(r, deliveriesFrom)
+	address := r.Word("address", "hide", "show")
+	if err := r.Err(); err != nil {
+		return page.View{}, err
+	}
+	webhook, list := readWebhook(id), f.list(id)
+	last := ask.ID(id)
+	last.Body = ask.JSON{"limit": maxRead}
+	latest := ask.New[*orchv1.WebhookDeliveryList](orchv1.WebhookService_ReadDeliveries_FullMethodName, last)
+	summary := ask.New[*orchv1.WebhookDeliverySummary](orchv1.WebhookService_SummarizeDeliveries_FullMethodName, ask.ID(id))
+	_ = r.Ask(webhook, list, latest, summary)
+	if err := webhook.Err(); err != nil {
+		return page.View{}, err
+	}
+	w := webhook.Answer()
+	v := webhookView{
+		Name: show.Line(w.GetName(), 80), Description: show.Visible(w.GetDescription()), Enabled: w.GetEnabled(), ID: show.ID(id), Path: r.Path(),
+		Bench: r.To("webhooks", "webhook", id, "bench"), Replay: r.To("webhooks", "webhook", id, "replay"), Edit: r.To("webhooks", "webhook", id, "edit"),
+		MayManage: r.May(orchv1.WebhookService_UpdateWebhook_FullMethodName), MayReplay: r.May(replayCalls...),
+		Template: show.Code(w.GetTemplate(), show.Mark{}), Pairs: webhookPairs(r, w), Problems: problems(list, summary),
+		Statuses: f.statusChoices(), Reasons: f.reasonChoices(), Replays: f.replayedChoices(), Windows: windows(f.Window.Text),
+		Filtered: f.any(), ShowAddress: r.Here("address", "show"), ReplaySelection: r.To("webhooks", "webhook", id, "replay"),
+		EventsLink: r.To("events") + "?resource=" + r.Server.Vocabulary.CloudName("webhook", id),
+	}
+	v.Hidden = hiddenFields(r, "to", "n", "tz")
+	if address == "show" {
+		v.Address = r.Server.Hooks + "/" + w.GetSlug()
+		v.Command = "curl -i -d '{\"hello\": \"world\"}' " + v.Address
+	}
+	v.Outcomes = outcomeTiles(r, id, summary.Answer().GetCounts())
+	recent := latest.Answer().GetDeliveries()
+	v.Causes = causes(r, id, recent)
+	v.Ticks = deliveryTicks(r, id, recent[:min(len(recent), tickDeliveries)])
+	rows, older := f.page(list.Answer().GetDeliveries())
+	for _, d := range rows {
+		v.Rows = append(v.Rows, newDeliveryRow(r, d))
+	}
+	if !older.First() {
+		v.Older = r.Here("older", older.String())
+		v.Scanned = len(f.Reasons) > 0 && len(rows) < f.Rows
+	}
+	if !f.Older.First() {
+		v.Newest = r.Here()
+	}
+	query := f.query()
+	if f.Status == "all" {
+		query.Set("status", "failed")
+	}
+	v.ReplayAll = v.Replay + "?" + query.Encode()
+	return page.View{Title: v.Name, Template: "webhook.html", Data: v}, nil
+}
+
+// hiddenFields carries parameters of the address through a filter form.
+func hiddenFields(r *page.Request, names ...string) []hiddenField {
+	var fields []hiddenField
+	for _, name := range names {
+		for _, value := range r.HTTP.URL.Query()[name] {
+			fields = append(fields, hiddenField{name, value})
+		}
+	}
+	return fields
+}
+
+// outcomeTiles counts the requests of the log by outcome.
+func outcomeTiles(r *page.Request, webhook string, counts []*orchv1.WebhookDeliveryCount) []tile {
+	var tiles []tile
+	for _, c := range counts {
+		class, word := "completed", "accepted"
+		link := r.To("webhooks", "webhook", webhook) + fmt.Sprintf("?from=-30d&status=%d", c.GetStatus())
+		if c.GetStatus() >= http.StatusBadRequest {
+			class, word = "failed", c.GetReason()
+			if word != "" {
+				link += "&reason=" + word
+			}
+		}
+		if !isKnownStatus(c.GetStatus()) {
+			link = r.To("webhooks", "webhook", webhook) + "?from=-30d"
+		}
+		tiles = append(tiles, tile{Label: strings.TrimSpace(fmt.Sprintf("%d %s", c.GetStatus(), word)), Value: show.Count(c.GetCount()), Link: link, Class: class})
+	}
+	return tiles
+}
+
+func isKnownStatus(status int64) bool {
+	word := fmt.Sprint(status)
+	for _, s := range deliveryStatuses {
+		if s == word {
+			return true
+		}
+	}
+	return false
+}
+
+// webhookPairs are the settings of a webhook.
+func webhookPairs(r *page.Request, w *orchv1.Webhook) []pair {
+	verification := "none: whoever knows the address may post"
+	if v := w.GetVerification(); v != nil {
+		verification = enumWord(v.GetScheme()) + ", " + show.Plural(v.GetSecretCount(), "valid secret", "valid secrets")
+		if v.GetSecretCount() > 1 {
+			verification += ": remove the old one once its sender has changed"
+		}
+	}
+	limit := ""
+	if l := w.GetRateLimit(); l != nil {
+		limit = fmt.Sprintf("%s in %d s", show.Plural(l.GetRequests(), "request", "requests"), l.GetSeconds())
+	}
+	var handshakes []string
+	for _, h := range w.GetHandshakes() {
+		handshakes = append(handshakes, enumWord(h))
+	}
+	key := ""
+	if w.ServiceAccountId != nil {
+		key = "of service account " + w.GetServiceAccountId()
+	}
+	return pairs(
+		pair{"Signature", text(verification)},
+		pair{"API key", text(key)},
+		pair{"Deduplication", text(enumWord(w.GetDeduplication()))},
+		pair{"Handshakes", text(strings.Join(handshakes, ", "))},
+		pair{"Rate limit", text(limit)},
+		pair{"Addresses", text(strings.Join(w.GetAllowedIps(), ", "))},
+		pair{"Created", timeCell(r, w.GetCreated())},
+		pair{"Changed", timeCell(r, w.GetUpdated())},
+	)
+}

@@ -1,0 +1,244 @@
+package pages
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/page"
+)
+
+// webhookFormView is the data of the form of a webhook's settings.
+type webhookFormView struct {
+	Title, Path, Back, Action, Button string
+	Name, Description, Template       string
+	// New reports a webhook that does not exist yet; only then the form has a template.
+	New                      bool
+	Schemes, Deduplications  []choice
+	Secrets                  string
+	SecretsHint              string
+	Requests, Seconds, Allow string
+	Problems                 []string
+	// Invalid has the names of the fields that the server refused.
+	Invalid map[string]bool
+}
+
+// webhookFields are the fields of the form as their reader typed them.
+type webhookFields struct {
+	name, description, template, scheme, secrets string
+	deduplication, requests, seconds, allow      string
+}
+
+// customScheme is the one that needs more than its secrets; the API configures it.
+const customScheme = "hmac"
+
+func webhookNewPage() page.Page {
+	return page.Page{
+		Pattern: "/webhooks/new",
+		Section: "/webhooks",
+		Needs:   []string{orchv1.WebhookService_CreateWebhook_FullMethodName},
+		Show: func(r *page.Request) (page.View, error) {
+			return webhookForm(r, webhookFields{template: exampleTemplate(r)}, nil, nil), nil
+		},
+		Actions: []page.Action{{
+			Name: "webhook-create", Calls: []string{orchv1.WebhookService_CreateWebhook_FullMethodName},
+			Done: "The webhook is created. Its address is a secret: whoever knows it may post.",
+			Do:   createWebhook,
+		}},
+	}
+}
+
+func webhookEditPage() page.Page {
+	return page.Page{
+		Pattern: "/webhooks/webhook/{id}/edit",
+		Section: "/webhooks",
+		Needs:   []string{orchv1.WebhookService_ReadWebhook_FullMethodName, orchv1.WebhookService_UpdateWebhook_FullMethodName},
+		Show: func(r *page.Request) (page.View, error) {
+			webhook := readWebhook(r.Vars["id"])
+			if err := r.Ask(webhook); err != nil {
+				return page.View{}, err
+			}
+			return webhookForm(r, fieldsOf(webhook.Answer()), webhook.Answer(), nil), nil
+		},
+		Actions: []page.Action{{
+			Name: "webhook-edit", Calls: []string{orchv1.WebhookService_UpdateWebhook_FullMethodName},
+			Done: "The settings are saved.",
+			Do:   editWebhook,
+		}},
+	}
+}
+
+// exampleTemplate makes an event of any JSON body.
+func exampleTemplate(r *page.Request) string {
+	return "{\n  \"event\": \"demo.received\",\n  \"resource\": {\"" + r.Server.Vocabulary.ResourceID() +
+		"\": \"demo.{{ body.id }}\"},\n  \"payload\": {{ body | tojson }}\n}\n"
+}
+
+func fieldsOf(w *orchv1.Webhook) webhookFields {
+	f := webhookFields{
+		name: w.GetName(), description: w.GetDescription(), deduplication: enumWord(w.GetDeduplication()),
+		allow: strings.Join(w.GetAllowedIps(), "\n"),
+	}
+	if w.GetVerification() != nil {
+		f.scheme = enumWord(w.GetVerification().GetScheme())
+	}
+	if l := w.GetRateLimit(); l != nil {
+		f.requests, f.seconds = strconv.FormatInt(l.GetRequests(), 10), strconv.FormatInt(l.GetSeconds(), 10)
+	}
+	return f
+}
+
+func postedFields(r *page.Request) webhookFields {
+	return webhookFields{
+		name: r.Field("name"), description: r.Field("description"), template: newlines(r.Form.Get("template")), scheme: r.Field("scheme"),
+		secrets: newlines(r.Form.Get("secrets")), deduplication: r.Field("deduplication"),
+		requests: r.Field("requests"), seconds: r.Field("seconds"), allow: newlines(r.Field("allow")),
+	}
+}
+
+// newlines undoes what browsers do to the lines of a text area.
+func newlines(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
+
+// body is the form as the API has it. A scheme that stays without new secrets is not sent, so the server keeps all of it.
+func (f webhookFields) body(before *orchv1.Webhook) (ask.JSON, error) {
+	body := ask.JSON{"name": f.name, "description": f.description, "allowed_ips": lines(f.allow), "rate_limit": nil}
+	if f.deduplication != "" {
+		body["deduplication"] = f.deduplication
+	}
+	if f.requests != "" {
+		requests, err := strconv.ParseInt(f.requests, 10, 64)
+		seconds, errSeconds := strconv.ParseInt(f.seconds, 10, 64)
+		if f.seconds == "" {
+			seconds, errSeconds = 60, nil
+		}
+		if errors.Join(err, errSeconds) != nil {
+			return nil, rpc.Detail(http.StatusUnprocessableEntity, "The rate limit needs whole numbers.")
+		}
+		body["rate_limit"] = ask.JSON{"requests": requests, "seconds": seconds}
+	}
+	secrets := lines(f.secrets)
+	unchanged := before.GetVerification() != nil && f.scheme == enumWord(before.GetVerification().GetScheme())
+	switch {
+	case f.scheme == "" && before.GetVerification() == nil, unchanged && len(secrets) == 0:
+	case f.scheme == "":
+		body["verification"] = nil
+	case f.scheme == customScheme:
+		return nil, rpc.Detail(http.StatusUnprocessableEntity, "Configure the scheme hmac with the API or orch webhook update.")
+	default:
+		verification := ask.JSON{"scheme": f.scheme, "secrets": secrets}
+		if unchanged {
+			verification["tolerance"] = max(before.GetVerification().GetTolerance(), 1)
+		}
+		body["verification"] = verification
+	}
+	return body, nil
+}
+
+// lines returns the lines of a text that are not blank.
+func lines(text string) []string {
+	found := []string{}
+	for line := range strings.SplitSeq(text, "\n") {
+		if strings.TrimSpace(line) != "" {
+			found = append(found, strings.TrimRight(line, "\r"))
+		}
+	}
+	return found
+}
+
+func createWebhook(r *page.Request) (page.View, error) {
+	f := postedFields(r)
+	body, err := f.body(nil)
+	if err != nil {
+		return webhookForm(r, f, nil, err), nil
+	}
+	body["template"] = f.template
+	created := ask.New[*orchv1.Webhook](orchv1.WebhookService_CreateWebhook_FullMethodName, ask.Input{Body: body})
+	if err := r.Ask(created); err != nil {
+		return refusedForm(r, f, nil, err)
+	}
+	return r.Done(r.To("webhooks", "webhook", created.Answer().GetId())+"?address=show", "webhook-create", -1), nil
+}
+
+func editWebhook(r *page.Request) (page.View, error) {
+	webhook, f := readWebhook(r.Vars["id"]), postedFields(r)
+	if err := r.Ask(webhook); err != nil {
+		return page.View{}, err
+	}
+	body, err := f.body(webhook.Answer())
+	if err != nil {
+		return webhookForm(r, f, webhook.Answer(), err), nil
+	}
+	in := ask.ID(r.Vars["id"])
+	in.Body = body
+	if err := r.Ask(ask.New[empty](orchv1.WebhookService_UpdateWebhook_FullMethodName, in)); err != nil {
+		return refusedForm(r, f, webhook.Answer(), err)
+	}
+	return r.Done(r.To("webhooks", "webhook", r.Vars["id"]), "webhook-edit", -1), nil
+}
+
+// refusedForm shows the form again with what its reader typed, unless the error is not about the values.
+func refusedForm(r *page.Request, f webhookFields, before *orchv1.Webhook, err error) (page.View, error) {
+	if status := rpc.HTTPError(err).GetStatus(); status != http.StatusUnprocessableEntity && status != http.StatusConflict {
+		return page.View{}, err
+	}
+	return webhookForm(r, f, before, err), nil
+}
+
+// webhookForm shows the form. A nil webhook means a new one.
+func webhookForm(r *page.Request, f webhookFields, before *orchv1.Webhook, err error) page.View {
+	v := webhookFormView{
+		Title: "New webhook", Path: r.Path(), Back: r.To("webhooks"), Action: "webhook-create", Button: "Create the webhook", New: before == nil,
+		Name: f.name, Description: f.description, Template: f.template, Secrets: f.secrets,
+		Requests: f.requests, Seconds: f.seconds, Allow: f.allow, Invalid: map[string]bool{},
+	}
+	if before != nil {
+		v.Title, v.Back, v.Action, v.Button = "Settings of "+before.GetName(), r.To("webhooks", "webhook", before.GetId()), "webhook-edit", "Save the settings"
+		if n := before.GetVerification().GetSecretCount(); n > 0 {
+			v.SecretsHint = strconv.FormatInt(n, 10) + " stored. They are never shown. An empty field keeps them."
+		}
+	}
+	v.Schemes = append(v.Schemes, choice{Title: "none", Selected: f.scheme == ""})
+	for _, word := range enumWords(orchv1.WebhookScheme(0).Descriptor()) {
+		if word != customScheme || f.scheme == customScheme {
+			v.Schemes = append(v.Schemes, choice{Value: word, Title: word, Selected: word == f.scheme})
+		}
+	}
+	v.Deduplications = append(v.Deduplications, choice{Title: "default", Selected: f.deduplication == ""})
+	for _, word := range enumWords(orchv1.WebhookDeduplication(0).Descriptor()) {
+		v.Deduplications = append(v.Deduplications, choice{Value: word, Title: word, Selected: word == f.deduplication})
+	}
+	view := page.View{Title: v.Title, Template: "webhook_form.html"}
+	if err != nil {
+		view.Status = http.StatusUnprocessableEntity
+		v.Problems, v.Invalid = formProblems(err)
+	}
+	view.Data = v
+	return view
+}
+
+// formProblems words a refusal, and names the fields that it is about.
+func formProblems(err error) (texts []string, fields map[string]bool) {
+	fields = map[string]bool{}
+	for _, e := range rpc.HTTPError(err).GetFieldErrors().GetErrors() {
+		name := ""
+		for _, part := range e.GetLoc() {
+			if word := part.GetKey(); word != "" && word != "body" {
+				if name == "" {
+					fields[word] = true
+				} else {
+					name += "."
+				}
+				name += word
+			}
+		}
+		texts = append(texts, strings.TrimPrefix(name+": "+e.GetMsg(), ": "))
+	}
+	if len(texts) == 0 {
+		texts = []string{page.Problem(err)}
+	}
+	return texts, fields
+}

@@ -1,0 +1,24 @@
+package pages
+
+import (
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/orch-project/orch/pkg/restjson"
+)
+
+// enumWord returns the REST name of an enum value, empty for none.
+func enumWord(value protoreflect.Enum) string {
+	word, _ := restjson.EnumWord(value.Descriptor(), value.Number())
+	return word
+}
+
+// enumWords returns the REST names of all values of an enum.
+func enumWords(descriptor protoreflect.EnumDescriptor) []string {
+	var words []string
+	for i := range descriptor.Values().Len() {
+		if word, _ := restjson.EnumWord(descriptor, descriptor.Values().Get(i).Number()); word != "" {
+			words = append(words, word)
+		}
+	}
+	return words
+}
