@@ -9,9 +9,9 @@ import (
 // broker have the same.
 type Settings struct {
 	URL           string `env:"ORCH_NATS_URL" secret:"true" envDefault:"nats://127.0.0.1:4223" desc:"The broker's address."`
-	Shards        int    `env:"ORCH_NATS_SHARDS" envDefault:"1" desc:"The number of subjects that events are spread over; the same in all services."`
-	Replicas      int    `env:"ORCH_NATS_REPLICAS" envDefault:"1" desc:"The number of servers that keep each stream: 1, or 3 in a cluster."`
-	AllowLazySync bool   `env:"ORCH_ALLOW_LAZY_SYNC" envDefault:"false" desc:"Accept a broker that acknowledges before its disk has it: a power failure then loses events."`
+	Shards        int    `env:"ORCH_NATS_SHARDS" envDefault:"1" desc:"The number of subjects over which events are distributed; the same in all services."`
+	Replicas      int    `env:"ORCH_NATS_REPLICAS" envDefault:"1" desc:"The number of servers that store each stream: 1, or 3 in a cluster."`
+	AllowLazySync bool   `env:"ORCH_ALLOW_LAZY_SYNC" envDefault:"false" desc:"Accept a broker that acknowledges before fsync: a power failure then loses acknowledged events."`
 }
 
 // Validate says what is wrong, naming the settings. Zero is the default of numbers that were left out in code.

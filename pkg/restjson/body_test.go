@@ -68,7 +68,7 @@ func TestUnmarshalField(t *testing.T) {
 		"a message":                  {"message", `{"name":"n","description":null}`, nil, &testv1.Bodies{Message: resource}, ""},
 		"a message that may be null": {"nullable", `null`, nil, &testv1.Bodies{}, ""},
 		"a list":                     {"list", `[{"name":"n","description":null}]`, nil, &testv1.Bodies{List: []*testv1.Resource{resource}}, ""},
-		"an item's fault":            {"list", `[{"name":"n"}]`, nil, nil, "missing body.0.description Field required"},
+		"an item's error":            {"list", `[{"name":"n"}]`, nil, nil, "missing body.0.description Field required"},
 		"free JSON":                  {"json", ` [ 1 ] `, nil, &testv1.Bodies{Json: []byte(`[1]`)}, ""},
 		"null as free JSON":          {"json", `null`, nil, &testv1.Bodies{Json: []byte(`null`)}, ""},
 		"a string":                   {"text", `"x"`, nil, &testv1.Bodies{Text: "x"}, ""},

@@ -19,8 +19,8 @@ import (
 
 // Logging are the settings of a service's logs.
 type Logging struct {
-	Level  slog.Level `env:"ORCH_LOG_LEVEL" envDefault:"info" desc:"The least level that is logged: debug, info, warn or error."`
-	Format Format     `env:"ORCH_LOG_FORMAT" envDefault:"auto" desc:"The form of logs: json, text, or auto, which is text on a terminal."`
+	Level  slog.Level `env:"ORCH_LOG_LEVEL" envDefault:"info" desc:"The minimum level of logs: debug, info, warn or error."`
+	Format Format     `env:"ORCH_LOG_FORMAT" envDefault:"auto" desc:"The format of logs: json, text, or auto, which is text on a terminal and json otherwise."`
 }
 
 // Format is the log format.

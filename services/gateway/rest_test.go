@@ -213,7 +213,7 @@ func TestErrorsHaveTheirForms(t *testing.T) {
 			Status: 423, Form: &orchv1.HttpError_Body{Body: []byte(`{"a":1}`)}, Headers: map[string]string{"Retry-After": "0.5"},
 		}), 423, `{"a":1}`, map[string]string{"Retry-After": "0.5"}},
 		"conflict": {rpc.Detail(409, "Data integrity conflict."), 409, `{"detail":"Data integrity conflict."}`, nil},
-		"faults": {
+		"field errors": {
 			rpc.Invalid(rpc.BodyError("value_error", "no", "name")), 422,
 			`{"exception_message":"Invalid request received.","exception_detail":[{"type":"value_error","loc":["body","name"],"msg":"no","ctx":{"error":{}}}],"request_body":{"name":"a"}}`, nil,
 		},

@@ -18,22 +18,22 @@ import (
 type Config struct {
 	Listen         string                `env:"ORCH_HOOKS_LISTEN" envDefault:"127.0.0.1:4201" desc:"The address of webhooks."`
 	InternalListen string                `env:"ORCH_HOOKS_INTERNAL_LISTEN" envDefault:"127.0.0.1:9401" desc:"The address of metrics, profiles and health; never expose it."`
-	Vocabulary     vocabulary.Vocabulary `env:"ORCH_VOCABULARY" envDefault:"orch" desc:"The server's choice of words; see the guide for existing clients."`
+	Vocabulary     vocabulary.Vocabulary `env:"ORCH_VOCABULARY" envDefault:"orch" desc:"The names that the server uses: orch, or prefect for existing Prefect clients."`
 
 	Broker broker.Settings
 
-	TrustedProxies []string `env:"ORCH_TRUSTED_PROXIES" desc:"Addresses or networks (CIDR) of proxies whose X-Forwarded headers are believed. Behind a gateway it is one of them."`
+	TrustedProxies []string `env:"ORCH_TRUSTED_PROXIES" desc:"Addresses or networks (CIDR) of proxies whose X-Forwarded headers the service trusts. A gateway in front is such a proxy."`
 	// Secrets opens what webhooks verify signatures with.
-	Secrets secrets.Keyring `env:"ORCH_SECRETS_KEY" secret:"true" desc:"The keys that secrets are sealed with, as the orchestration service has them. A webhook with secrets that they do not open answers 503."`
+	Secrets secrets.Keyring `env:"ORCH_SECRETS_KEY" secret:"true" desc:"The keys that encrypt secrets, equal to those of the orchestration service. A webhook whose secrets they cannot decrypt returns 503."`
 
-	AccountRate int64    `env:"ORCH_HOOKS_ACCOUNT_RATE" envDefault:"0" desc:"How many webhook requests each account may get a minute, over all of its webhooks; 0 for any number. Accounts and webhooks can allow less."`
-	AllowedIPs  []string `env:"ORCH_HOOKS_ALLOWED_IPS" desc:"Addresses or networks (CIDR) that may post to webhooks; all when empty. Accounts and webhooks can allow fewer."`
+	AccountRate int64    `env:"ORCH_HOOKS_ACCOUNT_RATE" envDefault:"0" desc:"The maximum number of webhook requests of an account per minute, over all of its webhooks; 0 means no limit. Accounts and webhooks can set lower limits."`
+	AllowedIPs  []string `env:"ORCH_HOOKS_ALLOWED_IPS" desc:"Addresses or networks (CIDR) that may post to webhooks; empty allows all. Accounts and webhooks can restrict them further."`
 
-	MaxBody         int64         `env:"ORCH_HOOKS_MAX_BODY" envDefault:"5242880" desc:"The largest body that a webhook takes, in bytes; more is answered with 413."`
-	TemplateTimeout time.Duration `env:"ORCH_HOOKS_TEMPLATE_TIMEOUT" envDefault:"1s" desc:"How long a template may render."`
-	AckTimeout      time.Duration `env:"ORCH_HOOKS_ACK_TIMEOUT" envDefault:"2s" desc:"How long a webhook waits for the broker before it answers 503."`
-	StrictQuiet     bool          `env:"ORCH_HOOKS_STRICT_QUIET" envDefault:"false" desc:"Answer 400 instead of 401, 403, 404 and 405, so that senders learn nothing."`
-	DrainDelay      time.Duration `env:"ORCH_HOOKS_DRAIN_DELAY" envDefault:"0s" desc:"How long requests are still taken after readiness turned false, for load balancers to notice."`
+	MaxBody         int64         `env:"ORCH_HOOKS_MAX_BODY" envDefault:"5242880" desc:"The maximum size of a webhook's request body in bytes; a larger body returns 413."`
+	TemplateTimeout time.Duration `env:"ORCH_HOOKS_TEMPLATE_TIMEOUT" envDefault:"1s" desc:"The maximum rendering time of a template."`
+	AckTimeout      time.Duration `env:"ORCH_HOOKS_ACK_TIMEOUT" envDefault:"2s" desc:"The maximum wait for the broker's acknowledgement; after it a webhook returns 503."`
+	StrictQuiet     bool          `env:"ORCH_HOOKS_STRICT_QUIET" envDefault:"false" desc:"Return 400 instead of 401, 403, 404, 405 and 415, so that senders learn nothing."`
+	DrainDelay      time.Duration `env:"ORCH_HOOKS_DRAIN_DELAY" envDefault:"0s" desc:"How long the server still accepts requests after readiness turns false, so that load balancers notice."`
 }
 
 // Validate implements config.Validator.

@@ -25,7 +25,7 @@ func TestFailureEvents(t *testing.T) {
 		"no object":      {"[1]", "[1]", "it must be a JSON object, not a list"},
 		"empty":          {"", "", "it is empty"},
 		"no event":       {`{"resource": {}}`, `{"resource": {}}`, "event is missing"},
-		"faults of both": {`{"event": "", "resource": {}}`, `{"event": "", "resource": {}}`, "event: String should have at least 1 character; resource: "},
+		"errors of both": {`{"event": "", "resource": {}}`, `{"event": "", "resource": {}}`, "event: String should have at least 1 character; resource: "},
 	} {
 		w.put(slug, &orchv1.WebhookDefinition{Template: c.template})
 		w.settle(c.template)

@@ -15,26 +15,26 @@ import (
 
 // Config are the orchestration service's settings. The tags are read by package config.
 type Config struct {
-	Listen         string                `env:"ORCH_ORCHESTRATION_LISTEN" envDefault:"127.0.0.1:4202" desc:"The address of gRPC, for the gateway; never expose it."`
+	Listen         string                `env:"ORCH_ORCHESTRATION_LISTEN" envDefault:"127.0.0.1:4202" desc:"The gRPC address, for the gateway; never expose it."`
 	InternalListen string                `env:"ORCH_ORCHESTRATION_INTERNAL_LISTEN" envDefault:"127.0.0.1:9402" desc:"The address of metrics, profiles and health; never expose it."`
-	Vocabulary     vocabulary.Vocabulary `env:"ORCH_VOCABULARY" envDefault:"orch" desc:"The server's choice of words; see the guide for existing clients."`
+	Vocabulary     vocabulary.Vocabulary `env:"ORCH_VOCABULARY" envDefault:"orch" desc:"The names that the server uses: orch, or prefect for existing Prefect clients."`
 
-	MongoDBURI      string `env:"ORCH_MONGODB_URI" secret:"true" envDefault:"mongodb://127.0.0.1:27018/?directConnection=true" desc:"MongoDB's connection string, or that of the embedded store."`
-	MongoDBDatabase string `env:"ORCH_MONGODB_DATABASE" envDefault:"orch" desc:"The database."`
+	MongoDBURI      string `env:"ORCH_MONGODB_URI" secret:"true" envDefault:"mongodb://127.0.0.1:27018/?directConnection=true" desc:"The connection string of MongoDB or of the embedded store."`
+	MongoDBDatabase string `env:"ORCH_MONGODB_DATABASE" envDefault:"orch" desc:"The name of the database."`
 
 	Broker broker.Settings
 
-	Secrets secrets.Keyring `env:"ORCH_SECRETS_KEY" secret:"true" desc:"The keys that secrets are sealed with in the store: 32 random bytes each, in base64, separated by commas or lines. The first seals, all of them open. Required, but for orch server, which keeps a key of its own in the data directory."`
+	Secrets secrets.Keyring `env:"ORCH_SECRETS_KEY" secret:"true" desc:"The keys that encrypt secrets in the store: 32 random bytes each, in base64, separated by commas or lines. The first key encrypts, and all of them decrypt. Required, except for orch server, which generates a key in the data directory."`
 
-	EventsRetention time.Duration `env:"ORCH_EVENTS_RETENTION" envDefault:"168h" desc:"How long events are kept; 0 keeps them for ever."`
-	LogsRetention   time.Duration `env:"ORCH_LOGS_RETENTION" envDefault:"0" desc:"How long logs are kept; 0 keeps them as long as their flow run."`
+	EventsRetention time.Duration `env:"ORCH_EVENTS_RETENTION" envDefault:"168h" desc:"How long events are stored; 0 means forever."`
+	LogsRetention   time.Duration `env:"ORCH_LOGS_RETENTION" envDefault:"0" desc:"How long logs are stored; 0 means as long as their flow run."`
 
 	DeadLettersRetention time.Duration `env:"ORCH_DEAD_LETTERS_RETENTION" envDefault:"720h" desc:"How long effects that failed permanently are kept after their last failure; 0 keeps them until they are retried or discarded. Those that block a document are kept."`
 
 	Auth string `env:"ORCH_AUTH" desc:"With keys, the first start on a new database prints the owner's API key; see the gateway's setting."`
 
-	DeliveriesKept      int64         `env:"ORCH_DELIVERIES_KEPT" envDefault:"500" desc:"How many deliveries of each webhook its log holds."`
-	DeliveriesRetention time.Duration `env:"ORCH_DELIVERIES_RETENTION" envDefault:"168h" desc:"How long the log of deliveries holds them."`
+	DeliveriesKept      int64         `env:"ORCH_DELIVERIES_KEPT" envDefault:"500" desc:"The maximum number of logged deliveries of a webhook."`
+	DeliveriesRetention time.Duration `env:"ORCH_DELIVERIES_RETENTION" envDefault:"168h" desc:"How long deliveries are logged."`
 
 	Timers Timers
 
@@ -43,12 +43,12 @@ type Config struct {
 
 // Automations bound what automations do.
 type Automations struct {
-	FiringsPerMinute        int    `env:"ORCH_AUTOMATIONS_FIRINGS_PER_MINUTE" envDefault:"6000" desc:"How often one automation may fire in a minute; further firings cause nothing. 0 means no limit."`
-	AccountFiringsPerMinute int    `env:"ORCH_AUTOMATIONS_ACCOUNT_FIRINGS_PER_MINUTE" envDefault:"60000" desc:"How often all automations of an account may fire in a minute; further firings cause nothing. 0 means no limit."`
-	KeysPerAutomation       int    `env:"ORCH_AUTOMATIONS_KEYS" envDefault:"100000" desc:"How many for_each keys one automation counts at a time; events of further keys are not counted. 0 means no limit."`
+	FiringsPerMinute        int    `env:"ORCH_AUTOMATIONS_FIRINGS_PER_MINUTE" envDefault:"6000" desc:"The maximum number of firings of an automation per minute; further firings are dropped. 0 means no limit."`
+	AccountFiringsPerMinute int    `env:"ORCH_AUTOMATIONS_ACCOUNT_FIRINGS_PER_MINUTE" envDefault:"60000" desc:"The maximum number of firings of all automations of an account per minute; further firings are dropped. 0 means no limit."`
+	KeysPerAutomation       int    `env:"ORCH_AUTOMATIONS_KEYS" envDefault:"100000" desc:"The maximum number of for_each keys that an automation counts at a time; events of further keys are not counted. 0 means no limit."`
 	SMTPURL                 string `env:"ORCH_SMTP_URL" secret:"true" desc:"The SMTP server of email notifications: smtp://user:password@host:587 (STARTTLS where offered) or smtps://host. Without it such actions fail."`
 	SMTPFrom                string `env:"ORCH_SMTP_FROM" desc:"The sender's address of email notifications. Required with ORCH_SMTP_URL."`
-	AllowedNetworks         string `env:"ORCH_AUTOMATIONS_ALLOWED_NETWORKS" desc:"Networks and addresses that notifications and webhook calls may connect to though they are not public, separated by commas; * allows all."`
+	AllowedNetworks         string `env:"ORCH_AUTOMATIONS_ALLOWED_NETWORKS" desc:"Non-public networks and addresses that notifications and webhook calls may connect to, separated by commas; * allows all."`
 	UIURL                   string `env:"ORCH_UI_URL" desc:"The address of the dashboard, for links in notifications, such as https://orch.example.com. In orch server, the default is the public URL or the address that the server listens on."`
 }
 

@@ -16,12 +16,12 @@ import (
 
 // Timers say how often background tasks run; 0 turns a task off.
 type Timers struct {
-	Scheduler           time.Duration `env:"ORCH_SCHEDULER_EVERY" envDefault:"500ms" desc:"How often deployments are looked for whose schedules need more runs; 0 turns the scheduler off."`
-	PauseExpirations    time.Duration `env:"ORCH_PAUSE_EXPIRATIONS_EVERY" envDefault:"5s" desc:"How often runs are looked for whose pause is over; 0 turns it off."`
-	LateRuns            time.Duration `env:"ORCH_LATE_RUNS_EVERY" envDefault:"5s" desc:"How often runs are looked for that should have started; 0 turns it off."`
-	Foreman             time.Duration `env:"ORCH_FOREMAN_EVERY" envDefault:"15s" desc:"How often workers, work pools, work queues and deployments are looked for that nobody hears of any more; 0 turns it off."`
-	CancellationCleanup time.Duration `env:"ORCH_CANCELLATION_CLEANUP_EVERY" envDefault:"20s" desc:"How often what cancelled runs left behind is ended; 0 turns it off."`
-	Repossessor         time.Duration `env:"ORCH_REPOSSESSOR_EVERY" envDefault:"10s" desc:"How often concurrency slots are looked for whose lease expired; 0 turns it off, and leaked slots stay taken."`
+	Scheduler           time.Duration `env:"ORCH_SCHEDULER_EVERY" envDefault:"500ms" desc:"The polling interval of the scheduler, which creates the runs of schedules; 0 turns it off."`
+	PauseExpirations    time.Duration `env:"ORCH_PAUSE_EXPIRATIONS_EVERY" envDefault:"5s" desc:"The polling interval for expired pauses of runs; 0 turns it off."`
+	LateRuns            time.Duration `env:"ORCH_LATE_RUNS_EVERY" envDefault:"5s" desc:"The polling interval for late runs; 0 turns it off."`
+	Foreman             time.Duration `env:"ORCH_FOREMAN_EVERY" envDefault:"15s" desc:"The polling interval for workers, work pools, work queues and deployments without heartbeats or polls; 0 turns it off."`
+	CancellationCleanup time.Duration `env:"ORCH_CANCELLATION_CLEANUP_EVERY" envDefault:"20s" desc:"The polling interval for cancelled runs with running task runs or subflow runs, and for cancellations that do not end; 0 turns it off."`
+	Repossessor         time.Duration `env:"ORCH_REPOSSESSOR_EVERY" envDefault:"10s" desc:"The polling interval for expired leases of concurrency slots; 0 turns it off, and leaked slots stay taken."`
 }
 
 // validate refuses negative periods.

@@ -139,7 +139,7 @@ func TestReplay(t *testing.T) {
 	}
 	require.EqualValues(t, http.StatusNoContent, made.GetStatus())
 	require.Equal(t, "mended", made.GetEvent())
-	require.Equal(t, duplicates, made.GetEventId(), "the event that the sender's repeats would make")
+	require.Equal(t, duplicates, made.GetEventId(), "the event of the sender's duplicates")
 	require.EqualValues(t, http.StatusBadRequest, stillBroken.GetStatus())
 	require.EqualValues(t, 1, stillBroken.GetErrorLine())
 	require.Contains(t, stillBroken.GetRendered(), `{"event": "`)

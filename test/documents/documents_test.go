@@ -33,11 +33,11 @@ const root = "../.."
 
 const configurationHead = `# Settings
 
-Written by ` + "`make gen`" + ` from the structs that the programs read; do not edit.
+` + "`make gen`" + ` generates this page from the structs of the settings; do not edit it.
 
-Every setting is an environment variable. Instead of any of them, its name with _FILE behind it may name a file that
-holds the value. ` + "`--check-config`" + ` prints what a program would run with. The single binary (` + "`orch server`" + `) reads the
-settings of all three services; it sets the addresses between them, the broker and the store by itself.
+Every setting is an environment variable. The variable with the suffix _FILE may instead name a file that contains the
+value. ` + "`--check-config`" + ` prints the effective settings of a program. The single binary (` + "`orch server`" + `) reads the
+settings of all three services, and sets the addresses between them, the broker and the store automatically.
 `
 
 func TestConfigurationIsCurrent(t *testing.T) {

@@ -109,7 +109,8 @@ func ownGoFiles(t *testing.T) []string {
 
 var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 
-// TestRetiredTermsStayRetired fails for a retired term in an identifier, a comment, a proto comment or a document.
+// TestRetiredTermsStayRetired fails for a retired term in a file name, an identifier, a string, a comment, a proto comment
+// or a document.
 func TestRetiredTermsStayRetired(t *testing.T) {
 	t.Parallel()
 	terms, exceptions := glossary(t)
@@ -125,6 +126,14 @@ func TestRetiredTermsStayRetired(t *testing.T) {
 		if !permitted(path, term) {
 			found = append(found, fmt.Sprintf("%s:%d: %q in %q; use: %s",
 				strings.TrimPrefix(path, root+"/"), line, strings.Join(term.words, " "), strings.TrimSpace(text), term.instead))
+		}
+	}
+	inName := func(path string, line int, name string) {
+		words := identifierWords(name)
+		for _, term := range terms {
+			if term.inIdentifier(words) {
+				report(path, line, term, name)
+			}
 		}
 	}
 	inText := func(path string, first int, text string) {
@@ -146,18 +155,19 @@ func TestRetiredTermsStayRetired(t *testing.T) {
 			}
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
-			name, ok := n.(*ast.Ident)
-			if !ok {
-				return true
-			}
-			words := identifierWords(name.Name)
-			for _, term := range terms {
-				if term.inIdentifier(words) {
-					report(path, set.Position(name.Pos()).Line, term, name.Name)
+			switch n := n.(type) {
+			case *ast.ImportSpec:
+				return false
+			case *ast.Ident:
+				inName(path, set.Position(n.Pos()).Line, n.Name)
+			case *ast.BasicLit:
+				if n.Kind == token.STRING {
+					inText(path, set.Position(n.Pos()).Line, n.Value)
 				}
 			}
 			return true
 		})
+		inName(path, 1, strings.TrimSuffix(filepath.Base(path), ".go"))
 	}
 	for _, page := range pages(t) {
 		text, err := os.ReadFile(page)

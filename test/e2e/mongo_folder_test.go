@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMongoFolder builds the folder of tests that is carried to a MongoDB server, and runs a few tests of each package in it on
-// the embedded store, without Go on the path and away from the repository.
+// TestMongoFolder builds the portable test folder for MongoDB servers. It runs a few tests of each package in it on the
+// embedded store, without Go on the path and outside of the repository.
 func TestMongoFolder(t *testing.T) {
 	root, err := repositoryRoot()
 	require.NoError(t, err)

@@ -47,7 +47,7 @@ func genJSON(t *rapid.T) json.RawMessage {
 		``, `null`, `true`, `""`, `[]`, `{}`, `0`, `-0`, `1.00`, `1e400`, `123456789012345678901234567890`, `0.1e-7`,
 		`"<script>&"`, `"\u2028"`, `"é"`, `"\u00e9"`, `"\ud800"`, `{"b":1,"a":2,"b":3}`, `{"a" : [ 1 ,2 ]}`, `"a\/b"`, "[\n\t1\n]",
 	}
-	if rapid.Bool().Draw(t, "known spelling") {
+	if rapid.Bool().Draw(t, "known form") {
 		if text := rapid.SampledFrom(texts).Draw(t, "data"); text != "" {
 			return json.RawMessage(text)
 		}

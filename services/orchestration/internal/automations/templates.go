@@ -62,7 +62,7 @@ func (s *Service) validate(template string) (*emptypb.Empty, error) {
 	}
 	body, err := json.Marshal(map[string]found{"error": {fieldError.Line, fieldError.Message, template}})
 	if err != nil {
-		return nil, fmt.Errorf("tell of a template's fault: %w", err)
+		return nil, fmt.Errorf("encode template error: %w", err)
 	}
 	return nil, rpc.Error(&orchv1.HttpError{Status: http.StatusUnprocessableEntity, Form: &orchv1.HttpError_Body{Body: body}})
 }

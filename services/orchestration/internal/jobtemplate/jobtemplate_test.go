@@ -90,7 +90,7 @@ func TestVariablesAreLayered(t *testing.T) {
 	require.ErrorContains(t, process.CheckVariables(false, []byte(`[`)), "read job variables")
 	require.NoError(t, parse(t, `{}`).CheckVariables(true, []byte(`{"anything":1}`)))
 	faulty := parse(t, declaring(`{"a":{"type":"string","default":1},"b":{"type":"string"}},"required":["a"]`))
-	require.NoError(t, faulty.CheckVariables(true, []byte(`{"b":"x"}`)), "a default that does not fit is not the caller's fault")
+	require.NoError(t, faulty.CheckVariables(true, []byte(`{"b":"x"}`)), "an invalid default is not the caller's error")
 }
 
 func TestBlocks(t *testing.T) {

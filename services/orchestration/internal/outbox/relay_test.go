@@ -108,7 +108,7 @@ func wait(t *testing.T, r *recorder, n int) {
 		select {
 		case <-r.done:
 		case <-time.After(10 * time.Second):
-			t.Fatal("an effect was not carried out")
+			t.Fatal("an effect was not executed")
 		}
 	}
 }

@@ -89,7 +89,7 @@ func TestHydrateRefuses(t *testing.T) {
 	}
 	_, err := h.Hydrate(t.Context(), uuid.Nil, []byte(`{"x":{"__orch_kind":"workspace_variable","variable_name":"broken"}}`))
 	var refused *parameters.HydrationError
-	require.NotErrorAs(t, err, &refused, "an outage is not the client's fault")
+	require.NotErrorAs(t, err, &refused, "an outage is not the client's error")
 	require.Error(t, err)
 }
 

@@ -33,7 +33,7 @@ _step, _wire, _ordered = "", None, False
 def plain(value, place=""):
     """a value as JSON, without what belongs to one run"""
     if isinstance(value, BaseModel): value = value.model_dump(mode="json")
-    if isinstance(value, dict) and "loc" in value and "msg" in value: # A fault of a request, in the framework's words.
+    if isinstance(value, dict) and "loc" in value and "msg" in value: # A validation error of the framework.
         return {"loc": value["loc"], "type": value["type"]}
     if isinstance(value, dict): return {text(str(k), place): plain(v, str(k)) for k, v in value.items()}
     if isinstance(value, (set, frozenset)) or place in _SETS and isinstance(value, list): return sorted((plain(v) for v in value), key=str)

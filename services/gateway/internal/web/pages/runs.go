@@ -12,8 +12,7 @@ import (
 
 // runPages are the pages of runs, flows, deployments and what they use.
 func runPages() []page.Page {
-	return slices.Concat([]page.Page{homePage(), runsPage()}, flowRunPages(), taskRunPages(), flowPages(), deploymentPages(),
-		workPoolPages(), automationPages(), artifactPages(), settingPages())
+	return slices.Concat([]page.Page{homePage(), runsPage()}, flowRunPages(), taskRunPages())
 }
 
 // runsView is the data of the list of runs.

@@ -13,7 +13,7 @@ const KindEnforce = "webhook_enforcement"
 
 // KindIngestion is the kind of the effect that publishes an account's ingestion settings to the hooks service. Package
 // webhooks, which owns the webhook definitions, executes it.
-const KindIngestion = "account_intake"
+const KindIngestion = "account_ingestion"
 
 // Enforce executes effects of KindEnforce, unless the enforcement was switched off in the meantime.
 func (s *Service) Enforce(ctx context.Context, effects []store.Effect) error {

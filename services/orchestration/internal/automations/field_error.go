@@ -7,10 +7,10 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// field errors collects what is wrong with an automation, so that a client learns all of it at once.
+// fieldErrors collects the errors of an automation, so one response reports all of them.
 type fieldErrors struct{ list []*orchv1.FieldError }
 
-// place is where a field error is in the request: the keys and indexes that lead there, from the body on.
+// place locates a field error in the request: keys and indexes, starting with the body.
 type place []*orchv1.PathElement
 
 var body = place{}.key("body")
