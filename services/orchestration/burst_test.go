@@ -35,23 +35,29 @@ func TestCommandsOfABurst(t *testing.T) {
 	delete(requests, "find flow by id")
 	require.Empty(t, requests)
 
-	// All effects are queued by now, so they are one batch. The sweeper stays out of it.
-	_, relay := d.service.Parts()
-	ctx, cancel := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	running.Go(func() { require.NoError(t, relay.Run(ctx)) })
-	defer running.Wait()
-	defer cancel()
-	eventually(t, func() bool {
-		pending, _, err := relay.Backlog(t.Context())
-		return err == nil && pending == 0
-	}, "executed effects")
-	relayed := d.monitor.commands()
+	// All effects are queued by now, so they are one batch.
+	relayed := d.relayed()
 	require.Equal(t, 1, relayed["insert flow_run_state"], "history rows of a batch")
 	require.Equal(t, 1, relayed["update flow_run"], "executed effects of a batch")
 	require.LessOrEqual(t, relayed["find flow by id"], 1, "the outbox of the flow, which its creation flushed")
 	require.Zero(t, relayed["find flow_run by id"], "what an effect needs travels in it")
 	logCommands(t, relayed)
+}
+
+// relayed runs the relay, without the sweeper, until all outboxes are empty. It returns the commands that this took.
+func (d *domain) relayed() map[string]int {
+	d.t.Helper()
+	_, relay := d.service.Parts()
+	ctx, cancel := context.WithCancel(d.t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { require.NoError(d.t, relay.Run(ctx)) })
+	defer running.Wait()
+	defer cancel()
+	eventually(d.t, func() bool {
+		pending, _, err := relay.Backlog(d.t.Context())
+		return err == nil && pending == 0
+	}, "executed effects")
+	return d.monitor.commands()
 }
 
 // logCommands prints the commands, without the aggregates that sample the outboxes of all collections.

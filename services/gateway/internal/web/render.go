@@ -24,6 +24,8 @@ type frame struct {
 	Version, Name, Credential, Live, Now      string
 	Here                                      string
 	Nav                                       []navEntry
+	Docs                                      string
+	DocsIcon                                  *pongo2.Value
 	Notices                                   []page.Notice
 	Calls                                     []callRow
 	Workspaces                                []workspaceRow
@@ -71,6 +73,7 @@ func (s *Site) frame(r *page.Request, visit Visit, p *page.Page) frame {
 		Version: s.opts.Version, Name: visit.Name, Credential: s.opts.Credential, Zone: r.Zone.String(),
 		Now: show.Clock{Zone: r.Zone}.Text(r.Now), Here: r.HTTP.URL.RequestURI(),
 	}
+	f.Docs, f.DocsIcon = s.prefix(r.HTTP)+"/docs/", show.Icon("api").HTML()
 	_, f.SignedIn = session.From(r.HTTP.Context())
 	for _, section := range pages.Sections() {
 		if !r.May(section.Needs...) {

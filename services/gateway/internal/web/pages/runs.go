@@ -12,7 +12,8 @@ import (
 
 // runPages are the pages of runs, flows, deployments and what they use.
 func runPages() []page.Page {
-	return slices.Concat([]page.Page{homePage(), runsPage()}, flowRunPages(), taskRunPages())
+	return slices.Concat([]page.Page{homePage(), runsPage()}, flowRunPages(), taskRunPages(), flowPages(), deploymentPages(),
+		workPoolPages(), automationPages(), artifactPages(), settingPages())
 }
 
 // runsView is the data of the list of runs.

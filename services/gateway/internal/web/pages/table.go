@@ -30,7 +30,15 @@ func Sections() []page.Section {
 	return []page.Section{
 		{Path: "/", Title: "Home", Icon: "home"},
 		{Path: "/runs", Title: "Runs", Icon: "runs", Needs: []string{orchv1.FlowRunService_ReadFlowRuns_FullMethodName}},
+		{Path: "/flows", Title: "Flows", Icon: "flows", Needs: []string{orchv1.FlowService_ReadFlows_FullMethodName}},
+		{Path: "/deployments", Title: "Deployments", Icon: "deployments", Needs: []string{orchv1.DeploymentService_ReadDeployments_FullMethodName}},
 		{Path: "/webhooks", Title: "Webhooks", Icon: "webhooks", Needs: []string{orchv1.WebhookService_ReadWebhooks_FullMethodName}},
+		{Path: "/automations", Title: "Automations", Icon: "automations", Needs: []string{orchv1.AutomationService_ReadAutomations_FullMethodName}},
+		{Path: "/work-pools", Title: "Work pools", Icon: "pools", Needs: []string{orchv1.WorkPoolService_ReadWorkPools_FullMethodName}},
+		{Path: "/artifacts", Title: "Artifacts", Icon: "artifacts", Needs: []string{orchv1.ArtifactService_ReadLatestArtifacts_FullMethodName}},
+		{Path: "/variables", Title: "Variables", Icon: "variables", Needs: []string{orchv1.VariableService_ReadVariables_FullMethodName}},
+		{Path: "/blocks", Title: "Blocks", Icon: "blocks", Needs: []string{orchv1.BlockDocumentService_ReadBlockDocuments_FullMethodName}},
+		{Path: "/concurrency-limits", Title: "Limits", Icon: "limits", Needs: []string{orchv1.ConcurrencyLimitV2Service_ReadAllConcurrencyLimitsV2_FullMethodName}},
 		{Path: "/status", Title: "Status", Icon: "status"},
 	}
 }

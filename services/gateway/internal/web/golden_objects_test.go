@@ -1,0 +1,97 @@
+package web
+
+import (
+	"maps"
+	"net/url"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+const parameterSchema = `{"type": "object", "required": ["limit"], "properties": {
+	"tables": {"type": "array", "position": 2}, "limit": {"type": "integer", "position": 0, "description": "at most <b>"},
+	"mode": {"enum": ["full", "delta"], "default": "delta", "position": 1}, "dry_run": {"type": "boolean", "default": true}}}`
+
+// objectAnswers are the answers of the calls of the pages of flows, deployments and what they use.
+func objectAnswers() answers {
+	all := flowRunAnswers()
+	deployment := &orchv1.Deployment{
+		Id: someID, FlowId: someID, Name: "prod " + hostile, Description: proto.String("# Nightly\n\n**bold** <script>alert(1)</script> [x](javascript:alert(1)) ![i](https://example.com/i.png)"),
+		Parameters: []byte(`{"limit": 10}`), ParameterOpenapiSchema: []byte(parameterSchema), Tags: []string{"prod"}, WorkPoolName: proto.String("kubernetes"),
+		Schedules: []*orchv1.DeploymentSchedule{{Id: someID, Active: true, Schedule: &orchv1.Schedule{Kind: &orchv1.Schedule_Cron{Cron: &orchv1.CronSchedule{Cron: "0 2 * * *", Timezone: proto.String("Europe/Vienna")}}}}},
+	}
+	pool := &orchv1.WorkPool{Id: someID, Name: "kubernetes", Type: "kubernetes", ConcurrencyLimit: proto.Int64(10), ActiveSlots: proto.Int64(3), Description: proto.String(hostile), Created: at(time.Hour), BaseJobTemplate: []byte(`{"job": 1}`)}
+	automation := &orchv1.Automation{
+		Id: someID, Name: "retry " + hostile, Enabled: true, Updated: at(time.Hour),
+		Trigger: &orchv1.Trigger{Kind: &orchv1.Trigger_Event{Event: &orchv1.EventTrigger{
+			Id: someID, Expect: []string{"orch.flow-run.Failed"}, Posture: orchv1.Posture_POSTURE_REACTIVE, Threshold: 3, Within: durationpb.New(10 * time.Minute),
+		}}},
+		Actions: []*orchv1.Action{{Kind: &orchv1.Action_PauseDeployment{PauseDeployment: &orchv1.PauseDeployment{Source: orchv1.ActionSource_ACTION_SOURCE_INFERRED}}}},
+	}
+	artifact := &orchv1.Artifact{
+		Id: someID, Key: proto.String("report"), Type: proto.String("markdown"), Data: []byte(`"# Orders\n\n<img src=x onerror=alert(1)>"`), Created: at(time.Minute), FlowRunId: proto.String(someID),
+	}
+	variable := &orchv1.Variable{Id: someID, Name: "region", Value: []byte(`{"a": "<b>"}`), Tags: []string{"infra"}, Updated: at(time.Hour)}
+	block := &orchv1.BlockDocument{Id: someID, Name: proto.String("warehouse"), Data: []byte(`{"password": "********"}`), BlockType: &orchv1.BlockType{Name: "SQL"}, Updated: at(time.Hour)}
+	limit := &orchv1.DeploymentConcurrencyLimit{Id: someID, Name: "warehouse", Limit: 4, ActiveSlots: 1, Active: true, Created: at(time.Hour)}
+	maps.Copy(all, answers{
+		orchv1.DeploymentService_ReadDeployment_FullMethodName:                     deployment,
+		orchv1.DeploymentService_ReadDeployments_FullMethodName:                    &orchv1.DeploymentList{Deployments: []*orchv1.Deployment{deployment}},
+		orchv1.UiFlowService_CountDeploymentsByFlow_FullMethodName:                 &orchv1.CountsById{Counts: map[string]int64{someID: 2}},
+		orchv1.UiFlowService_NextRunsByFlow_FullMethodName:                         &orchv1.NextRuns{Runs: map[string]*orchv1.NextRun{someID: {Run: &orchv1.SimpleNextFlowRun{NextScheduledStartTime: at(-time.Hour)}}}},
+		orchv1.UiScheduleService_PreviewSchedule_FullMethodName:                    &orchv1.SchedulePreview{Times: []*timestamppb.Timestamp{at(-time.Hour), at(-25 * time.Hour)}},
+		orchv1.WorkPoolService_ReadWorkPool_FullMethodName:                         pool,
+		orchv1.WorkPoolService_ReadWorkPools_FullMethodName:                        &orchv1.WorkPoolList{WorkPools: []*orchv1.WorkPool{pool}},
+		orchv1.WorkPoolService_ReadWorkPoolQueues_FullMethodName:                   &orchv1.WorkQueueList{WorkQueues: []*orchv1.WorkQueue{{Id: someID, Name: "default", Priority: 1, LastPolled: at(time.Minute)}}},
+		orchv1.WorkPoolService_ReadWorkers_FullMethodName:                          &orchv1.WorkerList{Workers: []*orchv1.Worker{{Id: someID, Name: "worker " + hostile, Status: orchv1.WorkerStatus_WORKER_STATUS_ONLINE, LastHeartbeatTime: at(time.Minute)}}},
+		orchv1.WorkQueueService_ReadWorkQueue_FullMethodName:                       &orchv1.WorkQueue{Id: someID, WorkPoolName: proto.String("kubernetes")},
+		orchv1.AutomationService_ReadAutomation_FullMethodName:                     automation,
+		orchv1.AutomationService_ReadAutomations_FullMethodName:                    &orchv1.AutomationList{Automations: []*orchv1.Automation{automation}},
+		orchv1.AutomationService_ReadAutomationHistory_FullMethodName:              &orchv1.AutomationHistory{Firings: []*orchv1.AutomationHistoryFiring{{EventId: someID, Triggered: at(time.Minute), TriggeringEventId: proto.String(someID)}}},
+		orchv1.ArtifactService_ReadArtifact_FullMethodName:                         artifact,
+		orchv1.ArtifactService_ReadLatestArtifacts_FullMethodName:                  &orchv1.ArtifactCollectionList{Artifacts: []*orchv1.ArtifactCollection{{Id: someID, LatestId: someID, Key: "report", Type: proto.String("markdown"), Updated: at(time.Minute)}}},
+		orchv1.VariableService_ReadVariable_FullMethodName:                         variable,
+		orchv1.VariableService_ReadVariables_FullMethodName:                        &orchv1.VariableList{Variables: []*orchv1.Variable{variable}},
+		orchv1.BlockDocumentService_ReadBlockDocument_FullMethodName:               block,
+		orchv1.BlockDocumentService_ReadBlockDocuments_FullMethodName:              &orchv1.BlockDocumentList{BlockDocuments: []*orchv1.BlockDocument{block}},
+		orchv1.ConcurrencyLimitV2Service_ReadConcurrencyLimitV2_FullMethodName:     limit,
+		orchv1.ConcurrencyLimitV2Service_ReadAllConcurrencyLimitsV2_FullMethodName: &orchv1.GlobalConcurrencyLimitList{Limits: []*orchv1.DeploymentConcurrencyLimit{limit}},
+		orchv1.ConcurrencyLimitService_ReadConcurrencyLimits_FullMethodName:        &orchv1.ConcurrencyLimitList{Limits: []*orchv1.ConcurrencyLimit{{Id: someID, Tag: "db", ConcurrencyLimit: 2}}},
+	})
+	return all
+}
+
+// objectCases are the pages of flows, deployments and what they use.
+func objectCases() []pageCase {
+	const deployment = "/deployments/deployment/" + someID
+	cases := []pageCase{
+		{name: "flows", path: "/flows?q=night"},
+		{name: "flow", path: "/flows/flow/" + someID},
+		{name: "deployments", path: "/deployments"},
+		{name: "deployment", path: deployment},
+		{name: "deployment-run", path: deployment + "/run?like=" + someID},
+		{name: "deployment-run-bad", path: deployment + "/run", status: 422, form: url.Values{"action": {"run-deployment"}, "p.limit": {"ten"}, "p.mode": {`"full"`}, "p.tables": {"[1"}, "name": {hostile}}},
+		{name: "work-pools", path: "/work-pools"},
+		{name: "work-pool", path: "/work-pools/work-pool/kubernetes"},
+		{name: "worker", path: "/work-pools/work-pool/kubernetes/worker/" + someID},
+		{name: "automations", path: "/automations"},
+		{name: "automation", path: "/automations/automation/" + someID},
+		{name: "artifacts", path: "/artifacts"},
+		{name: "artifact", path: "/artifacts/artifact/" + someID},
+		{name: "variables", path: "/variables"},
+		{name: "variable", path: "/variables/variable/" + someID},
+		{name: "blocks", path: "/blocks"},
+		{name: "block", path: "/blocks/block/" + someID},
+		{name: "concurrency-limits", path: "/concurrency-limits"},
+		{name: "concurrency-limit", path: "/concurrency-limits/concurrency-limit/" + someID},
+		{name: "work-queue", path: "/work-queues/work-queue/" + someID, status: 303},
+	}
+	for i := range cases {
+		cases[i].answers = objectAnswers()
+	}
+	return cases
+}

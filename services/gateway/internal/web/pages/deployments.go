@@ -1,0 +1,255 @@
+package pages
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/orch-project/orch/pkg/restjson"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/page"
+	"github.com/orch-project/orch/services/gateway/internal/web/show"
+)
+
+// deploymentPages are the list of deployments, the page of one, and its run form.
+func deploymentPages() []page.Page {
+	return []page.Page{
+		{
+			Pattern: "/deployments",
+			Section: "/deployments",
+			Needs:   []string{orchv1.DeploymentService_ReadDeployments_FullMethodName},
+			Uses:    []string{orchv1.FlowService_ReadFlows_FullMethodName},
+			Show:    showDeployments,
+		},
+		{
+			Pattern: "/deployments/deployment/{id}",
+			Section: "/deployments",
+			Needs:   []string{orchv1.DeploymentService_ReadDeployment_FullMethodName},
+			Uses: append([]string{
+				orchv1.FlowService_ReadFlow_FullMethodName, orchv1.FlowRunService_ReadFlowRuns_FullMethodName, orchv1.UiScheduleService_PreviewSchedule_FullMethodName,
+			}, runRowCalls...),
+			Show: showDeployment,
+			Actions: []page.Action{
+				{
+					Name: "pause-deployment", Calls: []string{orchv1.DeploymentService_PauseDeployment_FullMethodName},
+					Done: "The deployment is paused: its schedules create no runs.", Do: simpleAction("pause-deployment", orchv1.DeploymentService_PauseDeployment_FullMethodName),
+				},
+				{
+					Name: "resume-deployment", Calls: []string{orchv1.DeploymentService_ResumeDeployment_FullMethodName},
+					Done: "The deployment is active again.", Do: simpleAction("resume-deployment", orchv1.DeploymentService_ResumeDeployment_FullMethodName),
+				},
+				{
+					Name: "delete-deployment", Calls: []string{orchv1.DeploymentService_DeleteDeployment_FullMethodName},
+					Done: "The deployment is deleted.", Do: deleteDeployment,
+				},
+			},
+		},
+		deploymentRunPage(),
+	}
+}
+
+// simpleAction calls an rpc with the page's id and shows the page again.
+func simpleAction(name, rpc string) func(*page.Request) (page.View, error) {
+	return func(r *page.Request) (page.View, error) {
+		if err := r.Ask(ask.New[*emptypb.Empty](rpc, ask.ID(r.Vars["id"]))); err != nil {
+			return page.View{}, err
+		}
+		return r.Done(r.Here(), name, -1), nil
+	}
+}
+
+func showDeployments(r *page.Request) (page.View, error) {
+	body, q, skip, err := listBody(r, "deployments", "NAME_ASC")
+	if err != nil {
+		return page.View{}, err
+	}
+	deployments := ask.New[*orchv1.DeploymentList](orchv1.DeploymentService_ReadDeployments_FullMethodName, ask.Input{Body: body})
+	if err := r.Ask(deployments); err != nil {
+		return page.View{}, err
+	}
+	list, more := cut(deployments.Answer().GetDeployments(), param50)
+	var flowIDs []string
+	for _, d := range list {
+		flowIDs = append(flowIDs, d.GetFlowId())
+	}
+	flows := ask.New[*orchv1.FlowList](orchv1.FlowService_ReadFlows_FullMethodName, ask.Input{Body: ask.JSON{"flows": ask.JSON{"id": any_(unique(flowIDs))}}})
+	names := map[string]string{}
+	if len(list) > 0 {
+		_ = r.Ask(flows) // The page shows ids instead of names.
+	}
+	for _, f := range flows.Answer().GetFlows() {
+		names[f.GetId()] = f.GetName()
+	}
+	v := listView{Title: "Deployments", Search: true, Q: q, Path: r.Path(), Table: *deploymentTable(r, list, names)}
+	if more {
+		v.Table.Older = r.Here("skip", show.Digits(skip+param50))
+	}
+	return page.View{Title: "Deployments", Template: "list.html", Data: v}, nil
+}
+
+// deploymentTable lists deployments, with their flows if names are given.
+func deploymentTable(r *page.Request, list []*orchv1.Deployment, flows map[string]string) *table {
+	t := &table{Columns: []string{"Deployment", "Status", "Schedules", "Work pool", "Tags"}, Empty: "No deployment."}
+	if flows != nil {
+		t.Columns = append([]string{"Flow"}, t.Columns...)
+	}
+	for _, d := range list {
+		cells := []cell{
+			link(r.To("deployments", "deployment", d.GetId()), d.GetName()), text(deploymentStatus(d)),
+			text(scheduleSummary(d)), text(d.GetWorkPoolName()), mark(show.Tags(d.GetTags())),
+		}
+		if flows != nil {
+			name := flows[d.GetFlowId()]
+			if name == "" {
+				name = d.GetFlowId()
+			}
+			cells = append([]cell{link(r.To("flows", "flow", d.GetFlowId()), name)}, cells...)
+		}
+		t.add(cells...)
+	}
+	return t
+}
+
+func deploymentStatus(d *orchv1.Deployment) string {
+	switch {
+	case d.GetPaused():
+		return "Paused"
+	case d.GetStatus() == orchv1.DeploymentStatus_DEPLOYMENT_STATUS_READY:
+		return "Ready"
+	}
+	return "Not ready"
+}
+
+func scheduleSummary(d *orchv1.Deployment) string {
+	switch schedules := d.GetSchedules(); len(schedules) {
+	case 0:
+		return ""
+	case 1:
+		return scheduleText(schedules[0].GetSchedule())
+	default:
+		return fmt.Sprintf("%d schedules", len(schedules))
+	}
+}
+
+// scheduleText describes a schedule in a few words.
+func scheduleText(s *orchv1.Schedule) string {
+	switch kind := s.GetKind().(type) {
+	case *orchv1.Schedule_Cron:
+		return kind.Cron.GetCron() + " " + kind.Cron.GetTimezone()
+	case *orchv1.Schedule_Interval:
+		return "every " + show.Duration(kind.Interval.GetInterval().AsDuration())
+	case *orchv1.Schedule_Rrule:
+		return kind.Rrule.GetRrule() + " " + kind.Rrule.GetTimezone()
+	}
+	return ""
+}
+
+func showDeployment(r *page.Request) (page.View, error) {
+	deployment := ask.New[*orchv1.Deployment](orchv1.DeploymentService_ReadDeployment_FullMethodName, ask.ID(r.Vars["id"]))
+	if err := r.Ask(deployment); err != nil {
+		return page.View{}, err
+	}
+	d := deployment.Answer()
+	flow := ask.New[*orchv1.Flow](orchv1.FlowService_ReadFlow_FullMethodName, ask.ID(d.GetFlowId()))
+	runs := ask.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, ask.Input{Body: ask.JSON{
+		"flow_runs": ask.JSON{"deployment_id": any_([]string{d.GetId()})}, "sort": "EXPECTED_START_TIME_DESC", "limit": stripRuns,
+	}})
+	_ = r.Ask(flow, runs) // Each panel says what it misses.
+	flowName := flow.Answer().GetName()
+	if flowName == "" {
+		flowName = d.GetFlowId()
+	}
+	v := detailView{
+		Kind: "Deployment", Title: show.Line(d.GetName(), 80), ID: show.ID(d.GetId()), Description: show.Markdown(d.GetDescription()),
+		Pairs: pairs(
+			pair{"Flow", link(r.To("flows", "flow", d.GetFlowId()), flowName)},
+			pair{"Status", text(deploymentStatus(d))},
+			pair{"Last runs", mark(runStrip(r, runs.Answer().GetFlowRuns()))},
+			pair{"Work pool", poolLink(r, d)},
+			pair{"Work queue", optionalText(d.WorkQueueName)},
+			pair{"Concurrency", count64(d.GetGlobalConcurrencyLimit().GetLimit())},
+			pair{"Entrypoint", optionalText(d.Entrypoint)},
+			pair{"Version", optionalText(d.Version)},
+			pair{"Tags", mark(show.Tags(d.GetTags()))},
+			pair{"Last polled", timeCell(r, d.GetLastPolled())},
+			pair{"Updated", timeCell(r, d.GetUpdated())},
+		),
+		Panels: []panel{schedulePanel(r, d), runPanel(r, runs, r.To("runs")+"?from=-30d&deployment="+d.GetId())},
+	}
+	if len(d.GetParameters()) > 2 {
+		v.Panels = append(v.Panels, panel{Title: "Parameters", Body: show.JSON(d.GetParameters())})
+	}
+	if r.May(orchv1.DeploymentService_CreateFlowRunFromDeployment_FullMethodName) {
+		v.Links = append(v.Links, tab{Title: "Run", Path: r.To("deployments", "deployment", d.GetId(), "run")})
+	}
+	switch {
+	case d.GetPaused() && r.May(orchv1.DeploymentService_ResumeDeployment_FullMethodName):
+		v.Buttons = append(v.Buttons, button{Action: "resume-deployment", Title: "Resume"})
+	case !d.GetPaused() && r.May(orchv1.DeploymentService_PauseDeployment_FullMethodName):
+		v.Buttons = append(v.Buttons, button{Action: "pause-deployment", Title: "Pause"})
+	}
+	if r.May(orchv1.DeploymentService_DeleteDeployment_FullMethodName) {
+		v.Buttons = append(v.Buttons, button{Action: "delete-deployment", Title: "Delete", Class: "danger"})
+	}
+	return page.View{Title: v.Title, Template: "detail.html", Data: v}, nil
+}
+
+func poolLink(r *page.Request, d *orchv1.Deployment) cell {
+	if d.WorkPoolName == nil {
+		return cell{}
+	}
+	return link(r.To("work-pools", "work-pool", d.GetWorkPoolName()), d.GetWorkPoolName())
+}
+
+// count64 is a count without alignment; zero is absent.
+func count64(n int64) cell {
+	if n == 0 {
+		return cell{}
+	}
+	return text(show.Count(n))
+}
+
+// schedulePanel lists the schedules with their next times.
+func schedulePanel(r *page.Request, d *orchv1.Deployment) panel {
+	t := &table{Columns: []string{"Schedule", "Active", "Next times"}, Empty: "No schedule: runs start by hand, by automations or by the API."}
+	for _, s := range d.GetSchedules() {
+		next := cell{}
+		if raw, err := restjson.Marshal(s.GetSchedule()); err == nil && s.GetActive() && !d.GetPaused() {
+			preview := ask.New[*orchv1.SchedulePreview](orchv1.UiScheduleService_PreviewSchedule_FullMethodName, ask.Input{Body: ask.JSON{"schedule": rawJSON(raw), "n": 3}})
+			if r.Ask(preview) == nil {
+				next.Text = nextTimes(r, preview.Answer())
+			}
+		}
+		t.add(text(scheduleText(s.GetSchedule())), yes(s.GetActive(), "active", "inactive"), next)
+	}
+	return panel{Title: "Schedules", Table: t}
+}
+
+func nextTimes(r *page.Request, preview *orchv1.SchedulePreview) string {
+	all := ""
+	for i, at := range preview.GetTimes() {
+		if i > 0 {
+			all += ", "
+		}
+		all += at.AsTime().In(r.Zone).Format("Jan 2 15:04")
+	}
+	return all
+}
+
+func deleteDeployment(r *page.Request) (page.View, error) {
+	if !confirmed(r) {
+		deployment := ask.New[*orchv1.Deployment](orchv1.DeploymentService_ReadDeployment_FullMethodName, ask.ID(r.Vars["id"]))
+		if err := r.Ask(deployment); err != nil {
+			return page.View{}, err
+		}
+		return confirm(r, confirmView{
+			Title: "Delete the deployment?", Text: "The deployment " + show.Line(deployment.Answer().GetName(), 80) + ", its schedules and its scheduled runs are deleted. Past runs stay.",
+			Button: "Delete", Action: "delete-deployment",
+		}), nil
+	}
+	if err := r.Ask(ask.New[*emptypb.Empty](orchv1.DeploymentService_DeleteDeployment_FullMethodName, ask.ID(r.Vars["id"]))); err != nil {
+		return page.View{}, err
+	}
+	return r.Done(r.To("deployments"), "delete-deployment", -1), nil
+}

@@ -1,0 +1,170 @@
+package pages
+
+import (
+	"github.com/google/uuid"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/page"
+	"github.com/orch-project/orch/services/gateway/internal/web/show"
+)
+
+// workPoolPages are the list of work pools and the page of one with its queues and workers. Addresses of queues and
+// workers, which clients print, lead to the page of their pool.
+func workPoolPages() []page.Page {
+	pool := page.Page{
+		Section: "/work-pools",
+		Needs:   []string{orchv1.WorkPoolService_ReadWorkPool_FullMethodName, orchv1.WorkPoolService_ReadWorkPools_FullMethodName},
+		Uses: append([]string{
+			orchv1.WorkPoolService_ReadWorkPoolQueues_FullMethodName, orchv1.WorkPoolService_ReadWorkers_FullMethodName,
+			orchv1.FlowRunService_ReadFlowRuns_FullMethodName,
+		}, runRowCalls...),
+		Show: showWorkPool,
+	}
+	pool.Pattern = "/work-pools/work-pool/{name}"
+	pool.Actions = []page.Action{
+		{Name: "pause-pool", Calls: []string{orchv1.WorkPoolService_UpdateWorkPool_FullMethodName}, Done: "The work pool is paused: workers get no runs.", Do: pausePool("pause-pool", true)},
+		{Name: "resume-pool", Calls: []string{orchv1.WorkPoolService_UpdateWorkPool_FullMethodName}, Done: "The work pool is active again.", Do: pausePool("resume-pool", false)},
+	}
+	worker := pool
+	worker.Pattern, worker.Actions = "/work-pools/work-pool/{name}/worker/{worker}", nil
+	return []page.Page{
+		{
+			Pattern: "/work-pools",
+			Section: "/work-pools",
+			Needs:   []string{orchv1.WorkPoolService_ReadWorkPools_FullMethodName},
+			Show:    showWorkPools,
+		},
+		pool, worker,
+		{
+			Pattern: "/work-queues/work-queue/{id}",
+			Section: "/work-pools",
+			Needs:   []string{orchv1.WorkQueueService_ReadWorkQueue_FullMethodName},
+			Show: func(r *page.Request) (page.View, error) {
+				queue := ask.New[*orchv1.WorkQueue](orchv1.WorkQueueService_ReadWorkQueue_FullMethodName, ask.ID(r.Vars["id"]))
+				if err := r.Ask(queue); err != nil {
+					return page.View{}, err
+				}
+				return page.View{Redirect: r.To("work-pools", "work-pool", queue.Answer().GetWorkPoolName())}, nil
+			},
+		},
+	}
+}
+
+func showWorkPools(r *page.Request) (page.View, error) {
+	pools := ask.New[*orchv1.WorkPoolList](orchv1.WorkPoolService_ReadWorkPools_FullMethodName, ask.Input{Body: ask.JSON{}})
+	if err := r.Ask(pools); err != nil {
+		return page.View{}, err
+	}
+	v := listView{Title: "Work pools", Table: table{
+		Columns: []string{"Work pool", "Type", "Status", "Slots", "Description"}, Empty: "No work pool yet. A worker creates its pool: orch worker start, or prefect worker start --pool NAME.",
+	}}
+	for _, p := range pools.Answer().GetWorkPools() {
+		v.Table.add(link(r.To("work-pools", "work-pool", p.GetName()), p.GetName()), text(p.GetType()), text(poolStatus(p)), slots(p.GetActiveSlots(), p.ConcurrencyLimit), text(p.GetDescription()))
+	}
+	return page.View{Title: "Work pools", Template: "list.html", Data: v}, nil
+}
+
+func poolStatus(p *orchv1.WorkPool) string {
+	switch {
+	case p.GetIsPaused():
+		return "Paused"
+	case p.GetStatus() == orchv1.WorkPoolStatus_WORK_POOL_STATUS_READY:
+		return "Ready"
+	}
+	return "Not ready: no worker polls"
+}
+
+// slots formats the use of a limit: "3 of 10".
+func slots(used int64, limit *int64) cell {
+	if limit == nil {
+		return text("no limit")
+	}
+	return text(show.Count(used) + " of " + show.Count(*limit))
+}
+
+// poolName returns the name of the pool in an address, which may have its id instead.
+func poolName(r *page.Request) (string, error) {
+	name := r.Vars["name"]
+	id, err := uuid.Parse(name)
+	if err != nil {
+		return name, nil //nolint:nilerr // A name that is no UUID is the usual case.
+	}
+	pools := ask.New[*orchv1.WorkPoolList](orchv1.WorkPoolService_ReadWorkPools_FullMethodName, ask.Input{Body: ask.JSON{"work_pools": ask.JSON{"id": any_([]string{id.String()})}}})
+	if err := r.Ask(pools); err != nil {
+		return "", err
+	}
+	if list := pools.Answer().GetWorkPools(); len(list) == 1 {
+		return list[0].GetName(), nil
+	}
+	return name, nil
+}
+
+func showWorkPool(r *page.Request) (page.View, error) {
+	name, err := poolName(r)
+	if err != nil {
+		return page.View{}, err
+	}
+	of := func(key string) map[string]string { return map[string]string{key: name} }
+	pool := ask.New[*orchv1.WorkPool](orchv1.WorkPoolService_ReadWorkPool_FullMethodName, ask.Input{Path: of("name")})
+	if err := r.Ask(pool); err != nil {
+		return page.View{}, err
+	}
+	queues := ask.New[*orchv1.WorkQueueList](orchv1.WorkPoolService_ReadWorkPoolQueues_FullMethodName, ask.Input{Path: of("work_pool_name"), Body: ask.JSON{}})
+	workers := ask.New[*orchv1.WorkerList](orchv1.WorkPoolService_ReadWorkers_FullMethodName, ask.Input{Path: of("work_pool_name"), Body: ask.JSON{}})
+	runs := ask.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, ask.Input{Body: ask.JSON{
+		"work_pools": ask.JSON{"name": any_([]string{name})}, "sort": "EXPECTED_START_TIME_DESC", "limit": 10,
+	}})
+	_ = r.Ask(queues, workers, runs) // Each panel says what it misses.
+	p := pool.Answer()
+	queueTable := &table{Columns: []string{"Queue", "Priority", "Status", "Slots", "Last polled"}, Empty: "No queue."}
+	for _, q := range queues.Answer().GetWorkQueues() {
+		status := "Not ready"
+		switch {
+		case q.GetIsPaused():
+			status = "Paused"
+		case q.GetStatus() == orchv1.WorkQueueStatus_WORK_QUEUE_STATUS_READY:
+			status = "Ready"
+		}
+		queueTable.add(text(q.GetName()), count(q.GetPriority()), text(status), slots(q.GetActiveSlots(), q.ConcurrencyLimit), timeCell(r, q.GetLastPolled()))
+	}
+	workerTable := &table{Columns: []string{"Worker", "Status", "Last heartbeat"}, Empty: "No worker polls this pool."}
+	for _, w := range workers.Answer().GetWorkers() {
+		workerTable.add(text(w.GetName()), yes(w.GetStatus() == orchv1.WorkerStatus_WORKER_STATUS_ONLINE, "Online", "Offline"), timeCell(r, w.GetLastHeartbeatTime()))
+	}
+	v := detailView{
+		Kind: "Work pool", Title: show.Line(p.GetName(), 80), ID: show.ID(p.GetId()), Description: show.Markdown(p.GetDescription()),
+		Pairs: pairs(pair{"Type", text(p.GetType())}, pair{"Status", text(poolStatus(p))}, pair{"Slots", slots(p.GetActiveSlots(), p.ConcurrencyLimit)}, pair{"Created", timeCell(r, p.GetCreated())}),
+		Panels: []panel{
+			{Title: "Queues", Table: queueTable, Problem: page.Problem(queues.Err())},
+			{Title: "Workers", Table: workerTable, Problem: page.Problem(workers.Err())},
+			runPanel(r, runs, r.To("runs")),
+		},
+	}
+	if len(p.GetBaseJobTemplate()) > 2 {
+		v.Panels = append(v.Panels, panel{Title: "Base job template", Body: show.JSON(p.GetBaseJobTemplate())})
+	}
+	if r.May(orchv1.WorkPoolService_UpdateWorkPool_FullMethodName) && r.Vars["worker"] == "" {
+		if p.GetIsPaused() {
+			v.Buttons = append(v.Buttons, button{Action: "resume-pool", Title: "Resume"})
+		} else {
+			v.Buttons = append(v.Buttons, button{Action: "pause-pool", Title: "Pause"})
+		}
+	}
+	return page.View{Title: v.Title, Template: "detail.html", Data: v}, nil
+}
+
+func pausePool(action string, paused bool) func(*page.Request) (page.View, error) {
+	return func(r *page.Request) (page.View, error) {
+		name, err := poolName(r)
+		if err != nil {
+			return page.View{}, err
+		}
+		if err := r.Ask(changed(orchv1.WorkPoolService_UpdateWorkPool_FullMethodName, ask.Input{
+			Path: map[string]string{"name": name}, Body: ask.JSON{"is_paused": paused},
+		})); err != nil {
+			return page.View{}, err
+		}
+		return r.Done(r.Here(), action, -1), nil
+	}
+}
