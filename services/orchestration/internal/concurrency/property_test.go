@@ -1,7 +1,6 @@
 package concurrency
 
 import (
-	"context"
 	"errors"
 	"math/rand/v2"
 	"sync"
@@ -14,12 +13,13 @@ import (
 
 	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/embeddedmongo"
-	"github.com/orch-project/orch/pkg/id"
+	"github.com/orch-project/orch/pkg/embeddedmongo/mongotest"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
+	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
 )
 
 var ws = request.DefaultWorkspace
@@ -27,17 +27,11 @@ var ws = request.DefaultWorkspace
 // replicas are services of several processes on one embedded store, with a fixed clock.
 func replicas(t *testing.T, n int) ([]*Service, *clock.Manual) {
 	t.Helper()
-	server, err := embeddedmongo.Open(t.TempDir(), embeddedmongo.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, server.Close()) })
+	database := mongotest.Open(t, embeddedmongo.Options{})
 	now := clock.NewManual(noon)
 	var services []*Service
 	for i := range n {
-		s, err := store.Open(t.Context(), store.Config{
-			URI: server.URI(), Database: "orch", Dialer: server.ContextDialer(), Clock: now, IDs: id.System(),
-		})
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, s.Close(context.WithoutCancel(t.Context()))) })
+		s := storetest.Connect(t, database, now)
 		if i == 0 {
 			require.NoError(t, s.EnsureIndexes(t.Context(), query.Indexes()))
 		}

@@ -1,7 +1,6 @@
 package flowruns
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -10,8 +9,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/clock"
-	"github.com/orch-project/orch/pkg/embeddedmongo"
-	"github.com/orch-project/orch/pkg/id"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/vocabulary"
@@ -19,6 +16,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
+	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
 )
 
 // world is the service on an embedded store, at a time that stands still until it is moved.
@@ -43,18 +41,8 @@ const (
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	server, err := embeddedmongo.Open(t.TempDir(), embeddedmongo.Options{NoSync: true})
-	require.NoError(t, err)
 	w := &world{T: t, clock: clock.NewManual(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)), ws: uuid.New()}
-	w.store, err = store.Open(t.Context(), store.Config{
-		URI: server.URI(), Database: "orch", Dialer: server.ContextDialer(), Clock: w.clock, IDs: id.System(),
-	})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, w.store.Close(context.WithoutCancel(t.Context())))
-		require.NoError(t, server.Close())
-	})
-	require.NoError(t, w.store.EnsureIndexes(t.Context(), query.Indexes()))
+	w.store = storetest.New(t, w.clock)
 	w.service = New(Deps{Store: w.store, Vocabulary: vocabulary.Orch, Limits: concurrency.NewLimits(w.store, vocabulary.Orch, nil)})
 	w.flow = &orchv1.Flow{Id: uuid.NewString(), Name: "etl"}
 	require.NoError(t, store.NewCollection(w.store, query.Flow, &orchv1.Flow{}).Insert(t.Context(), w.ws, w.flow))

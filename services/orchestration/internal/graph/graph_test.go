@@ -10,14 +10,11 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/clock"
-	"github.com/orch-project/orch/pkg/embeddedmongo"
-	"github.com/orch-project/orch/pkg/id"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/testkit"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/query"
-	"github.com/orch-project/orch/services/orchestration/internal/store"
+	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -26,17 +23,7 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 // beyond the bound are left out.
 func TestGraphsAreBounded(t *testing.T) {
 	t.Parallel()
-	server, err := embeddedmongo.Open(t.TempDir(), embeddedmongo.Options{NoSync: true})
-	require.NoError(t, err)
-	st, err := store.Open(t.Context(), store.Config{
-		URI: server.URI(), Database: "orch", Dialer: server.ContextDialer(), Clock: clock.System{}, IDs: id.System(),
-	})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, st.Close(context.WithoutCancel(t.Context())))
-		require.NoError(t, server.Close())
-	})
-	require.NoError(t, st.EnsureIndexes(t.Context(), query.Indexes()))
+	st := storetest.New(t, clock.System{})
 	s := New(st, func(context.Context, uuid.UUID, uuid.UUID) (*orchv1.StateList, error) {
 		return &orchv1.StateList{}, nil
 	})

@@ -10,11 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/orch-project/orch/pkg/clock"
-	"github.com/orch-project/orch/pkg/embeddedmongo"
-	"github.com/orch-project/orch/pkg/id"
 	"github.com/orch-project/orch/pkg/testkit"
 	"github.com/orch-project/orch/services/orchestration/internal/lease"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
+	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -27,18 +26,8 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	server, err := embeddedmongo.Open(t.TempDir(), embeddedmongo.Options{NoSync: true})
-	require.NoError(t, err)
 	c := clock.NewManual(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
-	s, err := store.Open(t.Context(), store.Config{
-		URI: server.URI(), Database: "orch", Dialer: server.ContextDialer(), Clock: c, IDs: id.System(),
-	})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, s.Close(context.WithoutCancel(t.Context())))
-		require.NoError(t, server.Close())
-	})
-	return &world{t, c, s}
+	return &world{t, c, storetest.New(t, c)}
 }
 
 // replica is a task that counts its executions.

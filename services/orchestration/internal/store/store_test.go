@@ -195,11 +195,7 @@ func TestIndexesFollowTheirDescription(t *testing.T) {
 func TestRetiredIndexesAreDropped(t *testing.T) {
 	t.Parallel()
 	database := mongotest.Open(t, embeddedmongo.Options{NoSync: true})
-	s, err := store.Open(t.Context(), store.Config{
-		URI: database.URI, Database: database.Name, Dialer: database.Dialer, Clock: clock.System{}, IDs: id.System(),
-	})
-	require.NoError(t, err)
-	defer func() { require.NoError(t, s.Close(t.Context())) }()
+	s := storetest.Connect(t, database, clock.System{})
 	names := func(c query.Collection) (names []string) {
 		specs, err := database.Connect().Collection(string(c)).Indexes().ListSpecifications(t.Context())
 		require.NoError(t, err)

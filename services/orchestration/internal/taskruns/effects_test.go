@@ -1,7 +1,6 @@
 package taskruns
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -10,8 +9,6 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/clock"
-	"github.com/orch-project/orch/pkg/embeddedmongo"
-	"github.com/orch-project/orch/pkg/id"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/testkit"
 	"github.com/orch-project/orch/pkg/vocabulary"
@@ -20,6 +17,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
+	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -27,15 +25,7 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 // service is a service whose effects nobody executes but the test.
 func service(t *testing.T) *Service {
 	t.Helper()
-	server, err := embeddedmongo.Open(t.TempDir(), embeddedmongo.Options{NoSync: true})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, server.Close()) })
-	s, err := store.Open(t.Context(), store.Config{
-		URI: server.URI(), Database: "orch", Dialer: server.ContextDialer(), Clock: clock.System{}, IDs: id.System(),
-	})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close(context.WithoutCancel(t.Context()))) })
-	require.NoError(t, s.EnsureIndexes(t.Context(), query.Indexes()))
+	s := storetest.New(t, clock.System{})
 	half := func() float64 { return 0.5 }
 	return New(Deps{Store: s, Vocabulary: vocabulary.Orch, Limits: concurrency.NewLimits(s, vocabulary.Orch, half), Random: half})
 }

@@ -12,14 +12,13 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/clock"
-	"github.com/orch-project/orch/pkg/embeddedmongo"
-	"github.com/orch-project/orch/pkg/id"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/taskdispatch"
 	"github.com/orch-project/orch/pkg/testkit"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
+	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
 	"github.com/orch-project/orch/services/orchestration/internal/taskworkers"
 )
 
@@ -43,18 +42,8 @@ type queue struct {
 
 func newQueue(t *testing.T) *queue {
 	t.Helper()
-	server, err := embeddedmongo.Open(t.TempDir(), embeddedmongo.Options{NoSync: true})
-	require.NoError(t, err)
 	now := clock.NewManual(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
-	s, err := store.Open(t.Context(), store.Config{
-		URI: server.URI(), Database: "orch", Dialer: server.ContextDialer(), Clock: now, IDs: id.System(),
-	})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, s.Close(context.WithoutCancel(t.Context())))
-		require.NoError(t, server.Close())
-	})
-	require.NoError(t, s.EnsureIndexes(t.Context(), query.Indexes()))
+	s := storetest.New(t, now)
 	told, ok := metadata.FromOutgoingContext(request.Outgoing(t.Context(), request.Info{Account: request.DefaultAccount, Workspace: ws}))
 	require.True(t, ok)
 	q := &queue{
