@@ -108,13 +108,18 @@ e2e-sdk-faults: $(VENV)/prefect ## kill the servers while flows of the Python SD
 test-automations: ## evaluate the vectors of triggers and of matching, by one evaluator and by three replicas with crashes
 	cd services/orchestration && go test -count=1 -v -run='Vectors|Matching|Replicas|Metric' ./internal/automations/... | grep -v '^=== '
 
+.PHONY: e2e-automations
+e2e-automations: $(VENV)/prefect ## run automations of every kind by the Python SDK against both forms of the server and the Python server
+	go test -count=1 -v -timeout=30m -tags=e2esdk -run='^TestAutomations$$' $(TESTFLAGS) ./test/e2e/sdk -environment $(VENV)/prefect $(SDKFLAGS)
+
 .PHONY: test-ranking
 test-ranking: ## poll work pools in every recorded situation, and compare the order of the runs with the reference's
 	cd test && go test -count=1 -v -run='^TestRanking$$' ./rest
 
 .PHONY: e2e-loop
-e2e-loop: ## post signed webhooks, and wait for the deployment runs and the notifications that automations make of them
-	cd services/standalone && go test -count=1 -v -run='^TestALoopIsClosed$$' .
+e2e-loop: $(VENV)/prefect ## post signed webhooks until the stock worker has run them, measure it, and kill processes meanwhile; LOOPFLAGS="-loop.kill.for=10s"
+	go test -count=1 -v -timeout=30m -tags=e2esdk -run='^TestLoop' $(TESTFLAGS) ./test/e2e/sdk -environment $(VENV)/prefect
+	go test -count=1 -v -timeout=30m -tags=e2e -run='^TestLoop' $(TESTFLAGS) ./test/e2e -loop $(LOOPFLAGS)
 
 .PHONY: bench-automations
 bench-automations: ## measure how much 10,000 automations cost an event that none of them takes
