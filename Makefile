@@ -122,7 +122,8 @@ e2e-loop: $(VENV)/prefect ## post signed webhooks until the stock worker has run
 	go test -count=1 -v -timeout=30m -tags=e2e -run='^TestLoop' $(TESTFLAGS) ./test/e2e -loop $(LOOPFLAGS)
 
 .PHONY: bench-automations
-bench-automations: ## measure how much 10,000 automations cost an event that none of them takes
+bench-automations: build $(VENV)/prefect ## measure automations beside the Python server: events evaluated, firing delay, memory, ingestion
+	go run ./test/bench/automations -prefect $(VENV)/prefect/bin/prefect $(BENCHFLAGS)
 	cd services/orchestration && go test -run='^$$' -bench='Automations' -benchmem ./internal/automations/...
 
 .PHONY: test-replicas

@@ -108,13 +108,18 @@ func TestANotificationToAPrivateAddressIsRefused(t *testing.T) {
 // notification creates a block document of one of the server's own types.
 func (d *domain) notification(slug, data string) string {
 	d.t.Helper()
+	return d.blockDocument(slug, "receiver", data)
+}
+
+func (d *domain) blockDocument(slug, name, data string) string {
+	d.t.Helper()
 	kind := call[*orchv1.BlockType](d, orchv1.BlockTypeService_ReadBlockTypeBySlug_FullMethodName, &orchv1.ReadBlockTypeBySlugRequest{Slug: slug})
 	schemas := call[*orchv1.BlockSchemaList](d, orchv1.BlockSchemaService_ReadBlockSchemas_FullMethodName, &orchv1.ReadBlockSchemasRequest{Query: &orchv1.BlockSchemaQuery{
 		BlockSchemas: &orchv1.BlockSchemaFilter{BlockTypeId: &orchv1.AnyUuidFilter{Any_: &orchv1.UuidList{Values: []string{kind.GetId()}}}},
 	}})
 	return call[*orchv1.BlockDocument](d, orchv1.BlockDocumentService_CreateBlockDocument_FullMethodName, &orchv1.CreateBlockDocumentRequest{
 		BlockDocument: &orchv1.BlockDocumentCreate{
-			Name: proto.String("receiver"), BlockTypeId: kind.GetId(), BlockSchemaId: schemas.GetBlockSchemas()[0].GetId(), Data: []byte(data),
+			Name: proto.String(name), BlockTypeId: kind.GetId(), BlockSchemaId: schemas.GetBlockSchemas()[0].GetId(), Data: []byte(data),
 		},
 	}).GetId()
 }

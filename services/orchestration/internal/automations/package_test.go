@@ -21,6 +21,7 @@ func TestParametersAreLookedThroughForTemplates(t *testing.T) {
 		`{"a":"plain","b":1,"c":null}`:                                 "",
 		`{"a":"{{ event.id }}"}`:                                       "",
 		`{"a":"{{ flow_run | ui_url }}"}`:                              "",
+		`{"a":"{{ flow_run | ui_resource_events_url }}"}`:              "",
 		`{"a":"{{ x"}`:                                                 "a",
 		`{"a":{"b":"{% if %}"}}`:                                       "a.b",
 		`{"a":["{{ x"]}`:                                               "", // A text in a list is no template.

@@ -22,12 +22,13 @@ const (
 	maxLoopDepth = 2
 )
 
-// newTemplates is the engine that checks templates. It compiles and never renders, so that of the filter that actions
-// have beside the engine's own, the name is enough.
+// newTemplates is the engine that checks templates. It compiles and never renders, so the names of the filters suffice that
+// actions have beside the engine's own.
 func newTemplates() *jinja.Engine {
+	same := func(c *jinja.Call) (jinja.Value, error) { return c.Value, nil }
 	return jinja.New(jinja.Options{
 		Undefined: jinja.Chainable, Budget: jinja.Budget{Range: maxRange}, Loops: maxLoops, LoopDepth: maxLoopDepth,
-		Filters: map[string]jinja.FilterFunc{"ui_url": func(c *jinja.Call) (jinja.Value, error) { return c.Value, nil }},
+		Filters: map[string]jinja.FilterFunc{"ui_url": same, "ui_resource_events_url": same},
 	})
 }
 

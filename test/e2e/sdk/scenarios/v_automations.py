@@ -29,8 +29,9 @@ def main():
     cli("work-pool", "create", pool, "--type", "process")
     with get_client(sync_client=True) as c:
         def firings(a, want, timeout=30):
-            mine = EventFilter(event=EventNameFilter(name=["prefect.automation.triggered"]), any_resource=EventAnyResourceFilter(id=[f"prefect.automation.{a.id}"]))
-            def read(): return c._client.post("/events/filter", json={"filter": mine.model_dump(mode="json"), "limit": 50}).json()["events"]
+            def mine(): return EventFilter(event=EventNameFilter(name=["prefect.automation.triggered"]), # It ends at the time when it was made.
+                any_resource=EventAnyResourceFilter(id=[f"prefect.automation.{a.id}"]))
+            def read(): return c._client.post("/events/filter", json={"filter": mine().model_dump(mode="json"), "limit": 50}).json()["events"]
             if want: wait_for(lambda: len(read()) >= want, f"{want} firings of {a.name}", timeout)
             return read()
         f = flow.from_source(source=src, entrypoint="fl.py:answered")
@@ -80,7 +81,7 @@ def main():
 
         one = made["reactive"]
         check(one.name in cli("automation", "ls"), "automation ls")
-        check(json.loads(cli("automation", "inspect", one.name, "--json"))["id"] == str(one.id), "automation inspect")
+        check(json.loads(cli("automation", "inspect", one.name, "--json"))[0]["id"] == str(one.id), "automation inspect")
         cli("automation", "pause", one.name)
         check(not Automation.read(id=one.id).enabled, "automation pause")
         time.sleep(1.5); emit("one"); time.sleep(2)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
@@ -98,7 +99,7 @@ func (r *Runner) reason(run *orchv1.AutomationActionRun) *orchv1.ReceivedEvent {
 	}
 	v := r.Vocabulary
 	return &orchv1.ReceivedEvent{
-		Id: run.GetTriggeredEventId(), Event: v.Name("automation", "triggered"),
+		Id: run.GetTriggeredEventId(), Event: v.Name("automation", "triggered"), Occurred: timestamppb.New(microTime(run.GetFiring().GetTriggered())),
 		Resource: &orchv1.Resource{Labels: map[string]string{v.ResourceID(): v.Name("automation", run.GetAutomation().GetId())}},
 	}
 }

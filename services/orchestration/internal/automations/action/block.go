@@ -20,10 +20,10 @@ func (r *Runner) readBlock(ctx context.Context, o *result, run *orchv1.Automatio
 	action := engine.ActionType(run.GetAction())
 	response, ok := r.call(ctx, o, orchv1.BlockDocumentService_ReadBlockDocument_FullMethodName,
 		&orchv1.ReadBlockDocumentRequest{Id: id, IncludeSecrets: true}, action)
+	delete(o.details, "status_code")
 	if !ok {
 		return nil, false
 	}
-	delete(o.details, "status_code")
 	document, ok := response.(*orchv1.BlockDocument)
 	if !ok {
 		o.fail("The server has no such block document.")
@@ -34,9 +34,13 @@ func (r *Runner) readBlock(ctx context.Context, o *result, run *orchv1.Automatio
 		o.fail("The block document cannot be read.")
 		return nil, false
 	}
-	r.relate(o, "block-document", id, "block", b.name)
-	r.relate(o, "block-type", b.kind, "block-type", "")
 	return b, true
+}
+
+// relateBlock adds a block that an action uses to its events.
+func (r *Runner) relateBlock(o *result, b *block) {
+	r.relate(o, "block-document", b.id, "block", b.name)
+	r.relate(o, "block-type", b.kind, "block-type", "")
 }
 
 // text returns a text of the block's data, empty if there is none.

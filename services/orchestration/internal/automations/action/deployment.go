@@ -29,7 +29,7 @@ func (r *Runner) runDeployment(ctx context.Context, o *result, run *orchv1.Autom
 	if action.Parameters != nil {
 		rendered, err := r.parameters(ctx, run, action.GetParameters())
 		if err != nil {
-			return r.templateFailed(o, "", err, err.Error(), "")
+			return r.templateFailed(o, err, err.Error(), "")
 		}
 		create.Parameters = rendered
 	}
@@ -41,8 +41,12 @@ func (r *Runner) runDeployment(ctx context.Context, o *result, run *orchv1.Autom
 			return o.later(err)
 		}
 		if code == http.StatusConflict {
-			o.details["validation_error"] = refusal(err)
+			o.details["status_code"], o.details["validation_error"] = code, refusal(err)
 			return o.fail("Validation error occurred for 'run-deployment' - %s", refusal(err))
+		}
+		if code == http.StatusNotFound {
+			o.details["status_code"] = code
+			return o.fail("Unexpected status from 'run-deployment' action: %d", code)
 		}
 		return o.fail("Unable to create flow run from deployment: %s", refusal(err))
 	}

@@ -41,6 +41,7 @@ func (r *Runner) flowRun(ctx context.Context, o *result, run *orchv1.AutomationA
 	case *orchv1.Action_ResumeFlowRun:
 		response, ok := r.call(ctx, o, orchv1.FlowRunService_ResumeFlowRun_FullMethodName, &orchv1.ResumeFlowRunRequest{Id: id}, "resume-flow-run")
 		if result, is := response.(*orchv1.OrchestrationResult); ok && is && !accepted(result) {
+			delete(o.details, "status_code")
 			return o.fail("Failed to resume flow run: %s", rejection(result))
 		}
 		return o
@@ -62,7 +63,7 @@ func (r *Runner) flowRunOf(o *result, run *orchv1.AutomationActionRun) (string, 
 }
 
 func (r *Runner) setState(ctx context.Context, o *result, id string, force bool, state *orchv1.StateCreate) *result {
-	response, _, err := r.Caller.Call(ctx, orchv1.FlowRunService_SetFlowRunState_FullMethodName,
+	response, reply, err := r.Caller.Call(ctx, orchv1.FlowRunService_SetFlowRunState_FullMethodName,
 		&orchv1.SetFlowRunStateRequest{Id: id, Transition: &orchv1.FlowRunTransition{State: state, Force: force}})
 	if err != nil {
 		if code := httpStatus(err); code < 500 {
@@ -71,6 +72,7 @@ func (r *Runner) setState(ctx context.Context, o *result, id string, force bool,
 		}
 		return o.later(fmt.Errorf("set the state of flow run %s: %w", id, err))
 	}
+	o.details["status_code"] = successStatus(orchv1.FlowRunService_SetFlowRunState_FullMethodName, reply)
 	if result, is := response.(*orchv1.OrchestrationResult); is && !accepted(result) {
 		return o.fail("Failed to set state: %s", rejection(result))
 	}

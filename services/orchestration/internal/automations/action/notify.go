@@ -34,6 +34,7 @@ func (r *Runner) notify(ctx context.Context, o *result, run *orchv1.AutomationAc
 	if !ok {
 		return o.fail("The referenced block was not a notification block")
 	}
+	r.relateBlock(o, b)
 	subject, body, ok := r.subjectAndBody(ctx, o, run, action.GetSubject(), action.GetBody())
 	if !ok {
 		return o
@@ -66,12 +67,12 @@ func (r *Runner) subjectAndBody(
 ) (subject, body string, ok bool) {
 	subject, err := r.render(ctx, run, subjectTemplate)
 	if err != nil {
-		r.templateFailed(o, "subject", err, err.Error(), subjectTemplate)
+		r.templateFailed(o, err, err.Error(), subjectTemplate)
 		return "", "", false
 	}
 	body, err = r.render(ctx, run, bodyTemplate)
 	if err != nil {
-		r.templateFailed(o, "body", err, err.Error(), bodyTemplate)
+		r.templateFailed(o, err, err.Error(), bodyTemplate)
 		return "", "", false
 	}
 	return subject, body, true

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"strings"
 
 	"github.com/google/uuid"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/broker"
@@ -60,10 +63,7 @@ func (r *Runner) relate(o *result, kind, id, role, name string) {
 func (r *Runner) call(ctx context.Context, o *result, method string, request proto.Message, action string) (proto.Message, bool) {
 	response, reply, err := r.Caller.Call(ctx, method, request)
 	if err == nil {
-		o.details["status_code"] = reply.Status
-		if reply.Status == 0 {
-			o.details["status_code"] = http.StatusNoContent
-		}
+		o.details["status_code"] = successStatus(method, reply)
 		return response, true
 	}
 	code := httpStatus(err)
@@ -80,6 +80,22 @@ func (r *Runner) call(ctx context.Context, o *result, method string, request pro
 	}
 	o.fail("Unexpected status from '%s' action: %d", action, code)
 	return nil, false
+}
+
+// successStatus is the HTTP status with which a client would see a call succeed.
+func successStatus(method string, reply rpc.Reply) int {
+	if reply.Status != 0 {
+		return int(reply.Status)
+	}
+	name := strings.ReplaceAll(strings.TrimPrefix(method, "/"), "/", ".")
+	found, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(name))
+	if err != nil {
+		return http.StatusOK
+	}
+	if api, ok := proto.GetExtension(found.Options(), orchv1.E_Api).(*orchv1.RestMethod); ok && api.GetStatus() != 0 {
+		return int(api.GetStatus())
+	}
+	return http.StatusOK
 }
 
 // httpStatus is the status that a client would see.
@@ -140,10 +156,9 @@ func (r *Runner) events(id uuid.UUID, run *orchv1.AutomationActionRun, o *result
 	payload := map[string]any{
 		"action_index": run.GetIndex(), "action_type": engine.ActionType(run.GetAction()), "invocation": id.String(),
 	}
-	maps.Copy(payload, o.details)
 	related := append(append([]*orchv1.RelatedResource(nil), o.related...),
 		engine.RelatedEvent(v, run.GetTriggeredEventId(), "automation-triggered-event"))
-	reason := run.GetFiring().GetEvent()
+	reason := r.reason(run)
 	if reason != nil {
 		related = append(related, engine.RelatedEvent(v, reason.GetId(), "triggering-event"))
 	}
@@ -162,6 +177,7 @@ func (r *Runner) events(id uuid.UUID, run *orchv1.AutomationActionRun, o *result
 	if began.Payload, err = json.Marshal(payload); err != nil {
 		return nil, nil, fmt.Errorf("write the payload of an action: %w", err)
 	}
+	maps.Copy(payload, o.details)
 	if o.reason != "" {
 		payload["reason"] = o.reason
 		ended.Event = v.Name("automation", "action", "failed")

@@ -3,6 +3,7 @@ package action
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -127,10 +128,38 @@ func (r *Runner) execute(ctx context.Context, ws uuid.UUID, due *orchv1.Automati
 	if ctx.Err() != nil {
 		return false // The process ends; the run is due again when the claim is over.
 	}
-	if err := r.settle(ctx, ws, id, run, result); err != nil && ctx.Err() == nil {
+	err = r.wakeNext(ctx, ws, run)
+	if err == nil {
+		err = r.settle(ctx, ws, id, run, result)
+	}
+	if err != nil && ctx.Err() == nil {
 		r.Log.WarnContext(ctx, "settle an action", "action", id, "error", err)
 	}
 	return true
+}
+
+// wakeNext makes the firing's next action due, if that waits for this one. Actions begin in their order; one that is tried
+// again does not delay the others.
+func (r *Runner) wakeNext(ctx context.Context, ws uuid.UUID, run *orchv1.AutomationActionRun) error {
+	firing, err := uuid.Parse(run.GetFiring().GetId())
+	if err != nil {
+		return fmt.Errorf("read the firing of an action: %w", err)
+	}
+	a := run.GetAutomation()
+	if int(run.GetIndex())+1 >= len(a.GetActions())+max(len(a.GetActionsOnTrigger()), len(a.GetActionsOnResolve())) {
+		return nil
+	}
+	_, err = r.runs.Mutate(ctx, ws, engine.ActionRunID(firing, int(run.GetIndex())+1), store.Edit(func(next *orchv1.AutomationActionRun) error {
+		if next.Next != nil || next.Expires != nil || next.GetAttempts() > 0 {
+			return errTaken
+		}
+		next.Next = proto.Int64(r.Store.Now().UnixMicro())
+		return nil
+	}, nil))
+	if errors.Is(err, errTaken) || errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 // settle publishes how an execution ended, buries a permanent failure, and ends the run; or makes it due again.

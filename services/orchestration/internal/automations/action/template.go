@@ -46,16 +46,13 @@ func (r *Runner) render(ctx context.Context, run *orchv1.AutomationActionRun, te
 }
 
 // templateFailed notes that a template could not be rendered.
-func (r *Runner) templateFailed(o *result, field string, err error, message, source string) *result {
+func (r *Runner) templateFailed(o *result, err error, message, source string) *result {
 	if templateErr, ok := errors.AsType[*jinja.Error](err); ok {
 		message = templateErr.Error()
 	}
 	o.details["template_error"] = message
 	if source != "" {
 		o.details["template_source"] = source
-	}
-	if field != "" {
-		o.details["template_field"] = field
 	}
 	return o.fail("Template rendering failed: %s", message)
 }

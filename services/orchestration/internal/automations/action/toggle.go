@@ -44,6 +44,7 @@ func (r *Runner) toggle(
 		if err != nil {
 			return o.later(err)
 		}
+		o.related[len(o.related)-1].Labels[r.Vocabulary.ResourceName()] = name
 		method = orchv1.WorkPoolService_UpdateWorkPool_FullMethodName
 		request = &orchv1.UpdateWorkPoolRequest{Name: name, WorkPool: &orchv1.WorkPoolUpdate{IsPaused: &pause}, UpdateMask: mask("is_paused")}
 	}

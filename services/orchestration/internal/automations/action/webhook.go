@@ -21,9 +21,10 @@ func (r *Runner) callWebhook(ctx context.Context, o *result, run *orchv1.Automat
 	if b.kind != "webhook" {
 		return o.fail("The referenced block was not a webhook block")
 	}
+	r.relateBlock(o, b)
 	payload, err := r.render(ctx, run, action.GetPayload())
 	if err != nil {
-		return r.templateFailed(o, "payload", err, err.Error(), action.GetPayload())
+		return r.templateFailed(o, err, err.Error(), action.GetPayload())
 	}
 	method := b.text("method")
 	if method == "" {

@@ -146,7 +146,13 @@ func RelatedEvent(v vocabulary.Vocabulary, id, role string) *orchv1.RelatedResou
 	return &orchv1.RelatedResource{Labels: map[string]string{v.ResourceID(): v.Name("event", id), v.ResourceRole(): role}}
 }
 
-// actionRuns are the actions that a firing causes: those for its reason, then those for the firing itself.
+// ActionRunID is the id of the action run at a place among the actions of a firing.
+func ActionRunID(firing uuid.UUID, index int) uuid.UUID {
+	return uuid.NewSHA1(firing, fmt.Appendf(nil, "action %d", index))
+}
+
+// actionRuns are the actions that a firing causes: those for its reason, then those for the firing itself. The first one is
+// due; each makes the next one due.
 func actionRuns(f trigger.Emission, triggered string, now time.Time) []*orchv1.AutomationActionRun {
 	a, due := f.Automation.Message, now.UnixMicro()
 	var runs []*orchv1.AutomationActionRun
@@ -154,10 +160,14 @@ func actionRuns(f trigger.Emission, triggered string, now time.Time) []*orchv1.A
 	add := func(actions []*orchv1.Action, onState bool) {
 		for _, action := range actions {
 			index := len(runs)
-			runs = append(runs, &orchv1.AutomationActionRun{
-				Id:         uuid.NewSHA1(of, fmt.Appendf(nil, "action %d", index)).String(),
-				Automation: a, Firing: f.Firing, TriggeredEventId: triggered, OnState: onState, Index: int32(index), Action: action, Next: &due,
-			})
+			run := &orchv1.AutomationActionRun{
+				Id: ActionRunID(of, index).String(), Automation: a, Firing: f.Firing, TriggeredEventId: triggered, OnState: onState,
+				Index: int32(index), Action: action,
+			}
+			if index == 0 {
+				run.Next = &due
+			}
+			runs = append(runs, run)
 		}
 	}
 	if f.Firing.GetState() == orchv1.TriggerState_TRIGGER_STATE_RESOLVED {
