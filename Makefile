@@ -62,6 +62,12 @@ e2e: ## run the tests that start real processes
 e2e-crowd: ## open 10,000 websockets of idle and ill-mannered clients against both forms of the server
 	ORCH_TEST_SOCKETS=10000 go test -count=1 -v -timeout=20m -tags=e2e -run=Crowd $(TESTFLAGS) ./test/e2e
 
+.PHONY: e2e-web
+e2e-web: ## read every page of the dashboard in Chromium, with and without scripts, in both forms; SCREENSHOTS=folder keeps images
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update && apt-get install -y chromium; } || \
+		{ echo "e2e-web needs Chromium: install the package chromium, or set ORCH_TEST_CHROMIUM"; [ -n "$$ORCH_TEST_CHROMIUM" ]; }
+	ORCH_TEST_SCREENSHOTS=$(SCREENSHOTS) go test -count=1 -v -timeout=30m -tags=e2eweb $(TESTFLAGS) ./test/e2e/web
+
 .PHONY: e2e-recipes
 e2e-recipes: ## create a webhook of each preset in both forms of the server, and post its signed sample
 	go test -count=1 -v -timeout=10m -tags=e2e -run='^TestRecipes$$' $(TESTFLAGS) ./test/e2e

@@ -80,9 +80,11 @@ func describe(e *orchv1.HttpError) (title, text string) {
 	case *orchv1.HttpError_ExceptionMessage:
 		text = form.ExceptionMessage
 	case *orchv1.HttpError_FieldErrors:
+		var texts []string
 		for _, f := range form.FieldErrors.GetErrors() {
-			text += f.GetMsg() + ". "
+			texts = append(texts, f.GetMsg()+".")
 		}
+		text = strings.Join(texts, " ")
 	}
 	switch e.GetStatus() {
 	case http.StatusBadRequest:

@@ -136,7 +136,7 @@ func visit(t testing.TB, site *Site, path string, form url.Values) *httptest.Res
 		sent.Set(session.FormField, token)
 		r = httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(sent.Encode()))
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		r.AddCookie(w.Result().Cookies()[0]) //nolint:bodyclose // The recorder has no body to close.
+		r.AddCookie(w.Result().Cookies()[0])
 	}
 	r.Header.Set("Accept", "text/html")
 	w := httptest.NewRecorder()

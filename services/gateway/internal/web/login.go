@@ -22,7 +22,7 @@ type loginView struct {
 func (s *Site) login(w http.ResponseWriter, r *http.Request) {
 	next := s.prefix(r) + localPath(r.URL.Query().Get("next"))
 	if s.opts.Credential == "" {
-		http.Redirect(w, r, next, http.StatusSeeOther)
+		http.Redirect(w, r, next, http.StatusSeeOther) //nolint:gosec // localPath makes it a path of this server.
 		return
 	}
 	switch r.Method {
@@ -98,7 +98,7 @@ func (s *Site) signIn(w http.ResponseWriter, r *http.Request, next string) {
 	}
 	session.SetToken(w, token, s.secure(r))
 	w.Header().Set("Cache-Control", "no-store")
-	http.Redirect(w, r, next, http.StatusSeeOther)
+	http.Redirect(w, r, next, http.StatusSeeOther) //nolint:gosec // localPath makes it a path of this server.
 }
 
 func limited(agent string) string {

@@ -56,7 +56,7 @@ func (b *browserOf) do(t *testing.T, method, path string, form url.Values, heade
 	}
 	w := httptest.NewRecorder()
 	b.site.ServeHTTP(w, r)
-	for _, c := range w.Result().Cookies() { //nolint:bodyclose // The recorder has no body to close.
+	for _, c := range w.Result().Cookies() {
 		if c.MaxAge < 0 {
 			delete(b.cookies, c.Name)
 		} else {

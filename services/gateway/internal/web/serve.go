@@ -52,7 +52,7 @@ func (s *Site) servePage(w http.ResponseWriter, r *http.Request) {
 		if r.URL.RawQuery != "" {
 			target += "?" + r.URL.RawQuery
 		}
-		http.Redirect(w, r, target, http.StatusSeeOther)
+		http.Redirect(w, r, target, http.StatusSeeOther) //nolint:gosec // It begins with the prefix and a workspace of this server.
 		return
 	}
 	// The page sees its path without the workspace.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"net/http"
 	"strings"
 )
 
@@ -34,7 +35,7 @@ func (c Call) JSON() string {
 func (c Call) Curl(api string, authenticated bool) string {
 	var b strings.Builder
 	b.WriteString("curl")
-	if c.Method != "GET" && (c.Method != "POST" || c.Body == "") {
+	if c.Method != http.MethodGet && (c.Method != http.MethodPost || c.Body == "") {
 		b.WriteString(" -X " + c.Method)
 	}
 	b.WriteString(" " + quote(api+c.Path))

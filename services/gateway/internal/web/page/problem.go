@@ -3,6 +3,7 @@ package page
 import (
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -19,11 +20,11 @@ func Problem(err error) string {
 	case *orchv1.HttpError_Detail:
 		return form.Detail
 	case *orchv1.HttpError_FieldErrors:
-		text := "The server refused the values."
+		texts := []string{"The server refused the values."}
 		for _, f := range form.FieldErrors.GetErrors() {
-			text += " " + f.GetMsg() + "."
+			texts = append(texts, f.GetMsg()+".")
 		}
-		return text
+		return strings.Join(texts, " ")
 	}
 	switch e.GetStatus() {
 	case http.StatusForbidden:

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -126,4 +125,4 @@ type NotFound struct {
 }
 
 // Error implements error.
-func (e *NotFound) Error() string { return fmt.Sprintf("no such %s", e.What) }
+func (e *NotFound) Error() string { return "no such " + e.What }

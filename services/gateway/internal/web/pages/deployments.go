@@ -2,6 +2,7 @@ package pages
 
 import (
 	"fmt"
+	"strings"
 
 	"google.golang.org/protobuf/types/known/emptypb"
 
@@ -227,14 +228,11 @@ func schedulePanel(r *page.Request, d *orchv1.Deployment) panel {
 }
 
 func nextTimes(r *page.Request, preview *orchv1.SchedulePreview) string {
-	all := ""
-	for i, at := range preview.GetTimes() {
-		if i > 0 {
-			all += ", "
-		}
-		all += at.AsTime().In(r.Zone).Format("Jan 2 15:04")
+	var all []string
+	for _, at := range preview.GetTimes() {
+		all = append(all, at.AsTime().In(r.Zone).Format("Jan 2 15:04"))
 	}
-	return all
+	return strings.Join(all, ", ")
 }
 
 func deleteDeployment(r *page.Request) (page.View, error) {

@@ -39,8 +39,13 @@ type flowRunHead struct {
 }
 
 var flowRunTabs = []struct{ name, title string }{
-	{"", "Timeline"}, {"tasks", "Tasks"}, {"logs", "Logs"}, {"events", "Events"}, {"artifacts", "Artifacts"},
-	{"parameters", "Parameters"}, {"states", "States"},
+	{"", "Timeline"},
+	{"tasks", "Tasks"},
+	{"logs", "Logs"},
+	{"events", "Events"},
+	{"artifacts", "Artifacts"},
+	{"parameters", "Parameters"},
+	{"states", "States"},
 }
 
 // flowRunPages are the pages of one flow run.

@@ -60,12 +60,16 @@ func flowRunActions() []page.Action {
 			return proposeState(r, "cancel-run", ask.JSON{"type": "CANCELLING", "message": "Cancelled from the dashboard"}, false)
 		}},
 		{Name: "retry-run", Calls: setState, Done: "The run is scheduled again.", Do: func(r *page.Request) (page.View, error) {
-			return proposeState(r, "retry-run", ask.JSON{"type": "SCHEDULED", "name": "AwaitingRetry", "message": "Retried from the dashboard",
-				"state_details": ask.JSON{"scheduled_time": r.Now}}, false)
+			return proposeState(r, "retry-run", ask.JSON{
+				"type": "SCHEDULED", "name": "AwaitingRetry", "message": "Retried from the dashboard",
+				"state_details": ask.JSON{"scheduled_time": r.Now},
+			}, false)
 		}},
 		{Name: "pause-run", Calls: setState, Done: "The run pauses after its current task.", Do: func(r *page.Request) (page.View, error) {
-			return proposeState(r, "pause-run", ask.JSON{"type": "PAUSED", "name": "Suspended", "message": "Paused from the dashboard",
-				"state_details": ask.JSON{"pause_timeout": r.Now.Add(pauseFor), "pause_reschedule": true}}, false)
+			return proposeState(r, "pause-run", ask.JSON{
+				"type": "PAUSED", "name": "Suspended", "message": "Paused from the dashboard",
+				"state_details": ask.JSON{"pause_timeout": r.Now.Add(pauseFor), "pause_reschedule": true},
+			}, false)
 		}},
 		{Name: "resume-run", Calls: []string{orchv1.FlowRunService_ResumeFlowRun_FullMethodName}, Done: "The run resumes.", Do: resumeFlowRun},
 		{Name: "set-run-state", Calls: setState, Done: "The state is set.", Do: func(r *page.Request) (page.View, error) {

@@ -1,6 +1,8 @@
 package pages
 
 import (
+	"slices"
+
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/ask"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
@@ -123,13 +125,13 @@ func flowRunStates(r *page.Request, h flowRunHead, v *flowRunView) error {
 func stateTable(r *page.Request, states []*orchv1.State) *table {
 	t := &table{Columns: []string{"State", "Time", "Lasted", "Message"}, Empty: "No state yet."}
 	clock := clockOf(r)
-	for i := len(states) - 1; i >= 0; i-- {
+	for i, state := range slices.Backward(states) {
 		lasted := cell{Number: true}
 		if i+1 < len(states) {
-			lasted.Text = show.Duration(states[i+1].GetTimestamp().AsTime().Sub(states[i].GetTimestamp().AsTime()))
+			lasted.Text = show.Duration(states[i+1].GetTimestamp().AsTime().Sub(state.GetTimestamp().AsTime()))
 		}
-		t.add(mark(show.State(states[i].GetType(), states[i].GetName())), mark(clock.Time(states[i].GetTimestamp())), lasted,
-			cell{Text: show.Middle(show.Visible(states[i].GetMessage()), 400)})
+		t.add(mark(show.State(state.GetType(), state.GetName())), mark(clock.Time(state.GetTimestamp())), lasted,
+			cell{Text: show.Middle(show.Visible(state.GetMessage()), 400)})
 	}
 	return t
 }

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"slices"
 	"strings"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -114,8 +115,7 @@ func runStrip(r *page.Request, runs []*orchv1.FlowRun) markup.Markup {
 	}
 	var ticks []chart.Tick
 	failed := 0
-	for i := len(runs) - 1; i >= 0; i-- {
-		run := runs[i]
+	for _, run := range slices.Backward(runs) {
 		class := strings.ToLower(show.StateWord(run.GetStateType()))
 		if class == "failed" || class == "crashed" {
 			failed++

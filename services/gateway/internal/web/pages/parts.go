@@ -25,7 +25,6 @@ func text(s string) cell          { return cell{Text: show.Line(s, 120)} }
 func mark(m markup.Markup) cell   { return cell{Markup: m} }
 func count(n int64) cell          { return cell{Text: show.Count(n), Number: true} }
 func link(to, title string) cell  { return cell{Markup: show.Link(to, title)} }
-func optionalCount(n *int64) cell { return optional(n, func() cell { return count(*n) }) }
 func optionalText(s *string) cell { return optional(s, func() cell { return text(*s) }) }
 func optional[T any](value *T, some func() cell) cell {
 	if value == nil {

@@ -76,8 +76,11 @@ type choice struct {
 // windows are the choices of the parameter from.
 func windows(current string) []choice {
 	all := []choice{
-		{Value: "-1h", Title: "1 hour"}, {Value: "-24h", Title: "24 hours"}, {Value: "-7d", Title: "7 days"},
-		{Value: "-30d", Title: "30 days"}, {Value: "-365d", Title: "1 year"},
+		{Value: "-1h", Title: "1 hour"},
+		{Value: "-24h", Title: "24 hours"},
+		{Value: "-7d", Title: "7 days"},
+		{Value: "-30d", Title: "30 days"},
+		{Value: "-365d", Title: "1 year"},
 	}
 	known := false
 	for i := range all {

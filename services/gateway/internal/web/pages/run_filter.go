@@ -48,7 +48,7 @@ func readRunFilter(r *page.Request) runFilter {
 }
 
 // any selects one of several values.
-func any_(values []string) ask.JSON { return ask.JSON{"any_": values} } //nolint:revive // Named as the operator.
+func any_(values []string) ask.JSON { return ask.JSON{"any_": values} }
 
 // runs is the filter on the runs themselves, with a time of start within the window and not after before.
 func (f runFilter) runs(before time.Time) ask.JSON {

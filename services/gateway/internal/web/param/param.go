@@ -13,9 +13,10 @@ import (
 )
 
 const (
-	// DefaultRows and MaxRows bound the rows of a page.
+	// DefaultRows is the number of rows of a page without the parameter n.
 	DefaultRows = 50
-	MaxRows     = 200
+	// MaxRows is the largest number of rows.
+	MaxRows = 200
 	// maxText bounds texts and repeated parameters.
 	maxText   = 500
 	maxValues = 50

@@ -97,7 +97,7 @@ func offset(text string) (time.Duration, bool) {
 	if !ok || err != nil || n > uint64(longest/unit) {
 		return 0, false
 	}
-	d := time.Duration(n) * unit //nolint:gosec // The bound above keeps it within ten years.
+	d := time.Duration(n) * unit
 	if text[0] == '-' {
 		d = -d
 	}

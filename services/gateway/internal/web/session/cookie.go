@@ -46,7 +46,7 @@ func SetToken(w http.ResponseWriter, token string, secure bool) {
 }
 
 func setCookie(w http.ResponseWriter, name, value string, age int, secure bool) {
-	http.SetCookie(w, &http.Cookie{
+	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Over plain HTTP a browser would not keep a Secure cookie.
 		Name: named(name, secure), Value: value, Path: "/", MaxAge: age,
 		Secure: secure, HttpOnly: true, SameSite: http.SameSiteLaxMode,
 	})

@@ -41,7 +41,7 @@ func State(t orchv1.StateType, name string) markup.Markup {
 	return b.Markup()
 }
 
-// Icon returns an icon of the sheet icons.svg that illustrates the word beside it.
+// Icon returns an inline SVG icon that stands beside a word.
 func Icon(name string) markup.Markup { return markup.Trust(icon(name)) }
 
 // icons are the 16 × 16 paths. They are drawn with the colour of the text.

@@ -1,0 +1,11 @@
+//go:build !e2eweb
+
+package web
+
+import (
+	"testing"
+
+	"github.com/orch-project/orch/pkg/testkit"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
