@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/netip"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -59,6 +60,9 @@ func (d *delivery) run() int {
 	if answer := d.request.TokenHandshake(d.guard.Handshakes()); answer != nil {
 		return d.shake(answer)
 	}
+	if methods := d.hook.GetMethods(); len(methods) > 0 && !d.request.ClaimsHandshake() && !slices.Contains(methods, methodOf(d.r.Method)) {
+		return d.methodNotAllowed(allowOf(methods))
+	}
 	if !d.request.ClaimsHandshake() {
 		if err := d.authorize(); err != nil {
 			return d.unauthorized(ctx, err)
@@ -103,7 +107,7 @@ func (d *delivery) ingest(ctx context.Context, id uuid.UUID) int {
 		return d.duplicate(id)
 	}
 	body := d.request.Body()
-	text, err := d.renderer.Render(ctx, d.hook.GetTemplate(), d.request, body)
+	text, err := d.renderer.RenderAs(ctx, d.hook.GetUndefined(), d.hook.GetTemplate(), d.request, body)
 	if err != nil {
 		return d.fail(ctx, http.StatusBadRequest, "template", publish.Failure{Err: err})
 	}

@@ -1411,6 +1411,36 @@ func (e WebhookHandshake) Valid() bool {
 	}
 }
 
+// Defines values for WebhookMethod.
+const (
+	WebhookMethodDELETE WebhookMethod = "DELETE"
+	WebhookMethodGET    WebhookMethod = "GET"
+	WebhookMethodHEAD   WebhookMethod = "HEAD"
+	WebhookMethodPATCH  WebhookMethod = "PATCH"
+	WebhookMethodPOST   WebhookMethod = "POST"
+	WebhookMethodPUT    WebhookMethod = "PUT"
+)
+
+// Valid indicates whether the value is a known member of the WebhookMethod enum.
+func (e WebhookMethod) Valid() bool {
+	switch e {
+	case WebhookMethodDELETE:
+		return true
+	case WebhookMethodGET:
+		return true
+	case WebhookMethodHEAD:
+		return true
+	case WebhookMethodPATCH:
+		return true
+	case WebhookMethodPOST:
+		return true
+	case WebhookMethodPUT:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WebhookRenderingStage.
 const (
 	WebhookRenderingStageEvent    WebhookRenderingStage = "event"
@@ -1489,6 +1519,24 @@ func (e WebhookSort) Valid() bool {
 	case WebhookSortNAMEDESC:
 		return true
 	case WebhookSortUPDATEDDESC:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WebhookUndefined.
+const (
+	WebhookUndefinedLenient WebhookUndefined = "lenient"
+	WebhookUndefinedStrict  WebhookUndefined = "strict"
+)
+
+// Valid indicates whether the value is a known member of the WebhookUndefined enum.
+func (e WebhookUndefined) Valid() bool {
+	switch e {
+	case WebhookUndefinedLenient:
+		return true
+	case WebhookUndefinedStrict:
 		return true
 	default:
 		return false
@@ -7885,6 +7933,9 @@ type Webhook struct {
 	// Id UUID of the webhook.
 	Id openapi_types.UUID `json:"id"`
 
+	// Methods Methods that the webhook accepts; empty accepts all. Handshakes are always accepted.
+	Methods *[]WebhookMethod `json:"methods,omitempty"`
+
 	// Name Display name of the webhook, 1 to 1,024 characters.
 	Name string `json:"name"`
 
@@ -7899,6 +7950,9 @@ type Webhook struct {
 
 	// Template Jinja2 template that renders a request to the JSON object of an event.
 	Template string `json:"template"`
+
+	// Undefined What the template does with a missing value; default lenient.
+	Undefined *WebhookUndefined `json:"undefined,omitempty"`
 
 	// Updated Time of the last change, in UTC.
 	Updated *time.Time `json:"updated"`
@@ -7936,6 +7990,9 @@ type WebhookCreate struct {
 	// Handshakes Provider handshakes that the webhook supports in addition to the default ones, at most 10.
 	Handshakes *[]WebhookHandshake `json:"handshakes,omitempty"`
 
+	// Methods Methods that the webhook accepts; empty accepts all. Handshakes are always accepted.
+	Methods *[]WebhookMethod `json:"methods,omitempty"`
+
 	// Name Display name of the webhook, 1 to 1,024 characters.
 	Name string `json:"name"`
 
@@ -7947,6 +8004,9 @@ type WebhookCreate struct {
 
 	// Template Jinja2 template that renders a request to the JSON object of an event.
 	Template string `json:"template"`
+
+	// Undefined What the template does with a missing value; default lenient.
+	Undefined *WebhookUndefined `json:"undefined,omitempty"`
 
 	// Verification Signature verification of requests; null for none.
 	Verification *WebhookVerificationInput `json:"verification,omitempty"`
@@ -8160,6 +8220,9 @@ type WebhookDraft struct {
 
 	// Template Jinja2 template to render.
 	Template string `json:"template"`
+
+	// Undefined What the template does with a missing value; default lenient.
+	Undefined *WebhookUndefined `json:"undefined,omitempty"`
 }
 
 // WebhookEncoding WebhookEncoding is the text encoding of a signature.
@@ -8221,6 +8284,9 @@ type WebhookFilterServiceAccountId struct {
 
 // WebhookHandshake WebhookHandshake is a provider handshake that must be enabled.
 type WebhookHandshake string
+
+// WebhookMethod WebhookMethod is an HTTP method that a webhook may accept.
+type WebhookMethod string
 
 // WebhookPreset WebhookPreset describes how the webhooks of a provider are set up.
 type WebhookPreset struct {
@@ -8292,6 +8358,9 @@ type WebhookRendering struct {
 
 	// Rendered Output of the template; null when rendering failed.
 	Rendered *string `json:"rendered,omitempty"`
+
+	// Warnings First missing value that the lenient template printed as nothing; empty if there is none.
+	Warnings *[]WebhookRenderingError `json:"warnings,omitempty"`
 }
 
 // WebhookRenderingError WebhookRenderingError is an error of a template or of its output.
@@ -8329,6 +8398,9 @@ type WebhookReplace struct {
 	// Handshakes Provider handshakes that the webhook supports in addition to the default ones, at most 10.
 	Handshakes *[]WebhookHandshake `json:"handshakes,omitempty"`
 
+	// Methods Methods that the webhook accepts; empty accepts all. Handshakes are always accepted.
+	Methods *[]WebhookMethod `json:"methods,omitempty"`
+
 	// Name Display name of the webhook, 1 to 1,024 characters.
 	Name string `json:"name"`
 
@@ -8340,6 +8412,9 @@ type WebhookReplace struct {
 
 	// Template Jinja2 template that renders a request to the JSON object of an event.
 	Template string `json:"template"`
+
+	// Undefined What the template does with a missing value; default lenient.
+	Undefined *WebhookUndefined `json:"undefined,omitempty"`
 
 	// Verification Signature verification of requests; an absent value is kept and null removes it.
 	Verification *WebhookVerificationInput `json:"verification,omitempty"`
@@ -8363,6 +8438,9 @@ type WebhookScheme string
 // WebhookSort WebhookSort is the order of webhooks.
 type WebhookSort string
 
+// WebhookUndefined WebhookUndefined is what a template does with a missing value.
+type WebhookUndefined string
+
 // WebhookUpdate WebhookUpdate holds the changes to a webhook; absent fields keep their values.
 type WebhookUpdate struct {
 	// AllowedIps Addresses and CIDR networks that may post, at most 100; empty allows all.
@@ -8380,6 +8458,9 @@ type WebhookUpdate struct {
 	// Handshakes Provider handshakes that the webhook supports in addition to the default ones, at most 10.
 	Handshakes *[]WebhookHandshake `json:"handshakes,omitempty"`
 
+	// Methods Methods that the webhook accepts; empty accepts all. Handshakes are always accepted.
+	Methods *[]WebhookMethod `json:"methods,omitempty"`
+
 	// Name Display name of the webhook, 1 to 1,024 characters.
 	Name *string `json:"name,omitempty"`
 
@@ -8391,6 +8472,9 @@ type WebhookUpdate struct {
 
 	// Template Jinja2 template that renders a request to the JSON object of an event.
 	Template *string `json:"template,omitempty"`
+
+	// Undefined What the template does with a missing value; default lenient.
+	Undefined *WebhookUndefined `json:"undefined,omitempty"`
 
 	// Verification Signature verification of requests; an absent value is kept and null removes it.
 	Verification *WebhookVerificationInput `json:"verification,omitempty"`

@@ -11,6 +11,7 @@ import (
 	"github.com/orch-project/orch/pkg/vocabulary"
 	"github.com/orch-project/orch/pkg/webhook"
 	"github.com/orch-project/orch/pkg/webhook/receive"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
 var (
@@ -34,6 +35,7 @@ type Options struct {
 // Engine renders templates and parses events. It is safe for concurrent use.
 type Engine struct {
 	templates *jinja.Engine
+	strict    *jinja.Engine
 	vocab     vocabulary.Vocabulary
 	limits    events.Limits
 	ids       *id.Source
@@ -50,15 +52,39 @@ func New(o Options) *Engine {
 	const templates = 1024 // The cache of compiled templates.
 	return &Engine{
 		templates: webhook.NewEngine(webhook.Options{Vocabulary: o.Vocabulary, Budget: o.Budget, CacheEntries: templates}),
+		strict:    webhook.NewEngine(webhook.Options{Vocabulary: o.Vocabulary, Budget: o.Budget, CacheEntries: templates, Strict: true}),
 		vocab:     o.Vocabulary,
 		limits:    o.Limits,
 		ids:       o.IDs,
 	}
 }
 
-// Render renders a template with a request.
+// Render renders a template with a request. A missing value prints nothing.
 func (e *Engine) Render(ctx context.Context, template string, r *receive.Request, body receive.Body) (string, error) {
-	t, err := e.templates.Cached(template)
+	return render(ctx, e.templates, template, r, body)
+}
+
+// RenderAs renders a template with a request; undefined selects what a missing value does.
+func (e *Engine) RenderAs(
+	ctx context.Context, undefined orchv1.WebhookUndefined, template string, r *receive.Request, body receive.Body,
+) (string, error) {
+	if undefined == orchv1.WebhookUndefined_WEBHOOK_UNDEFINED_STRICT {
+		return render(ctx, e.strict, template, r, body)
+	}
+	return render(ctx, e.templates, template, r, body)
+}
+
+// Undefined returns the error of the first missing value that Render prints as nothing; nil if there is none.
+func (e *Engine) Undefined(ctx context.Context, template string, r *receive.Request, body receive.Body) error {
+	_, err := render(ctx, e.strict, template, r, body)
+	if at, ok := errors.AsType[*jinja.Error](err); ok && at.Kind == jinja.KindUndefined {
+		return err
+	}
+	return nil
+}
+
+func render(ctx context.Context, templates *jinja.Engine, template string, r *receive.Request, body receive.Body) (string, error) {
+	t, err := templates.Cached(template)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrTemplate, err)
 	}

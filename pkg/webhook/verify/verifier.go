@@ -88,7 +88,7 @@ func (v *Verifier) Verify(r *receive.Request, now time.Time) (Proof, error) {
 			return proof, nil
 		}
 	}
-	return Proof{}, fmt.Errorf("%w: its signature matches no secret of the webhook", ErrUnproven)
+	return Proof{}, fmt.Errorf("%w: its signature matches no secret of the webhook: %s", ErrUnproven, v.explain(r, c))
 }
 
 // millisecondsFrom is the smallest number that means a timestamp in milliseconds, which some senders use.
@@ -177,4 +177,19 @@ func (v *Verifier) covers(text signedText, c claim) bool {
 		}
 	}
 	return good
+}
+
+// explain describes the check of a signature for the webhook's owner: lengths and counts, no values.
+func (v *Verifier) explain(r *receive.Request, c claim) string {
+	size := v.scheme.digest().Size()
+	readable := 0
+	for _, text := range c.signatures {
+		if signature, err := v.scheme.decode(text); err == nil && len(signature) == size {
+			readable++
+		}
+	}
+	if readable == 0 {
+		return fmt.Sprintf("none of %d signatures decodes to the %d bytes of the HMAC", len(c.signatures), size)
+	}
+	return fmt.Sprintf("compared %d signatures of %d bytes with %d secrets, over a body of %d bytes", readable, size, len(v.keys), len(r.Wire))
 }

@@ -5265,6 +5265,10 @@ func Of(fullName string) string {
 		return "A header that holds the secret itself behind the prefix, such as \"Authorization: Bearer\"."
 	case "orch.v1.WEBHOOK_SCHEME_TWILIO":
 		return "X-Twilio-Signature over the URL and the form's fields."
+	case "orch.v1.WEBHOOK_UNDEFINED_LENIENT":
+		return "A missing value prints nothing and is false."
+	case "orch.v1.WEBHOOK_UNDEFINED_STRICT":
+		return "A missing value is an error of the template, unless it is tested with \"is defined\" or has a default."
 	case "orch.v1.WORKER_STATUS_OFFLINE":
 		return "The worker missed three heartbeats."
 	case "orch.v1.WORKER_STATUS_ONLINE":
@@ -5299,6 +5303,8 @@ func Of(fullName string) string {
 		return "Provider handshakes that the webhook supports in addition to the default ones, at most 10."
 	case "orch.v1.Webhook.id":
 		return "UUID of the webhook."
+	case "orch.v1.Webhook.methods":
+		return "Methods that the webhook accepts; empty accepts all. Handshakes are always accepted."
 	case "orch.v1.Webhook.name":
 		return "Display name of the webhook, 1 to 1,024 characters."
 	case "orch.v1.Webhook.rate_limit":
@@ -5313,6 +5319,8 @@ func Of(fullName string) string {
 		return "Secret last part of the URL: 128 random bits in URL-safe base64."
 	case "orch.v1.Webhook.template":
 		return "Jinja2 template that renders a request to the JSON object of an event."
+	case "orch.v1.Webhook.undefined":
+		return "What the template does with a missing value; default lenient."
 	case "orch.v1.Webhook.updated":
 		return "Time of the last change, in UTC."
 	case "orch.v1.Webhook.url":
@@ -5337,6 +5345,8 @@ func Of(fullName string) string {
 		return "Whether the webhook accepts requests; default true."
 	case "orch.v1.WebhookCreate.handshakes":
 		return "Provider handshakes that the webhook supports in addition to the default ones, at most 10."
+	case "orch.v1.WebhookCreate.methods":
+		return "Methods that the webhook accepts; empty accepts all. Handshakes are always accepted."
 	case "orch.v1.WebhookCreate.name":
 		return "Display name of the webhook, 1 to 1,024 characters."
 	case "orch.v1.WebhookCreate.rate_limit":
@@ -5345,6 +5355,8 @@ func Of(fullName string) string {
 		return "UUID of the service account whose API key requests must carry; null for none."
 	case "orch.v1.WebhookCreate.template":
 		return "Jinja2 template that renders a request to the JSON object of an event."
+	case "orch.v1.WebhookCreate.undefined":
+		return "What the template does with a missing value; default lenient."
 	case "orch.v1.WebhookCreate.verification":
 		return "Signature verification of requests; null for none."
 	case "orch.v1.WebhookCreate.verify_token":
@@ -5365,6 +5377,8 @@ func Of(fullName string) string {
 		return "Provider handshakes that the webhook supports in addition to the default ones, at most 10."
 	case "orch.v1.WebhookDefinition.id":
 		return "UUID of the webhook definition."
+	case "orch.v1.WebhookDefinition.methods":
+		return "Methods that the webhook accepts; empty accepts all. Handshakes are always accepted."
 	case "orch.v1.WebhookDefinition.name":
 		return "Display name of the webhook, 1 to 1,024 characters."
 	case "orch.v1.WebhookDefinition.rate_limit":
@@ -5379,6 +5393,8 @@ func Of(fullName string) string {
 		return "UUID of the service account whose API key requests must carry; null for none."
 	case "orch.v1.WebhookDefinition.template":
 		return "Jinja2 template that renders a request to the JSON object of an event."
+	case "orch.v1.WebhookDefinition.undefined":
+		return "What the template does with a missing value; default lenient."
 	case "orch.v1.WebhookDefinition.verification":
 		return "Signature verification of requests; null for none."
 	case "orch.v1.WebhookDefinition.workspace":
@@ -5505,6 +5521,8 @@ func Of(fullName string) string {
 		return "Query string of the sample request, without the question mark."
 	case "orch.v1.WebhookDraft.template":
 		return "Jinja2 template to render."
+	case "orch.v1.WebhookDraft.undefined":
+		return "What the template does with a missing value; default lenient."
 	case "orch.v1.WebhookEncoding":
 		return "WebhookEncoding is the text encoding of a signature."
 	case "orch.v1.WebhookFilter":
@@ -5523,6 +5541,8 @@ func Of(fullName string) string {
 		return "WebhookHandshake is a provider handshake that must be enabled."
 	case "orch.v1.WebhookList":
 		return "WebhookList is a JSON array of webhooks."
+	case "orch.v1.WebhookMethod":
+		return "WebhookMethod is an HTTP method that a webhook may accept."
 	case "orch.v1.WebhookPreset":
 		return "WebhookPreset describes how the webhooks of a provider are set up."
 	case "orch.v1.WebhookPreset.description":
@@ -5573,6 +5593,8 @@ func Of(fullName string) string {
 		return "Event that would be published; null for none."
 	case "orch.v1.WebhookRendering.rendered":
 		return "Output of the template; null when rendering failed."
+	case "orch.v1.WebhookRendering.warnings":
+		return "First missing value that the lenient template printed as nothing; empty if there is none."
 	case "orch.v1.WebhookRenderingError":
 		return "WebhookRenderingError is an error of a template or of its output."
 	case "orch.v1.WebhookRenderingError.column":
@@ -5597,6 +5619,8 @@ func Of(fullName string) string {
 		return "Whether the webhook accepts requests; default true."
 	case "orch.v1.WebhookReplace.handshakes":
 		return "Provider handshakes that the webhook supports in addition to the default ones, at most 10."
+	case "orch.v1.WebhookReplace.methods":
+		return "Methods that the webhook accepts; empty accepts all. Handshakes are always accepted."
 	case "orch.v1.WebhookReplace.name":
 		return "Display name of the webhook, 1 to 1,024 characters."
 	case "orch.v1.WebhookReplace.rate_limit":
@@ -5605,6 +5629,8 @@ func Of(fullName string) string {
 		return "UUID of the service account whose API key requests must carry; null for none."
 	case "orch.v1.WebhookReplace.template":
 		return "Jinja2 template that renders a request to the JSON object of an event."
+	case "orch.v1.WebhookReplace.undefined":
+		return "What the template does with a missing value; default lenient."
 	case "orch.v1.WebhookReplace.verification":
 		return "Signature verification of requests; an absent value is kept and null removes it."
 	case "orch.v1.WebhookReplace.verify_token":
@@ -5655,6 +5681,8 @@ func Of(fullName string) string {
 		return "Update a webhook. Absent fields keep their values; null removes an optional value."
 	case "orch.v1.WebhookSort":
 		return "WebhookSort is the order of webhooks."
+	case "orch.v1.WebhookUndefined":
+		return "WebhookUndefined is what a template does with a missing value."
 	case "orch.v1.WebhookUpdate":
 		return "WebhookUpdate holds the changes to a webhook; absent fields keep their values."
 	case "orch.v1.WebhookUpdate.allowed_ips":
@@ -5667,6 +5695,8 @@ func Of(fullName string) string {
 		return "Whether the webhook accepts requests; default true."
 	case "orch.v1.WebhookUpdate.handshakes":
 		return "Provider handshakes that the webhook supports in addition to the default ones, at most 10."
+	case "orch.v1.WebhookUpdate.methods":
+		return "Methods that the webhook accepts; empty accepts all. Handshakes are always accepted."
 	case "orch.v1.WebhookUpdate.name":
 		return "Display name of the webhook, 1 to 1,024 characters."
 	case "orch.v1.WebhookUpdate.rate_limit":
@@ -5675,6 +5705,8 @@ func Of(fullName string) string {
 		return "UUID of the service account whose API key requests must carry; null for none."
 	case "orch.v1.WebhookUpdate.template":
 		return "Jinja2 template that renders a request to the JSON object of an event."
+	case "orch.v1.WebhookUpdate.undefined":
+		return "What the template does with a missing value; default lenient."
 	case "orch.v1.WebhookUpdate.verification":
 		return "Signature verification of requests; an absent value is kept and null removes it."
 	case "orch.v1.WebhookUpdate.verify_token":

@@ -326,6 +326,120 @@ func (WebhookHandshake) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{4}
 }
 
+// WebhookUndefined is what a template does with a missing value.
+type WebhookUndefined int32
+
+const (
+	WebhookUndefined_WEBHOOK_UNDEFINED_UNSPECIFIED WebhookUndefined = 0
+	// A missing value prints nothing and is false.
+	WebhookUndefined_WEBHOOK_UNDEFINED_LENIENT WebhookUndefined = 1
+	// A missing value is an error of the template, unless it is tested with "is defined" or has a default.
+	WebhookUndefined_WEBHOOK_UNDEFINED_STRICT WebhookUndefined = 2
+)
+
+// Enum value maps for WebhookUndefined.
+var (
+	WebhookUndefined_name = map[int32]string{
+		0: "WEBHOOK_UNDEFINED_UNSPECIFIED",
+		1: "WEBHOOK_UNDEFINED_LENIENT",
+		2: "WEBHOOK_UNDEFINED_STRICT",
+	}
+	WebhookUndefined_value = map[string]int32{
+		"WEBHOOK_UNDEFINED_UNSPECIFIED": 0,
+		"WEBHOOK_UNDEFINED_LENIENT":     1,
+		"WEBHOOK_UNDEFINED_STRICT":      2,
+	}
+)
+
+func (x WebhookUndefined) Enum() *WebhookUndefined {
+	p := new(WebhookUndefined)
+	*p = x
+	return p
+}
+
+func (x WebhookUndefined) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (WebhookUndefined) Descriptor() protoreflect.EnumDescriptor {
+	return file_orch_v1_webhooks_proto_enumTypes[5].Descriptor()
+}
+
+func (WebhookUndefined) Type() protoreflect.EnumType {
+	return &file_orch_v1_webhooks_proto_enumTypes[5]
+}
+
+func (x WebhookUndefined) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use WebhookUndefined.Descriptor instead.
+func (WebhookUndefined) EnumDescriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{5}
+}
+
+// WebhookMethod is an HTTP method that a webhook may accept.
+type WebhookMethod int32
+
+const (
+	WebhookMethod_WEBHOOK_METHOD_UNSPECIFIED WebhookMethod = 0
+	WebhookMethod_WEBHOOK_METHOD_GET         WebhookMethod = 1
+	WebhookMethod_WEBHOOK_METHOD_HEAD        WebhookMethod = 2
+	WebhookMethod_WEBHOOK_METHOD_POST        WebhookMethod = 3
+	WebhookMethod_WEBHOOK_METHOD_PUT         WebhookMethod = 4
+	WebhookMethod_WEBHOOK_METHOD_PATCH       WebhookMethod = 5
+	WebhookMethod_WEBHOOK_METHOD_DELETE      WebhookMethod = 6
+)
+
+// Enum value maps for WebhookMethod.
+var (
+	WebhookMethod_name = map[int32]string{
+		0: "WEBHOOK_METHOD_UNSPECIFIED",
+		1: "WEBHOOK_METHOD_GET",
+		2: "WEBHOOK_METHOD_HEAD",
+		3: "WEBHOOK_METHOD_POST",
+		4: "WEBHOOK_METHOD_PUT",
+		5: "WEBHOOK_METHOD_PATCH",
+		6: "WEBHOOK_METHOD_DELETE",
+	}
+	WebhookMethod_value = map[string]int32{
+		"WEBHOOK_METHOD_UNSPECIFIED": 0,
+		"WEBHOOK_METHOD_GET":         1,
+		"WEBHOOK_METHOD_HEAD":        2,
+		"WEBHOOK_METHOD_POST":        3,
+		"WEBHOOK_METHOD_PUT":         4,
+		"WEBHOOK_METHOD_PATCH":       5,
+		"WEBHOOK_METHOD_DELETE":      6,
+	}
+)
+
+func (x WebhookMethod) Enum() *WebhookMethod {
+	p := new(WebhookMethod)
+	*p = x
+	return p
+}
+
+func (x WebhookMethod) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (WebhookMethod) Descriptor() protoreflect.EnumDescriptor {
+	return file_orch_v1_webhooks_proto_enumTypes[6].Descriptor()
+}
+
+func (WebhookMethod) Type() protoreflect.EnumType {
+	return &file_orch_v1_webhooks_proto_enumTypes[6]
+}
+
+func (x WebhookMethod) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use WebhookMethod.Descriptor instead.
+func (WebhookMethod) EnumDescriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{6}
+}
+
 // WebhookSort is the order of webhooks.
 type WebhookSort int32
 
@@ -366,11 +480,11 @@ func (x WebhookSort) String() string {
 }
 
 func (WebhookSort) Descriptor() protoreflect.EnumDescriptor {
-	return file_orch_v1_webhooks_proto_enumTypes[5].Descriptor()
+	return file_orch_v1_webhooks_proto_enumTypes[7].Descriptor()
 }
 
 func (WebhookSort) Type() protoreflect.EnumType {
-	return &file_orch_v1_webhooks_proto_enumTypes[5]
+	return &file_orch_v1_webhooks_proto_enumTypes[7]
 }
 
 func (x WebhookSort) Number() protoreflect.EnumNumber {
@@ -379,7 +493,7 @@ func (x WebhookSort) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WebhookSort.Descriptor instead.
 func (WebhookSort) EnumDescriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{5}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{7}
 }
 
 // WebhookDeliverySort is the order of deliveries.
@@ -416,11 +530,11 @@ func (x WebhookDeliverySort) String() string {
 }
 
 func (WebhookDeliverySort) Descriptor() protoreflect.EnumDescriptor {
-	return file_orch_v1_webhooks_proto_enumTypes[6].Descriptor()
+	return file_orch_v1_webhooks_proto_enumTypes[8].Descriptor()
 }
 
 func (WebhookDeliverySort) Type() protoreflect.EnumType {
-	return &file_orch_v1_webhooks_proto_enumTypes[6]
+	return &file_orch_v1_webhooks_proto_enumTypes[8]
 }
 
 func (x WebhookDeliverySort) Number() protoreflect.EnumNumber {
@@ -429,7 +543,7 @@ func (x WebhookDeliverySort) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WebhookDeliverySort.Descriptor instead.
 func (WebhookDeliverySort) EnumDescriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{6}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{8}
 }
 
 // WebhookRenderingStage is the text that holds an error.
@@ -466,11 +580,11 @@ func (x WebhookRenderingStage) String() string {
 }
 
 func (WebhookRenderingStage) Descriptor() protoreflect.EnumDescriptor {
-	return file_orch_v1_webhooks_proto_enumTypes[7].Descriptor()
+	return file_orch_v1_webhooks_proto_enumTypes[9].Descriptor()
 }
 
 func (WebhookRenderingStage) Type() protoreflect.EnumType {
-	return &file_orch_v1_webhooks_proto_enumTypes[7]
+	return &file_orch_v1_webhooks_proto_enumTypes[9]
 }
 
 func (x WebhookRenderingStage) Number() protoreflect.EnumNumber {
@@ -479,7 +593,7 @@ func (x WebhookRenderingStage) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WebhookRenderingStage.Descriptor instead.
 func (WebhookRenderingStage) EnumDescriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{7}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{9}
 }
 
 // Webhook is a URL with a template that renders requests to events.
@@ -523,8 +637,12 @@ type Webhook struct {
 	SealedSecrets []string `protobuf:"bytes,18,rep,name=sealed_secrets,json=sealedSecrets,proto3" json:"sealed_secrets,omitempty"`
 	// Token of Meta's handshake, encrypted.
 	SealedVerifyToken *string `protobuf:"bytes,19,opt,name=sealed_verify_token,json=sealedVerifyToken,proto3,oneof" json:"sealed_verify_token,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// What the template does with a missing value; default lenient.
+	Undefined WebhookUndefined `protobuf:"varint,20,opt,name=undefined,proto3,enum=orch.v1.WebhookUndefined" json:"undefined,omitempty"`
+	// Methods that the webhook accepts; empty accepts all. Handshakes are always accepted.
+	Methods       []WebhookMethod `protobuf:"varint,21,rep,packed,name=methods,proto3,enum=orch.v1.WebhookMethod" json:"methods,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Webhook) Reset() {
@@ -688,6 +806,20 @@ func (x *Webhook) GetSealedVerifyToken() string {
 		return *x.SealedVerifyToken
 	}
 	return ""
+}
+
+func (x *Webhook) GetUndefined() WebhookUndefined {
+	if x != nil {
+		return x.Undefined
+	}
+	return WebhookUndefined_WEBHOOK_UNDEFINED_UNSPECIFIED
+}
+
+func (x *Webhook) GetMethods() []WebhookMethod {
+	if x != nil {
+		return x.Methods
+	}
+	return nil
 }
 
 // WebhookVerification configures signature verification, without the secrets.
@@ -1023,7 +1155,11 @@ type WebhookCreate struct {
 	// Addresses and CIDR networks that may post, at most 100; empty allows all.
 	AllowedIps []string `protobuf:"bytes,10,rep,name=allowed_ips,json=allowedIps,proto3" json:"allowed_ips,omitempty"`
 	// Token that Meta's handshake must present, 1 to 1,024 characters; it is never returned.
-	VerifyToken   *string `protobuf:"bytes,11,opt,name=verify_token,json=verifyToken,proto3,oneof" json:"verify_token,omitempty"`
+	VerifyToken *string `protobuf:"bytes,11,opt,name=verify_token,json=verifyToken,proto3,oneof" json:"verify_token,omitempty"`
+	// What the template does with a missing value; default lenient.
+	Undefined *WebhookUndefined `protobuf:"varint,12,opt,name=undefined,proto3,enum=orch.v1.WebhookUndefined,oneof" json:"undefined,omitempty"`
+	// Methods that the webhook accepts; empty accepts all. Handshakes are always accepted.
+	Methods       []WebhookMethod `protobuf:"varint,13,rep,packed,name=methods,proto3,enum=orch.v1.WebhookMethod" json:"methods,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1135,6 +1271,20 @@ func (x *WebhookCreate) GetVerifyToken() string {
 	return ""
 }
 
+func (x *WebhookCreate) GetUndefined() WebhookUndefined {
+	if x != nil && x.Undefined != nil {
+		return *x.Undefined
+	}
+	return WebhookUndefined_WEBHOOK_UNDEFINED_UNSPECIFIED
+}
+
+func (x *WebhookCreate) GetMethods() []WebhookMethod {
+	if x != nil {
+		return x.Methods
+	}
+	return nil
+}
+
 // WebhookReplace holds all fields of a webhook.
 type WebhookReplace struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1159,7 +1309,11 @@ type WebhookReplace struct {
 	// Addresses and CIDR networks that may post, at most 100; empty allows all.
 	AllowedIps []string `protobuf:"bytes,10,rep,name=allowed_ips,json=allowedIps,proto3" json:"allowed_ips,omitempty"`
 	// Token that Meta's handshake must present, 1 to 1,024 characters; it is never returned.
-	VerifyToken   *string `protobuf:"bytes,11,opt,name=verify_token,json=verifyToken,proto3,oneof" json:"verify_token,omitempty"`
+	VerifyToken *string `protobuf:"bytes,11,opt,name=verify_token,json=verifyToken,proto3,oneof" json:"verify_token,omitempty"`
+	// What the template does with a missing value; default lenient.
+	Undefined *WebhookUndefined `protobuf:"varint,12,opt,name=undefined,proto3,enum=orch.v1.WebhookUndefined,oneof" json:"undefined,omitempty"`
+	// Methods that the webhook accepts; empty accepts all. Handshakes are always accepted.
+	Methods       []WebhookMethod `protobuf:"varint,13,rep,packed,name=methods,proto3,enum=orch.v1.WebhookMethod" json:"methods,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1271,6 +1425,20 @@ func (x *WebhookReplace) GetVerifyToken() string {
 	return ""
 }
 
+func (x *WebhookReplace) GetUndefined() WebhookUndefined {
+	if x != nil && x.Undefined != nil {
+		return *x.Undefined
+	}
+	return WebhookUndefined_WEBHOOK_UNDEFINED_UNSPECIFIED
+}
+
+func (x *WebhookReplace) GetMethods() []WebhookMethod {
+	if x != nil {
+		return x.Methods
+	}
+	return nil
+}
+
 // WebhookUpdate holds the changes to a webhook; absent fields keep their values.
 type WebhookUpdate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1295,7 +1463,11 @@ type WebhookUpdate struct {
 	// Addresses and CIDR networks that may post, at most 100; empty allows all.
 	AllowedIps []string `protobuf:"bytes,10,rep,name=allowed_ips,json=allowedIps,proto3" json:"allowed_ips,omitempty"`
 	// Token that Meta's handshake must present, 1 to 1,024 characters; it is never returned.
-	VerifyToken   *string `protobuf:"bytes,11,opt,name=verify_token,json=verifyToken,proto3,oneof" json:"verify_token,omitempty"`
+	VerifyToken *string `protobuf:"bytes,11,opt,name=verify_token,json=verifyToken,proto3,oneof" json:"verify_token,omitempty"`
+	// What the template does with a missing value; default lenient.
+	Undefined *WebhookUndefined `protobuf:"varint,12,opt,name=undefined,proto3,enum=orch.v1.WebhookUndefined,oneof" json:"undefined,omitempty"`
+	// Methods that the webhook accepts; empty accepts all. Handshakes are always accepted.
+	Methods       []WebhookMethod `protobuf:"varint,13,rep,packed,name=methods,proto3,enum=orch.v1.WebhookMethod" json:"methods,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1405,6 +1577,20 @@ func (x *WebhookUpdate) GetVerifyToken() string {
 		return *x.VerifyToken
 	}
 	return ""
+}
+
+func (x *WebhookUpdate) GetUndefined() WebhookUndefined {
+	if x != nil && x.Undefined != nil {
+		return *x.Undefined
+	}
+	return WebhookUndefined_WEBHOOK_UNDEFINED_UNSPECIFIED
+}
+
+func (x *WebhookUpdate) GetMethods() []WebhookMethod {
+	if x != nil {
+		return x.Methods
+	}
+	return nil
 }
 
 // WebhookList is a JSON array of webhooks.
@@ -1686,8 +1872,12 @@ type WebhookDefinition struct {
 	SealedSecrets []string `protobuf:"bytes,14,rep,name=sealed_secrets,json=sealedSecrets,proto3" json:"sealed_secrets,omitempty"`
 	// Token of Meta's handshake, encrypted.
 	SealedVerifyToken *string `protobuf:"bytes,15,opt,name=sealed_verify_token,json=sealedVerifyToken,proto3,oneof" json:"sealed_verify_token,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// What the template does with a missing value; default lenient.
+	Undefined *WebhookUndefined `protobuf:"varint,16,opt,name=undefined,proto3,enum=orch.v1.WebhookUndefined,oneof" json:"undefined,omitempty"`
+	// Methods that the webhook accepts; empty accepts all. Handshakes are always accepted.
+	Methods       []WebhookMethod `protobuf:"varint,17,rep,packed,name=methods,proto3,enum=orch.v1.WebhookMethod" json:"methods,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WebhookDefinition) Reset() {
@@ -1823,6 +2013,20 @@ func (x *WebhookDefinition) GetSealedVerifyToken() string {
 		return *x.SealedVerifyToken
 	}
 	return ""
+}
+
+func (x *WebhookDefinition) GetUndefined() WebhookUndefined {
+	if x != nil && x.Undefined != nil {
+		return *x.Undefined
+	}
+	return WebhookUndefined_WEBHOOK_UNDEFINED_UNSPECIFIED
+}
+
+func (x *WebhookDefinition) GetMethods() []WebhookMethod {
+	if x != nil {
+		return x.Methods
+	}
+	return nil
 }
 
 // AccountDefinition is the part of an account that the hooks service caches.
@@ -2744,7 +2948,9 @@ type WebhookDraft struct {
 	// Query string of the sample request, without the question mark.
 	Query string `protobuf:"bytes,5,opt,name=query,proto3" json:"query,omitempty"`
 	// Path of the sample request after the slug.
-	Path          string `protobuf:"bytes,6,opt,name=path,proto3" json:"path,omitempty"`
+	Path string `protobuf:"bytes,6,opt,name=path,proto3" json:"path,omitempty"`
+	// What the template does with a missing value; default lenient.
+	Undefined     WebhookUndefined `protobuf:"varint,7,opt,name=undefined,proto3,enum=orch.v1.WebhookUndefined" json:"undefined,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2821,6 +3027,13 @@ func (x *WebhookDraft) GetPath() string {
 	return ""
 }
 
+func (x *WebhookDraft) GetUndefined() WebhookUndefined {
+	if x != nil {
+		return x.Undefined
+	}
+	return WebhookUndefined_WEBHOOK_UNDEFINED_UNSPECIFIED
+}
+
 // WebhookRendering is the outcome of rendering a draft.
 type WebhookRendering struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2829,7 +3042,9 @@ type WebhookRendering struct {
 	// Event that would be published; null for none.
 	Event []byte `protobuf:"bytes,2,opt,name=event,proto3,oneof" json:"event,omitempty"`
 	// Error of the template or of its output; null for none.
-	Error         *WebhookRenderingError `protobuf:"bytes,3,opt,name=error,proto3,oneof" json:"error,omitempty"`
+	Error *WebhookRenderingError `protobuf:"bytes,3,opt,name=error,proto3,oneof" json:"error,omitempty"`
+	// First missing value that the lenient template printed as nothing; empty if there is none.
+	Warnings      []*WebhookRenderingError `protobuf:"bytes,4,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2881,6 +3096,13 @@ func (x *WebhookRendering) GetEvent() []byte {
 func (x *WebhookRendering) GetError() *WebhookRenderingError {
 	if x != nil {
 		return x.Error
+	}
+	return nil
+}
+
+func (x *WebhookRendering) GetWarnings() []*WebhookRenderingError {
+	if x != nil {
+		return x.Warnings
 	}
 	return nil
 }
@@ -3980,7 +4202,7 @@ var File_orch_v1_webhooks_proto protoreflect.FileDescriptor
 
 const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\n" +
-	"\x16orch/v1/webhooks.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14orch/v1/common.proto\x1a\x12orch/v1/rest.proto\"\xe0\a\n" +
+	"\x16orch/v1/webhooks.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14orch/v1/common.proto\x1a\x12orch/v1/rest.proto\"\xcb\b\n" +
 	"\aWebhook\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12A\n" +
 	"\acreated\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01H\x00R\acreated\x88\x01\x01\x12A\n" +
@@ -4005,7 +4227,9 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\vallowed_ips\x18\x11 \x03(\tR\n" +
 	"allowedIps\x12.\n" +
 	"\x0esealed_secrets\x18\x12 \x03(\tB\a\xca\xf3\x18\x03\x80\x01\x01R\rsealedSecrets\x12<\n" +
-	"\x13sealed_verify_token\x18\x13 \x01(\tB\a\xca\xf3\x18\x03\x80\x01\x01H\x05R\x11sealedVerifyToken\x88\x01\x01B\n" +
+	"\x13sealed_verify_token\x18\x13 \x01(\tB\a\xca\xf3\x18\x03\x80\x01\x01H\x05R\x11sealedVerifyToken\x88\x01\x01\x127\n" +
+	"\tundefined\x18\x14 \x01(\x0e2\x19.orch.v1.WebhookUndefinedR\tundefined\x120\n" +
+	"\amethods\x18\x15 \x03(\x0e2\x16.orch.v1.WebhookMethodR\amethodsB\n" +
 	"\n" +
 	"\b_createdB\n" +
 	"\n" +
@@ -4055,7 +4279,7 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x0f_signed_content\"\x86\x01\n" +
 	"\x10WebhookRateLimit\x124\n" +
 	"\brequests\x18\x01 \x01(\x03B\x18\xca\xf3\x18\x14\x18\x01)\x00\x00\x00\x00\x00\x00\xf0?1\x00\x00\x00\x00\x00j\xf8@R\brequests\x124\n" +
-	"\aseconds\x18\x02 \x01(\x03B\x1a\xca\xf3\x18\x16\"\x0260)\x00\x00\x00\x00\x00\x00\xf0?1\x00\x00\x00\x00\x00\x18\xf5@R\aseconds:\x06\xd2\xf3\x18\x02\b\x01\"\xbc\x05\n" +
+	"\aseconds\x18\x02 \x01(\x03B\x1a\xca\xf3\x18\x16\"\x0260)\x00\x00\x00\x00\x00\x00\xf0?1\x00\x00\x00\x00\x00\x18\xf5@R\aseconds:\x06\xd2\xf3\x18\x02\b\x01\"\xc4\x06\n" +
 	"\rWebhookCreate\x12\x1f\n" +
 	"\x04name\x18\x01 \x01(\tB\v\xca\xf3\x18\a\x18\x01@\x01H\x80\bR\x04name\x12*\n" +
 	"\vdescription\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\"\x02\"\"R\vdescription\x12$\n" +
@@ -4074,12 +4298,16 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\vallowed_ips\x18\n" +
 	" \x03(\tB\x06\xca\xf3\x18\x02XdR\n" +
 	"allowedIps\x124\n" +
-	"\fverify_token\x18\v \x01(\tB\f\xca\xf3\x18\b@\x01H\x80\b\xb8\x01\x01H\x04R\vverifyToken\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
+	"\fverify_token\x18\v \x01(\tB\f\xca\xf3\x18\b@\x01H\x80\b\xb8\x01\x01H\x04R\vverifyToken\x88\x01\x01\x12<\n" +
+	"\tundefined\x18\f \x01(\x0e2\x19.orch.v1.WebhookUndefinedH\x05R\tundefined\x88\x01\x01\x12:\n" +
+	"\amethods\x18\r \x03(\x0e2\x16.orch.v1.WebhookMethodB\b\xca\xf3\x18\x04X\x06`\x01R\amethods:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
 	"\x13_service_account_idB\x0f\n" +
 	"\r_verificationB\x10\n" +
 	"\x0e_deduplicationB\r\n" +
 	"\v_rate_limitB\x0f\n" +
-	"\r_verify_token\"\xa7\x05\n" +
+	"\r_verify_tokenB\f\n" +
+	"\n" +
+	"_undefined\"\xaf\x06\n" +
 	"\x0eWebhookReplace\x12\x1f\n" +
 	"\x04name\x18\x01 \x01(\tB\v\xca\xf3\x18\a\x18\x01@\x01H\x80\bR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x18\n" +
@@ -4097,12 +4325,16 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\vallowed_ips\x18\n" +
 	" \x03(\tB\x06\xca\xf3\x18\x02XdR\n" +
 	"allowedIps\x124\n" +
-	"\fverify_token\x18\v \x01(\tB\f\xca\xf3\x18\b@\x01H\x80\b\xb8\x01\x01H\x04R\vverifyToken\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
+	"\fverify_token\x18\v \x01(\tB\f\xca\xf3\x18\b@\x01H\x80\b\xb8\x01\x01H\x04R\vverifyToken\x88\x01\x01\x12<\n" +
+	"\tundefined\x18\f \x01(\x0e2\x19.orch.v1.WebhookUndefinedH\x05R\tundefined\x88\x01\x01\x12:\n" +
+	"\amethods\x18\r \x03(\x0e2\x16.orch.v1.WebhookMethodB\b\xca\xf3\x18\x04X\x06`\x01R\amethods:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
 	"\x13_service_account_idB\x0f\n" +
 	"\r_verificationB\x10\n" +
 	"\x0e_deduplicationB\r\n" +
 	"\v_rate_limitB\x0f\n" +
-	"\r_verify_token\"\xa2\x05\n" +
+	"\r_verify_tokenB\f\n" +
+	"\n" +
+	"_undefined\"\xaa\x06\n" +
 	"\rWebhookUpdate\x12\x1d\n" +
 	"\x04name\x18\x01 \x01(\tB\t\xca\xf3\x18\x05@\x01H\x80\bR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x18\n" +
@@ -4120,12 +4352,16 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\vallowed_ips\x18\n" +
 	" \x03(\tB\x06\xca\xf3\x18\x02XdR\n" +
 	"allowedIps\x124\n" +
-	"\fverify_token\x18\v \x01(\tB\f\xca\xf3\x18\b@\x01H\x80\b\xb8\x01\x01H\x04R\vverifyToken\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
+	"\fverify_token\x18\v \x01(\tB\f\xca\xf3\x18\b@\x01H\x80\b\xb8\x01\x01H\x04R\vverifyToken\x88\x01\x01\x12<\n" +
+	"\tundefined\x18\f \x01(\x0e2\x19.orch.v1.WebhookUndefinedH\x05R\tundefined\x88\x01\x01\x12:\n" +
+	"\amethods\x18\r \x03(\x0e2\x16.orch.v1.WebhookMethodB\b\xca\xf3\x18\x04X\x06`\x01R\amethods:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
 	"\x13_service_account_idB\x0f\n" +
 	"\r_verificationB\x10\n" +
 	"\x0e_deduplicationB\r\n" +
 	"\v_rate_limitB\x0f\n" +
-	"\r_verify_token\";\n" +
+	"\r_verify_tokenB\f\n" +
+	"\n" +
+	"_undefined\";\n" +
 	"\vWebhookList\x12,\n" +
 	"\bwebhooks\x18\x01 \x03(\v2\x10.orch.v1.WebhookR\bwebhooks\"\xde\x03\n" +
 	"\rWebhookFilter\x12;\n" +
@@ -4148,7 +4384,7 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\t_webhooks\"Y\n" +
 	"\x11WebhookCountQuery\x127\n" +
 	"\bwebhooks\x18\x01 \x01(\v2\x16.orch.v1.WebhookFilterH\x00R\bwebhooks\x88\x01\x01B\v\n" +
-	"\t_webhooks\"\xfd\x05\n" +
+	"\t_webhooks\"\xfb\x06\n" +
 	"\x11WebhookDefinition\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12 \n" +
 	"\aaccount\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\aaccount\x12$\n" +
@@ -4169,12 +4405,16 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\vallowed_ips\x18\r \x03(\tR\n" +
 	"allowedIps\x12%\n" +
 	"\x0esealed_secrets\x18\x0e \x03(\tR\rsealedSecrets\x123\n" +
-	"\x13sealed_verify_token\x18\x0f \x01(\tH\x04R\x11sealedVerifyToken\x88\x01\x01B\x15\n" +
+	"\x13sealed_verify_token\x18\x0f \x01(\tH\x04R\x11sealedVerifyToken\x88\x01\x01\x12<\n" +
+	"\tundefined\x18\x10 \x01(\x0e2\x19.orch.v1.WebhookUndefinedH\x05R\tundefined\x88\x01\x01\x120\n" +
+	"\amethods\x18\x11 \x03(\x0e2\x16.orch.v1.WebhookMethodR\amethodsB\x15\n" +
 	"\x13_service_account_idB\x0f\n" +
 	"\r_verificationB\x10\n" +
 	"\x0e_deduplicationB\r\n" +
 	"\v_rate_limitB\x16\n" +
-	"\x14_sealed_verify_token\"\xb6\x01\n" +
+	"\x14_sealed_verify_tokenB\f\n" +
+	"\n" +
+	"_undefined\"\xb6\x01\n" +
 	"\x11AccountDefinition\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12=\n" +
@@ -4290,22 +4530,24 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"deliveries\x18\x01 \x01(\v2\x1e.orch.v1.WebhookDeliveryFilterH\x00R\n" +
 	"deliveries\x88\x01\x01\x12(\n" +
 	"\x05limit\x18\x02 \x01(\v2\x12.orch.v1.PageLimitR\x05limit:\x06\xd2\xf3\x18\x02\b\x01B\r\n" +
-	"\v_deliveries\"\xd2\x02\n" +
+	"\v_deliveries\"\x9c\x03\n" +
 	"\fWebhookDraft\x12\"\n" +
 	"\btemplate\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\btemplate\x12H\n" +
 	"\x06method\x18\x02 \x01(\tB0\xca\xf3\x18,\"\x06\"POST\"j\"^(GET|HEAD|POST|PUT|PATCH|DELETE)$R\x06method\x12<\n" +
 	"\aheaders\x18\x03 \x03(\v2\".orch.v1.WebhookDraft.HeadersEntryR\aheaders\x12\x1f\n" +
 	"\x04body\x18\x04 \x01(\fB\x06\xca\xf3\x18\x02\x10\x02H\x00R\x04body\x88\x01\x01\x12\x14\n" +
 	"\x05query\x18\x05 \x01(\tR\x05query\x12\x12\n" +
-	"\x04path\x18\x06 \x01(\tR\x04path\x1a:\n" +
+	"\x04path\x18\x06 \x01(\tR\x04path\x12H\n" +
+	"\tundefined\x18\a \x01(\x0e2\x19.orch.v1.WebhookUndefinedB\x0f\xca\xf3\x18\v\"\t\"lenient\"R\tundefined\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01:\x06\xd2\xf3\x18\x02\b\x01B\a\n" +
-	"\x05_body\"\xb2\x01\n" +
+	"\x05_body\"\xee\x01\n" +
 	"\x10WebhookRendering\x12\x1f\n" +
 	"\brendered\x18\x01 \x01(\tH\x00R\brendered\x88\x01\x01\x12!\n" +
 	"\x05event\x18\x02 \x01(\fB\x06\xca\xf3\x18\x02\x10\x02H\x01R\x05event\x88\x01\x01\x129\n" +
-	"\x05error\x18\x03 \x01(\v2\x1e.orch.v1.WebhookRenderingErrorH\x02R\x05error\x88\x01\x01B\v\n" +
+	"\x05error\x18\x03 \x01(\v2\x1e.orch.v1.WebhookRenderingErrorH\x02R\x05error\x88\x01\x01\x12:\n" +
+	"\bwarnings\x18\x04 \x03(\v2\x1e.orch.v1.WebhookRenderingErrorR\bwarningsB\v\n" +
 	"\t_renderedB\b\n" +
 	"\x06_eventB\b\n" +
 	"\x06_error\"\xb1\x01\n" +
@@ -4419,7 +4661,20 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x1dWEBHOOK_HANDSHAKE_UNSPECIFIED\x10\x00\x12&\n" +
 	"\x17WEBHOOK_HANDSHAKE_SLACK\x10\x01\x1a\t\xda\xf3\x18\x05slack\x12\"\n" +
 	"\x15WEBHOOK_HANDSHAKE_SNS\x10\x02\x1a\a\xda\xf3\x18\x03sns\x12$\n" +
-	"\x16WEBHOOK_HANDSHAKE_META\x10\x03\x1a\b\xda\xf3\x18\x04meta*\xa0\x01\n" +
+	"\x16WEBHOOK_HANDSHAKE_META\x10\x03\x1a\b\xda\xf3\x18\x04meta*\x8b\x01\n" +
+	"\x10WebhookUndefined\x12!\n" +
+	"\x1dWEBHOOK_UNDEFINED_UNSPECIFIED\x10\x00\x12*\n" +
+	"\x19WEBHOOK_UNDEFINED_LENIENT\x10\x01\x1a\v\xda\xf3\x18\alenient\x12(\n" +
+	"\x18WEBHOOK_UNDEFINED_STRICT\x10\x02\x1a\n" +
+	"\xda\xf3\x18\x06strict*\xc6\x01\n" +
+	"\rWebhookMethod\x12\x1e\n" +
+	"\x1aWEBHOOK_METHOD_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12WEBHOOK_METHOD_GET\x10\x01\x12\x17\n" +
+	"\x13WEBHOOK_METHOD_HEAD\x10\x02\x12\x17\n" +
+	"\x13WEBHOOK_METHOD_POST\x10\x03\x12\x16\n" +
+	"\x12WEBHOOK_METHOD_PUT\x10\x04\x12\x18\n" +
+	"\x14WEBHOOK_METHOD_PATCH\x10\x05\x12\x19\n" +
+	"\x15WEBHOOK_METHOD_DELETE\x10\x06*\xa0\x01\n" +
 	"\vWebhookSort\x12\x1c\n" +
 	"\x18WEBHOOK_SORT_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19WEBHOOK_SORT_CREATED_DESC\x10\x01\x12\x1d\n" +
@@ -4472,7 +4727,7 @@ func file_orch_v1_webhooks_proto_rawDescGZIP() []byte {
 	return file_orch_v1_webhooks_proto_rawDescData
 }
 
-var file_orch_v1_webhooks_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
+var file_orch_v1_webhooks_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
 var file_orch_v1_webhooks_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
 var file_orch_v1_webhooks_proto_goTypes = []any{
 	(WebhookScheme)(0),                  // 0: orch.v1.WebhookScheme
@@ -4480,184 +4735,198 @@ var file_orch_v1_webhooks_proto_goTypes = []any{
 	(WebhookEncoding)(0),                // 2: orch.v1.WebhookEncoding
 	(WebhookDeduplication)(0),           // 3: orch.v1.WebhookDeduplication
 	(WebhookHandshake)(0),               // 4: orch.v1.WebhookHandshake
-	(WebhookSort)(0),                    // 5: orch.v1.WebhookSort
-	(WebhookDeliverySort)(0),            // 6: orch.v1.WebhookDeliverySort
-	(WebhookRenderingStage)(0),          // 7: orch.v1.WebhookRenderingStage
-	(*Webhook)(nil),                     // 8: orch.v1.Webhook
-	(*WebhookVerification)(nil),         // 9: orch.v1.WebhookVerification
-	(*WebhookVerificationInput)(nil),    // 10: orch.v1.WebhookVerificationInput
-	(*WebhookRateLimit)(nil),            // 11: orch.v1.WebhookRateLimit
-	(*WebhookCreate)(nil),               // 12: orch.v1.WebhookCreate
-	(*WebhookReplace)(nil),              // 13: orch.v1.WebhookReplace
-	(*WebhookUpdate)(nil),               // 14: orch.v1.WebhookUpdate
-	(*WebhookList)(nil),                 // 15: orch.v1.WebhookList
-	(*WebhookFilter)(nil),               // 16: orch.v1.WebhookFilter
-	(*WebhookQuery)(nil),                // 17: orch.v1.WebhookQuery
-	(*WebhookCountQuery)(nil),           // 18: orch.v1.WebhookCountQuery
-	(*WebhookDefinition)(nil),           // 19: orch.v1.WebhookDefinition
-	(*AccountDefinition)(nil),           // 20: orch.v1.AccountDefinition
-	(*WebhookDelivery)(nil),             // 21: orch.v1.WebhookDelivery
-	(*WebhookDeliveryBatch)(nil),        // 22: orch.v1.WebhookDeliveryBatch
-	(*WebhookDeliveryList)(nil),         // 23: orch.v1.WebhookDeliveryList
-	(*SummarizeDeliveriesRequest)(nil),  // 24: orch.v1.SummarizeDeliveriesRequest
-	(*WebhookDeliverySummary)(nil),      // 25: orch.v1.WebhookDeliverySummary
-	(*WebhookDeliveryCount)(nil),        // 26: orch.v1.WebhookDeliveryCount
-	(*WebhookDeliveryStatusFilter)(nil), // 27: orch.v1.WebhookDeliveryStatusFilter
-	(*WebhookDeliveryFilter)(nil),       // 28: orch.v1.WebhookDeliveryFilter
-	(*WebhookDeliveryQuery)(nil),        // 29: orch.v1.WebhookDeliveryQuery
-	(*WebhookReplayQuery)(nil),          // 30: orch.v1.WebhookReplayQuery
-	(*WebhookDraft)(nil),                // 31: orch.v1.WebhookDraft
-	(*WebhookRendering)(nil),            // 32: orch.v1.WebhookRendering
-	(*WebhookRenderingError)(nil),       // 33: orch.v1.WebhookRenderingError
-	(*WebhookPreset)(nil),               // 34: orch.v1.WebhookPreset
-	(*WebhookPresetSample)(nil),         // 35: orch.v1.WebhookPresetSample
-	(*WebhookPresetList)(nil),           // 36: orch.v1.WebhookPresetList
-	(*ListWebhookPresetsRequest)(nil),   // 37: orch.v1.ListWebhookPresetsRequest
-	(*CreateWebhookRequest)(nil),        // 38: orch.v1.CreateWebhookRequest
-	(*ListWebhooksRequest)(nil),         // 39: orch.v1.ListWebhooksRequest
-	(*ReadWebhooksRequest)(nil),         // 40: orch.v1.ReadWebhooksRequest
-	(*CountWebhooksRequest)(nil),        // 41: orch.v1.CountWebhooksRequest
-	(*ReadWebhookRequest)(nil),          // 42: orch.v1.ReadWebhookRequest
-	(*ReplaceWebhookRequest)(nil),       // 43: orch.v1.ReplaceWebhookRequest
-	(*UpdateWebhookRequest)(nil),        // 44: orch.v1.UpdateWebhookRequest
-	(*DeleteWebhookRequest)(nil),        // 45: orch.v1.DeleteWebhookRequest
-	(*RotateWebhookRequest)(nil),        // 46: orch.v1.RotateWebhookRequest
-	(*RenderWebhookRequest)(nil),        // 47: orch.v1.RenderWebhookRequest
-	(*ListDeliveriesRequest)(nil),       // 48: orch.v1.ListDeliveriesRequest
-	(*ReadDeliveriesRequest)(nil),       // 49: orch.v1.ReadDeliveriesRequest
-	(*ReadDeliveryRequest)(nil),         // 50: orch.v1.ReadDeliveryRequest
-	(*ReplayDeliveryRequest)(nil),       // 51: orch.v1.ReplayDeliveryRequest
-	(*ReplayDeliveriesRequest)(nil),     // 52: orch.v1.ReplayDeliveriesRequest
-	nil,                                 // 53: orch.v1.WebhookDelivery.HeadersEntry
-	nil,                                 // 54: orch.v1.WebhookDraft.HeadersEntry
-	nil,                                 // 55: orch.v1.WebhookPresetSample.HeadersEntry
-	(*timestamppb.Timestamp)(nil),       // 56: google.protobuf.Timestamp
-	(Operator)(0),                       // 57: orch.v1.Operator
-	(*UuidFilter)(nil),                  // 58: orch.v1.UuidFilter
-	(*NameFilter)(nil),                  // 59: orch.v1.NameFilter
-	(*BoolFilter)(nil),                  // 60: orch.v1.BoolFilter
-	(*OptionalUuidFilter)(nil),          // 61: orch.v1.OptionalUuidFilter
-	(*PageLimit)(nil),                   // 62: orch.v1.PageLimit
-	(*TimeFilter)(nil),                  // 63: orch.v1.TimeFilter
-	(*fieldmaskpb.FieldMask)(nil),       // 64: google.protobuf.FieldMask
-	(*CountResponse)(nil),               // 65: orch.v1.CountResponse
-	(*emptypb.Empty)(nil),               // 66: google.protobuf.Empty
+	(WebhookUndefined)(0),               // 5: orch.v1.WebhookUndefined
+	(WebhookMethod)(0),                  // 6: orch.v1.WebhookMethod
+	(WebhookSort)(0),                    // 7: orch.v1.WebhookSort
+	(WebhookDeliverySort)(0),            // 8: orch.v1.WebhookDeliverySort
+	(WebhookRenderingStage)(0),          // 9: orch.v1.WebhookRenderingStage
+	(*Webhook)(nil),                     // 10: orch.v1.Webhook
+	(*WebhookVerification)(nil),         // 11: orch.v1.WebhookVerification
+	(*WebhookVerificationInput)(nil),    // 12: orch.v1.WebhookVerificationInput
+	(*WebhookRateLimit)(nil),            // 13: orch.v1.WebhookRateLimit
+	(*WebhookCreate)(nil),               // 14: orch.v1.WebhookCreate
+	(*WebhookReplace)(nil),              // 15: orch.v1.WebhookReplace
+	(*WebhookUpdate)(nil),               // 16: orch.v1.WebhookUpdate
+	(*WebhookList)(nil),                 // 17: orch.v1.WebhookList
+	(*WebhookFilter)(nil),               // 18: orch.v1.WebhookFilter
+	(*WebhookQuery)(nil),                // 19: orch.v1.WebhookQuery
+	(*WebhookCountQuery)(nil),           // 20: orch.v1.WebhookCountQuery
+	(*WebhookDefinition)(nil),           // 21: orch.v1.WebhookDefinition
+	(*AccountDefinition)(nil),           // 22: orch.v1.AccountDefinition
+	(*WebhookDelivery)(nil),             // 23: orch.v1.WebhookDelivery
+	(*WebhookDeliveryBatch)(nil),        // 24: orch.v1.WebhookDeliveryBatch
+	(*WebhookDeliveryList)(nil),         // 25: orch.v1.WebhookDeliveryList
+	(*SummarizeDeliveriesRequest)(nil),  // 26: orch.v1.SummarizeDeliveriesRequest
+	(*WebhookDeliverySummary)(nil),      // 27: orch.v1.WebhookDeliverySummary
+	(*WebhookDeliveryCount)(nil),        // 28: orch.v1.WebhookDeliveryCount
+	(*WebhookDeliveryStatusFilter)(nil), // 29: orch.v1.WebhookDeliveryStatusFilter
+	(*WebhookDeliveryFilter)(nil),       // 30: orch.v1.WebhookDeliveryFilter
+	(*WebhookDeliveryQuery)(nil),        // 31: orch.v1.WebhookDeliveryQuery
+	(*WebhookReplayQuery)(nil),          // 32: orch.v1.WebhookReplayQuery
+	(*WebhookDraft)(nil),                // 33: orch.v1.WebhookDraft
+	(*WebhookRendering)(nil),            // 34: orch.v1.WebhookRendering
+	(*WebhookRenderingError)(nil),       // 35: orch.v1.WebhookRenderingError
+	(*WebhookPreset)(nil),               // 36: orch.v1.WebhookPreset
+	(*WebhookPresetSample)(nil),         // 37: orch.v1.WebhookPresetSample
+	(*WebhookPresetList)(nil),           // 38: orch.v1.WebhookPresetList
+	(*ListWebhookPresetsRequest)(nil),   // 39: orch.v1.ListWebhookPresetsRequest
+	(*CreateWebhookRequest)(nil),        // 40: orch.v1.CreateWebhookRequest
+	(*ListWebhooksRequest)(nil),         // 41: orch.v1.ListWebhooksRequest
+	(*ReadWebhooksRequest)(nil),         // 42: orch.v1.ReadWebhooksRequest
+	(*CountWebhooksRequest)(nil),        // 43: orch.v1.CountWebhooksRequest
+	(*ReadWebhookRequest)(nil),          // 44: orch.v1.ReadWebhookRequest
+	(*ReplaceWebhookRequest)(nil),       // 45: orch.v1.ReplaceWebhookRequest
+	(*UpdateWebhookRequest)(nil),        // 46: orch.v1.UpdateWebhookRequest
+	(*DeleteWebhookRequest)(nil),        // 47: orch.v1.DeleteWebhookRequest
+	(*RotateWebhookRequest)(nil),        // 48: orch.v1.RotateWebhookRequest
+	(*RenderWebhookRequest)(nil),        // 49: orch.v1.RenderWebhookRequest
+	(*ListDeliveriesRequest)(nil),       // 50: orch.v1.ListDeliveriesRequest
+	(*ReadDeliveriesRequest)(nil),       // 51: orch.v1.ReadDeliveriesRequest
+	(*ReadDeliveryRequest)(nil),         // 52: orch.v1.ReadDeliveryRequest
+	(*ReplayDeliveryRequest)(nil),       // 53: orch.v1.ReplayDeliveryRequest
+	(*ReplayDeliveriesRequest)(nil),     // 54: orch.v1.ReplayDeliveriesRequest
+	nil,                                 // 55: orch.v1.WebhookDelivery.HeadersEntry
+	nil,                                 // 56: orch.v1.WebhookDraft.HeadersEntry
+	nil,                                 // 57: orch.v1.WebhookPresetSample.HeadersEntry
+	(*timestamppb.Timestamp)(nil),       // 58: google.protobuf.Timestamp
+	(Operator)(0),                       // 59: orch.v1.Operator
+	(*UuidFilter)(nil),                  // 60: orch.v1.UuidFilter
+	(*NameFilter)(nil),                  // 61: orch.v1.NameFilter
+	(*BoolFilter)(nil),                  // 62: orch.v1.BoolFilter
+	(*OptionalUuidFilter)(nil),          // 63: orch.v1.OptionalUuidFilter
+	(*PageLimit)(nil),                   // 64: orch.v1.PageLimit
+	(*TimeFilter)(nil),                  // 65: orch.v1.TimeFilter
+	(*fieldmaskpb.FieldMask)(nil),       // 66: google.protobuf.FieldMask
+	(*CountResponse)(nil),               // 67: orch.v1.CountResponse
+	(*emptypb.Empty)(nil),               // 68: google.protobuf.Empty
 }
 var file_orch_v1_webhooks_proto_depIdxs = []int32{
-	56, // 0: orch.v1.Webhook.created:type_name -> google.protobuf.Timestamp
-	56, // 1: orch.v1.Webhook.updated:type_name -> google.protobuf.Timestamp
-	9,  // 2: orch.v1.Webhook.verification:type_name -> orch.v1.WebhookVerification
-	3,  // 3: orch.v1.Webhook.deduplication:type_name -> orch.v1.WebhookDeduplication
-	4,  // 4: orch.v1.Webhook.handshakes:type_name -> orch.v1.WebhookHandshake
-	11, // 5: orch.v1.Webhook.rate_limit:type_name -> orch.v1.WebhookRateLimit
-	0,  // 6: orch.v1.WebhookVerification.scheme:type_name -> orch.v1.WebhookScheme
-	1,  // 7: orch.v1.WebhookVerification.digest:type_name -> orch.v1.WebhookDigest
-	2,  // 8: orch.v1.WebhookVerification.encoding:type_name -> orch.v1.WebhookEncoding
-	0,  // 9: orch.v1.WebhookVerificationInput.scheme:type_name -> orch.v1.WebhookScheme
-	1,  // 10: orch.v1.WebhookVerificationInput.digest:type_name -> orch.v1.WebhookDigest
-	2,  // 11: orch.v1.WebhookVerificationInput.encoding:type_name -> orch.v1.WebhookEncoding
-	10, // 12: orch.v1.WebhookCreate.verification:type_name -> orch.v1.WebhookVerificationInput
-	3,  // 13: orch.v1.WebhookCreate.deduplication:type_name -> orch.v1.WebhookDeduplication
-	4,  // 14: orch.v1.WebhookCreate.handshakes:type_name -> orch.v1.WebhookHandshake
-	11, // 15: orch.v1.WebhookCreate.rate_limit:type_name -> orch.v1.WebhookRateLimit
-	10, // 16: orch.v1.WebhookReplace.verification:type_name -> orch.v1.WebhookVerificationInput
-	3,  // 17: orch.v1.WebhookReplace.deduplication:type_name -> orch.v1.WebhookDeduplication
-	4,  // 18: orch.v1.WebhookReplace.handshakes:type_name -> orch.v1.WebhookHandshake
-	11, // 19: orch.v1.WebhookReplace.rate_limit:type_name -> orch.v1.WebhookRateLimit
-	10, // 20: orch.v1.WebhookUpdate.verification:type_name -> orch.v1.WebhookVerificationInput
-	3,  // 21: orch.v1.WebhookUpdate.deduplication:type_name -> orch.v1.WebhookDeduplication
-	4,  // 22: orch.v1.WebhookUpdate.handshakes:type_name -> orch.v1.WebhookHandshake
-	11, // 23: orch.v1.WebhookUpdate.rate_limit:type_name -> orch.v1.WebhookRateLimit
-	8,  // 24: orch.v1.WebhookList.webhooks:type_name -> orch.v1.Webhook
-	57, // 25: orch.v1.WebhookFilter.operator:type_name -> orch.v1.Operator
-	58, // 26: orch.v1.WebhookFilter.id:type_name -> orch.v1.UuidFilter
-	59, // 27: orch.v1.WebhookFilter.name:type_name -> orch.v1.NameFilter
-	60, // 28: orch.v1.WebhookFilter.enabled:type_name -> orch.v1.BoolFilter
-	61, // 29: orch.v1.WebhookFilter.service_account_id:type_name -> orch.v1.OptionalUuidFilter
-	16, // 30: orch.v1.WebhookQuery.webhooks:type_name -> orch.v1.WebhookFilter
-	5,  // 31: orch.v1.WebhookQuery.sort:type_name -> orch.v1.WebhookSort
-	62, // 32: orch.v1.WebhookQuery.limit:type_name -> orch.v1.PageLimit
-	16, // 33: orch.v1.WebhookCountQuery.webhooks:type_name -> orch.v1.WebhookFilter
-	9,  // 34: orch.v1.WebhookDefinition.verification:type_name -> orch.v1.WebhookVerification
-	3,  // 35: orch.v1.WebhookDefinition.deduplication:type_name -> orch.v1.WebhookDeduplication
-	4,  // 36: orch.v1.WebhookDefinition.handshakes:type_name -> orch.v1.WebhookHandshake
-	11, // 37: orch.v1.WebhookDefinition.rate_limit:type_name -> orch.v1.WebhookRateLimit
-	11, // 38: orch.v1.AccountDefinition.rate_limit:type_name -> orch.v1.WebhookRateLimit
-	56, // 39: orch.v1.WebhookDelivery.received:type_name -> google.protobuf.Timestamp
-	53, // 40: orch.v1.WebhookDelivery.headers:type_name -> orch.v1.WebhookDelivery.HeadersEntry
-	21, // 41: orch.v1.WebhookDeliveryBatch.deliveries:type_name -> orch.v1.WebhookDelivery
-	21, // 42: orch.v1.WebhookDeliveryList.deliveries:type_name -> orch.v1.WebhookDelivery
-	26, // 43: orch.v1.WebhookDeliverySummary.counts:type_name -> orch.v1.WebhookDeliveryCount
-	56, // 44: orch.v1.WebhookDeliveryCount.first:type_name -> google.protobuf.Timestamp
-	56, // 45: orch.v1.WebhookDeliveryCount.last:type_name -> google.protobuf.Timestamp
-	58, // 46: orch.v1.WebhookDeliveryFilter.id:type_name -> orch.v1.UuidFilter
-	27, // 47: orch.v1.WebhookDeliveryFilter.status:type_name -> orch.v1.WebhookDeliveryStatusFilter
-	63, // 48: orch.v1.WebhookDeliveryFilter.received:type_name -> orch.v1.TimeFilter
-	60, // 49: orch.v1.WebhookDeliveryFilter.duplicate:type_name -> orch.v1.BoolFilter
-	61, // 50: orch.v1.WebhookDeliveryFilter.replayed_event_id:type_name -> orch.v1.OptionalUuidFilter
-	58, // 51: orch.v1.WebhookDeliveryFilter.webhook_id:type_name -> orch.v1.UuidFilter
-	28, // 52: orch.v1.WebhookDeliveryQuery.deliveries:type_name -> orch.v1.WebhookDeliveryFilter
-	6,  // 53: orch.v1.WebhookDeliveryQuery.sort:type_name -> orch.v1.WebhookDeliverySort
-	62, // 54: orch.v1.WebhookDeliveryQuery.limit:type_name -> orch.v1.PageLimit
-	28, // 55: orch.v1.WebhookReplayQuery.deliveries:type_name -> orch.v1.WebhookDeliveryFilter
-	62, // 56: orch.v1.WebhookReplayQuery.limit:type_name -> orch.v1.PageLimit
-	54, // 57: orch.v1.WebhookDraft.headers:type_name -> orch.v1.WebhookDraft.HeadersEntry
-	33, // 58: orch.v1.WebhookRendering.error:type_name -> orch.v1.WebhookRenderingError
-	7,  // 59: orch.v1.WebhookRenderingError.stage:type_name -> orch.v1.WebhookRenderingStage
-	35, // 60: orch.v1.WebhookPreset.sample:type_name -> orch.v1.WebhookPresetSample
-	55, // 61: orch.v1.WebhookPresetSample.headers:type_name -> orch.v1.WebhookPresetSample.HeadersEntry
-	34, // 62: orch.v1.WebhookPresetList.presets:type_name -> orch.v1.WebhookPreset
-	12, // 63: orch.v1.CreateWebhookRequest.webhook:type_name -> orch.v1.WebhookCreate
-	62, // 64: orch.v1.ListWebhooksRequest.limit:type_name -> orch.v1.PageLimit
-	17, // 65: orch.v1.ReadWebhooksRequest.query:type_name -> orch.v1.WebhookQuery
-	18, // 66: orch.v1.CountWebhooksRequest.query:type_name -> orch.v1.WebhookCountQuery
-	13, // 67: orch.v1.ReplaceWebhookRequest.webhook:type_name -> orch.v1.WebhookReplace
-	64, // 68: orch.v1.ReplaceWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
-	14, // 69: orch.v1.UpdateWebhookRequest.webhook:type_name -> orch.v1.WebhookUpdate
-	64, // 70: orch.v1.UpdateWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
-	31, // 71: orch.v1.RenderWebhookRequest.draft:type_name -> orch.v1.WebhookDraft
-	62, // 72: orch.v1.ListDeliveriesRequest.limit:type_name -> orch.v1.PageLimit
-	29, // 73: orch.v1.ReadDeliveriesRequest.query:type_name -> orch.v1.WebhookDeliveryQuery
-	30, // 74: orch.v1.ReplayDeliveriesRequest.query:type_name -> orch.v1.WebhookReplayQuery
-	38, // 75: orch.v1.WebhookService.CreateWebhook:input_type -> orch.v1.CreateWebhookRequest
-	39, // 76: orch.v1.WebhookService.ListWebhooks:input_type -> orch.v1.ListWebhooksRequest
-	40, // 77: orch.v1.WebhookService.ReadWebhooks:input_type -> orch.v1.ReadWebhooksRequest
-	41, // 78: orch.v1.WebhookService.CountWebhooks:input_type -> orch.v1.CountWebhooksRequest
-	42, // 79: orch.v1.WebhookService.ReadWebhook:input_type -> orch.v1.ReadWebhookRequest
-	43, // 80: orch.v1.WebhookService.ReplaceWebhook:input_type -> orch.v1.ReplaceWebhookRequest
-	44, // 81: orch.v1.WebhookService.UpdateWebhook:input_type -> orch.v1.UpdateWebhookRequest
-	45, // 82: orch.v1.WebhookService.DeleteWebhook:input_type -> orch.v1.DeleteWebhookRequest
-	46, // 83: orch.v1.WebhookService.RotateWebhook:input_type -> orch.v1.RotateWebhookRequest
-	37, // 84: orch.v1.WebhookService.ListWebhookPresets:input_type -> orch.v1.ListWebhookPresetsRequest
-	47, // 85: orch.v1.WebhookService.RenderWebhook:input_type -> orch.v1.RenderWebhookRequest
-	48, // 86: orch.v1.WebhookService.ListDeliveries:input_type -> orch.v1.ListDeliveriesRequest
-	49, // 87: orch.v1.WebhookService.ReadDeliveries:input_type -> orch.v1.ReadDeliveriesRequest
-	50, // 88: orch.v1.WebhookService.ReadDelivery:input_type -> orch.v1.ReadDeliveryRequest
-	24, // 89: orch.v1.WebhookService.SummarizeDeliveries:input_type -> orch.v1.SummarizeDeliveriesRequest
-	51, // 90: orch.v1.WebhookService.ReplayDelivery:input_type -> orch.v1.ReplayDeliveryRequest
-	52, // 91: orch.v1.WebhookService.ReplayDeliveries:input_type -> orch.v1.ReplayDeliveriesRequest
-	8,  // 92: orch.v1.WebhookService.CreateWebhook:output_type -> orch.v1.Webhook
-	15, // 93: orch.v1.WebhookService.ListWebhooks:output_type -> orch.v1.WebhookList
-	15, // 94: orch.v1.WebhookService.ReadWebhooks:output_type -> orch.v1.WebhookList
-	65, // 95: orch.v1.WebhookService.CountWebhooks:output_type -> orch.v1.CountResponse
-	8,  // 96: orch.v1.WebhookService.ReadWebhook:output_type -> orch.v1.Webhook
-	66, // 97: orch.v1.WebhookService.ReplaceWebhook:output_type -> google.protobuf.Empty
-	66, // 98: orch.v1.WebhookService.UpdateWebhook:output_type -> google.protobuf.Empty
-	66, // 99: orch.v1.WebhookService.DeleteWebhook:output_type -> google.protobuf.Empty
-	8,  // 100: orch.v1.WebhookService.RotateWebhook:output_type -> orch.v1.Webhook
-	36, // 101: orch.v1.WebhookService.ListWebhookPresets:output_type -> orch.v1.WebhookPresetList
-	32, // 102: orch.v1.WebhookService.RenderWebhook:output_type -> orch.v1.WebhookRendering
-	23, // 103: orch.v1.WebhookService.ListDeliveries:output_type -> orch.v1.WebhookDeliveryList
-	23, // 104: orch.v1.WebhookService.ReadDeliveries:output_type -> orch.v1.WebhookDeliveryList
-	21, // 105: orch.v1.WebhookService.ReadDelivery:output_type -> orch.v1.WebhookDelivery
-	25, // 106: orch.v1.WebhookService.SummarizeDeliveries:output_type -> orch.v1.WebhookDeliverySummary
-	21, // 107: orch.v1.WebhookService.ReplayDelivery:output_type -> orch.v1.WebhookDelivery
-	23, // 108: orch.v1.WebhookService.ReplayDeliveries:output_type -> orch.v1.WebhookDeliveryList
-	92, // [92:109] is the sub-list for method output_type
-	75, // [75:92] is the sub-list for method input_type
-	75, // [75:75] is the sub-list for extension type_name
-	75, // [75:75] is the sub-list for extension extendee
-	0,  // [0:75] is the sub-list for field type_name
+	58,  // 0: orch.v1.Webhook.created:type_name -> google.protobuf.Timestamp
+	58,  // 1: orch.v1.Webhook.updated:type_name -> google.protobuf.Timestamp
+	11,  // 2: orch.v1.Webhook.verification:type_name -> orch.v1.WebhookVerification
+	3,   // 3: orch.v1.Webhook.deduplication:type_name -> orch.v1.WebhookDeduplication
+	4,   // 4: orch.v1.Webhook.handshakes:type_name -> orch.v1.WebhookHandshake
+	13,  // 5: orch.v1.Webhook.rate_limit:type_name -> orch.v1.WebhookRateLimit
+	5,   // 6: orch.v1.Webhook.undefined:type_name -> orch.v1.WebhookUndefined
+	6,   // 7: orch.v1.Webhook.methods:type_name -> orch.v1.WebhookMethod
+	0,   // 8: orch.v1.WebhookVerification.scheme:type_name -> orch.v1.WebhookScheme
+	1,   // 9: orch.v1.WebhookVerification.digest:type_name -> orch.v1.WebhookDigest
+	2,   // 10: orch.v1.WebhookVerification.encoding:type_name -> orch.v1.WebhookEncoding
+	0,   // 11: orch.v1.WebhookVerificationInput.scheme:type_name -> orch.v1.WebhookScheme
+	1,   // 12: orch.v1.WebhookVerificationInput.digest:type_name -> orch.v1.WebhookDigest
+	2,   // 13: orch.v1.WebhookVerificationInput.encoding:type_name -> orch.v1.WebhookEncoding
+	12,  // 14: orch.v1.WebhookCreate.verification:type_name -> orch.v1.WebhookVerificationInput
+	3,   // 15: orch.v1.WebhookCreate.deduplication:type_name -> orch.v1.WebhookDeduplication
+	4,   // 16: orch.v1.WebhookCreate.handshakes:type_name -> orch.v1.WebhookHandshake
+	13,  // 17: orch.v1.WebhookCreate.rate_limit:type_name -> orch.v1.WebhookRateLimit
+	5,   // 18: orch.v1.WebhookCreate.undefined:type_name -> orch.v1.WebhookUndefined
+	6,   // 19: orch.v1.WebhookCreate.methods:type_name -> orch.v1.WebhookMethod
+	12,  // 20: orch.v1.WebhookReplace.verification:type_name -> orch.v1.WebhookVerificationInput
+	3,   // 21: orch.v1.WebhookReplace.deduplication:type_name -> orch.v1.WebhookDeduplication
+	4,   // 22: orch.v1.WebhookReplace.handshakes:type_name -> orch.v1.WebhookHandshake
+	13,  // 23: orch.v1.WebhookReplace.rate_limit:type_name -> orch.v1.WebhookRateLimit
+	5,   // 24: orch.v1.WebhookReplace.undefined:type_name -> orch.v1.WebhookUndefined
+	6,   // 25: orch.v1.WebhookReplace.methods:type_name -> orch.v1.WebhookMethod
+	12,  // 26: orch.v1.WebhookUpdate.verification:type_name -> orch.v1.WebhookVerificationInput
+	3,   // 27: orch.v1.WebhookUpdate.deduplication:type_name -> orch.v1.WebhookDeduplication
+	4,   // 28: orch.v1.WebhookUpdate.handshakes:type_name -> orch.v1.WebhookHandshake
+	13,  // 29: orch.v1.WebhookUpdate.rate_limit:type_name -> orch.v1.WebhookRateLimit
+	5,   // 30: orch.v1.WebhookUpdate.undefined:type_name -> orch.v1.WebhookUndefined
+	6,   // 31: orch.v1.WebhookUpdate.methods:type_name -> orch.v1.WebhookMethod
+	10,  // 32: orch.v1.WebhookList.webhooks:type_name -> orch.v1.Webhook
+	59,  // 33: orch.v1.WebhookFilter.operator:type_name -> orch.v1.Operator
+	60,  // 34: orch.v1.WebhookFilter.id:type_name -> orch.v1.UuidFilter
+	61,  // 35: orch.v1.WebhookFilter.name:type_name -> orch.v1.NameFilter
+	62,  // 36: orch.v1.WebhookFilter.enabled:type_name -> orch.v1.BoolFilter
+	63,  // 37: orch.v1.WebhookFilter.service_account_id:type_name -> orch.v1.OptionalUuidFilter
+	18,  // 38: orch.v1.WebhookQuery.webhooks:type_name -> orch.v1.WebhookFilter
+	7,   // 39: orch.v1.WebhookQuery.sort:type_name -> orch.v1.WebhookSort
+	64,  // 40: orch.v1.WebhookQuery.limit:type_name -> orch.v1.PageLimit
+	18,  // 41: orch.v1.WebhookCountQuery.webhooks:type_name -> orch.v1.WebhookFilter
+	11,  // 42: orch.v1.WebhookDefinition.verification:type_name -> orch.v1.WebhookVerification
+	3,   // 43: orch.v1.WebhookDefinition.deduplication:type_name -> orch.v1.WebhookDeduplication
+	4,   // 44: orch.v1.WebhookDefinition.handshakes:type_name -> orch.v1.WebhookHandshake
+	13,  // 45: orch.v1.WebhookDefinition.rate_limit:type_name -> orch.v1.WebhookRateLimit
+	5,   // 46: orch.v1.WebhookDefinition.undefined:type_name -> orch.v1.WebhookUndefined
+	6,   // 47: orch.v1.WebhookDefinition.methods:type_name -> orch.v1.WebhookMethod
+	13,  // 48: orch.v1.AccountDefinition.rate_limit:type_name -> orch.v1.WebhookRateLimit
+	58,  // 49: orch.v1.WebhookDelivery.received:type_name -> google.protobuf.Timestamp
+	55,  // 50: orch.v1.WebhookDelivery.headers:type_name -> orch.v1.WebhookDelivery.HeadersEntry
+	23,  // 51: orch.v1.WebhookDeliveryBatch.deliveries:type_name -> orch.v1.WebhookDelivery
+	23,  // 52: orch.v1.WebhookDeliveryList.deliveries:type_name -> orch.v1.WebhookDelivery
+	28,  // 53: orch.v1.WebhookDeliverySummary.counts:type_name -> orch.v1.WebhookDeliveryCount
+	58,  // 54: orch.v1.WebhookDeliveryCount.first:type_name -> google.protobuf.Timestamp
+	58,  // 55: orch.v1.WebhookDeliveryCount.last:type_name -> google.protobuf.Timestamp
+	60,  // 56: orch.v1.WebhookDeliveryFilter.id:type_name -> orch.v1.UuidFilter
+	29,  // 57: orch.v1.WebhookDeliveryFilter.status:type_name -> orch.v1.WebhookDeliveryStatusFilter
+	65,  // 58: orch.v1.WebhookDeliveryFilter.received:type_name -> orch.v1.TimeFilter
+	62,  // 59: orch.v1.WebhookDeliveryFilter.duplicate:type_name -> orch.v1.BoolFilter
+	63,  // 60: orch.v1.WebhookDeliveryFilter.replayed_event_id:type_name -> orch.v1.OptionalUuidFilter
+	60,  // 61: orch.v1.WebhookDeliveryFilter.webhook_id:type_name -> orch.v1.UuidFilter
+	30,  // 62: orch.v1.WebhookDeliveryQuery.deliveries:type_name -> orch.v1.WebhookDeliveryFilter
+	8,   // 63: orch.v1.WebhookDeliveryQuery.sort:type_name -> orch.v1.WebhookDeliverySort
+	64,  // 64: orch.v1.WebhookDeliveryQuery.limit:type_name -> orch.v1.PageLimit
+	30,  // 65: orch.v1.WebhookReplayQuery.deliveries:type_name -> orch.v1.WebhookDeliveryFilter
+	64,  // 66: orch.v1.WebhookReplayQuery.limit:type_name -> orch.v1.PageLimit
+	56,  // 67: orch.v1.WebhookDraft.headers:type_name -> orch.v1.WebhookDraft.HeadersEntry
+	5,   // 68: orch.v1.WebhookDraft.undefined:type_name -> orch.v1.WebhookUndefined
+	35,  // 69: orch.v1.WebhookRendering.error:type_name -> orch.v1.WebhookRenderingError
+	35,  // 70: orch.v1.WebhookRendering.warnings:type_name -> orch.v1.WebhookRenderingError
+	9,   // 71: orch.v1.WebhookRenderingError.stage:type_name -> orch.v1.WebhookRenderingStage
+	37,  // 72: orch.v1.WebhookPreset.sample:type_name -> orch.v1.WebhookPresetSample
+	57,  // 73: orch.v1.WebhookPresetSample.headers:type_name -> orch.v1.WebhookPresetSample.HeadersEntry
+	36,  // 74: orch.v1.WebhookPresetList.presets:type_name -> orch.v1.WebhookPreset
+	14,  // 75: orch.v1.CreateWebhookRequest.webhook:type_name -> orch.v1.WebhookCreate
+	64,  // 76: orch.v1.ListWebhooksRequest.limit:type_name -> orch.v1.PageLimit
+	19,  // 77: orch.v1.ReadWebhooksRequest.query:type_name -> orch.v1.WebhookQuery
+	20,  // 78: orch.v1.CountWebhooksRequest.query:type_name -> orch.v1.WebhookCountQuery
+	15,  // 79: orch.v1.ReplaceWebhookRequest.webhook:type_name -> orch.v1.WebhookReplace
+	66,  // 80: orch.v1.ReplaceWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
+	16,  // 81: orch.v1.UpdateWebhookRequest.webhook:type_name -> orch.v1.WebhookUpdate
+	66,  // 82: orch.v1.UpdateWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
+	33,  // 83: orch.v1.RenderWebhookRequest.draft:type_name -> orch.v1.WebhookDraft
+	64,  // 84: orch.v1.ListDeliveriesRequest.limit:type_name -> orch.v1.PageLimit
+	31,  // 85: orch.v1.ReadDeliveriesRequest.query:type_name -> orch.v1.WebhookDeliveryQuery
+	32,  // 86: orch.v1.ReplayDeliveriesRequest.query:type_name -> orch.v1.WebhookReplayQuery
+	40,  // 87: orch.v1.WebhookService.CreateWebhook:input_type -> orch.v1.CreateWebhookRequest
+	41,  // 88: orch.v1.WebhookService.ListWebhooks:input_type -> orch.v1.ListWebhooksRequest
+	42,  // 89: orch.v1.WebhookService.ReadWebhooks:input_type -> orch.v1.ReadWebhooksRequest
+	43,  // 90: orch.v1.WebhookService.CountWebhooks:input_type -> orch.v1.CountWebhooksRequest
+	44,  // 91: orch.v1.WebhookService.ReadWebhook:input_type -> orch.v1.ReadWebhookRequest
+	45,  // 92: orch.v1.WebhookService.ReplaceWebhook:input_type -> orch.v1.ReplaceWebhookRequest
+	46,  // 93: orch.v1.WebhookService.UpdateWebhook:input_type -> orch.v1.UpdateWebhookRequest
+	47,  // 94: orch.v1.WebhookService.DeleteWebhook:input_type -> orch.v1.DeleteWebhookRequest
+	48,  // 95: orch.v1.WebhookService.RotateWebhook:input_type -> orch.v1.RotateWebhookRequest
+	39,  // 96: orch.v1.WebhookService.ListWebhookPresets:input_type -> orch.v1.ListWebhookPresetsRequest
+	49,  // 97: orch.v1.WebhookService.RenderWebhook:input_type -> orch.v1.RenderWebhookRequest
+	50,  // 98: orch.v1.WebhookService.ListDeliveries:input_type -> orch.v1.ListDeliveriesRequest
+	51,  // 99: orch.v1.WebhookService.ReadDeliveries:input_type -> orch.v1.ReadDeliveriesRequest
+	52,  // 100: orch.v1.WebhookService.ReadDelivery:input_type -> orch.v1.ReadDeliveryRequest
+	26,  // 101: orch.v1.WebhookService.SummarizeDeliveries:input_type -> orch.v1.SummarizeDeliveriesRequest
+	53,  // 102: orch.v1.WebhookService.ReplayDelivery:input_type -> orch.v1.ReplayDeliveryRequest
+	54,  // 103: orch.v1.WebhookService.ReplayDeliveries:input_type -> orch.v1.ReplayDeliveriesRequest
+	10,  // 104: orch.v1.WebhookService.CreateWebhook:output_type -> orch.v1.Webhook
+	17,  // 105: orch.v1.WebhookService.ListWebhooks:output_type -> orch.v1.WebhookList
+	17,  // 106: orch.v1.WebhookService.ReadWebhooks:output_type -> orch.v1.WebhookList
+	67,  // 107: orch.v1.WebhookService.CountWebhooks:output_type -> orch.v1.CountResponse
+	10,  // 108: orch.v1.WebhookService.ReadWebhook:output_type -> orch.v1.Webhook
+	68,  // 109: orch.v1.WebhookService.ReplaceWebhook:output_type -> google.protobuf.Empty
+	68,  // 110: orch.v1.WebhookService.UpdateWebhook:output_type -> google.protobuf.Empty
+	68,  // 111: orch.v1.WebhookService.DeleteWebhook:output_type -> google.protobuf.Empty
+	10,  // 112: orch.v1.WebhookService.RotateWebhook:output_type -> orch.v1.Webhook
+	38,  // 113: orch.v1.WebhookService.ListWebhookPresets:output_type -> orch.v1.WebhookPresetList
+	34,  // 114: orch.v1.WebhookService.RenderWebhook:output_type -> orch.v1.WebhookRendering
+	25,  // 115: orch.v1.WebhookService.ListDeliveries:output_type -> orch.v1.WebhookDeliveryList
+	25,  // 116: orch.v1.WebhookService.ReadDeliveries:output_type -> orch.v1.WebhookDeliveryList
+	23,  // 117: orch.v1.WebhookService.ReadDelivery:output_type -> orch.v1.WebhookDelivery
+	27,  // 118: orch.v1.WebhookService.SummarizeDeliveries:output_type -> orch.v1.WebhookDeliverySummary
+	23,  // 119: orch.v1.WebhookService.ReplayDelivery:output_type -> orch.v1.WebhookDelivery
+	25,  // 120: orch.v1.WebhookService.ReplayDeliveries:output_type -> orch.v1.WebhookDeliveryList
+	104, // [104:121] is the sub-list for method output_type
+	87,  // [87:104] is the sub-list for method input_type
+	87,  // [87:87] is the sub-list for extension type_name
+	87,  // [87:87] is the sub-list for extension extendee
+	0,   // [0:87] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_webhooks_proto_init() }
@@ -4693,7 +4962,7 @@ func file_orch_v1_webhooks_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_webhooks_proto_rawDesc), len(file_orch_v1_webhooks_proto_rawDesc)),
-			NumEnums:      8,
+			NumEnums:      10,
 			NumMessages:   48,
 			NumExtensions: 0,
 			NumServices:   1,

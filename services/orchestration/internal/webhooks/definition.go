@@ -78,6 +78,8 @@ func (s *Service) entry(ctx context.Context, ws, id uuid.UUID, key string) ([]by
 		definition.Verification = w.GetVerification()
 		definition.Deduplication = deduplication(w).Enum()
 		definition.Handshakes = w.GetHandshakes()
+		definition.Undefined = undefinedOf(w).Enum()
+		definition.Methods = w.GetMethods()
 		definition.RateLimit = w.GetRateLimit()
 		definition.AllowedIps = w.GetAllowedIps()
 		definition.SealedSecrets = w.GetSealedSecrets()

@@ -24,11 +24,13 @@ type ingestion interface {
 	GetRateLimit() *orchv1.WebhookRateLimit
 	GetAllowedIps() []string
 	GetVerifyToken() string
+	GetUndefined() orchv1.WebhookUndefined
+	GetMethods() []orchv1.WebhookMethod
 }
 
 // ingestionFields are the names of these fields. A replace without them leaves them unchanged: a client that renames a
 // webhook must not remove its protection.
-var ingestionFields = []string{"verification", "deduplication", "handshakes", "rate_limit", "allowed_ips", "verify_token"}
+var ingestionFields = []string{"verification", "deduplication", "handshakes", "rate_limit", "allowed_ips", "verify_token", "undefined", "methods"}
 
 // setIngestion applies the sent fields, and encrypts the secrets among them. It returns one 422 with all field errors.
 func (s *Service) setIngestion(ws uuid.UUID, w *orchv1.Webhook, sent ingestion, fields []string) error {
@@ -66,6 +68,10 @@ func (s *Service) setIngestion(ws uuid.UUID, w *orchv1.Webhook, sent ingestion, 
 				}
 			}
 			w.AllowedIps = sent.GetAllowedIps()
+		case "undefined":
+			w.Undefined = sent.GetUndefined()
+		case "methods":
+			w.Methods = sent.GetMethods()
 		case "verify_token":
 			w.SealedVerifyToken = nil
 			if token := sent.GetVerifyToken(); token != "" {
@@ -147,4 +153,12 @@ func deduplication(w *orchv1.Webhook) orchv1.WebhookDeduplication {
 		return orchv1.WebhookDeduplication_WEBHOOK_DEDUPLICATION_DELIVERY_ID
 	}
 	return orchv1.WebhookDeduplication_WEBHOOK_DEDUPLICATION_NONE
+}
+
+// undefinedOf returns what the webhook's template does with a missing value.
+func undefinedOf(w *orchv1.Webhook) orchv1.WebhookUndefined {
+	if w.GetUndefined() == orchv1.WebhookUndefined_WEBHOOK_UNDEFINED_UNSPECIFIED {
+		return orchv1.WebhookUndefined_WEBHOOK_UNDEFINED_LENIENT
+	}
+	return w.GetUndefined()
 }

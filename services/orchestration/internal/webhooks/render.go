@@ -28,9 +28,13 @@ func (s *Service) RenderWebhook(ctx context.Context, r *orchv1.RenderWebhookRequ
 	}
 	draft := r.GetDraft()
 	tried := s.draftRequest(draft)
-	w := &orchv1.Webhook{Id: uuid.Nil.String(), Name: draftName, Template: draft.GetTemplate()}
+	w := &orchv1.Webhook{Id: uuid.Nil.String(), Name: draftName, Template: draft.GetTemplate(), Undefined: draft.GetUndefined()}
 	event, text, err := s.produce(ctx, w, info.Workspace, tried, uuid.Nil)
 	rendering := &orchv1.WebhookRendering{Rendered: text}
+	if missing := s.renderer.Undefined(ctx, w.GetTemplate(), tried, tried.Body()); missing != nil &&
+		w.GetUndefined() != orchv1.WebhookUndefined_WEBHOOK_UNDEFINED_STRICT {
+		rendering.Warnings = append(rendering.Warnings, renderingError(missing))
+	}
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()

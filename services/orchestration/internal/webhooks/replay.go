@@ -152,7 +152,7 @@ func eventID(d *orchv1.WebhookDelivery) uuid.UUID {
 // produce returns the event of a request. On an error, text is the rendered template, or nil if rendering failed.
 func (s *Service) produce(ctx context.Context, w *orchv1.Webhook, ws uuid.UUID, r *receive.Request, id uuid.UUID) (event *orchv1.ReceivedEvent, text *string, err error) {
 	body := r.Body()
-	rendered, err := s.renderer.Render(ctx, w.GetTemplate(), r, body)
+	rendered, err := s.renderer.RenderAs(ctx, w.GetUndefined(), w.GetTemplate(), r, body)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -141,6 +141,7 @@ func present(info request.Info, w *orchv1.Webhook) *orchv1.Webhook {
 	w.Workspace = info.Workspace.String()
 	w.Url = info.HooksURL + "/" + w.GetSlug()
 	w.Deduplication = deduplication(w)
+	w.Undefined = undefinedOf(w)
 	if v := w.GetVerification(); v != nil {
 		v.SecretCount = int64(len(w.GetSealedSecrets()))
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"io"
@@ -193,6 +194,39 @@ func TestWebhookPresetCommands(t *testing.T) {
 	s.run("webhook", "create", "alerts", "--preset", "alertmanager", "--prefix", "Basic ", "--secret-file", secret)
 	s.run("webhook", "create", "plain", "--preset", "generic", "--header", "X-Build")
 	s.golden("webhook_presets.txt")
+}
+
+// TestWebhookExplanations: missing values, refused methods and failed deliveries are explained with their place.
+func TestWebhookExplanations(t *testing.T) {
+	s, _ := newShell(t)
+	const template = "{\"event\": \"named\",\n \"resource\": {\"orch.resource.id\": \"x\"},\n \"payload\": {\"name\": {{ body.name|tojson }}}}"
+	secret := file(t, "secret.txt", "correct-horse battery-staple\n")
+	s.known = append(s.known, [2]string{secret, "secret.txt"})
+	s.run("webhook", "create", "named", "--strict", "--method", "post,put", "-t", template)
+	s.run("webhook", "test", "named", "--data", `{"name": "Ada"}`)
+	s.run("webhook", "test", "named", "--data", `{}`)
+	s.run("webhook", "test", "named", "--data", `{}`, "--send")
+	s.run("webhook", "test", "named", "--method", "GET", "--send")
+	s.run("webhook", "deliveries", "named", s.failed("named", "template"))
+	s.run("webhook", "update", "named", "--strict=false")
+	s.run("webhook", "test", "named", "--data", `{}`, "-t", `{"event": "named", "resource": {"orch.resource.id": "x{{ body.name }}"}}`)
+	s.run("webhook", "create", "pushes", "--preset", "github", "--secret-file", secret)
+	s.run("webhook", "test", "pushes", "--data", `{}`, "--header", "X-Hub-Signature-256: sha256=00", "--send")
+	s.run("webhook", "deliveries", "pushes", s.failed("pushes", "signature"))
+	s.golden("webhook_explanations.txt")
+}
+
+// failed waits for a delivery that failed for a reason, and returns its id.
+func (s *shell) failed(name, reason string) string {
+	s.t.Helper()
+	var deliveries []struct{ ID, Reason string }
+	require.Eventually(s.t, func() bool {
+		out, err := s.try("", "webhook", "deliveries", name, "--failed", "-o", "json")
+		return err == nil && json.Unmarshal([]byte(out), &deliveries) == nil &&
+			slices.ContainsFunc(deliveries, func(d struct{ ID, Reason string }) bool { return d.Reason == reason })
+	}, 15*time.Second, 20*time.Millisecond)
+	at := slices.IndexFunc(deliveries, func(d struct{ ID, Reason string }) bool { return d.Reason == reason })
+	return deliveries[at].ID
 }
 
 // until waits until sending to a webhook is answered with a status: changes reach the hooks service within a second.

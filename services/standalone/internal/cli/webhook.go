@@ -24,6 +24,7 @@ type webhookSummary struct {
 	URL         string `json:"url"`
 
 	Verification json.RawMessage `json:"verification"`
+	Undefined    string          `json:"undefined"`
 }
 
 var webhookHead = []string{"ID", "NAME", "ENABLED", "URL"}
@@ -67,6 +68,8 @@ type webhookFlags struct {
 	description, account   string
 	scheme, deduplication  string
 	header, prefix         string
+	strict                 bool
+	methods                []string
 	allow, handshakes      []string
 	rate                   string
 	noAccount, noSignature bool
@@ -85,6 +88,8 @@ func newWebhookFlags(cmd *cobra.Command) *webhookFlags {
 	flags.StringVar(&f.deduplication, "deduplicate", "", "what makes a repeated delivery: none, delivery_id or content")
 	flags.StringSliceVar(&f.allow, "allow-ip", nil, "an address or network that may post; several may be given")
 	flags.StringSliceVar(&f.handshakes, "handshake", nil, "a handshake to answer: slack, sns or meta; several may be given")
+	flags.BoolVar(&f.strict, "strict", false, "let a missing value be an error of the template")
+	flags.StringSliceVar(&f.methods, "method", nil, "a method to accept, such as POST; several may be given; all without it")
 	flags.StringVar(&f.rate, "rate", "", "how many requests it takes, such as 100/60s; 0 for any number")
 	_ = cmd.RegisterFlagCompletionFunc("scheme", cobra.FixedCompletions(schemes, cobra.ShellCompDirectiveNoFileComp))
 	return f
@@ -128,6 +133,12 @@ func (f *webhookFlags) body(ctx context.Context, s *remote.Server, preset map[st
 	if changed("allow-ip") {
 		body["allowed_ips"] = f.allow
 	}
+	if changed("strict") {
+		body["undefined"] = map[bool]string{true: "strict", false: "lenient"}[f.strict]
+	}
+	if changed("method") {
+		body["methods"] = upper(f.methods)
+	}
 	if changed("handshake") {
 		body["handshakes"] = f.handshakes
 	}
@@ -168,6 +179,17 @@ func (f *webhookFlags) signature(body map[string]any) error {
 		}
 	}
 	return nil
+}
+
+// upper returns texts in upper case, without empty ones.
+func upper(texts []string) []string {
+	out := []string{}
+	for _, text := range texts {
+		if text = strings.ToUpper(strings.TrimSpace(text)); text != "" {
+			out = append(out, text)
+		}
+	}
+	return out
 }
 
 // secretLines returns the secrets of a text, one a line. Blanks belong to a secret; empty lines do not count.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,10 +22,14 @@ type delivery struct {
 	Size      int       `json:"size"`
 	Error     *string   `json:"error"`
 	ErrorLine *int      `json:"error_line"`
-	Event     *string   `json:"event"`
-	Duplicate bool      `json:"duplicate"`
-	Handshake *string   `json:"handshake"`
-	Method    string    `json:"method"`
+
+	ErrorColumn *int    `json:"error_column"`
+	Reason      *string `json:"reason"`
+
+	Event     *string `json:"event"`
+	Duplicate bool    `json:"duplicate"`
+	Handshake *string `json:"handshake"`
+	Method    string  `json:"method"`
 }
 
 var deliveryHead = []string{"ID", "RECEIVED", "STATUS", "LATENCY", "BYTES", "METHOD", "RESULT"}
@@ -97,7 +102,11 @@ func webhookDeliveriesCommand(c *connection) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.showDelivery(cmd, answer)
+			w, err := remote.Read[webhookSummary](cmd.Context(), s, http.MethodGet, path, nil)
+			if err != nil {
+				return err
+			}
+			return c.showDelivery(cmd, answer, w)
 		}
 		answer, err := s.Call(cmd.Context(), http.MethodPost, path+"/deliveries/filter", filter.body())
 		if err != nil {
@@ -119,7 +128,7 @@ type request struct {
 }
 
 // showDelivery shows a delivery with its request and what the template rendered.
-func (c *connection) showDelivery(cmd *cobra.Command, answer json.RawMessage) error {
+func (c *connection) showDelivery(cmd *cobra.Command, answer json.RawMessage, w webhookSummary) error {
 	if err := show(c, cmd, answer, deliveryHead, deliveryRow); err != nil || c.output == "json" {
 		return err
 	}
@@ -141,5 +150,53 @@ func (c *connection) showDelivery(cmd *cobra.Command, answer json.RawMessage) er
 	if d.Rendered != nil {
 		c.say(cmd, "\nThe template rendered:\n%s", printable(*d.Rendered))
 	}
+	log, err := remote.Decode[delivery](answer)
+	if err != nil {
+		return err
+	}
+	c.explain(cmd, log, d.Rendered, w)
 	return nil
+}
+
+// explain shows which step of the processing ended a delivery, and where.
+func (c *connection) explain(cmd *cobra.Command, d delivery, rendered *string, w webhookSummary) {
+	c.say(cmd, "")
+	failed := ""
+	if d.Reason != nil {
+		failed = *d.Reason
+	}
+	steps := []struct{ name, reasons, what string }{
+		{"address and rate", "address rate", "allowed"},
+		{"key", "credential role", "no service account, or its key is valid"},
+		{"body", "body", "read"},
+		{"signature", "signature", "not verified"},
+		{"template", "template", "rendered"},
+		{"event", "event", "published"},
+	}
+	if v := string(w.Verification); v != "" && v != "null" {
+		steps[3].what = "valid: " + v
+	}
+	for _, step := range steps {
+		if failed != "" && strings.Contains(step.reasons, failed) {
+			c.say(cmd, "  %-17s FAILED: %s", step.name, cell(d.result(), cmd.OutOrStdout()))
+			text := w.Template
+			if failed == "event" && rendered != nil {
+				text = *rendered
+			}
+			c.say(cmd, "%s", sourceLine(text, d.ErrorLine, d.ErrorColumn))
+			return
+		}
+		switch {
+		case d.Handshake != nil && step.name == "template":
+			c.say(cmd, "  %-17s answered", "handshake")
+			return
+		case d.Duplicate && step.name == "template":
+			c.say(cmd, "  %-17s the event of an earlier delivery", "duplicate")
+			return
+		case failed == "" && d.Status >= http.StatusBadRequest:
+			c.say(cmd, "  %-17s %s", "refused", cell(d.result(), cmd.OutOrStdout()))
+			return
+		}
+		c.say(cmd, "  %-17s %s", step.name, step.what)
+	}
 }

@@ -91,11 +91,12 @@ the sender would, with the secret of --secret-file.`,
 		if err != nil {
 			return err
 		}
+		request["undefined"] = w.Undefined
 		answer, err := s.Call(cmd.Context(), http.MethodPost, s.InWorkspace("/webhooks/render"), request)
 		if err != nil {
 			return err
 		}
-		return c.showRendering(cmd, answer)
+		return c.showRendering(cmd, answer, draft)
 	}
 	return cmd
 }
@@ -199,16 +200,35 @@ func (t *trial) send(cmd *cobra.Command, c *connection, address string) error {
 
 // rendering is what a template made of a request.
 type rendering struct {
-	Rendered *string         `json:"rendered"`
-	Event    json.RawMessage `json:"event"`
-	Error    *struct {
-		Message string `json:"message"`
-		Stage   string `json:"stage"`
-		Line    *int   `json:"line"`
-	} `json:"error"`
+	Rendered *string          `json:"rendered"`
+	Event    json.RawMessage  `json:"event"`
+	Error    *renderingError  `json:"error"`
+	Warnings []renderingError `json:"warnings"`
 }
 
-func (c *connection) showRendering(cmd *cobra.Command, answer json.RawMessage) error {
+// renderingError is an error of a template or of its output.
+type renderingError struct {
+	Message string `json:"message"`
+	Stage   string `json:"stage"`
+	Line    *int   `json:"line"`
+	Column  *int   `json:"column"`
+}
+
+// sourceLine shows a line of a text with a mark under a column; empty if the text has no such line.
+func sourceLine(text string, line, column *int) string {
+	lines := strings.Split(text, "\n")
+	if line == nil || *line < 1 || *line > len(lines) {
+		return ""
+	}
+	number := fmt.Sprintf("%5d | ", *line)
+	out := number + printable(strings.ReplaceAll(lines[*line-1], "\t", " ")) + "\n"
+	if column != nil && *column > 0 {
+		out += strings.Repeat(" ", len(number)+*column-1) + "^\n"
+	}
+	return out
+}
+
+func (c *connection) showRendering(cmd *cobra.Command, answer json.RawMessage, template string) error {
 	r, err := remote.Decode[rendering](answer)
 	if err != nil {
 		return err
@@ -226,8 +246,18 @@ func (c *connection) showRendering(cmd *cobra.Command, answer json.RawMessage) e
 	case r.Rendered != nil:
 		fmt.Fprintf(out, "The template rendered:\n%s\n", bytes.TrimSpace([]byte(*r.Rendered)))
 	}
+	for _, warning := range r.Warnings {
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n%s", warning.Message, sourceLine(template, warning.Line, warning.Column))
+	}
 	if r.Error == nil {
 		return nil
+	}
+	if c.output != "json" {
+		text := template
+		if r.Error.Stage == "event" && r.Rendered != nil {
+			text = *r.Rendered
+		}
+		fmt.Fprint(out, sourceLine(text, r.Error.Line, r.Error.Column))
 	}
 	where := r.Error.Stage
 	if r.Error.Line != nil {
