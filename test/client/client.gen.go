@@ -7933,7 +7933,7 @@ type Webhook struct {
 	// Id UUID of the webhook.
 	Id openapi_types.UUID `json:"id"`
 
-	// Methods Methods that the webhook accepts; empty accepts all. Handshakes are always accepted.
+	// Methods Methods that the webhook accepts, besides those of handshakes; empty accepts all.
 	Methods *[]WebhookMethod `json:"methods,omitempty"`
 
 	// Name Display name of the webhook, 1 to 1,024 characters.
@@ -7990,7 +7990,7 @@ type WebhookCreate struct {
 	// Handshakes Provider handshakes that the webhook supports in addition to the default ones, at most 10.
 	Handshakes *[]WebhookHandshake `json:"handshakes,omitempty"`
 
-	// Methods Methods that the webhook accepts; empty accepts all. Handshakes are always accepted.
+	// Methods Methods that the webhook accepts, besides those of handshakes; empty accepts all.
 	Methods *[]WebhookMethod `json:"methods,omitempty"`
 
 	// Name Display name of the webhook, 1 to 1,024 characters.
@@ -8398,7 +8398,7 @@ type WebhookReplace struct {
 	// Handshakes Provider handshakes that the webhook supports in addition to the default ones, at most 10.
 	Handshakes *[]WebhookHandshake `json:"handshakes,omitempty"`
 
-	// Methods Methods that the webhook accepts; empty accepts all. Handshakes are always accepted.
+	// Methods Methods that the webhook accepts, besides those of handshakes; empty accepts all.
 	Methods *[]WebhookMethod `json:"methods,omitempty"`
 
 	// Name Display name of the webhook, 1 to 1,024 characters.
@@ -8458,7 +8458,7 @@ type WebhookUpdate struct {
 	// Handshakes Provider handshakes that the webhook supports in addition to the default ones, at most 10.
 	Handshakes *[]WebhookHandshake `json:"handshakes,omitempty"`
 
-	// Methods Methods that the webhook accepts; empty accepts all. Handshakes are always accepted.
+	// Methods Methods that the webhook accepts, besides those of handshakes; empty accepts all.
 	Methods *[]WebhookMethod `json:"methods,omitempty"`
 
 	// Name Display name of the webhook, 1 to 1,024 characters.

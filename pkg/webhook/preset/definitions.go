@@ -7,8 +7,8 @@ type definition struct {
 	description string
 	// documentation is the provider's page.
 	documentation string
-	// secret names the secret in the provider's words; empty if requests carry none.
-	secret        string
+	// needs names the secret in the provider's words; empty if requests carry none.
+	needs         string
 	verification  *verification
 	deduplication string
 	handshakes    []string
@@ -29,28 +29,28 @@ var definitions = []definition{
 		name: "github", title: "GitHub",
 		description:   "Add the URL as a webhook of a repository or an organization, with content type application/json and the same secret.",
 		documentation: "https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries",
-		secret:        "the webhook's Secret, a text of your choice",
+		needs:         "the webhook's Secret, a text of your choice",
 		verification:  &verification{Scheme: "github"},
 	},
 	{
 		name: "gitlab", title: "GitLab",
 		description:   "Add the URL as a webhook of a project or a group, with the same secret token.",
 		documentation: "https://docs.gitlab.com/user/project/integrations/webhooks/",
-		secret:        "the webhook's Secret token, a text of your choice",
+		needs:         "the webhook's Secret token, a text of your choice",
 		verification:  &verification{Scheme: "gitlab"},
 	},
 	{
 		name: "stripe", title: "Stripe",
 		description:   "Add the URL as an event destination, and copy its signing secret.",
 		documentation: "https://docs.stripe.com/webhooks",
-		secret:        "the destination's signing secret, whsec_…",
+		needs:         "the destination's signing secret, whsec_…",
 		verification:  &verification{Scheme: "stripe"},
 	},
 	{
 		name: "slack", title: "Slack",
 		description:   "Copy the app's signing secret first, then enter the URL under Event Subscriptions; the server answers the challenge.",
 		documentation: "https://docs.slack.dev/authentication/verifying-requests-from-slack/",
-		secret:        "the app's Signing Secret",
+		needs:         "the app's Signing Secret",
 		verification:  &verification{Scheme: "slack"},
 		handshakes:    []string{"slack"},
 	},
@@ -58,28 +58,28 @@ var definitions = []definition{
 		name: "shopify", title: "Shopify",
 		description:   "Subscribe to a topic with the URL, in format JSON.",
 		documentation: "https://shopify.dev/docs/apps/build/webhooks/subscribe/https",
-		secret:        "the app's client secret, or the one that the store's notification settings show",
+		needs:         "the app's client secret, or the one that the store's notification settings show",
 		verification:  &verification{Scheme: "shopify"},
 	},
 	{
 		name: "twilio", title: "Twilio",
 		description:   "Enter the URL as the webhook of a number, a service or a status callback. The server must see the host that Twilio calls.",
 		documentation: "https://www.twilio.com/docs/usage/webhooks/webhooks-security",
-		secret:        "the account's Auth Token",
+		needs:         "the account's Auth Token",
 		verification:  &verification{Scheme: "twilio"},
 	},
 	{
 		name: "pagerduty", title: "PagerDuty",
 		description:   "Add a generic webhook (v3) with the URL, and copy the secret that PagerDuty shows once.",
 		documentation: "https://developer.pagerduty.com/docs/verifying-webhook-signatures",
-		secret:        "the subscription's signing secret",
+		needs:         "the subscription's signing secret",
 		verification:  &verification{Scheme: "pagerduty"},
 	},
 	{
 		name: "alertmanager", title: "Prometheus Alertmanager",
 		description:   "Add the URL as a webhook_config, with the secret as http_config.authorization.credentials.",
 		documentation: "https://prometheus.io/docs/alerting/latest/configuration/#webhook_config",
-		secret:        "the bearer token, a text of your choice",
+		needs:         "the bearer token, a text of your choice",
 		verification:  bearer,
 		deduplication: "none", // A notification has no id, and Alertmanager sends it again on purpose.
 	},
@@ -94,7 +94,7 @@ var definitions = []definition{
 		description: "Add a web hook subscription in the Event Grid schema with the URL, without batches. " +
 			"Set the delivery property Authorization to \"Bearer\", a space and the secret.",
 		documentation: "https://learn.microsoft.com/en-us/azure/event-grid/handler-webhooks",
-		secret:        "the bearer token of the delivery property, a text of your choice",
+		needs:         "the bearer token of the delivery property, a text of your choice",
 		verification:  bearer,
 	},
 	{
@@ -108,7 +108,7 @@ var definitions = []definition{
 		name: "standard", title: "Standard Webhooks",
 		description:   "Add the URL as an endpoint of a sender that follows Standard Webhooks, such as one that uses Svix, and copy the endpoint's secret.",
 		documentation: "https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md",
-		secret:        "the endpoint's secret, whsec_…",
+		needs:         "the endpoint's secret, whsec_…",
 		verification:  &verification{Scheme: "standard-webhooks"},
 	},
 	{

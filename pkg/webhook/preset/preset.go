@@ -72,7 +72,7 @@ func (d definition) build(v vocabulary.Vocabulary) (*orchv1.WebhookPreset, error
 		return nil, err
 	}
 	return &orchv1.WebhookPreset{
-		Name: d.name, Title: d.title, Description: d.description, Documentation: d.documentation, Secret: d.secret,
+		Name: d.name, Title: d.title, Description: d.description, Documentation: d.documentation, Secret: d.needs,
 		Webhook: webhook, Sample: sample,
 	}, nil
 }

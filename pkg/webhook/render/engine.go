@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/orch-project/orch/pkg/events"
 	"github.com/orch-project/orch/pkg/id"
@@ -76,11 +77,17 @@ func (e *Engine) RenderAs(
 
 // Undefined returns the error of the first missing value that Render prints as nothing; nil if there is none.
 func (e *Engine) Undefined(ctx context.Context, template string, r *receive.Request, body receive.Body) error {
-	_, err := render(ctx, e.strict, template, r, body)
-	if at, ok := errors.AsType[*jinja.Error](err); ok && at.Kind == jinja.KindUndefined {
+	if _, err := render(ctx, e.strict, template, r, body); isUndefined(err) {
 		return err
 	}
 	return nil
+}
+
+// isUndefined reports whether a strict template failed for a missing value. Filters that take no such value fail with a
+// type error, as in Python.
+func isUndefined(err error) bool {
+	at, ok := errors.AsType[*jinja.Error](err)
+	return ok && (at.Kind == jinja.KindUndefined || strings.Contains(at.Error(), "StrictUndefined"))
 }
 
 func render(ctx context.Context, templates *jinja.Engine, template string, r *receive.Request, body receive.Body) (string, error) {
@@ -89,6 +96,9 @@ func render(ctx context.Context, templates *jinja.Engine, template string, r *re
 		return "", fmt.Errorf("%w: %w", ErrTemplate, err)
 	}
 	text, err := t.Render(ctx, variables(t, r, body))
+	if isUndefined(err) {
+		return "", fmt.Errorf("%w: a value is missing: %w", ErrTemplate, err)
+	}
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrTemplate, err)
 	}

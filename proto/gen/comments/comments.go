@@ -5304,7 +5304,7 @@ func Of(fullName string) string {
 	case "orch.v1.Webhook.id":
 		return "UUID of the webhook."
 	case "orch.v1.Webhook.methods":
-		return "Methods that the webhook accepts; empty accepts all. Handshakes are always accepted."
+		return "Methods that the webhook accepts, besides those of handshakes; empty accepts all."
 	case "orch.v1.Webhook.name":
 		return "Display name of the webhook, 1 to 1,024 characters."
 	case "orch.v1.Webhook.rate_limit":
@@ -5346,7 +5346,7 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookCreate.handshakes":
 		return "Provider handshakes that the webhook supports in addition to the default ones, at most 10."
 	case "orch.v1.WebhookCreate.methods":
-		return "Methods that the webhook accepts; empty accepts all. Handshakes are always accepted."
+		return "Methods that the webhook accepts, besides those of handshakes; empty accepts all."
 	case "orch.v1.WebhookCreate.name":
 		return "Display name of the webhook, 1 to 1,024 characters."
 	case "orch.v1.WebhookCreate.rate_limit":
@@ -5378,7 +5378,7 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookDefinition.id":
 		return "UUID of the webhook definition."
 	case "orch.v1.WebhookDefinition.methods":
-		return "Methods that the webhook accepts; empty accepts all. Handshakes are always accepted."
+		return "Methods that the webhook accepts, besides those of handshakes; empty accepts all."
 	case "orch.v1.WebhookDefinition.name":
 		return "Display name of the webhook, 1 to 1,024 characters."
 	case "orch.v1.WebhookDefinition.rate_limit":
@@ -5620,7 +5620,7 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookReplace.handshakes":
 		return "Provider handshakes that the webhook supports in addition to the default ones, at most 10."
 	case "orch.v1.WebhookReplace.methods":
-		return "Methods that the webhook accepts; empty accepts all. Handshakes are always accepted."
+		return "Methods that the webhook accepts, besides those of handshakes; empty accepts all."
 	case "orch.v1.WebhookReplace.name":
 		return "Display name of the webhook, 1 to 1,024 characters."
 	case "orch.v1.WebhookReplace.rate_limit":
@@ -5696,7 +5696,7 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookUpdate.handshakes":
 		return "Provider handshakes that the webhook supports in addition to the default ones, at most 10."
 	case "orch.v1.WebhookUpdate.methods":
-		return "Methods that the webhook accepts; empty accepts all. Handshakes are always accepted."
+		return "Methods that the webhook accepts, besides those of handshakes; empty accepts all."
 	case "orch.v1.WebhookUpdate.name":
 		return "Display name of the webhook, 1 to 1,024 characters."
 	case "orch.v1.WebhookUpdate.rate_limit":

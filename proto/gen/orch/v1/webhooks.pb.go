@@ -639,7 +639,7 @@ type Webhook struct {
 	SealedVerifyToken *string `protobuf:"bytes,19,opt,name=sealed_verify_token,json=sealedVerifyToken,proto3,oneof" json:"sealed_verify_token,omitempty"`
 	// What the template does with a missing value; default lenient.
 	Undefined WebhookUndefined `protobuf:"varint,20,opt,name=undefined,proto3,enum=orch.v1.WebhookUndefined" json:"undefined,omitempty"`
-	// Methods that the webhook accepts; empty accepts all. Handshakes are always accepted.
+	// Methods that the webhook accepts, besides those of handshakes; empty accepts all.
 	Methods       []WebhookMethod `protobuf:"varint,21,rep,packed,name=methods,proto3,enum=orch.v1.WebhookMethod" json:"methods,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1158,7 +1158,7 @@ type WebhookCreate struct {
 	VerifyToken *string `protobuf:"bytes,11,opt,name=verify_token,json=verifyToken,proto3,oneof" json:"verify_token,omitempty"`
 	// What the template does with a missing value; default lenient.
 	Undefined *WebhookUndefined `protobuf:"varint,12,opt,name=undefined,proto3,enum=orch.v1.WebhookUndefined,oneof" json:"undefined,omitempty"`
-	// Methods that the webhook accepts; empty accepts all. Handshakes are always accepted.
+	// Methods that the webhook accepts, besides those of handshakes; empty accepts all.
 	Methods       []WebhookMethod `protobuf:"varint,13,rep,packed,name=methods,proto3,enum=orch.v1.WebhookMethod" json:"methods,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1312,7 +1312,7 @@ type WebhookReplace struct {
 	VerifyToken *string `protobuf:"bytes,11,opt,name=verify_token,json=verifyToken,proto3,oneof" json:"verify_token,omitempty"`
 	// What the template does with a missing value; default lenient.
 	Undefined *WebhookUndefined `protobuf:"varint,12,opt,name=undefined,proto3,enum=orch.v1.WebhookUndefined,oneof" json:"undefined,omitempty"`
-	// Methods that the webhook accepts; empty accepts all. Handshakes are always accepted.
+	// Methods that the webhook accepts, besides those of handshakes; empty accepts all.
 	Methods       []WebhookMethod `protobuf:"varint,13,rep,packed,name=methods,proto3,enum=orch.v1.WebhookMethod" json:"methods,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1466,7 +1466,7 @@ type WebhookUpdate struct {
 	VerifyToken *string `protobuf:"bytes,11,opt,name=verify_token,json=verifyToken,proto3,oneof" json:"verify_token,omitempty"`
 	// What the template does with a missing value; default lenient.
 	Undefined *WebhookUndefined `protobuf:"varint,12,opt,name=undefined,proto3,enum=orch.v1.WebhookUndefined,oneof" json:"undefined,omitempty"`
-	// Methods that the webhook accepts; empty accepts all. Handshakes are always accepted.
+	// Methods that the webhook accepts, besides those of handshakes; empty accepts all.
 	Methods       []WebhookMethod `protobuf:"varint,13,rep,packed,name=methods,proto3,enum=orch.v1.WebhookMethod" json:"methods,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1874,7 +1874,7 @@ type WebhookDefinition struct {
 	SealedVerifyToken *string `protobuf:"bytes,15,opt,name=sealed_verify_token,json=sealedVerifyToken,proto3,oneof" json:"sealed_verify_token,omitempty"`
 	// What the template does with a missing value; default lenient.
 	Undefined *WebhookUndefined `protobuf:"varint,16,opt,name=undefined,proto3,enum=orch.v1.WebhookUndefined,oneof" json:"undefined,omitempty"`
-	// Methods that the webhook accepts; empty accepts all. Handshakes are always accepted.
+	// Methods that the webhook accepts, besides those of handshakes; empty accepts all.
 	Methods       []WebhookMethod `protobuf:"varint,17,rep,packed,name=methods,proto3,enum=orch.v1.WebhookMethod" json:"methods,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

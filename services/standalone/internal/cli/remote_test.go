@@ -216,6 +216,39 @@ func TestWebhookExplanations(t *testing.T) {
 	s.golden("webhook_explanations.txt")
 }
 
+// TestWebhooksAsCode: a file is applied once, a second run changes nothing, and an invalid file changes nothing either.
+func TestWebhooksAsCode(t *testing.T) {
+	s, _ := newShell(t)
+	dir := t.TempDir()
+	s.known = append(s.known, [2]string{dir + string(filepath.Separator), ""})
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	write("secret.txt", "correct-horse battery-staple\n")
+	const builds = "  - name: builds\n    template: '{\"event\": \"built\", \"resource\": {\"orch.resource.id\": \"b\"}}'\n"
+	const pushes = "  - name: pushes\n    preset: github\n    verification: {secrets_file: secret.txt}\n"
+	first := write("first.yaml", "webhooks:\n"+pushes+builds)
+	second := write("second.yaml", "webhooks:\n"+pushes+"    methods: [POST]\n    enabled: false\n")
+	s.run("webhook", "apply", "-f", write("unknown.yaml", "webhooks:\n"+builds+"    colour: red\n"+builds))
+	s.run("webhook", "apply", "-f", write("syntax.yaml", "webhooks:\n"+pushes+"  - {name: broken, template: '{{ body'}\n"))
+	s.run("webhook", "apply", "-f", write("preset.yaml", "webhooks:\n  - {name: x, preset: githup}\n"))
+	s.run("webhook", "apply", "-f", first, "--dry-run")
+	s.run("webhook", "ls", "-o", "json")
+	s.run("webhook", "apply", "-f", first)
+	s.run("webhook", "apply", "-f", first)
+	s.run("webhook", "apply", "-f", second, "--prune", "--dry-run")
+	s.run("webhook", "apply", "-f", second, "--prune")
+	s.run("webhook", "apply", "-f", second, "--prune")
+	s.run("webhook", "export")
+	exported, err := s.try("", "webhook", "export")
+	require.NoError(t, err)
+	s.run("webhook", "apply", "-f", write("exported.yaml", exported))
+	require.NotContains(t, s.log.String(), "battery-staple")
+	s.golden("webhook_apply.txt")
+}
+
 // failed waits for a delivery that failed for a reason, and returns its id.
 func (s *shell) failed(name, reason string) string {
 	s.t.Helper()

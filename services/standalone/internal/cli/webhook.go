@@ -38,7 +38,7 @@ func webhookCommand(version string) *cobra.Command {
 		Use: "webhook", Aliases: []string{"webhooks"}, Short: "Manage webhooks, test them, and inspect their deliveries",
 		Long: `Manage webhooks, test them, and inspect their deliveries. Commands accept a webhook's id or its name.`,
 	},
-		webhookCreateCommand, webhookPresetsCommand, webhookListCommand, webhookGetCommand, webhookUpdateCommand, webhookToggleCommand,
+		webhookCreateCommand, webhookPresetsCommand, webhookApplyCommand, webhookExportCommand, webhookListCommand, webhookGetCommand, webhookUpdateCommand, webhookToggleCommand,
 		webhookRotateCommand, webhookDeleteCommand, webhookTestCommand, webhookDeliveriesCommand, webhookReplayCommand,
 		webhookTailCommand)
 }

@@ -247,7 +247,7 @@ func (c *connection) showRendering(cmd *cobra.Command, answer json.RawMessage, t
 		fmt.Fprintf(out, "The template rendered:\n%s\n", bytes.TrimSpace([]byte(*r.Rendered)))
 	}
 	for _, warning := range r.Warnings {
-		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n%s", warning.Message, sourceLine(template, warning.Line, warning.Column))
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: strict mode would fail: %s\n%s", warning.Message, sourceLine(template, warning.Line, warning.Column))
 	}
 	if r.Error == nil {
 		return nil
