@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
@@ -75,9 +76,9 @@ func (o *observer) listen(event any) {
 			o.add("console: " + string(e.Type))
 		}
 	case *runtime.EventExceptionThrown:
-		o.add("exception: " + e.ExceptionDetails.Error())
+		o.add("exception: " + e.ExceptionDetails.Text)
 	case *log.EventEntryAdded:
-		if e.Entry.Level == log.LevelError || e.Entry.Source == log.SourceSecurity {
+		if e.Entry.Level == "error" || e.Entry.Source == "security" {
 			o.add("log: " + e.Entry.Text + " " + e.Entry.URL)
 		}
 	case *network.EventRequestWillBeSent:
@@ -85,7 +86,7 @@ func (o *observer) listen(event any) {
 			o.add("request outside the origin: " + e.Request.URL)
 		}
 	case *network.EventResponseReceived:
-		if e.Type == network.ResourceTypeDocument {
+		if e.Type == "Document" {
 			o.mu.Lock()
 			o.status = e.Response.Status
 			o.mu.Unlock()
@@ -116,9 +117,16 @@ func journey(t *testing.T, root string, scripts bool) {
 	browser, cancel := context.WithTimeout(browser, 8*time.Minute)
 	defer cancel()
 	seen := &observer{origin: root}
-	chromedp.ListenTarget(browser, seen.listen)
-	require.NoError(t, chromedp.Run(browser, network.Enable(), log.Enable(), runtime.Enable(), emulation.SetScriptExecutionDisabled(!scripts),
-		emulation.SetDeviceMetricsOverride(360, 800, 1, false)))
+	require.NoError(t, chromedp.Do(browser)) // Listen must not miss the events of the first page.
+	require.NoError(t, chromedp.Listen(browser, seen.listen))
+	_, err := chromedp.Call(browser, network.Enable, network.EnableParams{})
+	require.NoError(t, err)
+	_, err = chromedp.Call(browser, log.Enable, cdp.Empty{})
+	require.NoError(t, err)
+	_, err = chromedp.Call(browser, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !scripts})
+	require.NoError(t, err)
+	_, err = chromedp.Call(browser, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: 360, Height: 800, DeviceScaleFactor: 1})
+	require.NoError(t, err)
 
 	queue, visited, kinds := []string{root + "/"}, map[string]bool{}, map[string]int{}
 	for len(queue) > 0 && len(visited) < maxPages {
@@ -130,12 +138,13 @@ func journey(t *testing.T, root string, scripts bool) {
 		}
 		visited[address] = true
 		kinds[kind]++
-		var title string
-		var width int64
-		var links []string
-		require.NoError(t, chromedp.Run(browser, chromedp.Navigate(address), chromedp.WaitReady("main"), chromedp.Title(&title),
-			chromedp.Evaluate(`document.documentElement.scrollWidth`, &width),
-			chromedp.Evaluate(`[...document.querySelectorAll("a[href]")].map(a => typeof a.href === "string" ? a.href : new URL(a.getAttribute("href"), location).href)`, &links)), address)
+		require.NoError(t, chromedp.Do(browser, chromedp.Navigate(address), chromedp.WaitReady("main")), address)
+		title, err := chromedp.Run(browser, chromedp.Title())
+		require.NoError(t, err, address)
+		width, err := chromedp.Run(browser, chromedp.Evaluate[int64](`document.documentElement.scrollWidth`))
+		require.NoError(t, err, address)
+		links, err := chromedp.Run(browser, chromedp.Evaluate[[]string](`[...document.querySelectorAll("a[href]")].map(a => new URL(a.getAttribute("href"), location).href)`))
+		require.NoError(t, err, address)
 		problems, status := seen.take()
 		require.Empty(t, problems, address)
 		require.EqualValues(t, 200, status, address)
@@ -175,8 +184,8 @@ func screenshot(t *testing.T, browser context.Context, address string, scripts b
 	if folder == "" || !scripts {
 		return
 	}
-	var image []byte
-	require.NoError(t, chromedp.Run(browser, chromedp.FullScreenshot(&image, 90)))
+	image, err := chromedp.Run(browser, chromedp.FullScreenshot(90))
+	require.NoError(t, err)
 	name := strings.Trim(regexp.MustCompile(`[^a-z]+`).ReplaceAllString(kindOf(address), "-"), "-")
 	require.NoError(t, os.WriteFile(filepath.Join(folder, name+".jpg"), image, 0o600))
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"testing"
 	"time"
@@ -14,7 +15,10 @@ import (
 )
 
 // hostile is user text that would run as a script if a page did not escape it.
-const hostile = `<img src=x onerror="document.title='attacked'"><script>document.title='attacked'</script>'"&`
+const hostile = `<img src=x onerror="document.title='at'+'tacked'"><script>document.title='at'+'tacked'</script>'"&`
+
+// named is the worst beginning of a name for which the API forbids angle brackets and ampersands.
+const named = `"' autofocus onfocus=document.title='at'+'tacked' `
 
 // seeder creates objects over REST.
 type seeder struct {
@@ -38,18 +42,20 @@ func (s seeder) post(path string, body any) string {
 	var answer struct {
 		ID string `json:"id"`
 	}
-	_ = json.NewDecoder(response.Body).Decode(&answer) // Some answers are no objects.
-	require.Less(s.t, response.StatusCode, 300, "POST %s: %d", path, response.StatusCode)
+	text, err := io.ReadAll(response.Body)
+	require.NoError(s.t, err)
+	require.Less(s.t, response.StatusCode, 300, "POST %s: %s", path, text)
+	_ = json.Unmarshal(text, &answer) // Some answers are no objects.
 	return answer.ID
 }
 
 // seed creates one of everything that pages show, with hostile names.
 func seed(t *testing.T, api string) {
 	s := seeder{t, api}
-	flow := s.post("/flows/", object{"name": "flow " + hostile})
+	flow := s.post("/flows/", object{"name": named + "flow"})
 	s.post("/work_pools/", object{"name": "pool", "type": "process", "description": hostile})
 	deployment := s.post("/deployments/", object{
-		"name": "deployment " + hostile, "flow_id": flow, "work_pool_name": "pool", "description": "# Title\n\n" + hostile,
+		"name": named + "deployment", "flow_id": flow, "work_pool_name": "pool", "description": "# Title\n\n" + hostile,
 		"schedules":                []object{{"schedule": object{"cron": "0 2 * * *", "timezone": "UTC"}}},
 		"parameter_openapi_schema": object{"type": "object", "properties": object{"limit": object{"type": "integer", "title": "limit"}}},
 	})

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"net/url"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -24,6 +25,8 @@ func runCases() []pageCase {
 		{name: "runs-away", path: "/runs", status: 503, answers: answers{
 			orchv1.FlowRunService_ReadFlowRuns_FullMethodName: rpc.Detail(503, "away"),
 		}},
+		{name: "runs-delete", path: "/runs?state=FAILED", answers: lists(), form: url.Values{"action": {"delete-runs"}, "id": {someID, "x", someID}}},
+		{name: "runs-cancel-none", path: "/runs", answers: lists(), form: url.Values{"action": {"cancel-runs"}}},
 		{name: "status", path: "/status", answers: lists()},
 	}
 }

@@ -18,18 +18,19 @@ func runPages() []page.Page {
 
 // runsView is the data of the list of runs.
 type runsView struct {
-	Histogram  markup.Markup
-	Rows       []runRow
-	Older      string
-	Newest     string
-	States     []choice
-	Windows    []choice
-	Q          string
-	Tags       []string
-	Hidden     []hiddenField
-	Path       string
-	Problems   []string
-	MayManage  bool
+	Histogram markup.Markup
+	Rows      []runRow
+	Older     string
+	Newest    string
+	States    []choice
+	Windows   []choice
+	Q         string
+	Tags      []string
+	Hidden    []hiddenField
+	Path      string
+	Problems  []string
+	// Bulk are the buttons for ticked rows that the reader may use.
+	Bulk       []button
 	ActionPath string
 	Filtered   bool
 }
@@ -44,6 +45,7 @@ func runsPage() page.Page {
 		Needs:   []string{orchv1.FlowRunService_ReadFlowRuns_FullMethodName},
 		Uses:    append([]string{orchv1.FlowRunService_ReadFlowRunHistory_FullMethodName}, runRowCalls...),
 		Show:    showRuns,
+		Actions: bulkActions(),
 	}
 }
 
@@ -67,6 +69,12 @@ func showRuns(r *page.Request) (page.View, error) {
 	for _, name := range []string{"flow", "deployment", "to", "n", "tz"} {
 		for _, value := range r.HTTP.URL.Query()[name] {
 			v.Hidden = append(v.Hidden, hiddenField{name, value})
+		}
+	}
+	for _, action := range bulkActions() {
+		if r.May(action.Calls...) && len(v.Rows) > 0 {
+			title := map[string]string{"cancel-runs": "Cancel", "retry-runs": "Retry", "delete-runs": "Delete"}[action.Name]
+			v.Bulk = append(v.Bulk, button{Action: action.Name, Title: title})
 		}
 	}
 	if history.Err() == nil {
