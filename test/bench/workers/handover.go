@@ -63,7 +63,7 @@ func handover(ctx context.Context, s *beside.Server, interval time.Duration) (po
 	if err != nil {
 		return 0, 0, err
 	}
-	defer channel.CloseNow() //nolint:errcheck // The measurement is over.
+	defer channel.CloseNow()
 	if err := createRuns(ctx, c); err != nil {
 		return 0, 0, err
 	}
