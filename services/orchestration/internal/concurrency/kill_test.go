@@ -48,8 +48,8 @@ func (w *wire) DialContext(ctx context.Context, network, address string) (net.Co
 	return conn, err
 }
 
-// kill cuts all connections for good.
-func (w *wire) kill() {
+// cutAll closes all connections for good.
+func (w *wire) cutAll() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cut = true
@@ -62,6 +62,14 @@ func (w *wire) kill() {
 type victim struct {
 	*Service
 	*wire
+
+	store *store.Store
+}
+
+// kill cuts the connections, and closes the client so that later calls fail at once.
+func (v *victim) kill(ctx context.Context) {
+	v.cutAll()
+	_ = v.store.Close(ctx) // It cannot end its sessions.
 }
 
 func newVictim(t *testing.T, server *embeddedmongo.Server, c clock.Clock) *victim {
@@ -69,14 +77,10 @@ func newVictim(t *testing.T, server *embeddedmongo.Server, c clock.Clock) *victi
 	w := &wire{dialer: server.ContextDialer()}
 	s, err := store.Open(t.Context(), store.Config{
 		URI: server.URI(), Database: "orch", Dialer: w, Clock: c, IDs: id.System(),
-		// A killed process must not wait for a database that it cannot reach.
-		Client: func(o *options.ClientOptions) {
-			o.SetServerSelectionTimeout(20 * time.Millisecond).SetRetryWrites(false)
-		},
+		Client: func(o *options.ClientOptions) { o.SetServerSelectionTimeout(5 * time.Second).SetRetryWrites(false) },
 	})
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close(context.WithoutCancel(t.Context())) }) // A killed one cannot end its sessions.
-	return &victim{New(NewLimits(s, vocabulary.Orch, nil)), w}
+	return &victim{New(NewLimits(s, vocabulary.Orch, nil)), w, s}
 }
 
 // Sixty-four clients take slots of a process that is killed and replaced all the time, and clients die too. At no moment
@@ -97,10 +101,12 @@ func TestSlotsSurviveKillsOfTheServer(t *testing.T) {
 	var killed, asked atomic.Int64
 	replace := func() {
 		old := current.Load()
-		if current.CompareAndSwap(old, newVictim(t, server, now)) {
-			old.kill()
+		next := newVictim(t, server, now)
+		if current.CompareAndSwap(old, next) {
 			killed.Add(1)
+			next = old
 		}
+		next.kill(t.Context())
 	}
 	var holding, most atomic.Int64
 	client := func(i int) {
@@ -133,7 +139,8 @@ func TestSlotsSurviveKillsOfTheServer(t *testing.T) {
 	require.Positive(t, most.Load())
 	require.LessOrEqual(t, most.Load(), int64(slots), "more holders than slots")
 
-	last := current.Load().Service
+	last := current.Load()
+	defer last.kill(t.Context())
 	limit := last.stored(t, "a")
 	require.GreaterOrEqual(t, limit.GetActiveSlots(), holding.Load(), "what dead clients left is taken")
 	require.LessOrEqual(t, limit.GetActiveSlots(), int64(slots))

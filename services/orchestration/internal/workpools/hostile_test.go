@@ -157,15 +157,7 @@ func together(ranked []*orchv1.WorkerFlowRunResponse, queues, runs int) error {
 func TestAPoolOfOnlineWorkersRefusesAnotherName(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	pool := w.pool("p")
-	var known []*orchv1.Worker
-	for i := range maxWorkers {
-		known = append(known, &orchv1.Worker{
-			Id: w.store.NewID().String(), Name: fmt.Sprintf("w%d", i), WorkPoolId: pool.GetId(), Status: orchv1.WorkerStatus_WORKER_STATUS_ONLINE,
-		})
-	}
-	_, err := w.service.workers.InsertAll(w.ctx, w.ws, known)
-	require.NoError(t, err)
+	w.fill(w.pool("p"), orchv1.WorkerStatus_WORKER_STATUS_ONLINE)
 	beat := func(name string) error {
 		_, err := w.service.WorkerHeartbeat(w.ctx, &orchv1.WorkerHeartbeatRequest{WorkPoolName: "p", Heartbeat: &orchv1.Heartbeat{Name: name}})
 		return err

@@ -2,6 +2,7 @@ package workpools
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -40,21 +41,26 @@ func TestQueuesAreRankedConcurrently(t *testing.T) {
 	}
 }
 
+// fill stores as many workers of a pool as it may have.
+func (w *world) fill(pool *orchv1.WorkPool, status orchv1.WorkerStatus) {
+	w.Helper()
+	var known []*orchv1.Worker
+	for i := range maxWorkers {
+		known = append(known, &orchv1.Worker{Id: w.store.NewID().String(), Name: fmt.Sprintf("w%d", i), WorkPoolId: pool.GetId(), Status: status})
+	}
+	for chunk := range slices.Chunk(known, 500) {
+		taken, err := w.service.workers.InsertAll(w.ctx, w.ws, chunk)
+		require.NoError(w, err)
+		require.Empty(w, taken)
+	}
+}
+
 // TestOldWorkersMakeRoom lets a worker come to a pool that has as many as it may have.
 func TestOldWorkersMakeRoom(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	pool := w.pool("p")
-	var known []*orchv1.Worker
-	for i := range maxWorkers {
-		known = append(known, &orchv1.Worker{
-			Id: w.store.NewID().String(), Name: fmt.Sprintf("w%d", i), WorkPoolId: pool.GetId(), Status: orchv1.WorkerStatus_WORKER_STATUS_OFFLINE,
-		})
-	}
-	taken, err := w.service.workers.InsertAll(w.ctx, w.ws, known)
-	require.NoError(t, err)
-	require.Empty(t, taken)
-	_, err = w.service.WorkerHeartbeat(w.ctx, &orchv1.WorkerHeartbeatRequest{WorkPoolName: "p", Heartbeat: &orchv1.Heartbeat{Name: "new"}})
+	w.fill(w.pool("p"), orchv1.WorkerStatus_WORKER_STATUS_OFFLINE)
+	_, err := w.service.WorkerHeartbeat(w.ctx, &orchv1.WorkerHeartbeatRequest{WorkPoolName: "p", Heartbeat: &orchv1.Heartbeat{Name: "new"}})
 	require.NoError(t, err)
 	n, err := w.service.workers.Count(w.ctx, w.ws, nil)
 	require.NoError(t, err)
