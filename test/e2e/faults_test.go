@@ -26,24 +26,31 @@ const (
 	outage  = 5 * time.Second
 	// healthyWork is how much is acknowledged between two faults, so that each fault hits a working server.
 	healthyWork = 100
-	// diskSize is the size of the file system that is filled.
-	diskSize = 256 << 20
+	// diskSize is the size of the file system that is filled: a smaller one has no room for the streams that a new server
+	// reserves.
+	diskSize = 1 << 30
 	// redelivered is how long messages may take that a consumer returned during the last outage: its longest delay is 2 min.
 	redelivered = 150 * time.Second
 )
 
 // TestFaults injects one fault after another while clients post webhooks and events, run flows, and race for the states of a
 // few runs. At the end every acknowledged request is present once, and set_state was linearizable.
-//
-// Clocks that jump are tested by TestClockJumps of services/orchestration: a process of its own has the machine's clock.
+// It runs when ORCH_TEST_FAULTS is set; make e2e-faults sets it. Clocks do not jump: a Go program reads the machine's clock
+// without the C library, so nothing can be put in its place.
 func TestFaults(t *testing.T) {
+	if os.Getenv("ORCH_TEST_FAULTS") == "" {
+		t.Skip("ORCH_TEST_FAULTS is not set; make e2e-faults sets it")
+	}
 	for _, form := range faultyForms {
 		t.Run(form.name, func(t *testing.T) {
 			dataDir, disk := faultyDisk(t)
 			w := newWork(t, form.start(t, dataDir))
 			faults := w.faults()
 			if disk != nil {
-				faults = append(faults, fault{"full disk", disk.fill})
+				faults = append(faults, fault{"full disk", func(t *testing.T) {
+					disk.fill(t)
+					w.orch.Restart(t, w.orch.Processes[0]) // A stream accepts no message after a failed write, until its server restarts.
+				}})
 			} else {
 				t.Log("no full disk: a file system of its own needs root")
 			}
@@ -211,10 +218,14 @@ func (w *work) check() {
 	require.Empty(w, verdict.Lost)
 	require.Empty(w, verdict.Twice)
 	for run, register := range w.contested {
-		history, err := w.client.History(w.Context(), w.orch.Orch, run)
-		require.NoError(w, err)
-		w.Logf("%d states of a contested run", len(history))
-		require.Empty(w, register.Check(history))
+		// A state that nobody was told of may reach the history later than the run.
+		var wrong []string
+		require.Eventually(w, func() bool {
+			history, err := w.client.History(w.Context(), w.orch.Orch, run)
+			wrong = register.Check(history)
+			return err == nil && len(wrong) == 0
+		}, redelivered, time.Second, "set_state is linearizable")
+		w.Logf("%d operations on a contested run are linearizable", register.Size())
 	}
 }
 

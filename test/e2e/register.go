@@ -59,6 +59,13 @@ func (r *Register) Read() (done func(name string)) {
 	}
 }
 
+// Size returns the number of operations.
+func (r *Register) Size() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.writes) + len(r.reads)
+}
+
 // Check compares the operations with the history of the run: the names of its writes in their order. It returns what cannot
 // be.
 func (r *Register) Check(history []string) []string {
