@@ -80,6 +80,8 @@ func TestDescription(t *testing.T) {
 	require.Contains(t, document.Paths, "/flows/{id}")
 	require.Equal(t, got.body, s.do(t, "GET", "/api/v1/openapi.json", "").body)
 
+	require.Equal(t, got.body, s.do(t, "GET", "/docs/openapi.json", "").body, "for the explorer of a signed-in browser")
+
 	etag := got.header.Get("ETag")
 	again := s.do(t, "GET", "/api/openapi.json", "", "If-None-Match: "+etag)
 	require.Equal(t, 304, again.status)

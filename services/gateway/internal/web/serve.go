@@ -191,6 +191,11 @@ func (s *Site) serveExplorer(w http.ResponseWriter, r *http.Request) bool {
 	if path == "/docs" || path == "/docs/" {
 		path = "/docs/index.html"
 	}
+	if path == "/docs/openapi.json" { // The session does not count below /api.
+		requestlog.SetRoute(w, "/docs/{file}")
+		s.Description(w, r)
+		return true
+	}
 	name, found := strings.CutPrefix(path, "/docs/")
 	if !found || s.explorer[name] == nil {
 		return false
