@@ -17,7 +17,7 @@ import (
 //	     v                                     │
 //	wait for one ──> gather what waits ──> send frame ──> release its publishers
 //	                                        │  ^
-//	                                        └──┘ no answer: the same frame again, until AckTimeout
+//	                                        └──┘ no response: the same frame again, until AckTimeout
 //
 // Two frames in flight would be slower, not faster: the broker flushes them one after the other, and each is smaller.
 type committer struct {
@@ -29,7 +29,7 @@ type committer struct {
 	flow    *flowControl // Counts each frame that the stream has stored.
 
 	queue chan *waiter // Has room for every event of QueueEvents alone.
-	// What waits, the frame in flight included.
+	// Waiting events and bytes, including the frame in flight.
 	queuedBytes  atomic.Int64
 	queuedEvents atomic.Int64
 
@@ -39,7 +39,7 @@ type committer struct {
 	lastFailure atomic.Pointer[failure] // Nil after a frame that was acknowledged.
 }
 
-// failure is why and when a frame was given up.
+// failure is the cause and the time of a failed frame.
 type failure struct {
 	err error
 	at  time.Time
@@ -69,13 +69,13 @@ func (k *committer) run() {
 		err := k.commit(waiters)
 		for _, w := range waiters {
 			k.dequeue(w)
-			w.result <- err // From here on it is its publisher's.
+			w.result <- err // The publisher owns the waiter from here on.
 		}
 		clear(waiters) // The events may be large, and the next frame small.
 	}
 }
 
-// dequeue takes what a waiter holds out of the counts.
+// dequeue subtracts a waiter's events from the counts.
 func (k *committer) dequeue(w *waiter) {
 	k.queuedBytes.Add(-int64(len(w.body)))
 	k.queuedEvents.Add(-int64(w.events))
@@ -100,7 +100,7 @@ func (k *committer) next() *waiter {
 	}
 }
 
-// gather appends first and what waits behind it, up to the limits of a frame. It never waits.
+// gather appends first and the waiters behind it, up to the limits of a frame. It never blocks.
 func (k *committer) gather(waiters []*waiter, first *waiter) []*waiter {
 	waiters = append(waiters, first)
 	size, events := len("[]")+len(first.body), first.events
@@ -124,12 +124,12 @@ func (k *committer) gather(waiters []*waiter, first *waiter) []*waiter {
 	return waiters
 }
 
-// commit sends one frame until it is acknowledged, refused or late.
+// commit sends one frame until it is acknowledged, refused, or past its deadline.
 func (k *committer) commit(waiters []*waiter) error {
 	k.frame = appendFrame(k.frame[:0], waiters)
 	number, err := k.send(k.frame)
 	if cap(k.frame) > 2*MaxFrameBytes {
-		k.frame = nil // A single large event should not hold its memory for ever.
+		k.frame = nil // One large event should not hold its memory forever.
 	}
 	if err != nil {
 		k.lastFailure.Store(&failure{err, time.Now()})
@@ -175,9 +175,9 @@ func (k *committer) send(frame []byte) (uint64, error) {
 		case errors.Is(err, nats.ErrConnectionClosed):
 			return 0, fmt.Errorf("%w: %w", ErrClosed, err)
 		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-			continue // Unanswered: again at once.
+			continue // No response: retry at once.
 		}
-		if !pause(ctx, 20*time.Millisecond) { // Disconnected, or the stream has no leader at this moment.
+		if !pause(ctx, 20*time.Millisecond) { // Disconnected, or the stream has no leader now.
 			return 0, fmt.Errorf("%w: no acknowledgement of a frame within %s: %w", ErrUnavailable, k.cfg.AckTimeout, err)
 		}
 	}

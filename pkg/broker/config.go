@@ -24,19 +24,19 @@ const (
 	DurableAutomations = "automations"
 )
 
-// Limits of the wire.
+// Limits of frames and events.
 const (
-	// MaxEventBytes is the largest event, encoded.
+	// MaxEventBytes bounds an encoded event.
 	MaxEventBytes = 1_500_000
-	// MaxFrameEvents is the largest number of events in a frame.
+	// MaxFrameEvents bounds the events in a frame.
 	MaxFrameEvents = 256
-	// MaxFrameBytes is the largest frame that holds more than one event.
+	// MaxFrameBytes bounds a frame with more than one event.
 	MaxFrameBytes = 512 << 10
-	// MinMaxPayload is what the server's max_payload must be at least.
+	// MinMaxPayload is the minimum of the server's max_payload.
 	MinMaxPayload = 8 << 20
 )
 
-// Config says how to connect. The zero value of each optional field means its default.
+// Config configures a connection. The zero value of each optional field means its default.
 type Config struct {
 	// URL names the servers, separated by commas. Required unless InProcess is set.
 	URL string
@@ -44,11 +44,11 @@ type Config struct {
 	InProcess nats.InProcessConnProvider
 	// Options are added to the connection: credentials, TLS.
 	Options []nats.Option
-	// Name tells this client from others in the server's reports. Default "orch".
+	// Name identifies this client in the server's reports. Default "orch".
 	Name string
 
-	// Durables are the consumers that must have handled an event before it leaves the stream. Every publisher and
-	// consumer of a cluster names the same. Default: DurablePersist and DurableAutomations.
+	// Durables are the consumers that must have handled an event before it leaves the stream. All publishers and
+	// consumers of a cluster must use the same names. Default: DurablePersist and DurableAutomations.
 	Durables []string
 	// Shards is the number of subjects, hence of committers per process. Default 1.
 	Shards int
@@ -64,25 +64,25 @@ type Config struct {
 	ConnectTimeout time.Duration
 	// AckTimeout bounds how long a publisher waits, in the queue and for the acknowledgement together. Default 1.5 s.
 	AckTimeout time.Duration
-	// AckWait is how long a consumer may be silent about a frame before the server delivers it again: after the death of
-	// a process its events rest so long. Living ones are never silent for more than half of it. Default 5 s.
+	// AckWait is how long the server waits for the acknowledgement of a frame before it redelivers the frame: after the
+	// death of a process its events are delayed that long. Live consumers report progress twice as often. Default 5 s.
 	AckWait time.Duration
-	// QueueEvents and QueueBytes bound what waits per shard; beyond, Publish answers ErrUnavailable at once.
+	// QueueEvents and QueueBytes bound the queue of a shard; beyond them Publish returns ErrUnavailable at once.
 	// Defaults 8192 and 64 MiB.
 	QueueEvents int
 	QueueBytes  int64
 
-	// AllowLazySync accepts a broker that does not flush before it acknowledges, or does not tell. A power failure may
-	// then lose acknowledged events. Operators set it with ORCH_ALLOW_LAZY_SYNC=1.
+	// AllowLazySync accepts a broker that does not flush before it acknowledges, or does not report it. A power failure
+	// may then lose acknowledged events. Operators set it with ORCH_ALLOW_LAZY_SYNC=1.
 	AllowLazySync bool
 
-	// IDs makes the ids of frames. Default id.System().
+	// IDs generates the ids of frames. Default id.System().
 	IDs *id.Source
-	// Logger gets what happens behind the calls. Default slog.Default().
+	// Logger receives background events. Default slog.Default().
 	Logger *slog.Logger
 }
 
-// withDefaults is c with its gaps filled, or what is wrong with it.
+// withDefaults returns c with defaults for its zero fields, or the first invalid setting.
 func (c Config) withDefaults() (Config, error) {
 	if c.URL == "" && c.InProcess == nil {
 		return c, fmt.Errorf("broker: Config needs URL or InProcess")

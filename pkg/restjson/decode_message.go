@@ -4,7 +4,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// nulls says what null means for a field that is not optional (rule 4).
+// nulls is the meaning of null for a field that is not optional (rule 4).
 type nulls bool
 
 const (

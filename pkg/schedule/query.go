@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Query asks for the times of a schedule. Its JSON is {"schedule": definition, "start": time, "n": count, "end": time}, or
+// Query requests the times of a schedule. Its JSON is {"schedule": definition, "start": time, "n": count, "end": time}, or
 // {"expr": cron, "tz": zone, "start": time}; other keys are ignored.
 type Query struct {
 	Schedule json.RawMessage `json:"schedule"`
@@ -23,10 +23,10 @@ type Query struct {
 // maxTimes bounds the times of one query.
 const maxTimes = 1000
 
-// defaultTimes is how many times a query of the short form gets.
+// defaultTimes is the number of times that a query of the short form returns.
 const defaultTimes = 3
 
-// Times answers a query: at most n times, one if neither n nor an end is given. An interval without an anchor is counted from now.
+// Times returns the times of a query: at most n times, or one without n and end. An interval without an anchor starts now.
 func (q Query) Times(now time.Time) ([]time.Time, error) {
 	definition, n := q.Schedule, 1
 	if q.Expr != nil {
@@ -58,7 +58,7 @@ func (q Query) Times(now time.Time) ([]time.Time, error) {
 	if q.N != nil {
 		n = min(*q.N, maxTimes)
 	}
-	if q.Expr != nil { // The short form asks for the times after its start, by the clock as it is shown.
+	if q.Expr != nil { // The short form returns the times after its start, in wall-clock time.
 		start = start.Add(time.Microsecond)
 		if c, ok := s.(*Cron); ok {
 			s = Shown{c}
@@ -66,12 +66,12 @@ func (q Query) Times(now time.Time) ([]time.Time, error) {
 	}
 	times, err := First(s, start, end, n)
 	if _, rule := s.(*RRule); rule && errors.Is(err, ErrTooSparse) {
-		return nil, nil // A rule may have no times; a cron expression without any is a mistake.
+		return nil, nil // A recurrence rule may have no times; a cron expression must have some.
 	}
 	return times, err
 }
 
-// Format writes an instant in UTC, with six digits of a fraction where there is one.
+// Format formats a time in UTC, with six digits for a non-zero fraction.
 func Format(t time.Time) string {
 	if t.Nanosecond() == 0 {
 		return t.UTC().Format("2006-01-02T15:04:05Z")

@@ -15,30 +15,30 @@ const (
 	headerAllowedRate   = "WebHook-Allowed-Rate"
 )
 
-// Handshake is an answer with which an endpoint proves that it wants deliveries. It produces no event and needs no
-// template. Addresses that a sender offers for a later confirmation are never fetched: that would let anybody make this
-// server call any address.
+// Handshake is a response that proves to a provider that the endpoint accepts deliveries. It causes no event and needs no
+// template. The server never fetches the confirmation addresses that a sender offers, because any client could then make it
+// call any address.
 type Handshake struct {
-	// Name is what the delivery log calls it.
+	// Name is its name in the delivery log.
 	Name   string
 	Header http.Header
 	Body   []byte
 }
 
-// What Event Grid's validation is recognized by.
+// Markers of Event Grid's validation request.
 const (
 	eventGridHeader     = "aeg-event-type"
 	eventGridValidation = "SubscriptionValidation"
 	eventGridEventType  = "Microsoft.EventGrid.SubscriptionValidationEvent"
 )
 
-// ClaimsHandshake tells, from the header alone, whether the request may turn out to be a handshake.
+// ClaimsHandshake reports whether a request may be a handshake, by its header alone.
 func (r *Request) ClaimsHandshake() bool {
 	return r.Method == http.MethodOptions ||
 		r.Method == http.MethodPost && strings.EqualFold(strings.TrimSpace(r.Get(eventGridHeader)), eventGridValidation)
 }
 
-// Handshake returns the answer to a handshake; nil when the request is none. The body must have been read.
+// Handshake returns the response to a handshake; nil if the request is not one. The body must have been read.
 func (r *Request) Handshake() *Handshake {
 	switch {
 	case r.Method == http.MethodOptions:
@@ -49,7 +49,7 @@ func (r *Request) Handshake() *Handshake {
 	return nil
 }
 
-// cloudEventsHandshake grants what the sender asks for (HTTP 1.1 web hooks for event delivery, 1.0).
+// cloudEventsHandshake grants the sender's request (HTTP 1.1 web hooks for event delivery, 1.0).
 func (r *Request) cloudEventsHandshake() *Handshake {
 	origin := r.Get(strings.ToLower(headerRequestOrigin))
 	if origin == "" {

@@ -9,13 +9,13 @@ import (
 	"slices"
 )
 
-// ErrBody is wrapped when the body of a request cannot be read: it breaks off, or is not what its header says.
+// ErrBody is wrapped when the body of a request cannot be read: it is incomplete, or contradicts its header.
 var ErrBody = errors.New("read body")
 
-// Excerpt is how many bytes of a body are shown when the whole body cannot be shown.
+// Excerpt is the length in bytes of the shown part of a body that cannot be shown completely.
 const Excerpt = 64 << 10
 
-// firstRead bounds the bytes that are allocated because of Content-Length alone. A body takes memory as it arrives.
+// firstRead bounds the allocation for Content-Length. Further memory is allocated as the body arrives.
 const firstRead = 16 << 10
 
 // ReadBody reads the body into r and undoes its content encoding. A body that exceeds the limit, as it was sent or decoded,
@@ -35,7 +35,7 @@ func (r *Request) ReadBody(from *http.Request, limit int64) error {
 	}
 	_, err := buffer.ReadFrom(io.LimitReader(from.Body, limit+1))
 	if r.Raw = buffer.Bytes(); r.Raw == nil {
-		r.Raw = []byte{} // There is a body, an empty one.
+		r.Raw = []byte{} // An empty body, as opposed to none.
 	}
 	if int64(len(r.Raw)) > limit {
 		r.TooLarge = true

@@ -58,14 +58,14 @@ func newGuard(d *orchv1.WebhookDefinition, keys secrets.Keyring, before *Guard) 
 func (g *Guard) prepare(keys secrets.Keyring) (err error) {
 	d := g.definition
 	if g.id, err = uuid.Parse(d.GetId()); err != nil {
-		return fmt.Errorf("%w: its id: %w", ErrClosed, err)
+		return fmt.Errorf("%w: parse id: %w", ErrClosed, err)
 	}
 	if g.networks, err = clientaddr.ParseNetworks(d.GetAllowedIps()); err != nil {
 		return fmt.Errorf("%w: %w", ErrClosed, err)
 	}
 	workspace, err := uuid.Parse(d.GetWorkspace())
 	if err != nil {
-		return fmt.Errorf("%w: its workspace: %w", ErrClosed, err)
+		return fmt.Errorf("%w: parse workspace: %w", ErrClosed, err)
 	}
 	signing, verifyToken, err := webhookdef.OpenSecrets(keys, workspace, g.id, d)
 	if err != nil {
@@ -87,7 +87,7 @@ func (g *Guard) Unusable() error { return g.setupError }
 // Secrets returns the secrets that the webhook shares with its senders. They must not be shown.
 func (g *Guard) Secrets() []string { return g.secrets }
 
-// Verify verifies a request whose body was read. The proof is nil when the webhook asks for none. The error wraps
+// Verify verifies a request whose body was read. The proof is nil when the webhook has no verification. The error wraps
 // verify.ErrUnproven.
 func (g *Guard) Verify(r *receive.Request) (*verify.Proof, error) {
 	if g.verifier == nil {

@@ -10,12 +10,12 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// batch is what a worker has taken of one collection.
+// batch has the documents of one collection that a worker took from the queue.
 type batch struct {
 	collection query.Collection
 	ids        []uuid.UUID
-	unread     []uuid.UUID       // Those whose outboxes must be read.
-	boxes      []store.Outbox    // The others', and in the end those of all.
+	unread     []uuid.UUID       // Documents whose outboxes must be read.
+	boxes      []store.Outbox    // The outboxes of the others, and after reading those of all.
 	flushes    map[uuid.UUID]int // When the batch was taken; see work.
 	failures   map[uuid.UUID]failure
 }
@@ -26,7 +26,8 @@ func (b *batch) fail(box store.Outbox, err error) {
 	}
 }
 
-// work executes the effects of documents. Those that were woken meanwhile are queued again; the result did not fit.
+// work executes the effects of documents. It queues documents again that were woken in the meantime, and returns those that the
+// queue had no room for.
 func (r *Relay) work(ctx context.Context, keys []key) (again []key) {
 	byCollection := map[query.Collection]*batch{}
 	r.mu.Lock()
@@ -56,7 +57,7 @@ func (r *Relay) work(ctx context.Context, keys []key) (again []key) {
 	return again
 }
 
-// finish forgets the documents of a batch, except those that were woken meanwhile.
+// finish forgets the documents of a batch, except those that were woken in the meantime.
 func (r *Relay) finish(b *batch) (again []key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -157,7 +158,7 @@ func (r *Relay) executeSingle(ctx context.Context, b *batch, box store.Outbox) e
 	return r.execute(ctx, b.collection, box)
 }
 
-// shuffled are the numbers below n in a random order, so that no document is always behind the same others.
+// shuffled returns the numbers below n in a random order, so that no document always waits for the same others.
 func (r *Relay) shuffled(n int) []int {
 	order := make([]int, n)
 	for i := range order {

@@ -15,12 +15,12 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// window is the range of scheduled starts that a poll asks for, ends included; nil is open.
+// window is the inclusive range of scheduled starts of a poll; nil is unbounded.
 type window struct{ after, before *time.Time }
 
 // GetScheduledFlowRuns returns the scheduled runs of a pool that a worker may start: queues by priority, the earliest run
-// of a queue first. Runs beyond the free slots of their queue or of the pool are left out. Nothing is reserved: the worker
-// that sets a run to PENDING has it.
+// of a queue first. The result omits runs beyond the free slots of their queue or of the pool. It reserves
+// nothing: the worker that sets a run to PENDING wins it.
 func (s *Service) GetScheduledFlowRuns(ctx context.Context, r *orchv1.GetScheduledFlowRunsRequest) (*orchv1.WorkerFlowRunList, error) {
 	q := r.GetQuery()
 	limit, err := pagination.Limit(q.GetLimit())
@@ -54,7 +54,7 @@ func (s *Service) GetScheduledFlowRuns(ctx context.Context, r *orchv1.GetSchedul
 	return &orchv1.WorkerFlowRunList{FlowRuns: ranked}, nil
 }
 
-// named are the queues of these names; none means all. One that the pool does not have is a 404.
+// named returns the queues with these names; no names mean all. An unknown name is a 404.
 func named(queues []*orchv1.WorkQueue, pool *orchv1.WorkPool, names []string) ([]*orchv1.WorkQueue, error) {
 	if len(names) == 0 {
 		return queues, nil
@@ -121,7 +121,7 @@ func (s *Service) rankRuns(
 	return ranked, nil
 }
 
-// poolRoom is the number of free slots of a pool. Runs of paused queues hold none.
+// poolRoom returns the number of free slots of a pool. Runs of paused queues take none.
 func (s *Service) poolRoom(ctx context.Context, ws uuid.UUID, pool *orchv1.WorkPool, queues []*orchv1.WorkQueue) (int64, error) {
 	if pool.ConcurrencyLimit == nil {
 		return unlimited, nil
@@ -148,10 +148,10 @@ func (s *Service) queueRoom(ctx context.Context, ws uuid.UUID, queue *orchv1.Wor
 	return free(queue.ConcurrencyLimit, taken), err
 }
 
-// wordInProcess is the stored word of a retry that the run's own process makes: no worker may start it a second time.
+// wordInProcess is the stored value of a retry within the run's own process: no worker may start the run again.
 const wordInProcess = "in_process"
 
-// scheduled reads the scheduled runs of a queue, the earliest first.
+// scheduled reads the scheduled runs of a queue, earliest first.
 func (s *Service) scheduled(ctx context.Context, ws uuid.UUID, queue *orchv1.WorkQueue, within window, limit int64) ([]*orchv1.FlowRun, error) {
 	id, err := resourceid.Parse(queue.GetId())
 	if err != nil {
@@ -175,7 +175,7 @@ func (s *Service) scheduled(ctx context.Context, ws uuid.UUID, queue *orchv1.Wor
 	}, bson.D{{Key: "next_scheduled_start_time", Value: 1}}, limit)
 }
 
-// forWorker is a run as workers get it: without its state, and with its queue's name where that is not the default queue.
+// forWorker returns a run as workers receive it: without its state, and with the name of a queue other than the default.
 func forWorker(run *orchv1.FlowRun, queue *orchv1.WorkQueue, pool *orchv1.WorkPool, now time.Time) *orchv1.WorkerFlowRun {
 	state := run.GetState()
 	w := &orchv1.WorkerFlowRun{

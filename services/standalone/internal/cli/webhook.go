@@ -82,20 +82,20 @@ func newWebhookFlags(cmd *cobra.Command) *webhookFlags {
 	flags := cmd.Flags()
 	flags.StringVarP(&f.description, "description", "d", "", "the purpose of the webhook")
 	flags.StringVar(&f.account, "service-account", "", "the service account whose key requests must carry, by name or id")
-	flags.StringVar(&f.scheme, "scheme", "", "how requests are signed: "+strings.Join(schemes, ", "))
+	flags.StringVar(&f.scheme, "scheme", "", "the signature scheme of requests: "+strings.Join(schemes, ", "))
 	flags.StringVar(&f.header, "header", "", "the header with the signature or the token, of the schemes hmac and token")
 	flags.StringVar(&f.prefix, "prefix", "", "what precedes the signature or the token in its header, such as \"Bearer \"")
-	flags.StringVar(&f.deduplication, "deduplicate", "", "what makes a repeated delivery: none, delivery_id or content")
+	flags.StringVar(&f.deduplication, "deduplicate", "", "what identifies a duplicate delivery: none, delivery_id or content")
 	flags.StringSliceVar(&f.allow, "allow-ip", nil, "an address or network that may post; several may be given")
-	flags.StringSliceVar(&f.handshakes, "handshake", nil, "a handshake to answer: slack, sns or meta; several may be given")
-	flags.BoolVar(&f.strict, "strict", false, "let a missing value be an error of the template")
+	flags.StringSliceVar(&f.handshakes, "handshake", nil, "a handshake to respond to: slack, sns or meta; several may be given")
+	flags.BoolVar(&f.strict, "strict", false, "treat a missing value as a template error")
 	flags.StringSliceVar(&f.methods, "method", nil, "a method to accept, such as POST; several may be given; all without it")
-	flags.StringVar(&f.rate, "rate", "", "how many requests it takes, such as 100/60s; 0 for any number")
+	flags.StringVar(&f.rate, "rate", "", "the rate limit, such as 100/60s; 0 means none")
 	_ = cmd.RegisterFlagCompletionFunc("scheme", cobra.FixedCompletions(schemes, cobra.ShellCompDirectiveNoFileComp))
 	return f
 }
 
-// body returns what the flags that were given say, for a request. They override the fields of a preset, which may be nil.
+// body returns the request body for the given flags. They override the fields of a preset, which may be nil.
 func (f *webhookFlags) body(ctx context.Context, s *remote.Server, preset map[string]any) (map[string]any, error) {
 	body := maps.Clone(preset)
 	if body == nil {
@@ -203,7 +203,7 @@ func secretLines(text string) []string {
 	return secrets
 }
 
-// parseRate reads requests per span, such as 100/60s. Zero is no limit, nil.
+// parseRate reads requests per span, such as 100/60s. Zero means no limit: nil.
 func parseRate(text string) (any, error) {
 	if text == "0" {
 		return nil, nil //nolint:nilnil // The JSON null that lifts the limit.
