@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
@@ -38,7 +39,11 @@ func (s *Service) CreateWorkQueue(ctx context.Context, r *orchv1.CreateWorkQueue
 	if err != nil {
 		return nil, err
 	}
-	queue, err := s.createQueue(ctx, info.Workspace, pool, r.GetWorkQueue())
+	create := proto.CloneOf(r.GetWorkQueue())
+	if create.Description == nil { // The older API defaults to an empty description.
+		create.Description = new("")
+	}
+	queue, err := s.createQueue(ctx, info.Workspace, pool, create)
 	if errors.Is(err, store.ErrDuplicate) {
 		return nil, rpc.Detail(http.StatusConflict, "A work queue with this name already exists.")
 	}

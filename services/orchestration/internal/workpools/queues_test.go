@@ -41,6 +41,15 @@ func TestQueuesAreRankedConcurrently(t *testing.T) {
 	}
 }
 
+func TestQueuesOfTheOlderAPIHaveADescription(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	queue, err := w.service.CreateWorkQueue(w.ctx, &orchv1.CreateWorkQueueRequest{WorkQueue: &orchv1.WorkQueueCreate{Name: "q"}})
+	require.NoError(t, err)
+	require.NotNil(t, queue.Description)
+	require.Empty(t, queue.GetDescription())
+}
+
 // fill stores as many workers of a pool as it may have.
 func (w *world) fill(pool *orchv1.WorkPool, status orchv1.WorkerStatus) {
 	w.Helper()
