@@ -18,6 +18,13 @@ func consoleCases() []pageCase {
 	refusedName[orchv1.WebhookService_CreateWebhook_FullMethodName] = rpc.Invalid(rpc.BodyError("string_too_long", "String should have at most 1024 characters", "name"))
 	large := console()
 	large[orchv1.WebhookService_ReadDelivery_FullMethodName] = largeDelivery()
+	benchError, replayAway := console(), console()
+	benchError[orchv1.WebhookService_RenderWebhook_FullMethodName] = &orchv1.WebhookRendering{Error: &orchv1.WebhookRenderingError{
+		Message: "'ref' is undefined " + hostile, Stage: orchv1.WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_TEMPLATE,
+		Line: proto.Int64(2), Column: proto.Int64(9),
+	}}
+	replayAway[orchv1.WebhookService_ReplayDeliveries_FullMethodName] = rpc.Detail(503, "The broker is away.")
+	const event = "/events/event/2030-01-31/" + someID
 	return []pageCase{
 		{name: "webhooks", path: "/webhooks", answers: console()},
 		{name: "webhooks-none", path: "/webhooks", answers: answers{orchv1.WebhookService_ReadWebhooks_FullMethodName: &orchv1.WebhookList{}}},
@@ -36,6 +43,36 @@ func consoleCases() []pageCase {
 		{name: "delivery", path: delivery, answers: console()},
 		{name: "delivery-large", path: delivery, answers: large},
 		{name: "delivery-unknown", path: delivery, status: 404},
+		{name: "bench", path: webhook + "/bench", answers: console()},
+		{name: "bench-error", path: webhook + "/bench?delivery=" + someID, answers: benchError},
+		{name: "bench-check", path: webhook + "/bench", answers: console(), form: url.Values{
+			"action": {"bench-check"}, "template": {"{{ " + hostile + " }}\r\n"}, "delivery": {someID},
+		}},
+		{name: "bench-large", path: webhook + "/bench", answers: console(), form: url.Values{
+			"action": {"bench-preview"}, "template": {strings.Repeat("{{ body }}\n", 100_000)},
+		}},
+		{name: "bench-empty", path: webhook + "/bench", answers: console(), status: 422, form: url.Values{"action": {"bench-preview"}}},
+		{name: "bench-bad", path: webhook + "/bench?delivery=1", status: 400},
+		{name: "bench-unknown", path: webhook + "/bench", status: 404},
+		{name: "replay", path: webhook + "/replay", answers: console()},
+		{name: "replay-batch", path: webhook + "/replay?from=-1h", answers: console(), form: url.Values{"action": {"replay-range"}, "done": {"25"}, "good": {"20"}, "bad": {"5"}}},
+		{name: "replay-away", path: webhook + "/replay", answers: replayAway, form: url.Values{"action": {"replay-range"}}},
+		{name: "replay-confirm", path: webhook + "/replay", answers: console(), form: url.Values{"action": {"replay-selection"}, "id": {someID}}},
+		{name: "replay-selection", path: webhook + "/replay", answers: console(), form: url.Values{"action": {"replay-selection"}, "id": {someID}, "confirm": {"yes"}}},
+		{name: "replay-bad-position", path: webhook + "/replay?after=x", answers: console(), status: 400},
+		{name: "events", path: "/events?event=github.*&resource=github", answers: console()},
+		{name: "events-bad", path: "/events?n=51", status: 400},
+		{name: "event", path: event, answers: console()},
+		{name: "event-payload", path: event + "/payload", answers: console()},
+		{name: "event-unknown", path: event, status: 404, answers: answers{orchv1.EventService_ReadEvents_FullMethodName: &orchv1.EventPage{}}},
+		{name: "event-bad-day", path: "/events/event/yesterday/" + someID, status: 400},
+		{name: "automate", path: "/events/automate?event=github.push&resource=github", answers: console()},
+		{name: "automate-bad", path: "/events/automate", status: 422, form: url.Values{"action": {"automate"}, "json": {"[" + hostile}}},
+		{name: "trace", path: "/trace/delivery/" + someID, answers: console()},
+		{name: "trace-event", path: "/trace/event/" + someID, answers: console()},
+		{name: "trace-run", path: "/trace/flow-run/" + someID, answers: console()},
+		{name: "trace-bad-kind", path: "/trace/weather/" + someID, status: 400},
+		{name: "trace-unknown", path: "/trace/event/" + someID, status: 404, answers: answers{orchv1.EventService_ReadEvents_FullMethodName: &orchv1.EventPage{}}},
 	}
 }
 
@@ -83,7 +120,21 @@ func console() answers {
 	}
 	quiet := proto.CloneOf(webhook)
 	quiet.Id, quiet.Name, quiet.Enabled = "01890000-0000-7000-8000-000000000009", "quiet", false
-	return answers{
+	replayed := proto.CloneOf(accepted)
+	replayed.Id, replayed.ReplayOf, replayed.Received = "01890000-0000-7000-8000-000000000005", proto.String(someID), at(0)
+	all := answers{
+		orchv1.WebhookService_RenderWebhook_FullMethodName: &orchv1.WebhookRendering{
+			Rendered: proto.String(`{"event": "github.push"}`), Event: []byte(`{"event": "github.push", "payload": {"note": "<script>"}}`),
+		},
+		orchv1.WebhookService_ReplayDeliveries_FullMethodName: &orchv1.WebhookDeliveryList{Deliveries: []*orchv1.WebhookDelivery{replayed}},
+		orchv1.EventService_ReadEvents_FullMethodName: &orchv1.EventPage{
+			Events: []*orchv1.ReceivedEvent{pushed()}, Total: 12_345, NextPage: proto.String("http://orch.test/api/events/filter/next?page-token=abc"),
+		},
+		orchv1.EventService_CountEvents_FullMethodName: &orchv1.EventCountList{Counts: []*orchv1.EventCount{
+			{Value: "github.push", Label: "github.push " + hostile, Count: 42, StartTime: at(time.Hour), EndTime: at(0)},
+		}},
+		orchv1.FlowRunService_ReadFlowRuns_FullMethodName: lists()[orchv1.FlowRunService_ReadFlowRuns_FullMethodName],
+		orchv1.LogService_ReadLogs_FullMethodName:         &orchv1.LogList{Logs: []*orchv1.Log{{Level: 20, Message: "loaded " + hostile, Timestamp: at(time.Minute)}}},
 		orchv1.WebhookService_ReadWebhooks_FullMethodName: &orchv1.WebhookList{Webhooks: []*orchv1.Webhook{quiet, webhook}},
 		orchv1.WebhookService_ReadWebhook_FullMethodName:  webhook,
 		orchv1.WebhookService_ReadDeliveries_FullMethodName: &orchv1.WebhookDeliveryList{
@@ -93,5 +144,22 @@ func console() answers {
 		orchv1.WebhookService_SummarizeDeliveries_FullMethodName: &orchv1.WebhookDeliverySummary{Counts: []*orchv1.WebhookDeliveryCount{
 			{Status: 204, Count: 1200}, {Status: 400, Reason: proto.String("event"), Count: 2}, {Status: 401, Reason: proto.String("signature"), Count: 120},
 		}},
+	}
+	return all
+}
+
+// pushed is the event of an action whose run and triggering event a trace follows.
+func pushed() *orchv1.ReceivedEvent {
+	related := func(id, role string) *orchv1.RelatedResource {
+		return &orchv1.RelatedResource{Labels: map[string]string{"orch.resource.id": id, "orch.resource.role": role}}
+	}
+	return &orchv1.ReceivedEvent{
+		Id: someID, Occurred: at(4 * time.Minute), Received: at(4 * time.Minute), Event: "orch.automation.action.executed",
+		Resource: &orchv1.Resource{Labels: map[string]string{"orch.resource.id": "orch.automation." + someID, "orch.resource.name": "ship " + hostile}},
+		Related: []*orchv1.RelatedResource{
+			related("orch.event."+someID, "triggering-event"), related("orch.flow-run."+someID, "flow-run"),
+			related("orch-cloud.webhook."+someID, "webhook"), related("weather."+hostile, "x"),
+		},
+		Payload: []byte(`{"action_index": 0, "action_type": "run-deployment", "note": "</script>"}`), Follows: proto.String(someID),
 	}
 }

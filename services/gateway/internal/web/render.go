@@ -28,11 +28,18 @@ type frame struct {
 	DocsIcon                                  *pongo2.Value
 	Notices                                   []page.Notice
 	Calls                                     []callRow
+	CallCount                                 int
 	Workspaces                                []workspaceRow
 	Workspace                                 string
 	Zone                                      string
 	SignedIn                                  bool
 }
+
+// maxCalls and maxCallBody bound what a page shows of the calls that made it.
+const (
+	maxCalls    = 20
+	maxCallBody = 20_000
+)
 
 type navEntry struct {
 	Path, Title string
@@ -60,7 +67,12 @@ func (s *Site) answer(w http.ResponseWriter, r *page.Request, visit Visit, p *pa
 		f.Notices = append(f.Notices, notice)
 	}
 	f.Notices = append(f.Notices, view.Notices...)
-	for _, c := range r.Calls() {
+	calls := r.Calls()
+	f.CallCount = len(calls)
+	for _, c := range calls[:min(len(calls), maxCalls)] {
+		if len(c.Body) > maxCallBody {
+			c.Body = ""
+		}
 		f.Calls = append(f.Calls, callRow{c.Method, c.Path, c.JSON(), c.Curl(r.Server.API, r.Server.Authenticated)})
 	}
 	s.render(w, r.HTTP, max(view.Status, http.StatusOK), "pages/"+view.Template, pongo2.Context{"site": f, "v": view.Data})

@@ -6,5 +6,7 @@ import "github.com/orch-project/orch/services/gateway/internal/web/page"
 func consolePages() []page.Page {
 	return []page.Page{
 		webhooksPage(), webhookNewPage(), webhookPage(), webhookEditPage(), deliveryPage(),
+		benchPage(), replayPage(),
+		eventsPage(), eventPage(), payloadPage(), automatePage(), tracePage(),
 	}
 }

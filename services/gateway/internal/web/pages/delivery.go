@@ -24,7 +24,6 @@ type deliveryView struct {
 	Pairs       []pair
 	RequestLine string
 	Headers     []header
-	Masked      bool
 	Body        markup.Markup
 	BodyText    markup.Markup
 	BodyNote    string
@@ -90,17 +89,22 @@ func showDelivery(r *page.Request) (page.View, error) {
 		Trace:    r.To("trace", "delivery", d.GetId()) + "?webhook=" + w.GetId(),
 		Pairs:    deliveryPairs(r, w, d),
 	}
-	for _, name := range slices.Sorted(maps.Keys(d.GetHeaders())) {
-		value := d.GetHeaders()[name]
-		v.Headers = append(v.Headers, header{show.Visible(name), show.Visible(value)})
-		v.Masked = v.Masked || strings.Contains(value, "***")
-	}
+	v.Headers = headersOf(d)
 	v.body(d)
 	v.failure(w, d)
 	if d.EventId != nil {
 		v.event(r, d)
 	}
 	return page.View{Title: v.Title, Template: "delivery.html", Data: v}, nil
+}
+
+// headersOf returns the headers of a request by name.
+func headersOf(d *orchv1.WebhookDelivery) []header {
+	var all []header
+	for _, name := range slices.Sorted(maps.Keys(d.GetHeaders())) {
+		all = append(all, header{show.Visible(name), show.Visible(d.GetHeaders()[name])})
+	}
+	return all
 }
 
 func deliveryPairs(r *page.Request, w *orchv1.Webhook, d *orchv1.WebhookDelivery) []pair {

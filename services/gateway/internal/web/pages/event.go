@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"net/url"
 	"time"
 
 	"github.com/orch-project/orch/pkg/restjson"
@@ -34,3 +35,6 @@ func eventTree(e *orchv1.ReceivedEvent) markup.Markup {
 func eventLink(r *page.Request, e *orchv1.ReceivedEvent) string {
 	return r.To("events", "event", e.GetOccurred().AsTime().UTC().Format(time.DateOnly), e.GetId())
 }
+
+// queryOf is the query of an address with one parameter.
+func queryOf(name, value string) string { return url.Values{name: {value}}.Encode() }

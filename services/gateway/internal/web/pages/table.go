@@ -33,6 +33,7 @@ func Sections() []page.Section {
 		{Path: "/flows", Title: "Flows", Icon: "flows", Needs: []string{orchv1.FlowService_ReadFlows_FullMethodName}},
 		{Path: "/deployments", Title: "Deployments", Icon: "deployments", Needs: []string{orchv1.DeploymentService_ReadDeployments_FullMethodName}},
 		{Path: "/webhooks", Title: "Webhooks", Icon: "webhooks", Needs: []string{orchv1.WebhookService_ReadWebhooks_FullMethodName}},
+		{Path: "/events", Title: "Events", Icon: "events", Needs: []string{orchv1.EventService_ReadEvents_FullMethodName}},
 		{Path: "/automations", Title: "Automations", Icon: "automations", Needs: []string{orchv1.AutomationService_ReadAutomations_FullMethodName}},
 		{Path: "/work-pools", Title: "Work pools", Icon: "pools", Needs: []string{orchv1.WorkPoolService_ReadWorkPools_FullMethodName}},
 		{Path: "/artifacts", Title: "Artifacts", Icon: "artifacts", Needs: []string{orchv1.ArtifactService_ReadLatestArtifacts_FullMethodName}},

@@ -1,0 +1,91 @@
+package pages
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/page"
+	"github.com/orch-project/orch/services/gateway/internal/web/show"
+)
+
+// automateView is the data of the form of an automation for events.
+type automateView struct {
+	JSON, Path, Back string
+	Problems         []string
+}
+
+// automatePage makes an automation of the events that the address names.
+func automatePage() page.Page {
+	return page.Page{
+		Pattern: "/events/automate",
+		Section: "/events",
+		Needs:   []string{orchv1.AutomationService_CreateAutomation_FullMethodName},
+		Show: func(r *page.Request) (page.View, error) {
+			names, resources := r.Texts("event"), r.Texts("resource")
+			if err := r.Err(); err != nil {
+				return page.View{}, err
+			}
+			draft, err := json.MarshalIndent(draftAutomation(r, names, resources), "", "  ")
+			if err != nil {
+				return page.View{}, err
+			}
+			return automateForm(r, string(draft), nil), nil
+		},
+		Actions: []page.Action{{
+			Name: "automate", Calls: []string{orchv1.AutomationService_CreateAutomation_FullMethodName},
+			Done: "The automation is created.",
+			Do:   createAutomation,
+		}},
+	}
+}
+
+// draftAutomation is an automation that does nothing yet.
+func draftAutomation(r *page.Request, names, resources []string) ask.JSON {
+	match := ask.JSON{}
+	if len(resources) > 0 {
+		match[r.Server.Vocabulary.ResourceID()] = resources
+	}
+	name := "on events"
+	if len(names) > 0 {
+		name = "on " + show.Line(names[0], 100)
+	} else {
+		names = []string{}
+	}
+	return ask.JSON{
+		"name": name,
+		"trigger": ask.JSON{
+			"type": "event", "posture": "Reactive", "expect": names, "match": match, "threshold": 1, "within": 0,
+		},
+		"actions": []ask.JSON{{"type": "do-nothing"}},
+	}
+}
+
+func automateForm(r *page.Request, text string, err error) page.View {
+	v := automateView{JSON: text, Path: r.Path(), Back: r.To("events")}
+	view := page.View{Title: "New automation", Template: "automate.html"}
+	if err != nil {
+		view.Status = http.StatusUnprocessableEntity
+		v.Problems, _ = formProblems(err)
+	}
+	view.Data = v
+	return view
+}
+
+func createAutomation(r *page.Request) (page.View, error) {
+	text := newlines(r.Form.Get("json"))
+	var body map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(text), &body); err != nil || body == nil {
+		return automateForm(r, text, rpc.Detail(http.StatusUnprocessableEntity, "The automation is not a JSON object.")), nil
+	}
+	created := ask.New[*orchv1.Automation](orchv1.AutomationService_CreateAutomation_FullMethodName, ask.Input{Body: body})
+	if err := r.Ask(created); err != nil {
+		if rpc.HTTPError(err).GetStatus() != http.StatusUnprocessableEntity {
+			return page.View{}, err
+		}
+		return automateForm(r, text, err), nil
+	}
+	return r.Done(r.To("automations", "automation", created.Answer().GetId()), "automate", -1), nil
+}

@@ -1,0 +1,222 @@
+package pages
+
+import (
+	"cmp"
+	"net/http"
+
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/markup"
+	"github.com/orch-project/orch/services/gateway/internal/web/page"
+	"github.com/orch-project/orch/services/gateway/internal/web/show"
+)
+
+// benchView is the data of the bench: a template beside the last real deliveries.
+type benchView struct {
+	Name, Back, Path string
+	Template         string
+	Saved            bool // Whether the template is the stored one.
+	Delivery         string
+	Deliveries       []choice
+	Request          string
+	Outcome          markup.Markup
+	Received         markup.Markup
+	Headers          []header
+	Body             markup.Markup
+	Preview          preview
+	Check            *templateCheck
+	Problems         []string
+	LeftOut          string
+}
+
+// preview is what a template makes of a delivery.
+type preview struct {
+	Error       string
+	Source      markup.Markup
+	SourceTitle string
+	Rendered    markup.Markup
+	Event       markup.Markup
+	Problem     string
+}
+
+// benchDeliveries is the number of deliveries beside the template.
+const benchDeliveries = 50
+
+func benchPage() page.Page {
+	previewCalls := []string{orchv1.WebhookService_RenderWebhook_FullMethodName}
+	return page.Page{
+		Pattern: "/webhooks/webhook/{id}/bench",
+		Section: "/webhooks",
+		Needs: []string{
+			orchv1.WebhookService_ReadWebhook_FullMethodName, orchv1.WebhookService_ReadDeliveries_FullMethodName,
+			orchv1.WebhookService_RenderWebhook_FullMethodName,
+		},
+		Show: func(r *page.Request) (page.View, error) { return showBench(r, "", false) },
+		Actions: []page.Action{
+			{Name: "bench-preview", Calls: previewCalls, Do: func(r *page.Request) (page.View, error) { return postedBench(r, false) }},
+			{Name: "bench-check", Calls: previewCalls, Do: func(r *page.Request) (page.View, error) { return postedBench(r, true) }},
+			{
+				Name: "bench-save", Calls: []string{orchv1.WebhookService_UpdateWebhook_FullMethodName},
+				Done: "The template is saved. Failed deliveries can be replayed with it.",
+				Do:   saveTemplate,
+			},
+		},
+	}
+}
+
+func postedBench(r *page.Request, check bool) (page.View, error) {
+	template := newlines(r.Form.Get("template"))
+	if template == "" {
+		return page.View{}, rpc.Detail(http.StatusUnprocessableEntity, "The template is empty.")
+	}
+	return showBench(r, template, check)
+}
+
+func saveTemplate(r *page.Request) (page.View, error) {
+	in := ask.ID(r.Vars["id"])
+	in.Body = ask.JSON{"template": newlines(r.Form.Get("template"))}
+	err := r.Ask(ask.New[empty](orchv1.WebhookService_UpdateWebhook_FullMethodName, in))
+	if err == nil {
+		return r.Done(r.To("webhooks", "webhook", r.Vars["id"]), "bench-save", -1), nil
+	}
+	if rpc.HTTPError(err).GetStatus() != http.StatusUnprocessableEntity || r.Form.Get("template") == "" {
+		return page.View{}, err
+	}
+	view, again := showBench(r, newlines(r.Form.Get("template")), false)
+	if again != nil {
+		return page.View{}, err
+	}
+	view.Status = http.StatusUnprocessableEntity
+	texts, _ := formProblems(err)
+	for _, text := range texts {
+		view.Notices = append(view.Notices, page.Notice{Kind: "bad", Text: text})
+	}
+	return view, nil
+}
+
+// showBench shows a template beside a delivery. An empty template means the stored one.
+func showBench(r *page.Request, template string, check bool) (page.View, error) {
+	id := r.Vars["id"]
+	wanted := r.UUIDs("delivery")
+	if err := r.Err(); err != nil {
+		return page.View{}, err
+	}
+	if posted := r.Field("delivery"); posted != "" {
+		wanted = []string{posted}
+	}
+	webhook := readWebhook(id)
+	in := ask.ID(id)
+	in.Body = ask.JSON{"limit": maxRead}
+	list := ask.New[*orchv1.WebhookDeliveryList](orchv1.WebhookService_ReadDeliveries_FullMethodName, in)
+	questions := []ask.Question{webhook, list}
+	var named *ask.Of[*orchv1.WebhookDeliveryList]
+	if len(wanted) > 0 { // It may be older than the last ones.
+		in.Body = ask.JSON{"limit": 1, "deliveries": ask.JSON{"id": any_(wanted[:1])}}
+		named = ask.New[*orchv1.WebhookDeliveryList](orchv1.WebhookService_ReadDeliveries_FullMethodName, in)
+		questions = append(questions, named)
+	}
+	if err := r.Ask(questions...); err != nil {
+		return page.View{}, err
+	}
+	w := webhook.Answer()
+	deliveries, leftOut := renderable(list.Answer().GetDeliveries())
+	v := benchView{
+		Name: show.Line(w.GetName(), 80), Back: r.To("webhooks", "webhook", id), Path: r.Path(),
+		Template: cmp.Or(template, w.GetTemplate()), LeftOut: leftOut,
+	}
+	v.Saved = v.Template == w.GetTemplate()
+	var chosen *orchv1.WebhookDelivery
+	if named != nil {
+		if one, _ := renderable(named.Answer().GetDeliveries()); len(one) > 0 && one[0].GetId() == wanted[0] {
+			chosen = one[0]
+		} else {
+			v.Problems = append(v.Problems, "The delivery does not exist any more, or the log has not all of it.")
+		}
+	}
+	if chosen == nil && len(deliveries) > 0 {
+		chosen = deliveries[0]
+	}
+	v.choose(r, deliveries, chosen)
+	if chosen != nil {
+		rendering := render(v.Template, chosen)
+		_ = r.Ask(rendering)
+		v.Preview = newPreview(v.Template, rendering)
+	}
+	if check {
+		v.Check = checkTemplate(r, w.GetTemplate(), v.Template, deliveries)
+	}
+	return page.View{Title: "Bench of " + v.Name, Template: "bench.html", Data: v}, nil
+}
+
+// renderable selects the deliveries whose request the log has whole, and words what it leaves out.
+func renderable(deliveries []*orchv1.WebhookDelivery) (whole []*orchv1.WebhookDelivery, leftOut string) {
+	left := 0
+	for _, d := range deliveries {
+		if whyNotReplayable(d) != "" || d.GetStatus() == http.StatusRequestEntityTooLarge {
+			left++
+		} else if len(whole) < benchDeliveries {
+			whole = append(whole, d)
+		}
+	}
+	if left > 0 {
+		leftOut = show.Plural(int64(left), "delivery is", "deliveries are") + " left out: refused, replays, handshakes, or with a body that the log has cut."
+	}
+	return whole, leftOut
+}
+
+// choose fills in the chosen delivery and its alternatives.
+func (v *benchView) choose(r *page.Request, deliveries []*orchv1.WebhookDelivery, chosen *orchv1.WebhookDelivery) {
+	if chosen == nil {
+		return
+	}
+	v.Delivery, v.Request, v.Outcome = chosen.GetId(), requestLine(chosen), show.Outcome(chosen)
+	v.Received = clockOf(r).Time(chosen.GetReceived())
+	v.Headers = headersOf(chosen)
+	if chosen.GetBody() != "" {
+		v.Body = show.JSON([]byte(chosen.GetBody()))
+	}
+	listed := false
+	for _, d := range deliveries {
+		current := d.GetId() == chosen.GetId()
+		listed = listed || current
+		title := clockOf(r).Text(d.GetReceived().AsTime()) + " " + show.OutcomeWord(d) + " " + show.Line(requestLine(d), 40)
+		v.Deliveries = append(v.Deliveries, choice{Value: d.GetId(), Title: title, Selected: current})
+	}
+	if !listed {
+		v.Deliveries = append(v.Deliveries, choice{Value: chosen.GetId(), Title: clockOf(r).Text(chosen.GetReceived().AsTime()), Selected: true})
+	}
+}
+
+// render is the question what a template makes of a delivery's request.
+func render(template string, d *orchv1.WebhookDelivery) *ask.Of[*orchv1.WebhookRendering] {
+	draft := ask.JSON{"template": template, "method": d.GetMethod(), "headers": d.GetHeaders(), "query": d.GetQuery(), "path": d.GetPath()}
+	if d.GetBody() != "" {
+		draft["body"] = d.GetBody()
+	}
+	return ask.New[*orchv1.WebhookRendering](orchv1.WebhookService_RenderWebhook_FullMethodName, ask.Input{Body: draft})
+}
+
+func newPreview(template string, rendering *ask.Of[*orchv1.WebhookRendering]) preview {
+	if rendering.Err() != nil {
+		return preview{Problem: cmp.Or(page.Problem(rendering.Err()), "The template was not rendered.")}
+	}
+	var p preview
+	a := rendering.Answer()
+	rendered := a.GetRendered()
+	if e := a.GetError(); e != nil {
+		place := show.Mark{Line: e.GetLine(), Column: e.GetColumn(), Message: e.GetMessage()}
+		p.Error = show.Visible(e.GetMessage())
+		if e.Line != nil {
+			p.Error = errorPlace(&orchv1.WebhookDelivery{ErrorLine: e.Line, ErrorColumn: e.Column}) + ": " + p.Error
+		}
+		if e.GetStage() == orchv1.WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_EVENT {
+			p.SourceTitle, p.Source = "Rendered text", show.Code(rendered, place)
+		} else {
+			p.SourceTitle, p.Source = "Template", show.Code(template, place)
+		}
+		return p
+	}
+	p.Rendered, p.Event = show.Preformatted(rendered), show.JSON(a.GetEvent())
+	return p
+}

@@ -1,0 +1,120 @@
+package pages
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/page"
+	"github.com/orch-project/orch/services/gateway/internal/web/show"
+)
+
+// templateCheck compares a new template with the stored one over the last deliveries.
+type templateCheck struct {
+	// Summary is "50 deliveries: 46 same, 1 changed, 3 mended, 0 broken".
+	Summary string
+	Kind    string // Of the notice: good, info or bad.
+	Rows    []checkRow
+}
+
+// checkRow is a delivery for which the templates differ.
+type checkRow struct {
+	Word, Class string
+	Delivery    deliveryRow
+	// Text is the error that is new, gone or still there.
+	Text        string
+	Differences []show.Difference
+	rank        int
+}
+
+// The classes of a compared delivery.
+const (
+	checkBroken = iota
+	checkFailing
+	checkMended
+	checkChanged
+	checkSame
+	checkUnknown
+)
+
+var checkWords = []string{"broken", "still failing", "mended", "changed", "same", "not compared"}
+var checkClasses = []string{"failed", "crashed", "completed", "running", "cancelled", "pending"}
+
+// checkTemplate renders the deliveries with both templates at once.
+func checkTemplate(r *page.Request, before, after string, deliveries []*orchv1.WebhookDelivery) *templateCheck {
+	var questions []ask.Question
+	olds, news := make([]*ask.Of[*orchv1.WebhookRendering], len(deliveries)), make([]*ask.Of[*orchv1.WebhookRendering], len(deliveries))
+	for i, d := range deliveries {
+		olds[i], news[i] = render(before, d), render(after, d)
+		questions = append(questions, olds[i], news[i])
+	}
+	_ = r.Ask(questions...) // Those without an answer are counted as not compared.
+	counts := make([]int, len(checkWords))
+	c := &templateCheck{}
+	for i, d := range deliveries {
+		row := compareRenderings(olds[i], news[i], r.Now)
+		counts[row.rank]++
+		row.Word, row.Class, row.Delivery = checkWords[row.rank], checkClasses[row.rank], newDeliveryRow(r, d)
+		if row.rank != checkSame {
+			c.Rows = append(c.Rows, row)
+		}
+	}
+	slices.SortStableFunc(c.Rows, func(a, b checkRow) int { return cmp.Compare(a.rank, b.rank) })
+	c.Summary = fmt.Sprintf("%s: %d same, %d changed, %d mended, %d broken", show.Plural(int64(len(deliveries)), "delivery", "deliveries"),
+		counts[checkSame], counts[checkChanged], counts[checkMended], counts[checkBroken])
+	for _, rank := range []int{checkFailing, checkUnknown} {
+		if counts[rank] > 0 {
+			c.Summary += fmt.Sprintf(", %d %s", counts[rank], checkWords[rank])
+		}
+	}
+	switch {
+	case counts[checkBroken] > 0:
+		c.Kind = "bad"
+	case counts[checkChanged]+counts[checkUnknown]+counts[checkFailing] > 0:
+		c.Kind = "info"
+	default:
+		c.Kind = "good"
+	}
+	return c
+}
+
+// compareRenderings classes what two templates make of one request.
+func compareRenderings(before, after *ask.Of[*orchv1.WebhookRendering], now time.Time) checkRow {
+	if before.Err() != nil || after.Err() != nil {
+		return checkRow{rank: checkUnknown, Text: cmp.Or(page.Problem(before.Err()), page.Problem(after.Err()))}
+	}
+	was, is := before.Answer().GetError(), after.Answer().GetError()
+	switch {
+	case was == nil && is != nil:
+		return checkRow{rank: checkBroken, Text: show.Line(is.GetMessage(), 200)}
+	case was != nil && is != nil:
+		return checkRow{rank: checkFailing, Text: show.Line(is.GetMessage(), 200)}
+	case was != nil:
+		return checkRow{rank: checkMended, Text: "was: " + show.Line(was.GetMessage(), 200)}
+	}
+	ignored := []string{"$.id", "$.received"}
+	if renderedNow(before.Answer().GetEvent(), now) && renderedNow(after.Answer().GetEvent(), now) {
+		ignored = append(ignored, "$.occurred") // Neither template sets it, so it is the time of the rendering.
+	}
+	differences := show.Differences(before.Answer().GetEvent(), after.Answer().GetEvent(), ignored...)
+	if len(differences) == 0 {
+		return checkRow{rank: checkSame}
+	}
+	return checkRow{rank: checkChanged, Differences: differences}
+}
+
+// renderedNow reports whether an event occurred within a minute of now.
+func renderedNow(event []byte, now time.Time) bool {
+	var e struct {
+		Occurred time.Time `json:"occurred"`
+	}
+	if json.NewDecoder(bytes.NewReader(event)).Decode(&e) != nil {
+		return false
+	}
+	return e.Occurred.Sub(now).Abs() < time.Minute
+}
