@@ -34,7 +34,9 @@ func (s settings) measureBuckets(ctx context.Context) (err error) {
 	}, nil); err != nil {
 		return err
 	}
-	if err := call(c, "/automations/", reactive("end", "end", 1), nil); err != nil {
+	end := reactive("end", "end", 1)
+	end["trigger"].(object)["within"] = 0 // It fires once per round.
+	if err := call(c, "/automations/", end, nil); err != nil {
 		return err
 	}
 	// As many events without a bucket first, so that only the buckets differ.

@@ -85,7 +85,7 @@ func (r *Runner) call(ctx context.Context, o *result, method string, request pro
 // successStatus is the HTTP status with which a client would see a call succeed.
 func successStatus(method string, reply rpc.Reply) int {
 	if reply.Status != 0 {
-		return int(reply.Status)
+		return reply.Status
 	}
 	name := strings.ReplaceAll(strings.TrimPrefix(method, "/"), "/", ".")
 	found, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(name))
