@@ -102,8 +102,8 @@ func (c *Collection[M]) insertion(docs []bson.Raw) bson.Raw {
 	return end(end(cmd, list), start)
 }
 
-// splitWriteErrors splits the error of a bulk write into the positions of documents with duplicate unique keys, the documents
-// that the database refuses for another reason, and any other error.
+// splitWriteErrors splits the error of a bulk write. It returns the positions of documents with duplicate unique keys, the
+// documents that the database refuses for another reason, and any other error.
 func splitWriteErrors(err error) (taken []int, refused []Refusal, _ error) {
 	var errs []mongo.WriteError
 	var bulk mongo.BulkWriteException
