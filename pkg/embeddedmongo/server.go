@@ -97,6 +97,17 @@ func (d Dialer) DialContext(ctx context.Context, _, _ string) (net.Conn, error) 
 	return client, nil
 }
 
+// Watch waits for the end of ctx, and returns an error before that when the write-ahead log failed: every command fails from
+// then on. The owner ends, or closes the server and opens the directory again.
+func (s *Server) Watch(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-s.engine.Failed():
+		return fmt.Errorf("serve embedded store: %w", s.engine.Failure())
+	}
+}
+
 // ContextDialer is for options.Client().SetDialer: the driver then talks to the server without sockets.
 func (s *Server) ContextDialer() Dialer { return Dialer{s} }
 

@@ -97,8 +97,16 @@ func (i *Infra) NATSURL() string { return i.infra.nats.ClientURL() }
 // SecretsFile is the path of the encryption keys.
 func (i *Infra) SecretsFile() string { return i.dir.SecretsFile() }
 
-// Run serves until the context ends.
+// Run serves until the context ends or the store fails.
 func (i *Infra) Run(ctx context.Context) error {
-	err := i.infra.store.Serve(ctx, i.ln)
-	return errors.Join(err, i.infra.Close())
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	served := make(chan error, 1)
+	go func() {
+		defer stop()
+		served <- i.infra.store.Serve(running, i.ln)
+	}()
+	err := i.infra.store.Watch(running)
+	stop()
+	return errors.Join(err, <-served, i.infra.Close())
 }

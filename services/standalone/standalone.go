@@ -154,7 +154,7 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	if s.internal != nil {
 		s.group.Add(s.internal)
 	}
-	s.group.Add(garbage)
+	s.group.Add(garbage, run.Func("embedded store", parts.store.Watch))
 	s.group.Add(domain.Workers()...)
 	s.group.Add(receiver.Workers()...)
 	s.group.Add(s.gateway, socket)

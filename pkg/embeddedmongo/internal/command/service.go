@@ -95,7 +95,13 @@ func (s *Service) Handle(ctx context.Context, conn int32, m *wire.Message) (repl
 	case injection.err != nil:
 		return failure(injection.err, injection.labels...)
 	}
+	if err := s.failed(r); err != nil {
+		return failure(err)
+	}
 	b, err := h.run(s, r)
+	if err := s.failed(r); err != nil {
+		return failure(err) // The command may have read a write that is not on disk.
+	}
 	if err != nil {
 		return failure(err)
 	}
@@ -104,6 +110,16 @@ func (s *Service) Handle(ctx context.Context, conn int32, m *wire.Message) (repl
 		addLabels(b, injection.labels)
 	}
 	return b.Add("ok", value.OfDouble(1)).Done()
+}
+
+// failed is the engine's failure, but nil for the handshake, which reads nothing. Drivers then get each command's error instead
+// of waiting for the server.
+func (s *Service) failed(r *request) error {
+	switch r.name {
+	case "hello", "isMaster", "ismaster":
+		return nil
+	}
+	return s.e.Failure()
 }
 
 // failure is the reply for an error.

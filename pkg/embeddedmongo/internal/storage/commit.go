@@ -44,8 +44,9 @@ func (c *Commit) apply(b *pebble.Batch) error {
 func (c *Commit) Wait() error {
 	var err error
 	for _, b := range c.waiting {
-		if serr := b.SyncWait(); serr != nil && err == nil {
-			err = serr
+		if serr := b.SyncWait(); serr != nil {
+			c.e.fail(serr)
+			err = c.e.Failure()
 		}
 		c.e.inflight.Add(-1)
 		if cerr := b.Close(); err == nil {

@@ -44,6 +44,7 @@ type Engine struct {
 	colls map[string]*Collection // By "db.coll".
 
 	syncState
+	failState
 }
 
 // memTableSize, in bytes, is small to bound the server's memory and the replay of the log after a crash.
@@ -74,7 +75,7 @@ func Open(dir string, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{dir: dir, opts: o, lock: lock, colls: map[string]*Collection{}}
+	e := &Engine{dir: dir, opts: o, lock: lock, colls: map[string]*Collection{}, failState: newFailState()}
 	e.unique.init(1024)
 	e.docs.init(16 << 10) // One insert may hold many.
 	e.space.init(o.FS, dir)
@@ -91,7 +92,7 @@ func Open(dir string, o Options) (*Engine, error) {
 		L0StopWritesThreshold:       24,
 		MaxOpenFiles:                512,
 		Merger:                      counterMerger,
-		Logger:                      pebbleLogger{o.Logger},
+		Logger:                      pebbleLogger{o.Logger, e.fail},
 		EventListener:               e.listener(),
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 	}
@@ -111,7 +112,7 @@ func Open(dir string, o Options) (*Engine, error) {
 // Close closes the engine. No operation may be in progress. The log already holds everything; Close flushes a large memtable only
 // to spare the next start its replay.
 func (e *Engine) Close() error {
-	if !e.opts.ReadOnly && e.db.Metrics().MemTable.Size > 1<<20 && e.space.check(0) == nil {
+	if !e.opts.ReadOnly && e.Failure() == nil && e.db.Metrics().MemTable.Size > 1<<20 && e.space.check(0) == nil {
 		if err := e.db.Flush(); err != nil {
 			e.opts.Logger.Warn("flushing at close", "error", err)
 		}
@@ -145,15 +146,20 @@ func (s *syncState) synced(upTo int64) {
 	}
 }
 
-type pebbleLogger struct{ log *slog.Logger }
+type pebbleLogger struct {
+	log  *slog.Logger
+	fail func(error)
+}
 
 func (l pebbleLogger) Infof(f string, a ...any)  { l.log.Debug(fmt.Sprintf(f, a...)) }
 func (l pebbleLogger) Errorf(f string, a ...any) { l.log.Error(fmt.Sprintf(f, a...)) }
 
 // Fatalf must not return: Pebble calls it where continuing could lose acknowledged writes.
 func (l pebbleLogger) Fatalf(f string, a ...any) {
-	l.log.Error("the store cannot go on: " + fmt.Sprintf(f, a...))
-	panic(fmt.Sprintf(f, a...))
+	err := fmt.Errorf(f, a...)
+	l.fail(err)
+	l.log.Error("store stopped", "error", err)
+	panic(err)
 }
 
 func (e *Engine) listener() *pebble.EventListener {
