@@ -2,6 +2,7 @@ package restjson
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/orch-project/orch/pkg/jsontoken"
@@ -10,7 +11,7 @@ import (
 // contextMember is one member of an error's "ctx": the violated rule with its parameters, such as max_length.
 type contextMember struct {
 	name  string
-	value any // a string or a number
+	value any // a string, an integer, or JSON
 }
 
 // contextObject returns the members as a JSON object; nil without any.
@@ -24,12 +25,14 @@ func contextObject(members []contextMember) []byte {
 			out = append(out, ',')
 		}
 		out = append(jsontoken.AppendString(out, m.name), ':')
-		if text, ok := m.value.(string); ok {
-			out = jsontoken.AppendString(out, text)
-			continue
+		switch value := m.value.(type) {
+		case string:
+			out = jsontoken.AppendString(out, value)
+		case json.RawMessage:
+			out = append(out, value...)
+		default:
+			out = fmt.Append(out, value)
 		}
-		number, _ := json.Marshal(m.value) // A number of the contract is finite.
-		out = append(out, number...)
 	}
 	return append(out, '}')
 }

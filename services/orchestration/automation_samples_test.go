@@ -129,7 +129,7 @@ func TestSamplesOfActionsAndTheirEvents(t *testing.T) {
 		got, want := d.replay(s), s.Emitted
 		differs := slices.Contains(reasonsDiffer, s.Name)
 		missing, extra := subtract(shapes(t, want, differs), shapes(t, got, differs))
-		require.True(t, len(missing)+len(extra) == 0, "%s\nwithout %s\nand with %s", s.Name, strings.Join(missing, "\n"), strings.Join(extra, "\n"))
+		require.Equal(t, 0, len(missing)+len(extra), "%s\nwithout %s\nand with %s", s.Name, strings.Join(missing, "\n"), strings.Join(extra, "\n"))
 		if s.Name == "tea" {
 			require.Contains(t, <-bodies, `"message": "`)
 		}

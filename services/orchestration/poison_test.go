@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"google.golang.org/protobuf/proto"
@@ -101,7 +100,7 @@ func TestPoisonOfEveryKindStopsNobody(t *testing.T) {
 			require.Equal(t, 404, code, "a dead letter is executed once: %s", text)
 			continue
 		}
-		assert.Equal(t, "unknown kind", letter.GetKind(), "only an effect without a handler cannot be mended")
+		require.Equal(t, "unknown kind", letter.GetKind(), "only an effect without a handler cannot be mended")
 		call[*emptypb.Empty](d, orchv1.DeadLetterService_DiscardDeadLetter_FullMethodName, &orchv1.DiscardDeadLetterRequest{Id: letter.GetId()})
 	}
 	require.Equal(t, len(listed.GetDeadLetters())-1, mended)

@@ -217,7 +217,7 @@ func TestLoopKilled(t *testing.T) {
 				})
 			}
 			kills := 0
-			random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // It chooses which process dies.
+			random := rand.New(rand.NewPCG(1, 2))
 			for until := time.Now().Add(*loopKillFor); time.Now().Before(until); kills++ {
 				l.o.Restart(t, l.o.Processes[random.IntN(len(l.o.Processes))])
 				select {

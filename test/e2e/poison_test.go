@@ -143,8 +143,10 @@ func (p *poisoned) poison() {
 	p.maintain(func(db *mongo.Database, stream jetstream.JetStream) {
 		for kind, flow := range p.flows {
 			effect := bson.D{
-				{Key: "id", Value: bsonUUID(uuid.New())}, {Key: "at", Value: time.Now().Add(-time.Minute).UnixMicro()},
-				{Key: "kind", Value: kind}, {Key: "body", Value: bson.Binary{Data: []byte(secretText)}},
+				{Key: "id", Value: bsonUUID(uuid.New())},
+				{Key: "at", Value: time.Now().Add(-time.Minute).UnixMicro()},
+				{Key: "kind", Value: kind},
+				{Key: "body", Value: bson.Binary{Data: []byte(secretText)}},
 			}
 			result, err := db.Collection("flow").UpdateOne(p.Context(), bson.D{{Key: "_id", Value: bsonUUID(uuid.MustParse(flow))}},
 				bson.D{{Key: "$push", Value: bson.D{{Key: "outbox", Value: effect}}}})

@@ -83,6 +83,7 @@ func (p *persistence) persist(ctx context.Context, batch []broker.Event) error {
 	}
 	return rejected.Err()
 }
+
 func (s *Service) document(ws uuid.UUID, event *orchv1.ReceivedEvent) (bson.Raw, error) {
 	wire.Index(s.vocab, event)
 	var expire time.Time

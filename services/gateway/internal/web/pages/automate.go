@@ -77,7 +77,7 @@ func automateForm(r *page.Request, text string, err error) page.View {
 func createAutomation(r *page.Request) (page.View, error) {
 	text := newlines(r.Form.Get("json"))
 	var body map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(text), &body); err != nil || body == nil {
+	if json.Unmarshal([]byte(text), &body) != nil || body == nil {
 		return automateForm(r, text, rpc.Detail(http.StatusUnprocessableEntity, "The automation is not a JSON object.")), nil
 	}
 	created := ask.New[*orchv1.Automation](orchv1.AutomationService_CreateAutomation_FullMethodName, ask.Input{Body: body})

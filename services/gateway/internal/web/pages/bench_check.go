@@ -42,8 +42,10 @@ const (
 	checkUnknown
 )
 
-var checkWords = []string{"broken", "still failing", "mended", "changed", "same", "not compared"}
-var checkClasses = []string{"failed", "crashed", "completed", "running", "cancelled", "pending"}
+var (
+	checkWords   = []string{"broken", "still failing", "mended", "changed", "same", "not compared"}
+	checkClasses = []string{"failed", "crashed", "completed", "running", "cancelled", "pending"}
+)
 
 // checkTemplate renders the deliveries with both templates at once.
 func checkTemplate(r *page.Request, before, after string, deliveries []*orchv1.WebhookDelivery) *templateCheck {

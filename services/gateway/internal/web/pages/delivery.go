@@ -196,7 +196,7 @@ func (v *deliveryView) failure(w *orchv1.Webhook, d *orchv1.WebhookDelivery) {
 
 func (v *deliveryView) event(r *page.Request, d *orchv1.WebhookDelivery) {
 	v.EventTitle = show.Line(d.GetEvent(), 100)
-	found := eventByID(r, d.GetEventId(), d.GetReceived().AsTime())
+	found := eventByID(d.GetEventId(), d.GetReceived().AsTime())
 	_ = r.Ask(found)
 	v.Problems = problems(found)
 	for _, e := range found.Answer().GetEvents() {

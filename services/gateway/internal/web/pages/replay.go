@@ -212,7 +212,7 @@ func number(text string) int {
 	if err != nil {
 		return 0
 	}
-	return int(n) //nolint:gosec // At most 20 bits.
+	return int(n)
 }
 
 // outcome is what a batch of deliveries became.

@@ -166,7 +166,7 @@ func (t *trace) fromDelivery(webhooks []string) error {
 
 // readEvent reads an event, nil if it does not exist.
 func (t *trace) readEvent(id string, around time.Time) (*orchv1.ReceivedEvent, error) {
-	found := eventByID(t.r, id, around)
+	found := eventByID(id, around)
 	if err := t.r.Ask(found); err != nil || len(found.Answer().GetEvents()) == 0 {
 		return nil, err
 	}

@@ -3,6 +3,8 @@ package pages
 import (
 	"fmt"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -200,13 +202,7 @@ func outcomeTiles(r *page.Request, webhook string, counts []*orchv1.WebhookDeliv
 }
 
 func isKnownStatus(status int64) bool {
-	word := fmt.Sprint(status)
-	for _, s := range deliveryStatuses {
-		if s == word {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(deliveryStatuses, strconv.FormatInt(status, 10))
 }
 
 // webhookPairs are the settings of a webhook.
