@@ -25,7 +25,7 @@ import (
 
 // effectKinds are all kinds of effects, and one that no version handles.
 var effectKinds = []string{
-	"automation.action", "account_close", "account_intake", "actor_dismissed", "artifact_latest", "artifacts_delete", "blocks_delete_of_schema",
+	"automation.action", "account_close", "account_ingestion", "actor_dismissed", "artifact_latest", "artifacts_delete", "blocks_delete_of_schema",
 	"blocks_delete_of_type", "concurrency_deployment", "concurrency_keep", "concurrency_lease", "concurrency_release",
 	"deployments_delete", "directory", "event", "flow_run_forget", "flow_run_input", "flow_run_state", "flow_runs_delete",
 	"flow_runs_unstarted_delete", "logs_delete", "schedules_materialise", "service_account_webhooks", "task_run_cache",
