@@ -180,12 +180,16 @@ func (v *benchView) choose(r *page.Request, deliveries []*orchv1.WebhookDelivery
 	for _, d := range deliveries {
 		current := d.GetId() == chosen.GetId()
 		listed = listed || current
-		title := clockOf(r).Text(d.GetReceived().AsTime()) + " " + show.OutcomeWord(d) + " " + show.Line(requestLine(d), 40)
-		v.Deliveries = append(v.Deliveries, choice{Value: d.GetId(), Title: title, Selected: current})
+		v.Deliveries = append(v.Deliveries, choice{Value: d.GetId(), Title: deliveryTitle(r, d), Selected: current})
 	}
 	if !listed {
-		v.Deliveries = append(v.Deliveries, choice{Value: chosen.GetId(), Title: clockOf(r).Text(chosen.GetReceived().AsTime()), Selected: true})
+		v.Deliveries = append(v.Deliveries, choice{Value: chosen.GetId(), Title: deliveryTitle(r, chosen), Selected: true})
 	}
+}
+
+// deliveryTitle names a delivery among others: its time, its outcome and its request.
+func deliveryTitle(r *page.Request, d *orchv1.WebhookDelivery) string {
+	return clockOf(r).Text(d.GetReceived().AsTime()) + " " + show.OutcomeWord(d) + " " + show.Line(requestLine(d), 40)
 }
 
 // render is the question what a template makes of a delivery's request.

@@ -223,9 +223,9 @@ func outcomeText(d *orchv1.WebhookDelivery) string {
 	return ""
 }
 
-// causeText is the error with its place: "line 4:18 'ref' is empty".
+// causeText is the error with its place: "line 4:18: 'ref' is empty".
 func causeText(d *orchv1.WebhookDelivery) string {
-	return strings.TrimSpace(errorPlace(d) + " " + show.Line(d.GetError(), 140))
+	return strings.TrimPrefix(errorPlace(d)+": "+show.Line(d.GetError(), 140), ": ")
 }
 
 // errorPlace is "line 4:18", empty without a place.

@@ -10,7 +10,7 @@ async function preview() {
   const body = new URLSearchParams(new FormData(form));
   body.set("action", "bench-preview");
   try {
-    const { ok, document: next } = await page(form.action, { method: "POST", body, signal: mine.signal });
+    const { ok, document: next } = await page(form.getAttribute("action"), { method: "POST", body, signal: mine.signal });
     if (ok) swap("preview", next);
   } catch (error) {
     if (error.name !== "AbortError") console.warn("preview", error.message);

@@ -24,7 +24,7 @@ async function step(section) {
   const form = section.querySelector("form[data-replay]");
   let next = null;
   try {
-    const result = await page(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)) });
+    const result = await page(form.getAttribute("action"), { method: "POST", body: new URLSearchParams(new FormData(form)) });
     if (result.ok) next = swap("replay", result.document);
   } catch (error) {
     console.warn("replay", error.message);
