@@ -12,11 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/log"
-	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/orch-project/orch/test/e2e"
@@ -55,10 +51,10 @@ func webhookWith(t *testing.T, api, template string) (id, address string) {
 // logged waits until the log of a webhook has a number of deliveries.
 func logged(t *testing.T, api, id string, want int) {
 	t.Helper()
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
+	require.Eventually(t, func() bool {
 		var deliveries []struct{}
-		assert.Equal(c, http.StatusOK, call(t, http.MethodPost, api+"/webhooks/"+id+"/deliveries/filter", object{"limit": 200}, &deliveries))
-		assert.Len(c, deliveries, want)
+		status := call(t, http.MethodPost, api+"/webhooks/"+id+"/deliveries/filter", object{"limit": 200}, &deliveries)
+		return status == http.StatusOK && len(deliveries) == want
 	}, time.Minute, 50*time.Millisecond)
 }
 
@@ -99,26 +95,6 @@ func call(t *testing.T, method, address string, body, target any) int {
 	return response.StatusCode
 }
 
-// open starts a browser whose observer collects problems of the origin.
-func open(t *testing.T, root string) (context.Context, *observer) {
-	t.Helper()
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.WindowSize(1440, 1000))
-	allocator, stop := chromedp.NewExecAllocator(t.Context(), options...)
-	t.Cleanup(stop)
-	browser, end := chromedp.NewContext(allocator)
-	t.Cleanup(end)
-	require.NoError(t, chromedp.Do(browser))
-	browser, cancel := context.WithTimeout(browser, 3*time.Minute)
-	t.Cleanup(cancel)
-	seen := &observer{origin: root}
-	require.NoError(t, chromedp.Listen(browser, seen.listen))
-	_, err := chromedp.Call(browser, network.Enable, network.EnableParams{})
-	require.NoError(t, err)
-	_, err = chromedp.Call(browser, log.Enable, cdp.Empty{})
-	require.NoError(t, err)
-	return browser, seen
-}
-
 // shown waits until the element that an XPath selects is visible.
 func shown(path string) chromedp.Action[chromedp.Void] { return chromedp.WaitVisible(path) }
 
@@ -127,7 +103,7 @@ func shown(path string) chromedp.Action[chromedp.Void] { return chromedp.WaitVis
 func TestBenchMendsAWebhook(t *testing.T) {
 	o := e2e.StartSingle(t, programs, t.TempDir())
 	id, address := webhookWith(t, o.API(), brokenTemplate)
-	browser, seen := open(t, o.URL)
+	browser, seen := open(t, o.URL, 3*time.Minute)
 	bench := o.URL + "/webhooks/webhook/" + id + "/bench"
 	require.NoError(t, chromedp.Do(browser,
 		chromedp.Navigate(bench),
@@ -159,7 +135,7 @@ func TestReplayStopsAndContinues(t *testing.T) {
 	refused := accepts(t, address)
 	logged(t, o.API(), id, failing+refused+1)
 	total := failing + refused
-	browser, seen := open(t, o.URL)
+	browser, seen := open(t, o.URL, 3*time.Minute)
 	require.NoError(t, chromedp.Do(browser,
 		chromedp.Navigate(o.URL+"/webhooks/webhook/"+id+"/replay"),
 		shown(fmt.Sprintf(`//form[@data-replay]//strong[.="%d deliveries"]`, total)),
@@ -177,4 +153,34 @@ func TestReplayStopsAndContinues(t *testing.T) {
 	problems, status := seen.take()
 	require.Empty(t, problems)
 	require.EqualValues(t, http.StatusOK, status)
+}
+
+// TestNewWebhookFromPreset creates a webhook from a preset. The webhook has the fields of the preset that the form does not
+// show: the header and the prefix of the token.
+func TestNewWebhookFromPreset(t *testing.T) {
+	o := e2e.StartSingle(t, programs, t.TempDir())
+	browser, seen := open(t, o.URL, 3*time.Minute)
+	require.NoError(t, chromedp.Do(browser,
+		chromedp.Navigate(o.URL+"/webhooks/new"),
+		chromedp.SetValue(chromedp.CSS("select[name=preset]"), "alertmanager"),
+		chromedp.Click(`//button[.="Use"]`),
+		shown(`//p[contains(@class, "notice")][contains(., "Alertmanager")]`),
+		chromedp.SetValue(chromedp.CSS("input[name=name]"), "alerts"),
+		chromedp.SetValue(chromedp.CSS("textarea[name=secrets]"), strings.Repeat("s", 32)),
+		chromedp.Click(`//button[.="Create the webhook"]`),
+		shown(`//*[contains(@class, "notice")][contains(., "webhook is created")]`),
+	))
+	problems, status := seen.take()
+	require.Empty(t, problems)
+	require.EqualValues(t, http.StatusOK, status)
+	var webhooks []struct {
+		Name         string         `json:"name"`
+		Verification map[string]any `json:"verification"`
+	}
+	require.Equal(t, http.StatusOK, call(t, http.MethodPost, o.API()+"/webhooks/filter", object{}, &webhooks))
+	require.Len(t, webhooks, 1)
+	require.Equal(t, "alerts", webhooks[0].Name)
+	require.Equal(t, "token", webhooks[0].Verification["scheme"])
+	require.Equal(t, "Authorization", webhooks[0].Verification["header"])
+	require.Equal(t, "Bearer ", webhooks[0].Verification["prefix"])
 }

@@ -108,22 +108,29 @@ func TestJourney(t *testing.T) {
 	}
 }
 
-func journey(t *testing.T, root string, scripts bool) {
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.WindowSize(360, 800))
+// open starts a browser, whose observer collects the problems of pages of an origin.
+func open(t *testing.T, origin string, timeout time.Duration) (context.Context, *observer) {
+	t.Helper()
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.WindowSize(1440, 1000))
 	allocator, stop := chromedp.NewExecAllocator(t.Context(), options...)
-	defer stop()
+	t.Cleanup(stop)
 	browser, end := chromedp.NewContext(allocator)
-	defer end()
-	browser, cancel := context.WithTimeout(browser, 8*time.Minute)
-	defer cancel()
-	seen := &observer{origin: root}
+	t.Cleanup(end)
+	browser, cancel := context.WithTimeout(browser, timeout)
+	t.Cleanup(cancel)
+	seen := &observer{origin: origin}
 	require.NoError(t, chromedp.Do(browser)) // Listen must not miss the events of the first page.
 	require.NoError(t, chromedp.Listen(browser, seen.listen))
 	_, err := chromedp.Call(browser, network.Enable, network.EnableParams{})
 	require.NoError(t, err)
 	_, err = chromedp.Call(browser, log.Enable, cdp.Empty{})
 	require.NoError(t, err)
-	_, err = chromedp.Call(browser, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !scripts})
+	return browser, seen
+}
+
+func journey(t *testing.T, root string, scripts bool) {
+	browser, seen := open(t, root, 8*time.Minute)
+	_, err := chromedp.Call(browser, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !scripts})
 	require.NoError(t, err)
 	_, err = chromedp.Call(browser, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: 360, Height: 800, DeviceScaleFactor: 1})
 	require.NoError(t, err)
@@ -151,7 +158,7 @@ func journey(t *testing.T, root string, scripts bool) {
 		require.NotEmpty(t, title, address)
 		require.NotContains(t, title, "attacked", address)
 		require.LessOrEqual(t, width, int64(360), "%s scrolls sideways", address)
-		screenshot(t, browser, address, scripts)
+		screenshot(browser, t, address, scripts)
 		for _, link := range links {
 			link, _, _ = strings.Cut(link, "#")
 			if u, err := url.Parse(link); err == nil && strings.HasPrefix(link, root+"/") && !strings.HasPrefix(u.Path, "/docs") && !strings.HasPrefix(u.Path, "/api/") {
@@ -179,7 +186,7 @@ func kindOf(address string) string {
 }
 
 // screenshot writes an image of the page if ORCH_TEST_SCREENSHOTS names a folder.
-func screenshot(t *testing.T, browser context.Context, address string, scripts bool) {
+func screenshot(browser context.Context, t *testing.T, address string, scripts bool) {
 	folder := os.Getenv("ORCH_TEST_SCREENSHOTS")
 	if folder == "" || !scripts {
 		return

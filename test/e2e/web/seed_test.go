@@ -87,4 +87,7 @@ func seed(t *testing.T, api string) {
 		"actions": []object{{"type": "do-nothing"}},
 	})
 	s.post("/webhooks/", object{"name": "webhook", "template": `{"event": "x.y", "resource": {"orch.resource.id": "x"}}`})
+	id, address := webhookWith(t, api, brokenTemplate)
+	require.Equal(t, http.StatusBadRequest, call(t, http.MethodPost, address, object{"text": hostile}, nil))
+	logged(t, api, id, failing+1)
 }

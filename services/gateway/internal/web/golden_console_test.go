@@ -30,6 +30,8 @@ func consoleCases() []pageCase {
 		{name: "webhooks-none", path: "/webhooks", answers: answers{orchv1.WebhookService_ReadWebhooks_FullMethodName: &orchv1.WebhookList{}}},
 		{name: "webhooks-bad", path: "/webhooks?offset=-1", status: 400},
 		{name: "webhook-new", path: "/webhooks/new", answers: console()},
+		{name: "webhook-new-preset", path: "/webhooks/new?preset=slack", answers: console()},
+		{name: "webhook-new-bad-preset", path: "/webhooks/new?preset=nobody", status: 400, answers: console()},
 		{name: "webhook-new-refused", path: "/webhooks/new", status: 422, answers: refusedName, form: url.Values{
 			"action": {"webhook-create"}, "name": {hostile}, "template": {"{{ body }}\r\n"}, "scheme": {"github"}, "secrets": {"one\r\ntwo"},
 		}},
@@ -123,6 +125,10 @@ func console() answers {
 	replayed := proto.CloneOf(accepted)
 	replayed.Id, replayed.ReplayOf, replayed.Received = "01890000-0000-7000-8000-000000000005", proto.String(someID), at(0)
 	all := answers{
+		orchv1.WebhookService_ListWebhookPresets_FullMethodName: &orchv1.WebhookPresetList{Presets: []*orchv1.WebhookPreset{{
+			Name: "slack", Title: "Slack " + hostile, Description: "Add the URL. " + hostile, Documentation: "https://example.com/?a=<b>", Secret: "the " + hostile,
+			Webhook: []byte(`{"template": "{{ body }}<b>", "verification": {"scheme": "slack"}, "handshakes": ["slack"], "deduplication": "none"}`),
+		}}},
 		orchv1.WebhookService_RenderWebhook_FullMethodName: &orchv1.WebhookRendering{
 			Rendered: proto.String(`{"event": "github.push"}`), Event: []byte(`{"event": "github.push", "payload": {"note": "<script>"}}`),
 		},

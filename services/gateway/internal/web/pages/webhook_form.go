@@ -22,6 +22,7 @@ type webhookFormView struct {
 	Secrets                  string
 	SecretsHint              string
 	Requests, Seconds, Allow string
+	Presets                  presetsView
 	Problems                 []string
 	// Invalid has the names of the fields that the server refused.
 	Invalid map[string]bool
@@ -31,6 +32,7 @@ type webhookFormView struct {
 type webhookFields struct {
 	name, description, template, scheme, secrets string
 	deduplication, requests, seconds, allow      string
+	preset                                       string
 }
 
 // customScheme is the one that needs more than its secrets; the API configures it.
@@ -41,15 +43,40 @@ func webhookNewPage() page.Page {
 		Pattern: "/webhooks/new",
 		Section: "/webhooks",
 		Needs:   []string{orchv1.WebhookService_CreateWebhook_FullMethodName},
-		Show: func(r *page.Request) (page.View, error) {
-			return webhookForm(r, webhookFields{template: exampleTemplate(r)}, nil, nil), nil
-		},
+		Uses:    presetCalls,
+		Show:    showNewWebhook,
 		Actions: []page.Action{{
 			Name: "webhook-create", Calls: []string{orchv1.WebhookService_CreateWebhook_FullMethodName},
 			Done: "The webhook is created. Its address is a secret: whoever knows it may post.",
 			Do:   createWebhook,
 		}},
 	}
+}
+
+// showNewWebhook shows the form with the values of the preset that the parameter preset names.
+func showNewWebhook(r *page.Request) (page.View, error) {
+	name := r.Text("preset")
+	if err := r.Err(); err != nil {
+		return page.View{}, err
+	}
+	presets, chosen, err := readPresets(r, name)
+	if err != nil {
+		return page.View{}, err
+	}
+	f := webhookFields{template: exampleTemplate(r)}
+	if chosen != nil {
+		f = chosen.fill()
+	}
+	return newWebhookForm(r, f, presets, chosen, nil), nil
+}
+
+func newWebhookForm(r *page.Request, f webhookFields, presets []*orchv1.WebhookPreset, chosen *webhookPreset, err error) page.View {
+	view := webhookForm(r, f, nil, err)
+	if v, ok := view.Data.(webhookFormView); ok {
+		v.Presets = newPresetsView(presets, chosen)
+		view.Data = v
+	}
+	return view
 }
 
 func webhookEditPage() page.Page {
@@ -96,7 +123,7 @@ func postedFields(r *page.Request) webhookFields {
 	return webhookFields{
 		name: r.Field("name"), description: r.Field("description"), template: newlines(r.Form.Get("template")), scheme: r.Field("scheme"),
 		secrets: newlines(r.Form.Get("secrets")), deduplication: r.Field("deduplication"),
-		requests: r.Field("requests"), seconds: r.Field("seconds"), allow: newlines(r.Field("allow")),
+		requests: r.Field("requests"), seconds: r.Field("seconds"), allow: newlines(r.Field("allow")), preset: r.Field("preset"),
 	}
 }
 
@@ -151,14 +178,24 @@ func lines(text string) []string {
 
 func createWebhook(r *page.Request) (page.View, error) {
 	f := postedFields(r)
+	presets, chosen, err := readPresets(r, f.preset)
+	if err != nil {
+		return page.View{}, err
+	}
 	body, err := f.body(nil)
 	if err != nil {
-		return webhookForm(r, f, nil, err), nil
+		return newWebhookForm(r, f, presets, chosen, err), nil
 	}
 	body["template"] = f.template
+	if chosen != nil {
+		chosen.complete(body)
+	}
 	created := ask.New[*orchv1.Webhook](orchv1.WebhookService_CreateWebhook_FullMethodName, ask.Input{Body: body})
 	if err := r.Ask(created); err != nil {
-		return refusedForm(r, f, nil, err)
+		if !refusesValues(err) {
+			return page.View{}, err
+		}
+		return newWebhookForm(r, f, presets, chosen, err), nil
 	}
 	return r.Done(r.To("webhooks", "webhook", created.Answer().GetId())+"?address=show", "webhook-create", -1), nil
 }
@@ -175,17 +212,18 @@ func editWebhook(r *page.Request) (page.View, error) {
 	in := ask.ID(r.Vars["id"])
 	in.Body = body
 	if err := r.Ask(ask.New[empty](orchv1.WebhookService_UpdateWebhook_FullMethodName, in)); err != nil {
-		return refusedForm(r, f, webhook.Answer(), err)
+		if !refusesValues(err) {
+			return page.View{}, err
+		}
+		return webhookForm(r, f, webhook.Answer(), err), nil
 	}
 	return r.Done(r.To("webhooks", "webhook", r.Vars["id"]), "webhook-edit", -1), nil
 }
 
-// refusedForm shows the form again with what its reader typed, unless the error is not about the values.
-func refusedForm(r *page.Request, f webhookFields, before *orchv1.Webhook, err error) (page.View, error) {
-	if status := rpc.HTTPError(err).GetStatus(); status != http.StatusUnprocessableEntity && status != http.StatusConflict {
-		return page.View{}, err
-	}
-	return webhookForm(r, f, before, err), nil
+// refusesValues reports whether an error is about the values of the form, so its reader can correct them.
+func refusesValues(err error) bool {
+	status := rpc.HTTPError(err).GetStatus()
+	return status == http.StatusUnprocessableEntity || status == http.StatusConflict
 }
 
 // webhookForm shows the form. A nil webhook means a new one.
