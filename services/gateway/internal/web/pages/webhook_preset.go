@@ -83,7 +83,7 @@ func (p *webhookPreset) fill() webhookFields {
 // complete adds what the preset has and the form does not: handshakes, and the headers of its signature scheme.
 func (p *webhookPreset) complete(body ask.JSON) {
 	for name, value := range p.fields {
-		if _, has := body[name]; !has && name != "verification" {
+		if _, has := body[name]; !has && name != "verification" && name != "deduplication" { // The form shows these two.
 			body[name] = value
 		}
 	}
