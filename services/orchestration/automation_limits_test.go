@@ -2,12 +2,16 @@ package orchestration_test
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration"
@@ -98,4 +102,25 @@ func TestBucketsGoWithTheirAutomation(t *testing.T) {
 		require.NoError(t, err)
 		return n == 0
 	}, "buckets")
+}
+
+// Changes that come together are read once: else ten thousand new automations would be read ten thousand times.
+func TestManyChangesOfAutomationsAreReadOnce(t *testing.T) {
+	d := newIdleDomain(t, slog.DiscardHandler)
+	d.automation(`{"name":"a","trigger":{"type":"event","posture":"Reactive","expect":["go"]},"actions":[{"type":"do-nothing"}]}`)
+	const changes = 200
+	events := make([]*orchv1.Event, changes)
+	for i := range events {
+		events[i] = &orchv1.Event{
+			Id: uuid.NewString(), Event: "orch.automation.updated", Occurred: timestamppb.Now(),
+			Resource: &orchv1.Resource{Labels: map[string]string{"orch.resource.id": "orch.automation." + uuid.NewString()}},
+		}
+	}
+	_, _, err := try[proto.Message](d, orchv1.EventService_CreateEvents_FullMethodName, &orchv1.CreateEventsRequest{Events: events})
+	require.NoError(t, err)
+	d.emit("go", "go")
+	d.monitor.commands()
+	d.start()
+	d.eventually("orch.automation.triggered", 1)
+	require.Less(t, d.monitor.commands()["find automation"], changes/4)
 }

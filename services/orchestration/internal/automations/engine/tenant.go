@@ -161,6 +161,7 @@ func (t *tenant) handle(ctx context.Context, batch []broker.Event) (*broker.Reje
 	}
 	rejected := &broker.Rejected{}
 	var pending []*orchv1.ReceivedEvent
+	reloaded := false
 	for i := range batch {
 		b := &batch[i]
 		changes := changesAutomations(t.engine.Vocabulary, b.Type)
@@ -173,7 +174,9 @@ func (t *tenant) handle(ctx context.Context, batch []broker.Event) (*broker.Reje
 			rejected.Reject(b.Key(), err)
 			continue
 		}
-		if changes {
+		// Every change of the batch was stored before the batch came, so the first reload reads them all.
+		if changes && !reloaded {
+			reloaded = true
 			if err := t.evaluateEach(ctx, pending, rejected); err != nil {
 				return nil, err
 			}
