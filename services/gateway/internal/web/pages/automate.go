@@ -76,8 +76,8 @@ func automateForm(r *page.Request, text string, err error) page.View {
 
 func createAutomation(r *page.Request) (page.View, error) {
 	text := newlines(r.Form.Get("json"))
-	var body map[string]json.RawMessage
-	if json.Unmarshal([]byte(text), &body) != nil || body == nil {
+	body, valid := jsonObject(text)
+	if !valid {
 		return automateForm(r, text, rpc.Detail(http.StatusUnprocessableEntity, "The automation is not a JSON object.")), nil
 	}
 	created := ask.New[*orchv1.Automation](orchv1.AutomationService_CreateAutomation_FullMethodName, ask.Input{Body: body})
@@ -88,4 +88,10 @@ func createAutomation(r *page.Request) (page.View, error) {
 		return automateForm(r, text, err), nil
 	}
 	return r.Done(r.To("automations", "automation", created.Answer().GetId()), "automate", -1), nil
+}
+
+func jsonObject(text string) (_ map[string]json.RawMessage, valid bool) {
+	var body map[string]json.RawMessage
+	err := json.Unmarshal([]byte(text), &body)
+	return body, err == nil && body != nil
 }
