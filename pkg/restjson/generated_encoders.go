@@ -58,6 +58,10 @@ func generatedEncoder(name protoreflect.FullName) generatedEncoderFunc {
 		return generated(encodeStringSet)
 	case "orch.v1.TransitionDetails":
 		return generated(encodeTransitionDetails)
+	case "orch.v1.WorkerFlowRun":
+		return generated(encodeWorkerFlowRun)
+	case "orch.v1.WorkerFlowRunResponse":
+		return generated(encodeWorkerFlowRunResponse)
 	}
 	return nil
 }
@@ -539,6 +543,29 @@ func encodeState(e encoder, dst []byte, m *orchv1.State) (_ []byte, err error) {
 	return dst, err
 }
 
+func encodeWorkerFlowRunResponse(e encoder, dst []byte, m *orchv1.WorkerFlowRunResponse) (_ []byte, err error) {
+	if e.depth++; e.depth > maxEncodeDepth {
+		return dst, errNesting
+	}
+	if m == nil {
+		m = new(orchv1.WorkerFlowRunResponse)
+	}
+	dst = append(dst, `{"work_pool_id":`...)
+	if dst, err = appendUUID(dst, m.WorkPoolId); err != nil {
+		return dst, at(`work_pool_id`, err)
+	}
+	dst = append(dst, `,"work_queue_id":`...)
+	if dst, err = appendUUID(dst, m.WorkQueueId); err != nil {
+		return dst, at(`work_queue_id`, err)
+	}
+	dst = append(dst, `,"flow_run":`...)
+	if dst, err = encodeWorkerFlowRun(e, dst, m.FlowRun); err != nil {
+		return dst, at(`flow_run`, err)
+	}
+	dst = append(dst, `}`...)
+	return dst, err
+}
+
 func encodeResource(e encoder, dst []byte, m *orchv1.Resource) (_ []byte, err error) {
 	if e.depth++; e.depth > maxEncodeDepth {
 		return dst, errNesting
@@ -853,6 +880,214 @@ func encodeStateDetails(e encoder, dst []byte, m *orchv1.StateDetails) (_ []byte
 		if dst, err = appendUUID(dst, *m.DeploymentConcurrencyLeaseId); err != nil {
 			return dst, at(`deployment_concurrency_lease_id`, err)
 		}
+	}
+	dst = append(dst, `}`...)
+	return dst, err
+}
+
+func encodeWorkerFlowRun(e encoder, dst []byte, m *orchv1.WorkerFlowRun) (_ []byte, err error) {
+	if e.depth++; e.depth > maxEncodeDepth {
+		return dst, errNesting
+	}
+	if m == nil {
+		m = new(orchv1.WorkerFlowRun)
+	}
+	dst = append(dst, `{"id":`...)
+	if dst, err = appendUUID(dst, m.Id); err != nil {
+		return dst, at(`id`, err)
+	}
+	dst = append(dst, `,"created":`...)
+	if m.Created == nil {
+		dst = append(dst, "null"...)
+	} else {
+		if dst, err = appendTimestamp(dst, m.Created.GetSeconds(), m.Created.GetNanos()); err != nil {
+			return dst, at(`created`, err)
+		}
+	}
+	dst = append(dst, `,"updated":`...)
+	if m.Updated == nil {
+		dst = append(dst, "null"...)
+	} else {
+		if dst, err = appendTimestamp(dst, m.Updated.GetSeconds(), m.Updated.GetNanos()); err != nil {
+			return dst, at(`updated`, err)
+		}
+	}
+	dst = append(dst, `,"name":`...)
+	dst = jsontoken.AppendString(dst, m.Name)
+	dst = append(dst, `,"flow_id":`...)
+	if dst, err = appendUUID(dst, m.FlowId); err != nil {
+		return dst, at(`flow_id`, err)
+	}
+	dst = append(dst, `,"state_id":`...)
+	if m.StateId == nil {
+		dst = append(dst, "null"...)
+	} else {
+		if dst, err = appendUUID(dst, *m.StateId); err != nil {
+			return dst, at(`state_id`, err)
+		}
+	}
+	dst = append(dst, `,"deployment_id":`...)
+	if m.DeploymentId == nil {
+		dst = append(dst, "null"...)
+	} else {
+		if dst, err = appendUUID(dst, *m.DeploymentId); err != nil {
+			return dst, at(`deployment_id`, err)
+		}
+	}
+	dst = append(dst, `,"deployment_version":`...)
+	if m.DeploymentVersion == nil {
+		dst = append(dst, "null"...)
+	} else {
+		dst = jsontoken.AppendString(dst, *m.DeploymentVersion)
+	}
+	dst = append(dst, `,"work_queue_id":`...)
+	if m.WorkQueueId == nil {
+		dst = append(dst, "null"...)
+	} else {
+		if dst, err = appendUUID(dst, *m.WorkQueueId); err != nil {
+			return dst, at(`work_queue_id`, err)
+		}
+	}
+	dst = append(dst, `,"work_queue_name":`...)
+	if m.WorkQueueName == nil {
+		dst = append(dst, "null"...)
+	} else {
+		dst = jsontoken.AppendString(dst, *m.WorkQueueName)
+	}
+	dst = append(dst, `,"flow_version":`...)
+	if m.FlowVersion == nil {
+		dst = append(dst, "null"...)
+	} else {
+		dst = jsontoken.AppendString(dst, *m.FlowVersion)
+	}
+	dst = append(dst, `,"parameters":`...)
+	dst = appendJSON(dst, m.Parameters, kindObject)
+	dst = append(dst, `,"idempotency_key":`...)
+	if m.IdempotencyKey == nil {
+		dst = append(dst, "null"...)
+	} else {
+		dst = jsontoken.AppendString(dst, *m.IdempotencyKey)
+	}
+	dst = append(dst, `,"context":`...)
+	dst = appendJSON(dst, m.Context, kindObject)
+	dst = append(dst, `,"empirical_policy":`...)
+	if dst, err = encodeFlowRunPolicy(e, dst, m.EmpiricalPolicy); err != nil {
+		return dst, at(`empirical_policy`, err)
+	}
+	dst = append(dst, `,"tags":[`...)
+	for i, v := range m.Tags {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = jsontoken.AppendString(dst, v)
+	}
+	dst = append(dst, `],"labels":`...)
+	if m.Labels == nil {
+		dst = append(dst, "null"...)
+	} else {
+		if dst, err = encodeLabels(e, dst, m.Labels); err != nil {
+			return dst, at(`labels`, err)
+		}
+	}
+	dst = append(dst, `,"parent_task_run_id":`...)
+	if m.ParentTaskRunId == nil {
+		dst = append(dst, "null"...)
+	} else {
+		if dst, err = appendUUID(dst, *m.ParentTaskRunId); err != nil {
+			return dst, at(`parent_task_run_id`, err)
+		}
+	}
+	dst = append(dst, `,"state_type":`...)
+	if m.StateType == nil {
+		dst = append(dst, "null"...)
+	} else {
+		if dst, err = encodeStateType(dst, *m.StateType); err != nil {
+			return dst, at(`state_type`, err)
+		}
+	}
+	dst = append(dst, `,"state_name":`...)
+	if m.StateName == nil {
+		dst = append(dst, "null"...)
+	} else {
+		dst = jsontoken.AppendString(dst, *m.StateName)
+	}
+	dst = append(dst, `,"run_count":`...)
+	dst = strconv.AppendInt(dst, m.RunCount, 10)
+	dst = append(dst, `,"expected_start_time":`...)
+	if m.ExpectedStartTime == nil {
+		dst = append(dst, "null"...)
+	} else {
+		if dst, err = appendTimestamp(dst, m.ExpectedStartTime.GetSeconds(), m.ExpectedStartTime.GetNanos()); err != nil {
+			return dst, at(`expected_start_time`, err)
+		}
+	}
+	dst = append(dst, `,"next_scheduled_start_time":`...)
+	if m.NextScheduledStartTime == nil {
+		dst = append(dst, "null"...)
+	} else {
+		if dst, err = appendTimestamp(dst, m.NextScheduledStartTime.GetSeconds(), m.NextScheduledStartTime.GetNanos()); err != nil {
+			return dst, at(`next_scheduled_start_time`, err)
+		}
+	}
+	dst = append(dst, `,"start_time":`...)
+	if m.StartTime == nil {
+		dst = append(dst, "null"...)
+	} else {
+		if dst, err = appendTimestamp(dst, m.StartTime.GetSeconds(), m.StartTime.GetNanos()); err != nil {
+			return dst, at(`start_time`, err)
+		}
+	}
+	dst = append(dst, `,"end_time":`...)
+	if m.EndTime == nil {
+		dst = append(dst, "null"...)
+	} else {
+		if dst, err = appendTimestamp(dst, m.EndTime.GetSeconds(), m.EndTime.GetNanos()); err != nil {
+			return dst, at(`end_time`, err)
+		}
+	}
+	dst = append(dst, `,"total_run_time":`...)
+	dst = AppendFloat(dst, m.TotalRunTime)
+	dst = append(dst, `,"estimated_run_time":`...)
+	dst = AppendFloat(dst, m.EstimatedRunTime)
+	dst = append(dst, `,"estimated_start_time_delta":`...)
+	dst = AppendFloat(dst, m.EstimatedStartTimeDelta)
+	dst = append(dst, `,"auto_scheduled":`...)
+	dst = strconv.AppendBool(dst, m.AutoScheduled)
+	dst = append(dst, `,"infrastructure_document_id":`...)
+	if m.InfrastructureDocumentId == nil {
+		dst = append(dst, "null"...)
+	} else {
+		if dst, err = appendUUID(dst, *m.InfrastructureDocumentId); err != nil {
+			return dst, at(`infrastructure_document_id`, err)
+		}
+	}
+	dst = append(dst, `,"infrastructure_pid":`...)
+	if m.InfrastructurePid == nil {
+		dst = append(dst, "null"...)
+	} else {
+		dst = jsontoken.AppendString(dst, *m.InfrastructurePid)
+	}
+	dst = append(dst, `,"created_by":`...)
+	if m.CreatedBy == nil {
+		dst = append(dst, "null"...)
+	} else {
+		if dst, err = encodeCreatedBy(e, dst, m.CreatedBy); err != nil {
+			return dst, at(`created_by`, err)
+		}
+	}
+	dst = append(dst, `,"state":`...)
+	if m.State == nil {
+		dst = append(dst, "null"...)
+	} else {
+		if dst, err = encodeState(e, dst, m.State); err != nil {
+			return dst, at(`state`, err)
+		}
+	}
+	dst = append(dst, `,"job_variables":`...)
+	if m.JobVariables == nil {
+		dst = append(dst, "null"...)
+	} else {
+		dst = appendJSON(dst, m.JobVariables, kindObject)
 	}
 	dst = append(dst, `}`...)
 	return dst, err

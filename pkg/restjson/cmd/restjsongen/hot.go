@@ -11,6 +11,7 @@ var hot = []protoreflect.FullName{
 	"orch.v1.OrchestrationResult",
 	"orch.v1.ReceivedEvent",
 	"orch.v1.State",
+	"orch.v1.WorkerFlowRunResponse",
 }
 
 // read lists the messages that clients and the broker send most. The messages inside them get a decoder too.
