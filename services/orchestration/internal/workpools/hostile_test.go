@@ -26,14 +26,20 @@ func (w *world) queue(pool, name string, priority int64) *orchv1.WorkQueue {
 	return queue
 }
 
-// waiting stores scheduled runs of a queue.
+// waiting stores scheduled runs of a queue, named after it.
 func (w *world) waiting(queue *orchv1.WorkQueue, n int) {
+	w.Helper()
+	w.waitingAs(queue, queue.GetName(), n)
+}
+
+// waitingAs stores scheduled runs of a queue, one second apart from now on.
+func (w *world) waitingAs(queue *orchv1.WorkQueue, name string, n int) {
 	w.Helper()
 	var runs []*orchv1.FlowRun
 	for i := range n {
 		at := timestamppb.New(w.clock.Now().Add(time.Duration(i) * time.Second))
 		runs = append(runs, &orchv1.FlowRun{
-			Id: w.store.NewID().String(), Name: fmt.Sprintf("%s-%d", queue.GetName(), i), FlowId: uuid.NewString(), WorkQueueId: new(queue.GetId()),
+			Id: w.store.NewID().String(), Name: fmt.Sprintf("%s-%d", name, i), FlowId: uuid.NewString(), WorkQueueId: new(queue.GetId()),
 			NextScheduledStartTime: at, ExpectedStartTime: at,
 			State: &orchv1.State{Id: w.store.NewID().String(), Type: orchv1.StateType_STATE_TYPE_SCHEDULED, Timestamp: at},
 		})

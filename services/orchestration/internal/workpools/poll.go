@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
@@ -15,43 +16,65 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
+// poll selects the scheduled runs of a pool that a worker may start. Empty queues mean all of them.
+type poll struct {
+	workspace uuid.UUID
+	pool      string
+	queues    []string
+	within    window
+	limit     int64
+}
+
 // window is the inclusive range of scheduled starts of a poll; nil is unbounded.
 type window struct{ after, before *time.Time }
 
 // GetScheduledFlowRuns returns the scheduled runs of a pool that a worker may start: queues by priority, the earliest run
 // of a queue first. The result omits runs beyond the free slots of their queue or of the pool. It reserves
-// nothing: the worker that sets a run to PENDING wins it.
+// nothing: the worker that sets a run to PENDING wins it. The caller must not change the runs: concurrent polls share them.
 func (s *Service) GetScheduledFlowRuns(ctx context.Context, r *orchv1.GetScheduledFlowRunsRequest) (*orchv1.WorkerFlowRunList, error) {
 	q := r.GetQuery()
 	limit, err := pagination.Limit(q.GetLimit())
 	if err != nil {
 		return nil, err
 	}
-	ws, pool, err := s.locate(ctx, r.GetName())
+	info, err := request.Incoming(ctx)
 	if err != nil {
 		return nil, err
 	}
-	queues, err := s.queuesOf(ctx, ws, pool)
-	if err != nil {
-		return nil, err
-	}
-	polled, err := named(queues, pool, q.GetWorkQueueNames())
-	if err != nil {
-		return nil, err
-	}
-	var within window
+	p := poll{workspace: info.Workspace, pool: r.GetName(), queues: q.GetWorkQueueNames(), limit: limit}
 	if q.GetScheduledBefore() != nil {
-		within.before = new(q.GetScheduledBefore().AsTime())
+		p.within.before = new(q.GetScheduledBefore().AsTime())
 	}
 	if q.GetScheduledAfter() != nil {
-		within.after = new(q.GetScheduledAfter().AsTime())
+		p.within.after = new(q.GetScheduledAfter().AsTime())
 	}
-	ranked, err := s.rankRuns(ctx, ws, pool, queues, polled, within, limit)
+	ranked, err := s.sharedPoll(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	s.recordPoll(ctx, ws, pool, polled)
 	return &orchv1.WorkerFlowRunList{FlowRuns: ranked}, nil
+}
+
+// poll reads the runs of a poll and records that their queues were polled.
+func (s *Service) poll(ctx context.Context, p poll) ([]*orchv1.WorkerFlowRunResponse, error) {
+	pool, err := s.pool(ctx, p.workspace, p.pool)
+	if err != nil {
+		return nil, err
+	}
+	queues, err := s.queuesOf(ctx, p.workspace, pool)
+	if err != nil {
+		return nil, err
+	}
+	polled, err := named(queues, pool, p.queues)
+	if err != nil {
+		return nil, err
+	}
+	ranked, err := s.rankRuns(ctx, p.workspace, pool, queues, polled, p.within, p.limit)
+	if err != nil {
+		return nil, err
+	}
+	s.recordPoll(ctx, p.workspace, pool, polled)
+	return ranked, nil
 }
 
 // named returns the queues with these names; no names mean all. An unknown name is a 404.

@@ -11,6 +11,7 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/coalesce"
 	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 )
 
@@ -23,6 +24,7 @@ type Service struct {
 	poolSource  pagination.Source[*orchv1.WorkPool]
 	queueSource pagination.Source[*orchv1.WorkQueue]
 	polls       polls
+	reads       coalesce.Group[pollKey, []*orchv1.WorkerFlowRunResponse]
 }
 
 // Readiness tells of deployments that somebody polls, or that nobody polls any more.

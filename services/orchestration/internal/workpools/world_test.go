@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 // world is the service on an embedded store, at a time that stands still until it is moved. Nothing executes effects, so
 // outboxes keep the events.
 type world struct {
-	*testing.T
+	testing.TB
 	clock   *clock.Manual
 	store   *store.Store
 	service *Service
@@ -40,9 +40,9 @@ type idle struct{}
 func (idle) Ready(context.Context, uuid.UUID, []uuid.UUID) error { return nil }
 func (idle) Unready(context.Context, time.Time) error            { return nil }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{T: t, clock: clock.NewManual(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)), ws: uuid.New()}
+	w := &world{TB: t, clock: clock.NewManual(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)), ws: uuid.New()}
 	w.store = storetest.Embedded(t, w.clock)
 	w.service = New(NewPools(PoolsDeps{
 		Store: w.store, Vocabulary: vocabulary.Orch, Log: slog.New(slog.DiscardHandler),
