@@ -82,6 +82,10 @@ e2e-poison: ## poison each kind of effect and each consumer among 1,000 healthy 
 e2e-faults: ## kill, stop, cut off, slow down and fill the disk of servers under load, in both forms; the disk needs root
 	ORCH_TEST_FAULTS=1 go test -count=1 -v -timeout=20m -tags=e2e -run='^TestFaults$$' $(TESTFLAGS) ./test/e2e
 
+.PHONY: e2e-slots
+e2e-slots: ## kill clients and servers of both forms while 64 clients share eight slots, and count holders by the events
+	ORCH_TEST_SLOTS=1 go test -count=1 -v -timeout=20m -tags=e2e -run='^TestSlots$$' $(TESTFLAGS) ./test/e2e
+
 .PHONY: e2e-floods
 e2e-floods: ## flood both forms with events from 1 to 1,000 clients; FLOOD=60s, CLIENTS=1,8,64,1000
 	ORCH_TEST_FLOOD=$(or $(FLOOD),60s) ORCH_TEST_FLOOD_CLIENTS=$(CLIENTS) \
@@ -142,6 +146,10 @@ test-traffic: ## replay what recorded clients asked of the reference, and compar
 .PHONY: test-schedules
 test-schedules: ## compute the times of all cron, interval and rrule vectors, and print how many are as the reference has them
 	go test -count=1 -v -run='Vectors$$' ./pkg/schedule
+
+.PHONY: test-slots
+test-slots: ## take slots by 64 clients while clients and servers die, and compare rate limits with the formula of the reference
+	cd services/orchestration && go test -count=1 -v -run='Slots|RateLimits|Repossess' ./internal/concurrency ./internal/flowruns . | grep -v '^=== '
 
 .PHONY: test-schemathesis
 test-schemathesis: $(VENV)/schemathesis ## ask the running server what its OpenAPI document allows, and what not; EXAMPLES=10 SEED=1

@@ -54,6 +54,8 @@ func (l *Ledger) Unknown() int {
 type Client struct {
 	HTTP   *http.Client
 	Ledger *Ledger
+	// UserAgent is sent with each request; empty sends that of net/http.
+	UserAgent string
 }
 
 // post sends JSON and decodes the response into a non-nil out.
@@ -79,6 +81,9 @@ func (c *Client) get(ctx context.Context, url string, out any) (int, error) {
 }
 
 func (c *Client) do(request *http.Request, out any) (int, error) {
+	if c.UserAgent != "" {
+		request.Header.Set("User-Agent", c.UserAgent)
+	}
 	response, err := c.HTTP.Do(request)
 	if err != nil {
 		pause(request.Context()) // The server is down: do not retry thousands of times.
@@ -191,6 +196,7 @@ func (c *Client) SetState(ctx context.Context, o *Orch, run, kind string) {
 type event struct {
 	ID       string            `json:"id"`
 	Event    string            `json:"event"`
+	Occurred time.Time         `json:"occurred"`
 	Resource map[string]string `json:"resource"`
 }
 

@@ -54,10 +54,14 @@ func (s *Service) transit(ctx context.Context, ws, id uuid.UUID, policy rules.Po
 		if err != nil || state == nil {
 			return nil, err
 		}
-		t = rules.Propose(current, state, of.Now(), of.NewID)
-		if err := slot.make(ctx, policy, t, current, state); err != nil {
+		need, held, err := slot.ask(ctx, policy, current, state)
+		if err != nil {
 			return nil, err
 		}
+		// The state is younger than its slot, and a slot is released after the state that frees it. So the times of events
+		// never show more holders than slots.
+		t = rules.Propose(current, state, of.Now(), of.NewID)
+		t.Client, t.API, t.Need, t.Slot = slot.client, slot.api, need, held
 		policy.Judge(t)
 		if !t.Written() {
 			return nil, nil

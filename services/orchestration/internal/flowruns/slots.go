@@ -45,79 +45,80 @@ func (s slots) attempt(ctx context.Context, ws uuid.UUID) *attempt {
 	return a
 }
 
-// make performs the slot operation that the policy needs and adds the result to the transition. It may run again after
-// a lost race; an acquired slot stays acquired meanwhile.
-func (a *attempt) make(ctx context.Context, policy rules.Policy, t *rules.Transition, run *orchv1.FlowRun, proposal *orchv1.StateCreate) error {
-	t.Client, t.API = a.client, a.api
-	t.Need = policy.NeedsSlot(run, proposal, a.client)
-	if t.Need == rules.NoSlot {
-		return nil
+// ask performs the slot operation that the policy needs, and returns the operation and its result. It may run again after a
+// lost race; an acquired slot stays acquired meanwhile.
+func (a *attempt) ask(
+	ctx context.Context, policy rules.Policy, run *orchv1.FlowRun, proposal *orchv1.StateCreate,
+) (need rules.SlotNeed, slot rules.Slot, err error) {
+	need = policy.NeedsSlot(run, proposal, a.client)
+	if need == rules.NoSlot {
+		return need, slot, nil
 	}
 	id, err := uuid.Parse(run.GetDeploymentId())
 	if err != nil {
-		return fmt.Errorf("read the id of a deployment: %w", err)
+		return need, slot, fmt.Errorf("read the id of a deployment: %w", err)
 	}
 	deployment, err := a.deployments.Get(ctx, a.ws, id)
 	if errors.Is(err, store.ErrNotFound) {
-		t.Slot.Missing = true
-		return nil
+		slot.Missing = true
+		return need, slot, nil
 	}
 	if err != nil {
-		return err
+		return need, slot, err
 	}
 	limit, err := a.limits.LimitFor(ctx, a.ws, deployment)
 	if err != nil || limit == nil {
-		return err
+		return need, slot, err
 	}
-	t.Slot.Limit = new(limit.GetLimit())
+	slot.Limit = new(limit.GetLimit())
 	options := deployment.GetConcurrencyOptions()
-	t.Slot.CancelNew = options.GetCollisionStrategy() == orchv1.ConcurrencyLimitStrategy_CONCURRENCY_LIMIT_STRATEGY_CANCEL_NEW
+	slot.CancelNew = options.GetCollisionStrategy() == orchv1.ConcurrencyLimitStrategy_CONCURRENCY_LIMIT_STRATEGY_CANCEL_NEW
 	grace := gracePeriod
 	if options.GetGracePeriodSeconds() > 0 {
 		grace = time.Duration(options.GetGracePeriodSeconds()) * time.Second
 	}
-	switch t.Need {
+	switch need {
 	case rules.LookForSlot:
-		t.Slot.Free = a.limits.Free(limit) > 0
-		return nil
+		slot.Free = a.limits.Free(limit) > 0
+		return need, slot, nil
 	case rules.RenewSlot:
 		lease, err := uuid.Parse(run.GetState().GetStateDetails().GetDeploymentConcurrencyLeaseId())
 		if err != nil {
-			return fmt.Errorf("read the id of a lease: %w", err)
+			return need, slot, fmt.Errorf("read the id of a lease: %w", err)
 		}
 		err = a.limits.Renew(ctx, a.ws, lease, grace)
-		if t.Slot.Renewed = err == nil; t.Slot.Renewed {
-			return nil
+		if slot.Renewed = err == nil; slot.Renewed {
+			return need, slot, nil
 		}
 		if !errors.Is(err, concurrency.ErrLeaseGone) {
-			return err
+			return need, slot, err
 		}
 	}
-	return a.take(ctx, t, limit, run, grace)
+	slot.Lease, err = a.take(ctx, limit, run, grace)
+	return need, slot, err
 }
 
-func (a *attempt) take(ctx context.Context, t *rules.Transition, limit *orchv1.ConcurrencyLimitV2, run *orchv1.FlowRun, grace time.Duration) error {
+// take acquires a slot and returns its lease; an empty lease means that no slot is free.
+func (a *attempt) take(ctx context.Context, limit *orchv1.ConcurrencyLimitV2, run *orchv1.FlowRun, grace time.Duration) (string, error) {
 	if a.taken != uuid.Nil {
-		t.Slot.Lease = a.taken.String()
-		return nil
+		return a.taken.String(), nil
 	}
 	if limit.GetLimit() < 1 {
-		return nil
+		return "", nil
 	}
-	lease := &concurrency.Lease{ID: t.NewID(), Duration: grace, Holder: &orchv1.ConcurrencyLeaseHolder{
+	lease := &concurrency.Lease{ID: a.deployments.Store().NewID(), Duration: grace, Holder: &orchv1.ConcurrencyLeaseHolder{
 		Type: orchv1.ConcurrencyHolderType_CONCURRENCY_HOLDER_TYPE_FLOW_RUN, Id: run.GetId(),
 	}}
 	err := a.limits.AcquireOf(ctx, a.ws, limit, lease)
 	var full *concurrency.FullError
 	if errors.As(err, &full) || errors.Is(err, concurrency.ErrTooMany) {
-		return nil
+		return "", nil
 	}
 	if err != nil {
-		return err
+		return "", err
 	}
 	a.taken = lease.ID
-	t.Slot.Lease = lease.ID.String()
-	return nil
+	return lease.ID.String(), nil
 }
 
 // effects returns the slot changes of a written transition. They are idempotent.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -156,4 +157,27 @@ func TestDeploymentSlotsSurviveTheDeathOfClients(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, dead.Load(), freed)
 	require.Zero(t, w.taken(limit))
+}
+
+// ticking is a clock that advances whenever it is read.
+type ticking struct{ *clock.Manual }
+
+func (c ticking) Now() time.Time {
+	c.Advance(time.Millisecond)
+	return c.Manual.Now()
+}
+
+// The times of states are the times of their events. A state that is older than its slot would overlap with the run that
+// held the slot before, so events would show more holders than slots.
+func TestAStateIsYoungerThanItsSlot(t *testing.T) {
+	t.Parallel()
+	w := newWorldBy(t, func(c *clock.Manual) clock.Clock { return ticking{c} })
+	deployment, limit := w.limited(1, orchv1.ConcurrencyLimitStrategy_CONCURRENCY_LIMIT_STRATEGY_ENQUEUE)
+	run := w.runOf(deployment, w.clock.Now())
+	_, err := w.propose(run, pending)
+	require.NoError(t, err)
+	stored, err := w.limits().Get(t.Context(), w.ws, limit)
+	require.NoError(t, err)
+	require.Len(t, stored.GetHolders(), 1)
+	require.Greater(t, w.state(run).GetTimestamp().AsTime(), stored.GetHolders()[0].GetSince().AsTime())
 }

@@ -41,8 +41,14 @@ const (
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	return newWorldBy(t, func(c *clock.Manual) clock.Clock { return c })
+}
+
+// newWorldBy is newWorld where the store reads another clock, made from the world's.
+func newWorldBy(t *testing.T, wrap func(*clock.Manual) clock.Clock) *world {
+	t.Helper()
 	w := &world{T: t, clock: clock.NewManual(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)), ws: uuid.New()}
-	w.store = storetest.New(t, w.clock)
+	w.store = storetest.New(t, wrap(w.clock))
 	w.service = New(Deps{Store: w.store, Vocabulary: vocabulary.Orch, Limits: concurrency.NewLimits(w.store, vocabulary.Orch, nil)})
 	w.flow = &orchv1.Flow{Id: uuid.NewString(), Name: "etl"}
 	require.NoError(t, store.NewCollection(w.store, query.Flow, &orchv1.Flow{}).Insert(t.Context(), w.ws, w.flow))
