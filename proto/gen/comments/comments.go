@@ -1751,6 +1751,8 @@ func Of(fullName string) string {
 		return "Time at which the scheduler examines the deployment next; unset while its schedules make no runs."
 	case "orch.v1.Deployment.schedule_generation":
 		return "Number of changes that made scheduled runs obsolete."
+	case "orch.v1.Deployment.schedule_recheck":
+		return "Time at which the scheduler deletes obsolete runs once more; unset after that."
 	case "orch.v1.Deployment.schedules":
 		return "Schedules of the deployment."
 	case "orch.v1.Deployment.status":

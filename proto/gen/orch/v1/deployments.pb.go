@@ -1279,8 +1279,10 @@ type Deployment struct {
 	ScheduleDue *timestamppb.Timestamp `protobuf:"bytes,33,opt,name=schedule_due,json=scheduleDue,proto3,oneof" json:"schedule_due,omitempty"`
 	// Number of changes that made scheduled runs obsolete.
 	ScheduleGeneration *int64 `protobuf:"varint,34,opt,name=schedule_generation,json=scheduleGeneration,proto3,oneof" json:"schedule_generation,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// Time at which the scheduler deletes obsolete runs once more; unset after that.
+	ScheduleRecheck *timestamppb.Timestamp `protobuf:"bytes,41,opt,name=schedule_recheck,json=scheduleRecheck,proto3,oneof" json:"schedule_recheck,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Deployment) Reset() {
@@ -1556,6 +1558,13 @@ func (x *Deployment) GetScheduleGeneration() int64 {
 		return *x.ScheduleGeneration
 	}
 	return 0
+}
+
+func (x *Deployment) GetScheduleRecheck() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ScheduleRecheck
+	}
+	return nil
 }
 
 // DeploymentCreate holds the fields of a deployment.
@@ -4199,7 +4208,7 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\x05_slugB\v\n" +
 	"\t_replaces\"S\n" +
 	"\x16DeploymentScheduleList\x129\n" +
-	"\tschedules\x18\x01 \x03(\v2\x1b.orch.v1.DeploymentScheduleR\tschedules\"\xc3\x13\n" +
+	"\tschedules\x18\x01 \x03(\v2\x1b.orch.v1.DeploymentScheduleR\tschedules\"\xad\x14\n" +
 	"\n" +
 	"Deployment\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12A\n" +
@@ -4249,7 +4258,8 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\fwork_pool_id\x18( \x01(\tB\t\xca\xf3\x18\x05\x10\x01\x80\x01\x01H\x16R\n" +
 	"workPoolId\x88\x01\x01\x12K\n" +
 	"\fschedule_due\x18! \x01(\v2\x1a.google.protobuf.TimestampB\a\xca\xf3\x18\x03\x80\x01\x01H\x17R\vscheduleDue\x88\x01\x01\x12=\n" +
-	"\x13schedule_generation\x18\" \x01(\x03B\a\xca\xf3\x18\x03\x80\x01\x01H\x18R\x12scheduleGeneration\x88\x01\x01\x1aJ\n" +
+	"\x13schedule_generation\x18\" \x01(\x03B\a\xca\xf3\x18\x03\x80\x01\x01H\x18R\x12scheduleGeneration\x88\x01\x01\x12S\n" +
+	"\x10schedule_recheck\x18) \x01(\v2\x1a.google.protobuf.TimestampB\a\xca\xf3\x18\x03\x80\x01\x01H\x19R\x0fscheduleRecheck\x88\x01\x01\x1aJ\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12%\n" +
 	"\x05value\x18\x02 \x01(\v2\x0f.orch.v1.ScalarR\x05value:\x028\x01:\x18\xd2\xf3\x18\x14:\x12DeploymentResponseB\n" +
@@ -4280,7 +4290,8 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\x15_concurrency_limit_idB\x0f\n" +
 	"\r_work_pool_idB\x0f\n" +
 	"\r_schedule_dueB\x16\n" +
-	"\x14_schedule_generation\"\x9e\f\n" +
+	"\x14_schedule_generationB\x13\n" +
+	"\x11_schedule_recheck\"\x9e\f\n" +
 	"\x10DeploymentCreate\x12\x1d\n" +
 	"\x04name\x18\x01 \x01(\tB\t\xca\xf3\x18\x05\x18\x01H\xf4\x03R\x04name\x12!\n" +
 	"\aflow_id\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x06flowId\x12#\n" +
@@ -4728,116 +4739,117 @@ var file_orch_v1_deployments_proto_depIdxs = []int32{
 	6,   // 25: orch.v1.Deployment.updated_by:type_name -> orch.v1.UpdatedBy
 	0,   // 26: orch.v1.Deployment.status:type_name -> orch.v1.DeploymentStatus
 	56,  // 27: orch.v1.Deployment.schedule_due:type_name -> google.protobuf.Timestamp
-	14,  // 28: orch.v1.DeploymentCreate.schedules:type_name -> orch.v1.DeploymentScheduleCreate
-	4,   // 29: orch.v1.DeploymentCreate.concurrency_options:type_name -> orch.v1.ConcurrencyOptions
-	59,  // 30: orch.v1.DeploymentCreate.labels:type_name -> orch.v1.Labels
-	8,   // 31: orch.v1.DeploymentCreate.pull_steps:type_name -> orch.v1.JsonObjects
-	7,   // 32: orch.v1.DeploymentCreate.version_info:type_name -> orch.v1.VersionInfo
-	15,  // 33: orch.v1.DeploymentUpdate.schedules:type_name -> orch.v1.DeploymentScheduleUpdate
-	4,   // 34: orch.v1.DeploymentUpdate.concurrency_options:type_name -> orch.v1.ConcurrencyOptions
-	8,   // 35: orch.v1.DeploymentUpdate.pull_steps:type_name -> orch.v1.JsonObjects
-	7,   // 36: orch.v1.DeploymentUpdate.version_info:type_name -> orch.v1.VersionInfo
-	60,  // 37: orch.v1.DeploymentFlowRunCreate.state:type_name -> orch.v1.StateCreate
-	61,  // 38: orch.v1.DeploymentFlowRunCreate.empirical_policy:type_name -> orch.v1.FlowRunPolicy
-	59,  // 39: orch.v1.DeploymentFlowRunCreate.labels:type_name -> orch.v1.Labels
-	2,   // 40: orch.v1.FlowRunCreateResult.status:type_name -> orch.v1.FlowRunCreateStatus
-	21,  // 41: orch.v1.FlowRunBulkCreateResponse.results:type_name -> orch.v1.FlowRunCreateResult
-	17,  // 42: orch.v1.DeploymentList.deployments:type_name -> orch.v1.Deployment
-	62,  // 43: orch.v1.DeploymentQuery.flows:type_name -> orch.v1.FlowFilter
-	63,  // 44: orch.v1.DeploymentQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	64,  // 45: orch.v1.DeploymentQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	65,  // 46: orch.v1.DeploymentQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	66,  // 47: orch.v1.DeploymentQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
-	67,  // 48: orch.v1.DeploymentQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
-	3,   // 49: orch.v1.DeploymentQuery.sort:type_name -> orch.v1.DeploymentSort
-	68,  // 50: orch.v1.DeploymentQuery.limit:type_name -> orch.v1.PageLimit
-	62,  // 51: orch.v1.DeploymentCountQuery.flows:type_name -> orch.v1.FlowFilter
-	63,  // 52: orch.v1.DeploymentCountQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	64,  // 53: orch.v1.DeploymentCountQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	65,  // 54: orch.v1.DeploymentCountQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	66,  // 55: orch.v1.DeploymentCountQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
-	67,  // 56: orch.v1.DeploymentCountQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
-	68,  // 57: orch.v1.DeploymentPageQuery.limit:type_name -> orch.v1.PageLimit
-	62,  // 58: orch.v1.DeploymentPageQuery.flows:type_name -> orch.v1.FlowFilter
-	63,  // 59: orch.v1.DeploymentPageQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	64,  // 60: orch.v1.DeploymentPageQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	65,  // 61: orch.v1.DeploymentPageQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	66,  // 62: orch.v1.DeploymentPageQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
-	67,  // 63: orch.v1.DeploymentPageQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
-	3,   // 64: orch.v1.DeploymentPageQuery.sort:type_name -> orch.v1.DeploymentSort
-	17,  // 65: orch.v1.DeploymentPage.results:type_name -> orch.v1.Deployment
-	65,  // 66: orch.v1.DeploymentBulkDeleteQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	56,  // 67: orch.v1.ScheduledFlowRunsOfDeployments.scheduled_before:type_name -> google.protobuf.Timestamp
-	68,  // 68: orch.v1.ScheduledFlowRunsOfDeployments.limit:type_name -> orch.v1.PageLimit
-	18,  // 69: orch.v1.CreateDeploymentRequest.deployment:type_name -> orch.v1.DeploymentCreate
-	69,  // 70: orch.v1.CreateDeploymentRequest.update_mask:type_name -> google.protobuf.FieldMask
-	68,  // 71: orch.v1.ListDeploymentsRequest.limit:type_name -> orch.v1.PageLimit
-	24,  // 72: orch.v1.ReadDeploymentsRequest.query:type_name -> orch.v1.DeploymentQuery
-	25,  // 73: orch.v1.CountDeploymentsRequest.query:type_name -> orch.v1.DeploymentCountQuery
-	26,  // 74: orch.v1.PaginateDeploymentsRequest.query:type_name -> orch.v1.DeploymentPageQuery
-	19,  // 75: orch.v1.UpdateDeploymentRequest.deployment:type_name -> orch.v1.DeploymentUpdate
-	69,  // 76: orch.v1.UpdateDeploymentRequest.update_mask:type_name -> google.protobuf.FieldMask
-	18,  // 77: orch.v1.ReplaceDeploymentRequest.deployment:type_name -> orch.v1.DeploymentCreate
-	28,  // 78: orch.v1.BulkDeleteDeploymentsRequest.query:type_name -> orch.v1.DeploymentBulkDeleteQuery
-	20,  // 79: orch.v1.CreateFlowRunFromDeploymentRequest.flow_run:type_name -> orch.v1.DeploymentFlowRunCreate
-	20,  // 80: orch.v1.CreateFlowRunsFromDeploymentRequest.flow_runs:type_name -> orch.v1.DeploymentFlowRunCreate
-	30,  // 81: orch.v1.GetScheduledFlowRunsForDeploymentsRequest.query:type_name -> orch.v1.ScheduledFlowRunsOfDeployments
-	14,  // 82: orch.v1.CreateDeploymentSchedulesRequest.schedules:type_name -> orch.v1.DeploymentScheduleCreate
-	15,  // 83: orch.v1.UpdateDeploymentScheduleRequest.schedule:type_name -> orch.v1.DeploymentScheduleUpdate
-	69,  // 84: orch.v1.UpdateDeploymentScheduleRequest.update_mask:type_name -> google.protobuf.FieldMask
-	56,  // 85: orch.v1.DeploymentScheduleWindow.start_time:type_name -> google.protobuf.Timestamp
-	56,  // 86: orch.v1.DeploymentScheduleWindow.end_time:type_name -> google.protobuf.Timestamp
-	52,  // 87: orch.v1.ScheduleDeploymentRequest.window:type_name -> orch.v1.DeploymentScheduleWindow
-	70,  // 88: orch.v1.Deployment.LabelsEntry.value:type_name -> orch.v1.Scalar
-	31,  // 89: orch.v1.DeploymentService.CreateDeployment:input_type -> orch.v1.CreateDeploymentRequest
-	32,  // 90: orch.v1.DeploymentService.ListDeployments:input_type -> orch.v1.ListDeploymentsRequest
-	33,  // 91: orch.v1.DeploymentService.ReadDeployment:input_type -> orch.v1.ReadDeploymentRequest
-	34,  // 92: orch.v1.DeploymentService.ReadDeploymentByName:input_type -> orch.v1.ReadDeploymentByNameRequest
-	35,  // 93: orch.v1.DeploymentService.ReadDeployments:input_type -> orch.v1.ReadDeploymentsRequest
-	36,  // 94: orch.v1.DeploymentService.CountDeployments:input_type -> orch.v1.CountDeploymentsRequest
-	37,  // 95: orch.v1.DeploymentService.PaginateDeployments:input_type -> orch.v1.PaginateDeploymentsRequest
-	38,  // 96: orch.v1.DeploymentService.UpdateDeployment:input_type -> orch.v1.UpdateDeploymentRequest
-	39,  // 97: orch.v1.DeploymentService.ReplaceDeployment:input_type -> orch.v1.ReplaceDeploymentRequest
-	40,  // 98: orch.v1.DeploymentService.DeleteDeployment:input_type -> orch.v1.DeleteDeploymentRequest
-	41,  // 99: orch.v1.DeploymentService.BulkDeleteDeployments:input_type -> orch.v1.BulkDeleteDeploymentsRequest
-	42,  // 100: orch.v1.DeploymentService.ResumeDeployment:input_type -> orch.v1.ResumeDeploymentRequest
-	43,  // 101: orch.v1.DeploymentService.PauseDeployment:input_type -> orch.v1.PauseDeploymentRequest
-	44,  // 102: orch.v1.DeploymentService.CreateFlowRunFromDeployment:input_type -> orch.v1.CreateFlowRunFromDeploymentRequest
-	45,  // 103: orch.v1.DeploymentService.CreateFlowRunsFromDeployment:input_type -> orch.v1.CreateFlowRunsFromDeploymentRequest
-	46,  // 104: orch.v1.DeploymentService.GetScheduledFlowRunsForDeployments:input_type -> orch.v1.GetScheduledFlowRunsForDeploymentsRequest
-	47,  // 105: orch.v1.DeploymentService.ReadDeploymentSchedules:input_type -> orch.v1.ReadDeploymentSchedulesRequest
-	48,  // 106: orch.v1.DeploymentService.CreateDeploymentSchedules:input_type -> orch.v1.CreateDeploymentSchedulesRequest
-	49,  // 107: orch.v1.DeploymentService.UpdateDeploymentSchedule:input_type -> orch.v1.UpdateDeploymentScheduleRequest
-	50,  // 108: orch.v1.DeploymentService.DeleteDeploymentSchedule:input_type -> orch.v1.DeleteDeploymentScheduleRequest
-	53,  // 109: orch.v1.DeploymentService.ScheduleDeployment:input_type -> orch.v1.ScheduleDeploymentRequest
-	51,  // 110: orch.v1.DeploymentService.WorkQueueCheckForDeployment:input_type -> orch.v1.WorkQueueCheckForDeploymentRequest
-	17,  // 111: orch.v1.DeploymentService.CreateDeployment:output_type -> orch.v1.Deployment
-	23,  // 112: orch.v1.DeploymentService.ListDeployments:output_type -> orch.v1.DeploymentList
-	17,  // 113: orch.v1.DeploymentService.ReadDeployment:output_type -> orch.v1.Deployment
-	17,  // 114: orch.v1.DeploymentService.ReadDeploymentByName:output_type -> orch.v1.Deployment
-	23,  // 115: orch.v1.DeploymentService.ReadDeployments:output_type -> orch.v1.DeploymentList
-	71,  // 116: orch.v1.DeploymentService.CountDeployments:output_type -> orch.v1.CountResponse
-	27,  // 117: orch.v1.DeploymentService.PaginateDeployments:output_type -> orch.v1.DeploymentPage
-	72,  // 118: orch.v1.DeploymentService.UpdateDeployment:output_type -> google.protobuf.Empty
-	17,  // 119: orch.v1.DeploymentService.ReplaceDeployment:output_type -> orch.v1.Deployment
-	72,  // 120: orch.v1.DeploymentService.DeleteDeployment:output_type -> google.protobuf.Empty
-	29,  // 121: orch.v1.DeploymentService.BulkDeleteDeployments:output_type -> orch.v1.DeploymentBulkDeleteResponse
-	72,  // 122: orch.v1.DeploymentService.ResumeDeployment:output_type -> google.protobuf.Empty
-	72,  // 123: orch.v1.DeploymentService.PauseDeployment:output_type -> google.protobuf.Empty
-	73,  // 124: orch.v1.DeploymentService.CreateFlowRunFromDeployment:output_type -> orch.v1.FlowRun
-	22,  // 125: orch.v1.DeploymentService.CreateFlowRunsFromDeployment:output_type -> orch.v1.FlowRunBulkCreateResponse
-	74,  // 126: orch.v1.DeploymentService.GetScheduledFlowRunsForDeployments:output_type -> orch.v1.FlowRunList
-	16,  // 127: orch.v1.DeploymentService.ReadDeploymentSchedules:output_type -> orch.v1.DeploymentScheduleList
-	16,  // 128: orch.v1.DeploymentService.CreateDeploymentSchedules:output_type -> orch.v1.DeploymentScheduleList
-	72,  // 129: orch.v1.DeploymentService.UpdateDeploymentSchedule:output_type -> google.protobuf.Empty
-	72,  // 130: orch.v1.DeploymentService.DeleteDeploymentSchedule:output_type -> google.protobuf.Empty
-	72,  // 131: orch.v1.DeploymentService.ScheduleDeployment:output_type -> google.protobuf.Empty
-	75,  // 132: orch.v1.DeploymentService.WorkQueueCheckForDeployment:output_type -> orch.v1.WorkQueueCheckList
-	111, // [111:133] is the sub-list for method output_type
-	89,  // [89:111] is the sub-list for method input_type
-	89,  // [89:89] is the sub-list for extension type_name
-	89,  // [89:89] is the sub-list for extension extendee
-	0,   // [0:89] is the sub-list for field type_name
+	56,  // 28: orch.v1.Deployment.schedule_recheck:type_name -> google.protobuf.Timestamp
+	14,  // 29: orch.v1.DeploymentCreate.schedules:type_name -> orch.v1.DeploymentScheduleCreate
+	4,   // 30: orch.v1.DeploymentCreate.concurrency_options:type_name -> orch.v1.ConcurrencyOptions
+	59,  // 31: orch.v1.DeploymentCreate.labels:type_name -> orch.v1.Labels
+	8,   // 32: orch.v1.DeploymentCreate.pull_steps:type_name -> orch.v1.JsonObjects
+	7,   // 33: orch.v1.DeploymentCreate.version_info:type_name -> orch.v1.VersionInfo
+	15,  // 34: orch.v1.DeploymentUpdate.schedules:type_name -> orch.v1.DeploymentScheduleUpdate
+	4,   // 35: orch.v1.DeploymentUpdate.concurrency_options:type_name -> orch.v1.ConcurrencyOptions
+	8,   // 36: orch.v1.DeploymentUpdate.pull_steps:type_name -> orch.v1.JsonObjects
+	7,   // 37: orch.v1.DeploymentUpdate.version_info:type_name -> orch.v1.VersionInfo
+	60,  // 38: orch.v1.DeploymentFlowRunCreate.state:type_name -> orch.v1.StateCreate
+	61,  // 39: orch.v1.DeploymentFlowRunCreate.empirical_policy:type_name -> orch.v1.FlowRunPolicy
+	59,  // 40: orch.v1.DeploymentFlowRunCreate.labels:type_name -> orch.v1.Labels
+	2,   // 41: orch.v1.FlowRunCreateResult.status:type_name -> orch.v1.FlowRunCreateStatus
+	21,  // 42: orch.v1.FlowRunBulkCreateResponse.results:type_name -> orch.v1.FlowRunCreateResult
+	17,  // 43: orch.v1.DeploymentList.deployments:type_name -> orch.v1.Deployment
+	62,  // 44: orch.v1.DeploymentQuery.flows:type_name -> orch.v1.FlowFilter
+	63,  // 45: orch.v1.DeploymentQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	64,  // 46: orch.v1.DeploymentQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	65,  // 47: orch.v1.DeploymentQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	66,  // 48: orch.v1.DeploymentQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
+	67,  // 49: orch.v1.DeploymentQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
+	3,   // 50: orch.v1.DeploymentQuery.sort:type_name -> orch.v1.DeploymentSort
+	68,  // 51: orch.v1.DeploymentQuery.limit:type_name -> orch.v1.PageLimit
+	62,  // 52: orch.v1.DeploymentCountQuery.flows:type_name -> orch.v1.FlowFilter
+	63,  // 53: orch.v1.DeploymentCountQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	64,  // 54: orch.v1.DeploymentCountQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	65,  // 55: orch.v1.DeploymentCountQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	66,  // 56: orch.v1.DeploymentCountQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
+	67,  // 57: orch.v1.DeploymentCountQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
+	68,  // 58: orch.v1.DeploymentPageQuery.limit:type_name -> orch.v1.PageLimit
+	62,  // 59: orch.v1.DeploymentPageQuery.flows:type_name -> orch.v1.FlowFilter
+	63,  // 60: orch.v1.DeploymentPageQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	64,  // 61: orch.v1.DeploymentPageQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	65,  // 62: orch.v1.DeploymentPageQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	66,  // 63: orch.v1.DeploymentPageQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
+	67,  // 64: orch.v1.DeploymentPageQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
+	3,   // 65: orch.v1.DeploymentPageQuery.sort:type_name -> orch.v1.DeploymentSort
+	17,  // 66: orch.v1.DeploymentPage.results:type_name -> orch.v1.Deployment
+	65,  // 67: orch.v1.DeploymentBulkDeleteQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	56,  // 68: orch.v1.ScheduledFlowRunsOfDeployments.scheduled_before:type_name -> google.protobuf.Timestamp
+	68,  // 69: orch.v1.ScheduledFlowRunsOfDeployments.limit:type_name -> orch.v1.PageLimit
+	18,  // 70: orch.v1.CreateDeploymentRequest.deployment:type_name -> orch.v1.DeploymentCreate
+	69,  // 71: orch.v1.CreateDeploymentRequest.update_mask:type_name -> google.protobuf.FieldMask
+	68,  // 72: orch.v1.ListDeploymentsRequest.limit:type_name -> orch.v1.PageLimit
+	24,  // 73: orch.v1.ReadDeploymentsRequest.query:type_name -> orch.v1.DeploymentQuery
+	25,  // 74: orch.v1.CountDeploymentsRequest.query:type_name -> orch.v1.DeploymentCountQuery
+	26,  // 75: orch.v1.PaginateDeploymentsRequest.query:type_name -> orch.v1.DeploymentPageQuery
+	19,  // 76: orch.v1.UpdateDeploymentRequest.deployment:type_name -> orch.v1.DeploymentUpdate
+	69,  // 77: orch.v1.UpdateDeploymentRequest.update_mask:type_name -> google.protobuf.FieldMask
+	18,  // 78: orch.v1.ReplaceDeploymentRequest.deployment:type_name -> orch.v1.DeploymentCreate
+	28,  // 79: orch.v1.BulkDeleteDeploymentsRequest.query:type_name -> orch.v1.DeploymentBulkDeleteQuery
+	20,  // 80: orch.v1.CreateFlowRunFromDeploymentRequest.flow_run:type_name -> orch.v1.DeploymentFlowRunCreate
+	20,  // 81: orch.v1.CreateFlowRunsFromDeploymentRequest.flow_runs:type_name -> orch.v1.DeploymentFlowRunCreate
+	30,  // 82: orch.v1.GetScheduledFlowRunsForDeploymentsRequest.query:type_name -> orch.v1.ScheduledFlowRunsOfDeployments
+	14,  // 83: orch.v1.CreateDeploymentSchedulesRequest.schedules:type_name -> orch.v1.DeploymentScheduleCreate
+	15,  // 84: orch.v1.UpdateDeploymentScheduleRequest.schedule:type_name -> orch.v1.DeploymentScheduleUpdate
+	69,  // 85: orch.v1.UpdateDeploymentScheduleRequest.update_mask:type_name -> google.protobuf.FieldMask
+	56,  // 86: orch.v1.DeploymentScheduleWindow.start_time:type_name -> google.protobuf.Timestamp
+	56,  // 87: orch.v1.DeploymentScheduleWindow.end_time:type_name -> google.protobuf.Timestamp
+	52,  // 88: orch.v1.ScheduleDeploymentRequest.window:type_name -> orch.v1.DeploymentScheduleWindow
+	70,  // 89: orch.v1.Deployment.LabelsEntry.value:type_name -> orch.v1.Scalar
+	31,  // 90: orch.v1.DeploymentService.CreateDeployment:input_type -> orch.v1.CreateDeploymentRequest
+	32,  // 91: orch.v1.DeploymentService.ListDeployments:input_type -> orch.v1.ListDeploymentsRequest
+	33,  // 92: orch.v1.DeploymentService.ReadDeployment:input_type -> orch.v1.ReadDeploymentRequest
+	34,  // 93: orch.v1.DeploymentService.ReadDeploymentByName:input_type -> orch.v1.ReadDeploymentByNameRequest
+	35,  // 94: orch.v1.DeploymentService.ReadDeployments:input_type -> orch.v1.ReadDeploymentsRequest
+	36,  // 95: orch.v1.DeploymentService.CountDeployments:input_type -> orch.v1.CountDeploymentsRequest
+	37,  // 96: orch.v1.DeploymentService.PaginateDeployments:input_type -> orch.v1.PaginateDeploymentsRequest
+	38,  // 97: orch.v1.DeploymentService.UpdateDeployment:input_type -> orch.v1.UpdateDeploymentRequest
+	39,  // 98: orch.v1.DeploymentService.ReplaceDeployment:input_type -> orch.v1.ReplaceDeploymentRequest
+	40,  // 99: orch.v1.DeploymentService.DeleteDeployment:input_type -> orch.v1.DeleteDeploymentRequest
+	41,  // 100: orch.v1.DeploymentService.BulkDeleteDeployments:input_type -> orch.v1.BulkDeleteDeploymentsRequest
+	42,  // 101: orch.v1.DeploymentService.ResumeDeployment:input_type -> orch.v1.ResumeDeploymentRequest
+	43,  // 102: orch.v1.DeploymentService.PauseDeployment:input_type -> orch.v1.PauseDeploymentRequest
+	44,  // 103: orch.v1.DeploymentService.CreateFlowRunFromDeployment:input_type -> orch.v1.CreateFlowRunFromDeploymentRequest
+	45,  // 104: orch.v1.DeploymentService.CreateFlowRunsFromDeployment:input_type -> orch.v1.CreateFlowRunsFromDeploymentRequest
+	46,  // 105: orch.v1.DeploymentService.GetScheduledFlowRunsForDeployments:input_type -> orch.v1.GetScheduledFlowRunsForDeploymentsRequest
+	47,  // 106: orch.v1.DeploymentService.ReadDeploymentSchedules:input_type -> orch.v1.ReadDeploymentSchedulesRequest
+	48,  // 107: orch.v1.DeploymentService.CreateDeploymentSchedules:input_type -> orch.v1.CreateDeploymentSchedulesRequest
+	49,  // 108: orch.v1.DeploymentService.UpdateDeploymentSchedule:input_type -> orch.v1.UpdateDeploymentScheduleRequest
+	50,  // 109: orch.v1.DeploymentService.DeleteDeploymentSchedule:input_type -> orch.v1.DeleteDeploymentScheduleRequest
+	53,  // 110: orch.v1.DeploymentService.ScheduleDeployment:input_type -> orch.v1.ScheduleDeploymentRequest
+	51,  // 111: orch.v1.DeploymentService.WorkQueueCheckForDeployment:input_type -> orch.v1.WorkQueueCheckForDeploymentRequest
+	17,  // 112: orch.v1.DeploymentService.CreateDeployment:output_type -> orch.v1.Deployment
+	23,  // 113: orch.v1.DeploymentService.ListDeployments:output_type -> orch.v1.DeploymentList
+	17,  // 114: orch.v1.DeploymentService.ReadDeployment:output_type -> orch.v1.Deployment
+	17,  // 115: orch.v1.DeploymentService.ReadDeploymentByName:output_type -> orch.v1.Deployment
+	23,  // 116: orch.v1.DeploymentService.ReadDeployments:output_type -> orch.v1.DeploymentList
+	71,  // 117: orch.v1.DeploymentService.CountDeployments:output_type -> orch.v1.CountResponse
+	27,  // 118: orch.v1.DeploymentService.PaginateDeployments:output_type -> orch.v1.DeploymentPage
+	72,  // 119: orch.v1.DeploymentService.UpdateDeployment:output_type -> google.protobuf.Empty
+	17,  // 120: orch.v1.DeploymentService.ReplaceDeployment:output_type -> orch.v1.Deployment
+	72,  // 121: orch.v1.DeploymentService.DeleteDeployment:output_type -> google.protobuf.Empty
+	29,  // 122: orch.v1.DeploymentService.BulkDeleteDeployments:output_type -> orch.v1.DeploymentBulkDeleteResponse
+	72,  // 123: orch.v1.DeploymentService.ResumeDeployment:output_type -> google.protobuf.Empty
+	72,  // 124: orch.v1.DeploymentService.PauseDeployment:output_type -> google.protobuf.Empty
+	73,  // 125: orch.v1.DeploymentService.CreateFlowRunFromDeployment:output_type -> orch.v1.FlowRun
+	22,  // 126: orch.v1.DeploymentService.CreateFlowRunsFromDeployment:output_type -> orch.v1.FlowRunBulkCreateResponse
+	74,  // 127: orch.v1.DeploymentService.GetScheduledFlowRunsForDeployments:output_type -> orch.v1.FlowRunList
+	16,  // 128: orch.v1.DeploymentService.ReadDeploymentSchedules:output_type -> orch.v1.DeploymentScheduleList
+	16,  // 129: orch.v1.DeploymentService.CreateDeploymentSchedules:output_type -> orch.v1.DeploymentScheduleList
+	72,  // 130: orch.v1.DeploymentService.UpdateDeploymentSchedule:output_type -> google.protobuf.Empty
+	72,  // 131: orch.v1.DeploymentService.DeleteDeploymentSchedule:output_type -> google.protobuf.Empty
+	72,  // 132: orch.v1.DeploymentService.ScheduleDeployment:output_type -> google.protobuf.Empty
+	75,  // 133: orch.v1.DeploymentService.WorkQueueCheckForDeployment:output_type -> orch.v1.WorkQueueCheckList
+	112, // [112:134] is the sub-list for method output_type
+	90,  // [90:112] is the sub-list for method input_type
+	90,  // [90:90] is the sub-list for extension type_name
+	90,  // [90:90] is the sub-list for extension extendee
+	0,   // [0:90] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_deployments_proto_init() }

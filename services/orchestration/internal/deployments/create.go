@@ -134,6 +134,7 @@ func (s *Service) change(
 		if obsolete != flowruns.NoneScheduled {
 			generation := next.GetScheduleGeneration() + 1
 			next.ScheduleGeneration = &generation
+			next.ScheduleRecheck = timestamppb.New(now.Add(schedules.RecheckAfter))
 			effects = append(effects, flowruns.DeleteUnstarted(of, ws, id, obsolete, generation))
 		}
 		if obsolete != flowruns.NoneScheduled || current.GetPaused() {

@@ -1,6 +1,7 @@
 package schedules_test
 
 import (
+	"context"
 	"sync"
 	"testing"
 	"time"
@@ -8,10 +9,12 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/clock"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/schedules"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -66,12 +69,7 @@ func TestRunsOfADeploymentThatChangesDuringTheirInsertionAreRetracted(t *testing
 	t.Parallel()
 	change := func(edit func(*orchv1.Deployment), which flowruns.Unstarted) func(*world, *orchv1.Deployment) {
 		return func(w *world, d *orchv1.Deployment) {
-			_, err := w.deployments.Mutate(w.Context(), w.ws, uuid.MustParse(d.GetId()), store.Edit(func(next *orchv1.Deployment) error {
-				next.ScheduleGeneration = proto.Int64(1)
-				edit(next)
-				return nil
-			}, nil))
-			require.NoError(w, err)
+			w.edit(d, edit)
 			w.unstarted(d, which, 1)
 		}
 	}
@@ -134,4 +132,75 @@ func TestDeletingADeploymentDeletesRunsThatItsSchedulesCreatedLater(t *testing.T
 	require.NotEmpty(t, w.scheduled(d))
 	w.delete(d)
 	require.Empty(t, w.scheduled(d))
+}
+
+// A replica stalls between its read of the deployment and its insertion, another one executes and removes the effect, and a
+// user changes the deployment. Then the stalled replica goes on, and is killed at any of the moments at which it reads the
+// time. The recheck deletes what it left.
+func TestRunsOfAReplicaThatStalledAndWasKilledAreDeleted(t *testing.T) {
+	t.Parallel()
+	for name, edit := range map[string]func(*orchv1.Deployment){
+		"changed": func(*orchv1.Deployment) {},
+		"paused":  func(d *orchv1.Deployment) { d.Paused = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			leftovers := 0
+			for moment, killed := 1, true; killed; moment++ {
+				w := newWorld(t)
+				s := w.scheduler(w.store, schedules.DefaultLimits)
+				d := w.deployment("d", cron("0 * * * *", "UTC"))
+				_, err := s.Pass(t.Context())
+				require.NoError(t, err)
+				effects, err := w.store.Pending(t.Context(), "deployment", uuid.MustParse(d.GetId()))
+				require.NoError(t, err)
+
+				c := &hookClock{Clock: w.clock}
+				stalled := w.scheduler(w.open(c), schedules.DefaultLimits)
+				ctx, kill := context.WithCancel(t.Context())
+				c.arm(1, func() {
+					w.relay(s, w.store)
+					require.Len(t, w.scheduled(d), 3)
+					w.edit(d, edit)
+					w.unstarted(d, flowruns.AutoScheduled, 1)
+					require.Empty(t, w.scheduled(d))
+					w.removeDeletedRuns()
+					c.arm(moment, kill)
+				})
+				killed = stalled.Materialise(ctx, effects) != nil
+				kill()
+				leftovers += len(w.scheduled(d))
+
+				w.clock.Advance(schedules.RecheckAfter + time.Minute)
+				w.pass(s)
+				for _, run := range w.scheduled(d) {
+					require.EqualValues(t, 1, run.GetScheduleGeneration(), "killed at moment %d", moment)
+				}
+			}
+			require.Positive(t, leftovers, "no kill left an obsolete run")
+		})
+	}
+}
+
+// removeDeletedRuns removes deleted runs as the relay does after their events. Then their ids can be inserted again.
+func (w *world) removeDeletedRuns() {
+	w.Helper()
+	due, err := w.store.Due(w.Context(), query.FlowRun, began.AddDate(100, 0, 0), 1000)
+	require.NoError(w, err)
+	for _, one := range due {
+		require.NoError(w, w.store.Remove(w.Context(), query.FlowRun, one.ID))
+	}
+}
+
+// edit changes a deployment as its service does.
+func (w *world) edit(d *orchv1.Deployment, edit func(*orchv1.Deployment)) {
+	w.Helper()
+	_, err := w.deployments.Mutate(w.Context(), w.ws, uuid.MustParse(d.GetId()), store.Edit(func(next *orchv1.Deployment) error {
+		next.ScheduleGeneration = proto.Int64(1)
+		next.ScheduleRecheck = timestamppb.New(w.clock.Now().Add(schedules.RecheckAfter))
+		edit(next)
+		next.ScheduleDue = schedules.Due(next, w.clock.Now())
+		return nil
+	}, nil))
+	require.NoError(w, err)
 }

@@ -273,6 +273,9 @@ func (s *Scheduler) change(
 			due = p.due
 		}
 	}
+	if at := current.ScheduleRecheck; at != nil && !recheckDue(current, now) && (due.IsZero() || at.AsTime().Before(due)) {
+		due = at.AsTime()
+	}
 	if window {
 		next = proto.CloneOf(current)
 	} else if !due.IsZero() {
@@ -280,12 +283,16 @@ func (s *Scheduler) change(
 		next.ScheduleDue = timestamppb.New(due.Add(jitter(current.GetId(), due.Sub(now))))
 	}
 	change := &store.Change[*orchv1.Deployment]{Message: next, Quiet: true}
+	if !window && recheckDue(current, now) {
+		next.ScheduleRecheck = nil
+		change.Effects = append(change.Effects, s.recheck(ws, id, current))
+	}
 	if len(b.Schedules) > 0 {
 		e, err := effect(s.store, ws, id, b)
 		if err != nil {
 			return nil, 0, err
 		}
-		change.Effects = []store.Effect{e}
+		change.Effects = append(change.Effects, e)
 	}
 	return change, runs, nil
 }
@@ -344,12 +351,13 @@ func (s *Scheduler) Within(ctx context.Context, ws, id uuid.UUID, start time.Tim
 	return err
 }
 
-// Due is when a deployment that was created or changed is to be examined: now, or never if it makes no runs.
+// Due returns the time at which a new or changed deployment is examined: now. A deployment that makes no runs is examined
+// when its recheck is due, or never.
 func Due(d *orchv1.Deployment, now time.Time) *timestamppb.Timestamp {
 	for _, sched := range d.GetSchedules() {
 		if sched.GetActive() && !d.GetPaused() {
 			return timestamppb.New(now)
 		}
 	}
-	return nil
+	return d.ScheduleRecheck
 }

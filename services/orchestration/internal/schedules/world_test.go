@@ -3,6 +3,7 @@ package schedules_test
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"testing"
 	"time"
 
@@ -103,8 +104,17 @@ func execute(ctx context.Context, s *schedules.Scheduler, of *store.Store) error
 		for _, box := range boxes {
 			effects = append(effects, box.Effects...)
 		}
-		if err := s.Materialise(ctx, effects); err != nil {
-			return err
+		handlers := maps.Clone(new(world).flowRuns(of).Handlers())
+		maps.Copy(handlers, s.Handlers())
+		for len(effects) > 0 {
+			n := 1
+			for n < len(effects) && effects[n].Kind == effects[0].Kind {
+				n++
+			}
+			if err := handlers[effects[0].Kind](ctx, effects[:n]); err != nil {
+				return err
+			}
+			effects = effects[n:]
 		}
 		if err := of.Done(ctx, query.Deployment, boxes...); err != nil {
 			return err
