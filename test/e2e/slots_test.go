@@ -32,9 +32,9 @@ const (
 	maxDeadClients = slotLimit - 2
 )
 
-// TestSlots has 64 clients run the flow runs of a deployment with eight slots, while some of them die and the processes of
-// the server are killed in turn. By the times of the events there are never more holders than slots, and each leaked slot
-// is free 15 s after its lease at the latest. It runs when ORCH_TEST_SLOTS is set; make e2e-slots sets it.
+// TestSlots has 64 clients run the flow runs of a deployment with eight slots. Some clients die, and the processes of the
+// server are killed in turn. By the times of the events there are never more holders than slots, and each leaked slot is
+// free 15 s after its lease at the latest. It runs when ORCH_TEST_SLOTS is set; make e2e-slots sets it.
 func TestSlots(t *testing.T) {
 	if os.Getenv("ORCH_TEST_SLOTS") == "" {
 		t.Skip("ORCH_TEST_SLOTS is not set; make e2e-slots sets it")

@@ -24,8 +24,8 @@ func (w *world) pollBefore(pool string, before time.Time, limit int64) ([]string
 	return names, err
 }
 
-// A shared read has its bound rounded up. Each poll still has exactly the runs within its own bound, and its limit is filled
-// from the next queue where a run of the first one starts too late.
+// A shared read has its bound rounded up. Each poll still has exactly the runs within its own bound. Where a run of the first
+// queue starts too late, the next queue fills the limit.
 func TestPollsWithinOneGrainKeepTheirBounds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
