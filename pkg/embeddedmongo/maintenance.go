@@ -30,7 +30,8 @@ func (r *Report) OK() bool {
 
 // Backup writes a consistent copy of the data directory into a new directory, online. Open accepts such a copy; Restore copies it
 // into a new data directory.
-func (s *Server) Backup(ctx context.Context, dir string) error {
+func (s *Server) Backup(ctx context.Context, dir string) (err error) {
+	defer s.engine.Recover(&err)
 	if err := s.engine.Backup(ctx, dir); err != nil {
 		return fmt.Errorf("back up to %s: %w", dir, err)
 	}

@@ -64,7 +64,7 @@ func Open(dir string, opts Options) (*Server, error) {
 	return s, nil
 }
 
-// sweep removes expired documents and ends abandoned cursors until the server closes.
+// sweep removes expired documents and ends abandoned cursors until the server closes or its log fails.
 func (s *Server) sweep(every time.Duration) {
 	defer s.wg.Done()
 	t := time.NewTicker(every)
@@ -73,13 +73,21 @@ func (s *Server) sweep(every time.Duration) {
 		select {
 		case <-s.ctx.Done():
 			return
+		case <-s.engine.Failed():
+			return
 		case <-t.C:
 			s.service.Expire()
-			if _, err := s.engine.Sweep(s.ctx); err != nil && s.ctx.Err() == nil {
+			if err := s.removeExpired(s.ctx); err != nil && s.ctx.Err() == nil {
 				s.log.Error("remove expired documents", "error", err)
 			}
 		}
 	}
+}
+
+func (s *Server) removeExpired(ctx context.Context) (err error) {
+	defer s.engine.Recover(&err)
+	_, err = s.engine.Sweep(ctx)
+	return err
 }
 
 // Dialer makes connections in memory. It satisfies the driver's options.ContextDialer.

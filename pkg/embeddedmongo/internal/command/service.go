@@ -69,10 +69,16 @@ var general = map[string]bool{
 func (s *Service) Handle(ctx context.Context, conn int32, m *wire.Message) (reply value.Doc) {
 	name, _ := m.Body.First()
 	defer func() {
-		if p := recover(); p != nil {
-			s.log.Error("command panicked", "command", name, "panic", p, "stack", string(debug.Stack()))
-			reply = failure(mongoerr.New(mongoerr.InternalError, "command %s: %v", name, p))
+		p := recover()
+		if p == nil {
+			return
 		}
+		if err := s.e.Failure(); err != nil {
+			reply = failure(err) // The log failed under this command, or before it.
+			return
+		}
+		s.log.Error("command panicked", "command", name, "panic", p, "stack", string(debug.Stack()))
+		reply = failure(mongoerr.New(mongoerr.InternalError, "command %s: %v", name, p))
 	}()
 	if len(m.Body) > storage.MaxBSON {
 		return failure(mongoerr.New(mongoerr.ObjectTooLarge, "command %s is larger than %d bytes: %d bytes", name, storage.MaxBSON, len(m.Body)))

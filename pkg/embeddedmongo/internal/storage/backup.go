@@ -14,7 +14,7 @@ import (
 // Backup writes a consistent copy of the store into a new directory, online. It links immutable files where the file system can.
 // It writes the format file last, so Open rejects an incomplete copy.
 func (e *Engine) Backup(ctx context.Context, dir string) error {
-	if err := ctx.Err(); err != nil {
+	if err := errors.Join(ctx.Err(), e.Failure()); err != nil {
 		return err
 	}
 	if err := mustBeNew(e.opts.FS, dir); err != nil {
@@ -22,6 +22,9 @@ func (e *Engine) Backup(ctx context.Context, dir string) error {
 	}
 	if err := e.db.Checkpoint(dir, pebble.WithFlushedWAL()); err != nil {
 		return fmt.Errorf("back up to %s: %w", dir, err)
+	}
+	if err := e.Failure(); err != nil {
+		return err // The copy may hold writes that the log lacks.
 	}
 	return writeFile(e.opts.FS, dir, formatFile, formatLine)
 }

@@ -45,8 +45,7 @@ func (c *Commit) Wait() error {
 	var err error
 	for _, b := range c.waiting {
 		if serr := b.SyncWait(); serr != nil {
-			c.e.fail(serr)
-			err = c.e.Failure()
+			err = c.e.fail(serr)
 		}
 		c.e.inflight.Add(-1)
 		if cerr := b.Close(); err == nil {
@@ -64,7 +63,7 @@ func (c *Commit) Wait() error {
 	if c.journal && c.e.pending() {
 		mark := c.e.dirty.Load()
 		if err := c.e.db.LogData(nil, pebble.Sync); err != nil {
-			return err
+			return c.e.fail(err)
 		}
 		c.e.synced(mark)
 	}

@@ -148,7 +148,7 @@ func (s *syncState) synced(upTo int64) {
 
 type pebbleLogger struct {
 	log  *slog.Logger
-	fail func(error)
+	fail func(error) error
 }
 
 func (l pebbleLogger) Infof(f string, a ...any)  { l.log.Debug(fmt.Sprintf(f, a...)) }
@@ -156,8 +156,7 @@ func (l pebbleLogger) Errorf(f string, a ...any) { l.log.Error(fmt.Sprintf(f, a.
 
 // Fatalf must not return: Pebble calls it where continuing could lose acknowledged writes.
 func (l pebbleLogger) Fatalf(f string, a ...any) {
-	err := fmt.Errorf(f, a...)
-	l.fail(err)
+	err := l.fail(fmt.Errorf(f, a...))
 	l.log.Error("store stopped", "error", err)
 	panic(err)
 }

@@ -1,6 +1,8 @@
 package storage
 
 import (
+	"fmt"
+	"runtime/debug"
 	"sync"
 
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/mongoerr"
@@ -16,11 +18,25 @@ type failState struct {
 
 func newFailState() failState { return failState{failed: make(chan struct{})} }
 
-func (f *failState) fail(err error) {
+// fail records the first error of the log, and returns Failure.
+func (f *failState) fail(err error) error {
 	f.once.Do(func() {
 		f.cause = err
 		close(f.failed)
 	})
+	return f.Failure()
+}
+
+// Recover turns a panic of the deferring function into its error. Pebble panics when the log fails under a write; the error is
+// then Failure, of which the owner learns through Failed.
+func (f *failState) Recover(err *error) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if *err = f.Failure(); *err == nil {
+		*err = fmt.Errorf("store panicked: %v\n%s", p, debug.Stack())
+	}
 }
 
 // Failed is closed after the write-ahead log failed. The owner then closes the engine and opens it again, or ends.

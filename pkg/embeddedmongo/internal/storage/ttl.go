@@ -13,6 +13,9 @@ import (
 // Sweep removes the documents that have expired by their TTL indexes and returns their number. A document expires when the
 // least date in the indexed field is older than the index allows; without a date it never does.
 func (e *Engine) Sweep(ctx context.Context) (removed int, err error) {
+	if err := e.Failure(); err != nil {
+		return 0, err
+	}
 	e.reclaim()
 	for _, c := range e.Collections("") {
 		for _, ix := range c.Indexes() {
@@ -45,6 +48,9 @@ const sweepBatch = 500
 
 func (c *Collection) sweep(ctx context.Context, ix *Index) (removed int, err error) {
 	for {
+		if err := c.e.Failure(); err != nil {
+			return removed, err
+		}
 		limit := c.e.Now().UnixMilli() - *ix.Spec.Expire*1000
 		ids, err := c.expired(ix, limit)
 		if err != nil || len(ids) == 0 {
