@@ -3,7 +3,6 @@ package events
 import (
 	"bytes"
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -70,12 +69,7 @@ func (p *persistence) persist(ctx context.Context, batch []broker.Event) error {
 	if err != nil {
 		return err
 	}
-	var failures []error
-	for _, r := range refused {
-		failures = append(failures, p.refuse(rejected, events[r.Position], r.Err))
-	}
-	failures = append(failures, p.record(ctx, without(events, refused), rejected))
-	if err := errors.Join(failures...); err != nil {
+	if err := p.settle(ctx, events, refused, rejected); err != nil {
 		return err
 	}
 	for _, e := range batch { // None of them is redelivered.

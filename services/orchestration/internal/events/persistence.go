@@ -15,6 +15,10 @@ import (
 // counts as permanent: after about three minutes of redelivery.
 const maxRefusals = 5
 
+// maxTracked bounds the events whose refusals a process counts. Another process may have stored a tracked event, and its entry
+// then stays. At the bound all counts begin again.
+const maxTracked = 10_000
+
 // persistence stores the events of a consumer, batch after batch.
 //
 //	event ─► document ─► insert ─► record ─► acknowledged
@@ -51,7 +55,24 @@ func (p *persistence) record(ctx context.Context, events []Received, rejected *b
 		return p.refuse(rejected, events[0], err)
 	}
 	half := len(events) / 2
-	return errors.Join(p.record(ctx, events[:half], rejected), p.record(ctx, events[half:], rejected))
+	err = p.record(ctx, events[:half], rejected)
+	if isOutage(err) {
+		return err
+	}
+	return errors.Join(err, p.record(ctx, events[half:], rejected))
+}
+
+// settle refuses the events that the database refused, and records the others. In an outage it attempts nothing more.
+func (p *persistence) settle(ctx context.Context, events []Received, refused []store.Refusal, rejected *broker.Rejected) error {
+	var failures []error
+	for _, r := range refused {
+		err := p.refuse(rejected, events[r.Position], r.Err)
+		if isOutage(err) {
+			return err
+		}
+		failures = append(failures, err)
+	}
+	return errors.Join(append(failures, p.record(ctx, without(events, refused), rejected))...)
 }
 
 // refuse rejects an event whose error is permanent, or that was refused too often. Otherwise it returns the error, and the
@@ -62,6 +83,9 @@ func (p *persistence) refuse(rejected *broker.Rejected, e Received, err error) e
 	}
 	key := e.key()
 	if !store.IsPermanent(err) {
+		if len(p.refusals) >= maxTracked {
+			clear(p.refusals)
+		}
 		if p.refusals[key]++; p.refusals[key] < maxRefusals {
 			return err
 		}
