@@ -27,7 +27,8 @@ func (r Recorder) Run(ctx context.Context) error {
 type owner struct{ ws, webhook uuid.UUID }
 
 // record stores the deliveries of the entries once, and deletes the oldest ones of each webhook. It logs and skips entries
-// that it cannot decode and deliveries that the database refuses: they must not delay the others.
+// that it cannot decode and deliveries that the database always refuses: they must not delay the others. After any other
+// refusal the entries are redelivered; what is stored already is a duplicate.
 func (s *Service) record(ctx context.Context, entries [][]byte) error {
 	var docs []bson.Raw
 	var ids []string
@@ -52,13 +53,24 @@ func (s *Service) record(ctx context.Context, entries [][]byte) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range refused {
-		s.log.ErrorContext(ctx, "store delivery", "delivery", ids[r.Position], "error", r.Err)
+	if err := s.skip(ctx, ids, refused); err != nil {
+		return err
 	}
 	for webhook := range owners {
 		if err := s.prune(ctx, webhook); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// skip logs the deliveries that the database always refuses. Its error is the first refusal that may pass.
+func (s *Service) skip(ctx context.Context, ids []string, refused []store.Refusal) error {
+	for _, r := range refused {
+		if !store.IsPermanent(r.Err) {
+			return fmt.Errorf("store delivery %s: %w", ids[r.Position], r.Err)
+		}
+		s.log.ErrorContext(ctx, "store delivery", "delivery", ids[r.Position], "error", r.Err)
 	}
 	return nil
 }
