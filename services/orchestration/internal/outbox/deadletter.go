@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -43,8 +44,9 @@ func (r *Relay) RetryDeadLetter(ctx context.Context, id uuid.UUID) error {
 	return r.resolve(ctx, letter)
 }
 
-// write stores a dead letter with the time at which it expires.
+// write stores a dead letter with the time at which it expires, if it does.
 func (r *Relay) write(ctx context.Context, letter store.DeadLetter) error {
+	letter.Expires = time.Time{}
 	if r.retention > 0 && !letter.Blocking {
 		letter.Expires = letter.FailedAt.Add(r.retention)
 	}

@@ -150,6 +150,20 @@ func TestADeadLetterIsRetriedAndDiscarded(t *testing.T) {
 	require.Zero(t, c.count("y"))
 }
 
+// TestAFailedRetryWithoutRetentionEndsTheExpiry: a letter that was written with a retention must not expire by it after an operator
+// has set the retention to 0.
+func TestAFailedRetryWithoutRetentionEndsTheExpiry(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	relay := w.relayOf(outbox.Handlers{})
+	require.NoError(t, relay.Flush(t.Context(), query.Flow, w.insert(w.effect("unknown", "x"))))
+	letter := w.deadLetters()[0]
+	require.NotZero(t, letter.Expires)
+	restarted := w.relayRetaining(0, outbox.Handlers{})
+	require.ErrorIs(t, restarted.RetryDeadLetter(t.Context(), letter.ID), outbox.ErrRetryFailed)
+	require.Zero(t, w.deadLetters()[0].Expires)
+}
+
 func TestABlockingEffectHoldsItsDocumentUntilItsDeadLetterIsResolved(t *testing.T) {
 	t.Parallel()
 	for _, resolution := range []string{"retry", "discard"} {
@@ -207,6 +221,28 @@ func TestStuckDocumentsDoNotStarveAHealthyOne(t *testing.T) {
 		_, err := relay.Sweep(t.Context(), -time.Second)
 		return err == nil && c.count("healthy") == 1
 	}, 30*time.Second, 10*time.Millisecond)
+}
+
+// TestEffectsOfTheFutureAreSwept: a clock that stepped back left effects, and failures, with times that it reaches again after an
+// hour.
+func TestEffectsOfTheFutureAreSwept(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ahead := w.store.Now().Add(time.Hour)
+	effect := func(body string) store.Effect {
+		return store.Effect{ID: uuid.New(), At: ahead, Kind: "test", Body: []byte(body)}
+	}
+	w.insert(effect("fresh"))
+	require.NoError(t, w.store.Defer(t.Context(), query.Flow, store.Failure{ID: w.insert(effect("failed")), Attempts: 3, NextAt: ahead}))
+	blocked := w.insert(effect("blocked"))
+	require.NoError(t, w.store.Defer(t.Context(), query.Flow, store.Failure{ID: blocked, Attempts: 1, Blocked: "test"}))
+	c := &counter{}
+	relay := w.relayOf(outbox.Handlers{"test": c.handle})
+	running(t, relay)
+	runningWorker(t, outbox.Sweeper{Relay: relay})
+	require.Eventually(t, func() bool { return c.count("fresh") == 1 && c.count("failed") == 1 }, 10*time.Second, time.Millisecond)
+	require.True(t, w.outboxOf(blocked).Blocked)
+	require.Zero(t, c.count("blocked"))
 }
 
 // One document that fails costs the others of its batch nothing: they are executed once, in a few more calls.

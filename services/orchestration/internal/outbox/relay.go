@@ -5,7 +5,8 @@
 //	write ── Wake(document, effects) ──► queue ──► worker: execute ──► done: pull ──► more? ──► forget
 //	                                       ▲                │
 //	sweeper: effects older than 5 s ───────┤                ├─ retry: attempts + 1, next_at ──► sweeper
-//	sweeper: next_at is over ──────────────┘                └─ permanent: dead letter, then the effects behind it
+//	sweeper: next_at is over ──────────────┤                └─ permanent: dead letter, then the effects behind it
+//	sweeper: times of the future ──────────┘
 //
 // One worker at a time executes a document's effects, so they happen in the order of the writes. While a document's write
 // chain is intact, its effects are handed over in memory; otherwise (another process wrote, an effect failed) a worker reads

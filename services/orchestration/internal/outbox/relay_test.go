@@ -15,6 +15,8 @@ import (
 	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/embeddedmongo"
 	"github.com/orch-project/orch/pkg/id"
+	"github.com/orch-project/orch/pkg/run"
+	"github.com/orch-project/orch/pkg/secrets"
 	"github.com/orch-project/orch/pkg/testkit"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
@@ -29,6 +31,7 @@ type world struct {
 	store *store.Store
 	flows *store.Collection[*orchv1.Flow]
 	ws    uuid.UUID
+	keys  secrets.Keyring
 }
 
 func newWorld(t *testing.T) *world {
@@ -42,7 +45,7 @@ func newWorld(t *testing.T) *world {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close(context.WithoutCancel(t.Context()))) })
 	require.NoError(t, s.EnsureIndexes(t.Context(), query.Indexes()))
-	return &world{T: t, store: s, flows: store.NewCollection(s, query.Flow, &orchv1.Flow{}), ws: uuid.New()}
+	return &world{T: t, store: s, flows: store.NewCollection(s, query.Flow, &orchv1.Flow{}), ws: uuid.New(), keys: testKeys(t)}
 }
 
 func (w *world) effect(kind, body string) store.Effect {
@@ -80,11 +83,17 @@ const retention = time.Hour
 // relayOf is a relay with these handlers, to which the writes of the collection hand their effects from now on.
 func (w *world) relayOf(handlers outbox.Handlers, mixed ...string) *outbox.Relay {
 	w.Helper()
+	return w.relayRetaining(retention, handlers, mixed...)
+}
+
+// relayRetaining is relayOf with a retention of dead letters.
+func (w *world) relayRetaining(retention time.Duration, handlers outbox.Handlers, mixed ...string) *outbox.Relay {
+	w.Helper()
 	mux := outbox.NewMux()
 	require.NoError(w, mux.Handle(handlers))
 	relay := outbox.New(outbox.Config{
 		Store: w.store, Collections: []query.Collection{query.Flow}, Handlers: mux, Mixed: mixed,
-		Blocking: []string{"blocking"}, Secrets: testKeys(w), Retention: retention, Log: slog.New(slog.DiscardHandler),
+		Blocking: []string{"blocking"}, Secrets: w.keys, Retention: retention, Log: slog.New(slog.DiscardHandler),
 	})
 	w.store = w.store.WithRelay(relay)
 	w.flows = store.NewCollection(w.store, query.Flow, &orchv1.Flow{})
@@ -93,9 +102,14 @@ func (w *world) relayOf(handlers outbox.Handlers, mixed ...string) *outbox.Relay
 
 func running(t *testing.T, relay *outbox.Relay) {
 	t.Helper()
+	runningWorker(t, relay)
+}
+
+func runningWorker(t *testing.T, worker run.Worker) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
-	go func() { done <- relay.Run(ctx) }()
+	go func() { done <- worker.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, <-done)

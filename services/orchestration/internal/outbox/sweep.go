@@ -20,6 +20,10 @@ const (
 	sweepPage = 1000
 	// sweepSoon is the pause after a sweep that left documents behind.
 	sweepSoon = 500 * time.Millisecond
+	// Times beyond skew in the future are those of a clock that has stepped back since. Every sweepsPerFuture-th sweep looks for
+	// them, the first one included.
+	skew            = time.Minute
+	sweepsPerFuture = 30
 )
 
 // Sweep queues the documents whose effects are older than age, or whose next attempt is due. It waits for room in the queue.
@@ -41,6 +45,22 @@ func (r *Relay) Sweep(ctx context.Context, age time.Duration) (more bool, err er
 		more = more || rest || len(left) == sweepPage
 	}
 	return more, nil
+}
+
+// sweepFuture queues the documents whose effects or next attempts wait for a time that the clock will only reach again: it has
+// stepped back since, maybe by hours.
+func (r *Relay) sweepFuture(ctx context.Context) error {
+	now := r.store.Now()
+	for _, collection := range r.collections {
+		due, err := r.store.DueInFuture(ctx, collection, now.Add(skew), now.Add(maxBackoff+skew), sweepPage)
+		if err != nil {
+			return err
+		}
+		if err := r.queueDue(ctx, collection, due); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sweepFailed queues the documents whose next attempt is due, page by page in the order of that time.
@@ -121,9 +141,12 @@ func (s Sweeper) Name() string { return "outbox sweeper" }
 // Run sweeps once for what the last process left, and then at intervals until the context ends.
 func (s Sweeper) Run(ctx context.Context) error {
 	age := time.Duration(0)
-	for {
+	for sweeps := 0; ; sweeps++ {
 		wait := sweepEvery
 		more, err := s.Relay.Sweep(ctx, age)
+		if err == nil && sweeps%sweepsPerFuture == 0 {
+			err = s.Relay.sweepFuture(ctx)
+		}
 		switch {
 		case err != nil && ctx.Err() == nil:
 			s.Relay.log.WarnContext(ctx, "sweep of the outboxes did not finish", "error", err)

@@ -95,6 +95,22 @@ func (s *Store) DueAgain(
 	return s.due(ctx, collection, filter, options.Find().SetLimit(limit).SetSort(bson.D{{Key: fieldNextAt, Value: 1}}))
 }
 
+// DueInFuture finds documents with times of the future, which a clock left that has stepped back since: an effect without a
+// recorded failure that was caused after a time, or a next attempt after another. It returns at most twice limit.
+func (s *Store) DueInFuture(ctx context.Context, collection query.Collection, caused, attempt time.Time, limit int64) ([]DueOutbox, error) {
+	fresh, err := s.due(ctx, collection, bson.D{
+		{Key: "outbox.at", Value: bson.D{{Key: "$gt", Value: caused.UnixMicro()}}},
+		{Key: fieldNextAt, Value: bson.D{{Key: "$exists", Value: false}}},
+	}, options.Find().SetLimit(limit))
+	if err != nil {
+		return nil, err
+	}
+	failed, err := s.due(ctx, collection, bson.D{ // A blocked document has the maximum.
+		{Key: fieldNextAt, Value: bson.D{{Key: "$gt", Value: attempt.UnixMicro()}, {Key: "$lt", Value: int64(math.MaxInt64)}}},
+	}, options.Find().SetLimit(limit))
+	return append(fresh, failed...), err
+}
+
 func (s *Store) due(
 	ctx context.Context, collection query.Collection, filter bson.D, opts *options.FindOptionsBuilder,
 ) ([]DueOutbox, error) {
@@ -130,6 +146,9 @@ func (s *Store) Backlog(ctx context.Context, collection query.Collection) (pendi
 	}
 	doc, err := s.db.Collection(string(collection)).FindOne(ctx, waiting,
 		options.FindOne().SetSort(bson.D{{Key: "outbox.at", Value: 1}}).SetProjection(bson.D{{Key: "outbox.at", Value: 1}})).Raw()
+	if errors.Is(err, mongo.ErrNoDocuments) {
+		return 0, time.Time{}, nil // The relay emptied the outboxes meanwhile.
+	}
 	if err != nil {
 		return pending, time.Time{}, outage(err)
 	}
