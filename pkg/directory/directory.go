@@ -140,7 +140,7 @@ func (d *Directory) Current() error {
 	if !complete {
 		return fmt.Errorf("%w: not published yet", ErrStale)
 	}
-	if age := d.opts.Clock.Now().Sub(d.opts.Bucket.LastContact()); age > trustWithoutContact {
+	if age := d.opts.Clock.Now().Sub(d.opts.Bucket.LastContact()).Abs(); age > trustWithoutContact { // Negative: the clock stepped back.
 		return fmt.Errorf("%w: no contact to the broker for more than %s", ErrStale, trustWithoutContact)
 	}
 	return nil

@@ -126,6 +126,8 @@ func TestNobodyIsTrustedBeforeEverythingIsKnown(t *testing.T) {
 	require.NoError(t, identify())
 	w.pass(time.Millisecond)
 	require.ErrorIs(t, identify(), directory.ErrStale, "it may have been revoked since")
+	w.pass(-time.Hour)
+	require.ErrorIs(t, identify(), directory.ErrStale, "the clock stepped back: the age is unknown")
 	_, err := w.Identify("user:password")
 	require.ErrorIs(t, err, directory.ErrUnknownKey, "no view is needed to tell")
 }

@@ -18,7 +18,8 @@ const reserve = 6 * memTableSize
 type spaceGuard struct {
 	fs      vfs.FS
 	dir     string
-	last    atomic.Int64 // Time of the last query, in nanoseconds.
+	began   time.Time    // It has the monotonic clock, which does not step back.
+	last    atomic.Int64 // Time of the last query, in nanoseconds since then.
 	written atomic.Int64 // Bytes since.
 	full    atomic.Bool
 }
@@ -28,12 +29,15 @@ const (
 	spaceBytes    = 1 << 20
 )
 
-func (g *spaceGuard) init(fs vfs.FS, dir string) { g.fs, g.dir = fs, dir }
+func (g *spaceGuard) init(fs vfs.FS, dir string) {
+	g.fs, g.dir, g.began = fs, dir, time.Now()
+	g.last.Store(-2 * int64(spaceInterval)) // The first write queries.
+}
 
 // check accounts for n bytes about to be written and fails with OutOfDiskSpace when the disk is nearly full.
 func (g *spaceGuard) check(n int) error {
 	w := g.written.Add(int64(n))
-	now := time.Now().UnixNano()
+	now := int64(time.Since(g.began))
 	if last := g.last.Load(); (w > spaceBytes || now-last > int64(spaceInterval)) && g.last.CompareAndSwap(last, now) {
 		g.written.Store(0)
 		// A file system without usage figures, such as one in memory, counts as not full.

@@ -204,6 +204,8 @@ func TestTheBrokerAway(t *testing.T) {
 	require.NoError(t, c.Current())
 	now.Advance(time.Second)
 	require.ErrorIs(t, c.Current(), definitioncache.ErrUnavailable, "a credential may have been revoked since")
+	now.Advance(-12 * time.Second)
+	require.ErrorIs(t, c.Current(), definitioncache.ErrUnavailable, "the clock stepped back: the age is unknown")
 }
 
 func TestChanges(t *testing.T) {

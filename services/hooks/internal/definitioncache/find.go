@@ -73,7 +73,7 @@ func (c *Cache) lookUp(ctx context.Context, key string) (*orchv1.WebhookDefiniti
 
 // Current is nil while the state of credentials is recent enough to be trusted.
 func (c *Cache) Current() error {
-	if age := c.opts.Clock.Now().Sub(c.opts.Bucket.LastContact()); age > trustWithoutContact {
+	if age := c.opts.Clock.Now().Sub(c.opts.Bucket.LastContact()).Abs(); age > trustWithoutContact { // Negative: the clock stepped back.
 		return fmt.Errorf("%w: the broker did not answer for more than %s", ErrUnavailable, trustWithoutContact)
 	}
 	return nil

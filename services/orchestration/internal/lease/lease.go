@@ -36,6 +36,7 @@ type Task struct {
 
 	until time.Time // Of the lease; zero while another replica holds it.
 	next  time.Time // When the task is due.
+	last  time.Time // The previous tick.
 }
 
 // NewTask returns a worker that starts do at each interval. The name is that of the lease: replicas that share a
@@ -65,6 +66,10 @@ func (t *Task) Run(ctx context.Context) error {
 // with a clock of their own may call it instead of running the worker.
 func (t *Task) Tick(ctx context.Context) {
 	now := t.store.Now()
+	if now.Before(t.last) { // The clock stepped back: times of the future would suspend the task until the clock is there again.
+		t.until, t.next = time.Time{}, time.Time{}
+	}
+	t.last = now
 	if !now.Before(t.until.Add(RenewEvery - Term)) { // Not held, or due for renewal.
 		until := now.Add(Term)
 		_, held, err := t.store.TakeLease(ctx, t.name, t.holder, until)

@@ -86,6 +86,25 @@ func TestATaskKeepsItsPeriod(t *testing.T) {
 	require.Equal(t, 4, r.done, "at 0, 20, 40 and 60 seconds, whether or not it fails")
 }
 
+// TestAClockThatStepsBackSuspendsNoTask: the holder of a lease did nothing until its clock was again where it had been, and no other
+// replica could take over.
+func TestAClockThatStepsBackSuspendsNoTask(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	holder, other := w.replica("late", 5*time.Second), w.replica("late", 5*time.Second)
+	holder.Tick(t.Context())
+	w.clock.Advance(-time.Hour)
+	holder.Tick(t.Context())
+	require.Equal(t, 2, holder.done, "the holder goes on")
+
+	w.clock.Advance(-time.Hour)
+	other.Tick(t.Context())
+	require.Equal(t, 1, other.done, "a lease that nobody can have asked for has ended")
+	w.clock.Advance(5 * time.Second)
+	holder.Tick(t.Context())
+	require.Equal(t, 2, holder.done, "the lease of the other replica holds")
+}
+
 func TestALeaseEndsWithItsWorker(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

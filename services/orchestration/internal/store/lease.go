@@ -16,13 +16,19 @@ const leaseName = "lease"
 
 // TakeLease acquires or renews the lease of a name until a time. The epoch increases with every acquisition. The result
 // is false when another process holds the lease.
+//
+// A lease that ends more than twice the requested time from now was taken before the clock stepped back. It counts as ended: its
+// holder may have crashed meanwhile.
 func (s *Store) TakeLease(ctx context.Context, name string, holder uuid.UUID, until time.Time) (epoch int64, held bool, err error) {
 	var lease struct {
 		Epoch int64 `bson:"epoch"`
 	}
+	now := s.Now()
+	impossible := until.Add(until.Sub(now))
 	err = s.db.Collection(leaseName).FindOneAndUpdate(ctx,
 		bson.D{{Key: "_id", Value: name}, {Key: "$or", Value: bson.A{
-			bson.D{{Key: "until", Value: bson.D{{Key: "$lte", Value: s.Now().UnixMicro()}}}},
+			bson.D{{Key: "until", Value: bson.D{{Key: "$lte", Value: now.UnixMicro()}}}},
+			bson.D{{Key: "until", Value: bson.D{{Key: "$gt", Value: impossible.UnixMicro()}}}},
 			bson.D{{Key: "holder", Value: Binary(holder)}},
 		}}},
 		bson.D{
