@@ -2892,6 +2892,9 @@ type BodyCountDeploymentsDeploymentsCountPost struct {
 	// Flows Selects deployments related to at least one matching flow; absent applies no condition.
 	Flows *FlowFilter `json:"flows,omitempty"`
 
+	// Limit Number at which counting stops, 1 or more; a count equal to it means that many or more, and absent counts all.
+	Limit *int64 `json:"limit,omitempty"`
+
 	// TaskRuns Selects deployments related to at least one matching task run; absent applies no condition.
 	TaskRuns *TaskRunFilter `json:"task_runs,omitempty"`
 
@@ -2913,6 +2916,9 @@ type BodyCountFlowRunsFlowRunsCountPost struct {
 	// Flows Selects flow runs related to at least one matching flow; absent applies no condition.
 	Flows *FlowFilter `json:"flows,omitempty"`
 
+	// Limit Number at which counting stops, 1 or more; a count equal to it means that many or more, and absent counts all.
+	Limit *int64 `json:"limit,omitempty"`
+
 	// TaskRuns Selects flow runs related to at least one matching task run; absent applies no condition.
 	TaskRuns *TaskRunFilter `json:"task_runs,omitempty"`
 
@@ -2933,6 +2939,9 @@ type BodyCountFlowsFlowsCountPost struct {
 
 	// Flows Filter on the flows themselves; absent selects all.
 	Flows *FlowFilter `json:"flows,omitempty"`
+
+	// Limit Number at which counting stops, 1 or more; a count equal to it means that many or more, and absent counts all.
+	Limit *int64 `json:"limit,omitempty"`
 
 	// TaskRuns Selects flows related to at least one matching task run; absent applies no condition.
 	TaskRuns *TaskRunFilter `json:"task_runs,omitempty"`
@@ -2975,6 +2984,9 @@ type BodyCountTaskRunsTaskRunsCountPost struct {
 
 	// Flows Selects task runs related to at least one matching flow; absent applies no condition.
 	Flows *FlowFilter `json:"flows,omitempty"`
+
+	// Limit Number at which counting stops, 1 or more; a count equal to it means that many or more, and absent counts all.
+	Limit *int64 `json:"limit,omitempty"`
 
 	// TaskRuns Filter on the task runs themselves; absent selects all.
 	TaskRuns *TaskRunFilter `json:"task_runs,omitempty"`
@@ -3377,6 +3389,9 @@ type BodyReadEventsEventsFilterPost struct {
 
 	// Limit Maximum number of events per page, 0 to 50; default 50.
 	Limit *int64 `json:"limit,omitempty"`
+
+	// TotalLimit Number at which counting of the total stops, 1 or more; a total equal to it means that many or more, and absent counts all.
+	TotalLimit *int64 `json:"total_limit,omitempty"`
 }
 
 // BodyReadFlowRunHistoryUiFlowRunsHistoryPost SimpleFlowRunQuery selects, orders and paginates flow runs of a chart.
@@ -7969,6 +7984,9 @@ type Webhook struct {
 
 // WebhookCountQuery WebhookCountQuery selects the webhooks to count.
 type WebhookCountQuery struct {
+	// Limit Number at which counting stops, 1 or more; a count equal to it means that many or more, and absent counts all.
+	Limit *int64 `json:"limit,omitempty"`
+
 	// Webhooks Filter on the webhooks themselves; absent selects all.
 	Webhooks *WebhookFilter `json:"webhooks,omitempty"`
 }

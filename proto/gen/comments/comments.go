@@ -1811,6 +1811,8 @@ func Of(fullName string) string {
 		return "Selects deployments related to at least one matching flow run; absent applies no condition."
 	case "orch.v1.DeploymentCountQuery.flows":
 		return "Selects deployments related to at least one matching flow; absent applies no condition."
+	case "orch.v1.DeploymentCountQuery.limit":
+		return "Number at which counting stops, 1 or more; a count equal to it means that many or more, and absent counts all."
 	case "orch.v1.DeploymentCountQuery.task_runs":
 		return "Selects deployments related to at least one matching task run; absent applies no condition."
 	case "orch.v1.DeploymentCountQuery.work_pool_queues":
@@ -2275,6 +2277,8 @@ func Of(fullName string) string {
 		return "Criteria on the events; null uses the defaults of every criterion."
 	case "orch.v1.EventQuery.limit":
 		return "Maximum number of events per page, 0 to 50; default 50."
+	case "orch.v1.EventQuery.total_limit":
+		return "Number at which counting of the total stops, 1 or more; a total equal to it means that many or more, and absent counts all."
 	case "orch.v1.EventRelatedFilter":
 		return "EventRelatedFilter selects by a related resource."
 	case "orch.v1.EventRelatedFilter.id":
@@ -2399,6 +2403,8 @@ func Of(fullName string) string {
 		return "Selects flows related to at least one matching flow run; absent applies no condition."
 	case "orch.v1.FlowCountQuery.flows":
 		return "Filter on the flows themselves; absent selects all."
+	case "orch.v1.FlowCountQuery.limit":
+		return "Number at which counting stops, 1 or more; a count equal to it means that many or more, and absent counts all."
 	case "orch.v1.FlowCountQuery.task_runs":
 		return "Selects flows related to at least one matching task run; absent applies no condition."
 	case "orch.v1.FlowCountQuery.work_pools":
@@ -2601,6 +2607,8 @@ func Of(fullName string) string {
 		return "Filter on the flow runs themselves; absent selects all."
 	case "orch.v1.FlowRunCountQuery.flows":
 		return "Selects flow runs related to at least one matching flow; absent applies no condition."
+	case "orch.v1.FlowRunCountQuery.limit":
+		return "Number at which counting stops, 1 or more; a count equal to it means that many or more, and absent counts all."
 	case "orch.v1.FlowRunCountQuery.task_runs":
 		return "Selects flow runs related to at least one matching task run; absent applies no condition."
 	case "orch.v1.FlowRunCountQuery.work_pool_queues":
@@ -4513,6 +4521,8 @@ func Of(fullName string) string {
 		return "Selects task runs related to at least one matching flow run; absent applies no condition."
 	case "orch.v1.TaskRunCountQuery.flows":
 		return "Selects task runs related to at least one matching flow; absent applies no condition."
+	case "orch.v1.TaskRunCountQuery.limit":
+		return "Number at which counting stops, 1 or more; a count equal to it means that many or more, and absent counts all."
 	case "orch.v1.TaskRunCountQuery.task_runs":
 		return "Filter on the task runs themselves; absent selects all."
 	case "orch.v1.TaskRunCreate":
@@ -5333,6 +5343,8 @@ func Of(fullName string) string {
 		return "UUID of the workspace that owns the webhook."
 	case "orch.v1.WebhookCountQuery":
 		return "WebhookCountQuery selects the webhooks to count."
+	case "orch.v1.WebhookCountQuery.limit":
+		return "Number at which counting stops, 1 or more; a count equal to it means that many or more, and absent counts all."
 	case "orch.v1.WebhookCountQuery.webhooks":
 		return "Filter on the webhooks themselves; absent selects all."
 	case "orch.v1.WebhookCreate":

@@ -16,7 +16,7 @@ const rangedAfter = 10_000
 // expiredAfter is the number of keys a walk reads between two checks of the time limit.
 const expiredAfter = 1024
 
-// Count counts the matches of a query, within its skip and limit. how names the method:
+// Count counts the matches of a query, within its skip and limit. A walk stops at the limit. how names the method:
 //
 //	RECORD_STORE_COUNT  the collection's own counter
 //	COUNT_COUNTER       a counter of an index prefix
@@ -28,6 +28,9 @@ const expiredAfter = 1024
 func Count(c *storage.Collection, q Query) (n int64, how string, p *Plan, err error) {
 	skip, limit := q.Skip, q.Limit
 	q.Skip, q.Limit, q.Sort = 0, 0, nil
+	if limit > 0 {
+		q.most = skip + limit
+	}
 	defer func() {
 		n = max(0, n-skip)
 		if limit > 0 {
@@ -79,7 +82,8 @@ func countCovered(c *storage.Collection, q Query, con *conjunction) (n int64, ho
 	if prefixes == nil {
 		fields, after = p.rangedFields(), rangedAfter
 	}
-	if fields > 0 && keys > after {
+	stopped := q.most > 0 && n >= q.most // Counters would cost a walk of the whole index, which the limit spares.
+	if fields > 0 && keys > after && !stopped {
 		err = c.CountPrefixes(p.ix, fields)
 	}
 	return n, "COUNT_SCAN", p, err
@@ -94,6 +98,7 @@ func countDifference(c *storage.Collection, q Query, con *conjunction) (n int64,
 			continue
 		}
 		others := slices.Delete(slices.Clone(con.nodes), i, i+1)
+		q.most = 0 // Either may be larger than the difference.
 		out, _, excluded, err := countCovered(c, q, conjunctionOf(append(slices.Clone(others), not.Node)))
 		if excluded == nil || err != nil {
 			return 0, nil, err
@@ -111,6 +116,9 @@ func (p *Plan) countRows() (n int64, err error) {
 		return 0, err
 	}
 	for {
+		if p.q.most > 0 && n == p.q.most {
+			return n, r.Close()
+		}
 		_, ok, err := r.fetch(false)
 		if err != nil {
 			r.Close()

@@ -30,6 +30,11 @@ func (p *Plan) countKeys() (n, keys int64, err error) {
 	}
 	for _, s := range p.spans {
 		w := walk{it: it, expired: p.q.Expired}
+		if p.q.most > 0 {
+			if w.most = p.q.most - n; w.most <= 0 {
+				break
+			}
+		}
 		w.begin(s.lo, s.hi)
 		inside, read, err := p.countSpan(v, s, &w)
 		if err != nil {
@@ -106,8 +111,8 @@ func (p *Plan) adjacent() bool {
 type walk struct {
 	it      *pebble.Iterator
 	expired func() error
-	n       int64
-	at      bool // The iterator is on a key that is not counted yet.
+	n, most int64 // The walk ends at most keys; 0 means none.
+	at      bool  // The iterator is on a key that is not counted yet.
 }
 
 func (w *walk) begin(lo, hi []byte) {
@@ -118,9 +123,12 @@ func (w *walk) begin(lo, hi []byte) {
 	w.at = w.it.First()
 }
 
+// full reports whether the walk has counted as many keys as it may.
+func (w *walk) full() bool { return w.most > 0 && w.n >= w.most }
+
 // on counts up to n more keys, all if n is negative; done reports the end of the range.
 func (w *walk) on(keys int) (done bool, err error) {
-	for ; w.at && keys != 0; keys-- {
+	for ; w.at && keys != 0 && !w.full(); keys-- {
 		if w.n++; w.n%expiredAfter == 0 && w.expired != nil {
 			if err := w.expired(); err != nil {
 				return false, err
@@ -128,7 +136,7 @@ func (w *walk) on(keys int) (done bool, err error) {
 		}
 		w.at = w.it.Next()
 	}
-	if w.at {
+	if w.at && !w.full() {
 		return false, nil
 	}
 	return true, storage.Error(w.it.Error())

@@ -23,6 +23,9 @@ type Query struct {
 	Limit  int64
 	Hint   value.Value // An index's name or key pattern; missing for none.
 
+	// most is the number of matches at which a count stops; 0 means none.
+	most int64
+
 	// Early means that the reader expects to stop after the first results although it sets no limit.
 	Early bool
 

@@ -2470,8 +2470,10 @@ type DeploymentCountQuery struct {
 	WorkPools *WorkPoolFilter `protobuf:"bytes,5,opt,name=work_pools,json=workPools,proto3,oneof" json:"work_pools,omitempty"`
 	// Selects deployments related to at least one matching work queue; absent applies no condition.
 	WorkPoolQueues *WorkQueueFilter `protobuf:"bytes,6,opt,name=work_pool_queues,json=workPoolQueues,proto3,oneof" json:"work_pool_queues,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Number at which counting stops, 1 or more; a count equal to it means that many or more, and absent counts all.
+	Limit         *int64 `protobuf:"varint,7,opt,name=limit,proto3,oneof" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DeploymentCountQuery) Reset() {
@@ -2544,6 +2546,13 @@ func (x *DeploymentCountQuery) GetWorkPoolQueues() *WorkQueueFilter {
 		return x.WorkPoolQueues
 	}
 	return nil
+}
+
+func (x *DeploymentCountQuery) GetLimit() int64 {
+	if x != nil && x.Limit != nil {
+		return *x.Limit
+	}
+	return 0
 }
 
 // DeploymentPageQuery selects, orders and paginates deployments by page number.
@@ -4443,7 +4452,7 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"_task_runsB\x0e\n" +
 	"\f_deploymentsB\r\n" +
 	"\v_work_poolsB\x13\n" +
-	"\x11_work_pool_queues\"\x91\x04\n" +
+	"\x11_work_pool_queues\"\xc5\x04\n" +
 	"\x14DeploymentCountQuery\x12.\n" +
 	"\x05flows\x18\x01 \x01(\v2\x13.orch.v1.FlowFilterH\x00R\x05flows\x88\x01\x01\x128\n" +
 	"\tflow_runs\x18\x02 \x01(\v2\x16.orch.v1.FlowRunFilterH\x01R\bflowRuns\x88\x01\x01\x128\n" +
@@ -4451,7 +4460,8 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\vdeployments\x18\x04 \x01(\v2\x19.orch.v1.DeploymentFilterH\x03R\vdeployments\x88\x01\x01\x12;\n" +
 	"\n" +
 	"work_pools\x18\x05 \x01(\v2\x17.orch.v1.WorkPoolFilterH\x04R\tworkPools\x88\x01\x01\x12G\n" +
-	"\x10work_pool_queues\x18\x06 \x01(\v2\x18.orch.v1.WorkQueueFilterH\x05R\x0eworkPoolQueues\x88\x01\x01:3\xd2\xf3\x18/:-Body_count_deployments_deployments_count_postB\b\n" +
+	"\x10work_pool_queues\x18\x06 \x01(\v2\x18.orch.v1.WorkQueueFilterH\x05R\x0eworkPoolQueues\x88\x01\x01\x12(\n" +
+	"\x05limit\x18\a \x01(\x03B\r\xca\xf3\x18\t)\x00\x00\x00\x00\x00\x00\xf0?H\x06R\x05limit\x88\x01\x01:3\xd2\xf3\x18/:-Body_count_deployments_deployments_count_postB\b\n" +
 	"\x06_flowsB\f\n" +
 	"\n" +
 	"_flow_runsB\f\n" +
@@ -4459,7 +4469,8 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"_task_runsB\x0e\n" +
 	"\f_deploymentsB\r\n" +
 	"\v_work_poolsB\x13\n" +
-	"\x11_work_pool_queues\"\xa5\x05\n" +
+	"\x11_work_pool_queuesB\b\n" +
+	"\x06_limit\"\xa5\x05\n" +
 	"\x13DeploymentPageQuery\x12$\n" +
 	"\x04page\x18\x01 \x01(\x03B\x10\xca\xf3\x18\f\"\x011)\x00\x00\x00\x00\x00\x00\xf0?R\x04page\x12(\n" +
 	"\x05limit\x18\x02 \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12.\n" +

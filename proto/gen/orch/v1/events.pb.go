@@ -1526,7 +1526,9 @@ type EventQuery struct {
 	// Criteria on the events; null uses the defaults of every criterion.
 	Filter *EventFilter `protobuf:"bytes,1,opt,name=filter,proto3,oneof" json:"filter,omitempty"`
 	// Maximum number of events per page, 0 to 50; default 50.
-	Limit         int64 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit int64 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number at which counting of the total stops, 1 or more; a total equal to it means that many or more, and absent counts all.
+	TotalLimit    *int64 `protobuf:"varint,3,opt,name=total_limit,json=totalLimit,proto3,oneof" json:"total_limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1571,6 +1573,13 @@ func (x *EventQuery) GetFilter() *EventFilter {
 func (x *EventQuery) GetLimit() int64 {
 	if x != nil {
 		return x.Limit
+	}
+	return 0
+}
+
+func (x *EventQuery) GetTotalLimit() int64 {
+	if x != nil && x.TotalLimit != nil {
+		return *x.TotalLimit
 	}
 	return 0
 }
@@ -2294,12 +2303,15 @@ const file_orch_v1_events_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\v2\x11.orch.v1.UuidListH\x00R\x02id\x88\x01\x01:\x15\xd2\xf3\x18\x11\b\x01:\rEventIDFilterB\x05\n" +
 	"\x03_id\":\n" +
 	"\x0fEventTextFilter\x12\x1f\n" +
-	"\x05query\x18\x01 \x01(\tB\t\xca\xf3\x18\x05\x18\x01H\xc8\x01R\x05query:\x06\xd2\xf3\x18\x02\b\x01\"\xa7\x01\n" +
+	"\x05query\x18\x01 \x01(\tB\t\xca\xf3\x18\x05\x18\x01H\xc8\x01R\x05query:\x06\xd2\xf3\x18\x02\b\x01\"\xec\x01\n" +
 	"\n" +
 	"EventQuery\x121\n" +
 	"\x06filter\x18\x01 \x01(\v2\x14.orch.v1.EventFilterH\x00R\x06filter\x88\x01\x01\x120\n" +
-	"\x05limit\x18\x02 \x01(\x03B\x1a\xca\xf3\x18\x16\"\x0250)\x00\x00\x00\x00\x00\x00\x00\x001\x00\x00\x00\x00\x00\x00I@R\x05limit:)\xd2\xf3\x18%:#Body_read_events_events_filter_postB\t\n" +
-	"\a_filter\"\xff\x01\n" +
+	"\x05limit\x18\x02 \x01(\x03B\x1a\xca\xf3\x18\x16\"\x0250)\x00\x00\x00\x00\x00\x00\x00\x001\x00\x00\x00\x00\x00\x00I@R\x05limit\x123\n" +
+	"\vtotal_limit\x18\x03 \x01(\x03B\r\xca\xf3\x18\t)\x00\x00\x00\x00\x00\x00\xf0?H\x01R\n" +
+	"totalLimit\x88\x01\x01:)\xd2\xf3\x18%:#Body_read_events_events_filter_postB\t\n" +
+	"\a_filterB\x0e\n" +
+	"\f_total_limit\"\xff\x01\n" +
 	"\x0fEventCountQuery\x124\n" +
 	"\x06filter\x18\x01 \x01(\v2\x14.orch.v1.EventFilterB\x06\xca\xf3\x18\x02\x18\x01R\x06filter\x12;\n" +
 	"\ttime_unit\x18\x02 \x01(\x0e2\x11.orch.v1.TimeUnitB\v\xca\xf3\x18\a\"\x05\"day\"R\btimeUnit\x127\n" +

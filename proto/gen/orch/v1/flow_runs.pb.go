@@ -1090,8 +1090,10 @@ type FlowRunCountQuery struct {
 	WorkPools *WorkPoolFilter `protobuf:"bytes,5,opt,name=work_pools,json=workPools,proto3,oneof" json:"work_pools,omitempty"`
 	// Selects flow runs related to at least one matching work queue; absent applies no condition.
 	WorkPoolQueues *WorkQueueFilter `protobuf:"bytes,6,opt,name=work_pool_queues,json=workPoolQueues,proto3,oneof" json:"work_pool_queues,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Number at which counting stops, 1 or more; a count equal to it means that many or more, and absent counts all.
+	Limit         *int64 `protobuf:"varint,7,opt,name=limit,proto3,oneof" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *FlowRunCountQuery) Reset() {
@@ -1164,6 +1166,13 @@ func (x *FlowRunCountQuery) GetWorkPoolQueues() *WorkQueueFilter {
 		return x.WorkPoolQueues
 	}
 	return nil
+}
+
+func (x *FlowRunCountQuery) GetLimit() int64 {
+	if x != nil && x.Limit != nil {
+		return *x.Limit
+	}
+	return 0
 }
 
 // FlowRunTransition proposes a state for a flow run.
@@ -2901,7 +2910,7 @@ const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"_task_runsB\x0e\n" +
 	"\f_deploymentsB\r\n" +
 	"\v_work_poolsB\x13\n" +
-	"\x11_work_pool_queues\"\x8a\x04\n" +
+	"\x11_work_pool_queues\"\xbe\x04\n" +
 	"\x11FlowRunCountQuery\x12.\n" +
 	"\x05flows\x18\x01 \x01(\v2\x13.orch.v1.FlowFilterH\x00R\x05flows\x88\x01\x01\x128\n" +
 	"\tflow_runs\x18\x02 \x01(\v2\x16.orch.v1.FlowRunFilterH\x01R\bflowRuns\x88\x01\x01\x128\n" +
@@ -2909,7 +2918,8 @@ const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"\vdeployments\x18\x04 \x01(\v2\x19.orch.v1.DeploymentFilterH\x03R\vdeployments\x88\x01\x01\x12;\n" +
 	"\n" +
 	"work_pools\x18\x05 \x01(\v2\x17.orch.v1.WorkPoolFilterH\x04R\tworkPools\x88\x01\x01\x12G\n" +
-	"\x10work_pool_queues\x18\x06 \x01(\v2\x18.orch.v1.WorkQueueFilterH\x05R\x0eworkPoolQueues\x88\x01\x01:/\xd2\xf3\x18+:)Body_count_flow_runs_flow_runs_count_postB\b\n" +
+	"\x10work_pool_queues\x18\x06 \x01(\v2\x18.orch.v1.WorkQueueFilterH\x05R\x0eworkPoolQueues\x88\x01\x01\x12(\n" +
+	"\x05limit\x18\a \x01(\x03B\r\xca\xf3\x18\t)\x00\x00\x00\x00\x00\x00\xf0?H\x06R\x05limit\x88\x01\x01:/\xd2\xf3\x18+:)Body_count_flow_runs_flow_runs_count_postB\b\n" +
 	"\x06_flowsB\f\n" +
 	"\n" +
 	"_flow_runsB\f\n" +
@@ -2917,7 +2927,8 @@ const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"_task_runsB\x0e\n" +
 	"\f_deploymentsB\r\n" +
 	"\v_work_poolsB\x13\n" +
-	"\x11_work_pool_queues\"\xa7\x01\n" +
+	"\x11_work_pool_queuesB\b\n" +
+	"\x06_limit\"\xa7\x01\n" +
 	"\x11FlowRunTransition\x122\n" +
 	"\x05state\x18\x01 \x01(\v2\x14.orch.v1.StateCreateB\x06\xca\xf3\x18\x02\x18\x01R\x05state\x12!\n" +
 	"\x05force\x18\x02 \x01(\bB\v\xca\xf3\x18\a\"\x05falseR\x05force:;\xd2\xf3\x187:5Body_set_flow_run_state_flow_runs__id__set_state_post\"\x9a\x05\n" +

@@ -450,7 +450,9 @@ type FlowCountQuery struct {
 	// Selects flows related to at least one matching deployment; absent applies no condition.
 	Deployments *DeploymentFilter `protobuf:"bytes,4,opt,name=deployments,proto3" json:"deployments,omitempty"`
 	// Selects flows related to at least one matching work pool; absent applies no condition.
-	WorkPools     *WorkPoolFilter `protobuf:"bytes,5,opt,name=work_pools,json=workPools,proto3" json:"work_pools,omitempty"`
+	WorkPools *WorkPoolFilter `protobuf:"bytes,5,opt,name=work_pools,json=workPools,proto3" json:"work_pools,omitempty"`
+	// Number at which counting stops, 1 or more; a count equal to it means that many or more, and absent counts all.
+	Limit         *int64 `protobuf:"varint,6,opt,name=limit,proto3,oneof" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -518,6 +520,13 @@ func (x *FlowCountQuery) GetWorkPools() *WorkPoolFilter {
 		return x.WorkPools
 	}
 	return nil
+}
+
+func (x *FlowCountQuery) GetLimit() int64 {
+	if x != nil && x.Limit != nil {
+		return *x.Limit
+	}
+	return 0
 }
 
 // FlowPageQuery selects, orders and paginates flows by page number.
@@ -1375,14 +1384,16 @@ const file_orch_v1_flows_proto_rawDesc = "" +
 	"\x04sort\x18\x06 \x01(\x0e2\x11.orch.v1.FlowSortB\x10\xca\xf3\x18\f\"\n" +
 	"\"NAME_ASC\"R\x04sort\x12(\n" +
 	"\x05limit\x18\a \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12(\n" +
-	"\x06offset\x18\b \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset:'\xd2\xf3\x18#:!Body_read_flows_flows_filter_post\"\xc3\x02\n" +
+	"\x06offset\x18\b \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset:'\xd2\xf3\x18#:!Body_read_flows_flows_filter_post\"\xf7\x02\n" +
 	"\x0eFlowCountQuery\x12)\n" +
 	"\x05flows\x18\x01 \x01(\v2\x13.orch.v1.FlowFilterR\x05flows\x123\n" +
 	"\tflow_runs\x18\x02 \x01(\v2\x16.orch.v1.FlowRunFilterR\bflowRuns\x123\n" +
 	"\ttask_runs\x18\x03 \x01(\v2\x16.orch.v1.TaskRunFilterR\btaskRuns\x12;\n" +
 	"\vdeployments\x18\x04 \x01(\v2\x19.orch.v1.DeploymentFilterR\vdeployments\x126\n" +
 	"\n" +
-	"work_pools\x18\x05 \x01(\v2\x17.orch.v1.WorkPoolFilterR\tworkPools:'\xd2\xf3\x18#:!Body_count_flows_flows_count_post\"\xaf\x04\n" +
+	"work_pools\x18\x05 \x01(\v2\x17.orch.v1.WorkPoolFilterR\tworkPools\x12(\n" +
+	"\x05limit\x18\x06 \x01(\x03B\r\xca\xf3\x18\t)\x00\x00\x00\x00\x00\x00\xf0?H\x00R\x05limit\x88\x01\x01:'\xd2\xf3\x18#:!Body_count_flows_flows_count_postB\b\n" +
+	"\x06_limit\"\xaf\x04\n" +
 	"\rFlowPageQuery\x12.\n" +
 	"\x05flows\x18\x01 \x01(\v2\x13.orch.v1.FlowFilterH\x00R\x05flows\x88\x01\x01\x128\n" +
 	"\tflow_runs\x18\x02 \x01(\v2\x16.orch.v1.FlowRunFilterH\x01R\bflowRuns\x88\x01\x01\x128\n" +
@@ -1588,6 +1599,7 @@ func file_orch_v1_flows_proto_init() {
 	file_orch_v1_rest_proto_init()
 	file_orch_v1_flows_proto_msgTypes[0].OneofWrappers = []any{}
 	file_orch_v1_flows_proto_msgTypes[1].OneofWrappers = []any{}
+	file_orch_v1_flows_proto_msgTypes[5].OneofWrappers = []any{}
 	file_orch_v1_flows_proto_msgTypes[6].OneofWrappers = []any{}
 	file_orch_v1_flows_proto_msgTypes[8].OneofWrappers = []any{}
 	type x struct{}

@@ -1738,7 +1738,9 @@ type TaskRunCountQuery struct {
 	// Filter on the task runs themselves; absent selects all.
 	TaskRuns *TaskRunFilter `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3" json:"task_runs,omitempty"`
 	// Selects task runs related to at least one matching deployment; absent applies no condition.
-	Deployments   *DeploymentFilter `protobuf:"bytes,4,opt,name=deployments,proto3" json:"deployments,omitempty"`
+	Deployments *DeploymentFilter `protobuf:"bytes,4,opt,name=deployments,proto3" json:"deployments,omitempty"`
+	// Number at which counting stops, 1 or more; a count equal to it means that many or more, and absent counts all.
+	Limit         *int64 `protobuf:"varint,5,opt,name=limit,proto3,oneof" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1799,6 +1801,13 @@ func (x *TaskRunCountQuery) GetDeployments() *DeploymentFilter {
 		return x.Deployments
 	}
 	return nil
+}
+
+func (x *TaskRunCountQuery) GetLimit() int64 {
+	if x != nil && x.Limit != nil {
+		return *x.Limit
+	}
+	return 0
 }
 
 // TaskRunHistoryQuery selects task runs and the time intervals of their history.
@@ -3137,12 +3146,14 @@ const file_orch_v1_task_runs_proto_rawDesc = "" +
 	"_flow_runsB\f\n" +
 	"\n" +
 	"_task_runsB\x0e\n" +
-	"\f_deployments\"\x96\x02\n" +
+	"\f_deployments\"\xca\x02\n" +
 	"\x11TaskRunCountQuery\x12)\n" +
 	"\x05flows\x18\x01 \x01(\v2\x13.orch.v1.FlowFilterR\x05flows\x123\n" +
 	"\tflow_runs\x18\x02 \x01(\v2\x16.orch.v1.FlowRunFilterR\bflowRuns\x123\n" +
 	"\ttask_runs\x18\x03 \x01(\v2\x16.orch.v1.TaskRunFilterR\btaskRuns\x12;\n" +
-	"\vdeployments\x18\x04 \x01(\v2\x19.orch.v1.DeploymentFilterR\vdeployments:/\xd2\xf3\x18+:)Body_count_task_runs_task_runs_count_post\"\xeb\x03\n" +
+	"\vdeployments\x18\x04 \x01(\v2\x19.orch.v1.DeploymentFilterR\vdeployments\x12(\n" +
+	"\x05limit\x18\x05 \x01(\x03B\r\xca\xf3\x18\t)\x00\x00\x00\x00\x00\x00\xf0?H\x00R\x05limit\x88\x01\x01:/\xd2\xf3\x18+:)Body_count_task_runs_task_runs_count_postB\b\n" +
+	"\x06_limit\"\xeb\x03\n" +
 	"\x13TaskRunHistoryQuery\x12G\n" +
 	"\rhistory_start\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01R\fhistoryStart\x12C\n" +
 	"\vhistory_end\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01R\n" +
@@ -3463,6 +3474,7 @@ func file_orch_v1_task_runs_proto_init() {
 	file_orch_v1_task_runs_proto_msgTypes[13].OneofWrappers = []any{}
 	file_orch_v1_task_runs_proto_msgTypes[15].OneofWrappers = []any{}
 	file_orch_v1_task_runs_proto_msgTypes[16].OneofWrappers = []any{}
+	file_orch_v1_task_runs_proto_msgTypes[17].OneofWrappers = []any{}
 	file_orch_v1_task_runs_proto_msgTypes[20].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

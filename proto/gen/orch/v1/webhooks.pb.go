@@ -1797,7 +1797,9 @@ func (x *WebhookQuery) GetOffset() int64 {
 type WebhookCountQuery struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Filter on the webhooks themselves; absent selects all.
-	Webhooks      *WebhookFilter `protobuf:"bytes,1,opt,name=webhooks,proto3,oneof" json:"webhooks,omitempty"`
+	Webhooks *WebhookFilter `protobuf:"bytes,1,opt,name=webhooks,proto3,oneof" json:"webhooks,omitempty"`
+	// Number at which counting stops, 1 or more; a count equal to it means that many or more, and absent counts all.
+	Limit         *int64 `protobuf:"varint,2,opt,name=limit,proto3,oneof" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1837,6 +1839,13 @@ func (x *WebhookCountQuery) GetWebhooks() *WebhookFilter {
 		return x.Webhooks
 	}
 	return nil
+}
+
+func (x *WebhookCountQuery) GetLimit() int64 {
+	if x != nil && x.Limit != nil {
+		return *x.Limit
+	}
+	return 0
 }
 
 // WebhookDefinition is the part of a webhook that the hooks service caches.
@@ -4381,10 +4390,12 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\"NAME_ASC\"R\x04sort\x12(\n" +
 	"\x05limit\x18\x03 \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12(\n" +
 	"\x06offset\x18\x04 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offsetB\v\n" +
-	"\t_webhooks\"Y\n" +
+	"\t_webhooks\"\x8d\x01\n" +
 	"\x11WebhookCountQuery\x127\n" +
-	"\bwebhooks\x18\x01 \x01(\v2\x16.orch.v1.WebhookFilterH\x00R\bwebhooks\x88\x01\x01B\v\n" +
-	"\t_webhooks\"\xfb\x06\n" +
+	"\bwebhooks\x18\x01 \x01(\v2\x16.orch.v1.WebhookFilterH\x00R\bwebhooks\x88\x01\x01\x12(\n" +
+	"\x05limit\x18\x02 \x01(\x03B\r\xca\xf3\x18\t)\x00\x00\x00\x00\x00\x00\xf0?H\x01R\x05limit\x88\x01\x01B\v\n" +
+	"\t_webhooksB\b\n" +
+	"\x06_limit\"\xfb\x06\n" +
 	"\x11WebhookDefinition\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12 \n" +
 	"\aaccount\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\aaccount\x12$\n" +

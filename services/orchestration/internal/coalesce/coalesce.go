@@ -5,24 +5,34 @@
 //	call C ······(waits)·······────┘
 //
 // A caller that finds a read in progress cannot use its result: the read may have begun before a write that the caller made.
-// It waits, together with all others, for one read that begins afterwards. So at most one read of a key runs at a time, however
-// many callers there are, and a caller waits for at most two.
+// It waits, together with all others, for one read that begins afterwards. So a caller waits for at most two reads, and at most
+// one read of a key runs at a time, besides the few that After allows.
 package coalesce
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 )
 
+// maxAlone bounds the reads of a key that callers begin by themselves while another is younger than After.
+const maxAlone = 3
+
+// errExited is the error of a shared read whose goroutine ended without a result.
+var errExited = errors.New("shared read ended without a result")
+
 // Group shares reads by key. The zero value is ready. It is safe for concurrent use.
 type Group[K comparable, V any] struct {
-	// After is the time that a read must have been in progress before callers wait for it. Earlier callers read by themselves,
-	// because a short read costs less than the wait. Zero means that all wait.
+	// After is the time that a read must have been in progress before callers wait for it. Of the earlier callers three at a time
+	// read by themselves, because a short read costs less than the wait. Zero means that all wait.
 	After time.Duration
 
 	mu    sync.Mutex
 	reads map[K]*progress[V]
+	alone map[K]int // Reads in progress that no caller waits for.
 }
 
 // progress is the state of one key while a read is in progress.
@@ -31,31 +41,34 @@ type progress[V any] struct {
 	next  *shared[V] // Nil while no caller waits.
 }
 
-// shared is the read that follows. Value and err are set when done is closed.
+// shared is the read that follows. The other fields are set when done is closed.
 type shared[V any] struct {
-	read  func() (V, error)
-	done  chan struct{}
-	value V
-	err   error
+	read     func() (V, error)
+	done     chan struct{}
+	value    V
+	err      error
+	panicked error // A panic of read, with its stack.
 }
 
 // Do returns the result of a call of read that begins after the call of Do. Several callers may get one value: they must not
 // change it. A shared read sees the values of one caller's context, but neither its deadline nor its cancellation; read must
-// bound itself.
+// bound itself. Do panics when read does, also in the callers that share it.
 func (g *Group[K, V]) Do(ctx context.Context, key K, read func(context.Context) (V, error)) (V, error) {
 	g.mu.Lock()
 	p := g.reads[key]
 	if p == nil {
 		if g.reads == nil {
-			g.reads = map[K]*progress[V]{}
+			g.reads, g.alone = map[K]*progress[V]{}, map[K]int{}
 		}
 		g.reads[key] = &progress[V]{began: time.Now()}
 		g.mu.Unlock()
 		defer g.advance(key)
 		return read(ctx)
 	}
-	if g.After > 0 && time.Since(p.began) < g.After {
+	if time.Since(p.began) < g.After && g.alone[key] < maxAlone {
+		g.alone[key]++
 		g.mu.Unlock()
+		defer g.leave(key)
 		return read(ctx)
 	}
 	if p.next == nil {
@@ -66,10 +79,22 @@ func (g *Group[K, V]) Do(ctx context.Context, key K, read func(context.Context) 
 	g.mu.Unlock()
 	select {
 	case <-next.done:
+		if next.panicked != nil {
+			panic(next.panicked)
+		}
 		return next.value, next.err
 	case <-ctx.Done():
 		var none V
 		return none, ctx.Err()
+	}
+}
+
+// leave ends the read of a caller that reads by itself.
+func (g *Group[K, V]) leave(key K) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.alone[key]--; g.alone[key] == 0 {
+		delete(g.alone, key)
 	}
 }
 
@@ -85,7 +110,18 @@ func (g *Group[K, V]) advance(key K) {
 	g.reads[key] = &progress[V]{began: time.Now()}
 	go func() {
 		defer g.advance(key)
-		defer close(next.done)
-		next.value, next.err = next.read()
+		next.run()
 	}()
+}
+
+// run reads for all callers that wait. A panic is theirs: in this goroutine it would end the process.
+func (s *shared[V]) run() {
+	defer close(s.done)
+	s.err = errExited
+	defer func() {
+		if p := recover(); p != nil {
+			s.panicked = fmt.Errorf("shared read panicked: %v\n\n%s", p, debug.Stack())
+		}
+	}()
+	s.value, s.err = s.read()
 }

@@ -112,6 +112,52 @@ func TestShortReadsAreNotWaitedFor(t *testing.T) {
 	})
 }
 
+// TestSimultaneousCallersOfAShortReadAreBounded: without the bound, each of many dashboards that load at once walks an index.
+func TestSimultaneousCallersOfAShortReadAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		group := coalesce.Group[string, int64]{After: 100 * time.Millisecond}
+		var r reader
+		for range 2 { // The second time shows that finished reads are not counted.
+			before := r.calls.Load()
+			var wg sync.WaitGroup
+			for range 200 {
+				wg.Go(func() { _, _ = group.Do(t.Context(), "key", r.read) })
+			}
+			wg.Wait()
+			require.Equal(t, int64(5), r.calls.Load()-before, "four at once, and one for all others")
+		}
+	})
+}
+
+// TestAPanicIsTheCallers: in the goroutine of a shared read it would end the process, although each caller recovers.
+func TestAPanicIsTheCallers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var group coalesce.Group[string, int64]
+		var panics atomic.Int64
+		var wg sync.WaitGroup
+		for range 5 {
+			wg.Go(func() {
+				defer func() {
+					if p := recover(); p != nil {
+						panics.Add(1)
+					}
+				}()
+				_, _ = group.Do(t.Context(), "key", func(context.Context) (int64, error) {
+					<-time.After(time.Second)
+					panic("broken")
+				})
+			})
+		}
+		wg.Wait()
+		require.Equal(t, int64(5), panics.Load())
+		n, err := group.Do(t.Context(), "key", func(context.Context) (int64, error) { return 7, nil })
+		require.NoError(t, err)
+		require.Equal(t, int64(7), n, "the key is free again")
+	})
+}
+
 func TestCanceledCallerLeavesTheOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -68,9 +68,9 @@ func (s *Service) firstPage(ctx context.Context, in place, q *orchv1.EventQuery)
 	limit := q.GetLimit()
 	p := position{filter: filter, limit: limit}
 	if filter.GetResource().GetDistinct() {
-		p.total, err = s.countResources(ctx, in.id, compiled)
+		p.total, err = s.countResources(ctx, in.id, compiled, q.GetTotalLimit())
 	} else {
-		p.total, err = s.total(ctx, in.id, named, compiled)
+		p.total, err = s.total(ctx, in.id, named, compiled, q.GetTotalLimit())
 	}
 	if err != nil {
 		return nil, err
@@ -187,14 +187,16 @@ func (s *Service) readDistinct(ctx context.Context, ws uuid.UUID, p position, co
 	return found, err
 }
 
-func (s *Service) countResources(ctx context.Context, ws uuid.UUID, compiled bson.D) (int64, error) {
+// countResources counts the resources of the matching events, up to a limit; 0 means none.
+func (s *Service) countResources(ctx context.Context, ws uuid.UUID, compiled bson.D, limit int64) (int64, error) {
 	var rows []struct {
 		N int64 `bson:"n"`
 	}
-	err := s.events.Aggregate(ctx, ws, compiled, []bson.D{
-		{{Key: "$group", Value: bson.D{{Key: "_id", Value: "$resource_id"}}}},
-		{{Key: "$count", Value: "n"}},
-	}, &rows)
+	stages := []bson.D{{{Key: "$group", Value: bson.D{{Key: "_id", Value: "$resource_id"}}}}}
+	if limit > 0 {
+		stages = append(stages, bson.D{{Key: "$limit", Value: limit}})
+	}
+	err := s.events.Aggregate(ctx, ws, compiled, append(stages, bson.D{{Key: "$count", Value: "n"}}), &rows)
 	if err != nil || len(rows) == 0 {
 		return 0, err
 	}

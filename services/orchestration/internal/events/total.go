@@ -57,23 +57,23 @@ func admits(f *orchv1.EventNameFilter, name string) bool {
 		!slices.Contains(f.GetExcludeName().GetValues(), name) && !slices.ContainsFunc(f.GetExcludePrefix().GetValues(), begins)
 }
 
-// total counts the matching events. Usually no event lies outside of the time window. Then it omits the window, and an
-// index alone counts many filters.
-func (s *Service) total(ctx context.Context, ws uuid.UUID, filter *orchv1.EventFilter, compiled bson.D) (int64, error) {
+// total counts the matching events, up to a limit; 0 means none. Usually no event lies outside of the time window. Then it omits
+// the window, and an index alone counts many filters.
+func (s *Service) total(ctx context.Context, ws uuid.UUID, filter *orchv1.EventFilter, compiled bson.D, limit int64) (int64, error) {
 	inside, err := s.allWithin(ctx, ws, filter.GetOccurred())
 	if err != nil {
 		return 0, err
 	}
 	if inside {
 		if id := onlyRelated(filter); id != "" {
-			return s.countRelated(ctx, ws, id)
+			return s.countRelated(ctx, ws, id, limit)
 		}
 		compiled, err = query.CompileEvents(filter, query.EventOptions{Vocabulary: s.vocab, Workspace: ws, AnyTime: true})
 		if err != nil {
 			return 0, err
 		}
 	}
-	return s.events.Count(ctx, ws, compiled)
+	return s.events.CountUpTo(ctx, ws, compiled, limit)
 }
 
 // onlyRelated returns the id of a related resource if that is the filter's only criterion, else "".
@@ -92,18 +92,21 @@ func onlyRelated(filter *orchv1.EventFilter) string {
 
 // countRelated counts the events with a related resource of that id. An index counts all events with the resource. It
 // subtracts the few events whose primary resource it is, unless it is also a related resource of them.
-func (s *Service) countRelated(ctx context.Context, ws uuid.UUID, id string) (int64, error) {
-	all, err := s.events.Count(ctx, ws, bson.D{{Key: "resource_ids", Value: id}})
-	if err != nil {
-		return 0, err
-	}
+func (s *Service) countRelated(ctx context.Context, ws uuid.UUID, id string, limit int64) (int64, error) {
 	own, err := s.events.Count(ctx, ws, bson.D{
 		{Key: "resource_id", Value: id},
 		{Key: "related.labels", Value: bson.D{{Key: "$not", Value: bson.D{{Key: "$elemMatch", Value: bson.D{
 			{Key: "k", Value: s.vocab.ResourceID()}, {Key: "v", Value: id},
 		}}}}}},
 	})
-	return all - own, err
+	if err != nil {
+		return 0, err
+	}
+	if limit > 0 {
+		limit += own
+	}
+	all, err := s.events.CountUpTo(ctx, ws, bson.D{{Key: "resource_ids", Value: id}}, limit)
+	return max(0, all-own), err
 }
 
 // allWithin reports whether all events of a workspace occurred within a window.

@@ -57,13 +57,20 @@ func (s Source[M]) selectIn(ctx context.Context, ws uuid.UUID, q proto.Message) 
 	return s.resolver.Select(ctx, ws, plan)
 }
 
-// Count returns the number of matching documents.
+// limited is a count query with a limit, at which counting stops; 0 means none.
+type limited interface{ GetLimit() int64 }
+
+// Count returns the number of matching documents, up to the limit of the query if it has one.
 func (s Source[M]) Count(ctx context.Context, q proto.Message) (*orchv1.CountResponse, error) {
 	selection, err := s.Select(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	n, err := selection.Count(ctx)
+	var limit int64
+	if l, ok := q.(limited); ok {
+		limit = l.GetLimit()
+	}
+	n, err := selection.CountUpTo(ctx, limit)
 	return &orchv1.CountResponse{Count: n}, err
 }
 

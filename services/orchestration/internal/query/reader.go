@@ -17,8 +17,8 @@ type Reader interface {
 	// Stream yields the matching documents in order. A document is valid until the next iteration. An error ends the
 	// stream.
 	Stream(ctx context.Context, c Collection, filter bson.D, o StreamOptions) iter.Seq2[bson.Raw, error]
-	// Count returns the number of matching documents.
-	Count(ctx context.Context, c Collection, filter bson.D) (int64, error)
+	// Count returns the number of matching documents, and stops at a limit; 0 means none.
+	Count(ctx context.Context, c Collection, filter bson.D, limit int64) (int64, error)
 	// Aggregate runs stages on the matching documents and yields the rows. A row is valid until the next iteration.
 	Aggregate(ctx context.Context, c Collection, filter bson.D, stages []bson.D) iter.Seq2[bson.Raw, error]
 }
@@ -115,8 +115,12 @@ func (r reader) Stream(ctx context.Context, c Collection, filter bson.D, o Strea
 	}
 }
 
-func (r reader) Count(ctx context.Context, c Collection, filter bson.D) (int64, error) {
-	return r.db.Collection(string(c)).CountDocuments(ctx, filter)
+func (r reader) Count(ctx context.Context, c Collection, filter bson.D, limit int64) (int64, error) {
+	o := options.Count()
+	if limit > 0 {
+		o.SetLimit(limit)
+	}
+	return r.db.Collection(string(c)).CountDocuments(ctx, filter, o)
 }
 
 func (r reader) Aggregate(ctx context.Context, c Collection, filter bson.D, stages []bson.D) iter.Seq2[bson.Raw, error] {

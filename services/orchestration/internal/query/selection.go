@@ -49,15 +49,18 @@ func (s *Selection) Visit(ctx context.Context, sort bson.D, skip, limit int64, v
 }
 
 // Count returns the number of documents.
-func (s *Selection) Count(ctx context.Context) (int64, error) {
+func (s *Selection) Count(ctx context.Context) (int64, error) { return s.CountUpTo(ctx, 0) }
+
+// CountUpTo is Count, and stops at a limit: the cost is then that of so many documents. 0 means none.
+func (s *Selection) CountUpTo(ctx context.Context, limit int64) (int64, error) {
 	if len(s.probes) == 0 {
-		n, err := s.resolver.Reader.Count(ctx, s.own, s.filter)
+		n, err := s.resolver.Reader.Count(ctx, s.own, s.filter, limit)
 		return n, s.failed(err)
 	}
 	var n int64
 	err := s.resolver.prober().scan(ctx, s.own, s.filter, StreamOptions{Fields: localFields(s.probes)}, s.probes, func(bson.Raw) bool {
 		n++
-		return true
+		return limit == 0 || n < limit
 	})
 	return n, s.failed(err)
 }

@@ -59,6 +59,9 @@ func TestQueriesMeanWhatTheySay(t *testing.T) {
 			require.NoError(t, err)
 			part := want[min(skip, len(want)):min(skip+limit, len(want))]
 			require.Equal(t, append([]string{}, part...), idsOf(page))
+			n, err = s.CountUpTo(ctx, int64(limit))
+			require.NoError(t, err)
+			require.EqualValues(t, min(limit, len(want)), n)
 		}
 	})
 }

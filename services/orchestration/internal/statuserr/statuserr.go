@@ -37,6 +37,11 @@ var table = []struct {
 		Form:   &orchv1.HttpError_Detail{Detail: "Data integrity conflict. This usually means a unique or foreign key constraint was violated."},
 	}},
 	{store.ErrContention, unavailable},
+	{store.ErrSlowCount, &orchv1.HttpError{ // Before ErrUnavailable, which it matches too.
+		Status:  http.StatusServiceUnavailable,
+		Form:    &orchv1.HttpError_ExceptionMessage{ExceptionMessage: "The count took too long. Narrow the filter, or stop counting by a limit."},
+		Headers: map[string]string{"Retry-After": "30"},
+	}},
 	{store.ErrUnavailable, unavailable},
 	{broker.ErrUnavailable, unavailable},
 	{broker.ErrTooLarge, &orchv1.HttpError{Status: http.StatusRequestEntityTooLarge, Form: &orchv1.HttpError_Detail{Detail: "Event too large"}}},

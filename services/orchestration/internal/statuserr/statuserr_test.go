@@ -31,6 +31,7 @@ func TestTableIsTotal(t *testing.T) {
 		{store.ErrDuplicate, 409},
 		{store.ErrContention, 503},
 		{store.ErrUnavailable, 503},
+		{store.ErrSlowCount, 503},
 		{store.ErrFormat, 500},
 		{broker.ErrUnavailable, 503},
 		{broker.ErrClosed, 503},
@@ -48,6 +49,14 @@ func TestTableIsTotal(t *testing.T) {
 		wrapped := fmt.Errorf("do something: %w", c.sentinel)
 		require.Equal(t, c.want, rpc.HTTPError(statuserr.FromDomain(wrapped)).GetStatus(), c.sentinel.Error())
 	}
+}
+
+// TestASlowCountSaysSo: an immediate retry would walk as long again.
+func TestASlowCountSaysSo(t *testing.T) {
+	t.Parallel()
+	e := rpc.HTTPError(statuserr.FromDomain(fmt.Errorf("count flows: %w: %w", store.ErrSlowCount, store.ErrUnavailable)))
+	require.Contains(t, e.GetExceptionMessage(), "The count took too long")
+	require.Equal(t, "30", e.GetHeaders()["Retry-After"])
 }
 
 func TestErrorsOfTheWireStay(t *testing.T) {

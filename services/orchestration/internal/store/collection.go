@@ -83,7 +83,6 @@ func (c *Collection[M]) Insert(ctx context.Context, ws uuid.UUID, m M, effects .
 
 // free removes the deleted document that still has an id, and reports whether the id is free: it is not while a live
 // document has it.
-// document does.
 func (c *Collection[M]) free(ctx context.Context, id uuid.UUID) (bool, error) {
 	raw, err := c.mongo.FindOne(ctx, bson.D{{Key: "_id", Value: Binary(id)}},
 		options.FindOne().SetProjection(bson.D{{Key: "deleted_at", Value: 1}})).Raw()
@@ -191,7 +190,12 @@ func (c *Collection[M]) find(ctx context.Context, ws uuid.UUID, filter bson.D, o
 
 // Count counts the matching documents, including all acknowledged writes.
 func (c *Collection[M]) Count(ctx context.Context, ws uuid.UUID, filter bson.D) (int64, error) {
-	n, err := c.store.count(ctx, c.Name(), query.Scope(ws, filter))
+	return c.CountUpTo(ctx, ws, filter, 0)
+}
+
+// CountUpTo is Count, and stops at a limit; 0 means none.
+func (c *Collection[M]) CountUpTo(ctx context.Context, ws uuid.UUID, filter bson.D, limit int64) (int64, error) {
+	n, err := c.store.count(ctx, c.Name(), query.Scope(ws, filter), limit)
 	if err != nil {
 		return 0, fmt.Errorf("count %ss: %w", c.Name(), err)
 	}

@@ -7,46 +7,65 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
-// count counts the documents that match a scoped filter, exactly: it sees every write that was acknowledged before the call.
+// ErrSlowCount means that a count exceeded its time limit. It matches ErrUnavailable too.
+var ErrSlowCount = errors.New("count exceeded its time limit")
+
+// count counts the documents that match a scoped filter, exactly: it sees every write that was acknowledged before the call. It
+// stops at a limit; 0 means none. After operationTimeout it returns ErrSlowCount, and the server has ended the walk too.
 //
 // MongoDB keeps no counters below an index. Its command count walks the keys of one index without reading documents
 // (COUNT_SCAN) where the index fixes the filter; the pipeline of CountDocuments passes each key through a group. Equal
-// counts share walks, so any number of dashboards causes one walk at a time.
-func (s *Store) count(ctx context.Context, c query.Collection, filter bson.D) (int64, error) {
+// counts share walks, so any number of dashboards causes one walk at a time, and at most five when they begin within 2 ms.
+func (s *Store) count(ctx context.Context, c query.Collection, filter bson.D, limit int64) (int64, error) {
 	encoded, err := bson.Marshal(filter)
 	if err != nil {
 		return 0, fmt.Errorf("encode a filter: %w", err)
 	}
-	n, err := s.counts.Do(ctx, string(c)+"\x00"+string(encoded), func(ctx context.Context) (int64, error) {
-		return s.countNow(ctx, c, encoded)
+	n, err := s.counts.Do(ctx, countKey{c, string(encoded), limit}, func(ctx context.Context) (int64, error) {
+		return s.countNow(ctx, c, filter, limit)
 	})
+	if isSlow(err) && ctx.Err() == nil {
+		err = fmt.Errorf("%w: %w", ErrSlowCount, err)
+	}
 	return n, outage(err)
 }
 
-func (s *Store) countNow(ctx context.Context, c query.Collection, filter bson.Raw) (int64, error) {
+// isSlow reports whether a command was sent and did not end in time.
+func isSlow(err error) bool {
+	var selection topology.ServerSelectionError
+	return mongo.IsTimeout(err) && !errors.As(err, &selection)
+}
+
+func (s *Store) countNow(ctx context.Context, c query.Collection, filter bson.D, limit int64) (int64, error) {
 	if !s.sharded {
-		n, err := s.countKeys(ctx, c, filter)
+		n, err := s.countKeys(ctx, c, filter, limit)
 		// The driver retries CountDocuments on the new primary, but no command that it does not know.
 		if !errors.Is(outage(err), ErrUnavailable) || ctx.Err() != nil || mongo.IsTimeout(err) {
 			return n, err
 		}
 	}
-	return s.db.Collection(string(c)).CountDocuments(ctx, filter)
+	return query.NewReader(s.db).Count(ctx, c, filter, limit)
 }
 
-// countKeys counts by the command count. Behind a mongos it could count documents twice while they move between shards.
-func (s *Store) countKeys(ctx context.Context, c query.Collection, filter bson.Raw) (int64, error) {
-	var reply struct {
-		N int64 `bson:"n"`
-	}
-	err := s.db.RunCommand(ctx, bson.D{
+// countKeys counts by the command count. Behind a mongos it could count documents twice while they move between shards. The driver
+// adds maxTimeMS, so the server ends a walk that takes too long.
+func (s *Store) countKeys(ctx context.Context, c query.Collection, filter bson.D, limit int64) (int64, error) {
+	command := bson.D{
 		{Key: "count", Value: string(c)},
 		{Key: "query", Value: filter},
 		{Key: "readConcern", Value: bson.D{{Key: "level", Value: "majority"}}},
-	}).Decode(&reply)
+	}
+	if limit > 0 {
+		command = append(command, bson.E{Key: "limit", Value: limit})
+	}
+	var reply struct {
+		N int64 `bson:"n"`
+	}
+	err := s.db.RunCommand(ctx, command).Decode(&reply)
 	return reply.N, err
 }

@@ -11,15 +11,22 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
-// sharedCountAfter is the age of a count from which callers of the same count wait for the next one. Counts from counters of the
-// embedded store take less.
+// sharedCountAfter is the age of a count from which all callers of the same count wait for the next one. Counts from counters of
+// the embedded store take less.
 const sharedCountAfter = 2 * time.Millisecond
 
-// counts are the counts in progress, by collection and filter.
-type counts = coalesce.Group[string, int64]
+// counts are the counts in progress.
+type counts = coalesce.Group[countKey, int64]
 
-// Reader reads for package query. It marks outages as the store's own methods do (ErrUnavailable). Equal counts that take
-// long run one at a time, see Count of Collection.
+// countKey is what equal counts have in common. Filter is encoded.
+type countKey struct {
+	collection query.Collection
+	filter     string
+	limit      int64
+}
+
+// Reader reads for package query. It marks outages as the store's own methods do (ErrUnavailable). Equal counts share walks, see
+// package coalesce.
 func (s *Store) Reader() query.Reader { return reader{query.NewReader(s.db), s} }
 
 type reader struct {
@@ -40,8 +47,8 @@ func (r reader) Aggregate(ctx context.Context, c query.Collection, filter bson.D
 	return marked(r.Reader.Aggregate(ctx, c, filter, stages))
 }
 
-func (r reader) Count(ctx context.Context, c query.Collection, filter bson.D) (int64, error) {
-	return r.store.count(ctx, c, filter)
+func (r reader) Count(ctx context.Context, c query.Collection, filter bson.D, limit int64) (int64, error) {
+	return r.store.count(ctx, c, filter, limit)
 }
 
 func marked(docs iter.Seq2[bson.Raw, error]) iter.Seq2[bson.Raw, error] {

@@ -61,7 +61,7 @@ func showEvents(r *page.Request) (page.View, error) {
 	}
 	token := r.HTTP.URL.Query().Get(moreToken)
 	list := ask.New[*orchv1.EventPage](orchv1.EventService_ReadEvents_FullMethodName, ask.Input{
-		Body: ask.JSON{"filter": f.criteria(), "limit": f.Rows},
+		Body: ask.JSON{"filter": f.criteria(), "limit": f.Rows, "total_limit": mostCounted + 1},
 	})
 	if token != "" {
 		list = ask.New[*orchv1.EventPage](orchv1.EventService_ReadEventsPage_FullMethodName, ask.Input{Query: url.Values{"page-token": {token}}})
@@ -77,7 +77,7 @@ func showEvents(r *page.Request) (page.View, error) {
 		return page.View{}, err
 	}
 	v := eventsView{
-		Total: show.Plural(list.Answer().GetTotal(), "event", "events"), Event: strings.Join(f.Names, ""), Resource: strings.Join(f.Resources, ""),
+		Total: eventTotal(list.Answer().GetTotal()), Event: strings.Join(f.Names, ""), Resource: strings.Join(f.Resources, ""),
 		Q: f.Q, Path: r.Path(), Windows: windows(f.Window.Text), Filtered: f.any(), Problems: problems(byTime, byName),
 		Hidden: hiddenFields(r, "to", "n", "tz"), API: r.Server.API,
 	}
@@ -98,6 +98,14 @@ func showEvents(r *page.Request) (page.View, error) {
 	}
 	v.Names = nameTiles(r, byName.Answer().GetCounts())
 	return page.View{Title: "Events", Template: "events.html", Data: v}, nil
+}
+
+// eventTotal words the number of matching events.
+func eventTotal(n int64) string {
+	if n > mostCounted {
+		return show.CountUpTo(n, mostCounted) + " events"
+	}
+	return show.Plural(n, "event", "events")
 }
 
 func countEvents(by string, body ask.JSON) *ask.Of[*orchv1.EventCountList] {

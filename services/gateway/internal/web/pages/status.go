@@ -30,9 +30,9 @@ func statusPage(server Server) page.Page {
 			orchv1.EventService_ReadEvents_FullMethodName,
 		},
 		Show: func(r *page.Request) (page.View, error) {
-			flows := ask.New[*orchv1.CountResponse](orchv1.FlowService_CountFlows_FullMethodName, ask.Input{Body: ask.JSON{}})
-			webhooks := ask.New[*orchv1.CountResponse](orchv1.WebhookService_CountWebhooks_FullMethodName, ask.Input{Body: ask.JSON{}})
-			events := ask.New[*orchv1.EventPage](orchv1.EventService_ReadEvents_FullMethodName, ask.Input{Body: ask.JSON{"limit": 1}})
+			flows := ask.New[*orchv1.CountResponse](orchv1.FlowService_CountFlows_FullMethodName, ask.Input{Body: ask.JSON{"limit": mostCounted + 1}})
+			webhooks := ask.New[*orchv1.CountResponse](orchv1.WebhookService_CountWebhooks_FullMethodName, ask.Input{Body: ask.JSON{"limit": mostCounted + 1}})
+			events := ask.New[*orchv1.EventPage](orchv1.EventService_ReadEvents_FullMethodName, ask.Input{Body: ask.JSON{"limit": 1, "total_limit": mostCounted + 1}})
 			_ = r.Ask(flows, webhooks, events) // The health of the parts explains a failure.
 			v := statusView{
 				Ready: true, Parts: server.Parts(), Server: r.Server,
@@ -50,10 +50,14 @@ func statusPage(server Server) page.Page {
 	}
 }
 
-// total formats a count, or a dash when the call failed.
+// mostCounted is the greatest total that pages show; beyond it they show "10,000+". A database without counters walks an index to
+// count, so the limit bounds the cost of a page.
+const mostCounted = 10_000
+
+// total formats a count up to mostCounted, or a dash when the call failed.
 func total(err error, n int64) string {
 	if err != nil {
 		return "–"
 	}
-	return show.Count(n)
+	return show.CountUpTo(n, mostCounted)
 }

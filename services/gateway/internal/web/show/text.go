@@ -68,6 +68,14 @@ func Count(n int64) string {
 	return b.String()
 }
 
+// CountUpTo formats a number of which only the first most+1 were counted: "10,000+" beyond most.
+func CountUpTo(n, most int64) string {
+	if n > most {
+		return Count(most) + "+"
+	}
+	return Count(n)
+}
+
 // Plural returns "1 run" or "1,204 runs".
 func Plural(n int64, one, many string) string {
 	if n == 1 {

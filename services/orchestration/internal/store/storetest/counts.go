@@ -26,7 +26,7 @@ func countsIncludeEarlierWrites(t *testing.T, s *store.Store) {
 		least, most := inserts.done.Load(), -deletes.done.Load()
 		for _, count := range []func() (int64, error){
 			func() (int64, error) { return c.Count(t.Context(), ws, bson.D{}) },
-			func() (int64, error) { return s.Reader().Count(t.Context(), query.Flow, filter) },
+			func() (int64, error) { return s.Reader().Count(t.Context(), query.Flow, filter, 0) },
 		} {
 			n, err := count()
 			require.NoError(t, err)
@@ -57,4 +57,21 @@ func countsIncludeEarlierWrites(t *testing.T, s *store.Store) {
 	n, err := c.Count(t.Context(), ws, bson.D{})
 	require.NoError(t, err)
 	require.Equal(t, inserts.done.Load()-deletes.done.Load(), n)
+}
+
+// countsStopAtTheirLimit: below its limit a count is exact, and at its limit it says no more.
+func countsStopAtTheirLimit(t *testing.T, s *store.Store) {
+	t.Helper()
+	c, ws := flows(s), uuid.New()
+	const documents = 20
+	for range documents {
+		key := uuid.New()
+		require.NoError(t, c.Insert(t.Context(), ws, &orchv1.Flow{Id: key.String(), Name: key.String(), Tags: []string{"counted"}}))
+	}
+	filter := bson.D{{Key: "tags", Value: "counted"}}
+	for limit, want := range map[int64]int64{0: documents, 1: 1, documents - 1: documents - 1, documents: documents, documents + 1: documents} {
+		n, err := c.CountUpTo(t.Context(), ws, filter, limit)
+		require.NoError(t, err)
+		require.Equal(t, want, n, "limit %d", limit)
+	}
 }

@@ -44,6 +44,7 @@ func Run(t *testing.T, open Open) {
 		{"replaceAllTellsWhetherItLost", replaceAllTellsWhetherItLost},
 		{"chosenIDsAreOfTheirWorkspace", chosenIDsAreOfTheirWorkspace},
 		{"countsIncludeEarlierWrites", countsIncludeEarlierWrites},
+		{"countsStopAtTheirLimit", countsStopAtTheirLimit},
 		{"refusedDocumentsAreNamed", refusedDocumentsAreNamed},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,0 +1,47 @@
+package store_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/orch-project/orch/pkg/clock"
+	"github.com/orch-project/orch/pkg/embeddedmongo"
+	"github.com/orch-project/orch/pkg/embeddedmongo/mongotest"
+	"github.com/orch-project/orch/pkg/id"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// TestACountHasATimeLimit: the server ends a walk that takes too long, and the caller learns that it was the count.
+func TestACountHasATimeLimit(t *testing.T) {
+	t.Parallel()
+	database := mongotest.Open(t, embeddedmongo.Options{NoSync: true, TestCommands: true})
+	limits := make(chan int64, 10)
+	s, err := store.Open(t.Context(), store.Config{
+		URI: database.URI, Database: database.Name, Dialer: database.Dialer, Clock: clock.System{}, IDs: id.System(),
+		Client: func(o *options.ClientOptions) {
+			o.SetAppName(database.AppName).SetMonitor(&event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
+				if e.CommandName == "count" {
+					limit, _ := e.Command.Lookup("maxTimeMS").AsInt64OK()
+					limits <- limit
+				}
+			}})
+		},
+	})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close(t.Context())) }()
+	_, err = flows(s).Count(t.Context(), uuid.New(), bson.D{})
+	require.NoError(t, err)
+	require.InDelta(t, 2500, <-limits, 2500, "milliseconds, of which the driver has used some")
+
+	const maxTimeExpired = 50
+	database.FailCommands(t, "alwaysOn", bson.D{{Key: "failCommands", Value: bson.A{"count"}}, {Key: "errorCode", Value: maxTimeExpired}})
+	_, err = flows(s).Count(t.Context(), uuid.New(), bson.D{})
+	require.ErrorIs(t, err, store.ErrSlowCount)
+	require.ErrorIs(t, err, store.ErrUnavailable)
+}
