@@ -59,12 +59,18 @@ func keys(m map[string]any) (all []string) {
 	return all
 }
 
-// settle waits until the definition bucket has a template, which is used in its place until then.
+// settle waits until the definition cache has every definition that was put before. The watch delivers in order, so the cache has
+// them when it has a later change of another definition. An entry that is equal to the last, or new and so read from the bucket
+// at once, would prove nothing.
 func (w *world) settle(template string) {
 	w.t.Helper()
-	// The watch delivers in order: what was put after is known after.
-	w.putAs("settled", &orchv1.WebhookDefinition{Id: hookID, Account: account, Workspace: account, Template: static, Enabled: true})
-	require.Eventually(w.t, func() bool { return w.do("GET", "settled", "").status == http.StatusNoContent }, waitTime, tick, template)
+	for _, change := range []struct {
+		template string
+		status   int
+	}{{static, http.StatusNoContent}, {"{% broken", http.StatusBadRequest}} {
+		w.putAs("settled", &orchv1.WebhookDefinition{Id: hookID, Account: account, Workspace: account, Template: change.template, Enabled: true})
+		require.Eventually(w.t, func() bool { return w.do("GET", "settled", "").status == change.status }, waitTime, tick, template)
+	}
 }
 
 func TestALargeFailureFits(t *testing.T) {
