@@ -18,6 +18,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
 	"github.com/orch-project/orch/pkg/embeddedmongo"
+	"github.com/orch-project/orch/pkg/embeddedmongo/mongotest"
 )
 
 type (
@@ -51,7 +52,7 @@ var outside = map[string]string{
 func TestMatrix(t *testing.T) {
 	ctx := context.WithoutCancel(t.Context())
 	// Another server, when one is named, must do everything: it shows what the checks expect, not what is left out here.
-	uri := os.Getenv("ORCH_TEST_MONGODB_URI")
+	uri := os.Getenv(mongotest.Variable)
 	open := func() *mongo.Client {
 		cl, err := mongo.Connect(options.Client().ApplyURI(uri))
 		require.NoError(t, err)

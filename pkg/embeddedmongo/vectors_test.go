@@ -16,10 +16,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/orch-project/orch/pkg/embeddedmongo"
+	"github.com/orch-project/orch/pkg/embeddedmongo/mongotest"
 )
-
-// serverEnv names a MongoDB server. The vectors run against it instead of the embedded server when it is set.
-const serverEnv = "ORCH_TEST_MONGODB_URI"
 
 // vectors holds the cases: commands and the replies of MongoDB 4.4, as extended JSON, one case a line.
 const vectors = "testdata/vectors.jsonl.gz"
@@ -60,7 +58,7 @@ func TestVectors(t *testing.T) {
 
 // vectorServer connects to the server that the environment names, or to an embedded one.
 func vectorServer(t *testing.T) (cl *mongo.Client, name string) {
-	uri := os.Getenv(serverEnv)
+	uri := os.Getenv(mongotest.Variable)
 	if uri == "" {
 		_, cl = start(t, t.TempDir(), embeddedmongo.Options{NoSync: true})
 		return cl, "embedded server"

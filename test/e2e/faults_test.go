@@ -24,6 +24,8 @@ const (
 	// stopped is how long a process is stopped, outage how long a connection is cut or slow and a disk full.
 	stopped = 10 * time.Second
 	outage  = 5 * time.Second
+	// clockStep is how far clocks step, in both directions.
+	clockStep = time.Hour
 	// healthyWork is how much is acknowledged between two faults, so that each fault hits a working server.
 	healthyWork = 100
 	// diskSize is the size of the file system that is filled: a smaller one has no room for the streams that a new server
@@ -35,8 +37,8 @@ const (
 
 // TestFaults injects one fault after another while clients post webhooks and events, run flows, and race for the states of a
 // few runs. At the end every acknowledged request is present once, and set_state was linearizable.
-// It runs when ORCH_TEST_FAULTS is set; make e2e-faults sets it. Clocks do not jump: a Go program reads the machine's clock
-// without the C library, so nothing can be put in its place.
+// It runs when ORCH_TEST_FAULTS is set; make e2e-faults sets it. Steps of the clock come first, so the other faults meet documents and
+// messages of the future.
 func TestFaults(t *testing.T) {
 	if os.Getenv("ORCH_TEST_FAULTS") == "" {
 		t.Skip("ORCH_TEST_FAULTS is not set; make e2e-faults sets it")
@@ -102,6 +104,20 @@ type fault struct {
 // faults are those that need no root.
 func (w *work) faults() []fault {
 	var all []fault
+	for _, p := range w.orch.Processes {
+		for _, step := range []time.Duration{clockStep, -clockStep} {
+			all = append(all, fault{fmt.Sprintf("clock %+.0f h, %s", step.Hours(), p.Name()), func(t *testing.T) {
+				err := p.StepClock(step)
+				if errors.Is(err, errors.ErrUnsupported) {
+					t.Log("no step of a clock: it needs Linux on x86-64")
+					return
+				}
+				require.NoError(t, err)
+				w.progress(healthyWork)
+				require.NoError(t, p.StepClock(0))
+			}})
+		}
+	}
 	for _, p := range w.orch.Processes {
 		all = append(all,
 			fault{"kill -9 " + p.Name(), func(t *testing.T) { w.orch.Restart(t, p) }},

@@ -28,10 +28,13 @@ const (
 	// wait at the median.
 	readableWithin = 5 * time.Second
 	smallWithin    = 100 * time.Millisecond
+	// probeEvery is the pause between two probes.
+	probeEvery = time.Second
 )
 
 // TestFloods sends events from 1, 8, 64 and 1,000 clients at once for ORCH_TEST_FLOOD each, such as 60s, while one small sender
-// posts single events. ORCH_TEST_FLOOD_CLIENTS, such as 8,64, chooses other numbers of clients.
+// posts single events. A prober measures how soon acknowledged events are readable, during the flood and after it.
+// ORCH_TEST_FLOOD_CLIENTS, such as 8,64, chooses other numbers of clients.
 func TestFloods(t *testing.T) {
 	length, err := time.ParseDuration(os.Getenv("ORCH_TEST_FLOOD"))
 	if err != nil {
@@ -64,6 +67,8 @@ type flood struct {
 	clients int
 	// acknowledged counts events, delayed the requests that were answered with 503.
 	acknowledged, delayed atomic.Int64
+	// probed counts the acknowledged events of the prober.
+	probed atomic.Int64
 }
 
 func newFlood(t *testing.T, f form, clients int) *flood {
@@ -80,11 +85,11 @@ func (f *flood) run(length time.Duration) {
 	ctx, cancel := context.WithTimeout(f.Context(), length)
 	defer cancel()
 	var senders sync.WaitGroup
-	failures := make(chan error, f.clients+1)
+	failures := make(chan error, f.clients+2)
 	for range f.clients {
 		senders.Go(func() {
 			for ctx.Err() == nil {
-				if err := f.send(floodBatch); err != nil {
+				if err := f.send(f.name, floodBatch); err != nil {
 					failures <- err
 					return
 				}
@@ -95,12 +100,25 @@ func (f *flood) run(length time.Duration) {
 	senders.Go(func() {
 		for ctx.Err() == nil {
 			began := time.Now()
-			if err := f.send(1); err != nil {
+			if err := f.send(f.name, 1); err != nil {
 				failures <- err
 				return
 			}
 			waits = append(waits, time.Since(began))
 			wait(ctx, 20*time.Millisecond)
+		}
+	})
+	var slowest time.Duration
+	probes := 0
+	senders.Go(func() {
+		for ; ctx.Err() == nil; wait(ctx, probeEvery) {
+			took, err := f.probe(fmt.Sprintf("%s.probe.%d", f.name, probes))
+			if err != nil {
+				failures <- err
+				return
+			}
+			slowest = max(slowest, took)
+			probes++
 		}
 	})
 	senders.Wait()
@@ -115,15 +133,36 @@ func (f *flood) run(length time.Duration) {
 	require.Equal(f, acknowledged, f.stored(), "nothing twice")
 	slices.Sort(waits)
 	median, most := waits[len(waits)/2], waits[len(waits)-1]
-	f.Logf("%d events acknowledged (%.0f/s), %d requests answered 503; all readable %s after the last; small sender: median %s, at most %s of %d",
-		acknowledged, float64(acknowledged)/length.Seconds(), f.delayed.Load(), readable.Round(time.Millisecond),
+	f.Logf("%d events acknowledged (%.0f/s), %d requests answered 503; all readable %s after the last, %d probes within %s; small sender: median %s, at most %s of %d",
+		acknowledged, float64(acknowledged)/length.Seconds(), f.delayed.Load(), readable.Round(time.Millisecond), probes, slowest.Round(time.Millisecond),
 		median.Round(time.Millisecond/10), most.Round(time.Millisecond), len(waits))
 	require.LessOrEqual(f, readable, readableWithin)
+	require.Positive(f, probes)
+	require.LessOrEqual(f, slowest, readableWithin)
 	require.Less(f, median, smallWithin)
 }
 
+// probe sends one event and returns the time from its acknowledgement until it is readable.
+func (f *flood) probe(name string) (time.Duration, error) {
+	for before := f.probed.Load(); f.probed.Load() == before; {
+		if err := f.send(name, 1); err != nil { // Again after a 503.
+			return 0, err
+		}
+	}
+	acknowledged := time.Now()
+	for {
+		switch n := f.client.countEvents(f.Context(), f.orch, name); {
+		case n == 1:
+			return time.Since(acknowledged), nil
+		case time.Since(acknowledged) > time.Minute:
+			return 0, fmt.Errorf("%s is not readable", name)
+		}
+		wait(f.Context(), 20*time.Millisecond)
+	}
+}
+
 // send posts a request with so many events. A 503 acknowledges nothing.
-func (f *flood) send(events int) error {
+func (f *flood) send(name string, events int) error {
 	body := []byte{'['}
 	now := time.Now().UTC().Format(time.RFC3339Nano)
 	for i := range events {
@@ -131,7 +170,7 @@ func (f *flood) send(events int) error {
 			body = append(body, ',')
 		}
 		body = fmt.Appendf(body, `{"id":%q,"occurred":%q,"event":%q,"resource":{"orch.resource.id":"flood.%d"},"payload":{"number":%d}}`,
-			uuid.Must(uuid.NewV7()), now, f.name, i, i)
+			uuid.Must(uuid.NewV7()), now, name, i, i)
 	}
 	request, err := http.NewRequestWithContext(f.Context(), http.MethodPost, f.orch.API()+"/events", bytes.NewReader(append(body, ']')))
 	if err != nil {
@@ -146,7 +185,11 @@ func (f *flood) send(events int) error {
 	_, _ = io.Copy(io.Discard, response.Body) // So that the connection is used again.
 	switch response.StatusCode {
 	case http.StatusNoContent:
-		f.acknowledged.Add(int64(events))
+		if name == f.name {
+			f.acknowledged.Add(int64(events))
+		} else {
+			f.probed.Add(1)
+		}
 	case http.StatusServiceUnavailable:
 		f.delayed.Add(1)
 	default:

@@ -198,7 +198,11 @@ type event struct {
 	Event    string            `json:"event"`
 	Occurred time.Time         `json:"occurred"`
 	Resource map[string]string `json:"resource"`
+	Payload  json.RawMessage   `json:"payload"`
 }
+
+// aheadOfTime is how far in the future events may have occurred: clocks of servers step during tests.
+const aheadOfTime = 2 * time.Hour
 
 // events reads all events whose name starts with a prefix, page after page.
 func (c *Client) events(ctx context.Context, o *Orch, prefix string) ([]event, error) {
@@ -208,7 +212,10 @@ func (c *Client) events(ctx context.Context, o *Orch, prefix string) ([]event, e
 		NextPage string  `json:"next_page"`
 	}
 	status, err := c.post(ctx, o.API()+"/events/filter",
-		map[string]any{"limit": 50, "filter": map[string]any{"event": map[string]any{"prefix": []string{prefix}}}}, &page)
+		map[string]any{"limit": 50, "filter": map[string]any{
+			"event":    map[string]any{"prefix": []string{prefix}},
+			"occurred": map[string]any{"since": time.Now().UTC().Add(-24 * time.Hour), "until": time.Now().UTC().Add(aheadOfTime)},
+		}}, &page)
 	for err == nil && status == http.StatusOK {
 		all = append(all, page.Events...)
 		if page.NextPage == "" {
@@ -350,7 +357,9 @@ func (c *Client) Observe(ctx context.Context, o *Orch, run string, r *Register) 
 	}
 }
 
-// History returns the writes in the history of a run, in their order.
+// History returns the writes in the history of a run, in their order. The order is that of the run's events, each of which has the
+// state before: timestamps order states only as long as no clock steps. It waits for no event: the rest of an incomplete order is
+// missing.
 func (c *Client) History(ctx context.Context, o *Orch, run string) ([]string, error) {
 	var states []struct {
 		Message string `json:"message"`
@@ -359,11 +368,47 @@ func (c *Client) History(ctx context.Context, o *Orch, run string) ([]string, er
 	if err == nil && status != http.StatusOK {
 		err = fmt.Errorf("read a history: status %d", status)
 	}
-	var names []string
+	if err != nil {
+		return nil, err
+	}
+	stored := map[string]int{}
 	for _, s := range states {
-		if s.Message != "" { // The creation has none.
-			names = append(names, s.Message)
+		stored[s.Message]++
+	}
+	next, err := c.transitions(ctx, o, run)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for name, follows := next[""]; follows; name, follows = next[name] {
+		for range stored[name] { // A state that is stored twice is twice in the history.
+			names = append(names, name)
 		}
 	}
-	return names, err
+	return names, nil
+}
+
+// transitions returns the writes of a run by the write before; that of the first is "".
+func (c *Client) transitions(ctx context.Context, o *Orch, run string) (map[string]string, error) {
+	all, err := c.events(ctx, o, "orch.flow-run.")
+	if err != nil {
+		return nil, err
+	}
+	next := map[string]string{}
+	for _, e := range all {
+		if e.Resource["orch.resource.id"] != "orch.flow-run."+run {
+			continue
+		}
+		var payload struct {
+			Initial   struct{ Message string } `json:"initial_state"`
+			Validated struct{ Message string } `json:"validated_state"`
+		}
+		if err := json.Unmarshal(e.Payload, &payload); err != nil {
+			return nil, fmt.Errorf("decode event: %w", err)
+		}
+		if payload.Validated.Message != "" { // The creation has none.
+			next[payload.Initial.Message] = payload.Validated.Message
+		}
+	}
+	return next, nil
 }

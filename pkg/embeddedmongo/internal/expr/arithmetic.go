@@ -33,7 +33,7 @@ func notNumeric(op string, v value.Value) error {
 
 func noDecimal(op string) error { return mongoerr.NotImplemented("%s on a decimal128", op) }
 
-// widen applies again an operation on doubles when integers overflow, as expressions do (updates fail instead).
+// widen evaluates an operation in doubles after an integer overflow, as MongoDB does in expressions. Updates fail instead.
 func widen(op string, a, b value.Value, f func(a, b value.Value) (value.Value, bool)) (value.Value, error) {
 	if r, ok := f(a, b); ok {
 		return r, nil

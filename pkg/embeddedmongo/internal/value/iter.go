@@ -172,7 +172,7 @@ func validateValue(t Type, b []byte, depth int) error {
 			return fmt.Errorf("%w: boolean %d", ErrMalformed, b[0])
 		}
 	case bson.TypeBinary:
-		// The old binary subtype contains its length again inside; anything else than a consistent length is refused.
+		// The old binary subtype has its length inside again. Both lengths must agree.
 		if b[4] == 2 && (len(b) < 9 || int(int32(binary.LittleEndian.Uint32(b[5:]))) != len(b)-9) {
 			return fmt.Errorf("%w: binary subtype 2 length", ErrMalformed)
 		}

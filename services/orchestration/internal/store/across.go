@@ -9,10 +9,10 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
-// The following reads serve background work over all workspaces. A filter needs an index that does not start with the
+// The following reads serve background work over all workspaces. Each filter needs an index that does not start with the
 // workspace.
 
-// Owned is a document and whose it is. FirstOfAll sets the revision at which it was read.
+// Owned is a document with its workspace. Revision is that of the read.
 type Owned[M any] struct {
 	Workspace uuid.UUID
 	Message   M
@@ -24,7 +24,7 @@ func (c *Collection[M]) EachAcross(ctx context.Context, filter bson.D, visit fun
 	return c.across(ctx, filter, options.Find(), func(ws uuid.UUID, _ int64, m M) error { return visit(ws, m) })
 }
 
-// EachInOrder is EachAcross in an order that an index has. What visit changes may or may not be visited again.
+// EachInOrder is EachAcross in the order of an index. A document that visit moves within that order may be visited again.
 func (c *Collection[M]) EachInOrder(ctx context.Context, filter, sort bson.D, visit func(ws uuid.UUID, m M) error) error {
 	return c.across(ctx, filter, options.Find().SetSort(sort), func(ws uuid.UUID, _ int64, m M) error { return visit(ws, m) })
 }

@@ -63,9 +63,9 @@ func TestConformance(t *testing.T) {
 	})
 	t.Run("server", func(t *testing.T) {
 		t.Parallel()
-		uri := os.Getenv("ORCH_TEST_MONGODB_URI")
+		uri := os.Getenv(mongotest.Variable)
 		if uri == "" {
-			t.Skip("ORCH_TEST_MONGODB_URI names no server")
+			t.Skip(mongotest.Variable + " names no server")
 		}
 		storetest.Run(t, func(t *testing.T) *store.Store { return remote(t, uri) })
 	})

@@ -36,7 +36,7 @@ func deadLettersCommand(version string) *cobra.Command {
 	return remoteCommand(version, &cobra.Command{
 		Use: "dead-letters", Aliases: []string{"dead-letter"}, Short: "List, retry and discard what failed permanently",
 		Long: `List, retry and discard what failed permanently: effects of writes, and events that a consumer rejected.
-The server logs each failure and counts them in the metric dead_letters_total.`,
+The server logs each failure and counts them in the metric orch_dead_letters_total.`,
 	}, deadLetterListCommand, deadLetterShowCommand, deadLetterRetryCommand, deadLetterDiscardCommand)
 }
 
