@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	"github.com/orch-project/orch/pkg/webhook/receive"
 	"github.com/orch-project/orch/pkg/webhook/verify"
 	"github.com/orch-project/orch/services/hooks/internal/guard"
@@ -82,9 +83,16 @@ func (d *delivery) tooMany(e *guard.TooManyError) int {
 	return d.refuse(http.StatusTooManyRequests)
 }
 
-// unavailable responds 503, so the sender retries. The reason is for the operator.
+// unavailable responds 503, so the sender retries. The reason is for the operator. The log keeps the body only of a verified
+// sender.
 func (d *delivery) unavailable(ctx context.Context, reason error) int {
 	d.note.Err = reason
+	switch {
+	case !d.verified:
+		d.note.Reason, d.note.WithoutBody = deliverylog.ReasonUnavailable, true
+	case d.note.Reason == "":
+		d.note.Reason = deliverylog.ReasonBroker
+	}
 	d.outage.Do(func() {
 		d.log.WarnContext(ctx, "webhooks cannot be served", "webhook_id", d.hook.GetId(), "error", reason)
 	})

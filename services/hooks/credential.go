@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/orch-project/orch/pkg/auth"
 	"github.com/orch-project/orch/pkg/directory"
+	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	"github.com/orch-project/orch/pkg/webhook/verify"
 	"github.com/orch-project/orch/services/hooks/internal/definitioncache"
 	"github.com/orch-project/orch/services/hooks/internal/guard"
@@ -19,12 +21,17 @@ var (
 	errCredential = errors.New("the request carries no valid key of the webhook's service account")
 	// errNoRole means that the key is valid, but its service account may not enter the workspace.
 	errNoRole = errors.New("the webhook's service account has no role in the workspace: grant it one (orch workspace grant)")
+	// errMethod means that the webhook's list of methods lacks that of the request.
+	errMethod = errors.New("the webhook does not accept the method of the request")
 )
 
-// authorize decides whether the request may post to the webhook. Errors: errCredential, errNoRole, or
+// authorize decides whether the request may post to the webhook. Errors: errMethod, errCredential, errNoRole, or
 // definitioncache.ErrUnavailable when it cannot decide. Before it refuses a key, the directory catches up: the key may be
 // new.
 func (d *delivery) authorize() error {
+	if methods := d.hook.GetMethods(); len(methods) > 0 && !slices.Contains(methods, methodOf(d.r.Method)) {
+		return errMethod
+	}
 	if d.hook.ServiceAccountId == nil {
 		return nil
 	}
@@ -58,12 +65,15 @@ func (d *delivery) checkKey(token string) error {
 	return nil
 }
 
-// unauthorized responds to a request whose credential or signature is invalid, or cannot be checked.
+// unauthorized responds to a request whose method, credential or signature is invalid, or cannot be checked.
 func (d *delivery) unauthorized(ctx context.Context, err error) int {
-	if errors.Is(err, definitioncache.ErrUnavailable) {
+	if errors.Is(err, definitioncache.ErrUnavailable) || errors.Is(err, verify.ErrUnavailable) {
 		return d.unavailable(ctx, err)
 	}
 	d.refused(ctx, err)
+	if errors.Is(err, errMethod) {
+		return d.methodNotAllowed(allowOf(d.hook.GetMethods()))
+	}
 	return d.challenge(err)
 }
 
@@ -83,16 +93,18 @@ func (d *delivery) notAdmitted(ctx context.Context, err error) int {
 // refusalReason is the class of a refusal, for the delivery log and the metrics.
 func refusalReason(err error) string {
 	switch {
+	case errors.Is(err, errMethod):
+		return deliverylog.ReasonMethod
 	case errors.Is(err, errNoRole):
-		return "role"
+		return deliverylog.ReasonRole
 	case errors.Is(err, errCredential):
-		return "credential"
+		return deliverylog.ReasonCredential
 	case errors.Is(err, verify.ErrUnproven):
-		return "signature"
+		return deliverylog.ReasonSignature
 	case errors.Is(err, guard.ErrForbidden):
-		return "address"
+		return deliverylog.ReasonAddress
 	}
-	return "rate"
+	return deliverylog.ReasonRate
 }
 
 // refused counts and logs a refusal, without the body: strangers must not fill the store. The webhook's owner gets one

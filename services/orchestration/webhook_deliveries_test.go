@@ -54,6 +54,7 @@ func failed(body string) *orchv1.WebhookDelivery {
 	return &orchv1.WebhookDelivery{
 		Id: uuid.Must(uuid.NewV7()).String(), Status: http.StatusBadRequest, Method: "POST", RawBody: []byte(body), Size: int64(len(body)),
 		Headers: map[string]string{"content-type": "application/json", "x.dotted": "a"}, Error: proto.String("broken"), ErrorLine: proto.Int64(3),
+		Reason: proto.String(deliverylog.ReasonEvent),
 	}
 }
 
@@ -75,7 +76,7 @@ func TestDeliveriesAreKeptAndBounded(t *testing.T) {
 		one := failed(fmt.Sprintf(`{"name": "e%d"}`, i))
 		one.Received = timestamppb.New(start.Add(time.Duration(i) * time.Second))
 		if i == 4 {
-			one.Status, one.Error, one.ErrorLine, one.EventId = http.StatusNoContent, nil, nil, proto.String(uuid.NewString())
+			one.Status, one.Error, one.ErrorLine, one.Reason, one.EventId = http.StatusNoContent, nil, nil, nil, proto.String(uuid.NewString())
 		}
 		all = append(all, one)
 	}
@@ -120,9 +121,13 @@ func TestReplay(t *testing.T) {
 	good.DeduplicationId = &duplicates
 	cut.BodyTruncated = true
 	refused := failed("{}")
-	refused.Status = http.StatusUnauthorized
-	d.deliver(w, good, broken, cut, refused)
-	d.deliver(w, good, broken, cut, refused) // An entry that comes twice is stored once.
+	refused.Status, refused.Reason = http.StatusUnauthorized, proto.String(deliverylog.ReasonSignature)
+	// With ORCH_HOOKS_STRICT_QUIET every refusal is a 400.
+	method, quiet := failed(`{"name": "forged"}`), failed(`{"name": "forged"}`)
+	method.Status, method.Reason = http.StatusMethodNotAllowed, proto.String(deliverylog.ReasonMethod)
+	quiet.Reason = proto.String(deliverylog.ReasonCredential)
+	d.deliver(w, good, broken, cut, method, quiet, refused)
+	d.deliver(w, good, broken, cut, method, quiet, refused) // An entry that comes twice is stored once.
 
 	replay := func(of *orchv1.WebhookDelivery) (*orchv1.WebhookDelivery, error) {
 		got, _, err := try[*orchv1.WebhookDelivery](d, orchv1.WebhookService_ReplayDelivery_FullMethodName, &orchv1.ReplayDeliveryRequest{Id: w.GetId(), DeliveryId: of.GetId()})
@@ -159,7 +164,7 @@ func TestReplay(t *testing.T) {
 	require.EqualValues(t, http.StatusNoContent, third.GetStatus(), "after the template was mended: %s", third.GetError())
 	require.Empty(t, again())
 
-	for _, c := range []*orchv1.WebhookDelivery{cut, refused, second} {
+	for _, c := range []*orchv1.WebhookDelivery{cut, refused, method, quiet, second} {
 		_, err := replay(c)
 		code, text := status(err)
 		require.Equal(t, http.StatusConflict, code)
@@ -241,7 +246,7 @@ func TestDeliveriesAreSummarized(t *testing.T) {
 	start := time.Now().Add(-time.Minute)
 	entry := func(status int64, reason string, count int64, after time.Duration) *orchv1.WebhookDelivery {
 		one := failed("")
-		one.Status, one.Count, one.Received = status, count, timestamppb.New(start.Add(after))
+		one.Status, one.Count, one.Reason, one.Received = status, count, nil, timestamppb.New(start.Add(after))
 		if reason != "" {
 			one.Reason = &reason
 		}

@@ -35,7 +35,7 @@ func (s *Service) ReplayDelivery(ctx context.Context, r *orchv1.ReplayDeliveryRe
 	if err != nil {
 		return nil, err
 	}
-	if reason := notReplayable(d); reason != "" {
+	if reason := deliverylog.NotReplayable(d); reason != "" {
 		return nil, rpc.Detail(http.StatusConflict, reason)
 	}
 	return s.replay(ctx, info.Workspace, w, d)
@@ -66,7 +66,7 @@ func (s *Service) ReplayDeliveries(ctx context.Context, r *orchv1.ReplayDeliveri
 	}
 	list := &orchv1.WebhookDeliveryList{}
 	for _, d := range found {
-		if notReplayable(d) != "" {
+		if deliverylog.NotReplayable(d) != "" {
 			continue
 		}
 		replayed, err := s.replay(ctx, info.Workspace, w, d)
@@ -76,21 +76,6 @@ func (s *Service) ReplayDeliveries(ctx context.Context, r *orchv1.ReplayDeliveri
 		list.Deliveries = append(list.Deliveries, replayed)
 	}
 	return list, nil
-}
-
-// notReplayable returns why a delivery cannot be replayed, or "".
-func notReplayable(d *orchv1.WebhookDelivery) string {
-	switch {
-	case d.Handshake != nil:
-		return "A handshake causes no event."
-	case d.ReplayOf != nil:
-		return "The delivery is itself a replay: replay the original delivery."
-	case d.GetStatus() == http.StatusUnauthorized || d.GetStatus() == http.StatusForbidden || d.GetStatus() == http.StatusTooManyRequests:
-		return "The request was refused before its sender was verified."
-	case d.GetBodyTruncated():
-		return "The log holds only a part of the request's body."
-	}
-	return ""
 }
 
 // replay replays one delivery, and records the replay.
@@ -124,9 +109,9 @@ func (s *Service) replay(ctx context.Context, ws uuid.UUID, w *orchv1.Webhook, d
 		}
 		replayed.Status, replayed.Event, replayed.EventId = http.StatusNoContent, &event.Event, &event.Id
 	default:
-		reason := "template"
+		reason := deliverylog.ReasonTemplate
 		if text != nil {
-			reason = "event"
+			reason = deliverylog.ReasonEvent
 		}
 		replayed.Status, replayed.Reason = http.StatusBadRequest, &reason
 		deliverylog.Fail(replayed, r, err, text)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/ask"
 	"github.com/orch-project/orch/services/gateway/internal/web/markup"
@@ -153,7 +154,7 @@ func showBench(r *page.Request, template string, check bool) (page.View, error) 
 func renderable(deliveries []*orchv1.WebhookDelivery) (whole []*orchv1.WebhookDelivery, leftOut string) {
 	left := 0
 	for _, d := range deliveries {
-		if whyNotReplayable(d) != "" || d.GetStatus() == http.StatusRequestEntityTooLarge {
+		if deliverylog.NotReplayable(d) != "" || d.GetStatus() == http.StatusRequestEntityTooLarge {
 			left++
 		} else if len(whole) < benchDeliveries {
 			whole = append(whole, d)

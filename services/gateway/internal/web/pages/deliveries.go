@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/emptypb"
 
+	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/ask"
 	"github.com/orch-project/orch/services/gateway/internal/web/markup"
@@ -36,7 +37,7 @@ type deliveryFilter struct {
 }
 
 // deliveryReasons are the classes of refusals and failures; see WebhookDelivery.reason.
-var deliveryReasons = []string{"credential", "role", "signature", "address", "rate", "body", "template", "event", "handshake"}
+var deliveryReasons = deliverylog.Reasons()
 
 // deliveryStatuses are the values of the parameter status.
 var deliveryStatuses = []string{"all", "failed", "ok", "200", "204", "400", "401", "403", "405", "413", "415", "429", "503"}
@@ -183,7 +184,7 @@ func newDeliveryRow(r *page.Request, d *orchv1.WebhookDelivery) deliveryRow {
 	row := deliveryRow{
 		ID: d.GetId(), Link: r.To("webhooks", "webhook", d.GetWebhookId(), "deliveries", d.GetId()),
 		Outcome: show.Outcome(d), Received: clockOf(r).Time(d.GetReceived()), Took: show.Seconds(d.GetLatency()),
-		Request: requestLine(d), Size: show.Bytes(d.GetSize()), Text: outcomeText(d), Replayable: whyNotReplayable(d) == "",
+		Request: requestLine(d), Size: show.Bytes(d.GetSize()), Text: outcomeText(d), Replayable: deliverylog.NotReplayable(d) == "",
 		Bench: r.To("webhooks", "webhook", d.GetWebhookId(), "bench") + "?delivery=" + d.GetId(),
 	}
 	if d.GetCount() > 1 {
@@ -239,21 +240,6 @@ func errorPlace(d *orchv1.WebhookDelivery) string {
 	return fmt.Sprintf("line %d:%d", d.GetErrorLine(), d.GetErrorColumn())
 }
 
-// whyNotReplayable returns why the API does not replay a delivery; empty if it does.
-func whyNotReplayable(d *orchv1.WebhookDelivery) string {
-	switch status := d.GetStatus(); {
-	case d.Handshake != nil:
-		return "A handshake causes no event."
-	case d.ReplayOf != nil:
-		return "This delivery is a replay itself. Replay the original."
-	case status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusTooManyRequests:
-		return "The request was refused before its sender was verified."
-	case d.GetBodyTruncated():
-		return "The log has only a part of the body."
-	}
-	return ""
-}
-
 // cause is a group of failures with the same error at the same place.
 type cause struct {
 	Outcome         markup.Markup
@@ -289,7 +275,7 @@ func causes(r *page.Request, webhook string, deliveries []*orchv1.WebhookDeliver
 				Outcome: show.Outcome(d), Text: causeText(d), Example: r.To("webhooks", "webhook", webhook, "deliveries", d.GetId()),
 				Link: r.To("webhooks", "webhook", webhook) + "?" + query.Encode(), lastAt: d.GetReceived().AsTime(),
 			}
-			if whyNotReplayable(d) == "" {
+			if deliverylog.NotReplayable(d) == "" {
 				g.Bench = r.To("webhooks", "webhook", webhook, "bench") + "?delivery=" + d.GetId()
 				query.Set("replayed", "no")
 				g.Replay = r.To("webhooks", "webhook", webhook, "replay") + "?" + query.Encode()

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/ask"
 	"github.com/orch-project/orch/services/gateway/internal/web/markup"
@@ -83,7 +84,7 @@ func showDelivery(r *page.Request) (page.View, error) {
 		Title: "Delivery " + d.GetId()[:min(8, len(d.GetId()))], ID: show.ID(d.GetId()),
 		Webhook: show.Link(r.To("webhooks", "webhook", w.GetId()), w.GetName()),
 		Outcome: show.Outcome(d), Received: clockOf(r).Time(d.GetReceived()), RequestLine: requestLine(d),
-		MayReplay: r.May(orchv1.WebhookService_ReplayDelivery_FullMethodName) && whyNotReplayable(d) == "", WhyNot: whyNotReplayable(d),
+		MayReplay: r.May(orchv1.WebhookService_ReplayDelivery_FullMethodName) && deliverylog.NotReplayable(d) == "", WhyNot: deliverylog.NotReplayable(d),
 		MayBench: r.May(orchv1.WebhookService_RenderWebhook_FullMethodName) && !d.GetBodyTruncated() && d.Handshake == nil,
 		Bench:    r.To("webhooks", "webhook", w.GetId(), "bench") + "?delivery=" + d.GetId(),
 		Trace:    r.To("trace", "delivery", d.GetId()) + "?webhook=" + w.GetId(),
@@ -139,13 +140,13 @@ func deliveryPairs(r *page.Request, w *orchv1.Webhook, d *orchv1.WebhookDelivery
 // signatureCheck words the check of the signature. The log has only refusals, so success follows from the response.
 func signatureCheck(w *orchv1.Webhook, d *orchv1.WebhookDelivery) string {
 	switch {
-	case d.GetReason() == "signature":
+	case d.GetReason() == deliverylog.ReasonSignature:
 		return "invalid: " + d.GetError()
 	case d.ReplayOf != nil:
 		return "not checked again in a replay"
 	case w.GetVerification() == nil:
 		return "the webhook requires none"
-	case d.GetStatus() == http.StatusUnauthorized || d.GetStatus() == http.StatusForbidden || d.GetStatus() == http.StatusTooManyRequests:
+	case !deliverylog.Verified(d):
 		return "refused before the check"
 	case d.GetReceived().AsTime().Before(w.GetUpdated().AsTime()):
 		return "passed what the webhook required then; now it requires " + enumWord(w.GetVerification().GetScheme())

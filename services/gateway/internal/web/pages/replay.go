@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/ask"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
@@ -109,7 +110,7 @@ func matching(r *page.Request, f deliveryFilter) (found []*orchv1.WebhookDeliver
 		for _, d := range read {
 			switch {
 			case !f.matches(d) || d.ReplayOf != nil:
-			case whyNotReplayable(d) != "":
+			case deliverylog.NotReplayable(d) != "":
 				skipped++
 			default:
 				found = append(found, d)

@@ -1,0 +1,31 @@
+package deliverylog
+
+// The reasons of refusals and failures: the values of WebhookDelivery.reason.
+const (
+	// ReasonMethod to ReasonUnavailable mark requests that ended before their sender was verified.
+	ReasonMethod     = "method"
+	ReasonAddress    = "address"
+	ReasonRate       = "rate"
+	ReasonCredential = "credential"
+	ReasonRole       = "role"
+	ReasonBody       = "body"
+	ReasonSignature  = "signature"
+	// ReasonUnavailable means that the server could not check the request.
+	ReasonUnavailable = "unavailable"
+
+	// ReasonTemplate and later ones mark failures after the verification.
+	ReasonTemplate = "template"
+	ReasonEvent    = "event"
+	// ReasonBroker means that the broker did not acknowledge the event.
+	ReasonBroker = "broker"
+	// ReasonHandshake means that the handshake of a verified provider failed.
+	ReasonHandshake = "handshake"
+)
+
+// Reasons returns all reasons, in the order in which a request is processed.
+func Reasons() []string {
+	return []string{
+		ReasonMethod, ReasonAddress, ReasonRate, ReasonCredential, ReasonRole, ReasonBody, ReasonSignature, ReasonUnavailable,
+		ReasonHandshake, ReasonTemplate, ReasonEvent, ReasonBroker,
+	}
+}

@@ -1,0 +1,35 @@
+package deliverylog
+
+import (
+	"net/http"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// NotReplayable returns why a delivery cannot be replayed; empty if it can. A replay skips verification. So it takes only
+// requests that passed the verification, by their reason and not by their status: ORCH_HOOKS_STRICT_QUIET turns a 401 into a
+// 400. A failure with an unknown reason, or without one, counts as not verified.
+func NotReplayable(d *orchv1.WebhookDelivery) string {
+	switch {
+	case d.Handshake != nil:
+		return "A handshake causes no event."
+	case d.ReplayOf != nil:
+		return "The delivery is itself a replay: replay the original delivery."
+	case !Verified(d):
+		return "The request ended before its sender was verified."
+	case d.GetBodyTruncated():
+		return "The log holds only a part of the request's body."
+	}
+	return ""
+}
+
+// Verified reports whether the request passed every check of its sender.
+func Verified(d *orchv1.WebhookDelivery) bool {
+	switch d.GetReason() {
+	case ReasonTemplate, ReasonEvent, ReasonBroker:
+		return true
+	case "":
+		return d.GetStatus() < http.StatusBadRequest
+	}
+	return false
+}
