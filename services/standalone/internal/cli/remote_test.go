@@ -111,6 +111,8 @@ var changing = []struct {
 	{regexp.MustCompile(`"latency": [0-9.e-]+`), `"latency": 0`},
 	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "<host>"},
 	{regexp.MustCompile(` {2,}`), "  "},
+	// Counts of requests reach the health after some seconds.
+	{regexp.MustCompile(`\b(unknown|healthy|failing)(  <time>)?  (http://orch/hooks)`), "<health>  $3"},
 }
 
 func (s *shell) golden(name string) {
@@ -185,6 +187,7 @@ func TestWebhookPresetCommands(t *testing.T) {
 	s.run("webhook", "create", "pushes", "--preset", "github", "--secret-file", secret)
 	s.run("webhook", "create", "pushes", "--preset", "github", "--secret-file", secret, "--if-absent")
 	s.run("webhook", "test", "pushes", "--preset-sample", "github")
+	s.run("webhook", "test", "pushes", "--preset-sample", "github", "--sign", "--secret-file", secret)
 	s.run("webhook", "test", "pushes", "--preset-sample", "github", "--sign", "--send")
 	s.run("webhook", "test", "pushes", "--preset-sample", "github", "--send")
 	s.run("webhook", "test", "pushes", "--preset-sample", "github", "--sign", "--secret-file", secret, "--send")
@@ -234,6 +237,9 @@ func TestWebhooksAsCode(t *testing.T) {
 	s.run("webhook", "apply", "-f", write("unknown.yaml", "webhooks:\n"+builds+"    colour: red\n"+builds))
 	s.run("webhook", "apply", "-f", write("syntax.yaml", "webhooks:\n"+pushes+"  - {name: broken, template: '{{ body'}\n"))
 	s.run("webhook", "apply", "-f", write("preset.yaml", "webhooks:\n  - {name: x, preset: githup}\n"))
+	s.run("webhook", "apply", "-f", write("empty.yaml", ""), "--prune")
+	s.run("webhook", "apply", "-f", write("misspelled.yaml", "webhook:\n"+builds), "--prune")
+	s.run("webhook", "apply", "-f", write("incomplete.yaml", "webhooks:\n  - name: bare\n  - {name: unsigned, preset: stripe}\n  - {name: social, preset: generic, handshakes: [meta]}\n"+builds))
 	s.run("webhook", "apply", "-f", first, "--dry-run")
 	s.run("webhook", "ls", "-o", "json")
 	s.run("webhook", "apply", "-f", first)
@@ -241,6 +247,7 @@ func TestWebhooksAsCode(t *testing.T) {
 	s.run("webhook", "apply", "-f", second, "--prune", "--dry-run")
 	s.run("webhook", "apply", "-f", second, "--prune")
 	s.run("webhook", "apply", "-f", second, "--prune")
+	s.run("webhook", "apply", "-f", write("scheme.yaml", "webhooks:\n  - name: pushes\n    verification: {scheme: gitlab}\n"))
 	s.run("webhook", "export")
 	exported, err := s.try("", "webhook", "export")
 	require.NoError(t, err)

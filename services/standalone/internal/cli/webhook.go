@@ -23,14 +23,51 @@ type webhookSummary struct {
 	Enabled     bool   `json:"enabled"`
 	URL         string `json:"url"`
 
-	Verification json.RawMessage `json:"verification"`
-	Undefined    string          `json:"undefined"`
+	Verification   json.RawMessage `json:"verification"`
+	Undefined      string          `json:"undefined"`
+	ServiceAccount *string         `json:"service_account_id"`
+
+	Health *webhookHealth `json:"health"`
 }
 
-var webhookHead = []string{"ID", "NAME", "ENABLED", "URL"}
+// webhookHealth is what the requests of a webhook show about it.
+type webhookHealth struct {
+	Status       string     `json:"status"`
+	Since        *time.Time `json:"since"`
+	LastDelivery *time.Time `json:"last_delivery"`
+}
+
+var webhookHead = []string{"ID", "NAME", "ENABLED", "PROTECTION", "HEALTH", "LAST DELIVERY", "URL"}
 
 func webhookRow(w webhookSummary) []string {
-	return []string{w.ID, w.Name, strconv.FormatBool(w.Enabled), w.URL}
+	health, last := "", ""
+	if w.Health != nil {
+		health = w.Health.Status
+		if w.Health.LastDelivery != nil {
+			last = w.Health.LastDelivery.Format(time.RFC3339)
+		}
+	}
+	return []string{w.ID, w.Name, strconv.FormatBool(w.Enabled), w.protection(), health, last, w.URL}
+}
+
+// protection is what requests must carry besides the secret URL.
+func (w webhookSummary) protection() string {
+	var parts []string
+	if w.ServiceAccount != nil {
+		parts = append(parts, "key")
+	}
+	if w.verified() {
+		parts = append(parts, "signature")
+	}
+	if parts == nil {
+		return "none"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// verified reports whether requests must be signed.
+func (w webhookSummary) verified() bool {
+	return len(w.Verification) > 0 && string(w.Verification) != "null"
 }
 
 func webhookCommand(version string) *cobra.Command {
@@ -39,7 +76,7 @@ func webhookCommand(version string) *cobra.Command {
 		Long: `Manage webhooks, test them, and inspect their deliveries. Commands accept a webhook's id or its name.`,
 	},
 		webhookCreateCommand, webhookPresetsCommand, webhookApplyCommand, webhookExportCommand, webhookListCommand, webhookGetCommand, webhookUpdateCommand, webhookToggleCommand,
-		webhookRotateCommand, webhookDeleteCommand, webhookTestCommand, webhookDeliveriesCommand, webhookReplayCommand,
+		webhookRotateCommand, webhookDeleteCommand, webhookTestCommand, webhookDeliveriesCommand, webhookIssuesCommand, webhookReplayCommand,
 		webhookTailCommand)
 }
 
@@ -58,20 +95,23 @@ func (c *connection) webhookOf(ctx context.Context, argument string) (*remote.Se
 
 // schemes are the signature schemes.
 var schemes = []string{
-	"github", "gitlab", "stripe", "slack", "standard-webhooks", "shopify", "pagerduty", "twilio", "token", "hmac",
+	"github", "gitlab", "stripe", "slack", "standard-webhooks", "shopify", "pagerduty", "twilio", "sns", "token", "hmac",
 }
 
 // webhookFlags are the fields of a webhook that create and update set.
 type webhookFlags struct {
 	cmd                    *cobra.Command
 	template, secret       func() (string, bool, error)
+	verifyToken            func() (string, bool, error)
 	description, account   string
 	scheme, deduplication  string
 	header, prefix         string
 	strict                 bool
 	methods                []string
 	allow, handshakes      []string
+	topics                 []string
 	rate                   string
+	maxSilence             time.Duration
 	noAccount, noSignature bool
 }
 
@@ -79,17 +119,20 @@ func newWebhookFlags(cmd *cobra.Command) *webhookFlags {
 	f := &webhookFlags{cmd: cmd}
 	f.template = textFlag(cmd, "template", "t", "the Jinja2 template; it renders the JSON of an event")
 	f.secret = textFlag(cmd, "secret", "", "the secret that requests are signed with, blanks included; two lines are two secrets, the newest first")
+	f.verifyToken = textFlag(cmd, "verify-token", "", "the token that the handshake of Meta presents")
 	flags := cmd.Flags()
 	flags.StringVarP(&f.description, "description", "d", "", "the purpose of the webhook")
 	flags.StringVar(&f.account, "service-account", "", "the service account whose key requests must carry, by name or id")
 	flags.StringVar(&f.scheme, "scheme", "", "the signature scheme of requests: "+strings.Join(schemes, ", "))
 	flags.StringVar(&f.header, "header", "", "the header with the signature or the token, of the schemes hmac and token")
 	flags.StringVar(&f.prefix, "prefix", "", "what precedes the signature or the token in its header, such as \"Bearer \"")
+	flags.StringSliceVar(&f.topics, "topic-arn", nil, "a topic of Amazon SNS whose messages are accepted, of the scheme sns; several may be given")
 	flags.StringVar(&f.deduplication, "deduplicate", "", "what identifies a duplicate delivery: none, delivery_id or content")
 	flags.StringSliceVar(&f.allow, "allow-ip", nil, "an address or network that may post; several may be given")
 	flags.StringSliceVar(&f.handshakes, "handshake", nil, "a handshake to respond to: slack, sns or meta; several may be given")
 	flags.BoolVar(&f.strict, "strict", false, "treat a missing value as a template error")
 	flags.StringSliceVar(&f.methods, "method", nil, "a method to accept, such as POST; several may be given; all without it")
+	flags.DurationVar(&f.maxSilence, "max-silence", 0, "report the webhook as silent after this time without a request, such as 25h; 0 means never")
 	flags.StringVar(&f.rate, "rate", "", "the rate limit, such as 100/60s; 0 means none")
 	_ = cmd.RegisterFlagCompletionFunc("scheme", cobra.FixedCompletions(schemes, cobra.ShellCompDirectiveNoFileComp))
 	return f
@@ -142,6 +185,17 @@ func (f *webhookFlags) body(ctx context.Context, s *remote.Server, preset map[st
 	if changed("handshake") {
 		body["handshakes"] = f.handshakes
 	}
+	if text, given, err = f.verifyToken(); err != nil {
+		return nil, err
+	} else if given {
+		body["verify_token"] = strings.TrimRight(text, "\r\n")
+	}
+	if changed("max-silence") {
+		body["max_silence"] = nil
+		if f.maxSilence != 0 {
+			body["max_silence"] = int64(f.maxSilence / time.Second)
+		}
+	}
 	if changed("rate") {
 		if body["rate_limit"], err = parseRate(f.rate); err != nil {
 			return nil, err
@@ -170,6 +224,7 @@ func (f *webhookFlags) signature(body map[string]any) error {
 		{"secret", "secrets", secretLines(secret), given},
 		{"header", "header", f.header, f.cmd.Flags().Changed("header")},
 		{"prefix", "prefix", f.prefix, f.cmd.Flags().Changed("prefix")},
+		{"topic-arn", "topic_arns", f.topics, f.cmd.Flags().Changed("topic-arn")},
 	} {
 		switch {
 		case flag.given && !signed:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -65,15 +66,30 @@ func webhookCreateCommand(c *connection) *cobra.Command {
 	return cmd
 }
 
+// needed returns the field that a new webhook lacks: template, secrets or verify_token; empty if it lacks none.
+func needed(body map[string]any) string {
+	if template, _ := body["template"].(string); template == "" {
+		return "template"
+	}
+	if verification, ok := body["verification"].(map[string]any); ok && verification["secrets"] == nil && verification["scheme"] != "sns" {
+		return "secrets"
+	}
+	handshakes, _ := body["handshakes"].([]string) // Of flags; those of a file are a list of any.
+	if slices.Contains(append(handshakes, texts(body["handshakes"])...), "meta") && body["verify_token"] == nil {
+		return "verify_token"
+	}
+	return ""
+}
+
 // checkCreate refuses a webhook that the server would refuse, and names the flags that are missing.
 func checkCreate(body map[string]any, preset string) error {
-	if _, ok := body["template"]; !ok {
+	switch field := needed(body); {
+	case field == "template":
 		return fmt.Errorf("%w: a webhook needs --preset, --template or --template-file. A template renders a JSON object with "+
 			"an event's name and a resource's id; `orch webhook presets` lists the presets", errArgument)
-	}
-	verification, ok := body["verification"].(map[string]any)
-	switch {
-	case !ok || verification["secrets"] != nil:
+	case field == "verify_token":
+		return fmt.Errorf("%w: --handshake meta needs the token that Meta presents: --verify-token-file or --verify-token", errArgument)
+	case field == "":
 		return nil
 	case preset != "":
 		return fmt.Errorf("%w: the preset %s needs the secret that the sender uses: --secret-file or --secret; see `orch webhook presets %s`",

@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	"github.com/orch-project/orch/services/standalone/internal/remote"
 )
 
@@ -51,7 +53,7 @@ func (d delivery) result() string {
 	case d.Handshake != nil:
 		return "handshake of " + *d.Handshake
 	case d.Duplicate:
-		return "repeated"
+		return "duplicate"
 	case d.Event != nil:
 		return *d.Event
 	default:
@@ -61,41 +63,83 @@ func (d delivery) result() string {
 
 // deliveryFilter is how the commands about deliveries choose among them.
 type deliveryFilter struct {
-	failed bool
-	since  time.Duration
-	limit  int
+	failed           bool
+	since            time.Duration
+	limit            int
+	status           string
+	reasons, senders []string
 }
 
 func newDeliveryFilter(cmd *cobra.Command, limit int) *deliveryFilter {
 	f := &deliveryFilter{}
-	cmd.Flags().BoolVar(&f.failed, "failed", false, "those that were refused")
-	cmd.Flags().DurationVar(&f.since, "since", 0, "those of a span of time that ends now, such as 1h")
-	cmd.Flags().IntVar(&f.limit, "limit", limit, "how many, at most 200")
+	flags := cmd.Flags()
+	flags.BoolVar(&f.failed, "failed", false, "deliveries that were refused or failed")
+	flags.DurationVar(&f.since, "since", 0, "deliveries of a span of time that ends now, such as 1h")
+	flags.StringVar(&f.status, "status", "", "deliveries with an HTTP status or a range of them, such as 401 or 400-499")
+	flags.StringSliceVar(&f.reasons, "reason", nil, "deliveries that ended for a reason: "+strings.Join(deliverylog.Reasons(), ", "))
+	flags.StringSliceVar(&f.senders, "from", nil, "deliveries of an address of a sender; several may be given")
+	flags.IntVar(&f.limit, "limit", limit, "the maximum number of deliveries, at most 200")
+	cmd.MarkFlagsMutuallyExclusive("failed", "status")
+	_ = cmd.RegisterFlagCompletionFunc("reason", cobra.FixedCompletions(deliverylog.Reasons(), cobra.ShellCompDirectiveNoFileComp))
 	return f
 }
 
-func (f *deliveryFilter) body() map[string]any {
+// criteria returns the filter on deliveries in the form of the API.
+func (f *deliveryFilter) criteria() (map[string]any, error) {
 	filter := map[string]any{}
 	if f.failed {
 		filter["status"] = map[string]any{"ge_": http.StatusBadRequest}
 	}
+	if f.status != "" {
+		low, high, isRange := strings.Cut(f.status, "-")
+		if !isRange {
+			high = low
+		}
+		from, err := strconv.Atoi(low)
+		to, err2 := strconv.Atoi(high)
+		if err != nil || err2 != nil || from > to {
+			return nil, fmt.Errorf("%w: --status is like 401 or 400-499, not %q", errArgument, f.status)
+		}
+		filter["status"] = map[string]any{"ge_": from, "le_": to}
+	}
+	for _, reason := range f.reasons {
+		if !slices.Contains(deliverylog.Reasons(), reason) {
+			return nil, fmt.Errorf("%w: unknown reason %q; the reasons are %s", errArgument, reason, strings.Join(deliverylog.Reasons(), ", "))
+		}
+	}
+	if len(f.reasons) > 0 {
+		filter["reason"] = map[string]any{"any_": f.reasons}
+	}
+	if len(f.senders) > 0 {
+		filter["remote_address"] = map[string]any{"any_": f.senders}
+	}
 	if f.since > 0 {
 		filter["received"] = map[string]any{"after_": time.Now().UTC().Add(-f.since)}
 	}
-	return map[string]any{"deliveries": filter, "limit": f.limit}
+	return filter, nil
 }
 
 func webhookDeliveriesCommand(c *connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "deliveries WEBHOOK [DELIVERY]",
 		Short: "Show what a webhook received last, or one delivery with its request",
-		Args:  cobra.RangeArgs(1, 2),
+		Example: `  orch webhook deliveries pushes --reason signature --since 1h
+  orch webhook deliveries pushes --failed --follow`,
+		Args: cobra.RangeArgs(1, 2),
 	}
 	filter := newDeliveryFilter(cmd, 20)
+	follow := cmd.Flags().BoolP("follow", "f", false, "show new deliveries as they arrive, until interrupted")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		criteria, err := filter.criteria()
+		if err != nil {
+			return err
+		}
 		s, path, err := c.webhookOf(cmd.Context(), args[0])
 		if err != nil {
 			return err
+		}
+		if *follow {
+			return c.tail(cmd, s, path, criteria, tailInterval)
 		}
 		if len(args) == 2 {
 			answer, err := s.Call(cmd.Context(), http.MethodGet, path+"/deliveries/"+args[1], nil)
@@ -108,7 +152,7 @@ func webhookDeliveriesCommand(c *connection) *cobra.Command {
 			}
 			return c.showDelivery(cmd, answer, w)
 		}
-		answer, err := s.Call(cmd.Context(), http.MethodPost, path+"/deliveries/filter", filter.body())
+		answer, err := s.Call(cmd.Context(), http.MethodPost, path+"/deliveries/filter", map[string]any{"deliveries": criteria, "limit": filter.limit})
 		if err != nil {
 			return err
 		}
@@ -158,6 +202,17 @@ func (c *connection) showDelivery(cmd *cobra.Command, answer json.RawMessage, w 
 	return nil
 }
 
+// signatureCheck is the check that a request has passed.
+func (w webhookSummary) signatureCheck() string {
+	var v struct {
+		Scheme string `json:"scheme"`
+	}
+	if !w.verified() || json.Unmarshal(w.Verification, &v) != nil {
+		return "not verified"
+	}
+	return "valid, " + v.Scheme
+}
+
 // explain shows which step of the processing ended a delivery, and where.
 func (c *connection) explain(cmd *cobra.Command, d delivery, rendered *string, w webhookSummary) {
 	c.say(cmd, "")
@@ -166,15 +221,14 @@ func (c *connection) explain(cmd *cobra.Command, d delivery, rendered *string, w
 		failed = *d.Reason
 	}
 	steps := []struct{ name, reasons, what string }{
+		{"webhook", "unavailable", "definition and secrets loaded"},
 		{"address and rate", "address rate", "allowed"},
+		{"method", "method", "accepted"},
 		{"key", "credential role", "no service account, or its key is valid"},
 		{"body", "body", "read"},
-		{"signature", "signature", "not verified"},
+		{"signature", "signature", w.signatureCheck()},
 		{"template", "template", "rendered"},
-		{"event", "event", "published"},
-	}
-	if v := string(w.Verification); v != "" && v != "null" {
-		steps[3].what = "valid: " + v
+		{"event", "event broker", "published"},
 	}
 	for _, step := range steps {
 		if failed != "" && strings.Contains(step.reasons, failed) {

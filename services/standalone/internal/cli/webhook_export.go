@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
@@ -14,8 +15,11 @@ import (
 // webhookFields are the fields of a webhook that a file of webhooks may set, in the order in which export writes them.
 var webhookFields = []string{
 	"name", "description", "enabled", "template", "undefined", "methods", "service_account_id", "verification", "deduplication",
-	"handshakes", "rate_limit", "allowed_ips",
+	"handshakes", "verify_token", "rate_limit", "allowed_ips", "max_silence",
 }
+
+// exportNote heads an export with webhooks that have secrets.
+const exportNote = "Secrets are not exported. A new webhook needs verification.secrets_file, and verify_token_file for the handshake of Meta."
 
 func webhookExportCommand(c *connection) *cobra.Command {
 	return &cobra.Command{
@@ -32,7 +36,11 @@ func webhookExportCommand(c *connection) *cobra.Command {
 				return err
 			}
 			root := &yaml.Node{Kind: yaml.SequenceNode}
+			document := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: "webhooks"}, root}}
 			for _, w := range current {
+				if w.fields["verification"] != nil || slices.Contains(texts(w.fields["handshakes"]), "meta") {
+					document.HeadComment = exportNote
+				}
 				item, err := exported(w.fields)
 				if err != nil {
 					return err
@@ -41,12 +49,24 @@ func webhookExportCommand(c *connection) *cobra.Command {
 			}
 			encoder := yaml.NewEncoder(cmd.OutOrStdout())
 			encoder.SetIndent(2)
-			if err := encoder.Encode(map[string]any{"webhooks": root}); err != nil {
+			if err := encoder.Encode(document); err != nil {
 				return fmt.Errorf("write webhooks: %w", err)
 			}
 			return encoder.Close()
 		},
 	}
+}
+
+// texts returns the texts of a JSON list.
+func texts(list any) []string {
+	var out []string
+	values, _ := list.([]any)
+	for _, value := range values {
+		if text, ok := value.(string); ok {
+			out = append(out, text)
+		}
+	}
+	return out
 }
 
 // exported returns the fields of a webhook that differ from the defaults, in their order.
@@ -108,7 +128,7 @@ func currentWebhooks(ctx context.Context, s *remote.Server) ([]currentWebhook, e
 		if verification, ok := fields["verification"].(map[string]any); ok {
 			delete(verification, "secret_count")
 			for key, value := range verification {
-				if value == nil {
+				if list, isList := value.([]any); value == nil || isList && len(list) == 0 {
 					delete(verification, key)
 				}
 			}

@@ -80,12 +80,26 @@ func (c *connection) showPreset(cmd *cobra.Command, s *remote.Server, name strin
 	return nil
 }
 
-// findPreset returns a preset of the server, and its JSON text.
-func findPreset(ctx context.Context, s *remote.Server, name string) (webhookPreset, json.RawMessage, error) {
+// readPresets returns the JSON texts of the server's presets.
+func readPresets(ctx context.Context, s *remote.Server) ([]json.RawMessage, error) {
 	texts, err := remote.Read[[]json.RawMessage](ctx, s, http.MethodGet, s.InWorkspace("/webhooks/presets"), nil)
 	if err != nil {
-		return webhookPreset{}, nil, fmt.Errorf("read presets: %w", err)
+		return nil, fmt.Errorf("read presets: %w", err)
 	}
+	return texts, nil
+}
+
+// findPreset returns a preset of the server, and its JSON text.
+func findPreset(ctx context.Context, s *remote.Server, name string) (webhookPreset, json.RawMessage, error) {
+	texts, err := readPresets(ctx, s)
+	if err != nil {
+		return webhookPreset{}, nil, err
+	}
+	return presetNamed(texts, name)
+}
+
+// presetNamed returns the preset of a name, and its JSON text.
+func presetNamed(texts []json.RawMessage, name string) (webhookPreset, json.RawMessage, error) {
 	names := make([]string, len(texts))
 	for i, text := range texts {
 		p, err := remote.Decode[webhookPreset](text)
@@ -101,7 +115,15 @@ func findPreset(ctx context.Context, s *remote.Server, name string) (webhookPres
 
 // presetFields returns the fields of a webhook that a preset sets.
 func presetFields(ctx context.Context, s *remote.Server, name string) (map[string]any, error) {
-	p, _, err := findPreset(ctx, s, name)
+	texts, err := readPresets(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return fieldsOfPreset(texts, name)
+}
+
+func fieldsOfPreset(texts []json.RawMessage, name string) (map[string]any, error) {
+	p, _, err := presetNamed(texts, name)
 	if err != nil {
 		return nil, err
 	}

@@ -24,6 +24,10 @@ not replayed with success since.`,
 		if len(args) == 1 && !filter.failed {
 			return fmt.Errorf("%w: name the deliveries, or give --failed", errArgument)
 		}
+		criteria, err := filter.criteria()
+		if err != nil {
+			return err
+		}
 		s, path, err := c.webhookOf(cmd.Context(), args[0])
 		if err != nil {
 			return err
@@ -38,9 +42,8 @@ not replayed with success since.`,
 		}
 		if filter.failed {
 			// The server's own choice, when no filter is sent, leaves out those that were replayed with success.
-			body := filter.body()
-			chosen, _ := body["deliveries"].(map[string]any)
-			chosen["replayed_event_id"] = map[string]any{"is_null_": true}
+			criteria["replayed_event_id"] = map[string]any{"is_null_": true}
+			body := map[string]any{"deliveries": criteria, "limit": filter.limit}
 			several, err := remote.Read[[]json.RawMessage](cmd.Context(), s, http.MethodPost, path+"/deliveries/replay", body)
 			if err != nil {
 				return err

@@ -15,7 +15,7 @@ import (
 
 // readVerification returns how requests of a webhook are signed.
 func readVerification(w webhookSummary) (*orchv1.WebhookVerification, error) {
-	if len(w.Verification) == 0 || string(w.Verification) == "null" {
+	if !w.verified() {
 		return nil, fmt.Errorf("%w: --sign: the webhook verifies no signatures", errArgument)
 	}
 	out := &orchv1.WebhookVerification{}

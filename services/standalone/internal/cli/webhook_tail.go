@@ -14,6 +14,9 @@ import (
 // tailOverlap is how far back each look goes: deliveries are recorded a moment after they are answered, and not in order.
 const tailOverlap = 10 * time.Second
 
+// tailInterval is the default polling interval.
+const tailInterval = time.Second
+
 func webhookTailCommand(c *connection) *cobra.Command {
 	var every time.Duration
 	cmd := &cobra.Command{
@@ -28,15 +31,15 @@ func webhookTailCommand(c *connection) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.tail(cmd, s, path, every)
+			return c.tail(cmd, s, path, map[string]any{}, every)
 		},
 	}
-	cmd.Flags().DurationVar(&every, "every", time.Second, "how often to look")
+	cmd.Flags().DurationVar(&every, "every", tailInterval, "the polling interval")
 	return cmd
 }
 
-// tail prints each delivery once: a line each, or an object each with --output json.
-func (c *connection) tail(cmd *cobra.Command, s *remote.Server, path string, every time.Duration) error {
+// tail prints each delivery that matches the criteria once: a line each, or an object each with --output json.
+func (c *connection) tail(cmd *cobra.Command, s *remote.Server, path string, criteria map[string]any, every time.Duration) error {
 	begin := time.Now().UTC()
 	seen := map[string]time.Time{}
 	ticker := time.NewTicker(every)
@@ -47,8 +50,9 @@ func (c *connection) tail(cmd *cobra.Command, s *remote.Server, path string, eve
 		if since.Before(begin) {
 			since = begin
 		}
+		criteria["received"] = map[string]any{"after_": since}
 		page, err := remote.Read[[]json.RawMessage](cmd.Context(), s, http.MethodPost, path+"/deliveries/filter", map[string]any{
-			"deliveries": map[string]any{"received": map[string]any{"after_": since}}, "sort": "RECEIVED_ASC", "limit": everyone,
+			"deliveries": criteria, "sort": "RECEIVED_ASC", "limit": everyone,
 		})
 		switch {
 		case cmd.Context().Err() != nil:

@@ -57,6 +57,9 @@ the sender would, with the secret of --secret-file.`,
 	cmd.MarkFlagsMutuallyExclusive("send", "template")
 	cmd.MarkFlagsMutuallyExclusive("send", "template-file")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if *sign && !*send {
+			return fmt.Errorf("%w: --sign needs --send: a dry run checks no signature", errArgument)
+		}
 		s, path, err := c.webhookOf(cmd.Context(), args[0])
 		if err != nil {
 			return err
