@@ -12,6 +12,14 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
+// The headers with the id of a delivery, of schemes that do not sign it.
+const (
+	githubID  = "X-GitHub-Delivery"
+	gitlabID  = "Idempotency-Key"
+	shopifyID = "X-Shopify-Webhook-Id"
+	twilioID  = "I-Twilio-Idempotency-Token" // The same in all retries.
+)
+
 // EventID returns the id of a delivery's event. It is the same for every repetition of the delivery, so duplicates
 // become one event wherever they arrive. It is uuid.Nil when the delivery is not identifiable: every repetition then
 // becomes an event.
@@ -57,11 +65,11 @@ func deliveryName(scheme orchv1.WebhookScheme, proof *Proof, r *receive.Request)
 	}
 	switch scheme {
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_GITHUB:
-		return firstOf(named(r.Get("x-github-delivery")), contentName(proof, r))
+		return firstOf(named(r.Get(strings.ToLower(githubID))), contentName(proof, r))
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_SHOPIFY:
-		return firstOf(named(r.Get("x-shopify-webhook-id")), contentName(proof, r))
+		return firstOf(named(r.Get(strings.ToLower(shopifyID))), contentName(proof, r))
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_GITLAB:
-		return named(r.Get("idempotency-key"))
+		return named(r.Get(strings.ToLower(gitlabID)))
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_STANDARD_WEBHOOKS:
 		return named(proof.ID)
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_STRIPE:

@@ -5,7 +5,7 @@
 //	                └──────────────────────────┴── ErrUnproven ───────────────────┘                         ▼
 //	                                                                                    deduplication ──▶ event id
 //
-// Every scheme except gitlab and token is an HMAC; they differ in their headers and in the signed content:
+// Every scheme except gitlab, token and sns is an HMAC; they differ in their headers and in the signed content:
 //
 //	scheme             signature                                      signed                    delivery id
 //	github             X-Hub-Signature-256: sha256=<hex>              body                      X-GitHub-Delivery
@@ -18,10 +18,12 @@
 //	twilio             X-Twilio-Signature: <base64>                   URL and sorted form       I-Twilio-Idempotency-Token
 //	token              as configured: the secret behind a prefix      nothing                   as configured
 //	hmac               as configured                                  as configured             as configured
+//	sns                Signature in the body: RSA, by certificate     named fields of the body  MessageId
 //
-// The ids of github, gitlab and shopify are not signed. They are trusted within a verified request: a sender that can
-// sign a request may name its delivery. An attacker with a captured request can repeat it with another id; a webhook
-// that must exclude this deduplicates by content.
+// The ids of github, gitlab, shopify and twilio are not signed, nor is that of token, and that of hmac only if
+// signed_content names it. They are trusted within a verified request: a sender that can sign a request may name its
+// delivery. An attacker with a captured request can repeat it with another id; a webhook that must exclude this
+// deduplicates by content.
 //
 // A signature may cover the bytes as sent or the decompressed body. All comparisons take constant time, and no message
 // reveals the expected value.

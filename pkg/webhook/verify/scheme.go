@@ -21,22 +21,26 @@ type claim struct {
 	id         string   // Empty if the scheme does not sign it.
 }
 
-// scheme is a signature scheme.
+// scheme is a signature scheme. It describes both directions: how a request is verified, and how a sender signs one.
 type scheme struct {
 	// claim parses the headers; an error names the missing one.
 	claim func(r *receive.Request) (claim, error)
+	// fields are the headers of a signed request, whose claim has one signature.
+	fields func(c claim) []receive.Field
 	// content returns the signed content before and after the body.
 	content func(c claim) (before, after string)
 	// alternatives replaces content where the body is not signed as it is: each is a content that the sender may have signed.
-	alternatives func(r *receive.Request, body []byte) []string
+	alternatives func(r *receive.Request, body []byte) []signedText
 	digest       func() hash.Hash
-	decode       func(string) ([]byte, error)
+	encoding     encoding
 	// key derives the key of a secret.
 	key func(secret string) ([]byte, error)
 	// timed means that the claim must have a recent timestamp.
 	timed bool
 	// plain means that the header carries the secret itself.
 	plain bool
+	// certified means that the provider signs with a certificate, so the webhook has no secret. See certified.go.
+	certified bool
 }
 
 func missing(header string) error { return fmt.Errorf("%w: missing header %s", ErrUnproven, header) }
@@ -108,6 +112,17 @@ func bodyAlone(claim) (before, after string) { return "", "" }
 
 func rawKey(secret string) ([]byte, error) { return []byte(secret), nil }
 
+// encoding is the text form of a signature.
+type encoding struct {
+	encode func([]byte) string
+	decode func(string) ([]byte, error)
+}
+
+var (
+	inHex    = encoding{hex.EncodeToString, hex.DecodeString}
+	inBase64 = encoding{base64.StdEncoding.EncodeToString, anyBase64}
+)
+
 // anyBase64 decodes all four variants of base64.
 func anyBase64(s string) ([]byte, error) {
 	s = strings.TrimRight(strings.NewReplacer("-", "+", "_", "/").Replace(s), "=")
@@ -115,31 +130,41 @@ func anyBase64(s string) ([]byte, error) {
 }
 
 func schemeOf(v *orchv1.WebhookVerification) (scheme, error) {
-	sha := scheme{content: bodyAlone, digest: sha256.New, decode: hex.DecodeString, key: rawKey}
+	sha := scheme{content: bodyAlone, digest: sha256.New, encoding: inHex, key: rawKey}
 	switch v.GetScheme() {
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_GITHUB:
 		sha.claim = header("X-Hub-Signature-256", "sha256=")
+		sha.fields = proof("X-Hub-Signature-256: sha256={signature}", githubID+": {id}")
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_GITLAB:
 		sha.claim, sha.plain = header("X-Gitlab-Token", ""), true
+		sha.fields = proof("X-Gitlab-Token: {signature}", gitlabID+": {id}")
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_SHOPIFY:
-		sha.claim, sha.decode = header("X-Shopify-Hmac-Sha256", ""), anyBase64
+		sha.claim, sha.encoding = header("X-Shopify-Hmac-Sha256", ""), inBase64
+		sha.fields = proof("X-Shopify-Hmac-Sha256: {signature}", shopifyID+": {id}")
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_STRIPE:
 		sha.claim, sha.timed = stripeClaim, true
 		sha.content = func(c claim) (string, string) { return c.timestamp + ".", "" }
+		sha.fields = proof("Stripe-Signature: t={timestamp},v1={signature}")
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_SLACK:
 		sha.claim, sha.timed = slackClaim, true
 		sha.content = func(c claim) (string, string) { return "v0:" + c.timestamp + ":", "" }
+		sha.fields = proof("X-Slack-Signature: v0={signature}", "X-Slack-Request-Timestamp: {timestamp}")
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_STANDARD_WEBHOOKS:
-		sha.claim, sha.timed, sha.decode, sha.key = standardClaim, true, anyBase64, standardKey
+		sha.claim, sha.timed, sha.encoding, sha.key = standardClaim, true, inBase64, standardKey
 		sha.content = func(c claim) (string, string) { return c.id + "." + c.timestamp + ".", "" }
+		sha.fields = proof("webhook-id: {id}", "webhook-timestamp: {timestamp}", "webhook-signature: v1,{signature}")
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_PAGERDUTY:
 		sha.claim = headers("X-PagerDuty-Signature", "v1=")
+		sha.fields = proof("X-PagerDuty-Signature: v1={signature}")
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_TWILIO:
-		sha.claim, sha.digest, sha.decode, sha.alternatives = header("X-Twilio-Signature", ""), sha1.New, anyBase64, twilioContents
+		sha.claim, sha.digest, sha.encoding, sha.alternatives = header("X-Twilio-Signature", ""), sha1.New, inBase64, twilioContents
+		sha.fields = proof("X-Twilio-Signature: {signature}", twilioID+": {id}")
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_TOKEN:
-		sha.claim, sha.plain = tokenClaim(v), true
+		sha.claim, sha.plain, sha.fields = tokenClaim(v), true, configuredFields(v)
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_HMAC:
 		return hmacScheme(v)
+	case orchv1.WebhookScheme_WEBHOOK_SCHEME_SNS:
+		return scheme{certified: true}, nil
 	default:
 		return scheme{}, fmt.Errorf("%w: unknown scheme %d", ErrInvalid, v.GetScheme())
 	}
@@ -221,7 +246,7 @@ func standardKey(secret string) ([]byte, error) {
 
 // hmacScheme returns the scheme that a webhook's settings define.
 func hmacScheme(v *orchv1.WebhookVerification) (scheme, error) {
-	s := scheme{key: rawKey, digest: sha256.New, decode: hex.DecodeString, timed: v.GetTimestampHeader() != ""}
+	s := scheme{key: rawKey, digest: sha256.New, encoding: inHex, timed: v.GetTimestampHeader() != "", fields: configuredFields(v)}
 	switch v.GetDigest() {
 	case orchv1.WebhookDigest_WEBHOOK_DIGEST_SHA512:
 		s.digest = sha512.New
@@ -229,7 +254,7 @@ func hmacScheme(v *orchv1.WebhookVerification) (scheme, error) {
 		s.digest = sha1.New
 	}
 	if v.GetEncoding() == orchv1.WebhookEncoding_WEBHOOK_ENCODING_BASE64 {
-		s.decode = anyBase64
+		s.encoding = inBase64
 	}
 	read := headers(v.GetHeader(), v.GetPrefix())
 	if strings.Contains(v.GetPrefix(), ",") {

@@ -20,9 +20,15 @@ func Settings(in *orchv1.WebhookVerificationInput) (*orchv1.WebhookVerification,
 	out := &orchv1.WebhookVerification{Scheme: in.GetScheme(), Tolerance: in.GetTolerance()}
 	var fieldErrors []FieldError
 	refuse := func(field, message string) { fieldErrors = append(fieldErrors, FieldError{field, message}) }
+	if in.GetScheme() == orchv1.WebhookScheme_WEBHOOK_SCHEME_SNS {
+		out.TopicArns = in.GetTopicArns()
+	} else if len(in.GetTopicArns()) > 0 {
+		refuse("topic_arns", "only messages of Amazon SNS have topics")
+	}
 	switch in.GetScheme() {
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_TOKEN:
-		return tokenSettings(in)
+		out, more := tokenSettings(in)
+		return out, append(fieldErrors, more...)
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_HMAC:
 	default:
 		for _, f := range []struct {
@@ -92,6 +98,9 @@ func tokenSettings(in *orchv1.WebhookVerificationInput) (*orchv1.WebhookVerifica
 	if in.Header == nil {
 		fieldErrors = append(fieldErrors, FieldError{"header", "token needs the name of the header that carries it"})
 	}
+	if strings.EqualFold(in.GetIdHeader(), "authorization") {
+		fieldErrors = append(fieldErrors, FieldError{"id_header", "Authorization carries a credential and no id"})
+	}
 	for _, f := range []struct {
 		name  string
 		value *string
@@ -103,7 +112,12 @@ func tokenSettings(in *orchv1.WebhookVerificationInput) (*orchv1.WebhookVerifica
 	for _, f := range []struct {
 		name string
 		set  bool
-	}{{"timestamp_header", in.TimestampHeader != nil}, {"signed_content", in.SignedContent != nil}} {
+	}{
+		{"timestamp_header", in.TimestampHeader != nil},
+		{"signed_content", in.SignedContent != nil},
+		{"digest", in.GetDigest() > orchv1.WebhookDigest_WEBHOOK_DIGEST_SHA256},
+		{"encoding", in.GetEncoding() > orchv1.WebhookEncoding_WEBHOOK_ENCODING_HEX},
+	} {
 		if f.set {
 			fieldErrors = append(fieldErrors, FieldError{f.name, "a token signs nothing"})
 		}
@@ -117,6 +131,12 @@ func CheckSecrets(v *orchv1.WebhookVerification, secrets []string) map[int]strin
 	s, err := schemeOf(v)
 	if err != nil {
 		return fieldErrors // Settings reports it.
+	}
+	if s.certified {
+		for i := range secrets {
+			fieldErrors[i] = "the provider signs with a certificate: there is no secret"
+		}
+		return fieldErrors
 	}
 	for i, secret := range secrets {
 		switch key, err := s.key(secret); {

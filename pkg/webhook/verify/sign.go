@@ -2,10 +2,9 @@ package verify
 
 import (
 	"crypto/hmac"
-	"encoding/base64"
-	"encoding/hex"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/orch-project/orch/pkg/webhook/receive"
@@ -18,6 +17,9 @@ func Sign(config *orchv1.WebhookVerification, secret string, r *receive.Request,
 	s, err := schemeOf(config)
 	if err != nil {
 		return nil, err
+	}
+	if s.certified {
+		return nil, fmt.Errorf("%w: only the provider can sign by this scheme, with its private key", ErrInvalid)
 	}
 	c := claim{id: id, timestamp: strconv.FormatInt(at.Unix(), 10)}
 	value := secret
@@ -32,50 +34,35 @@ func Sign(config *orchv1.WebhookVerification, secret string, r *receive.Request,
 		}
 		mac := hmac.New(s.digest, key)
 		texts[0].writeTo(mac)
-		if value = hex.EncodeToString(mac.Sum(nil)); inBase64(config) {
-			value = base64.StdEncoding.EncodeToString(mac.Sum(nil))
-		}
+		value = s.encoding.encode(mac.Sum(nil))
 	}
-	return proofFields(config, c, value), nil
+	c.signatures = []string{value}
+	return s.fields(c), nil
 }
 
-func inBase64(config *orchv1.WebhookVerification) bool {
-	switch config.GetScheme() {
-	case orchv1.WebhookScheme_WEBHOOK_SCHEME_SHOPIFY, orchv1.WebhookScheme_WEBHOOK_SCHEME_STANDARD_WEBHOOKS,
-		orchv1.WebhookScheme_WEBHOOK_SCHEME_TWILIO:
-		return true
+// proof returns the fields of a scheme by their lines, each a name, a colon and a value with {signature}, {id} and {timestamp}.
+func proof(lines ...string) func(claim) []receive.Field {
+	return func(c claim) []receive.Field {
+		fill := strings.NewReplacer("{signature}", c.signatures[0], "{id}", c.id, "{timestamp}", c.timestamp)
+		fields := make([]receive.Field, len(lines))
+		for i, line := range lines {
+			name, value, _ := strings.Cut(line, ": ")
+			fields[i] = receive.Field{Name: name, Value: fill.Replace(value)}
+		}
+		return fields
 	}
-	return config.GetEncoding() == orchv1.WebhookEncoding_WEBHOOK_ENCODING_BASE64
 }
 
-// proofFields puts a signature or a token where its scheme expects it.
-func proofFields(config *orchv1.WebhookVerification, c claim, value string) []receive.Field {
-	switch config.GetScheme() {
-	case orchv1.WebhookScheme_WEBHOOK_SCHEME_GITHUB:
-		return []receive.Field{{Name: "X-Hub-Signature-256", Value: "sha256=" + value}, {Name: "X-GitHub-Delivery", Value: c.id}}
-	case orchv1.WebhookScheme_WEBHOOK_SCHEME_GITLAB:
-		return []receive.Field{{Name: "X-Gitlab-Token", Value: value}, {Name: "Idempotency-Key", Value: c.id}}
-	case orchv1.WebhookScheme_WEBHOOK_SCHEME_STRIPE:
-		return []receive.Field{{Name: "Stripe-Signature", Value: "t=" + c.timestamp + ",v1=" + value}}
-	case orchv1.WebhookScheme_WEBHOOK_SCHEME_SLACK:
-		return []receive.Field{{Name: "X-Slack-Signature", Value: "v0=" + value}, {Name: "X-Slack-Request-Timestamp", Value: c.timestamp}}
-	case orchv1.WebhookScheme_WEBHOOK_SCHEME_STANDARD_WEBHOOKS:
-		return []receive.Field{
-			{Name: "webhook-id", Value: c.id}, {Name: "webhook-timestamp", Value: c.timestamp}, {Name: "webhook-signature", Value: "v1," + value},
+// configuredFields returns the fields of a scheme that a webhook's settings describe.
+func configuredFields(v *orchv1.WebhookVerification) func(claim) []receive.Field {
+	return func(c claim) []receive.Field {
+		fields := []receive.Field{{Name: v.GetHeader(), Value: v.GetPrefix() + c.signatures[0]}}
+		if name := v.GetTimestampHeader(); name != "" {
+			fields = append(fields, receive.Field{Name: name, Value: c.timestamp})
 		}
-	case orchv1.WebhookScheme_WEBHOOK_SCHEME_SHOPIFY:
-		return []receive.Field{{Name: "X-Shopify-Hmac-Sha256", Value: value}, {Name: "X-Shopify-Webhook-Id", Value: c.id}}
-	case orchv1.WebhookScheme_WEBHOOK_SCHEME_PAGERDUTY:
-		return []receive.Field{{Name: "X-PagerDuty-Signature", Value: "v1=" + value}}
-	case orchv1.WebhookScheme_WEBHOOK_SCHEME_TWILIO:
-		return []receive.Field{{Name: "X-Twilio-Signature", Value: value}, {Name: twilioID, Value: c.id}}
+		if name := v.GetIdHeader(); name != "" {
+			fields = append(fields, receive.Field{Name: name, Value: c.id})
+		}
+		return fields
 	}
-	fields := []receive.Field{{Name: config.GetHeader(), Value: config.GetPrefix() + value}}
-	if name := config.GetTimestampHeader(); name != "" {
-		fields = append(fields, receive.Field{Name: name, Value: c.timestamp})
-	}
-	if name := config.GetIdHeader(); name != "" {
-		fields = append(fields, receive.Field{Name: name, Value: c.id})
-	}
-	return fields
 }

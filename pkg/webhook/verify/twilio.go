@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"mime"
@@ -10,17 +11,15 @@ import (
 	"github.com/orch-project/orch/pkg/webhook/receive"
 )
 
-// twilioID is the header with the id of a delivery, which is the same in all retries.
-const twilioID = "I-Twilio-Idempotency-Token"
-
 // bodyDigest is the query parameter in which Twilio sends the digest of a body that is not a form.
 const bodyDigest = "bodySHA256"
 
 // twilioContents returns what Twilio may have signed: the URL, followed by the form's fields in order of their names. Of
 // another body the URL has a digest. There is one text for each form of the URL: the server does not know which scheme
-// and port the caller saw before proxies. A body whose digest differs has none.
-func twilioContents(r *receive.Request, body []byte) []string {
-	fields := ""
+// and port the caller saw before proxies. They share the fields, which may be as long as the body. A body whose digest
+// differs has none.
+func twilioContents(r *receive.Request, body []byte) []signedText {
+	var fields []byte
 	digest := ""
 	for _, p := range receive.ParseQuery(r.Query) {
 		if p.Key == bodyDigest {
@@ -38,9 +37,10 @@ func twilioContents(r *receive.Request, body []byte) []string {
 	case len(body) > 0:
 		return nil // Neither the URL nor the signature covers the body.
 	}
-	contents := addresses(r)
-	for i := range contents {
-		contents[i] += fields
+	urls := addresses(r)
+	contents := make([]signedText, len(urls))
+	for i, url := range urls {
+		contents[i] = signedText{before: url, body: fields}
 	}
 	return contents
 }
@@ -51,7 +51,7 @@ func isForm(r *receive.Request) bool {
 }
 
 // twilioFields joins names and values of a form, in order of the names. Values of one name are in order, each once.
-func twilioFields(body []byte) string {
+func twilioFields(body []byte) []byte {
 	values := map[string][]string{}
 	var names []string
 	for pair := range strings.SplitSeq(string(body), "&") {
@@ -66,7 +66,7 @@ func twilioFields(body []byte) string {
 		}
 	}
 	slices.Sort(names)
-	var out strings.Builder
+	var out bytes.Buffer
 	for _, name := range names {
 		slices.Sort(values[name])
 		for _, value := range slices.Compact(values[name]) {
@@ -74,7 +74,7 @@ func twilioFields(body []byte) string {
 			out.WriteString(value)
 		}
 	}
-	return out.String()
+	return out.Bytes()
 }
 
 // addresses returns the URLs under which a sender may have called: the host with and without a port, over HTTPS and HTTP.

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -55,7 +57,7 @@ func TestTwilioSignsTheURLAndTheForm(t *testing.T) {
 		"a field more":           {twilio("/hooks/s", "x.example", form, fields+"&X=1", "https://x.example/hooks/s"+sorted), false},
 		"a form as another type": {twilio("/hooks/s", "x.example", json, fields, "https://x.example/hooks/s"), false},
 	} {
-		_, err := v.Verify(c.r, now)
+		_, err := v.Verify(t.Context(), c.r, now)
 		if c.good {
 			require.NoError(t, err, name)
 		} else {
@@ -64,7 +66,7 @@ func TestTwilioSignsTheURLAndTheForm(t *testing.T) {
 	}
 	forwarded := twilio("/hooks/s", "internal:4201", form, fields, "https://x.example/hooks/s"+sorted)
 	forwarded.Header = append(forwarded.Header, receive.Field{Name: "x-forwarded-host", Value: "x.example, proxy"})
-	_, err := v.Verify(forwarded, now)
+	_, err := v.Verify(t.Context(), forwarded, now)
 	require.NoError(t, err, "behind a proxy")
 }
 
@@ -77,7 +79,7 @@ func TestOneOfSeveralSignaturesIsEnough(t *testing.T) {
 	for header, want := range map[string]bool{
 		good: true, good + "," + bad: true, bad + ", " + good: true, bad: false, bad + "," + bad: false, "": false, "v2=00": false, hexMAC(secret, body): false,
 	} {
-		_, err := v.Verify(request(body, "X-PagerDuty-Signature", header), now)
+		_, err := v.Verify(t.Context(), request(body, "X-PagerDuty-Signature", header), now)
 		require.Equal(t, want, err == nil, header)
 	}
 }
@@ -94,20 +96,61 @@ func TestTokens(t *testing.T) {
 	} {
 		r := request("{}")
 		r.Authorization = value
-		_, err := bearer.Verify(r, now)
+		_, err := bearer.Verify(t.Context(), r, now)
 		require.Equal(t, want, err == nil, value)
 	}
 	own := verifier(t, &orchv1.WebhookVerificationInput{
 		Scheme: orchv1.WebhookScheme_WEBHOOK_SCHEME_TOKEN, Header: text("X-Token"), IdHeader: text("X-Id"),
 	}, secret)
-	proof, err := own.Verify(request("{}", "X-Token", secret, "X-Id", "7"), now)
+	proof, err := own.Verify(t.Context(), request("{}", "X-Token", secret, "X-Id", "7"), now)
 	require.NoError(t, err)
 	require.Equal(t, "7", proof.ID)
-	_, err = own.Verify(request("{}", "X-Token", secret2), now)
+	_, err = own.Verify(t.Context(), request("{}", "X-Token", secret2), now)
 	require.ErrorIs(t, err, verify.ErrUnproven)
 
 	_, fieldErrors := verify.Settings(&orchv1.WebhookVerificationInput{
 		Scheme: orchv1.WebhookScheme_WEBHOOK_SCHEME_TOKEN, SignedContent: text("{body}"), TimestampHeader: text("X"), IdHeader: text("a b"),
 	})
 	require.Len(t, fieldErrors, 4)
+}
+
+// TestTokensRefuseWhatTheyIgnore: a digest or an encoding would suggest that something is signed.
+func TestTokensRefuseWhatTheyIgnore(t *testing.T) {
+	t.Parallel()
+	text := func(s string) *string { return &s }
+	token := func(change func(*orchv1.WebhookVerificationInput)) *orchv1.WebhookVerificationInput {
+		in := &orchv1.WebhookVerificationInput{
+			Scheme: orchv1.WebhookScheme_WEBHOOK_SCHEME_TOKEN, Header: text("X-Token"),
+			Digest: orchv1.WebhookDigest_WEBHOOK_DIGEST_SHA256, Encoding: orchv1.WebhookEncoding_WEBHOOK_ENCODING_HEX, // The defaults.
+		}
+		change(in)
+		return in
+	}
+	_, fieldErrors := verify.Settings(token(func(*orchv1.WebhookVerificationInput) {}))
+	require.Empty(t, fieldErrors)
+	for field, in := range map[string]*orchv1.WebhookVerificationInput{
+		"digest": token(func(in *orchv1.WebhookVerificationInput) { in.Digest = orchv1.WebhookDigest_WEBHOOK_DIGEST_SHA512 }),
+		"encoding": token(func(in *orchv1.WebhookVerificationInput) {
+			in.Encoding = orchv1.WebhookEncoding_WEBHOOK_ENCODING_BASE64
+		}),
+		"id_header": token(func(in *orchv1.WebhookVerificationInput) { in.IdHeader = text("authorization") }),
+	} {
+		_, fieldErrors := verify.Settings(in)
+		require.Len(t, fieldErrors, 1, field)
+		require.Equal(t, field, fieldErrors[0].Field)
+	}
+}
+
+// TestTwilioFormsAreNotCopied for each URL that the caller may have seen: any sender can post a form of the maximum size.
+func TestTwilioFormsAreNotCopied(t *testing.T) { //nolint:paralleltest // It measures the memory of the process.
+	const size = 1 << 20
+	v := verifier(t, &orchv1.WebhookVerificationInput{Scheme: orchv1.WebhookScheme_WEBHOOK_SCHEME_TWILIO}, "12345-token")
+	r := twilio("/hooks/s", "x.example:4200", "application/x-www-form-urlencoded", "a="+strings.Repeat("b", size), "nothing")
+	r.Header = append(r.Header, receive.Field{Name: "x-forwarded-host", Value: "y.example:4200"})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := v.Verify(t.Context(), r, now)
+	runtime.ReadMemStats(&after)
+	require.ErrorIs(t, err, verify.ErrUnproven)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(10*size), "16 URLs share the form")
 }

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -28,6 +29,8 @@ type Verifier struct {
 	scheme    scheme
 	keys      [][]byte
 	tolerance time.Duration
+
+	certificates Certificates
 }
 
 // Proof identifies a verified request.
@@ -38,15 +41,26 @@ type Proof struct {
 	Content [sha256.Size]byte
 	// Timed reports that a timestamp is a part of Content.
 	Timed bool
+	// ConfirmURL is a signed URL whose retrieval confirms a subscription; empty for none.
+	ConfirmURL string
 }
 
-// New returns a verifier, which retains config. The error wraps ErrInvalid.
-func New(config *orchv1.WebhookVerification, secrets []string) (*Verifier, error) {
+// New returns a verifier, which retains config. Schemes without secrets need the certificates, which may otherwise be nil.
+// The error wraps ErrInvalid.
+func New(config *orchv1.WebhookVerification, secrets []string, certificates Certificates) (*Verifier, error) {
 	s, err := schemeOf(config)
 	if err != nil {
 		return nil, err
 	}
-	v := &Verifier{config: config, scheme: s, tolerance: time.Duration(config.GetTolerance()) * time.Second}
+	v := &Verifier{
+		config: config, scheme: s, tolerance: time.Duration(config.GetTolerance()) * time.Second, certificates: certificates,
+	}
+	if s.certified {
+		if certificates == nil {
+			return nil, fmt.Errorf("%w: no source of certificates", ErrInvalid)
+		}
+		return v, nil
+	}
 	for _, secret := range secrets {
 		key, err := s.key(secret)
 		if err != nil {
@@ -66,8 +80,12 @@ func New(config *orchv1.WebhookVerification, secrets []string) (*Verifier, error
 // Scheme returns the verifier's scheme.
 func (v *Verifier) Scheme() orchv1.WebhookScheme { return v.config.GetScheme() }
 
-// Verify returns the proof of a request whose body was read, or an error that wraps ErrUnproven.
-func (v *Verifier) Verify(r *receive.Request, now time.Time) (Proof, error) {
+// Verify returns the proof of a request whose body was read, or an error that wraps ErrUnproven or ErrUnavailable. Only
+// schemes with certificates wait, and they honour ctx.
+func (v *Verifier) Verify(ctx context.Context, r *receive.Request, now time.Time) (Proof, error) {
+	if v.scheme.certified {
+		return v.certified(ctx, r, now)
+	}
 	c, err := v.scheme.claim(r)
 	if err != nil {
 		return Proof{}, err
@@ -136,11 +154,7 @@ func (s scheme) texts(r *receive.Request, body []byte, c claim) []signedText {
 		before, after := s.content(c)
 		return []signedText{{before, body, after}}
 	}
-	var all []signedText
-	for _, text := range s.alternatives(r, body) {
-		all = append(all, signedText{before: text})
-	}
-	return all
+	return s.alternatives(r, body)
 }
 
 // writeTo adds the text to a hash, which never fails.
@@ -172,7 +186,7 @@ func (v *Verifier) covers(text signedText, c claim) bool {
 		text.writeTo(mac)
 		sum := mac.Sum(nil)
 		for _, encoded := range c.signatures {
-			signature, err := v.scheme.decode(encoded)
+			signature, err := v.scheme.encoding.decode(encoded)
 			good = hmac.Equal(signature, sum) && err == nil || good
 		}
 	}
@@ -184,7 +198,7 @@ func (v *Verifier) explain(r *receive.Request, c claim) string {
 	size := v.scheme.digest().Size()
 	readable := 0
 	for _, text := range c.signatures {
-		if signature, err := v.scheme.decode(text); err == nil && len(signature) == size {
+		if signature, err := v.scheme.encoding.decode(text); err == nil && len(signature) == size {
 			readable++
 		}
 	}

@@ -39,7 +39,7 @@ func verifier(t *testing.T, in *orchv1.WebhookVerificationInput, secrets ...stri
 	}
 	config, fieldErrors := verify.Settings(in)
 	require.Empty(t, fieldErrors)
-	v, err := verify.New(config, secrets)
+	v, err := verify.New(config, secrets, nil)
 	require.NoError(t, err)
 	return v
 }
@@ -55,11 +55,11 @@ func hexMAC(key, content string) string { return hex.EncodeToString(mac(sha256.N
 // TestPublishedVectors verifies the examples that the senders publish.
 func TestPublishedVectors(t *testing.T) {
 	t.Parallel()
-	_, err := verifier(t, &orchv1.WebhookVerificationInput{Scheme: orchv1.WebhookScheme_WEBHOOK_SCHEME_GITHUB}, "It's a Secret to Everybody").Verify(
+	_, err := verifier(t, &orchv1.WebhookVerificationInput{Scheme: orchv1.WebhookScheme_WEBHOOK_SCHEME_GITHUB}, "It's a Secret to Everybody").Verify(t.Context(),
 		request("Hello, World!", "X-Hub-Signature-256", "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"), now)
 	require.NoError(t, err, "github")
 
-	_, err = verifier(t, &orchv1.WebhookVerificationInput{Scheme: orchv1.WebhookScheme_WEBHOOK_SCHEME_SLACK}, "8f742231b10e8888abcd99yyyzzz85a5").Verify(
+	_, err = verifier(t, &orchv1.WebhookVerificationInput{Scheme: orchv1.WebhookScheme_WEBHOOK_SCHEME_SLACK}, "8f742231b10e8888abcd99yyyzzz85a5").Verify(t.Context(),
 		request("token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow&channel_id=G8PSS9T3V&channel_name=foobar&user_id=U2CERLKJA&"+
 			"user_name=roadrunner&command=%2Fwebhook-collect&text=&response_url=https%3A%2F%2Fhooks.slack.com%2Fcommands%2FT1DC2JH3J%2F397700885554%2F96rGlfmibIGlgcZRskXaIFfN&"+
 			"trigger_id=398738663015.47445629121.803a0bc887a14d10d2c447fce8b6703c",
@@ -67,7 +67,7 @@ func TestPublishedVectors(t *testing.T) {
 		time.Unix(1531420700, 0))
 	require.NoError(t, err, "slack")
 
-	_, err = verifier(t, &orchv1.WebhookVerificationInput{Scheme: orchv1.WebhookScheme_WEBHOOK_SCHEME_STANDARD_WEBHOOKS}, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").Verify(
+	_, err = verifier(t, &orchv1.WebhookVerificationInput{Scheme: orchv1.WebhookScheme_WEBHOOK_SCHEME_STANDARD_WEBHOOKS}, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").Verify(t.Context(),
 		request(`{"test": 2432232314}`, "webhook-id", "msg_p5jXN8AQM9LWM0D4loKWxJek", "webhook-timestamp", "1614265330",
 			"webhook-signature", "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="),
 		time.Unix(1614265330, 0))
@@ -131,11 +131,11 @@ func TestSchemes(t *testing.T) {
 		t.Run(scheme.String(), func(t *testing.T) {
 			t.Parallel()
 			v := verifier(t, input(scheme), secret)
-			_, err := v.Verify(signed(secret, body, now), now)
+			_, err := v.Verify(t.Context(), signed(secret, body, now), now)
 			require.NoError(t, err)
 			refused := func(r *receive.Request, at time.Time, why string) {
 				t.Helper()
-				_, err := v.Verify(r, at)
+				_, err := v.Verify(t.Context(), r, at)
 				require.ErrorIs(t, err, verify.ErrUnproven, why)
 				for _, word := range []string{secret, hexMAC(secret, body), "AAAA"} {
 					require.NotContains(t, err.Error(), word, "what was expected is nowhere told")
@@ -160,7 +160,7 @@ func TestSchemes(t *testing.T) {
 				for _, value := range []string{"", " ", f.Value + "x", "x" + f.Value, f.Value[:len(f.Value)/2], f.Value + ", " + f.Value, "\xff", strings.Repeat("v1=,", 1000)} {
 					bad := signed(secret, body, now)
 					bad.Header[i].Value = value
-					if _, err := v.Verify(bad, now); err != nil {
+					if _, err := v.Verify(t.Context(), bad, now); err != nil {
 						require.ErrorIs(t, err, verify.ErrUnproven)
 					} else {
 						require.Contains(t, value, f.Value, "%s: %q", f.Name, value)
@@ -169,7 +169,7 @@ func TestSchemes(t *testing.T) {
 			}
 			if timed[scheme] {
 				for _, off := range []time.Duration{-300 * time.Second, 300 * time.Second} {
-					_, err := v.Verify(signed(secret, body, now.Add(off)), now)
+					_, err := v.Verify(t.Context(), signed(secret, body, now.Add(off)), now)
 					require.NoError(t, err, off)
 				}
 				refused(signed(secret, body, now.Add(-301*time.Second)), now, "too old")
@@ -179,7 +179,7 @@ func TestSchemes(t *testing.T) {
 			// During a rotation both secrets are valid.
 			both := verifier(t, input(scheme), secret2, secret)
 			for _, s := range []string{secret, secret2} {
-				_, err := both.Verify(signed(s, body, now), now)
+				_, err := both.Verify(t.Context(), signed(s, body, now), now)
 				require.NoError(t, err)
 			}
 		})
@@ -192,14 +192,14 @@ func TestPlainHMAC(t *testing.T) {
 	v := verifier(t, &orchv1.WebhookVerificationInput{
 		Scheme: orchv1.WebhookScheme_WEBHOOK_SCHEME_HMAC, Header: p("X-Signature"), Digest: orchv1.WebhookDigest_WEBHOOK_DIGEST_SHA1,
 	}, "long enough")
-	_, err := v.Verify(request("body", "x-signature", hex.EncodeToString(mac(sha1.New, "long enough", "body"))), now)
+	_, err := v.Verify(t.Context(), request("body", "x-signature", hex.EncodeToString(mac(sha1.New, "long enough", "body"))), now)
 	require.NoError(t, err)
-	_, err = v.Verify(request("body", "x-signature", strings.ToUpper(hex.EncodeToString(mac(sha1.New, "long enough", "body")))), now)
+	_, err = v.Verify(t.Context(), request("body", "x-signature", strings.ToUpper(hex.EncodeToString(mac(sha1.New, "long enough", "body")))), now)
 	require.NoError(t, err, "hexadecimal digits in upper case")
 
 	// Milliseconds.
 	v = verifier(t, &orchv1.WebhookVerificationInput{Scheme: orchv1.WebhookScheme_WEBHOOK_SCHEME_HMAC, Header: p("X-Signature"), TimestampHeader: p("X-T")}, "long enough")
-	_, err = v.Verify(request("body", "x-signature", hexMAC("long enough", "1700000000123.body"), "x-t", "1700000000123"), now)
+	_, err = v.Verify(t.Context(), request("body", "x-signature", hexMAC("long enough", "1700000000123.body"), "x-t", "1700000000123"), now)
 	require.NoError(t, err)
 }
 
@@ -209,7 +209,7 @@ func TestCompressedBodiesAreSignedEitherWay(t *testing.T) {
 	for _, signed := range []string{"as sent", "what is in it"} {
 		r := request("what is in it", "X-Hub-Signature-256", "sha256="+hexMAC(secret, signed))
 		r.Wire = []byte("as sent")
-		_, err := v.Verify(r, now)
+		_, err := v.Verify(t.Context(), r, now)
 		require.NoError(t, err, signed)
 	}
 }
@@ -251,10 +251,10 @@ func TestSettings(t *testing.T) {
 	stripe := &orchv1.WebhookVerification{Scheme: orchv1.WebhookScheme_WEBHOOK_SCHEME_STRIPE}
 	require.Equal(t, map[int]string{0: short}, verify.CheckSecrets(stripe, []string{"whsec_1234567", "whsec_12345678"}), "the prefix does not count")
 	for _, secrets := range [][]string{nil, {""}} {
-		_, err := verify.New(github, secrets)
+		_, err := verify.New(github, secrets, nil)
 		require.ErrorIs(t, err, verify.ErrInvalid, "nothing is proven by no secret")
 	}
-	_, err := verify.New(&orchv1.WebhookVerification{}, []string{secret})
+	_, err := verify.New(&orchv1.WebhookVerification{}, []string{secret}, nil)
 	require.ErrorIs(t, err, verify.ErrInvalid)
 }
 
@@ -267,7 +267,7 @@ func TestEventIDs(t *testing.T) {
 	for scheme, signed := range good {
 		v := verifier(t, input(scheme), secret)
 		id := func(by orchv1.WebhookDeduplication, r *receive.Request) uuid.UUID {
-			proof, err := v.Verify(r, now)
+			proof, err := v.Verify(t.Context(), r, now)
 			require.NoError(t, err)
 			return verify.EventID(hook, by, scheme, &proof, r)
 		}
@@ -283,7 +283,7 @@ func TestEventIDs(t *testing.T) {
 	// Without an id: the signed content, where it differs between requests.
 	github := verifier(t, input(orchv1.WebhookScheme_WEBHOOK_SCHEME_GITHUB), secret)
 	r := request("body", "X-Hub-Signature-256", "sha256="+hexMAC(secret, "body"))
-	proof, err := github.Verify(r, now)
+	proof, err := github.Verify(t.Context(), r, now)
 	require.NoError(t, err)
 	require.NotEqual(t, uuid.Nil, verify.EventID(hook, byID, orchv1.WebhookScheme_WEBHOOK_SCHEME_GITHUB, &proof, r))
 	require.Equal(t, uuid.Nil, verify.EventID(hook, byID, orchv1.WebhookScheme_WEBHOOK_SCHEME_HMAC, &verify.Proof{}, r), "equal requests may be two")
@@ -313,7 +313,7 @@ func FuzzVerify(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b, c string) {
 		for scheme := range good {
 			v := verifier(t, input(scheme), secret)
-			_, err := v.Verify(request("body", "webhook-signature", a, "webhook-id", b, "webhook-timestamp", c, "x-hub-signature-256", a,
+			_, err := v.Verify(t.Context(), request("body", "webhook-signature", a, "webhook-id", b, "webhook-timestamp", c, "x-hub-signature-256", a,
 				"x-gitlab-token", b, "stripe-signature", c, "x-slack-signature", c, "x-slack-request-timestamp", b, "x-shopify-hmac-sha256", a,
 				"x-sig", a, "x-time", b, "x-id", c), now)
 			require.ErrorIs(t, err, verify.ErrUnproven)
