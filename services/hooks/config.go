@@ -8,8 +8,10 @@ import (
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/clientaddr"
 	"github.com/orch-project/orch/pkg/config"
+	"github.com/orch-project/orch/pkg/safedial"
 	"github.com/orch-project/orch/pkg/secrets"
 	"github.com/orch-project/orch/pkg/vocabulary"
+	"github.com/orch-project/orch/pkg/webhook/sns"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/hooks/internal/guard"
 )
@@ -28,6 +30,9 @@ type Config struct {
 
 	AccountRate int64    `env:"ORCH_HOOKS_ACCOUNT_RATE" envDefault:"0" desc:"The maximum number of webhook requests of an account per minute, over all of its webhooks; 0 means no limit. Accounts and webhooks can set lower limits."`
 	AllowedIPs  []string `env:"ORCH_HOOKS_ALLOWED_IPS" desc:"Addresses or networks (CIDR) that may post to webhooks; empty allows all. Accounts and webhooks can restrict them further."`
+
+	SNSHosts         []string `env:"ORCH_HOOKS_SNS_HOSTS" desc:"Hosts, with an optional port, whose certificates and confirmations are trusted like those of Amazon SNS: a private partition or an emulator."`
+	OutboundNetworks string   `env:"ORCH_HOOKS_OUTBOUND_NETWORKS" desc:"Addresses or networks (CIDR) that are not public, to which the service may connect for hosts of Amazon SNS."`
 
 	MaxBody         int64         `env:"ORCH_HOOKS_MAX_BODY" envDefault:"5242880" desc:"The maximum size of a webhook's request body in bytes; a larger body returns 413."`
 	TemplateTimeout time.Duration `env:"ORCH_HOOKS_TEMPLATE_TIMEOUT" envDefault:"1s" desc:"The maximum rendering time of a template."`
@@ -56,6 +61,12 @@ func (c *Config) Validate() error {
 	}
 	if _, err := clientaddr.ParseNetworks(c.TrustedProxies); err != nil {
 		errs = append(errs, fmt.Errorf("ORCH_TRUSTED_PROXIES: %w", err))
+	}
+	if err := sns.ParseHosts(c.SNSHosts); err != nil {
+		errs = append(errs, fmt.Errorf("ORCH_HOOKS_SNS_HOSTS: %w", err))
+	}
+	if _, err := safedial.ParsePolicy(c.OutboundNetworks); err != nil {
+		errs = append(errs, fmt.Errorf("ORCH_HOOKS_OUTBOUND_NETWORKS: %w", err))
 	}
 	return errors.Join(errs...)
 }

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"net/http"
 	"net/netip"
-	"slices"
 
 	"github.com/google/uuid"
 
+	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	"github.com/orch-project/orch/pkg/webhook/receive"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/hooks/internal/definitioncache"
@@ -33,7 +33,8 @@ type delivery struct {
 	from    netip.Addr
 	request *receive.Request
 
-	note deliveries.Note // The entry of the delivery log.
+	note     deliveries.Note // The entry of the delivery log.
+	verified bool            // The request passed every check of its sender.
 }
 
 // run executes the steps in order until one of them responds, and returns the status.
@@ -60,9 +61,6 @@ func (d *delivery) run() int {
 	if answer := d.request.TokenHandshake(d.guard.Handshakes()); answer != nil {
 		return d.shake(answer)
 	}
-	if methods := d.hook.GetMethods(); len(methods) > 0 && !d.request.ClaimsHandshake() && !slices.Contains(methods, methodOf(d.r.Method)) {
-		return d.methodNotAllowed(allowOf(methods))
-	}
 	if !d.request.ClaimsHandshake() {
 		if err := d.authorize(); err != nil {
 			return d.unauthorized(ctx, err)
@@ -73,12 +71,12 @@ func (d *delivery) run() int {
 		if errors.Is(err, receive.ErrUnsupported) {
 			status = http.StatusUnsupportedMediaType
 		}
-		return d.fail(ctx, status, "body", publish.Failure{Err: err})
+		return d.fail(ctx, status, deliverylog.ReasonBody, publish.Failure{Err: err})
 	}
 	if d.request.TooLarge {
 		d.w.Header().Set("Connection", "close") // See lingeringClose.
 		d.w.Header().Set("Content-Length", "0")
-		return d.fail(ctx, http.StatusRequestEntityTooLarge, "body", publish.Failure{Err: errTooLarge})
+		return d.fail(ctx, http.StatusRequestEntityTooLarge, deliverylog.ReasonBody, publish.Failure{Err: errTooLarge})
 	}
 	if d.request.ClaimsHandshake() {
 		// A handshake needs no credential: its response only echoes the request.
@@ -89,9 +87,13 @@ func (d *delivery) run() int {
 			return d.unauthorized(ctx, err)
 		}
 	}
-	proof, err := d.guard.Verify(d.request)
+	proof, err := d.guard.Verify(ctx, d.request)
 	if err != nil {
 		return d.unauthorized(ctx, err)
+	}
+	d.verified = true
+	if proof != nil && proof.ConfirmURL != "" && d.guard.Confirms() {
+		return d.confirm(ctx, proof.ConfirmURL)
 	}
 	if answer := d.request.BodyHandshake(d.guard.Handshakes()); answer != nil {
 		return d.shake(answer)
@@ -109,11 +111,11 @@ func (d *delivery) ingest(ctx context.Context, id uuid.UUID) int {
 	body := d.request.Body()
 	text, err := d.renderer.RenderAs(ctx, d.hook.GetUndefined(), d.hook.GetTemplate(), d.request, body)
 	if err != nil {
-		return d.fail(ctx, http.StatusBadRequest, "template", publish.Failure{Err: err})
+		return d.fail(ctx, http.StatusBadRequest, deliverylog.ReasonTemplate, publish.Failure{Err: err})
 	}
 	event, err := d.renderer.Event(text, d.hook, d.request, body, id)
 	if err != nil {
-		return d.fail(ctx, http.StatusBadRequest, "event", publish.Failure{Rendered: &text, Err: err})
+		return d.fail(ctx, http.StatusBadRequest, deliverylog.ReasonEvent, publish.Failure{Rendered: &text, Err: err})
 	}
 	send := func() error { return d.publisher.Publish(ctx, d.hook.GetWorkspace(), event) }
 	duplicate := false
@@ -134,7 +136,7 @@ func (d *delivery) ingest(ctx context.Context, id uuid.UUID) int {
 	case errors.Is(err, publish.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
 		return d.unavailable(ctx, err)
 	}
-	return d.fail(ctx, http.StatusBadRequest, "event", publish.Failure{Rendered: &text, Err: err})
+	return d.fail(ctx, http.StatusBadRequest, deliverylog.ReasonEvent, publish.Failure{Rendered: &text, Err: err})
 }
 
 // duplicate responds to a delivery whose event was published before.

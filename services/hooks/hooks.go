@@ -10,13 +10,14 @@
 //
 // A 204 means that the event is durable. A sender learns only the status of a refusal; the webhook's owner gets a failure
 // event with the cause. A request needs no call to another service: webhook definitions are in memory, and the broker
-// stores the event.
+// stores the event. The one exception are messages of Amazon SNS, whose certificates are fetched and cached.
 //
 // A webhook's slug is its secret. It is never logged, measured or published.
 package hooks
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -33,8 +34,10 @@ import (
 	"github.com/orch-project/orch/pkg/id"
 	"github.com/orch-project/orch/pkg/jinja"
 	"github.com/orch-project/orch/pkg/run"
+	"github.com/orch-project/orch/pkg/safedial"
 	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	"github.com/orch-project/orch/pkg/webhook/render"
+	"github.com/orch-project/orch/pkg/webhook/sns"
 	"github.com/orch-project/orch/pkg/webhookdef"
 	"github.com/orch-project/orch/services/hooks/internal/dedup"
 	"github.com/orch-project/orch/services/hooks/internal/definitioncache"
@@ -58,6 +61,8 @@ type Deps struct {
 	Clock clock.Clock
 	// IDs generates event ids; nil means id.System.
 	IDs *id.Source
+	// Roots are the certificate authorities of connections to providers; nil means the system's.
+	Roots *x509.CertPool
 }
 
 // Hooks is the service.
@@ -75,6 +80,7 @@ type Hooks struct {
 	proxies     clientaddr.Networks
 	duplicates  dedup.Window
 	recorder    *deliveries.Recorder
+	sns         *sns.Client
 	throttle    *throttle
 	metrics     *metrics
 	outage      rate.Sometimes // Limits the log lines of an outage.
@@ -129,7 +135,12 @@ func New(cfg Config, deps Deps) (*Hooks, error) {
 	}
 	h.directory = directory.New(directory.Options{Bucket: keys, Log: h.log})
 	h.proxies = proxies
-	if h.guards, err = guard.NewRegistry(cfg.Secrets, cfg.accountRules()); err != nil {
+	outbound, err := safedial.ParsePolicy(cfg.OutboundNetworks)
+	if err != nil {
+		return nil, fmt.Errorf("parse outbound networks: %w", err)
+	}
+	h.sns = sns.NewClient(sns.Options{Hosts: cfg.SNSHosts, Policy: outbound, Roots: deps.Roots, Clock: deps.Clock})
+	if h.guards, err = guard.NewRegistry(cfg.Secrets, h.sns, cfg.accountRules()); err != nil {
 		return nil, err
 	}
 	h.recorder = deliveries.New(deliveries.Options{Journal: journal, Log: h.log, Dropped: h.metrics.unlogged, Clock: deps.Clock})

@@ -36,6 +36,8 @@ type Config struct {
 	DeliveriesKept      int64         `env:"ORCH_DELIVERIES_KEPT" envDefault:"500" desc:"The maximum number of logged deliveries of a webhook."`
 	DeliveriesRetention time.Duration `env:"ORCH_DELIVERIES_RETENTION" envDefault:"168h" desc:"How long deliveries are logged."`
 
+	WebhookHealth WebhookHealth
+
 	Timers Timers
 
 	Automations Automations
@@ -67,7 +69,7 @@ func (c *Config) Validate() error {
 	if c.DeadLettersRetention < 0 {
 		errs = append(errs, fmt.Errorf("ORCH_DEAD_LETTERS_RETENTION: %s is negative", c.DeadLettersRetention))
 	}
-	errs = append(errs, c.Timers.validate())
+	errs = append(errs, c.Timers.validate(), c.WebhookHealth.validate())
 	for name, value := range map[string]int{
 		"ORCH_AUTOMATIONS_FIRINGS_PER_MINUTE":         c.Automations.FiringsPerMinute,
 		"ORCH_AUTOMATIONS_ACCOUNT_FIRINGS_PER_MINUTE": c.Automations.AccountFiringsPerMinute,

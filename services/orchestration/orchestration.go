@@ -241,7 +241,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.webhooks = webhooks.New(webhooks.Deps{
 		Store: o.store, Definitions: definitions, Tenancy: registry, Compile: deps.CompileTemplate, Flush: flush, Log: o.log,
 		Secrets: cfg.Secrets, Vocabulary: cfg.Vocabulary, IDs: deps.IDs, Publisher: deps.Broker.Publisher(), Journal: deliveries,
-		MaxDeliveries: cfg.DeliveriesKept, Retention: cfg.DeliveriesRetention,
+		MaxDeliveries: cfg.DeliveriesKept, Retention: cfg.DeliveriesRetention, Health: cfg.WebhookHealth.policy(),
 	})
 	o.hosted = newHosted(registry, o.store, o.webhooks)
 
@@ -263,7 +263,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 
 // collections are those whose documents have effects, besides hostedCollections.
 var collections = []query.Collection{
-	query.Flow, query.FlowRun, query.TaskRun, query.Deployment, query.ConcurrencyLimit, query.Webhook,
+	query.Flow, query.FlowRun, query.TaskRun, query.Deployment, query.ConcurrencyLimit, query.Webhook, query.WebhookWatch,
 	query.Artifact, query.ArtifactLatest, query.Variable, query.SavedSearch,
 	query.BlockType, query.BlockSchema, query.BlockDocument, query.Automation, query.WorkPool, query.WorkQueue,
 }

@@ -1411,6 +1411,30 @@ func (e WebhookHandshake) Valid() bool {
 	}
 }
 
+// Defines values for WebhookHealthStatus.
+const (
+	WebhookHealthStatusFailing WebhookHealthStatus = "failing"
+	WebhookHealthStatusHealthy WebhookHealthStatus = "healthy"
+	WebhookHealthStatusSilent  WebhookHealthStatus = "silent"
+	WebhookHealthStatusUnknown WebhookHealthStatus = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the WebhookHealthStatus enum.
+func (e WebhookHealthStatus) Valid() bool {
+	switch e {
+	case WebhookHealthStatusFailing:
+		return true
+	case WebhookHealthStatusHealthy:
+		return true
+	case WebhookHealthStatusSilent:
+		return true
+	case WebhookHealthStatusUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WebhookMethod.
 const (
 	WebhookMethodDELETE WebhookMethod = "DELETE"
@@ -1467,6 +1491,7 @@ const (
 	WebhookSchemePagerduty        WebhookScheme = "pagerduty"
 	WebhookSchemeShopify          WebhookScheme = "shopify"
 	WebhookSchemeSlack            WebhookScheme = "slack"
+	WebhookSchemeSns              WebhookScheme = "sns"
 	WebhookSchemeStandardWebhooks WebhookScheme = "standard-webhooks"
 	WebhookSchemeStripe           WebhookScheme = "stripe"
 	WebhookSchemeToken            WebhookScheme = "token"
@@ -1487,6 +1512,8 @@ func (e WebhookScheme) Valid() bool {
 	case WebhookSchemeShopify:
 		return true
 	case WebhookSchemeSlack:
+		return true
+	case WebhookSchemeSns:
 		return true
 	case WebhookSchemeStandardWebhooks:
 		return true
@@ -7945,8 +7972,14 @@ type Webhook struct {
 	// Handshakes Provider handshakes that the webhook supports in addition to the default ones, at most 10.
 	Handshakes *[]WebhookHandshake `json:"handshakes,omitempty"`
 
+	// Health Whether the webhook's requests succeed; null in responses to changes.
+	Health *WebhookHealth `json:"health,omitempty"`
+
 	// Id UUID of the webhook.
 	Id openapi_types.UUID `json:"id"`
+
+	// MaxSilence Seconds without a request after which the webhook counts as silent; null for never.
+	MaxSilence *int64 `json:"max_silence,omitempty"`
 
 	// Methods Methods that the webhook accepts, besides those of handshakes; empty accepts all.
 	Methods *[]WebhookMethod `json:"methods,omitempty"`
@@ -8007,6 +8040,9 @@ type WebhookCreate struct {
 
 	// Handshakes Provider handshakes that the webhook supports in addition to the default ones, at most 10.
 	Handshakes *[]WebhookHandshake `json:"handshakes,omitempty"`
+
+	// MaxSilence Seconds without a request after which the webhook counts as silent, 60 to 2,592,000; null for never.
+	MaxSilence *int64 `json:"max_silence,omitempty"`
 
 	// Methods Methods that the webhook accepts, besides those of handshakes; empty accepts all.
 	Methods *[]WebhookMethod `json:"methods,omitempty"`
@@ -8086,7 +8122,7 @@ type WebhookDelivery struct {
 	// Query Query string of the request, without the question mark.
 	Query *string `json:"query,omitempty"`
 
-	// Reason Why the request was refused or failed: credential, role, signature, address, rate, body, template, event or handshake.
+	// Reason Why the request was refused or failed: method, address, rate, credential, role, body, signature, unavailable, handshake, template, event or broker; null on success.
 	Reason *string `json:"reason,omitempty"`
 
 	// Received Time at which the request arrived, in UTC.
@@ -8143,8 +8179,14 @@ type WebhookDeliveryFilter struct {
 	// Id Selects by UUID.
 	Id *WebhookDeliveryFilterId `json:"id,omitempty"`
 
+	// Reason Selects by the reason of the failure.
+	Reason *WebhookDeliveryTextFilter `json:"reason,omitempty"`
+
 	// Received Selects by time of arrival.
 	Received *WebhookDeliveryFilterReceived `json:"received,omitempty"`
+
+	// RemoteAddress Selects by the address of the sender.
+	RemoteAddress *WebhookDeliveryTextFilter `json:"remote_address,omitempty"`
 
 	// ReplayedEventId Selects by the event of a successful replay, or deliveries without one.
 	ReplayedEventId *WebhookDeliveryFilterReplayedEventId `json:"replayed_event_id,omitempty"`
@@ -8214,6 +8256,12 @@ type WebhookDeliveryStatusFilter struct {
 
 	// Le Highest HTTP status to select.
 	Le *int64 `json:"le_,omitempty"`
+}
+
+// WebhookDeliveryTextFilter WebhookDeliveryTextFilter selects by equal text.
+type WebhookDeliveryTextFilter struct {
+	// Any Values to select, one of them.
+	Any *[]string `json:"any_,omitempty"`
 }
 
 // WebhookDigest WebhookDigest is the hash function of an HMAC.
@@ -8302,6 +8350,60 @@ type WebhookFilterServiceAccountId struct {
 
 // WebhookHandshake WebhookHandshake is a provider handshake that must be enabled.
 type WebhookHandshake string
+
+// WebhookHealth WebhookHealth is what the requests of a webhook show about it.
+type WebhookHealth struct {
+	// Failures Number of requests in the current period that were refused or failed.
+	Failures *int64 `json:"failures,omitempty"`
+
+	// LastDelivery Time of the last request, in UTC; null for none.
+	LastDelivery *time.Time `json:"last_delivery,omitempty"`
+
+	// Reason Reason of the last failure; null for none.
+	Reason *string `json:"reason,omitempty"`
+
+	// Requests Number of requests in the current period.
+	Requests *int64 `json:"requests,omitempty"`
+
+	// Since Time at which the status began, in UTC; null while it is unknown.
+	Since *time.Time `json:"since,omitempty"`
+
+	// Status Status of the webhook.
+	Status *WebhookHealthStatus `json:"status,omitempty"`
+}
+
+// WebhookHealthStatus WebhookHealthStatus is what the requests of a webhook show about it.
+type WebhookHealthStatus string
+
+// WebhookIssue WebhookIssue is a cause of failures.
+type WebhookIssue struct {
+	// Column Column of the error, from 1; null for none.
+	Column *int64 `json:"column,omitempty"`
+
+	// Count Number of requests.
+	Count *int64 `json:"count,omitempty"`
+
+	// DeliveryId UUID of the last delivery of the issue.
+	DeliveryId *openapi_types.UUID `json:"delivery_id,omitempty"`
+
+	// Error Error of the last failure.
+	Error *string `json:"error,omitempty"`
+
+	// First Time of the first of them in the log, in UTC.
+	First *time.Time `json:"first,omitempty"`
+
+	// Last Time of the last of them, in UTC.
+	Last *time.Time `json:"last,omitempty"`
+
+	// Line Line of the error in the template or the rendered text, from 1; null for none.
+	Line *int64 `json:"line,omitempty"`
+
+	// Reason Class of the failures, as in a delivery; null for none.
+	Reason *string `json:"reason,omitempty"`
+
+	// Status HTTP status of the responses.
+	Status *int64 `json:"status,omitempty"`
+}
 
 // WebhookMethod WebhookMethod is an HTTP method that a webhook may accept.
 type WebhookMethod string
@@ -8416,6 +8518,9 @@ type WebhookReplace struct {
 	// Handshakes Provider handshakes that the webhook supports in addition to the default ones, at most 10.
 	Handshakes *[]WebhookHandshake `json:"handshakes,omitempty"`
 
+	// MaxSilence Seconds without a request after which the webhook counts as silent, 60 to 2,592,000; null for never.
+	MaxSilence *int64 `json:"max_silence,omitempty"`
+
 	// Methods Methods that the webhook accepts, besides those of handshakes; empty accepts all.
 	Methods *[]WebhookMethod `json:"methods,omitempty"`
 
@@ -8450,7 +8555,7 @@ type WebhookReplayQuery struct {
 	Limit *int64 `json:"limit,omitempty"`
 }
 
-// WebhookScheme WebhookScheme is the form of a signature; all except gitlab, token and twilio sign the body's bytes.
+// WebhookScheme WebhookScheme is the form of a signature; all except gitlab, token, twilio and sns sign the body's bytes.
 type WebhookScheme string
 
 // WebhookSort WebhookSort is the order of webhooks.
@@ -8475,6 +8580,9 @@ type WebhookUpdate struct {
 
 	// Handshakes Provider handshakes that the webhook supports in addition to the default ones, at most 10.
 	Handshakes *[]WebhookHandshake `json:"handshakes,omitempty"`
+
+	// MaxSilence Seconds without a request after which the webhook counts as silent, 60 to 2,592,000; null for never.
+	MaxSilence *int64 `json:"max_silence,omitempty"`
 
 	// Methods Methods that the webhook accepts, besides those of handshakes; empty accepts all.
 	Methods *[]WebhookMethod `json:"methods,omitempty"`
@@ -8532,6 +8640,9 @@ type WebhookVerification struct {
 
 	// Tolerance Maximum difference between a signed timestamp and the time of receipt, in seconds, 1 to 86,400; default 300.
 	Tolerance *int64 `json:"tolerance,omitempty"`
+
+	// TopicArns ARNs of the topics whose messages are accepted, for scheme sns, at most 20; empty accepts all topics.
+	TopicArns *[]string `json:"topic_arns,omitempty"`
 }
 
 // WebhookVerificationInput WebhookVerificationInput configures signature verification with its secrets.
@@ -8565,6 +8676,9 @@ type WebhookVerificationInput struct {
 
 	// Tolerance Maximum difference between a signed timestamp and the time of receipt, in seconds, 1 to 86,400; default 300.
 	Tolerance *int64 `json:"tolerance,omitempty"`
+
+	// TopicArns ARNs of the topics whose messages are accepted, for scheme sns, at most 20; empty accepts all topics.
+	TopicArns *[]string `json:"topic_arns,omitempty"`
 }
 
 // WorkPoolConcurrencyStatus WorkPoolConcurrencyStatus are the slots of a pool, by queue.
@@ -10823,6 +10937,12 @@ type ReadDeliveryParams struct {
 
 // ReplayDeliveryParams defines parameters for ReplayDelivery.
 type ReplayDeliveryParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ListWebhookIssuesParams defines parameters for ListWebhookIssues.
+type ListWebhookIssuesParams struct {
 	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
@@ -18242,6 +18362,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /webhooks/{id}/deliveries/{delivery_id}/replay (the `ReplayDelivery` operationId).
 	ReplayDelivery(ctx context.Context, id openapi_types.UUID, deliveryId openapi_types.UUID, params *ReplayDeliveryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListWebhookIssues List issues
+	//
+	// Groups the failures of the webhook's delivery log by their cause, the latest first.
+	//
+	// Corresponds with POST /webhooks/{id}/issues (the `ListWebhookIssues` operationId).
+	ListWebhookIssues(ctx context.Context, id openapi_types.UUID, params *ListWebhookIssuesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RotateWebhook Rotate the URL
 	//
@@ -25837,6 +25964,23 @@ func (c *Client) ReadDelivery(ctx context.Context, id openapi_types.UUID, delive
 // Corresponds with POST /webhooks/{id}/deliveries/{delivery_id}/replay (the `ReplayDelivery` operationId).
 func (c *Client) ReplayDelivery(ctx context.Context, id openapi_types.UUID, deliveryId openapi_types.UUID, params *ReplayDeliveryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewReplayDeliveryRequest(c.Server, id, deliveryId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListWebhookIssues List issues
+//
+// Groups the failures of the webhook's delivery log by their cause, the latest first.
+//
+// Corresponds with POST /webhooks/{id}/issues (the `ListWebhookIssues` operationId).
+func (c *Client) ListWebhookIssues(ctx context.Context, id openapi_types.UUID, params *ListWebhookIssuesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListWebhookIssuesRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -40927,6 +41071,55 @@ func NewReplayDeliveryRequest(server string, id openapi_types.UUID, deliveryId o
 	return req, nil
 }
 
+// NewListWebhookIssuesRequest constructs an http.Request for the ListWebhookIssues method
+func NewListWebhookIssuesRequest(server string, id openapi_types.UUID, params *ListWebhookIssuesParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/webhooks/%s/issues", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewRotateWebhookRequest constructs an http.Request for the RotateWebhook method
 func NewRotateWebhookRequest(server string, id openapi_types.UUID, params *RotateWebhookParams) (*http.Request, error) {
 	var err error
@@ -46037,6 +46230,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /webhooks/{id}/deliveries/{delivery_id}/replay (the `ReplayDelivery` operationId).
 	ReplayDeliveryWithResponse(ctx context.Context, id openapi_types.UUID, deliveryId openapi_types.UUID, params *ReplayDeliveryParams, reqEditors ...RequestEditorFn) (*ReplayDeliveryResult, error)
+
+	// ListWebhookIssuesWithResponse List issues
+	//
+	// Groups the failures of the webhook's delivery log by their cause, the latest first.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /webhooks/{id}/issues (the `ListWebhookIssues` operationId).
+	ListWebhookIssuesWithResponse(ctx context.Context, id openapi_types.UUID, params *ListWebhookIssuesParams, reqEditors ...RequestEditorFn) (*ListWebhookIssuesResult, error)
 
 	// RotateWebhookWithResponse Rotate the URL
 	//
@@ -60067,6 +60269,61 @@ func (r ReplayDeliveryResult) ContentType() string {
 	return ""
 }
 
+type ListWebhookIssuesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]WebhookIssue
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListWebhookIssuesResult) GetJSON200() *[]WebhookIssue {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ListWebhookIssuesResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListWebhookIssuesResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListWebhookIssuesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListWebhookIssuesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListWebhookIssuesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListWebhookIssuesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type RotateWebhookResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -67391,6 +67648,21 @@ func (c *ClientWithResponses) ReplayDeliveryWithResponse(ctx context.Context, id
 		return nil, err
 	}
 	return ParseReplayDeliveryResult(rsp)
+}
+
+// ListWebhookIssuesWithResponse List issues
+//
+// Groups the failures of the webhook's delivery log by their cause, the latest first.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /webhooks/{id}/issues (the `ListWebhookIssues` operationId).
+func (c *ClientWithResponses) ListWebhookIssuesWithResponse(ctx context.Context, id openapi_types.UUID, params *ListWebhookIssuesParams, reqEditors ...RequestEditorFn) (*ListWebhookIssuesResult, error) {
+	rsp, err := c.ListWebhookIssues(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListWebhookIssuesResult(rsp)
 }
 
 // RotateWebhookWithResponse Rotate the URL
@@ -78022,6 +78294,46 @@ func ParseReplayDeliveryResult(rsp *http.Response) (*ReplayDeliveryResult, error
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest WebhookDelivery
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListWebhookIssuesResult parses an HTTP response from a ListWebhookIssuesWithResponse call
+func ParseListWebhookIssuesResult(rsp *http.Response) (*ListWebhookIssuesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListWebhookIssuesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []WebhookIssue
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -29,19 +29,23 @@ func TestMain(m *testing.M) {
 
 // forms are the two forms of the product; both must behave the same.
 var forms = []form{
-	{"one process", func(t testing.TB, dataDir string) *Orch { return StartSingleAt(t, programs, dataDir, FreeAddress(t)) }},
-	{"three processes", func(t testing.TB, dataDir string) *Orch { return StartThree(t, programs, dataDir) }},
+	{"one process", func(t testing.TB, dataDir string, env ...string) *Orch {
+		return StartSingleAt(t, programs, dataDir, FreeAddress(t), env...)
+	}},
+	{"three processes", func(t testing.TB, dataDir string, env ...string) *Orch {
+		return StartThree(t, programs, dataDir, env...)
+	}},
 }
 
 // form is one way to run the product. It is started on a data directory, which may hold what another server of either form
 // wrote.
 type form struct {
 	name    string
-	startAt func(t testing.TB, dataDir string) *Orch
+	startAt func(t testing.TB, dataDir string, env ...string) *Orch
 }
 
-// start starts a server on an empty data directory.
-func (f form) start(t testing.TB) *Orch {
+// start starts a server on an empty data directory. env is for its processes.
+func (f form) start(t testing.TB, env ...string) *Orch {
 	t.Helper()
-	return f.startAt(t, t.TempDir())
+	return f.startAt(t, t.TempDir(), env...)
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/restjson"
 	"github.com/orch-project/orch/pkg/webhook/receive"
+	"github.com/orch-project/orch/pkg/webhook/sns/snstest"
 	"github.com/orch-project/orch/pkg/webhook/verify"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
@@ -45,11 +47,13 @@ const (
 )
 
 // TestRecipes creates a webhook of each preset in both forms and posts the signed sample. It becomes one event, however often it
-// is sent. A changed body, another secret and an old timestamp get 401, and the log has the reason.
+// is sent. A changed body, another secret and an old timestamp get 401, and the log has the reason. The messages of SNS are those
+// of a provider in the test, which the operator's settings name.
 func TestRecipes(t *testing.T) {
+	provider := snstest.New(t)
 	for _, form := range forms {
 		t.Run(form.name, func(t *testing.T) {
-			o := form.start(t)
+			o := form.start(t, "SSL_CERT_FILE="+provider.RootsFile(), "ORCH_HOOKS_SNS_HOSTS="+provider.Host(), "ORCH_HOOKS_OUTBOUND_NETWORKS=127.0.0.1")
 			c := &Client{HTTP: &http.Client{Timeout: startTimeout}, Ledger: NewLedger()}
 			var recipes []recipe
 			status, err := c.get(t.Context(), o.API()+"/webhooks/presets", &recipes)
@@ -57,7 +61,13 @@ func TestRecipes(t *testing.T) {
 			require.Equal(t, http.StatusOK, status)
 			require.Len(t, recipes, 13)
 			for _, r := range recipes {
-				t.Run(r.Name, func(t *testing.T) { r.prove(t, o, c) })
+				t.Run(r.Name, func(t *testing.T) {
+					if r.Name == "sns" {
+						r.proveSNS(t, o, c, provider)
+						return
+					}
+					r.prove(t, o, c)
+				})
 			}
 		})
 	}
@@ -102,6 +112,36 @@ func (r recipe) prove(t *testing.T, o *Orch, c *Client) {
 	// Events of one workspace are stored in order: once a later one is there, the duplicate would be.
 	require.Equal(t, http.StatusNoContent, r.send(t, c, hook, recipeSecret, id, time.Now(), r.Sample.Body), "and again")
 	require.Equal(t, 1, r.count(t, o, c, hook))
+}
+
+// proveSNS confirms a subscription and posts messages of its topic, signed by the provider's certificate.
+func (r recipe) proveSNS(t *testing.T, o *Orch, c *Client, provider *snstest.Provider) {
+	const topic = "arn:aws:sns:eu-central-1:000000000001:orders"
+	r.Webhook["name"] = "recipe-" + r.Name
+	verification, ok := r.Webhook["verification"].(map[string]any)
+	require.True(t, ok)
+	verification["topic_arns"] = []string{topic}
+	var hook hooked
+	status, err := c.post(t.Context(), o.API()+"/webhooks/", r.Webhook, &hook)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusCreated, status)
+	hook.Verification = nil // The provider has signed the messages already.
+	post := func(body string) int { return r.send(t, c, hook, "", "", time.Now(), body) }
+	token := uuid.NewString()
+	require.Equal(t, http.StatusOK, post(provider.Confirmation(topic, token)))
+	require.Contains(t, provider.Confirmed(), token)
+	id := uuid.NewString()
+	good := provider.Notification(topic, id, "an order")
+	version1 := func(fields map[string]any) { fields["SignatureVersion"] = "1" }
+	require.Equal(t, http.StatusNoContent, post(good))
+	require.Eventually(t, func() bool { return r.count(t, o, c, hook) == 1 }, startTimeout, 10*time.Millisecond)
+	require.Equal(t, http.StatusUnauthorized, post(snstest.New(t).Notification(topic, id, "another key")))
+	require.Eventually(t, func() bool { return r.refused(t, o, c, hook) == 1 }, startTimeout, 10*time.Millisecond, "the log has it")
+	require.Equal(t, http.StatusUnauthorized, post(strings.Replace(good, "an order", "no order", 1)))
+	require.Equal(t, http.StatusUnauthorized, post(provider.Notification(topic+"2", id, "another topic")))
+	require.Equal(t, http.StatusNoContent, post(provider.Notification(topic, id, "an order", version1)), "sent again")
+	require.Equal(t, http.StatusNoContent, post(provider.Notification(topic, uuid.NewString(), "another order", version1)))
+	require.Eventually(t, func() bool { return r.count(t, o, c, hook) == 2 }, startTimeout, 10*time.Millisecond)
 }
 
 // send posts the sample, signed with a secret at a time, and returns the status.

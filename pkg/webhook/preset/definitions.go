@@ -7,7 +7,7 @@ type definition struct {
 	description string
 	// documentation is the provider's page.
 	documentation string
-	// needs names the secret in the provider's words; empty if requests carry none.
+	// needs names the secret in the provider's words; empty if there is none.
 	needs         string
 	verification  *verification
 	deduplication string
@@ -99,9 +99,10 @@ var definitions = []definition{
 	},
 	{
 		name: "sns", title: "Amazon SNS",
-		description: "Subscribe the URL to a topic over HTTPS. Open the SubscribeURL of the first delivery to confirm the subscription: " +
-			"`orch webhook deliveries NAME ID` shows it.",
-		documentation: "https://docs.aws.amazon.com/sns/latest/dg/sns-http-https-endpoint-as-subscriber.html",
+		description: "Subscribe the URL to a topic over HTTPS, without raw message delivery. The server confirms the subscription. " +
+			"List the topic in topic_arns, because any topic's messages are signed by Amazon SNS.",
+		documentation: "https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html",
+		verification:  &verification{Scheme: "sns"},
 		handshakes:    []string{"sns"},
 	},
 	{

@@ -16,8 +16,8 @@ const (
 )
 
 // Handshake is a response that proves to a provider that the endpoint accepts deliveries. It causes no event and needs no
-// template. The server never fetches the confirmation addresses that a sender offers, because any client could then make it
-// call any address.
+// template. The server never fetches the confirmation addresses of unverified requests, because any client could then make
+// it call any address.
 type Handshake struct {
 	// Name is its name in the delivery log.
 	Name   string

@@ -14,6 +14,9 @@ type Handshakes struct {
 	VerifyToken string
 }
 
+// HandshakeSNS is the name of the handshake of Amazon SNS.
+const HandshakeSNS = "sns"
+
 // echo answers with a text that the sender has sent. A browser must not take it for a page.
 func echo(name, text string) *Handshake {
 	return &Handshake{
@@ -59,9 +62,9 @@ func (r *Request) BodyHandshake(asked Handshakes) *Handshake {
 	case asked.Slack && said.Type == "url_verification" && said.Challenge != "":
 		return echo("slack", said.Challenge)
 	case asked.SNS && said.Type == "SubscriptionConfirmation" && said.SubscribeURL != "":
-		// The address is in the delivery log, for a person to open. Fetching it would let anybody make this server call
-		// any address.
-		return &Handshake{Name: "sns"}
+		// The address is in the delivery log, for a person to open. It is not verified, so fetching it would let any client
+		// make this server call any address.
+		return &Handshake{Name: HandshakeSNS}
 	}
 	return nil
 }

@@ -3209,6 +3209,8 @@ func Of(fullName string) string {
 		return "Maximum number of variables, 0 to 200; default 200."
 	case "orch.v1.ListVariablesRequest.offset":
 		return "Number of variables to skip, 0 or more; default 0."
+	case "orch.v1.ListWebhookIssuesRequest.id":
+		return "UUID of the webhook."
 	case "orch.v1.ListWebhooksRequest.limit":
 		return "Maximum number of webhooks, 0 to 200; default 200."
 	case "orch.v1.ListWebhooksRequest.name":
@@ -5256,7 +5258,15 @@ func Of(fullName string) string {
 	case "orch.v1.WEBHOOK_HANDSHAKE_SLACK":
 		return "Returns the challenge of url_verification."
 	case "orch.v1.WEBHOOK_HANDSHAKE_SNS":
-		return "Records the SubscriptionConfirmation of Amazon SNS with its URL, which the server never fetches."
+		return "Confirms the subscription to a topic of Amazon SNS with scheme sns; other schemes only record its URL."
+	case "orch.v1.WEBHOOK_HEALTH_STATUS_FAILING":
+		return "Too many requests of a period were refused or failed."
+	case "orch.v1.WEBHOOK_HEALTH_STATUS_HEALTHY":
+		return "Requests are accepted."
+	case "orch.v1.WEBHOOK_HEALTH_STATUS_SILENT":
+		return "No request arrived for max_silence."
+	case "orch.v1.WEBHOOK_HEALTH_STATUS_UNKNOWN":
+		return "No request was accepted yet."
 	case "orch.v1.WEBHOOK_SCHEME_GITHUB":
 		return "X-Hub-Signature-256, as GitHub, Meta and others send it."
 	case "orch.v1.WEBHOOK_SCHEME_GITLAB":
@@ -5269,6 +5279,8 @@ func Of(fullName string) string {
 		return "X-Shopify-Hmac-Sha256."
 	case "orch.v1.WEBHOOK_SCHEME_SLACK":
 		return "X-Slack-Signature, with a timestamp."
+	case "orch.v1.WEBHOOK_SCHEME_SNS":
+		return "The body's Signature, which Amazon SNS makes with the key of a certificate; there is no secret."
 	case "orch.v1.WEBHOOK_SCHEME_STANDARD_WEBHOOKS":
 		return "webhook-signature with webhook-id and webhook-timestamp, or their svix- forms, as Standard Webhooks defines."
 	case "orch.v1.WEBHOOK_SCHEME_STRIPE":
@@ -5313,8 +5325,12 @@ func Of(fullName string) string {
 		return "Whether the webhook accepts requests; default true."
 	case "orch.v1.Webhook.handshakes":
 		return "Provider handshakes that the webhook supports in addition to the default ones, at most 10."
+	case "orch.v1.Webhook.health":
+		return "Whether the webhook's requests succeed; null in responses to changes."
 	case "orch.v1.Webhook.id":
 		return "UUID of the webhook."
+	case "orch.v1.Webhook.max_silence":
+		return "Seconds without a request after which the webhook counts as silent; null for never."
 	case "orch.v1.Webhook.methods":
 		return "Methods that the webhook accepts, besides those of handshakes; empty accepts all."
 	case "orch.v1.Webhook.name":
@@ -5359,6 +5375,8 @@ func Of(fullName string) string {
 		return "Whether the webhook accepts requests; default true."
 	case "orch.v1.WebhookCreate.handshakes":
 		return "Provider handshakes that the webhook supports in addition to the default ones, at most 10."
+	case "orch.v1.WebhookCreate.max_silence":
+		return "Seconds without a request after which the webhook counts as silent, 60 to 2,592,000; null for never."
 	case "orch.v1.WebhookCreate.methods":
 		return "Methods that the webhook accepts, besides those of handshakes; empty accepts all."
 	case "orch.v1.WebhookCreate.name":
@@ -5452,7 +5470,7 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookDelivery.raw_body":
 		return "Request body as received."
 	case "orch.v1.WebhookDelivery.reason":
-		return "Why the request was refused or failed: credential, role, signature, address, rate, body, template, event or handshake."
+		return "Why the request was refused or failed: method, address, rate, credential, role, body, signature, unavailable, handshake, template, event or broker; null on success."
 	case "orch.v1.WebhookDelivery.received":
 		return "Time at which the request arrived, in UTC."
 	case "orch.v1.WebhookDelivery.remote_address":
@@ -5473,6 +5491,8 @@ func Of(fullName string) string {
 		return "UUID of the webhook."
 	case "orch.v1.WebhookDeliveryBatch":
 		return "WebhookDeliveryBatch carries deliveries from the hooks service to the store."
+	case "orch.v1.WebhookDeliveryBatch.traffic":
+		return "Counts of all requests, which the log samples."
 	case "orch.v1.WebhookDeliveryCount":
 		return "WebhookDeliveryCount is the number of requests with one outcome."
 	case "orch.v1.WebhookDeliveryCount.count":
@@ -5491,8 +5511,12 @@ func Of(fullName string) string {
 		return "Selects duplicates or originals."
 	case "orch.v1.WebhookDeliveryFilter.id":
 		return "Selects by UUID."
+	case "orch.v1.WebhookDeliveryFilter.reason":
+		return "Selects by the reason of the failure."
 	case "orch.v1.WebhookDeliveryFilter.received":
 		return "Selects by time of arrival."
+	case "orch.v1.WebhookDeliveryFilter.remote_address":
+		return "Selects by the address of the sender."
 	case "orch.v1.WebhookDeliveryFilter.replayed_event_id":
 		return "Selects by the event of a successful replay, or deliveries without one."
 	case "orch.v1.WebhookDeliveryFilter.status":
@@ -5519,6 +5543,10 @@ func Of(fullName string) string {
 		return "Highest HTTP status to select."
 	case "orch.v1.WebhookDeliverySummary":
 		return "WebhookDeliverySummary is a JSON array of counts, by status and reason."
+	case "orch.v1.WebhookDeliveryTextFilter":
+		return "WebhookDeliveryTextFilter selects by equal text."
+	case "orch.v1.WebhookDeliveryTextFilter.any_":
+		return "Values to select, one of them."
 	case "orch.v1.WebhookDigest":
 		return "WebhookDigest is the hash function of an HMAC."
 	case "orch.v1.WebhookDraft":
@@ -5553,6 +5581,44 @@ func Of(fullName string) string {
 		return "Selects by service account, or webhooks without one."
 	case "orch.v1.WebhookHandshake":
 		return "WebhookHandshake is a provider handshake that must be enabled."
+	case "orch.v1.WebhookHealth":
+		return "WebhookHealth is what the requests of a webhook show about it."
+	case "orch.v1.WebhookHealth.failures":
+		return "Number of requests in the current period that were refused or failed."
+	case "orch.v1.WebhookHealth.last_delivery":
+		return "Time of the last request, in UTC; null for none."
+	case "orch.v1.WebhookHealth.reason":
+		return "Reason of the last failure; null for none."
+	case "orch.v1.WebhookHealth.requests":
+		return "Number of requests in the current period."
+	case "orch.v1.WebhookHealth.since":
+		return "Time at which the status began, in UTC; null while it is unknown."
+	case "orch.v1.WebhookHealth.status":
+		return "Status of the webhook."
+	case "orch.v1.WebhookHealthStatus":
+		return "WebhookHealthStatus is what the requests of a webhook show about it."
+	case "orch.v1.WebhookIssue":
+		return "WebhookIssue is a cause of failures."
+	case "orch.v1.WebhookIssue.column":
+		return "Column of the error, from 1; null for none."
+	case "orch.v1.WebhookIssue.count":
+		return "Number of requests."
+	case "orch.v1.WebhookIssue.delivery_id":
+		return "UUID of the last delivery of the issue."
+	case "orch.v1.WebhookIssue.error":
+		return "Error of the last failure."
+	case "orch.v1.WebhookIssue.first":
+		return "Time of the first of them in the log, in UTC."
+	case "orch.v1.WebhookIssue.last":
+		return "Time of the last of them, in UTC."
+	case "orch.v1.WebhookIssue.line":
+		return "Line of the error in the template or the rendered text, from 1; null for none."
+	case "orch.v1.WebhookIssue.reason":
+		return "Class of the failures, as in a delivery; null for none."
+	case "orch.v1.WebhookIssue.status":
+		return "HTTP status of the responses."
+	case "orch.v1.WebhookIssueList":
+		return "WebhookIssueList is a JSON array of issues."
 	case "orch.v1.WebhookList":
 		return "WebhookList is a JSON array of webhooks."
 	case "orch.v1.WebhookMethod":
@@ -5633,6 +5699,8 @@ func Of(fullName string) string {
 		return "Whether the webhook accepts requests; default true."
 	case "orch.v1.WebhookReplace.handshakes":
 		return "Provider handshakes that the webhook supports in addition to the default ones, at most 10."
+	case "orch.v1.WebhookReplace.max_silence":
+		return "Seconds without a request after which the webhook counts as silent, 60 to 2,592,000; null for never."
 	case "orch.v1.WebhookReplace.methods":
 		return "Methods that the webhook accepts, besides those of handshakes; empty accepts all."
 	case "orch.v1.WebhookReplace.name":
@@ -5656,7 +5724,7 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookReplayQuery.limit":
 		return "Maximum number of deliveries, 0 to 200; default 200."
 	case "orch.v1.WebhookScheme":
-		return "WebhookScheme is the form of a signature; all except gitlab, token and twilio sign the body's bytes."
+		return "WebhookScheme is the form of a signature; all except gitlab, token, twilio and sns sign the body's bytes."
 	case "orch.v1.WebhookService":
 		return "Webhooks receive HTTP requests and turn them into events by a Jinja2 template."
 	case "orch.v1.WebhookService.CountWebhooks":
@@ -5667,6 +5735,8 @@ func Of(fullName string) string {
 		return "Delete a webhook. Its URL returns 404 as soon as the update reaches the hooks service."
 	case "orch.v1.WebhookService.ListDeliveries":
 		return "List deliveries. Returns a page of the webhook's recorded deliveries, newest first."
+	case "orch.v1.WebhookService.ListWebhookIssues":
+		return "List issues. Groups the failures of the webhook's delivery log by their cause, the latest first."
 	case "orch.v1.WebhookService.ListWebhookPresets":
 		return "List presets. Returns how webhooks of known providers are set up, in a fixed order."
 	case "orch.v1.WebhookService.ListWebhooks":
@@ -5695,6 +5765,28 @@ func Of(fullName string) string {
 		return "Update a webhook. Absent fields keep their values; null removes an optional value."
 	case "orch.v1.WebhookSort":
 		return "WebhookSort is the order of webhooks."
+	case "orch.v1.WebhookTraffic":
+		return "WebhookTraffic counts the requests of a webhook that one process received in a short time."
+	case "orch.v1.WebhookTraffic.last":
+		return "Time of the last request."
+	case "orch.v1.WebhookTraffic.name":
+		return "Name of the webhook."
+	case "orch.v1.WebhookTraffic.reason":
+		return "Reason and error of the last failure."
+	case "orch.v1.WebhookTraffic.requests":
+		return "Number of requests, and of those that were refused or failed."
+	case "orch.v1.WebhookTraffic.source":
+		return "Process that counted. A count with a sequence that is not greater than the last one is a duplicate."
+	case "orch.v1.WebhookTraffic.webhook_id":
+		return "UUID of the webhook."
+	case "orch.v1.WebhookTraffic.workspace":
+		return "UUID of its workspace."
+	case "orch.v1.WebhookTrafficSource":
+		return "WebhookTrafficSource is a process that counts requests."
+	case "orch.v1.WebhookTrafficSource.id":
+		return "UUID of the process."
+	case "orch.v1.WebhookTrafficSource.sequence":
+		return "Sequence of its last count."
 	case "orch.v1.WebhookUndefined":
 		return "WebhookUndefined is what a template does with a missing value."
 	case "orch.v1.WebhookUpdate":
@@ -5709,6 +5801,8 @@ func Of(fullName string) string {
 		return "Whether the webhook accepts requests; default true."
 	case "orch.v1.WebhookUpdate.handshakes":
 		return "Provider handshakes that the webhook supports in addition to the default ones, at most 10."
+	case "orch.v1.WebhookUpdate.max_silence":
+		return "Seconds without a request after which the webhook counts as silent, 60 to 2,592,000; null for never."
 	case "orch.v1.WebhookUpdate.methods":
 		return "Methods that the webhook accepts, besides those of handshakes; empty accepts all."
 	case "orch.v1.WebhookUpdate.name":
@@ -5747,6 +5841,8 @@ func Of(fullName string) string {
 		return "Name of the header with the time in Unix seconds, for scheme hmac; null for none."
 	case "orch.v1.WebhookVerification.tolerance":
 		return "Maximum difference between a signed timestamp and the time of receipt, in seconds, 1 to 86,400; default 300."
+	case "orch.v1.WebhookVerification.topic_arns":
+		return "ARNs of the topics whose messages are accepted, for scheme sns, at most 20; empty accepts all topics."
 	case "orch.v1.WebhookVerificationInput":
 		return "WebhookVerificationInput configures signature verification with its secrets."
 	case "orch.v1.WebhookVerificationInput.digest":
@@ -5769,6 +5865,28 @@ func Of(fullName string) string {
 		return "Name of the header with the time in Unix seconds, for scheme hmac; null for none."
 	case "orch.v1.WebhookVerificationInput.tolerance":
 		return "Maximum difference between a signed timestamp and the time of receipt, in seconds, 1 to 86,400; default 300."
+	case "orch.v1.WebhookVerificationInput.topic_arns":
+		return "ARNs of the topics whose messages are accepted, for scheme sns, at most 20; empty accepts all topics."
+	case "orch.v1.WebhookWatch":
+		return "WebhookWatch is what the watcher of failures stores of a webhook."
+	case "orch.v1.WebhookWatch.due":
+		return "Time at which the watcher examines the webhook; absent if it waits for requests."
+	case "orch.v1.WebhookWatch.id":
+		return "UUID of the webhook."
+	case "orch.v1.WebhookWatch.last_delivery":
+		return "Time of the last request."
+	case "orch.v1.WebhookWatch.max_silence":
+		return "Seconds without a request that are silence, measured from a time if there was no request."
+	case "orch.v1.WebhookWatch.name":
+		return "Name of the webhook, for events."
+	case "orch.v1.WebhookWatch.reason":
+		return "Reason and error of the last failure."
+	case "orch.v1.WebhookWatch.sources":
+		return "Processes whose counts are included, by the sequence of the last one."
+	case "orch.v1.WebhookWatch.status":
+		return "Status of the webhook, and when it began."
+	case "orch.v1.WebhookWatch.window":
+		return "Start of the current window, and its requests."
 	case "orch.v1.WorkPool":
 		return "WorkPool is a group of workers of one type, with queues of runs for them."
 	case "orch.v1.WorkPool.active_slots":

@@ -27,7 +27,67 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// WebhookScheme is the form of a signature; all except gitlab, token and twilio sign the body's bytes.
+// WebhookHealthStatus is what the requests of a webhook show about it.
+type WebhookHealthStatus int32
+
+const (
+	WebhookHealthStatus_WEBHOOK_HEALTH_STATUS_UNSPECIFIED WebhookHealthStatus = 0
+	// No request was accepted yet.
+	WebhookHealthStatus_WEBHOOK_HEALTH_STATUS_UNKNOWN WebhookHealthStatus = 1
+	// Requests are accepted.
+	WebhookHealthStatus_WEBHOOK_HEALTH_STATUS_HEALTHY WebhookHealthStatus = 2
+	// Too many requests of a period were refused or failed.
+	WebhookHealthStatus_WEBHOOK_HEALTH_STATUS_FAILING WebhookHealthStatus = 3
+	// No request arrived for max_silence.
+	WebhookHealthStatus_WEBHOOK_HEALTH_STATUS_SILENT WebhookHealthStatus = 4
+)
+
+// Enum value maps for WebhookHealthStatus.
+var (
+	WebhookHealthStatus_name = map[int32]string{
+		0: "WEBHOOK_HEALTH_STATUS_UNSPECIFIED",
+		1: "WEBHOOK_HEALTH_STATUS_UNKNOWN",
+		2: "WEBHOOK_HEALTH_STATUS_HEALTHY",
+		3: "WEBHOOK_HEALTH_STATUS_FAILING",
+		4: "WEBHOOK_HEALTH_STATUS_SILENT",
+	}
+	WebhookHealthStatus_value = map[string]int32{
+		"WEBHOOK_HEALTH_STATUS_UNSPECIFIED": 0,
+		"WEBHOOK_HEALTH_STATUS_UNKNOWN":     1,
+		"WEBHOOK_HEALTH_STATUS_HEALTHY":     2,
+		"WEBHOOK_HEALTH_STATUS_FAILING":     3,
+		"WEBHOOK_HEALTH_STATUS_SILENT":      4,
+	}
+)
+
+func (x WebhookHealthStatus) Enum() *WebhookHealthStatus {
+	p := new(WebhookHealthStatus)
+	*p = x
+	return p
+}
+
+func (x WebhookHealthStatus) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (WebhookHealthStatus) Descriptor() protoreflect.EnumDescriptor {
+	return file_orch_v1_webhooks_proto_enumTypes[0].Descriptor()
+}
+
+func (WebhookHealthStatus) Type() protoreflect.EnumType {
+	return &file_orch_v1_webhooks_proto_enumTypes[0]
+}
+
+func (x WebhookHealthStatus) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use WebhookHealthStatus.Descriptor instead.
+func (WebhookHealthStatus) EnumDescriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{0}
+}
+
+// WebhookScheme is the form of a signature; all except gitlab, token, twilio and sns sign the body's bytes.
 type WebhookScheme int32
 
 const (
@@ -52,6 +112,8 @@ const (
 	WebhookScheme_WEBHOOK_SCHEME_PAGERDUTY WebhookScheme = 9
 	// X-Twilio-Signature over the URL and the form's fields.
 	WebhookScheme_WEBHOOK_SCHEME_TWILIO WebhookScheme = 10
+	// The body's Signature, which Amazon SNS makes with the key of a certificate; there is no secret.
+	WebhookScheme_WEBHOOK_SCHEME_SNS WebhookScheme = 11
 )
 
 // Enum value maps for WebhookScheme.
@@ -68,6 +130,7 @@ var (
 		8:  "WEBHOOK_SCHEME_TOKEN",
 		9:  "WEBHOOK_SCHEME_PAGERDUTY",
 		10: "WEBHOOK_SCHEME_TWILIO",
+		11: "WEBHOOK_SCHEME_SNS",
 	}
 	WebhookScheme_value = map[string]int32{
 		"WEBHOOK_SCHEME_UNSPECIFIED":       0,
@@ -81,6 +144,7 @@ var (
 		"WEBHOOK_SCHEME_TOKEN":             8,
 		"WEBHOOK_SCHEME_PAGERDUTY":         9,
 		"WEBHOOK_SCHEME_TWILIO":            10,
+		"WEBHOOK_SCHEME_SNS":               11,
 	}
 )
 
@@ -95,11 +159,11 @@ func (x WebhookScheme) String() string {
 }
 
 func (WebhookScheme) Descriptor() protoreflect.EnumDescriptor {
-	return file_orch_v1_webhooks_proto_enumTypes[0].Descriptor()
+	return file_orch_v1_webhooks_proto_enumTypes[1].Descriptor()
 }
 
 func (WebhookScheme) Type() protoreflect.EnumType {
-	return &file_orch_v1_webhooks_proto_enumTypes[0]
+	return &file_orch_v1_webhooks_proto_enumTypes[1]
 }
 
 func (x WebhookScheme) Number() protoreflect.EnumNumber {
@@ -108,7 +172,7 @@ func (x WebhookScheme) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WebhookScheme.Descriptor instead.
 func (WebhookScheme) EnumDescriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{0}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{1}
 }
 
 // WebhookDigest is the hash function of an HMAC.
@@ -148,11 +212,11 @@ func (x WebhookDigest) String() string {
 }
 
 func (WebhookDigest) Descriptor() protoreflect.EnumDescriptor {
-	return file_orch_v1_webhooks_proto_enumTypes[1].Descriptor()
+	return file_orch_v1_webhooks_proto_enumTypes[2].Descriptor()
 }
 
 func (WebhookDigest) Type() protoreflect.EnumType {
-	return &file_orch_v1_webhooks_proto_enumTypes[1]
+	return &file_orch_v1_webhooks_proto_enumTypes[2]
 }
 
 func (x WebhookDigest) Number() protoreflect.EnumNumber {
@@ -161,7 +225,7 @@ func (x WebhookDigest) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WebhookDigest.Descriptor instead.
 func (WebhookDigest) EnumDescriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{1}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{2}
 }
 
 // WebhookEncoding is the text encoding of a signature.
@@ -198,11 +262,11 @@ func (x WebhookEncoding) String() string {
 }
 
 func (WebhookEncoding) Descriptor() protoreflect.EnumDescriptor {
-	return file_orch_v1_webhooks_proto_enumTypes[2].Descriptor()
+	return file_orch_v1_webhooks_proto_enumTypes[3].Descriptor()
 }
 
 func (WebhookEncoding) Type() protoreflect.EnumType {
-	return &file_orch_v1_webhooks_proto_enumTypes[2]
+	return &file_orch_v1_webhooks_proto_enumTypes[3]
 }
 
 func (x WebhookEncoding) Number() protoreflect.EnumNumber {
@@ -211,7 +275,7 @@ func (x WebhookEncoding) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WebhookEncoding.Descriptor instead.
 func (WebhookEncoding) EnumDescriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{2}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{3}
 }
 
 // WebhookDeduplication is the identity of a delivery; a duplicate returns 204 without an event.
@@ -254,11 +318,11 @@ func (x WebhookDeduplication) String() string {
 }
 
 func (WebhookDeduplication) Descriptor() protoreflect.EnumDescriptor {
-	return file_orch_v1_webhooks_proto_enumTypes[3].Descriptor()
+	return file_orch_v1_webhooks_proto_enumTypes[4].Descriptor()
 }
 
 func (WebhookDeduplication) Type() protoreflect.EnumType {
-	return &file_orch_v1_webhooks_proto_enumTypes[3]
+	return &file_orch_v1_webhooks_proto_enumTypes[4]
 }
 
 func (x WebhookDeduplication) Number() protoreflect.EnumNumber {
@@ -267,7 +331,7 @@ func (x WebhookDeduplication) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WebhookDeduplication.Descriptor instead.
 func (WebhookDeduplication) EnumDescriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{3}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{4}
 }
 
 // WebhookHandshake is a provider handshake that must be enabled.
@@ -277,7 +341,7 @@ const (
 	WebhookHandshake_WEBHOOK_HANDSHAKE_UNSPECIFIED WebhookHandshake = 0
 	// Returns the challenge of url_verification.
 	WebhookHandshake_WEBHOOK_HANDSHAKE_SLACK WebhookHandshake = 1
-	// Records the SubscriptionConfirmation of Amazon SNS with its URL, which the server never fetches.
+	// Confirms the subscription to a topic of Amazon SNS with scheme sns; other schemes only record its URL.
 	WebhookHandshake_WEBHOOK_HANDSHAKE_SNS WebhookHandshake = 2
 	// Returns hub.challenge of a GET request whose hub.verify_token equals the webhook's verify_token.
 	WebhookHandshake_WEBHOOK_HANDSHAKE_META WebhookHandshake = 3
@@ -310,11 +374,11 @@ func (x WebhookHandshake) String() string {
 }
 
 func (WebhookHandshake) Descriptor() protoreflect.EnumDescriptor {
-	return file_orch_v1_webhooks_proto_enumTypes[4].Descriptor()
+	return file_orch_v1_webhooks_proto_enumTypes[5].Descriptor()
 }
 
 func (WebhookHandshake) Type() protoreflect.EnumType {
-	return &file_orch_v1_webhooks_proto_enumTypes[4]
+	return &file_orch_v1_webhooks_proto_enumTypes[5]
 }
 
 func (x WebhookHandshake) Number() protoreflect.EnumNumber {
@@ -323,7 +387,7 @@ func (x WebhookHandshake) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WebhookHandshake.Descriptor instead.
 func (WebhookHandshake) EnumDescriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{4}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{5}
 }
 
 // WebhookUndefined is what a template does with a missing value.
@@ -362,11 +426,11 @@ func (x WebhookUndefined) String() string {
 }
 
 func (WebhookUndefined) Descriptor() protoreflect.EnumDescriptor {
-	return file_orch_v1_webhooks_proto_enumTypes[5].Descriptor()
+	return file_orch_v1_webhooks_proto_enumTypes[6].Descriptor()
 }
 
 func (WebhookUndefined) Type() protoreflect.EnumType {
-	return &file_orch_v1_webhooks_proto_enumTypes[5]
+	return &file_orch_v1_webhooks_proto_enumTypes[6]
 }
 
 func (x WebhookUndefined) Number() protoreflect.EnumNumber {
@@ -375,7 +439,7 @@ func (x WebhookUndefined) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WebhookUndefined.Descriptor instead.
 func (WebhookUndefined) EnumDescriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{5}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{6}
 }
 
 // WebhookMethod is an HTTP method that a webhook may accept.
@@ -424,11 +488,11 @@ func (x WebhookMethod) String() string {
 }
 
 func (WebhookMethod) Descriptor() protoreflect.EnumDescriptor {
-	return file_orch_v1_webhooks_proto_enumTypes[6].Descriptor()
+	return file_orch_v1_webhooks_proto_enumTypes[7].Descriptor()
 }
 
 func (WebhookMethod) Type() protoreflect.EnumType {
-	return &file_orch_v1_webhooks_proto_enumTypes[6]
+	return &file_orch_v1_webhooks_proto_enumTypes[7]
 }
 
 func (x WebhookMethod) Number() protoreflect.EnumNumber {
@@ -437,7 +501,7 @@ func (x WebhookMethod) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WebhookMethod.Descriptor instead.
 func (WebhookMethod) EnumDescriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{6}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{7}
 }
 
 // WebhookSort is the order of webhooks.
@@ -480,11 +544,11 @@ func (x WebhookSort) String() string {
 }
 
 func (WebhookSort) Descriptor() protoreflect.EnumDescriptor {
-	return file_orch_v1_webhooks_proto_enumTypes[7].Descriptor()
+	return file_orch_v1_webhooks_proto_enumTypes[8].Descriptor()
 }
 
 func (WebhookSort) Type() protoreflect.EnumType {
-	return &file_orch_v1_webhooks_proto_enumTypes[7]
+	return &file_orch_v1_webhooks_proto_enumTypes[8]
 }
 
 func (x WebhookSort) Number() protoreflect.EnumNumber {
@@ -493,7 +557,7 @@ func (x WebhookSort) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WebhookSort.Descriptor instead.
 func (WebhookSort) EnumDescriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{7}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{8}
 }
 
 // WebhookDeliverySort is the order of deliveries.
@@ -530,11 +594,11 @@ func (x WebhookDeliverySort) String() string {
 }
 
 func (WebhookDeliverySort) Descriptor() protoreflect.EnumDescriptor {
-	return file_orch_v1_webhooks_proto_enumTypes[8].Descriptor()
+	return file_orch_v1_webhooks_proto_enumTypes[9].Descriptor()
 }
 
 func (WebhookDeliverySort) Type() protoreflect.EnumType {
-	return &file_orch_v1_webhooks_proto_enumTypes[8]
+	return &file_orch_v1_webhooks_proto_enumTypes[9]
 }
 
 func (x WebhookDeliverySort) Number() protoreflect.EnumNumber {
@@ -543,7 +607,7 @@ func (x WebhookDeliverySort) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WebhookDeliverySort.Descriptor instead.
 func (WebhookDeliverySort) EnumDescriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{8}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{9}
 }
 
 // WebhookRenderingStage is the text that holds an error.
@@ -580,11 +644,11 @@ func (x WebhookRenderingStage) String() string {
 }
 
 func (WebhookRenderingStage) Descriptor() protoreflect.EnumDescriptor {
-	return file_orch_v1_webhooks_proto_enumTypes[9].Descriptor()
+	return file_orch_v1_webhooks_proto_enumTypes[10].Descriptor()
 }
 
 func (WebhookRenderingStage) Type() protoreflect.EnumType {
-	return &file_orch_v1_webhooks_proto_enumTypes[9]
+	return &file_orch_v1_webhooks_proto_enumTypes[10]
 }
 
 func (x WebhookRenderingStage) Number() protoreflect.EnumNumber {
@@ -593,7 +657,7 @@ func (x WebhookRenderingStage) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WebhookRenderingStage.Descriptor instead.
 func (WebhookRenderingStage) EnumDescriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{9}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{10}
 }
 
 // Webhook is a URL with a template that renders requests to events.
@@ -640,7 +704,11 @@ type Webhook struct {
 	// What the template does with a missing value; default lenient.
 	Undefined WebhookUndefined `protobuf:"varint,20,opt,name=undefined,proto3,enum=orch.v1.WebhookUndefined" json:"undefined,omitempty"`
 	// Methods that the webhook accepts, besides those of handshakes; empty accepts all.
-	Methods       []WebhookMethod `protobuf:"varint,21,rep,packed,name=methods,proto3,enum=orch.v1.WebhookMethod" json:"methods,omitempty"`
+	Methods []WebhookMethod `protobuf:"varint,21,rep,packed,name=methods,proto3,enum=orch.v1.WebhookMethod" json:"methods,omitempty"`
+	// Seconds without a request after which the webhook counts as silent; null for never.
+	MaxSilence *int64 `protobuf:"varint,22,opt,name=max_silence,json=maxSilence,proto3,oneof" json:"max_silence,omitempty"`
+	// Whether the webhook's requests succeed; null in responses to changes.
+	Health        *WebhookHealth `protobuf:"bytes,23,opt,name=health,proto3,oneof" json:"health,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -822,6 +890,440 @@ func (x *Webhook) GetMethods() []WebhookMethod {
 	return nil
 }
 
+func (x *Webhook) GetMaxSilence() int64 {
+	if x != nil && x.MaxSilence != nil {
+		return *x.MaxSilence
+	}
+	return 0
+}
+
+func (x *Webhook) GetHealth() *WebhookHealth {
+	if x != nil {
+		return x.Health
+	}
+	return nil
+}
+
+// WebhookHealth is what the requests of a webhook show about it.
+type WebhookHealth struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Status of the webhook.
+	Status WebhookHealthStatus `protobuf:"varint,1,opt,name=status,proto3,enum=orch.v1.WebhookHealthStatus" json:"status,omitempty"`
+	// Time at which the status began, in UTC; null while it is unknown.
+	Since *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=since,proto3,oneof" json:"since,omitempty"`
+	// Time of the last request, in UTC; null for none.
+	LastDelivery *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=last_delivery,json=lastDelivery,proto3,oneof" json:"last_delivery,omitempty"`
+	// Number of requests in the current period.
+	Requests int64 `protobuf:"varint,4,opt,name=requests,proto3" json:"requests,omitempty"`
+	// Number of requests in the current period that were refused or failed.
+	Failures int64 `protobuf:"varint,5,opt,name=failures,proto3" json:"failures,omitempty"`
+	// Reason of the last failure; null for none.
+	Reason        *string `protobuf:"bytes,6,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookHealth) Reset() {
+	*x = WebhookHealth{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookHealth) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookHealth) ProtoMessage() {}
+
+func (x *WebhookHealth) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookHealth.ProtoReflect.Descriptor instead.
+func (*WebhookHealth) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *WebhookHealth) GetStatus() WebhookHealthStatus {
+	if x != nil {
+		return x.Status
+	}
+	return WebhookHealthStatus_WEBHOOK_HEALTH_STATUS_UNSPECIFIED
+}
+
+func (x *WebhookHealth) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *WebhookHealth) GetLastDelivery() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastDelivery
+	}
+	return nil
+}
+
+func (x *WebhookHealth) GetRequests() int64 {
+	if x != nil {
+		return x.Requests
+	}
+	return 0
+}
+
+func (x *WebhookHealth) GetFailures() int64 {
+	if x != nil {
+		return x.Failures
+	}
+	return 0
+}
+
+func (x *WebhookHealth) GetReason() string {
+	if x != nil && x.Reason != nil {
+		return *x.Reason
+	}
+	return ""
+}
+
+// WebhookWatch is what the watcher of failures stores of a webhook.
+type WebhookWatch struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the webhook.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Name of the webhook, for events.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// Status of the webhook, and when it began.
+	Status WebhookHealthStatus    `protobuf:"varint,3,opt,name=status,proto3,enum=orch.v1.WebhookHealthStatus" json:"status,omitempty"`
+	Since  *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=since,proto3,oneof" json:"since,omitempty"`
+	// Time of the last request.
+	LastDelivery *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=last_delivery,json=lastDelivery,proto3,oneof" json:"last_delivery,omitempty"`
+	// Start of the current window, and its requests.
+	Window   *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=window,proto3,oneof" json:"window,omitempty"`
+	Requests int64                  `protobuf:"varint,7,opt,name=requests,proto3" json:"requests,omitempty"`
+	Failures int64                  `protobuf:"varint,8,opt,name=failures,proto3" json:"failures,omitempty"`
+	// Reason and error of the last failure.
+	Reason *string `protobuf:"bytes,9,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
+	Error  *string `protobuf:"bytes,10,opt,name=error,proto3,oneof" json:"error,omitempty"`
+	// Seconds without a request that are silence, measured from a time if there was no request.
+	MaxSilence   *int64                 `protobuf:"varint,11,opt,name=max_silence,json=maxSilence,proto3,oneof" json:"max_silence,omitempty"`
+	WatchedSince *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=watched_since,json=watchedSince,proto3,oneof" json:"watched_since,omitempty"`
+	// Processes whose counts are included, by the sequence of the last one.
+	Sources []*WebhookTrafficSource `protobuf:"bytes,13,rep,name=sources,proto3" json:"sources,omitempty"`
+	// Time at which the watcher examines the webhook; absent if it waits for requests.
+	Due           *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=due,proto3,oneof" json:"due,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookWatch) Reset() {
+	*x = WebhookWatch{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookWatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookWatch) ProtoMessage() {}
+
+func (x *WebhookWatch) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookWatch.ProtoReflect.Descriptor instead.
+func (*WebhookWatch) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *WebhookWatch) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *WebhookWatch) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *WebhookWatch) GetStatus() WebhookHealthStatus {
+	if x != nil {
+		return x.Status
+	}
+	return WebhookHealthStatus_WEBHOOK_HEALTH_STATUS_UNSPECIFIED
+}
+
+func (x *WebhookWatch) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *WebhookWatch) GetLastDelivery() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastDelivery
+	}
+	return nil
+}
+
+func (x *WebhookWatch) GetWindow() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Window
+	}
+	return nil
+}
+
+func (x *WebhookWatch) GetRequests() int64 {
+	if x != nil {
+		return x.Requests
+	}
+	return 0
+}
+
+func (x *WebhookWatch) GetFailures() int64 {
+	if x != nil {
+		return x.Failures
+	}
+	return 0
+}
+
+func (x *WebhookWatch) GetReason() string {
+	if x != nil && x.Reason != nil {
+		return *x.Reason
+	}
+	return ""
+}
+
+func (x *WebhookWatch) GetError() string {
+	if x != nil && x.Error != nil {
+		return *x.Error
+	}
+	return ""
+}
+
+func (x *WebhookWatch) GetMaxSilence() int64 {
+	if x != nil && x.MaxSilence != nil {
+		return *x.MaxSilence
+	}
+	return 0
+}
+
+func (x *WebhookWatch) GetWatchedSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.WatchedSince
+	}
+	return nil
+}
+
+func (x *WebhookWatch) GetSources() []*WebhookTrafficSource {
+	if x != nil {
+		return x.Sources
+	}
+	return nil
+}
+
+func (x *WebhookWatch) GetDue() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Due
+	}
+	return nil
+}
+
+// WebhookTrafficSource is a process that counts requests.
+type WebhookTrafficSource struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the process.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Sequence of its last count.
+	Sequence      int64 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookTrafficSource) Reset() {
+	*x = WebhookTrafficSource{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookTrafficSource) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookTrafficSource) ProtoMessage() {}
+
+func (x *WebhookTrafficSource) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookTrafficSource.ProtoReflect.Descriptor instead.
+func (*WebhookTrafficSource) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *WebhookTrafficSource) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *WebhookTrafficSource) GetSequence() int64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+// WebhookTraffic counts the requests of a webhook that one process received in a short time.
+type WebhookTraffic struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the webhook.
+	WebhookId string `protobuf:"bytes,1,opt,name=webhook_id,json=webhookId,proto3" json:"webhook_id,omitempty"`
+	// UUID of its workspace.
+	Workspace string `protobuf:"bytes,2,opt,name=workspace,proto3" json:"workspace,omitempty"`
+	// Name of the webhook.
+	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// Process that counted. A count with a sequence that is not greater than the last one is a duplicate.
+	Source *WebhookTrafficSource `protobuf:"bytes,4,opt,name=source,proto3" json:"source,omitempty"`
+	// Time of the last request.
+	Last *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=last,proto3" json:"last,omitempty"`
+	// Number of requests, and of those that were refused or failed.
+	Requests int64 `protobuf:"varint,6,opt,name=requests,proto3" json:"requests,omitempty"`
+	Failures int64 `protobuf:"varint,7,opt,name=failures,proto3" json:"failures,omitempty"`
+	// Reason and error of the last failure.
+	Reason        *string `protobuf:"bytes,8,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
+	Error         *string `protobuf:"bytes,9,opt,name=error,proto3,oneof" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookTraffic) Reset() {
+	*x = WebhookTraffic{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookTraffic) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookTraffic) ProtoMessage() {}
+
+func (x *WebhookTraffic) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookTraffic.ProtoReflect.Descriptor instead.
+func (*WebhookTraffic) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *WebhookTraffic) GetWebhookId() string {
+	if x != nil {
+		return x.WebhookId
+	}
+	return ""
+}
+
+func (x *WebhookTraffic) GetWorkspace() string {
+	if x != nil {
+		return x.Workspace
+	}
+	return ""
+}
+
+func (x *WebhookTraffic) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *WebhookTraffic) GetSource() *WebhookTrafficSource {
+	if x != nil {
+		return x.Source
+	}
+	return nil
+}
+
+func (x *WebhookTraffic) GetLast() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Last
+	}
+	return nil
+}
+
+func (x *WebhookTraffic) GetRequests() int64 {
+	if x != nil {
+		return x.Requests
+	}
+	return 0
+}
+
+func (x *WebhookTraffic) GetFailures() int64 {
+	if x != nil {
+		return x.Failures
+	}
+	return 0
+}
+
+func (x *WebhookTraffic) GetReason() string {
+	if x != nil && x.Reason != nil {
+		return *x.Reason
+	}
+	return ""
+}
+
+func (x *WebhookTraffic) GetError() string {
+	if x != nil && x.Error != nil {
+		return *x.Error
+	}
+	return ""
+}
+
 // WebhookVerification configures signature verification, without the secrets.
 type WebhookVerification struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -844,14 +1346,16 @@ type WebhookVerification struct {
 	// Signed text, composed of {id}, {timestamp} and {body}, for scheme hmac; null signs the body.
 	SignedContent *string `protobuf:"bytes,9,opt,name=signed_content,json=signedContent,proto3,oneof" json:"signed_content,omitempty"`
 	// Number of valid secrets.
-	SecretCount   int64 `protobuf:"varint,10,opt,name=secret_count,json=secretCount,proto3" json:"secret_count,omitempty"`
+	SecretCount int64 `protobuf:"varint,10,opt,name=secret_count,json=secretCount,proto3" json:"secret_count,omitempty"`
+	// ARNs of the topics whose messages are accepted, for scheme sns, at most 20; empty accepts all topics.
+	TopicArns     []string `protobuf:"bytes,11,rep,name=topic_arns,json=topicArns,proto3" json:"topic_arns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WebhookVerification) Reset() {
 	*x = WebhookVerification{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[1]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -863,7 +1367,7 @@ func (x *WebhookVerification) String() string {
 func (*WebhookVerification) ProtoMessage() {}
 
 func (x *WebhookVerification) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[1]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -876,7 +1380,7 @@ func (x *WebhookVerification) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookVerification.ProtoReflect.Descriptor instead.
 func (*WebhookVerification) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{1}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *WebhookVerification) GetScheme() WebhookScheme {
@@ -949,6 +1453,13 @@ func (x *WebhookVerification) GetSecretCount() int64 {
 	return 0
 }
 
+func (x *WebhookVerification) GetTopicArns() []string {
+	if x != nil {
+		return x.TopicArns
+	}
+	return nil
+}
+
 // WebhookVerificationInput configures signature verification with its secrets.
 type WebhookVerificationInput struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -971,14 +1482,16 @@ type WebhookVerificationInput struct {
 	// Signed text, composed of {id}, {timestamp} and {body}, for scheme hmac, 1 to 200 characters; null signs the body.
 	SignedContent *string `protobuf:"bytes,9,opt,name=signed_content,json=signedContent,proto3,oneof" json:"signed_content,omitempty"`
 	// One or two valid secrets, newest first; they are never returned, and an absent list keeps the stored ones.
-	Secrets       []string `protobuf:"bytes,10,rep,name=secrets,proto3" json:"secrets,omitempty"`
+	Secrets []string `protobuf:"bytes,10,rep,name=secrets,proto3" json:"secrets,omitempty"`
+	// ARNs of the topics whose messages are accepted, for scheme sns, at most 20; empty accepts all topics.
+	TopicArns     []string `protobuf:"bytes,11,rep,name=topic_arns,json=topicArns,proto3" json:"topic_arns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WebhookVerificationInput) Reset() {
 	*x = WebhookVerificationInput{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[2]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -990,7 +1503,7 @@ func (x *WebhookVerificationInput) String() string {
 func (*WebhookVerificationInput) ProtoMessage() {}
 
 func (x *WebhookVerificationInput) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[2]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1003,7 +1516,7 @@ func (x *WebhookVerificationInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookVerificationInput.ProtoReflect.Descriptor instead.
 func (*WebhookVerificationInput) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{2}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *WebhookVerificationInput) GetScheme() WebhookScheme {
@@ -1076,6 +1589,13 @@ func (x *WebhookVerificationInput) GetSecrets() []string {
 	return nil
 }
 
+func (x *WebhookVerificationInput) GetTopicArns() []string {
+	if x != nil {
+		return x.TopicArns
+	}
+	return nil
+}
+
 // WebhookRateLimit is a maximum number of requests within a sliding time window.
 type WebhookRateLimit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1089,7 +1609,7 @@ type WebhookRateLimit struct {
 
 func (x *WebhookRateLimit) Reset() {
 	*x = WebhookRateLimit{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[3]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1101,7 +1621,7 @@ func (x *WebhookRateLimit) String() string {
 func (*WebhookRateLimit) ProtoMessage() {}
 
 func (x *WebhookRateLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[3]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1114,7 +1634,7 @@ func (x *WebhookRateLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookRateLimit.ProtoReflect.Descriptor instead.
 func (*WebhookRateLimit) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{3}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *WebhookRateLimit) GetRequests() int64 {
@@ -1159,14 +1679,16 @@ type WebhookCreate struct {
 	// What the template does with a missing value; default lenient.
 	Undefined *WebhookUndefined `protobuf:"varint,12,opt,name=undefined,proto3,enum=orch.v1.WebhookUndefined,oneof" json:"undefined,omitempty"`
 	// Methods that the webhook accepts, besides those of handshakes; empty accepts all.
-	Methods       []WebhookMethod `protobuf:"varint,13,rep,packed,name=methods,proto3,enum=orch.v1.WebhookMethod" json:"methods,omitempty"`
+	Methods []WebhookMethod `protobuf:"varint,13,rep,packed,name=methods,proto3,enum=orch.v1.WebhookMethod" json:"methods,omitempty"`
+	// Seconds without a request after which the webhook counts as silent, 60 to 2,592,000; null for never.
+	MaxSilence    *int64 `protobuf:"varint,14,opt,name=max_silence,json=maxSilence,proto3,oneof" json:"max_silence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WebhookCreate) Reset() {
 	*x = WebhookCreate{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[4]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1178,7 +1700,7 @@ func (x *WebhookCreate) String() string {
 func (*WebhookCreate) ProtoMessage() {}
 
 func (x *WebhookCreate) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[4]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1191,7 +1713,7 @@ func (x *WebhookCreate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookCreate.ProtoReflect.Descriptor instead.
 func (*WebhookCreate) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{4}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *WebhookCreate) GetName() string {
@@ -1285,6 +1807,13 @@ func (x *WebhookCreate) GetMethods() []WebhookMethod {
 	return nil
 }
 
+func (x *WebhookCreate) GetMaxSilence() int64 {
+	if x != nil && x.MaxSilence != nil {
+		return *x.MaxSilence
+	}
+	return 0
+}
+
 // WebhookReplace holds all fields of a webhook.
 type WebhookReplace struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1313,14 +1842,16 @@ type WebhookReplace struct {
 	// What the template does with a missing value; default lenient.
 	Undefined *WebhookUndefined `protobuf:"varint,12,opt,name=undefined,proto3,enum=orch.v1.WebhookUndefined,oneof" json:"undefined,omitempty"`
 	// Methods that the webhook accepts, besides those of handshakes; empty accepts all.
-	Methods       []WebhookMethod `protobuf:"varint,13,rep,packed,name=methods,proto3,enum=orch.v1.WebhookMethod" json:"methods,omitempty"`
+	Methods []WebhookMethod `protobuf:"varint,13,rep,packed,name=methods,proto3,enum=orch.v1.WebhookMethod" json:"methods,omitempty"`
+	// Seconds without a request after which the webhook counts as silent, 60 to 2,592,000; null for never.
+	MaxSilence    *int64 `protobuf:"varint,14,opt,name=max_silence,json=maxSilence,proto3,oneof" json:"max_silence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WebhookReplace) Reset() {
 	*x = WebhookReplace{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[5]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1332,7 +1863,7 @@ func (x *WebhookReplace) String() string {
 func (*WebhookReplace) ProtoMessage() {}
 
 func (x *WebhookReplace) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[5]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1345,7 +1876,7 @@ func (x *WebhookReplace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookReplace.ProtoReflect.Descriptor instead.
 func (*WebhookReplace) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{5}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *WebhookReplace) GetName() string {
@@ -1439,6 +1970,13 @@ func (x *WebhookReplace) GetMethods() []WebhookMethod {
 	return nil
 }
 
+func (x *WebhookReplace) GetMaxSilence() int64 {
+	if x != nil && x.MaxSilence != nil {
+		return *x.MaxSilence
+	}
+	return 0
+}
+
 // WebhookUpdate holds the changes to a webhook; absent fields keep their values.
 type WebhookUpdate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1467,14 +2005,16 @@ type WebhookUpdate struct {
 	// What the template does with a missing value; default lenient.
 	Undefined *WebhookUndefined `protobuf:"varint,12,opt,name=undefined,proto3,enum=orch.v1.WebhookUndefined,oneof" json:"undefined,omitempty"`
 	// Methods that the webhook accepts, besides those of handshakes; empty accepts all.
-	Methods       []WebhookMethod `protobuf:"varint,13,rep,packed,name=methods,proto3,enum=orch.v1.WebhookMethod" json:"methods,omitempty"`
+	Methods []WebhookMethod `protobuf:"varint,13,rep,packed,name=methods,proto3,enum=orch.v1.WebhookMethod" json:"methods,omitempty"`
+	// Seconds without a request after which the webhook counts as silent, 60 to 2,592,000; null for never.
+	MaxSilence    *int64 `protobuf:"varint,14,opt,name=max_silence,json=maxSilence,proto3,oneof" json:"max_silence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WebhookUpdate) Reset() {
 	*x = WebhookUpdate{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[6]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1486,7 +2026,7 @@ func (x *WebhookUpdate) String() string {
 func (*WebhookUpdate) ProtoMessage() {}
 
 func (x *WebhookUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[6]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1499,7 +2039,7 @@ func (x *WebhookUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookUpdate.ProtoReflect.Descriptor instead.
 func (*WebhookUpdate) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{6}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *WebhookUpdate) GetName() string {
@@ -1593,6 +2133,13 @@ func (x *WebhookUpdate) GetMethods() []WebhookMethod {
 	return nil
 }
 
+func (x *WebhookUpdate) GetMaxSilence() int64 {
+	if x != nil && x.MaxSilence != nil {
+		return *x.MaxSilence
+	}
+	return 0
+}
+
 // WebhookList is a JSON array of webhooks.
 type WebhookList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1603,7 +2150,7 @@ type WebhookList struct {
 
 func (x *WebhookList) Reset() {
 	*x = WebhookList{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[7]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1615,7 +2162,7 @@ func (x *WebhookList) String() string {
 func (*WebhookList) ProtoMessage() {}
 
 func (x *WebhookList) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[7]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1628,7 +2175,7 @@ func (x *WebhookList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookList.ProtoReflect.Descriptor instead.
 func (*WebhookList) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{7}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *WebhookList) GetWebhooks() []*Webhook {
@@ -1657,7 +2204,7 @@ type WebhookFilter struct {
 
 func (x *WebhookFilter) Reset() {
 	*x = WebhookFilter{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[8]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1669,7 +2216,7 @@ func (x *WebhookFilter) String() string {
 func (*WebhookFilter) ProtoMessage() {}
 
 func (x *WebhookFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[8]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1682,7 +2229,7 @@ func (x *WebhookFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookFilter.ProtoReflect.Descriptor instead.
 func (*WebhookFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{8}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *WebhookFilter) GetOperator() Operator {
@@ -1737,7 +2284,7 @@ type WebhookQuery struct {
 
 func (x *WebhookQuery) Reset() {
 	*x = WebhookQuery{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[9]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1749,7 +2296,7 @@ func (x *WebhookQuery) String() string {
 func (*WebhookQuery) ProtoMessage() {}
 
 func (x *WebhookQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[9]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1762,7 +2309,7 @@ func (x *WebhookQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookQuery.ProtoReflect.Descriptor instead.
 func (*WebhookQuery) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{9}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *WebhookQuery) GetWebhooks() *WebhookFilter {
@@ -1806,7 +2353,7 @@ type WebhookCountQuery struct {
 
 func (x *WebhookCountQuery) Reset() {
 	*x = WebhookCountQuery{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[10]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1818,7 +2365,7 @@ func (x *WebhookCountQuery) String() string {
 func (*WebhookCountQuery) ProtoMessage() {}
 
 func (x *WebhookCountQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[10]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1831,7 +2378,7 @@ func (x *WebhookCountQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookCountQuery.ProtoReflect.Descriptor instead.
 func (*WebhookCountQuery) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{10}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *WebhookCountQuery) GetWebhooks() *WebhookFilter {
@@ -1891,7 +2438,7 @@ type WebhookDefinition struct {
 
 func (x *WebhookDefinition) Reset() {
 	*x = WebhookDefinition{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[11]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1903,7 +2450,7 @@ func (x *WebhookDefinition) String() string {
 func (*WebhookDefinition) ProtoMessage() {}
 
 func (x *WebhookDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[11]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1916,7 +2463,7 @@ func (x *WebhookDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookDefinition.ProtoReflect.Descriptor instead.
 func (*WebhookDefinition) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{11}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *WebhookDefinition) GetId() string {
@@ -2055,7 +2602,7 @@ type AccountDefinition struct {
 
 func (x *AccountDefinition) Reset() {
 	*x = AccountDefinition{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[12]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2067,7 +2614,7 @@ func (x *AccountDefinition) String() string {
 func (*AccountDefinition) ProtoMessage() {}
 
 func (x *AccountDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[12]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2080,7 +2627,7 @@ func (x *AccountDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountDefinition.ProtoReflect.Descriptor instead.
 func (*AccountDefinition) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{12}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *AccountDefinition) GetId() string {
@@ -2167,7 +2714,8 @@ type WebhookDelivery struct {
 	Workspace string `protobuf:"bytes,26,opt,name=workspace,proto3" json:"workspace,omitempty"`
 	// Id of the event, equal for every processing of the delivery.
 	DeduplicationId *string `protobuf:"bytes,27,opt,name=deduplication_id,json=deduplicationId,proto3,oneof" json:"deduplication_id,omitempty"`
-	// Why the request was refused or failed: credential, role, signature, address, rate, body, template, event or handshake.
+	// Why the request was refused or failed: method, address, rate, credential, role, body, signature, unavailable, handshake,
+	// template, event or broker; null on success.
 	Reason *string `protobuf:"bytes,28,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
 	// Number of requests that this entry stands for: itself, and refused requests before it that have no entry.
 	Count         int64 `protobuf:"varint,29,opt,name=count,proto3" json:"count,omitempty"`
@@ -2177,7 +2725,7 @@ type WebhookDelivery struct {
 
 func (x *WebhookDelivery) Reset() {
 	*x = WebhookDelivery{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[13]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2189,7 +2737,7 @@ func (x *WebhookDelivery) String() string {
 func (*WebhookDelivery) ProtoMessage() {}
 
 func (x *WebhookDelivery) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[13]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2202,7 +2750,7 @@ func (x *WebhookDelivery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookDelivery.ProtoReflect.Descriptor instead.
 func (*WebhookDelivery) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{13}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *WebhookDelivery) GetId() string {
@@ -2410,15 +2958,17 @@ func (x *WebhookDelivery) GetCount() int64 {
 
 // WebhookDeliveryBatch carries deliveries from the hooks service to the store.
 type WebhookDeliveryBatch struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Deliveries    []*WebhookDelivery     `protobuf:"bytes,1,rep,name=deliveries,proto3" json:"deliveries,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Deliveries []*WebhookDelivery     `protobuf:"bytes,1,rep,name=deliveries,proto3" json:"deliveries,omitempty"`
+	// Counts of all requests, which the log samples.
+	Traffic       []*WebhookTraffic `protobuf:"bytes,2,rep,name=traffic,proto3" json:"traffic,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WebhookDeliveryBatch) Reset() {
 	*x = WebhookDeliveryBatch{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[14]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2430,7 +2980,7 @@ func (x *WebhookDeliveryBatch) String() string {
 func (*WebhookDeliveryBatch) ProtoMessage() {}
 
 func (x *WebhookDeliveryBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[14]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2443,12 +2993,19 @@ func (x *WebhookDeliveryBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookDeliveryBatch.ProtoReflect.Descriptor instead.
 func (*WebhookDeliveryBatch) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{14}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *WebhookDeliveryBatch) GetDeliveries() []*WebhookDelivery {
 	if x != nil {
 		return x.Deliveries
+	}
+	return nil
+}
+
+func (x *WebhookDeliveryBatch) GetTraffic() []*WebhookTraffic {
+	if x != nil {
+		return x.Traffic
 	}
 	return nil
 }
@@ -2463,7 +3020,7 @@ type WebhookDeliveryList struct {
 
 func (x *WebhookDeliveryList) Reset() {
 	*x = WebhookDeliveryList{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[15]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2475,7 +3032,7 @@ func (x *WebhookDeliveryList) String() string {
 func (*WebhookDeliveryList) ProtoMessage() {}
 
 func (x *WebhookDeliveryList) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[15]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2488,7 +3045,7 @@ func (x *WebhookDeliveryList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookDeliveryList.ProtoReflect.Descriptor instead.
 func (*WebhookDeliveryList) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{15}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *WebhookDeliveryList) GetDeliveries() []*WebhookDelivery {
@@ -2508,7 +3065,7 @@ type SummarizeDeliveriesRequest struct {
 
 func (x *SummarizeDeliveriesRequest) Reset() {
 	*x = SummarizeDeliveriesRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[16]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2520,7 +3077,7 @@ func (x *SummarizeDeliveriesRequest) String() string {
 func (*SummarizeDeliveriesRequest) ProtoMessage() {}
 
 func (x *SummarizeDeliveriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[16]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2533,7 +3090,7 @@ func (x *SummarizeDeliveriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SummarizeDeliveriesRequest.ProtoReflect.Descriptor instead.
 func (*SummarizeDeliveriesRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{16}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SummarizeDeliveriesRequest) GetId() string {
@@ -2553,7 +3110,7 @@ type WebhookDeliverySummary struct {
 
 func (x *WebhookDeliverySummary) Reset() {
 	*x = WebhookDeliverySummary{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[17]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2565,7 +3122,7 @@ func (x *WebhookDeliverySummary) String() string {
 func (*WebhookDeliverySummary) ProtoMessage() {}
 
 func (x *WebhookDeliverySummary) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[17]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2578,7 +3135,7 @@ func (x *WebhookDeliverySummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookDeliverySummary.ProtoReflect.Descriptor instead.
 func (*WebhookDeliverySummary) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{17}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *WebhookDeliverySummary) GetCounts() []*WebhookDeliveryCount {
@@ -2607,7 +3164,7 @@ type WebhookDeliveryCount struct {
 
 func (x *WebhookDeliveryCount) Reset() {
 	*x = WebhookDeliveryCount{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[18]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2619,7 +3176,7 @@ func (x *WebhookDeliveryCount) String() string {
 func (*WebhookDeliveryCount) ProtoMessage() {}
 
 func (x *WebhookDeliveryCount) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[18]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2632,7 +3189,7 @@ func (x *WebhookDeliveryCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookDeliveryCount.ProtoReflect.Descriptor instead.
 func (*WebhookDeliveryCount) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{18}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *WebhookDeliveryCount) GetStatus() int64 {
@@ -2670,6 +3227,214 @@ func (x *WebhookDeliveryCount) GetLast() *timestamppb.Timestamp {
 	return nil
 }
 
+type ListWebhookIssuesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the webhook.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListWebhookIssuesRequest) Reset() {
+	*x = ListWebhookIssuesRequest{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListWebhookIssuesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListWebhookIssuesRequest) ProtoMessage() {}
+
+func (x *ListWebhookIssuesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListWebhookIssuesRequest.ProtoReflect.Descriptor instead.
+func (*ListWebhookIssuesRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *ListWebhookIssuesRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// WebhookIssueList is a JSON array of issues.
+type WebhookIssueList struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Issues        []*WebhookIssue        `protobuf:"bytes,1,rep,name=issues,proto3" json:"issues,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookIssueList) Reset() {
+	*x = WebhookIssueList{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookIssueList) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookIssueList) ProtoMessage() {}
+
+func (x *WebhookIssueList) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookIssueList.ProtoReflect.Descriptor instead.
+func (*WebhookIssueList) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *WebhookIssueList) GetIssues() []*WebhookIssue {
+	if x != nil {
+		return x.Issues
+	}
+	return nil
+}
+
+// WebhookIssue is a cause of failures.
+type WebhookIssue struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// HTTP status of the responses.
+	Status int64 `protobuf:"varint,1,opt,name=status,proto3" json:"status,omitempty"`
+	// Class of the failures, as in a delivery; null for none.
+	Reason *string `protobuf:"bytes,2,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
+	// Error of the last failure.
+	Error string `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	// Line of the error in the template or the rendered text, from 1; null for none.
+	Line *int64 `protobuf:"varint,4,opt,name=line,proto3,oneof" json:"line,omitempty"`
+	// Column of the error, from 1; null for none.
+	Column *int64 `protobuf:"varint,5,opt,name=column,proto3,oneof" json:"column,omitempty"`
+	// Number of requests.
+	Count int64 `protobuf:"varint,6,opt,name=count,proto3" json:"count,omitempty"`
+	// Time of the first of them in the log, in UTC.
+	First *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=first,proto3,oneof" json:"first,omitempty"`
+	// Time of the last of them, in UTC.
+	Last *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=last,proto3,oneof" json:"last,omitempty"`
+	// UUID of the last delivery of the issue.
+	DeliveryId    string `protobuf:"bytes,9,opt,name=delivery_id,json=deliveryId,proto3" json:"delivery_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookIssue) Reset() {
+	*x = WebhookIssue{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookIssue) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookIssue) ProtoMessage() {}
+
+func (x *WebhookIssue) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookIssue.ProtoReflect.Descriptor instead.
+func (*WebhookIssue) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *WebhookIssue) GetStatus() int64 {
+	if x != nil {
+		return x.Status
+	}
+	return 0
+}
+
+func (x *WebhookIssue) GetReason() string {
+	if x != nil && x.Reason != nil {
+		return *x.Reason
+	}
+	return ""
+}
+
+func (x *WebhookIssue) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *WebhookIssue) GetLine() int64 {
+	if x != nil && x.Line != nil {
+		return *x.Line
+	}
+	return 0
+}
+
+func (x *WebhookIssue) GetColumn() int64 {
+	if x != nil && x.Column != nil {
+		return *x.Column
+	}
+	return 0
+}
+
+func (x *WebhookIssue) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *WebhookIssue) GetFirst() *timestamppb.Timestamp {
+	if x != nil {
+		return x.First
+	}
+	return nil
+}
+
+func (x *WebhookIssue) GetLast() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Last
+	}
+	return nil
+}
+
+func (x *WebhookIssue) GetDeliveryId() string {
+	if x != nil {
+		return x.DeliveryId
+	}
+	return ""
+}
+
 // WebhookDeliveryStatusFilter selects by response status; 400 and above are failures.
 type WebhookDeliveryStatusFilter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2683,7 +3448,7 @@ type WebhookDeliveryStatusFilter struct {
 
 func (x *WebhookDeliveryStatusFilter) Reset() {
 	*x = WebhookDeliveryStatusFilter{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[19]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2695,7 +3460,7 @@ func (x *WebhookDeliveryStatusFilter) String() string {
 func (*WebhookDeliveryStatusFilter) ProtoMessage() {}
 
 func (x *WebhookDeliveryStatusFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[19]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2708,7 +3473,7 @@ func (x *WebhookDeliveryStatusFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookDeliveryStatusFilter.ProtoReflect.Descriptor instead.
 func (*WebhookDeliveryStatusFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{19}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *WebhookDeliveryStatusFilter) GetGe_() int64 {
@@ -2725,6 +3490,52 @@ func (x *WebhookDeliveryStatusFilter) GetLe_() int64 {
 	return 0
 }
 
+// WebhookDeliveryTextFilter selects by equal text.
+type WebhookDeliveryTextFilter struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Values to select, one of them.
+	Any_          *StringList `protobuf:"bytes,1,opt,name=any_,json=any,proto3,oneof" json:"any_,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookDeliveryTextFilter) Reset() {
+	*x = WebhookDeliveryTextFilter{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookDeliveryTextFilter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookDeliveryTextFilter) ProtoMessage() {}
+
+func (x *WebhookDeliveryTextFilter) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookDeliveryTextFilter.ProtoReflect.Descriptor instead.
+func (*WebhookDeliveryTextFilter) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *WebhookDeliveryTextFilter) GetAny_() *StringList {
+	if x != nil {
+		return x.Any_
+	}
+	return nil
+}
+
 // WebhookDeliveryFilter selects deliveries of one webhook; absent criteria match everything.
 type WebhookDeliveryFilter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2738,14 +3549,18 @@ type WebhookDeliveryFilter struct {
 	Duplicate *BoolFilter `protobuf:"bytes,4,opt,name=duplicate,proto3,oneof" json:"duplicate,omitempty"`
 	// Selects by the event of a successful replay, or deliveries without one.
 	ReplayedEventId *OptionalUuidFilter `protobuf:"bytes,5,opt,name=replayed_event_id,json=replayedEventId,proto3,oneof" json:"replayed_event_id,omitempty"`
-	WebhookId       *UuidFilter         `protobuf:"bytes,6,opt,name=webhook_id,json=webhookId,proto3,oneof" json:"webhook_id,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Selects by the reason of the failure.
+	Reason *WebhookDeliveryTextFilter `protobuf:"bytes,7,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
+	// Selects by the address of the sender.
+	RemoteAddress *WebhookDeliveryTextFilter `protobuf:"bytes,8,opt,name=remote_address,json=remoteAddress,proto3,oneof" json:"remote_address,omitempty"`
+	WebhookId     *UuidFilter                `protobuf:"bytes,6,opt,name=webhook_id,json=webhookId,proto3,oneof" json:"webhook_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WebhookDeliveryFilter) Reset() {
 	*x = WebhookDeliveryFilter{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[20]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2757,7 +3572,7 @@ func (x *WebhookDeliveryFilter) String() string {
 func (*WebhookDeliveryFilter) ProtoMessage() {}
 
 func (x *WebhookDeliveryFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[20]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2770,7 +3585,7 @@ func (x *WebhookDeliveryFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookDeliveryFilter.ProtoReflect.Descriptor instead.
 func (*WebhookDeliveryFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{20}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *WebhookDeliveryFilter) GetId() *UuidFilter {
@@ -2808,6 +3623,20 @@ func (x *WebhookDeliveryFilter) GetReplayedEventId() *OptionalUuidFilter {
 	return nil
 }
 
+func (x *WebhookDeliveryFilter) GetReason() *WebhookDeliveryTextFilter {
+	if x != nil {
+		return x.Reason
+	}
+	return nil
+}
+
+func (x *WebhookDeliveryFilter) GetRemoteAddress() *WebhookDeliveryTextFilter {
+	if x != nil {
+		return x.RemoteAddress
+	}
+	return nil
+}
+
 func (x *WebhookDeliveryFilter) GetWebhookId() *UuidFilter {
 	if x != nil {
 		return x.WebhookId
@@ -2832,7 +3661,7 @@ type WebhookDeliveryQuery struct {
 
 func (x *WebhookDeliveryQuery) Reset() {
 	*x = WebhookDeliveryQuery{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[21]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2844,7 +3673,7 @@ func (x *WebhookDeliveryQuery) String() string {
 func (*WebhookDeliveryQuery) ProtoMessage() {}
 
 func (x *WebhookDeliveryQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[21]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2857,7 +3686,7 @@ func (x *WebhookDeliveryQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookDeliveryQuery.ProtoReflect.Descriptor instead.
 func (*WebhookDeliveryQuery) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{21}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *WebhookDeliveryQuery) GetDeliveries() *WebhookDeliveryFilter {
@@ -2901,7 +3730,7 @@ type WebhookReplayQuery struct {
 
 func (x *WebhookReplayQuery) Reset() {
 	*x = WebhookReplayQuery{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[22]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2913,7 +3742,7 @@ func (x *WebhookReplayQuery) String() string {
 func (*WebhookReplayQuery) ProtoMessage() {}
 
 func (x *WebhookReplayQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[22]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2926,7 +3755,7 @@ func (x *WebhookReplayQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookReplayQuery.ProtoReflect.Descriptor instead.
 func (*WebhookReplayQuery) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{22}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *WebhookReplayQuery) GetDeliveries() *WebhookDeliveryFilter {
@@ -2966,7 +3795,7 @@ type WebhookDraft struct {
 
 func (x *WebhookDraft) Reset() {
 	*x = WebhookDraft{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[23]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2978,7 +3807,7 @@ func (x *WebhookDraft) String() string {
 func (*WebhookDraft) ProtoMessage() {}
 
 func (x *WebhookDraft) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[23]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2991,7 +3820,7 @@ func (x *WebhookDraft) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookDraft.ProtoReflect.Descriptor instead.
 func (*WebhookDraft) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{23}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *WebhookDraft) GetTemplate() string {
@@ -3060,7 +3889,7 @@ type WebhookRendering struct {
 
 func (x *WebhookRendering) Reset() {
 	*x = WebhookRendering{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[24]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3072,7 +3901,7 @@ func (x *WebhookRendering) String() string {
 func (*WebhookRendering) ProtoMessage() {}
 
 func (x *WebhookRendering) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[24]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3085,7 +3914,7 @@ func (x *WebhookRendering) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookRendering.ProtoReflect.Descriptor instead.
 func (*WebhookRendering) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{24}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *WebhookRendering) GetRendered() string {
@@ -3133,7 +3962,7 @@ type WebhookRenderingError struct {
 
 func (x *WebhookRenderingError) Reset() {
 	*x = WebhookRenderingError{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[25]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3145,7 +3974,7 @@ func (x *WebhookRenderingError) String() string {
 func (*WebhookRenderingError) ProtoMessage() {}
 
 func (x *WebhookRenderingError) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[25]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3158,7 +3987,7 @@ func (x *WebhookRenderingError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookRenderingError.ProtoReflect.Descriptor instead.
 func (*WebhookRenderingError) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{25}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *WebhookRenderingError) GetMessage() string {
@@ -3212,7 +4041,7 @@ type WebhookPreset struct {
 
 func (x *WebhookPreset) Reset() {
 	*x = WebhookPreset{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[26]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3224,7 +4053,7 @@ func (x *WebhookPreset) String() string {
 func (*WebhookPreset) ProtoMessage() {}
 
 func (x *WebhookPreset) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[26]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3237,7 +4066,7 @@ func (x *WebhookPreset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookPreset.ProtoReflect.Descriptor instead.
 func (*WebhookPreset) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{26}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *WebhookPreset) GetName() string {
@@ -3304,7 +4133,7 @@ type WebhookPresetSample struct {
 
 func (x *WebhookPresetSample) Reset() {
 	*x = WebhookPresetSample{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[27]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3316,7 +4145,7 @@ func (x *WebhookPresetSample) String() string {
 func (*WebhookPresetSample) ProtoMessage() {}
 
 func (x *WebhookPresetSample) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[27]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3329,7 +4158,7 @@ func (x *WebhookPresetSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookPresetSample.ProtoReflect.Descriptor instead.
 func (*WebhookPresetSample) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{27}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *WebhookPresetSample) GetMethod() string {
@@ -3363,7 +4192,7 @@ type WebhookPresetList struct {
 
 func (x *WebhookPresetList) Reset() {
 	*x = WebhookPresetList{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[28]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3375,7 +4204,7 @@ func (x *WebhookPresetList) String() string {
 func (*WebhookPresetList) ProtoMessage() {}
 
 func (x *WebhookPresetList) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[28]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3388,7 +4217,7 @@ func (x *WebhookPresetList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookPresetList.ProtoReflect.Descriptor instead.
 func (*WebhookPresetList) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{28}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *WebhookPresetList) GetPresets() []*WebhookPreset {
@@ -3406,7 +4235,7 @@ type ListWebhookPresetsRequest struct {
 
 func (x *ListWebhookPresetsRequest) Reset() {
 	*x = ListWebhookPresetsRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[29]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3418,7 +4247,7 @@ func (x *ListWebhookPresetsRequest) String() string {
 func (*ListWebhookPresetsRequest) ProtoMessage() {}
 
 func (x *ListWebhookPresetsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[29]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3431,7 +4260,7 @@ func (x *ListWebhookPresetsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhookPresetsRequest.ProtoReflect.Descriptor instead.
 func (*ListWebhookPresetsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{29}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{37}
 }
 
 type CreateWebhookRequest struct {
@@ -3443,7 +4272,7 @@ type CreateWebhookRequest struct {
 
 func (x *CreateWebhookRequest) Reset() {
 	*x = CreateWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[30]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3455,7 +4284,7 @@ func (x *CreateWebhookRequest) String() string {
 func (*CreateWebhookRequest) ProtoMessage() {}
 
 func (x *CreateWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[30]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3468,7 +4297,7 @@ func (x *CreateWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateWebhookRequest.ProtoReflect.Descriptor instead.
 func (*CreateWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{30}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *CreateWebhookRequest) GetWebhook() *WebhookCreate {
@@ -3492,7 +4321,7 @@ type ListWebhooksRequest struct {
 
 func (x *ListWebhooksRequest) Reset() {
 	*x = ListWebhooksRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[31]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3504,7 +4333,7 @@ func (x *ListWebhooksRequest) String() string {
 func (*ListWebhooksRequest) ProtoMessage() {}
 
 func (x *ListWebhooksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[31]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3517,7 +4346,7 @@ func (x *ListWebhooksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhooksRequest.ProtoReflect.Descriptor instead.
 func (*ListWebhooksRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{31}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ListWebhooksRequest) GetName() string {
@@ -3550,7 +4379,7 @@ type ReadWebhooksRequest struct {
 
 func (x *ReadWebhooksRequest) Reset() {
 	*x = ReadWebhooksRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[32]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3562,7 +4391,7 @@ func (x *ReadWebhooksRequest) String() string {
 func (*ReadWebhooksRequest) ProtoMessage() {}
 
 func (x *ReadWebhooksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[32]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3575,7 +4404,7 @@ func (x *ReadWebhooksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadWebhooksRequest.ProtoReflect.Descriptor instead.
 func (*ReadWebhooksRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{32}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ReadWebhooksRequest) GetQuery() *WebhookQuery {
@@ -3594,7 +4423,7 @@ type CountWebhooksRequest struct {
 
 func (x *CountWebhooksRequest) Reset() {
 	*x = CountWebhooksRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[33]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3606,7 +4435,7 @@ func (x *CountWebhooksRequest) String() string {
 func (*CountWebhooksRequest) ProtoMessage() {}
 
 func (x *CountWebhooksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[33]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3619,7 +4448,7 @@ func (x *CountWebhooksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountWebhooksRequest.ProtoReflect.Descriptor instead.
 func (*CountWebhooksRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{33}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *CountWebhooksRequest) GetQuery() *WebhookCountQuery {
@@ -3639,7 +4468,7 @@ type ReadWebhookRequest struct {
 
 func (x *ReadWebhookRequest) Reset() {
 	*x = ReadWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[34]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3651,7 +4480,7 @@ func (x *ReadWebhookRequest) String() string {
 func (*ReadWebhookRequest) ProtoMessage() {}
 
 func (x *ReadWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[34]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3664,7 +4493,7 @@ func (x *ReadWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadWebhookRequest.ProtoReflect.Descriptor instead.
 func (*ReadWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{34}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ReadWebhookRequest) GetId() string {
@@ -3686,7 +4515,7 @@ type ReplaceWebhookRequest struct {
 
 func (x *ReplaceWebhookRequest) Reset() {
 	*x = ReplaceWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[35]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3698,7 +4527,7 @@ func (x *ReplaceWebhookRequest) String() string {
 func (*ReplaceWebhookRequest) ProtoMessage() {}
 
 func (x *ReplaceWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[35]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3711,7 +4540,7 @@ func (x *ReplaceWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplaceWebhookRequest.ProtoReflect.Descriptor instead.
 func (*ReplaceWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{35}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ReplaceWebhookRequest) GetId() string {
@@ -3747,7 +4576,7 @@ type UpdateWebhookRequest struct {
 
 func (x *UpdateWebhookRequest) Reset() {
 	*x = UpdateWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[36]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3759,7 +4588,7 @@ func (x *UpdateWebhookRequest) String() string {
 func (*UpdateWebhookRequest) ProtoMessage() {}
 
 func (x *UpdateWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[36]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3772,7 +4601,7 @@ func (x *UpdateWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateWebhookRequest.ProtoReflect.Descriptor instead.
 func (*UpdateWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{36}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *UpdateWebhookRequest) GetId() string {
@@ -3806,7 +4635,7 @@ type DeleteWebhookRequest struct {
 
 func (x *DeleteWebhookRequest) Reset() {
 	*x = DeleteWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[37]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3818,7 +4647,7 @@ func (x *DeleteWebhookRequest) String() string {
 func (*DeleteWebhookRequest) ProtoMessage() {}
 
 func (x *DeleteWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[37]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3831,7 +4660,7 @@ func (x *DeleteWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWebhookRequest.ProtoReflect.Descriptor instead.
 func (*DeleteWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{37}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *DeleteWebhookRequest) GetId() string {
@@ -3851,7 +4680,7 @@ type RotateWebhookRequest struct {
 
 func (x *RotateWebhookRequest) Reset() {
 	*x = RotateWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[38]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3863,7 +4692,7 @@ func (x *RotateWebhookRequest) String() string {
 func (*RotateWebhookRequest) ProtoMessage() {}
 
 func (x *RotateWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[38]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3876,7 +4705,7 @@ func (x *RotateWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateWebhookRequest.ProtoReflect.Descriptor instead.
 func (*RotateWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{38}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *RotateWebhookRequest) GetId() string {
@@ -3895,7 +4724,7 @@ type RenderWebhookRequest struct {
 
 func (x *RenderWebhookRequest) Reset() {
 	*x = RenderWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[39]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3907,7 +4736,7 @@ func (x *RenderWebhookRequest) String() string {
 func (*RenderWebhookRequest) ProtoMessage() {}
 
 func (x *RenderWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[39]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3920,7 +4749,7 @@ func (x *RenderWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenderWebhookRequest.ProtoReflect.Descriptor instead.
 func (*RenderWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{39}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *RenderWebhookRequest) GetDraft() *WebhookDraft {
@@ -3944,7 +4773,7 @@ type ListDeliveriesRequest struct {
 
 func (x *ListDeliveriesRequest) Reset() {
 	*x = ListDeliveriesRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[40]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3956,7 +4785,7 @@ func (x *ListDeliveriesRequest) String() string {
 func (*ListDeliveriesRequest) ProtoMessage() {}
 
 func (x *ListDeliveriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[40]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3969,7 +4798,7 @@ func (x *ListDeliveriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeliveriesRequest.ProtoReflect.Descriptor instead.
 func (*ListDeliveriesRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{40}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ListDeliveriesRequest) GetId() string {
@@ -4004,7 +4833,7 @@ type ReadDeliveriesRequest struct {
 
 func (x *ReadDeliveriesRequest) Reset() {
 	*x = ReadDeliveriesRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[41]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4016,7 +4845,7 @@ func (x *ReadDeliveriesRequest) String() string {
 func (*ReadDeliveriesRequest) ProtoMessage() {}
 
 func (x *ReadDeliveriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[41]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4029,7 +4858,7 @@ func (x *ReadDeliveriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDeliveriesRequest.ProtoReflect.Descriptor instead.
 func (*ReadDeliveriesRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{41}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ReadDeliveriesRequest) GetId() string {
@@ -4058,7 +4887,7 @@ type ReadDeliveryRequest struct {
 
 func (x *ReadDeliveryRequest) Reset() {
 	*x = ReadDeliveryRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[42]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4070,7 +4899,7 @@ func (x *ReadDeliveryRequest) String() string {
 func (*ReadDeliveryRequest) ProtoMessage() {}
 
 func (x *ReadDeliveryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[42]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4083,7 +4912,7 @@ func (x *ReadDeliveryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDeliveryRequest.ProtoReflect.Descriptor instead.
 func (*ReadDeliveryRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{42}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ReadDeliveryRequest) GetId() string {
@@ -4112,7 +4941,7 @@ type ReplayDeliveryRequest struct {
 
 func (x *ReplayDeliveryRequest) Reset() {
 	*x = ReplayDeliveryRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[43]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4124,7 +4953,7 @@ func (x *ReplayDeliveryRequest) String() string {
 func (*ReplayDeliveryRequest) ProtoMessage() {}
 
 func (x *ReplayDeliveryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[43]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4137,7 +4966,7 @@ func (x *ReplayDeliveryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayDeliveryRequest.ProtoReflect.Descriptor instead.
 func (*ReplayDeliveryRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{43}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ReplayDeliveryRequest) GetId() string {
@@ -4165,7 +4994,7 @@ type ReplayDeliveriesRequest struct {
 
 func (x *ReplayDeliveriesRequest) Reset() {
 	*x = ReplayDeliveriesRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[44]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4177,7 +5006,7 @@ func (x *ReplayDeliveriesRequest) String() string {
 func (*ReplayDeliveriesRequest) ProtoMessage() {}
 
 func (x *ReplayDeliveriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[44]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4190,7 +5019,7 @@ func (x *ReplayDeliveriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayDeliveriesRequest.ProtoReflect.Descriptor instead.
 func (*ReplayDeliveriesRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{44}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ReplayDeliveriesRequest) GetId() string {
@@ -4211,7 +5040,7 @@ var File_orch_v1_webhooks_proto protoreflect.FileDescriptor
 
 const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\n" +
-	"\x16orch/v1/webhooks.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14orch/v1/common.proto\x1a\x12orch/v1/rest.proto\"\xcb\b\n" +
+	"\x16orch/v1/webhooks.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14orch/v1/common.proto\x1a\x12orch/v1/rest.proto\"\xca\t\n" +
 	"\aWebhook\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12A\n" +
 	"\acreated\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01H\x00R\acreated\x88\x01\x01\x12A\n" +
@@ -4238,7 +5067,10 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x0esealed_secrets\x18\x12 \x03(\tB\a\xca\xf3\x18\x03\x80\x01\x01R\rsealedSecrets\x12<\n" +
 	"\x13sealed_verify_token\x18\x13 \x01(\tB\a\xca\xf3\x18\x03\x80\x01\x01H\x05R\x11sealedVerifyToken\x88\x01\x01\x127\n" +
 	"\tundefined\x18\x14 \x01(\x0e2\x19.orch.v1.WebhookUndefinedR\tundefined\x120\n" +
-	"\amethods\x18\x15 \x03(\x0e2\x16.orch.v1.WebhookMethodR\amethodsB\n" +
+	"\amethods\x18\x15 \x03(\x0e2\x16.orch.v1.WebhookMethodR\amethods\x12$\n" +
+	"\vmax_silence\x18\x16 \x01(\x03H\x06R\n" +
+	"maxSilence\x88\x01\x01\x12<\n" +
+	"\x06health\x18\x17 \x01(\v2\x16.orch.v1.WebhookHealthB\a\xca\xf3\x18\x03\x90\x01\x01H\aR\x06health\x88\x01\x01B\n" +
 	"\n" +
 	"\b_createdB\n" +
 	"\n" +
@@ -4246,7 +5078,60 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x13_service_account_idB\x0f\n" +
 	"\r_verificationB\r\n" +
 	"\v_rate_limitB\x16\n" +
-	"\x14_sealed_verify_token\"\x9a\x04\n" +
+	"\x14_sealed_verify_tokenB\x0e\n" +
+	"\f_max_silenceB\t\n" +
+	"\a_health\"\xbe\x02\n" +
+	"\rWebhookHealth\x124\n" +
+	"\x06status\x18\x01 \x01(\x0e2\x1c.orch.v1.WebhookHealthStatusR\x06status\x125\n" +
+	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampH\x00R\x05since\x88\x01\x01\x12D\n" +
+	"\rlast_delivery\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampH\x01R\flastDelivery\x88\x01\x01\x12\x1a\n" +
+	"\brequests\x18\x04 \x01(\x03R\brequests\x12\x1a\n" +
+	"\bfailures\x18\x05 \x01(\x03R\bfailures\x12\x1b\n" +
+	"\x06reason\x18\x06 \x01(\tH\x02R\x06reason\x88\x01\x01B\b\n" +
+	"\x06_sinceB\x10\n" +
+	"\x0e_last_deliveryB\t\n" +
+	"\a_reason\"\xd4\x05\n" +
+	"\fWebhookWatch\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x124\n" +
+	"\x06status\x18\x03 \x01(\x0e2\x1c.orch.v1.WebhookHealthStatusR\x06status\x125\n" +
+	"\x05since\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampH\x00R\x05since\x88\x01\x01\x12D\n" +
+	"\rlast_delivery\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampH\x01R\flastDelivery\x88\x01\x01\x127\n" +
+	"\x06window\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampH\x02R\x06window\x88\x01\x01\x12\x1a\n" +
+	"\brequests\x18\a \x01(\x03R\brequests\x12\x1a\n" +
+	"\bfailures\x18\b \x01(\x03R\bfailures\x12\x1b\n" +
+	"\x06reason\x18\t \x01(\tH\x03R\x06reason\x88\x01\x01\x12\x19\n" +
+	"\x05error\x18\n" +
+	" \x01(\tH\x04R\x05error\x88\x01\x01\x12$\n" +
+	"\vmax_silence\x18\v \x01(\x03H\x05R\n" +
+	"maxSilence\x88\x01\x01\x12D\n" +
+	"\rwatched_since\x18\f \x01(\v2\x1a.google.protobuf.TimestampH\x06R\fwatchedSince\x88\x01\x01\x127\n" +
+	"\asources\x18\r \x03(\v2\x1d.orch.v1.WebhookTrafficSourceR\asources\x121\n" +
+	"\x03due\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampH\aR\x03due\x88\x01\x01B\b\n" +
+	"\x06_sinceB\x10\n" +
+	"\x0e_last_deliveryB\t\n" +
+	"\a_windowB\t\n" +
+	"\a_reasonB\b\n" +
+	"\x06_errorB\x0e\n" +
+	"\f_max_silenceB\x10\n" +
+	"\x0e_watched_sinceB\x06\n" +
+	"\x04_due\"J\n" +
+	"\x14WebhookTrafficSource\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12\x1a\n" +
+	"\bsequence\x18\x02 \x01(\x03R\bsequence\"\xdd\x02\n" +
+	"\x0eWebhookTraffic\x12%\n" +
+	"\n" +
+	"webhook_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\twebhookId\x12$\n" +
+	"\tworkspace\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\tworkspace\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x125\n" +
+	"\x06source\x18\x04 \x01(\v2\x1d.orch.v1.WebhookTrafficSourceR\x06source\x12.\n" +
+	"\x04last\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x04last\x12\x1a\n" +
+	"\brequests\x18\x06 \x01(\x03R\brequests\x12\x1a\n" +
+	"\bfailures\x18\a \x01(\x03R\bfailures\x12\x1b\n" +
+	"\x06reason\x18\b \x01(\tH\x00R\x06reason\x88\x01\x01\x12\x19\n" +
+	"\x05error\x18\t \x01(\tH\x01R\x05error\x88\x01\x01B\t\n" +
+	"\a_reasonB\b\n" +
+	"\x06_error\"\xb9\x04\n" +
 	"\x13WebhookVerification\x126\n" +
 	"\x06scheme\x18\x01 \x01(\x0e2\x16.orch.v1.WebhookSchemeB\x06\xca\xf3\x18\x02\x18\x01R\x06scheme\x12\x1c\n" +
 	"\ttolerance\x18\x02 \x01(\x03R\ttolerance\x12\x1b\n" +
@@ -4258,7 +5143,9 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\tid_header\x18\b \x01(\tH\x05R\bidHeader\x88\x01\x01\x12*\n" +
 	"\x0esigned_content\x18\t \x01(\tH\x06R\rsignedContent\x88\x01\x01\x12!\n" +
 	"\fsecret_count\x18\n" +
-	" \x01(\x03R\vsecretCountB\t\n" +
+	" \x01(\x03R\vsecretCount\x12\x1d\n" +
+	"\n" +
+	"topic_arns\x18\v \x03(\tR\ttopicArnsB\t\n" +
 	"\a_headerB\t\n" +
 	"\a_prefixB\t\n" +
 	"\a_digestB\v\n" +
@@ -4266,7 +5153,7 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x11_timestamp_headerB\f\n" +
 	"\n" +
 	"_id_headerB\x11\n" +
-	"\x0f_signed_content\"\xf6\x04\n" +
+	"\x0f_signed_content\"\x9d\x05\n" +
 	"\x18WebhookVerificationInput\x126\n" +
 	"\x06scheme\x18\x01 \x01(\x0e2\x16.orch.v1.WebhookSchemeB\x06\xca\xf3\x18\x02\x18\x01R\x06scheme\x129\n" +
 	"\ttolerance\x18\x02 \x01(\x03B\x1b\xca\xf3\x18\x17\"\x03300)\x00\x00\x00\x00\x00\x00\xf0?1\x00\x00\x00\x00\x00\x18\xf5@R\ttolerance\x12&\n" +
@@ -4279,7 +5166,9 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\tid_header\x18\b \x01(\tB\t\xca\xf3\x18\x05@\x01H\xc8\x01H\x03R\bidHeader\x88\x01\x01\x125\n" +
 	"\x0esigned_content\x18\t \x01(\tB\t\xca\xf3\x18\x05@\x01H\xc8\x01H\x04R\rsignedContent\x88\x01\x01\x12#\n" +
 	"\asecrets\x18\n" +
-	" \x03(\tB\t\xca\xf3\x18\x05X\x02\xb8\x01\x01R\asecrets:\x06\xd2\xf3\x18\x02\b\x01B\t\n" +
+	" \x03(\tB\t\xca\xf3\x18\x05X\x02\xb8\x01\x01R\asecrets\x12%\n" +
+	"\n" +
+	"topic_arns\x18\v \x03(\tB\x06\xca\xf3\x18\x02X\x14R\ttopicArns:\x06\xd2\xf3\x18\x02\b\x01B\t\n" +
 	"\a_headerB\t\n" +
 	"\a_prefixB\x13\n" +
 	"\x11_timestamp_headerB\f\n" +
@@ -4288,7 +5177,7 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x0f_signed_content\"\x86\x01\n" +
 	"\x10WebhookRateLimit\x124\n" +
 	"\brequests\x18\x01 \x01(\x03B\x18\xca\xf3\x18\x14\x18\x01)\x00\x00\x00\x00\x00\x00\xf0?1\x00\x00\x00\x00\x00j\xf8@R\brequests\x124\n" +
-	"\aseconds\x18\x02 \x01(\x03B\x1a\xca\xf3\x18\x16\"\x0260)\x00\x00\x00\x00\x00\x00\xf0?1\x00\x00\x00\x00\x00\x18\xf5@R\aseconds:\x06\xd2\xf3\x18\x02\b\x01\"\xc4\x06\n" +
+	"\aseconds\x18\x02 \x01(\x03B\x1a\xca\xf3\x18\x16\"\x0260)\x00\x00\x00\x00\x00\x00\xf0?1\x00\x00\x00\x00\x00\x18\xf5@R\aseconds:\x06\xd2\xf3\x18\x02\b\x01\"\x92\a\n" +
 	"\rWebhookCreate\x12\x1f\n" +
 	"\x04name\x18\x01 \x01(\tB\v\xca\xf3\x18\a\x18\x01@\x01H\x80\bR\x04name\x12*\n" +
 	"\vdescription\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\"\x02\"\"R\vdescription\x12$\n" +
@@ -4309,14 +5198,17 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"allowedIps\x124\n" +
 	"\fverify_token\x18\v \x01(\tB\f\xca\xf3\x18\b@\x01H\x80\b\xb8\x01\x01H\x04R\vverifyToken\x88\x01\x01\x12<\n" +
 	"\tundefined\x18\f \x01(\x0e2\x19.orch.v1.WebhookUndefinedH\x05R\tundefined\x88\x01\x01\x12:\n" +
-	"\amethods\x18\r \x03(\x0e2\x16.orch.v1.WebhookMethodB\b\xca\xf3\x18\x04X\x06`\x01R\amethods:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
+	"\amethods\x18\r \x03(\x0e2\x16.orch.v1.WebhookMethodB\b\xca\xf3\x18\x04X\x06`\x01R\amethods\x12<\n" +
+	"\vmax_silence\x18\x0e \x01(\x03B\x16\xca\xf3\x18\x12)\x00\x00\x00\x00\x00\x00N@1\x00\x00\x00\x00\x80\xc6CAH\x06R\n" +
+	"maxSilence\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
 	"\x13_service_account_idB\x0f\n" +
 	"\r_verificationB\x10\n" +
 	"\x0e_deduplicationB\r\n" +
 	"\v_rate_limitB\x0f\n" +
 	"\r_verify_tokenB\f\n" +
 	"\n" +
-	"_undefined\"\xaf\x06\n" +
+	"_undefinedB\x0e\n" +
+	"\f_max_silence\"\xfd\x06\n" +
 	"\x0eWebhookReplace\x12\x1f\n" +
 	"\x04name\x18\x01 \x01(\tB\v\xca\xf3\x18\a\x18\x01@\x01H\x80\bR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x18\n" +
@@ -4336,14 +5228,17 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"allowedIps\x124\n" +
 	"\fverify_token\x18\v \x01(\tB\f\xca\xf3\x18\b@\x01H\x80\b\xb8\x01\x01H\x04R\vverifyToken\x88\x01\x01\x12<\n" +
 	"\tundefined\x18\f \x01(\x0e2\x19.orch.v1.WebhookUndefinedH\x05R\tundefined\x88\x01\x01\x12:\n" +
-	"\amethods\x18\r \x03(\x0e2\x16.orch.v1.WebhookMethodB\b\xca\xf3\x18\x04X\x06`\x01R\amethods:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
+	"\amethods\x18\r \x03(\x0e2\x16.orch.v1.WebhookMethodB\b\xca\xf3\x18\x04X\x06`\x01R\amethods\x12<\n" +
+	"\vmax_silence\x18\x0e \x01(\x03B\x16\xca\xf3\x18\x12)\x00\x00\x00\x00\x00\x00N@1\x00\x00\x00\x00\x80\xc6CAH\x06R\n" +
+	"maxSilence\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
 	"\x13_service_account_idB\x0f\n" +
 	"\r_verificationB\x10\n" +
 	"\x0e_deduplicationB\r\n" +
 	"\v_rate_limitB\x0f\n" +
 	"\r_verify_tokenB\f\n" +
 	"\n" +
-	"_undefined\"\xaa\x06\n" +
+	"_undefinedB\x0e\n" +
+	"\f_max_silence\"\xf8\x06\n" +
 	"\rWebhookUpdate\x12\x1d\n" +
 	"\x04name\x18\x01 \x01(\tB\t\xca\xf3\x18\x05@\x01H\x80\bR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x18\n" +
@@ -4363,14 +5258,17 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"allowedIps\x124\n" +
 	"\fverify_token\x18\v \x01(\tB\f\xca\xf3\x18\b@\x01H\x80\b\xb8\x01\x01H\x04R\vverifyToken\x88\x01\x01\x12<\n" +
 	"\tundefined\x18\f \x01(\x0e2\x19.orch.v1.WebhookUndefinedH\x05R\tundefined\x88\x01\x01\x12:\n" +
-	"\amethods\x18\r \x03(\x0e2\x16.orch.v1.WebhookMethodB\b\xca\xf3\x18\x04X\x06`\x01R\amethods:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
+	"\amethods\x18\r \x03(\x0e2\x16.orch.v1.WebhookMethodB\b\xca\xf3\x18\x04X\x06`\x01R\amethods\x12<\n" +
+	"\vmax_silence\x18\x0e \x01(\x03B\x16\xca\xf3\x18\x12)\x00\x00\x00\x00\x00\x00N@1\x00\x00\x00\x00\x80\xc6CAH\x06R\n" +
+	"maxSilence\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
 	"\x13_service_account_idB\x0f\n" +
 	"\r_verificationB\x10\n" +
 	"\x0e_deduplicationB\r\n" +
 	"\v_rate_limitB\x0f\n" +
 	"\r_verify_tokenB\f\n" +
 	"\n" +
-	"_undefined\";\n" +
+	"_undefinedB\x0e\n" +
+	"\f_max_silence\";\n" +
 	"\vWebhookList\x12,\n" +
 	"\bwebhooks\x18\x01 \x03(\v2\x10.orch.v1.WebhookR\bwebhooks\"\xde\x03\n" +
 	"\rWebhookFilter\x12;\n" +
@@ -4486,11 +5384,12 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"_replay_ofB\x14\n" +
 	"\x12_replayed_event_idB\x13\n" +
 	"\x11_deduplication_idB\t\n" +
-	"\a_reason\"P\n" +
+	"\a_reason\"\x83\x01\n" +
 	"\x14WebhookDeliveryBatch\x128\n" +
 	"\n" +
 	"deliveries\x18\x01 \x03(\v2\x18.orch.v1.WebhookDeliveryR\n" +
-	"deliveries\"O\n" +
+	"deliveries\x121\n" +
+	"\atraffic\x18\x02 \x03(\v2\x17.orch.v1.WebhookTrafficR\atraffic\"O\n" +
 	"\x13WebhookDeliveryList\x128\n" +
 	"\n" +
 	"deliveries\x18\x01 \x03(\v2\x18.orch.v1.WebhookDeliveryR\n" +
@@ -4507,26 +5406,53 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x04last\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampH\x02R\x04last\x88\x01\x01B\t\n" +
 	"\a_reasonB\b\n" +
 	"\x06_firstB\a\n" +
+	"\x05_last\"2\n" +
+	"\x18ListWebhookIssuesRequest\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\"A\n" +
+	"\x10WebhookIssueList\x12-\n" +
+	"\x06issues\x18\x01 \x03(\v2\x15.orch.v1.WebhookIssueR\x06issues\"\xec\x02\n" +
+	"\fWebhookIssue\x12\x16\n" +
+	"\x06status\x18\x01 \x01(\x03R\x06status\x12\x1b\n" +
+	"\x06reason\x18\x02 \x01(\tH\x00R\x06reason\x88\x01\x01\x12\x14\n" +
+	"\x05error\x18\x03 \x01(\tR\x05error\x12\x17\n" +
+	"\x04line\x18\x04 \x01(\x03H\x01R\x04line\x88\x01\x01\x12\x1b\n" +
+	"\x06column\x18\x05 \x01(\x03H\x02R\x06column\x88\x01\x01\x12\x14\n" +
+	"\x05count\x18\x06 \x01(\x03R\x05count\x125\n" +
+	"\x05first\x18\a \x01(\v2\x1a.google.protobuf.TimestampH\x03R\x05first\x88\x01\x01\x123\n" +
+	"\x04last\x18\b \x01(\v2\x1a.google.protobuf.TimestampH\x04R\x04last\x88\x01\x01\x12'\n" +
+	"\vdelivery_id\x18\t \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\n" +
+	"deliveryIdB\t\n" +
+	"\a_reasonB\a\n" +
+	"\x05_lineB\t\n" +
+	"\a_columnB\b\n" +
+	"\x06_firstB\a\n" +
 	"\x05_last\"a\n" +
 	"\x1bWebhookDeliveryStatusFilter\x12\x14\n" +
 	"\x03ge_\x18\x01 \x01(\x03H\x00R\x02ge\x88\x01\x01\x12\x14\n" +
 	"\x03le_\x18\x02 \x01(\x03H\x01R\x02le\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x06\n" +
 	"\x04_ge_B\x06\n" +
-	"\x04_le_\"\xfc\x04\n" +
+	"\x04_le_\"Y\n" +
+	"\x19WebhookDeliveryTextFilter\x12+\n" +
+	"\x04any_\x18\x01 \x01(\v2\x13.orch.v1.StringListH\x00R\x03any\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\a\n" +
+	"\x05_any_\"\xab\x06\n" +
 	"\x15WebhookDeliveryFilter\x12N\n" +
 	"\x02id\x18\x01 \x01(\v2\x13.orch.v1.UuidFilterB$\xca\xf3\x18 \xa2\x01\x17WebhookDeliveryFilterId\xb2\x01\x03_idH\x00R\x02id\x88\x01\x01\x12A\n" +
 	"\x06status\x18\x02 \x01(\v2$.orch.v1.WebhookDeliveryStatusFilterH\x01R\x06status\x88\x01\x01\x12Z\n" +
 	"\breceived\x18\x03 \x01(\v2\x13.orch.v1.TimeFilterB$\xca\xf3\x18 \xa2\x01\x1dWebhookDeliveryFilterReceivedH\x02R\breceived\x88\x01\x01\x12]\n" +
 	"\tduplicate\x18\x04 \x01(\v2\x13.orch.v1.BoolFilterB%\xca\xf3\x18!\xa2\x01\x1eWebhookDeliveryFilterDuplicateH\x03R\tduplicate\x88\x01\x01\x12y\n" +
-	"\x11replayed_event_id\x18\x05 \x01(\v2\x1b.orch.v1.OptionalUuidFilterB+\xca\xf3\x18'\xa2\x01$WebhookDeliveryFilterReplayedEventIdH\x04R\x0freplayedEventId\x88\x01\x01\x12@\n" +
+	"\x11replayed_event_id\x18\x05 \x01(\v2\x1b.orch.v1.OptionalUuidFilterB+\xca\xf3\x18'\xa2\x01$WebhookDeliveryFilterReplayedEventIdH\x04R\x0freplayedEventId\x88\x01\x01\x12?\n" +
+	"\x06reason\x18\a \x01(\v2\".orch.v1.WebhookDeliveryTextFilterH\x05R\x06reason\x88\x01\x01\x12N\n" +
+	"\x0eremote_address\x18\b \x01(\v2\".orch.v1.WebhookDeliveryTextFilterH\x06R\rremoteAddress\x88\x01\x01\x12@\n" +
 	"\n" +
-	"webhook_id\x18\x06 \x01(\v2\x13.orch.v1.UuidFilterB\a\xca\xf3\x18\x03\x80\x01\x01H\x05R\twebhookId\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x05\n" +
+	"webhook_id\x18\x06 \x01(\v2\x13.orch.v1.UuidFilterB\a\xca\xf3\x18\x03\x80\x01\x01H\aR\twebhookId\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x05\n" +
 	"\x03_idB\t\n" +
 	"\a_statusB\v\n" +
 	"\t_receivedB\f\n" +
 	"\n" +
 	"_duplicateB\x14\n" +
-	"\x12_replayed_event_idB\r\n" +
+	"\x12_replayed_event_idB\t\n" +
+	"\a_reasonB\x11\n" +
+	"\x0f_remote_addressB\r\n" +
 	"\v_webhook_id\"\x87\x02\n" +
 	"\x14WebhookDeliveryQuery\x12C\n" +
 	"\n" +
@@ -4633,7 +5559,14 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"deliveryId\"d\n" +
 	"\x17ReplayDeliveriesRequest\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x121\n" +
-	"\x05query\x18\x02 \x01(\v2\x1b.orch.v1.WebhookReplayQueryR\x05query*\xcb\x03\n" +
+	"\x05query\x18\x02 \x01(\v2\x1b.orch.v1.WebhookReplayQueryR\x05query*\xfa\x01\n" +
+	"\x13WebhookHealthStatus\x12%\n" +
+	"!WEBHOOK_HEALTH_STATUS_UNSPECIFIED\x10\x00\x12.\n" +
+	"\x1dWEBHOOK_HEALTH_STATUS_UNKNOWN\x10\x01\x1a\v\xda\xf3\x18\aunknown\x12.\n" +
+	"\x1dWEBHOOK_HEALTH_STATUS_HEALTHY\x10\x02\x1a\v\xda\xf3\x18\ahealthy\x12.\n" +
+	"\x1dWEBHOOK_HEALTH_STATUS_FAILING\x10\x03\x1a\v\xda\xf3\x18\afailing\x12,\n" +
+	"\x1cWEBHOOK_HEALTH_STATUS_SILENT\x10\x04\x1a\n" +
+	"\xda\xf3\x18\x06silent*\xec\x03\n" +
 	"\rWebhookScheme\x12\x1e\n" +
 	"\x1aWEBHOOK_SCHEME_UNSPECIFIED\x10\x00\x12%\n" +
 	"\x15WEBHOOK_SCHEME_GITHUB\x10\x01\x1a\n" +
@@ -4650,7 +5583,8 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x18WEBHOOK_SCHEME_PAGERDUTY\x10\t\x1a\r\xda\xf3\x18\tpagerduty\x12%\n" +
 	"\x15WEBHOOK_SCHEME_TWILIO\x10\n" +
 	"\x1a\n" +
-	"\xda\xf3\x18\x06twilio*\xa0\x01\n" +
+	"\xda\xf3\x18\x06twilio\x12\x1f\n" +
+	"\x12WEBHOOK_SCHEME_SNS\x10\v\x1a\a\xda\xf3\x18\x03sns*\xa0\x01\n" +
 	"\rWebhookDigest\x12\x1e\n" +
 	"\x1aWEBHOOK_DIGEST_UNSPECIFIED\x10\x00\x12%\n" +
 	"\x15WEBHOOK_DIGEST_SHA256\x10\x01\x1a\n" +
@@ -4699,7 +5633,7 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x15WebhookRenderingStage\x12'\n" +
 	"#WEBHOOK_RENDERING_STAGE_UNSPECIFIED\x10\x00\x122\n" +
 	" WEBHOOK_RENDERING_STAGE_TEMPLATE\x10\x01\x1a\f\xda\xf3\x18\btemplate\x12,\n" +
-	"\x1dWEBHOOK_RENDERING_STAGE_EVENT\x10\x02\x1a\t\xda\xf3\x18\x05event2\xa2\x12\n" +
+	"\x1dWEBHOOK_RENDERING_STAGE_EVENT\x10\x02\x1a\t\xda\xf3\x18\x05event2\xaf\x13\n" +
 	"\x0eWebhookService\x12u\n" +
 	"\rCreateWebhook\x12\x1d.orch.v1.CreateWebhookRequest\x1a\x10.orch.v1.Webhook\"3\xe2\xf3\x18\x14\b\xc9\x01\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x02\x15:\awebhook\"\n" +
 	"/webhooks/\x12r\n" +
@@ -4719,7 +5653,8 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x0eReadDeliveries\x12\x1e.orch.v1.ReadDeliveriesRequest\x1a\x1c.orch.v1.WebhookDeliveryList\"O\xe2\xf3\x18\x10\x18\x01\"\fsee_webhooks\x82\xd3\xe4\x93\x025:\x05queryb\n" +
 	"deliveries\" /webhooks/{id}/deliveries/filter\x12\x89\x01\n" +
 	"\fReadDelivery\x12\x1c.orch.v1.ReadDeliveryRequest\x1a\x18.orch.v1.WebhookDelivery\"A\xe2\xf3\x18\x0e\"\fsee_webhooks\x82\xd3\xe4\x93\x02)\x12'/webhooks/{id}/deliveries/{delivery_id}\x12\xa0\x01\n" +
-	"\x13SummarizeDeliveries\x12#.orch.v1.SummarizeDeliveriesRequest\x1a\x1f.orch.v1.WebhookDeliverySummary\"C\xe2\xf3\x18\x0e\"\fsee_webhooks\x82\xd3\xe4\x93\x02+b\x06counts\"!/webhooks/{id}/deliveries/summary\x12\x97\x01\n" +
+	"\x13SummarizeDeliveries\x12#.orch.v1.SummarizeDeliveriesRequest\x1a\x1f.orch.v1.WebhookDeliverySummary\"C\xe2\xf3\x18\x0e\"\fsee_webhooks\x82\xd3\xe4\x93\x02+b\x06counts\"!/webhooks/{id}/deliveries/summary\x12\x8a\x01\n" +
+	"\x11ListWebhookIssues\x12!.orch.v1.ListWebhookIssuesRequest\x1a\x19.orch.v1.WebhookIssueList\"7\xe2\xf3\x18\x0e\"\fsee_webhooks\x82\xd3\xe4\x93\x02\x1fb\x06issues\"\x15/webhooks/{id}/issues\x12\x97\x01\n" +
 	"\x0eReplayDelivery\x12\x1e.orch.v1.ReplayDeliveryRequest\x1a\x18.orch.v1.WebhookDelivery\"K\xe2\xf3\x18\x11\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x020\"./webhooks/{id}/deliveries/{delivery_id}/replay\x12\xa6\x01\n" +
 	"\x10ReplayDeliveries\x12 .orch.v1.ReplayDeliveriesRequest\x1a\x1c.orch.v1.WebhookDeliveryList\"R\xe2\xf3\x18\x13\x18\x01\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x025:\x05queryb\n" +
 	"deliveries\" /webhooks/{id}/deliveries/replay\x1a\x0e\xea\xf3\x18\n" +
@@ -4738,206 +5673,238 @@ func file_orch_v1_webhooks_proto_rawDescGZIP() []byte {
 	return file_orch_v1_webhooks_proto_rawDescData
 }
 
-var file_orch_v1_webhooks_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
-var file_orch_v1_webhooks_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
+var file_orch_v1_webhooks_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
+var file_orch_v1_webhooks_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
 var file_orch_v1_webhooks_proto_goTypes = []any{
-	(WebhookScheme)(0),                  // 0: orch.v1.WebhookScheme
-	(WebhookDigest)(0),                  // 1: orch.v1.WebhookDigest
-	(WebhookEncoding)(0),                // 2: orch.v1.WebhookEncoding
-	(WebhookDeduplication)(0),           // 3: orch.v1.WebhookDeduplication
-	(WebhookHandshake)(0),               // 4: orch.v1.WebhookHandshake
-	(WebhookUndefined)(0),               // 5: orch.v1.WebhookUndefined
-	(WebhookMethod)(0),                  // 6: orch.v1.WebhookMethod
-	(WebhookSort)(0),                    // 7: orch.v1.WebhookSort
-	(WebhookDeliverySort)(0),            // 8: orch.v1.WebhookDeliverySort
-	(WebhookRenderingStage)(0),          // 9: orch.v1.WebhookRenderingStage
-	(*Webhook)(nil),                     // 10: orch.v1.Webhook
-	(*WebhookVerification)(nil),         // 11: orch.v1.WebhookVerification
-	(*WebhookVerificationInput)(nil),    // 12: orch.v1.WebhookVerificationInput
-	(*WebhookRateLimit)(nil),            // 13: orch.v1.WebhookRateLimit
-	(*WebhookCreate)(nil),               // 14: orch.v1.WebhookCreate
-	(*WebhookReplace)(nil),              // 15: orch.v1.WebhookReplace
-	(*WebhookUpdate)(nil),               // 16: orch.v1.WebhookUpdate
-	(*WebhookList)(nil),                 // 17: orch.v1.WebhookList
-	(*WebhookFilter)(nil),               // 18: orch.v1.WebhookFilter
-	(*WebhookQuery)(nil),                // 19: orch.v1.WebhookQuery
-	(*WebhookCountQuery)(nil),           // 20: orch.v1.WebhookCountQuery
-	(*WebhookDefinition)(nil),           // 21: orch.v1.WebhookDefinition
-	(*AccountDefinition)(nil),           // 22: orch.v1.AccountDefinition
-	(*WebhookDelivery)(nil),             // 23: orch.v1.WebhookDelivery
-	(*WebhookDeliveryBatch)(nil),        // 24: orch.v1.WebhookDeliveryBatch
-	(*WebhookDeliveryList)(nil),         // 25: orch.v1.WebhookDeliveryList
-	(*SummarizeDeliveriesRequest)(nil),  // 26: orch.v1.SummarizeDeliveriesRequest
-	(*WebhookDeliverySummary)(nil),      // 27: orch.v1.WebhookDeliverySummary
-	(*WebhookDeliveryCount)(nil),        // 28: orch.v1.WebhookDeliveryCount
-	(*WebhookDeliveryStatusFilter)(nil), // 29: orch.v1.WebhookDeliveryStatusFilter
-	(*WebhookDeliveryFilter)(nil),       // 30: orch.v1.WebhookDeliveryFilter
-	(*WebhookDeliveryQuery)(nil),        // 31: orch.v1.WebhookDeliveryQuery
-	(*WebhookReplayQuery)(nil),          // 32: orch.v1.WebhookReplayQuery
-	(*WebhookDraft)(nil),                // 33: orch.v1.WebhookDraft
-	(*WebhookRendering)(nil),            // 34: orch.v1.WebhookRendering
-	(*WebhookRenderingError)(nil),       // 35: orch.v1.WebhookRenderingError
-	(*WebhookPreset)(nil),               // 36: orch.v1.WebhookPreset
-	(*WebhookPresetSample)(nil),         // 37: orch.v1.WebhookPresetSample
-	(*WebhookPresetList)(nil),           // 38: orch.v1.WebhookPresetList
-	(*ListWebhookPresetsRequest)(nil),   // 39: orch.v1.ListWebhookPresetsRequest
-	(*CreateWebhookRequest)(nil),        // 40: orch.v1.CreateWebhookRequest
-	(*ListWebhooksRequest)(nil),         // 41: orch.v1.ListWebhooksRequest
-	(*ReadWebhooksRequest)(nil),         // 42: orch.v1.ReadWebhooksRequest
-	(*CountWebhooksRequest)(nil),        // 43: orch.v1.CountWebhooksRequest
-	(*ReadWebhookRequest)(nil),          // 44: orch.v1.ReadWebhookRequest
-	(*ReplaceWebhookRequest)(nil),       // 45: orch.v1.ReplaceWebhookRequest
-	(*UpdateWebhookRequest)(nil),        // 46: orch.v1.UpdateWebhookRequest
-	(*DeleteWebhookRequest)(nil),        // 47: orch.v1.DeleteWebhookRequest
-	(*RotateWebhookRequest)(nil),        // 48: orch.v1.RotateWebhookRequest
-	(*RenderWebhookRequest)(nil),        // 49: orch.v1.RenderWebhookRequest
-	(*ListDeliveriesRequest)(nil),       // 50: orch.v1.ListDeliveriesRequest
-	(*ReadDeliveriesRequest)(nil),       // 51: orch.v1.ReadDeliveriesRequest
-	(*ReadDeliveryRequest)(nil),         // 52: orch.v1.ReadDeliveryRequest
-	(*ReplayDeliveryRequest)(nil),       // 53: orch.v1.ReplayDeliveryRequest
-	(*ReplayDeliveriesRequest)(nil),     // 54: orch.v1.ReplayDeliveriesRequest
-	nil,                                 // 55: orch.v1.WebhookDelivery.HeadersEntry
-	nil,                                 // 56: orch.v1.WebhookDraft.HeadersEntry
-	nil,                                 // 57: orch.v1.WebhookPresetSample.HeadersEntry
-	(*timestamppb.Timestamp)(nil),       // 58: google.protobuf.Timestamp
-	(Operator)(0),                       // 59: orch.v1.Operator
-	(*UuidFilter)(nil),                  // 60: orch.v1.UuidFilter
-	(*NameFilter)(nil),                  // 61: orch.v1.NameFilter
-	(*BoolFilter)(nil),                  // 62: orch.v1.BoolFilter
-	(*OptionalUuidFilter)(nil),          // 63: orch.v1.OptionalUuidFilter
-	(*PageLimit)(nil),                   // 64: orch.v1.PageLimit
-	(*TimeFilter)(nil),                  // 65: orch.v1.TimeFilter
-	(*fieldmaskpb.FieldMask)(nil),       // 66: google.protobuf.FieldMask
-	(*CountResponse)(nil),               // 67: orch.v1.CountResponse
-	(*emptypb.Empty)(nil),               // 68: google.protobuf.Empty
+	(WebhookHealthStatus)(0),            // 0: orch.v1.WebhookHealthStatus
+	(WebhookScheme)(0),                  // 1: orch.v1.WebhookScheme
+	(WebhookDigest)(0),                  // 2: orch.v1.WebhookDigest
+	(WebhookEncoding)(0),                // 3: orch.v1.WebhookEncoding
+	(WebhookDeduplication)(0),           // 4: orch.v1.WebhookDeduplication
+	(WebhookHandshake)(0),               // 5: orch.v1.WebhookHandshake
+	(WebhookUndefined)(0),               // 6: orch.v1.WebhookUndefined
+	(WebhookMethod)(0),                  // 7: orch.v1.WebhookMethod
+	(WebhookSort)(0),                    // 8: orch.v1.WebhookSort
+	(WebhookDeliverySort)(0),            // 9: orch.v1.WebhookDeliverySort
+	(WebhookRenderingStage)(0),          // 10: orch.v1.WebhookRenderingStage
+	(*Webhook)(nil),                     // 11: orch.v1.Webhook
+	(*WebhookHealth)(nil),               // 12: orch.v1.WebhookHealth
+	(*WebhookWatch)(nil),                // 13: orch.v1.WebhookWatch
+	(*WebhookTrafficSource)(nil),        // 14: orch.v1.WebhookTrafficSource
+	(*WebhookTraffic)(nil),              // 15: orch.v1.WebhookTraffic
+	(*WebhookVerification)(nil),         // 16: orch.v1.WebhookVerification
+	(*WebhookVerificationInput)(nil),    // 17: orch.v1.WebhookVerificationInput
+	(*WebhookRateLimit)(nil),            // 18: orch.v1.WebhookRateLimit
+	(*WebhookCreate)(nil),               // 19: orch.v1.WebhookCreate
+	(*WebhookReplace)(nil),              // 20: orch.v1.WebhookReplace
+	(*WebhookUpdate)(nil),               // 21: orch.v1.WebhookUpdate
+	(*WebhookList)(nil),                 // 22: orch.v1.WebhookList
+	(*WebhookFilter)(nil),               // 23: orch.v1.WebhookFilter
+	(*WebhookQuery)(nil),                // 24: orch.v1.WebhookQuery
+	(*WebhookCountQuery)(nil),           // 25: orch.v1.WebhookCountQuery
+	(*WebhookDefinition)(nil),           // 26: orch.v1.WebhookDefinition
+	(*AccountDefinition)(nil),           // 27: orch.v1.AccountDefinition
+	(*WebhookDelivery)(nil),             // 28: orch.v1.WebhookDelivery
+	(*WebhookDeliveryBatch)(nil),        // 29: orch.v1.WebhookDeliveryBatch
+	(*WebhookDeliveryList)(nil),         // 30: orch.v1.WebhookDeliveryList
+	(*SummarizeDeliveriesRequest)(nil),  // 31: orch.v1.SummarizeDeliveriesRequest
+	(*WebhookDeliverySummary)(nil),      // 32: orch.v1.WebhookDeliverySummary
+	(*WebhookDeliveryCount)(nil),        // 33: orch.v1.WebhookDeliveryCount
+	(*ListWebhookIssuesRequest)(nil),    // 34: orch.v1.ListWebhookIssuesRequest
+	(*WebhookIssueList)(nil),            // 35: orch.v1.WebhookIssueList
+	(*WebhookIssue)(nil),                // 36: orch.v1.WebhookIssue
+	(*WebhookDeliveryStatusFilter)(nil), // 37: orch.v1.WebhookDeliveryStatusFilter
+	(*WebhookDeliveryTextFilter)(nil),   // 38: orch.v1.WebhookDeliveryTextFilter
+	(*WebhookDeliveryFilter)(nil),       // 39: orch.v1.WebhookDeliveryFilter
+	(*WebhookDeliveryQuery)(nil),        // 40: orch.v1.WebhookDeliveryQuery
+	(*WebhookReplayQuery)(nil),          // 41: orch.v1.WebhookReplayQuery
+	(*WebhookDraft)(nil),                // 42: orch.v1.WebhookDraft
+	(*WebhookRendering)(nil),            // 43: orch.v1.WebhookRendering
+	(*WebhookRenderingError)(nil),       // 44: orch.v1.WebhookRenderingError
+	(*WebhookPreset)(nil),               // 45: orch.v1.WebhookPreset
+	(*WebhookPresetSample)(nil),         // 46: orch.v1.WebhookPresetSample
+	(*WebhookPresetList)(nil),           // 47: orch.v1.WebhookPresetList
+	(*ListWebhookPresetsRequest)(nil),   // 48: orch.v1.ListWebhookPresetsRequest
+	(*CreateWebhookRequest)(nil),        // 49: orch.v1.CreateWebhookRequest
+	(*ListWebhooksRequest)(nil),         // 50: orch.v1.ListWebhooksRequest
+	(*ReadWebhooksRequest)(nil),         // 51: orch.v1.ReadWebhooksRequest
+	(*CountWebhooksRequest)(nil),        // 52: orch.v1.CountWebhooksRequest
+	(*ReadWebhookRequest)(nil),          // 53: orch.v1.ReadWebhookRequest
+	(*ReplaceWebhookRequest)(nil),       // 54: orch.v1.ReplaceWebhookRequest
+	(*UpdateWebhookRequest)(nil),        // 55: orch.v1.UpdateWebhookRequest
+	(*DeleteWebhookRequest)(nil),        // 56: orch.v1.DeleteWebhookRequest
+	(*RotateWebhookRequest)(nil),        // 57: orch.v1.RotateWebhookRequest
+	(*RenderWebhookRequest)(nil),        // 58: orch.v1.RenderWebhookRequest
+	(*ListDeliveriesRequest)(nil),       // 59: orch.v1.ListDeliveriesRequest
+	(*ReadDeliveriesRequest)(nil),       // 60: orch.v1.ReadDeliveriesRequest
+	(*ReadDeliveryRequest)(nil),         // 61: orch.v1.ReadDeliveryRequest
+	(*ReplayDeliveryRequest)(nil),       // 62: orch.v1.ReplayDeliveryRequest
+	(*ReplayDeliveriesRequest)(nil),     // 63: orch.v1.ReplayDeliveriesRequest
+	nil,                                 // 64: orch.v1.WebhookDelivery.HeadersEntry
+	nil,                                 // 65: orch.v1.WebhookDraft.HeadersEntry
+	nil,                                 // 66: orch.v1.WebhookPresetSample.HeadersEntry
+	(*timestamppb.Timestamp)(nil),       // 67: google.protobuf.Timestamp
+	(Operator)(0),                       // 68: orch.v1.Operator
+	(*UuidFilter)(nil),                  // 69: orch.v1.UuidFilter
+	(*NameFilter)(nil),                  // 70: orch.v1.NameFilter
+	(*BoolFilter)(nil),                  // 71: orch.v1.BoolFilter
+	(*OptionalUuidFilter)(nil),          // 72: orch.v1.OptionalUuidFilter
+	(*PageLimit)(nil),                   // 73: orch.v1.PageLimit
+	(*StringList)(nil),                  // 74: orch.v1.StringList
+	(*TimeFilter)(nil),                  // 75: orch.v1.TimeFilter
+	(*fieldmaskpb.FieldMask)(nil),       // 76: google.protobuf.FieldMask
+	(*CountResponse)(nil),               // 77: orch.v1.CountResponse
+	(*emptypb.Empty)(nil),               // 78: google.protobuf.Empty
 }
 var file_orch_v1_webhooks_proto_depIdxs = []int32{
-	58,  // 0: orch.v1.Webhook.created:type_name -> google.protobuf.Timestamp
-	58,  // 1: orch.v1.Webhook.updated:type_name -> google.protobuf.Timestamp
-	11,  // 2: orch.v1.Webhook.verification:type_name -> orch.v1.WebhookVerification
-	3,   // 3: orch.v1.Webhook.deduplication:type_name -> orch.v1.WebhookDeduplication
-	4,   // 4: orch.v1.Webhook.handshakes:type_name -> orch.v1.WebhookHandshake
-	13,  // 5: orch.v1.Webhook.rate_limit:type_name -> orch.v1.WebhookRateLimit
-	5,   // 6: orch.v1.Webhook.undefined:type_name -> orch.v1.WebhookUndefined
-	6,   // 7: orch.v1.Webhook.methods:type_name -> orch.v1.WebhookMethod
-	0,   // 8: orch.v1.WebhookVerification.scheme:type_name -> orch.v1.WebhookScheme
-	1,   // 9: orch.v1.WebhookVerification.digest:type_name -> orch.v1.WebhookDigest
-	2,   // 10: orch.v1.WebhookVerification.encoding:type_name -> orch.v1.WebhookEncoding
-	0,   // 11: orch.v1.WebhookVerificationInput.scheme:type_name -> orch.v1.WebhookScheme
-	1,   // 12: orch.v1.WebhookVerificationInput.digest:type_name -> orch.v1.WebhookDigest
-	2,   // 13: orch.v1.WebhookVerificationInput.encoding:type_name -> orch.v1.WebhookEncoding
-	12,  // 14: orch.v1.WebhookCreate.verification:type_name -> orch.v1.WebhookVerificationInput
-	3,   // 15: orch.v1.WebhookCreate.deduplication:type_name -> orch.v1.WebhookDeduplication
-	4,   // 16: orch.v1.WebhookCreate.handshakes:type_name -> orch.v1.WebhookHandshake
-	13,  // 17: orch.v1.WebhookCreate.rate_limit:type_name -> orch.v1.WebhookRateLimit
-	5,   // 18: orch.v1.WebhookCreate.undefined:type_name -> orch.v1.WebhookUndefined
-	6,   // 19: orch.v1.WebhookCreate.methods:type_name -> orch.v1.WebhookMethod
-	12,  // 20: orch.v1.WebhookReplace.verification:type_name -> orch.v1.WebhookVerificationInput
-	3,   // 21: orch.v1.WebhookReplace.deduplication:type_name -> orch.v1.WebhookDeduplication
-	4,   // 22: orch.v1.WebhookReplace.handshakes:type_name -> orch.v1.WebhookHandshake
-	13,  // 23: orch.v1.WebhookReplace.rate_limit:type_name -> orch.v1.WebhookRateLimit
-	5,   // 24: orch.v1.WebhookReplace.undefined:type_name -> orch.v1.WebhookUndefined
-	6,   // 25: orch.v1.WebhookReplace.methods:type_name -> orch.v1.WebhookMethod
-	12,  // 26: orch.v1.WebhookUpdate.verification:type_name -> orch.v1.WebhookVerificationInput
-	3,   // 27: orch.v1.WebhookUpdate.deduplication:type_name -> orch.v1.WebhookDeduplication
-	4,   // 28: orch.v1.WebhookUpdate.handshakes:type_name -> orch.v1.WebhookHandshake
-	13,  // 29: orch.v1.WebhookUpdate.rate_limit:type_name -> orch.v1.WebhookRateLimit
-	5,   // 30: orch.v1.WebhookUpdate.undefined:type_name -> orch.v1.WebhookUndefined
-	6,   // 31: orch.v1.WebhookUpdate.methods:type_name -> orch.v1.WebhookMethod
-	10,  // 32: orch.v1.WebhookList.webhooks:type_name -> orch.v1.Webhook
-	59,  // 33: orch.v1.WebhookFilter.operator:type_name -> orch.v1.Operator
-	60,  // 34: orch.v1.WebhookFilter.id:type_name -> orch.v1.UuidFilter
-	61,  // 35: orch.v1.WebhookFilter.name:type_name -> orch.v1.NameFilter
-	62,  // 36: orch.v1.WebhookFilter.enabled:type_name -> orch.v1.BoolFilter
-	63,  // 37: orch.v1.WebhookFilter.service_account_id:type_name -> orch.v1.OptionalUuidFilter
-	18,  // 38: orch.v1.WebhookQuery.webhooks:type_name -> orch.v1.WebhookFilter
-	7,   // 39: orch.v1.WebhookQuery.sort:type_name -> orch.v1.WebhookSort
-	64,  // 40: orch.v1.WebhookQuery.limit:type_name -> orch.v1.PageLimit
-	18,  // 41: orch.v1.WebhookCountQuery.webhooks:type_name -> orch.v1.WebhookFilter
-	11,  // 42: orch.v1.WebhookDefinition.verification:type_name -> orch.v1.WebhookVerification
-	3,   // 43: orch.v1.WebhookDefinition.deduplication:type_name -> orch.v1.WebhookDeduplication
-	4,   // 44: orch.v1.WebhookDefinition.handshakes:type_name -> orch.v1.WebhookHandshake
-	13,  // 45: orch.v1.WebhookDefinition.rate_limit:type_name -> orch.v1.WebhookRateLimit
-	5,   // 46: orch.v1.WebhookDefinition.undefined:type_name -> orch.v1.WebhookUndefined
-	6,   // 47: orch.v1.WebhookDefinition.methods:type_name -> orch.v1.WebhookMethod
-	13,  // 48: orch.v1.AccountDefinition.rate_limit:type_name -> orch.v1.WebhookRateLimit
-	58,  // 49: orch.v1.WebhookDelivery.received:type_name -> google.protobuf.Timestamp
-	55,  // 50: orch.v1.WebhookDelivery.headers:type_name -> orch.v1.WebhookDelivery.HeadersEntry
-	23,  // 51: orch.v1.WebhookDeliveryBatch.deliveries:type_name -> orch.v1.WebhookDelivery
-	23,  // 52: orch.v1.WebhookDeliveryList.deliveries:type_name -> orch.v1.WebhookDelivery
-	28,  // 53: orch.v1.WebhookDeliverySummary.counts:type_name -> orch.v1.WebhookDeliveryCount
-	58,  // 54: orch.v1.WebhookDeliveryCount.first:type_name -> google.protobuf.Timestamp
-	58,  // 55: orch.v1.WebhookDeliveryCount.last:type_name -> google.protobuf.Timestamp
-	60,  // 56: orch.v1.WebhookDeliveryFilter.id:type_name -> orch.v1.UuidFilter
-	29,  // 57: orch.v1.WebhookDeliveryFilter.status:type_name -> orch.v1.WebhookDeliveryStatusFilter
-	65,  // 58: orch.v1.WebhookDeliveryFilter.received:type_name -> orch.v1.TimeFilter
-	62,  // 59: orch.v1.WebhookDeliveryFilter.duplicate:type_name -> orch.v1.BoolFilter
-	63,  // 60: orch.v1.WebhookDeliveryFilter.replayed_event_id:type_name -> orch.v1.OptionalUuidFilter
-	60,  // 61: orch.v1.WebhookDeliveryFilter.webhook_id:type_name -> orch.v1.UuidFilter
-	30,  // 62: orch.v1.WebhookDeliveryQuery.deliveries:type_name -> orch.v1.WebhookDeliveryFilter
-	8,   // 63: orch.v1.WebhookDeliveryQuery.sort:type_name -> orch.v1.WebhookDeliverySort
-	64,  // 64: orch.v1.WebhookDeliveryQuery.limit:type_name -> orch.v1.PageLimit
-	30,  // 65: orch.v1.WebhookReplayQuery.deliveries:type_name -> orch.v1.WebhookDeliveryFilter
-	64,  // 66: orch.v1.WebhookReplayQuery.limit:type_name -> orch.v1.PageLimit
-	56,  // 67: orch.v1.WebhookDraft.headers:type_name -> orch.v1.WebhookDraft.HeadersEntry
-	5,   // 68: orch.v1.WebhookDraft.undefined:type_name -> orch.v1.WebhookUndefined
-	35,  // 69: orch.v1.WebhookRendering.error:type_name -> orch.v1.WebhookRenderingError
-	35,  // 70: orch.v1.WebhookRendering.warnings:type_name -> orch.v1.WebhookRenderingError
-	9,   // 71: orch.v1.WebhookRenderingError.stage:type_name -> orch.v1.WebhookRenderingStage
-	37,  // 72: orch.v1.WebhookPreset.sample:type_name -> orch.v1.WebhookPresetSample
-	57,  // 73: orch.v1.WebhookPresetSample.headers:type_name -> orch.v1.WebhookPresetSample.HeadersEntry
-	36,  // 74: orch.v1.WebhookPresetList.presets:type_name -> orch.v1.WebhookPreset
-	14,  // 75: orch.v1.CreateWebhookRequest.webhook:type_name -> orch.v1.WebhookCreate
-	64,  // 76: orch.v1.ListWebhooksRequest.limit:type_name -> orch.v1.PageLimit
-	19,  // 77: orch.v1.ReadWebhooksRequest.query:type_name -> orch.v1.WebhookQuery
-	20,  // 78: orch.v1.CountWebhooksRequest.query:type_name -> orch.v1.WebhookCountQuery
-	15,  // 79: orch.v1.ReplaceWebhookRequest.webhook:type_name -> orch.v1.WebhookReplace
-	66,  // 80: orch.v1.ReplaceWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
-	16,  // 81: orch.v1.UpdateWebhookRequest.webhook:type_name -> orch.v1.WebhookUpdate
-	66,  // 82: orch.v1.UpdateWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
-	33,  // 83: orch.v1.RenderWebhookRequest.draft:type_name -> orch.v1.WebhookDraft
-	64,  // 84: orch.v1.ListDeliveriesRequest.limit:type_name -> orch.v1.PageLimit
-	31,  // 85: orch.v1.ReadDeliveriesRequest.query:type_name -> orch.v1.WebhookDeliveryQuery
-	32,  // 86: orch.v1.ReplayDeliveriesRequest.query:type_name -> orch.v1.WebhookReplayQuery
-	40,  // 87: orch.v1.WebhookService.CreateWebhook:input_type -> orch.v1.CreateWebhookRequest
-	41,  // 88: orch.v1.WebhookService.ListWebhooks:input_type -> orch.v1.ListWebhooksRequest
-	42,  // 89: orch.v1.WebhookService.ReadWebhooks:input_type -> orch.v1.ReadWebhooksRequest
-	43,  // 90: orch.v1.WebhookService.CountWebhooks:input_type -> orch.v1.CountWebhooksRequest
-	44,  // 91: orch.v1.WebhookService.ReadWebhook:input_type -> orch.v1.ReadWebhookRequest
-	45,  // 92: orch.v1.WebhookService.ReplaceWebhook:input_type -> orch.v1.ReplaceWebhookRequest
-	46,  // 93: orch.v1.WebhookService.UpdateWebhook:input_type -> orch.v1.UpdateWebhookRequest
-	47,  // 94: orch.v1.WebhookService.DeleteWebhook:input_type -> orch.v1.DeleteWebhookRequest
-	48,  // 95: orch.v1.WebhookService.RotateWebhook:input_type -> orch.v1.RotateWebhookRequest
-	39,  // 96: orch.v1.WebhookService.ListWebhookPresets:input_type -> orch.v1.ListWebhookPresetsRequest
-	49,  // 97: orch.v1.WebhookService.RenderWebhook:input_type -> orch.v1.RenderWebhookRequest
-	50,  // 98: orch.v1.WebhookService.ListDeliveries:input_type -> orch.v1.ListDeliveriesRequest
-	51,  // 99: orch.v1.WebhookService.ReadDeliveries:input_type -> orch.v1.ReadDeliveriesRequest
-	52,  // 100: orch.v1.WebhookService.ReadDelivery:input_type -> orch.v1.ReadDeliveryRequest
-	26,  // 101: orch.v1.WebhookService.SummarizeDeliveries:input_type -> orch.v1.SummarizeDeliveriesRequest
-	53,  // 102: orch.v1.WebhookService.ReplayDelivery:input_type -> orch.v1.ReplayDeliveryRequest
-	54,  // 103: orch.v1.WebhookService.ReplayDeliveries:input_type -> orch.v1.ReplayDeliveriesRequest
-	10,  // 104: orch.v1.WebhookService.CreateWebhook:output_type -> orch.v1.Webhook
-	17,  // 105: orch.v1.WebhookService.ListWebhooks:output_type -> orch.v1.WebhookList
-	17,  // 106: orch.v1.WebhookService.ReadWebhooks:output_type -> orch.v1.WebhookList
-	67,  // 107: orch.v1.WebhookService.CountWebhooks:output_type -> orch.v1.CountResponse
-	10,  // 108: orch.v1.WebhookService.ReadWebhook:output_type -> orch.v1.Webhook
-	68,  // 109: orch.v1.WebhookService.ReplaceWebhook:output_type -> google.protobuf.Empty
-	68,  // 110: orch.v1.WebhookService.UpdateWebhook:output_type -> google.protobuf.Empty
-	68,  // 111: orch.v1.WebhookService.DeleteWebhook:output_type -> google.protobuf.Empty
-	10,  // 112: orch.v1.WebhookService.RotateWebhook:output_type -> orch.v1.Webhook
-	38,  // 113: orch.v1.WebhookService.ListWebhookPresets:output_type -> orch.v1.WebhookPresetList
-	34,  // 114: orch.v1.WebhookService.RenderWebhook:output_type -> orch.v1.WebhookRendering
-	25,  // 115: orch.v1.WebhookService.ListDeliveries:output_type -> orch.v1.WebhookDeliveryList
-	25,  // 116: orch.v1.WebhookService.ReadDeliveries:output_type -> orch.v1.WebhookDeliveryList
-	23,  // 117: orch.v1.WebhookService.ReadDelivery:output_type -> orch.v1.WebhookDelivery
-	27,  // 118: orch.v1.WebhookService.SummarizeDeliveries:output_type -> orch.v1.WebhookDeliverySummary
-	23,  // 119: orch.v1.WebhookService.ReplayDelivery:output_type -> orch.v1.WebhookDelivery
-	25,  // 120: orch.v1.WebhookService.ReplayDeliveries:output_type -> orch.v1.WebhookDeliveryList
-	104, // [104:121] is the sub-list for method output_type
-	87,  // [87:104] is the sub-list for method input_type
-	87,  // [87:87] is the sub-list for extension type_name
-	87,  // [87:87] is the sub-list for extension extendee
-	0,   // [0:87] is the sub-list for field type_name
+	67,  // 0: orch.v1.Webhook.created:type_name -> google.protobuf.Timestamp
+	67,  // 1: orch.v1.Webhook.updated:type_name -> google.protobuf.Timestamp
+	16,  // 2: orch.v1.Webhook.verification:type_name -> orch.v1.WebhookVerification
+	4,   // 3: orch.v1.Webhook.deduplication:type_name -> orch.v1.WebhookDeduplication
+	5,   // 4: orch.v1.Webhook.handshakes:type_name -> orch.v1.WebhookHandshake
+	18,  // 5: orch.v1.Webhook.rate_limit:type_name -> orch.v1.WebhookRateLimit
+	6,   // 6: orch.v1.Webhook.undefined:type_name -> orch.v1.WebhookUndefined
+	7,   // 7: orch.v1.Webhook.methods:type_name -> orch.v1.WebhookMethod
+	12,  // 8: orch.v1.Webhook.health:type_name -> orch.v1.WebhookHealth
+	0,   // 9: orch.v1.WebhookHealth.status:type_name -> orch.v1.WebhookHealthStatus
+	67,  // 10: orch.v1.WebhookHealth.since:type_name -> google.protobuf.Timestamp
+	67,  // 11: orch.v1.WebhookHealth.last_delivery:type_name -> google.protobuf.Timestamp
+	0,   // 12: orch.v1.WebhookWatch.status:type_name -> orch.v1.WebhookHealthStatus
+	67,  // 13: orch.v1.WebhookWatch.since:type_name -> google.protobuf.Timestamp
+	67,  // 14: orch.v1.WebhookWatch.last_delivery:type_name -> google.protobuf.Timestamp
+	67,  // 15: orch.v1.WebhookWatch.window:type_name -> google.protobuf.Timestamp
+	67,  // 16: orch.v1.WebhookWatch.watched_since:type_name -> google.protobuf.Timestamp
+	14,  // 17: orch.v1.WebhookWatch.sources:type_name -> orch.v1.WebhookTrafficSource
+	67,  // 18: orch.v1.WebhookWatch.due:type_name -> google.protobuf.Timestamp
+	14,  // 19: orch.v1.WebhookTraffic.source:type_name -> orch.v1.WebhookTrafficSource
+	67,  // 20: orch.v1.WebhookTraffic.last:type_name -> google.protobuf.Timestamp
+	1,   // 21: orch.v1.WebhookVerification.scheme:type_name -> orch.v1.WebhookScheme
+	2,   // 22: orch.v1.WebhookVerification.digest:type_name -> orch.v1.WebhookDigest
+	3,   // 23: orch.v1.WebhookVerification.encoding:type_name -> orch.v1.WebhookEncoding
+	1,   // 24: orch.v1.WebhookVerificationInput.scheme:type_name -> orch.v1.WebhookScheme
+	2,   // 25: orch.v1.WebhookVerificationInput.digest:type_name -> orch.v1.WebhookDigest
+	3,   // 26: orch.v1.WebhookVerificationInput.encoding:type_name -> orch.v1.WebhookEncoding
+	17,  // 27: orch.v1.WebhookCreate.verification:type_name -> orch.v1.WebhookVerificationInput
+	4,   // 28: orch.v1.WebhookCreate.deduplication:type_name -> orch.v1.WebhookDeduplication
+	5,   // 29: orch.v1.WebhookCreate.handshakes:type_name -> orch.v1.WebhookHandshake
+	18,  // 30: orch.v1.WebhookCreate.rate_limit:type_name -> orch.v1.WebhookRateLimit
+	6,   // 31: orch.v1.WebhookCreate.undefined:type_name -> orch.v1.WebhookUndefined
+	7,   // 32: orch.v1.WebhookCreate.methods:type_name -> orch.v1.WebhookMethod
+	17,  // 33: orch.v1.WebhookReplace.verification:type_name -> orch.v1.WebhookVerificationInput
+	4,   // 34: orch.v1.WebhookReplace.deduplication:type_name -> orch.v1.WebhookDeduplication
+	5,   // 35: orch.v1.WebhookReplace.handshakes:type_name -> orch.v1.WebhookHandshake
+	18,  // 36: orch.v1.WebhookReplace.rate_limit:type_name -> orch.v1.WebhookRateLimit
+	6,   // 37: orch.v1.WebhookReplace.undefined:type_name -> orch.v1.WebhookUndefined
+	7,   // 38: orch.v1.WebhookReplace.methods:type_name -> orch.v1.WebhookMethod
+	17,  // 39: orch.v1.WebhookUpdate.verification:type_name -> orch.v1.WebhookVerificationInput
+	4,   // 40: orch.v1.WebhookUpdate.deduplication:type_name -> orch.v1.WebhookDeduplication
+	5,   // 41: orch.v1.WebhookUpdate.handshakes:type_name -> orch.v1.WebhookHandshake
+	18,  // 42: orch.v1.WebhookUpdate.rate_limit:type_name -> orch.v1.WebhookRateLimit
+	6,   // 43: orch.v1.WebhookUpdate.undefined:type_name -> orch.v1.WebhookUndefined
+	7,   // 44: orch.v1.WebhookUpdate.methods:type_name -> orch.v1.WebhookMethod
+	11,  // 45: orch.v1.WebhookList.webhooks:type_name -> orch.v1.Webhook
+	68,  // 46: orch.v1.WebhookFilter.operator:type_name -> orch.v1.Operator
+	69,  // 47: orch.v1.WebhookFilter.id:type_name -> orch.v1.UuidFilter
+	70,  // 48: orch.v1.WebhookFilter.name:type_name -> orch.v1.NameFilter
+	71,  // 49: orch.v1.WebhookFilter.enabled:type_name -> orch.v1.BoolFilter
+	72,  // 50: orch.v1.WebhookFilter.service_account_id:type_name -> orch.v1.OptionalUuidFilter
+	23,  // 51: orch.v1.WebhookQuery.webhooks:type_name -> orch.v1.WebhookFilter
+	8,   // 52: orch.v1.WebhookQuery.sort:type_name -> orch.v1.WebhookSort
+	73,  // 53: orch.v1.WebhookQuery.limit:type_name -> orch.v1.PageLimit
+	23,  // 54: orch.v1.WebhookCountQuery.webhooks:type_name -> orch.v1.WebhookFilter
+	16,  // 55: orch.v1.WebhookDefinition.verification:type_name -> orch.v1.WebhookVerification
+	4,   // 56: orch.v1.WebhookDefinition.deduplication:type_name -> orch.v1.WebhookDeduplication
+	5,   // 57: orch.v1.WebhookDefinition.handshakes:type_name -> orch.v1.WebhookHandshake
+	18,  // 58: orch.v1.WebhookDefinition.rate_limit:type_name -> orch.v1.WebhookRateLimit
+	6,   // 59: orch.v1.WebhookDefinition.undefined:type_name -> orch.v1.WebhookUndefined
+	7,   // 60: orch.v1.WebhookDefinition.methods:type_name -> orch.v1.WebhookMethod
+	18,  // 61: orch.v1.AccountDefinition.rate_limit:type_name -> orch.v1.WebhookRateLimit
+	67,  // 62: orch.v1.WebhookDelivery.received:type_name -> google.protobuf.Timestamp
+	64,  // 63: orch.v1.WebhookDelivery.headers:type_name -> orch.v1.WebhookDelivery.HeadersEntry
+	28,  // 64: orch.v1.WebhookDeliveryBatch.deliveries:type_name -> orch.v1.WebhookDelivery
+	15,  // 65: orch.v1.WebhookDeliveryBatch.traffic:type_name -> orch.v1.WebhookTraffic
+	28,  // 66: orch.v1.WebhookDeliveryList.deliveries:type_name -> orch.v1.WebhookDelivery
+	33,  // 67: orch.v1.WebhookDeliverySummary.counts:type_name -> orch.v1.WebhookDeliveryCount
+	67,  // 68: orch.v1.WebhookDeliveryCount.first:type_name -> google.protobuf.Timestamp
+	67,  // 69: orch.v1.WebhookDeliveryCount.last:type_name -> google.protobuf.Timestamp
+	36,  // 70: orch.v1.WebhookIssueList.issues:type_name -> orch.v1.WebhookIssue
+	67,  // 71: orch.v1.WebhookIssue.first:type_name -> google.protobuf.Timestamp
+	67,  // 72: orch.v1.WebhookIssue.last:type_name -> google.protobuf.Timestamp
+	74,  // 73: orch.v1.WebhookDeliveryTextFilter.any_:type_name -> orch.v1.StringList
+	69,  // 74: orch.v1.WebhookDeliveryFilter.id:type_name -> orch.v1.UuidFilter
+	37,  // 75: orch.v1.WebhookDeliveryFilter.status:type_name -> orch.v1.WebhookDeliveryStatusFilter
+	75,  // 76: orch.v1.WebhookDeliveryFilter.received:type_name -> orch.v1.TimeFilter
+	71,  // 77: orch.v1.WebhookDeliveryFilter.duplicate:type_name -> orch.v1.BoolFilter
+	72,  // 78: orch.v1.WebhookDeliveryFilter.replayed_event_id:type_name -> orch.v1.OptionalUuidFilter
+	38,  // 79: orch.v1.WebhookDeliveryFilter.reason:type_name -> orch.v1.WebhookDeliveryTextFilter
+	38,  // 80: orch.v1.WebhookDeliveryFilter.remote_address:type_name -> orch.v1.WebhookDeliveryTextFilter
+	69,  // 81: orch.v1.WebhookDeliveryFilter.webhook_id:type_name -> orch.v1.UuidFilter
+	39,  // 82: orch.v1.WebhookDeliveryQuery.deliveries:type_name -> orch.v1.WebhookDeliveryFilter
+	9,   // 83: orch.v1.WebhookDeliveryQuery.sort:type_name -> orch.v1.WebhookDeliverySort
+	73,  // 84: orch.v1.WebhookDeliveryQuery.limit:type_name -> orch.v1.PageLimit
+	39,  // 85: orch.v1.WebhookReplayQuery.deliveries:type_name -> orch.v1.WebhookDeliveryFilter
+	73,  // 86: orch.v1.WebhookReplayQuery.limit:type_name -> orch.v1.PageLimit
+	65,  // 87: orch.v1.WebhookDraft.headers:type_name -> orch.v1.WebhookDraft.HeadersEntry
+	6,   // 88: orch.v1.WebhookDraft.undefined:type_name -> orch.v1.WebhookUndefined
+	44,  // 89: orch.v1.WebhookRendering.error:type_name -> orch.v1.WebhookRenderingError
+	44,  // 90: orch.v1.WebhookRendering.warnings:type_name -> orch.v1.WebhookRenderingError
+	10,  // 91: orch.v1.WebhookRenderingError.stage:type_name -> orch.v1.WebhookRenderingStage
+	46,  // 92: orch.v1.WebhookPreset.sample:type_name -> orch.v1.WebhookPresetSample
+	66,  // 93: orch.v1.WebhookPresetSample.headers:type_name -> orch.v1.WebhookPresetSample.HeadersEntry
+	45,  // 94: orch.v1.WebhookPresetList.presets:type_name -> orch.v1.WebhookPreset
+	19,  // 95: orch.v1.CreateWebhookRequest.webhook:type_name -> orch.v1.WebhookCreate
+	73,  // 96: orch.v1.ListWebhooksRequest.limit:type_name -> orch.v1.PageLimit
+	24,  // 97: orch.v1.ReadWebhooksRequest.query:type_name -> orch.v1.WebhookQuery
+	25,  // 98: orch.v1.CountWebhooksRequest.query:type_name -> orch.v1.WebhookCountQuery
+	20,  // 99: orch.v1.ReplaceWebhookRequest.webhook:type_name -> orch.v1.WebhookReplace
+	76,  // 100: orch.v1.ReplaceWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
+	21,  // 101: orch.v1.UpdateWebhookRequest.webhook:type_name -> orch.v1.WebhookUpdate
+	76,  // 102: orch.v1.UpdateWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
+	42,  // 103: orch.v1.RenderWebhookRequest.draft:type_name -> orch.v1.WebhookDraft
+	73,  // 104: orch.v1.ListDeliveriesRequest.limit:type_name -> orch.v1.PageLimit
+	40,  // 105: orch.v1.ReadDeliveriesRequest.query:type_name -> orch.v1.WebhookDeliveryQuery
+	41,  // 106: orch.v1.ReplayDeliveriesRequest.query:type_name -> orch.v1.WebhookReplayQuery
+	49,  // 107: orch.v1.WebhookService.CreateWebhook:input_type -> orch.v1.CreateWebhookRequest
+	50,  // 108: orch.v1.WebhookService.ListWebhooks:input_type -> orch.v1.ListWebhooksRequest
+	51,  // 109: orch.v1.WebhookService.ReadWebhooks:input_type -> orch.v1.ReadWebhooksRequest
+	52,  // 110: orch.v1.WebhookService.CountWebhooks:input_type -> orch.v1.CountWebhooksRequest
+	53,  // 111: orch.v1.WebhookService.ReadWebhook:input_type -> orch.v1.ReadWebhookRequest
+	54,  // 112: orch.v1.WebhookService.ReplaceWebhook:input_type -> orch.v1.ReplaceWebhookRequest
+	55,  // 113: orch.v1.WebhookService.UpdateWebhook:input_type -> orch.v1.UpdateWebhookRequest
+	56,  // 114: orch.v1.WebhookService.DeleteWebhook:input_type -> orch.v1.DeleteWebhookRequest
+	57,  // 115: orch.v1.WebhookService.RotateWebhook:input_type -> orch.v1.RotateWebhookRequest
+	48,  // 116: orch.v1.WebhookService.ListWebhookPresets:input_type -> orch.v1.ListWebhookPresetsRequest
+	58,  // 117: orch.v1.WebhookService.RenderWebhook:input_type -> orch.v1.RenderWebhookRequest
+	59,  // 118: orch.v1.WebhookService.ListDeliveries:input_type -> orch.v1.ListDeliveriesRequest
+	60,  // 119: orch.v1.WebhookService.ReadDeliveries:input_type -> orch.v1.ReadDeliveriesRequest
+	61,  // 120: orch.v1.WebhookService.ReadDelivery:input_type -> orch.v1.ReadDeliveryRequest
+	31,  // 121: orch.v1.WebhookService.SummarizeDeliveries:input_type -> orch.v1.SummarizeDeliveriesRequest
+	34,  // 122: orch.v1.WebhookService.ListWebhookIssues:input_type -> orch.v1.ListWebhookIssuesRequest
+	62,  // 123: orch.v1.WebhookService.ReplayDelivery:input_type -> orch.v1.ReplayDeliveryRequest
+	63,  // 124: orch.v1.WebhookService.ReplayDeliveries:input_type -> orch.v1.ReplayDeliveriesRequest
+	11,  // 125: orch.v1.WebhookService.CreateWebhook:output_type -> orch.v1.Webhook
+	22,  // 126: orch.v1.WebhookService.ListWebhooks:output_type -> orch.v1.WebhookList
+	22,  // 127: orch.v1.WebhookService.ReadWebhooks:output_type -> orch.v1.WebhookList
+	77,  // 128: orch.v1.WebhookService.CountWebhooks:output_type -> orch.v1.CountResponse
+	11,  // 129: orch.v1.WebhookService.ReadWebhook:output_type -> orch.v1.Webhook
+	78,  // 130: orch.v1.WebhookService.ReplaceWebhook:output_type -> google.protobuf.Empty
+	78,  // 131: orch.v1.WebhookService.UpdateWebhook:output_type -> google.protobuf.Empty
+	78,  // 132: orch.v1.WebhookService.DeleteWebhook:output_type -> google.protobuf.Empty
+	11,  // 133: orch.v1.WebhookService.RotateWebhook:output_type -> orch.v1.Webhook
+	47,  // 134: orch.v1.WebhookService.ListWebhookPresets:output_type -> orch.v1.WebhookPresetList
+	43,  // 135: orch.v1.WebhookService.RenderWebhook:output_type -> orch.v1.WebhookRendering
+	30,  // 136: orch.v1.WebhookService.ListDeliveries:output_type -> orch.v1.WebhookDeliveryList
+	30,  // 137: orch.v1.WebhookService.ReadDeliveries:output_type -> orch.v1.WebhookDeliveryList
+	28,  // 138: orch.v1.WebhookService.ReadDelivery:output_type -> orch.v1.WebhookDelivery
+	32,  // 139: orch.v1.WebhookService.SummarizeDeliveries:output_type -> orch.v1.WebhookDeliverySummary
+	35,  // 140: orch.v1.WebhookService.ListWebhookIssues:output_type -> orch.v1.WebhookIssueList
+	28,  // 141: orch.v1.WebhookService.ReplayDelivery:output_type -> orch.v1.WebhookDelivery
+	30,  // 142: orch.v1.WebhookService.ReplayDeliveries:output_type -> orch.v1.WebhookDeliveryList
+	125, // [125:143] is the sub-list for method output_type
+	107, // [107:125] is the sub-list for method input_type
+	107, // [107:107] is the sub-list for extension type_name
+	107, // [107:107] is the sub-list for extension extendee
+	0,   // [0:107] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_webhooks_proto_init() }
@@ -4956,25 +5923,30 @@ func file_orch_v1_webhooks_proto_init() {
 	file_orch_v1_webhooks_proto_msgTypes[8].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[9].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[10].OneofWrappers = []any{}
-	file_orch_v1_webhooks_proto_msgTypes[11].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[12].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[13].OneofWrappers = []any{}
-	file_orch_v1_webhooks_proto_msgTypes[18].OneofWrappers = []any{}
-	file_orch_v1_webhooks_proto_msgTypes[19].OneofWrappers = []any{}
-	file_orch_v1_webhooks_proto_msgTypes[20].OneofWrappers = []any{}
-	file_orch_v1_webhooks_proto_msgTypes[21].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[14].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[15].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[16].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[17].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[22].OneofWrappers = []any{}
-	file_orch_v1_webhooks_proto_msgTypes[23].OneofWrappers = []any{}
-	file_orch_v1_webhooks_proto_msgTypes[24].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[25].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[26].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[27].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[28].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[29].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[30].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[31].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[32].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[33].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[39].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_webhooks_proto_rawDesc), len(file_orch_v1_webhooks_proto_rawDesc)),
-			NumEnums:      10,
-			NumMessages:   48,
+			NumEnums:      11,
+			NumMessages:   56,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

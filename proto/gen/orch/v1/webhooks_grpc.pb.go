@@ -37,6 +37,7 @@ const (
 	WebhookService_ReadDeliveries_FullMethodName      = "/orch.v1.WebhookService/ReadDeliveries"
 	WebhookService_ReadDelivery_FullMethodName        = "/orch.v1.WebhookService/ReadDelivery"
 	WebhookService_SummarizeDeliveries_FullMethodName = "/orch.v1.WebhookService/SummarizeDeliveries"
+	WebhookService_ListWebhookIssues_FullMethodName   = "/orch.v1.WebhookService/ListWebhookIssues"
 	WebhookService_ReplayDelivery_FullMethodName      = "/orch.v1.WebhookService/ReplayDelivery"
 	WebhookService_ReplayDeliveries_FullMethodName    = "/orch.v1.WebhookService/ReplayDeliveries"
 )
@@ -79,6 +80,8 @@ type WebhookServiceClient interface {
 	// Summarize deliveries. Counts the requests of the webhook's delivery log by status and reason, the refused ones included
 	// that have no entry of their own.
 	SummarizeDeliveries(ctx context.Context, in *SummarizeDeliveriesRequest, opts ...grpc.CallOption) (*WebhookDeliverySummary, error)
+	// List issues. Groups the failures of the webhook's delivery log by their cause, the latest first.
+	ListWebhookIssues(ctx context.Context, in *ListWebhookIssuesRequest, opts ...grpc.CallOption) (*WebhookIssueList, error)
 	// Replay a delivery. Processes the recorded request with the current template and returns the new delivery.
 	ReplayDelivery(ctx context.Context, in *ReplayDeliveryRequest, opts ...grpc.CallOption) (*WebhookDelivery, error)
 	// Replay deliveries. Processes matching deliveries with the current template, oldest first; default failed ones
@@ -244,6 +247,16 @@ func (c *webhookServiceClient) SummarizeDeliveries(ctx context.Context, in *Summ
 	return out, nil
 }
 
+func (c *webhookServiceClient) ListWebhookIssues(ctx context.Context, in *ListWebhookIssuesRequest, opts ...grpc.CallOption) (*WebhookIssueList, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WebhookIssueList)
+	err := c.cc.Invoke(ctx, WebhookService_ListWebhookIssues_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *webhookServiceClient) ReplayDelivery(ctx context.Context, in *ReplayDeliveryRequest, opts ...grpc.CallOption) (*WebhookDelivery, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(WebhookDelivery)
@@ -302,6 +315,8 @@ type WebhookServiceServer interface {
 	// Summarize deliveries. Counts the requests of the webhook's delivery log by status and reason, the refused ones included
 	// that have no entry of their own.
 	SummarizeDeliveries(context.Context, *SummarizeDeliveriesRequest) (*WebhookDeliverySummary, error)
+	// List issues. Groups the failures of the webhook's delivery log by their cause, the latest first.
+	ListWebhookIssues(context.Context, *ListWebhookIssuesRequest) (*WebhookIssueList, error)
 	// Replay a delivery. Processes the recorded request with the current template and returns the new delivery.
 	ReplayDelivery(context.Context, *ReplayDeliveryRequest) (*WebhookDelivery, error)
 	// Replay deliveries. Processes matching deliveries with the current template, oldest first; default failed ones
@@ -361,6 +376,9 @@ func (UnimplementedWebhookServiceServer) ReadDelivery(context.Context, *ReadDeli
 }
 func (UnimplementedWebhookServiceServer) SummarizeDeliveries(context.Context, *SummarizeDeliveriesRequest) (*WebhookDeliverySummary, error) {
 	return nil, status.Error(codes.Unimplemented, "method SummarizeDeliveries not implemented")
+}
+func (UnimplementedWebhookServiceServer) ListWebhookIssues(context.Context, *ListWebhookIssuesRequest) (*WebhookIssueList, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListWebhookIssues not implemented")
 }
 func (UnimplementedWebhookServiceServer) ReplayDelivery(context.Context, *ReplayDeliveryRequest) (*WebhookDelivery, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReplayDelivery not implemented")
@@ -659,6 +677,24 @@ func _WebhookService_SummarizeDeliveries_Handler(srv interface{}, ctx context.Co
 	return interceptor(ctx, in, info, handler)
 }
 
+func _WebhookService_ListWebhookIssues_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListWebhookIssuesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WebhookServiceServer).ListWebhookIssues(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: WebhookService_ListWebhookIssues_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WebhookServiceServer).ListWebhookIssues(ctx, req.(*ListWebhookIssuesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _WebhookService_ReplayDelivery_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ReplayDeliveryRequest)
 	if err := dec(in); err != nil {
@@ -761,6 +797,10 @@ var WebhookService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "SummarizeDeliveries",
 			Handler:    _WebhookService_SummarizeDeliveries_Handler,
+		},
+		{
+			MethodName: "ListWebhookIssues",
+			Handler:    _WebhookService_ListWebhookIssues_Handler,
 		},
 		{
 			MethodName: "ReplayDelivery",

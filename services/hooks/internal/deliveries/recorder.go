@@ -2,7 +2,8 @@
 //
 //	response sent ──▶ Note ──▶ buffer, bounded ──▶ every half second: one entry ──▶ journal ──▶ orchestration
 //	                   │           └──▶ full: dropped, and counted
-//	                   └──▶ refused: grouped and counted (see refusals)
+//	                   ├──▶ refused: grouped and counted (see refusals)
+//	                   └──▶ counted exactly, for the watcher of failing webhooks (see traffic)
 //
 // Ingestion never waits for the log. A note costs a lock and an append; masking and encoding happen later. The buffer holds
 // a bounded number of notes of each webhook, failures before successes: the log keeps the last ones anyway. While the
@@ -64,6 +65,8 @@ type Recorder struct {
 
 	refusals refusals
 	pending  []*orchv1.WebhookDelivery // Entries of refusals that the journal has not taken yet.
+	traffic  traffic
+	counted  []*orchv1.WebhookTraffic // Counts that the journal has not taken yet.
 }
 
 // notes are the buffered notes of one webhook.
@@ -95,7 +98,7 @@ func New(o Options) *Recorder {
 	if o.Clock == nil {
 		o.Clock = clock.System{}
 	}
-	return &Recorder{opts: o, waiting: map[string]*notes{}, refusals: newRefusals()}
+	return &Recorder{opts: o, waiting: map[string]*notes{}, refusals: newRefusals(), traffic: newTraffic(o.Clock.Now())}
 }
 
 // Name implements run.Worker.
@@ -106,6 +109,7 @@ func (r *Recorder) Note(n Note) {
 	n.trim()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.traffic.add(&n)
 	if n.Refused {
 		if r.refusals.add(n, r.opts.Clock.Now()) {
 			r.pend(n)
@@ -167,7 +171,17 @@ func (r *Recorder) Run(ctx context.Context) error {
 // end ends the windows of all refusals and flushes.
 func (r *Recorder) end(ctx context.Context) {
 	r.expire(true)
+	r.countTraffic(true)
 	r.flush(ctx)
+}
+
+// count moves the counts of requests to those that wait for the journal, if they are due.
+func (r *Recorder) countTraffic(all bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.counted) < maxTraffic {
+		r.counted = append(r.counted, r.traffic.take(r.opts.Clock.Now(), all)...)
+	}
 }
 
 func (r *Recorder) expire(all bool) {
@@ -181,9 +195,10 @@ func (r *Recorder) expire(all bool) {
 // flush appends the buffered notes to the journal.
 func (r *Recorder) flush(ctx context.Context) {
 	r.expire(false)
+	r.countTraffic(false)
 	r.mu.Lock()
-	waiting, pending := r.waiting, r.pending
-	r.waiting, r.count, r.bytes, r.pending = map[string]*notes{}, 0, 0, nil
+	waiting, pending, counted := r.waiting, r.pending, r.counted
+	r.waiting, r.count, r.bytes, r.pending, r.counted = map[string]*notes{}, 0, 0, nil, nil
 	r.mu.Unlock()
 
 	var list []*orchv1.WebhookDelivery
@@ -196,18 +211,28 @@ func (r *Recorder) flush(ctx context.Context) {
 	}
 	for len(list) > 0 {
 		n := entrySize(list)
-		if !r.append(ctx, list[:n]) {
+		if !r.append(ctx, &orchv1.WebhookDeliveryBatch{Deliveries: list[:n]}) {
 			r.drop(n)
 		}
 		list = list[n:]
 	}
 	for len(pending) > 0 {
 		n := entrySize(pending)
-		if !r.append(ctx, pending[:n]) {
+		if !r.append(ctx, &orchv1.WebhookDeliveryBatch{Deliveries: pending[:n]}) {
 			r.retry(pending)
-			return
+			break
 		}
 		pending = pending[n:]
+	}
+	for len(counted) > 0 {
+		n := entrySize(counted)
+		if !r.append(ctx, &orchv1.WebhookDeliveryBatch{Traffic: counted[:n]}) {
+			r.mu.Lock()
+			r.counted = append(counted, r.counted...)
+			r.mu.Unlock()
+			return
+		}
+		counted = counted[n:]
 	}
 }
 
@@ -225,8 +250,8 @@ func (r *Recorder) retry(entries []*orchv1.WebhookDelivery) {
 	}
 }
 
-// entrySize is the number of deliveries, at least one, that fit into an entry.
-func entrySize(list []*orchv1.WebhookDelivery) int {
+// entrySize is the number of messages, at least one, that fit into an entry.
+func entrySize[M proto.Message](list []M) int {
 	size := 0
 	for i, d := range list {
 		if size += proto.Size(d); size > maxEntry && i > 0 {
@@ -237,15 +262,15 @@ func entrySize(list []*orchv1.WebhookDelivery) int {
 }
 
 // append writes an entry and reports whether the journal has it.
-func (r *Recorder) append(ctx context.Context, list []*orchv1.WebhookDelivery) bool {
-	entry, err := proto.Marshal(&orchv1.WebhookDeliveryBatch{Deliveries: list})
+func (r *Recorder) append(ctx context.Context, batch *orchv1.WebhookDeliveryBatch) bool {
+	entry, err := proto.Marshal(batch)
 	if err == nil {
 		ctx, cancel := context.WithTimeout(ctx, appendTimeout)
 		defer cancel()
 		err = r.opts.Journal.Append(ctx, entry)
 	}
 	if err != nil {
-		r.opts.Log.DebugContext(ctx, "delivery log entry was not written", "deliveries", len(list), "error", err)
+		r.opts.Log.DebugContext(ctx, "delivery log entry was not written", "deliveries", len(batch.GetDeliveries()), "counts", len(batch.GetTraffic()), "error", err)
 	}
 	return err == nil
 }

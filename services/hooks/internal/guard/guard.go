@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -45,17 +46,17 @@ type Guard struct {
 }
 
 // newGuard prepares a definition. It continues the counts of the earlier guard, which may be nil, if the limit is the same.
-func newGuard(d *orchv1.WebhookDefinition, keys secrets.Keyring, before *Guard) *Guard {
+func newGuard(d *orchv1.WebhookDefinition, keys secrets.Keyring, certificates verify.Certificates, before *Guard) *Guard {
 	g := &Guard{definition: d}
 	if before != nil {
 		g.window = before.window
 	}
 	g.window = g.window.follow(d.GetRateLimit())
-	g.setupError = g.prepare(keys)
+	g.setupError = g.prepare(keys, certificates)
 	return g
 }
 
-func (g *Guard) prepare(keys secrets.Keyring) (err error) {
+func (g *Guard) prepare(keys secrets.Keyring, certificates verify.Certificates) (err error) {
 	d := g.definition
 	if g.id, err = uuid.Parse(d.GetId()); err != nil {
 		return fmt.Errorf("%w: parse id: %w", ErrClosed, err)
@@ -75,7 +76,7 @@ func (g *Guard) prepare(keys secrets.Keyring) (err error) {
 	if d.GetVerification() == nil {
 		return nil
 	}
-	if g.verifier, err = verify.New(d.GetVerification(), signing); err != nil {
+	if g.verifier, err = verify.New(d.GetVerification(), signing, certificates); err != nil {
 		return fmt.Errorf("%w: %w", ErrClosed, err)
 	}
 	return nil
@@ -88,12 +89,12 @@ func (g *Guard) Unusable() error { return g.setupError }
 func (g *Guard) Secrets() []string { return g.secrets }
 
 // Verify verifies a request whose body was read. The proof is nil when the webhook has no verification. The error wraps
-// verify.ErrUnproven.
-func (g *Guard) Verify(r *receive.Request) (*verify.Proof, error) {
+// verify.ErrUnproven or verify.ErrUnavailable.
+func (g *Guard) Verify(ctx context.Context, r *receive.Request) (*verify.Proof, error) {
 	if g.verifier == nil {
 		return nil, nil
 	}
-	proof, err := g.verifier.Verify(r, r.Received)
+	proof, err := g.verifier.Verify(ctx, r, r.Received)
 	if err != nil {
 		return nil, err
 	}
@@ -109,13 +110,21 @@ func (g *Guard) EventID(proof *verify.Proof, r *receive.Request) uuid.UUID {
 	return verify.EventID(g.id, g.definition.GetDeduplication(), g.definition.GetVerification().GetScheme(), proof, r)
 }
 
+// Confirms reports whether the webhook confirms subscriptions to topics of Amazon SNS, whose URLs are signed.
+func (g *Guard) Confirms() bool {
+	return g.has(orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_SNS) && g.definition.GetVerification().GetScheme() == orchv1.WebhookScheme_WEBHOOK_SCHEME_SNS
+}
+
+func (g *Guard) has(h orchv1.WebhookHandshake) bool {
+	return slices.Contains(g.definition.GetHandshakes(), h)
+}
+
 // Handshakes returns the handshakes that the webhook enables.
 func (g *Guard) Handshakes() receive.Handshakes {
-	has := func(h orchv1.WebhookHandshake) bool { return slices.Contains(g.definition.GetHandshakes(), h) }
 	return receive.Handshakes{
-		Slack:       has(orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_SLACK),
-		SNS:         has(orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_SNS),
-		Meta:        has(orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_META),
+		Slack:       g.has(orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_SLACK),
+		SNS:         g.has(orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_SNS) && !g.Confirms(),
+		Meta:        g.has(orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_META),
 		VerifyToken: g.verifyToken,
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/clientaddr"
 	"github.com/orch-project/orch/pkg/secrets"
+	"github.com/orch-project/orch/pkg/webhook/verify"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -20,6 +21,7 @@ type Rules struct {
 // Registry holds the guards of all webhooks and accounts. It is safe for concurrent use.
 type Registry struct {
 	keys     secrets.Keyring
+	certs    verify.Certificates
 	operator Rules
 	networks clientaddr.Networks // Those of the operator's rules.
 
@@ -37,14 +39,15 @@ type account struct {
 	setupError error
 }
 
-// NewRegistry returns a registry that decrypts secrets with keys and applies the operator's rules to each account.
-func NewRegistry(keys secrets.Keyring, operator Rules) (*Registry, error) {
+// NewRegistry returns a registry that decrypts secrets with keys and applies the operator's rules to each account. Certificates
+// verify providers that sign with one.
+func NewRegistry(keys secrets.Keyring, certificates verify.Certificates, operator Rules) (*Registry, error) {
 	networks, err := clientaddr.ParseNetworks(operator.AllowedIPs)
 	if err != nil {
 		return nil, fmt.Errorf("parse addresses that may post to webhooks: %w", err)
 	}
 	return &Registry{
-		keys: keys, operator: operator, networks: networks,
+		keys: keys, certs: certificates, operator: operator, networks: networks,
 		hooks: map[string]*Guard{}, accounts: map[string]*account{},
 	}, nil
 }
@@ -60,7 +63,7 @@ func (r *Registry) Of(d *orchv1.WebhookDefinition) *Guard {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if g = r.hooks[d.GetId()]; g == nil || g.definition != d {
-		g = newGuard(d, r.keys, g)
+		g = newGuard(d, r.keys, r.certs, g)
 		r.hooks[d.GetId()] = g
 	}
 	return g

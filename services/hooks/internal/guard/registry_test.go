@@ -37,7 +37,7 @@ func limit(requests int64) *orchv1.WebhookRateLimit {
 
 func newRegistry(t *testing.T, keys secrets.Keyring, operator Rules) *Registry {
 	t.Helper()
-	b, err := NewRegistry(keys, operator)
+	b, err := NewRegistry(keys, nil, operator)
 	require.NoError(t, err)
 	return b
 }
@@ -96,7 +96,7 @@ func TestTheOperatorsLimitCannotBeLifted(t *testing.T) {
 	other := definition()
 	other.Account = uuid.NewString()
 	require.NoError(t, b.Admit(b.Of(other), nil, inside, start))
-	_, err := NewRegistry(secrets.Keyring{}, Rules{AllowedIPs: []string{"everywhere"}})
+	_, err := NewRegistry(secrets.Keyring{}, nil, Rules{AllowedIPs: []string{"everywhere"}})
 	require.Error(t, err)
 }
 

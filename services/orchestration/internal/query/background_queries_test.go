@@ -30,6 +30,7 @@ func backgroundQueries(ws uuid.UUID) []labelledQuery {
 	due("timers of proactive triggers", "automation_bucket", "due")
 	due("unsettled firings", "automation_bucket", "unsettled")
 	due("old buckets", "automation_bucket", "expires")
+	due("webhooks that the watcher examines", WebhookWatch, "due")
 	due("due actions", "automation_action", "next")
 	due("old actions", "automation_action", "expires")
 

@@ -26,9 +26,11 @@ const (
 	DeadLetter Collection = "dead_letter"
 	// WebhookDelivery stores the delivery log of webhooks.
 	WebhookDelivery Collection = "webhook_delivery"
-	Event           Collection = "event"
-	Log             Collection = "log"
-	Artifact        Collection = "artifact"
+	// WebhookWatch stores what the watcher of failures counted of each webhook.
+	WebhookWatch Collection = "webhook_watch"
+	Event        Collection = "event"
+	Log          Collection = "log"
+	Artifact     Collection = "artifact"
 	// ArtifactLatest stores the latest artifact of each key.
 	ArtifactLatest Collection = "artifact_latest"
 	Variable       Collection = "variable"

@@ -233,6 +233,8 @@ func indexes() []Index {
 
 		{Collection: WebhookDelivery, Keys: scoped("webhook_id", "received", "_id"), For: "the deliveries of a webhook by RECEIVED_*, and the oldest of them"},
 		{Collection: WebhookDelivery, Keys: keys("expire_at"), TTL: true, For: "retention"},
+		{Collection: WebhookWatch, Keys: keys("due"), Sparse: true, For: "webhooks that the watcher examines, of all workspaces"},
+		{Collection: WebhookWatch, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
 
 		{Collection: Account, Keys: scoped("handle"), Unique: true, For: "one account per handle; listed by handle"},
 		{Collection: Account, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},

@@ -27,6 +27,7 @@ func (s *Service) CreateWebhook(ctx context.Context, r *orchv1.CreateWebhookRequ
 		Enabled:          create.GetEnabled(),
 		Template:         create.GetTemplate(),
 		ServiceAccountId: create.ServiceAccountId,
+		MaxSilence:       create.MaxSilence,
 		Slug:             newSlug(),
 	}
 	if err := s.setIngestion(info.Workspace, w, create, ingestionFields); err != nil {

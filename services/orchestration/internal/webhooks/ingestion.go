@@ -105,6 +105,10 @@ func setVerification(
 	}
 	w.Verification = config
 	if len(in.GetSecrets()) == 0 {
+		if !verify.HasSecrets(config.GetScheme()) {
+			w.SealedSecrets = nil
+			return nil
+		}
 		// Secrets of one scheme are meaningless for another.
 		if len(w.GetSealedSecrets()) == 0 || before.GetScheme() != config.GetScheme() {
 			refuse("one or two secrets are needed", "verification", "secrets")
@@ -129,11 +133,11 @@ func checkIngestion(w *orchv1.Webhook, refuse func(text string, path ...string))
 	switch w.GetDeduplication() {
 	case orchv1.WebhookDeduplication_WEBHOOK_DEDUPLICATION_CONTENT:
 		if w.GetVerification() == nil {
-			refuse("de-duplication by content needs verification: an unsigned body proves no sender", "deduplication")
+			refuse("deduplication by content needs verification: an unsigned body proves no sender", "deduplication")
 		}
 	case orchv1.WebhookDeduplication_WEBHOOK_DEDUPLICATION_DELIVERY_ID:
 		if w.GetVerification() == nil && w.ServiceAccountId == nil {
-			refuse("de-duplication needs verification or a service account: an id that anyone can claim could suppress an event", "deduplication")
+			refuse("deduplication needs verification or a service account: an id that anyone can claim could suppress an event", "deduplication")
 		}
 	}
 	if w.ServiceAccountId != nil && strings.EqualFold(w.GetVerification().GetHeader(), "authorization") {

@@ -17,6 +17,9 @@ func (s *Service) ReadWebhook(ctx context.Context, r *orchv1.ReadWebhookRequest)
 	if err != nil {
 		return nil, translate(err)
 	}
+	if err := s.addHealth(ctx, info.Workspace, w); err != nil {
+		return nil, err
+	}
 	return present(info, w), s.hide(ctx, w)
 }
 
@@ -41,6 +44,9 @@ func (s *Service) list(ctx context.Context, q *orchv1.WebhookQuery) (*orchv1.Web
 	}
 	found, err := s.source.List(ctx, q, q.GetSort(), q.GetOffset(), q.GetLimit())
 	if err != nil {
+		return nil, err
+	}
+	if err := s.addHealth(ctx, info.Workspace, found...); err != nil {
 		return nil, err
 	}
 	for _, w := range found {

@@ -32,6 +32,7 @@ type owner struct{ ws, webhook uuid.UUID }
 func (s *Service) record(ctx context.Context, entries [][]byte) error {
 	var docs []bson.Raw
 	var ids []string
+	var traffic []*orchv1.WebhookTraffic
 	owners := map[owner]bool{}
 	for _, entry := range entries {
 		batch := &orchv1.WebhookDeliveryBatch{}
@@ -39,6 +40,7 @@ func (s *Service) record(ctx context.Context, entries [][]byte) error {
 			s.log.ErrorContext(ctx, "decode deliveries", "error", err)
 			continue
 		}
+		traffic = append(traffic, batch.GetTraffic()...)
 		for _, d := range batch.GetDeliveries() {
 			webhook, doc, err := s.document(d)
 			if err != nil {
@@ -61,7 +63,7 @@ func (s *Service) record(ctx context.Context, entries [][]byte) error {
 			return err
 		}
 	}
-	return nil
+	return s.countTraffic(ctx, traffic)
 }
 
 // skip logs the deliveries that the database always refuses. Its error is the first refusal that may pass.
@@ -103,8 +105,11 @@ func (s *Service) prune(ctx context.Context, w owner) error {
 	return s.deliveries.DeleteMany(ctx, w.ws, append(deliveriesOf(w.webhook), bson.E{Key: "received", Value: bson.D{{Key: "$lte", Value: last}}}))
 }
 
-// forget deletes the delivery log of a deleted webhook. Remaining and later deliveries expire.
+// forget deletes the delivery log and the watch of a deleted webhook. Remaining and later deliveries expire.
 func (s *Service) forget(ctx context.Context, ws, webhook uuid.UUID) {
+	if err := s.unwatch(ctx, ws, webhook); err != nil {
+		s.log.WarnContext(ctx, "delete watch of deleted webhook", "webhook_id", webhook, "error", err)
+	}
 	if err := s.deliveries.DeleteMany(ctx, ws, deliveriesOf(webhook)); err != nil {
 		s.log.WarnContext(ctx, "delete deliveries of deleted webhook: they expire instead", "webhook_id", webhook, "error", err)
 	}

@@ -30,11 +30,7 @@ func (s *Service) RenderWebhook(ctx context.Context, r *orchv1.RenderWebhookRequ
 	tried := s.draftRequest(draft)
 	w := &orchv1.Webhook{Id: uuid.Nil.String(), Name: draftName, Template: draft.GetTemplate(), Undefined: draft.GetUndefined()}
 	event, text, err := s.produce(ctx, w, info.Workspace, tried, uuid.Nil)
-	rendering := &orchv1.WebhookRendering{Rendered: text}
-	if missing := s.renderer.Undefined(ctx, w.GetTemplate(), tried, tried.Body()); missing != nil &&
-		w.GetUndefined() != orchv1.WebhookUndefined_WEBHOOK_UNDEFINED_STRICT {
-		rendering.Warnings = append(rendering.Warnings, renderingError(missing))
-	}
+	rendering := &orchv1.WebhookRendering{Rendered: text, Warnings: s.warnings(ctx, w, tried)}
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -46,6 +42,18 @@ func (s *Service) RenderWebhook(ctx context.Context, r *orchv1.RenderWebhookRequ
 		return nil, err
 	}
 	return rendering, nil
+}
+
+// warnings returns the first missing value that a lenient template prints as nothing. A strict template has failed for it.
+func (s *Service) warnings(ctx context.Context, w *orchv1.Webhook, r *receive.Request) []*orchv1.WebhookRenderingError {
+	if w.GetUndefined() == orchv1.WebhookUndefined_WEBHOOK_UNDEFINED_STRICT {
+		return nil
+	}
+	missing := s.renderer.Undefined(ctx, w.GetTemplate(), r, r.Body())
+	if missing == nil {
+		return nil
+	}
+	return []*orchv1.WebhookRenderingError{renderingError(missing)}
 }
 
 // draftRequest is the request of a draft, as it would have been received.

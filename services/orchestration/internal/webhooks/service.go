@@ -38,12 +38,15 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
+	"github.com/orch-project/orch/services/orchestration/internal/webhooks/health"
 )
 
 // Service serves webhooks.
 type Service struct {
 	orchv1.UnimplementedWebhookServiceServer
 	webhooks    *store.Collection[*orchv1.Webhook]
+	watches     *store.Collection[*orchv1.WebhookWatch]
+	health      health.Policy
 	source      pagination.Source[*orchv1.Webhook]
 	definitions *broker.KV
 	tenancy     *tenancy.Registry
@@ -84,6 +87,8 @@ type Deps struct {
 	// week.
 	MaxDeliveries int64
 	Retention     time.Duration
+	// Health has the thresholds of failing webhooks.
+	Health health.Policy
 }
 
 // New returns the service.
@@ -98,6 +103,8 @@ func New(d Deps) *Service {
 	deliveries := store.NewCollection(d.Store, query.WebhookDelivery, &orchv1.WebhookDelivery{})
 	return &Service{
 		webhooks:    webhooks,
+		watches:     store.NewCollection(d.Store, query.WebhookWatch, &orchv1.WebhookWatch{}),
+		health:      d.Health,
 		source:      pagination.NewSource(webhooks, orchv1.WebhookSort_WEBHOOK_SORT_NAME_ASC),
 		definitions: d.Definitions,
 		tenancy:     d.Tenancy,

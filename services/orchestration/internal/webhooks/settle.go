@@ -11,14 +11,17 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// settle checks a webhook again after a write. It disables an open webhook if enforcement was switched on concurrently,
+// settle checks a webhook again after a write, and updates its watch. It disables an open webhook if enforcement was switched on concurrently,
 // and deletes a webhook if its service account was deleted concurrently.
 func (s *Service) settle(ctx context.Context, ws, id uuid.UUID) error {
 	w, err := s.webhooks.Get(ctx, ws, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil
+		return s.unwatch(ctx, ws, id)
 	}
 	if err != nil {
+		return err
+	}
+	if err := s.follow(ctx, ws, id, w); err != nil {
 		return err
 	}
 	if open(w) {

@@ -1,0 +1,61 @@
+package health
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// payload tells what caused a change.
+type payload struct {
+	Status   string  `json:"status"`
+	Cause    string  `json:"cause"` // requests or silence
+	Requests int64   `json:"requests"`
+	Failures int64   `json:"failures"`
+	Reason   *string `json:"reason"`
+	Error    *string `json:"error"`
+	Window   float64 `json:"window_seconds"`
+}
+
+// Event returns the event of a change; nil for the first accepted request, which is no news. Its id derives from the webhook, the
+// status and the time of the change.
+func (p Policy) Event(vocab vocabulary.Vocabulary, w *orchv1.WebhookWatch, change Transition, now time.Time) (*orchv1.ReceivedEvent, error) {
+	if change.From == unknown && change.To == healthy {
+		return nil, nil //nolint:nilnil // See above.
+	}
+	id, err := uuid.Parse(w.GetId())
+	if err != nil {
+		return nil, fmt.Errorf("make event of webhook: parse id: %w", err)
+	}
+	told := payload{
+		Status: "failing", Cause: "requests", Requests: change.Requests, Failures: change.Failures, Reason: w.Reason, Error: w.Error,
+		Window: p.Window.Seconds(),
+	}
+	name := "failing"
+	switch change.To {
+	case healthy:
+		name, told.Status, told.Reason, told.Error = "recovered", "healthy", nil, nil
+	case silent:
+		told.Status, told.Cause, told.Reason, told.Error = "silent", "silence", nil, nil
+	}
+	text, err := json.Marshal(told)
+	if err != nil {
+		return nil, fmt.Errorf("make event of webhook: %w", err)
+	}
+	return &orchv1.ReceivedEvent{
+		Id:       uuid.NewSHA1(id, fmt.Appendf(nil, "%s\n%d", change.To, change.At.UnixMicro())).String(),
+		Event:    vocab.Name("webhook", name),
+		Occurred: timestamppb.New(change.At),
+		Received: timestamppb.New(now),
+		Resource: &orchv1.Resource{Labels: map[string]string{
+			vocab.ResourceID(): vocab.CloudName("webhook", w.GetId()), vocab.ResourceName(): w.GetName(),
+		}},
+		Payload: text,
+	}, nil
+}

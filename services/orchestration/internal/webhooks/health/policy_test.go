@@ -1,0 +1,166 @@
+package health
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	"pgregory.net/rapid"
+
+	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+var (
+	begin  = time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
+	policy = Policy{Window: 5 * time.Minute, Failures: 5, Share: 0.5}
+)
+
+// feed counts requests of one process, each count with the next sequence.
+type feed struct {
+	watch    *orchv1.WebhookWatch
+	sequence int64
+}
+
+func newFeed() *feed { return &feed{watch: &orchv1.WebhookWatch{Id: uuid.NewString()}} }
+
+func (f *feed) traffic(after time.Duration, requests, failures int64) *orchv1.WebhookTraffic {
+	f.sequence++
+	return &orchv1.WebhookTraffic{
+		Name: "pushes", Source: &orchv1.WebhookTrafficSource{Id: "a", Sequence: f.sequence}, Last: timestamppb.New(begin.Add(after)),
+		Requests: requests, Failures: failures, Reason: proto.String("signature"),
+	}
+}
+
+func (f *feed) count(after time.Duration, requests, failures int64) string {
+	return words(policy.Count(f.watch, f.traffic(after, requests, failures)))
+}
+
+func (f *feed) examine(after time.Duration) string {
+	return words(policy.Examine(f.watch, begin.Add(after)))
+}
+
+// words are the statuses that changes lead to.
+func words(changes []Transition) string {
+	var out []string
+	for _, c := range changes {
+		out = append(out, strings.ToLower(strings.TrimPrefix(c.To.String(), "WEBHOOK_HEALTH_STATUS_")))
+	}
+	return strings.Join(out, " ")
+}
+
+func TestFailingAndRecovered(t *testing.T) {
+	t.Parallel()
+	f := newFeed()
+	require.Equal(t, "healthy", f.count(0, 10, 0))
+	require.Empty(t, f.count(time.Second, 4, 4), "fewer than the minimum")
+	require.Empty(t, f.count(2*time.Second, 1, 1), "5 of 15 are less than half")
+	require.Equal(t, "failing", f.count(3*time.Second, 5, 5), "10 of 20")
+	require.Empty(t, f.count(4*time.Second, 1000, 0), "not before the window ends")
+	require.Equal(t, begin.Add(5*time.Minute), f.watch.GetDue().AsTime())
+	require.Empty(t, f.examine(4*time.Minute))
+	require.Equal(t, "healthy", f.examine(5*time.Minute))
+	require.Nil(t, f.watch.Due)
+	require.Equal(t, "failing", f.count(6*time.Minute, 5, 5))
+	require.Empty(t, f.examine(11*time.Minute), "a window of failures is no recovery")
+	require.Empty(t, f.examine(30*time.Minute), "a window without requests shows nothing")
+	require.Nil(t, f.watch.Due)
+	require.Empty(t, f.count(31*time.Minute, 3, 0))
+	require.Equal(t, "healthy", f.count(36*time.Minute, 1, 1), "the next window ends it without the watcher")
+}
+
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	f := newFeed()
+	hour := int64(3600)
+	policy.Follow(f.watch, "nightly", &hour, begin)
+	require.Equal(t, begin.Add(time.Hour), f.watch.GetDue().AsTime())
+	require.Empty(t, f.examine(59*time.Minute))
+	require.Equal(t, "silent", f.examine(time.Hour))
+	require.Nil(t, f.watch.Due)
+	require.Empty(t, f.count(2*time.Hour, 1, 1), "a failure is no recovery")
+	require.Equal(t, "healthy", f.count(2*time.Hour+time.Minute, 1, 0))
+	policy.Follow(f.watch, "nightly", &hour, begin.Add(3*time.Hour))
+	require.Equal(t, begin.Add(3*time.Hour+time.Minute), f.watch.GetDue().AsTime(), "an equal setting does not start anew")
+	require.Equal(t, "failing", f.count(2*time.Hour+2*time.Minute, 9, 9))
+	require.Empty(t, f.examine(9*time.Hour), "a failing webhook is not silent too")
+	policy.Follow(f.watch, "nightly", nil, begin)
+	require.Nil(t, f.watch.Due)
+}
+
+// TestCountsThatArriveAgainChangeNothing, also those of many processes.
+func TestCountsThatArriveAgainChangeNothing(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		counts := map[string][]*orchv1.WebhookTraffic{}
+		once, again := &orchv1.WebhookWatch{Id: "w"}, &orchv1.WebhookWatch{Id: "w"}
+		for range rapid.IntRange(1, 30).Draw(t, "counts") {
+			source := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "source")
+			requests := rapid.Int64Range(1, 10).Draw(t, "requests")
+			counts[source] = append(counts[source], &orchv1.WebhookTraffic{
+				Source: &orchv1.WebhookTrafficSource{Id: source, Sequence: int64(len(counts[source]) + 1)}, Requests: requests,
+				Failures: rapid.Int64Range(0, requests).Draw(t, "failures"),
+				Last:     timestamppb.New(begin.Add(time.Duration(rapid.IntRange(0, 1200).Draw(t, "seconds")) * time.Second)),
+			})
+			latest := counts[source][len(counts[source])-1]
+			want := policy.Count(once, latest)
+			require.Equal(t, want, policy.Count(again, latest))
+			for range rapid.IntRange(0, 2).Draw(t, "again") {
+				require.Empty(t, policy.Count(again, rapid.SampledFrom(counts[source]).Draw(t, "duplicate")))
+			}
+		}
+		require.True(t, proto.Equal(once, again))
+	})
+}
+
+// TestOneChangePerWindow: however requests alternate, a webhook neither fails nor recovers twice in a window.
+func TestOneChangePerWindow(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		f := newFeed()
+		seen := map[string]bool{}
+		at := time.Duration(0)
+		for range rapid.IntRange(1, 200).Draw(t, "counts") {
+			at += time.Duration(rapid.IntRange(0, 200).Draw(t, "seconds")) * time.Second
+			requests := rapid.Int64Range(1, 20).Draw(t, "requests")
+			changes := policy.Count(f.watch, f.traffic(at, requests, rapid.SampledFrom([]int64{0, requests}).Draw(t, "failures")))
+			changes = append(changes, policy.Examine(f.watch, begin.Add(at))...)
+			for _, c := range changes {
+				event, err := policy.Event(vocabulary.Orch, f.watch, c, begin.Add(at))
+				require.NoError(t, err)
+				if event == nil {
+					continue
+				}
+				key := event.GetEvent() + c.At.Truncate(policy.Window).String()
+				require.False(t, seen[key], key)
+				require.False(t, seen[event.GetId()], "an id of its own")
+				seen[key], seen[event.GetId()] = true, true
+			}
+		}
+	})
+}
+
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	f := newFeed()
+	changes := policy.Count(f.watch, f.traffic(0, 6, 6))
+	require.Len(t, changes, 1)
+	for vocab, prefix := range map[vocabulary.Vocabulary]string{vocabulary.Orch: "orch", vocabulary.Prefect: "prefect"} {
+		event, err := policy.Event(vocab, f.watch, changes[0], begin)
+		require.NoError(t, err)
+		require.Equal(t, prefix+".webhook.failing", event.GetEvent())
+		require.Equal(t, prefix+"-cloud.webhook."+f.watch.GetId(), event.GetResource().GetLabels()[prefix+".resource.id"])
+		require.JSONEq(t, `{"status": "failing", "cause": "requests", "requests": 6, "failures": 6, "reason": "signature", "error": null, "window_seconds": 300}`,
+			string(event.GetPayload()))
+		again, err := policy.Event(vocab, f.watch, changes[0], begin.Add(time.Second))
+		require.NoError(t, err)
+		require.Equal(t, event.GetId(), again.GetId(), "deterministic")
+	}
+	require.EqualValues(t, 6, policy.Show(f.watch, begin).GetFailures())
+	require.Zero(t, policy.Show(f.watch, begin.Add(time.Hour)).GetFailures(), "the window is over")
+	require.Equal(t, unknown, policy.Show(nil, begin).GetStatus())
+}

@@ -1,0 +1,19 @@
+package health
+
+import (
+	"time"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// Show returns the health of a webhook; unknown for nil, which stands for a webhook without requests.
+func (p Policy) Show(w *orchv1.WebhookWatch, now time.Time) *orchv1.WebhookHealth {
+	out := &orchv1.WebhookHealth{Status: statusOf(w), Since: w.GetSince(), LastDelivery: w.GetLastDelivery()}
+	if w.GetWindow() != nil && w.GetWindow().AsTime().Equal(now.Truncate(p.Window)) {
+		out.Requests, out.Failures = w.GetRequests(), w.GetFailures()
+	}
+	if out.Status == failing {
+		out.Reason = w.Reason
+	}
+	return out
+}
