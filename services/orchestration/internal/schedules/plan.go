@@ -94,14 +94,14 @@ func earlier(a, b time.Time) time.Time {
 // maxFullPause is how long a schedule that has as many runs as it may is left alone at least.
 const maxFullPause = 15 * time.Second
 
-// minSpread and maxSpread bound by how much an examination is delayed, so that schedules of the same hour are not all
-// examined at once. Within the bounds it is a tenth of the time until the examination.
+// minSpread and maxSpread bound the delay of an examination, which spreads schedules of the same hour. Within the bounds the
+// delay is at most a tenth of the time until the examination.
 const (
 	minSpread = 20 * time.Second
 	maxSpread = 5 * time.Minute
 )
 
-// jitter is the delay of an examination that is due in a while. It is the same share of the spread each time.
+// jitter is the delay of an examination. It is the same share of the spread each time, derived from the deployment's id.
 func jitter(deployment string, wait time.Duration) time.Duration {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(deployment)) // It never fails.

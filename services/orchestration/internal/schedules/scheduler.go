@@ -71,17 +71,15 @@ func (s *Scheduler) Handlers() map[string]func(context.Context, []store.Effect) 
 	return map[string]func(context.Context, []store.Effect) error{KindMaterialise: s.Materialise}
 }
 
-const (
-	// passBatch is how many deployments a pass reads, plans and writes at a time.
-	passBatch = 50
-	// freshBatch is how many deployments that became due last are scheduled first while there is a backlog: a change by a
-	// user does not wait for its end.
-	freshBatch = 20
-)
+// turns are the batches that a pass reads, plans and writes alternately. Deployments that became due last come first, so a
+// user's change does not wait for the end of a backlog. The larger batch is for those that have been due for longest.
+var turns = []struct {
+	order int // Of schedule_due.
+	size  int64
+}{{order: -1, size: 20}, {order: 1, size: 50}}
 
-// Pass schedules the runs of deployments that are due: of all of them, or until it has planned Limits.PassRuns. A deployment
-// that cannot be scheduled does not keep the others from it. A pass that is cut off is continued by the next one: what was
-// done is no longer due.
+// Pass schedules the runs of due deployments, until none is due or Limits.PassRuns is reached after a round of turns. A
+// deployment that cannot be scheduled does not delay the others. The next pass continues with the rest.
 func (s *Scheduler) Pass(ctx context.Context) (scheduled int, err error) {
 	began := time.Now()
 	defer func() { s.metrics.passes.Observe(time.Since(began).Seconds()) }()
@@ -91,19 +89,22 @@ func (s *Scheduler) Pass(ctx context.Context) (scheduled int, err error) {
 	}
 	var failures []error
 	runs := 0
-	for order, size := 1, int64(passBatch); ctx.Err() == nil; {
-		found, err := s.due(ctx, now, order, size)
-		if err != nil {
-			return scheduled, errors.Join(append(failures, err)...)
+	for rest := true; rest && ctx.Err() == nil; {
+		before := scheduled
+		for _, turn := range turns {
+			found, err := s.due(ctx, now, turn.order, turn.size)
+			if err != nil {
+				return scheduled, errors.Join(append(failures, err)...)
+			}
+			done := s.scheduleAll(ctx, found, now)
+			scheduled += done.deployments
+			runs += done.runs
+			failures = append(failures, done.failures...)
+			if rest = len(found) == int(turn.size); !rest {
+				break
+			}
 		}
-		done := s.scheduleAll(ctx, found, now)
-		scheduled += done.deployments
-		runs += done.runs
-		failures = append(failures, done.failures...)
-		if len(found) < int(size) || done.deployments == 0 || s.limits.PassRuns > 0 && runs >= s.limits.PassRuns {
-			break
-		}
-		order, size = -order, passBatch+freshBatch-size
+		rest = rest && scheduled > before && (s.limits.PassRuns == 0 || runs < s.limits.PassRuns)
 	}
 	return scheduled, errors.Join(failures...)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/schedules"
@@ -87,7 +88,7 @@ func TestMaxScheduledRunsBoundsWhatIsAhead(t *testing.T) {
 	require.Equal(t, []string{"11-23T01:00:00", "11-23T02:00:00", "11-23T03:00:00"}, times(w.scheduled(d)))
 }
 
-// A pass leaves the rest of a backlog to the next one, and what a user changed last is not at its end.
+// A pass leaves the rest of a backlog to the next one. Its two turns advance the oldest deployments and the newest change.
 func TestAPassIsBounded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -98,13 +99,23 @@ func TestAPassIsBounded(t *testing.T) {
 	for i := range many {
 		w.deployment(fmt.Sprint("d", i), cron("0 9 * * *", "UTC"))
 	}
+	oldest := w.deployment("oldest", cron("0 9 * * *", "UTC"))
+	_, err := w.deployments.Mutate(t.Context(), w.ws, uuid.MustParse(oldest.GetId()), store.Edit(func(next *orchv1.Deployment) error {
+		next.ScheduleDue = timestamppb.New(began.Add(-time.Hour))
+		return nil
+	}, nil))
+	require.NoError(t, err)
 	w.clock.Advance(time.Second)
-	w.deployment("last", cron("0 9 * * *", "UTC"))
+	last := w.deployment("last", cron("0 9 * * *", "UTC"))
 	first, err := s.Pass(t.Context())
 	require.NoError(t, err)
 	require.Positive(t, first)
 	require.Less(t, first, many/2)
-	require.Equal(t, many+1, first+w.pass(s))
+	w.relay(s, w.store)
+	for _, d := range []*orchv1.Deployment{oldest, last} {
+		require.NotEmpty(t, w.scheduled(d), "one pass advances both ends of the backlog: %s", d.GetName())
+	}
+	require.Equal(t, many+2, first+w.pass(s))
 
 	limits.PassRuns = 320 // A batch of the oldest, and one of those that were changed last.
 	s = w.scheduler(w.store, limits)
