@@ -7,8 +7,14 @@
 // The feeds promise nothing: a channel that missed a change finds it at the worker's next heartbeat, a run at its next poll.
 package workerchannel
 
+import "time"
+
 // Feed is the name of the live feed that tells the ids of work pools that were changed: 16 bytes each.
 const Feed = "work-pools"
 
 // RunsFeed is the name of the live feed of work pools whose runs began to wait for a worker. A message is a pool's name.
 const RunsFeed = "work-pool-runs"
+
+// RunsAhead is how far ahead of their start the channels read runs, and the longest time between two reads. A run that starts
+// later than that needs no message on RunsFeed.
+const RunsAhead = 15 * time.Second

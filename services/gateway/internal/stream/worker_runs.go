@@ -20,8 +20,6 @@ import (
 const capabilityRuns = "scheduled_flow_runs.v1"
 
 const (
-	// runsAhead is how far ahead of their start the channel looks for runs, and how often at least.
-	runsAhead = 15 * time.Second
 	// runsDelay is the time for which new runs are merged into one poll.
 	runsDelay = 10 * time.Millisecond
 	// maxRuns bounds the runs of a poll.
@@ -40,7 +38,7 @@ type dueRuns struct {
 
 // take returns the runs of a poll that are due and new, and when to poll again.
 func (d *dueRuns) take(polled []*orchv1.WorkerFlowRunResponse, now time.Time) (due []*orchv1.WorkerFlowRunResponse, next time.Time) {
-	next = now.Add(runsAhead)
+	next = now.Add(workerchannel.RunsAhead)
 	waiting := make(map[string]string, len(polled))
 	for _, one := range polled {
 		run := one.GetFlowRun()
@@ -117,7 +115,7 @@ func (d *runDelivery) announced() ending {
 func (c *workerChannel) poll(ctx context.Context, d *runDelivery) ending {
 	response, _, err := c.server.opts.Caller.Call(ctx, orchv1.WorkPoolService_GetScheduledFlowRuns_FullMethodName, &orchv1.GetScheduledFlowRunsRequest{
 		Name: c.socket.pool, Query: &orchv1.ScheduledFlowRunQuery{
-			WorkQueueNames: c.hello.WorkQueueNames, ScheduledBefore: timestamppb.New(time.Now().Add(runsAhead)),
+			WorkQueueNames: c.hello.WorkQueueNames, ScheduledBefore: timestamppb.New(time.Now().Add(workerchannel.RunsAhead)),
 			Limit: &orchv1.PageLimit{Value: maxRuns},
 		},
 	})

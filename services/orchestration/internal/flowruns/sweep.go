@@ -15,19 +15,19 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// sweepBatch is how many runs a sweep changes before it looks at its deadline.
+// sweepBatch is the number of runs between two checks of the deadline.
 const sweepBatch = 200
 
-// sweepWriters is how many of them it changes at once.
+// sweepWriters is the number of concurrent writers of a sweep.
 const sweepWriters = 8
 
-// sweepMargin is how long before its deadline a sweep ends: what it has begun must be finished by then.
+// sweepMargin is the time before the deadline at which a pass begins no further batch. In-flight writes complete in it.
 const sweepMargin = 3 * time.Second
 
 // sweep is a background task that proposes a state to every run of any workspace that matches a filter.
 //
-// A pass reads the runs in the order of a field. A run that cannot be changed does not keep those behind it from their turn:
-// a pass that ends early records how far it came, the next one continues there, and the one after the last run starts anew.
+// A pass reads the runs in the order of a field. A pass that ends early records its position, and the next pass continues
+// there. A pass that reaches the last run resets the position. So a run that cannot be changed does not block those behind it.
 type sweep struct {
 	// field orders the runs, and value is the field of a run.
 	field  string
@@ -35,14 +35,14 @@ type sweep struct {
 	policy rules.Policy
 
 	mu sync.Mutex // Held during a pass.
-	// from is the value that the last pass reached; the zero time is the beginning. tried are the runs of that value which
-	// had their turn.
+	// from is the value that the last pass reached; the zero time is the beginning. tried are the runs of that value that the
+	// pass has tried.
 	from  time.Time
 	tried map[string]bool
 }
 
-// pass proposes states until the last run, or until its deadline is near, and returns how many runs were changed. Each
-// proposal is decided on what is stored when it is written: a run that went on meanwhile stays as it is.
+// pass proposes states until the last run, or until its deadline is near. It returns the number of changed runs. Each
+// proposal is decided on the stored run, so a run that changed meanwhile stays as it is.
 func (w *sweep) pass(ctx context.Context, s *Service, filter bson.D, propose func(*orchv1.FlowRun) *orchv1.StateCreate) (changed int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -87,7 +87,7 @@ func (w *sweep) pass(ctx context.Context, s *Service, filter bson.D, propose fun
 // errPassEnds ends a pass early.
 var errPassEnds = errors.New("the pass ends")
 
-// advance records the runs that had their turn.
+// advance records the runs that were tried.
 func (w *sweep) advance(tried []store.Owned[*orchv1.FlowRun]) {
 	for _, one := range tried {
 		if at := w.value(one.Message); !at.Equal(w.from) {
@@ -103,8 +103,8 @@ func nearEnd(ctx context.Context) bool {
 	return ctx.Err() != nil || ok && time.Until(deadline) < sweepMargin
 }
 
-// suggestAll proposes a state to runs side by side, until the end of the context is near. It returns how many of them had
-// their turn, which are the first ones, and how many were written.
+// suggestAll proposes a state to runs concurrently, until the deadline is near. It returns how many runs were tried, which
+// are the first ones, and how many were written.
 func (s *Service) suggestAll(
 	ctx context.Context, found []store.Owned[*orchv1.FlowRun], policy rules.Policy, propose func(*orchv1.FlowRun) *orchv1.StateCreate,
 ) (tried, written int, failures []error) {

@@ -3,15 +3,23 @@ package flowruns
 import (
 	"github.com/google/uuid"
 
+	"github.com/orch-project/orch/pkg/workerchannel"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// waits announces the pools of runs that were written and wait for a worker, each once.
+// waits announces the pools of runs that were written and wait for a worker, each once. A run that starts later is found by
+// the next poll of a channel. A run that becomes late was announced before.
 func (s *Service) waits(ws uuid.UUID, runs ...*orchv1.FlowRun) {
+	soon := s.runs.Store().Now().Add(workerchannel.RunsAhead)
 	announced := map[string]bool{}
 	for _, run := range runs {
-		pool := run.GetWorkPoolName()
-		if pool == "" || announced[pool] || run.GetState().GetType() != orchv1.StateType_STATE_TYPE_SCHEDULED {
+		pool, state := run.GetWorkPoolName(), run.GetState()
+		switch {
+		case pool == "" || announced[pool]:
+			continue
+		case state.GetType() != orchv1.StateType_STATE_TYPE_SCHEDULED || state.GetName() == nameLate:
+			continue
+		case run.GetNextScheduledStartTime().AsTime().After(soon):
 			continue
 		}
 		announced[pool] = true
