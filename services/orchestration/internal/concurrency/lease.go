@@ -3,7 +3,6 @@ package concurrency
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -108,30 +107,24 @@ func (l *Limits) Keep(ctx context.Context, ws, lease uuid.UUID) error {
 const KindOrphans = "concurrency_lease"
 
 func (l *Limits) orphans(ws uuid.UUID, limit *orchv1.ConcurrencyLimitV2) (store.Effect, error) {
-	body, err := proto.MarshalOptions{}.MarshalAppend(append([]byte(nil), ws[:]...), limit)
-	if err != nil {
-		return store.Effect{}, fmt.Errorf("encode leases of concurrency limit: %w", err)
-	}
 	s := l.limits.Store()
-	return store.Effect{ID: s.NewID(), At: s.Now(), Kind: KindOrphans, Body: body}, nil
+	return store.Carry(KindOrphans, s.NewID(), s.Now(), ws, limit)
 }
 
 // KeepOrphans executes effects of that kind.
 func (l *Limits) KeepOrphans(ctx context.Context, effects []store.Effect) error {
 	for _, e := range effects {
-		if len(e.Body) < len(uuid.UUID{}) {
-			return store.Permanent(fmt.Errorf("decode effect: %d bytes are not a concurrency limit", len(e.Body)))
-		}
 		limit := &orchv1.ConcurrencyLimitV2{}
-		if err := proto.Unmarshal(e.Body[16:], limit); err != nil {
-			return store.Permanent(fmt.Errorf("decode effect: %w", err))
+		ws, err := e.Carried(limit)
+		if err != nil {
+			return err
 		}
 		var docs []bson.Raw
 		for _, h := range limit.GetHolders() {
 			if h.Expires == nil {
 				continue
 			}
-			doc, err := store.NewDocument(uuid.UUID(e.Body[:16]), &orchv1.ConcurrencyLease{Id: h.GetLeaseId(), Expires: h.GetExpires()}, time.Time{})
+			doc, err := store.NewDocument(ws, &orchv1.ConcurrencyLease{Id: h.GetLeaseId(), Expires: h.GetExpires()}, time.Time{})
 			if err != nil {
 				return err
 			}
