@@ -70,13 +70,16 @@ func (c *Config) Validate() error {
 		errs = append(errs, fmt.Errorf("ORCH_DEAD_LETTERS_RETENTION: %s is negative", c.DeadLettersRetention))
 	}
 	errs = append(errs, c.Timers.validate(), c.WebhookHealth.validate())
-	for name, value := range map[string]int{
-		"ORCH_AUTOMATIONS_FIRINGS_PER_MINUTE":         c.Automations.FiringsPerMinute,
-		"ORCH_AUTOMATIONS_ACCOUNT_FIRINGS_PER_MINUTE": c.Automations.AccountFiringsPerMinute,
-		"ORCH_AUTOMATIONS_KEYS":                       c.Automations.KeysPerAutomation,
+	for _, limit := range []struct {
+		name  string
+		value int
+	}{
+		{"ORCH_AUTOMATIONS_FIRINGS_PER_MINUTE", c.Automations.FiringsPerMinute},
+		{"ORCH_AUTOMATIONS_ACCOUNT_FIRINGS_PER_MINUTE", c.Automations.AccountFiringsPerMinute},
+		{"ORCH_AUTOMATIONS_KEYS", c.Automations.KeysPerAutomation},
 	} {
-		if value < 0 {
-			errs = append(errs, fmt.Errorf("%s: must not be negative", name))
+		if limit.value < 0 {
+			errs = append(errs, fmt.Errorf("%s: must not be negative", limit.name))
 		}
 	}
 	if _, err := action.ParseMailer(c.Automations.SMTPURL, c.Automations.SMTPFrom); err != nil {

@@ -1,0 +1,25 @@
+package orchestration_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/orch-project/orch/services/orchestration"
+)
+
+// The errors of a configuration have a fixed order.
+func TestErrorsOfAConfigurationKeepTheirOrder(t *testing.T) {
+	t.Parallel()
+	c := orchestration.Config{Automations: orchestration.Automations{FiringsPerMinute: -1, AccountFiringsPerMinute: -1, KeysPerAutomation: -1}}
+	for range 20 {
+		text := c.Validate().Error()
+		last := -1
+		for _, name := range []string{"ORCH_AUTOMATIONS_FIRINGS_PER_MINUTE", "ORCH_AUTOMATIONS_ACCOUNT_FIRINGS_PER_MINUTE", "ORCH_AUTOMATIONS_KEYS"} {
+			at := strings.Index(text, name)
+			require.Greater(t, at, last, text)
+			last = at
+		}
+	}
+}
