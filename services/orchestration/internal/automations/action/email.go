@@ -121,17 +121,22 @@ func (m Mailer) send(ctx context.Context, to []string, content []byte) error {
 func (m Mailer) compose(to []string, subject, body, id string, now time.Time) []byte {
 	var b bytes.Buffer
 	domain := m.from.Address[strings.LastIndex(m.from.Address, "@")+1:]
+	recipients := make([]string, len(to))
+	for i, address := range to {
+		recipients[i] = (&mail.Address{Address: address}).String()
+	}
+	title := []rune(strings.Join(strings.Fields(subject), " "))
 	for _, line := range [][2]string{
 		{"From", m.from.String()},
-		{"To", strings.Join(to, ", ")},
-		{"Subject", mime.QEncoding.Encode("utf-8", strings.Join(strings.Fields(subject), " "))},
+		{"To", strings.Join(recipients, ", ")},
+		{"Subject", mime.QEncoding.Encode("utf-8", string(title[:min(len(title), subjectLimit)]))},
 		{"Date", now.Format(time.RFC1123Z)},
 		{"Message-ID", "<" + id + "@" + domain + ">"},
 		{"MIME-Version", "1.0"},
 		{"Content-Type", "text/plain; charset=utf-8"},
 		{"Content-Transfer-Encoding", "quoted-printable"},
 	} {
-		fmt.Fprintf(&b, "%s: %s\r\n", line[0], line[1])
+		b.WriteString(folded(line[0] + ": " + line[1]))
 	}
 	b.WriteString("\r\n")
 	w := quotedprintable.NewWriter(&b)
@@ -139,6 +144,33 @@ func (m Mailer) compose(to []string, subject, body, id string, now time.Time) []
 	_ = w.Close()
 	b.WriteString("\r\n")
 	return b.Bytes()
+}
+
+// The limits of a header line in bytes (RFC 5322, section 2.1.1), and of a subject in characters. A subject without spaces
+// cannot be folded, so its limit stays below the 998 bytes that a line may have.
+const (
+	foldAt       = 78
+	subjectLimit = 900
+)
+
+// folded is a header field on lines of foldAt bytes at most, where its spaces permit.
+func folded(field string) string {
+	var b strings.Builder
+	line := 0
+	for i, word := range strings.Split(field, " ") {
+		switch {
+		case i == 0:
+		case i > 1 && line+1+len(word) > foldAt:
+			b.WriteString("\r\n ")
+			line = 1
+		default:
+			b.WriteByte(' ')
+			line++
+		}
+		b.WriteString(word)
+		line += len(word)
+	}
+	return b.String() + "\r\n"
 }
 
 // email sends a text to email addresses.

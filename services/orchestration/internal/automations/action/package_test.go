@@ -1,10 +1,13 @@
 package action
 
 import (
+	"fmt"
+	"mime"
 	"net/mail"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -48,9 +51,36 @@ func TestComposedMailsAreValid(t *testing.T) {
 	read, err := mail.ReadMessage(strings.NewReader(string(text)))
 	require.NoError(t, err)
 	require.Empty(t, read.Header.Get("Bcc"))
-	require.Equal(t, "a@example.com, b@example.com", read.Header.Get("To"))
+	require.Equal(t, "<a@example.com>, <b@example.com>", read.Header.Get("To"))
 	require.Equal(t, "<id@example.com>", read.Header.Get("Message-ID"))
 	date, err := read.Header.Date()
 	require.NoError(t, err)
 	require.True(t, date.Equal(at))
+}
+
+// Many recipients and a long subject stay within the length that servers accept, and read as they were given.
+func TestLongHeadersOfMailsAreFolded(t *testing.T) {
+	t.Parallel()
+	m, err := ParseMailer("smtp://mail.example.com", "Orch <orch@example.com>")
+	require.NoError(t, err)
+	to := []string{"a, b@example.com", "größe@example.com"}
+	for i := range 300 {
+		to = append(to, fmt.Sprintf("recipient-%d@example.com", i))
+	}
+	for _, subject := range []string{strings.Repeat("Größe ", 400), strings.Repeat("word ", 400), strings.Repeat("x", 5000)} {
+		text := string(m.compose(to, subject, "body", "id", time.Now()))
+		for line := range strings.SplitSeq(text, "\r\n") {
+			require.LessOrEqual(t, len(line), 998)
+		}
+		read, err := mail.ReadMessage(strings.NewReader(text))
+		require.NoError(t, err)
+		addresses, err := read.Header.AddressList("To")
+		require.NoError(t, err)
+		require.Len(t, addresses, len(to))
+		require.Equal(t, "a, b@example.com", addresses[0].Address)
+		decoded, err := (&mime.WordDecoder{}).DecodeHeader(read.Header.Get("Subject"))
+		require.NoError(t, err)
+		require.True(t, strings.HasPrefix(strings.TrimSpace(subject), strings.TrimSpace(decoded)), decoded)
+		require.GreaterOrEqual(t, utf8.RuneCountInString(decoded), subjectLimit-1)
+	}
 }
