@@ -1,6 +1,7 @@
 package automations
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -52,7 +53,7 @@ func (s *Service) EvaluateAutomation(ctx context.Context, r *orchv1.EvaluateAuto
 	if limit == 0 {
 		limit = defaultFirings
 	}
-	bounded, cancel := context.WithTimeout(ctx, evaluationTime)
+	bounded, cancel := context.WithTimeout(ctx, s.evaluationTime)
 	defer cancel()
 	test, err := engine.NewBacktest(bounded, s.vocab, compiled, since, until, limit)
 	if err != nil {
@@ -60,28 +61,19 @@ func (s *Service) EvaluateAutomation(ctx context.Context, r *orchv1.EvaluateAuto
 	}
 	filter := append(named(compiled), bson.E{Key: "occurred", Value: bson.D{{Key: "$gte", Value: since.UnixMicro()}, {Key: "$lt", Value: until.UnixMicro()}}})
 	var failure error
-	err = s.events.Each(ctx, info.Workspace, filter, bson.D{{Key: "occurred", Value: 1}, {Key: "_id", Value: 1}}, func(e *orchv1.ReceivedEvent) bool {
+	err = s.events.Each(bounded, info.Workspace, filter, bson.D{{Key: "occurred", Value: 1}, {Key: "_id", Value: 1}}, func(e *orchv1.ReceivedEvent) bool {
 		more, err := test.Event(bounded, e)
 		failure = err
 		return more
 	})
-	if err != nil || failure != nil {
-		return nil, firstError(failure, err)
+	if outOfTime := bounded.Err() != nil && ctx.Err() == nil; failure != nil || err != nil && !outOfTime {
+		return nil, cmp.Or(failure, err)
 	}
 	result, err := test.Finish(bounded, until)
 	if err != nil {
 		return nil, err
 	}
 	return s.evaluation(result), nil
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // evaluated compiles the automation that a query means. It is enabled, also if the stored one is not.

@@ -1,15 +1,23 @@
 package automations
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/jsontree"
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/restjson"
+	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/testkit"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/outbox"
+	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -74,4 +82,20 @@ func TestActionsNameWhatTheySelect(t *testing.T) {
 		}
 	}
 	require.Equal(t, 9, checked)
+}
+
+// The bound of an evaluation covers reading the events too.
+func TestAnEvaluationEndsInTime(t *testing.T) {
+	t.Parallel()
+	s := New(storetest.Embedded(t, clock.System{}), vocabulary.Orch, outbox.Flusher{})
+	s.evaluationTime = time.Nanosecond
+	local := rpc.NewLocal()
+	orchv1.RegisterAutomationServiceServer(local, s)
+	query := &orchv1.AutomationEvaluationQuery{}
+	require.NoError(t, restjson.Unmarshal(fmt.Appendf(nil, `{"since":%q,"automation":{"name":"a","actions":[],
+		"trigger":{"type":"event","posture":"Reactive","expect":["go"]}}}`, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)), query))
+	ctx := request.Outgoing(t.Context(), request.Info{Account: request.DefaultAccount, Workspace: request.DefaultWorkspace})
+	response, _, err := local.Call(ctx, orchv1.AutomationService_EvaluateAutomation_FullMethodName, &orchv1.EvaluateAutomationRequest{Query: query})
+	require.NoError(t, err)
+	require.Equal(t, "time", response.(*orchv1.AutomationEvaluation).GetStoppedBy())
 }

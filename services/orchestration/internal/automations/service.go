@@ -9,6 +9,7 @@ package automations
 import (
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -32,6 +33,8 @@ type Service struct {
 	source      pagination.Source[*orchv1.Automation]
 	*Checker
 	flush outbox.Flusher
+	// evaluationTime bounds an evaluation over the past.
+	evaluationTime time.Duration
 }
 
 // New returns the service over a store. Changes are published before calls return, so events that a client sends
@@ -45,6 +48,8 @@ func New(s *store.Store, vocab vocabulary.Vocabulary, flush outbox.Flusher) *Ser
 		source:      pagination.NewSource(automations, orchv1.AutomationSort_AUTOMATION_SORT_NAME_ASC),
 		Checker:     newChecker(vocab, s.NewID),
 		flush:       flush,
+
+		evaluationTime: evaluationTime,
 	}
 }
 

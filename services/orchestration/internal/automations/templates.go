@@ -22,8 +22,8 @@ const (
 	maxLoopDepth = 2
 )
 
-// newTemplates is the engine that checks templates. It compiles and never renders, so the names of the filters suffice that
-// actions have beside the engine's own.
+// newTemplates returns the engine that checks templates. It only compiles, so the additional filters of actions need names
+// and no behaviour.
 func newTemplates() *jinja.Engine {
 	same := func(c *jinja.Call) (jinja.Value, error) { return c.Value, nil }
 	return jinja.New(jinja.Options{

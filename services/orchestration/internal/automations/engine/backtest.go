@@ -74,7 +74,8 @@ func NewBacktest(ctx context.Context, v vocabulary.Vocabulary, a *trigger.Automa
 		result: BacktestResult{Until: since},
 	}
 	b.backend.timers.reset()
-	return b, b.session(ctx, since, func(s *trigger.Session) error { return begin(ctx, s, b.set) })
+	_, err := b.more(b.session(ctx, since, func(s *trigger.Session) error { return begin(ctx, s, b.set) }))
+	return b, err
 }
 
 // errStopped is that a bound ended the backtest.
