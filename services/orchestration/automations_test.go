@@ -23,10 +23,8 @@ import (
 // tryAutomation creates an automation from JSON, as a client sends it.
 func (d *domain) tryAutomation(text string) (*orchv1.Automation, error) {
 	d.t.Helper()
-	create := &orchv1.AutomationCreate{}
-	require.NoError(d.t, restjson.Unmarshal([]byte(text), create), text)
 	automation, _, err := try[*orchv1.Automation](d, orchv1.AutomationService_CreateAutomation_FullMethodName,
-		&orchv1.CreateAutomationRequest{Automation: create})
+		&orchv1.CreateAutomationRequest{Automation: automationOf(d.t, text)})
 	return automation, err
 }
 

@@ -9,6 +9,9 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
+// maxNesting bounds how deep triggers nest. A stored trigger takes three levels of a document, whose number databases limit.
+const maxNesting = 16
+
 // The shortest times that triggers may name, and the time of a trigger that misses events and names none.
 const (
 	minProactive = 10 * time.Second
@@ -17,6 +20,14 @@ const (
 
 // prepareTrigger gives a trigger and those below it ids and what was not sent, and collects what is wrong with them.
 func prepareTrigger(t *orchv1.Trigger, newID func() uuid.UUID, at place, found *fieldErrors) {
+	prepareNested(t, newID, at, found, 0)
+}
+
+func prepareNested(t *orchv1.Trigger, newID func() uuid.UUID, at place, found *fieldErrors, depth int) {
+	if depth > maxNesting {
+		found.add(at, "Triggers may nest at most %d levels deep", maxNesting)
+		return
+	}
 	switch kind := t.GetKind().(type) {
 	case *orchv1.Trigger_Event:
 		e := kind.Event
@@ -35,7 +46,7 @@ func prepareTrigger(t *orchv1.Trigger, newID func() uuid.UUID, at place, found *
 	case *orchv1.Trigger_Compound:
 		c := kind.Compound
 		c.Id = newID().String()
-		prepareTriggers(c.GetTriggers(), newID, at, found)
+		prepareTriggers(c.GetTriggers(), newID, at, found, depth+1)
 		if counted, ok := c.GetRequire().GetKind().(*orchv1.Requirement_Count); ok {
 			switch {
 			case counted.Count < 1:
@@ -47,13 +58,13 @@ func prepareTrigger(t *orchv1.Trigger, newID func() uuid.UUID, at place, found *
 	case *orchv1.Trigger_Sequence:
 		s := kind.Sequence
 		s.Id = newID().String()
-		prepareTriggers(s.GetTriggers(), newID, at, found)
+		prepareTriggers(s.GetTriggers(), newID, at, found, depth+1)
 	}
 }
 
-func prepareTriggers(triggers []*orchv1.Trigger, newID func() uuid.UUID, at place, found *fieldErrors) {
+func prepareTriggers(triggers []*orchv1.Trigger, newID func() uuid.UUID, at place, found *fieldErrors, depth int) {
 	for i, t := range triggers {
-		prepareTrigger(t, newID, at.key("triggers").index(i), found)
+		prepareNested(t, newID, at.key("triggers").index(i), found, depth)
 	}
 }
 
