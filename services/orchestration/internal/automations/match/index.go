@@ -124,17 +124,25 @@ func (x *Index[T]) Takers(e *orchv1.ReceivedEvent) []T {
 }
 
 func (l *labels[T]) add(it item[T]) {
-	if r := exactRule(it.filter.match); r != nil {
-		l.own = addTo(l.own, r, it)
+	own := exactRule(it.filter.match)
+	if own != nil && !own.isRole() {
+		l.own = addTo(l.own, own, it)
 		return
 	}
+	var related *rule
 	for _, s := range it.filter.related {
-		if r := exactRule(s); r != nil {
-			l.related = addTo(l.related, r, it)
-			return
+		if r := exactRule(s); r != nil && (related == nil || related.isRole()) {
+			related = r
 		}
 	}
-	l.rest = append(l.rest, it)
+	switch {
+	case related != nil && (own == nil || !related.isRole()):
+		l.related = addTo(l.related, related, it)
+	case own != nil:
+		l.own = addTo(l.own, own, it)
+	default:
+		l.rest = append(l.rest, it)
+	}
 }
 
 func addTo[T comparable](m map[string]map[string][]item[T], r *rule, it item[T]) map[string]map[string][]item[T] {
@@ -155,20 +163,28 @@ func addTo[T comparable](m map[string]map[string][]item[T], r *rule, it item[T])
 	return m
 }
 
-// exactRule returns a rule that lists the values a label may have, nil if a specification has none.
+// exactRule returns a rule that lists the values a label may have, nil if a specification has none. A rule for the role of a
+// resource is the last choice, because many resources have the same role.
 func exactRule(s spec) *rule {
+	var role *rule
 	for i := range s {
 		r := &s[i]
 		listed := !slices.ContainsFunc(r.values, func(v value) bool {
 			_, exact := v.glob.Exact()
 			return v.negate || !exact
 		})
-		if listed && len(r.values) > 0 {
+		switch {
+		case !listed || len(r.values) == 0:
+		case r.isRole():
+			role = r
+		default:
 			return r
 		}
 	}
-	return nil
+	return role
 }
+
+func (r *rule) isRole() bool { return strings.HasSuffix(r.label, ".resource.role") }
 
 func (l *labels[T]) takers(e *orchv1.ReceivedEvent, found []T) []T {
 	for label, values := range l.own {

@@ -89,6 +89,14 @@ func BenchmarkIndexOfManyAutomations(b *testing.B) {
 				}},
 			}
 		},
+		"by role and name of a related resource": func(i int) *orchv1.EventTrigger {
+			return &orchv1.EventTrigger{
+				Expect: []string{"orch.flow-run.Completed"}, Match: labels(map[string]string{"orch.resource.id": "orch.flow-run.*"}),
+				MatchRelated: &orchv1.RelatedMatch{Kind: &orchv1.RelatedMatch_One{One: labels(map[string]string{
+					"orch.resource.role": "flow", "orch.zone.name": fmt.Sprintf("zone-%d", i),
+				})}},
+			}
+		},
 	} {
 		b.Run(name, func(b *testing.B) {
 			index := match.NewIndex[int]()
