@@ -41,8 +41,7 @@ type DeadLetter struct {
 	contentType string
 }
 
-// deadLetterEvents writes the rejected events of a batch, each with its own reason. The id of a dead letter consists of
-// consumer, workspace, event id and frame: a redelivered frame writes one dead letter, a retried one a new one.
+// deadLetterEvents writes the rejected events of a batch, each with its own reason.
 func (c *Conn) deadLetterEvents(ctx context.Context, durable string, batch []Delivery, rejected *Rejected) error {
 	for i := range batch {
 		e := &batch[i].Event
@@ -50,14 +49,21 @@ func (c *Conn) deadLetterEvents(ctx context.Context, durable string, batch []Del
 		if !ok {
 			continue
 		}
-		c.log.WarnContext(ctx, "moving an event to the dead letters",
-			"durable", durable, "workspace", e.Workspace, "event", e.ID, "error", reason)
-		id := fmt.Sprintf("%s.%s.%s.%d", durable, e.Workspace, e.ID, batch[i].sequence)
-		if err := c.deadLetter(ctx, durable, id, contentTypeEvent, appendEvent(nil, e), reason); err != nil {
+		if err := c.DeadLetterEvent(ctx, durable, e, batch[i].sequence, reason); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// DeadLetterEvent writes an event that a durable consumer rejects. Consume does it for the events of a batch; a consumer that
+// acknowledged an event before calls it itself. The id of a dead letter consists of consumer, workspace, event id and delivery.
+// So a repeated call for one delivery writes one dead letter, and an event that was retried gets a new one.
+func (c *Conn) DeadLetterEvent(ctx context.Context, durable string, e *Event, delivery uint64, reason error) error {
+	c.log.WarnContext(ctx, "moving an event to the dead letters",
+		"durable", durable, "workspace", e.Workspace, "event", e.ID, "error", reason)
+	id := fmt.Sprintf("%s.%s.%s.%d", durable, e.Workspace, e.ID, delivery)
+	return c.deadLetter(ctx, durable, id, contentTypeEvent, appendEvent(nil, e), reason)
 }
 
 // deadLetterFrame writes a frame that cannot be decoded.

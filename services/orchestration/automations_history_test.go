@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"fmt"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -95,6 +97,31 @@ func TestTheHistoryOfAnAutomationLeadsFromTheEventToTheRun(t *testing.T) {
 	_, _, err := try[proto.Message](d, orchv1.AutomationService_ReadAutomationHistory_FullMethodName, &orchv1.ReadAutomationHistoryRequest{Id: uuid.NewString()})
 	code, _ := status(err)
 	require.Equal(t, 404, code)
+}
+
+// The history shows the actions that wait for an earlier one, not only those that are due.
+func TestTheHistoryShowsActionsThatWait(t *testing.T) {
+	release, arrived := make(chan struct{}), make(chan struct{}, 10)
+	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		arrived <- struct{}{}
+		<-release
+	}))
+	t.Cleanup(receiver.Close)
+	t.Cleanup(func() { close(release) })
+	d := newDomain(t, func(c *orchestration.Config) { c.Automations.AllowedNetworks = "127.0.0.1" })
+	document := d.notification("slack-webhook", fmt.Sprintf(`{"url":%q}`, receiver.URL))
+	a := d.automation(fmt.Sprintf(`{"name":"a","trigger":{"type":"event","posture":"Reactive","expect":["go"]},"actions":[
+		{"type":"send-notification","block_document_id":%q,"body":"x"},{"type":"do-nothing"},{"type":"do-nothing"}]}`, document))
+	d.emit("go", "all")
+	<-arrived
+	d.eventually("orch.automation.triggered", 1)
+	history := call[*orchv1.AutomationHistory](d, orchv1.AutomationService_ReadAutomationHistory_FullMethodName, &orchv1.ReadAutomationHistoryRequest{Id: a.GetId()})
+	actions := history.GetFirings()[0].GetActions()
+	require.Len(t, actions, 3)
+	for i, one := range actions {
+		require.EqualValues(t, i, one.GetIndex())
+		require.Equal(t, orchv1.ActionOutcome_ACTION_OUTCOME_PENDING, one.GetOutcome())
+	}
 }
 
 // Actions on pools, queues and schedules call the services that clients call.

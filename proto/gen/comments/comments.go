@@ -772,15 +772,17 @@ func Of(fullName string) string {
 	case "orch.v1.AutomationHistoryFiring.triggering_event_id":
 		return "UUID of the triggering event; null when the absence of events or a metric fired."
 	case "orch.v1.AutomationHold":
-		return "AutomationHold is an event that waits for the one that it follows. It is stored and never shown."
+		return "AutomationHold is an event that is evaluated later: it waits for the event that it follows, or for the next turn of its workspace. It is stored and never shown."
 	case "orch.v1.AutomationHold.event":
 		return "The event that waits."
 	case "orch.v1.AutomationHold.follows":
-		return "The id of the event that it follows."
+		return "The id of the event that it follows; absent for an event of the backlog."
 	case "orch.v1.AutomationHold.id":
 		return "The hold's id, made of the workspace and the event's id."
 	case "orch.v1.AutomationHold.received":
 		return "When it was received, in microseconds since 1970."
+	case "orch.v1.AutomationHold.sequence":
+		return "Place in the backlog of the workspace, in the order of the stream; absent for an event that follows another one."
 	case "orch.v1.AutomationList":
 		return "AutomationList is a JSON array of automations."
 	case "orch.v1.AutomationPartialUpdate":

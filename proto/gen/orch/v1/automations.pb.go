@@ -4735,17 +4735,20 @@ func (x *AutomationBucket) GetExpires() int64 {
 	return 0
 }
 
-// AutomationHold is an event that waits for the one that it follows. It is stored and never shown.
+// AutomationHold is an event that is evaluated later: it waits for the event that it follows, or for the next turn of its
+// workspace. It is stored and never shown.
 type AutomationHold struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The hold's id, made of the workspace and the event's id.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// The event that waits.
 	Event *ReceivedEvent `protobuf:"bytes,2,opt,name=event,proto3" json:"event,omitempty"`
-	// The id of the event that it follows.
+	// The id of the event that it follows; absent for an event of the backlog.
 	Follows string `protobuf:"bytes,3,opt,name=follows,proto3" json:"follows,omitempty"`
 	// When it was received, in microseconds since 1970.
-	Received      int64 `protobuf:"varint,4,opt,name=received,proto3" json:"received,omitempty"`
+	Received int64 `protobuf:"varint,4,opt,name=received,proto3" json:"received,omitempty"`
+	// Place in the backlog of the workspace, in the order of the stream; absent for an event that follows another one.
+	Sequence      *int64 `protobuf:"varint,5,opt,name=sequence,proto3,oneof" json:"sequence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4804,6 +4807,13 @@ func (x *AutomationHold) GetFollows() string {
 func (x *AutomationHold) GetReceived() int64 {
 	if x != nil {
 		return x.Received
+	}
+	return 0
+}
+
+func (x *AutomationHold) GetSequence() int64 {
+	if x != nil && x.Sequence != nil {
+		return *x.Sequence
 	}
 	return 0
 }
@@ -5462,12 +5472,14 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"\x05_lastB\x06\n" +
 	"\x04_dueB\f\n" +
 	"\n" +
-	"_unsettled\"\x94\x01\n" +
+	"_unsettled\"\xc2\x01\n" +
 	"\x0eAutomationHold\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12,\n" +
 	"\x05event\x18\x02 \x01(\v2\x16.orch.v1.ReceivedEventR\x05event\x12 \n" +
 	"\afollows\x18\x03 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\afollows\x12\x1a\n" +
-	"\breceived\x18\x04 \x01(\x03R\breceived\"\xa6\x03\n" +
+	"\breceived\x18\x04 \x01(\x03R\breceived\x12\x1f\n" +
+	"\bsequence\x18\x05 \x01(\x03H\x00R\bsequence\x88\x01\x01B\v\n" +
+	"\t_sequence\"\xa6\x03\n" +
 	"\x13AutomationActionRun\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x123\n" +
 	"\n" +
@@ -5893,6 +5905,7 @@ func file_orch_v1_automations_proto_init() {
 	file_orch_v1_automations_proto_msgTypes[43].OneofWrappers = []any{}
 	file_orch_v1_automations_proto_msgTypes[44].OneofWrappers = []any{}
 	file_orch_v1_automations_proto_msgTypes[58].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[59].OneofWrappers = []any{}
 	file_orch_v1_automations_proto_msgTypes[60].OneofWrappers = []any{}
 	file_orch_v1_automations_proto_msgTypes[61].OneofWrappers = []any{}
 	type x struct{}

@@ -3,6 +3,7 @@ package automations
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -12,13 +13,14 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/engine"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // defaultHistory is the number of firings when the request has no limit.
 const defaultHistory = 50
 
 // ReadAutomationHistory returns the last firings of an automation, newest first, with the outcomes of their actions. Both
-// are read from the stored events; actions without an outcome are read from those that are due.
+// are read from the stored events. Actions without a stored outcome are read from the action runs.
 func (s *Service) ReadAutomationHistory(ctx context.Context, r *orchv1.ReadAutomationHistoryRequest) (*orchv1.AutomationHistory, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
@@ -51,7 +53,7 @@ func (s *Service) ReadAutomationHistory(ctx context.Context, r *orchv1.ReadAutom
 	if err := s.addOutcomes(ctx, ws, byEvent); err != nil {
 		return nil, err
 	}
-	if err := s.addPending(ctx, ws, id, byEvent); err != nil {
+	if err := s.addRuns(ctx, ws, byEvent); err != nil {
 		return nil, err
 	}
 	for _, f := range history.GetFirings() {
@@ -126,16 +128,25 @@ func (s *Service) historyAction(e *orchv1.ReceivedEvent) *orchv1.AutomationHisto
 	return action
 }
 
-// addPending adds the actions that wait, run, or wait for another attempt.
-func (s *Service) addPending(ctx context.Context, ws, automation uuid.UUID, byEvent map[string]*orchv1.AutomationHistoryFiring) error {
-	due := bson.D{{Key: "next", Value: bson.D{{Key: "$gt", Value: int64(0)}}}}
-	return s.actions.Each(ctx, ws, due, bson.D{{Key: "next", Value: 1}}, func(run *orchv1.AutomationActionRun) bool {
+// addRuns adds the actions whose outcome is not stored as an event: those that wait for an earlier action, are due, or wait
+// for another attempt. The event of a run that just ended may still be in the stream.
+func (s *Service) addRuns(ctx context.Context, ws uuid.UUID, byEvent map[string]*orchv1.AutomationHistoryFiring) error {
+	var triggered bson.A
+	for text := range byEvent {
+		id, err := uuid.Parse(text)
+		if err != nil {
+			return fmt.Errorf("read the id of a firing's event: %w", err)
+		}
+		triggered = append(triggered, store.Binary(id))
+	}
+	filter := bson.D{{Key: "triggered_event_id", Value: bson.D{{Key: "$in", Value: triggered}}}}
+	return s.actions.Each(ctx, ws, filter, bson.D{{Key: "_id", Value: 1}}, func(run *orchv1.AutomationActionRun) bool {
 		f := byEvent[run.GetTriggeredEventId()]
-		if f == nil || run.GetAutomation().GetId() != automation.String() || hasAction(f, run.GetIndex()) {
+		if f == nil || hasAction(f, run.GetIndex()) {
 			return true
 		}
 		action := &orchv1.AutomationHistoryAction{
-			Index: int64(run.GetIndex()), Type: engine.ActionType(run.GetAction()), Outcome: orchv1.ActionOutcome_ACTION_OUTCOME_PENDING,
+			Index: int64(run.GetIndex()), Type: engine.ActionType(run.GetAction()), Outcome: outcome(run),
 		}
 		if run.GetReason() != "" {
 			action.Reason = &run.Reason
@@ -143,6 +154,17 @@ func (s *Service) addPending(ctx context.Context, ws, automation uuid.UUID, byEv
 		f.Actions = append(f.Actions, action)
 		return true
 	})
+}
+
+// outcome is that of an action run. A run that ended expires.
+func outcome(run *orchv1.AutomationActionRun) orchv1.ActionOutcome {
+	switch {
+	case run.Expires == nil:
+		return orchv1.ActionOutcome_ACTION_OUTCOME_PENDING
+	case run.GetReason() != "":
+		return orchv1.ActionOutcome_ACTION_OUTCOME_FAILED
+	}
+	return orchv1.ActionOutcome_ACTION_OUTCOME_EXECUTED
 }
 
 // relatedInRole returns the id of the first related resource of a kind and role, empty if there is none.

@@ -31,7 +31,13 @@ func backgroundQueries(ws uuid.UUID) []labelledQuery {
 	due("unsettled firings", "automation_bucket", "unsettled")
 	due("old buckets", "automation_bucket", "expires")
 	due("webhooks that the watcher examines", WebhookWatch, "due")
-	due("due actions", "automation_action", "next")
+	dueActions := bson.D{
+		{Key: workspaceKey, Value: bson.D{{Key: "$gt", Value: some}}},
+		{Key: "next", Value: bson.D{{Key: "$gt", Value: int64(0)}, {Key: "$lte", Value: int64(50)}}},
+	}
+	add(find("due actions of the next workspaces", "automation_action", dueActions, keys(workspaceKey, "next"), 32), workspaceKey, "next")
+	backlog := Scope(ws, bson.D{{Key: "sequence", Value: bson.D{{Key: "$gt", Value: int64(0)}}}})
+	add(find("backlog of a workspace", "automation_hold", backlog, keys("sequence"), 100), workspaceKey, "sequence")
 	due("old actions", "automation_action", "expires")
 
 	ofPool := bson.D{{Key: "work_pool_id", Value: some}}
@@ -40,6 +46,8 @@ func backgroundQueries(ws uuid.UUID) []labelledQuery {
 	add(find("workers of a pool", "worker", Scope(ws, ofPool), bson.D{{Key: "last_heartbeat_time", Value: -1}, {Key: "_id", Value: -1}}, pageSize),
 		workspaceKey, "work_pool_id", "last_heartbeat_time", "_id")
 	add(count("workers of a pool that are online", "worker", Scope(ws, online)), workspaceKey, "work_pool_id", "status", "last_heartbeat_time")
+	add(find("actions of firings in a history", "automation_action",
+		Scope(ws, bson.D{{Key: "triggered_event_id", Value: bson.D{{Key: "$in", Value: bson.A{some}}}}}), nil, 0), workspaceKey, "triggered_event_id")
 	add(find("buckets of an automation", "automation_bucket", Scope(ws, bson.D{{Key: "automation_id", Value: some}}), nil, 0), workspaceKey, "automation_id")
 	return all
 }

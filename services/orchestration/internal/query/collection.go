@@ -41,7 +41,7 @@ const (
 	Automation     Collection = "automation"
 	// AutomationBucket stores the event counts of triggers.
 	AutomationBucket Collection = "automation_bucket"
-	// AutomationHold stores events that wait for the events that they follow.
+	// AutomationHold stores events that are evaluated later.
 	AutomationHold Collection = "automation_hold"
 	// AutomationAction stores the action runs that firings cause.
 	AutomationAction Collection = "automation_action"

@@ -220,7 +220,9 @@ func indexes() []Index {
 		{Collection: AutomationBucket, Keys: keys("unsettled"), Sparse: true, For: "firings that a crash left behind"},
 		{Collection: AutomationBucket, Keys: keys("expires"), For: "retention of buckets"},
 		{Collection: AutomationBucket, Keys: scoped("automation_id"), For: "buckets of an automation that was deleted"},
-		{Collection: AutomationAction, Keys: keys("next"), Sparse: true, For: "actions that are due"},
+		{Collection: AutomationHold, Keys: scoped("sequence"), For: "events that wait for the next turn of their workspace; held events"},
+		{Collection: AutomationAction, Keys: scoped("next"), Partial: present("next"), For: "actions that are due, by workspace"},
+		{Collection: AutomationAction, Keys: scoped("triggered_event_id"), For: "actions of firings in a history"},
 		{Collection: AutomationAction, Keys: keys("expires"), Sparse: true, For: "retention of actions"},
 
 		{Collection: Webhook, Keys: keys("slug"), Unique: true, For: "one webhook per address; look-up by address"},

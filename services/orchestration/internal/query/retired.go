@@ -6,6 +6,9 @@ import "go.mongodb.org/mongo-driver/v2/bson"
 // of its collection, so the store drops them. An index that leaves Indexes, or whose keys change, is added here.
 func Retired() map[Collection][]bson.D {
 	return map[Collection][]bson.D{
+		AutomationAction: {
+			keys("next"),
+		},
 		FlowRun: {
 			keys("outbox.id"),
 			scoped("deployment_id", "sort_start", "_id"),

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
-	"google.golang.org/protobuf/proto"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -28,14 +26,13 @@ func (r *Runner) bury(ctx context.Context, ws, id uuid.UUID, run *orchv1.Automat
 	if err != nil {
 		return fmt.Errorf("read the automation of an action: %w", err)
 	}
-	if n, _ := r.letters.Add(automation, r.Store.Now()); n > lettersPerHour {
+	if r.letters.Add(automation, r.Store.Now()) > lettersPerHour {
 		return nil
 	}
-	body, err := proto.MarshalOptions{}.MarshalAppend(ws[:], run)
+	effect, err := store.Carry(KindAction, id, microTime(run.GetFiring().GetTriggered()), ws, run)
 	if err != nil {
 		return fmt.Errorf("write the dead letter of an action: %w", err)
 	}
-	effect := store.Effect{ID: id, At: time.UnixMicro(run.GetFiring().GetTriggered()).UTC(), Kind: KindAction, Body: body}
 	return r.Bury(ctx, automation, effect, int(run.GetAttempts()), errors.New(reason))
 }
 

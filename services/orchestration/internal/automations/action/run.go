@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"go.mongodb.org/mongo-driver/v2/bson"
 	"google.golang.org/protobuf/proto"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -25,11 +24,8 @@ const (
 	// maxAttempts bounds executions, and the others are spread over the time between firstRetry and its multiples.
 	maxAttempts = 4
 	firstRetry  = time.Second
-	// parallel bounds executions at once in this process, and each workspace's share of them.
-	parallel, share = 32, 8
 	// keepFor is how long a run is kept after its end: until then its firing is recognised as a duplicate.
 	keepFor = 24 * time.Hour
-	look    = 200
 )
 
 // Name implements run.Worker.
@@ -40,16 +36,10 @@ func (r *Runner) Run(ctx context.Context) error {
 	var group sync.WaitGroup
 	defer group.Wait()
 	busy := newShares()
+	from := uuid.Nil // The workspace after which the next look begins.
 	for {
-		due, err := r.runs.FirstOfAll(ctx, bson.D{{Key: "next", Value: bson.D{{Key: "$gt", Value: int64(0)}, {Key: "$lte", Value: r.Store.Now().UnixMicro()}}}},
-			bson.D{{Key: "next", Value: 1}}, look)
-		if err != nil && ctx.Err() == nil {
-			r.Log.WarnContext(ctx, "look for actions that are due", "error", err)
-		}
-		for _, one := range due {
-			if !busy.take(one.Workspace, one.Message.GetId()) {
-				continue
-			}
+		var err error
+		from, err = r.look(ctx, from, busy, func(one store.Owned[*orchv1.AutomationActionRun]) {
 			group.Go(func() {
 				again := r.execute(ctx, one.Workspace, one.Message)
 				busy.give(one.Workspace, one.Message.GetId())
@@ -57,6 +47,9 @@ func (r *Runner) Run(ctx context.Context) error {
 					r.Wake()
 				}
 			})
+		})
+		if err != nil && ctx.Err() == nil {
+			r.Log.WarnContext(ctx, "look for actions that are due", "error", err)
 		}
 		timer := time.NewTimer(pollEvery)
 		select {
@@ -67,35 +60,6 @@ func (r *Runner) Run(ctx context.Context) error {
 		case <-timer.C:
 		}
 		timer.Stop()
-	}
-}
-
-// shares bound how many runs are executed at once, so that no workspace takes all of the process.
-type shares struct {
-	mu   sync.Mutex
-	runs map[string]bool
-	used map[uuid.UUID]int
-}
-
-func newShares() *shares { return &shares{runs: map[string]bool{}, used: map[uuid.UUID]int{}} }
-
-func (s *shares) take(ws uuid.UUID, run string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.runs[run] || len(s.runs) >= parallel || s.used[ws] >= share {
-		return false
-	}
-	s.runs[run] = true
-	s.used[ws]++
-	return true
-}
-
-func (s *shares) give(ws uuid.UUID, run string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.runs, run)
-	if s.used[ws]--; s.used[ws] == 0 {
-		delete(s.used, ws)
 	}
 }
 

@@ -21,14 +21,25 @@ func NewCounter(window time.Duration) *Counter {
 	return &Counter{window: window, counts: map[uuid.UUID]int{}}
 }
 
-// Add counts one more of an id. It returns the count in the current window and the window's number.
-func (c *Counter) Add(id uuid.UUID, now time.Time) (count int, window int64) {
+// Add counts one more of an id. It returns the count in the current window.
+func (c *Counter) Add(id uuid.UUID, now time.Time) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if window = now.UnixNano() / int64(c.window); window != c.number {
+	if window := c.windowOf(now); window != c.number {
 		c.number = window
 		clear(c.counts)
 	}
 	c.counts[id]++
-	return c.counts[id], window
+	return c.counts[id]
 }
+
+// Undo takes back an Add at that time. The count of a past window is over, so it stays as it is.
+func (c *Counter) Undo(id uuid.UUID, at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.windowOf(at) == c.number && c.counts[id] > 0 {
+		c.counts[id]--
+	}
+}
+
+func (c *Counter) windowOf(at time.Time) int64 { return at.UnixNano() / int64(c.window) }

@@ -8,12 +8,20 @@
 //
 // One replica at a time evaluates, under a lease, so events keep the order of the stream. The lease gives order and saves
 // work; correctness does not depend on it: buckets change by compare-and-set, and each step of a commit may be repeated.
+//
+// Workspaces share the evaluation. While several have automations, each evaluates at most a turn of a batch:
+//
+//	batch ──► turn of each workspace ──► acknowledge
+//	             └─ rest ──► backlog in the store ──► turns, in rotation with other workspaces
+//
+// So the automations of a workspace delay those of another one by a turn, and by no more than that.
 package engine
 
 import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -54,9 +62,45 @@ type Engine struct {
 
 	mu      sync.Mutex
 	tenants map[uuid.UUID]*tenant
-	firings *Counter
-	started time.Time
+	term    *term // nil while this replica does not evaluate.
+	// firings counts those of automations and accounts, chained those that an event caused through others.
+	firings, chained *Counter
+	started          time.Time
+	// slots bounds the workspaces that are evaluated at once. Waiting workspaces get a slot in the order of their arrival.
+	slots chan struct{}
+	// populated is the number of workspaces with automations.
+	populated atomic.Int64
 }
+
+// term is the time during which this replica holds the lease.
+type term struct {
+	ctx   context.Context
+	group sync.WaitGroup
+}
+
+// spawn runs work of this term beside the workers. It does nothing while this replica does not evaluate.
+func (e *Engine) spawn(work func(context.Context)) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.term == nil || e.term.ctx.Err() != nil {
+		return false
+	}
+	current := e.term
+	current.group.Go(func() { work(current.ctx) })
+	return true
+}
+
+// acquire waits for a slot. It returns false if the context ends before.
+func (e *Engine) acquire(ctx context.Context) bool {
+	select {
+	case e.slots <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (e *Engine) release() { <-e.slots }
 
 // New returns an engine that evaluates nothing before Run.
 func New(deps Deps) *Engine {
@@ -76,6 +120,8 @@ func New(deps Deps) *Engine {
 		holder:      deps.Store.NewID(),
 		tenants:     map[uuid.UUID]*tenant{},
 		firings:     NewCounter(time.Minute),
+		chained:     NewCounter(time.Hour),
+		slots:       make(chan struct{}, parallel),
 	}
 }
 

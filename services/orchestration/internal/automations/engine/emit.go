@@ -34,11 +34,9 @@ func (e *Engine) Emit(ctx context.Context, firings []trigger.Emission) error {
 		}
 		published = append(published, sent)
 		byWorkspace[ws] = append(byWorkspace[ws], actionRuns(f, event.GetId(), e.now())...)
-		e.Metrics.firings.Inc()
-		e.Metrics.delay.Observe(e.now().Sub(time.UnixMicro(due(f.Firing))).Seconds())
 	}
 	for ws, runs := range byWorkspace {
-		if _, err := e.actions.InsertAll(ctx, ws, runs); err != nil {
+		if err := e.storeActionRuns(ctx, ws, runs); err != nil {
 			return err
 		}
 	}
@@ -46,6 +44,26 @@ func (e *Engine) Emit(ctx context.Context, firings []trigger.Emission) error {
 		return fmt.Errorf("publish that automations fired: %w", err)
 	}
 	e.Wake()
+	e.Metrics.emitted(firings, e.now())
+	return nil
+}
+
+// storeActionRuns stores action runs, and those that are due last. A run that ends makes the next run of its firing due, so
+// that one must exist before the first run can be claimed.
+func (e *Engine) storeActionRuns(ctx context.Context, ws uuid.UUID, runs []*orchv1.AutomationActionRun) error {
+	var waiting, due []*orchv1.AutomationActionRun
+	for _, run := range runs {
+		if run.Next == nil {
+			waiting = append(waiting, run)
+		} else {
+			due = append(due, run)
+		}
+	}
+	for _, batch := range [][]*orchv1.AutomationActionRun{waiting, due} {
+		if _, err := e.actions.InsertAll(ctx, ws, batch); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -37,10 +37,7 @@ func (t *tenant) admitKey(ctx context.Context, n *trigger.Node) bool {
 		t.keys[id] = count
 	}
 	if count.n >= limit {
-		window := now.Unix() / int64(time.Hour/time.Second)
-		first := t.keysLimited[id] != window
-		t.keysLimited[id] = window
-		return t.refuse(ctx, limited{n.Automation.Message, limitKeys, limit, window}, first)
+		return t.refuse(ctx, id, limited{n.Automation.Message, limitKeys, limit, now.Unix() / int64(time.Hour/time.Second)})
 	}
 	count.n++
 	return true

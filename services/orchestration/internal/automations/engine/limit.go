@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -24,8 +27,13 @@ type Bounds struct {
 	KeysPerAutomation int
 }
 
-// maxChain is how many automations may fire because of each other, one after another.
-const maxChain = 10
+const (
+	// maxChain is how many automations may fire because of each other, one after another.
+	maxChain = 10
+	// maxChained bounds the firings that one event causes through other firings. Its own firings are not counted. Without the
+	// bound, a thousand automations on "*" would fire because of each other for days before their chains end.
+	maxChained = 1000
+)
 
 // The limits as the event automation.limit-reached names them.
 const (
@@ -33,9 +41,11 @@ const (
 	limitAccountFirings = "account_firings_per_minute"
 	limitKeys           = "for_each_keys"
 	limitChain          = "chain"
+	limitChained        = "chain_firings"
+	limitBacklog        = "backlog_events"
 )
 
-// limited is a limit that an automation has reached. The window makes its event happen once per window.
+// limited is a limit that an automation, or without one the workspace, has reached in a window of time.
 type limited struct {
 	automation *orchv1.Automation
 	limit      string
@@ -43,41 +53,84 @@ type limited struct {
 	window     int64
 }
 
+// limitOf is a limit of an automation, a workspace or an account. Its event occurs once per window.
+type limitOf struct {
+	id    uuid.UUID
+	limit string
+}
+
+// use makes a set of automations the one that is evaluated.
+func (t *tenant) use(set *trigger.Set) {
+	switch before, after := len(t.set.Automations()) > 0, len(set.Automations()) > 0; {
+	case after && !before:
+		t.engine.populated.Add(1)
+	case before && !after:
+		t.engine.populated.Add(-1)
+	}
+	t.set = set
+	clear(t.matches)
+	t.forgetLimits()
+}
+
+// forgetLimits drops what is remembered of automations that are gone.
+func (t *tenant) forgetLimits() {
+	maps.DeleteFunc(t.keys, func(id uuid.UUID, _ *keyCount) bool { return t.set.Automation(id) == nil })
+	maps.DeleteFunc(t.windows, func(of limitOf, _ int64) bool {
+		return of.id != t.account && of.id != t.ws && t.set.Automation(of.id) == nil
+	})
+}
+
 // commit drops the firings beyond the limits, publishes which limits were reached, and commits the session.
 func (t *tenant) commit(ctx context.Context, session *trigger.Session) error {
-	session.Keep(func(f trigger.Emission) bool { return t.allow(ctx, f) })
-	if err := t.publishLimits(ctx, t.reached); err != nil {
-		return err
+	now := t.engine.now()
+	type counted struct {
+		in *Counter
+		id uuid.UUID
 	}
-	t.reached = nil
-	return session.Commit(ctx)
+	var all []counted
+	count := func(in *Counter, id uuid.UUID) int {
+		all = append(all, counted{in, id})
+		return in.Add(id, now)
+	}
+	session.Keep(func(f trigger.Emission) bool { return t.allow(ctx, f, now, count) })
+	err := t.publishLimits(ctx, t.reached)
+	if err == nil {
+		t.reached = nil
+		err = session.Commit(ctx)
+	}
+	if err != nil { // The same firings are counted again when the session is repeated.
+		for _, one := range all {
+			one.in.Undo(one.id, now)
+		}
+	}
+	return err
 }
 
 // allow reports whether a firing is within the limits. A firing beyond them is counted and causes nothing.
-func (t *tenant) allow(ctx context.Context, f trigger.Emission) bool {
+func (t *tenant) allow(ctx context.Context, f trigger.Emission, now time.Time, count func(*Counter, uuid.UUID) int) bool {
 	e, a := t.engine, f.Automation
-	now := e.now()
 	minute := now.Unix() / 60
-	if ChainDepth(e.Vocabulary, f.Firing) > maxChain {
-		return t.refuse(ctx, limited{a.Message, limitChain, maxChain, minute}, true)
+	switch depth := ChainDepth(e.Vocabulary, f.Firing); {
+	case depth > maxChain:
+		return t.refuse(ctx, a.ID, limited{a.Message, limitChain, maxChain, minute})
+	case depth > 1 && count(e.chained, chainRoot(e.Vocabulary, f.Firing)) > maxChained:
+		return t.refuse(ctx, t.ws, limited{a.Message, limitChained, maxChained, minute})
 	}
-	if limit := e.Bounds.FiringsPerMinute; limit > 0 {
-		if n, window := e.firings.Add(a.ID, now); n > limit {
-			return t.refuse(ctx, limited{a.Message, limitFirings, limit, window}, n == limit+1)
-		}
+	if limit := e.Bounds.FiringsPerMinute; limit > 0 && count(e.firings, a.ID) > limit {
+		return t.refuse(ctx, a.ID, limited{a.Message, limitFirings, limit, minute})
 	}
-	if limit := e.Bounds.AccountFiringsPerMinute; limit > 0 && t.account != uuid.Nil {
-		if n, window := e.firings.Add(t.account, now); n > limit {
-			return t.refuse(ctx, limited{a.Message, limitAccountFirings, limit, window}, n == limit+1)
-		}
+	if limit := e.Bounds.AccountFiringsPerMinute; limit > 0 && t.account != uuid.Nil && count(e.firings, t.account) > limit {
+		return t.refuse(ctx, t.account, limited{a.Message, limitAccountFirings, limit, minute})
 	}
 	return true
 }
 
-// refuse counts what a limit excludes. It returns false.
-func (t *tenant) refuse(ctx context.Context, l limited, first bool) bool {
+// refuse counts what a limit of an automation, a workspace or an account excludes. It returns false.
+func (t *tenant) refuse(ctx context.Context, id uuid.UUID, l limited) bool {
 	t.engine.Metrics.limited.WithLabelValues(l.limit).Inc()
-	if first {
+	of := limitOf{id, l.limit}
+	if last, known := t.windows[of]; !known || last != l.window {
+		t.windows[of] = l.window
 		t.engine.Log.WarnContext(ctx, "an automation reached a limit", "automation", l.automation.GetId(), "limit", l.limit, "value", l.value)
 		t.reached = append(t.reached, l)
 	}
@@ -86,19 +139,23 @@ func (t *tenant) refuse(ctx context.Context, l limited, first bool) bool {
 
 func (t *tenant) publishLimits(ctx context.Context, reached []limited) error {
 	var batch []broker.Event
+	v, now := t.engine.Vocabulary, timestamppb.New(t.engine.now())
 	for _, l := range reached {
-		of, err := uuid.Parse(l.automation.GetId())
-		if err != nil {
-			continue
+		of, resource := t.ws, &orchv1.Resource{Labels: map[string]string{v.ResourceID(): v.Name("workspace", t.ws.String())}}
+		if l.automation != nil {
+			id, err := uuid.Parse(l.automation.GetId())
+			if err != nil {
+				continue
+			}
+			of, resource = id, AutomationResource(v, l.automation, false)
 		}
-		v, now := t.engine.Vocabulary, timestamppb.New(t.engine.now())
 		payload, err := json.Marshal(map[string]any{"limit": l.limit, "value": l.value})
 		if err != nil {
 			return fmt.Errorf("write the payload of a limit: %w", err)
 		}
 		sent, err := wire.ToBroker(v, &orchv1.ReceivedEvent{
 			Id: uuid.NewSHA1(of, []byte(l.limit+" "+strconv.FormatInt(l.window, 10))).String(), Occurred: now, Received: now,
-			Event: v.Name("automation", "limit-reached"), Resource: AutomationResource(v, l.automation, false), Payload: payload,
+			Event: v.Name("automation", "limit-reached"), Resource: resource, Payload: payload,
 		}, t.ws)
 		if err != nil {
 			return fmt.Errorf("publish a limit of automations: %w", err)
@@ -114,8 +171,10 @@ func (t *tenant) publishLimits(ctx context.Context, reached []limited) error {
 	return nil
 }
 
-// chainLabel is the label of an automation's event for the number of automations that fired one after another.
+// chainLabel is the label of an automation's event for the number of automations that fired one after another, and rootLabel
+// that for the id of the event that began it.
 func chainLabel(v vocabulary.Vocabulary) string { return v.Name("automation", "chain-depth") }
+func rootLabel(v vocabulary.Vocabulary) string  { return v.Name("automation", "chain-root") }
 
 // ChainDepth is how many automations have fired one after another with a firing, itself included.
 func ChainDepth(v vocabulary.Vocabulary, f *orchv1.AutomationFiring) int {
@@ -123,10 +182,8 @@ func ChainDepth(v vocabulary.Vocabulary, f *orchv1.AutomationFiring) int {
 	for _, child := range f.GetChildren() {
 		depth = max(depth, ChainDepth(v, child)-1)
 	}
-	labels := f.GetEvent().GetResource().GetLabels()
-	verb := f.GetEvent().GetEvent()
-	if verb == v.Name("automation", "triggered") || verb == v.Name("automation", "resolved") || isActionEvent(v, verb) {
-		before, err := strconv.Atoi(labels[chainLabel(v)])
+	if ofAutomation(v, f.GetEvent().GetEvent()) {
+		before, err := strconv.Atoi(f.GetEvent().GetResource().GetLabels()[chainLabel(v)])
 		if err != nil {
 			before = 1
 		}
@@ -135,15 +192,38 @@ func ChainDepth(v vocabulary.Vocabulary, f *orchv1.AutomationFiring) int {
 	return depth + 1
 }
 
-func isActionEvent(v vocabulary.Vocabulary, name string) bool {
-	prefix := v.Name("automation", "action", "")
-	return len(name) > len(prefix) && name[:len(prefix)] == prefix
+// chainRoot is the event that began the chain of a firing, whose depth is more than 1.
+func chainRoot(v vocabulary.Vocabulary, f *orchv1.AutomationFiring) uuid.UUID {
+	e := f.GetEvent()
+	for _, child := range f.GetChildren() {
+		if !ofAutomation(v, e.GetEvent()) {
+			e = child.GetEvent()
+		}
+	}
+	text := e.GetResource().GetLabels()[rootLabel(v)]
+	for _, related := range e.GetRelated() {
+		if labels := related.GetLabels(); text == "" && labels[v.ResourceRole()] == "triggering-event" {
+			text = strings.TrimPrefix(labels[v.ResourceID()], v.Name("event", ""))
+		}
+	}
+	root, err := uuid.Parse(text)
+	if err != nil { // The chain began with a silence.
+		root, _ = uuid.Parse(e.GetId())
+	}
+	return root
 }
 
-// MarkChain labels the resource of an automation's event with the length of the chain, if there is one.
+// ofAutomation reports whether events of a name are those of firings and actions.
+func ofAutomation(v vocabulary.Vocabulary, name string) bool {
+	return name == v.Name("automation", "triggered") || name == v.Name("automation", "resolved") ||
+		strings.HasPrefix(name, v.Name("automation", "action", ""))
+}
+
+// MarkChain labels the resource of an automation's event with the length and the beginning of the chain, if there is one.
 func MarkChain(v vocabulary.Vocabulary, r *orchv1.Resource, f *orchv1.AutomationFiring) *orchv1.Resource {
 	if depth := ChainDepth(v, f); depth > 1 {
 		r.Labels[chainLabel(v)] = strconv.Itoa(depth)
+		r.Labels[rootLabel(v)] = chainRoot(v, f).String()
 	}
 	return r
 }

@@ -22,14 +22,14 @@ func TestCounterCountsPerWindow(t *testing.T) {
 	c, a, b := NewCounter(time.Minute), uuid.New(), uuid.New()
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for want := 1; want <= 3; want++ {
-		n, _ := c.Add(a, at)
-		require.Equal(t, want, n)
+		require.Equal(t, want, c.Add(a, at))
 	}
-	n, first := c.Add(b, at.Add(59*time.Second))
-	require.Equal(t, 1, n)
-	n, second := c.Add(a, at.Add(time.Minute))
-	require.Equal(t, 1, n)
-	require.Equal(t, first+1, second)
+	require.Equal(t, 1, c.Add(b, at.Add(59*time.Second)))
+	c.Undo(a, at)
+	require.Equal(t, 3, c.Add(a, at))
+	require.Equal(t, 1, c.Add(a, at.Add(time.Minute)), "a window of its own")
+	c.Undo(a, at)
+	require.Equal(t, 2, c.Add(a, at.Add(time.Minute)), "a past window is over")
 }
 
 func TestChainDepthCountsAutomationsInARow(t *testing.T) {

@@ -24,7 +24,7 @@ const (
 	// tickBatch bounds how many timers one session serves, and retryTick is how soon those that failed are due again.
 	tickBatch = 500
 	retryTick = 250 * time.Millisecond
-	// idleTick bounds how long the timers rest, and parallel how many workspaces are evaluated at once.
+	// idleTick bounds the wait for the next timer, and parallel the workspaces that are evaluated at once.
 	idleTick = time.Second
 	parallel = 8
 	// forgetEvery is how often old buckets are looked for, recoverEvery how often firings that a failure left behind are.
@@ -61,7 +61,9 @@ func (e *Engine) takeLease(ctx context.Context) bool {
 func (e *Engine) lead(ctx context.Context) {
 	leading, stop := context.WithCancel(ctx)
 	defer stop()
-	var group sync.WaitGroup
+	current := &term{ctx: leading}
+	e.setTerm(current)
+	group := &current.group
 	group.Go(func() {
 		defer stop()
 		e.renew(leading)
@@ -75,12 +77,20 @@ func (e *Engine) lead(ctx context.Context) {
 	for _, work := range []func(context.Context){e.consume, e.tickTimers, e.keep, e.sample} {
 		group.Go(func() { work(leading) })
 	}
+	<-leading.Done()
+	e.setTerm(nil) // Nothing is spawned any more.
 	group.Wait()
 	release, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	if err := e.Store.EndLease(release, leaseName, e.holder); err != nil {
 		e.Log.DebugContext(ctx, "the lease of automations ends by itself", "error", err)
 	}
+}
+
+func (e *Engine) setTerm(t *term) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.term = t
 }
 
 // renew returns when the lease is lost, or could not be renewed for its term.
@@ -100,6 +110,8 @@ func (e *Engine) prepare(ctx context.Context) error {
 	e.mu.Lock()
 	e.tenants = map[uuid.UUID]*tenant{}
 	e.mu.Unlock()
+	e.populated.Store(0)
+	e.Metrics.backlog.Set(0)
 	e.started = e.now()
 	e.timers.reset()
 	err := e.buckets.EachAcross(ctx, bson.D{{Key: "due", Value: bson.D{{Key: "$gt", Value: int64(0)}}}}, func(ws uuid.UUID, b *orchv1.AutomationBucket) error {
@@ -114,7 +126,8 @@ func (e *Engine) prepare(ctx context.Context) error {
 	if err := e.automations.EachOfAll(ctx, func(ws uuid.UUID, _ int64, _ *orchv1.Automation) error { note(ws); return nil }); err != nil {
 		return err
 	}
-	if err := e.holds.EachOfAll(ctx, func(ws uuid.UUID, _ int64, _ *orchv1.AutomationHold) error { note(ws); return nil }); err != nil {
+	following := bson.D{{Key: "sequence", Value: bson.D{{Key: "$exists", Value: false}}}}
+	if err := e.holds.EachAcross(ctx, following, func(ws uuid.UUID, _ *orchv1.AutomationHold) error { note(ws); return nil }); err != nil {
 		return err
 	}
 	for ws := range workspaces {
@@ -123,6 +136,9 @@ func (e *Engine) prepare(ctx context.Context) error {
 		err := t.load(ctx)
 		t.mu.Unlock()
 		if err != nil {
+			return err
+		}
+		if _, err := t.waiting(ctx); err != nil { // It begins to evaluate the backlog.
 			return err
 		}
 	}
@@ -170,7 +186,7 @@ func (t *tenant) recover(ctx context.Context, r *trigger.Record) error {
 	if err := session.PreloadTimers(ctx, t.ws, map[uuid.UUID]*trigger.Node{r.ID: a.Node(of)}); err != nil {
 		return err
 	}
-	return session.Commit(ctx)
+	return t.commit(ctx, session)
 }
 
 // consume evaluates the events of the stream.
@@ -181,7 +197,7 @@ func (e *Engine) consume(ctx context.Context) {
 	}
 }
 
-// handle evaluates a batch, its workspaces side by side.
+// handle evaluates a turn of each workspace of a batch, side by side, and defers the rest.
 func (e *Engine) handle(ctx context.Context, batch []broker.Event) error {
 	byWorkspace := map[uuid.UUID][]broker.Event{}
 	for _, b := range batch {
@@ -191,12 +207,12 @@ func (e *Engine) handle(ctx context.Context, batch []broker.Event) error {
 	rejected := &broker.Rejected{}
 	var failure error
 	var group sync.WaitGroup
-	slots := make(chan struct{}, parallel)
+	slots := make(chan struct{}, parallel) // Of its own: a batch does not wait for turns of backlogs.
 	for ws, events := range byWorkspace {
 		slots <- struct{}{}
 		group.Go(func() {
 			defer func() { <-slots }()
-			unreadable, err := e.tenant(ws).handle(ctx, events)
+			unreadable, err := e.tenant(ws).accept(ctx, events)
 			mu.Lock()
 			defer mu.Unlock()
 			rejected.Merge(unreadable)
@@ -237,14 +253,22 @@ func (e *Engine) serve(ctx context.Context, due []*timer) {
 	for _, one := range due {
 		byWorkspace[one.workspace] = append(byWorkspace[one.workspace], one)
 	}
+	var group sync.WaitGroup
 	for ws, list := range byWorkspace {
-		if err := e.tenant(ws).tick(ctx, list); err != nil {
-			if ctx.Err() == nil {
-				e.Log.WarnContext(ctx, "timers of automations are served later", "workspace", ws, "error", err)
-			}
-			e.timers.back(list, e.now().Add(retryTick).UnixMicro())
+		if !e.acquire(ctx) {
+			break
 		}
+		group.Go(func() {
+			defer e.release()
+			if err := e.tenant(ws).tick(ctx, list); err != nil {
+				if ctx.Err() == nil {
+					e.Log.WarnContext(ctx, "timers of automations are served later", "workspace", ws, "error", err)
+				}
+				e.timers.back(list, e.now().Add(retryTick).UnixMicro())
+			}
+		})
 	}
+	group.Wait()
 }
 
 // keep does what is due now and then.

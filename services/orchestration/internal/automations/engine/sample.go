@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -21,33 +20,55 @@ const (
 	maxSamples  = 50_000
 )
 
-// sample computes the metrics that triggers watch, now and then.
+// sample computes the metrics that triggers watch, now and then. A workspace that is not done yet is left out.
 func (e *Engine) sample(ctx context.Context) {
 	for pause(ctx, sampleEvery) {
-		var errs []error
 		for _, t := range e.all() {
-			errs = append(errs, t.sample(ctx))
-		}
-		if err := errors.Join(errs...); err != nil && ctx.Err() == nil {
-			e.Log.WarnContext(ctx, "compute the metrics of automations", "error", err)
+			if !t.sampling.CompareAndSwap(false, true) {
+				continue
+			}
+			if !e.spawn(t.sampleAll) {
+				t.sampling.Store(false)
+			}
 		}
 	}
 }
 
-func (t *tenant) sample(ctx context.Context) error {
+// sampleAll computes the metrics of a workspace one after another. Between two it waits behind the other workspaces.
+func (t *tenant) sampleAll(ctx context.Context) {
+	defer t.sampling.Store(false)
+	t.mu.Lock()
+	metrics := t.set.Metrics()
+	t.mu.Unlock()
+	for _, n := range metrics {
+		if !t.engine.acquire(ctx) {
+			return
+		}
+		err := t.sample(ctx, n)
+		t.engine.release()
+		if err != nil && ctx.Err() == nil {
+			t.engine.Log.WarnContext(ctx, "compute a metric of an automation", "automation", n.Automation.ID, "error", err)
+		}
+	}
+}
+
+// sample computes one metric. The workspace's events are evaluated meanwhile.
+func (t *tenant) sample(ctx context.Context, n *trigger.Node) error {
+	now := t.engine.now()
+	events, err := t.runEvents(ctx, n, now.Add(-n.Metric.GetMetric().GetRange().AsDuration()))
+	if err != nil {
+		return err
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := t.engine.now()
+	a := t.set.Automation(n.Automation.ID)
+	if a == nil || !a.Enabled() || a.Node(n.ID) == nil {
+		return nil // It was changed meanwhile.
+	}
+	n = a.Node(n.ID)
 	session := trigger.NewSession(t.engine, now)
-	for _, n := range t.set.Metrics() {
-		query := n.Metric.GetMetric()
-		events, err := t.runEvents(ctx, n, now.Add(-query.GetRange().AsDuration()))
-		if err != nil {
-			return err
-		}
-		if err := fireMetric(ctx, session, n, events, now.UnixMicro()); err != nil {
-			return err
-		}
+	if err := fireMetric(ctx, session, n, events, now.UnixMicro()); err != nil {
+		return err
 	}
 	return t.commit(ctx, session)
 }

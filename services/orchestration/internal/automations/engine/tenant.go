@@ -1,13 +1,13 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,7 +15,6 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/broker"
-	wire "github.com/orch-project/orch/pkg/events"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/trigger"
@@ -30,21 +29,30 @@ type tenant struct {
 	engine *Engine
 	ws     uuid.UUID
 
+	backlog backlog
+	// sampling is set while the metrics are computed.
+	sampling atomic.Bool
+
 	mu     sync.Mutex
 	set    *trigger.Set
 	order  *trigger.Order
 	loaded bool
 	// account owns the workspace; the nil UUID if that is not known.
 	account uuid.UUID
-	// keys counts the for_each keys of automations, and keysLimited is the last window in which each reached the limit.
-	keys        map[uuid.UUID]*keyCount
-	keysLimited map[uuid.UUID]int64
-	// reached are the limits whose events are not published yet.
+	// keys counts the for_each keys of automations.
+	keys map[uuid.UUID]*keyCount
+	// windows are the last windows in which limits were reached, and reached those whose events are not published yet.
+	windows map[limitOf]int64
 	reached []limited
+	// matches are the triggers that take the events of the current turn.
+	matches map[*orchv1.ReceivedEvent][]*trigger.Node
 }
 
 func newTenant(e *Engine, ws uuid.UUID) *tenant {
-	return &tenant{engine: e, ws: ws, set: trigger.NewSet(), keys: map[uuid.UUID]*keyCount{}, keysLimited: map[uuid.UUID]int64{}}
+	return &tenant{
+		engine: e, ws: ws, set: trigger.NewSet(), keys: map[uuid.UUID]*keyCount{}, windows: map[limitOf]int64{},
+		matches: map[*orchv1.ReceivedEvent][]*trigger.Node{},
+	}
 }
 
 // load reads the automations and the held events of the workspace, once.
@@ -53,7 +61,8 @@ func (t *tenant) load(ctx context.Context) error {
 		return nil
 	}
 	t.order = trigger.NewOrder(func(leader uuid.UUID) bool { return t.stored(ctx, leader) })
-	holds, err := t.engine.holds.Find(ctx, t.ws, nil, bson.D{{Key: "_id", Value: 1}}, 0, -1)
+	following := bson.D{{Key: "sequence", Value: bson.D{{Key: "$exists", Value: false}}}}
+	holds, err := t.engine.holds.Find(ctx, t.ws, following, bson.D{{Key: "_id", Value: 1}}, 0, -1)
 	if err != nil {
 		return err
 	}
@@ -100,7 +109,7 @@ func (t *tenant) reload(ctx context.Context) error {
 		return err
 	}
 	before := t.set
-	t.set = trigger.NewSet(compiled...)
+	t.use(trigger.NewSet(compiled...))
 	for id := range before.Automations() {
 		if t.set.Automation(id) != nil {
 			continue
@@ -152,69 +161,25 @@ func begin(ctx context.Context, session *trigger.Session, set *trigger.Set) erro
 	return nil
 }
 
-// handle evaluates events of the workspace in their order.
-func (t *tenant) handle(ctx context.Context, batch []broker.Event) (*broker.Rejected, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if err := t.load(ctx); err != nil {
-		return nil, err
-	}
-	rejected := &broker.Rejected{}
-	var pending []*orchv1.ReceivedEvent
-	reloaded := false
-	for i := range batch {
-		b := &batch[i]
-		changes := changesAutomations(t.engine.Vocabulary, b.Type)
-		if !changes && !t.concerns(b) {
-			t.order.Done(b.ID, t.engine.now())
-			continue
-		}
-		e, _, err := wire.FromBroker(*b)
-		if err != nil {
-			rejected.Reject(b.Key(), err)
-			continue
-		}
-		// Every change of the batch was stored before the batch came, so the first reload reads them all.
-		if changes && !reloaded {
-			reloaded = true
-			if err := t.evaluateEach(ctx, pending, rejected); err != nil {
-				return nil, err
-			}
-			pending = nil
-			if err := t.reload(ctx); err != nil {
-				return nil, err
-			}
-		}
-		pending = append(pending, e)
-	}
-	return rejected, t.evaluateEach(ctx, pending, rejected)
-}
-
-// evaluateEach evaluates events in their order. It halves a batch that fails permanently until the failing event is alone,
-// which is rejected with its own reason.
+// evaluateEach evaluates events in their order. It rejects those that fail permanently.
 func (t *tenant) evaluateEach(ctx context.Context, events []*orchv1.ReceivedEvent, rejected *broker.Rejected) error {
-	err := t.evaluate(ctx, events)
-	if err == nil || !store.IsPermanent(err) {
-		return err
-	}
-	if len(events) == 1 {
-		id, _ := uuid.Parse(events[0].GetId()) // Every event of the broker has an id.
-		rejected.Reject(broker.Key{Workspace: t.ws, ID: id}, err)
+	evaluate := func(batch []*orchv1.ReceivedEvent) error { return t.evaluate(ctx, batch) }
+	return isolate(events, evaluate, func(e *orchv1.ReceivedEvent, cause error) {
+		id, _ := uuid.Parse(e.GetId()) // Every event of the broker has an id.
+		rejected.Reject(broker.Key{Workspace: t.ws, ID: id}, cause)
 		t.order.Done(id, t.engine.now())
-		return nil
-	}
-	half := len(events) / 2
-	return errors.Join(t.evaluateEach(ctx, events[:half], rejected), t.evaluateEach(ctx, events[half:], rejected))
+	})
 }
 
 // changesAutomations reports whether an event of that name says that an automation changed.
 func changesAutomations(v vocabulary.Vocabulary, name string) bool {
-	return name == v.Name("automation", "created") || name == v.Name("automation", "updated") || name == v.Name("automation", "deleted")
+	verb, ok := strings.CutPrefix(name, v.String()) // Name would allocate for each event.
+	return ok && (verb == ".automation.created" || verb == ".automation.updated" || verb == ".automation.deleted")
 }
 
 // concerns reports whether an event has to be read: some trigger may take one of its name, or it has a place in an order.
-func (t *tenant) concerns(b *broker.Event) bool {
-	return len(t.order.Held()) > 0 || t.set.MayTake(b.Type) || bytes.Contains(b.Data, []byte(`"follows":"`))
+func (t *tenant) concerns(i *incoming) bool {
+	return len(t.order.Held()) > 0 || t.set.MayTake(i.name()) || i.mayFollow()
 }
 
 // evaluate applies events and commits what they change. After an error the same events may be evaluated again.
@@ -231,8 +196,11 @@ func (t *tenant) evaluate(ctx context.Context, events []*orchv1.ReceivedEvent) e
 		}
 		released = append(released, t.order.Admit(e, e.GetReceived().AsTime(), now)...)
 	}
+	if err := t.apply(ctx, released, held, now); err != nil {
+		return err
+	}
 	t.engine.Metrics.events.Add(float64(len(events)))
-	return t.apply(ctx, released, held, now)
+	return nil
 }
 
 // apply evaluates released events and settles which events are held.
@@ -268,20 +236,30 @@ func (t *tenant) run(ctx context.Context, released []*orchv1.ReceivedEvent, now 
 }
 
 func (t *tenant) takers(e *orchv1.ReceivedEvent) []*trigger.Node {
-	return takers(t.engine.Vocabulary, t.set, e)
+	found, known := t.matches[e]
+	if !known {
+		found = takers(t.engine.Vocabulary, t.set, e)
+		t.matches[e] = found
+	}
+	return found
 }
 
-// takers are the triggers that take an event. An automation takes no events of its own firings and actions.
+// takers are the triggers that take an event. An automation takes no events of its own firings and actions. The event that
+// a limit was reached is taken by triggers that name it, and not by patterns: those would reach the limit again.
 func takers(v vocabulary.Vocabulary, set *trigger.Set, e *orchv1.ReceivedEvent) []*trigger.Node {
 	all := set.Takers(e)
 	if len(all) == 0 {
 		return nil
 	}
 	own, isAutomation := strings.CutPrefix(e.GetResource().GetLabels()[v.ResourceID()], v.Name("automation", ""))
-	if !isAutomation || changesAutomations(v, e.GetEvent()) {
+	reached := e.GetEvent() == v.Name("automation", "limit-reached")
+	if !reached && (!isAutomation || changesAutomations(v, e.GetEvent())) {
 		return all
 	}
-	return slices.DeleteFunc(all, func(n *trigger.Node) bool { return n.Automation.ID.String() == own })
+	return slices.DeleteFunc(all, func(n *trigger.Node) bool {
+		named := slices.Contains(n.Expect, e.GetEvent()) || slices.Contains(n.Starts, e.GetEvent())
+		return isAutomation && n.Automation.ID.String() == own || reached && !named
+	})
 }
 
 // settleHolds stores the events that are held now and were not before, and removes those that no longer are.
@@ -318,6 +296,7 @@ func (t *tenant) expire(ctx context.Context) error {
 	if !t.loaded || len(t.order.Held()) == 0 {
 		return nil
 	}
+	defer clear(t.matches)
 	now := t.engine.now()
 	held := maps.Clone(t.order.Held())
 	released := t.order.Expire(now)
@@ -327,13 +306,16 @@ func (t *tenant) expire(ctx context.Context) error {
 	return t.apply(ctx, released, held, now)
 }
 
-// tick looks at the clock for buckets. Those of triggers that are gone or disabled are left alone.
+// tick looks at the clock for buckets. Those of triggers that are gone or disabled are left alone. While the workspace has a
+// backlog, a window that ends after the oldest event of the backlog stays open: that event may count in it.
 func (t *tenant) tick(ctx context.Context, due []*timer) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.load(ctx); err != nil {
 		return err
 	}
+	due, early := t.backlog.split(due)
+	t.engine.timers.back(early, t.engine.now().Add(backlogTick).UnixMicro())
 	session := trigger.NewSession(t.engine, t.engine.now())
 	nodes := t.nodes()
 	if err := session.PreloadTimers(ctx, t.ws, nodesOf(due, nodes)); err != nil {

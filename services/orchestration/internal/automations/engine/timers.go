@@ -9,11 +9,12 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// timers are the buckets that the clock concerns, earliest first. A bucket has at most one timer.
+// timers are the buckets that the clock concerns, earliest first in each workspace. A bucket has at most one timer.
 type timers struct {
 	mu     sync.Mutex
-	heap   timerHeap
-	places map[uuid.UUID]*timer
+	queues map[uuid.UUID]*timerHeap // By workspace; none is empty.
+	places map[uuid.UUID]*timer     // By bucket.
+	next   int64                    // The earliest time that take returned; 0 means never.
 	woken  chan struct{}
 }
 
@@ -30,7 +31,7 @@ type timer struct {
 func (t *timers) reset() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.heap, t.places = nil, map[uuid.UUID]*timer{}
+	t.queues, t.places, t.next = map[uuid.UUID]*timerHeap{}, map[uuid.UUID]*timer{}, 0
 	if t.woken == nil {
 		t.woken = make(chan struct{}, 1)
 	}
@@ -50,43 +51,80 @@ func (t *timers) set(ws uuid.UUID, b *orchv1.AutomationBucket) {
 	have := t.places[id]
 	switch {
 	case b.Due == nil && have == nil:
-		return
 	case b.Due == nil:
-		heap.Remove(&t.heap, have.place)
-		delete(t.places, id)
-		return
+		heap.Remove(t.queues[ws], have.place)
+		t.removed(have)
 	case have != nil:
 		have.due = b.GetDue()
-		heap.Fix(&t.heap, have.place)
+		heap.Fix(t.queues[ws], have.place)
+		t.wake(have)
 	default:
 		trigger, err := uuid.Parse(b.GetTriggerId())
 		if err != nil {
 			return
 		}
-		have = &timer{workspace: ws, bucket: id, trigger: trigger, key: b.GetKey(), due: b.GetDue()}
-		t.places[id] = have
-		heap.Push(&t.heap, have)
-	}
-	if t.heap[0] == have {
-		select {
-		case t.woken <- struct{}{}:
-		default:
-		}
+		t.add(&timer{workspace: ws, bucket: id, trigger: trigger, key: b.GetKey(), due: b.GetDue()})
 	}
 }
 
-// take removes and returns the timers that are due, n at most, and when the next one is; 0 means never.
+func (t *timers) add(one *timer) {
+	queue := t.queues[one.workspace]
+	if queue == nil {
+		queue = &timerHeap{}
+		t.queues[one.workspace] = queue
+	}
+	t.places[one.bucket] = one
+	heap.Push(queue, one)
+	t.wake(one)
+}
+
+// removed drops what is known of a timer that left its queue.
+func (t *timers) removed(one *timer) {
+	delete(t.places, one.bucket)
+	if t.queues[one.workspace].Len() == 0 {
+		delete(t.queues, one.workspace)
+	}
+}
+
+// wake ends the wait for the next timer, if this one is earlier.
+func (t *timers) wake(one *timer) {
+	if t.next != 0 && one.due >= t.next {
+		return
+	}
+	t.next = one.due
+	select {
+	case t.woken <- struct{}{}:
+	default:
+	}
+}
+
+// take removes and returns timers that are due, about n at most, and when the next one is; 0 means never. Workspaces have
+// equal shares of n, so a workspace with many due timers does not delay those of the others.
 func (t *timers) take(now int64, n int) (due []*timer, next int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for len(t.heap) > 0 && t.heap[0].due <= now && len(due) < n {
-		first := heap.Pop(&t.heap).(*timer)
-		delete(t.places, first.bucket)
-		due = append(due, first)
+	var ready []*timerHeap
+	for _, queue := range t.queues {
+		if (*queue)[0].due <= now {
+			ready = append(ready, queue)
+		}
 	}
-	if len(t.heap) > 0 {
-		next = t.heap[0].due
+	if n > 0 && len(ready) > 0 {
+		share := max(1, n/len(ready))
+		for _, queue := range ready {
+			for taken := 0; taken < share && queue.Len() > 0 && (*queue)[0].due <= now; taken++ {
+				first := heap.Pop(queue).(*timer)
+				t.removed(first)
+				due = append(due, first)
+			}
+		}
 	}
+	for _, queue := range t.queues {
+		if first := (*queue)[0].due; next == 0 || first < next {
+			next = first
+		}
+	}
+	t.next = next
 	return due, next
 }
 
@@ -97,8 +135,7 @@ func (t *timers) back(list []*timer, due int64) {
 	for _, one := range list {
 		if t.places[one.bucket] == nil {
 			one.due = due
-			t.places[one.bucket] = one
-			heap.Push(&t.heap, one)
+			t.add(one)
 		}
 	}
 }
@@ -107,7 +144,7 @@ func (t *timers) back(list []*timer, due int64) {
 func (t *timers) size() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.heap)
+	return len(t.places)
 }
 
 type timerHeap []*timer

@@ -37,15 +37,14 @@ func applied(b *orchv1.AutomationBucket, id uuid.UUID, now, window int64) (at in
 	return 0, false
 }
 
-// apply notes that an event or a child firing was applied, and forgets what is older than the window, or too much.
+// apply notes that an event or a child firing was applied, and forgets what is older than the window, or too much. It writes
+// into the ledger's array, which the session owns.
 func apply(b *orchv1.AutomationBucket, id uuid.UUID, now, window int64) {
 	first := 0
 	for window > 0 && first < len(b.Ledger) && now-int64(binary.BigEndian.Uint64(b.Ledger[first+8:])) >= window {
 		first += ledgerEntry
 	}
 	first = max(first, len(b.Ledger)-(maxLedger-1)*ledgerEntry)
-	ledger := make([]byte, 0, len(b.Ledger)-first+ledgerEntry)
-	ledger = append(ledger, b.Ledger[first:]...)
-	ledger = binary.BigEndian.AppendUint64(ledger, ledgerID(id))
-	b.Ledger = binary.BigEndian.AppendUint64(ledger, uint64(now))
+	b.Ledger = binary.BigEndian.AppendUint64(b.Ledger[first:], ledgerID(id))
+	b.Ledger = binary.BigEndian.AppendUint64(b.Ledger, uint64(now))
 }

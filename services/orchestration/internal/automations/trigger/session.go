@@ -52,6 +52,7 @@ type Session struct {
 	backend  Backend
 	now      int64
 	records  map[uuid.UUID]*entry
+	absent   map[uuid.UUID]bool // Buckets that were looked for and are not stored.
 	settled  []*entry
 	emission []Emission
 	fired    []Fired
@@ -75,7 +76,7 @@ type Fired struct {
 
 // NewSession begins a session at a time.
 func NewSession(b Backend, now time.Time) *Session {
-	return &Session{backend: b, now: now.UnixMicro(), records: map[uuid.UUID]*entry{}, duplicates: map[uuid.UUID]int64{}}
+	return &Session{backend: b, now: now.UnixMicro(), records: map[uuid.UUID]*entry{}, absent: map[uuid.UUID]bool{}, duplicates: map[uuid.UUID]int64{}}
 }
 
 // Fired returns all firings so far, those of children too.
@@ -122,6 +123,12 @@ func (s *Session) load(ctx context.Context, ws uuid.UUID, ids []uuid.UUID, nodes
 	if err != nil {
 		return err
 	}
+	for _, id := range ids {
+		s.absent[id] = true
+	}
+	for _, r := range records {
+		delete(s.absent, r.ID)
+	}
 	for _, r := range records {
 		if err := s.adopt(ctx, r, nodes[r.ID]); err != nil {
 			return err
@@ -166,11 +173,13 @@ func (s *Session) bucket(ctx context.Context, n *Node, key []string) (*entry, er
 		return e, nil
 	}
 	ws := n.Automation.Workspace
-	if err := s.load(ctx, ws, []uuid.UUID{id}, map[uuid.UUID]*Node{id: n}); err != nil {
-		return nil, err
-	}
-	if e := s.records[id]; e != nil {
-		return e, nil
+	if !s.absent[id] {
+		if err := s.load(ctx, ws, []uuid.UUID{id}, map[uuid.UUID]*Node{id: n}); err != nil {
+			return nil, err
+		}
+		if e := s.records[id]; e != nil {
+			return e, nil
+		}
 	}
 	e := &entry{node: n, Record: &Record{Workspace: ws, ID: id, Bucket: &orchv1.AutomationBucket{
 		Id: id.String(), AutomationId: n.Automation.ID.String(), TriggerId: n.ID.String(), Key: key,

@@ -1,0 +1,277 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/orch-project/orch/pkg/broker"
+	wire "github.com/orch-project/orch/pkg/events"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+const (
+	// maxBacklog bounds the events that wait for a turn of one workspace. Further events are not evaluated.
+	maxBacklog = 100_000
+	// backlogTick is how soon a window is looked at again that waits for the backlog.
+	backlogTick = time.Second
+)
+
+// backlog describes the stored events of a workspace that wait for a turn, in the order of the stream. They are in the
+// collection of held events, and have a sequence.
+type backlog struct {
+	mu     sync.Mutex
+	loaded bool
+	count  int
+	last   int64 // The sequence of the newest event, in microseconds since 1970 or a little more.
+	oldest int64 // When the oldest event was received, or earlier, in microseconds since 1970.
+	// draining is set while a goroutine evaluates the backlog.
+	draining bool
+	// refused is the last minute in which events were refused.
+	refused int64
+}
+
+// waitingFilter selects the backlog among the held events.
+var waitingFilter = bson.D{{Key: "sequence", Value: bson.D{{Key: "$gt", Value: int64(0)}}}}
+
+// waiting reports whether the workspace has a backlog.
+func (t *tenant) waiting(ctx context.Context) (bool, error) {
+	t.backlog.mu.Lock()
+	defer t.backlog.mu.Unlock()
+	err := t.loadBacklog(ctx)
+	return t.backlog.count > 0, err
+}
+
+// loadBacklog reads once what an earlier process left in the backlog. The caller holds its mutex.
+func (t *tenant) loadBacklog(ctx context.Context) error {
+	b := &t.backlog
+	if b.loaded {
+		return nil
+	}
+	n, err := t.engine.holds.Count(ctx, t.ws, waitingFilter)
+	if err != nil {
+		return err
+	}
+	if n > 0 {
+		oldest, err := t.end(ctx, 1)
+		if err != nil {
+			return err
+		}
+		newest, err := t.end(ctx, -1)
+		if err != nil {
+			return err
+		}
+		b.oldest, b.last = oldest.GetReceived(), newest.GetSequence()
+	}
+	b.count, b.loaded = int(n), true
+	t.engine.Metrics.backlog.Add(float64(n))
+	t.startDraining()
+	return nil
+}
+
+// end reads the oldest event of the backlog for the order 1, or the newest for -1. It returns nil if the backlog is empty.
+func (t *tenant) end(ctx context.Context, order int) (*orchv1.AutomationHold, error) {
+	found, err := t.engine.holds.Find(ctx, t.ws, waitingFilter, bson.D{{Key: "sequence", Value: order}}, 0, 1)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return found[0], nil
+}
+
+// startDraining evaluates the backlog in the background, if there is one. The caller holds its mutex.
+func (t *tenant) startDraining() {
+	if b := &t.backlog; b.count > 0 && !b.draining {
+		b.draining = t.engine.spawn(t.drain)
+	}
+}
+
+// postpone stores events of the stream in the backlog. Those beyond its bound are refused.
+func (t *tenant) postpone(ctx context.Context, events []incoming, rejected *broker.Rejected) error {
+	b := &t.backlog
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := t.loadBacklog(ctx); err != nil {
+		return err
+	}
+	now := t.engine.now()
+	var holds []*orchv1.AutomationHold
+	refused, last := 0, b.last
+	for i := range events {
+		e, err := events[i].decode()
+		if err != nil {
+			rejected.Reject(broker.Key{Workspace: t.ws, ID: events[i].id()}, err)
+			continue
+		}
+		if b.count+len(holds) >= maxBacklog {
+			refused++
+			continue
+		}
+		received := now
+		if e.Received != nil {
+			received = e.GetReceived().AsTime()
+		}
+		last = max(last+1, now.UnixMicro())
+		holds = append(holds, &orchv1.AutomationHold{
+			Id: t.waitingID(events[i].id()).String(), Event: e, Received: received.UnixMicro(), Sequence: proto.Int64(last),
+		})
+	}
+	if err := t.insert(ctx, holds, rejected); err != nil {
+		return err
+	}
+	b.last = last
+	t.startDraining()
+	return t.refuseEvents(ctx, refused)
+}
+
+// insert stores events in the backlog, and rejects those that the database refuses. The caller holds its mutex.
+func (t *tenant) insert(ctx context.Context, holds []*orchv1.AutomationHold, rejected *broker.Rejected) error {
+	b := &t.backlog
+	duplicates, refused := 0, false
+	err := isolate(holds, func(part []*orchv1.AutomationHold) error {
+		taken, err := t.engine.holds.InsertAll(ctx, t.ws, part)
+		duplicates += len(taken)
+		return err
+	}, func(h *orchv1.AutomationHold, cause error) {
+		refused = true
+		id, _ := uuid.Parse(h.GetEvent().GetId()) // Every event of the broker has an id.
+		rejected.Reject(broker.Key{Workspace: t.ws, ID: id}, cause)
+	})
+	if err != nil || refused { // Some may be stored.
+		t.engine.Metrics.backlog.Sub(float64(b.count))
+		b.count, b.loaded = 0, false
+		return cmp.Or(err, t.loadBacklog(ctx))
+	}
+	if b.count == 0 && len(holds) > 0 {
+		b.oldest = holds[0].GetReceived()
+	}
+	b.count += len(holds) - duplicates
+	t.engine.Metrics.backlog.Add(float64(len(holds) - duplicates))
+	return nil
+}
+
+// waitingID is the id of an event in the backlog. It differs from that of the same event that follows another one.
+func (t *tenant) waitingID(event uuid.UUID) uuid.UUID {
+	return uuid.NewSHA1(t.ws, append([]byte("backlog"), event[:]...))
+}
+
+// refuseEvents reports events that are not evaluated, once per minute. The caller holds the backlog's mutex.
+func (t *tenant) refuseEvents(ctx context.Context, n int) error {
+	if n == 0 {
+		return nil
+	}
+	t.engine.Metrics.limited.WithLabelValues(limitBacklog).Add(float64(n))
+	minute := t.engine.now().Unix() / 60
+	if minute == t.backlog.refused {
+		return nil
+	}
+	t.engine.Log.WarnContext(ctx, "events are not evaluated: the backlog of a workspace is full", "workspace", t.ws, "events", n)
+	if err := t.publishLimits(ctx, []limited{{limit: limitBacklog, value: maxBacklog, window: minute}}); err != nil {
+		return err
+	}
+	t.backlog.refused = minute
+	return nil
+}
+
+// split separates the timers that are due before the oldest event of the backlog from those that must wait for it.
+func (b *backlog) split(due []*timer) (now, early []*timer) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, one := range due {
+		if b.count > 0 && one.due > b.oldest {
+			early = append(early, one)
+		} else {
+			now = append(now, one)
+		}
+	}
+	return now, early
+}
+
+// drain evaluates the backlog a turn at a time, until it is empty. Between two turns it waits behind the other workspaces.
+func (t *tenant) drain(ctx context.Context) {
+	for more := true; more && t.engine.acquire(ctx); {
+		var err error
+		more, err = t.turn(ctx)
+		t.engine.release()
+		if err != nil {
+			if ctx.Err() == nil {
+				t.engine.Log.WarnContext(ctx, "evaluate the backlog of a workspace", "workspace", t.ws, "error", err)
+			}
+			more = pause(ctx, redeliver)
+		}
+	}
+}
+
+// turn evaluates the first events of the backlog and removes them. It reports whether there are more.
+func (t *tenant) turn(ctx context.Context) (more bool, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.load(ctx); err != nil {
+		return true, err
+	}
+	found, err := t.engine.holds.Find(ctx, t.ws, waitingFilter, bson.D{{Key: "sequence", Value: 1}}, 0, maxBatch)
+	if err != nil {
+		return true, err
+	}
+	rejected := &broker.Rejected{}
+	n, err := t.evaluateTurn(ctx, fromBacklog(found), turnBounds{cost: turnCost, first: true}, rejected)
+	if err == nil {
+		err = t.deadLetter(ctx, found[:n], rejected)
+	}
+	if err != nil {
+		return true, err
+	}
+	return t.remove(ctx, found, n)
+}
+
+// remove deletes the first n of the oldest events of the backlog. It reports whether there are more.
+func (t *tenant) remove(ctx context.Context, oldest []*orchv1.AutomationHold, n int) (more bool, err error) {
+	ids := make(bson.A, 0, n)
+	for _, h := range oldest[:n] {
+		id, err := uuid.Parse(h.GetId())
+		if err != nil {
+			continue // It is not one of ours.
+		}
+		ids = append(ids, store.Binary(id))
+	}
+	b := &t.backlog
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if n > 0 {
+		if err := t.engine.holds.DeleteMany(ctx, t.ws, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}); err != nil {
+			return true, err
+		}
+		b.oldest = oldest[min(n, len(oldest)-1)].GetReceived()
+	} else {
+		n = b.count // Nothing is stored.
+	}
+	t.engine.Metrics.backlog.Sub(float64(min(n, b.count)))
+	b.count = max(0, b.count-n)
+	b.draining = b.count > 0
+	return b.draining, nil
+}
+
+// deadLetter writes the dead letters of events whose frames were acknowledged before.
+func (t *tenant) deadLetter(ctx context.Context, holds []*orchv1.AutomationHold, rejected *broker.Rejected) error {
+	for _, h := range holds {
+		id, _ := uuid.Parse(h.GetEvent().GetId()) // Every event of the broker has an id.
+		reason := rejected.Reasons[broker.Key{Workspace: t.ws, ID: id}]
+		if reason == nil {
+			continue
+		}
+		e, err := wire.ToBroker(t.engine.Vocabulary, h.GetEvent(), t.ws)
+		if err != nil {
+			return fmt.Errorf("write the dead letter of an event: %w", err)
+		}
+		if err := t.engine.Broker.DeadLetterEvent(ctx, broker.DurableAutomations, &e, uint64(h.GetSequence()), reason); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/orch-project/orch/pkg/broker"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// turnCost bounds a turn of a workspace. Its unit is one trigger that takes an event, which changes one bucket.
+const turnCost = 2000
+
+// bounds of a turn: its cost, 0 for no bound, and whether the first event is evaluated whatever it costs.
+type turnBounds struct {
+	cost  int
+	first bool
+}
+
+// accept evaluates a turn of the workspace's events in their order, and defers the rest. While the workspace has a backlog,
+// it defers all of them. A workspace that is the only one with automations has no bounds.
+func (t *tenant) accept(ctx context.Context, batch []broker.Event) (*broker.Rejected, error) {
+	events, rejected := fromStream(batch), &broker.Rejected{}
+	waiting, err := t.waiting(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !waiting {
+		n, err := t.evaluateFirst(ctx, events, rejected)
+		if err != nil {
+			return nil, err
+		}
+		events = events[n:]
+	}
+	if len(events) == 0 {
+		return rejected, nil
+	}
+	return rejected, t.postpone(ctx, events, rejected)
+}
+
+// evaluateFirst evaluates the first events of a batch, as many as a turn permits. It returns their number.
+func (t *tenant) evaluateFirst(ctx context.Context, events []incoming, rejected *broker.Rejected) (n int, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.load(ctx); err != nil {
+		return 0, err
+	}
+	var bounds turnBounds
+	if t.engine.populated.Load() > 1 {
+		bounds.cost = turnCost
+	}
+	return t.evaluateTurn(ctx, events, bounds, rejected)
+}
+
+// evaluateTurn evaluates events in their order within bounds. It returns the number of events that are done with.
+func (t *tenant) evaluateTurn(ctx context.Context, events []incoming, bounds turnBounds, rejected *broker.Rejected) (n int, err error) {
+	defer clear(t.matches)
+	var pending []*orchv1.ReceivedEvent
+	cost, reloaded := 0, false
+	for i := range events {
+		next := &events[i]
+		changes := changesAutomations(t.engine.Vocabulary, next.name())
+		if !changes && !t.concerns(next) {
+			t.order.Done(next.id(), t.engine.now())
+			continue
+		}
+		e, err := next.decode()
+		if err != nil {
+			rejected.Reject(broker.Key{Workspace: t.ws, ID: next.id()}, err)
+			continue
+		}
+		price := len(t.takers(e))
+		if changes && !reloaded {
+			price += len(t.set.Automations())
+		}
+		if bounds.cost > 0 && cost+price > bounds.cost && (cost > 0 || !bounds.first) {
+			return i, t.evaluateEach(ctx, pending, rejected)
+		}
+		cost += price
+		// Every change of the batch was stored before the batch came, so the first reload reads them all.
+		if changes && !reloaded {
+			reloaded = true
+			if err := t.evaluateEach(ctx, pending, rejected); err != nil {
+				return 0, err
+			}
+			pending = nil
+			if err := t.reload(ctx); err != nil {
+				return 0, err
+			}
+		}
+		pending = append(pending, e)
+	}
+	return len(events), t.evaluateEach(ctx, pending, rejected)
+}

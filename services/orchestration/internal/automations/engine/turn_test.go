@@ -1,0 +1,304 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/clock"
+	wire "github.com/orch-project/orch/pkg/events"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
+)
+
+// crowd is an engine over a store whose automations count events and never fire, so it needs no broker.
+type crowd struct {
+	testing.TB
+	*Engine
+	clock *clock.Manual
+}
+
+func newCrowd(t testing.TB) *crowd {
+	t.Helper()
+	c := &crowd{TB: t, clock: clock.NewManual(noon)}
+	c.Engine = New(Deps{
+		Store: storetest.Embedded(t, c.clock), Vocabulary: vocabulary.Orch, Log: slog.New(slog.DiscardHandler),
+		Account: func(context.Context, uuid.UUID) (uuid.UUID, error) { return uuid.Nil, nil },
+	})
+	return c
+}
+
+// workspace returns a workspace with n automations that count every event.
+func (c *crowd) workspace(n int) uuid.UUID {
+	c.Helper()
+	return c.expecting(n, func(int) string { return "*" })
+}
+
+// expecting returns a workspace with n automations that count events of a name.
+func (c *crowd) expecting(n int, name func(i int) string) uuid.UUID {
+	c.Helper()
+	ws := uuid.New()
+	all := make([]*orchv1.Automation, n)
+	for i := range all {
+		all[i] = &orchv1.Automation{
+			Id: uuid.NewString(), Name: fmt.Sprint(i), Enabled: true, Trigger: &orchv1.Trigger{Kind: &orchv1.Trigger_Event{Event: &orchv1.EventTrigger{
+				Id: uuid.NewString(), Expect: []string{name(i)}, Threshold: 1_000_000_000, Posture: orchv1.Posture_POSTURE_REACTIVE,
+			}}},
+		}
+	}
+	_, err := c.automations.InsertAll(c.Context(), ws, all)
+	require.NoError(c, err)
+	return ws
+}
+
+func (c *crowd) events(ws uuid.UUID, n int) []broker.Event {
+	c.Helper()
+	batch := make([]broker.Event, n)
+	for i := range batch {
+		e := goEvent(uuid.New())
+		var err error
+		batch[i], err = wire.ToBroker(c.Vocabulary, e, ws)
+		require.NoError(c, err)
+	}
+	return batch
+}
+
+// counted is how many events the automations of a workspace have counted together.
+func (c *crowd) counted(ws uuid.UUID) (n int) {
+	c.Helper()
+	buckets, err := c.buckets.Find(c.Context(), ws, nil, bson.D{{Key: "_id", Value: 1}}, 0, -1)
+	require.NoError(c, err)
+	for _, b := range buckets {
+		n += int(b.GetCount())
+	}
+	return n
+}
+
+func (c *crowd) waitingOf(ws uuid.UUID) int {
+	c.Helper()
+	n, err := c.holds.Count(c.Context(), ws, waitingFilter)
+	require.NoError(c, err)
+	return int(n)
+}
+
+// A workspace whose events meet many automations gets a turn of a batch. The others get theirs in the same batch, and later
+// events of the heavy workspace wait behind its backlog.
+func TestAWorkspaceEvaluatesATurnOfABatch(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t)
+	const many, perTurn = 100, turnCost / 100
+	heavy, light := c.workspace(many), c.workspace(1)
+	require.NoError(t, c.prepare(t.Context()))
+	require.NoError(t, c.handle(t.Context(), append(c.events(heavy, 50), c.events(light, 30)...)))
+	require.Equal(t, 30, c.counted(light))
+	require.Equal(t, perTurn*many, c.counted(heavy))
+	require.Equal(t, 50-perTurn, c.waitingOf(heavy))
+
+	require.NoError(t, c.handle(t.Context(), append(c.events(heavy, 5), c.events(light, 1)...)))
+	require.Equal(t, 31, c.counted(light))
+	require.Equal(t, 55-perTurn, c.waitingOf(heavy))
+
+	for want := 55 - perTurn; want > 0; {
+		more, err := c.tenant(heavy).turn(t.Context())
+		require.NoError(t, err)
+		want = max(0, want-perTurn)
+		require.Equal(t, want > 0, more)
+		require.Equal(t, want, c.waitingOf(heavy))
+	}
+	require.Equal(t, 55*many, c.counted(heavy))
+	require.NoError(t, c.handle(t.Context(), c.events(heavy, 1)))
+	require.Zero(t, c.waitingOf(heavy), "without a backlog events are evaluated at once")
+}
+
+// One event that costs more than a turn is not evaluated in a batch, and alone in a turn.
+func TestAnEventThatExceedsATurnIsDeferred(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t)
+	heavy, light := c.workspace(turnCost+1), c.workspace(1)
+	require.NoError(t, c.prepare(t.Context()))
+	require.NoError(t, c.handle(t.Context(), append(c.events(heavy, 2), c.events(light, 1)...)))
+	require.Equal(t, 1, c.counted(light))
+	require.Zero(t, c.counted(heavy))
+	for want := 1; want >= 0; want-- {
+		more, err := c.tenant(heavy).turn(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, want > 0, more)
+		require.Equal(t, want, c.waitingOf(heavy))
+	}
+	require.Equal(t, 2*(turnCost+1), c.counted(heavy))
+}
+
+// The only workspace with automations delays nobody, so nothing of it is deferred.
+func TestALoneWorkspaceHasNoBounds(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t)
+	ws := c.workspace(turnCost / 10)
+	require.NoError(t, c.prepare(t.Context()))
+	require.NoError(t, c.handle(t.Context(), append(c.events(ws, 20), c.events(uuid.New(), 1)...)))
+	require.Equal(t, 20*turnCost/10, c.counted(ws))
+	require.Zero(t, c.waitingOf(ws))
+}
+
+// A backlog outlives the process, and duplicates of its events are dropped.
+func TestABacklogOutlivesTheProcess(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t)
+	heavy := c.workspace(turnCost + 1)
+	c.workspace(1)
+	require.NoError(t, c.prepare(t.Context()))
+	batch := c.events(heavy, 3)
+	require.NoError(t, c.handle(t.Context(), batch))
+
+	next := &crowd{TB: t, Engine: New(c.Deps), clock: c.clock}
+	require.NoError(t, next.prepare(t.Context()))
+	require.NoError(t, next.handle(t.Context(), batch), "the batch is delivered again")
+	require.Equal(t, 3, next.waitingOf(heavy))
+	for more := true; more; {
+		var err error
+		more, err = next.tenant(heavy).turn(t.Context())
+		require.NoError(t, err)
+	}
+	require.Equal(t, 3*(turnCost+1), next.counted(heavy))
+}
+
+// drain evaluates the backlogs of a term in the background.
+func TestATermDrainsBacklogs(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t)
+	heavy := []uuid.UUID{c.workspace(turnCost + 1), c.workspace(turnCost + 1)}
+	ctx, end := context.WithCancel(t.Context())
+	current := &term{ctx: ctx}
+	c.setTerm(current)
+	require.NoError(t, c.prepare(ctx))
+	require.NoError(t, c.handle(ctx, append(c.events(heavy[0], 2), c.events(heavy[1], 2)...)))
+	for _, ws := range heavy {
+		require.Eventually(t, func() bool { return c.waitingOf(ws) == 0 }, time.Minute, 5*time.Millisecond)
+	}
+	end()
+	current.group.Wait()
+	require.False(t, c.spawn(func(context.Context) { t.Error("the term is over") }))
+}
+
+// A window that may count an event of the backlog is not ended before that event is evaluated.
+func TestWindowsWaitForTheBacklog(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t)
+	heavy := c.workspace(turnCost + 1)
+	c.workspace(1)
+	require.NoError(t, c.prepare(t.Context()))
+	require.NoError(t, c.handle(t.Context(), c.events(heavy, 1)))
+	before := &timer{workspace: heavy, bucket: uuid.New(), due: noon.UnixMicro()}
+	after := &timer{workspace: heavy, bucket: uuid.New(), due: noon.UnixMicro() + 1}
+	c.clock.Advance(time.Minute)
+	now, early := c.tenant(heavy).backlog.split([]*timer{before, after})
+	require.Equal(t, []*timer{before}, now)
+	require.Equal(t, []*timer{after}, early)
+	_, err := c.tenant(heavy).turn(t.Context())
+	require.NoError(t, err)
+	now, early = c.tenant(heavy).backlog.split([]*timer{before, after})
+	require.Len(t, now, 2)
+	require.Empty(t, early)
+}
+
+// Workspaces have equal shares of the timers that are served at once.
+func TestTimersAreSharedAmongWorkspaces(t *testing.T) {
+	t.Parallel()
+	var all timers
+	all.reset()
+	add := func(ws uuid.UUID, due int64) {
+		all.set(ws, &orchv1.AutomationBucket{Id: uuid.NewString(), TriggerId: uuid.NewString(), Due: proto.Int64(due)})
+	}
+	heavy, light := uuid.New(), uuid.New()
+	for range 1000 {
+		add(heavy, 10)
+	}
+	add(light, 20)
+	add(light, 50)
+	due, next := all.take(30, 100)
+	taken := map[uuid.UUID]int{}
+	for _, one := range due {
+		taken[one.workspace]++
+	}
+	require.Equal(t, map[uuid.UUID]int{heavy: 50, light: 1}, taken)
+	require.EqualValues(t, 10, next)
+	for n := 950; n > 0; n -= len(due) {
+		due, next = all.take(30, 100)
+		require.Len(t, due, min(n, 100))
+	}
+	require.EqualValues(t, 50, next)
+	require.Equal(t, 1, all.size())
+	due, next = all.take(30, 100)
+	require.Empty(t, due)
+	require.EqualValues(t, 50, next)
+}
+
+// The permanent failure of one event of a backlog is the only one that is reported.
+func TestATurnReportsItsRejectedEvents(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t)
+	heavy := c.workspace(1)
+	one := c.tenant(heavy)
+	rejected := &broker.Rejected{}
+	unreadable := broker.Event{Workspace: heavy, ID: uuid.New(), Type: "go", Data: []byte("{")}
+	require.NoError(t, one.postpone(t.Context(), fromStream(append(c.events(heavy, 1), unreadable)), rejected))
+	require.Len(t, rejected.Reasons, 1)
+	require.Contains(t, rejected.Reasons, unreadable.Key())
+	require.Equal(t, 1, c.waitingOf(heavy))
+}
+
+// Events of the stream are evaluated in their order, also across the backlog.
+func TestABacklogKeepsTheOrder(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t)
+	heavy := c.workspace(1)
+	var want []string
+	for range 3 {
+		batch := c.events(heavy, 4)
+		for _, e := range batch {
+			want = append(want, e.ID.String())
+		}
+		require.NoError(t, c.tenant(heavy).postpone(t.Context(), fromStream(batch), &broker.Rejected{}))
+	}
+	found, err := c.holds.Find(t.Context(), heavy, waitingFilter, bson.D{{Key: "_id", Value: 1}}, 0, -1)
+	require.NoError(t, err)
+	bySequence := map[int64]string{}
+	for _, h := range found {
+		bySequence[h.GetSequence()] = h.GetEvent().GetId()
+	}
+	first, err := c.tenant(heavy).end(t.Context(), 1)
+	require.NoError(t, err)
+	var got []string
+	for i := range int64(len(want)) {
+		got = append(got, bySequence[first.GetSequence()+i])
+	}
+	require.Equal(t, want, got)
+}
+
+// BenchmarkAutomationsThatTakeNoEvent measures the evaluation of events that no automation takes, per event. It is what the
+// ingestion of events costs because of automations.
+func BenchmarkAutomationsThatTakeNoEvent(b *testing.B) {
+	for _, n := range []int{0, 100, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			c := newCrowd(b)
+			ws := c.expecting(n, func(i int) string { return fmt.Sprintf("shop.order-%d.paid", i) })
+			require.NoError(b, c.prepare(b.Context()))
+			batch := c.events(ws, maxBatch)
+			require.NoError(b, c.handle(b.Context(), batch))
+			for b.Loop() {
+				if err := c.handle(b.Context(), batch); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/maxBatch, "ns/event")
+		})
+	}
+}
