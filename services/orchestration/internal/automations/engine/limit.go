@@ -171,8 +171,8 @@ func (t *tenant) publishLimits(ctx context.Context, reached []limited) error {
 	return nil
 }
 
-// chainLabel is the label of an automation's event for the number of automations that fired one after another, and rootLabel
-// that for the id of the event that began it.
+// chainLabel is the label of an automation's event for the number of automations that fired one after another. rootLabel is
+// the label for the id of the event that began the chain.
 func chainLabel(v vocabulary.Vocabulary) string { return v.Name("automation", "chain-depth") }
 func rootLabel(v vocabulary.Vocabulary) string  { return v.Name("automation", "chain-root") }
 
