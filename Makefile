@@ -68,6 +68,11 @@ e2e-web: ## read every page of the dashboard in Chromium, with and without scrip
 		{ echo "e2e-web needs Chromium: install the package chromium, or set ORCH_TEST_CHROMIUM"; [ -n "$$ORCH_TEST_CHROMIUM" ]; }
 	ORCH_TEST_SCREENSHOTS=$(SCREENSHOTS) go test -count=1 -v -timeout=30m -tags=e2eweb $(TESTFLAGS) ./test/e2e/web
 
+.PHONY: e2e-stock-ui
+e2e-stock-ui: $(VENV)/prefect ## read the pages of the Python package's web UI with the server as its API, in Chromium; SCREENSHOTS=folder keeps images
+	@command -v chromium >/dev/null || [ -n "$$ORCH_TEST_CHROMIUM" ] || { echo "e2e-stock-ui needs Chromium: make e2e-web installs it"; exit 1; }
+	ORCH_TEST_PREFECT=$(VENV)/prefect ORCH_TEST_SCREENSHOTS=$(SCREENSHOTS) go test -count=1 -v -timeout=15m -tags=e2eweb -run=StockUI $(TESTFLAGS) ./test/e2e/web
+
 .PHONY: e2e-recipes
 e2e-recipes: ## create a webhook of each preset in both forms of the server, and post its signed sample
 	go test -count=1 -v -timeout=10m -tags=e2e -run='^TestRecipes$$' $(TESTFLAGS) ./test/e2e

@@ -83,8 +83,10 @@ func TestCORS(t *testing.T) {
 		c.AuthBasic = "ada:secret"
 	})
 	const origin = "https://ui.example.com"
-	preflight := s.do(t, "OPTIONS", "/api/flows/", "", "Origin: "+origin, "Access-Control-Request-Method: POST")
+	preflight := s.do(t, "OPTIONS", "/api/flows/", "", "Origin: "+origin, "Access-Control-Request-Method: POST",
+		"Access-Control-Request-Headers: content-type,x-prefect-ui")
 	require.Equal(t, 204, preflight.status)
+	require.Equal(t, "content-type,x-prefect-ui", preflight.header.Get("Access-Control-Allow-Headers"), "clients name headers of their own")
 	require.Equal(t, origin, preflight.header.Get("Access-Control-Allow-Origin"))
 	require.Contains(t, preflight.header.Get("Access-Control-Allow-Methods"), "PATCH")
 

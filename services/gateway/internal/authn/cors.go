@@ -3,8 +3,6 @@ package authn
 import (
 	"net/http"
 	"strings"
-
-	"github.com/orch-project/orch/pkg/vocabulary"
 )
 
 // CORS writes the headers that let configured origins read the response. It returns true for a preflight request, which
@@ -31,10 +29,11 @@ func (g *Guard) CORS(w http.ResponseWriter, r *http.Request) bool {
 	}
 	header.Add("Vary", "Access-Control-Request-Method, Access-Control-Request-Headers")
 	header.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE")
-	header.Set("Access-Control-Allow-Headers", allowedHeaders)
+	// An allowed origin may send any header: clients of several versions name headers of their own, such as X-Prefect-UI.
+	if requested := r.Header.Values("Access-Control-Request-Headers"); len(requested) > 0 {
+		header.Set("Access-Control-Allow-Headers", strings.Join(requested, ", "))
+	}
 	header.Set("Access-Control-Max-Age", "600")
 	w.WriteHeader(http.StatusNoContent)
 	return true
 }
-
-var allowedHeaders = strings.Join(append([]string{"Authorization", "Content-Type", "X-Request-Id"}, vocabulary.VersionHeaders()...), ", ")
