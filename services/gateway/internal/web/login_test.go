@@ -77,6 +77,12 @@ func (b *browserOf) token(t *testing.T, path string) string {
 	return token
 }
 
+// signIn opens a session with the valid key.
+func (b *browserOf) signIn(t *testing.T) {
+	t.Helper()
+	require.Equal(t, 303, b.do(t, "POST", "/login", url.Values{"secret": {"right"}, session.FormField: {b.token(t, "/login")}}).Code)
+}
+
 func TestSignInAndOut(t *testing.T) {
 	t.Parallel()
 	b := &browserOf{withLogin(t), map[string]string{}}
@@ -104,6 +110,21 @@ func TestSignInAndOut(t *testing.T) {
 	require.Equal(t, 303, b.do(t, "GET", "/runs", nil).Code)
 	b.cookies["orch"] = stolen
 	require.Equal(t, 303, b.do(t, "GET", "/runs", nil).Code, "the session has ended, whoever has the cookie")
+}
+
+// TestSignOutBelowAWorkspace submits the sign-out form of a page whose address names a workspace.
+func TestSignOutBelowAWorkspace(t *testing.T) {
+	t.Parallel()
+	b := &browserOf{withLogin(t), map[string]string{}}
+	b.signIn(t)
+	of := "/account/" + someID + "/workspace/" + someID
+	got := b.do(t, "GET", of+"/runs", nil)
+	require.Equal(t, 200, got.Code)
+	_, rest, found := strings.Cut(got.Body.String(), `<form method="post" action="`)
+	require.True(t, found)
+	action, _, _ := strings.Cut(rest, `"`)
+	require.Equal(t, 303, b.do(t, "POST", action, url.Values{session.FormField: {b.token(t, of+"/runs")}}).Code, action)
+	require.Equal(t, 303, b.do(t, "GET", of+"/runs", nil).Code, "the session has ended")
 }
 
 func TestSignInIsRateLimited(t *testing.T) {

@@ -24,7 +24,7 @@ type frame struct {
 	Version, Name, Credential, Live, Now      string
 	Here                                      string
 	Nav                                       []navEntry
-	Docs                                      string
+	Docs, SignOut                             string
 	DocsIcon                                  *pongo2.Value
 	Notices                                   []page.Notice
 	Calls                                     []callRow
@@ -86,6 +86,7 @@ func (s *Site) frame(r *page.Request, visit Visit, p *page.Page) frame {
 		Now: show.Clock{Zone: r.Zone}.Text(r.Now), Here: r.HTTP.URL.RequestURI(),
 	}
 	f.Docs, f.DocsIcon = s.prefix(r.HTTP)+"/docs/", show.Icon("api").HTML()
+	f.SignOut = s.prefix(r.HTTP) + "/logout"
 	_, f.SignedIn = session.From(r.HTTP.Context())
 	for _, section := range pages.Sections() {
 		if !r.May(section.Needs...) {
