@@ -109,30 +109,38 @@ func artifactData(a *orchv1.Artifact) panel {
 	return panel{Title: "Data", Body: show.JSON(a.GetData())}
 }
 
-// tableOf reads a table of a client: a list of objects. It returns nil for anything else.
+// tableOf reads a table of a client: a list of objects. Its columns are the keys of all objects in the order of their
+// first appearance. It returns nil for anything else, and for objects without keys.
 func tableOf(raw []byte) *table {
 	const mostRows, mostColumns = 500, 40
 	value, err := jsontree.Parse(string(raw))
 	list, ok := value.(jsontree.List)
-	if err != nil || !ok || len(list) == 0 {
+	if err != nil || !ok {
 		return nil
 	}
 	t := &table{}
+	column := map[string]int{}
+	var rows []*jsontree.Object
 	for _, item := range list[:min(len(list), mostRows)] {
 		row, ok := item.(*jsontree.Object)
 		if !ok {
 			return nil
 		}
-		if t.Columns == nil {
-			for _, m := range row.Members() {
-				if len(t.Columns) < mostColumns {
-					t.Columns = append(t.Columns, show.Line(m.Key, 60))
-				}
+		rows = append(rows, row)
+		for _, m := range row.Members() {
+			if _, known := column[m.Key]; !known && len(t.Columns) < mostColumns {
+				column[m.Key] = len(t.Columns)
+				t.Columns = append(t.Columns, show.Line(m.Key, 60))
 			}
 		}
+	}
+	if len(t.Columns) == 0 {
+		return nil
+	}
+	for _, row := range rows {
 		cells := make([]cell, len(t.Columns))
-		for i, m := range row.Members() {
-			if i < len(cells) {
+		for _, m := range row.Members() {
+			if i, shown := column[m.Key]; shown {
 				_, number := m.Value.(json.Number)
 				cells[i] = cell{Text: show.Line(plain(m.Value), 200), Number: number}
 			}
@@ -140,7 +148,9 @@ func tableOf(raw []byte) *table {
 		t.add(cells...)
 	}
 	if len(list) > mostRows {
-		t.add(append([]cell{{Text: fmt.Sprintf("… %d more rows", len(list)-mostRows)}}, make([]cell, len(t.Columns)-1)...)...)
+		cells := make([]cell, len(t.Columns))
+		cells[0].Text = fmt.Sprintf("… %d more rows", len(list)-mostRows)
+		t.add(cells...)
 	}
 	return t
 }
