@@ -184,3 +184,37 @@ func TestNewWebhookFromPreset(t *testing.T) {
 	require.Equal(t, "Authorization", webhooks[0].Verification["header"])
 	require.Equal(t, "Bearer ", webhooks[0].Verification["prefix"])
 }
+
+// TestReplayContinuesAfterAFailedRequest lets the first request of a replay fail. The next click replays each batch once.
+func TestReplayContinuesAfterAFailedRequest(t *testing.T) {
+	o := e2e.StartSingle(t, programs, t.TempDir())
+	id, address := webhookWith(t, o.API(), brokenTemplate)
+	require.Equal(t, http.StatusNoContent, call(t, http.MethodPatch, o.API()+"/webhooks/"+id, object{"template": mendedTemplate}, nil))
+	refused := accepts(t, address)
+	logged(t, o.API(), id, failing+refused+1)
+	total := failing + refused
+	browser, _ := open(t, o.URL, 3*time.Minute)
+	require.NoError(t, chromedp.Do(browser,
+		chromedp.Navigate(o.URL+"/webhooks/webhook/"+id+"/replay"),
+		shown(`//button[@data-go]`),
+	))
+	_, err := chromedp.Run(browser, chromedp.Evaluate[bool](`(() => {
+		const real = window.fetch;
+		window.posts = 0;
+		window.fetch = (...args) => ++window.posts === 1 ? Promise.reject(new Error("the network is away")) : real(...args);
+		return true;
+	})()`))
+	require.NoError(t, err)
+	require.NoError(t, chromedp.Do(browser, chromedp.Click(`//button[@data-go]`)))
+	require.Eventually(t, func() bool {
+		idle, err := chromedp.Run(browser, chromedp.Evaluate[bool](`window.posts === 1 && !document.querySelector("[data-go]").hidden`))
+		return err == nil && idle
+	}, time.Minute, 50*time.Millisecond)
+	require.NoError(t, chromedp.Do(browser,
+		chromedp.Click(`//button[@data-go]`),
+		shown(fmt.Sprintf(`//*[@id="replay"]//*[@role="status"][contains(., "%[1]d of %[1]d replayed")][contains(., "Finished")]`, total)),
+	))
+	posts, err := chromedp.Run(browser, chromedp.Evaluate[int](`window.posts`))
+	require.NoError(t, err)
+	require.Equal(t, 1+(total+24)/25, posts)
+}

@@ -43,7 +43,7 @@ func at(ago time.Duration) *timestamppb.Timestamp { return timestamppb.New(now.A
 // someID is the UUID of what pages under test show.
 const someID = "01890000-0000-7000-8000-000000000001"
 
-// answers are the responses of rpcs: a proto.Message, or an error.
+// answers are the responses of rpcs: a proto.Message, an error, or a function of the request.
 type answers map[string]any
 
 // pageCase is a page with the answers of its calls.
@@ -84,6 +84,10 @@ func (s *stub) Call(_ context.Context, method string, request proto.Message) (pr
 		return proto.Clone(answer), rpc.Reply{}, nil
 	case error:
 		return nil, rpc.Reply{}, answer
+	case func(proto.Message) proto.Message:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return answer(request), rpc.Reply{}, nil
 	}
 	return nil, rpc.Reply{}, rpc.Detail(http.StatusNotFound, "Not Found")
 }

@@ -1,15 +1,12 @@
 package pages
 
 import (
-	"cmp"
 	"maps"
-	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/google/uuid"
 
-	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/ask"
@@ -33,8 +30,9 @@ type replayView struct {
 	Name, Path, Here, Back string
 	Statuses, Reasons      []choice
 	Replays, Windows       []choice
-	// Total counts the matching deliveries, Done those behind the position.
+	// Total counts the matching deliveries, Done those behind the position. TotalText ends in "+" if there may be more.
 	Total, Skipped, Done  int
+	TotalText             string
 	Count                 string
 	Good, Bad             int
 	Rows                  []deliveryRow // The next ones, oldest first.
@@ -45,7 +43,9 @@ type replayView struct {
 	Problem               string
 	MayReplay, HasResults bool
 	Finished              bool
-	Resume                string
+	// Further reports that the range continues after deliveries of which none matches.
+	Further bool
+	Resume  string
 }
 
 func replayPage() page.Page {
@@ -53,11 +53,9 @@ func replayPage() page.Page {
 		Pattern: "/webhooks/webhook/{id}/replay",
 		Section: "/webhooks",
 		Needs:   webhookCalls,
-		Show: func(r *page.Request) (page.View, error) {
-			return showReplay(r, nil)
-		},
+		Show:    showReplay,
 		Actions: []page.Action{
-			{Name: "replay-range", Calls: replayCalls, Do: replayRange},
+			{Name: "replay-range", Calls: replayCalls, Do: replayBatchOfRange},
 			{Name: "replay-selection", Calls: replayCalls, Do: replaySelection},
 		},
 	}
@@ -95,32 +93,43 @@ func readCursor(text string) (cursor, error) {
 
 func (c cursor) String() string { return stamp(c.at) + "_" + c.id }
 
-// matching reads the replayable deliveries of a range, oldest first, and counts those that cannot be replayed.
-func matching(r *page.Request, f deliveryFilter) (found []*orchv1.WebhookDelivery, skipped int, more bool, err error) {
+// replayRange is the part of a range of deliveries that follows a cursor.
+type replayRange struct {
+	deliveries []*orchv1.WebhookDelivery // The replayable ones, oldest first.
+	skipped    int                       // Those that cannot be replayed.
+	more       bool                      // The range continues after read.
+	read       cursor
+}
+
+// readRange reads the range after a cursor until it has more than a number of replayable deliveries, or has read
+// maxCounted deliveries.
+func readRange(r *page.Request, f deliveryFilter, after cursor, enough int) (replayRange, error) {
+	found := replayRange{read: after}
+	from := latest(f.Window.From, after.at)
 	for offset := 0; offset < maxCounted; offset += maxRead {
 		in := ask.ID(r.Vars["id"])
-		in.Body = ask.JSON{
-			"deliveries": f.criteria(f.Window.From, f.Window.To), "limit": maxRead, "offset": offset, "sort": "RECEIVED_ASC",
-		}
+		in.Body = ask.JSON{"deliveries": f.criteria(from, f.Window.To), "limit": maxRead, "offset": offset, "sort": "RECEIVED_ASC"}
 		list := ask.New[*orchv1.WebhookDeliveryList](orchv1.WebhookService_ReadDeliveries_FullMethodName, in)
 		if err := r.Ask(list); err != nil {
-			return nil, 0, false, err
+			return replayRange{}, err
 		}
 		read := list.Answer().GetDeliveries()
 		for _, d := range read {
 			switch {
-			case !f.matches(d) || d.ReplayOf != nil:
+			case after.passed(d) || !f.matches(d) || d.ReplayOf != nil:
 			case deliverylog.NotReplayable(d) != "":
-				skipped++
+				found.skipped++
 			default:
-				found = append(found, d)
+				found.deliveries = append(found.deliveries, d)
 			}
+			found.read = cursorAt(d)
 		}
-		if len(read) < maxRead {
-			return found, skipped, false, nil
+		found.more = len(read) == maxRead
+		if !found.more || len(found.deliveries) > enough {
+			break
 		}
 	}
-	return found, skipped, true, nil
+	return found, nil
 }
 
 // readReplayFilter is readDeliveryFilter with failures that were not replayed as default. The end of the window is fixed,
@@ -137,58 +146,40 @@ func readReplayFilter(r *page.Request) deliveryFilter {
 	return f
 }
 
-// showReplay shows a range with its counts and the next deliveries. A non-nil outcome is what the last batch became.
-func showReplay(r *page.Request, o *outcome) (page.View, error) {
+// showReplay shows a range with its count and the next deliveries.
+func showReplay(r *page.Request) (page.View, error) {
+	after, err := readCursor(r.HTTP.URL.Query().Get("after"))
+	if err != nil {
+		return page.View{}, err
+	}
 	f := readReplayFilter(r)
 	if err := r.Err(); err != nil {
 		return page.View{}, err
 	}
-	after, err := readCursor(cmp.Or(r.Form.Get("after"), r.HTTP.URL.Query().Get("after")))
+	found, err := readRange(r, f, after, maxCounted)
 	if err != nil {
 		return page.View{}, err
 	}
+	o := outcome{after: after, done: number(r.HTTP.URL.Query().Get("done"))}
+	o.total, o.counted = o.done+len(found.deliveries), !found.more
+	return replayPageOf(r, f, o, found)
+}
+
+// replayPageOf shows the progress of a replay, what the last batch became, and the next deliveries of the range.
+func replayPageOf(r *page.Request, f deliveryFilter, o outcome, next replayRange) (page.View, error) {
 	webhook := readWebhook(r.Vars["id"])
 	if err := r.Ask(webhook); err != nil {
 		return page.View{}, err
 	}
-	v := replayView{
-		Name: show.Line(webhook.Answer().GetName(), 80), Path: r.Path(), Back: r.To("webhooks", "webhook", r.Vars["id"]),
-		Statuses: f.statusChoices(), Reasons: f.reasonChoices(), Replays: f.replayedChoices(), Windows: windows(f.Window.Text),
-		MayReplay: r.May(replayCalls...),
+	v := o.view(r, webhook.Answer(), len(next.deliveries))
+	v.Statuses, v.Reasons, v.Replays, v.Windows = f.statusChoices(), f.reasonChoices(), f.replayedChoices(), windows(f.Window.Text)
+	v.MayReplay, v.Skipped = r.May(replayCalls...), next.skipped
+	for _, d := range next.deliveries[:v.Next] {
+		v.Rows = append(v.Rows, newDeliveryRow(r, d))
 	}
-	if o != nil {
-		after = o.after
-		v.HasResults, v.Results, v.Good, v.Bad, v.Problem = true, o.rows, o.good, o.bad, o.problem
-	}
-	found, skipped, more, err := matching(r, f)
-	if err != nil {
-		return page.View{}, err
-	}
-	v.Skipped = skipped
-	var next []*orchv1.WebhookDelivery
-	for _, d := range found {
-		if after.passed(d) {
-			continue
-		}
-		next = append(next, d)
-		if len(v.Rows) < replayBatch {
-			v.Rows = append(v.Rows, newDeliveryRow(r, d))
-		}
-	}
-	if o != nil {
-		v.Done = o.done
-	} else {
-		v.Done = number(r.HTTP.URL.Query().Get("done"))
-	}
-	v.Total, v.Next = v.Done+len(next), min(len(next), replayBatch)
-	v.Count = show.Plural(int64(len(next)), "delivery", "deliveries")
-	if more {
-		v.Count = show.Count(int64(len(next))) + "+ deliveries"
-	}
-	v.Finished = o != nil && len(next) == 0 && o.problem == ""
-	v.Button = "Replay " + show.Plural(int64(v.Next), "delivery", "deliveries")
-	if v.Done > 0 {
-		v.Button = "Replay the next " + strconv.Itoa(v.Next)
+	if v.Next == 0 && next.more { // Nothing matches among the deliveries read, and the range continues.
+		o.after, v.Further, v.Finished = next.read, true, false
+		v.Button = "Look further"
 	}
 	query := f.query()
 	query.Set("status", f.Status)
@@ -196,36 +187,18 @@ func showReplay(r *page.Request, o *outcome) (page.View, error) {
 	query.Set("from", stamp(f.Window.From))
 	query.Set("to", stamp(f.Window.To)) // Deliveries that arrive during the replay do not join it.
 	v.Here = r.Path() + "?" + query.Encode()
-	if after.id != "" {
+	if o.after.id != "" {
 		resume := maps.Clone(query)
-		resume.Set("after", after.String())
-		resume.Set("done", strconv.Itoa(v.Done))
+		resume.Set("after", o.after.String())
+		resume.Set("done", strconv.Itoa(o.done))
 		v.Resume = r.Path() + "?" + resume.Encode()
-		v.Fields = append(v.Fields, hiddenField{"after", after.String()})
+		v.Fields = append(v.Fields, hiddenField{"after", o.after.String()})
 	}
-	v.Fields = append(v.Fields, hiddenField{"done", strconv.Itoa(v.Done)}, hiddenField{"good", strconv.Itoa(v.Good)}, hiddenField{"bad", strconv.Itoa(v.Bad)})
 	return page.View{Title: "Replay of " + v.Name, Template: "replay.html", Data: v}, nil
 }
 
-// number reads a counter of the form; anything else is zero.
-func number(text string) int {
-	n, err := strconv.ParseUint(text, 10, 20)
-	if err != nil {
-		return 0
-	}
-	return int(n)
-}
-
-// outcome is what a batch of deliveries became.
-type outcome struct {
-	rows            []deliveryRow
-	good, bad, done int
-	after           cursor
-	problem         string
-}
-
-// replayRange replays the next deliveries of the range behind the position of the form.
-func replayRange(r *page.Request) (page.View, error) {
+// replayBatchOfRange replays the next deliveries of the range after the position of the form.
+func replayBatchOfRange(r *page.Request) (page.View, error) {
 	f := readReplayFilter(r)
 	if err := r.Err(); err != nil {
 		return page.View{}, err
@@ -234,97 +207,20 @@ func replayRange(r *page.Request) (page.View, error) {
 	if err != nil {
 		return page.View{}, err
 	}
-	found, _, _, err := matching(r, f)
+	// The second half of what is read are the rows that the page shows next.
+	found, err := readRange(r, f, after, 2*replayBatch)
 	if err != nil {
 		return page.View{}, err
 	}
-	var batch []*orchv1.WebhookDelivery
-	for _, d := range found {
-		if !after.passed(d) && len(batch) < replayBatch {
-			batch = append(batch, d)
+	o := readOutcome(r)
+	o.after = after
+	n := min(len(found.deliveries), replayBatch)
+	if n > 0 {
+		batch := found.deliveries[:n]
+		if o.replay(r, batch); o.problem == "" {
+			o.after, o.done = cursorAt(batch[n-1]), o.done+n
+			found.deliveries = found.deliveries[n:]
 		}
 	}
-	o := &outcome{good: number(r.Form.Get("good")), bad: number(r.Form.Get("bad")), done: number(r.Form.Get("done")), after: after}
-	if len(batch) > 0 {
-		o.replay(r, batch)
-		if o.problem == "" {
-			o.after, o.done = cursorAt(batch[len(batch)-1]), o.done+len(batch)
-		}
-	}
-	return showReplay(r, o)
-}
-
-// replay replays a batch. After a failure of the server the position stays; the log has what was replayed until then.
-func (o *outcome) replay(r *page.Request, batch []*orchv1.WebhookDelivery) {
-	ids := make([]string, len(batch))
-	before := map[string]*orchv1.WebhookDelivery{}
-	for i, d := range batch {
-		ids[i], before[d.GetId()] = d.GetId(), d
-	}
-	in := ask.ID(r.Vars["id"])
-	in.Body = ask.JSON{"deliveries": ask.JSON{"id": any_(ids)}, "limit": replayBatch}
-	replayed := ask.New[*orchv1.WebhookDeliveryList](orchv1.WebhookService_ReplayDeliveries_FullMethodName, in)
-	if err := r.Ask(replayed); err != nil {
-		o.problem = cmp.Or(page.Problem(err), "The server did not replay the deliveries.")
-		return
-	}
-	for _, d := range replayed.Answer().GetDeliveries() {
-		row := newDeliveryRow(r, d)
-		if was := before[d.GetReplayOf()]; was != nil {
-			row.Before, row.BeforeText = show.Outcome(was), outcomeText(was)
-		}
-		if d.GetStatus() < http.StatusBadRequest {
-			o.good++
-		} else {
-			o.bad++
-		}
-		o.rows = append(o.rows, row)
-	}
-}
-
-// replaySelection replays the ticked deliveries, 25 at a time. The rest of a longer selection stays in the form.
-func replaySelection(r *page.Request) (page.View, error) {
-	var ids []string
-	for _, id := range unique(r.Form["id"]) {
-		if parsed, err := uuid.Parse(id); err == nil && len(ids) < maxRead {
-			ids = append(ids, parsed.String())
-		}
-	}
-	if len(ids) == 0 {
-		return page.View{}, rpc.Detail(http.StatusUnprocessableEntity, "No delivery is selected.")
-	}
-	if !confirmed(r) {
-		v := confirmView{
-			Title: "Replay " + show.Plural(int64(len(ids)), "delivery", "deliveries") + "?", Action: "replay-selection", Button: "Replay",
-			Text: "Each request is rendered with the current template. The first replay of a failed delivery publishes its event; a replay of any other publishes one more event.",
-			Back: r.To("webhooks", "webhook", r.Vars["id"]),
-		}
-		for _, id := range ids {
-			v.Fields = append(v.Fields, hiddenField{"id", id})
-		}
-		return confirm(r, v), nil
-	}
-	batch, rest := ids[:min(len(ids), replayBatch)], ids[min(len(ids), replayBatch):]
-	webhook := readWebhook(r.Vars["id"])
-	in := ask.ID(r.Vars["id"])
-	in.Body = ask.JSON{"deliveries": ask.JSON{"id": any_(batch)}, "limit": replayBatch}
-	list := ask.New[*orchv1.WebhookDeliveryList](orchv1.WebhookService_ReadDeliveries_FullMethodName, in)
-	if err := r.Ask(webhook, list); err != nil {
-		return page.View{}, err
-	}
-	o := &outcome{good: number(r.Form.Get("good")), bad: number(r.Form.Get("bad")), done: number(r.Form.Get("done")) + len(batch)}
-	if o.replay(r, list.Answer().GetDeliveries()); o.problem != "" {
-		rest, o.done = ids, o.done-len(batch)
-	}
-	v := replayView{
-		Name: show.Line(webhook.Answer().GetName(), 80), Path: r.Path(), Here: r.Path(), Back: r.To("webhooks", "webhook", r.Vars["id"]),
-		MayReplay: true, HasResults: true, Results: o.rows, Good: o.good, Bad: o.bad, Problem: o.problem,
-		Done: o.done, Total: o.done + len(rest), Next: min(len(rest), replayBatch), Finished: len(rest) == 0,
-		Button: "Replay the next " + strconv.Itoa(min(len(rest), replayBatch)), Count: show.Plural(int64(len(rest)), "delivery", "deliveries"),
-		Fields: []hiddenField{{"confirm", "yes"}, {"selection", "yes"}, {"done", strconv.Itoa(o.done)}, {"good", strconv.Itoa(o.good)}, {"bad", strconv.Itoa(o.bad)}},
-	}
-	for _, id := range rest {
-		v.Fields = append(v.Fields, hiddenField{"id", id})
-	}
-	return page.View{Title: "Replay of " + v.Name, Template: "replay_selection.html", Data: v}, nil
+	return replayPageOf(r, f, o, found)
 }
