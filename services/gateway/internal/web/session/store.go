@@ -7,9 +7,9 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -45,7 +45,7 @@ type Session struct {
 
 // bucket is the part of broker.KV that a Store needs.
 type bucket interface {
-	Put(ctx context.Context, key string, value []byte) (revision uint64, err error)
+	Swap(ctx context.Context, key string, decide func(current []byte) (next []byte, err error)) error
 	Get(ctx context.Context, key string) ([]byte, error)
 	Delete(ctx context.Context, key string) error
 	Watch(ctx context.Context, handle func(broker.Change)) error
@@ -65,7 +65,12 @@ type Store struct {
 
 	mu       sync.Mutex
 	sessions map[string]Session // By id.
+	// closed are ids whose end the watch has not delivered yet: it may still deliver an older value.
+	closed map[string]struct{}
 }
+
+// errClosed reports that a session ended on another replica.
+var errClosed = errors.New("session: closed")
 
 // NewStore returns a store that Run keeps current.
 func NewStore(opts Options) *Store {
@@ -75,7 +80,7 @@ func NewStore(opts Options) *Store {
 	if opts.Log == nil {
 		opts.Log = slog.Default()
 	}
-	return &Store{opts: opts, sessions: map[string]Session{}}
+	return &Store{opts: opts, sessions: map[string]Session{}, closed: map[string]struct{}{}}
 }
 
 // idOf returns the id of the session with a token.
@@ -92,25 +97,34 @@ func (s *Store) Open(ctx context.Context, session Session) (token string, err er
 	session.ID = idOf(token)
 	session.Opened = s.opts.Clock.Now()
 	session.Used = session.Opened
-	if err := s.put(ctx, session); err != nil {
+	if err := s.put(ctx, session, true); err != nil {
 		return "", err
 	}
 	return token, nil
 }
 
-func (s *Store) put(ctx context.Context, session Session) error {
+// put stores a session, or the use of one. Only a new session may be absent from the bucket: a used one was closed.
+func (s *Store) put(ctx context.Context, session Session, isNew bool) error {
 	if s.opts.Bucket != nil {
 		value, err := json.Marshal(session)
 		if err != nil {
 			return fmt.Errorf("encode session: %w", err)
 		}
-		if _, err := s.opts.Bucket.Put(ctx, session.ID, value); err != nil {
+		err = s.opts.Bucket.Swap(ctx, session.ID, func(current []byte) ([]byte, error) {
+			if current == nil && !isNew {
+				return nil, errClosed
+			}
+			return value, nil
+		})
+		if err != nil {
 			return fmt.Errorf("store session: %w", err)
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sessions[session.ID] = session
+	if _, open := s.sessions[session.ID]; open || isNew {
+		s.sessions[session.ID] = session
+	}
 	return nil
 }
 
@@ -134,7 +148,10 @@ func (s *Store) Find(ctx context.Context, token string) (Session, bool) {
 	}
 	if now.Sub(session.Used) >= touchEvery {
 		session.Used = now
-		if err := s.put(ctx, session); err != nil {
+		if err := s.put(ctx, session, false); errors.Is(err, errClosed) {
+			s.forget(id)
+			return Session{}, false
+		} else if err != nil {
 			s.opts.Log.WarnContext(ctx, "store use of a session", "error", err)
 		}
 	}
@@ -166,21 +183,6 @@ func (s Session) expired(now time.Time) bool {
 	return now.Sub(s.Opened) >= maxAge || now.Sub(s.Used) >= maxIdle
 }
 
-// Of lists the open sessions of a digest, latest first.
-func (s *Store) Of(digest string) []Session {
-	now := s.opts.Clock.Now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var list []Session
-	for _, session := range s.sessions {
-		if session.Digest == digest && !session.expired(now) {
-			list = append(list, session)
-		}
-	}
-	slices.SortFunc(list, func(a, b Session) int { return b.Opened.Compare(a.Opened) })
-	return list
-}
-
 // Close ends the session with an id. Closing an unknown one is no error.
 func (s *Store) Close(ctx context.Context, id string) error {
 	if s.opts.Bucket != nil {
@@ -188,10 +190,18 @@ func (s *Store) Close(ctx context.Context, id string) error {
 			return fmt.Errorf("end session: %w", err)
 		}
 	}
+	s.forget(id)
+	return nil
+}
+
+// forget removes a closed session from memory. Until the watch delivers its end, values of it are old.
+func (s *Store) forget(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if _, open := s.sessions[id]; open && s.opts.Bucket != nil {
+		s.closed[id] = struct{}{}
+	}
 	delete(s.sessions, id)
-	return nil
 }
 
 // Run follows the bucket and removes expired sessions until ctx ends.
@@ -227,9 +237,12 @@ func (s *Store) apply(change broker.Change) {
 	defer s.mu.Unlock()
 	if change.Deleted || !ok {
 		delete(s.sessions, change.Key)
+		delete(s.closed, change.Key)
 		return
 	}
-	s.sessions[change.Key] = session
+	if _, closed := s.closed[change.Key]; !closed {
+		s.sessions[change.Key] = session
+	}
 }
 
 // sweep removes expired sessions from memory and bucket.
