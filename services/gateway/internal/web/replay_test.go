@@ -43,12 +43,12 @@ func (l *deliveryLog) read(request proto.Message) proto.Message {
 		return d.GetReceived().AsTime().Before(received.GetAfter_().AsTime()) || d.GetReceived().AsTime().After(received.GetBefore_().AsTime())
 	})
 	from := min(int(query.GetOffset()), len(matching))
-	return &orchv1.WebhookDeliveryList{Deliveries: matching[from:min(from+int(query.GetLimit()), len(matching))]}
+	return &orchv1.WebhookDeliveryList{Deliveries: matching[from:min(from+int(query.GetLimit().GetValue()), len(matching))]}
 }
 
 func (l *deliveryLog) replay(request proto.Message) proto.Message {
 	list := &orchv1.WebhookDeliveryList{}
-	for _, id := range request.(*orchv1.ReplayDeliveriesRequest).GetQuery().GetDeliveries().GetId().GetAny_() {
+	for _, id := range request.(*orchv1.ReplayDeliveriesRequest).GetQuery().GetDeliveries().GetId().GetAny_().GetValues() {
 		l.replayed = append(l.replayed, id)
 		list.Deliveries = append(list.Deliveries, &orchv1.WebhookDelivery{Id: someID, WebhookId: someID, Status: 204, ReplayOf: proto.String(id), Received: at(0)})
 	}
