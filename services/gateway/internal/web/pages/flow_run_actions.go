@@ -53,17 +53,27 @@ func offerFlowRunActions(r *page.Request, run *orchv1.FlowRun, v *flowRunView) {
 	}
 }
 
+// cancelling is the state that cancels a run.
+func cancelling() ask.JSON {
+	return ask.JSON{"type": "CANCELLING", "message": "Cancelled from the dashboard"}
+}
+
+// awaitingRetry is the state that schedules a run again at once.
+func awaitingRetry(r *page.Request) ask.JSON {
+	return ask.JSON{
+		"type": "SCHEDULED", "name": "AwaitingRetry", "message": "Retried from the dashboard",
+		"state_details": ask.JSON{"scheduled_time": r.Now},
+	}
+}
+
 func flowRunActions() []page.Action {
 	setState := []string{orchv1.FlowRunService_SetFlowRunState_FullMethodName}
 	return []page.Action{
 		{Name: "cancel-run", Calls: setState, Done: "The run is being cancelled.", Do: func(r *page.Request) (page.View, error) {
-			return proposeState(r, "cancel-run", ask.JSON{"type": "CANCELLING", "message": "Cancelled from the dashboard"}, false)
+			return proposeState(r, "cancel-run", cancelling(), false)
 		}},
 		{Name: "retry-run", Calls: setState, Done: "The run is scheduled again.", Do: func(r *page.Request) (page.View, error) {
-			return proposeState(r, "retry-run", ask.JSON{
-				"type": "SCHEDULED", "name": "AwaitingRetry", "message": "Retried from the dashboard",
-				"state_details": ask.JSON{"scheduled_time": r.Now},
-			}, false)
+			return proposeState(r, "retry-run", awaitingRetry(r), false)
 		}},
 		{Name: "pause-run", Calls: setState, Done: "The run pauses after its current task.", Do: func(r *page.Request) (page.View, error) {
 			return proposeState(r, "pause-run", ask.JSON{

@@ -20,12 +20,10 @@ func bulkActions() []page.Action {
 	set, remove := orchv1.FlowRunService_BulkSetFlowRunState_FullMethodName, orchv1.FlowRunService_BulkDeleteFlowRuns_FullMethodName
 	return []page.Action{
 		{Name: "cancel-runs", Calls: []string{set}, Done: "%d runs are being cancelled. Runs that have ended stay as they are.", Do: bulk("cancel-runs", "Cancel", func(r *page.Request, ids []string) (int, error) {
-			return bulkSetState(r, ids, ask.JSON{"type": "CANCELLING", "message": "Cancelled from the dashboard"})
+			return bulkSetState(r, ids, cancelling())
 		})},
 		{Name: "retry-runs", Calls: []string{set}, Done: "%d runs are scheduled again. The rules refused the others.", Do: bulk("retry-runs", "Retry", func(r *page.Request, ids []string) (int, error) {
-			return bulkSetState(r, ids, ask.JSON{
-				"type": "SCHEDULED", "name": "AwaitingRetry", "message": "Retried from the dashboard", "state_details": ask.JSON{"scheduled_time": r.Now},
-			})
+			return bulkSetState(r, ids, awaitingRetry(r))
 		})},
 		{Name: "delete-runs", Calls: []string{remove}, Done: "%d runs are deleted.", Do: bulk("delete-runs", "Delete", bulkDelete)},
 	}

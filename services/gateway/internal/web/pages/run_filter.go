@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/ask"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/param"
@@ -93,7 +94,8 @@ func (f runFilter) body(before time.Time) ask.JSON {
 	return body
 }
 
-// list is the body of the call for the page's rows. It asks for one more row, which tells whether there are older ones.
+// list is the body of the call for the page's rows. It asks for one more row, which tells whether there are older ones. The
+// largest page cannot: the API returns at most as many rows.
 func (f runFilter) list() ask.JSON {
 	before := f.Window.To
 	if !f.Older.First() && f.Older.Before.Before(before) {
@@ -102,6 +104,20 @@ func (f runFilter) list() ask.JSON {
 	body := f.body(before)
 	body["sort"], body["limit"], body["offset"] = "EXPECTED_START_TIME_DESC", min(f.Rows+1, param.MaxRows), f.Older.Skip
 	return body
+}
+
+// page selects the rows from what list returned, and the position of older ones; the zero position means none. A full page
+// of the largest size may have none.
+func (f runFilter) page(read []*orchv1.FlowRun) (rows []*orchv1.FlowRun, older param.Position) {
+	rows, more := cut(read, f.Rows)
+	if !more && len(read) < param.MaxRows {
+		return rows, param.Position{}
+	}
+	var times []time.Time
+	for _, run := range rows {
+		times = append(times, run.GetExpectedStartTime().AsTime())
+	}
+	return rows, f.Older.After(times)
 }
 
 // history is the body of the call for a histogram with a number of bars.

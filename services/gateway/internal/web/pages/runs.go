@@ -2,7 +2,6 @@ package pages
 
 import (
 	"slices"
-	"time"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/ask"
@@ -60,16 +59,12 @@ func showRuns(r *page.Request) (page.View, error) {
 	if err := runs.Err(); err != nil {
 		return page.View{}, err
 	}
-	list, more := cut(runs.Answer().GetFlowRuns(), f.Rows)
+	list, older := f.page(runs.Answer().GetFlowRuns())
 	v := runsView{
 		Rows: runRows(r, list), States: stateChoices(f), Windows: windows(f.Window.Text), Q: f.Q, Tags: f.Tags,
 		Path: r.Path(), Problems: problems(history), ActionPath: r.Here(),
+		Hidden:   hiddenFields(r, "flow", "deployment", "to", "n", "tz"),
 		Filtered: len(f.States)+len(f.Flows)+len(f.Deployments)+len(f.Tags) > 0 || f.Late || f.Q != "",
-	}
-	for _, name := range []string{"flow", "deployment", "to", "n", "tz"} {
-		for _, value := range r.HTTP.URL.Query()[name] {
-			v.Hidden = append(v.Hidden, hiddenField{name, value})
-		}
 	}
 	for _, action := range bulkActions() {
 		if r.May(action.Calls...) && len(v.Rows) > 0 {
@@ -80,12 +75,8 @@ func showRuns(r *page.Request) (page.View, error) {
 	if history.Err() == nil {
 		v.Histogram = runHistogram(r, history.Answer().GetHistory(), "Runs by expected start, stacked by state")
 	}
-	if more {
-		var times []time.Time
-		for _, run := range list {
-			times = append(times, run.GetExpectedStartTime().AsTime())
-		}
-		v.Older = r.Here("older", f.Older.After(times).String())
+	if !older.First() {
+		v.Older = r.Here("older", older.String())
 	}
 	if !f.Older.First() {
 		v.Newest = r.Here()
