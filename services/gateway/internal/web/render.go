@@ -73,7 +73,7 @@ func (s *Site) answer(w http.ResponseWriter, r *page.Request, visit Visit, p *pa
 		if len(c.Body) > maxCallBody {
 			c.Body = ""
 		}
-		f.Calls = append(f.Calls, callRow{c.Method, c.Path, c.JSON(), c.Curl(r.Server.API, r.Server.Authenticated)})
+		f.Calls = append(f.Calls, callRow{c.Method, c.Path, c.JSON(), c.Curl(r.Server.API, r.Server.Credential)})
 	}
 	s.render(w, r.HTTP, max(view.Status, http.StatusOK), "pages/"+view.Template, pongo2.Context{"site": f, "v": view.Data})
 }

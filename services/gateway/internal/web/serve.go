@@ -88,7 +88,7 @@ func (s *Site) request(w http.ResponseWriter, r *http.Request, visit Visit, at p
 		Base:      s.prefix(r) + at.prefix(),
 		FormToken: session.FormToken(w, r, s.secure(r)),
 		Server: page.Server{
-			Version: s.opts.Version, Vocabulary: s.opts.Vocabulary, Authenticated: s.opts.Credential != "",
+			Version: s.opts.Version, Vocabulary: s.opts.Vocabulary, Credential: s.opts.Credential,
 			Root: addresses.Root, API: addresses.Root + visit.APIPrefix, Hooks: addresses.Hooks, Metrics: addresses.Metrics,
 		},
 		Now: now, Zone: reader.Zone(),

@@ -30,16 +30,19 @@ func (c Call) JSON() string {
 	return out.String()
 }
 
-// Curl returns the call as a shell command. The API's address has no trailing slash. With authentication, the command
-// reads the key from the environment.
-func (c Call) Curl(api string, authenticated bool) string {
+// Curl returns the call as a shell command. The API's address has no trailing slash. The credential is what the server
+// requires: "" (nothing), "password" or "key". The command reads it from the environment, so it holds no secret.
+func (c Call) Curl(api, credential string) string {
 	var b strings.Builder
 	b.WriteString("curl")
 	if c.Method != http.MethodGet && (c.Method != http.MethodPost || c.Body == "") {
 		b.WriteString(" -X " + c.Method)
 	}
 	b.WriteString(" " + quote(api+c.Path))
-	if authenticated {
+	switch credential {
+	case "password":
+		b.WriteString(` -u "$ORCH_API_KEY"`) // As the command line has it: user:password.
+	case "key":
 		b.WriteString(` -H "Authorization: Bearer $ORCH_API_KEY"`)
 	}
 	if c.Body != "" {

@@ -20,8 +20,8 @@ type Server struct {
 	Root, API, Hooks string
 	// Metrics is the address of the metrics, empty when unknown.
 	Metrics string
-	// Authenticated reports whether the server requires credentials.
-	Authenticated bool
+	// Credential is what the server requires: "" (nothing), "password" or "key".
+	Credential string
 }
 
 // Request is a request for a page.
