@@ -73,7 +73,7 @@ func objectCases() []pageCase {
 		{name: "flow", path: "/flows/flow/" + someID},
 		{name: "deployments", path: "/deployments"},
 		{name: "deployment", path: deployment},
-		{name: "deployment-run", path: deployment + "/run?like=" + someID},
+		{name: "deployment-run", path: deployment + "/run?tz=Europe/Vienna&like=" + someID},
 		{name: "deployment-run-bad", path: deployment + "/run", status: 422, form: url.Values{"action": {"run-deployment"}, "p.limit": {"ten"}, "p.mode": {`"full"`}, "p.tables": {"[1"}, "name": {hostile}}},
 		{name: "work-pools", path: "/work-pools"},
 		{name: "work-pool", path: "/work-pools/work-pool/kubernetes"},

@@ -98,7 +98,7 @@ func (f runForm) view() page.View {
 
 // newRunForm builds the inputs from the parameter schema and fills them with values.
 func newRunForm(r *page.Request, d *orchv1.Deployment, values *jsontree.Object) runForm {
-	f := runForm{Title: "Run " + show.Line(d.GetName(), 80), Path: r.Path(), Back: r.To("deployments", "deployment", d.GetId())}
+	f := runForm{Title: "Run " + show.Line(d.GetName(), 80), Path: r.Here("like", ""), Back: r.To("deployments", "deployment", d.GetId())}
 	schema, err := jsontree.ParseObject(d.GetParameterOpenapiSchema())
 	properties := schema.Object("properties")
 	if err != nil || properties.Len() == 0 {
