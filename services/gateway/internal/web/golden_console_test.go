@@ -53,6 +53,9 @@ func consoleCases() []pageCase {
 		{name: "bench-large", path: webhook + "/bench", answers: console(), form: url.Values{
 			"action": {"bench-preview"}, "template": {strings.Repeat("{{ body }}\n", 100_000)},
 		}},
+		{name: "bench-preview", path: webhook + "/bench", answers: console(), form: url.Values{
+			"accept": {fragmentType}, "action": {"bench-preview"}, "template": {"{{ body }}"}, "delivery": {someID},
+		}},
 		{name: "bench-empty", path: webhook + "/bench", answers: console(), status: 422, form: url.Values{"action": {"bench-preview"}}},
 		{name: "bench-bad", path: webhook + "/bench?delivery=1", status: 400},
 		{name: "bench-unknown", path: webhook + "/bench", status: 404},

@@ -143,6 +143,9 @@ func visit(t testing.TB, site *Site, path string, form url.Values) *httptest.Res
 		r.AddCookie(w.Result().Cookies()[0])
 	}
 	r.Header.Set("Accept", "text/html")
+	if accept := form.Get("accept"); accept != "" { // Of a script.
+		r.Header.Set("Accept", accept)
+	}
 	w := httptest.NewRecorder()
 	site.ServeHTTP(w, r)
 	return w

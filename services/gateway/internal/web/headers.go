@@ -35,6 +35,11 @@ func readOnly(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
+// fragmentType is the media type of the content of <main> alone. Scripts ask for it and replace parts of the page.
+const fragmentType = "text/html;fragment=main"
+
+func wantsFragment(r *http.Request) bool { return r.Header.Get("Accept") == fragmentType }
+
 // browser reports whether a client asks for HTML. Others get errors as JSON.
 func browser(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), "text/html")

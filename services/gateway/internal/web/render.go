@@ -33,6 +33,7 @@ type frame struct {
 	Workspace                                 string
 	Zone                                      string
 	SignedIn                                  bool
+	Fragment                                  bool
 }
 
 // maxCalls and maxCallBody bound what a page shows of the calls that made it.
@@ -86,7 +87,7 @@ func (s *Site) frame(r *page.Request, visit Visit, p *page.Page) frame {
 		Now: show.Clock{Zone: r.Zone}.Text(r.Now), Here: r.HTTP.URL.RequestURI(),
 	}
 	f.Docs, f.DocsIcon = s.prefix(r.HTTP)+"/docs/", show.Icon("api").HTML()
-	f.SignOut = s.prefix(r.HTTP) + "/logout"
+	f.SignOut, f.Fragment = s.prefix(r.HTTP)+"/logout", r.Fragment
 	_, f.SignedIn = session.From(r.HTTP.Context())
 	for _, section := range pages.Sections() {
 		if !r.May(section.Needs...) {

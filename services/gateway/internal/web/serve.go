@@ -99,7 +99,7 @@ func (s *Site) request(w http.ResponseWriter, r *http.Request, visit Visit, at p
 			s.opts.API.ServeHTTP(w, forwarded)
 			return nil
 		},
-		Name: visit.Name,
+		Name: visit.Name, Fragment: wantsFragment(r),
 	}
 }
 

@@ -46,6 +46,8 @@ type Request struct {
 
 	// Forward serves a GET of the API, with the authorization of the reader.
 	Forward func(w http.ResponseWriter, to *url.URL) error
+	// Fragment reports that a script replaces parts of the page that it shows. Pages may leave out the other parts.
+	Fragment bool
 	// Allowed reports whether the reader holds the scope of an rpc.
 	Allowed func(rpc string) bool
 	// Name is the reader's name, empty without authentication.

@@ -71,7 +71,32 @@ func postedBench(r *page.Request, check bool) (page.View, error) {
 	if template == "" {
 		return page.View{}, rpc.Detail(http.StatusUnprocessableEntity, "The template is empty.")
 	}
+	if id := r.Field("delivery"); r.Fragment && !check && id != "" {
+		return previewDelivery(r, template, id)
+	}
 	return showBench(r, template, check)
+}
+
+// previewDelivery renders a template for one delivery, while the reader types. It reads nothing else.
+func previewDelivery(r *page.Request, template, delivery string) (page.View, error) {
+	named := readDeliveries(r.Vars["id"], ask.JSON{"limit": 1, "deliveries": ask.JSON{"id": any_([]string{delivery})}})
+	if err := r.Ask(named); err != nil {
+		return page.View{}, err
+	}
+	found, _ := renderable(named.Answer().GetDeliveries())
+	if len(found) == 0 {
+		return page.View{}, &page.NotFound{What: "delivery"}
+	}
+	rendering := render(template, found[0])
+	_ = r.Ask(rendering) // The preview says what failed.
+	return page.View{Title: "Preview", Template: "bench.html", Data: benchView{Preview: newPreview(template, rendering)}}, nil
+}
+
+// readDeliveries is the question for deliveries of a webhook.
+func readDeliveries(webhook string, body ask.JSON) *ask.Of[*orchv1.WebhookDeliveryList] {
+	in := ask.ID(webhook)
+	in.Body = body
+	return ask.New[*orchv1.WebhookDeliveryList](orchv1.WebhookService_ReadDeliveries_FullMethodName, in)
 }
 
 func saveTemplate(r *page.Request) (page.View, error) {
@@ -106,15 +131,11 @@ func showBench(r *page.Request, template string, check bool) (page.View, error) 
 	if posted := r.Field("delivery"); posted != "" {
 		wanted = []string{posted}
 	}
-	webhook := readWebhook(id)
-	in := ask.ID(id)
-	in.Body = ask.JSON{"limit": maxRead}
-	list := ask.New[*orchv1.WebhookDeliveryList](orchv1.WebhookService_ReadDeliveries_FullMethodName, in)
+	webhook, list := readWebhook(id), readDeliveries(id, ask.JSON{"limit": maxRead})
 	questions := []ask.Question{webhook, list}
 	var named *ask.Of[*orchv1.WebhookDeliveryList]
 	if len(wanted) > 0 { // It may be older than the last ones.
-		in.Body = ask.JSON{"limit": 1, "deliveries": ask.JSON{"id": any_(wanted[:1])}}
-		named = ask.New[*orchv1.WebhookDeliveryList](orchv1.WebhookService_ReadDeliveries_FullMethodName, in)
+		named = readDeliveries(id, ask.JSON{"limit": 1, "deliveries": ask.JSON{"id": any_(wanted[:1])}})
 		questions = append(questions, named)
 	}
 	if err := r.Ask(questions...); err != nil {

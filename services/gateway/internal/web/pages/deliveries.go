@@ -99,9 +99,7 @@ func (f deliveryFilter) list(webhook string) *ask.Of[*orchv1.WebhookDeliveryList
 	if len(f.Reasons) > 0 {
 		limit = maxRead
 	}
-	in := ask.ID(webhook)
-	in.Body = ask.JSON{"deliveries": f.criteria(f.Window.From, before), "limit": limit, "offset": f.Older.Skip}
-	return ask.New[*orchv1.WebhookDeliveryList](orchv1.WebhookService_ReadDeliveries_FullMethodName, in)
+	return readDeliveries(webhook, ask.JSON{"deliveries": f.criteria(f.Window.From, before), "limit": limit, "offset": f.Older.Skip})
 }
 
 // page selects the rows from what list returned, and the position of older ones; the zero position means none.

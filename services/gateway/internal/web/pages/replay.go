@@ -107,9 +107,9 @@ func readRange(r *page.Request, f deliveryFilter, after cursor, enough int) (rep
 	found := replayRange{read: after}
 	from := latest(f.Window.From, after.at)
 	for offset := 0; offset < maxCounted; offset += maxRead {
-		in := ask.ID(r.Vars["id"])
-		in.Body = ask.JSON{"deliveries": f.criteria(from, f.Window.To), "limit": maxRead, "offset": offset, "sort": "RECEIVED_ASC"}
-		list := ask.New[*orchv1.WebhookDeliveryList](orchv1.WebhookService_ReadDeliveries_FullMethodName, in)
+		list := readDeliveries(r.Vars["id"], ask.JSON{
+			"deliveries": f.criteria(from, f.Window.To), "limit": maxRead, "offset": offset, "sort": "RECEIVED_ASC",
+		})
 		if err := r.Ask(list); err != nil {
 			return replayRange{}, err
 		}

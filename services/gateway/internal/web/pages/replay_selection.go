@@ -36,9 +36,7 @@ func replaySelection(r *page.Request) (page.View, error) {
 	}
 	batch, rest := ids[:min(len(ids), replayBatch)], ids[min(len(ids), replayBatch):]
 	webhook := readWebhook(r.Vars["id"])
-	in := ask.ID(r.Vars["id"])
-	in.Body = ask.JSON{"deliveries": ask.JSON{"id": any_(batch)}, "limit": replayBatch}
-	list := ask.New[*orchv1.WebhookDeliveryList](orchv1.WebhookService_ReadDeliveries_FullMethodName, in)
+	list := readDeliveries(r.Vars["id"], ask.JSON{"deliveries": ask.JSON{"id": any_(batch)}, "limit": replayBatch})
 	if err := r.Ask(webhook, list); err != nil {
 		return page.View{}, err
 	}

@@ -124,9 +124,7 @@ func showWebhook(r *page.Request) (page.View, error) {
 		return page.View{}, err
 	}
 	webhook, list := readWebhook(id), f.list(id)
-	last := ask.ID(id)
-	last.Body = ask.JSON{"limit": maxRead}
-	latest := ask.New[*orchv1.WebhookDeliveryList](orchv1.WebhookService_ReadDeliveries_FullMethodName, last)
+	latest := readDeliveries(id, ask.JSON{"limit": maxRead})
 	summary := ask.New[*orchv1.WebhookDeliverySummary](orchv1.WebhookService_SummarizeDeliveries_FullMethodName, ask.ID(id))
 	_ = r.Ask(webhook, list, latest, summary)
 	if err := webhook.Err(); err != nil {

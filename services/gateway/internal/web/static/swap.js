@@ -4,9 +4,12 @@ import { enhance } from "./start.js";
 
 const policy = globalThis.trustedTypes?.createPolicy("orch", { createHTML: (text) => text }) ?? { createHTML: (text) => text };
 
-// page fetches a page as a document.
-export async function page(path, init) {
-  const response = await fetch(path, { ...init, headers: { Accept: "text/html" } });
+// page fetches a page as a document, fragment only what its <main> has.
+export const page = (path, init) => read(path, init, "text/html");
+export const fragment = (path, init) => read(path, init, "text/html;fragment=main");
+
+async function read(path, init, accept) {
+  const response = await fetch(path, { ...init, headers: { ...init?.headers, Accept: accept } });
   const document = new DOMParser().parseFromString(policy.createHTML(await response.text()), "text/html");
   return { ok: response.ok, document };
 }
