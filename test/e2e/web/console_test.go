@@ -218,3 +218,24 @@ func TestReplayContinuesAfterAFailedRequest(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1+(total+24)/25, posts)
 }
+
+// TestCopyWithoutClipboard copies an id on a page without navigator.clipboard, as http origins are, by the selection.
+func TestCopyWithoutClipboard(t *testing.T) {
+	o := e2e.StartSingle(t, programs, t.TempDir())
+	var webhook struct {
+		ID string `json:"id"`
+	}
+	require.Equal(t, http.StatusCreated, call(t, http.MethodPost, o.API()+"/webhooks/", object{"name": "console", "template": mendedTemplate}, &webhook))
+	browser, _ := open(t, o.URL, 3*time.Minute)
+	require.NoError(t, chromedp.Do(browser, chromedp.Navigate(o.URL+"/webhooks/webhook/"+webhook.ID), shown(`//button[@data-copy]`)))
+	_, err := chromedp.Run(browser, chromedp.Evaluate[bool](`(() => {
+		Object.defineProperty(navigator, "clipboard", { value: undefined });
+		document.addEventListener("copy", () => { window.copied = document.activeElement.value; });
+		return true;
+	})()`))
+	require.NoError(t, err)
+	require.NoError(t, chromedp.Do(browser, chromedp.Click(chromedp.CSS("button[data-copy]")), shown(`//button[@data-copy][contains(@class, "good")]`)))
+	copied, err := chromedp.Run(browser, chromedp.Evaluate[string](`window.copied`))
+	require.NoError(t, err)
+	require.Equal(t, webhook.ID, copied)
+}
