@@ -61,14 +61,14 @@ func (s *Site) signIn(w http.ResponseWriter, r *http.Request, next string) {
 		s.loginForm(w, r, int(rpc.HTTPError(err).GetStatus()), r.PostForm.Get("user"), text)
 		return
 	}
-	user, secret := r.PostForm.Get("user"), strings.TrimSpace(r.PostForm.Get("secret"))
+	user, secret := r.PostForm.Get("user"), r.PostForm.Get("secret")
 	from := s.opts.Client(r)
 	if !s.attempts.Allow(from) {
 		w.Header().Set("Retry-After", "60")
 		s.loginForm(w, r, http.StatusTooManyRequests, user, "Too many attempts from your address. Try again in a minute.")
 		return
 	}
-	credential := secret
+	credential := strings.TrimSpace(secret) // A key has no blanks, but what people paste may.
 	if s.opts.Credential == "password" {
 		credential = user + ":" + secret
 	}

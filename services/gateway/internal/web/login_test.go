@@ -127,6 +127,23 @@ func TestSignOutBelowAWorkspace(t *testing.T) {
 	require.Equal(t, 303, b.do(t, "GET", of+"/runs", nil).Code, "the session has ended")
 }
 
+// TestPasswordsKeepTheirBlanks signs in with blanks around the credential: a password has them, a key does not.
+func TestPasswordsKeepTheirBlanks(t *testing.T) {
+	t.Parallel()
+	for credential, want := range map[string]string{"password": "me: a b ", "key": "a b"} {
+		b := &browserOf{withLogin(t), map[string]string{}}
+		b.site.opts.Credential = credential
+		var got string
+		b.site.opts.SignIn = func(_ *http.Request, credential string) (string, error) {
+			got = credential
+			return "digest", nil
+		}
+		form := url.Values{"user": {"me"}, "secret": {" a b "}, session.FormField: {b.token(t, "/login")}}
+		require.Equal(t, 303, b.do(t, "POST", "/login", form).Code)
+		require.Equal(t, want, got)
+	}
+}
+
 func TestSignInIsRateLimited(t *testing.T) {
 	t.Parallel()
 	b := &browserOf{withLogin(t), map[string]string{}}
