@@ -10,6 +10,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/services/gateway/internal/transcode"
 	"github.com/orch-project/orch/services/gateway/internal/web/session"
+	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
 
 // loginView is the data of the sign-in page.
@@ -103,7 +104,7 @@ func (s *Site) signIn(w http.ResponseWriter, r *http.Request, next string) {
 
 func limited(agent string) string {
 	const most = 200
-	return strings.ToValidUTF8(agent[:min(len(agent), most)], "")
+	return strings.ToValidUTF8(show.Prefix(agent, most), "")
 }
 
 // logout ends the session of the browser.

@@ -15,6 +15,8 @@ const (
 	// logLines is the number of lines of a page: logCalls calls of logBatch lines.
 	logCalls, logBatch = 5, 200
 	logLines           = logCalls * logBatch
+	// maxLogQuery is the longest query in bytes that the API takes.
+	maxLogQuery = 200
 )
 
 // logsView is the data of a page of log lines.
@@ -91,7 +93,7 @@ func readLogs(r *page.Request, filter ask.JSON) (*logsView, error) {
 		}
 	}
 	if q != "" {
-		filter["text"] = ask.JSON{"query": q[:min(len(q), 200)]}
+		filter["text"] = ask.JSON{"query": show.Prefix(q, maxLogQuery)}
 	}
 	sort := map[string]string{"oldest": "TIMESTAMP_ASC", "newest": "TIMESTAMP_DESC"}[order]
 	var parts []*ask.Of[*orchv1.LogList]

@@ -50,6 +50,17 @@ func Middle(text string, length int) string {
 	return string(runes[:head]) + "…" + string(runes[len(runes)-(length-1-head):])
 }
 
+// Prefix returns the longest prefix of at most a number of bytes that does not cut a character.
+func Prefix(text string, length int) string {
+	if len(text) <= length {
+		return text
+	}
+	for length > 0 && !utf8.RuneStart(text[length]) {
+		length--
+	}
+	return text[:length]
+}
+
 // Count formats a number with thousands separated: "1,932".
 func Count(n int64) string {
 	digits := strconv.FormatInt(n, 10)
