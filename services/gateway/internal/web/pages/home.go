@@ -20,14 +20,8 @@ type homeView struct {
 	Path        string
 	Problems    []string
 	// Empty reports a workspace without flows; the page then shows how to begin.
-	Empty           bool
-	API, Hooks      string
-	CLI             string
-	HasWebhooks     bool
-	MayManage       bool
-	FlowsLink       string
-	WebhooksLink    string
-	EventsPerMinute string
+	Empty bool
+	API   string
 }
 
 // tile is a number that leads to what it counts.
@@ -66,10 +60,9 @@ func showHome(r *page.Request) (page.View, error) {
 	_ = r.Ask(history, flows, webhooks, failures) // Each panel says what it misses.
 
 	v := homeView{
-		Windows: windows(f.Window.Text), Path: r.Path(), API: r.Server.API, Hooks: r.Server.Hooks, CLI: "orch",
-		Empty:       flows.Err() == nil && flows.Answer().GetCount() == 0 && webhooks.Answer().GetCount() == 0,
-		HasWebhooks: webhooks.Answer().GetCount() > 0,
-		Problems:    problems(history, failures),
+		Windows: windows(f.Window.Text), Path: r.Path(), API: r.Server.API,
+		Empty:    flows.Err() == nil && flows.Answer().GetCount() == 0 && webhooks.Answer().GetCount() == 0,
+		Problems: problems(history, failures),
 	}
 	query := url.Values{"from": {f.Window.Text}}
 	link := func(states ...string) string {

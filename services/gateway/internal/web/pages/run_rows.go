@@ -15,7 +15,6 @@ type runRow struct {
 	ID, Name, Link           string
 	State, Start, Took, Tags markup.Markup
 	Flow                     markup.Markup
-	Deployment               markup.Markup
 	Tasks                    string
 	Message                  string
 }

@@ -1,0 +1,90 @@
+package chart_test
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/orch-project/orch/pkg/testkit"
+	"github.com/orch-project/orch/services/gateway/internal/web/chart"
+	"github.com/orch-project/orch/services/gateway/internal/web/markup"
+	"github.com/orch-project/orch/services/gateway/internal/web/show"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+var (
+	now   = time.Date(2030, 1, 31, 12, 0, 0, 0, time.UTC)
+	clock = show.Clock{Now: now, Zone: time.UTC}
+)
+
+const hostile = `<script>"'&`
+
+// wellFormed fails for markup that is not XML, or that has a style or an element of a user's text.
+func wellFormed(t *testing.T, m markup.Markup) {
+	t.Helper()
+	d := xml.NewDecoder(strings.NewReader(m.Source()))
+	d.Entity = xml.HTMLEntity
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		require.NoError(t, err, m.Source())
+		if start, ok := token.(xml.StartElement); ok {
+			require.NotEqual(t, "script", start.Name.Local)
+			for _, a := range start.Attr {
+				require.NotEqual(t, "style", a.Name.Local)
+			}
+		}
+	}
+}
+
+func TestHistogram(t *testing.T) {
+	t.Parallel()
+	require.True(t, chart.Histogram{Clock: clock}.Markup().Empty())
+	h := chart.Histogram{Clock: clock, Caption: hostile}
+	for i := range 3 {
+		h.Bars = append(h.Bars, chart.Bar{
+			From: now.Add(time.Duration(i) * time.Hour), To: now.Add(time.Duration(i+1) * time.Hour), Link: "/runs?a=1&b=" + hostile,
+			Parts: []chart.Part{{Class: "failed", Name: hostile, N: int64(i)}, {Class: "completed", Name: "completed", N: int64(30 * i)}},
+		})
+	}
+	got := h.Markup()
+	wellFormed(t, got)
+	require.Contains(t, got.Source(), `<span class="top">100</span>`, "the axis ends at a round number above 62")
+	require.Equal(t, 4, strings.Count(got.Source(), "<rect"), "empty parts are not drawn")
+	require.EqualValues(t, 62, h.Bars[2].Total())
+}
+
+func TestTicks(t *testing.T) {
+	t.Parallel()
+	require.True(t, chart.Ticks(nil, "none").Empty())
+	got := chart.Ticks([]chart.Tick{{Class: "failed", Title: hostile, Size: 9, Link: "/x"}, {Class: "completed", Size: -1}}, hostile)
+	wellFormed(t, got)
+	require.Equal(t, 2, strings.Count(got.Source(), "<rect"))
+	require.Contains(t, got.Source(), `height="20"><title>`)
+}
+
+func TestTimeline(t *testing.T) {
+	t.Parallel()
+	require.True(t, chart.Timeline{Clock: clock}.Markup().Empty())
+	span := func(from, to time.Duration, class string) chart.Span {
+		return chart.Span{From: now.Add(from), To: now.Add(to), Class: class, Title: hostile}
+	}
+	got := chart.Timeline{Clock: clock, Caption: hostile, Lanes: []chart.Lane{
+		{Label: hostile, Link: "/x", Note: hostile, Spans: []chart.Span{span(0, time.Minute, "completed")}},
+		{Label: "later", Spans: []chart.Span{span(10*time.Hour, 10*time.Hour+time.Minute, "failed")}},
+		{Label: "same", Spans: []chart.Span{span(0, time.Millisecond, "completed"), span(time.Millisecond, 2*time.Millisecond, "completed")}},
+		{Label: "none"},
+	}}.Markup()
+	wellFormed(t, got)
+	require.Contains(t, got.Source(), "1 idle time is cut")
+	require.Contains(t, got.Source(), "2 runs", "spans of one state that touch are merged")
+	require.Equal(t, 3, strings.Count(got.Source(), "<rect"))
+}
