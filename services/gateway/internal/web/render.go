@@ -21,8 +21,7 @@ import (
 // frame is what the layout shows around a page.
 type frame struct {
 	Title, Base, Static, FormToken, FormField string
-	Version, Name, Credential, Live, Now      string
-	Here                                      string
+	Version, Name, Live, Now                  string
 	Nav                                       []navEntry
 	Docs, SignOut                             string
 	DocsIcon                                  *pongo2.Value
@@ -83,8 +82,8 @@ func (s *Site) answer(w http.ResponseWriter, r *page.Request, visit Visit, p *pa
 func (s *Site) frame(r *page.Request, visit Visit, p *page.Page) frame {
 	f := frame{
 		Base: r.Base, Static: s.prefix(r.HTTP) + s.staticPath, FormToken: r.FormToken, FormField: session.FormField,
-		Version: s.opts.Version, Name: visit.Name, Credential: s.opts.Credential, Zone: r.Zone.String(),
-		Now: show.Clock{Zone: r.Zone}.Text(r.Now), Here: r.HTTP.URL.RequestURI(),
+		Version: s.opts.Version, Name: visit.Name, Zone: r.Zone.String(),
+		Now: show.Clock{Zone: r.Zone}.Text(r.Now),
 	}
 	f.Docs, f.DocsIcon = s.prefix(r.HTTP)+"/docs/", show.Icon("api").HTML()
 	f.SignOut, f.Fragment = s.prefix(r.HTTP)+"/logout", r.Fragment

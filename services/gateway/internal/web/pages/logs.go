@@ -21,14 +21,14 @@ const (
 
 // logsView is the data of a page of log lines.
 type logsView struct {
-	Rows                  []logRow
-	Levels                []choice
-	Q, Path               string
-	Earlier, Later        string
-	Download              string
-	Brief                 bool
-	OnlyFailures, AllLogs string
-	Sort                  string
+	Rows           []logRow
+	Levels         []choice
+	Q, Path        string
+	Earlier, Later string
+	Download       string
+	Brief          bool
+	OnlyFailures   string
+	Sort           string
 }
 
 // logRow is a log line.
@@ -83,7 +83,7 @@ func readLogs(r *page.Request, filter ask.JSON) (*logsView, error) {
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	v := &logsView{Q: q, Path: r.Path(), Sort: order, OnlyFailures: r.Here("level", "error", "skip", ""), AllLogs: r.Here("level", "", "skip", "")}
+	v := &logsView{Q: q, Path: r.Path(), Sort: order, OnlyFailures: r.Here("level", "error", "skip", "")}
 	for _, name := range names {
 		v.Levels = append(v.Levels, choice{Value: name, Title: name, Selected: name == level})
 	}
