@@ -11,9 +11,11 @@ import (
 	"github.com/orch-project/orch/pkg/auth"
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/directory"
+	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/address"
 	"github.com/orch-project/orch/services/gateway/internal/authn"
+	"github.com/orch-project/orch/services/gateway/internal/stream"
 	"github.com/orch-project/orch/services/gateway/internal/transcode"
 	"github.com/orch-project/orch/services/gateway/internal/web"
 	"github.com/orch-project/orch/services/gateway/internal/web/session"
@@ -38,6 +40,7 @@ func (g *Gateway) openSite() error {
 		Enter:      g.enter,
 		SignIn:     g.signIn,
 		Client:     g.addresses.Client,
+		Follow:     g.follow(),
 		Sessions:   g.sessions,
 		Vocabulary: g.cfg.Vocabulary,
 		Version:    g.deps.Version,
@@ -51,6 +54,17 @@ func (g *Gateway) openSite() error {
 		return fmt.Errorf("build the site: %w", err)
 	}
 	return nil
+}
+
+// follow serves the websockets of pages, which need the broker.
+func (g *Gateway) follow() func(http.ResponseWriter, web.Visit, stream.Watch, func() error) error {
+	if g.deps.Broker == nil {
+		return nil
+	}
+	return func(w http.ResponseWriter, visit web.Visit, watch stream.Watch, admit func() error) error {
+		of, _ := visit.Request.Context().Value(boundKey{}).(bound)
+		return g.sockets.ServeLive(w, visit.Request, watch, func() (request.Info, error) { return of.info, admit() })
+	}
 }
 
 // signIn returns the digest of a credential if it is valid now.

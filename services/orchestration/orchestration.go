@@ -34,6 +34,7 @@ import (
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/secrets"
 	"github.com/orch-project/orch/pkg/taskdispatch"
+	"github.com/orch-project/orch/pkg/webhook/deliveryfeed"
 	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	"github.com/orch-project/orch/pkg/webhookdef"
 	"github.com/orch-project/orch/pkg/workerchannel"
@@ -241,6 +242,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.webhooks = webhooks.New(webhooks.Deps{
 		Store: o.store, Definitions: definitions, Tenancy: registry, Compile: deps.CompileTemplate, Flush: flush, Log: o.log,
 		Secrets: cfg.Secrets, Vocabulary: cfg.Vocabulary, IDs: deps.IDs, Publisher: deps.Broker.Publisher(), Journal: deliveries,
+		Recorded:      deliveryNotifier(deps.Broker.Live(deliveryfeed.Feed), o.log),
 		MaxDeliveries: cfg.DeliveriesKept, Retention: cfg.DeliveriesRetention, Health: cfg.WebhookHealth.policy(),
 	})
 	o.hosted = newHosted(registry, o.store, o.webhooks)
@@ -340,6 +342,15 @@ func workPoolNotifier(feed *broker.Live, log *slog.Logger) workpools.Notify {
 	return func(ws, pool uuid.UUID) {
 		if err := feed.Publish(ws, pool[:]); err != nil {
 			log.Warn("notify the channels of a work pool", "error", err)
+		}
+	}
+}
+
+// deliveryNotifier tells the pages that show a webhook's delivery log that it has grown. They miss what the feed loses.
+func deliveryNotifier(feed *broker.Live, log *slog.Logger) func(ws, webhook uuid.UUID) {
+	return func(ws, webhook uuid.UUID) {
+		if err := feed.Publish(ws, webhook[:]); err != nil {
+			log.Warn("notify the pages of a delivery log", "error", err)
 		}
 	}
 }

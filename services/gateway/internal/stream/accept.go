@@ -16,11 +16,9 @@ import (
 // reasonNoAuth is the close reason for a client whose first message is not an auth message.
 const reasonNoAuth = "Expected 'auth' message"
 
-// accept upgrades a request, performs the handshake and runs the route on the socket. Its error is an HTTP response
-// that is not written yet.
-func (s *Server) accept(w http.ResponseWriter, r *http.Request, template string, admit Admit) error {
-	to := s.routes[template]
-	legacy := !offersSubprotocol(r)
+// accept upgrades a request, performs the handshake and runs the route on the socket. A legacy socket has no handshake: its
+// request authenticates it. The error is an HTTP response that is not written yet.
+func (s *Server) accept(w http.ResponseWriter, r *http.Request, template string, to route, legacy bool, admit Admit) error {
 	var info request.Info
 	if legacy {
 		var err error

@@ -59,6 +59,8 @@ type Server struct {
 	offers    *feed[string]    // Wakes task workers by task key.
 	pools     *feed[uuid.UUID] // Changed work pools.
 	runs      *feed[string]    // Names of work pools with runs that wait for a worker.
+	// deliveries are webhooks whose delivery log has grown.
+	deliveries *feed[uuid.UUID]
 
 	ctx    context.Context // Ends with Close; the lifetime of the feeds.
 	cancel context.CancelFunc
@@ -89,6 +91,7 @@ func New(opts Options) *Server {
 	s.offers = newFeed[string](s.ctx, s.feedOffers)
 	s.pools = newFeed[uuid.UUID](s.ctx, s.feedPools)
 	s.runs = newFeed[string](s.ctx, s.feedRuns)
+	s.deliveries = newFeed[uuid.UUID](s.ctx, s.feedDeliveries)
 	s.routes = map[string]route{
 		pathEventsIn:  {scope: "manage_events", limit: maxEvent, serve: (*Server).eventsIn},
 		pathEventsOut: {scope: "see_events", limit: maxFilter, serve: (*Server).eventsOut},
@@ -118,6 +121,11 @@ func (s *Server) Route(path string) (template string, ok bool) {
 
 // Serve upgrades a request and returns when the socket has ended.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, template string, admit Admit) error {
+	return s.bounded(func() error { return s.accept(w, r, template, s.routes[template], !offersSubprotocol(r), admit) })
+}
+
+// bounded opens a socket unless the server has as many as it may.
+func (s *Server) bounded(open func() error) error {
 	if s.count.Add(1) > int64(s.opts.Max) {
 		s.count.Add(-1)
 		return rpc.Error(&orchv1.HttpError{
@@ -127,7 +135,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, template string, 
 		})
 	}
 	defer s.count.Add(-1)
-	return s.accept(w, r, template, admit)
+	return open()
 }
 
 // join registers a socket for Close; false when the server is already closing.
@@ -181,5 +189,6 @@ func (s *Server) Close(ctx context.Context) error {
 	s.offers.wait()
 	s.pools.wait()
 	s.runs.wait()
+	s.deliveries.wait()
 	return err
 }

@@ -41,6 +41,7 @@ type subscriber[T any] struct {
 	wants     func(T) bool // Called by the feed, one call at a time.
 	news      chan struct{}
 	idle      atomic.Bool // It waits for messages. Only subscribers that are woken one at a time set it.
+	hint      bool        // Messages wake it and are not kept.
 
 	mu     sync.Mutex
 	queue  []message
@@ -53,8 +54,17 @@ func newSubscriber[T any](workspace uuid.UUID, behind bool, wants func(T) bool) 
 	return &subscriber[T]{workspace: workspace, wants: wants, behind: behind, news: make(chan struct{}, 1)}
 }
 
+// newHint returns a subscriber that messages only wake. It shares its channel with others.
+func newHint[T any](workspace uuid.UUID, news chan struct{}, wants func(T) bool) *subscriber[T] {
+	return &subscriber[T]{workspace: workspace, wants: wants, news: news, hint: true}
+}
+
 // push enqueues a message without blocking. It stops a subscriber whose queue is full.
 func (q *subscriber[T]) push(m message) {
+	if q.hint {
+		q.wake()
+		return
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !q.end.ok() {

@@ -62,7 +62,7 @@ func (s *Site) answer(w http.ResponseWriter, r *page.Request, visit Visit, p *pa
 		return
 	}
 	f := s.frame(r, visit, p)
-	f.Title, f.Live = view.Title, view.Live
+	f.Title, f.Live = view.Title, s.liveAddress(r, p)
 	if notice, ok := s.notice(r); ok {
 		f.Notices = append(f.Notices, notice)
 	}

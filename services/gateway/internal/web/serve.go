@@ -35,6 +35,11 @@ func (s *Site) servePage(w http.ResponseWriter, r *http.Request) {
 	if at.account == uuid.Nil && s.serveExplorer(w, r) {
 		return
 	}
+	if rest == livePath {
+		requestlog.SetRoute(w, livePath)
+		s.serveLive(w, r, visit, at)
+		return
+	}
 	found, vars := s.routes.find(rest)
 	route := transcode.Unmatched
 	if found != nil {
@@ -86,7 +91,7 @@ func (s *Site) request(w http.ResponseWriter, r *http.Request, visit Visit, at p
 		Reader:    reader,
 		HTTP:      visit.Request,
 		Base:      s.prefix(r) + at.prefix(),
-		FormToken: session.FormToken(w, r, s.secure(r)),
+		FormToken: s.formToken(w, r),
 		Server: page.Server{
 			Version: s.opts.Version, Vocabulary: s.opts.Vocabulary, Credential: s.opts.Credential,
 			Root: addresses.Root, API: addresses.Root + visit.APIPrefix, Hooks: addresses.Hooks, Metrics: addresses.Metrics,
@@ -119,6 +124,10 @@ func (s *Site) get(w http.ResponseWriter, r *page.Request, visit Visit, p *page.
 		s.explain(w, r, visit, p, errForbidden)
 		return
 	}
+	if r.Fragment && p.Live != "" {
+		s.getFragment(w, r, visit, p)
+		return
+	}
 	r.Asker = ask.NewAsker(s.opts.API, r.HTTP, ask.ReadTimeout, visit.Allowed, slices.Concat(p.Needs, p.Uses)...)
 	if p.Serve != nil {
 		if err := p.Serve(w, r); err != nil {
@@ -126,15 +135,30 @@ func (s *Site) get(w http.ResponseWriter, r *page.Request, visit Visit, p *page.
 		}
 		return
 	}
-	view, err := p.Show(r)
-	if err == nil {
-		err = r.Err() // Bad parameters that the page did not need to stop for.
-	}
+	view, err := show(r, p)
 	if err != nil {
 		s.explain(w, r, visit, p, err)
 		return
 	}
 	s.answer(w, r, visit, p, view)
+}
+
+// show builds the view of a page. A bad parameter is an error, even if the page did not need to stop for it.
+func show(r *page.Request, p *page.Page) (page.View, error) {
+	view, err := p.Show(r)
+	if err == nil {
+		err = r.Err()
+	}
+	return view, err
+}
+
+// formToken returns the token of forms. Fragments have none, because several readers may share one: the script keeps the
+// token of its page.
+func (s *Site) formToken(w http.ResponseWriter, r *http.Request) string {
+	if wantsFragment(r) {
+		return ""
+	}
+	return session.FormToken(w, r, s.secure(r))
 }
 
 var errForbidden = rpc.Detail(http.StatusForbidden, "Forbidden")

@@ -16,7 +16,9 @@ import (
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	"github.com/orch-project/orch/services/gateway/internal/requestlog"
+	"github.com/orch-project/orch/services/gateway/internal/stream"
 	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/fragment"
 	"github.com/orch-project/orch/services/gateway/internal/web/pages"
 	"github.com/orch-project/orch/services/gateway/internal/web/session"
 )
@@ -38,6 +40,9 @@ type Options struct {
 	SignIn func(r *http.Request, credential string) (digest string, err error)
 	// Client returns the client's address, the zero address if unknown.
 	Client func(r *http.Request) netip.Addr
+	// Follow upgrades a request of a page and sends nudges about what a watch selects; admit checks its permission again. Its
+	// error is the response. Without a broker it is nil: pages then do not follow anything.
+	Follow func(w http.ResponseWriter, visit Visit, watch stream.Watch, admit func() error) error
 	// Sessions holds the signed-in browsers.
 	Sessions   *session.Store
 	Vocabulary vocabulary.Vocabulary
@@ -91,6 +96,7 @@ type Site struct {
 	description *description
 	attempts    *session.Attempts
 	origin      *http.CrossOriginProtection
+	fragments   *fragment.Cache
 }
 
 // New reads the embedded files and compiles every template, so an invalid one is an error here.
@@ -101,6 +107,7 @@ func New(opts Options) (*Site, error) {
 	s := &Site{
 		opts: opts, description: newDescription(opts.Vocabulary), done: map[string]string{},
 		attempts: session.NewAttempts(opts.Clock), origin: http.NewCrossOriginProtection(),
+		fragments: fragment.NewCache(opts.Clock),
 	}
 	table := pages.All(pages.Server{Ready: opts.Ready, Parts: opts.Parts})
 	var err error

@@ -59,6 +59,7 @@ func (s *Service) record(ctx context.Context, entries [][]byte) error {
 		return err
 	}
 	for webhook := range owners {
+		s.recorded(webhook.ws, webhook.webhook)
 		if err := s.prune(ctx, webhook); err != nil {
 			return err
 		}

@@ -167,6 +167,9 @@ func (s *Service) noteReplay(ctx context.Context, ws uuid.UUID, d, replayed *orc
 	if err != nil {
 		s.log.WarnContext(ctx, "record replay", "delivery", d.GetId(), "error", err)
 	}
+	if webhook, err := uuid.Parse(replayed.GetWebhookId()); err == nil {
+		s.recorded(ws, webhook)
+	}
 	presentDelivery(replayed)
 }
 

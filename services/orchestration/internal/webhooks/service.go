@@ -61,6 +61,7 @@ type Service struct {
 	vocab      vocabulary.Vocabulary
 	publisher  *broker.Publisher
 	journal    *broker.Journal
+	recorded   func(ws, webhook uuid.UUID)
 	deliveries *store.Collection[*orchv1.WebhookDelivery]
 	logged     pagination.Source[*orchv1.WebhookDelivery]
 	maxStored  int64
@@ -83,6 +84,8 @@ type Deps struct {
 	// Publisher publishes the events of replays; Journal delivers the log entries of the hooks service.
 	Publisher *broker.Publisher
 	Journal   *broker.Journal
+	// Recorded is called when deliveries of a webhook are stored. It must not block.
+	Recorded func(ws, webhook uuid.UUID)
 	// MaxDeliveries is the maximum number of logged deliveries of a webhook, and Retention their maximum age; 0 means 500 and a
 	// week.
 	MaxDeliveries int64
@@ -117,6 +120,7 @@ func New(d Deps) *Service {
 		vocab:      d.Vocabulary,
 		publisher:  d.Publisher,
 		journal:    d.Journal,
+		recorded:   d.Recorded,
 		deliveries: deliveries,
 		logged:     pagination.NewSource(deliveries, orchv1.WebhookDeliverySort_WEBHOOK_DELIVERY_SORT_RECEIVED_DESC),
 		maxStored:  d.MaxDeliveries,

@@ -19,6 +19,8 @@ type Page struct {
 	Show func(r *Request) (View, error)
 	// Serve answers GET with something else than a page, such as an image or a download.
 	Serve func(w http.ResponseWriter, r *Request) error
+	// Live is the topic that the page follows, such as "runs" or "flow-run/{id}"; empty for none. See package live.
+	Live string
 	// Actions answer POST to the page's path; the form field "action" names one.
 	Actions []Action
 }
@@ -45,8 +47,6 @@ type View struct {
 	Template string
 	// Data is the variable v of the template: a struct of strings, numbers and markup.Markup.
 	Data any
-	// Live is the topic that the page follows, empty for none. See package live.
-	Live string
 	// Redirect answers with 303 to a path with the workspace's prefix; see Request.To and Request.Done.
 	Redirect string
 	// Notices are shown above the page.

@@ -34,11 +34,11 @@ type eventsView struct {
 
 // eventRow is an event in the feed.
 type eventRow struct {
-	Name, Link, Trace string
-	Occurred          markup.Markup
-	Resource          markup.Markup
-	Related           []markup.Markup
-	More              string
+	ID, Name, Link, Trace string
+	Occurred              markup.Markup
+	Resource              markup.Markup
+	Related               []markup.Markup
+	More                  string
 }
 
 // moreToken is the parameter with the API's token of a further page of events.
@@ -48,6 +48,7 @@ func eventsPage() page.Page {
 	return page.Page{
 		Pattern: "/events",
 		Section: "/events",
+		Live:    "events",
 		Needs:   []string{orchv1.EventService_ReadEvents_FullMethodName},
 		Uses:    []string{orchv1.EventService_CountEvents_FullMethodName, orchv1.EventService_ReadEventsPage_FullMethodName},
 		Show:    showEvents,
@@ -139,7 +140,7 @@ func nameTiles(r *page.Request, counts []*orchv1.EventCount) []tile {
 // newEventRow builds a row of the feed.
 func newEventRow(r *page.Request, e *orchv1.ReceivedEvent) eventRow {
 	row := eventRow{
-		Name: show.Line(e.GetEvent(), 80), Link: eventLink(r, e), Trace: r.To("trace", "event", e.GetId()),
+		ID: e.GetId(), Name: show.Line(e.GetEvent(), 80), Link: eventLink(r, e), Trace: r.To("trace", "event", e.GetId()),
 		Occurred: clockOf(r).Time(e.GetOccurred()), Resource: resourceMarkup(r, e.GetResource().GetLabels()),
 	}
 	const most = 3

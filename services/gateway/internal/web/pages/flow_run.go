@@ -72,6 +72,7 @@ func flowRunTab(name string, content func(*page.Request, flowRunHead, *flowRunVi
 	return page.Page{
 		Pattern: pattern,
 		Section: "/runs",
+		Live:    "flow-run/{id}",
 		Needs:   []string{orchv1.FlowRunService_ReadFlowRun_FullMethodName},
 		Uses:    append([]string{orchv1.FlowService_ReadFlow_FullMethodName, orchv1.DeploymentService_ReadDeployment_FullMethodName}, uses...),
 		Show: func(r *page.Request) (page.View, error) {
@@ -114,11 +115,7 @@ func showFlowRun(r *page.Request, name string, content func(*page.Request, flowR
 	if name != "" {
 		title = strings.ToUpper(name[:1]) + name[1:] + " of " + title
 	}
-	live := ""
-	if run.EndTime == nil {
-		live = "flow-run/" + run.GetId()
-	}
-	return page.View{Title: show.Line(title, 80), Template: "flow_run.html", Data: v, Live: live}, nil
+	return page.View{Title: show.Line(title, 80), Template: "flow_run.html", Data: v}, nil
 }
 
 // readFlowRunHead reads the run, its flow and its deployment.

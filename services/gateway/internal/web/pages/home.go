@@ -36,6 +36,7 @@ func homePage() page.Page {
 	return page.Page{
 		Pattern: "/",
 		Section: "/",
+		Live:    "runs",
 		Uses: append([]string{
 			orchv1.FlowRunService_ReadFlowRunHistory_FullMethodName,
 			orchv1.FlowRunService_ReadFlowRuns_FullMethodName,

@@ -28,7 +28,9 @@ type logsView struct {
 	Download       string
 	Brief          bool
 	OnlyFailures   string
-	Sort           string
+	// Part is how a live page takes new lines: "append" if they come last, otherwise "swap".
+	Part string
+	Sort string
 }
 
 // logRow is a log line.
@@ -83,7 +85,7 @@ func readLogs(r *page.Request, filter ask.JSON) (*logsView, error) {
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	v := &logsView{Q: q, Path: r.Path(), Sort: order, OnlyFailures: r.Here("level", "error", "skip", "")}
+	v := &logsView{Part: map[string]string{"oldest": "append", "newest": "swap"}[order], Q: q, Path: r.Path(), Sort: order, OnlyFailures: r.Here("level", "error", "skip", "")}
 	for _, name := range names {
 		v.Levels = append(v.Levels, choice{Value: name, Title: name, Selected: name == level})
 	}

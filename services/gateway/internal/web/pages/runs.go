@@ -41,6 +41,7 @@ func runsPage() page.Page {
 	return page.Page{
 		Pattern: "/runs",
 		Section: "/runs",
+		Live:    "runs",
 		Needs:   []string{orchv1.FlowRunService_ReadFlowRuns_FullMethodName},
 		Uses:    append([]string{orchv1.FlowRunService_ReadFlowRunHistory_FullMethodName}, runRowCalls...),
 		Show:    showRuns,

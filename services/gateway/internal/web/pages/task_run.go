@@ -13,6 +13,7 @@ func taskRunPages() []page.Page {
 		{
 			Pattern: "/runs/task-run/{id}",
 			Section: "/runs",
+			Live:    "task-run/{id}",
 			Needs:   []string{orchv1.TaskRunService_ReadTaskRun_FullMethodName},
 			Uses: []string{
 				orchv1.FlowRunService_ReadFlowRun_FullMethodName, orchv1.LogService_ReadLogs_FullMethodName,
@@ -23,6 +24,7 @@ func taskRunPages() []page.Page {
 		{
 			Pattern: "/runs/task-run/{id}/logs",
 			Section: "/runs",
+			Live:    "task-run/{id}",
 			Needs:   []string{orchv1.TaskRunService_ReadTaskRun_FullMethodName},
 			Uses:    []string{orchv1.FlowRunService_ReadFlowRun_FullMethodName, orchv1.LogService_ReadLogs_FullMethodName},
 			Show:    showTaskRunLogs,
@@ -92,11 +94,7 @@ func showTaskRun(r *page.Request) (page.View, error) {
 	if list := artifacts.Answer().GetArtifacts(); len(list) > 0 {
 		v.Panels = append(v.Panels, panel{Title: "Artifacts", Table: artifactTable(r, list)})
 	}
-	live := ""
-	if run.EndTime == nil {
-		live = "task-run/" + run.GetId()
-	}
-	return page.View{Title: v.Title, Template: "flow_run.html", Data: v, Live: live}, nil
+	return page.View{Title: v.Title, Template: "flow_run.html", Data: v}, nil
 }
 
 func showTaskRunLogs(r *page.Request) (page.View, error) {

@@ -57,6 +57,7 @@ func webhookPage() page.Page {
 	return page.Page{
 		Pattern: "/webhooks/webhook/{id}",
 		Section: "/webhooks",
+		Live:    "webhook/{id}",
 		Needs:   webhookCalls,
 		Uses:    []string{orchv1.WebhookService_SummarizeDeliveries_FullMethodName},
 		Show:    showWebhook,

@@ -49,6 +49,7 @@ func webhooksPage() page.Page {
 	return page.Page{
 		Pattern: "/webhooks",
 		Section: "/webhooks",
+		Live:    "deliveries",
 		Needs:   []string{orchv1.WebhookService_ReadWebhooks_FullMethodName},
 		Uses:    []string{orchv1.WebhookService_ReadDeliveries_FullMethodName},
 		Show:    showWebhooks,

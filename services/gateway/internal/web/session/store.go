@@ -158,6 +158,14 @@ func (s *Store) Find(ctx context.Context, token string) (Session, bool) {
 	return session, true
 }
 
+// Alive reports whether the session with an id is open. It does not count as a use, so an open page does not keep its session.
+func (s *Store) Alive(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	session, ok := s.sessions[id]
+	return ok && !session.expired(s.opts.Clock.Now())
+}
+
 // read reads a session that another replica opened a moment ago.
 func (s *Store) read(ctx context.Context, id string) (Session, bool) {
 	if s.opts.Bucket == nil {

@@ -1,7 +1,8 @@
-// The start of every page: times, copy buttons, keys and confirmations. Pages work without it.
+// The start of every page: times, copy buttons, keys, confirmations and live pages. Pages work without it.
 import { times } from "./time.js";
 import { copyButtons } from "./copy.js";
 import { keys } from "./keys.js";
+import { live, remember } from "./live.js";
 
 export function enhance(root) {
   times(root);
@@ -17,5 +18,7 @@ export function enhance(root) {
   }
 }
 
+remember(document);
 enhance(document);
 keys();
+live();

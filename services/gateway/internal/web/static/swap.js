@@ -9,17 +9,19 @@ export const page = (path, init) => read(path, init, "text/html");
 export const fragment = (path, init) => read(path, init, "text/html;fragment=main");
 
 async function read(path, init, accept) {
-  const response = await fetch(path, { ...init, headers: { ...init?.headers, Accept: accept } });
+  const response = await fetch(path, { ...init, cache: "no-store", headers: { ...init?.headers, Accept: accept } });
   const document = new DOMParser().parseFromString(policy.createHTML(await response.text()), "text/html");
-  return { ok: response.ok, document };
+  return { ok: response.ok, status: response.status, tag: response.headers.get("ETag") ?? "", document };
 }
 
-// swap replaces the element with an id, and returns the new one; null if one of them is missing.
-export function swap(id, from) {
-  const old = document.getElementById(id);
-  const next = from.getElementById(id);
+// swap replaces an element, or the one with an id, and returns the new one; null if one of them is missing. Forms of
+// fragments get the token of this page.
+export function swap(of, from) {
+  const old = typeof of === "string" ? document.getElementById(of) : of;
+  const next = typeof of === "string" ? from.getElementById(of) : from;
   if (!old || !next) return null;
   const adopted = document.adoptNode(next);
+  for (const field of adopted.querySelectorAll("input[name=form_token]")) field.value ||= document.body.dataset.token ?? "";
   old.replaceWith(adopted);
   enhance(adopted);
   return adopted;

@@ -1,0 +1,123 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/flosch/pongo2/v6"
+
+	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/services/gateway/internal/stream"
+	"github.com/orch-project/orch/services/gateway/internal/transcode"
+	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/live"
+	"github.com/orch-project/orch/services/gateway/internal/web/page"
+	"github.com/orch-project/orch/services/gateway/internal/web/session"
+)
+
+// livePath is the websocket of pages, below the workspace.
+const livePath = "/live"
+
+// serveLive follows a topic for a page. Its reader needs the scope of the topic, now and while the socket is open.
+func (s *Site) serveLive(w http.ResponseWriter, r *http.Request, visit Visit, at place) {
+	topic, known := live.Parse(r.URL.Query().Get("topic"))
+	switch {
+	case s.opts.Follow == nil || !stream.Upgrade(r):
+		transcode.NotFound(w)
+	case !known:
+		transcode.WriteError(w, rpc.HTTPError(rpc.Detail(http.StatusBadRequest, "The parameter topic names nothing that a page follows.")))
+	case !s.sameOrigin(r) || !visit.Allowed(topic.RPC()):
+		transcode.WriteError(w, rpc.HTTPError(errForbidden))
+	default:
+		admit := func() error {
+			if open, ok := session.From(r.Context()); ok && !s.opts.Sessions.Alive(open.ID) {
+				return rpc.Detail(http.StatusUnauthorized, "The session has ended.")
+			}
+			again, err := s.opts.Enter(w, r, at.account, at.workspace)
+			if err == nil && !again.Allowed(topic.RPC()) {
+				err = errForbidden
+			}
+			return err
+		}
+		if err := s.opts.Follow(w, visit, topic.Watch(s.opts.Vocabulary), admit); err != nil {
+			transcode.WriteError(w, rpc.HTTPError(err))
+		}
+	}
+}
+
+// sameOrigin reports whether a browser opened a websocket from a page of this server. Websockets are not subject to the
+// same-origin policy, and the session's cookie is sent with them.
+func (s *Site) sameOrigin(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" { // Not a browser.
+		return true
+	}
+	from, err := url.Parse(origin)
+	if err != nil {
+		return false
+	}
+	public, err := url.Parse(s.opts.Addresses(r).Root)
+	return err == nil && (strings.EqualFold(from.Host, r.Host) || strings.EqualFold(from.Host, public.Host) && from.Scheme == public.Scheme)
+}
+
+// still are parameters of views that do not change: a window that has ended, a moment, and further pages of a list.
+var still = []string{"to", "at", "older", "skip", "offset", "page"}
+
+// liveAddress returns the address of the websocket of a page, empty for a page that follows nothing.
+func (s *Site) liveAddress(r *page.Request, p *page.Page) string {
+	if p == nil || p.Live == "" || s.opts.Follow == nil || r.HTTP.Method == http.MethodPost {
+		return ""
+	}
+	query := r.HTTP.URL.Query()
+	if slices.ContainsFunc(still, query.Has) {
+		return ""
+	}
+	topic := p.Live
+	for name, value := range r.Vars {
+		topic = strings.ReplaceAll(topic, "{"+name+"}", value)
+	}
+	return r.To("live") + "?topic=" + url.QueryEscape(topic)
+}
+
+// getFragment responds with the content of a page for a script. Readers with the same permissions share it.
+func (s *Site) getFragment(w http.ResponseWriter, r *page.Request, visit Visit, p *page.Page) {
+	// One reader renders for all, so the departure of one must not end the calls. Each call has a deadline.
+	r.HTTP = r.HTTP.WithContext(context.WithoutCancel(r.HTTP.Context()))
+	calls := slices.Concat(p.Needs, p.Uses)
+	r.Asker = ask.NewAsker(s.opts.API, r.HTTP, ask.ReadTimeout, visit.Allowed, calls...)
+	for _, action := range p.Actions {
+		calls = append(calls, action.Calls...)
+	}
+	var key strings.Builder
+	key.WriteString(visit.Account.String() + " " + visit.Workspace.String() + " ")
+	for _, rpc := range calls {
+		if visit.Allowed(rpc) {
+			key.WriteByte('1')
+		} else {
+			key.WriteByte('0')
+		}
+	}
+	key.WriteString(" " + r.Server.Root + r.HTTP.URL.RequestURI())
+	found, err := s.fragments.Get(r.HTTP.Context(), key.String(), func() ([]byte, error) {
+		view, err := show(r, p)
+		if err != nil {
+			return nil, err
+		}
+		return s.execute("pages/"+view.Template, pongo2.Context{"site": frame{Fragment: true, Base: r.Base, FormField: session.FormField, Zone: r.Zone.String()}, "v": view.Data})
+	})
+	if err != nil {
+		s.explain(w, r, visit, p, err)
+		return
+	}
+	w.Header().Set("Cache-Control", "private, no-cache")
+	w.Header().Set("ETag", found.Tag)
+	w.Header().Set("Vary", "Accept")
+	if r.HTTP.Header.Get("If-None-Match") == found.Tag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	transcode.WriteBody(w, r.HTTP, http.StatusOK, fragmentType+"; charset=utf-8", found.Body)
+}
