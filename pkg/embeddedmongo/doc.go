@@ -25,7 +25,7 @@
 //	              getMore · killCursors · aggregate · count · distinct · insert · update · delete · findAndModify (findandmodify) ·
 //	              bulkWrite · create · drop · dropDatabase · listCollections · listDatabases · createIndexes · listIndexes ·
 //	              dropIndexes (deleteIndexes) · explain · configureFailPoint
-//	find          filter · sort · projection · skip · limit · batchSize · singleBatch · hint
+//	find          filter · sort · projection · skip · limit · batchSize · singleBatch · hint · returnKey (numbers are doubles)
 //	all           maxTimeMS · comment · lsid · readConcern (local, majority, available, linearizable: equivalent on one node) ·
 //	              writeConcern (w: 0, 1, majority; j)
 //	filters       $eq $ne $gt $gte $lt $lte $in $nin · $and $or $nor $not · $exists $type · $all $elemMatch $size · $mod $regex $options

@@ -40,7 +40,7 @@ func (g *Gateway) openSite() error {
 		Enter:      g.enter,
 		SignIn:     g.signIn,
 		Client:     g.addresses.Client,
-		Follow:     g.follow(),
+		Follow:     g.followTopics(),
 		Sessions:   g.sessions,
 		Vocabulary: g.cfg.Vocabulary,
 		Version:    g.deps.Version,
@@ -56,8 +56,8 @@ func (g *Gateway) openSite() error {
 	return nil
 }
 
-// follow serves the websockets of pages, which need the broker.
-func (g *Gateway) follow() func(http.ResponseWriter, web.Visit, stream.Watch, func() error) error {
+// followTopics serves the websockets of pages, which need the broker.
+func (g *Gateway) followTopics() func(http.ResponseWriter, web.Visit, stream.Watch, func() error) error {
 	if g.deps.Broker == nil {
 		return nil
 	}

@@ -5697,6 +5697,72 @@ type FlowRunResult struct {
 // FlowRunResultInputType Kind of the object; always "flow_run".
 type FlowRunResultInputType string
 
+// FlowRunScatter FlowRunScatter is a grid of start times and durations with the cells that have flow runs.
+type FlowRunScatter struct {
+	// Cells Cells by column, row and state.
+	Cells []FlowRunScatterCell `json:"cells"`
+
+	// Count Number of matching flow runs with a state.
+	Count int64 `json:"count"`
+
+	// Longest Duration at the upper edge of the last row, in seconds; the row has longer durations too.
+	Longest float64 `json:"longest"`
+
+	// Rows Number of rows of the grid; 0 without flow runs.
+	Rows int64 `json:"rows"`
+
+	// Shortest Duration at the lower edge of the first row, in seconds; the row has shorter durations too.
+	Shortest float64 `json:"shortest"`
+}
+
+// FlowRunScatterCell FlowRunScatterCell counts the flow runs of one state in one cell of the grid.
+type FlowRunScatterCell struct {
+	// Column Number of the column, 0 for the start of the window.
+	Column int64 `json:"column"`
+
+	// Count Number of flow runs.
+	Count int64 `json:"count"`
+
+	// FlowRunIds UUIDs of up to three of the flow runs.
+	FlowRunIds []openapi_types.UUID `json:"flow_run_ids"`
+
+	// Row Number of the row, 0 for the shortest durations.
+	Row int64 `json:"row"`
+
+	// StateType Type of the current state.
+	StateType StateType `json:"state_type"`
+}
+
+// FlowRunScatterQuery FlowRunScatterQuery selects the flow runs of a window and the size of the grid that counts them.
+type FlowRunScatterQuery struct {
+	// Columns Number of columns, equal parts of the window, 1 to 1,000; default 400.
+	Columns *int64 `json:"columns,omitempty"`
+
+	// Deployments Selects flow runs related to at least one matching deployment; absent applies no condition.
+	Deployments *DeploymentFilter `json:"deployments,omitempty"`
+
+	// End End of the window, excluded, in UTC.
+	End time.Time `json:"end"`
+
+	// FlowRuns Filter on the flow runs themselves; absent selects all.
+	FlowRuns *FlowRunFilter `json:"flow_runs,omitempty"`
+
+	// Flows Selects flow runs related to at least one matching flow; absent applies no condition.
+	Flows *FlowFilter `json:"flows,omitempty"`
+
+	// Rows Maximum number of rows, equal parts of the logarithm of the duration, 1 to 200; default 80.
+	Rows *int64 `json:"rows,omitempty"`
+
+	// Start Start of the window of expected start times, included, in UTC.
+	Start time.Time `json:"start"`
+
+	// TaskRuns Selects flow runs related to at least one matching task run; absent applies no condition.
+	TaskRuns *TaskRunFilter `json:"task_runs,omitempty"`
+
+	// WorkPools Selects flow runs related to at least one matching work pool; absent applies no condition.
+	WorkPools *WorkPoolFilter `json:"work_pools,omitempty"`
+}
+
 // FlowRunSlotSummary FlowRunSlotSummary is a run that holds a slot.
 type FlowRunSlotSummary struct {
 	// Id The id of the run.
@@ -10602,6 +10668,12 @@ type ReadSimpleFlowRunsParams struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
+// ReadFlowRunScatterParams defines parameters for ReadFlowRunScatter.
+type ReadFlowRunScatterParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
 // CountDeploymentsByFlowParams defines parameters for CountDeploymentsByFlow.
 type CountDeploymentsByFlowParams struct {
 	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
@@ -11483,6 +11555,9 @@ type CountTaskRunsByFlowRunJSONRequestBody = BodyCountTaskRunsByFlowRunUiFlowRun
 
 // ReadSimpleFlowRunsJSONRequestBody defines body for ReadSimpleFlowRuns for application/json ContentType.
 type ReadSimpleFlowRunsJSONRequestBody = BodyReadFlowRunHistoryUiFlowRunsHistoryPost
+
+// ReadFlowRunScatterJSONRequestBody defines body for ReadFlowRunScatter for application/json ContentType.
+type ReadFlowRunScatterJSONRequestBody = FlowRunScatterQuery
 
 // CountDeploymentsByFlowJSONRequestBody defines body for CountDeploymentsByFlow for application/json ContentType.
 type CountDeploymentsByFlowJSONRequestBody = BodyCountDeploymentsByFlowUiFlowsCountDeploymentsPost
@@ -17643,6 +17718,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /ui/flow_runs/history (the `ReadSimpleFlowRuns` operationId).
 	ReadSimpleFlowRuns(ctx context.Context, params *ReadSimpleFlowRunsParams, body ReadSimpleFlowRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadFlowRunScatterWithBody Read the scatter of flow runs
+	//
+	// Returns the matching flow runs of a window as cells of start time and duration.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /ui/flow_runs/scatter (the `ReadFlowRunScatter` operationId).
+	ReadFlowRunScatterWithBody(ctx context.Context, params *ReadFlowRunScatterParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadFlowRunScatter Read the scatter of flow runs
+	//
+	// Returns the matching flow runs of a window as cells of start time and duration.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /ui/flow_runs/scatter (the `ReadFlowRunScatter` operationId).
+	ReadFlowRunScatter(ctx context.Context, params *ReadFlowRunScatterParams, body ReadFlowRunScatterJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CountDeploymentsByFlowWithBody Count deployments per flow
 	//
@@ -24395,6 +24488,44 @@ func (c *Client) ReadSimpleFlowRunsWithBody(ctx context.Context, params *ReadSim
 // Corresponds with POST /ui/flow_runs/history (the `ReadSimpleFlowRuns` operationId).
 func (c *Client) ReadSimpleFlowRuns(ctx context.Context, params *ReadSimpleFlowRunsParams, body ReadSimpleFlowRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewReadSimpleFlowRunsRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadFlowRunScatterWithBody Read the scatter of flow runs
+//
+// Returns the matching flow runs of a window as cells of start time and duration.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /ui/flow_runs/scatter (the `ReadFlowRunScatter` operationId).
+func (c *Client) ReadFlowRunScatterWithBody(ctx context.Context, params *ReadFlowRunScatterParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadFlowRunScatterRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadFlowRunScatter Read the scatter of flow runs
+//
+// Returns the matching flow runs of a window as cells of start time and duration.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /ui/flow_runs/scatter (the `ReadFlowRunScatter` operationId).
+func (c *Client) ReadFlowRunScatter(ctx context.Context, params *ReadFlowRunScatterParams, body ReadFlowRunScatterJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadFlowRunScatterRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -38048,6 +38179,61 @@ func NewReadSimpleFlowRunsRequestWithBody(server string, params *ReadSimpleFlowR
 	return req, nil
 }
 
+// NewReadFlowRunScatterRequest calls the generic ReadFlowRunScatter builder with application/json body
+func NewReadFlowRunScatterRequest(server string, params *ReadFlowRunScatterParams, body ReadFlowRunScatterJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadFlowRunScatterRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewReadFlowRunScatterRequestWithBody constructs an http.Request for the ReadFlowRunScatter method, with any body, and a specified content type
+func NewReadFlowRunScatterRequestWithBody(server string, params *ReadFlowRunScatterParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/ui/flow_runs/scatter")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewCountDeploymentsByFlowRequest calls the generic CountDeploymentsByFlow builder with application/json body
 func NewCountDeploymentsByFlowRequest(server string, params *CountDeploymentsByFlowParams, body CountDeploymentsByFlowJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -45465,6 +45651,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /ui/flow_runs/history (the `ReadSimpleFlowRuns` operationId).
 	ReadSimpleFlowRunsWithResponse(ctx context.Context, params *ReadSimpleFlowRunsParams, body ReadSimpleFlowRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadSimpleFlowRunsResult, error)
+
+	// ReadFlowRunScatterWithBodyWithResponse Read the scatter of flow runs
+	//
+	// Returns the matching flow runs of a window as cells of start time and duration.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /ui/flow_runs/scatter (the `ReadFlowRunScatter` operationId).
+	ReadFlowRunScatterWithBodyWithResponse(ctx context.Context, params *ReadFlowRunScatterParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadFlowRunScatterResult, error)
+
+	// ReadFlowRunScatterWithResponse Read the scatter of flow runs
+	//
+	// Returns the matching flow runs of a window as cells of start time and duration.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /ui/flow_runs/scatter (the `ReadFlowRunScatter` operationId).
+	ReadFlowRunScatterWithResponse(ctx context.Context, params *ReadFlowRunScatterParams, body ReadFlowRunScatterJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadFlowRunScatterResult, error)
 
 	// CountDeploymentsByFlowWithBodyWithResponse Count deployments per flow
 	//
@@ -57397,6 +57601,61 @@ func (r ReadSimpleFlowRunsResult) ContentType() string {
 	return ""
 }
 
+type ReadFlowRunScatterResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *FlowRunScatter
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadFlowRunScatterResult) GetJSON200() *FlowRunScatter {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadFlowRunScatterResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadFlowRunScatterResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadFlowRunScatterResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadFlowRunScatterResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadFlowRunScatterResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadFlowRunScatterResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type CountDeploymentsByFlowResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -66373,6 +66632,36 @@ func (c *ClientWithResponses) ReadSimpleFlowRunsWithResponse(ctx context.Context
 		return nil, err
 	}
 	return ParseReadSimpleFlowRunsResult(rsp)
+}
+
+// ReadFlowRunScatterWithBodyWithResponse Read the scatter of flow runs
+//
+// Returns the matching flow runs of a window as cells of start time and duration.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /ui/flow_runs/scatter (the `ReadFlowRunScatter` operationId).
+func (c *ClientWithResponses) ReadFlowRunScatterWithBodyWithResponse(ctx context.Context, params *ReadFlowRunScatterParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadFlowRunScatterResult, error) {
+	rsp, err := c.ReadFlowRunScatterWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadFlowRunScatterResult(rsp)
+}
+
+// ReadFlowRunScatterWithResponse Read the scatter of flow runs
+//
+// Returns the matching flow runs of a window as cells of start time and duration.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /ui/flow_runs/scatter (the `ReadFlowRunScatter` operationId).
+func (c *ClientWithResponses) ReadFlowRunScatterWithResponse(ctx context.Context, params *ReadFlowRunScatterParams, body ReadFlowRunScatterJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadFlowRunScatterResult, error) {
+	rsp, err := c.ReadFlowRunScatter(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadFlowRunScatterResult(rsp)
 }
 
 // CountDeploymentsByFlowWithBodyWithResponse Count deployments per flow
@@ -76190,6 +76479,46 @@ func ParseReadSimpleFlowRunsResult(rsp *http.Response) (*ReadSimpleFlowRunsResul
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest []SimpleFlowRun
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadFlowRunScatterResult parses an HTTP response from a ReadFlowRunScatterWithResponse call
+func ParseReadFlowRunScatterResult(rsp *http.Response) (*ReadFlowRunScatterResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadFlowRunScatterResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest FlowRunScatter
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

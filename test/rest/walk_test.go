@@ -324,6 +324,9 @@ func (s *server) walkTagLimits() {
 func (s *server) walkInterface() {
 	t := s.t
 	require.Len(t, s.visit(200, "POST /ui/flow_runs/history", `{"limit": 2}`).at(""), 2)
+	now := time.Now().UTC()
+	window := fmt.Sprintf(`{"start": %q, "end": %q}`, now.Add(-time.Hour).Format(time.RFC3339), now.Add(time.Hour).Format(time.RFC3339))
+	require.NotEmpty(t, s.visit(200, "POST /ui/flow_runs/scatter", window).at("cells"))
 	times := s.visit(200, "POST /ui/schedules/preview", `{"schedule": {"cron": "0 9 * * *"}, "n": 2}`)
 	require.Len(t, times.at("times"), 2)
 	s.visit(422, "POST /ui/schedules/preview", `{"schedule": {"cron": "60 9 * * *"}}`)

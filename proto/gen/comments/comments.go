@@ -2885,6 +2885,50 @@ func Of(fullName string) string {
 		return "FlowRunResumption is the input of a resumed flow run."
 	case "orch.v1.FlowRunResumption.run_input":
 		return "Input object for the paused run; null when it waits for none; at most 512 KiB."
+	case "orch.v1.FlowRunScatter":
+		return "FlowRunScatter is a grid of start times and durations with the cells that have flow runs."
+	case "orch.v1.FlowRunScatter.cells":
+		return "Cells by column, row and state."
+	case "orch.v1.FlowRunScatter.count":
+		return "Number of matching flow runs with a state."
+	case "orch.v1.FlowRunScatter.longest":
+		return "Duration at the upper edge of the last row, in seconds; the row has longer durations too."
+	case "orch.v1.FlowRunScatter.rows":
+		return "Number of rows of the grid; 0 without flow runs."
+	case "orch.v1.FlowRunScatter.shortest":
+		return "Duration at the lower edge of the first row, in seconds; the row has shorter durations too."
+	case "orch.v1.FlowRunScatterCell":
+		return "FlowRunScatterCell counts the flow runs of one state in one cell of the grid."
+	case "orch.v1.FlowRunScatterCell.column":
+		return "Number of the column, 0 for the start of the window."
+	case "orch.v1.FlowRunScatterCell.count":
+		return "Number of flow runs."
+	case "orch.v1.FlowRunScatterCell.flow_run_ids":
+		return "UUIDs of up to three of the flow runs."
+	case "orch.v1.FlowRunScatterCell.row":
+		return "Number of the row, 0 for the shortest durations."
+	case "orch.v1.FlowRunScatterCell.state_type":
+		return "Type of the current state."
+	case "orch.v1.FlowRunScatterQuery":
+		return "FlowRunScatterQuery selects the flow runs of a window and the size of the grid that counts them."
+	case "orch.v1.FlowRunScatterQuery.columns":
+		return "Number of columns, equal parts of the window, 1 to 1,000; default 400."
+	case "orch.v1.FlowRunScatterQuery.deployments":
+		return "Selects flow runs related to at least one matching deployment; absent applies no condition."
+	case "orch.v1.FlowRunScatterQuery.end":
+		return "End of the window, excluded, in UTC."
+	case "orch.v1.FlowRunScatterQuery.flow_runs":
+		return "Filter on the flow runs themselves; absent selects all."
+	case "orch.v1.FlowRunScatterQuery.flows":
+		return "Selects flow runs related to at least one matching flow; absent applies no condition."
+	case "orch.v1.FlowRunScatterQuery.rows":
+		return "Maximum number of rows, equal parts of the logarithm of the duration, 1 to 200; default 80."
+	case "orch.v1.FlowRunScatterQuery.start":
+		return "Start of the window of expected start times, included, in UTC."
+	case "orch.v1.FlowRunScatterQuery.task_runs":
+		return "Selects flow runs related to at least one matching task run; absent applies no condition."
+	case "orch.v1.FlowRunScatterQuery.work_pools":
+		return "Selects flow runs related to at least one matching work pool; absent applies no condition."
 	case "orch.v1.FlowRunService":
 		return "Flow runs are executions of flows; the server decides on their state transitions."
 	case "orch.v1.FlowRunService.AverageFlowRunLateness":
@@ -4905,6 +4949,8 @@ func Of(fullName string) string {
 		return "Count task runs per flow run. Returns a count for each requested flow run, including zeros."
 	case "orch.v1.UiFlowService.NextRunsByFlow":
 		return "Read the next run per flow. Returns the next scheduled run of each requested flow, or null."
+	case "orch.v1.UiFlowService.ReadFlowRunScatter":
+		return "Read the scatter of flow runs. Returns the matching flow runs of a window as cells of start time and duration."
 	case "orch.v1.UiFlowService.ReadSimpleFlowRuns":
 		return "Read flow runs for a chart. Returns state, time, duration and lateness of the matching flow runs."
 	case "orch.v1.UiScheduleService":

@@ -88,6 +88,9 @@ func (s *Service) find(r *request) (*value.Builder, error) {
 		return nil, err
 	}
 	size := int64(firstBatch)
+	if q.ReturnKey = r.get("returnKey").Truthy(); q.ReturnKey {
+		proj = nil // As MongoDB has it.
+	}
 	if v := r.get("batchSize"); !v.IsMissing() {
 		if size, err = natural(v, "batchSize"); err != nil {
 			return nil, err

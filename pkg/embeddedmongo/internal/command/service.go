@@ -163,7 +163,7 @@ func asError(err error) *mongoerr.Error {
 }
 
 func handlers() map[string]handler {
-	find := []string{"filter", "sort", "projection", "skip", "limit", "batchSize", "singleBatch", "hint", "allowDiskUse", "noCursorTimeout", "let", "collation"}
+	find := []string{"filter", "sort", "projection", "skip", "limit", "batchSize", "singleBatch", "hint", "returnKey", "allowDiskUse", "noCursorTimeout", "let", "collation"}
 	m := map[string]handler{
 		"hello":              {hello, []string{"helloOk", "client", "compression", "topologyVersion", "maxAwaitTimeMS", "loadBalanced", "saslSupportedMechs", "speculativeAuthenticate", "backpressure"}},
 		"ping":               {nothing, nil},

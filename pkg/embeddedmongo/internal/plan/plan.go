@@ -26,6 +26,9 @@ type Query struct {
 	// most is the number of matches at which a count stops; 0 means none.
 	most int64
 
+	// ReturnKey asks for the fields of the index entries instead of the documents.
+	ReturnKey bool
+
 	// Early means that the reader expects to stop after the first results although it sets no limit.
 	Early bool
 

@@ -26,10 +26,12 @@ type Rows struct {
 	last   []byte
 	sorter *sorter
 	skip   int64
-	passed int64 // Results so far, skipped ones included.
-	left   int64 // Results still to deliver; -1 without a limit.
-	Keys   int64 // Keys read.
-	Docs   int64 // Documents read.
+	passed int64  // Results so far, skipped ones included.
+	left   int64  // Results still to deliver; -1 without a limit.
+	entry  []byte // Of keyDoc.
+	value  []byte // Of keyDoc.
+	Keys   int64  // Keys read.
+	Docs   int64  // Documents read.
 }
 
 // Run starts the plan.
@@ -45,6 +47,13 @@ func (p *Plan) Run() (*Rows, error) {
 	if err := r.begin(p); err != nil {
 		v.Close()
 		return nil, err
+	}
+	if p.q.ReturnKey {
+		if err := p.returnsKeys(); err != nil {
+			v.Close()
+			return nil, err
+		}
+		return r, nil // Another plan would return other keys.
 	}
 	r.review = newReview(p)
 	return r, nil
@@ -125,8 +134,8 @@ func (r *Rows) fetch(want bool) (Row, bool, error) {
 			}
 			matches = verdict == holds && r.tests.whole
 		}
-		if !want && matches {
-			return Row{ID: id}, true, nil
+		if matches && (!want || r.p.q.ReturnKey) {
+			return r.result(id, nil, want)
 		}
 		d, err := r.doc(id)
 		if err != nil {
@@ -145,9 +154,18 @@ func (r *Rows) fetch(want bool) (Row, bool, error) {
 				continue
 			}
 		}
-		return Row{ID: id, Doc: d}, true, nil
+		return r.result(id, d, want)
 	}
 	return Row{}, false, storage.Error(r.ks.err())
+}
+
+// result is the row of a match: its document, or the fields of the index entry.
+func (r *Rows) result(id []byte, d value.Doc, want bool) (Row, bool, error) {
+	if want && r.p.q.ReturnKey {
+		entry, err := r.keyDoc()
+		return Row{ID: id, Doc: entry}, err == nil, err
+	}
+	return Row{ID: id, Doc: d}, true, nil
 }
 
 // again reports whether the document was delivered before.

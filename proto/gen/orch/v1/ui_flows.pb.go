@@ -625,6 +625,332 @@ func (x *SimpleFlowRunList) GetRuns() []*SimpleFlowRun {
 	return nil
 }
 
+// FlowRunScatterQuery selects the flow runs of a window and the size of the grid that counts them.
+type FlowRunScatterQuery struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Selects flow runs related to at least one matching flow; absent applies no condition.
+	Flows *FlowFilter `protobuf:"bytes,1,opt,name=flows,proto3" json:"flows,omitempty"`
+	// Filter on the flow runs themselves; absent selects all.
+	FlowRuns *FlowRunFilter `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3" json:"flow_runs,omitempty"`
+	// Selects flow runs related to at least one matching task run; absent applies no condition.
+	TaskRuns *TaskRunFilter `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3" json:"task_runs,omitempty"`
+	// Selects flow runs related to at least one matching deployment; absent applies no condition.
+	Deployments *DeploymentFilter `protobuf:"bytes,4,opt,name=deployments,proto3" json:"deployments,omitempty"`
+	// Selects flow runs related to at least one matching work pool; absent applies no condition.
+	WorkPools *WorkPoolFilter `protobuf:"bytes,5,opt,name=work_pools,json=workPools,proto3" json:"work_pools,omitempty"`
+	// Start of the window of expected start times, included, in UTC.
+	Start *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=start,proto3" json:"start,omitempty"`
+	// End of the window, excluded, in UTC.
+	End *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=end,proto3" json:"end,omitempty"`
+	// Number of columns, equal parts of the window, 1 to 1,000; default 400.
+	Columns int64 `protobuf:"varint,8,opt,name=columns,proto3" json:"columns,omitempty"`
+	// Maximum number of rows, equal parts of the logarithm of the duration, 1 to 200; default 80.
+	Rows          int64 `protobuf:"varint,9,opt,name=rows,proto3" json:"rows,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowRunScatterQuery) Reset() {
+	*x = FlowRunScatterQuery{}
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowRunScatterQuery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowRunScatterQuery) ProtoMessage() {}
+
+func (x *FlowRunScatterQuery) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowRunScatterQuery.ProtoReflect.Descriptor instead.
+func (*FlowRunScatterQuery) Descriptor() ([]byte, []int) {
+	return file_orch_v1_ui_flows_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *FlowRunScatterQuery) GetFlows() *FlowFilter {
+	if x != nil {
+		return x.Flows
+	}
+	return nil
+}
+
+func (x *FlowRunScatterQuery) GetFlowRuns() *FlowRunFilter {
+	if x != nil {
+		return x.FlowRuns
+	}
+	return nil
+}
+
+func (x *FlowRunScatterQuery) GetTaskRuns() *TaskRunFilter {
+	if x != nil {
+		return x.TaskRuns
+	}
+	return nil
+}
+
+func (x *FlowRunScatterQuery) GetDeployments() *DeploymentFilter {
+	if x != nil {
+		return x.Deployments
+	}
+	return nil
+}
+
+func (x *FlowRunScatterQuery) GetWorkPools() *WorkPoolFilter {
+	if x != nil {
+		return x.WorkPools
+	}
+	return nil
+}
+
+func (x *FlowRunScatterQuery) GetStart() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Start
+	}
+	return nil
+}
+
+func (x *FlowRunScatterQuery) GetEnd() *timestamppb.Timestamp {
+	if x != nil {
+		return x.End
+	}
+	return nil
+}
+
+func (x *FlowRunScatterQuery) GetColumns() int64 {
+	if x != nil {
+		return x.Columns
+	}
+	return 0
+}
+
+func (x *FlowRunScatterQuery) GetRows() int64 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+// FlowRunScatterCell counts the flow runs of one state in one cell of the grid.
+type FlowRunScatterCell struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of the column, 0 for the start of the window.
+	Column int64 `protobuf:"varint,1,opt,name=column,proto3" json:"column,omitempty"`
+	// Number of the row, 0 for the shortest durations.
+	Row int64 `protobuf:"varint,2,opt,name=row,proto3" json:"row,omitempty"`
+	// Type of the current state.
+	StateType StateType `protobuf:"varint,3,opt,name=state_type,json=stateType,proto3,enum=orch.v1.StateType" json:"state_type,omitempty"`
+	// Number of flow runs.
+	Count int64 `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"`
+	// UUIDs of up to three of the flow runs.
+	FlowRunIds    []string `protobuf:"bytes,5,rep,name=flow_run_ids,json=flowRunIds,proto3" json:"flow_run_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowRunScatterCell) Reset() {
+	*x = FlowRunScatterCell{}
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowRunScatterCell) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowRunScatterCell) ProtoMessage() {}
+
+func (x *FlowRunScatterCell) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowRunScatterCell.ProtoReflect.Descriptor instead.
+func (*FlowRunScatterCell) Descriptor() ([]byte, []int) {
+	return file_orch_v1_ui_flows_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *FlowRunScatterCell) GetColumn() int64 {
+	if x != nil {
+		return x.Column
+	}
+	return 0
+}
+
+func (x *FlowRunScatterCell) GetRow() int64 {
+	if x != nil {
+		return x.Row
+	}
+	return 0
+}
+
+func (x *FlowRunScatterCell) GetStateType() StateType {
+	if x != nil {
+		return x.StateType
+	}
+	return StateType_STATE_TYPE_UNSPECIFIED
+}
+
+func (x *FlowRunScatterCell) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *FlowRunScatterCell) GetFlowRunIds() []string {
+	if x != nil {
+		return x.FlowRunIds
+	}
+	return nil
+}
+
+// FlowRunScatter is a grid of start times and durations with the cells that have flow runs.
+type FlowRunScatter struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Cells by column, row and state.
+	Cells []*FlowRunScatterCell `protobuf:"bytes,1,rep,name=cells,proto3" json:"cells,omitempty"`
+	// Number of matching flow runs with a state.
+	Count int64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	// Number of rows of the grid; 0 without flow runs.
+	Rows int64 `protobuf:"varint,3,opt,name=rows,proto3" json:"rows,omitempty"`
+	// Duration at the lower edge of the first row, in seconds; the row has shorter durations too.
+	Shortest float64 `protobuf:"fixed64,4,opt,name=shortest,proto3" json:"shortest,omitempty"`
+	// Duration at the upper edge of the last row, in seconds; the row has longer durations too.
+	Longest       float64 `protobuf:"fixed64,5,opt,name=longest,proto3" json:"longest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowRunScatter) Reset() {
+	*x = FlowRunScatter{}
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowRunScatter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowRunScatter) ProtoMessage() {}
+
+func (x *FlowRunScatter) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowRunScatter.ProtoReflect.Descriptor instead.
+func (*FlowRunScatter) Descriptor() ([]byte, []int) {
+	return file_orch_v1_ui_flows_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *FlowRunScatter) GetCells() []*FlowRunScatterCell {
+	if x != nil {
+		return x.Cells
+	}
+	return nil
+}
+
+func (x *FlowRunScatter) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *FlowRunScatter) GetRows() int64 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+func (x *FlowRunScatter) GetShortest() float64 {
+	if x != nil {
+		return x.Shortest
+	}
+	return 0
+}
+
+func (x *FlowRunScatter) GetLongest() float64 {
+	if x != nil {
+		return x.Longest
+	}
+	return 0
+}
+
+type ReadFlowRunScatterRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Query         *FlowRunScatterQuery   `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadFlowRunScatterRequest) Reset() {
+	*x = ReadFlowRunScatterRequest{}
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadFlowRunScatterRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadFlowRunScatterRequest) ProtoMessage() {}
+
+func (x *ReadFlowRunScatterRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadFlowRunScatterRequest.ProtoReflect.Descriptor instead.
+func (*ReadFlowRunScatterRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_ui_flows_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ReadFlowRunScatterRequest) GetQuery() *FlowRunScatterQuery {
+	if x != nil {
+		return x.Query
+	}
+	return nil
+}
+
 type CountTaskRunsByFlowRunRequest struct {
 	state         protoimpl.MessageState    `protogen:"open.v1"`
 	Query         *FlowRunTaskRunCountQuery `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
@@ -634,7 +960,7 @@ type CountTaskRunsByFlowRunRequest struct {
 
 func (x *CountTaskRunsByFlowRunRequest) Reset() {
 	*x = CountTaskRunsByFlowRunRequest{}
-	mi := &file_orch_v1_ui_flows_proto_msgTypes[10]
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -646,7 +972,7 @@ func (x *CountTaskRunsByFlowRunRequest) String() string {
 func (*CountTaskRunsByFlowRunRequest) ProtoMessage() {}
 
 func (x *CountTaskRunsByFlowRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_ui_flows_proto_msgTypes[10]
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -659,7 +985,7 @@ func (x *CountTaskRunsByFlowRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountTaskRunsByFlowRunRequest.ProtoReflect.Descriptor instead.
 func (*CountTaskRunsByFlowRunRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_ui_flows_proto_rawDescGZIP(), []int{10}
+	return file_orch_v1_ui_flows_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *CountTaskRunsByFlowRunRequest) GetQuery() *FlowRunTaskRunCountQuery {
@@ -678,7 +1004,7 @@ type ReadSimpleFlowRunsRequest struct {
 
 func (x *ReadSimpleFlowRunsRequest) Reset() {
 	*x = ReadSimpleFlowRunsRequest{}
-	mi := &file_orch_v1_ui_flows_proto_msgTypes[11]
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -690,7 +1016,7 @@ func (x *ReadSimpleFlowRunsRequest) String() string {
 func (*ReadSimpleFlowRunsRequest) ProtoMessage() {}
 
 func (x *ReadSimpleFlowRunsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_ui_flows_proto_msgTypes[11]
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -703,7 +1029,7 @@ func (x *ReadSimpleFlowRunsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSimpleFlowRunsRequest.ProtoReflect.Descriptor instead.
 func (*ReadSimpleFlowRunsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_ui_flows_proto_rawDescGZIP(), []int{11}
+	return file_orch_v1_ui_flows_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ReadSimpleFlowRunsRequest) GetQuery() *SimpleFlowRunQuery {
@@ -722,7 +1048,7 @@ type CountDeploymentsByFlowRequest struct {
 
 func (x *CountDeploymentsByFlowRequest) Reset() {
 	*x = CountDeploymentsByFlowRequest{}
-	mi := &file_orch_v1_ui_flows_proto_msgTypes[12]
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -734,7 +1060,7 @@ func (x *CountDeploymentsByFlowRequest) String() string {
 func (*CountDeploymentsByFlowRequest) ProtoMessage() {}
 
 func (x *CountDeploymentsByFlowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_ui_flows_proto_msgTypes[12]
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -747,7 +1073,7 @@ func (x *CountDeploymentsByFlowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountDeploymentsByFlowRequest.ProtoReflect.Descriptor instead.
 func (*CountDeploymentsByFlowRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_ui_flows_proto_rawDescGZIP(), []int{12}
+	return file_orch_v1_ui_flows_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CountDeploymentsByFlowRequest) GetQuery() *FlowDeploymentCountQuery {
@@ -766,7 +1092,7 @@ type NextRunsByFlowRequest struct {
 
 func (x *NextRunsByFlowRequest) Reset() {
 	*x = NextRunsByFlowRequest{}
-	mi := &file_orch_v1_ui_flows_proto_msgTypes[13]
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -778,7 +1104,7 @@ func (x *NextRunsByFlowRequest) String() string {
 func (*NextRunsByFlowRequest) ProtoMessage() {}
 
 func (x *NextRunsByFlowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_ui_flows_proto_msgTypes[13]
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -791,7 +1117,7 @@ func (x *NextRunsByFlowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NextRunsByFlowRequest.ProtoReflect.Descriptor instead.
 func (*NextRunsByFlowRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_ui_flows_proto_rawDescGZIP(), []int{13}
+	return file_orch_v1_ui_flows_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *NextRunsByFlowRequest) GetQuery() *FlowNextRunQuery {
@@ -854,7 +1180,34 @@ const file_orch_v1_ui_flows_proto_rawDesc = "" +
 	"\bduration\x18\x04 \x01(\x01B\x06\xca\xf3\x18\x02\x18\x01R\bduration\x12\"\n" +
 	"\blateness\x18\x05 \x01(\x01B\x06\xca\xf3\x18\x02\x18\x01R\blateness\"?\n" +
 	"\x11SimpleFlowRunList\x12*\n" +
-	"\x04runs\x18\x01 \x03(\v2\x16.orch.v1.SimpleFlowRunR\x04runs\"X\n" +
+	"\x04runs\x18\x01 \x03(\v2\x16.orch.v1.SimpleFlowRunR\x04runs\"\xf6\x03\n" +
+	"\x13FlowRunScatterQuery\x12)\n" +
+	"\x05flows\x18\x01 \x01(\v2\x13.orch.v1.FlowFilterR\x05flows\x123\n" +
+	"\tflow_runs\x18\x02 \x01(\v2\x16.orch.v1.FlowRunFilterR\bflowRuns\x123\n" +
+	"\ttask_runs\x18\x03 \x01(\v2\x16.orch.v1.TaskRunFilterR\btaskRuns\x12;\n" +
+	"\vdeployments\x18\x04 \x01(\v2\x19.orch.v1.DeploymentFilterR\vdeployments\x126\n" +
+	"\n" +
+	"work_pools\x18\x05 \x01(\v2\x17.orch.v1.WorkPoolFilterR\tworkPools\x128\n" +
+	"\x05start\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01R\x05start\x124\n" +
+	"\x03end\x18\a \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01R\x03end\x125\n" +
+	"\acolumns\x18\b \x01(\x03B\x1b\xca\xf3\x18\x17\"\x03400)\x00\x00\x00\x00\x00\x00\xf0?1\x00\x00\x00\x00\x00@\x8f@R\acolumns\x12.\n" +
+	"\x04rows\x18\t \x01(\x03B\x1a\xca\xf3\x18\x16\"\x0280)\x00\x00\x00\x00\x00\x00\xf0?1\x00\x00\x00\x00\x00\x00i@R\x04rows\"\xd3\x01\n" +
+	"\x12FlowRunScatterCell\x12\x1e\n" +
+	"\x06column\x18\x01 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\x06column\x12\x18\n" +
+	"\x03row\x18\x02 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\x03row\x129\n" +
+	"\n" +
+	"state_type\x18\x03 \x01(\x0e2\x12.orch.v1.StateTypeB\x06\xca\xf3\x18\x02\x18\x01R\tstateType\x12\x1c\n" +
+	"\x05count\x18\x04 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\x05count\x12*\n" +
+	"\fflow_run_ids\x18\x05 \x03(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\n" +
+	"flowRunIds\"\xcb\x01\n" +
+	"\x0eFlowRunScatter\x129\n" +
+	"\x05cells\x18\x01 \x03(\v2\x1b.orch.v1.FlowRunScatterCellB\x06\xca\xf3\x18\x02\x18\x01R\x05cells\x12\x1c\n" +
+	"\x05count\x18\x02 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\x05count\x12\x1a\n" +
+	"\x04rows\x18\x03 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\x04rows\x12\"\n" +
+	"\bshortest\x18\x04 \x01(\x01B\x06\xca\xf3\x18\x02\x18\x01R\bshortest\x12 \n" +
+	"\alongest\x18\x05 \x01(\x01B\x06\xca\xf3\x18\x02\x18\x01R\alongest\"O\n" +
+	"\x19ReadFlowRunScatterRequest\x122\n" +
+	"\x05query\x18\x01 \x01(\v2\x1c.orch.v1.FlowRunScatterQueryR\x05query\"X\n" +
 	"\x1dCountTaskRunsByFlowRunRequest\x127\n" +
 	"\x05query\x18\x01 \x01(\v2!.orch.v1.FlowRunTaskRunCountQueryR\x05query\"N\n" +
 	"\x19ReadSimpleFlowRunsRequest\x121\n" +
@@ -862,10 +1215,11 @@ const file_orch_v1_ui_flows_proto_rawDesc = "" +
 	"\x1dCountDeploymentsByFlowRequest\x127\n" +
 	"\x05query\x18\x01 \x01(\v2!.orch.v1.FlowDeploymentCountQueryR\x05query\"H\n" +
 	"\x15NextRunsByFlowRequest\x12/\n" +
-	"\x05query\x18\x01 \x01(\v2\x19.orch.v1.FlowNextRunQueryR\x05query2\xf0\x04\n" +
+	"\x05query\x18\x01 \x01(\v2\x19.orch.v1.FlowNextRunQueryR\x05query2\xfd\x05\n" +
 	"\rUiFlowService\x12\x9e\x01\n" +
 	"\x16CountTaskRunsByFlowRun\x12&.orch.v1.CountTaskRunsByFlowRunRequest\x1a\x13.orch.v1.CountsById\"G\xe2\xf3\x18\x0f\"\rsee_flow_runs\x82\xd3\xe4\x93\x02.:\x05queryb\x06counts\"\x1d/ui/flow_runs/count-task-runs\x12\x95\x01\n" +
-	"\x12ReadSimpleFlowRuns\x12\".orch.v1.ReadSimpleFlowRunsRequest\x1a\x1a.orch.v1.SimpleFlowRunList\"?\xe2\xf3\x18\x11\x18\x01\"\rsee_flow_runs\x82\xd3\xe4\x93\x02$:\x05queryb\x04runs\"\x15/ui/flow_runs/history\x12\x98\x01\n" +
+	"\x12ReadSimpleFlowRuns\x12\".orch.v1.ReadSimpleFlowRunsRequest\x1a\x1a.orch.v1.SimpleFlowRunList\"?\xe2\xf3\x18\x11\x18\x01\"\rsee_flow_runs\x82\xd3\xe4\x93\x02$:\x05queryb\x04runs\"\x15/ui/flow_runs/history\x12\x8a\x01\n" +
+	"\x12ReadFlowRunScatter\x12\".orch.v1.ReadFlowRunScatterRequest\x1a\x17.orch.v1.FlowRunScatter\"7\xe2\xf3\x18\x0f\"\rsee_flow_runs\x82\xd3\xe4\x93\x02\x1e:\x05query\"\x15/ui/flow_runs/scatter\x12\x98\x01\n" +
 	"\x16CountDeploymentsByFlow\x12&.orch.v1.CountDeploymentsByFlowRequest\x1a\x13.orch.v1.CountsById\"A\xe2\xf3\x18\v\"\tsee_flows\x82\xd3\xe4\x93\x02,:\x05queryb\x06counts\"\x1b/ui/flows/count-deployments\x12\x80\x01\n" +
 	"\x0eNextRunsByFlow\x12\x1e.orch.v1.NextRunsByFlowRequest\x1a\x11.orch.v1.NextRuns\";\xe2\xf3\x18\x0f\"\rsee_flow_runs\x82\xd3\xe4\x93\x02\":\x05queryb\x04runs\"\x13/ui/flows/next-runs\x1a\b\xea\xf3\x18\x04\n" +
 	"\x02UIB7Z5github.com/orch-project/orch/proto/gen/orch/v1;orchv1b\x06proto3"
@@ -882,7 +1236,7 @@ func file_orch_v1_ui_flows_proto_rawDescGZIP() []byte {
 	return file_orch_v1_ui_flows_proto_rawDescData
 }
 
-var file_orch_v1_ui_flows_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_orch_v1_ui_flows_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_orch_v1_ui_flows_proto_goTypes = []any{
 	(*CountsById)(nil),                    // 0: orch.v1.CountsById
 	(*FlowRunTaskRunCountQuery)(nil),      // 1: orch.v1.FlowRunTaskRunCountQuery
@@ -894,54 +1248,70 @@ var file_orch_v1_ui_flows_proto_goTypes = []any{
 	(*SimpleFlowRunQuery)(nil),            // 7: orch.v1.SimpleFlowRunQuery
 	(*SimpleFlowRun)(nil),                 // 8: orch.v1.SimpleFlowRun
 	(*SimpleFlowRunList)(nil),             // 9: orch.v1.SimpleFlowRunList
-	(*CountTaskRunsByFlowRunRequest)(nil), // 10: orch.v1.CountTaskRunsByFlowRunRequest
-	(*ReadSimpleFlowRunsRequest)(nil),     // 11: orch.v1.ReadSimpleFlowRunsRequest
-	(*CountDeploymentsByFlowRequest)(nil), // 12: orch.v1.CountDeploymentsByFlowRequest
-	(*NextRunsByFlowRequest)(nil),         // 13: orch.v1.NextRunsByFlowRequest
-	nil,                                   // 14: orch.v1.CountsById.CountsEntry
-	nil,                                   // 15: orch.v1.NextRuns.RunsEntry
-	(StateType)(0),                        // 16: orch.v1.StateType
-	(*timestamppb.Timestamp)(nil),         // 17: google.protobuf.Timestamp
-	(*FlowFilter)(nil),                    // 18: orch.v1.FlowFilter
-	(*FlowRunFilter)(nil),                 // 19: orch.v1.FlowRunFilter
-	(*TaskRunFilter)(nil),                 // 20: orch.v1.TaskRunFilter
-	(*DeploymentFilter)(nil),              // 21: orch.v1.DeploymentFilter
-	(*WorkPoolFilter)(nil),                // 22: orch.v1.WorkPoolFilter
-	(FlowRunSort)(0),                      // 23: orch.v1.FlowRunSort
+	(*FlowRunScatterQuery)(nil),           // 10: orch.v1.FlowRunScatterQuery
+	(*FlowRunScatterCell)(nil),            // 11: orch.v1.FlowRunScatterCell
+	(*FlowRunScatter)(nil),                // 12: orch.v1.FlowRunScatter
+	(*ReadFlowRunScatterRequest)(nil),     // 13: orch.v1.ReadFlowRunScatterRequest
+	(*CountTaskRunsByFlowRunRequest)(nil), // 14: orch.v1.CountTaskRunsByFlowRunRequest
+	(*ReadSimpleFlowRunsRequest)(nil),     // 15: orch.v1.ReadSimpleFlowRunsRequest
+	(*CountDeploymentsByFlowRequest)(nil), // 16: orch.v1.CountDeploymentsByFlowRequest
+	(*NextRunsByFlowRequest)(nil),         // 17: orch.v1.NextRunsByFlowRequest
+	nil,                                   // 18: orch.v1.CountsById.CountsEntry
+	nil,                                   // 19: orch.v1.NextRuns.RunsEntry
+	(StateType)(0),                        // 20: orch.v1.StateType
+	(*timestamppb.Timestamp)(nil),         // 21: google.protobuf.Timestamp
+	(*FlowFilter)(nil),                    // 22: orch.v1.FlowFilter
+	(*FlowRunFilter)(nil),                 // 23: orch.v1.FlowRunFilter
+	(*TaskRunFilter)(nil),                 // 24: orch.v1.TaskRunFilter
+	(*DeploymentFilter)(nil),              // 25: orch.v1.DeploymentFilter
+	(*WorkPoolFilter)(nil),                // 26: orch.v1.WorkPoolFilter
+	(FlowRunSort)(0),                      // 27: orch.v1.FlowRunSort
 }
 var file_orch_v1_ui_flows_proto_depIdxs = []int32{
-	14, // 0: orch.v1.CountsById.counts:type_name -> orch.v1.CountsById.CountsEntry
-	16, // 1: orch.v1.SimpleNextFlowRun.state_type:type_name -> orch.v1.StateType
-	17, // 2: orch.v1.SimpleNextFlowRun.next_scheduled_start_time:type_name -> google.protobuf.Timestamp
+	18, // 0: orch.v1.CountsById.counts:type_name -> orch.v1.CountsById.CountsEntry
+	20, // 1: orch.v1.SimpleNextFlowRun.state_type:type_name -> orch.v1.StateType
+	21, // 2: orch.v1.SimpleNextFlowRun.next_scheduled_start_time:type_name -> google.protobuf.Timestamp
 	4,  // 3: orch.v1.NextRun.run:type_name -> orch.v1.SimpleNextFlowRun
-	15, // 4: orch.v1.NextRuns.runs:type_name -> orch.v1.NextRuns.RunsEntry
-	18, // 5: orch.v1.SimpleFlowRunQuery.flows:type_name -> orch.v1.FlowFilter
-	19, // 6: orch.v1.SimpleFlowRunQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	20, // 7: orch.v1.SimpleFlowRunQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	21, // 8: orch.v1.SimpleFlowRunQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	22, // 9: orch.v1.SimpleFlowRunQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
-	23, // 10: orch.v1.SimpleFlowRunQuery.sort:type_name -> orch.v1.FlowRunSort
-	16, // 11: orch.v1.SimpleFlowRun.state_type:type_name -> orch.v1.StateType
-	17, // 12: orch.v1.SimpleFlowRun.timestamp:type_name -> google.protobuf.Timestamp
+	19, // 4: orch.v1.NextRuns.runs:type_name -> orch.v1.NextRuns.RunsEntry
+	22, // 5: orch.v1.SimpleFlowRunQuery.flows:type_name -> orch.v1.FlowFilter
+	23, // 6: orch.v1.SimpleFlowRunQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	24, // 7: orch.v1.SimpleFlowRunQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	25, // 8: orch.v1.SimpleFlowRunQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	26, // 9: orch.v1.SimpleFlowRunQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
+	27, // 10: orch.v1.SimpleFlowRunQuery.sort:type_name -> orch.v1.FlowRunSort
+	20, // 11: orch.v1.SimpleFlowRun.state_type:type_name -> orch.v1.StateType
+	21, // 12: orch.v1.SimpleFlowRun.timestamp:type_name -> google.protobuf.Timestamp
 	8,  // 13: orch.v1.SimpleFlowRunList.runs:type_name -> orch.v1.SimpleFlowRun
-	1,  // 14: orch.v1.CountTaskRunsByFlowRunRequest.query:type_name -> orch.v1.FlowRunTaskRunCountQuery
-	7,  // 15: orch.v1.ReadSimpleFlowRunsRequest.query:type_name -> orch.v1.SimpleFlowRunQuery
-	2,  // 16: orch.v1.CountDeploymentsByFlowRequest.query:type_name -> orch.v1.FlowDeploymentCountQuery
-	3,  // 17: orch.v1.NextRunsByFlowRequest.query:type_name -> orch.v1.FlowNextRunQuery
-	5,  // 18: orch.v1.NextRuns.RunsEntry.value:type_name -> orch.v1.NextRun
-	10, // 19: orch.v1.UiFlowService.CountTaskRunsByFlowRun:input_type -> orch.v1.CountTaskRunsByFlowRunRequest
-	11, // 20: orch.v1.UiFlowService.ReadSimpleFlowRuns:input_type -> orch.v1.ReadSimpleFlowRunsRequest
-	12, // 21: orch.v1.UiFlowService.CountDeploymentsByFlow:input_type -> orch.v1.CountDeploymentsByFlowRequest
-	13, // 22: orch.v1.UiFlowService.NextRunsByFlow:input_type -> orch.v1.NextRunsByFlowRequest
-	0,  // 23: orch.v1.UiFlowService.CountTaskRunsByFlowRun:output_type -> orch.v1.CountsById
-	9,  // 24: orch.v1.UiFlowService.ReadSimpleFlowRuns:output_type -> orch.v1.SimpleFlowRunList
-	0,  // 25: orch.v1.UiFlowService.CountDeploymentsByFlow:output_type -> orch.v1.CountsById
-	6,  // 26: orch.v1.UiFlowService.NextRunsByFlow:output_type -> orch.v1.NextRuns
-	23, // [23:27] is the sub-list for method output_type
-	19, // [19:23] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	22, // 14: orch.v1.FlowRunScatterQuery.flows:type_name -> orch.v1.FlowFilter
+	23, // 15: orch.v1.FlowRunScatterQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	24, // 16: orch.v1.FlowRunScatterQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	25, // 17: orch.v1.FlowRunScatterQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	26, // 18: orch.v1.FlowRunScatterQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
+	21, // 19: orch.v1.FlowRunScatterQuery.start:type_name -> google.protobuf.Timestamp
+	21, // 20: orch.v1.FlowRunScatterQuery.end:type_name -> google.protobuf.Timestamp
+	20, // 21: orch.v1.FlowRunScatterCell.state_type:type_name -> orch.v1.StateType
+	11, // 22: orch.v1.FlowRunScatter.cells:type_name -> orch.v1.FlowRunScatterCell
+	10, // 23: orch.v1.ReadFlowRunScatterRequest.query:type_name -> orch.v1.FlowRunScatterQuery
+	1,  // 24: orch.v1.CountTaskRunsByFlowRunRequest.query:type_name -> orch.v1.FlowRunTaskRunCountQuery
+	7,  // 25: orch.v1.ReadSimpleFlowRunsRequest.query:type_name -> orch.v1.SimpleFlowRunQuery
+	2,  // 26: orch.v1.CountDeploymentsByFlowRequest.query:type_name -> orch.v1.FlowDeploymentCountQuery
+	3,  // 27: orch.v1.NextRunsByFlowRequest.query:type_name -> orch.v1.FlowNextRunQuery
+	5,  // 28: orch.v1.NextRuns.RunsEntry.value:type_name -> orch.v1.NextRun
+	14, // 29: orch.v1.UiFlowService.CountTaskRunsByFlowRun:input_type -> orch.v1.CountTaskRunsByFlowRunRequest
+	15, // 30: orch.v1.UiFlowService.ReadSimpleFlowRuns:input_type -> orch.v1.ReadSimpleFlowRunsRequest
+	13, // 31: orch.v1.UiFlowService.ReadFlowRunScatter:input_type -> orch.v1.ReadFlowRunScatterRequest
+	16, // 32: orch.v1.UiFlowService.CountDeploymentsByFlow:input_type -> orch.v1.CountDeploymentsByFlowRequest
+	17, // 33: orch.v1.UiFlowService.NextRunsByFlow:input_type -> orch.v1.NextRunsByFlowRequest
+	0,  // 34: orch.v1.UiFlowService.CountTaskRunsByFlowRun:output_type -> orch.v1.CountsById
+	9,  // 35: orch.v1.UiFlowService.ReadSimpleFlowRuns:output_type -> orch.v1.SimpleFlowRunList
+	12, // 36: orch.v1.UiFlowService.ReadFlowRunScatter:output_type -> orch.v1.FlowRunScatter
+	0,  // 37: orch.v1.UiFlowService.CountDeploymentsByFlow:output_type -> orch.v1.CountsById
+	6,  // 38: orch.v1.UiFlowService.NextRunsByFlow:output_type -> orch.v1.NextRuns
+	34, // [34:39] is the sub-list for method output_type
+	29, // [29:34] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_ui_flows_proto_init() }
@@ -960,7 +1330,7 @@ func file_orch_v1_ui_flows_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_ui_flows_proto_rawDesc), len(file_orch_v1_ui_flows_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -23,6 +23,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	UiFlowService_CountTaskRunsByFlowRun_FullMethodName = "/orch.v1.UiFlowService/CountTaskRunsByFlowRun"
 	UiFlowService_ReadSimpleFlowRuns_FullMethodName     = "/orch.v1.UiFlowService/ReadSimpleFlowRuns"
+	UiFlowService_ReadFlowRunScatter_FullMethodName     = "/orch.v1.UiFlowService/ReadFlowRunScatter"
 	UiFlowService_CountDeploymentsByFlow_FullMethodName = "/orch.v1.UiFlowService/CountDeploymentsByFlow"
 	UiFlowService_NextRunsByFlow_FullMethodName         = "/orch.v1.UiFlowService/NextRunsByFlow"
 )
@@ -37,6 +38,8 @@ type UiFlowServiceClient interface {
 	CountTaskRunsByFlowRun(ctx context.Context, in *CountTaskRunsByFlowRunRequest, opts ...grpc.CallOption) (*CountsById, error)
 	// Read flow runs for a chart. Returns state, time, duration and lateness of the matching flow runs.
 	ReadSimpleFlowRuns(ctx context.Context, in *ReadSimpleFlowRunsRequest, opts ...grpc.CallOption) (*SimpleFlowRunList, error)
+	// Read the scatter of flow runs. Returns the matching flow runs of a window as cells of start time and duration.
+	ReadFlowRunScatter(ctx context.Context, in *ReadFlowRunScatterRequest, opts ...grpc.CallOption) (*FlowRunScatter, error)
 	// Count deployments per flow. Returns a count for each requested flow, including zeros.
 	CountDeploymentsByFlow(ctx context.Context, in *CountDeploymentsByFlowRequest, opts ...grpc.CallOption) (*CountsById, error)
 	// Read the next run per flow. Returns the next scheduled run of each requested flow, or null.
@@ -65,6 +68,16 @@ func (c *uiFlowServiceClient) ReadSimpleFlowRuns(ctx context.Context, in *ReadSi
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(SimpleFlowRunList)
 	err := c.cc.Invoke(ctx, UiFlowService_ReadSimpleFlowRuns_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *uiFlowServiceClient) ReadFlowRunScatter(ctx context.Context, in *ReadFlowRunScatterRequest, opts ...grpc.CallOption) (*FlowRunScatter, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(FlowRunScatter)
+	err := c.cc.Invoke(ctx, UiFlowService_ReadFlowRunScatter_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -101,6 +114,8 @@ type UiFlowServiceServer interface {
 	CountTaskRunsByFlowRun(context.Context, *CountTaskRunsByFlowRunRequest) (*CountsById, error)
 	// Read flow runs for a chart. Returns state, time, duration and lateness of the matching flow runs.
 	ReadSimpleFlowRuns(context.Context, *ReadSimpleFlowRunsRequest) (*SimpleFlowRunList, error)
+	// Read the scatter of flow runs. Returns the matching flow runs of a window as cells of start time and duration.
+	ReadFlowRunScatter(context.Context, *ReadFlowRunScatterRequest) (*FlowRunScatter, error)
 	// Count deployments per flow. Returns a count for each requested flow, including zeros.
 	CountDeploymentsByFlow(context.Context, *CountDeploymentsByFlowRequest) (*CountsById, error)
 	// Read the next run per flow. Returns the next scheduled run of each requested flow, or null.
@@ -120,6 +135,9 @@ func (UnimplementedUiFlowServiceServer) CountTaskRunsByFlowRun(context.Context, 
 }
 func (UnimplementedUiFlowServiceServer) ReadSimpleFlowRuns(context.Context, *ReadSimpleFlowRunsRequest) (*SimpleFlowRunList, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReadSimpleFlowRuns not implemented")
+}
+func (UnimplementedUiFlowServiceServer) ReadFlowRunScatter(context.Context, *ReadFlowRunScatterRequest) (*FlowRunScatter, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReadFlowRunScatter not implemented")
 }
 func (UnimplementedUiFlowServiceServer) CountDeploymentsByFlow(context.Context, *CountDeploymentsByFlowRequest) (*CountsById, error) {
 	return nil, status.Error(codes.Unimplemented, "method CountDeploymentsByFlow not implemented")
@@ -184,6 +202,24 @@ func _UiFlowService_ReadSimpleFlowRuns_Handler(srv interface{}, ctx context.Cont
 	return interceptor(ctx, in, info, handler)
 }
 
+func _UiFlowService_ReadFlowRunScatter_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReadFlowRunScatterRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(UiFlowServiceServer).ReadFlowRunScatter(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: UiFlowService_ReadFlowRunScatter_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(UiFlowServiceServer).ReadFlowRunScatter(ctx, req.(*ReadFlowRunScatterRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _UiFlowService_CountDeploymentsByFlow_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(CountDeploymentsByFlowRequest)
 	if err := dec(in); err != nil {
@@ -234,6 +270,10 @@ var UiFlowService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ReadSimpleFlowRuns",
 			Handler:    _UiFlowService_ReadSimpleFlowRuns_Handler,
+		},
+		{
+			MethodName: "ReadFlowRunScatter",
+			Handler:    _UiFlowService_ReadFlowRunScatter_Handler,
 		},
 		{
 			MethodName: "CountDeploymentsByFlow",

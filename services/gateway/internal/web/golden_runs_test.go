@@ -21,6 +21,9 @@ func runCases() []pageCase {
 			orchv1.WebhookService_CountWebhooks_FullMethodName:      &orchv1.CountResponse{},
 		}},
 		{name: "runs", path: "/runs?state=FAILED&tag=prod&n=1", answers: lists()},
+		{name: "runs-histogram", path: "/runs?chart=histogram", answers: lists()},
+		{name: "runs-scatter", path: "/runs/scatter?from=-2h", answers: lists()},
+		{name: "runs-scatter-click", path: "/runs/scatter?from=-24h&state=FAILED?995,20", answers: lists(), status: 303},
 		{name: "runs-bad", path: "/runs?from=yesterday", status: 400},
 		{name: "runs-away", path: "/runs", status: 503, answers: answers{
 			orchv1.FlowRunService_ReadFlowRuns_FullMethodName: rpc.Detail(503, "away"),
@@ -59,6 +62,12 @@ func lists() answers {
 				{StateType: orchv1.StateType_STATE_TYPE_FAILED, StateName: "Failed", CountRuns: 17},
 			}},
 		}},
+		orchv1.UiFlowService_ReadFlowRunScatter_FullMethodName: &orchv1.FlowRunScatter{
+			Count: 4, Rows: 100, Shortest: 0.5, Longest: 900, Cells: []*orchv1.FlowRunScatterCell{
+				{Column: 3, Row: 20, StateType: orchv1.StateType_STATE_TYPE_COMPLETED, Count: 3, FlowRunIds: []string{someID}},
+				{Column: 475, Row: 92, StateType: orchv1.StateType_STATE_TYPE_FAILED, Count: 1, FlowRunIds: []string{someID}},
+			},
+		},
 		orchv1.FlowService_CountFlows_FullMethodName:       &orchv1.CountResponse{Count: 7},
 		orchv1.WebhookService_CountWebhooks_FullMethodName: &orchv1.CountResponse{Count: 3},
 		orchv1.EventService_ReadEvents_FullMethodName:      &orchv1.EventPage{Total: 1234},

@@ -102,7 +102,7 @@ func (s *Site) getFragment(w http.ResponseWriter, r *page.Request, visit Visit, 
 	}
 	key.WriteString(" " + r.Server.Root + r.HTTP.URL.RequestURI())
 	found, err := s.fragments.Get(r.HTTP.Context(), key.String(), func() ([]byte, error) {
-		view, err := show(r, p)
+		view, err := viewOf(r, p)
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -86,9 +87,7 @@ func TestAFollowerEndsWithItsSession(t *testing.T) {
 func TestPagesNameWhatTheyFollow(t *testing.T) {
 	t.Parallel()
 	all := flowRunAnswers()
-	for method, answer := range console() {
-		all[method] = answer
-	}
+	maps.Copy(all, console())
 	site := siteWith(t, &stub{answers: all}, nil)
 	require.NotContains(t, visit(t, site, "/runs", nil).Body.String(), "data-live", "without a broker")
 	site.opts.Follow = following

@@ -104,6 +104,9 @@ func (s *Site) request(w http.ResponseWriter, r *http.Request, visit Visit, at p
 			s.opts.API.ServeHTTP(w, forwarded)
 			return nil
 		},
+		Write: func(w http.ResponseWriter, contentType string, body []byte) {
+			transcode.WriteBody(w, visit.Request, http.StatusOK, contentType, body)
+		},
 		Name: visit.Name, Fragment: wantsFragment(r),
 	}
 }
@@ -135,7 +138,7 @@ func (s *Site) get(w http.ResponseWriter, r *page.Request, visit Visit, p *page.
 		}
 		return
 	}
-	view, err := show(r, p)
+	view, err := viewOf(r, p)
 	if err != nil {
 		s.explain(w, r, visit, p, err)
 		return
@@ -143,8 +146,8 @@ func (s *Site) get(w http.ResponseWriter, r *page.Request, visit Visit, p *page.
 	s.answer(w, r, visit, p, view)
 }
 
-// show builds the view of a page. A bad parameter is an error, even if the page did not need to stop for it.
-func show(r *page.Request, p *page.Page) (page.View, error) {
+// viewOf builds the view of a page. A bad parameter is an error, even if the page did not need to stop for it.
+func viewOf(r *page.Request, p *page.Page) (page.View, error) {
 	view, err := p.Show(r)
 	if err == nil {
 		err = r.Err()

@@ -30,10 +30,15 @@ type StreamOptions struct {
 	Limit int64 // 0: all.
 	// Fields are the projected paths, besides _id; empty: whole documents.
 	Fields []string
+	// Index are the keys of an index whose entries are read instead of documents: one field for each key, dots included.
+	Index bson.D
 }
 
 // wholePage is the batch size that reads a page in one round trip; the server's own batches begin with 101.
 const wholePage = 1000
+
+// entriesBatch is the batch size for index entries: a few hundred kilobytes.
+const entriesBatch = 5000
 
 // tooBigCode is MongoDB's error code for distinct values that exceed one response.
 const tooBigCode = 17217
@@ -96,6 +101,9 @@ func (r reader) Stream(ctx context.Context, c Collection, filter bson.D, o Strea
 				fields[i] = bson.E{Key: f, Value: 1}
 			}
 			find.SetProjection(fields)
+		}
+		if len(o.Index) > 0 {
+			find.SetHint(o.Index).SetReturnKey(true).SetBatchSize(entriesBatch)
 		}
 		cursor, err := r.db.Collection(string(c)).Find(ctx, filter, find)
 		if err != nil {

@@ -26,7 +26,7 @@ func TestEqualFragmentsAreRenderedOnceASecond(t *testing.T) {
 		get := func() fragment.Fragment {
 			got, err := cache.Get(t.Context(), "key", func() ([]byte, error) {
 				renders++
-				time.Sleep(300 * time.Millisecond)
+				<-time.After(300 * time.Millisecond)
 				return []byte(strconv.Itoa(renders)), nil
 			})
 			require.NoError(t, err)
@@ -39,7 +39,7 @@ func TestEqualFragmentsAreRenderedOnceASecond(t *testing.T) {
 		group.Wait()
 		first := get()
 		require.Equal(t, 1, renders)
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		second := get()
 		require.Equal(t, 2, renders)
 		require.NotEqual(t, first.Tag, second.Tag)

@@ -2,6 +2,7 @@ package page_test
 
 import (
 	"errors"
+	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/testkit"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/ask"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 )
@@ -20,7 +22,7 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 
 func TestLinks(t *testing.T) {
 	t.Parallel()
-	r := &page.Request{HTTP: httptest.NewRequest("GET", "/runs?state=FAILED&older=x&did=y&count=1", nil), Base: "/orch"}
+	r := &page.Request{HTTP: httptest.NewRequest(http.MethodGet, "/runs?state=FAILED&older=x&did=y&count=1", nil), Base: "/orch"}
 	for want, got := range map[string]string{
 		"/orch/":                    r.To(),
 		"/orch/runs/flow-run/a%2Fb": r.To("runs", "flow-run", "a/b"),
@@ -47,7 +49,7 @@ func TestProblem(t *testing.T) {
 	t.Parallel()
 	for want, err := range map[string]error{
 		"No such run.":                                     rpc.Detail(404, "No such run."),
-		"A part of this page took too long.":               status.Error(codes.DeadlineExceeded, "late"),
+		"A part of this page took too long.":               rpc.Error(&orchv1.HttpError{Status: 504}),
 		"A service that this page needs does not respond.": status.Error(codes.Unavailable, "away"),
 		"The server refused the values. Too long.":         rpc.Invalid(rpc.BodyError("string_too_long", "Too long", "name")),
 	} {

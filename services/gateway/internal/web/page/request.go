@@ -46,6 +46,8 @@ type Request struct {
 
 	// Forward serves a GET of the API, with the authorization of the reader.
 	Forward func(w http.ResponseWriter, to *url.URL) error
+	// Write responds with a body, compressed if the client accepts it.
+	Write func(w http.ResponseWriter, contentType string, body []byte)
 	// Fragment reports that a script replaces parts of the page that it shows. Pages may leave out the other parts.
 	Fragment bool
 	// Allowed reports whether the reader holds the scope of an rpc.

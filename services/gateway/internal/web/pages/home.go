@@ -14,6 +14,7 @@ import (
 type homeView struct {
 	Tiles       []tile
 	Histogram   markup.Markup
+	Scatter     *scatterView
 	Failures    []runRow
 	AllFailures string
 	Windows     []choice
@@ -42,6 +43,7 @@ func homePage() page.Page {
 			orchv1.FlowRunService_ReadFlowRuns_FullMethodName,
 			orchv1.FlowService_CountFlows_FullMethodName,
 			orchv1.WebhookService_CountWebhooks_FullMethodName,
+			scatterRPC,
 		}, runRowCalls...),
 		Show: showHome,
 	}
@@ -64,6 +66,9 @@ func showHome(r *page.Request) (page.View, error) {
 		Windows: windows(f.Window.Text), Path: r.Path(), API: r.Server.API,
 		Empty:    flows.Err() == nil && flows.Answer().GetCount() == 0 && webhooks.Answer().GetCount() == 0,
 		Problems: problems(history, failures),
+	}
+	if !v.Empty {
+		v.Scatter = newScatterView(r, f)
 	}
 	query := url.Values{"from": {f.Window.Text}}
 	link := func(states ...string) string {

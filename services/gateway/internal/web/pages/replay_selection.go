@@ -6,7 +6,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/orch-project/orch/pkg/rpc"
-	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/ask"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"

@@ -11,23 +11,26 @@ import (
 
 // runPages are the pages of runs, flows, deployments and what they use.
 func runPages() []page.Page {
-	return slices.Concat([]page.Page{homePage(), runsPage()}, flowRunPages(), taskRunPages(), flowPages(), deploymentPages(),
+	return slices.Concat([]page.Page{homePage(), runsPage()}, scatterPages(), flowRunPages(), taskRunPages(), flowPages(), deploymentPages(),
 		workPoolPages(), automationPages(), artifactPages(), settingPages())
 }
 
 // runsView is the data of the list of runs.
 type runsView struct {
 	Histogram markup.Markup
-	Rows      []runRow
-	Older     string
-	Newest    string
-	States    []choice
-	Windows   []choice
-	Q         string
-	Tags      []string
-	Hidden    []hiddenField
-	Path      string
-	Problems  []string
+	// Scatter is nil if the page shows the histogram.
+	Scatter  *scatterView
+	Charts   []tab
+	Rows     []runRow
+	Older    string
+	Newest   string
+	States   []choice
+	Windows  []choice
+	Q        string
+	Tags     []string
+	Hidden   []hiddenField
+	Path     string
+	Problems []string
 	// Bulk are the buttons for ticked rows that the reader may use.
 	Bulk       []button
 	ActionPath string
@@ -43,7 +46,7 @@ func runsPage() page.Page {
 		Section: "/runs",
 		Live:    "runs",
 		Needs:   []string{orchv1.FlowRunService_ReadFlowRuns_FullMethodName},
-		Uses:    append([]string{orchv1.FlowRunService_ReadFlowRunHistory_FullMethodName}, runRowCalls...),
+		Uses:    append([]string{orchv1.FlowRunService_ReadFlowRunHistory_FullMethodName, scatterRPC}, runRowCalls...),
 		Show:    showRuns,
 		Actions: bulkActions(),
 	}
@@ -51,12 +54,21 @@ func runsPage() page.Page {
 
 func showRuns(r *page.Request) (page.View, error) {
 	f := readRunFilter(r)
+	kind := r.Word("chart", "scatter", "histogram")
 	if err := r.Err(); err != nil {
 		return page.View{}, err
 	}
+	var scatter *scatterView
+	if kind == "scatter" {
+		scatter = newScatterView(r, f)
+	}
 	runs := ask.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, ask.Input{Body: f.list()})
 	history := ask.New[*orchv1.HistoryList](orchv1.FlowRunService_ReadFlowRunHistory_FullMethodName, ask.Input{Body: f.history(histogramBars)})
-	_ = r.Ask(runs, history)
+	questions := []ask.Question{runs}
+	if scatter == nil {
+		questions = append(questions, history)
+	}
+	_ = r.Ask(questions...)
 	if err := runs.Err(); err != nil {
 		return page.View{}, err
 	}
@@ -64,7 +76,7 @@ func showRuns(r *page.Request) (page.View, error) {
 	v := runsView{
 		Rows: runRows(r, list), States: stateChoices(f), Windows: windows(f.Window.Text), Q: f.Q, Tags: f.Tags,
 		Path: r.Path(), Problems: problems(history), ActionPath: r.Here(),
-		Hidden:   hiddenFields(r, "flow", "deployment", "to", "n", "tz"),
+		Hidden:   hiddenFields(r, "flow", "deployment", "to", "n", "tz", "chart"),
 		Filtered: len(f.States)+len(f.Flows)+len(f.Deployments)+len(f.Tags) > 0 || f.Late || f.Q != "",
 	}
 	for _, action := range bulkActions() {
@@ -73,7 +85,10 @@ func showRuns(r *page.Request) (page.View, error) {
 			v.Bulk = append(v.Bulk, button{Action: action.Name, Title: title})
 		}
 	}
-	if history.Err() == nil {
+	v.Charts = []tab{
+		{Title: "Scatter", Path: r.Here("chart", ""), Current: kind == "scatter"}, {Title: "Histogram", Path: r.Here("chart", "histogram"), Current: kind == "histogram"},
+	}
+	if v.Scatter = scatter; scatter == nil && history.Err() == nil {
 		v.Histogram = runHistogram(r, history.Answer().GetHistory(), "Runs by expected start, stacked by state")
 	}
 	if !older.First() {

@@ -45,6 +45,9 @@ type Reader struct {
 // NewReader returns a reader of the parameters. Offsets count from now.
 func NewReader(values url.Values, now time.Time) *Reader { return &Reader{values: values, now: now} }
 
+// Again returns a reader of other parameters with the same time.
+func (r *Reader) Again(values url.Values) *Reader { return NewReader(values, r.now) }
+
 // Err returns the first bad value as *Invalid, nil without one.
 func (r *Reader) Err() error { return r.err }
 

@@ -1,0 +1,83 @@
+package chart_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/orch-project/orch/services/gateway/internal/web/chart"
+)
+
+func scatterOf(cells ...chart.Cell) chart.Scatter {
+	s := chart.Scatter{From: now.Add(-24 * time.Hour), To: now, Rows: 100, Shortest: 0.1, Longest: 10_000, Cells: cells, Clock: clock}
+	for _, c := range cells {
+		s.Count += c.N
+	}
+	return s
+}
+
+func TestScatter(t *testing.T) {
+	t.Parallel()
+	wellFormed(t, scatterOf().Image())
+	require.Contains(t, scatterOf().Image().Source(), "No run in this window.")
+	s := scatterOf(chart.Cell{Column: 0, Row: 0, Class: "completed", N: 3}, chart.Cell{Column: 475, Row: 99, Class: "failed", N: 1}, chart.Cell{Column: 475, Row: 99, Class: "completed", N: 1})
+	image := s.Image().Source()
+	require.Contains(t, image, `<path class="completed" d="M43 210h4v4h-4z"/>`)
+	require.Contains(t, image, `<path class="failed n" d="M993 5h4v4h-4z"/>`)
+	require.Less(t, strings.Index(image, `class="completed`), strings.Index(image, `class="failed`), "failures are drawn above the others")
+	for _, label := range []string{"1 s", "1 min", "1 h"} {
+		require.Contains(t, image, ">"+label+"<")
+	}
+	got, ok := s.At(45, 210)
+	require.True(t, ok)
+	require.EqualValues(t, 3, got.N)
+	_, ok = s.At(500, 100)
+	require.False(t, ok)
+	from, to := s.Column(475)
+	require.WithinDuration(t, now, to, time.Second)
+	require.WithinDuration(t, now.Add(-24*time.Hour/476), from, time.Second)
+	shortest, _ := s.Durations(0)
+	_, longest := s.Durations(99)
+	require.InDelta(t, 0.1, shortest.Seconds(), 0.001)
+	require.InDelta(t, 10_000, longest.Seconds(), 1)
+}
+
+// full is a scatter of 100,000 runs in a day.
+func full() chart.Scatter {
+	random := rand.New(rand.NewPCG(1, 2))
+	type place struct{ column, row int64 }
+	cells := map[place]int64{}
+	for range 100_000 {
+		cells[place{random.Int64N(chart.ScatterColumns), min(int64(50+12*random.NormFloat64()), 99)}]++
+	}
+	s := scatterOf()
+	for at, n := range cells {
+		s.Cells = append(s.Cells, chart.Cell{Column: at.column, Row: max(at.row, 0), Class: []string{"completed", "failed"}[at.column%2], N: n})
+		s.Count += n
+	}
+	return s
+}
+
+// TestScatterIsSmall bounds the image of 100,000 runs.
+func TestScatterIsSmall(t *testing.T) {
+	t.Parallel()
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	_, err := z.Write([]byte(full().Image().Source()))
+	require.NoError(t, err)
+	require.NoError(t, z.Close())
+	require.Less(t, packed.Len(), 100_000)
+	t.Logf("%d cells, %d bytes compressed", len(full().Cells), packed.Len())
+}
+
+func BenchmarkScatterImage(b *testing.B) {
+	s := full()
+	for b.Loop() {
+		s.Image()
+	}
+}

@@ -1,0 +1,98 @@
+package flowruns
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/runscatter"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+const (
+	// scatterParts is the number of parts of a window that are read separately for each state.
+	scatterParts = 2
+	// scatterReads bounds the reads at once.
+	scatterReads = 4
+)
+
+// scatterFields are read where the entries of an index do not suffice.
+var scatterFields = []string{"expected_start_time", "total_run_time", "state.timestamp"}
+
+// ReadFlowRunScatter counts the matching runs of a window by start, duration and state. It reads all of them: where the index by
+// state and time decides the filter, its entries instead of documents. The duration of a running run is that until now.
+func (s *Service) ReadFlowRunScatter(ctx context.Context, r *orchv1.ReadFlowRunScatterRequest) (*orchv1.FlowRunScatter, error) {
+	q := r.GetQuery()
+	start, end := q.GetStart().AsTime(), q.GetEnd().AsTime()
+	if !start.Before(end) {
+		return nil, rpc.Detail(http.StatusUnprocessableEntity, "The window must start before it ends.")
+	}
+	selection, err := s.source.Select(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	whole, now := runscatter.NewGrid(start, end, q.GetColumns()), s.runs.Store().Now()
+	var mu sync.Mutex // Of whole.
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(scatterReads)
+	states := orchv1.StateType(0).Descriptor().Values()
+	for i := 1; i < states.Len(); i++ {
+		state := orchv1.StateType(states.Get(i).Number())
+		for part := range scatterParts {
+			from := start.Add(end.Sub(start) / scatterParts * time.Duration(part))
+			to := end
+			if part+1 < scatterParts {
+				to = start.Add(end.Sub(start) / scatterParts * time.Duration(part+1))
+			}
+			group.Go(func() error {
+				grid := runscatter.NewGrid(start, end, q.GetColumns())
+				if err := scatter(ctx, selection, grid, state, from, to, now); err != nil {
+					return err
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				whole.Merge(grid)
+				return nil
+			})
+		}
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return whole.Scatter(q.GetRows()), nil
+}
+
+// scatter adds the selected runs of a state in a part of the window to a grid.
+func scatter(ctx context.Context, runs *query.Selection, grid *runscatter.Grid, state orchv1.StateType, from, to, now time.Time) error {
+	within := bson.D{
+		{Key: "state.type", Value: word(state)},
+		{Key: "expected_start_time", Value: bson.D{{Key: "$gte", Value: from.UnixMicro()}, {Key: "$lt", Value: to.UnixMicro()}}},
+	}
+	add := func(doc bson.Raw) error {
+		id, err := store.UUID(doc.Lookup("_id"))
+		if err != nil {
+			return err
+		}
+		expected, _ := doc.Lookup("expected_start_time").AsInt64OK()
+		seconds, _ := doc.Lookup("total_run_time").AsFloat64OK()
+		if since, err := doc.LookupErr("state", "timestamp"); err == nil && state == orchv1.StateType_STATE_TYPE_RUNNING {
+			entered, _ := since.AsInt64OK()
+			seconds += max(0, now.Sub(time.UnixMicro(entered)).Seconds())
+		}
+		grid.Add(id, state, expected, seconds)
+		return nil
+	}
+	if state != orchv1.StateType_STATE_TYPE_RUNNING { // Its duration needs the time of the state, which the index does not have.
+		if decided, err := runs.VisitEntries(ctx, within, query.FlowRunsByStateAndTime, add); decided || err != nil {
+			return err
+		}
+	}
+	return runs.VisitFields(ctx, within, scatterFields, add)
+}
