@@ -60,7 +60,7 @@ type Config struct {
 	// DeadLetterBytes is the size of the dead-letter stream. Default 256 MiB, halved in the same way.
 	DeadLetterBytes int64
 
-	// ConnectTimeout bounds how long Connect keeps trying. Default 10 s.
+	// ConnectTimeout bounds how long Connect keeps trying; Forever waits until its context ends. Default 10 s.
 	ConnectTimeout time.Duration
 	// AckTimeout bounds how long a publisher waits, in the queue and for the acknowledgement together. Default 1.5 s.
 	AckTimeout time.Duration

@@ -35,8 +35,8 @@ type Conn struct {
 }
 
 // Connect connects, asserts what the broker must promise (see the package documentation) and makes the streams and
-// durable consumers that are missing. It tries again until ctx or Config.ConnectTimeout ends while no server answers;
-// a server that answers with the wrong settings is refused at once.
+// durable consumers that are missing. While no server responds it retries until ctx or Config.ConnectTimeout ends. A
+// server that refuses the connection, or has the wrong settings, is an error at once.
 func Connect(ctx context.Context, cfg Config) (*Conn, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -46,32 +46,13 @@ func Connect(ctx context.Context, cfg Config) (*Conn, error) {
 	defer cancel()
 
 	c := &Conn{cfg: cfg, log: cfg.Logger, epoch: newEpoch()}
-	if err := c.dial(ctx); err != nil {
-		return nil, err
-	}
-	if err := c.prepare(ctx); err != nil {
-		c.nc.Close()
+	if err := c.establish(ctx); err != nil {
 		return nil, err
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.publisher = newPublisher(c)
 	c.wg.Go(c.guardDurables)
 	return c, nil
-}
-
-// dial connects; it tries again until ctx ends.
-func (c *Conn) dial(ctx context.Context) error {
-	for {
-		nc, err := nats.Connect(c.cfg.URL, c.options()...)
-		if err == nil {
-			c.nc = nc
-			return nil
-		}
-		c.log.WarnContext(ctx, "connecting to the broker", "error", err)
-		if !pause(ctx, 200*time.Millisecond) {
-			return fmt.Errorf("connecting to the broker: %w: %w", ErrUnavailable, err)
-		}
-	}
 }
 
 func (c *Conn) options() []nats.Option {
@@ -107,16 +88,25 @@ func (c *Conn) options() []nats.Option {
 // prepare asserts the server's settings and makes what is missing.
 func (c *Conn) prepare(ctx context.Context) error {
 	if got := c.nc.MaxPayload(); got < MinMaxPayload {
-		return fmt.Errorf("%w: %d bytes, at least %d are needed", ErrMaxPayload, got, MinMaxPayload)
-	}
-	if err := c.assertSync(ctx); err != nil {
-		return err
+		return fmt.Errorf("%w: %d bytes: set max_payload: 8MB in the server's configuration", ErrMaxPayload, got)
 	}
 	js, err := jetstream.New(c.nc, jetstream.WithDefaultTimeout(requestTimeout))
 	if err != nil {
 		return fmt.Errorf("opening JetStream: %w", err)
 	}
 	c.js = js
+	_, err = js.AccountInfo(ctx)
+	switch {
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabled):
+		return fmt.Errorf("%w on the server: add jetstream { sync_interval: always } to its configuration", ErrNoJetStream)
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
+		return fmt.Errorf("%w for the account: add jetstream: enabled to it in the server's configuration", ErrNoJetStream)
+	case err != nil:
+		return unavailable(ctx, "reading the JetStream account", err)
+	}
+	if err := c.assertSync(ctx); err != nil {
+		return err
+	}
 	return c.ensureStreams(ctx)
 }
 

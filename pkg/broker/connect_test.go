@@ -1,11 +1,15 @@
 package broker_test
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -104,7 +108,19 @@ func TestConnectDeployed(t *testing.T) {
 	})
 	t.Run("has no JetStream", func(t *testing.T) {
 		t.Parallel()
-		refused(t, broker.Config{URL: startDeployed(t, "")}, broker.ErrSyncUnknown)
+		refused(t, broker.Config{URL: startDeployed(t, "")}, broker.ErrNoJetStream)
+		url := startDeployed(t, "jetstream { sync_interval: always }\naccounts { ORCH { users: [ { user: orch, password: secret } ] } }")
+		refused(t, broker.Config{URL: url, Options: login}, broker.ErrNoJetStream)
+	})
+	t.Run("refuses the password", func(t *testing.T) {
+		t.Parallel()
+		url := startDeployed(t, "jetstream { sync_interval: always }"+deployedAccounts)
+		refused(t, broker.Config{URL: url, Options: []nats.Option{nats.UserInfo("orch", "wrong")}}, broker.ErrRefused)
+	})
+	t.Run("has no TLS", func(t *testing.T) {
+		t.Parallel()
+		url := startDeployed(t, "jetstream { sync_interval: always }"+deployedAccounts)
+		refused(t, broker.Config{URL: strings.Replace(url, "nats://", "tls://", 1), Options: login}, broker.ErrRefused)
 	})
 }
 
@@ -113,6 +129,65 @@ func TestConnectWithoutServer(t *testing.T) {
 	start := time.Now()
 	refused(t, broker.Config{URL: "nats://127.0.0.1:1", ConnectTimeout: 300 * time.Millisecond}, broker.ErrUnavailable)
 	require.Less(t, time.Since(start), 5*time.Second)
+}
+
+// A broker that is away at the start is one line in the log, and another one when it is there.
+func TestConnectWaitsForServer(t *testing.T) {
+	t.Parallel()
+	away := &absentServer{asked: make(chan struct{}, 100)}
+	var log syncBuffer
+	connected := make(chan error, 1)
+	go func() {
+		c, err := broker.Connect(t.Context(), broker.Config{
+			InProcess: away, ConnectTimeout: broker.Forever, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		})
+		if err == nil {
+			err = c.Close()
+		}
+		connected <- err
+	}()
+	for range 3 {
+		<-away.asked
+	}
+	away.server.Store(testkit.StartNATS(t, embeddednats.Options{}))
+	require.NoError(t, <-connected)
+	require.Equal(t, 1, strings.Count(log.String(), "waiting"), log.String())
+	require.Equal(t, 1, strings.Count(log.String(), "is available"), log.String())
+}
+
+// absentServer refuses connections until it has a server.
+type absentServer struct {
+	asked  chan struct{}
+	server atomic.Pointer[testkit.NATS]
+}
+
+func (a *absentServer) InProcessConn() (net.Conn, error) {
+	if n := a.server.Load(); n != nil {
+		return n.InProcessConn()
+	}
+	select {
+	case a.asked <- struct{}{}:
+	default:
+	}
+	return nil, errors.New("away")
+}
+
+// syncBuffer is a log that a test reads while others write.
+type syncBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }
 
 func TestConnectBadConfig(t *testing.T) {

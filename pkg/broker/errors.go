@@ -19,6 +19,12 @@ var (
 	// ErrClosed means that the owner closed the connection. It matches ErrUnavailable too.
 	ErrClosed = fmt.Errorf("%w: closed", ErrUnavailable)
 
+	// ErrRefused is returned by Connect when a server refuses the connection. The message names the remedy.
+	ErrRefused = errors.New("broker: the server refused the connection")
+
+	// ErrNoJetStream is returned by Connect when the server or the account has no JetStream. The message names the remedy.
+	ErrNoJetStream = errors.New("broker: JetStream is not enabled")
+
 	// ErrLazySync is returned by Connect when a server acknowledges before fsync.
 	ErrLazySync = errors.New("broker: the server acknowledges before fsync")
 

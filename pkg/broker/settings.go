@@ -26,3 +26,10 @@ func (s Settings) Validate() error {
 func (s Settings) Config(name string, log *slog.Logger) Config {
 	return Config{URL: s.URL, Name: name, Shards: s.Shards, Replicas: s.Replicas, AllowLazySync: s.AllowLazySync, Logger: log}
 }
+
+// ServiceConfig is Config for a service, which waits for the broker as long as it takes.
+func (s Settings) ServiceConfig(name string, log *slog.Logger) Config {
+	cfg := s.Config(name, log)
+	cfg.ConnectTimeout = Forever
+	return cfg
+}

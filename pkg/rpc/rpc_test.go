@@ -66,7 +66,7 @@ func both(t *testing.T, test func(t *testing.T, caller rpc.Caller, server *flows
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- s.Serve(ctx, ln) }()
-		conn, err := rpc.Dial(ln.Addr().String())
+		conn, err := rpc.Dial(ln.Addr().String(), rpc.DialOptions{Log: slog.New(slog.DiscardHandler)})
 		require.NoError(t, err)
 		test(t, rpc.NewRemote(conn), server)
 		require.NoError(t, conn.Close())

@@ -11,7 +11,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -67,21 +66,6 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 
 // Stop aborts calls in flight, for a drain that takes too long.
 func (s *Server) Stop() { s.grpc.Stop() }
-
-// Dial returns a connection to the service at an address. It connects in the background and reconnects after a loss;
-// calls fail with Unavailable while it is down.
-func Dial(address string) (*grpc.ClientConn, error) {
-	conn, err := grpc.NewClient(address,
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultServiceConfig(`{"loadBalancingConfig": [{"round_robin": {}}]}`),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 5 * time.Second, PermitWithoutStream: true}),
-	)
-	if err != nil {
-		return nil, fmt.Errorf("dial %s: %w", address, err)
-	}
-	return conn, nil
-}
 
 // Recover turns a handler's panic into an internal error, so one bad request does not end the process.
 func Recover(log *slog.Logger) grpc.UnaryServerInterceptor {

@@ -5,7 +5,8 @@
 //	           │                    │      a worker ended        ^
 //	           └────────────────────┴───────────────────────────┘
 //
-//	starting  workers start one after the other; one that implements Readier holds the next until it is ready
+//	starting  workers start one after the other; one that implements Readier holds the next until it is ready.
+//	          A step holds the next until it returns; it may add the workers that need what it opened
 //	running   ready, as far as the registered checks are
 //	draining  not ready, but everything still works: load balancers get Options.DrainDelay to notice
 //	stopping  the last worker's context ends; when it has returned, the one before it; and so on.

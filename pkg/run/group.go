@@ -31,9 +31,10 @@ type Group struct {
 	workers []*running
 }
 
-// running is a supervised worker.
+// running is a supervised worker, or a step of the start.
 type running struct {
 	Worker
+	step func(ctx context.Context) error // Nil for a worker.
 	part *part
 	stop context.CancelFunc
 	done chan struct{} // Closed when Run has returned.
@@ -51,11 +52,20 @@ func NewGroup(o Options) *Group {
 	return &Group{opts: o, log: o.Logger.With("component", "run"), health: &Health{phase: New}}
 }
 
-// Add appends workers in dependency order: a worker may rely on those before it. Do not call it after Run.
+// Add appends workers in dependency order: a worker may rely on those before it. After Run only a step may call it.
 func (g *Group) Add(workers ...Worker) {
 	for _, w := range workers {
 		g.workers = append(g.workers, &running{Worker: w, part: g.health.addPart(w.Name())})
 	}
+}
+
+// AddStep appends a step of the start, such as waiting for a database. It runs once, after the workers before it have
+// started; it may Add the workers and checks that follow. The group is not ready meanwhile. Its context ends with Run's.
+// An error ends the group, and Run returns it as it is.
+func (g *Group) AddStep(name string, step func(ctx context.Context) error) {
+	part := g.health.addPart(name)
+	part.pending = true
+	g.workers = append(g.workers, &running{Worker: Func(name, nil), step: step, part: part})
 }
 
 // Health returns the state of the group, for /health and /ready.
@@ -66,7 +76,7 @@ func (g *Group) Health() *Health { return g.health }
 func (g *Group) Run(ctx context.Context) error {
 	grace, endGrace := context.WithCancel(context.WithoutCancel(ctx))
 	defer endGrace()
-	ended := make(chan *running, len(g.workers)) // One slot per worker, so that senders never block.
+	ended := make(chan *running, 1) // For the first worker that ends; a later one has no effect.
 
 	g.health.enter(Starting)
 	started, failed := g.start(ctx, grace, ended)
@@ -102,14 +112,24 @@ func (g *Group) Run(ctx context.Context) error {
 func (g *Group) start(ctx, grace context.Context, ended chan *running) (started []*running, failed *running) {
 	// Workers end one after the other, not with ctx.
 	base := context.WithValue(context.WithoutCancel(ctx), graceKey{}, grace)
-	for _, w := range g.workers {
+	for i := 0; i < len(g.workers); i++ { // A step may append workers.
+		w := g.workers[i]
+		if w.step != nil {
+			if failed := g.runStep(ctx, w, ended); failed != nil || ctx.Err() != nil && w.err != nil {
+				return started, failed
+			}
+			continue
+		}
 		var workCtx context.Context
 		workCtx, w.stop = context.WithCancel(base)
 		w.done = make(chan struct{})
 		go func() {
 			w.err = w.Run(workCtx)
 			close(w.done)
-			ended <- w
+			select {
+			case ended <- w:
+			default:
+			}
 		}()
 		started = append(started, w)
 		var ready <-chan struct{}
@@ -129,9 +149,36 @@ func (g *Group) start(ctx, grace context.Context, ended chan *running) (started 
 	return started, nil
 }
 
-// failure reports a worker that returned while it should run.
+// runStep runs one step, and ends it early when a worker fails. It returns what ends the group: the step or that worker.
+func (g *Group) runStep(ctx context.Context, w *running, ended <-chan *running) (failed *running) {
+	stepCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- w.step(stepCtx) }()
+	select {
+	case w.err = <-done:
+	case failed = <-ended:
+		cancel()
+		w.err = <-done
+		return failed
+	}
+	if w.err == nil {
+		g.health.finish(w.part)
+		return nil
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return w
+}
+
+// failure reports a worker that returned while it should run, or a failed step.
 func (g *Group) failure(ctx context.Context, w *running) error {
 	err := w.err
+	if w.step != nil {
+		g.health.fail(w.part, err)
+		return err
+	}
 	if err == nil {
 		err = errors.New("returned before shutdown")
 	}

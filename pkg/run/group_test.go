@@ -211,6 +211,73 @@ func TestFailureWhileStopping(t *testing.T) {
 	})
 }
 
+// A step waits for a prerequisite: the service is live and not ready meanwhile, and the step adds the workers that need it.
+func TestStep(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var j journal
+		ctx, cancel := context.WithCancel(t.Context())
+		g := group(run.Options{}, j.server("internal", 0, 0))
+		available := make(chan struct{})
+		g.AddStep("database", func(ctx context.Context) error {
+			select {
+			case <-available:
+				g.Add(j.server("api", 0, 0))
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+		done := launch(ctx, g)
+		synctest.Wait()
+		require.True(t, g.Health().Live().OK)
+		require.Equal(t, run.Starting, g.Health().Ready().Phase)
+		require.Contains(t, g.Health().Ready().Checks, run.Item{Name: "database", Error: "in progress"})
+		close(available)
+		synctest.Wait()
+		require.True(t, g.Health().Ready().OK)
+		cancel()
+		require.NoError(t, <-done)
+		require.Equal(t, []string{
+			"start internal", "ready internal", "start api", "ready api",
+			"stop api", "stopped api", "stop internal", "stopped internal",
+		}, j.all())
+	})
+}
+
+func TestStepEndsEarly(t *testing.T) {
+	t.Parallel()
+	wait := func(ctx context.Context) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	t.Run("by an error of its own", func(t *testing.T) {
+		t.Parallel()
+		refused := errors.New("refused")
+		var j journal
+		g := group(run.Options{}, j.server("internal", 0, 0))
+		g.AddStep("database", func(context.Context) error { return refused })
+		require.Equal(t, refused, g.Run(t.Context()), "the error as it is")
+		require.Contains(t, j.all(), "stopped internal")
+	})
+	t.Run("by the end of the process", func(t *testing.T) {
+		t.Parallel()
+		ctx, cancel := context.WithCancel(t.Context())
+		g := group(run.Options{})
+		g.AddStep("database", func(ctx context.Context) error {
+			cancel()
+			return wait(ctx)
+		})
+		require.NoError(t, g.Run(ctx))
+	})
+	t.Run("by a failed worker", func(t *testing.T) {
+		t.Parallel()
+		g := group(run.Options{}, run.Func("internal", func(context.Context) error { return errors.New("no address") }))
+		g.AddStep("database", wait)
+		require.EqualError(t, g.Run(t.Context()), "worker internal: no address")
+	})
+}
+
 type key struct{}
 
 func TestGrace(t *testing.T) {

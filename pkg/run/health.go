@@ -2,6 +2,7 @@ package run
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"sync"
 )
@@ -29,9 +30,13 @@ const (
 
 // part is a worker in the reports.
 type part struct {
-	name string
-	err  error // Set after a failure.
+	name    string
+	err     error // Set after a failure.
+	pending bool  // A step of the start that has not succeeded.
 }
+
+// errPending is the readiness of a step that has not succeeded.
+var errPending = errors.New("in progress")
 
 // check is a readiness check of a prerequisite that may come and go.
 type check struct {
@@ -76,11 +81,21 @@ func (h *Health) live() Report {
 	return r
 }
 
+func (h *Health) ready() Report {
+	r := h.live()
+	for i, p := range h.parts {
+		if p.pending && p.err == nil {
+			r.OK, r.Checks[i] = false, Item{Name: p.name, Error: errPending.Error()}
+		}
+	}
+	return r
+}
+
 // Ready reports whether the service should get requests: the group is running, its workers are live and all checks
 // pass.
 func (h *Health) Ready() Report {
 	h.mu.Lock()
-	r := h.live()
+	r := h.ready()
 	checks := h.checks[:len(h.checks):len(h.checks)]
 	h.mu.Unlock()
 	if r.Phase != Running {
@@ -131,6 +146,12 @@ func (h *Health) addPart(name string) *part {
 	p := &part{name: name}
 	h.parts = append(h.parts, p)
 	return p
+}
+
+func (h *Health) finish(p *part) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p.pending = false
 }
 
 func (h *Health) fail(p *part, err error) {

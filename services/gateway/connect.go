@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"google.golang.org/grpc/connectivity"
-
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/directory"
 	"github.com/orch-project/orch/pkg/rpc"
@@ -46,22 +44,17 @@ func (g *Gateway) connect() error {
 	}
 	g.caller = g.deps.Caller
 	if g.caller == nil {
-		conn, err := rpc.Dial(g.cfg.OrchestrationAddr)
+		conn, err := rpc.Dial(g.cfg.OrchestrationAddr, rpc.DialOptions{Log: g.log.With("peer", "orchestration")})
 		if err != nil {
 			return fmt.Errorf("connect to the orchestration service: %w", err)
 		}
 		g.closers = append(g.closers, func() { _ = conn.Close() }) // No call is in flight at this point.
 		g.caller = rpc.NewRemote(conn)
-		conn.Connect()
 		g.ready = append(g.ready, func() error {
-			state := conn.GetState()
-			if state == connectivity.Ready {
-				return nil
+			if err := conn.Ready(); err != nil {
+				return fmt.Errorf("connect to the orchestration service: %w", err)
 			}
-			if state == connectivity.Idle {
-				conn.Connect()
-			}
-			return fmt.Errorf("the connection to the orchestration service is %s", state)
+			return nil
 		})
 	}
 	g.hooks = g.deps.Hooks

@@ -11,34 +11,42 @@ import (
 	"github.com/orch-project/orch/pkg/telemetry"
 )
 
-// RunProcess runs the gateway as its own process, with its internal address, until ctx ends.
+// RunProcess runs the gateway as its own process, with its internal address, until ctx ends. While the broker is away at
+// the start it waits, and is not ready.
 func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logger) (err error) {
-	conn, err := broker.Connect(ctx, cfg.Broker.Config("orch-gateway", log))
-	if err != nil {
-		return fmt.Errorf("start the gateway: %w", err)
-	}
-	defer func() { err = errors.Join(err, conn.Close()) }()
-
 	group := run.NewGroup(run.Options{DrainDelay: cfg.DrainDelay, Logger: log})
 	registry := telemetry.NewRegistry("gateway", version)
 	internal, err := telemetry.NewInternal(cfg.InternalListen, registry, group.Health())
 	if err != nil {
 		return err
 	}
-	g, err := New(cfg, Deps{
-		Broker:      conn,
-		Log:         log,
-		Registry:    registry,
-		Health:      group.Health(),
-		Version:     version,
-		InternalURL: "http://" + internal.Addr().String(),
+	var conn *broker.Conn
+	defer func() {
+		if conn != nil {
+			err = errors.Join(err, conn.Close())
+		}
+	}()
+	group.Add(internal)
+	group.AddStep("connect to the broker", func(ctx context.Context) (err error) {
+		conn, err = broker.Connect(ctx, cfg.Broker.ServiceConfig("orch-gateway", log))
+		return err
 	})
-	if err != nil {
-		_ = internal.Close() // The first error explains more.
-		return fmt.Errorf("start the gateway: %w", err)
-	}
-	group.Health().Check("orchestration", g.Reachable)
-	group.Health().Check("broker", conn.Healthy)
-	group.Add(internal, g)
+	group.AddStep("start the gateway", func(context.Context) error {
+		g, err := New(cfg, Deps{
+			Broker:      conn,
+			Log:         log,
+			Registry:    registry,
+			Health:      group.Health(),
+			Version:     version,
+			InternalURL: "http://" + internal.Addr().String(),
+		})
+		if err != nil {
+			return fmt.Errorf("start the gateway: %w", err)
+		}
+		group.Health().Check("orchestration", g.Reachable)
+		group.Health().Check("broker", conn.Healthy)
+		group.Add(g)
+		return nil
+	})
 	return group.Run(ctx)
 }

@@ -11,31 +11,39 @@ import (
 	"github.com/orch-project/orch/pkg/telemetry"
 )
 
-// RunProcess runs the service as a process of its own, with its public and internal addresses, until ctx ends.
+// RunProcess runs the service as a process of its own, with its public and internal addresses, until ctx ends. While the
+// broker is away at the start it waits, and is not ready.
 func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logger) (err error) {
-	conn, err := broker.Connect(ctx, cfg.Broker.Config("orch-hooks", log))
-	if err != nil {
-		return fmt.Errorf("start the hooks service: %w", err)
-	}
-	defer func() { err = errors.Join(err, conn.Close()) }()
-
 	group := run.NewGroup(run.Options{DrainDelay: cfg.DrainDelay, Logger: log})
 	registry := telemetry.NewRegistry("hooks", version)
-	h, err := New(cfg, Deps{Broker: conn, Log: log, Registry: registry})
-	if err != nil {
-		return fmt.Errorf("start the hooks service: %w", err)
-	}
 	internal, err := telemetry.NewInternal(cfg.InternalListen, registry, group.Health())
 	if err != nil {
 		return err
 	}
-	public, err := listen(cfg.Listen, h.Handler(), h.log)
-	if err != nil {
-		return errors.Join(err, internal.Close())
-	}
-	group.Health().Check("broker and webhook definitions", h.Ready)
+	var conn *broker.Conn
+	defer func() {
+		if conn != nil {
+			err = errors.Join(err, conn.Close())
+		}
+	}()
 	group.Add(internal)
-	group.Add(h.Workers()...)
-	group.Add(public)
+	group.AddStep("connect to the broker", func(ctx context.Context) (err error) {
+		conn, err = broker.Connect(ctx, cfg.Broker.ServiceConfig("orch-hooks", log))
+		return err
+	})
+	group.AddStep("start the hooks service", func(context.Context) error {
+		h, err := New(cfg, Deps{Broker: conn, Log: log, Registry: registry})
+		if err != nil {
+			return fmt.Errorf("start the hooks service: %w", err)
+		}
+		public, err := listen(cfg.Listen, h.Handler(), h.log)
+		if err != nil {
+			return err
+		}
+		group.Health().Check("broker and webhook definitions", h.Ready)
+		group.Add(h.Workers()...)
+		group.Add(public)
+		return nil
+	})
 	return group.Run(ctx)
 }

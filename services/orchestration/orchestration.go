@@ -79,6 +79,8 @@ type Deps struct {
 	Dialer options.ContextDialer
 	// Client adds to the options of the database's client, for tests that watch its commands.
 	Client func(*options.ClientOptions)
+	// WaitForStore makes New wait for a database that does not respond, until its context ends.
+	WaitForStore bool
 	// CompileTemplate tells what is wrong with a webhook's template.
 	CompileTemplate func(template string) error
 	// Registry collects the metrics; nil disables them.
@@ -161,6 +163,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o := &Orchestration{log: deps.Log.With("component", "orchestration"), broker: deps.Broker, every: cfg.Timers}
 	o.store, err = store.Open(ctx, store.Config{
 		URI: cfg.MongoDBURI, Database: cfg.MongoDBDatabase, Dialer: deps.Dialer, Client: deps.Client, Clock: deps.Clock, IDs: deps.IDs,
+		Wait: deps.WaitForStore, Log: o.log,
 	})
 	if err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 // OwnerKey makes another API key for the owner of the database, who lost theirs, and prints it. Services may run meanwhile:
 // they take the key as soon as they hear of it.
 func OwnerKey(ctx context.Context, cfg Config, out io.Writer, log *slog.Logger) (err error) {
-	o, closing, err := open(ctx, cfg, log, nil)
+	o, closing, err := open(ctx, cfg, log)
 	if err != nil {
 		return err
 	}

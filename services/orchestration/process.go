@@ -8,8 +8,6 @@ import (
 	"net"
 	"os"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
@@ -17,15 +15,39 @@ import (
 	"github.com/orch-project/orch/pkg/webhook"
 )
 
-// RunProcess runs the service as a process of its own, with its gRPC and internal addresses, until ctx ends.
+// RunProcess runs the service as a process of its own, with its gRPC and internal addresses, until ctx ends. While broker
+// or store are away at the start it waits, and is not ready.
 func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logger) (err error) {
+	group := run.NewGroup(run.Options{Logger: log})
 	registry := telemetry.NewRegistry("orchestration", version)
-	o, closing, err := open(ctx, cfg, log, registry)
+	internal, err := telemetry.NewInternal(cfg.InternalListen, registry, group.Health())
 	if err != nil {
-		return fmt.Errorf("start the orchestration service: %w", err)
+		return err
 	}
+	closing := func(context.Context) error { return nil }
 	defer func() { err = errors.Join(err, closing(context.WithoutCancel(ctx))) }()
+	group.Add(internal)
+	group.AddStep("connect to broker and store", func(starting context.Context) error {
+		conn, err := broker.Connect(starting, cfg.Broker.ServiceConfig("orch-orchestration", log))
+		if err != nil {
+			return err
+		}
+		closing = func(context.Context) error { return conn.Close() }
+		registry.MustRegister(broker.NewMetrics(conn))
+		o, err := New(starting, cfg, Deps{
+			Broker: conn, CompileTemplate: webhook.CompileCheck(cfg.Vocabulary), Log: log, Registry: registry, WaitForStore: true,
+		})
+		if err != nil {
+			return fmt.Errorf("start the orchestration service: %w", err)
+		}
+		closing = func(ctx context.Context) error { return errors.Join(o.Close(ctx), conn.Close()) }
+		return o.addTo(starting, group, cfg)
+	})
+	return group.Run(ctx)
+}
 
+// addTo adds the service's workers and its gRPC address to a group that starts.
+func (o *Orchestration) addTo(ctx context.Context, group *run.Group, cfg Config) error {
 	if cfg.Auth == "keys" {
 		key, err := o.Welcome(ctx)
 		if err != nil {
@@ -41,29 +63,19 @@ func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logge
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", cfg.Listen, err)
 	}
-	group := run.NewGroup(run.Options{Logger: log})
-	internal, err := telemetry.NewInternal(cfg.InternalListen, registry, group.Health())
-	if err != nil {
-		_ = ln.Close() // The error at hand says more.
-		return err
-	}
-	group.Health().Check("store and broker", func() error { return o.Ready(ctx) })
-	group.Add(internal)
+	group.Health().Check("store and broker", func() error { return o.Ready(context.WithoutCancel(ctx)) })
 	group.Add(o.Workers()...)
 	group.Add(run.Func("grpc", func(ctx context.Context) error { return server.Serve(ctx, ln) }))
-	return group.Run(ctx)
+	return nil
 }
 
-// open connects to broker and store as settings say. A nil registry disables metrics.
-func open(ctx context.Context, cfg Config, log *slog.Logger, registry prometheus.Registerer) (_ *Orchestration, closing func(context.Context) error, err error) {
+// open connects to broker and store as settings say, for a task of short duration.
+func open(ctx context.Context, cfg Config, log *slog.Logger) (_ *Orchestration, closing func(context.Context) error, err error) {
 	conn, err := broker.Connect(ctx, cfg.Broker.Config("orch-orchestration", log))
 	if err != nil {
 		return nil, nil, err
 	}
-	if registry != nil {
-		registry.MustRegister(broker.NewMetrics(conn))
-	}
-	o, err := New(ctx, cfg, Deps{Broker: conn, CompileTemplate: webhook.CompileCheck(cfg.Vocabulary), Log: log, Registry: registry})
+	o, err := New(ctx, cfg, Deps{Broker: conn, CompileTemplate: webhook.CompileCheck(cfg.Vocabulary), Log: log})
 	if err != nil {
 		return nil, nil, errors.Join(err, conn.Close())
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
@@ -31,6 +32,10 @@ type Config struct {
 	IDs   *id.Source
 	// Client adds options of the client, for tests that monitor commands.
 	Client func(*options.ClientOptions)
+	// Wait makes Open wait for a database that does not respond, until its context ends.
+	Wait bool
+	// Log gets the beginning and the end of the wait; nil means slog.Default().
+	Log *slog.Logger
 }
 
 // operationTimeout bounds one operation, so an unresponsive database does not block requests forever.
@@ -76,11 +81,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		relay:  noRelay{},
 		counts: &counts{After: sharedCountAfter},
 	}
-	err = s.Ping(ctx)
-	if err == nil {
-		err = s.checkServer(ctx)
-	}
-	if err != nil {
+	if err := s.establish(ctx, cfg); err != nil {
 		return nil, errors.Join(err, s.Close(context.WithoutCancel(ctx)))
 	}
 	return s, nil
