@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Batch gathers events that are to be published together. They are encoded when they are added, so that a batch holds no
@@ -21,6 +23,7 @@ type waiter struct {
 	body      []byte
 	events    int
 	shard     int
+	span      trace.Span  // The publisher's, for the span of the frame.
 	result    chan error  // Gets exactly one value from the committer; buffered, so that nobody need listen.
 	abandoned atomic.Bool // The publisher has gone: what is not yet in a frame need not be sent.
 }
@@ -104,6 +107,6 @@ func (p *Publisher) release(w *waiter) {
 	if cap(w.body) > 2*MaxFrameBytes {
 		return // A single large event should not hold its memory for ever.
 	}
-	w.body, w.events = w.body[:0], 0
+	w.body, w.events, w.span = w.body[:0], 0, nil
 	p.idle.Put(w)
 }

@@ -127,7 +127,9 @@ func (k *committer) gather(waiters []*waiter, first *waiter) []*waiter {
 // commit sends one frame until it is acknowledged, refused, or past its deadline.
 func (k *committer) commit(waiters []*waiter) error {
 	k.frame = appendFrame(k.frame[:0], waiters)
+	spans := startFrames(waiters)
 	number, err := k.send(k.frame)
+	spans.End(err)
 	if cap(k.frame) > 2*MaxFrameBytes {
 		k.frame = nil // One large event should not hold its memory forever.
 	}

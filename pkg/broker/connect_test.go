@@ -124,6 +124,37 @@ func TestConnectDeployed(t *testing.T) {
 	})
 }
 
+// TLS to a deployed server: the CA and the client certificate are files, and a wrong one ends the start with the remedy.
+func TestConnectOverTLS(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	authority, other := testkit.NewAuthority(t, now), testkit.NewAuthority(t, now)
+	served := authority.Issue(t.TempDir(), now.Add(-time.Hour), now.Add(time.Hour))
+	client := authority.Issue(t.TempDir(), now.Add(-time.Hour), now.Add(time.Hour))
+	foreign := other.Issue(t.TempDir(), now.Add(-time.Hour), now.Add(time.Hour))
+	url := strings.Replace(startDeployed(t, fmt.Sprintf("tls { cert_file: %q, key_file: %q, ca_file: %q, verify: true }\njetstream { sync_interval: always }",
+		served.Cert, served.Key, served.CA)+deployedAccounts), "://", "://orch:secret@", 1)
+	require.Contains(t, url, "tls://")
+
+	settings := broker.Settings{URL: url, CA: client.CA, Cert: client.Cert, Key: client.Key}
+	require.NoError(t, settings.Validate())
+	accepted(t, settings.Config("test", quiet()))
+
+	untrusted := settings
+	untrusted.CA = foreign.CA
+	refused(t, untrusted.Config("test", quiet()), broker.ErrRefused)
+	for want, s := range map[string]broker.Settings{
+		"ORCH_NATS_CA":          {CA: client.CA + ".missing"},
+		"no certificate in PEM": {CA: client.Key},
+		"set both":              {Cert: client.Cert},
+		"private key does not":  {Cert: client.Cert, Key: foreign.Key},
+		"ORCH_NATS_CREDENTIALS": {Credentials: client.CA + ".missing"},
+		"must not be negative":  {Shards: -1},
+	} {
+		require.ErrorContains(t, s.Validate(), want)
+	}
+}
+
 func TestConnectWithoutServer(t *testing.T) {
 	t.Parallel()
 	start := time.Now()

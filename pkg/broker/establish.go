@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Forever, as Config.ConnectTimeout, makes Connect wait until its context ends.
+// Forever is the Config.ConnectTimeout with which Connect waits until its context ends.
 const Forever time.Duration = 1<<63 - 1
 
 // retryInterval is the time between attempts to connect.
@@ -55,8 +55,7 @@ func (c *Conn) tryConnect(ctx context.Context) (retry bool, err error) {
 		return false, nil
 	}
 	c.nc.Close()
-	var response *jetstream.APIError
-	if errors.As(err, &response) {
+	if response, ok := errors.AsType[*jetstream.APIError](err); ok {
 		return response.Code == temporarilyUnavailable, err
 	}
 	return errors.Is(err, ErrUnavailable), err

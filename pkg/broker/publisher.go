@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/orch-project/orch/pkg/tracing"
 )
 
 // Publisher publishes events durably. It is safe for concurrent use.
@@ -57,28 +61,50 @@ func newPublisher(c *Conn) *Publisher {
 //
 // e is not retained.
 func (p *Publisher) Publish(ctx context.Context, e Event) error {
+	ctx, span := tracing.StartProducer(ctx, spanPublish)
+	e.continueTrace(ctx)
 	b := p.NewBatch()
-	if err := b.Add(&e); err != nil {
-		return err
+	err := b.Add(&e)
+	if err == nil {
+		err = p.publish(ctx, b)
 	}
-	return p.PublishBatch(ctx, b)
+	tracing.End(span, err)
+	return err
 }
 
 // PublishAll publishes events in their order and returns nil when all are stored. After an error some of them may be
 // stored, and the first error is returned; nothing is sent when one of them is invalid or too large. A list longer than
 // the queue is fed in as the queue empties; what is fed in at once has Config.AckTimeout of its own.
 func (p *Publisher) PublishAll(ctx context.Context, events []Event) error {
+	ctx, span := tracing.StartProducer(ctx, spanPublish)
+	err := p.publishAll(ctx, events)
+	tracing.End(span, err)
+	return err
+}
+
+func (p *Publisher) publishAll(ctx context.Context, events []Event) error {
 	b := p.NewBatch()
 	for i := range events {
 		if err := b.Add(&events[i]); err != nil {
 			return fmt.Errorf("event %d of %d: %w", i+1, len(events), err)
 		}
 	}
-	return p.PublishBatch(ctx, b)
+	return p.publish(ctx, b)
 }
 
 // PublishBatch is PublishAll for events that are encoded already. Whatever it returns, the batch is empty then.
 func (p *Publisher) PublishBatch(ctx context.Context, b *Batch) error {
+	ctx, span := tracing.StartProducer(ctx, spanPublish)
+	err := p.publish(ctx, b)
+	tracing.End(span, err)
+	return err
+}
+
+// spanPublish is the span from the queue to the acknowledgement.
+const spanPublish = "publish events"
+
+// publish queues a batch and waits until all of it is acknowledged.
+func (p *Publisher) publish(ctx context.Context, b *Batch) error {
 	timer := time.NewTimer(p.cfg.AckTimeout)
 	defer timer.Stop()
 	sent, settled := 0, 0
@@ -95,6 +121,7 @@ func (p *Publisher) PublishBatch(ctx context.Context, b *Batch) error {
 		}
 		var full error
 		for sent < len(b.waiters) && full == nil {
+			b.waiters[sent].span = trace.SpanFromContext(ctx)
 			if full = p.enqueue(b.waiters[sent]); full == nil {
 				sent++
 			}

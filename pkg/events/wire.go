@@ -25,7 +25,7 @@ func ToBroker(v vocabulary.Vocabulary, e *orchv1.ReceivedEvent, workspace uuid.U
 	return NewWriter(v).Write(e, workspace)
 }
 
-// FromBroker decodes the result of ToBroker. The fields of Index are empty.
+// FromBroker decodes the result of ToBroker. The fields of Index are empty; the trace context is that of b.
 func FromBroker(b broker.Event) (*orchv1.ReceivedEvent, uuid.UUID, error) {
 	e := &orchv1.ReceivedEvent{}
 	if err := restjson.Unmarshal(b.Data, e); err != nil {
@@ -33,6 +33,12 @@ func FromBroker(b broker.Event) (*orchv1.ReceivedEvent, uuid.UUID, error) {
 	}
 	if e.GetId() != b.ID.String() {
 		return nil, uuid.Nil, fmt.Errorf("%w: event %s carries the id %s", ErrUnreadable, b.ID, e.GetId())
+	}
+	if b.TraceParent != "" {
+		e.Traceparent = &b.TraceParent
+	}
+	if b.TraceState != "" {
+		e.Tracestate = &b.TraceState
 	}
 	return e, b.Workspace, nil
 }

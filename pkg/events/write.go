@@ -45,6 +45,9 @@ func (w *Writer) Write(e *orchv1.ReceivedEvent, workspace uuid.UUID) (broker.Eve
 		Time:      e.GetOccurred().AsTime(),
 		Workspace: w.workspace,
 		Data:      w.data,
+
+		TraceParent: e.GetTraceparent(),
+		TraceState:  e.GetTracestate(),
 	}, nil
 }
 

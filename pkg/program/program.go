@@ -19,16 +19,19 @@ import (
 
 	"github.com/orch-project/orch/pkg/config"
 	"github.com/orch-project/orch/pkg/telemetry"
+	"github.com/orch-project/orch/pkg/tracing"
 )
 
 // Program is a service with settings of type C.
 type Program[C any] struct {
 	// Name identifies the service in logs and messages.
 	Name string
+	// Version is the version of the program.
+	Version string
 	// Probe checks the readiness of the service that runs with these settings.
 	Probe func(ctx context.Context, cfg C) error
-	// Run runs the service until ctx ends.
-	Run func(ctx context.Context, cfg C, log *slog.Logger) error
+	// Run runs the service until ctx ends. A nil provider means that traces are off.
+	Run func(ctx context.Context, cfg C, log *slog.Logger, traces *tracing.Provider) error
 	// Tasks are the one-off commands of the program.
 	Tasks []Task[C]
 }
@@ -44,6 +47,7 @@ type Task[C any] struct {
 type settings[C any] struct {
 	Service C
 	Logging telemetry.Logging
+	Tracing tracing.Settings
 }
 
 // Validate implements config.Validator.
@@ -108,5 +112,10 @@ func (p Program[C]) Execute(ctx context.Context, args []string, out, errs io.Wri
 			return task.Do(ctx, cfg.Service, out, log)
 		}
 	}
-	return p.Run(ctx, cfg.Service, log)
+	traces, err := tracing.Open(ctx, cfg.Tracing, tracing.Process{Name: "orch-" + p.Name, Version: p.Version, Log: log})
+	if err != nil {
+		return err
+	}
+	err = p.Run(ctx, cfg.Service, log, traces)
+	return errors.Join(err, traces.Close(context.WithoutCancel(ctx)))
 }

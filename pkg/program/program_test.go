@@ -12,6 +12,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/program"
 	"github.com/orch-project/orch/pkg/testkit"
+	"github.com/orch-project/orch/pkg/tracing"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -38,7 +39,7 @@ func execute(t *testing.T, args ...string) (string, error) {
 	p := program.Program[cfg]{
 		Name:  "test",
 		Probe: func(context.Context, cfg) error { return errProbed },
-		Run: func(_ context.Context, c cfg, log *slog.Logger) error {
+		Run: func(_ context.Context, c cfg, log *slog.Logger, _ *tracing.Provider) error {
 			log.Info(c.Word)
 			return errRan
 		},

@@ -226,6 +226,8 @@ func decodeReceivedEvent(r *fastDecoder, m *orchv1.ReceivedEvent) bool {
 	m.ResourceId = ""
 	m.ResourceIds = nil
 	m.SharedId = false
+	m.Traceparent = nil
+	m.Tracestate = nil
 	return seen&0x27 == 0x27
 }
 

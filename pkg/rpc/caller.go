@@ -14,6 +14,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"github.com/orch-project/orch/pkg/tracing"
 )
 
 // Caller invokes unary methods by name.
@@ -100,7 +102,10 @@ func (r *Remote) Call(ctx context.Context, method string, request proto.Message)
 	}
 	response := mt.New().Interface()
 	var header metadata.MD
-	if err := r.conn.Invoke(ctx, method, request, response, grpc.Header(&header)); err != nil {
+	ctx, span := tracing.StartClient(ctx, tracing.MethodName(method))
+	err = r.conn.Invoke(tracing.Outgoing(ctx), method, request, response, grpc.Header(&header))
+	tracing.End(span, err)
+	if err != nil {
 		return nil, replyOf(header), err
 	}
 	return response, replyOf(header), nil

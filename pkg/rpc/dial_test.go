@@ -86,6 +86,7 @@ func TestCallWaitsForTheConnection(t *testing.T) {
 	stop()
 
 	// A restart of the service delays a call too.
+	require.Eventually(t, func() bool { return conn.Ready() != nil }, 10*time.Second, time.Millisecond)
 	go func() { called <- createFlow(t, conn) }()
 	defer serveFlows(t, address)()
 	require.NoError(t, <-called)

@@ -11,6 +11,8 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -27,10 +29,16 @@ type Server struct {
 	health *health.Server
 }
 
-// NewServer returns a server that runs every call through the interceptors, the first one outermost.
+// NewServer returns a plaintext server that runs every call through the interceptors, the first one outermost.
 func NewServer(around ...grpc.UnaryServerInterceptor) *Server {
+	return NewSecureServer(insecure.NewCredentials(), around...)
+}
+
+// NewSecureServer is NewServer with the credentials of its connections.
+func NewSecureServer(secure credentials.TransportCredentials, around ...grpc.UnaryServerInterceptor) *Server {
 	s := &Server{
 		grpc: grpc.NewServer(
+			grpc.Creds(secure),
 			grpc.ChainUnaryInterceptor(around...),
 			grpc.MaxRecvMsgSize(maxMessage),
 			grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),

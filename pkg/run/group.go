@@ -112,7 +112,7 @@ func (g *Group) Run(ctx context.Context) error {
 func (g *Group) start(ctx, grace context.Context, ended chan *running) (started []*running, failed *running) {
 	// Workers end one after the other, not with ctx.
 	base := context.WithValue(context.WithoutCancel(ctx), graceKey{}, grace)
-	for i := 0; i < len(g.workers); i++ { // A step may append workers.
+	for i := 0; i < len(g.workers); i++ { //nolint:intrange // A step may append workers.
 		w := g.workers[i]
 		if w.step != nil {
 			if failed := g.runStep(ctx, w, ended); failed != nil || ctx.Err() != nil && w.err != nil {

@@ -257,7 +257,7 @@ func TestStepEndsEarly(t *testing.T) {
 		var j journal
 		g := group(run.Options{}, j.server("internal", 0, 0))
 		g.AddStep("database", func(context.Context) error { return refused })
-		require.Equal(t, refused, g.Run(t.Context()), "the error as it is")
+		require.EqualError(t, g.Run(t.Context()), "refused", "the error as it is")
 		require.Contains(t, j.all(), "stopped internal")
 	})
 	t.Run("by the end of the process", func(t *testing.T) {

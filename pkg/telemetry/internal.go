@@ -36,7 +36,7 @@ func NewInternal(address string, registry *prometheus.Registry, health *run.Heal
 
 func internalHandler(registry *prometheus.Registry, health *run.Health) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry, EnableOpenMetrics: true}))
 	if health != nil {
 		mux.Handle("GET /health", health.LiveHandler())
 		mux.Handle("GET /ready", health.ReadyHandler())

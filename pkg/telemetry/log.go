@@ -1,7 +1,7 @@
 // Package telemetry provides a service's logs, metrics and internal address for operators.
 //
 // Logs are structured: one JSON object per line, or coloured text on a terminal. The keys are fixed: service,
-// request_id, workspace, run_id, webhook_id, error. Metrics are in the format of Prometheus; their names begin with
+// request_id, workspace, run_id, webhook_id, error; trace_id and span_id while traces are on. Metrics are in the format of Prometheus; their names begin with
 // "orch_" and end with their unit. The internal address serves /metrics, /health, /ready and /debug/pprof; it must not
 // be reachable from the public network.
 package telemetry
@@ -52,7 +52,7 @@ func NewLogger(w io.Writer, service string, l Logging) *slog.Logger {
 	} else {
 		handler = slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l.Level, ReplaceAttr: readable})
 	}
-	return slog.New(handler).With("service", service)
+	return slog.New(traceHandler{handler}).With("service", service)
 }
 
 // readable formats durations with their unit, as "1.5ms"; slog's JSON would write nanoseconds without a unit.

@@ -9,6 +9,7 @@ import (
 	"github.com/orch-project/orch/pkg/auth"
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/config"
+	"github.com/orch-project/orch/pkg/tlsfiles"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	"github.com/orch-project/orch/services/gateway/internal/address"
 	"github.com/orch-project/orch/services/gateway/internal/authn"
@@ -25,6 +26,7 @@ type Config struct {
 	HooksAddr         string `env:"ORCH_HOOKS_ADDR" envDefault:"127.0.0.1:4201" desc:"The HTTP address of the hooks service."`
 
 	Broker broker.Settings
+	TLS    tlsfiles.Settings
 
 	PublicURL      string   `env:"ORCH_PUBLIC_URL" desc:"The root of the server as clients see it, such as https://orch.example.com; without it, the server uses each request's Host header."`
 	HooksURL       string   `env:"ORCH_HOOKS_URL" desc:"The root of webhook addresses, such as https://hooks.example.com/hooks; the default is /hooks below the public URL."`
@@ -44,7 +46,7 @@ type Config struct {
 
 // Validate implements config.Validator.
 func (c *Config) Validate() error {
-	errs := []error{c.Broker.Validate()}
+	errs := []error{c.Broker.Validate(), c.TLS.Validate()}
 	mode, err := authn.ParseMode(c.Auth, c.AuthBasic != "")
 	if err != nil {
 		errs = append(errs, fmt.Errorf("ORCH_AUTH: %w", err))

@@ -9,6 +9,7 @@ import (
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/directory"
 	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/tlsfiles"
 	"github.com/orch-project/orch/services/gateway/internal/authn"
 	"github.com/orch-project/orch/services/gateway/internal/hooksproxy"
 )
@@ -42,9 +43,15 @@ func (g *Gateway) connect() error {
 	if err := g.openDirectory(); err != nil {
 		return err
 	}
+	files, err := tlsfiles.Load(g.cfg.TLS, tlsfiles.Options{Log: g.log})
+	if err != nil {
+		return err
+	}
 	g.caller = g.deps.Caller
 	if g.caller == nil {
-		conn, err := rpc.Dial(g.cfg.OrchestrationAddr, rpc.DialOptions{Log: g.log.With("peer", "orchestration")})
+		conn, err := rpc.Dial(g.cfg.OrchestrationAddr, rpc.DialOptions{
+			Credentials: rpc.ClientCredentials(files, g.log), Log: g.log.With("peer", "orchestration"),
+		})
 		if err != nil {
 			return fmt.Errorf("connect to the orchestration service: %w", err)
 		}
@@ -59,7 +66,7 @@ func (g *Gateway) connect() error {
 	}
 	g.hooks = g.deps.Hooks
 	if g.hooks == nil {
-		proxy, err := hooksproxy.New(g.cfg.HooksAddr, g.log)
+		proxy, err := hooksproxy.New(g.cfg.HooksAddr, files, g.log)
 		if err != nil {
 			return err
 		}

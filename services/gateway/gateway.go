@@ -29,6 +29,7 @@ import (
 	"github.com/orch-project/orch/pkg/openapi"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
+	"github.com/orch-project/orch/pkg/tracing"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/address"
 	"github.com/orch-project/orch/services/gateway/internal/authn"
@@ -59,6 +60,8 @@ type Deps struct {
 	Version string
 	// Settings are the process's settings without secrets, as a JSON object; nil shows the gateway's own.
 	Settings []byte
+	// Tracer traces requests; nil is off.
+	Tracer *tracing.Tracer
 	// InternalURL is the address of the metrics, for the status page; empty when unknown.
 	InternalURL string
 }
@@ -175,6 +178,7 @@ func (g *Gateway) build() error {
 		Registry:   g.deps.Registry,
 		Slow:       g.cfg.SlowRequest,
 		Vocabulary: g.cfg.Vocabulary,
+		Tracer:     g.deps.Tracer,
 	}, http.HandlerFunc(g.route))
 	return nil
 }

@@ -9,11 +9,12 @@ import (
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/telemetry"
+	"github.com/orch-project/orch/pkg/tracing"
 )
 
 // RunProcess runs the gateway as its own process, with its internal address, until ctx ends. While the broker is away at
 // the start it waits, and is not ready.
-func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logger) (err error) {
+func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logger, traces *tracing.Provider) (err error) {
 	group := run.NewGroup(run.Options{DrainDelay: cfg.DrainDelay, Logger: log})
 	registry := telemetry.NewRegistry("gateway", version)
 	internal, err := telemetry.NewInternal(cfg.InternalListen, registry, group.Health())
@@ -37,6 +38,7 @@ func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logge
 			Log:         log,
 			Registry:    registry,
 			Health:      group.Health(),
+			Tracer:      traces.Tracer("gateway"),
 			Version:     version,
 			InternalURL: "http://" + internal.Addr().String(),
 		})

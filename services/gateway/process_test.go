@@ -85,13 +85,13 @@ func TestProcess(t *testing.T) {
 		c.InternalListen, c.OrchestrationAddr = "127.0.0.1:0", "127.0.0.1:1"
 		c.Broker.URL = nats.ClientURL()
 	})
-	go func() { done <- gateway.RunProcess(ctx, cfg, "1.2.3", slog.New(slog.NewTextHandler(logs, nil))) }()
+	go func() { done <- gateway.RunProcess(ctx, cfg, "1.2.3", slog.New(slog.NewTextHandler(logs, nil)), nil) }()
 	require.Eventually(t, func() bool { return strings.Contains(logs.String(), "msg=listening") }, waitTime, tick)
 	stop()
 	require.NoError(t, <-done)
 
 	cfg.InternalListen = "nowhere"
-	require.ErrorContains(t, gateway.RunProcess(t.Context(), cfg, "1.2.3", slog.New(slog.DiscardHandler)), "internal address")
+	require.ErrorContains(t, gateway.RunProcess(t.Context(), cfg, "1.2.3", slog.New(slog.DiscardHandler), nil), "internal address")
 }
 
 // TestHeadersAreBounded guards the memory of the server.

@@ -171,7 +171,7 @@ func serve(t *testing.T, nats string) hooks.Config {
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
-	go func() { ended <- hooks.RunProcess(ctx, cfg, "test", slog.New(slog.DiscardHandler)) }()
+	go func() { ended <- hooks.RunProcess(ctx, cfg, "test", slog.New(slog.DiscardHandler), nil) }()
 	t.Cleanup(func() {
 		stop()
 		require.NoError(t, <-ended)

@@ -10,6 +10,7 @@ import (
 	"github.com/orch-project/orch/pkg/config"
 	"github.com/orch-project/orch/pkg/safedial"
 	"github.com/orch-project/orch/pkg/secrets"
+	"github.com/orch-project/orch/pkg/tlsfiles"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	"github.com/orch-project/orch/pkg/webhook/sns"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -23,6 +24,7 @@ type Config struct {
 	Vocabulary     vocabulary.Vocabulary `env:"ORCH_VOCABULARY" envDefault:"orch" desc:"The names that the server uses: orch, or prefect for existing Prefect clients."`
 
 	Broker broker.Settings
+	TLS    tlsfiles.Settings
 
 	TrustedProxies []string `env:"ORCH_TRUSTED_PROXIES" desc:"Addresses or networks (CIDR) of proxies whose X-Forwarded headers the service trusts. A gateway in front is such a proxy."`
 	// Secrets opens what webhooks verify signatures with.
@@ -43,7 +45,7 @@ type Config struct {
 
 // Validate implements config.Validator.
 func (c *Config) Validate() error {
-	errs := []error{c.Broker.Validate()}
+	errs := []error{c.Broker.Validate(), c.TLS.Validate()}
 	if c.MaxBody < 0 {
 		errs = append(errs, errors.New("ORCH_HOOKS_MAX_BODY: must not be negative"))
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/orch-project/orch/pkg/tracing"
 	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	"github.com/orch-project/orch/pkg/webhook/receive"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -109,11 +110,14 @@ func (d *delivery) ingest(ctx context.Context, id uuid.UUID) int {
 		return d.duplicate(id)
 	}
 	body := d.request.Body()
+	_, span := tracing.Start(ctx, "render")
 	text, err := d.renderer.RenderAs(ctx, d.hook.GetUndefined(), d.hook.GetTemplate(), d.request, body)
 	if err != nil {
+		tracing.End(span, err)
 		return d.fail(ctx, http.StatusBadRequest, deliverylog.ReasonTemplate, publish.Failure{Err: err})
 	}
 	event, err := d.renderer.Event(text, d.hook, d.request, body, id)
+	tracing.End(span, err)
 	if err != nil {
 		return d.fail(ctx, http.StatusBadRequest, deliverylog.ReasonEvent, publish.Failure{Rendered: &text, Err: err})
 	}

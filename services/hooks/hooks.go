@@ -35,6 +35,7 @@ import (
 	"github.com/orch-project/orch/pkg/jinja"
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/safedial"
+	"github.com/orch-project/orch/pkg/tracing"
 	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	"github.com/orch-project/orch/pkg/webhook/render"
 	"github.com/orch-project/orch/pkg/webhook/sns"
@@ -57,6 +58,8 @@ type Deps struct {
 	Log *slog.Logger
 	// Registry receives the metrics; nil means that nobody reads them.
 	Registry prometheus.Registerer
+	// Tracer traces requests; nil is off.
+	Tracer *tracing.Tracer
 	// Clock dates the requests; nil means the machine's.
 	Clock clock.Clock
 	// IDs generates event ids; nil means id.System.
@@ -72,6 +75,7 @@ type Hooks struct {
 	clock       clock.Clock
 	ids         *id.Source
 	broker      *broker.Conn
+	tracer      *tracing.Tracer
 	definitions *definitioncache.Cache
 	directory   *directory.Directory // The keys of service accounts.
 	renderer    *render.Engine
@@ -123,7 +127,7 @@ func New(cfg Config, deps Deps) (*Hooks, error) {
 		return nil, fmt.Errorf("parse trusted proxies: %w", err)
 	}
 	h := &Hooks{
-		cfg: cfg, clock: deps.Clock, ids: deps.IDs, broker: deps.Broker,
+		cfg: cfg, clock: deps.Clock, ids: deps.IDs, broker: deps.Broker, tracer: deps.Tracer,
 		log:      deps.Log.With("component", "hooks"),
 		throttle: newThrottle(deps.Clock),
 		outage:   rate.Sometimes{First: 1, Interval: time.Second},

@@ -14,6 +14,7 @@ import (
 // metrics are what is measured. No label says which webhook: their number is not bounded.
 type metrics struct {
 	requests   *prometheus.CounterVec
+	duration   *prometheus.HistogramVec
 	acks       prometheus.Histogram
 	refusals   *prometheus.CounterVec
 	unknown    prometheus.Counter
@@ -32,6 +33,11 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		requests: telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "orch_hooks_requests_total",
 			Help: "Webhook requests, by the status of the answer.",
+		}, []string{"code"})),
+		duration: telemetry.Register(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "orch_hooks_request_duration_seconds",
+			Help:    "Duration of webhook requests, by the status of the response.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2},
 		}, []string{"code"})),
 		acks: telemetry.Register[prometheus.Histogram](registry, prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "orch_hooks_ack_duration_seconds",
@@ -65,7 +71,9 @@ func (m *metrics) notFound(disabled bool) {
 
 // finish counts an answer, logs it and notes it in the webhook's delivery log. Neither the path nor the header is logged: both may hold secrets.
 func (h *Hooks) finish(r *http.Request, d *delivery, status int, took time.Duration) {
-	h.metrics.requests.WithLabelValues(strconv.Itoa(status)).Inc()
+	code := strconv.Itoa(status)
+	h.metrics.requests.WithLabelValues(code).Inc()
+	telemetry.Observe(r.Context(), h.metrics.duration.WithLabelValues(code), took.Seconds())
 	h.log.LogAttrs(r.Context(), slog.LevelDebug, "webhook request",
 		slog.String("webhook_id", d.hook.GetId()),
 		slog.Int("status", status),

@@ -9,11 +9,13 @@ import (
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/telemetry"
+	"github.com/orch-project/orch/pkg/tlsfiles"
+	"github.com/orch-project/orch/pkg/tracing"
 )
 
 // RunProcess runs the service as a process of its own, with its public and internal addresses, until ctx ends. While the
 // broker is away at the start it waits, and is not ready.
-func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logger) (err error) {
+func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logger, traces *tracing.Provider) (err error) {
 	group := run.NewGroup(run.Options{DrainDelay: cfg.DrainDelay, Logger: log})
 	registry := telemetry.NewRegistry("hooks", version)
 	internal, err := telemetry.NewInternal(cfg.InternalListen, registry, group.Health())
@@ -32,11 +34,15 @@ func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logge
 		return err
 	})
 	group.AddStep("start the hooks service", func(context.Context) error {
-		h, err := New(cfg, Deps{Broker: conn, Log: log, Registry: registry})
+		h, err := New(cfg, Deps{Broker: conn, Log: log, Registry: registry, Tracer: traces.Tracer("hooks")})
 		if err != nil {
 			return fmt.Errorf("start the hooks service: %w", err)
 		}
-		public, err := listen(cfg.Listen, h.Handler(), h.log)
+		files, err := tlsfiles.Load(cfg.TLS, tlsfiles.Options{Log: log})
+		if err != nil {
+			return err
+		}
+		public, err := listen(cfg.Listen, files, h.Handler(), h.log)
 		if err != nil {
 			return err
 		}

@@ -36,7 +36,7 @@ func TestProcess(t *testing.T) {
 
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
-	go func() { ended <- hooks.RunProcess(ctx, cfg, "test", slog.New(slog.DiscardHandler)) }()
+	go func() { ended <- hooks.RunProcess(ctx, cfg, "test", slog.New(slog.DiscardHandler), nil) }()
 	t.Cleanup(stop)
 	require.Eventually(t, func() bool { return hooks.Probe(t.Context(), cfg) == nil }, waitTime, tick)
 

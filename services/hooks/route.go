@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/orch-project/orch/pkg/tracing"
 )
 
 // routes returns the handler. It matches paths as they were sent: cleaning one would cause a redirect that exposes the
@@ -31,9 +33,14 @@ func parsePath(path string) (slug, rest string) {
 // serve processes a request and counts the response.
 func (h *Hooks) serve(w http.ResponseWriter, r *http.Request, slug, rest string) {
 	start := time.Now()
+	ctx, span := h.tracer.Serve(r.Context(), "request", tracing.FromHeader(r.Header))
+	if span.IsRecording() {
+		r = r.WithContext(ctx)
+	}
 	d := &delivery{Hooks: h, w: w, r: r, slug: slug, rest: rest}
 	status := d.run()
 	h.finish(r, d, status, time.Since(start))
+	tracing.EndRequest(span, r.Method, "/hooks/{slug}", status)
 	if status == http.StatusRequestEntityTooLarge {
 		d.lingeringClose()
 	}

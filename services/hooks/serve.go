@@ -2,6 +2,7 @@ package hooks
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/orch-project/orch/pkg/run"
+	"github.com/orch-project/orch/pkg/tlsfiles"
 )
 
 // What one connection may take.
@@ -29,10 +31,14 @@ type server struct {
 	log     *slog.Logger
 }
 
-func listen(address string, handler http.Handler, log *slog.Logger) (*server, error) {
+// listen serves TLS with files, and plaintext without. A client certificate is checked when there is one: senders have none.
+func listen(address string, files *tlsfiles.Files, handler http.Handler, log *slog.Logger) (*server, error) {
 	ln, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", address, err)
+	}
+	if files != nil {
+		ln = tls.NewListener(ln, files.Server(tls.VerifyClientCertIfGiven))
 	}
 	return &server{ln: ln, handler: handler, log: log}, nil
 }

@@ -35,7 +35,7 @@ func (o *Orchestration) evaluation(cfg Config, deps Deps, effects *outbox.Mux) e
 	}
 	o.actions = action.New(action.Deps{
 		Store: o.store, Broker: deps.Broker, Vocabulary: cfg.Vocabulary, Caller: local, Account: o.accountOf, Dial: dial,
-		Mail: mailer, UIURL: cfg.Automations.UIURL, Random: deps.Random, Log: o.log,
+		Mail: mailer, UIURL: cfg.Automations.UIURL, Random: deps.Random, Tracer: deps.Tracer, Log: o.log,
 		Count: func(kind, outcome string) { metrics.Actions.WithLabelValues(kind, outcome).Inc() },
 		Bury: func(ctx context.Context, automation uuid.UUID, e store.Effect, attempts int, reason error) error {
 			return o.relay.Bury(ctx, query.Automation, automation, e, attempts, reason)
@@ -45,7 +45,7 @@ func (o *Orchestration) evaluation(cfg Config, deps Deps, effects *outbox.Mux) e
 		return fmt.Errorf("configure the orchestration service: %w", err)
 	}
 	o.evaluator = engine.New(engine.Deps{
-		Store: o.store, Broker: deps.Broker, Vocabulary: cfg.Vocabulary, Log: o.log, Wake: o.actions.Wake,
+		Store: o.store, Broker: deps.Broker, Vocabulary: cfg.Vocabulary, Tracer: deps.Tracer, Log: o.log, Wake: o.actions.Wake,
 		Account: o.accountOf, Metrics: metrics, Bounds: engine.Bounds{
 			FiringsPerMinute: cfg.Automations.FiringsPerMinute, AccountFiringsPerMinute: cfg.Automations.AccountFiringsPerMinute,
 			KeysPerAutomation: cfg.Automations.KeysPerAutomation,

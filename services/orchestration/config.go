@@ -9,6 +9,7 @@ import (
 	"github.com/orch-project/orch/pkg/config"
 	"github.com/orch-project/orch/pkg/safedial"
 	"github.com/orch-project/orch/pkg/secrets"
+	"github.com/orch-project/orch/pkg/tlsfiles"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/action"
 )
@@ -23,6 +24,9 @@ type Config struct {
 	MongoDBDatabase string `env:"ORCH_MONGODB_DATABASE" envDefault:"orch" desc:"The name of the database."`
 
 	Broker broker.Settings
+	TLS    tlsfiles.Settings
+
+	AllowPlaintext bool `env:"ORCH_ALLOW_PLAINTEXT" envDefault:"false" desc:"Accept gRPC calls without TLS on an address that other machines reach. Such calls are not authenticated, so only the network keeps others out."`
 
 	Secrets secrets.Keyring `env:"ORCH_SECRETS_KEY" secret:"true" desc:"The keys that encrypt secrets in the store: 32 random bytes each, in base64, separated by commas or lines. The first key encrypts, and all of them decrypt. Required, except for orch server, which generates a key in the data directory."`
 
@@ -56,7 +60,12 @@ type Automations struct {
 
 // Validate implements config.Validator.
 func (c *Config) Validate() error {
-	errs := []error{c.Broker.Validate()}
+	errs := []error{c.Broker.Validate(), c.TLS.Validate()}
+	if c.Listen != "" && !c.TLS.Enabled() && !c.AllowPlaintext {
+		if err := tlsfiles.CheckPlaintext(c.Listen); err != nil {
+			errs = append(errs, fmt.Errorf("ORCH_ORCHESTRATION_LISTEN: %w: set ORCH_TLS_CERT, ORCH_TLS_KEY and ORCH_TLS_CA, or ORCH_ALLOW_PLAINTEXT=true", err))
+		}
+	}
 	if c.MongoDBDatabase == "" {
 		errs = append(errs, errors.New("ORCH_MONGODB_DATABASE: must not be empty"))
 	}

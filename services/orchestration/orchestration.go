@@ -34,6 +34,7 @@ import (
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/secrets"
 	"github.com/orch-project/orch/pkg/taskdispatch"
+	"github.com/orch-project/orch/pkg/tracing"
 	"github.com/orch-project/orch/pkg/webhook/deliveryfeed"
 	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	"github.com/orch-project/orch/pkg/webhookdef"
@@ -81,6 +82,8 @@ type Deps struct {
 	Client func(*options.ClientOptions)
 	// WaitForStore makes New wait for a database that does not respond, until its context ends.
 	WaitForStore bool
+	// Tracer traces calls, events and effects; nil is off.
+	Tracer *tracing.Tracer
 	// CompileTemplate tells what is wrong with a webhook's template.
 	CompileTemplate func(template string) error
 	// Registry collects the metrics; nil disables them.
@@ -121,6 +124,7 @@ func (d Deps) withDefaults() Deps {
 // Orchestration is the service, ready to be registered and run.
 type Orchestration struct {
 	log         *slog.Logger
+	tracer      *tracing.Tracer
 	store       *store.Store
 	broker      *broker.Conn
 	relay       *outbox.Relay
@@ -160,10 +164,10 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 		return nil, fmt.Errorf("configure the orchestration service: %w (32 random bytes in base64, such as openssl rand -base64 32 makes)", secrets.ErrNoKey)
 	}
 	deps = deps.withDefaults()
-	o := &Orchestration{log: deps.Log.With("component", "orchestration"), broker: deps.Broker, every: cfg.Timers}
+	o := &Orchestration{log: deps.Log.With("component", "orchestration"), broker: deps.Broker, tracer: deps.Tracer, every: cfg.Timers}
 	o.store, err = store.Open(ctx, store.Config{
 		URI: cfg.MongoDBURI, Database: cfg.MongoDBDatabase, Dialer: deps.Dialer, Client: deps.Client, Clock: deps.Clock, IDs: deps.IDs,
-		Wait: deps.WaitForStore, Log: o.log,
+		Wait: deps.WaitForStore, Trace: deps.Tracer != nil, Metrics: deps.Registry, Log: o.log,
 	})
 	if err != nil {
 		return nil, err
@@ -196,7 +200,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 		Mixed: []string{events.KindPublish, flowruns.KindHistory, taskruns.KindHistory, schedules.KindMaterialise},
 		// What they delete is found through the document that the next effect removes.
 		Blocking: []string{workspaces.KindEmpty, accounts.KindClose},
-		Secrets:  cfg.Secrets, Retention: cfg.DeadLettersRetention, Metrics: deps.Registry, Random: deps.Random, Log: o.log,
+		Secrets:  cfg.Secrets, Retention: cfg.DeadLettersRetention, Metrics: deps.Registry, Random: deps.Random, Tracer: deps.Tracer, Log: o.log,
 	})
 	o.store = o.store.WithRelay(o.relay)
 	flush := outbox.NewFlusher(o.relay, deps.FlushDeadline, o.log)
@@ -235,7 +239,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	})
 	o.pools = workpools.New(pools, o.deployments)
 	o.events = events.New(events.Deps{
-		Store: o.store, Broker: deps.Broker, Vocabulary: cfg.Vocabulary, Retention: cfg.EventsRetention, Record: o.tasks.Record,
+		Store: o.store, Broker: deps.Broker, Vocabulary: cfg.Vocabulary, Retention: cfg.EventsRetention, Record: o.tasks.Record, Tracer: deps.Tracer,
 	})
 	o.logs = logs.New(logs.Deps{Store: o.store, Retention: cfg.LogsRetention, Show: deps.Broker.Live(wirelogs.Feed).Publish, Log: o.log})
 	registry, err := openRegistry(ctx, tenancy.Deps{Store: o.store, Flush: flush, Vocabulary: cfg.Vocabulary, Log: o.log}, deps.Broker)
@@ -312,7 +316,11 @@ func (o *Orchestration) Register(r grpc.ServiceRegistrar) {
 
 // Interceptors are what the service's calls pass through, the first one outermost.
 func (o *Orchestration) Interceptors() []grpc.UnaryServerInterceptor {
-	return []grpc.UnaryServerInterceptor{rpc.Recover(o.log), statuserr.Interceptor(o.log)}
+	around := []grpc.UnaryServerInterceptor{rpc.Recover(o.log), statuserr.Interceptor(o.log)}
+	if o.tracer != nil {
+		around = append([]grpc.UnaryServerInterceptor{o.tracer.Interceptor()}, around...)
+	}
+	return around
 }
 
 // Workers are what runs beside the calls, in the order of dependence.

@@ -12,12 +12,14 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/telemetry"
+	"github.com/orch-project/orch/pkg/tlsfiles"
+	"github.com/orch-project/orch/pkg/tracing"
 	"github.com/orch-project/orch/pkg/webhook"
 )
 
 // RunProcess runs the service as a process of its own, with its gRPC and internal addresses, until ctx ends. While broker
 // or store are away at the start it waits, and is not ready.
-func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logger) (err error) {
+func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logger, traces *tracing.Provider) (err error) {
 	group := run.NewGroup(run.Options{Logger: log})
 	registry := telemetry.NewRegistry("orchestration", version)
 	internal, err := telemetry.NewInternal(cfg.InternalListen, registry, group.Health())
@@ -36,6 +38,7 @@ func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logge
 		registry.MustRegister(broker.NewMetrics(conn))
 		o, err := New(starting, cfg, Deps{
 			Broker: conn, CompileTemplate: webhook.CompileCheck(cfg.Vocabulary), Log: log, Registry: registry, WaitForStore: true,
+			Tracer: traces.Tracer("orchestration"),
 		})
 		if err != nil {
 			return fmt.Errorf("start the orchestration service: %w", err)
@@ -57,7 +60,11 @@ func (o *Orchestration) addTo(ctx context.Context, group *run.Group, cfg Config)
 			fmt.Fprintf(os.Stdout, "The owner's API key, shown this once: %s\n", key)
 		}
 	}
-	server := rpc.NewServer(o.Interceptors()...)
+	files, err := tlsfiles.Load(cfg.TLS, tlsfiles.Options{Log: o.log})
+	if err != nil {
+		return err
+	}
+	server := rpc.NewSecureServer(rpc.ServerCredentials(files), o.Interceptors()...)
 	o.Register(server)
 	ln, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/telemetry"
+	"github.com/orch-project/orch/pkg/tracing"
 	"github.com/orch-project/orch/pkg/webhook"
 	"github.com/orch-project/orch/services/gateway"
 	"github.com/orch-project/orch/services/hooks"
@@ -40,6 +41,7 @@ type Config struct {
 	Hooks          hooks.Config
 	Orchestration  orchestration.Config
 	Logging        telemetry.Logging
+	Tracing        tracing.Settings
 }
 
 // Validate implements config.Validator.
@@ -97,12 +99,18 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	}
 	s.closing(func(context.Context) error { conn.Close(); return nil })
 
+	traces, err := tracing.Open(ctx, cfg.Tracing, tracing.Process{Name: "orch", Version: version, Log: log})
+	if err != nil {
+		return nil, err
+	}
+	s.closing(traces.Close)
+
 	cfg.Orchestration.MongoDBURI, cfg.Orchestration.MongoDBDatabase = parts.store.URI(), databaseName
 	cfg.Orchestration.Automations.UIURL = cmp.Or(cfg.Orchestration.Automations.UIURL, cfg.Gateway.DashboardURL())
 	registry := telemetry.NewRegistry("standalone", version)
 	domain, err := orchestration.New(ctx, cfg.Orchestration, orchestration.Deps{
 		Broker: conn, Dialer: parts.store.ContextDialer(), CompileTemplate: webhook.CompileCheck(cfg.Gateway.Vocabulary), Log: log,
-		Registry: registry,
+		Registry: registry, Tracer: traces.Tracer("orchestration"),
 	})
 	if err != nil {
 		return nil, err
@@ -111,7 +119,7 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 
 	cfg.Hooks.Secrets, cfg.Hooks.TrustedProxies = cfg.Orchestration.Secrets, cfg.Gateway.TrustedProxies
 	registry.MustRegister(broker.NewMetrics(conn))
-	receiver, err := hooks.New(cfg.Hooks, hooks.Deps{Broker: conn, Log: log, Registry: registry})
+	receiver, err := hooks.New(cfg.Hooks, hooks.Deps{Broker: conn, Log: log, Registry: registry, Tracer: traces.Tracer("hooks")})
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +138,7 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	s.gateway, err = gateway.New(cfg.Gateway, gateway.Deps{
 		Caller: calls, Broker: conn, Hooks: receiver.Handler(), Log: log, Registry: registry,
 		Health: s.group.Health(), Version: version, InternalURL: s.InternalURL(),
-		Settings: settings,
+		Settings: settings, Tracer: traces.Tracer("gateway"),
 	})
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"github.com/orch-project/orch/pkg/config"
 	"github.com/orch-project/orch/pkg/telemetry"
 	"github.com/orch-project/orch/pkg/testkit"
+	"github.com/orch-project/orch/pkg/tracing"
 	"github.com/orch-project/orch/services/gateway"
 	"github.com/orch-project/orch/services/hooks"
 	"github.com/orch-project/orch/services/orchestration"
@@ -27,6 +28,7 @@ const root = "../.."
 type settings[C any] struct {
 	Service C
 	Logging telemetry.Logging
+	Tracing tracing.Settings
 }
 
 // Validate implements config.Validator.

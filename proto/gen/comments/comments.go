@@ -3791,6 +3791,10 @@ func Of(fullName string) string {
 		return "Ids of the subject and of all related resources, for the index."
 	case "orch.v1.ReceivedEvent.shared_id":
 		return "Whether another workspace stored an event with the same id, so this one has another key."
+	case "orch.v1.ReceivedEvent.traceparent":
+		return "W3C trace context of the span that published or evaluates the event; null outside a trace."
+	case "orch.v1.ReceivedEvent.tracestate":
+		return "Vendor data of the trace context; null for none."
 	case "orch.v1.ReceivedEventList":
 		return "ReceivedEventList is a batch of stored events."
 	case "orch.v1.ReceivedEventList.events":

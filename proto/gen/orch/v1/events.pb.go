@@ -405,7 +405,11 @@ type ReceivedEvent struct {
 	// Ids of the subject and of all related resources, for the index.
 	ResourceIds []string `protobuf:"bytes,10,rep,name=resource_ids,json=resourceIds,proto3" json:"resource_ids,omitempty"`
 	// Whether another workspace stored an event with the same id, so this one has another key.
-	SharedId      bool `protobuf:"varint,11,opt,name=shared_id,json=sharedId,proto3" json:"shared_id,omitempty"`
+	SharedId bool `protobuf:"varint,11,opt,name=shared_id,json=sharedId,proto3" json:"shared_id,omitempty"`
+	// W3C trace context of the span that published or evaluates the event; null outside a trace.
+	Traceparent *string `protobuf:"bytes,12,opt,name=traceparent,proto3,oneof" json:"traceparent,omitempty"`
+	// Vendor data of the trace context; null for none.
+	Tracestate    *string `protobuf:"bytes,13,opt,name=tracestate,proto3,oneof" json:"tracestate,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -515,6 +519,20 @@ func (x *ReceivedEvent) GetSharedId() bool {
 		return x.SharedId
 	}
 	return false
+}
+
+func (x *ReceivedEvent) GetTraceparent() string {
+	if x != nil && x.Traceparent != nil {
+		return *x.Traceparent
+	}
+	return ""
+}
+
+func (x *ReceivedEvent) GetTracestate() string {
+	if x != nil && x.Tracestate != nil {
+		return *x.Tracestate
+	}
+	return ""
 }
 
 // EventPage is one page of matching events.
@@ -2200,7 +2218,7 @@ const file_orch_v1_events_proto_rawDesc = "" +
 	"\x02id\x18\x06 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12%\n" +
 	"\afollows\x18\a \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x00R\afollows\x88\x01\x01B\n" +
 	"\n" +
-	"\b_follows\"\xfb\x03\n" +
+	"\b_follows\"\xf8\x04\n" +
 	"\rReceivedEvent\x12>\n" +
 	"\boccurred\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01R\boccurred\x12\x1c\n" +
 	"\x05event\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x05event\x125\n" +
@@ -2214,9 +2232,15 @@ const file_orch_v1_events_proto_rawDesc = "" +
 	"resourceId\x12*\n" +
 	"\fresource_ids\x18\n" +
 	" \x03(\tB\a\xca\xf3\x18\x03\x80\x01\x01R\vresourceIds\x12$\n" +
-	"\tshared_id\x18\v \x01(\bB\a\xca\xf3\x18\x03\x80\x01\x01R\bsharedIdB\n" +
+	"\tshared_id\x18\v \x01(\bB\a\xca\xf3\x18\x03\x80\x01\x01R\bsharedId\x12.\n" +
+	"\vtraceparent\x18\f \x01(\tB\a\xca\xf3\x18\x03\x80\x01\x01H\x01R\vtraceparent\x88\x01\x01\x12,\n" +
 	"\n" +
-	"\b_follows\"\x9d\x01\n" +
+	"tracestate\x18\r \x01(\tB\a\xca\xf3\x18\x03\x80\x01\x01H\x02R\n" +
+	"tracestate\x88\x01\x01B\n" +
+	"\n" +
+	"\b_followsB\x0e\n" +
+	"\f_traceparentB\r\n" +
+	"\v_tracestate\"\x9d\x01\n" +
 	"\tEventPage\x126\n" +
 	"\x06events\x18\x01 \x03(\v2\x16.orch.v1.ReceivedEventB\x06\xca\xf3\x18\x02\x18\x01R\x06events\x12\x1c\n" +
 	"\x05total\x18\x02 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\x05total\x12,\n" +

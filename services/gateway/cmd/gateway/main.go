@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/orch-project/orch/pkg/program"
+	"github.com/orch-project/orch/pkg/tracing"
 	"github.com/orch-project/orch/services/gateway"
 )
 
@@ -14,10 +15,11 @@ var version = "0.0.0+dev"
 
 func main() {
 	program.Main(program.Program[gateway.Config]{
-		Name:  "gateway",
-		Probe: gateway.Probe,
-		Run: func(ctx context.Context, cfg gateway.Config, log *slog.Logger) error {
-			return gateway.RunProcess(ctx, cfg, version, log)
+		Name:    "gateway",
+		Version: version,
+		Probe:   gateway.Probe,
+		Run: func(ctx context.Context, cfg gateway.Config, log *slog.Logger, traces *tracing.Provider) error {
+			return gateway.RunProcess(ctx, cfg, version, log, traces)
 		},
 	})
 }

@@ -6,6 +6,7 @@ package hooksproxy
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,6 +16,9 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/orch-project/orch/pkg/tlsfiles"
+	"github.com/orch-project/orch/pkg/tracing"
 )
 
 // Proxy forwards requests to the hooks service.
@@ -23,8 +27,9 @@ type Proxy struct {
 	transport *http.Transport
 }
 
-// New returns a proxy to the hooks service at an address such as "127.0.0.1:4201" or "http://hooks:4201".
-func New(target string, log *slog.Logger) (*Proxy, error) {
+// New returns a proxy to the hooks service at an address such as "127.0.0.1:4201" or "https://hooks:4201". The files are the
+// certificate for an https address and the CA of the service; nil means the CAs of the system.
+func New(target string, files *tlsfiles.Files, log *slog.Logger) (*Proxy, error) {
 	// "https://hooks" would parse as host "https" and port "//hooks".
 	if _, _, err := net.SplitHostPort(target); err == nil && !strings.Contains(target, "://") {
 		target = "http://" + target
@@ -41,6 +46,12 @@ func New(target string, log *slog.Logger) (*Proxy, error) {
 		ExpectContinueTimeout: time.Second,
 		DisableCompression:    true,
 	}}
+	if files != nil {
+		p.transport.DialTLSContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			dialer := tls.Dialer{NetDialer: &net.Dialer{Timeout: 2 * time.Second, KeepAlive: 15 * time.Second}, Config: files.Client(u.Hostname())}
+			return dialer.DialContext(ctx, network, address)
+		}
+	}
 	p.proxy = httputil.ReverseProxy{
 		Rewrite: func(pr *httputil.ProxyRequest) {
 			pr.Out.URL.Scheme, pr.Out.URL.Host = u.Scheme, u.Host
@@ -51,6 +62,7 @@ func New(target string, log *slog.Logger) (*Proxy, error) {
 					pr.Out.Header[name] = values
 				}
 			}
+			tracing.SetHeader(pr.In.Context(), pr.Out.Header)
 			if peer, _, err := net.SplitHostPort(pr.In.RemoteAddr); err == nil {
 				values := pr.In.Header["X-Forwarded-For"]
 				pr.Out.Header["X-Forwarded-For"] = append(values[:len(values):len(values)], peer)

@@ -22,7 +22,7 @@ func TestTargets(t *testing.T) {
 		"127.0.0.1:4201": true, "http://hooks:4201": true, "https://hooks/": true,
 		"": false, "hooks": false, "ftp://hooks:1": false, "http://": false, "http://hooks:4201/path": false, "http://ho oks": false,
 	} {
-		p, err := hooksproxy.New(target, slog.New(slog.DiscardHandler))
+		p, err := hooksproxy.New(target, nil, slog.New(slog.DiscardHandler))
 		require.Equal(t, ok, err == nil, "%q: %v", target, err)
 		if ok {
 			p.Close()
@@ -35,7 +35,7 @@ func proxy(t *testing.T, behind http.HandlerFunc) (front *httptest.Server) {
 	t.Helper()
 	hooks := httptest.NewServer(behind)
 	t.Cleanup(hooks.Close)
-	p, err := hooksproxy.New(hooks.URL, slog.New(slog.DiscardHandler))
+	p, err := hooksproxy.New(hooks.URL, nil, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	t.Cleanup(p.Close)
 	front = httptest.NewServer(p)
@@ -79,7 +79,7 @@ func TestHooksThatAreAwayAreTriedAgain(t *testing.T) {
 	t.Parallel()
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
-	p, err := hooksproxy.New(gone.URL, slog.New(slog.DiscardHandler))
+	p, err := hooksproxy.New(gone.URL, nil, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	defer p.Close()
 	w := httptest.NewRecorder()

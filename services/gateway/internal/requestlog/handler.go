@@ -1,6 +1,7 @@
 package requestlog
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -10,6 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/orch-project/orch/pkg/id"
+	"github.com/orch-project/orch/pkg/telemetry"
+	"github.com/orch-project/orch/pkg/tracing"
 	"github.com/orch-project/orch/pkg/vocabulary"
 )
 
@@ -21,6 +24,8 @@ type Options struct {
 	Slow time.Duration
 	// Vocabulary decides which clients get a hint that they expect another vocabulary.
 	Vocabulary vocabulary.Vocabulary
+	// Tracer begins a trace for each request, or continues the client's; nil is off.
+	Tracer *tracing.Tracer
 }
 
 // routeReady is the readiness route. Probes poll it while a server starts or stops, so its 503 is not worth a log line.
@@ -53,6 +58,10 @@ func (o *observer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		o.metrics.inFlight.Dec()
 		o.metrics.sockets.WithLabelValues(rec.route).Inc()
 	}
+	ctx, span := o.opts.Tracer.Serve(r.Context(), "request", tracing.FromHeader(r.Header))
+	if span.IsRecording() {
+		r = r.WithContext(ctx)
+	}
 	defer func() {
 		if rec.status == http.StatusSwitchingProtocols {
 			o.metrics.sockets.WithLabelValues(rec.route).Dec()
@@ -67,6 +76,7 @@ func (o *observer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			rec.apologize()
 		}
 		o.finish(r, rec, time.Since(start))
+		tracing.EndRequest(span, r.Method, rec.route, cmp.Or(rec.status, http.StatusOK))
 		if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares this value by identity.
 			panic(p) // net/http closes the connection, as the handler intends.
 		}
@@ -93,7 +103,7 @@ func (o *observer) finish(r *http.Request, rec *record, took time.Duration) {
 	}
 	upgraded := status == http.StatusSwitchingProtocols // Its duration is that of the open socket.
 	if !upgraded {
-		o.metrics.duration.WithLabelValues(rec.route, methodLabel(r.Method), codeLabel(status)).Observe(took.Seconds())
+		telemetry.Observe(r.Context(), o.metrics.duration.WithLabelValues(rec.route, methodLabel(r.Method), codeLabel(status)), took.Seconds())
 	}
 	level := slog.LevelDebug
 	if status >= http.StatusInternalServerError && rec.route != routeReady || took >= o.opts.Slow && !upgraded {

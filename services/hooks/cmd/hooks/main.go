@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/orch-project/orch/pkg/program"
+	"github.com/orch-project/orch/pkg/tracing"
 	"github.com/orch-project/orch/services/hooks"
 )
 
@@ -14,10 +15,11 @@ var version = "0.0.0+dev"
 
 func main() {
 	program.Main(program.Program[hooks.Config]{
-		Name:  "hooks",
-		Probe: hooks.Probe,
-		Run: func(ctx context.Context, cfg hooks.Config, log *slog.Logger) error {
-			return hooks.RunProcess(ctx, cfg, version, log)
+		Name:    "hooks",
+		Version: version,
+		Probe:   hooks.Probe,
+		Run: func(ctx context.Context, cfg hooks.Config, log *slog.Logger, traces *tracing.Provider) error {
+			return hooks.RunProcess(ctx, cfg, version, log, traces)
 		},
 	})
 }

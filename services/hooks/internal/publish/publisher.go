@@ -20,6 +20,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/events"
+	"github.com/orch-project/orch/pkg/telemetry"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
@@ -84,7 +85,7 @@ func (p *Publisher) Publish(ctx context.Context, workspace string, e *orchv1.Rec
 	switch err := p.opts.Broker.Publish(sending, b); {
 	case err == nil:
 		if p.opts.Acks != nil {
-			p.opts.Acks.Observe(time.Since(start).Seconds())
+			telemetry.Observe(ctx, p.opts.Acks, time.Since(start).Seconds())
 		}
 		return nil
 	case errors.Is(err, broker.ErrTooLarge), errors.Is(err, broker.ErrInvalidEvent):

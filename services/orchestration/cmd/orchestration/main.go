@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/orch-project/orch/pkg/program"
+	"github.com/orch-project/orch/pkg/tracing"
 	"github.com/orch-project/orch/services/orchestration"
 )
 
@@ -14,13 +15,16 @@ var version = "0.0.0+dev"
 
 func main() {
 	program.Main(program.Program[orchestration.Config]{
-		Name:  "orchestration",
-		Probe: orchestration.Probe,
+		Name:    "orchestration",
+		Version: version,
+		Probe:   orchestration.Probe,
 		Tasks: []program.Task[orchestration.Config]{{
 			Name: "owner-key", Usage: "make another API key for the owner, who lost theirs, print it and exit", Do: orchestration.OwnerKey,
+		}, {
+			Name: "upgrade-check", Usage: "print what the start would change in the database, change nothing and exit", Do: orchestration.UpgradeCheck,
 		}},
-		Run: func(ctx context.Context, cfg orchestration.Config, log *slog.Logger) error {
-			return orchestration.RunProcess(ctx, cfg, version, log)
+		Run: func(ctx context.Context, cfg orchestration.Config, log *slog.Logger, traces *tracing.Provider) error {
+			return orchestration.RunProcess(ctx, cfg, version, log, traces)
 		},
 	})
 }

@@ -47,6 +47,13 @@ type Received struct {
 // persist stores a batch. It rejects each event that can never be stored or recorded, with the event's own reason, and stores
 // all others. In an outage the whole batch is redelivered.
 func (p *persistence) persist(ctx context.Context, batch []broker.Event) error {
+	ctx, spans := broker.ContinueTraces(ctx, p.service.tracer, "persist event", batch)
+	err := p.store(ctx, batch)
+	spans.End(err)
+	return err
+}
+
+func (p *persistence) store(ctx context.Context, batch []broker.Event) error {
 	s := p.service
 	// Sort by id: most ids ascend with time, and a store inserts ascending keys most cheaply.
 	slices.SortFunc(batch, func(a, b broker.Event) int { return bytes.Compare(a.ID[:], b.ID[:]) })

@@ -19,6 +19,7 @@ import (
 	wire "github.com/orch-project/orch/pkg/events"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/tracing"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
@@ -33,6 +34,7 @@ type Service struct {
 	vocab     vocabulary.Vocabulary
 	retention time.Duration
 	record    func(context.Context, []Received) error
+	tracer    *tracing.Tracer
 }
 
 // Deps are the dependencies of the service.
@@ -45,6 +47,8 @@ type Deps struct {
 	// Record receives each batch of events after it is stored, and may be nil. A *broker.Rejected names the events that it
 	// can never handle; after any other error the batch is redelivered.
 	Record func(ctx context.Context, batch []Received) error
+	// Tracer continues the traces of events; nil is off.
+	Tracer *tracing.Tracer
 }
 
 // New returns the service.
@@ -58,6 +62,7 @@ func New(d Deps) *Service {
 		vocab:     d.Vocabulary,
 		retention: d.Retention,
 		record:    d.Record,
+		tracer:    d.Tracer,
 	}
 }
 
@@ -74,6 +79,7 @@ func (s *Service) CreateEvents(ctx context.Context, r *orchv1.CreateEventsReques
 	received := s.events.Store().Now()
 	receiver := wire.NewReceiver(s.vocab, info.Workspace)
 	batch := s.broker.Publisher().NewBatch()
+	parent := tracing.ParentOf(ctx)
 	var fieldErrors []*orchv1.FieldError
 	for i, e := range r.GetEvents() {
 		event, found, err := receiver.Take(e, received)
@@ -84,6 +90,7 @@ func (s *Service) CreateEvents(ctx context.Context, r *orchv1.CreateEventsReques
 			continue
 		}
 		if err == nil {
+			event.ContinueFrom(parent)
 			err = batch.Add(&event)
 		}
 		if err != nil {
@@ -111,6 +118,7 @@ func (s *Service) PublishEffects(ctx context.Context, effects []store.Effect) er
 		if err != nil {
 			return store.Permanent(fmt.Errorf("publish event: %w", err))
 		}
+		e.ContinueFrom(effect.Trace)
 		batch = append(batch, e)
 	}
 	return s.broker.Publisher().PublishAll(ctx, batch)

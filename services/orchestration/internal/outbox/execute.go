@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/orch-project/orch/pkg/tracing"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -79,8 +80,21 @@ func (r *Relay) handle(ctx context.Context, effects []store.Effect) error {
 	if !ok {
 		return store.Permanent(fmt.Errorf("no handler registered for effect kind %q", kind))
 	}
-	if err := handler(ctx, effects); err != nil {
+	ctx, span := r.tracer.Continue(ctx, "effect "+kind, parentOf(effects))
+	err := handler(ctx, effects)
+	tracing.End(span, err)
+	if err != nil {
 		return fmt.Errorf("execute effect %q: %w", kind, err)
 	}
 	return nil
+}
+
+// parentOf is the first trace of a batch of effects.
+func parentOf(effects []store.Effect) tracing.Parent {
+	for _, e := range effects {
+		if e.Trace.Trace != "" {
+			return e.Trace
+		}
+	}
+	return tracing.Parent{}
 }

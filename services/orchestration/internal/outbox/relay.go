@@ -37,6 +37,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/orch-project/orch/pkg/secrets"
+	"github.com/orch-project/orch/pkg/tracing"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -74,6 +75,8 @@ type Config struct {
 	Metrics prometheus.Registerer
 	// Random returns numbers in [0, 1), the jitter of retries; nil means the runtime's source.
 	Random func() float64
+	// Tracer continues the traces of writes; nil is off.
+	Tracer *tracing.Tracer
 	Log    *slog.Logger
 }
 
@@ -88,6 +91,7 @@ type Relay struct {
 	retention   time.Duration
 	metrics     metrics
 	random      func() float64
+	tracer      *tracing.Tracer
 	log         *slog.Logger
 	queue       chan key
 
@@ -134,6 +138,7 @@ func New(c Config) *Relay {
 		retention:   c.Retention,
 		metrics:     newMetrics(c.Metrics),
 		random:      c.Random,
+		tracer:      c.Tracer,
 		log:         c.Log,
 		queue:       make(chan key, backlog),
 		pending:     map[key]*work{},

@@ -55,6 +55,7 @@ func (c *Collection[M]) Insert(ctx context.Context, ws uuid.UUID, m M, effects .
 	if err := distinct(effects); err != nil {
 		return fmt.Errorf("insert %s: %w", c.Name(), err)
 	}
+	effects = traced(ctx, effects)
 	stamp(m, c.store.Now(), true)
 	doc, err := envelope(ws, 1, effects, m, time.Time{})
 	if err != nil {

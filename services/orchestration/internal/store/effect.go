@@ -13,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
+	"github.com/orch-project/orch/pkg/tracing"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
@@ -26,6 +27,20 @@ type Effect struct {
 	Kind string
 	// Body is the argument of the handler.
 	Body []byte
+	// Trace is the span of the write that caused it; the write sets it while traces are on.
+	Trace tracing.Parent
+}
+
+// traced returns effects that belong to the trace of ctx. Without one it returns them as they are.
+func traced(ctx context.Context, effects []Effect) []Effect {
+	parent := tracing.ParentOf(ctx)
+	if parent.Trace == "" {
+		return effects
+	}
+	for i := range effects {
+		effects[i].Trace = parent
+	}
+	return effects
 }
 
 // KindRemove is the last effect of a deleted document: it removes the document.
@@ -58,7 +73,14 @@ func (e Effect) append(doc []byte) []byte {
 	doc = bsoncore.AppendBinaryElement(doc, "id", bson.TypeBinaryUUID, e.ID[:])
 	doc = bsoncore.AppendInt64Element(doc, "at", e.At.UnixMicro())
 	doc = bsoncore.AppendStringElement(doc, "kind", e.Kind)
-	return bsoncore.AppendBinaryElement(doc, "body", bson.TypeBinaryGeneric, e.Body)
+	doc = bsoncore.AppendBinaryElement(doc, "body", bson.TypeBinaryGeneric, e.Body)
+	if e.Trace.Trace != "" {
+		doc = bsoncore.AppendStringElement(doc, "traceparent", e.Trace.Trace)
+	}
+	if e.Trace.State != "" {
+		doc = bsoncore.AppendStringElement(doc, "tracestate", e.Trace.State)
+	}
+	return doc
 }
 
 // Pending reads the effects of a document that are not executed yet, in order. A missing document has none.
@@ -162,6 +184,8 @@ func effectsOf(doc bson.Raw) ([]Effect, error) {
 		e.Kind, _ = d.Lookup("kind").StringValueOK()
 		_, body, _ := d.Lookup("body").BinaryOK()
 		e.Body = append([]byte(nil), body...)
+		e.Trace.Trace, _ = d.Lookup("traceparent").StringValueOK()
+		e.Trace.State, _ = d.Lookup("tracestate").StringValueOK()
 		effects = append(effects, e)
 	}
 	return effects, nil

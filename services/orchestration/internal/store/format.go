@@ -12,7 +12,7 @@ import (
 	"github.com/orch-project/orch/pkg/vocabulary"
 )
 
-// FormatVersion is the document format that this program reads and writes.
+// FormatVersion is the document format that this program reads and writes. It is one more than the last migration's.
 const FormatVersion = 1
 
 // ErrFormat means that a server of another version or vocabulary wrote the database. Nothing was changed.
@@ -27,25 +27,38 @@ type format struct {
 	Vocabulary string `bson:"vocabulary"`
 }
 
-// Claim writes the format and the vocabulary into a new database, and refuses a database with others: stored names are
-// in the vocabulary that wrote them.
+// Claim writes the format and the vocabulary into a new database, migrates one of an earlier format, and refuses a
+// database of a later format or another vocabulary: stored names are in the vocabulary that wrote them.
 func (s *Store) Claim(ctx context.Context, vocab vocabulary.Vocabulary) error {
+	return s.claim(ctx, vocab, FormatVersion, migrations)
+}
+
+func (s *Store) claim(ctx context.Context, vocab vocabulary.Vocabulary, supported int64, steps []Migration) error {
 	meta := s.db.Collection(metaName)
 	var found format
 	err := meta.FindOneAndUpdate(ctx, bson.D{{Key: "_id", Value: "format"}},
-		bson.D{{Key: "$setOnInsert", Value: bson.D{{Key: "version", Value: int64(FormatVersion)}, {Key: "vocabulary", Value: vocab.String()}}}},
+		bson.D{{Key: "$setOnInsert", Value: bson.D{{Key: "version", Value: supported}, {Key: "vocabulary", Value: vocab.String()}}}},
 		options.FindOneAndUpdate().SetUpsert(true).SetReturnDocument(options.After)).Decode(&found)
 	if mongo.IsDuplicateKeyError(err) { // Another replica was first.
-		err = meta.FindOne(ctx, bson.D{{Key: "_id", Value: "format"}}).Decode(&found)
+		found, err = s.format(ctx)
 	}
 	switch {
 	case err != nil:
 		return fmt.Errorf("read database format: %w", outage(err))
-	case found.Version != FormatVersion:
-		return fmt.Errorf("%w: format %d, this server supports %d", ErrFormat, found.Version, FormatVersion)
+	case found.Version > supported:
+		return fmt.Errorf("%w: format %d, this server supports %d: install the newer version again, or restore a backup",
+			ErrFormat, found.Version, supported)
 	case found.Vocabulary != vocab.String():
 		return fmt.Errorf("%w: written with the vocabulary %q, this server is set to %q (--vocabulary %s)",
 			ErrFormat, found.Vocabulary, vocab, found.Vocabulary)
+	case found.Version < supported:
+		return s.migrate(ctx, found.Version, supported, steps)
 	}
 	return nil
+}
+
+// format reads the format of a database; mongo.ErrNoDocuments means that it is new.
+func (s *Store) format(ctx context.Context) (found format, err error) {
+	err = s.db.Collection(metaName).FindOne(ctx, bson.D{{Key: "_id", Value: "format"}}).Decode(&found)
+	return found, err
 }

@@ -36,6 +36,7 @@ func (s *Store) TakeLease(ctx context.Context, name string, holder uuid.UUID, un
 			{Key: "$inc", Value: bson.D{{Key: "epoch", Value: int64(1)}}},
 		},
 		options.FindOneAndUpdate().SetUpsert(true).SetReturnDocument(options.After)).Decode(&lease)
+	s.metrics.held(name, err == nil)
 	if mongo.IsDuplicateKeyError(err) { // It exists and did not match: another process holds it.
 		return 0, false, nil
 	}
@@ -47,6 +48,7 @@ func (s *Store) TakeLease(ctx context.Context, name string, holder uuid.UUID, un
 
 // EndLease releases a lease at once. It has no effect unless holder holds it.
 func (s *Store) EndLease(ctx context.Context, name string, holder uuid.UUID) error {
+	s.metrics.held(name, false)
 	_, err := s.db.Collection(leaseName).UpdateOne(ctx,
 		bson.D{{Key: "_id", Value: name}, {Key: "holder", Value: Binary(holder)}},
 		bson.D{{Key: "$set", Value: bson.D{{Key: "until", Value: int64(0)}}}})

@@ -85,6 +85,7 @@ func (c *Collection[M]) Mutate(ctx context.Context, ws, id uuid.UUID, decide Dec
 		if change == nil {
 			return base.message, nil
 		}
+		change.Effects = traced(ctx, change.Effects)
 		update, err := c.update(base.message, change, base.revision+1)
 		if err != nil {
 			return none, fmt.Errorf("change %s: %w", c.Name(), err)
@@ -150,7 +151,7 @@ func (c *Collection[M]) Delete(ctx context.Context, ws, id uuid.UUID, effects fu
 			return err
 		}
 		now := c.store.Now()
-		caused = append(caused, Effect{ID: c.store.NewID(), At: now, Kind: KindRemove})
+		caused = traced(ctx, append(caused, Effect{ID: c.store.NewID(), At: now, Kind: KindRemove}))
 		set := bsoncore.AppendBinaryElement(nil, "ws", bson.TypeBinaryUUID, id[:])
 		set = bsoncore.AppendInt64Element(set, "rev", revision+1)
 		set = bsoncore.AppendInt64Element(set, "deleted_at", now.UnixMicro())

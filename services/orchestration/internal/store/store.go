@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
@@ -32,6 +34,10 @@ type Config struct {
 	IDs   *id.Source
 	// Client adds options of the client, for tests that monitor commands.
 	Client func(*options.ClientOptions)
+	// Metrics may be nil.
+	Metrics prometheus.Registerer
+	// Trace makes each command a span below that of its context.
+	Trace bool
 	// Wait makes Open wait for a database that does not respond, until its context ends.
 	Wait bool
 	// Log gets the beginning and the end of the wait; nil means slog.Default().
@@ -43,12 +49,13 @@ const operationTimeout = 5 * time.Second
 
 // Store is the connection, and the state that all collections share.
 type Store struct {
-	client *mongo.Client
-	db     *mongo.Database
-	clock  clock.Clock
-	ids    *id.Source
-	relay  Relay
-	counts *counts
+	client  *mongo.Client
+	db      *mongo.Database
+	clock   clock.Clock
+	ids     *id.Source
+	relay   Relay
+	counts  *counts
+	metrics *metrics
 	// sharded says that the server is a mongos.
 	sharded bool
 }
@@ -66,6 +73,12 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if cfg.Dialer != nil {
 		opts.SetDialer(cfg.Dialer)
 	}
+	measured := newMetrics(cfg.Metrics)
+	var spans *event.CommandMonitor
+	if cfg.Trace {
+		spans = newCommandSpans().monitor()
+	}
+	opts.SetMonitor(measured.monitor(spans))
 	if cfg.Client != nil {
 		cfg.Client(opts)
 	}
@@ -74,12 +87,13 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("connect to database: %w", err)
 	}
 	s := &Store{
-		client: client,
-		db:     client.Database(cfg.Database),
-		clock:  cfg.Clock,
-		ids:    cfg.IDs,
-		relay:  noRelay{},
-		counts: &counts{After: sharedCountAfter},
+		client:  client,
+		db:      client.Database(cfg.Database),
+		clock:   cfg.Clock,
+		ids:     cfg.IDs,
+		metrics: measured,
+		relay:   noRelay{},
+		counts:  &counts{After: sharedCountAfter},
 	}
 	if err := s.establish(ctx, cfg); err != nil {
 		return nil, errors.Join(err, s.Close(context.WithoutCancel(ctx)))

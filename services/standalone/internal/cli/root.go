@@ -34,6 +34,7 @@ func New(version string) *cobra.Command {
 		backupCommand(),
 		restoreCommand(),
 		doctorCommand(),
+		upgradeCommand(),
 		adminCommand(),
 		exportCommand(),
 		importCommand(),

@@ -21,7 +21,7 @@ import (
 // flagSettings are the settings that flags override.
 var flagSettings = map[string]string{
 	"data-dir": "ORCH_DATA_DIR", "listen": "ORCH_GATEWAY_LISTEN", "vocabulary": "ORCH_VOCABULARY", "auth": "ORCH_AUTH",
-	"insecure": "ORCH_INSECURE",
+	"insecure": "ORCH_INSECURE", "trace-file": "ORCH_TRACE_FILE",
 }
 
 // authModes are the values of --auth.
@@ -29,8 +29,8 @@ var authModes = []string{"none", "basic", "keys"}
 
 func serverCommand(version string) *cobra.Command {
 	var flags struct {
-		dataDir, listen, vocabulary, auth string
-		insecure, check                   bool
+		dataDir, listen, vocabulary, auth, traceFile string
+		insecure, check                              bool
 	}
 	cmd := &cobra.Command{
 		Use:   "server",
@@ -71,6 +71,7 @@ Every setting is an environment variable too; --check-config prints all values a
 	cmd.Flags().StringVar(&flags.listen, "listen", "", "the address of API, dashboard and webhooks (default 127.0.0.1:4200)")
 	cmd.Flags().StringVar(&flags.vocabulary, "vocabulary", "", "the server's vocabulary: orch, or prefect for existing clients")
 	cmd.Flags().StringVar(&flags.auth, "auth", "", "the authentication mode: none, basic, or keys (API keys)")
+	cmd.Flags().StringVar(&flags.traceFile, "trace-file", "", "a file that gets every span as a line of JSON")
 	cmd.Flags().BoolVar(&flags.insecure, "insecure", false, "allow other machines to reach the server without authentication")
 	cmd.Flags().BoolVar(&flags.check, "check-config", false, "print the settings and exit")
 	return cmd

@@ -23,6 +23,7 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/safedial"
+	"github.com/orch-project/orch/pkg/tracing"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/engine"
@@ -54,7 +55,9 @@ type Deps struct {
 	Bury Bury
 	// Count counts an outcome; nil counts nothing.
 	Count func(action, outcome string)
-	Log   *slog.Logger
+	// Tracer continues the traces of firings; nil is off.
+	Tracer *tracing.Tracer
+	Log    *slog.Logger
 }
 
 // Runner executes action runs.

@@ -3,6 +3,7 @@ package action
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -19,6 +20,7 @@ import (
 	"github.com/orch-project/orch/pkg/broker"
 	wire "github.com/orch-project/orch/pkg/events"
 	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/tracing"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/engine"
 )
@@ -47,6 +49,14 @@ func (o *result) fail(format string, args ...any) *result {
 func (o *result) later(err error) *result {
 	o.reason, o.transient = err.Error(), true
 	return o
+}
+
+// err is the failure as an error; nil for a success.
+func (o *result) err() error {
+	if o.reason == "" {
+		return nil
+	}
+	return errors.New(o.reason)
 }
 
 // relate adds a resource of the server to the action's events.
@@ -195,6 +205,7 @@ func (r *Runner) publishAll(ctx context.Context, ws uuid.UUID, events ...*orchv1
 		if err != nil {
 			return fmt.Errorf("publish the event of an action: %w", err)
 		}
+		sent.ContinueFrom(tracing.ParentOf(ctx))
 		batch = append(batch, sent)
 	}
 	return r.Broker.Publisher().PublishAll(ctx, batch)

@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/orch-project/orch/pkg/tracing"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/engine"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -88,18 +90,26 @@ func (r *Runner) execute(ctx context.Context, ws uuid.UUID, due *orchv1.Automati
 	}
 	within, cancel := context.WithTimeout(ctx, timeLimit)
 	defer cancel()
+	within, span := r.Tracer.Continue(within, "action "+engine.ActionType(run.GetAction()), cause(run))
 	result := r.act(within, ws, run)
+	tracing.End(span, result.err())
 	if ctx.Err() != nil {
 		return false // The process ends; the run is due again when the claim is over.
 	}
 	err = r.wakeNext(ctx, ws, run)
 	if err == nil {
-		err = r.settle(ctx, ws, id, run, result)
+		err = r.settle(trace.ContextWithSpan(ctx, span), ws, id, run, result)
 	}
 	if err != nil && ctx.Err() == nil {
 		r.Log.WarnContext(ctx, "settle an action", "action", id, "error", err)
 	}
 	return true
+}
+
+// cause is the trace of the event that a firing is due to.
+func cause(run *orchv1.AutomationActionRun) tracing.Parent {
+	reason := run.GetFiring().GetEvent()
+	return tracing.Parent{Trace: reason.GetTraceparent(), State: reason.GetTracestate()}
 }
 
 // wakeNext makes the firing's next action due, if that waits for this one. Actions begin in their order; one that is tried

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/orch-project/orch/pkg/tracing"
 )
 
 // maxAnswer bounds what is read of an answer, in bytes.
@@ -60,6 +62,7 @@ func (r *Runner) send(ctx context.Context, m *message) (*answer, error) {
 	if request.Header.Get("User-Agent") == "" {
 		request.Header.Set("User-Agent", "orch-automations")
 	}
+	tracing.SetHeader(ctx, request.Header)
 	response, err := r.client.Do(request)
 	if err != nil {
 		return nil, withoutAddress(err)

@@ -27,6 +27,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/tracing"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
@@ -39,6 +40,8 @@ type Deps struct {
 	Broker     *broker.Conn
 	Vocabulary vocabulary.Vocabulary
 	Log        *slog.Logger
+	// Tracer continues the traces of events; nil is off.
+	Tracer *tracing.Tracer
 	// Wake is called after action runs were stored.
 	Wake func()
 	// Account returns the account of a workspace.

@@ -28,6 +28,9 @@ func (e *Engine) Emit(ctx context.Context, firings []trigger.Emission) error {
 		if err != nil {
 			return err
 		}
+		if reason := f.Firing.GetEvent(); reason != nil {
+			event.Traceparent, event.Tracestate = reason.Traceparent, reason.Tracestate
+		}
 		sent, err := wire.ToBroker(e.Vocabulary, event, ws)
 		if err != nil {
 			return fmt.Errorf("publish that an automation fired: %w", err)

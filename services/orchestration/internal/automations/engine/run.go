@@ -212,7 +212,9 @@ func (e *Engine) handle(ctx context.Context, batch []broker.Event) error {
 		slots <- struct{}{}
 		group.Go(func() {
 			defer func() { <-slots }()
+			ctx, spans := broker.ContinueTraces(ctx, e.Tracer, "evaluate automations", events)
 			unreadable, err := e.tenant(ws).accept(ctx, events)
+			spans.End(err)
 			mu.Lock()
 			defer mu.Unlock()
 			rejected.Merge(unreadable)

@@ -1,0 +1,67 @@
+package store
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.mongodb.org/mongo-driver/v2/event"
+
+	"github.com/orch-project/orch/pkg/telemetry"
+)
+
+// metrics of the database's client.
+type metrics struct {
+	duration *prometheus.HistogramVec
+	failures *prometheus.CounterVec
+	leases   *prometheus.GaugeVec
+}
+
+func newMetrics(registry prometheus.Registerer) *metrics {
+	if registry == nil {
+		registry = prometheus.NewRegistry()
+	}
+	return &metrics{
+		duration: telemetry.Register(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "orch_store_command_duration_seconds",
+			Help:    "Duration of the database's commands that succeeded, by command.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
+		}, []string{"command"})),
+		failures: telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "orch_store_command_failures_total",
+			Help: "Commands of the database that failed, by command.",
+		}, []string{"command"})),
+		leases: telemetry.Register(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "orch_lease_held",
+			Help: "1 while this replica holds the lease, else 0.",
+		}, []string{"lease"})),
+	}
+}
+
+// monitor measures commands. The next monitor, which may be nil, sees them too.
+func (m *metrics) monitor(next *event.CommandMonitor) *event.CommandMonitor {
+	if next == nil {
+		next = &event.CommandMonitor{
+			Succeeded: func(context.Context, *event.CommandSucceededEvent) {}, Failed: func(context.Context, *event.CommandFailedEvent) {},
+		}
+	}
+	return &event.CommandMonitor{
+		Started: next.Started,
+		Succeeded: func(ctx context.Context, e *event.CommandSucceededEvent) {
+			telemetry.Observe(ctx, m.duration.WithLabelValues(e.CommandName), e.Duration.Seconds())
+			next.Succeeded(ctx, e)
+		},
+		Failed: func(ctx context.Context, e *event.CommandFailedEvent) {
+			m.failures.WithLabelValues(e.CommandName).Inc()
+			next.Failed(ctx, e)
+		},
+	}
+}
+
+// held records whether this replica holds a lease.
+func (m *metrics) held(lease string, held bool) {
+	value := 0.0
+	if held {
+		value = 1
+	}
+	m.leases.WithLabelValues(lease).Set(value)
+}

@@ -1,0 +1,143 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+)
+
+// Migration leads from one format to the next. It runs under a lease while replicas of the earlier version serve requests, so
+// it leaves what they read. It may run twice: an interrupted one is repeated.
+//
+//	format N ──lease──► migration N … ──► format N+1 ──► …         other replicas wait for the supported format
+type Migration struct {
+	// From is the format that it changes.
+	From int64
+	// Name says what it changes.
+	Name string
+	Do   func(ctx context.Context, s *Store) error
+}
+
+// migrations are all of them, by ascending format. Format 1 is the first.
+var migrations []Migration
+
+// The lease of a migration is renewed while it runs; a replica that dies leaves it to another one.
+const (
+	migrationLease = "migration"
+	migrationTerm  = 30 * time.Second
+	migrationPoll  = time.Second
+)
+
+// errInterrupted means that another replica may have taken the lease.
+var errInterrupted = errors.New("lost the lease of the migration")
+
+// migrate runs the migrations to the supported format, or waits until another replica has.
+func (s *Store) migrate(ctx context.Context, found, supported int64, steps []Migration) error {
+	holder := s.NewID()
+	renew := func(ctx context.Context) (bool, error) {
+		_, held, err := s.TakeLease(ctx, migrationLease, holder, s.Now().Add(migrationTerm))
+		return held, err
+	}
+	for found < supported {
+		held, err := renew(ctx)
+		if err != nil {
+			return err
+		}
+		// The previous holder may have migrated since the format was read.
+		current, err := s.format(ctx)
+		if err != nil {
+			return fmt.Errorf("read database format: %w", outage(err))
+		}
+		found = current.Version
+		if held {
+			running, stop := context.WithCancelCause(ctx)
+			renewed := make(chan struct{})
+			go func() {
+				defer close(renewed)
+				renewMigration(running, renew, stop)
+			}()
+			err := s.runMigrations(running, found, supported, steps)
+			stop(nil)
+			<-renewed
+			return errors.Join(err, s.EndLease(context.WithoutCancel(ctx), migrationLease, holder))
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the migration of another replica: %w", ctx.Err())
+		case <-time.After(migrationPoll):
+		}
+	}
+	return nil
+}
+
+// renewMigration renews the lease until the context ends, and interrupts the migration when that fails.
+func renewMigration(ctx context.Context, renew func(context.Context) (bool, error), stop context.CancelCauseFunc) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(migrationTerm / 3):
+		}
+		if held, err := renew(ctx); (!held || err != nil) && ctx.Err() == nil {
+			stop(errInterrupted)
+			return
+		}
+	}
+}
+
+// runMigrations runs each migration, and records its format after it.
+func (s *Store) runMigrations(ctx context.Context, found, supported int64, steps []Migration) error {
+	for _, step := range pendingMigrations(found, supported, steps) {
+		slog.InfoContext(ctx, "migrating the database", "from", step.From, "to", step.From+1, "migration", step.Name)
+		if err := step.Do(ctx, s); err != nil {
+			return fmt.Errorf("migrate database from format %d (%s): %w", step.From, step.Name, errors.Join(err, context.Cause(ctx)))
+		}
+		_, err := s.db.Collection(metaName).UpdateOne(ctx, bson.D{{Key: "_id", Value: "format"}, {Key: "version", Value: step.From}},
+			bson.D{{Key: "$set", Value: bson.D{{Key: "version", Value: step.From + 1}}}})
+		if err != nil {
+			return fmt.Errorf("record database format %d: %w", step.From+1, outage(err))
+		}
+	}
+	return nil
+}
+
+// pendingMigrations are those between two formats.
+func pendingMigrations(found, supported int64, steps []Migration) (pending []Migration) {
+	for _, step := range steps {
+		if step.From >= found && step.From < supported {
+			pending = append(pending, step)
+		}
+	}
+	return pending
+}
+
+// UpgradePlan is what a start would change in a database.
+type UpgradePlan struct {
+	// Found is the format of the database, 0 for a new one; Supported is that of this program.
+	Found, Supported int64
+	// Vocabulary is that of the database, empty for a new one.
+	Vocabulary string
+	// Migrations are the names of the pending migrations.
+	Migrations []string
+}
+
+// PlanUpgrade reads what a start would change. It writes nothing.
+func (s *Store) PlanUpgrade(ctx context.Context) (UpgradePlan, error) {
+	found, err := s.format(ctx)
+	if errors.Is(err, mongo.ErrNoDocuments) {
+		return UpgradePlan{Supported: FormatVersion}, nil
+	}
+	if err != nil {
+		return UpgradePlan{}, fmt.Errorf("read database format: %w", outage(err))
+	}
+	plan := UpgradePlan{Found: found.Version, Supported: FormatVersion, Vocabulary: found.Vocabulary}
+	for _, step := range pendingMigrations(found.Version, FormatVersion, migrations) {
+		plan.Migrations = append(plan.Migrations, step.Name)
+	}
+	return plan, nil
+}
