@@ -35,10 +35,22 @@ build: ## build every command into bin/
 
 .PHONY: up
 up: ## start the three services, NATS and MongoDB in containers (Docker)
-	@test -n "$$ORCH_SECRETS_KEY" || grep -qs '^ORCH_SECRETS_KEY=' .env || \
-		(umask 077; echo "ORCH_SECRETS_KEY=$$(head -c 32 /dev/urandom | base64)" >> .env)
+	tools/compose-secrets .env
 	docker compose up --build --detach --wait
 	@echo 'Orch answers on http://127.0.0.1:4200 (API below /api, webhooks below /hooks). Stop it with: make down'
+
+# The tag of images, which may not have a plus sign.
+TAG ?= $(subst +,-,$(VERSION))
+
+.PHONY: images
+images: ## build the services' images for PLATFORMS (this machine's) and push them: make images REGISTRY=registry.example.com/orch
+	@docker buildx version > /dev/null || { echo 'images needs Docker with buildx'; exit 1; }
+	@test -n "$(REGISTRY)" || test -n "$(LOAD)" || { echo 'name your registry: make images REGISTRY=…, or LOAD=1 for this machine alone'; exit 1; }
+	for service in gateway hooks orchestration; do \
+		docker buildx build --file deploy/docker/Dockerfile --build-arg SERVICE=$$service --build-arg VERSION=$(VERSION) \
+			$(if $(PLATFORMS),--platform $(PLATFORMS)) --tag $(or $(REGISTRY),localhost)/orch-$$service:$(TAG) \
+			$(if $(LOAD),--load,--push --provenance=true --sbom=true) . || exit 1; \
+	done
 
 .PHONY: down
 down: ## stop the containers; the data stays in its volumes
@@ -90,6 +102,11 @@ e2e-faults: ## kill, stop, cut off and slow down servers under load, step their 
 .PHONY: e2e-slots
 e2e-slots: ## kill clients and servers of both forms while 64 clients share eight slots, and count holders by the events
 	ORCH_TEST_SLOTS=1 go test -count=1 -v -timeout=20m -tags=e2e -run='^TestSlots$$' $(TESTFLAGS) ./test/e2e
+
+.PHONY: e2e-cluster
+e2e-cluster: ## run ten hosts in network namespaces, and kill, cut off and impair them under load; needs root and iproute2
+	@[ "$$(id -u)" = 0 ] && command -v ip > /dev/null || echo 'e2e-cluster needs root and iproute2; it is skipped'
+	ORCH_TEST_CLUSTER=1 go test -count=1 -v -timeout=20m -tags=e2e -run='^TestCluster$$' $(TESTFLAGS) ./test/e2e
 
 .PHONY: e2e-floods
 e2e-floods: ## flood both forms with events from 1 to 1,000 clients; FLOOD=60s, CLIENTS=1,8,64,1000
@@ -147,6 +164,12 @@ test-replicas: ## schedule 1,000 deployments from two replicas that are killed w
 .PHONY: test-traffic
 test-traffic: ## replay what recorded clients asked of the reference, and compare the answers
 	go test -count=1 -v -tags=e2e -run='^TestTraffic' ./test/traffic
+
+.PHONY: test-monitoring
+test-monitoring: ## check the dashboard and the alerts, by promtool too: it installs Prometheus from Debian when it may
+	@command -v promtool > /dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null && \
+		apt-get install --yes --no-install-recommends prometheus > /dev/null; } || echo 'promtool is missing: the expressions are not parsed'
+	go test -count=1 -v -run='Alerts|Dashboard' ./test/deploy
 
 .PHONY: test-schedules
 test-schedules: ## compute the times of all cron, interval and rrule vectors, and print how many are as the reference has them

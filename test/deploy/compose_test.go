@@ -1,8 +1,11 @@
 package deploy_test
 
 import (
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/compose-spec/compose-go/v2/cli"
@@ -16,12 +19,44 @@ func project(t *testing.T, variables ...string) *types.Project {
 	options, err := cli.NewProjectOptions(
 		[]string{filepath.Join(root, "docker-compose.yml")},
 		cli.WithWorkingDirectory(root),
-		cli.WithEnv(append([]string{"ORCH_SECRETS_KEY=" + key}, variables...)),
+		cli.WithEnv(append(composeSecrets(t), variables...)),
 	)
 	require.NoError(t, err)
 	p, err := options.LoadProject(t.Context())
 	require.NoError(t, err)
 	return p
+}
+
+// composeSecrets are what make up writes into .env.
+func composeSecrets(t *testing.T) []string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), ".env")
+	for range 2 { // The second time nothing is missing.
+		text, err := exec.CommandContext(t.Context(), filepath.Join(root, "tools", "compose-secrets"), file).CombinedOutput()
+		require.NoError(t, err, string(text))
+	}
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	lines := strings.Fields(string(text))
+	require.Len(t, lines, 4)
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	require.Zero(t, info.Mode().Perm()&0o077, "only the owner reads the secrets")
+	return lines
+}
+
+// Without the secrets nothing starts: there is no default password.
+func TestComposeNeedsItsSecrets(t *testing.T) {
+	t.Parallel()
+	all := composeSecrets(t)
+	for i, missing := range all {
+		options, err := cli.NewProjectOptions([]string{filepath.Join(root, "docker-compose.yml")},
+			cli.WithWorkingDirectory(root), cli.WithEnv(slices.Delete(slices.Clone(all), i, i+1)))
+		require.NoError(t, err)
+		_, err = options.LoadProject(t.Context())
+		name, _, _ := strings.Cut(missing, "=")
+		require.ErrorContains(t, err, name)
+	}
 }
 
 // environment is the environment of a service's container.
@@ -57,6 +92,7 @@ func TestComposeSettingsAreAccepted(t *testing.T) {
 			}
 			require.Equal(t, p.Services["hooks"].Environment["ORCH_NATS_URL"], p.Services["orchestration"].Environment["ORCH_NATS_URL"])
 			require.Contains(t, *p.Services["hooks"].Environment["ORCH_NATS_URL"], *p.Services["nats"].Environment["ORCH_NATS_PASSWORD"])
+			require.Contains(t, *p.Services["orchestration"].Environment["ORCH_MONGODB_URI"], *p.Services["mongo"].Environment["MONGO_INITDB_ROOT_PASSWORD"])
 		})
 	}
 }
@@ -118,13 +154,22 @@ func TestComposeConfines(t *testing.T) {
 	for name := range services {
 		s := p.Services[name]
 		require.True(t, s.ReadOnly, name)
-		require.Equal(t, []string{"ALL"}, s.CapDrop, name)
-		require.Contains(t, s.SecurityOpt, "no-new-privileges:true", name)
 		require.Equal(t, types.HealthCheckTest{"CMD", "/service", "--health"}, s.HealthCheck.Test, name)
 		require.Equal(t, name, *s.Build.Args["SERVICE"], name)
 		require.Contains(t, programs(t), name)
 	}
 	for name, s := range p.Services {
+		require.Positive(t, s.MemLimit, name)
+		require.Equal(t, []string{"ALL"}, s.CapDrop, name)
+		require.Contains(t, s.SecurityOpt, "no-new-privileges:true", name)
+		require.Equal(t, "json-file", s.Logging.Driver, name)
+		require.NotEmpty(t, s.Logging.Options["max-size"], name)
+		require.NotEmpty(t, s.Logging.Options["max-file"], name)
+		if s.Build == nil {
+			require.Regexp(t, `:\d+\.\d+\.\d+`, s.Image, "a pinned version")
+		} else {
+			require.Regexp(t, `^localhost/`, s.Image, "nobody's registry")
+		}
 		if name == "gateway" {
 			require.Len(t, s.Ports, 1)
 			require.Equal(t, "127.0.0.1", s.Ports[0].HostIP)

@@ -2,12 +2,18 @@ package deploy_test
 
 import (
 	"bytes"
+	"os"
+	"path"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -15,35 +21,58 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+
+	"github.com/orch-project/orch/pkg/testkit"
 )
 
-// base is the output of kustomize for deploy/kubernetes/base.
-func base(t *testing.T) resmap.ResMap {
+// overlays are the folders below deploy/kubernetes that kustomize builds. The last is the base alone.
+var overlays = []string{"overlays/dev", "overlays/production", "base"}
+
+// kustomize builds a folder below deploy/kubernetes.
+func kustomize(t *testing.T, folder string) [][]byte {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join(root, "deploy", "kubernetes", "base"))
+	at, err := filepath.Abs(filepath.Join(root, "deploy", "kubernetes", folder))
 	require.NoError(t, err)
-	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), path)
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), at)
 	require.NoError(t, err)
-	return resources
+	var documents [][]byte
+	for _, resource := range resources.Resources() {
+		text, err := resource.AsYAML()
+		require.NoError(t, err)
+		documents = append(documents, bytes.TrimSpace(text))
+	}
+	return documents
 }
 
-// objects are the resources as Kubernetes' own types, parsed strictly: an unknown or duplicate field is an error.
-func objects(t *testing.T) []runtime.Object {
+// objects are the resources of a folder as Kubernetes' own types.
+func objects(t *testing.T, folder string) []runtime.Object {
+	t.Helper()
+	return decode(t, kustomize(t, folder))
+}
+
+// custom are kinds of custom resources, whose types are not Kubernetes' own.
+var custom = []string{"ServiceMonitor", "HTTPRoute"}
+
+// decode parses documents strictly: an unknown or duplicate field is an error.
+func decode(t *testing.T, documents [][]byte) []runtime.Object {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		appsv1.AddToScheme, corev1.AddToScheme, networkingv1.AddToScheme, policyv1.AddToScheme,
+		appsv1.AddToScheme, corev1.AddToScheme, networkingv1.AddToScheme, policyv1.AddToScheme, autoscalingv2.AddToScheme,
 	} {
 		require.NoError(t, add(scheme))
 	}
 	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
 	var all []runtime.Object
-	for _, resource := range base(t).Resources() {
-		text, err := resource.AsYAML()
-		require.NoError(t, err)
-		object, _, err := decoder.Decode(bytes.TrimSpace(text), nil, nil)
+	for _, text := range documents {
+		var meta struct{ Kind string }
+		require.NoError(t, yaml.Unmarshal(text, &meta), string(text))
+		if slices.Contains(custom, meta.Kind) {
+			continue
+		}
+		object, _, err := decoder.Decode(text, nil, nil)
 		require.NoError(t, err, string(text))
 		all = append(all, object)
 	}
@@ -68,6 +97,11 @@ func named[T interface {
 // shared is the ConfigMap of all services; a service ignores settings that it does not have.
 const shared = "orch"
 
+// plain is the name of a ConfigMap without the hash of its content.
+func plain(name string) string { return hashSuffix.ReplaceAllString(name, "") }
+
+var hashSuffix = regexp.MustCompile(`-[a-z0-9]{10}$`)
+
 // key is a key for secrets, in the output format of openssl.
 const key = "VGhpcyBpcyBhIGtleSBvZiAzMiBieXRlcyBmb3IgdGU="
 
@@ -81,7 +115,14 @@ var secrets = map[string]string{
 
 func TestKubernetesSettingsAreAccepted(t *testing.T) {
 	t.Parallel()
-	all := objects(t)
+	for _, folder := range overlays {
+		requireSettings(t, objects(t, folder))
+	}
+}
+
+// requireSettings checks that each container's settings are those of its service, and valid.
+func requireSettings(t *testing.T, all []runtime.Object) {
+	t.Helper()
 	deployments, maps := named[*appsv1.Deployment](all), named[*corev1.ConfigMap](all)
 	for name, known := range services {
 		require.Contains(t, deployments, name)
@@ -91,8 +132,11 @@ func TestKubernetesSettingsAreAccepted(t *testing.T) {
 			m := maps[source.ConfigMapRef.Name]
 			require.NotNil(t, m, source.ConfigMapRef.Name)
 			for variable, value := range m.Data {
-				if m.Name != shared || known.has(t, variable) {
+				if plain(m.Name) != shared || known.has(t, variable) {
 					variables[variable] = value
+				}
+				if plain(m.Name) == shared {
+					require.True(t, anyHas(t, variable), "%s is no setting of any service", variable)
 				}
 			}
 		}
@@ -106,11 +150,25 @@ func TestKubernetesSettingsAreAccepted(t *testing.T) {
 			require.True(t, ok, "nobody is told to make the secret %s/%s", ref.Name, ref.Key)
 			variables[variable.Name] = value
 		}
+		mounted(t, container, variables)
 		known.accepts(t, variables)
 	}
-	for variable := range maps[shared].Data {
-		require.True(t, anyHas(t, variable),
-			"%s is no setting of any service", variable)
+}
+
+// mounted checks that a volume holds each file that a variable names, and replaces it with a file of the test.
+func mounted(t *testing.T, container corev1.Container, variables map[string]string) {
+	t.Helper()
+	dir := t.TempDir()
+	now := time.Now()
+	testkit.NewAuthority(t, now).Issue(dir, now.Add(-time.Hour), now.Add(time.Hour))
+	for name, value := range variables {
+		if !strings.HasPrefix(value, "/etc/orch/") {
+			continue
+		}
+		require.True(t, slices.ContainsFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool {
+			return m.MountPath == path.Dir(value) && m.ReadOnly
+		}), "%s: no volume has %s", name, value)
+		variables[name] = filepath.Join(dir, path.Base(value))
 	}
 }
 
@@ -129,7 +187,13 @@ func requireRoom(t *testing.T, setting string, limit int64) {
 // The gateway does not start on a public address without configured authentication.
 func TestKubernetesIsNotOpenByDefault(t *testing.T) {
 	t.Parallel()
-	listen := named[*corev1.ConfigMap](objects(t))["gateway"].Data["ORCH_GATEWAY_LISTEN"]
+	listen := ""
+	for name, m := range named[*corev1.ConfigMap](objects(t, "base")) {
+		if plain(name) == "gateway" {
+			listen = m.Data["ORCH_GATEWAY_LISTEN"]
+		}
+	}
+	require.NotEmpty(t, listen)
 	for name, variables := range map[string]map[string]string{
 		"nothing said":   {"ORCH_GATEWAY_LISTEN": listen},
 		"no password":    {"ORCH_GATEWAY_LISTEN": listen, "ORCH_AUTH": "basic"},
@@ -153,33 +217,119 @@ func anyHas(t *testing.T, variable string) bool {
 // Pods satisfy the restricted Pod Security Standard, and more.
 func TestKubernetesConfines(t *testing.T) {
 	t.Parallel()
-	all := objects(t)
+	for _, folder := range overlays {
+		all := objects(t, folder)
+		requireRestricted(t, all)
+		enforced := named[*corev1.Namespace](all)["orch"].Labels["pod-security.kubernetes.io/enforce"]
+		require.Equal(t, "restricted", enforced)
+	}
+}
+
+// writable are containers whose program writes beside its volumes.
+var writable = []string{"mongo"}
+
+// requireRestricted checks the pods of Deployments and StatefulSets against the Pod Security Standard "restricted". Source:
+// https://kubernetes.io/docs/concepts/security/pod-security-standards/
+func requireRestricted(t *testing.T, all []runtime.Object) {
+	t.Helper()
 	accounts := named[*corev1.ServiceAccount](all)
+	pods := map[string]corev1.PodSpec{}
 	for name, deployment := range named[*appsv1.Deployment](all) {
-		pod := deployment.Spec.Template.Spec
+		pods[name] = deployment.Spec.Template.Spec
+		require.Contains(t, accounts, pods[name].ServiceAccountName)
+		require.False(t, *accounts[pods[name].ServiceAccountName].AutomountServiceAccountToken, name)
+	}
+	for name, set := range named[*appsv1.StatefulSet](all) {
+		pods[name] = set.Spec.Template.Spec
+	}
+	for name, pod := range pods {
 		require.False(t, *pod.AutomountServiceAccountToken, name)
-		require.Contains(t, accounts, pod.ServiceAccountName)
-		require.False(t, *accounts[pod.ServiceAccountName].AutomountServiceAccountToken, name)
 		require.True(t, *pod.SecurityContext.RunAsNonRoot, name)
+		require.NotZero(t, *pod.SecurityContext.RunAsUser, name)
 		require.Equal(t, corev1.SeccompProfileTypeRuntimeDefault, pod.SecurityContext.SeccompProfile.Type, name)
 		require.False(t, pod.HostNetwork || pod.HostPID || pod.HostIPC, name)
-		for _, container := range pod.Containers {
+		for _, volume := range pod.Volumes {
+			require.True(t, volume.ConfigMap != nil || volume.Secret != nil || volume.EmptyDir != nil, "%s: volume %s", name, volume.Name)
+		}
+		for _, container := range slices.Concat(pod.InitContainers, pod.Containers) {
 			security := container.SecurityContext
 			require.False(t, *security.AllowPrivilegeEscalation, name)
-			require.True(t, *security.ReadOnlyRootFilesystem, name)
 			require.Equal(t, []corev1.Capability{"ALL"}, security.Capabilities.Drop, name)
 			require.Empty(t, security.Capabilities.Add, name)
 			require.NotZero(t, container.Resources.Limits.Memory().Value(), name)
+			if !slices.Contains(writable, container.Name) {
+				require.True(t, *security.ReadOnlyRootFilesystem, name)
+			}
+			for _, port := range container.Ports {
+				require.Zero(t, port.HostPort, name)
+			}
 		}
 	}
-	enforced := named[*corev1.Namespace](all)["orch"].Labels["pod-security.kubernetes.io/enforce"]
-	require.Equal(t, "restricted", enforced)
+}
+
+// No image is pulled from a registry or an account that nobody owns: until an operator names a registry, none resolves.
+func TestKubernetesImagesBelongToNobodyElse(t *testing.T) {
+	t.Parallel()
+	for _, folder := range overlays {
+		for name, deployment := range named[*appsv1.Deployment](objects(t, folder)) {
+			for _, container := range deployment.Spec.Template.Spec.Containers {
+				registry, _, _ := strings.Cut(container.Image, "/")
+				require.Contains(t, []string{"registry.invalid", "localhost"}, registry, name)
+				if registry == "localhost" {
+					require.Equal(t, corev1.PullNever, container.ImagePullPolicy, name)
+				}
+			}
+		}
+	}
+}
+
+// A change of the configuration changes the name of its ConfigMap, and so the pods.
+func TestKubernetesConfigurationIsHashed(t *testing.T) {
+	t.Parallel()
+	for _, folder := range overlays {
+		for name := range named[*corev1.ConfigMap](objects(t, folder)) {
+			require.Regexp(t, hashSuffix, name)
+			require.NotEqual(t, "external", plain(name), "a source of values only")
+		}
+	}
+}
+
+// The policies of an overlay with an external NATS and MongoDB have the operator's networks.
+func TestKubernetesExternalHosts(t *testing.T) {
+	t.Parallel()
+	policies := named[*networkingv1.NetworkPolicy](objects(t, "overlays/production"))
+	for _, name := range []string{"external-nats", "external-mongodb"} {
+		require.Equal(t, "192.0.2.0/24", policies[name].Spec.Egress[0].To[0].IPBlock.CIDR)
+	}
+}
+
+// The examples send webhooks to hooks and all else to the gateway.
+func TestKubernetesExamples(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob(filepath.Join(root, "deploy", "kubernetes", "examples", "*.yaml"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	services := named[*corev1.Service](objects(t, "base"))
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		documents := bytes.Split(text, []byte("\n---\n"))
+		for _, ingress := range named[*networkingv1.Ingress](decode(t, documents)) {
+			rule := ingress.Spec.Rules[0].HTTP.Paths[0]
+			require.Equal(t, rule.Path == "/hooks/", rule.Backend.Service.Name == "hooks")
+			require.Contains(t, services, rule.Backend.Service.Name)
+			require.Equal(t, rule.Backend.Service.Port.Name, services[rule.Backend.Service.Name].Spec.Ports[0].Name)
+		}
+		if bytes.Contains(text, []byte("HTTPRoute")) {
+			require.Regexp(t, `(?s)value: /hooks\b.*name: hooks, port: 4201.*value: /}.*name: gateway, port: 4200`, string(text))
+		}
+	}
 }
 
 // Probes use the internal port, and every reference to a port or to labels resolves.
 func TestKubernetesHangsTogether(t *testing.T) {
 	t.Parallel()
-	all := objects(t)
+	all := objects(t, "base")
 	budgets, nets := named[*policyv1.PodDisruptionBudget](all), named[*corev1.Service](all)
 	for name, deployment := range named[*appsv1.Deployment](all) {
 		labels := deployment.Spec.Template.Labels
@@ -210,7 +360,7 @@ func TestKubernetesHangsTogether(t *testing.T) {
 // The default policy denies ingress and egress.
 func TestKubernetesDeniesByDefault(t *testing.T) {
 	t.Parallel()
-	all := objects(t)
+	all := objects(t, "base")
 	policies := named[*networkingv1.NetworkPolicy](all)
 	deny := policies["default-deny"]
 	require.NotNil(t, deny)

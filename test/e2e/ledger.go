@@ -43,6 +43,13 @@ func (l *Ledger) Acknowledged() int {
 	return n
 }
 
+// Delivered reports whether a delivery was confirmed.
+func (l *Ledger) Delivered(number string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.webhooks[number]
+}
+
 // Unknown returns the number of requests without a response.
 func (l *Ledger) Unknown() int {
 	l.mu.Lock()

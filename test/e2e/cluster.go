@@ -1,0 +1,217 @@
+package e2e
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Cluster is the server on many hosts: two replicas of each service, three NATS servers, and the embedded store.
+type Cluster struct {
+	Network   *Network
+	Processes map[string]*Process // By host.
+	// Gateways are the addresses that a load balancer would have.
+	Gateways []*Orch
+}
+
+// clusterHosts are the hosts of a cluster.
+var clusterHosts = []string{"n1", "n2", "n3", "st", "or1", "or2", "hk1", "hk2", "gw1", "gw2"}
+
+// natsConfig is the configuration of one server of a cluster of three.
+const natsConfig = `server_name: %[1]s
+listen: 0.0.0.0:4222
+max_payload: 8MB
+jetstream { store_dir: %[2]q, sync_interval: always }
+cluster { name: orch, listen: 0.0.0.0:6222, routes: [ %[3]s ] }
+accounts {
+  SYS  { exports: [ { service: "$SYS.REQ.SERVER.PING.JSZ", response_type: stream } ] }
+  ORCH { jetstream: enabled
+         users: [ { user: orch, password: cluster } ]
+         imports: [ { service: { account: SYS, subject: "$SYS.REQ.SERVER.PING.JSZ" } } ] }
+}
+system_account: SYS
+`
+
+// StartCluster starts a cluster and waits until every replica is ready.
+func StartCluster(t testing.TB, programs Programs) *Cluster {
+	t.Helper()
+	n := NewNetwork(t, clusterHosts...)
+	c := &Cluster{Network: n, Processes: map[string]*Process{}}
+	group := func(names ...string) (hosts []*Host) {
+		for _, name := range names {
+			hosts = append(hosts, n.Host(name))
+		}
+		return hosts
+	}
+	n.Resolve(t, map[string][]*Host{
+		"n1": group("n1"), "n2": group("n2"), "n3": group("n3"), "store": group("st"),
+		"orchestration": group("or1", "or2"), "hooks": group("hk1", "hk2"),
+	})
+	dir := t.TempDir()
+	node := buildNATSNode(t, dir)
+	for _, name := range []string{"n1", "n2", "n3"} {
+		var routes []string
+		for _, h := range group("n1", "n2", "n3") {
+			routes = append(routes, fmt.Sprintf("%q", "nats://"+h.IP+":6222"))
+		}
+		config := filepath.Join(dir, name+".conf")
+		text := fmt.Sprintf(natsConfig, name, filepath.Join(dir, name), strings.Join(routes, ", "))
+		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c.Processes[name] = n.Host(name).Start(t, nil, node, config)
+	}
+	store := n.Host("st")
+	c.Processes["st"] = store.Start(t, nil, programs.Path("orch"), "infra", "--data-dir", filepath.Join(dir, "store"),
+		"--mongo-listen", store.IP+":27018", "--nats-listen", "127.0.0.1:0")
+	key := base64.StdEncoding.EncodeToString([]byte("32 bytes of a key of a test only"))
+	env := []string{
+		"ORCH_LOG_FORMAT=json", "ORCH_NATS_REPLICAS=3", "ORCH_NATS_URL=nats://orch:cluster@n1:4222,nats://orch:cluster@n2:4222,nats://orch:cluster@n3:4222",
+		"ORCH_MONGODB_URI=mongodb://" + store.IP + ":27018/?directConnection=true", "ORCH_SECRETS_KEY=" + key, "ORCH_INSECURE=true",
+		"ORCH_ALLOW_PLAINTEXT=true", "ORCH_ALLOWED_HOSTS=*",
+		"ORCH_GATEWAY_LISTEN=0.0.0.0:4200", "ORCH_GATEWAY_INTERNAL_LISTEN=0.0.0.0:9400", "ORCH_GATEWAY_DRAIN_DELAY=1s",
+		"ORCH_HOOKS_LISTEN=0.0.0.0:4201", "ORCH_HOOKS_INTERNAL_LISTEN=0.0.0.0:9400", "ORCH_HOOKS_DRAIN_DELAY=1s",
+		"ORCH_ORCHESTRATION_LISTEN=0.0.0.0:4202", "ORCH_ORCHESTRATION_INTERNAL_LISTEN=0.0.0.0:9400",
+		"ORCH_ORCHESTRATION_ADDR=dns:///orchestration:4202", "ORCH_HOOKS_ADDR=hooks:4201",
+	}
+	for _, s := range []struct{ host, program string }{
+		{"or1", "orchestration"}, {"or2", "orchestration"}, {"hk1", "hooks"}, {"hk2", "hooks"}, {"gw1", "gateway"}, {"gw2", "gateway"},
+	} {
+		c.Processes[s.host] = n.Host(s.host).Start(t, env, programs.Path(s.program))
+		if s.program == "gateway" {
+			c.Gateways = append(c.Gateways, &Orch{URL: "http://" + n.Host(s.host).IP + ":4200"})
+		}
+	}
+	c.WaitReady(t)
+	return c
+}
+
+// buildNATSNode builds the NATS server into a directory.
+func buildNATSNode(t testing.TB, dir string) string {
+	t.Helper()
+	path := filepath.Join(dir, "natsnode")
+	root, err := repositoryRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	build := exec.Command("go", "build", "-o", path, "./test/e2e/natsnode")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build natsnode: %v\n%s", err, out)
+	}
+	return path
+}
+
+// WaitReady waits until every replica of the services is ready.
+func (c *Cluster) WaitReady(t testing.TB) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*startTimeout)
+	defer cancel()
+	for _, h := range c.Network.hosts {
+		if h.Name[0] == 'n' || h.Name == "st" {
+			continue
+		}
+		if err := WaitFor(ctx, "http://"+h.IP+":9400/ready", http.StatusOK); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Leader returns the NATS server that leads the stream of events.
+func (c *Cluster) Leader(t testing.TB) string {
+	t.Helper()
+	var servers []string
+	for _, name := range []string{"n1", "n2", "n3"} {
+		servers = append(servers, "nats://orch:cluster@"+c.Network.Host(name).IP+":4222")
+	}
+	nc, err := nats.Connect(strings.Join(servers, ","))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	for {
+		if stream, err := js.Stream(ctx, "EVENTS"); err == nil && stream.CachedInfo().Cluster != nil && stream.CachedInfo().Cluster.Leader != "" {
+			return stream.CachedInfo().Cluster.Leader
+		}
+		if ctx.Err() != nil {
+			t.Fatal("the stream has no leader")
+		}
+		pause(ctx)
+	}
+}
+
+// Balancer sends requests to gateways in turn, and leaves out one that did not respond for a moment, as load balancers do.
+type Balancer struct {
+	Gateways []*Orch
+
+	mu   sync.Mutex
+	next int
+	down map[*Orch]time.Time
+}
+
+// Pick returns the gateway of the next request.
+func (b *Balancer) Pick() *Orch {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for range b.Gateways {
+		b.next++
+		if g := b.Gateways[b.next%len(b.Gateways)]; time.Since(b.down[g]) > time.Second {
+			return g
+		}
+	}
+	return b.Gateways[b.next%len(b.Gateways)]
+}
+
+// Failed leaves a gateway out for a second.
+func (b *Balancer) Failed(g *Orch) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.down == nil {
+		b.down = map[*Orch]time.Time{}
+	}
+	b.down[g] = time.Now()
+}
+
+// Availability measures the longest time without a success.
+type Availability struct {
+	mu      sync.Mutex
+	last    time.Time
+	longest time.Duration
+}
+
+// Success notes a success.
+func (a *Availability) Success() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := time.Now()
+	if !a.last.IsZero() {
+		a.longest = max(a.longest, now.Sub(a.last))
+	}
+	a.last = now
+}
+
+// Longest returns the longest time without a success since the last call, up to now.
+func (a *Availability) Longest() time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	longest := max(a.longest, time.Since(a.last))
+	a.longest = 0
+	return longest
+}
