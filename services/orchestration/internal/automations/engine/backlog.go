@@ -220,7 +220,7 @@ func (t *tenant) turn(ctx context.Context) (more bool, err error) {
 		return true, err
 	}
 	rejected := &broker.Rejected{}
-	n, err := t.evaluateTurn(ctx, fromBacklog(found), turnBounds{cost: turnCost, first: true}, rejected)
+	n, err := t.evaluateTurn(ctx, fromBacklog(found), turnBounds{cost: t.engine.turnCost, first: true}, rejected)
 	if err == nil {
 		err = t.deadLetter(ctx, found[:n], rejected)
 	}

@@ -74,7 +74,7 @@ func NewBacktest(ctx context.Context, v vocabulary.Vocabulary, a *trigger.Automa
 		result: BacktestResult{Until: since},
 	}
 	b.backend.timers.reset()
-	_, err := b.more(b.session(ctx, since, func(s *trigger.Session) error { return begin(ctx, s, b.set) }))
+	_, err := b.more(b.session(ctx, since, func(s *trigger.Session) error { return begin(ctx, s, a.Workspace, a) }))
 	return b, err
 }
 

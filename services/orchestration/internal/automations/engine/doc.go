@@ -71,6 +71,8 @@ type Engine struct {
 	started          time.Time
 	// slots bounds the workspaces that are evaluated at once. Waiting workspaces get a slot in the order of their arrival.
 	slots chan struct{}
+	// turnCost bounds a turn of a workspace; see turnCost.
+	turnCost int
 	// populated is the number of workspaces with automations.
 	populated atomic.Int64
 }
@@ -125,6 +127,7 @@ func New(deps Deps) *Engine {
 		firings:     NewCounter(time.Minute),
 		chained:     NewCounter(time.Hour),
 		slots:       make(chan struct{}, parallel),
+		turnCost:    turnCost,
 	}
 }
 

@@ -73,7 +73,7 @@ func (t *tenant) load(ctx context.Context) error {
 		}
 		t.order.Restore(&trigger.Held{Event: h.GetEvent(), Follows: leader, Received: time.UnixMicro(h.GetReceived())})
 	}
-	if err := t.reload(ctx); err != nil {
+	if err := t.reload(ctx, nil); err != nil {
 		return err
 	}
 	if t.account, err = t.engine.Account(ctx, t.ws); err != nil {
@@ -91,74 +91,6 @@ func (t *tenant) stored(ctx context.Context, id uuid.UUID) bool {
 	}
 	n, err := t.engine.events.Count(ctx, t.ws, bson.D{{Key: "_id", Value: store.Binary(id)}})
 	return err == nil && n > 0
-}
-
-// reload reads the automations again. Buckets of those that are gone are removed.
-func (t *tenant) reload(ctx context.Context) error {
-	var compiled []*trigger.Automation
-	err := t.engine.automations.Each(ctx, t.ws, nil, bson.D{{Key: "_id", Value: 1}}, func(a *orchv1.Automation) bool {
-		one, err := trigger.Compile(t.ws, a, t.engine.Vocabulary)
-		if err != nil {
-			t.engine.Log.WarnContext(ctx, "automation is not evaluated", "automation", a.GetId(), "error", err)
-			return true
-		}
-		compiled = append(compiled, one)
-		return true
-	})
-	if err != nil {
-		return err
-	}
-	before := t.set
-	t.use(trigger.NewSet(compiled...))
-	for id := range before.Automations() {
-		if t.set.Automation(id) != nil {
-			continue
-		}
-		gone := bson.D{{Key: "automation_id", Value: store.Binary(id)}, {Key: "unsettled", Value: bson.D{{Key: "$exists", Value: false}}}}
-		if err := t.engine.buckets.DeleteMany(ctx, t.ws, gone); err != nil {
-			return err
-		}
-	}
-	if t.loaded {
-		for id, a := range t.set.Automations() {
-			if was := before.Automation(id); a.Enabled() && was != nil && !was.Enabled() {
-				if err := t.rearm(ctx, id); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return t.begin(ctx)
-}
-
-// rearm sets the timers of an automation that was enabled again.
-func (t *tenant) rearm(ctx context.Context, automation uuid.UUID) error {
-	filter := bson.D{{Key: "automation_id", Value: store.Binary(automation)}, {Key: "due", Value: bson.D{{Key: "$gt", Value: int64(0)}}}}
-	return t.engine.buckets.Each(ctx, t.ws, filter, bson.D{{Key: "_id", Value: 1}}, func(b *orchv1.AutomationBucket) bool {
-		t.engine.timers.set(t.ws, b)
-		return true
-	})
-}
-
-// begin opens the windows of triggers that miss events from the moment on that they exist.
-func (t *tenant) begin(ctx context.Context) error {
-	session := trigger.NewSession(t.engine, t.engine.now())
-	if err := begin(ctx, session, t.set); err != nil {
-		return err
-	}
-	return session.Commit(ctx)
-}
-
-func begin(ctx context.Context, session *trigger.Session, set *trigger.Set) error {
-	for _, n := range set.Proactive() {
-		if n.After || len(n.KeyLabels) > 0 {
-			continue
-		}
-		if err := session.Begin(ctx, n); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // evaluateEach evaluates events in their order. It rejects those that fail permanently.

@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 
+	"github.com/google/uuid"
+
 	"github.com/orch-project/orch/pkg/broker"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
@@ -10,7 +12,10 @@ import (
 // turnCost bounds a turn of a workspace. Its unit is one trigger that takes an event, which changes one bucket.
 const turnCost = 2000
 
-// bounds of a turn: its cost, 0 for no bound, and whether the first event is evaluated whatever it costs.
+// indexPrice is how many automations are indexed again at the cost of one unit: each change makes a new index of all.
+const indexPrice = 20
+
+// turnBounds are the cost of a turn, 0 for no bound, and whether the first event is evaluated whatever it costs.
 type turnBounds struct {
 	cost  int
 	first bool
@@ -46,7 +51,7 @@ func (t *tenant) evaluateFirst(ctx context.Context, events []incoming, rejected 
 	}
 	var bounds turnBounds
 	if t.engine.populated.Load() > 1 {
-		bounds.cost = turnCost
+		bounds.cost = t.engine.turnCost
 	}
 	return t.evaluateTurn(ctx, events, bounds, rejected)
 }
@@ -69,8 +74,10 @@ func (t *tenant) evaluateTurn(ctx context.Context, events []incoming, bounds tur
 			continue
 		}
 		price := len(t.takers(e))
+		var changed []uuid.UUID
 		if changes && !reloaded {
-			price += len(t.set.Automations())
+			changed = t.changedBy(events[i:])
+			price += len(changed) + len(t.set.Automations())/indexPrice
 		}
 		if bounds.cost > 0 && cost+price > bounds.cost && (cost > 0 || !bounds.first) {
 			return i, t.evaluateEach(ctx, pending, rejected)
@@ -83,7 +90,7 @@ func (t *tenant) evaluateTurn(ctx context.Context, events []incoming, bounds tur
 				return 0, err
 			}
 			pending = nil
-			if err := t.reload(ctx); err != nil {
+			if err := t.reload(ctx, changed); err != nil {
 				return 0, err
 			}
 		}

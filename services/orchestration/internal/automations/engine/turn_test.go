@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,8 +19,12 @@ import (
 	wire "github.com/orch-project/orch/pkg/events"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
 )
+
+// testTurn is the cost of a turn in tests.
+const testTurn = 40
 
 // crowd is an engine over a store whose automations count events and never fire, so it needs no broker.
 type crowd struct {
@@ -34,6 +40,7 @@ func newCrowd(t testing.TB) *crowd {
 		Store: storetest.Embedded(t, c.clock), Vocabulary: vocabulary.Orch, Log: slog.New(slog.DiscardHandler),
 		Account: func(context.Context, uuid.UUID) (uuid.UUID, error) { return uuid.Nil, nil },
 	})
+	c.turnCost = testTurn
 	return c
 }
 
@@ -95,7 +102,7 @@ func (c *crowd) waitingOf(ws uuid.UUID) int {
 func TestAWorkspaceEvaluatesATurnOfABatch(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t)
-	const many, perTurn = 100, turnCost / 100
+	const many, perTurn = 4, testTurn / 4
 	heavy, light := c.workspace(many), c.workspace(1)
 	require.NoError(t, c.prepare(t.Context()))
 	require.NoError(t, c.handle(t.Context(), append(c.events(heavy, 50), c.events(light, 30)...)))
@@ -123,7 +130,7 @@ func TestAWorkspaceEvaluatesATurnOfABatch(t *testing.T) {
 func TestAnEventThatExceedsATurnIsDeferred(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t)
-	heavy, light := c.workspace(turnCost+1), c.workspace(1)
+	heavy, light := c.workspace(testTurn+1), c.workspace(1)
 	require.NoError(t, c.prepare(t.Context()))
 	require.NoError(t, c.handle(t.Context(), append(c.events(heavy, 2), c.events(light, 1)...)))
 	require.Equal(t, 1, c.counted(light))
@@ -134,17 +141,17 @@ func TestAnEventThatExceedsATurnIsDeferred(t *testing.T) {
 		require.Equal(t, want > 0, more)
 		require.Equal(t, want, c.waitingOf(heavy))
 	}
-	require.Equal(t, 2*(turnCost+1), c.counted(heavy))
+	require.Equal(t, 2*(testTurn+1), c.counted(heavy))
 }
 
 // The only workspace with automations delays nobody, so nothing of it is deferred.
 func TestALoneWorkspaceHasNoBounds(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t)
-	ws := c.workspace(turnCost / 10)
+	ws := c.workspace(testTurn / 10)
 	require.NoError(t, c.prepare(t.Context()))
 	require.NoError(t, c.handle(t.Context(), append(c.events(ws, 20), c.events(uuid.New(), 1)...)))
-	require.Equal(t, 20*turnCost/10, c.counted(ws))
+	require.Equal(t, 20*testTurn/10, c.counted(ws))
 	require.Zero(t, c.waitingOf(ws))
 }
 
@@ -152,13 +159,14 @@ func TestALoneWorkspaceHasNoBounds(t *testing.T) {
 func TestABacklogOutlivesTheProcess(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t)
-	heavy := c.workspace(turnCost + 1)
+	heavy := c.workspace(testTurn + 1)
 	c.workspace(1)
 	require.NoError(t, c.prepare(t.Context()))
 	batch := c.events(heavy, 3)
 	require.NoError(t, c.handle(t.Context(), batch))
 
 	next := &crowd{TB: t, Engine: New(c.Deps), clock: c.clock}
+	next.turnCost = testTurn
 	require.NoError(t, next.prepare(t.Context()))
 	require.NoError(t, next.handle(t.Context(), batch), "the batch is delivered again")
 	require.Equal(t, 3, next.waitingOf(heavy))
@@ -167,14 +175,14 @@ func TestABacklogOutlivesTheProcess(t *testing.T) {
 		more, err = next.tenant(heavy).turn(t.Context())
 		require.NoError(t, err)
 	}
-	require.Equal(t, 3*(turnCost+1), next.counted(heavy))
+	require.Equal(t, 3*(testTurn+1), next.counted(heavy))
 }
 
 // drain evaluates the backlogs of a term in the background.
 func TestATermDrainsBacklogs(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t)
-	heavy := []uuid.UUID{c.workspace(turnCost + 1), c.workspace(turnCost + 1)}
+	heavy := []uuid.UUID{c.workspace(testTurn + 1), c.workspace(testTurn + 1)}
 	ctx, end := context.WithCancel(t.Context())
 	current := &term{ctx: ctx}
 	c.setTerm(current)
@@ -192,7 +200,7 @@ func TestATermDrainsBacklogs(t *testing.T) {
 func TestWindowsWaitForTheBacklog(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t)
-	heavy := c.workspace(turnCost + 1)
+	heavy := c.workspace(testTurn + 1)
 	c.workspace(1)
 	require.NoError(t, c.prepare(t.Context()))
 	require.NoError(t, c.handle(t.Context(), c.events(heavy, 1)))
@@ -239,6 +247,44 @@ func TestTimersAreSharedAmongWorkspaces(t *testing.T) {
 	due, next = all.take(30, 100)
 	require.Empty(t, due)
 	require.EqualValues(t, 50, next)
+}
+
+// A change reads the automations that it concerns, and leaves the others as they are.
+func TestAChangeReadsWhatItConcerns(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t)
+	ws := c.workspace(3)
+	require.NoError(t, c.prepare(t.Context()))
+	one := c.tenant(ws)
+	before := maps.Clone(one.set.Automations())
+	ids := slices.Collect(maps.Keys(before))
+	changed, deleted, created := ids[0], ids[1], uuid.New()
+	_, err := c.automations.Mutate(t.Context(), ws, changed, store.Edit(func(a *orchv1.Automation) error {
+		a.Name = "changed"
+		return nil
+	}, nil))
+	require.NoError(t, err)
+	require.NoError(t, c.automations.DeleteMany(t.Context(), ws, bson.D{{Key: "_id", Value: store.Binary(deleted)}}))
+	a := proto.CloneOf(before[ids[2]].Message)
+	a.Id, a.Name = created.String(), "created"
+	_, err = c.automations.InsertAll(t.Context(), ws, []*orchv1.Automation{a})
+	require.NoError(t, err)
+
+	var batch []broker.Event
+	for verb, id := range map[string]uuid.UUID{"updated": changed, "deleted": deleted, "created": created} {
+		e := goEvent(uuid.New())
+		e.Event = c.Vocabulary.Name("automation", verb)
+		e.Resource.Labels[c.Vocabulary.ResourceID()] = c.Vocabulary.Name("automation", id.String())
+		sent, err := wire.ToBroker(c.Vocabulary, e, ws)
+		require.NoError(t, err)
+		batch = append(batch, sent)
+	}
+	require.NoError(t, c.handle(t.Context(), batch))
+	require.Len(t, one.set.Automations(), 3)
+	require.Equal(t, "changed", one.set.Automation(changed).Message.GetName())
+	require.Equal(t, "created", one.set.Automation(created).Message.GetName())
+	require.Nil(t, one.set.Automation(deleted))
+	require.Same(t, before[ids[2]], one.set.Automation(ids[2]), "it is not read again")
 }
 
 // The permanent failure of one event of a backlog is the only one that is reported.
