@@ -268,11 +268,11 @@ func indexes() []Index {
 		{Collection: Deployment, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
 		{Collection: Deployment, Keys: keys("schedule_due"), Partial: present("schedule_due"), For: "what the scheduler examines, of all workspaces"},
 		{Collection: Deployment, Keys: scoped("work_queue_id"), For: "deployments by work queue and pool"},
-		{Collection: WorkQueue, Keys: scoped("work_pool_id", "name"), Unique: true, For: "one queue per pool and name; queues by pool"},
+		{Collection: WorkQueue, Keys: WorkQueuesByPool, Unique: true, For: "one queue per pool and name; queues by pool"},
 		{Collection: WorkQueue, Keys: scoped("name", "_id"), For: "NAME_*; name.any_"},
 		{Collection: WorkQueue, Keys: keys("status"), For: "ready queues of all workspaces"},
 		{Collection: WorkQueue, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
-		{Collection: WorkPool, Keys: scoped("name"), Unique: true, For: "one pool per name; NAME_*; read by name"},
+		{Collection: WorkPool, Keys: WorkPoolsByName, Unique: true, For: "one pool per name; NAME_*; read by name"},
 		{Collection: WorkPool, Keys: keys("status"), For: "ready pools of all workspaces"},
 		{Collection: WorkPool, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
 		{Collection: Worker, Keys: scoped("work_pool_id", "name"), Unique: true, For: "one worker per pool and name"},
@@ -289,6 +289,12 @@ var FlowRunsByStateAndTime = scoped("state.type", "expected_start_time", "_id", 
 
 // FlowRunsByQueue returns the keys of the index of a queue's runs by state and time.
 var FlowRunsByQueue = scoped("work_queue_id", "state.type", "next_scheduled_start_time")
+
+// WorkPoolsByName returns the keys of the index of pools by name.
+var WorkPoolsByName = scoped("name")
+
+// WorkQueuesByPool returns the keys of the index of the queues of pools.
+var WorkQueuesByPool = scoped("work_pool_id", "name")
 
 // EventsByResource returns the keys of the index of events by resource.
 var EventsByResource = scoped("resource_id", "occurred", "_id")

@@ -163,9 +163,13 @@ func (c *Collection[M]) Find(ctx context.Context, ws uuid.UUID, filter, sort bso
 }
 
 // FindBy reads the first matching documents, in order, by the index with those keys: the caller knows better than the
-// database how few match.
+// database how few match. A limit of 0 means all; no sort means the order of the index.
 func (c *Collection[M]) FindBy(ctx context.Context, ws uuid.UUID, index, filter, sort bson.D, limit int64) ([]M, error) {
-	return c.find(ctx, ws, filter, options.Find().SetSort(sort).SetLimit(limit).SetHint(index))
+	opts := options.Find().SetLimit(limit).SetHint(index)
+	if sort != nil {
+		opts.SetSort(sort)
+	}
+	return c.find(ctx, ws, filter, opts)
 }
 
 func (c *Collection[M]) find(ctx context.Context, ws uuid.UUID, filter bson.D, opts *options.FindOptionsBuilder) ([]M, error) {

@@ -90,11 +90,14 @@ func queueNotFound(pool, queue string) error {
 
 // pool finds a pool by its name, or returns a 404.
 func (p *Pools) pool(ctx context.Context, ws uuid.UUID, name string) (*orchv1.WorkPool, error) {
-	pool, err := p.pools.First(ctx, ws, bson.D{{Key: "name", Value: name}})
-	if errors.Is(err, store.ErrNotFound) {
+	found, err := p.pools.FindBy(ctx, ws, query.WorkPoolsByName, bson.D{{Key: "name", Value: name}}, nil, 1)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
 		return nil, poolNotFound(name)
 	}
-	return pool, err
+	return found[0], nil
 }
 
 // queue finds a queue of a pool by its name, or returns a 404.

@@ -8,6 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -54,7 +55,8 @@ func (p *Pools) queuesOf(ctx context.Context, ws uuid.UUID, pool *orchv1.WorkPoo
 	if err != nil {
 		return nil, err
 	}
-	queues, err := p.queues.Find(ctx, ws, bson.D{{Key: "work_pool_id", Value: store.Binary(id)}}, bson.D{{Key: "name", Value: 1}}, 0, -1)
+	ofPool := bson.D{{Key: "work_pool_id", Value: store.Binary(id)}}
+	queues, err := p.queues.FindBy(ctx, ws, query.WorkQueuesByPool, ofPool, bson.D{{Key: "name", Value: 1}}, 0)
 	if err != nil {
 		return nil, err
 	}
