@@ -36,6 +36,8 @@ type Scheduler struct {
 	mu       sync.Mutex
 	adopted  bool
 	unusable map[string]time.Time // Schedules that were logged as such, with the time of their last change.
+
+	backlog backlog
 }
 
 // Deps are what the scheduler works with.
@@ -106,6 +108,7 @@ func (s *Scheduler) Pass(ctx context.Context) (scheduled int, err error) {
 		}
 		rest = rest && scheduled > before && (s.limits.PassRuns == 0 || runs < s.limits.PassRuns)
 	}
+	s.backlog.passed(now, ctx.Err() != nil || s.limits.PassRuns > 0 && runs >= s.limits.PassRuns)
 	return scheduled, errors.Join(failures...)
 }
 
@@ -216,7 +219,7 @@ func (s *Scheduler) update(one store.Owned[*orchv1.Deployment], now time.Time) (
 	if err != nil {
 		return store.Update[*orchv1.Deployment]{}, 0, fmt.Errorf("read the id of a deployment: %w", err)
 	}
-	change, runs, err := s.change(one.Workspace, id, one.Message, now, s.limits, false)
+	change, runs, err := s.change(one.Workspace, id, one.Message, now, s.extended(now), false)
 	return store.Update[*orchv1.Deployment]{Read: one, Change: change}, runs, err
 }
 
@@ -230,7 +233,7 @@ func (s *Scheduler) schedule(ctx context.Context, ws uuid.UUID, deployment strin
 		if current.ScheduleDue == nil || current.GetScheduleDue().AsTime().After(now) {
 			return nil, nil // Another replica was faster.
 		}
-		change, _, err := s.change(ws, id, current, now, s.limits, false)
+		change, _, err := s.change(ws, id, current, now, s.extended(now), false)
 		return change, err
 	})
 	if errors.Is(err, store.ErrNotFound) {
