@@ -13,7 +13,8 @@
 //   - A document and its index entries change in one batch. Updates, findAndModify included, are atomic on one document.
 //   - Writers of different documents do not block each other, except while an insert batch is applied. Writers of one document are
 //     serialized and share a sync.
-//   - A reply that depends on another writer's unsynced write, such as a duplicate key, waits for that sync too.
+//   - A reply that depends on another writer's unsynced write, such as a duplicate key, waits for that sync too. So do reads with
+//     the concern majority or linearizable: after a crash nobody has read a write that does not exist.
 //   - A feature outside the subset fails with NotImplemented (code 238) and a message that names it. No option is ignored.
 //   - One process owns a directory. Open rejects a directory of another format and leaves it untouched.
 //   - It rejects what MongoDB rejects: conditions of partial indexes with negations (67), sorts by parallel arrays (2), colliding
@@ -26,7 +27,7 @@
 //	              bulkWrite · create · drop · dropDatabase · listCollections · listDatabases · createIndexes · listIndexes ·
 //	              dropIndexes (deleteIndexes) · explain · configureFailPoint
 //	find          filter · sort · projection · skip · limit · batchSize · singleBatch · hint · returnKey (numbers are doubles)
-//	all           maxTimeMS · comment · lsid · readConcern (local, majority, available, linearizable: equivalent on one node) ·
+//	all           maxTimeMS · comment · lsid · readConcern (local = available; majority = linearizable: data on disk) ·
 //	              writeConcern (w: 0, 1, majority; j)
 //	filters       $eq $ne $gt $gte $lt $lte $in $nin · $and $or $nor $not · $exists $type · $all $elemMatch $size · $mod $regex $options
 //	              (RE2 syntax; i, m, s, u) $expr $comment · dotted paths, array positions

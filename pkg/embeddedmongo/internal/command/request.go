@@ -125,6 +125,16 @@ func checkReadConcern(v value.Value) error {
 	}
 }
 
+// majority reports whether the reply must only have data that is on disk.
+func (r *request) majority() bool {
+	v := r.get("readConcern")
+	if v.T != bson.TypeEmbeddedDocument {
+		return false
+	}
+	level := v.Doc().Get("level").Str()
+	return level == "majority" || level == "linearizable"
+}
+
 // journal reads a write concern: whether the reply waits for fsync. A missing write concern waits.
 func journal(v value.Value) (bool, error) {
 	if v.IsMissing() {

@@ -105,6 +105,9 @@ func (s *Service) Handle(ctx context.Context, conn int32, m *wire.Message) (repl
 		return failure(err)
 	}
 	b, err := h.run(s, r)
+	if err == nil && r.majority() {
+		err = s.e.Durable()
+	}
 	if err := s.failed(r); err != nil {
 		return failure(err) // The command may have read a write that is not on disk.
 	}

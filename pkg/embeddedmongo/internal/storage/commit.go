@@ -11,6 +11,7 @@ type Commit struct {
 	many    bool
 	waiting []*pebble.Batch // Applied with a sync requested.
 	mark    int64           // dirty when the first of them was applied.
+	counted bool            // In journaled, until Wait.
 }
 
 // Begin starts a commit. journal is false for {j: false}: Wait then returns at once. many announces several documents, which share
@@ -21,6 +22,10 @@ func (e *Engine) Begin(journal, many bool) *Commit {
 
 // apply makes a batch visible and takes ownership of it.
 func (c *Commit) apply(b *pebble.Batch) error {
+	if c.journal && !c.counted { // Before the batch is visible, so no reader can miss it.
+		c.counted = true
+		c.e.journaled.Add(1)
+	}
 	if !c.journal || c.many || len(c.waiting) > 0 {
 		err := c.e.db.Apply(b, pebble.NoSync)
 		c.e.dirty.Add(1)
@@ -42,6 +47,15 @@ func (c *Commit) apply(b *pebble.Batch) error {
 // Wait returns when all writes of the command, and all unsynced writes that it may have read, are on disk. A reply such as
 // "duplicate key" or "no match" must not depend on a write that a power cut undoes.
 func (c *Commit) Wait() error {
+	err := c.wait()
+	if c.counted {
+		c.counted = false
+		c.e.journaled.Add(-1)
+	}
+	return err
+}
+
+func (c *Commit) wait() error {
 	var err error
 	for _, b := range c.waiting {
 		if serr := b.SyncWait(); serr != nil {
@@ -61,11 +75,26 @@ func (c *Commit) Wait() error {
 		return err
 	}
 	if c.journal && c.e.pending() {
-		mark := c.e.dirty.Load()
-		if err := c.e.db.LogData(nil, pebble.Sync); err != nil {
-			return c.e.fail(err)
-		}
-		c.e.synced(mark)
+		return c.e.sync()
 	}
+	return nil
+}
+
+// Durable returns when every journaled write that is visible now is on disk. A majority read waits for it before it replies: after
+// a crash nobody may have seen a write that does not exist. Writes with {j: false} are not waited for.
+func (e *Engine) Durable() error {
+	if e.journaled.Load() == 0 {
+		return nil
+	}
+	return e.sync()
+}
+
+// sync syncs the log, together with the commits that wait for the same.
+func (e *Engine) sync() error {
+	mark := e.dirty.Load()
+	if err := e.db.LogData(nil, pebble.Sync); err != nil {
+		return e.fail(err)
+	}
+	e.synced(mark)
 	return nil
 }

@@ -131,6 +131,8 @@ type syncState struct {
 	inflight atomic.Int64 // Batches applied whose sync is awaited.
 	dirty    atomic.Int64 // Counts batches applied without a sync.
 	clean    atomic.Int64 // Value of dirty that the last completed sync covers.
+	// journaled counts the commits with {j: true} that have applied a batch and not returned from Wait.
+	journaled atomic.Int64
 }
 
 func (s *syncState) pending() bool {
