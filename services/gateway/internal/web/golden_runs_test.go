@@ -30,6 +30,11 @@ func runCases() []pageCase {
 		}},
 		{name: "runs-delete", path: "/runs?state=FAILED", answers: lists(), form: url.Values{"action": {"delete-runs"}, "id": {someID, "x", someID}}},
 		{name: "runs-cancel-none", path: "/runs", answers: lists(), form: url.Values{"action": {"cancel-runs"}}},
+		{name: "runs-delete-all", path: "/runs?state=FAILED&from=-2h", answers: lists(), form: url.Values{"action": {"delete-all-runs"}}},
+		{name: "runs-cancel-all-none", path: "/runs?state=FAILED", answers: lists(), form: url.Values{"action": {"cancel-all-runs"}}},
+		{name: "runs-save-view", path: "/runs?state=FAILED", answers: lists(), status: 303, form: url.Values{"action": {"save-view"}, "view": {"failures"}}},
+		{name: "runs-save-no-view", path: "/runs", answers: lists(), status: 422, form: url.Values{"action": {"save-view"}, "view": {"all"}}},
+		{name: "runs-delete-view", path: "/runs", answers: lists(), form: url.Values{"action": {"delete-view"}, "view": {someID}}},
 		{name: "status", path: "/status", answers: lists()},
 	}
 }
@@ -68,10 +73,19 @@ func lists() answers {
 				{Column: 475, Row: 92, StateType: orchv1.StateType_STATE_TYPE_FAILED, Count: 1, FlowRunIds: []string{someID}},
 			},
 		},
-		orchv1.FlowService_CountFlows_FullMethodName:       &orchv1.CountResponse{Count: 7},
-		orchv1.WebhookService_CountWebhooks_FullMethodName: &orchv1.CountResponse{Count: 3},
-		orchv1.EventService_ReadEvents_FullMethodName:      &orchv1.EventPage{Total: 1234},
-		orchv1.FlowService_ReadFlows_FullMethodName:        &orchv1.FlowList{Flows: []*orchv1.Flow{{Id: someID, Name: "nightly-sync"}}},
+		orchv1.SavedSearchService_ReadSavedSearches_FullMethodName: &orchv1.SavedSearchList{SavedSearches: []*orchv1.SavedSearch{
+			{Id: someID, Name: "failures " + hostile, Filters: []*orchv1.SavedSearchFilter{
+				{Object: "flow_run", Property: "state", Type: "parameter", Operation: "equals", Value: []byte(`"FAILED"`)},
+				{Object: "flow_run", Property: "tag", Type: "parameter", Operation: "equals", Value: []byte(`"prod"`)},
+			}},
+			{Id: someID, Name: "of another client", Filters: []*orchv1.SavedSearchFilter{{Object: "flow_run", Property: "state", Type: "string", Operation: "any", Value: []byte(`["x"]`)}}},
+		}},
+		orchv1.SavedSearchService_CreateSavedSearch_FullMethodName: &orchv1.SavedSearch{Id: someID},
+		orchv1.FlowRunService_CountFlowRuns_FullMethodName:         &orchv1.CountResponse{Count: 1234},
+		orchv1.FlowService_CountFlows_FullMethodName:               &orchv1.CountResponse{Count: 7},
+		orchv1.WebhookService_CountWebhooks_FullMethodName:         &orchv1.CountResponse{Count: 3},
+		orchv1.EventService_ReadEvents_FullMethodName:              &orchv1.EventPage{Total: 1234},
+		orchv1.FlowService_ReadFlows_FullMethodName:                &orchv1.FlowList{Flows: []*orchv1.Flow{{Id: someID, Name: "nightly-sync"}}},
 		orchv1.UiFlowService_CountTaskRunsByFlowRun_FullMethodName: &orchv1.CountsById{
 			Counts: map[string]int64{someID: 41},
 		},

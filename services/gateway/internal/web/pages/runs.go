@@ -31,10 +31,13 @@ type runsView struct {
 	Hidden   []hiddenField
 	Path     string
 	Problems []string
-	// Bulk are the buttons for ticked rows that the reader may use.
-	Bulk       []button
-	ActionPath string
-	Filtered   bool
+	// Bulk are the buttons for ticked rows that the reader may use, and BulkAll those for all runs that match.
+	Bulk, BulkAll []button
+	Views         []savedView
+	// MaySaveView and MayDeleteView follow from the reader's role.
+	MaySaveView, MayDeleteView bool
+	ActionPath                 string
+	Filtered                   bool
 }
 
 // hiddenField carries a parameter of the address through a filter form.
@@ -46,9 +49,12 @@ func runsPage() page.Page {
 		Section: "/runs",
 		Live:    "runs",
 		Needs:   []string{orchv1.FlowRunService_ReadFlowRuns_FullMethodName},
-		Uses:    append([]string{orchv1.FlowRunService_ReadFlowRunHistory_FullMethodName, scatterRPC}, runRowCalls...),
+		Uses: append([]string{
+			orchv1.FlowRunService_ReadFlowRunHistory_FullMethodName, scatterRPC, orchv1.FlowRunService_CountFlowRuns_FullMethodName,
+			orchv1.SavedSearchService_ReadSavedSearches_FullMethodName,
+		}, runRowCalls...),
 		Show:    showRuns,
-		Actions: bulkActions(),
+		Actions: slices.Concat(bulkActions(), bulkAllActions(), viewActions()),
 	}
 }
 
@@ -64,7 +70,8 @@ func showRuns(r *page.Request) (page.View, error) {
 	}
 	runs := ask.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, ask.Input{Body: f.list()})
 	history := ask.New[*orchv1.HistoryList](orchv1.FlowRunService_ReadFlowRunHistory_FullMethodName, ask.Input{Body: f.history(histogramBars)})
-	questions := []ask.Question{runs}
+	searches := ask.New[*orchv1.SavedSearchList](orchv1.SavedSearchService_ReadSavedSearches_FullMethodName, ask.Input{Body: ask.JSON{}})
+	questions := []ask.Question{runs, searches}
 	if scatter == nil {
 		questions = append(questions, history)
 	}
@@ -85,6 +92,14 @@ func showRuns(r *page.Request) (page.View, error) {
 			v.Bulk = append(v.Bulk, button{Action: action.Name, Title: title})
 		}
 	}
+	for _, c := range bulkChanges() {
+		if r.May(c.rpc) && len(v.Rows) > 0 {
+			v.BulkAll = append(v.BulkAll, button{Action: c.action, Title: c.title + " all…"})
+		}
+	}
+	v.Views = views(r, searches.Answer().GetSavedSearches())
+	v.MaySaveView = r.May(orchv1.SavedSearchService_CreateSavedSearch_FullMethodName) && len(viewQuery(r.HTTP.URL.Query())) > 0
+	v.MayDeleteView = r.May(orchv1.SavedSearchService_DeleteSavedSearch_FullMethodName)
 	v.Charts = []tab{
 		{Title: "Scatter", Path: r.Here("chart", ""), Current: kind == "scatter"}, {Title: "Histogram", Path: r.Here("chart", "histogram"), Current: kind == "histogram"},
 	}
