@@ -152,6 +152,9 @@ func (g *Gateway) build() error {
 			return err
 		}
 	}
+	if settings, err = serverinfo.Settings(settings); err != nil {
+		return err
+	}
 	g.about = rpc.NewLocal(rpc.Recover(g.log))
 	orchv1.RegisterServerServiceServer(g.about, &serverinfo.Server{
 		Version:    g.deps.Version,

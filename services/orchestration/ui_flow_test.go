@@ -22,6 +22,12 @@ func TestChartsOfRuns(t *testing.T) {
 			TaskRun: &orchv1.TaskRunCreate{FlowRunId: new(run.GetId()), TaskKey: "t", DynamicKey: key},
 		})
 	}
+	standIn := call[*orchv1.TaskRun](d, orchv1.TaskRunService_CreateTaskRun_FullMethodName, &orchv1.CreateTaskRunRequest{
+		TaskRun: &orchv1.TaskRunCreate{FlowRunId: new(run.GetId()), TaskKey: "subflow", DynamicKey: "1"},
+	})
+	call[*orchv1.FlowRun](d, orchv1.FlowRunService_CreateFlowRun_FullMethodName, &orchv1.CreateFlowRunRequest{
+		FlowRun: &orchv1.FlowRunCreate{FlowId: flow.GetId(), ParentTaskRunId: new(standIn.GetId())},
+	})
 	unknown := uuid.NewString()
 	counts := call[*orchv1.CountsById](d, orchv1.UiFlowService_CountTaskRunsByFlowRun_FullMethodName, &orchv1.CountTaskRunsByFlowRunRequest{
 		Query: &orchv1.FlowRunTaskRunCountQuery{FlowRunIds: []string{run.GetId(), idle.GetId(), unknown}},

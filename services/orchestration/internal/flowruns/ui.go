@@ -3,8 +3,10 @@ package flowruns
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
+	"slices"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -24,9 +26,24 @@ const (
 	maxSimple = 1000
 )
 
-// CountTaskRunsByFlowRun counts the task runs of each run; 0 for a run without any.
+// CountTaskRunsByFlowRun counts the task runs of each run; 0 for a run without any. A task run that stands for a subflow
+// does not count, because clients show its flow run instead.
 func (s *Service) CountTaskRunsByFlowRun(ctx context.Context, r *orchv1.CountTaskRunsByFlowRunRequest) (*orchv1.CountsById, error) {
-	return s.countBy(ctx, query.TaskRun, "flow_run_id", r.GetQuery().GetFlowRunIds())
+	counts := map[string]int64{}
+	if _, err := several(r.GetQuery().GetFlowRunIds(), func(id string) { counts[id] = 0 }); err != nil {
+		return nil, err
+	}
+	tasks, err := pagination.NewSource(s.tasks, orchv1.TaskRunSort_TASK_RUN_SORT_ID_DESC).Select(ctx, &orchv1.TaskRunCountQuery{
+		TaskRuns: &orchv1.TaskRunFilter{
+			FlowRunId:   &orchv1.TaskRunFilterFlowRunId{Any_: &orchv1.UuidList{Values: slices.Collect(maps.Keys(counts))}},
+			SubflowRuns: &orchv1.ExistsFilter{Exists_: new(false)},
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = tasks.Aggregate(ctx, nil, countsBy("flow_run_id"), func(row bson.Raw) error { return addCount(counts, row) })
+	return &orchv1.CountsById{Counts: counts}, err
 }
 
 // CountDeploymentsByFlow counts the deployments of each flow; 0 for a flow without any.
@@ -46,20 +63,34 @@ func (s *Service) countBy(ctx context.Context, of query.Collection, field string
 		return nil, err
 	}
 	rows := s.runs.Store().Reader().Aggregate(ctx, of, query.Scope(info.Workspace, bson.D{{Key: field, Value: bson.D{{Key: "$in", Value: among}}}}),
-		[]bson.D{{{Key: "$group", Value: bson.D{
-			{Key: "_id", Value: "$" + field}, {Key: "count", Value: bson.D{{Key: "$sum", Value: int64(1)}}},
-		}}}})
+		countsBy(field))
 	for row, err := range rows {
 		if err != nil {
 			return nil, fmt.Errorf("count the %ss of each: %w", of, err)
 		}
-		id, err := store.UUID(row.Lookup("_id"))
-		if err != nil {
+		if err := addCount(counts, row); err != nil {
 			return nil, err
 		}
-		counts[id.String()], _ = row.Lookup("count").AsInt64OK()
 	}
 	return &orchv1.CountsById{Counts: counts}, nil
+}
+
+// countsBy are the stages that count the documents by the id in a field.
+func countsBy(field string) []bson.D {
+	return []bson.D{{{Key: "$group", Value: bson.D{
+		{Key: "_id", Value: "$" + field}, {Key: "count", Value: bson.D{{Key: "$sum", Value: int64(1)}}},
+	}}}}
+}
+
+// addCount adds a row of countsBy. A selection may return several rows of one id.
+func addCount(counts map[string]int64, row bson.Raw) error {
+	id, err := store.UUID(row.Lookup("_id"))
+	if err != nil {
+		return err
+	}
+	count, _ := row.Lookup("count").AsInt64OK()
+	counts[id.String()] += count
+	return nil
 }
 
 // NextRunsByFlow returns each flow's next scheduled run, including overdue ones.
