@@ -23,7 +23,7 @@ var foreignNames = regexp.MustCompile(`^ORCH_(TEST|BENCH|SCALE)_|^ORCH_(BIND|VER
 // Unknown is an environment variable that looks like a setting but is none.
 type Unknown struct {
 	Name string
-	// Suggestion is the name of the most similar setting; empty if none is similar.
+	// Suggestion is the name of the most similar setting, at most a third of whose characters differ; empty if none is similar.
 	Suggestion string
 }
 
@@ -40,43 +40,11 @@ func UnknownIn(variables map[string]string) []Unknown {
 			continue
 		}
 		u := Unknown{Name: name}
-		if u.Suggestion = similar(setting, names); u.Suggestion != "" && setting != name {
+		if u.Suggestion = suggest.Nearest(setting, names, (len(setting)-len(prefix))/3); u.Suggestion != "" && setting != name {
 			u.Suggestion += fileSuffix
 		}
 		unknown = append(unknown, u)
 	}
 	slices.SortFunc(unknown, func(a, b Unknown) int { return strings.Compare(a.Name, b.Name) })
 	return unknown
-}
-
-// similar returns the name with the least edit distance, if that is at most a third of the name's length.
-func similar(name string, names []string) string {
-	best, least := "", (len(name)-len(prefix))/3+1
-	for _, other := range names {
-		if d := distance(name, other); d < least {
-			best, least = other, d
-		}
-	}
-	return best
-}
-
-// distance is the Levenshtein distance.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -33,7 +33,7 @@ type connection struct {
 }
 
 // errOutput lists the output formats.
-var errOutput = fmt.Errorf("%w: --output must be table or json", errArgument)
+var errOutput = fmt.Errorf("%w: --output must be table, json or yaml", errArgument)
 
 // remoteCommand builds a group of commands that call a server.
 func remoteCommand(version string, group *cobra.Command, commands ...func(*connection) *cobra.Command) *cobra.Command {
@@ -41,14 +41,19 @@ func remoteCommand(version string, group *cobra.Command, commands ...func(*conne
 	flags := group.PersistentFlags()
 	flags.StringVar(&c.profile, "profile", "", "the profile to use instead of the active one (orch login makes them)")
 	flags.StringVar(&c.apiURL, "api-url", "", "the address of the API instead of the profile's")
-	flags.StringVarP(&c.output, "output", "o", "table", "table, or json for complete records")
-	group.PersistentPreRunE = func(*cobra.Command, []string) error {
-		if c.output != "table" && c.output != "json" {
-			return errOutput
+	flags.StringVarP(&c.output, "output", "o", "table", "table, or json or yaml for complete records")
+	group.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		switch c.output {
+		case "table", "json":
+			return nil
+		case "yaml":
+			c.output = "json"
+			cmd.SetOut(yamlOutput{cmd.OutOrStdout()})
+			return nil
 		}
-		return nil
+		return errOutput
 	}
-	_ = group.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = group.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = group.RegisterFlagCompletionFunc("profile", completeProfiles)
 	for _, command := range commands {
 		group.AddCommand(command(c))
@@ -146,14 +151,25 @@ func find(ctx context.Context, s *remote.Server, path, kind, argument string) (s
 	if id, err := uuid.Parse(argument); err == nil {
 		return id.String(), nil
 	}
-	found, err := remote.Read[[]struct {
-		ID string `json:"id"`
-	}](ctx, s, http.MethodPost, path+"/filter", map[string]any{kind: map[string]any{"name": map[string]any{"any_": []string{argument}}}})
+	type record struct {
+		ID   string `json:"id"`
+		Name string `json:"name"`
+	}
+	found, err := remote.Read[[]record](ctx, s, http.MethodPost, path+"/filter",
+		map[string]any{kind: map[string]any{"name": map[string]any{"any_": []string{argument}}}})
 	switch {
 	case err != nil:
 		return "", err
 	case len(found) == 0:
-		return "", fmt.Errorf("no record has the name %q", argument)
+		some, err := remote.Read[[]record](ctx, s, http.MethodPost, path+"/filter", map[string]any{"limit": everyone})
+		if err != nil {
+			return "", err
+		}
+		names := make([]string, len(some))
+		for i, one := range some {
+			names[i] = one.Name
+		}
+		return "", fmt.Errorf("no record has the name %q%s", argument, suggestion(argument, names))
 	case len(found) > 1:
 		return "", fmt.Errorf("%d records have the name %q; use the id", len(found), argument)
 	}
@@ -163,11 +179,18 @@ func find(ctx context.Context, s *remote.Server, path, kind, argument string) (s
 // everyone is the page size when a command lists all records.
 const everyone = 200
 
-// list reads all pages of a filter request.
+// list reads all records of a collection.
 func list(ctx context.Context, s *remote.Server, path string) ([]json.RawMessage, error) {
+	return listAll(ctx, s, path, map[string]any{})
+}
+
+// listAll reads all pages of a filter request.
+func listAll(ctx context.Context, s *remote.Server, path string, query map[string]any) ([]json.RawMessage, error) {
 	var all []json.RawMessage
+	query = maps.Clone(query)
 	for {
-		page, err := remote.Read[[]json.RawMessage](ctx, s, http.MethodPost, path, map[string]any{"limit": everyone, "offset": len(all)})
+		query["limit"], query["offset"] = everyone, len(all)
+		page, err := remote.Read[[]json.RawMessage](ctx, s, http.MethodPost, path, query)
 		if err != nil {
 			return nil, err
 		}

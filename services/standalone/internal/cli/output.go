@@ -49,8 +49,23 @@ func showAll[T any](c *connection, cmd *cobra.Command, records []json.RawMessage
 	return show(c, cmd, text, head, row)
 }
 
+// printLine prints a record of a stream: a line of JSON, or a document of YAML.
+func printLine(w io.Writer, text json.RawMessage) error {
+	if y, ok := w.(yamlOutput); ok {
+		if _, err := io.WriteString(y, "---\n"); err != nil {
+			return err
+		}
+		return y.print(text)
+	}
+	_, err := fmt.Fprintf(w, "%s\n", text)
+	return err
+}
+
 // printJSON preserves the order of keys and the notation of numbers.
 func printJSON(w io.Writer, text json.RawMessage) error {
+	if y, ok := w.(yamlOutput); ok {
+		return y.print(text)
+	}
 	var out bytes.Buffer
 	if err := json.Indent(&out, bytes.TrimSpace(text), "", "  "); err != nil {
 		return fmt.Errorf("read the server's answer: %w", err)

@@ -19,6 +19,9 @@ func New(version string) *cobra.Command {
 	root.AddCommand(
 		serverCommand(version),
 		webhookCommand(version),
+		eventCommand(version),
+		flowRunCommand(version),
+		deploymentCommand(version),
 		automationCommand(version),
 		deadLettersCommand(version),
 		loginCommand(version),

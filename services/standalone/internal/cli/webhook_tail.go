@@ -11,9 +11,6 @@ import (
 	"github.com/orch-project/orch/services/standalone/internal/remote"
 )
 
-// tailOverlap is how far back each look goes: deliveries are recorded a moment after they are answered, and not in order.
-const tailOverlap = 10 * time.Second
-
 // tailInterval is the default polling interval.
 const tailInterval = time.Second
 
@@ -40,51 +37,16 @@ func webhookTailCommand(c *connection) *cobra.Command {
 
 // tail prints each delivery that matches the criteria once: a line each, or an object each with --output json.
 func (c *connection) tail(cmd *cobra.Command, s *remote.Server, path string, criteria map[string]any, every time.Duration) error {
-	begin := time.Now().UTC()
-	seen := map[string]time.Time{}
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
 	c.say(cmd, "%-24s  %s  %s", "RECEIVED", "STATUS", "RESULT")
-	for {
-		since := time.Now().UTC().Add(-tailOverlap)
-		if since.Before(begin) {
-			since = begin
-		}
-		criteria["received"] = map[string]any{"after_": since}
-		page, err := remote.Read[[]json.RawMessage](cmd.Context(), s, http.MethodPost, path+"/deliveries/filter", map[string]any{
-			"deliveries": criteria, "sort": "RECEIVED_ASC", "limit": everyone,
-		})
-		switch {
-		case cmd.Context().Err() != nil:
-			return nil // Interrupted, as it must be.
-		case err != nil:
-			return err
-		}
-		for id, at := range seen {
-			if at.Before(since) {
-				delete(seen, id)
-			}
-		}
-		for _, text := range page {
+	return c.follow(cmd, time.Now().UTC(), every, stream{
+		fetch: func(since time.Time) ([]json.RawMessage, error) {
+			criteria["received"] = map[string]any{"after_": since}
+			return listAll(cmd.Context(), s, path+"/deliveries/filter", map[string]any{"deliveries": criteria, "sort": "RECEIVED_ASC"})
+		},
+		read: func(text json.RawMessage) (string, time.Time, string, error) {
 			d, err := remote.Decode[delivery](text)
-			if err != nil {
-				return err
-			}
-			if _, ok := seen[d.ID]; ok {
-				continue
-			}
-			seen[d.ID] = d.Received
-			if c.output == "json" {
-				fmt.Fprintf(cmd.OutOrStdout(), "%s\n", text)
-				continue
-			}
 			row := deliveryRow(d)
-			fmt.Fprintf(cmd.OutOrStdout(), "%-24s  %s     %s\n", row[1], row[2], cell(row[6], cmd.OutOrStdout()))
-		}
-		select {
-		case <-ticker.C:
-		case <-cmd.Context().Done():
-			return nil
-		}
-	}
+			return d.ID, d.Received, fmt.Sprintf("%-24s  %s     %s", row[1], row[2], cell(row[6], cmd.OutOrStdout())), err
+		},
+	})
 }

@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/orch-project/orch/services/standalone/internal/remote"
+)
+
+// errRun means that a watched flow run did not complete.
+var errRun = errors.New("the flow run did not complete")
+
+func deploymentRunCommand(c *connection) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "run DEPLOYMENT",
+		Short: "Create a flow run of a deployment",
+		Example: `  orch deployment run load-orders/nightly --param day='"2026-03-02"' --param full=true
+  orch deployment run nightly --watch`,
+		Args: cobra.ExactArgs(1),
+	}
+	flags := cmd.Flags()
+	parameters := flags.StringArrayP("param", "p", nil, "a parameter, as NAME=JSON; a value that is not JSON is a text; several may be given")
+	name := flags.String("name", "", "the name of the flow run; the server chooses one without it")
+	watch := flags.Bool("watch", false, "show the states of the flow run until it ends; exit with 1 unless it completes")
+	every := flags.Duration("every", tailInterval, "the polling interval of --watch")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if *every <= 0 {
+			return fmt.Errorf("%w: --every must be positive", errArgument)
+		}
+		values, err := readParameters(*parameters)
+		if err != nil {
+			return err
+		}
+		s, path, err := c.deploymentOf(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		body := map[string]any{"state": map[string]any{"type": "SCHEDULED"}}
+		if len(values) > 0 {
+			body["parameters"] = values
+		}
+		if *name != "" {
+			body["name"] = *name
+		}
+		answer, err := s.Call(cmd.Context(), http.MethodPost, path+"/create_flow_run", body)
+		if err != nil {
+			return err
+		}
+		if !*watch {
+			return show(c, cmd, answer, flowRunHead, flowRunRow)
+		}
+		run, err := remote.Decode[flowRunSummary](answer)
+		if err != nil {
+			return err
+		}
+		return c.watch(cmd, s, s.InWorkspace("/flow_runs/"+run.ID), *every)
+	}
+	return cmd
+}
+
+// readParameters reads NAME=JSON. A value that is not JSON is a text.
+func readParameters(texts []string) (map[string]any, error) {
+	values := map[string]any{}
+	for _, text := range texts {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("%w: --param is like day=1, not %q", errArgument, text)
+		}
+		if json.Valid([]byte(value)) {
+			values[name] = json.RawMessage(value)
+		} else {
+			values[name] = value
+		}
+	}
+	return values, nil
+}
+
+// watch shows each state of a flow run until it ends.
+func (c *connection) watch(cmd *cobra.Command, s *remote.Server, path string, every time.Duration) error {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	shown := runState{}
+	for {
+		answer, err := s.Call(cmd.Context(), http.MethodGet, path, nil)
+		if errors.Is(err, context.Canceled) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		run, err := remote.Decode[flowRunSummary](answer)
+		if err != nil {
+			return err
+		}
+		if run.State != nil && *run.State != shown {
+			shown = *run.State
+			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s is %s %s\n", run.Name, shown.Name, printable(shown.Message))
+		}
+		if run.State.ended() {
+			if err := show(c, cmd, answer, flowRunHead, flowRunRow); err != nil {
+				return err
+			}
+			if run.State.Type != "COMPLETED" {
+				return fmt.Errorf("%w: it is %s", errRun, run.State.Name)
+			}
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-cmd.Context().Done():
+			return nil
+		}
+	}
+}

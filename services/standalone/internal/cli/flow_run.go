@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/orch-project/orch/services/standalone/internal/remote"
+)
+
+// runState is the state of a flow run.
+type runState struct {
+	Type    string `json:"type"`
+	Name    string `json:"name"`
+	Message string `json:"message"`
+}
+
+// terminal are the types of states that a run does not leave by itself.
+var terminal = []string{"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
+
+func (s *runState) ended() bool { return s != nil && slices.Contains(terminal, s.Type) }
+
+// flowRunSummary is what the commands read of a flow run; --output json prints the whole record.
+type flowRunSummary struct {
+	ID       string     `json:"id"`
+	Name     string     `json:"name"`
+	State    *runState  `json:"state"`
+	Start    *time.Time `json:"start_time"`
+	Expected *time.Time `json:"expected_start_time"`
+	Runtime  float64    `json:"total_run_time"`
+}
+
+var flowRunHead = []string{"ID", "NAME", "STATE", "START", "RUN TIME"}
+
+func flowRunRow(r flowRunSummary) []string {
+	start, state := "", "none"
+	switch {
+	case r.Start != nil:
+		start = r.Start.Format(time.RFC3339)
+	case r.Expected != nil:
+		start = "expected " + r.Expected.Format(time.RFC3339)
+	}
+	if r.State != nil {
+		state = r.State.Name
+	}
+	return []string{r.ID, r.Name, state, start, time.Duration(r.Runtime * float64(time.Second)).Round(time.Millisecond).String()}
+}
+
+func flowRunCommand(version string) *cobra.Command {
+	return remoteCommand(version, &cobra.Command{
+		Use: "flow-run", Aliases: []string{"flow-runs", "run"}, Short: "List, inspect, cancel and retry flow runs",
+		Long: `List, inspect, cancel and retry flow runs. Commands accept a flow run's id or its name.`,
+	}, flowRunListCommand, flowRunInspectCommand, flowRunLogsCommand, flowRunCancelCommand, flowRunRetryCommand)
+}
+
+// flowRunOf returns the server and the path of the flow run that an argument identifies.
+func (c *connection) flowRunOf(ctx context.Context, argument string) (*remote.Server, string, error) {
+	s, err := c.server()
+	if err != nil {
+		return nil, "", err
+	}
+	id, err := find(ctx, s, s.InWorkspace("/flow_runs"), "flow_runs", argument)
+	if err != nil {
+		return nil, "", fmt.Errorf("find the flow run: %w", err)
+	}
+	return s, s.InWorkspace("/flow_runs/" + id), nil
+}
+
+func flowRunListCommand(c *connection) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "ls",
+		Short:   "List the last flow runs",
+		Example: "  orch flow-run ls --state failed,crashed --flow load-orders",
+		Args:    cobra.NoArgs,
+	}
+	flags := cmd.Flags()
+	states := flags.StringSlice("state", nil, "flow runs whose state has a type, such as failed; several may be given")
+	flow := flags.String("flow", "", "flow runs of a flow, by name")
+	deployment := flags.String("deployment", "", "flow runs of a deployment, by name")
+	limit := flags.Int("limit", 20, "the maximum number of flow runs, at most 200")
+	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(stateTypes, cobra.ShellCompDirectiveNoFileComp))
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		types := upper(*states)
+		for _, word := range types {
+			if !slices.Contains(stateTypes, word) {
+				return fmt.Errorf("%w: unknown state type %q%s; the types are %s", errArgument, word, suggestion(word, lower(stateTypes)), strings.Join(lower(stateTypes), ", "))
+			}
+		}
+		s, err := c.server()
+		if err != nil {
+			return err
+		}
+		query := map[string]any{"sort": "EXPECTED_START_TIME_DESC", "limit": *limit}
+		named := func(name string) map[string]any {
+			return map[string]any{"name": map[string]any{"any_": []string{name}}}
+		}
+		if len(types) > 0 {
+			query["flow_runs"] = map[string]any{"state": map[string]any{"type": map[string]any{"any_": types}}}
+		}
+		if *flow != "" {
+			query["flows"] = named(*flow)
+		}
+		if *deployment != "" {
+			query["deployments"] = named(*deployment)
+		}
+		answer, err := s.Call(cmd.Context(), http.MethodPost, s.InWorkspace("/flow_runs/filter"), query)
+		if err != nil {
+			return err
+		}
+		return show(c, cmd, answer, flowRunHead, flowRunRow)
+	}
+	return cmd
+}
+
+// stateTypes are the types of states.
+var stateTypes = []string{"SCHEDULED", "PENDING", "RUNNING", "PAUSED", "CANCELLING", "COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
+
+// lower returns texts in lower case.
+func lower(texts []string) []string {
+	out := make([]string, len(texts))
+	for i, text := range texts {
+		out[i] = strings.ToLower(text)
+	}
+	return out
+}
+
+func flowRunInspectCommand(c *connection) *cobra.Command {
+	return &cobra.Command{
+		Use:   "inspect FLOW-RUN",
+		Short: "Show a flow run as JSON or YAML",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, path, err := c.flowRunOf(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			answer, err := s.Call(cmd.Context(), http.MethodGet, path, nil)
+			if err != nil {
+				return err
+			}
+			return printJSON(cmd.OutOrStdout(), answer)
+		},
+	}
+}

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/orch-project/orch/services/standalone/internal/remote"
+)
+
+// logLine is a line of a flow run's log.
+type logLine struct {
+	ID        string    `json:"id"`
+	Timestamp time.Time `json:"timestamp"`
+	Level     int       `json:"level"`
+	Message   string    `json:"message"`
+}
+
+// levelName returns the name of a severity, as Python's logging has them.
+func levelName(level int) string {
+	switch {
+	case level >= 50:
+		return "CRITICAL"
+	case level >= 40:
+		return "ERROR"
+	case level >= 30:
+		return "WARNING"
+	case level >= 20:
+		return "INFO"
+	}
+	return "DEBUG"
+}
+
+func flowRunLogsCommand(c *connection) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "logs FLOW-RUN",
+		Short: "Show the log of a flow run, oldest line first",
+		Args:  cobra.ExactArgs(1),
+	}
+	follow := cmd.Flags().BoolP("follow", "f", false, "show new lines as they arrive, until the run ends")
+	every := cmd.Flags().Duration("every", tailInterval, "the polling interval of --follow")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if *every <= 0 {
+			return fmt.Errorf("%w: --every must be positive", errArgument)
+		}
+		s, run, err := c.flowRunOf(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		lines := stream{
+			fetch: func(since time.Time) ([]json.RawMessage, error) {
+				filter := map[string]any{"flow_run_id": map[string]any{"any_": []string{path.Base(run)}}}
+				if !since.IsZero() {
+					filter["timestamp"] = map[string]any{"after_": since}
+				}
+				return listAll(cmd.Context(), s, s.InWorkspace("/logs/filter"), map[string]any{"logs": filter, "sort": "TIMESTAMP_ASC"})
+			},
+			read: func(text json.RawMessage) (string, time.Time, string, error) {
+				line, err := remote.Decode[logLine](text)
+				return line.ID, line.Timestamp, fmt.Sprintf("%s  %-8s  %s", line.Timestamp.Format("2006-01-02T15:04:05.000Z07:00"),
+					levelName(line.Level), printable(line.Message)), err
+			},
+			done: func() (bool, error) {
+				if !*follow {
+					return true, nil
+				}
+				current, err := remote.Read[flowRunSummary](cmd.Context(), s, http.MethodGet, run, nil)
+				return current.State.ended(), err
+			},
+		}
+		return c.follow(cmd, time.Time{}, *every, lines)
+	}
+	return cmd
+}

@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// followOverlap is how far back each poll reads: records are stored a moment after their time, and not in order.
+const followOverlap = 10 * time.Second
+
+// stream describes records that a command follows.
+type stream struct {
+	// fetch returns the records since a time, oldest first.
+	fetch func(since time.Time) ([]json.RawMessage, error)
+	// read returns the id and the time of a record, and its line for a person.
+	read func(text json.RawMessage) (id string, at time.Time, line string, err error)
+	// done reports that nothing more will arrive; nil for streams without an end.
+	done func() (bool, error)
+}
+
+// follow prints each record of a stream once, from a time on, until it ends or is interrupted: a line each, or a record each
+// with --output json or yaml.
+func (c *connection) follow(cmd *cobra.Command, begin time.Time, every time.Duration, s stream) error {
+	seen := map[string]time.Time{}
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	last := begin
+	for {
+		ended := false
+		if s.done != nil {
+			var err error
+			if ended, err = s.done(); err != nil && cmd.Context().Err() == nil {
+				return err
+			}
+		}
+		since := last.Add(-followOverlap)
+		if since.Before(begin) {
+			since = begin
+		}
+		page, err := s.fetch(since)
+		switch {
+		case cmd.Context().Err() != nil:
+			return nil // Interrupted, as it must be.
+		case err != nil:
+			return err
+		}
+		for id, at := range seen {
+			if at.Before(since) {
+				delete(seen, id)
+			}
+		}
+		for _, text := range page {
+			id, at, line, err := s.read(text)
+			if err != nil {
+				return err
+			}
+			if _, ok := seen[id]; ok {
+				continue
+			}
+			if seen[id] = at; at.After(last) {
+				last = at
+			}
+			if c.output == "json" {
+				err = printLine(cmd.OutOrStdout(), text)
+			} else {
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), line)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if ended {
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-cmd.Context().Done():
+			return nil
+		}
+	}
+}
