@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/orch-project/orch/pkg/suggest"
 )
 
 // prefix begins the name of every setting.

@@ -32,14 +32,15 @@ func (m Message) Verify(certificate *x509.Certificate, now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("%w: it is not base64", ErrSignature)
 	}
-	hash, digest := crypto.SHA256, []byte(nil)
+	var hash crypto.Hash
+	var digest []byte
 	switch m.SignatureVersion {
 	case "1":
 		sum := sha1.Sum([]byte(m.Content())) //nolint:gosec // See the import.
 		hash, digest = crypto.SHA1, sum[:]
 	case "2":
 		sum := sha256.Sum256([]byte(m.Content()))
-		digest = sum[:]
+		hash, digest = crypto.SHA256, sum[:]
 	default:
 		return fmt.Errorf("%w: SignatureVersion is neither 1 nor 2", ErrSignature)
 	}

@@ -8,7 +8,7 @@ import (
 	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
-	"crypto/sha1" //nolint:gosec // SignatureVersion 1.
+	"crypto/sha1"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
@@ -159,7 +159,7 @@ func (p *Provider) Sign(fields map[string]any, change ...func(map[string]any)) s
 	hash, digest := crypto.SHA256, sha256.Sum256([]byte(m.Content()))
 	sum := digest[:]
 	if m.SignatureVersion == "1" {
-		old := sha1.Sum([]byte(m.Content())) //nolint:gosec // SignatureVersion 1.
+		old := sha1.Sum([]byte(m.Content()))
 		hash, sum = crypto.SHA1, old[:]
 	}
 	signature, err := rsa.SignPKCS1v15(rand.Reader, p.key, hash, sum)

@@ -3,16 +3,20 @@ package action
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/orch-project/orch/pkg/safedial"
+	"github.com/orch-project/orch/pkg/webhook/receive"
+	"github.com/orch-project/orch/pkg/webhook/verify"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
 // maxShown bounds how much of an answer an event shows, in characters.
 const maxShown = 1000
 
-// callWebhook sends the payload to the address of a webhook block. Any answer is a success.
+// callWebhook sends the payload to the address of a webhook block. Any answer is a success, unless the block has a signing
+// secret: then only a 2xx is, as Standard Webhooks has it.
 func (r *Runner) callWebhook(ctx context.Context, o *result, run *orchv1.AutomationActionRun, action *orchv1.CallWebhook) *result {
 	b, ok := r.readBlock(ctx, o, run, action.GetBlockDocumentId())
 	if !ok {
@@ -37,6 +41,10 @@ func (r *Runner) callWebhook(ctx context.Context, o *result, run *orchv1.Automat
 			m.header.Set(name, text)
 		}
 	}
+	secret := b.text("signing_secret")
+	if err := r.signMessage(m, secret, run.GetId()); err != nil {
+		return o.fail("Webhook call failed: %s", err)
+	}
 	answer, err := r.send(ctx, m)
 	if err != nil {
 		return unsent(o, "Webhook call failed: ", err)
@@ -45,7 +53,45 @@ func (r *Runner) callWebhook(ctx context.Context, o *result, run *orchv1.Automat
 	o.details["status_code"] = answer.status
 	o.details["response_body"] = string(body[:min(len(body), maxShown)])
 	o.details["response_headers"] = shownHeaders(answer.header)
+	if secret != "" {
+		return received(o, answer.status)
+	}
 	return o
+}
+
+// signMessage signs a message as Standard Webhooks specifies, if there is a secret. All attempts of an action have the same
+// webhook-id, by which receivers recognise duplicates.
+func (r *Runner) signMessage(m *message, secret, id string) error {
+	if secret == "" {
+		return nil
+	}
+	config := &orchv1.WebhookVerification{Scheme: orchv1.WebhookScheme_WEBHOOK_SCHEME_STANDARD_WEBHOOKS}
+	if len(verify.CheckSecrets(config, []string{secret})) > 0 {
+		return errSecret
+	}
+	fields, err := verify.Sign(config, secret, &receive.Request{Method: m.method, Raw: m.body}, "msg_"+id, r.Store.Now())
+	if err != nil {
+		return errSecret
+	}
+	for _, f := range fields {
+		m.header.Set(f.Name, f.Value)
+	}
+	return nil
+}
+
+// errSecret means that a block's signing secret is not usable. It does not show the secret.
+var errSecret = errors.New("the signing_secret of the block is not whsec_ and the base64 of at least 8 bytes")
+
+// received decides by the status of the response whether a receiver of Standard Webhooks has the message. A 410 and other
+// refusals are final.
+func received(o *result, status int) *result {
+	switch {
+	case status >= http.StatusOK && status < http.StatusMultipleChoices:
+		return o
+	case status >= http.StatusInternalServerError, status == http.StatusTooManyRequests, status == http.StatusRequestTimeout:
+		return o.later(fmt.Errorf("Webhook call failed: the receiver responded with status %d", status)) //nolint:staticcheck // As the others begin.
+	}
+	return o.fail("Webhook call failed: the receiver responded with status %d", status)
 }
 
 // unsent notes that nothing was sent. What the server forbids is not tried again.
