@@ -2,6 +2,7 @@ package deliverylog
 
 import (
 	"net/http"
+	"slices"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
@@ -11,7 +12,7 @@ import (
 // 400. A failure with an unknown reason, or without one, counts as not verified.
 func NotReplayable(d *orchv1.WebhookDelivery) string {
 	switch {
-	case d.Handshake != nil:
+	case d.Handshake != nil || d.GetReason() == ReasonHandshake:
 		return "A handshake causes no event."
 	case d.ReplayOf != nil:
 		return "The delivery is itself a replay: replay the original delivery."
@@ -25,11 +26,13 @@ func NotReplayable(d *orchv1.WebhookDelivery) string {
 
 // Verified reports whether the request passed every check of its sender.
 func Verified(d *orchv1.WebhookDelivery) bool {
-	switch d.GetReason() {
-	case ReasonTemplate, ReasonEvent, ReasonBroker:
-		return true
-	case "":
+	if d.GetReason() == "" {
 		return d.GetStatus() < http.StatusBadRequest
 	}
-	return false
+	return slices.Contains(VerifiedReasons(), d.GetReason())
+}
+
+// VerifiedReasons returns the reasons of failures after the verification.
+func VerifiedReasons() []string {
+	return []string{ReasonHandshake, ReasonTemplate, ReasonEvent, ReasonBroker}
 }

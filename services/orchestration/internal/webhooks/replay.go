@@ -54,9 +54,9 @@ func (s *Service) ReplayDeliveries(ctx context.Context, r *orchv1.ReplayDeliveri
 	}
 	q := &orchv1.WebhookDeliveryQuery{Deliveries: r.GetQuery().GetDeliveries()}
 	if q.GetDeliveries() == nil {
-		failure := int64(http.StatusBadRequest)
+		// Refused requests, which are not replayed, must not fill the page.
 		q.Deliveries = &orchv1.WebhookDeliveryFilter{
-			Status:          &orchv1.WebhookDeliveryStatusFilter{Ge_: &failure},
+			Reason:          &orchv1.WebhookDeliveryTextFilter{Any_: &orchv1.StringList{Values: deliverylog.VerifiedReasons()}},
 			ReplayedEventId: &orchv1.OptionalUuidFilter{IsNull_: proto.Bool(true)},
 		}
 	}

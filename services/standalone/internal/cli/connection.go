@@ -56,7 +56,9 @@ func remoteCommand(version string, group *cobra.Command, commands ...func(*conne
 	_ = group.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = group.RegisterFlagCompletionFunc("profile", completeProfiles)
 	for _, command := range commands {
-		group.AddCommand(command(c))
+		below := command(c)
+		c.completeNames(below)
+		group.AddCommand(below)
 	}
 	return group
 }

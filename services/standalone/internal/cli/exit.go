@@ -67,11 +67,14 @@ func suggestFlag(c *cobra.Command, err error) string {
 	return suggestion("--"+name, names)
 }
 
+// maxTypos is the maximum edit distance of a suggestion.
+const maxTypos = 3
+
 // suggestion asks whether a similar name was meant; empty if there is none.
 func suggestion(name string, names []string) string {
-	near := suggest.Nearest(strings.ToLower(name), names, max(1, len(strings.TrimPrefix(name, "--"))/3))
+	near := suggest.Nearest(strings.ToLower(name), names, min(len(strings.TrimPrefix(name, "--"))/2, maxTypos))
 	if near == "" {
 		return ""
 	}
-	return fmt.Sprintf("; did you mean %q?", near)
+	return fmt.Sprintf(" (did you mean %q?)", near)
 }

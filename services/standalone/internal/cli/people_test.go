@@ -83,6 +83,11 @@ func TestCommandsForPeople(t *testing.T) {
 	w.shell.run("webhoks", "ls")
 	w.golden("people.txt")
 
+	// The shell completes names from the server.
+	completed, err := w.try("", "__complete", "flow-run", "inspect", "bro")
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(completed, "broken\n:4"), completed)
+
 	// YAML has what JSON has, in the same order.
 	jsonText, err := w.try("", "flow-run", "inspect", "broken", "-o", "json")
 	require.NoError(t, err)
@@ -90,7 +95,7 @@ func TestCommandsForPeople(t *testing.T) {
 	require.NoError(t, err)
 	var fields map[string]any
 	require.NoError(t, json.Unmarshal([]byte(jsonText), &fields))
-	for _, key := range []string{"id", "name", "state"} {
+	for _, key := range []string{"name", "flow_id", "state"} {
 		require.Contains(t, yamlText, "\n"+key+":")
 	}
 	require.True(t, strings.HasPrefix(yamlText, "id: "+fields["id"].(string)), yamlText)

@@ -16,25 +16,21 @@ func TestDifferencesSendNoUnneededSecret(t *testing.T) {
 		}
 		return out
 	}
+	gitlab := map[string]any{"scheme": "gitlab", "secrets": []any{"s"}}
+	handshakes := map[string]any{"verify_token": "t", "handshakes": []any{"meta", "slack"}}
 	current := map[string]any{"name": "w", "verification": github(300), "handshakes": []any{"meta"}}
 	for name, c := range map[string]struct {
 		wanted, want map[string]any
 		secrets      bool
 	}{
-		"equal":             {map[string]any{"verification": github(300, "s")}, map[string]any{}, false},
-		"equal, update":     {map[string]any{"verification": github(300, "s")}, map[string]any{"verification": github(300, "s")}, true},
-		"another tolerance": {map[string]any{"verification": github(60, "s")}, map[string]any{"verification": github(60)}, false},
-		"another scheme": {
-			map[string]any{"verification": map[string]any{"scheme": "gitlab", "secrets": []any{"s"}}},
-			map[string]any{"verification": map[string]any{"scheme": "gitlab", "secrets": []any{"s"}}}, false,
-		},
-		"token":         {map[string]any{"verify_token": "t"}, map[string]any{}, false},
-		"token, update": {map[string]any{"verify_token": "t"}, map[string]any{"verify_token": "t"}, true},
-		"token of new handshakes": {
-			map[string]any{"verify_token": "t", "handshakes": []any{"meta", "slack"}},
-			map[string]any{"verify_token": "t", "handshakes": []any{"meta", "slack"}}, false,
-		},
-		"no verification": {map[string]any{"verification": nil}, map[string]any{"verification": nil}, false},
+		"equal":                   {map[string]any{"verification": github(300, "s")}, map[string]any{}, false},
+		"equal, update":           {map[string]any{"verification": github(300, "s")}, map[string]any{"verification": github(300, "s")}, true},
+		"another tolerance":       {map[string]any{"verification": github(60, "s")}, map[string]any{"verification": github(60)}, false},
+		"another scheme":          {map[string]any{"verification": gitlab}, map[string]any{"verification": gitlab}, false},
+		"token":                   {map[string]any{"verify_token": "t"}, map[string]any{}, false},
+		"token, update":           {map[string]any{"verify_token": "t"}, map[string]any{"verify_token": "t"}, true},
+		"token of new handshakes": {handshakes, handshakes, false},
+		"no verification":         {map[string]any{"verification": nil}, map[string]any{"verification": nil}, false},
 	} {
 		require.Equal(t, c.want, differences(current, c.wanted, c.secrets), name)
 	}

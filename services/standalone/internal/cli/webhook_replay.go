@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	"github.com/orch-project/orch/services/standalone/internal/remote"
 )
 
@@ -43,6 +44,9 @@ not replayed with success since.`,
 		if filter.failed {
 			// The server's own choice, when no filter is sent, leaves out those that were replayed with success.
 			criteria["replayed_event_id"] = map[string]any{"is_null_": true}
+			if criteria["reason"] == nil { // Refused requests, which are not replayed, must not fill the page.
+				criteria["reason"] = map[string]any{"any_": deliverylog.VerifiedReasons()}
+			}
 			body := map[string]any{"deliveries": criteria, "limit": filter.limit}
 			several, err := remote.Read[[]json.RawMessage](cmd.Context(), s, http.MethodPost, path+"/deliveries/replay", body)
 			if err != nil {
