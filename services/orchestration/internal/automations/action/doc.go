@@ -70,6 +70,8 @@ type Runner struct {
 	woken  chan struct{}
 	// letters counts the dead letters of automations.
 	letters *engine.Counter
+	// rendering bounds the templates that are rendered at once.
+	rendering chan struct{}
 }
 
 // New returns a runner.
@@ -83,7 +85,8 @@ func New(deps Deps) *Runner {
 		client: deps.Dial.Client(callTimeout),
 		woken:  make(chan struct{}, 1),
 
-		letters: engine.NewCounter(time.Hour),
+		letters:   engine.NewCounter(time.Hour),
+		rendering: make(chan struct{}, maxRenderings),
 	}
 	r.engine = newEngine(deps.UIURL, deps.Vocabulary)
 	return r

@@ -17,6 +17,9 @@ const (
 	maxRange     = 100
 	maxLoops     = 10
 	maxLoopDepth = 2
+	// maxRenderings bounds the templates that are rendered at once: each may allocate what its budget permits. It is twice the
+	// share of a workspace.
+	maxRenderings = 2 * maxShare
 )
 
 func newEngine(ui string, v vocabulary.Vocabulary) *jinja.Engine {
@@ -42,7 +45,14 @@ func (r *Runner) render(ctx context.Context, run *orchv1.AutomationActionRun, te
 	if err != nil {
 		return "", err
 	}
-	return program.Render(ctx, r.variables(ctx, run, text))
+	variables := r.variables(ctx, run, text)
+	select {
+	case r.rendering <- struct{}{}:
+		defer func() { <-r.rendering }()
+	case <-ctx.Done():
+		return "", fmt.Errorf("wait for other templates: %w", ctx.Err())
+	}
+	return program.Render(ctx, variables)
 }
 
 // templateFailed notes that a template could not be rendered.

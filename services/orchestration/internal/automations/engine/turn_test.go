@@ -348,3 +348,21 @@ func BenchmarkAutomationsThatTakeNoEvent(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkAutomationsThatChange measures what the change of one automation costs in a workspace with many.
+func BenchmarkAutomationsThatChange(b *testing.B) {
+	for _, n := range []int{100, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			c := newCrowd(b)
+			ws := c.expecting(n, func(i int) string { return fmt.Sprintf("shop.order-%d.paid", i) })
+			require.NoError(b, c.prepare(b.Context()))
+			one := c.tenant(ws)
+			changed := []uuid.UUID{slices.Collect(maps.Keys(one.set.Automations()))[0]}
+			for b.Loop() {
+				if err := one.reload(b.Context(), changed); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
