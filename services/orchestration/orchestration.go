@@ -42,6 +42,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/admin"
 	"github.com/orch-project/orch/services/orchestration/internal/artifacts"
+	"github.com/orch-project/orch/services/orchestration/internal/assets"
 	"github.com/orch-project/orch/services/orchestration/internal/automations"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/action"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/engine"
@@ -144,6 +145,7 @@ type Orchestration struct {
 	artifacts   *artifacts.Service
 	variables   *variables.Service
 	searches    *savedsearches.Service
+	assets      *assets.Service
 	blocks      *blocks.Service
 	automations *automations.Service
 	evaluator   *engine.Engine
@@ -211,6 +213,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.variables = variables.New(o.store, cfg.Vocabulary)
 	o.artifacts = artifacts.New(artifacts.Deps{Store: o.store, Flush: flush, Vocabulary: cfg.Vocabulary})
 	o.searches = savedsearches.New(o.store)
+	o.assets = assets.New(o.store, cfg.Vocabulary)
 	o.blocks = blocks.New(blocks.Deps{Store: o.store, Keys: cfg.Secrets, Flush: flush, Vocabulary: cfg.Vocabulary})
 	o.automations = automations.New(o.store, cfg.Vocabulary, flush)
 	o.admin = admin.New(o.store, o.blocks.Capabilities)
@@ -239,7 +242,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	})
 	o.pools = workpools.New(pools, o.deployments)
 	o.events = events.New(events.Deps{
-		Store: o.store, Broker: deps.Broker, Vocabulary: cfg.Vocabulary, Retention: cfg.EventsRetention, Record: o.tasks.Record, Tracer: deps.Tracer,
+		Store: o.store, Broker: deps.Broker, Vocabulary: cfg.Vocabulary, Retention: cfg.EventsRetention, Record: o.record, Tracer: deps.Tracer,
 	})
 	o.logs = logs.New(logs.Deps{Store: o.store, Retention: cfg.LogsRetention, Show: deps.Broker.Live(wirelogs.Feed).Publish, Log: o.log})
 	registry, err := openRegistry(ctx, tenancy.Deps{Store: o.store, Flush: flush, Vocabulary: cfg.Vocabulary, Log: o.log}, deps.Broker)
@@ -268,6 +271,15 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 		return nil, err
 	}
 	return o, o.evaluation(cfg, deps, effects)
+}
+
+// record records what stored events tell of: states of task runs, and assets. The error of a rejected event comes last, so a
+// batch with one is recorded in full.
+func (o *Orchestration) record(ctx context.Context, batch []events.Received) error {
+	if err := o.assets.Record(ctx, batch); err != nil {
+		return err
+	}
+	return o.tasks.Record(ctx, batch)
 }
 
 // collections are those whose documents have effects, besides hostedCollections.
@@ -301,6 +313,7 @@ func (o *Orchestration) Register(r grpc.ServiceRegistrar) {
 	orchv1.RegisterArtifactServiceServer(r, o.artifacts)
 	orchv1.RegisterVariableServiceServer(r, o.variables)
 	orchv1.RegisterSavedSearchServiceServer(r, o.searches)
+	orchv1.RegisterAssetServiceServer(r, o.assets)
 	orchv1.RegisterBlockTypeServiceServer(r, o.blocks)
 	orchv1.RegisterBlockSchemaServiceServer(r, o.blocks)
 	orchv1.RegisterBlockDocumentServiceServer(r, o.blocks)

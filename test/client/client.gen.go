@@ -2168,6 +2168,48 @@ type ArtifactUpdate struct {
 	Metadata *map[string]string `json:"metadata_,omitempty"`
 }
 
+// Asset Asset is data that a flow materializes or references.
+type Asset struct {
+	// Key URI of the asset, such as "s3://bucket/data.csv".
+	Key string `json:"key"`
+
+	// LastSeen Time of the asset's latest event, in UTC.
+	LastSeen time.Time `json:"last_seen"`
+}
+
+// AssetFilter AssetFilter selects assets by their fields.
+type AssetFilter struct {
+	// Key Conditions on the key; absent applies no condition.
+	Key *AssetFilterKey `json:"key,omitempty"`
+}
+
+// AssetFilterKey AssetFilterKey selects assets by their keys. Both conditions must hold.
+type AssetFilterKey struct {
+	// Prefix Prefixes of which the key must begin with one; empty applies no condition.
+	Prefix *[]string `json:"prefix,omitempty"`
+
+	// Search Texts of which the key must contain one, ignoring case; empty applies no condition.
+	Search *[]string `json:"search,omitempty"`
+}
+
+// AssetPage AssetPage is a page of assets.
+type AssetPage struct {
+	// Assets Assets of the page, by key.
+	Assets []Asset `json:"assets"`
+
+	// Total Number of all assets that match.
+	Total int64 `json:"total"`
+}
+
+// AssetQuery AssetQuery selects assets.
+type AssetQuery struct {
+	// Filter Selects assets; absent selects all.
+	Filter *AssetFilter `json:"filter,omitempty"`
+
+	// Limit Maximum number of assets, 1 to 200; default 50.
+	Limit *int64 `json:"limit,omitempty"`
+}
+
 // Automation Automation runs actions when its trigger fires.
 type Automation struct {
 	// Actions Actions that run each time the trigger fires, in order.
@@ -9765,6 +9807,21 @@ type ReadLatestArtifactParams struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
+// ReadAssetsParams defines parameters for ReadAssets.
+type ReadAssetsParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// DeleteAssetParams defines parameters for DeleteAsset.
+type DeleteAssetParams struct {
+	// Key URI of the asset.
+	Key string `form:"key" json:"key"`
+
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
 // CreateAutomationParams defines parameters for CreateAutomation.
 type CreateAutomationParams struct {
 	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
@@ -11327,6 +11384,9 @@ type UpdateArtifactJSONRequestBody = ArtifactUpdate
 
 // ReplaceArtifactJSONRequestBody defines body for ReplaceArtifact for application/json ContentType.
 type ReplaceArtifactJSONRequestBody = ArtifactCreate
+
+// ReadAssetsJSONRequestBody defines body for ReadAssets for application/json ContentType.
+type ReadAssetsJSONRequestBody = AssetQuery
 
 // CreateAutomationJSONRequestBody defines body for CreateAutomation for application/json ContentType.
 type CreateAutomationJSONRequestBody = AutomationCreate
@@ -15907,6 +15967,31 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /artifacts/{key}/latest (the `ReadLatestArtifact` operationId).
 	ReadLatestArtifact(ctx context.Context, key string, params *ReadLatestArtifactParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadAssetsWithBody Filter assets
+	//
+	// Returns the first assets that match, by key, and the number of all matches.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /assets/filter (the `ReadAssets` operationId).
+	ReadAssetsWithBody(ctx context.Context, params *ReadAssetsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadAssets Filter assets
+	//
+	// Returns the first assets that match, by key, and the number of all matches.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /assets/filter (the `ReadAssets` operationId).
+	ReadAssets(ctx context.Context, params *ReadAssetsParams, body ReadAssetsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteAsset Delete an asset
+	//
+	// Returns 404 for an unknown key. A later event of the asset creates it again.
+	//
+	// Corresponds with DELETE /assets/key (the `DeleteAsset` operationId).
+	DeleteAsset(ctx context.Context, params *DeleteAssetParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateAutomationWithBody Create an automation
 	//
@@ -20528,6 +20613,61 @@ func (c *Client) ReplaceArtifact(ctx context.Context, id openapi_types.UUID, par
 // Corresponds with GET /artifacts/{key}/latest (the `ReadLatestArtifact` operationId).
 func (c *Client) ReadLatestArtifact(ctx context.Context, key string, params *ReadLatestArtifactParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewReadLatestArtifactRequest(c.Server, key, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadAssetsWithBody Filter assets
+//
+// Returns the first assets that match, by key, and the number of all matches.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /assets/filter (the `ReadAssets` operationId).
+func (c *Client) ReadAssetsWithBody(ctx context.Context, params *ReadAssetsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadAssetsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadAssets Filter assets
+//
+// Returns the first assets that match, by key, and the number of all matches.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /assets/filter (the `ReadAssets` operationId).
+func (c *Client) ReadAssets(ctx context.Context, params *ReadAssetsParams, body ReadAssetsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadAssetsRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteAsset Delete an asset
+//
+// Returns 404 for an unknown key. A later event of the asset creates it again.
+//
+// Corresponds with DELETE /assets/key (the `DeleteAsset` operationId).
+func (c *Client) DeleteAsset(ctx context.Context, params *DeleteAssetParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteAssetRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -30404,6 +30544,126 @@ func NewReadLatestArtifactRequest(server string, key string, params *ReadLatestA
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadAssetsRequest calls the generic ReadAssets builder with application/json body
+func NewReadAssetsRequest(server string, params *ReadAssetsParams, body ReadAssetsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadAssetsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewReadAssetsRequestWithBody constructs an http.Request for the ReadAssets method, with any body, and a specified content type
+func NewReadAssetsRequestWithBody(server string, params *ReadAssetsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/assets/filter")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteAssetRequest constructs an http.Request for the DeleteAsset method
+func NewDeleteAssetRequest(server string, params *DeleteAssetParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/assets/key")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "key", params.Key, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -43715,6 +43975,33 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /artifacts/{key}/latest (the `ReadLatestArtifact` operationId).
 	ReadLatestArtifactWithResponse(ctx context.Context, key string, params *ReadLatestArtifactParams, reqEditors ...RequestEditorFn) (*ReadLatestArtifactResult, error)
 
+	// ReadAssetsWithBodyWithResponse Filter assets
+	//
+	// Returns the first assets that match, by key, and the number of all matches.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /assets/filter (the `ReadAssets` operationId).
+	ReadAssetsWithBodyWithResponse(ctx context.Context, params *ReadAssetsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadAssetsResult, error)
+
+	// ReadAssetsWithResponse Filter assets
+	//
+	// Returns the first assets that match, by key, and the number of all matches.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /assets/filter (the `ReadAssets` operationId).
+	ReadAssetsWithResponse(ctx context.Context, params *ReadAssetsParams, body ReadAssetsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadAssetsResult, error)
+
+	// DeleteAssetWithResponse Delete an asset
+	//
+	// Returns 404 for an unknown key. A later event of the asset creates it again.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /assets/key (the `DeleteAsset` operationId).
+	DeleteAssetWithResponse(ctx context.Context, params *DeleteAssetParams, reqEditors ...RequestEditorFn) (*DeleteAssetResult, error)
+
 	// CreateAutomationWithBodyWithResponse Create an automation
 	//
 	// The server assigns UUIDs to its triggers and starts evaluating them when enabled.
@@ -50062,6 +50349,109 @@ func (r ReadLatestArtifactResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ReadLatestArtifactResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadAssetsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AssetPage
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadAssetsResult) GetJSON200() *AssetPage {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadAssetsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadAssetsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadAssetsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadAssetsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadAssetsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadAssetsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteAssetResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteAssetResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteAssetResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteAssetResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteAssetResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteAssetResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteAssetResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -63407,6 +63797,51 @@ func (c *ClientWithResponses) ReadLatestArtifactWithResponse(ctx context.Context
 	return ParseReadLatestArtifactResult(rsp)
 }
 
+// ReadAssetsWithBodyWithResponse Filter assets
+//
+// Returns the first assets that match, by key, and the number of all matches.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /assets/filter (the `ReadAssets` operationId).
+func (c *ClientWithResponses) ReadAssetsWithBodyWithResponse(ctx context.Context, params *ReadAssetsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadAssetsResult, error) {
+	rsp, err := c.ReadAssetsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadAssetsResult(rsp)
+}
+
+// ReadAssetsWithResponse Filter assets
+//
+// Returns the first assets that match, by key, and the number of all matches.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /assets/filter (the `ReadAssets` operationId).
+func (c *ClientWithResponses) ReadAssetsWithResponse(ctx context.Context, params *ReadAssetsParams, body ReadAssetsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadAssetsResult, error) {
+	rsp, err := c.ReadAssets(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadAssetsResult(rsp)
+}
+
+// DeleteAssetWithResponse Delete an asset
+//
+// Returns 404 for an unknown key. A later event of the asset creates it again.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /assets/key (the `DeleteAsset` operationId).
+func (c *ClientWithResponses) DeleteAssetWithResponse(ctx context.Context, params *DeleteAssetParams, reqEditors ...RequestEditorFn) (*DeleteAssetResult, error) {
+	rsp, err := c.DeleteAsset(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteAssetResult(rsp)
+}
+
 // CreateAutomationWithBodyWithResponse Create an automation
 //
 // The server assigns UUIDs to its triggers and starts evaluating them when enabled.
@@ -70957,6 +71392,82 @@ func ParseReadLatestArtifactResult(rsp *http.Response) (*ReadLatestArtifactResul
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadAssetsResult parses an HTTP response from a ReadAssetsWithResponse call
+func ParseReadAssetsResult(rsp *http.Response) (*ReadAssetsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadAssetsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AssetPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteAssetResult parses an HTTP response from a DeleteAssetWithResponse call
+func ParseDeleteAssetResult(rsp *http.Response) (*DeleteAssetResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteAssetResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest HTTPValidationError

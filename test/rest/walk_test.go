@@ -278,6 +278,8 @@ func (s *server) walkSearches() {
 	require.Equal(t, id, s.visit(200, "POST /saved_searches/filter", ``).text("0.id"))
 	s.visit(204, "DELETE /saved_searches/{id}", "", id)
 	s.visit(404, "GET /saved_searches/{id}", "", id)
+	s.visit(200, "POST /assets/filter", ``)
+	s.visit(404, "DELETE /assets/key?key=s3://bucket/a.csv", "")
 }
 
 func (s *server) walkLimits() {

@@ -545,6 +545,42 @@ func Of(fullName string) string {
 		return "Markdown text that explains the artifact; at most 262,144 characters."
 	case "orch.v1.ArtifactUpdate.metadata_":
 		return "String metadata by name, stored and returned unchanged."
+	case "orch.v1.Asset":
+		return "Asset is data that a flow materializes or references."
+	case "orch.v1.Asset.id":
+		return "UUID that follows from the workspace and the key."
+	case "orch.v1.Asset.key":
+		return "URI of the asset, such as \"s3://bucket/data.csv\"."
+	case "orch.v1.Asset.last_seen":
+		return "Time of the asset's latest event, in UTC."
+	case "orch.v1.AssetFilter":
+		return "AssetFilter selects assets by their fields."
+	case "orch.v1.AssetFilter.key":
+		return "Conditions on the key; absent applies no condition."
+	case "orch.v1.AssetFilterKey":
+		return "AssetFilterKey selects assets by their keys. Both conditions must hold."
+	case "orch.v1.AssetFilterKey.prefix":
+		return "Prefixes of which the key must begin with one; empty applies no condition."
+	case "orch.v1.AssetFilterKey.search":
+		return "Texts of which the key must contain one, ignoring case; empty applies no condition."
+	case "orch.v1.AssetPage":
+		return "AssetPage is a page of assets."
+	case "orch.v1.AssetPage.assets":
+		return "Assets of the page, by key."
+	case "orch.v1.AssetPage.total":
+		return "Number of all assets that match."
+	case "orch.v1.AssetQuery":
+		return "AssetQuery selects assets."
+	case "orch.v1.AssetQuery.filter":
+		return "Selects assets; absent selects all."
+	case "orch.v1.AssetQuery.limit":
+		return "Maximum number of assets, 1 to 200; default 50."
+	case "orch.v1.AssetService":
+		return "Assets are data that flows materialize or reference; their events create them."
+	case "orch.v1.AssetService.DeleteAsset":
+		return "Delete an asset. Returns 404 for an unknown key. A later event of the asset creates it again."
+	case "orch.v1.AssetService.ReadAssets":
+		return "Filter assets. Returns the first assets that match, by key, and the number of all matches."
 	case "orch.v1.Automation":
 		return "Automation runs actions when its trigger fires."
 	case "orch.v1.Automation.actions":
@@ -1597,6 +1633,8 @@ func Of(fullName string) string {
 		return "UUID of the account."
 	case "orch.v1.DeleteArtifactRequest.id":
 		return "UUID of the artifact."
+	case "orch.v1.DeleteAssetRequest.key":
+		return "URI of the asset."
 	case "orch.v1.DeleteAutomationRequest.id":
 		return "UUID of the automation."
 	case "orch.v1.DeleteAutomationsOwnedByResourceRequest.resource_id":

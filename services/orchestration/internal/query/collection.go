@@ -35,10 +35,12 @@ const (
 	ArtifactLatest Collection = "artifact_latest"
 	Variable       Collection = "variable"
 	SavedSearch    Collection = "saved_search"
-	BlockType      Collection = "block_type"
-	BlockSchema    Collection = "block_schema"
-	BlockDocument  Collection = "block_document"
-	Automation     Collection = "automation"
+	// Asset stores what flows materialize or reference.
+	Asset         Collection = "asset"
+	BlockType     Collection = "block_type"
+	BlockSchema   Collection = "block_schema"
+	BlockDocument Collection = "block_document"
+	Automation    Collection = "automation"
 	// AutomationBucket stores the event counts of triggers.
 	AutomationBucket Collection = "automation_bucket"
 	// AutomationHold stores events that are evaluated later.

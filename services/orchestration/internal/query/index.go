@@ -194,6 +194,8 @@ func indexes() []Index {
 		{Collection: SavedSearch, Keys: scoped("name"), Unique: true, For: "one search per name; listed by name"},
 		{Collection: SavedSearch, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
 
+		{Collection: Asset, Keys: scoped("key"), Unique: true, For: "one asset per key; listed by key"},
+
 		{Collection: BlockType, Keys: scoped("slug"), Unique: true, For: "one type per slug; slug.any_; read by slug"},
 		{Collection: BlockType, Keys: scoped("name", "_id"), For: "listed by name"},
 		{Collection: BlockType, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},

@@ -62,6 +62,8 @@ func serviceQueries(ws uuid.UUID) []labelledQuery {
 		find("newest artifact of a key", Artifact, scoped(is("key", "key5")), newest("created"), 1),
 		find("keys by their newest artifacts", ArtifactLatest, scoped(in("latest_id", some)), asc("_id"), 0),
 
+		find("assets by key", Asset, scoped(), asc("key"), pageSize),
+
 		// Blocks.
 		first("type by slug", BlockType, scoped(is("slug", "slug5"))),
 		find("types by name", BlockType, scoped(), asc("name", "_id"), pageSize),
