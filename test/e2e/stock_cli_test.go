@@ -7,6 +7,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 )
 
@@ -51,7 +54,7 @@ func (c stockCLI) says(code int, text string, args ...string) string {
 	return out
 }
 
-// TestStockCommandLine manages webhooks with `prefect cloud webhook` on a server with API keys.
+// TestStockCommandLine manages webhooks and assets with `prefect cloud` on a server with API keys.
 func TestStockCommandLine(t *testing.T) {
 	program := os.Getenv("ORCH_TEST_PREFECT")
 	if program == "" {
@@ -109,4 +112,28 @@ func TestStockCommandLine(t *testing.T) {
 	require.Empty(t, list())
 	c.says(0, "default", "workspace", "ls")
 	c.says(1, "not available", "ip-allowlist", "ls")
+	c.assets(server, key)
+}
+
+// assets lists and deletes an asset after an event of it.
+func (c stockCLI) assets(server *Orch, key string) {
+	c.t.Helper()
+	const asset = "s3://bucket/data.csv"
+	c.says(0, "No assets found in this workspace.", "asset", "ls")
+	body := fmt.Sprintf(`[{"id": %q, "event": "prefect.asset.materialization.succeeded", "occurred": %q, "resource": {"prefect.resource.id": %q}}]`,
+		uuid.NewString(), time.Now().UTC().Format(time.RFC3339Nano), asset)
+	request, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, server.API()+"/events", strings.NewReader(body))
+	require.NoError(c.t, err)
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Authorization", "Bearer "+key)
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(c.t, err)
+	require.NoError(c.t, response.Body.Close())
+	require.Equal(c.t, http.StatusNoContent, response.StatusCode)
+	require.Eventually(c.t, func() bool {
+		out, code := c.run("asset", "ls", "--prefix", "s3://", "--output", "json")
+		return code == 0 && strings.Contains(out, asset)
+	}, time.Minute, 10*time.Millisecond, "the asset is not listed")
+	c.says(0, "Deleted asset '"+asset+"'.", "asset", "delete", asset, "--force")
+	c.says(1, "not found", "asset", "delete", asset, "--force")
 }
