@@ -2183,7 +2183,7 @@ type AssetFilter struct {
 	Key *AssetFilterKey `json:"key,omitempty"`
 }
 
-// AssetFilterKey AssetFilterKey selects assets by their keys. Both conditions must hold.
+// AssetFilterKey AssetFilterKey selects assets by their keys; both conditions must hold.
 type AssetFilterKey struct {
 	// Prefix Prefixes of which the key must begin with one; empty applies no condition.
 	Prefix *[]string `json:"prefix,omitempty"`

@@ -558,7 +558,7 @@ func Of(fullName string) string {
 	case "orch.v1.AssetFilter.key":
 		return "Conditions on the key; absent applies no condition."
 	case "orch.v1.AssetFilterKey":
-		return "AssetFilterKey selects assets by their keys. Both conditions must hold."
+		return "AssetFilterKey selects assets by their keys; both conditions must hold."
 	case "orch.v1.AssetFilterKey.prefix":
 		return "Prefixes of which the key must begin with one; empty applies no condition."
 	case "orch.v1.AssetFilterKey.search":

@@ -246,7 +246,7 @@ func (x *AssetFilter) GetKey() *AssetFilterKey {
 	return nil
 }
 
-// AssetFilterKey selects assets by their keys. Both conditions must hold.
+// AssetFilterKey selects assets by their keys; both conditions must hold.
 type AssetFilterKey struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Prefixes of which the key must begin with one; empty applies no condition.
