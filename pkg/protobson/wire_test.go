@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/testing/protocmp"
 	"pgregory.net/rapid"
@@ -33,7 +34,8 @@ func TestBothReadersAgree(t *testing.T) {
 					return
 				}
 				require.NoError(t, p.readFields(raw, slow, false, 1))
-				require.Empty(t, cmp.Diff(slow.Interface(), fast.Interface(), protocmp.Transform()))
+				// A damaged byte can make a number NaN.
+				require.Empty(t, cmp.Diff(slow.Interface(), fast.Interface(), protocmp.Transform(), cmpopts.EquateNaNs()))
 			})
 		})
 	}
