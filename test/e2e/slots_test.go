@@ -29,7 +29,7 @@ const (
 	// slotKillEvery is the time between two kills of a server process.
 	slotKillEvery = 4 * time.Second
 	// maxDeadClients bounds the clients that die, so that the others have slots left.
-	maxDeadClients = slotLimit - 2
+	maxDeadClients = 3
 )
 
 // TestSlots has 64 clients run the flow runs of a deployment with eight slots. Some clients die, and the processes of the
