@@ -20,27 +20,22 @@ func Component(provider trace.TracerProvider, name string) *Tracer {
 // Serve starts the span of a request that arrived in this process. Its parent is the span of ctx, else the remote
 // parent, else none.
 func (t *Tracer) Serve(ctx context.Context, name string, parent Parent) (context.Context, trace.Span) {
-	return t.begin(ctx, name, parent, trace.SpanKindServer)
-}
-
-// Continue starts the span of a message, event or effect that arrived in this process, below its parent. Without a
-// parent it records nothing, because background work of its own is not worth a trace.
-func (t *Tracer) Continue(ctx context.Context, name string, parent Parent) (context.Context, trace.Span) {
-	if t == nil || parent.Trace == "" {
-		return ctx, off
-	}
-	return t.begin(ctx, name, parent, trace.SpanKindConsumer)
-}
-
-func (t *Tracer) begin(ctx context.Context, name string, parent Parent, kind trace.SpanKind) (context.Context, trace.Span) {
 	if t == nil {
 		return ctx, off
 	}
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		ctx = parent.remote(ctx)
 	}
-	ctx, span := t.tracer.Start(ctx, name, trace.WithSpanKind(kind))
-	return ctx, span
+	return t.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer)) //nolint:spancheck // The caller ends it.
+}
+
+// Continue starts the span of a message, event or effect that arrived in this process, below its parent, whatever the span
+// of ctx is: that may be of another message of the same batch. Without a parent it records nothing, because background work of its own is not worth a trace.
+func (t *Tracer) Continue(ctx context.Context, name string, parent Parent) (context.Context, trace.Span) {
+	if t == nil || parent.Trace == "" {
+		return ctx, off
+	}
+	return t.tracer.Start(parent.remote(ctx), name, trace.WithSpanKind(trace.SpanKindConsumer)) //nolint:spancheck // The caller ends it.
 }
 
 // off is the span that records nothing.
@@ -66,8 +61,7 @@ func start(ctx context.Context, name string, kind trace.SpanKind) (context.Conte
 	if !parent.IsRecording() {
 		return ctx, off
 	}
-	ctx, span := parent.TracerProvider().Tracer(scope).Start(ctx, name, trace.WithSpanKind(kind))
-	return ctx, span
+	return parent.TracerProvider().Tracer(scope).Start(ctx, name, trace.WithSpanKind(kind)) //nolint:spancheck // The caller ends it.
 }
 
 // scope names the spans that are started from a context.

@@ -77,8 +77,7 @@ func causes(err error) []error {
 		return nil
 	}
 	all := []error{err}
-	var selection topology.ServerSelectionError
-	if errors.As(err, &selection) {
+	if selection, ok := errors.AsType[topology.ServerSelectionError](err); ok {
 		for _, server := range selection.Desc.Servers {
 			if server.LastError != nil {
 				all = append(all, server.LastError)

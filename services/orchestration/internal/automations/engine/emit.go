@@ -38,16 +38,27 @@ func (e *Engine) Emit(ctx context.Context, firings []trigger.Emission) error {
 		published = append(published, sent)
 		byWorkspace[ws] = append(byWorkspace[ws], actionRuns(f, event.GetId(), e.now())...)
 	}
-	for ws, runs := range byWorkspace {
-		if err := e.storeActionRuns(ctx, ws, runs); err != nil {
-			return err
-		}
-	}
-	if err := e.Broker.Publisher().PublishAll(ctx, published); err != nil {
-		return fmt.Errorf("publish that automations fired: %w", err)
+	ctx, spans := broker.ContinueTraces(ctx, e.Tracer, "fire automation", published)
+	err := e.emit(ctx, published, byWorkspace)
+	spans.End(err)
+	if err != nil {
+		return err
 	}
 	e.Wake()
 	e.Metrics.emitted(firings, e.now())
+	return nil
+}
+
+// emit stores the action runs and publishes the events.
+func (e *Engine) emit(ctx context.Context, events []broker.Event, runs map[uuid.UUID][]*orchv1.AutomationActionRun) error {
+	for ws, due := range runs {
+		if err := e.storeActionRuns(ctx, ws, due); err != nil {
+			return err
+		}
+	}
+	if err := e.Broker.Publisher().PublishAll(ctx, events); err != nil {
+		return fmt.Errorf("publish that automations fired: %w", err)
+	}
 	return nil
 }
 
