@@ -111,7 +111,7 @@ func TestStockCommandLine(t *testing.T) {
 	c.says(0, "Successfully deleted webhook "+id, "webhook", "delete", id)
 	require.Empty(t, list())
 	c.says(0, "default", "workspace", "ls")
-	c.says(1, "not available", "ip-allowlist", "ls")
+	c.says(0, "IP allowlist is empty.", "ip-allowlist", "ls")
 	c.assets(server, key)
 }
 
