@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,6 +52,11 @@ func startCluster(t *testing.T, syncIntervals ...string) (servers []*server.Serv
 		for deadline := time.Now().Add(30 * time.Second); !s.JetStreamIsCurrent(); <-time.After(50 * time.Millisecond) {
 			require.True(t, time.Now().Before(deadline), "the cluster has no leader")
 		}
+	}
+	// A leader that has not heard of all servers yet finds no peers for a stream's replicas.
+	complete := func(s *server.Server) bool { return len(s.JetStreamClusterPeers()) == len(servers) }
+	for deadline := time.Now().Add(30 * time.Second); !slices.ContainsFunc(servers, complete); <-time.After(50 * time.Millisecond) {
+		require.True(t, time.Now().Before(deadline), "the leader misses a server")
 	}
 	return servers
 }
