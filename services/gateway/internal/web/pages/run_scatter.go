@@ -2,7 +2,6 @@ package pages
 
 import (
 	"cmp"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -169,13 +168,17 @@ func scatterTable(r *page.Request, answer *orchv1.FlowRunScatter, s chart.Scatte
 			c, of := s.Cells[i], answer.GetCells()[i]
 			from, _ := s.Column(c.Column)
 			shortest, longest := s.Durations(c.Row)
+			took := show.Duration(shortest)
+			if end := show.Duration(longest); end != took {
+				took += " to " + end
+			}
 			ids := cell{}
 			for n, id := range of.GetFlowRunIds() {
 				if n == 0 {
 					ids = link(r.To("runs", "flow-run", id), id)
 				}
 			}
-			v.Table.add(mark(show.State(of.GetStateType(), "")), mark(clockOf(r).At(from)), text(fmt.Sprintf("%s to %s", show.Duration(shortest), show.Duration(longest))),
+			v.Table.add(mark(show.State(of.GetStateType(), "")), mark(clockOf(r).At(from)), text(took),
 				cell{Markup: show.Link(cellLink(r, s, c), show.Count(c.N)), Number: true}, ids)
 		}
 	}

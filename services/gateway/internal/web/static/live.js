@@ -49,9 +49,10 @@ async function ask() {
   asking = true;
   asked = Date.now();
   try {
-    const { ok, status: code, tag: next, document: page } = await fragment(location.href, { headers: tag ? { "If-None-Match": tag } : {} });
-    if (ok && !paused) { tag = next; take(page); }
-    if (code === 401 || code === 403 || code === 404) stop("Not live: the page is no longer available");
+    const { ok, redirected, status: code, tag: next, document: page } = await fragment(location.href, { headers: tag ? { "If-None-Match": tag } : {} });
+    if (redirected) stop("Not live: your session has ended"); // It leads to the sign-in.
+    else if (ok && !paused) { tag = next; take(page); }
+    else if (code === 401 || code === 403 || code === 404) stop("Not live: the page is no longer available");
   } catch (error) {
     console.debug("live", error.message);
   }
@@ -129,8 +130,9 @@ function connect() {
   mine.onclose = ({ code }) => {
     if (socket !== mine) return;
     socket = null;
-    if (code === 1008) return stop("Not live: your session has ended.");
+    if (code === 1008) return stop("Not live: your session has ended");
     if (retries++ === 0) status("lost", "Not live since " + new Date().toLocaleTimeString());
+    if (retries === 3) soon(); // It tells whether the session has ended.
     setTimeout(connect, Math.min(30, 2 ** retries) * second * (0.5 + Math.random()));
   };
 }

@@ -11,7 +11,7 @@ export const fragment = (path, init) => read(path, init, "text/html;fragment=mai
 async function read(path, init, accept) {
   const response = await fetch(path, { ...init, cache: "no-store", headers: { ...init?.headers, Accept: accept } });
   const document = new DOMParser().parseFromString(policy.createHTML(await response.text()), "text/html");
-  return { ok: response.ok, status: response.status, tag: response.headers.get("ETag") ?? "", document };
+  return { ok: response.ok, redirected: response.redirected, status: response.status, tag: response.headers.get("ETag") ?? "", document };
 }
 
 // swap replaces an element, or the one with an id, and returns the new one; null if one of them is missing. Forms of
