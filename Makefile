@@ -222,6 +222,14 @@ bench-workers: build $(VENV)/prefect ## measure polls of work pools beside the P
 bench-scale: ## measure every filter and sort of flow runs with a million of them beside ten thousand
 	cd services/orchestration && go run ./bench/scale $(BENCHFLAGS)
 
+WEBRUNS ?= 1000000
+WEBDATA ?= $(or $(TMPDIR),/tmp)/orch-bench-web-$(WEBRUNS)
+
+.PHONY: bench-web
+bench-web: build ## measure the pages of the dashboard against their budgets, with a million runs; WEBRUNS=20000 BENCHFLAGS="-round 2s" for less
+	cd services/orchestration && go run ./bench/scale -fill $(WEBDATA)/store -many $(WEBRUNS)
+	go run ./test/bench/web -dir $(WEBDATA) $(BENCHFLAGS)
+
 .PHONY: bench-scheduler
 bench-scheduler: ## measure passes of the scheduler over 10,000 deployments
 	cd services/orchestration && go test -run='^$$' -bench='^BenchmarkPass$$' -benchtime=1x $(TESTFLAGS) ./internal/schedules

@@ -51,18 +51,24 @@ func (s *Server) Stop() error {
 
 // StartOrch starts a built binary without settings: embedded store and broker, every acknowledged write on disk. env
 // adds settings.
-func StartOrch(binary string, env ...string) (_ *Server, err error) {
+func StartOrch(binary string, env ...string) (*Server, error) { return StartOrchIn("", binary, env...) }
+
+// StartOrchIn is StartOrch with a data directory that stays; empty means a temporary one.
+func StartOrchIn(data, binary string, env ...string) (_ *Server, err error) {
 	s := &Server{Name: "orch"}
 	defer func() { err = s.stopAfter(err) }()
 	dir, err := s.tempDir("orch-bench-orch-")
 	if err != nil {
 		return nil, err
 	}
+	if data == "" {
+		data = filepath.Join(dir, "data")
+	}
 	if s.Address, err = FreeAddress(); err != nil {
 		return nil, err
 	}
 	env = append([]string{"ORCH_INTERNAL_LISTEN=127.0.0.1:0", "ORCH_LOG_LEVEL=warn"}, env...)
-	if s.process, err = start("orch", dir, env, nil, binary, "server", "--data-dir", filepath.Join(dir, "data"), "--listen", s.Address, "--vocabulary", "prefect"); err != nil {
+	if s.process, err = start("orch", dir, env, nil, binary, "server", "--data-dir", data, "--listen", s.Address, "--vocabulary", "prefect"); err != nil {
 		return nil, err
 	}
 	s.stops = append(s.stops, func() error { return s.process.stop(syscall.SIGTERM) })

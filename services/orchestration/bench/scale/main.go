@@ -25,11 +25,28 @@ func main() {
 	many := flag.Int("many", 1_000_000, "flow runs of the large store")
 	bound := flag.Float64("bound", 10, "how many times slower a question may be with many")
 	dir := flag.String("dir", "", "where the stores are kept, and found again; when empty they are temporary")
+	fill := flag.String("fill", "", "fill a store in this directory with -many runs, and measure nothing")
 	flag.Parse()
-	if err := run(context.Background(), *dir, *few, *many, *bound); err != nil {
+	var err error
+	if *fill != "" {
+		err = fillOnly(context.Background(), *fill, *many)
+	} else {
+		err = run(context.Background(), *dir, *few, *many, *bound)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "scale:", err)
 		os.Exit(1)
 	}
+}
+
+// fillOnly fills the store of a server that does not run, for benchmarks of the whole server.
+func fillOnly(ctx context.Context, dir string, n int) (err error) {
+	w, err := open(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.close(ctx)) }()
+	return w.fill(ctx, n)
 }
 
 func run(ctx context.Context, dir string, few, many int, bound float64) (err error) {
