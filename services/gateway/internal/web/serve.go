@@ -216,7 +216,11 @@ func (s *Site) checkForm(w http.ResponseWriter, r *http.Request) error {
 func (s *Site) serveExplorer(w http.ResponseWriter, r *http.Request) bool {
 	path := r.URL.Path
 	if path == "/docs" || path == "/docs/" {
-		path = "/docs/index.html"
+		requestlog.SetRoute(w, "/docs/{file}")
+		if readOnly(w, r) {
+			s.serveDocs(w, r)
+		}
+		return true
 	}
 	if path == "/docs/openapi.json" { // The session does not count below /api.
 		requestlog.SetRoute(w, "/docs/{file}")

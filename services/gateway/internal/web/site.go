@@ -94,6 +94,7 @@ type Site struct {
 	staticPath  string // "/static/{hash}", by the content of all files.
 	explorer    map[string]*asset
 	description *description
+	operations  func() ([]operationTag, error)
 	attempts    *session.Attempts
 	origin      *http.CrossOriginProtection
 	fragments   *fragment.Cache
@@ -105,7 +106,7 @@ func New(opts Options) (*Site, error) {
 		opts.Clock = clock.System{}
 	}
 	s := &Site{
-		opts: opts, description: newDescription(opts.Vocabulary), done: map[string]string{},
+		opts: opts, description: newDescription(opts.Vocabulary), operations: operationsOf(opts.Vocabulary), done: map[string]string{},
 		attempts: session.NewAttempts(opts.Clock), origin: http.NewCrossOriginProtection(),
 		fragments: fragment.NewCache(opts.Clock),
 	}
