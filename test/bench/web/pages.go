@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -67,7 +68,7 @@ func (b *bench) seed() error {
 	for from := 0; from < b.taskRuns; from += batch {
 		var logs []object
 		for i := from; i < min(from+batch, b.taskRuns); i++ {
-			task := object{"flow_run_id": run.ID, "task_key": "load", "dynamic_key": fmt.Sprint(i), "name": fmt.Sprintf("load-%d", i), "state": object{"type": "RUNNING"}}
+			task := object{"flow_run_id": run.ID, "task_key": "load", "dynamic_key": strconv.Itoa(i), "name": fmt.Sprintf("load-%d", i), "state": object{"type": "RUNNING"}}
 			if err := b.post("/task_runs/", task, nil); err != nil {
 				return err
 			}
@@ -135,9 +136,9 @@ func (b *bench) read(ctx context.Context, path string, readers int) (p95 time.Du
 	for range readers {
 		group.Go(func() {
 			for first := true; first || time.Now().Before(deadline); first = false {
-				took, bytes, failure := b.once(ctx, client, path)
+				took, n, failure := b.once(ctx, client, path)
 				mu.Lock()
-				all, size = append(all, took), float64(bytes)/1000
+				all, size = append(all, took), float64(n)/1000
 				if failure != nil {
 					err = failure
 				}
