@@ -25,7 +25,7 @@ func main() { beside.Main("bench-web", run) }
 type options struct {
 	orch, dir             string
 	newest                string
-	runs, readers, live   int
+	readers, live         int
 	round                 time.Duration
 	enforce               bool
 	scatterRuns, taskRuns int
