@@ -36,7 +36,7 @@ func (b *bench) post(path string, body, target any) error {
 	if err != nil {
 		return fmt.Errorf("encode body: %w", err)
 	}
-	response, err := http.Post(b.address("/api"+path), "application/json", bytes.NewReader(encoded)) //nolint:noctx // The address is the benchmark's own server.
+	response, err := http.Post(b.address("/api"+path), "application/json", bytes.NewReader(encoded))
 	if err != nil {
 		return fmt.Errorf("post %s: %w", path, err)
 	}
@@ -223,7 +223,7 @@ func (b *bench) assets(_ context.Context, t *table) error {
 
 // text returns a file and its compressed size.
 func (b *bench) text(path string) (string, int, error) {
-	response, err := http.Get(b.address(path)) //nolint:noctx // The address is the benchmark's own server.
+	response, err := http.Get(b.address(path))
 	if err != nil {
 		return "", 0, fmt.Errorf("get %s: %w", path, err)
 	}
