@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -83,7 +84,6 @@ func (c *Conn) ensureStream(ctx context.Context, want jetstream.StreamConfig, ma
 
 // createStream creates a stream of the configured size; without one, of the largest that the server grants.
 func (c *Conn) createStream(ctx context.Context, want jetstream.StreamConfig, maxBytes, fallback int64) error {
-	const insufficientStorage = jetstream.ErrorCode(10047)
 	want.MaxBytes = maxBytes
 	if maxBytes == 0 {
 		want.MaxBytes = fallback
@@ -91,7 +91,6 @@ func (c *Conn) createStream(ctx context.Context, want jetstream.StreamConfig, ma
 	halved := false
 	for {
 		_, err := c.js.CreateStream(ctx, want)
-		var refused *jetstream.APIError
 		switch {
 		case err == nil && halved:
 			want.MaxBytes /= 2 // Leaves room for the key-value buckets.
@@ -102,13 +101,27 @@ func (c *Conn) createStream(ctx context.Context, want jetstream.StreamConfig, ma
 			return nil
 		case errors.Is(err, jetstream.ErrStreamNameAlreadyInUse):
 			return c.ensureStream(ctx, want, maxBytes, fallback) // Another service was faster.
-		case maxBytes == 0 && want.MaxBytes/2 >= leastStreamBytes &&
-			errors.As(err, &refused) && refused.ErrorCode == insufficientStorage:
+		case maxBytes == 0 && want.MaxBytes/2 >= leastStreamBytes && exceedsStorage(err):
 			want.MaxBytes /= 2
 			halved = true
 		default:
 			return unavailable(ctx, fmt.Sprintf("creating stream %s of %d bytes", want.Name, want.MaxBytes), err)
 		}
+	}
+}
+
+// exceedsStorage reports whether the broker refused a stream because its size exceeds the storage. A cluster says so among the
+// reasons for which no server is suitable. Those that may pass, such as a server that is offline, are no refusal of the size.
+func exceedsStorage(err error) bool {
+	const insufficientStorage, noPeers = jetstream.ErrorCode(10047), jetstream.ErrorCode(10005)
+	refused, ok := errors.AsType[*jetstream.APIError](err)
+	switch {
+	case !ok:
+		return false
+	case refused.ErrorCode == noPeers:
+		return strings.Contains(refused.Description, "insufficient storage") && !strings.Contains(refused.Description, "peer offline")
+	default:
+		return refused.ErrorCode == insufficientStorage
 	}
 }
 
