@@ -21,7 +21,7 @@ func TestRedactorIsNilWithoutInternalFields(t *testing.T) {
 func TestRedactorHidesInternalFields(t *testing.T) {
 	t.Parallel()
 	rd := redactorOf((&orchv1.EventPage{}).ProtoReflect().Descriptor())
-	require.Equal(t, redactor{"resource_id": true, "resource_ids": true, "shared_id": true}, rd)
+	require.Equal(t, redactor{"resource_id": true, "resource_ids": true, "shared_id": true, "traceparent": true, "tracestate": true}, rd)
 	for sent, want := range map[string]string{
 		`{"events":[{"id":1,"resource_id":"canary","n":1.50}],"total":1}`: `{"events":[{"id":1,"n":1.50}],"total":1}`,
 		`{"resource\u005fids":["canary"]}`:                                `{}`,
