@@ -90,7 +90,10 @@ func (c *Conn) createStream(ctx context.Context, want jetstream.StreamConfig, ma
 	}
 	halved := false
 	for {
-		_, err := c.js.CreateStream(ctx, want)
+		err := attempts(ctx, func(ctx context.Context) error {
+			_, err := c.js.CreateStream(ctx, want)
+			return err
+		})
 		switch {
 		case err == nil && halved:
 			want.MaxBytes /= 2 // Leaves room for the key-value buckets.
@@ -106,6 +109,21 @@ func (c *Conn) createStream(ctx context.Context, want jetstream.StreamConfig, ma
 			halved = true
 		default:
 			return unavailable(ctx, fmt.Sprintf("creating stream %s of %d bytes", want.Name, want.MaxBytes), err)
+		}
+	}
+}
+
+// attemptTimeout bounds one request to the leader of the cluster, which loses requests that arrive while it is elected.
+const attemptTimeout = 5 * time.Second
+
+// attempts repeats an idempotent request that gets no response, until ctx ends.
+func attempts(ctx context.Context, request func(context.Context) error) error {
+	for {
+		attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
+		err := request(attempt)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+			return err
 		}
 	}
 }
@@ -151,13 +169,16 @@ func checkStream(want, have jetstream.StreamConfig) error {
 // event that nobody waits for is acknowledged and dropped.
 func (c *Conn) ensureDurables(ctx context.Context) error {
 	for _, name := range c.cfg.Durables {
-		_, err := c.js.CreateOrUpdateConsumer(ctx, StreamEvents, jetstream.ConsumerConfig{
-			Durable:       name,
-			DeliverPolicy: jetstream.DeliverAllPolicy,
-			AckPolicy:     jetstream.AckExplicitPolicy,
-			AckWait:       c.cfg.AckWait,
-			MaxDeliver:    -1, // A store that is away for hours must not cost an event.
-			MaxAckPending: maxAckPending,
+		err := attempts(ctx, func(ctx context.Context) error {
+			_, err := c.js.CreateOrUpdateConsumer(ctx, StreamEvents, jetstream.ConsumerConfig{
+				Durable:       name,
+				DeliverPolicy: jetstream.DeliverAllPolicy,
+				AckPolicy:     jetstream.AckExplicitPolicy,
+				AckWait:       c.cfg.AckWait,
+				MaxDeliver:    -1, // A store that is away for hours must not cost an event.
+				MaxAckPending: maxAckPending,
+			})
+			return err
 		})
 		if err != nil {
 			return unavailable(ctx, "creating durable consumer "+name, err)

@@ -112,9 +112,11 @@ func TestTheSlugIsNowhere(t *testing.T) {
 	require.Equal(t, http.StatusNoContent, w.do("POST", slug, "{}", secret...).status)
 	said := string(w.next().GetPayload())
 	w.put(slug, &orchv1.WebhookDefinition{Template: "{{ headers|tojson }} {{ path }}"})
-	w.settle("")
-	require.Equal(t, http.StatusBadRequest, w.do("POST", slug, "{}", secret...).status)
-	said += string(w.next().GetPayload())
+	require.Eventually(t, func() bool { // Until the cache has the template.
+		status := w.do("POST", slug, "{}", secret...).status
+		said += string(w.next().GetPayload())
+		return status == http.StatusBadRequest
+	}, waitTime, tick)
 	w.disable(slug)
 	require.Eventually(t, func() bool { return w.do("POST", slug, "{}", secret...).status == http.StatusNotFound }, waitTime, tick)
 	w.do("TRACE", slug, "")
