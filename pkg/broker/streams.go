@@ -116,7 +116,7 @@ func (c *Conn) createStream(ctx context.Context, want jetstream.StreamConfig, ma
 // attemptTimeout bounds one request to the leader of the cluster, which loses requests that arrive while it is elected.
 const attemptTimeout = 5 * time.Second
 
-// attempts repeats an idempotent request that gets no response, until ctx ends.
+// attempts sends an idempotent request again while it gets no response, until ctx ends.
 func attempts(ctx context.Context, request func(context.Context) error) error {
 	for {
 		attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
