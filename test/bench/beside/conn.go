@@ -16,6 +16,10 @@ import (
 // callTimeout bounds one call: an unresponsive server is an error, not a long wait.
 const callTimeout = 60 * time.Second
 
+// idleLimit is the age at which an idle connection is replaced. The Python server closes its idle connections after 5 s,
+// and the Python client does not use one for longer either.
+const idleLimit = 4 * time.Second
+
 // Conn is one kept-alive connection. It is plain HTTP/1.1 without net/http's transport, because the generator shares
 // the machine with the servers. It belongs to one goroutine.
 type Conn struct {
@@ -24,6 +28,7 @@ type Conn struct {
 	in              *bufio.Reader
 	out             []byte
 	body            bytes.Buffer
+	used            time.Time // When the last response was read.
 }
 
 // NewConn returns a connection to the server at an address; paths are below prefix. It connects on first use.
@@ -87,6 +92,9 @@ func (e *StatusError) Error() string {
 }
 
 func (c *Conn) exchange(method, path string, body []byte) (Answer, error) {
+	if c.conn != nil && time.Since(c.used) > idleLimit {
+		c.Close()
+	}
 	if c.conn == nil {
 		conn, err := net.DialTimeout("tcp", c.address, callTimeout)
 		if err != nil {
@@ -115,6 +123,7 @@ func (c *Conn) exchange(method, path string, body []byte) (Answer, error) {
 	if closing := response.Body.Close(); err == nil {
 		err = closing
 	}
+	c.used = time.Now()
 	if err == nil && response.Close {
 		c.Close()
 	}
