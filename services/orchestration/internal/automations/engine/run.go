@@ -41,24 +41,28 @@ func (e *Engine) Name() string { return "automation evaluator" }
 // Run evaluates while this replica holds the lease, until the context ends.
 func (e *Engine) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		if e.takeLease(ctx) {
-			e.lead(ctx)
+		end := time.Now().Add(leaseTerm)
+		if held, err := e.takeLease(ctx, end); held && err == nil {
+			e.lead(ctx, end)
 		}
 		pause(ctx, leaseEvery)
 	}
 	return nil
 }
 
-func (e *Engine) takeLease(ctx context.Context) bool {
-	_, held, err := e.Store.TakeLease(ctx, leaseName, e.holder, e.now().Add(leaseTerm))
+// takeLease takes or renews the lease. It gives up at a time of the monotonic clock.
+func (e *Engine) takeLease(ctx context.Context, deadline time.Time) (held bool, err error) {
+	within, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	_, held, err = e.Store.TakeLease(within, leaseName, e.holder, e.now().Add(leaseTerm))
 	if err != nil && ctx.Err() == nil {
 		e.Log.WarnContext(ctx, "take the lease of automations", "error", err)
 	}
-	return held && err == nil
+	return held, err
 }
 
-// lead evaluates until the lease is lost or the context ends.
-func (e *Engine) lead(ctx context.Context) {
+// lead evaluates until the lease is lost or the context ends. The lease ends at a time of the monotonic clock.
+func (e *Engine) lead(ctx context.Context, end time.Time) {
 	leading, stop := context.WithCancel(ctx)
 	defer stop()
 	current := &term{ctx: leading}
@@ -66,7 +70,7 @@ func (e *Engine) lead(ctx context.Context) {
 	group := &current.group
 	group.Go(func() {
 		defer stop()
-		e.renew(leading)
+		e.renew(leading, end)
 	})
 	if err := e.prepare(leading); err != nil {
 		if leading.Err() == nil {
@@ -93,13 +97,15 @@ func (e *Engine) setTerm(t *term) {
 	e.term = t
 }
 
-// renew returns when the lease is lost, or could not be renewed for its term.
-func (e *Engine) renew(ctx context.Context) {
-	last := e.now()
+// renew returns when another replica has the lease, or when the lease ends because it could not be renewed. Both are
+// independent of the wall clock, which may step back: otherwise two replicas would evaluate until it is there again.
+func (e *Engine) renew(ctx context.Context, end time.Time) {
 	for pause(ctx, leaseEvery) {
-		if e.takeLease(ctx) {
-			last = e.now()
-		} else if e.now().Sub(last) > leaseTerm {
+		next := time.Now().Add(leaseTerm)
+		switch held, err := e.takeLease(ctx, end); {
+		case held && err == nil:
+			end = next
+		case err == nil, !time.Now().Before(end):
 			return
 		}
 	}
