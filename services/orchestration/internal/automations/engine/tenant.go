@@ -110,8 +110,9 @@ func changesAutomations(v vocabulary.Vocabulary, name string) bool {
 }
 
 // concerns reports whether an event has to be read: some trigger may take one of its name, or it has a place in an order.
+// Without automations the order of events has no effect.
 func (t *tenant) concerns(i *incoming) bool {
-	return len(t.order.Held()) > 0 || t.set.MayTake(i.name()) || i.mayFollow()
+	return len(t.order.Held()) > 0 || t.set.MayTake(i.name()) || len(t.set.Automations()) > 0 && i.mayFollow()
 }
 
 // evaluate applies events and commits what they change. After an error the same events may be evaluated again.

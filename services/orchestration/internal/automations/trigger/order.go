@@ -1,6 +1,7 @@
 package trigger
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -16,6 +17,8 @@ const (
 	maxFollow = 20
 	// maxDone bounds the remembered ids of events.
 	maxDone = 100_000
+	// maxHeld bounds the events that wait. Those beyond are released when they arrive.
+	maxHeld = 10_000
 )
 
 // Order brings the events of a workspace into the order that they ask for by `follows`, and drops duplicates:
@@ -29,7 +32,9 @@ type Order struct {
 	done  map[uuid.UUID]int64 // When, in microseconds.
 	queue []uuid.UUID         // The ids of done, oldest first.
 	held  map[uuid.UUID]*Held // By the held event's id.
-	known func(leader uuid.UUID) bool
+	// followers are the held events by their leader and their own id. No map in it is empty.
+	followers map[uuid.UUID]map[uuid.UUID]*Held
+	known     func(leader uuid.UUID) bool
 }
 
 // Held is an event that waits for the one that it follows.
@@ -44,7 +49,9 @@ func NewOrder(known func(leader uuid.UUID) bool) *Order {
 	if known == nil {
 		known = func(uuid.UUID) bool { return false }
 	}
-	return &Order{done: map[uuid.UUID]int64{}, held: map[uuid.UUID]*Held{}, known: known}
+	return &Order{
+		done: map[uuid.UUID]int64{}, held: map[uuid.UUID]*Held{}, followers: map[uuid.UUID]map[uuid.UUID]*Held{}, known: known,
+	}
 }
 
 // Held returns the events that wait, in no order.
@@ -58,8 +65,33 @@ func (o *Order) hold(h *Held) {
 	if err != nil {
 		return
 	}
+	o.leave(id) // It may have come before, with another leader.
 	o.held[id] = h
+	o.follow(id, h)
 }
+
+func (o *Order) follow(id uuid.UUID, h *Held) {
+	if o.followers[h.Follows] == nil {
+		o.followers[h.Follows] = map[uuid.UUID]*Held{}
+	}
+	o.followers[h.Follows][id] = h
+}
+
+// leave removes an event from those that wait, if it is one of them.
+func (o *Order) leave(id uuid.UUID) {
+	h := o.held[id]
+	if h == nil {
+		return
+	}
+	delete(o.held, id)
+	delete(o.followers[h.Follows], id)
+	if len(o.followers[h.Follows]) == 0 {
+		delete(o.followers, h.Follows)
+	}
+}
+
+// mayHold reports whether there is a place for one more event that waits. One that arrives again has its place.
+func (o *Order) mayHold(id uuid.UUID) bool { return len(o.held) < maxHeld || o.held[id] != nil }
 
 // Admit returns what is to be evaluated now that an event has arrived: nothing if it is a duplicate or has to wait, else
 // the event and those that waited for it.
@@ -71,7 +103,7 @@ func (o *Order) Admit(e *orchv1.ReceivedEvent, received, now time.Time) []*orchv
 	if e.Follows != nil {
 		leader, err := uuid.Parse(e.GetFollows())
 		_, waits := o.held[leader]
-		if err == nil && leader != id && received.After(now.Add(-holdFor)) && !o.isDone(leader, now) && (waits || !o.known(leader)) {
+		if err == nil && leader != id && received.After(now.Add(-holdFor)) && !o.isDone(leader, now) && o.mayHold(id) && (waits || !o.known(leader)) {
 			o.hold(&Held{Event: e, Follows: leader, Received: received})
 			return nil
 		}
@@ -99,18 +131,13 @@ func (o *Order) Expire(now time.Time) []*orchv1.ReceivedEvent {
 }
 
 func (o *Order) release(e *orchv1.ReceivedEvent, id uuid.UUID, now time.Time, depth int, released []*orchv1.ReceivedEvent) []*orchv1.ReceivedEvent {
-	delete(o.held, id)
+	o.leave(id)
 	o.finish(id, now)
 	released = append(released, e)
-	if depth == maxFollow || len(o.held) == 0 {
+	if depth == maxFollow || len(o.followers[id]) == 0 {
 		return released
 	}
-	var followers []*Held
-	for _, h := range o.held {
-		if h.Follows == id {
-			followers = append(followers, h)
-		}
-	}
+	followers := slices.Collect(maps.Values(o.followers[id]))
 	sortByOccurred(followers)
 	for _, h := range followers {
 		released = o.release(h.Event, uuid.MustParse(h.Event.GetId()), now, depth+1, released)
@@ -164,4 +191,8 @@ func (o *Order) Undo(released []*orchv1.ReceivedEvent, held map[uuid.UUID]*Held)
 	}
 	o.queue = slices.DeleteFunc(o.queue, func(id uuid.UUID) bool { _, ok := o.done[id]; return !ok })
 	o.held = held
+	clear(o.followers)
+	for id, h := range held {
+		o.follow(id, h)
+	}
 }
