@@ -41,6 +41,7 @@ func (e *Engine) Load(ctx context.Context, ws uuid.UUID, ids []uuid.UUID) ([]*tr
 		}
 		records = append(records, r)
 	}
+	e.timers.read(records)
 	return records, nil
 }
 
@@ -54,6 +55,12 @@ func record(ws uuid.UUID, revision int64, b *orchv1.AutomationBucket) (*trigger.
 
 // Save implements trigger.Backend.
 func (e *Engine) Save(ctx context.Context, records []*trigger.Record) error {
+	err := e.save(ctx, records)
+	e.timers.written(records, err)
+	return err
+}
+
+func (e *Engine) save(ctx context.Context, records []*trigger.Record) error {
 	if len(records) == 0 {
 		return nil
 	}
@@ -85,7 +92,6 @@ func (e *Engine) Save(ctx context.Context, records []*trigger.Record) error {
 	for _, r := range records {
 		r.Revision++
 		r.Stored = proto.CloneOf(r.Bucket)
-		e.timers.set(ws, r.Bucket)
 	}
 	return nil
 }

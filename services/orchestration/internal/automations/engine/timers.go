@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/automations/trigger"
 )
 
 // timers are the buckets that the clock concerns, earliest first in each workspace. A bucket has at most one timer.
@@ -16,6 +17,8 @@ type timers struct {
 	places map[uuid.UUID]*timer     // By bucket.
 	next   int64                    // The earliest time that take returned; 0 means never.
 	woken  chan struct{}
+	// unsure are the buckets whose last write failed, but may have been applied. Their timers follow from the next read.
+	unsure map[uuid.UUID]bool
 }
 
 type timer struct {
@@ -32,6 +35,7 @@ func (t *timers) reset() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.queues, t.places, t.next = map[uuid.UUID]*timerHeap{}, map[uuid.UUID]*timer{}, 0
+	t.unsure = map[uuid.UUID]bool{}
 	if t.woken == nil {
 		t.woken = make(chan struct{}, 1)
 	}
@@ -59,12 +63,52 @@ func (t *timers) set(ws uuid.UUID, b *orchv1.AutomationBucket) {
 		heap.Fix(t.queues[ws], have.place)
 		t.wake(have)
 	default:
-		trigger, err := uuid.Parse(b.GetTriggerId())
+		of, err := uuid.Parse(b.GetTriggerId())
 		if err != nil {
 			return
 		}
-		t.add(&timer{workspace: ws, bucket: id, trigger: trigger, key: b.GetKey(), due: b.GetDue()})
+		t.add(&timer{workspace: ws, bucket: id, trigger: of, key: b.GetKey(), due: b.GetDue()})
 	}
+}
+
+// written sets the timers of records that were written. After a failure any of them may be stored.
+func (t *timers) written(records []*trigger.Record, err error) {
+	if err == nil {
+		for _, r := range records {
+			t.set(r.Workspace, r.Bucket)
+		}
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.unsure == nil {
+		return // Nothing runs.
+	}
+	for _, r := range records {
+		t.unsure[r.ID] = true
+	}
+}
+
+// read sets the timers of records whose last write failed.
+func (t *timers) read(records []*trigger.Record) {
+	for _, r := range t.takeUnsure(records) {
+		t.set(r.Workspace, r.Bucket)
+	}
+}
+
+func (t *timers) takeUnsure(records []*trigger.Record) (unsure []*trigger.Record) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.unsure) == 0 {
+		return nil
+	}
+	for _, r := range records {
+		if t.unsure[r.ID] {
+			delete(t.unsure, r.ID)
+			unsure = append(unsure, r)
+		}
+	}
+	return unsure
 }
 
 func (t *timers) add(one *timer) {
