@@ -80,6 +80,8 @@ func serviceQueries(ws uuid.UUID) []labelledQuery {
 			asc("occurred", "_id"), 0),
 		find("events that an evaluation reads", Event, scoped(in("event", "event5", "event6"),
 			is("occurred", bson.D{{Key: "$gte", Value: int64(5)}, {Key: "$lt", Value: int64(50)}})), asc("occurred", "_id"), 0),
+		find("state events that a metric reads", Event, scoped(in("event", "event5", "event6"), is("occurred", bson.D{{Key: "$gte", Value: int64(5)}})),
+			newest("occurred"), 0),
 		find("webhook by address", Webhook, bson.D{is("slug", "slug5")}, nil, 1),
 		find("webhooks of a service account", Webhook, bson.D{is("service_account_id", some)}, nil, 0),
 

@@ -18,6 +18,8 @@ const (
 	// sampleEvery is how often metrics are computed, and maxSamples how many events one computation reads.
 	sampleEvery = 15 * time.Second
 	maxSamples  = 50_000
+	// maxStateNames bounds the names of events by which a computation selects them.
+	maxStateNames = 64
 )
 
 // sample computes the metrics that triggers watch, now and then. A workspace that is not done yet is left out.
@@ -81,9 +83,13 @@ func fireMetric(ctx context.Context, session *trigger.Session, n *trigger.Node, 
 
 // runEvents reads the state events of the flow runs that a metric is about, in their order.
 func (t *tenant) runEvents(ctx context.Context, n *trigger.Node, since time.Time) ([]trigger.RunEvent, error) {
-	filter := bson.D{{Key: "occurred", Value: bson.D{{Key: "$gte", Value: since.UnixMicro()}}}}
+	filter, err := t.stateEvents(ctx)
+	if err != nil || filter == nil {
+		return nil, err
+	}
+	filter = append(filter, bson.E{Key: "occurred", Value: bson.D{{Key: "$gte", Value: since.UnixMicro()}}})
 	var events []trigger.RunEvent
-	err := t.engine.events.Each(ctx, t.ws, filter, bson.D{{Key: "occurred", Value: -1}}, func(e *orchv1.ReceivedEvent) bool {
+	err = t.engine.events.Each(ctx, t.ws, filter, bson.D{{Key: "occurred", Value: -1}, {Key: "_id", Value: -1}}, func(e *orchv1.ReceivedEvent) bool {
 		if of, ok := runEvent(t.engine.Vocabulary, n, e); ok {
 			events = append(events, of)
 		}
@@ -91,6 +97,21 @@ func (t *tenant) runEvents(ctx context.Context, n *trigger.Node, since time.Time
 	})
 	slices.Reverse(events)
 	return events, err
+}
+
+// stateEvents returns a filter that lets the events of flow runs pass; nil if there are none. It lists their names, which are
+// few, so an index leaves out other events. If clients invented too many names, the filter is empty.
+func (t *tenant) stateEvents(ctx context.Context) (bson.D, error) {
+	prefix := t.engine.Vocabulary.Name("flow-run", "")
+	end := strings.TrimSuffix(prefix, ".") + "/" // The next character after a dot.
+	names, err := t.engine.events.Distinct(ctx, t.ws, "event", bson.D{{Key: "event", Value: bson.D{{Key: "$gte", Value: prefix}, {Key: "$lt", Value: end}}}})
+	switch {
+	case err != nil || len(names) == 0:
+		return nil, err
+	case len(names) > maxStateNames:
+		return bson.D{}, nil
+	}
+	return bson.D{{Key: "event", Value: bson.D{{Key: "$in", Value: names}}}}, nil
 }
 
 // runEvent reads an event of a flow run's state. It returns false for other events, and for runs that the metric excludes.
