@@ -50,16 +50,26 @@ func (t *Task) Name() string { return t.name }
 
 // Run executes the task until the context ends, and then releases the lease.
 func (t *Task) Run(ctx context.Context) error {
-	ticker := time.NewTicker(min(t.every, RenewEvery))
-	defer ticker.Stop()
 	for {
 		t.Tick(ctx)
+		timer := time.NewTimer(t.Pause())
 		select {
 		case <-ctx.Done():
+			timer.Stop()
 			return t.end(ctx)
-		case <-ticker.C:
+		case <-timer.C:
 		}
 	}
+}
+
+// Pause returns the time until the next tick. It ends when the task is due: at a fixed rate a tick may come just before
+// that, so the task would miss its turn.
+func (t *Task) Pause() time.Duration {
+	most, now := min(t.every, RenewEvery), t.store.Now()
+	if !now.Before(t.until) { // Another replica holds the lease, or nobody.
+		return most
+	}
+	return min(max(t.next.Sub(now), 0), most)
 }
 
 // Tick takes or renews the lease if due, and executes the task if due and the lease is held. The worker calls it; tests

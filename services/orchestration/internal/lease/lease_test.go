@@ -86,6 +86,30 @@ func TestATaskKeepsItsPeriod(t *testing.T) {
 	require.Equal(t, 4, r.done, "at 0, 20, 40 and 60 seconds, whether or not it fails")
 }
 
+// The next tick comes when the task is due. Ticks at a fixed rate came up to their jitter too early, so about half of the
+// executions of a short period were left out.
+func TestATickComesWhenTheTaskIsDue(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	short, long := w.replica("scheduler", 500*time.Millisecond), w.replica("clean-up", 12*time.Second)
+	other := w.replica("scheduler", 500*time.Millisecond)
+	for range 5 {
+		short.Tick(t.Context())
+		w.clock.Advance(100 * time.Millisecond) // The time that the execution takes.
+		require.Equal(t, 400*time.Millisecond, short.Pause())
+		w.clock.Advance(short.Pause())
+	}
+	require.Equal(t, 5, short.done)
+	long.Tick(t.Context())
+	for range 3 {
+		w.clock.Advance(long.Pause())
+		long.Tick(t.Context())
+	}
+	require.Equal(t, 2, long.done, "at 0 and 12 seconds, after ticks that renew the lease")
+	other.Tick(t.Context())
+	require.Equal(t, 500*time.Millisecond, other.Pause(), "another replica has the lease")
+}
+
 // TestAClockThatStepsBackSuspendsNoTask: the holder of a lease did nothing until its clock was again where it had been, and no other
 // replica could take over.
 func TestAClockThatStepsBackSuspendsNoTask(t *testing.T) {
