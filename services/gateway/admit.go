@@ -20,23 +20,34 @@ import (
 type bound struct {
 	info  request.Info
 	place address.Place
+	// page marks a request for a page, whose path names the page's workspace. Its calls name operations and have no path.
+	page bool
+}
+
+// placeOf returns the place of a call. A page calls operations of accounts and users as clients do: without a workspace.
+func (b bound) placeOf(op *transcode.Operation) address.Place {
+	if b.page && op != nil && op.Realm != orchv1.Realm_REALM_UNSPECIFIED {
+		return address.Place{Prefix: "/api"}
+	}
+	return b.place
 }
 
 type boundKey struct{}
 
 // admit authorizes a call and binds it to its account and workspace.
 func (g *Gateway) admit(r *http.Request, op *transcode.Operation, vars map[string]string) (context.Context, error) {
-	of, _ := r.Context().Value(boundKey{}).(bound)
-	need, err := needOf(op, of.place, vars)
+	b, _ := r.Context().Value(boundKey{}).(bound)
+	place := b.placeOf(op)
+	need, err := needOf(op, place, vars)
 	if err != nil {
 		if stranger := g.authorize(r, nil, authn.Need{}); stranger != nil {
 			return nil, stranger
 		}
 		return nil, err
 	}
-	of.info.Account, of.info.Workspace = need.Account, need.Workspace
-	if of.place.Account != uuid.Nil || !isProbe(op) && (g.mode != authn.ByKey || op == nil || !op.Public) {
-		if err := g.authorize(r, &of.info, need); err != nil {
+	b.info.Account, b.info.Workspace = need.Account, need.Workspace
+	if place.Account != uuid.Nil || !isProbe(op) && (g.mode != authn.ByKey || op == nil || !op.Public) {
+		if err := g.authorize(r, &b.info, need); err != nil {
 			return nil, err
 		}
 	}
@@ -45,7 +56,7 @@ func (g *Gateway) admit(r *http.Request, op *transcode.Operation, vars map[strin
 			return nil, err
 		}
 	}
-	return request.Outgoing(r.Context(), of.info), nil
+	return request.Outgoing(r.Context(), b.info), nil
 }
 
 // permit authorizes an additional scope for an admitted call, in the same realm as the operation's own scope.
@@ -53,8 +64,8 @@ func (g *Gateway) permit(r *http.Request, op *transcode.Operation, vars map[stri
 	if g.mode != authn.ByKey {
 		return nil // Without keys, every authenticated caller has every scope.
 	}
-	of, _ := r.Context().Value(boundKey{}).(bound)
-	need, err := needOf(op, of.place, vars)
+	b, _ := r.Context().Value(boundKey{}).(bound)
+	need, err := needOf(op, b.placeOf(op), vars)
 	if err != nil {
 		return err
 	}
@@ -134,11 +145,11 @@ func (g *Gateway) authorizeSession(r *http.Request, digest string, info *request
 
 // bindCaller checks the client's address and writes the caller into info, which may be nil.
 func (g *Gateway) bindCaller(r *http.Request, caller request.Caller, info *request.Info, need authn.Need) error {
-	of := need.Account
+	account := need.Account
 	if need.Realm == orchv1.Realm_REALM_SELF {
-		of = caller.Account // A service account belongs to one account; self-service operations of users belong to none.
+		account = caller.Account // A service account belongs to one account; self-service operations of users belong to none.
 	}
-	if err := g.admitAddress(r, of); err != nil {
+	if err := g.admitAddress(r, account); err != nil {
 		return err
 	}
 	if info != nil {

@@ -70,7 +70,7 @@ func (g *Gateway) serveAPI(w http.ResponseWriter, r *http.Request) {
 		g.site.Description(w, r)
 		return
 	}
-	stripped := r.WithContext(context.WithValue(r.Context(), boundKey{}, bound{g.info(w, r, place.Prefix), place}))
+	stripped := r.WithContext(context.WithValue(r.Context(), boundKey{}, bound{info: g.info(w, r, place.Prefix), place: place}))
 	stripped.URL = place.URL
 	g.api.ServeHTTP(w, stripped)
 }

@@ -42,6 +42,7 @@ func (g *Gateway) openSite() error {
 		Client:     g.addresses.Client,
 		Follow:     g.followTopics(),
 		Sessions:   g.sessions,
+		Owner:      g.owner,
 		Vocabulary: g.cfg.Vocabulary,
 		Version:    g.deps.Version,
 		Addresses:  g.pageAddresses,
@@ -62,8 +63,8 @@ func (g *Gateway) followTopics() func(http.ResponseWriter, web.Visit, stream.Wat
 		return nil
 	}
 	return func(w http.ResponseWriter, visit web.Visit, watch stream.Watch, admit func() error) error {
-		of, _ := visit.Request.Context().Value(boundKey{}).(bound)
-		return g.sockets.ServeLive(w, visit.Request, watch, func() (request.Info, error) { return of.info, admit() })
+		b, _ := visit.Request.Context().Value(boundKey{}).(bound)
+		return g.sockets.ServeLive(w, visit.Request, watch, func() (request.Info, error) { return b.info, admit() })
 	}
 }
 
@@ -79,6 +80,21 @@ func (g *Gateway) signIn(r *http.Request, credential string) (string, error) {
 		return "", err
 	}
 	return auth.Digest(credential), nil
+}
+
+// owner returns the id of the user or service account whose key has a digest; without keys everybody who signs in is one owner.
+func (g *Gateway) owner(digest string) string {
+	if g.mode != authn.ByKey {
+		if g.guard.SessionDigest(digest) != nil {
+			return ""
+		}
+		return "password"
+	}
+	caller, err := g.known.IdentifyDigest(digest)
+	if err != nil {
+		return ""
+	}
+	return caller.ID
 }
 
 // enter authenticates a request for a page and binds it to its account and workspace, as admit does for the API.
@@ -97,7 +113,7 @@ func (g *Gateway) enter(w http.ResponseWriter, r *http.Request, account, workspa
 		return web.Visit{}, err
 	}
 	visit := web.Visit{
-		Request:   r.WithContext(context.WithValue(r.Context(), boundKey{}, bound{info, place})),
+		Request:   r.WithContext(context.WithValue(r.Context(), boundKey{}, bound{info: info, place: place, page: true})),
 		Allowed:   func(string) bool { return true },
 		APIPrefix: place.Prefix, Member: true, Account: info.Account, Workspace: info.Workspace,
 	}

@@ -6513,6 +6513,12 @@ func Of(fullName string) string {
 		return "UUID of the workspace role."
 	case "orch.v1.WorkspaceAccessList":
 		return "WorkspaceAccessList is a JSON array of access entries."
+	case "orch.v1.WorkspaceAccessQuery":
+		return "WorkspaceAccessQuery paginates access."
+	case "orch.v1.WorkspaceAccessQuery.limit":
+		return "Maximum number of access entries, 0 to 200; default 200."
+	case "orch.v1.WorkspaceAccessQuery.offset":
+		return "Number of access entries to skip, 0 or more; default 0."
 	case "orch.v1.WorkspaceAccessService":
 		return "Workspace access assigns workspace roles to users, service accounts and teams."
 	case "orch.v1.WorkspaceAccessService.GrantBotAccess":
@@ -6527,6 +6533,8 @@ func Of(fullName string) string {
 		return "List team access. Returns a page of the teams that have a role in the workspace."
 	case "orch.v1.WorkspaceAccessService.ReadUserAccess":
 		return "Read a user's access. Returns the access entry with this UUID, or 404."
+	case "orch.v1.WorkspaceAccessService.ReadWorkspaceAccesses":
+		return "List access. Returns a page of the users, service accounts and teams that have a role in the workspace."
 	case "orch.v1.WorkspaceAccessService.RevokeBotAccess":
 		return "Revoke a service account's access. Removes the service account's role in the workspace."
 	case "orch.v1.WorkspaceAccessService.RevokeTeamAccess":

@@ -31,6 +31,12 @@ const (
 	buffered = 20
 )
 
+// startWait bounds waiting for a condition on a busy machine, and poll is the interval of its checks.
+const (
+	startWait = time.Minute
+	poll      = 50 * time.Millisecond
+)
+
 // webhookWith creates a webhook, posts failing requests that it refuses, and waits until the log has all of them.
 func webhookWith(t *testing.T, api, template string) (id, address string) {
 	t.Helper()
@@ -55,7 +61,7 @@ func logged(t *testing.T, api, id string, want int) {
 		var deliveries []struct{}
 		status := call(t, http.MethodPost, api+"/webhooks/"+id+"/deliveries/filter", object{"limit": 200}, &deliveries)
 		return status == http.StatusOK && len(deliveries) == want
-	}, time.Minute, 50*time.Millisecond)
+	}, startWait, poll)
 }
 
 // accepts waits until the webhook accepts the request that its broken template refuses. It returns the number of
@@ -68,7 +74,7 @@ func accepts(t *testing.T, address string) (refused int) {
 		}
 		refused++
 		return false
-	}, time.Minute, 50*time.Millisecond)
+	}, startWait, poll)
 	return refused
 }
 
@@ -209,7 +215,7 @@ func TestReplayContinuesAfterAFailedRequest(t *testing.T) {
 	require.Eventually(t, func() bool {
 		idle, err := chromedp.Run(browser, chromedp.Evaluate[bool](`window.posts === 1 && !document.querySelector("[data-go]").hidden`))
 		return err == nil && idle
-	}, time.Minute, 50*time.Millisecond)
+	}, startWait, poll)
 	require.NoError(t, chromedp.Do(browser,
 		chromedp.Click(`//button[@data-go]`),
 		shown(fmt.Sprintf(`//*[@id="replay"]//*[@role="status"][contains(., "%[1]d of %[1]d replayed")][contains(., "Finished")]`, total)),

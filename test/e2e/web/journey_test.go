@@ -101,8 +101,9 @@ func TestJourney(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := start(t, programs, t.TempDir())
 			seed(t, o.API())
+			wide := "/runs/flow-run/" + seedMany(t, o.API())
 			for _, scripts := range []bool{true, false} {
-				t.Run(map[bool]string{true: "scripts", false: "no scripts"}[scripts], func(t *testing.T) { journey(t, o.URL, scripts) })
+				t.Run(map[bool]string{true: "scripts", false: "no scripts"}[scripts], func(t *testing.T) { journey(t, o.URL, scripts, wide, wide+"/tasks?n=200") })
 			}
 		})
 	}
@@ -128,7 +129,7 @@ func open(t *testing.T, origin string, timeout time.Duration) (context.Context, 
 	return browser, seen
 }
 
-func journey(t *testing.T, root string, scripts bool) {
+func journey(t *testing.T, root string, scripts bool, more ...string) {
 	browser, seen := open(t, root, 8*time.Minute)
 	_, err := chromedp.Call(browser, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !scripts})
 	require.NoError(t, err)
@@ -136,6 +137,9 @@ func journey(t *testing.T, root string, scripts bool) {
 	require.NoError(t, err)
 
 	queue, visited, kinds := []string{root + "/"}, map[string]bool{}, map[string]int{}
+	for _, path := range more {
+		queue = append(queue, root+path)
+	}
 	for len(queue) > 0 && len(visited) < maxPages {
 		address := queue[0]
 		queue = queue[1:]
@@ -158,6 +162,7 @@ func journey(t *testing.T, root string, scripts bool) {
 		require.NotEmpty(t, title, address)
 		require.NotContains(t, title, "attacked", address)
 		require.LessOrEqual(t, width, int64(360), "%s scrolls sideways", address)
+		requireAccessible(t, browser, address)
 		screenshot(browser, t, address, scripts)
 		for _, link := range links {
 			link, _, _ = strings.Cut(link, "#")

@@ -97,12 +97,23 @@ func (o *apiObserver) listen(event any) {
 		}
 		o.problems = append(o.problems, "exception: "+text)
 	case *page.EventLifecycleEvent:
-		if e.Name == "networkAlmostIdle" && string(e.LoaderID) == o.document { // The page of a run keeps a request open.
+		if e.Name == "networkAlmostIdle" && o.document != "" && string(e.LoaderID) == o.document { // The page of a run keeps a request open.
 			select {
 			case o.idle <- struct{}{}:
 			default: // Nobody waits for this load.
 			}
 		}
+	}
+}
+
+// forget drops the load of the last page, whose events may still arrive.
+func (o *apiObserver) forget() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.document = ""
+	select {
+	case <-o.idle:
+	default:
 	}
 }
 
@@ -156,10 +167,7 @@ func TestStockUI(t *testing.T) {
 // idleAfter opens a page and waits until its requests have ended.
 func idleAfter(t *testing.T, browser context.Context, seen *apiObserver, address string) {
 	t.Helper()
-	select {
-	case <-seen.idle: // Of an earlier page.
-	default:
-	}
+	seen.forget()
 	_, err := chromedp.Run(browser, chromedp.Navigate(address))
 	require.NoError(t, err)
 	select {

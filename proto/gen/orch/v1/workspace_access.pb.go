@@ -189,6 +189,105 @@ func (x *WorkspaceAccessList) GetAccesses() []*WorkspaceAccess {
 	return nil
 }
 
+// WorkspaceAccessQuery paginates access.
+type WorkspaceAccessQuery struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Maximum number of access entries, 0 to 200; default 200.
+	Limit *PageLimit `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of access entries to skip, 0 or more; default 0.
+	Offset        int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkspaceAccessQuery) Reset() {
+	*x = WorkspaceAccessQuery{}
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkspaceAccessQuery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkspaceAccessQuery) ProtoMessage() {}
+
+func (x *WorkspaceAccessQuery) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkspaceAccessQuery.ProtoReflect.Descriptor instead.
+func (*WorkspaceAccessQuery) Descriptor() ([]byte, []int) {
+	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *WorkspaceAccessQuery) GetLimit() *PageLimit {
+	if x != nil {
+		return x.Limit
+	}
+	return nil
+}
+
+func (x *WorkspaceAccessQuery) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+type ReadWorkspaceAccessesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Query         *WorkspaceAccessQuery  `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadWorkspaceAccessesRequest) Reset() {
+	*x = ReadWorkspaceAccessesRequest{}
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadWorkspaceAccessesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadWorkspaceAccessesRequest) ProtoMessage() {}
+
+func (x *ReadWorkspaceAccessesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadWorkspaceAccessesRequest.ProtoReflect.Descriptor instead.
+func (*ReadWorkspaceAccessesRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ReadWorkspaceAccessesRequest) GetQuery() *WorkspaceAccessQuery {
+	if x != nil {
+		return x.Query
+	}
+	return nil
+}
+
 // UserAccessGrant assigns a workspace role to a user.
 type UserAccessGrant struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -202,7 +301,7 @@ type UserAccessGrant struct {
 
 func (x *UserAccessGrant) Reset() {
 	*x = UserAccessGrant{}
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[2]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -214,7 +313,7 @@ func (x *UserAccessGrant) String() string {
 func (*UserAccessGrant) ProtoMessage() {}
 
 func (x *UserAccessGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[2]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -227,7 +326,7 @@ func (x *UserAccessGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserAccessGrant.ProtoReflect.Descriptor instead.
 func (*UserAccessGrant) Descriptor() ([]byte, []int) {
-	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{2}
+	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *UserAccessGrant) GetWorkspaceRoleId() string {
@@ -254,7 +353,7 @@ type UserAccessGrantList struct {
 
 func (x *UserAccessGrantList) Reset() {
 	*x = UserAccessGrantList{}
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[3]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -266,7 +365,7 @@ func (x *UserAccessGrantList) String() string {
 func (*UserAccessGrantList) ProtoMessage() {}
 
 func (x *UserAccessGrantList) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[3]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -279,7 +378,7 @@ func (x *UserAccessGrantList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserAccessGrantList.ProtoReflect.Descriptor instead.
 func (*UserAccessGrantList) Descriptor() ([]byte, []int) {
-	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{3}
+	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *UserAccessGrantList) GetValues() []*UserAccessGrant {
@@ -303,7 +402,7 @@ type UserAccessGrants struct {
 
 func (x *UserAccessGrants) Reset() {
 	*x = UserAccessGrants{}
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[4]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -315,7 +414,7 @@ func (x *UserAccessGrants) String() string {
 func (*UserAccessGrants) ProtoMessage() {}
 
 func (x *UserAccessGrants) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[4]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -328,7 +427,7 @@ func (x *UserAccessGrants) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserAccessGrants.ProtoReflect.Descriptor instead.
 func (*UserAccessGrants) Descriptor() ([]byte, []int) {
-	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{4}
+	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *UserAccessGrants) GetKind() isUserAccessGrants_Kind {
@@ -381,7 +480,7 @@ type GrantUserAccessRequest struct {
 
 func (x *GrantUserAccessRequest) Reset() {
 	*x = GrantUserAccessRequest{}
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[5]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -393,7 +492,7 @@ func (x *GrantUserAccessRequest) String() string {
 func (*GrantUserAccessRequest) ProtoMessage() {}
 
 func (x *GrantUserAccessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[5]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -406,7 +505,7 @@ func (x *GrantUserAccessRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantUserAccessRequest.ProtoReflect.Descriptor instead.
 func (*GrantUserAccessRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{5}
+	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GrantUserAccessRequest) GetGrants() *UserAccessGrants {
@@ -426,7 +525,7 @@ type ReadUserAccessRequest struct {
 
 func (x *ReadUserAccessRequest) Reset() {
 	*x = ReadUserAccessRequest{}
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[6]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -438,7 +537,7 @@ func (x *ReadUserAccessRequest) String() string {
 func (*ReadUserAccessRequest) ProtoMessage() {}
 
 func (x *ReadUserAccessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[6]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -451,7 +550,7 @@ func (x *ReadUserAccessRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadUserAccessRequest.ProtoReflect.Descriptor instead.
 func (*ReadUserAccessRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{6}
+	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ReadUserAccessRequest) GetId() string {
@@ -471,7 +570,7 @@ type RevokeUserAccessRequest struct {
 
 func (x *RevokeUserAccessRequest) Reset() {
 	*x = RevokeUserAccessRequest{}
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[7]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -483,7 +582,7 @@ func (x *RevokeUserAccessRequest) String() string {
 func (*RevokeUserAccessRequest) ProtoMessage() {}
 
 func (x *RevokeUserAccessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[7]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -496,7 +595,7 @@ func (x *RevokeUserAccessRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeUserAccessRequest.ProtoReflect.Descriptor instead.
 func (*RevokeUserAccessRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{7}
+	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RevokeUserAccessRequest) GetId() string {
@@ -519,7 +618,7 @@ type BotAccessGrant struct {
 
 func (x *BotAccessGrant) Reset() {
 	*x = BotAccessGrant{}
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[8]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -531,7 +630,7 @@ func (x *BotAccessGrant) String() string {
 func (*BotAccessGrant) ProtoMessage() {}
 
 func (x *BotAccessGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[8]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -544,7 +643,7 @@ func (x *BotAccessGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BotAccessGrant.ProtoReflect.Descriptor instead.
 func (*BotAccessGrant) Descriptor() ([]byte, []int) {
-	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{8}
+	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *BotAccessGrant) GetWorkspaceRoleId() string {
@@ -571,7 +670,7 @@ type BotAccessGrantList struct {
 
 func (x *BotAccessGrantList) Reset() {
 	*x = BotAccessGrantList{}
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[9]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -583,7 +682,7 @@ func (x *BotAccessGrantList) String() string {
 func (*BotAccessGrantList) ProtoMessage() {}
 
 func (x *BotAccessGrantList) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[9]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -596,7 +695,7 @@ func (x *BotAccessGrantList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BotAccessGrantList.ProtoReflect.Descriptor instead.
 func (*BotAccessGrantList) Descriptor() ([]byte, []int) {
-	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{9}
+	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *BotAccessGrantList) GetValues() []*BotAccessGrant {
@@ -620,7 +719,7 @@ type BotAccessGrants struct {
 
 func (x *BotAccessGrants) Reset() {
 	*x = BotAccessGrants{}
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[10]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -632,7 +731,7 @@ func (x *BotAccessGrants) String() string {
 func (*BotAccessGrants) ProtoMessage() {}
 
 func (x *BotAccessGrants) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[10]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -645,7 +744,7 @@ func (x *BotAccessGrants) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BotAccessGrants.ProtoReflect.Descriptor instead.
 func (*BotAccessGrants) Descriptor() ([]byte, []int) {
-	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{10}
+	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *BotAccessGrants) GetKind() isBotAccessGrants_Kind {
@@ -698,7 +797,7 @@ type GrantBotAccessRequest struct {
 
 func (x *GrantBotAccessRequest) Reset() {
 	*x = GrantBotAccessRequest{}
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[11]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -710,7 +809,7 @@ func (x *GrantBotAccessRequest) String() string {
 func (*GrantBotAccessRequest) ProtoMessage() {}
 
 func (x *GrantBotAccessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[11]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -723,7 +822,7 @@ func (x *GrantBotAccessRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantBotAccessRequest.ProtoReflect.Descriptor instead.
 func (*GrantBotAccessRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{11}
+	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GrantBotAccessRequest) GetGrants() *BotAccessGrants {
@@ -743,7 +842,7 @@ type ReadBotAccessRequest struct {
 
 func (x *ReadBotAccessRequest) Reset() {
 	*x = ReadBotAccessRequest{}
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[12]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -755,7 +854,7 @@ func (x *ReadBotAccessRequest) String() string {
 func (*ReadBotAccessRequest) ProtoMessage() {}
 
 func (x *ReadBotAccessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[12]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -768,7 +867,7 @@ func (x *ReadBotAccessRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadBotAccessRequest.ProtoReflect.Descriptor instead.
 func (*ReadBotAccessRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{12}
+	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ReadBotAccessRequest) GetId() string {
@@ -788,7 +887,7 @@ type RevokeBotAccessRequest struct {
 
 func (x *RevokeBotAccessRequest) Reset() {
 	*x = RevokeBotAccessRequest{}
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[13]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -800,7 +899,7 @@ func (x *RevokeBotAccessRequest) String() string {
 func (*RevokeBotAccessRequest) ProtoMessage() {}
 
 func (x *RevokeBotAccessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[13]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -813,7 +912,7 @@ func (x *RevokeBotAccessRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeBotAccessRequest.ProtoReflect.Descriptor instead.
 func (*RevokeBotAccessRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{13}
+	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RevokeBotAccessRequest) GetId() string {
@@ -836,7 +935,7 @@ type TeamAccessGrant struct {
 
 func (x *TeamAccessGrant) Reset() {
 	*x = TeamAccessGrant{}
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[14]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -848,7 +947,7 @@ func (x *TeamAccessGrant) String() string {
 func (*TeamAccessGrant) ProtoMessage() {}
 
 func (x *TeamAccessGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[14]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -861,7 +960,7 @@ func (x *TeamAccessGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TeamAccessGrant.ProtoReflect.Descriptor instead.
 func (*TeamAccessGrant) Descriptor() ([]byte, []int) {
-	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{14}
+	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *TeamAccessGrant) GetWorkspaceRoleId() string {
@@ -888,7 +987,7 @@ type TeamAccessGrantList struct {
 
 func (x *TeamAccessGrantList) Reset() {
 	*x = TeamAccessGrantList{}
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[15]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -900,7 +999,7 @@ func (x *TeamAccessGrantList) String() string {
 func (*TeamAccessGrantList) ProtoMessage() {}
 
 func (x *TeamAccessGrantList) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[15]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -913,7 +1012,7 @@ func (x *TeamAccessGrantList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TeamAccessGrantList.ProtoReflect.Descriptor instead.
 func (*TeamAccessGrantList) Descriptor() ([]byte, []int) {
-	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{15}
+	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *TeamAccessGrantList) GetValues() []*TeamAccessGrant {
@@ -937,7 +1036,7 @@ type TeamAccessGrants struct {
 
 func (x *TeamAccessGrants) Reset() {
 	*x = TeamAccessGrants{}
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[16]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -949,7 +1048,7 @@ func (x *TeamAccessGrants) String() string {
 func (*TeamAccessGrants) ProtoMessage() {}
 
 func (x *TeamAccessGrants) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[16]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -962,7 +1061,7 @@ func (x *TeamAccessGrants) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TeamAccessGrants.ProtoReflect.Descriptor instead.
 func (*TeamAccessGrants) Descriptor() ([]byte, []int) {
-	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{16}
+	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *TeamAccessGrants) GetKind() isTeamAccessGrants_Kind {
@@ -1015,7 +1114,7 @@ type GrantTeamAccessRequest struct {
 
 func (x *GrantTeamAccessRequest) Reset() {
 	*x = GrantTeamAccessRequest{}
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[17]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1027,7 +1126,7 @@ func (x *GrantTeamAccessRequest) String() string {
 func (*GrantTeamAccessRequest) ProtoMessage() {}
 
 func (x *GrantTeamAccessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[17]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1040,7 +1139,7 @@ func (x *GrantTeamAccessRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantTeamAccessRequest.ProtoReflect.Descriptor instead.
 func (*GrantTeamAccessRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{17}
+	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *GrantTeamAccessRequest) GetGrants() *TeamAccessGrants {
@@ -1063,7 +1162,7 @@ type TeamAccessQuery struct {
 
 func (x *TeamAccessQuery) Reset() {
 	*x = TeamAccessQuery{}
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[18]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1075,7 +1174,7 @@ func (x *TeamAccessQuery) String() string {
 func (*TeamAccessQuery) ProtoMessage() {}
 
 func (x *TeamAccessQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[18]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1088,7 +1187,7 @@ func (x *TeamAccessQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TeamAccessQuery.ProtoReflect.Descriptor instead.
 func (*TeamAccessQuery) Descriptor() ([]byte, []int) {
-	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{18}
+	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *TeamAccessQuery) GetLimit() *PageLimit {
@@ -1114,7 +1213,7 @@ type ReadTeamAccessesRequest struct {
 
 func (x *ReadTeamAccessesRequest) Reset() {
 	*x = ReadTeamAccessesRequest{}
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[19]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1126,7 +1225,7 @@ func (x *ReadTeamAccessesRequest) String() string {
 func (*ReadTeamAccessesRequest) ProtoMessage() {}
 
 func (x *ReadTeamAccessesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[19]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1139,7 +1238,7 @@ func (x *ReadTeamAccessesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadTeamAccessesRequest.ProtoReflect.Descriptor instead.
 func (*ReadTeamAccessesRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{19}
+	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ReadTeamAccessesRequest) GetQuery() *TeamAccessQuery {
@@ -1159,7 +1258,7 @@ type RevokeTeamAccessRequest struct {
 
 func (x *RevokeTeamAccessRequest) Reset() {
 	*x = RevokeTeamAccessRequest{}
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[20]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1171,7 +1270,7 @@ func (x *RevokeTeamAccessRequest) String() string {
 func (*RevokeTeamAccessRequest) ProtoMessage() {}
 
 func (x *RevokeTeamAccessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_workspace_access_proto_msgTypes[20]
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1184,7 +1283,7 @@ func (x *RevokeTeamAccessRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTeamAccessRequest.ProtoReflect.Descriptor instead.
 func (*RevokeTeamAccessRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{20}
+	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RevokeTeamAccessRequest) GetTeamId() string {
@@ -1220,6 +1319,11 @@ const file_orch_v1_workspace_access_proto_rawDesc = "" +
 	"\b_user_id\"K\n" +
 	"\x13WorkspaceAccessList\x124\n" +
 	"\baccesses\x18\x01 \x03(\v2\x18.orch.v1.WorkspaceAccessR\baccesses\"j\n" +
+	"\x14WorkspaceAccessQuery\x12(\n" +
+	"\x05limit\x18\x01 \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12(\n" +
+	"\x06offset\x18\x02 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset\"S\n" +
+	"\x1cReadWorkspaceAccessesRequest\x123\n" +
+	"\x05query\x18\x01 \x01(\v2\x1d.orch.v1.WorkspaceAccessQueryR\x05query\"j\n" +
 	"\x0fUserAccessGrant\x124\n" +
 	"\x11workspace_role_id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x0fworkspaceRoleId\x12!\n" +
 	"\auser_id\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x06userId\"O\n" +
@@ -1267,9 +1371,9 @@ const file_orch_v1_workspace_access_proto_rawDesc = "" +
 	"\x17ReadTeamAccessesRequest\x12.\n" +
 	"\x05query\x18\x01 \x01(\v2\x18.orch.v1.TeamAccessQueryR\x05query\":\n" +
 	"\x17RevokeTeamAccessRequest\x12\x1f\n" +
-	"\ateam_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x06teamId2\xac\n" +
-	"\n" +
-	"\x16WorkspaceAccessService\x12\x96\x01\n" +
+	"\ateam_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x06teamId2\xda\v\n" +
+	"\x16WorkspaceAccessService\x12\xab\x01\n" +
+	"\x15ReadWorkspaceAccesses\x12%.orch.v1.ReadWorkspaceAccessesRequest\x1a\x1c.orch.v1.WorkspaceAccessList\"M\xe2\xf3\x18\x18\x18\x01\"\x14see_workspace_access\x82\xd3\xe4\x93\x02+:\x05queryb\baccesses\"\x18/workspace_access/filter\x12\x96\x01\n" +
 	"\x0fGrantUserAccess\x12\x1f.orch.v1.GrantUserAccessRequest\x1a\x1c.orch.v1.WorkspaceAccessList\"D\xe2\xf3\x18\x19\"\x17manage_workspace_access\x82\xd3\xe4\x93\x02!:\x06grantsb\baccesses\"\r/user_access/\x12\x7f\n" +
 	"\x0eReadUserAccess\x12\x1e.orch.v1.ReadUserAccessRequest\x1a\x18.orch.v1.WorkspaceAccess\"3\xe2\xf3\x18\x16\"\x14see_workspace_access\x82\xd3\xe4\x93\x02\x13\x12\x11/user_access/{id}\x12\x87\x01\n" +
 	"\x10RevokeUserAccess\x12 .orch.v1.RevokeUserAccessRequest\x1a\x16.google.protobuf.Empty\"9\xe2\xf3\x18\x1c\b\xcc\x01\"\x17manage_workspace_access\x82\xd3\xe4\x93\x02\x13*\x11/user_access/{id}\x12\x93\x01\n" +
@@ -1293,74 +1397,80 @@ func file_orch_v1_workspace_access_proto_rawDescGZIP() []byte {
 	return file_orch_v1_workspace_access_proto_rawDescData
 }
 
-var file_orch_v1_workspace_access_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_orch_v1_workspace_access_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_orch_v1_workspace_access_proto_goTypes = []any{
-	(*WorkspaceAccess)(nil),         // 0: orch.v1.WorkspaceAccess
-	(*WorkspaceAccessList)(nil),     // 1: orch.v1.WorkspaceAccessList
-	(*UserAccessGrant)(nil),         // 2: orch.v1.UserAccessGrant
-	(*UserAccessGrantList)(nil),     // 3: orch.v1.UserAccessGrantList
-	(*UserAccessGrants)(nil),        // 4: orch.v1.UserAccessGrants
-	(*GrantUserAccessRequest)(nil),  // 5: orch.v1.GrantUserAccessRequest
-	(*ReadUserAccessRequest)(nil),   // 6: orch.v1.ReadUserAccessRequest
-	(*RevokeUserAccessRequest)(nil), // 7: orch.v1.RevokeUserAccessRequest
-	(*BotAccessGrant)(nil),          // 8: orch.v1.BotAccessGrant
-	(*BotAccessGrantList)(nil),      // 9: orch.v1.BotAccessGrantList
-	(*BotAccessGrants)(nil),         // 10: orch.v1.BotAccessGrants
-	(*GrantBotAccessRequest)(nil),   // 11: orch.v1.GrantBotAccessRequest
-	(*ReadBotAccessRequest)(nil),    // 12: orch.v1.ReadBotAccessRequest
-	(*RevokeBotAccessRequest)(nil),  // 13: orch.v1.RevokeBotAccessRequest
-	(*TeamAccessGrant)(nil),         // 14: orch.v1.TeamAccessGrant
-	(*TeamAccessGrantList)(nil),     // 15: orch.v1.TeamAccessGrantList
-	(*TeamAccessGrants)(nil),        // 16: orch.v1.TeamAccessGrants
-	(*GrantTeamAccessRequest)(nil),  // 17: orch.v1.GrantTeamAccessRequest
-	(*TeamAccessQuery)(nil),         // 18: orch.v1.TeamAccessQuery
-	(*ReadTeamAccessesRequest)(nil), // 19: orch.v1.ReadTeamAccessesRequest
-	(*RevokeTeamAccessRequest)(nil), // 20: orch.v1.RevokeTeamAccessRequest
-	(*timestamppb.Timestamp)(nil),   // 21: google.protobuf.Timestamp
-	(*PageLimit)(nil),               // 22: orch.v1.PageLimit
-	(*emptypb.Empty)(nil),           // 23: google.protobuf.Empty
+	(*WorkspaceAccess)(nil),              // 0: orch.v1.WorkspaceAccess
+	(*WorkspaceAccessList)(nil),          // 1: orch.v1.WorkspaceAccessList
+	(*WorkspaceAccessQuery)(nil),         // 2: orch.v1.WorkspaceAccessQuery
+	(*ReadWorkspaceAccessesRequest)(nil), // 3: orch.v1.ReadWorkspaceAccessesRequest
+	(*UserAccessGrant)(nil),              // 4: orch.v1.UserAccessGrant
+	(*UserAccessGrantList)(nil),          // 5: orch.v1.UserAccessGrantList
+	(*UserAccessGrants)(nil),             // 6: orch.v1.UserAccessGrants
+	(*GrantUserAccessRequest)(nil),       // 7: orch.v1.GrantUserAccessRequest
+	(*ReadUserAccessRequest)(nil),        // 8: orch.v1.ReadUserAccessRequest
+	(*RevokeUserAccessRequest)(nil),      // 9: orch.v1.RevokeUserAccessRequest
+	(*BotAccessGrant)(nil),               // 10: orch.v1.BotAccessGrant
+	(*BotAccessGrantList)(nil),           // 11: orch.v1.BotAccessGrantList
+	(*BotAccessGrants)(nil),              // 12: orch.v1.BotAccessGrants
+	(*GrantBotAccessRequest)(nil),        // 13: orch.v1.GrantBotAccessRequest
+	(*ReadBotAccessRequest)(nil),         // 14: orch.v1.ReadBotAccessRequest
+	(*RevokeBotAccessRequest)(nil),       // 15: orch.v1.RevokeBotAccessRequest
+	(*TeamAccessGrant)(nil),              // 16: orch.v1.TeamAccessGrant
+	(*TeamAccessGrantList)(nil),          // 17: orch.v1.TeamAccessGrantList
+	(*TeamAccessGrants)(nil),             // 18: orch.v1.TeamAccessGrants
+	(*GrantTeamAccessRequest)(nil),       // 19: orch.v1.GrantTeamAccessRequest
+	(*TeamAccessQuery)(nil),              // 20: orch.v1.TeamAccessQuery
+	(*ReadTeamAccessesRequest)(nil),      // 21: orch.v1.ReadTeamAccessesRequest
+	(*RevokeTeamAccessRequest)(nil),      // 22: orch.v1.RevokeTeamAccessRequest
+	(*timestamppb.Timestamp)(nil),        // 23: google.protobuf.Timestamp
+	(*PageLimit)(nil),                    // 24: orch.v1.PageLimit
+	(*emptypb.Empty)(nil),                // 25: google.protobuf.Empty
 }
 var file_orch_v1_workspace_access_proto_depIdxs = []int32{
-	21, // 0: orch.v1.WorkspaceAccess.created:type_name -> google.protobuf.Timestamp
-	21, // 1: orch.v1.WorkspaceAccess.updated:type_name -> google.protobuf.Timestamp
+	23, // 0: orch.v1.WorkspaceAccess.created:type_name -> google.protobuf.Timestamp
+	23, // 1: orch.v1.WorkspaceAccess.updated:type_name -> google.protobuf.Timestamp
 	0,  // 2: orch.v1.WorkspaceAccessList.accesses:type_name -> orch.v1.WorkspaceAccess
-	2,  // 3: orch.v1.UserAccessGrantList.values:type_name -> orch.v1.UserAccessGrant
-	3,  // 4: orch.v1.UserAccessGrants.list:type_name -> orch.v1.UserAccessGrantList
-	2,  // 5: orch.v1.UserAccessGrants.one:type_name -> orch.v1.UserAccessGrant
-	4,  // 6: orch.v1.GrantUserAccessRequest.grants:type_name -> orch.v1.UserAccessGrants
-	8,  // 7: orch.v1.BotAccessGrantList.values:type_name -> orch.v1.BotAccessGrant
-	9,  // 8: orch.v1.BotAccessGrants.list:type_name -> orch.v1.BotAccessGrantList
-	8,  // 9: orch.v1.BotAccessGrants.one:type_name -> orch.v1.BotAccessGrant
-	10, // 10: orch.v1.GrantBotAccessRequest.grants:type_name -> orch.v1.BotAccessGrants
-	14, // 11: orch.v1.TeamAccessGrantList.values:type_name -> orch.v1.TeamAccessGrant
-	15, // 12: orch.v1.TeamAccessGrants.list:type_name -> orch.v1.TeamAccessGrantList
-	14, // 13: orch.v1.TeamAccessGrants.one:type_name -> orch.v1.TeamAccessGrant
-	16, // 14: orch.v1.GrantTeamAccessRequest.grants:type_name -> orch.v1.TeamAccessGrants
-	22, // 15: orch.v1.TeamAccessQuery.limit:type_name -> orch.v1.PageLimit
-	18, // 16: orch.v1.ReadTeamAccessesRequest.query:type_name -> orch.v1.TeamAccessQuery
-	5,  // 17: orch.v1.WorkspaceAccessService.GrantUserAccess:input_type -> orch.v1.GrantUserAccessRequest
-	6,  // 18: orch.v1.WorkspaceAccessService.ReadUserAccess:input_type -> orch.v1.ReadUserAccessRequest
-	7,  // 19: orch.v1.WorkspaceAccessService.RevokeUserAccess:input_type -> orch.v1.RevokeUserAccessRequest
-	11, // 20: orch.v1.WorkspaceAccessService.GrantBotAccess:input_type -> orch.v1.GrantBotAccessRequest
-	12, // 21: orch.v1.WorkspaceAccessService.ReadBotAccess:input_type -> orch.v1.ReadBotAccessRequest
-	13, // 22: orch.v1.WorkspaceAccessService.RevokeBotAccess:input_type -> orch.v1.RevokeBotAccessRequest
-	17, // 23: orch.v1.WorkspaceAccessService.GrantTeamAccess:input_type -> orch.v1.GrantTeamAccessRequest
-	19, // 24: orch.v1.WorkspaceAccessService.ReadTeamAccesses:input_type -> orch.v1.ReadTeamAccessesRequest
-	20, // 25: orch.v1.WorkspaceAccessService.RevokeTeamAccess:input_type -> orch.v1.RevokeTeamAccessRequest
-	1,  // 26: orch.v1.WorkspaceAccessService.GrantUserAccess:output_type -> orch.v1.WorkspaceAccessList
-	0,  // 27: orch.v1.WorkspaceAccessService.ReadUserAccess:output_type -> orch.v1.WorkspaceAccess
-	23, // 28: orch.v1.WorkspaceAccessService.RevokeUserAccess:output_type -> google.protobuf.Empty
-	1,  // 29: orch.v1.WorkspaceAccessService.GrantBotAccess:output_type -> orch.v1.WorkspaceAccessList
-	0,  // 30: orch.v1.WorkspaceAccessService.ReadBotAccess:output_type -> orch.v1.WorkspaceAccess
-	23, // 31: orch.v1.WorkspaceAccessService.RevokeBotAccess:output_type -> google.protobuf.Empty
-	1,  // 32: orch.v1.WorkspaceAccessService.GrantTeamAccess:output_type -> orch.v1.WorkspaceAccessList
-	1,  // 33: orch.v1.WorkspaceAccessService.ReadTeamAccesses:output_type -> orch.v1.WorkspaceAccessList
-	23, // 34: orch.v1.WorkspaceAccessService.RevokeTeamAccess:output_type -> google.protobuf.Empty
-	26, // [26:35] is the sub-list for method output_type
-	17, // [17:26] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	24, // 3: orch.v1.WorkspaceAccessQuery.limit:type_name -> orch.v1.PageLimit
+	2,  // 4: orch.v1.ReadWorkspaceAccessesRequest.query:type_name -> orch.v1.WorkspaceAccessQuery
+	4,  // 5: orch.v1.UserAccessGrantList.values:type_name -> orch.v1.UserAccessGrant
+	5,  // 6: orch.v1.UserAccessGrants.list:type_name -> orch.v1.UserAccessGrantList
+	4,  // 7: orch.v1.UserAccessGrants.one:type_name -> orch.v1.UserAccessGrant
+	6,  // 8: orch.v1.GrantUserAccessRequest.grants:type_name -> orch.v1.UserAccessGrants
+	10, // 9: orch.v1.BotAccessGrantList.values:type_name -> orch.v1.BotAccessGrant
+	11, // 10: orch.v1.BotAccessGrants.list:type_name -> orch.v1.BotAccessGrantList
+	10, // 11: orch.v1.BotAccessGrants.one:type_name -> orch.v1.BotAccessGrant
+	12, // 12: orch.v1.GrantBotAccessRequest.grants:type_name -> orch.v1.BotAccessGrants
+	16, // 13: orch.v1.TeamAccessGrantList.values:type_name -> orch.v1.TeamAccessGrant
+	17, // 14: orch.v1.TeamAccessGrants.list:type_name -> orch.v1.TeamAccessGrantList
+	16, // 15: orch.v1.TeamAccessGrants.one:type_name -> orch.v1.TeamAccessGrant
+	18, // 16: orch.v1.GrantTeamAccessRequest.grants:type_name -> orch.v1.TeamAccessGrants
+	24, // 17: orch.v1.TeamAccessQuery.limit:type_name -> orch.v1.PageLimit
+	20, // 18: orch.v1.ReadTeamAccessesRequest.query:type_name -> orch.v1.TeamAccessQuery
+	3,  // 19: orch.v1.WorkspaceAccessService.ReadWorkspaceAccesses:input_type -> orch.v1.ReadWorkspaceAccessesRequest
+	7,  // 20: orch.v1.WorkspaceAccessService.GrantUserAccess:input_type -> orch.v1.GrantUserAccessRequest
+	8,  // 21: orch.v1.WorkspaceAccessService.ReadUserAccess:input_type -> orch.v1.ReadUserAccessRequest
+	9,  // 22: orch.v1.WorkspaceAccessService.RevokeUserAccess:input_type -> orch.v1.RevokeUserAccessRequest
+	13, // 23: orch.v1.WorkspaceAccessService.GrantBotAccess:input_type -> orch.v1.GrantBotAccessRequest
+	14, // 24: orch.v1.WorkspaceAccessService.ReadBotAccess:input_type -> orch.v1.ReadBotAccessRequest
+	15, // 25: orch.v1.WorkspaceAccessService.RevokeBotAccess:input_type -> orch.v1.RevokeBotAccessRequest
+	19, // 26: orch.v1.WorkspaceAccessService.GrantTeamAccess:input_type -> orch.v1.GrantTeamAccessRequest
+	21, // 27: orch.v1.WorkspaceAccessService.ReadTeamAccesses:input_type -> orch.v1.ReadTeamAccessesRequest
+	22, // 28: orch.v1.WorkspaceAccessService.RevokeTeamAccess:input_type -> orch.v1.RevokeTeamAccessRequest
+	1,  // 29: orch.v1.WorkspaceAccessService.ReadWorkspaceAccesses:output_type -> orch.v1.WorkspaceAccessList
+	1,  // 30: orch.v1.WorkspaceAccessService.GrantUserAccess:output_type -> orch.v1.WorkspaceAccessList
+	0,  // 31: orch.v1.WorkspaceAccessService.ReadUserAccess:output_type -> orch.v1.WorkspaceAccess
+	25, // 32: orch.v1.WorkspaceAccessService.RevokeUserAccess:output_type -> google.protobuf.Empty
+	1,  // 33: orch.v1.WorkspaceAccessService.GrantBotAccess:output_type -> orch.v1.WorkspaceAccessList
+	0,  // 34: orch.v1.WorkspaceAccessService.ReadBotAccess:output_type -> orch.v1.WorkspaceAccess
+	25, // 35: orch.v1.WorkspaceAccessService.RevokeBotAccess:output_type -> google.protobuf.Empty
+	1,  // 36: orch.v1.WorkspaceAccessService.GrantTeamAccess:output_type -> orch.v1.WorkspaceAccessList
+	1,  // 37: orch.v1.WorkspaceAccessService.ReadTeamAccesses:output_type -> orch.v1.WorkspaceAccessList
+	25, // 38: orch.v1.WorkspaceAccessService.RevokeTeamAccess:output_type -> google.protobuf.Empty
+	29, // [29:39] is the sub-list for method output_type
+	19, // [19:29] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_workspace_access_proto_init() }
@@ -1371,15 +1481,15 @@ func file_orch_v1_workspace_access_proto_init() {
 	file_orch_v1_common_proto_init()
 	file_orch_v1_rest_proto_init()
 	file_orch_v1_workspace_access_proto_msgTypes[0].OneofWrappers = []any{}
-	file_orch_v1_workspace_access_proto_msgTypes[4].OneofWrappers = []any{
+	file_orch_v1_workspace_access_proto_msgTypes[6].OneofWrappers = []any{
 		(*UserAccessGrants_List)(nil),
 		(*UserAccessGrants_One)(nil),
 	}
-	file_orch_v1_workspace_access_proto_msgTypes[10].OneofWrappers = []any{
+	file_orch_v1_workspace_access_proto_msgTypes[12].OneofWrappers = []any{
 		(*BotAccessGrants_List)(nil),
 		(*BotAccessGrants_One)(nil),
 	}
-	file_orch_v1_workspace_access_proto_msgTypes[16].OneofWrappers = []any{
+	file_orch_v1_workspace_access_proto_msgTypes[18].OneofWrappers = []any{
 		(*TeamAccessGrants_List)(nil),
 		(*TeamAccessGrants_One)(nil),
 	}
@@ -1389,7 +1499,7 @@ func file_orch_v1_workspace_access_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_workspace_access_proto_rawDesc), len(file_orch_v1_workspace_access_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   21,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -22,15 +22,16 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	WorkspaceAccessService_GrantUserAccess_FullMethodName  = "/orch.v1.WorkspaceAccessService/GrantUserAccess"
-	WorkspaceAccessService_ReadUserAccess_FullMethodName   = "/orch.v1.WorkspaceAccessService/ReadUserAccess"
-	WorkspaceAccessService_RevokeUserAccess_FullMethodName = "/orch.v1.WorkspaceAccessService/RevokeUserAccess"
-	WorkspaceAccessService_GrantBotAccess_FullMethodName   = "/orch.v1.WorkspaceAccessService/GrantBotAccess"
-	WorkspaceAccessService_ReadBotAccess_FullMethodName    = "/orch.v1.WorkspaceAccessService/ReadBotAccess"
-	WorkspaceAccessService_RevokeBotAccess_FullMethodName  = "/orch.v1.WorkspaceAccessService/RevokeBotAccess"
-	WorkspaceAccessService_GrantTeamAccess_FullMethodName  = "/orch.v1.WorkspaceAccessService/GrantTeamAccess"
-	WorkspaceAccessService_ReadTeamAccesses_FullMethodName = "/orch.v1.WorkspaceAccessService/ReadTeamAccesses"
-	WorkspaceAccessService_RevokeTeamAccess_FullMethodName = "/orch.v1.WorkspaceAccessService/RevokeTeamAccess"
+	WorkspaceAccessService_ReadWorkspaceAccesses_FullMethodName = "/orch.v1.WorkspaceAccessService/ReadWorkspaceAccesses"
+	WorkspaceAccessService_GrantUserAccess_FullMethodName       = "/orch.v1.WorkspaceAccessService/GrantUserAccess"
+	WorkspaceAccessService_ReadUserAccess_FullMethodName        = "/orch.v1.WorkspaceAccessService/ReadUserAccess"
+	WorkspaceAccessService_RevokeUserAccess_FullMethodName      = "/orch.v1.WorkspaceAccessService/RevokeUserAccess"
+	WorkspaceAccessService_GrantBotAccess_FullMethodName        = "/orch.v1.WorkspaceAccessService/GrantBotAccess"
+	WorkspaceAccessService_ReadBotAccess_FullMethodName         = "/orch.v1.WorkspaceAccessService/ReadBotAccess"
+	WorkspaceAccessService_RevokeBotAccess_FullMethodName       = "/orch.v1.WorkspaceAccessService/RevokeBotAccess"
+	WorkspaceAccessService_GrantTeamAccess_FullMethodName       = "/orch.v1.WorkspaceAccessService/GrantTeamAccess"
+	WorkspaceAccessService_ReadTeamAccesses_FullMethodName      = "/orch.v1.WorkspaceAccessService/ReadTeamAccesses"
+	WorkspaceAccessService_RevokeTeamAccess_FullMethodName      = "/orch.v1.WorkspaceAccessService/RevokeTeamAccess"
 )
 
 // WorkspaceAccessServiceClient is the client API for WorkspaceAccessService service.
@@ -39,6 +40,8 @@ const (
 //
 // Workspace access assigns workspace roles to users, service accounts and teams.
 type WorkspaceAccessServiceClient interface {
+	// List access. Returns a page of the users, service accounts and teams that have a role in the workspace.
+	ReadWorkspaceAccesses(ctx context.Context, in *ReadWorkspaceAccessesRequest, opts ...grpc.CallOption) (*WorkspaceAccessList, error)
 	// Grant access to users. Assigns a workspace role; an existing role is replaced under the same id.
 	GrantUserAccess(ctx context.Context, in *GrantUserAccessRequest, opts ...grpc.CallOption) (*WorkspaceAccessList, error)
 	// Read a user's access. Returns the access entry with this UUID, or 404.
@@ -65,6 +68,16 @@ type workspaceAccessServiceClient struct {
 
 func NewWorkspaceAccessServiceClient(cc grpc.ClientConnInterface) WorkspaceAccessServiceClient {
 	return &workspaceAccessServiceClient{cc}
+}
+
+func (c *workspaceAccessServiceClient) ReadWorkspaceAccesses(ctx context.Context, in *ReadWorkspaceAccessesRequest, opts ...grpc.CallOption) (*WorkspaceAccessList, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WorkspaceAccessList)
+	err := c.cc.Invoke(ctx, WorkspaceAccessService_ReadWorkspaceAccesses_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
 func (c *workspaceAccessServiceClient) GrantUserAccess(ctx context.Context, in *GrantUserAccessRequest, opts ...grpc.CallOption) (*WorkspaceAccessList, error) {
@@ -163,6 +176,8 @@ func (c *workspaceAccessServiceClient) RevokeTeamAccess(ctx context.Context, in 
 //
 // Workspace access assigns workspace roles to users, service accounts and teams.
 type WorkspaceAccessServiceServer interface {
+	// List access. Returns a page of the users, service accounts and teams that have a role in the workspace.
+	ReadWorkspaceAccesses(context.Context, *ReadWorkspaceAccessesRequest) (*WorkspaceAccessList, error)
 	// Grant access to users. Assigns a workspace role; an existing role is replaced under the same id.
 	GrantUserAccess(context.Context, *GrantUserAccessRequest) (*WorkspaceAccessList, error)
 	// Read a user's access. Returns the access entry with this UUID, or 404.
@@ -191,6 +206,9 @@ type WorkspaceAccessServiceServer interface {
 // pointer dereference when methods are called.
 type UnimplementedWorkspaceAccessServiceServer struct{}
 
+func (UnimplementedWorkspaceAccessServiceServer) ReadWorkspaceAccesses(context.Context, *ReadWorkspaceAccessesRequest) (*WorkspaceAccessList, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReadWorkspaceAccesses not implemented")
+}
 func (UnimplementedWorkspaceAccessServiceServer) GrantUserAccess(context.Context, *GrantUserAccessRequest) (*WorkspaceAccessList, error) {
 	return nil, status.Error(codes.Unimplemented, "method GrantUserAccess not implemented")
 }
@@ -238,6 +256,24 @@ func RegisterWorkspaceAccessServiceServer(s grpc.ServiceRegistrar, srv Workspace
 		t.testEmbeddedByValue()
 	}
 	s.RegisterService(&WorkspaceAccessService_ServiceDesc, srv)
+}
+
+func _WorkspaceAccessService_ReadWorkspaceAccesses_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReadWorkspaceAccessesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WorkspaceAccessServiceServer).ReadWorkspaceAccesses(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: WorkspaceAccessService_ReadWorkspaceAccesses_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WorkspaceAccessServiceServer).ReadWorkspaceAccesses(ctx, req.(*ReadWorkspaceAccessesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
 }
 
 func _WorkspaceAccessService_GrantUserAccess_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
@@ -409,6 +445,10 @@ var WorkspaceAccessService_ServiceDesc = grpc.ServiceDesc{
 	ServiceName: "orch.v1.WorkspaceAccessService",
 	HandlerType: (*WorkspaceAccessServiceServer)(nil),
 	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "ReadWorkspaceAccesses",
+			Handler:    _WorkspaceAccessService_ReadWorkspaceAccesses_Handler,
+		},
 		{
 			MethodName: "GrantUserAccess",
 			Handler:    _WorkspaceAccessService_GrantUserAccess_Handler,

@@ -58,12 +58,12 @@ func (s *Server) follow(ctx context.Context, k *socket, watch Watch) ending {
 		func() (hinted, error) { return joinHint(ctx, s.logs, k, news, watch.Log) },
 		func() (hinted, error) { return joinHint(ctx, s.deliveries, k, news, watch.Delivery) },
 	} {
-		of, err := join()
-		defer of.leave()
+		feed, err := join()
+		defer feed.leave()
 		if err != nil {
 			return brokerAway
 		}
-		endings = append(endings, of.ending)
+		endings = append(endings, feed.ending)
 	}
 	if k.write(ctx, following) != nil {
 		return gone
@@ -98,8 +98,8 @@ func (k *socket) nudges(ctx context.Context, news <-chan struct{}, endings []fun
 			return gone
 		case <-settled.C:
 		case <-news:
-			for _, of := range endings {
-				if end := of(); !end.ok() {
+			for _, ending := range endings {
+				if end := ending(); !end.ok() {
 					return end
 				}
 			}

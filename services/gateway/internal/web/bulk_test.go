@@ -62,3 +62,15 @@ func TestBulkChangesAllThatMatch(t *testing.T) {
 	require.Contains(t, got, "900 changed")
 	require.Len(t, s.deleted, 900)
 }
+
+// TestBulkChangesSkipRunsThatHaveMovedOn cancels all runs. The call names the states that the runs must still have.
+func TestBulkChangesSkipRunsThatHaveMovedOn(t *testing.T) {
+	t.Parallel()
+	all := lists()
+	all[orchv1.FlowRunService_BulkSetFlowRunState_FullMethodName] = &orchv1.FlowRunBulkSetStateResponse{}
+	s := &stub{answers: all}
+	visit(t, siteWith(t, s, nil), "/runs?from=-2h", url.Values{"action": {"retry-all-runs"}, "confirm": {"yes"}, "total": {"1"}})
+	sent := s.last[orchv1.FlowRunService_BulkSetFlowRunState_FullMethodName].(*orchv1.BulkSetFlowRunStateRequest)
+	require.NotContains(t, sent.GetTransition().GetFlowRuns().GetState().GetType().GetAny_().GetValues(), orchv1.StateType_STATE_TYPE_RUNNING)
+	require.Len(t, sent.GetTransition().GetFlowRuns().GetState().GetType().GetAny_().GetValues(), 4)
+}

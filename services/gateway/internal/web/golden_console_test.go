@@ -66,6 +66,7 @@ func consoleCases() []pageCase {
 		{name: "replay-selection", path: webhook + "/replay", answers: console(), form: url.Values{"action": {"replay-selection"}, "id": {someID}, "confirm": {"yes"}}},
 		{name: "replay-bad-position", path: webhook + "/replay?after=x", answers: console(), status: 400},
 		{name: "events", path: "/events?event=github.*&resource=github", answers: console()},
+		{name: "events-at", path: "/events?at=-10m", answers: console()},
 		{name: "events-bad", path: "/events?n=51", status: 400},
 		{name: "event", path: event, answers: console()},
 		{name: "event-payload", path: event + "/payload", answers: console()},
@@ -76,6 +77,7 @@ func consoleCases() []pageCase {
 		{name: "trace", path: "/trace/delivery/" + someID, answers: console()},
 		{name: "trace-event", path: "/trace/event/" + someID, answers: console()},
 		{name: "trace-run", path: "/trace/flow-run/" + someID, answers: console()},
+		{name: "trace-at", path: "/trace/event/" + someID + "?at=2030-01-31T11:50:00Z", answers: console()},
 		{name: "trace-bad-kind", path: "/trace/weather/" + someID, status: 400},
 		{name: "trace-unknown", path: "/trace/event/" + someID, status: 404, answers: answers{orchv1.EventService_ReadEvents_FullMethodName: &orchv1.EventPage{}}},
 	}
@@ -121,7 +123,10 @@ func console() answers {
 		Enabled: true, Template: deliveryTemplate, Slug: "secret-slug", Deduplication: orchv1.WebhookDeduplication_WEBHOOK_DEDUPLICATION_DELIVERY_ID,
 		Verification: &orchv1.WebhookVerification{Scheme: orchv1.WebhookScheme_WEBHOOK_SCHEME_GITHUB, Tolerance: 300, SecretCount: 2},
 		Handshakes:   []orchv1.WebhookHandshake{orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_SLACK},
-		RateLimit:    &orchv1.WebhookRateLimit{Requests: 100, Seconds: 60}, AllowedIps: []string{"192.0.2.0/24"},
+		RateLimit:    &orchv1.WebhookRateLimit{Requests: 100, Seconds: 60}, AllowedIps: []string{"192.0.2.0/24"}, MaxSilence: proto.Int64(3600),
+		Health: &orchv1.WebhookHealth{
+			Status: orchv1.WebhookHealthStatus_WEBHOOK_HEALTH_STATUS_FAILING, Since: at(time.Hour), Requests: 100, Failures: 60, Reason: proto.String("event " + hostile),
+		},
 	}
 	quiet := proto.CloneOf(webhook)
 	quiet.Id, quiet.Name, quiet.Enabled = "01890000-0000-7000-8000-000000000009", "quiet", false

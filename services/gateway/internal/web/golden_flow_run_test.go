@@ -76,6 +76,11 @@ func flowRunCases() []pageCase {
 		{name: "flow-run-parameters", path: run + "/parameters"},
 		{name: "flow-run-states", path: run + "/states"},
 		{name: "flow-run-delete", path: run, form: url.Values{"action": {"delete-run"}}},
+		{name: "flow-run-at", path: run + "?at=2030-01-31T11:40:00Z"},
+		{name: "flow-run-before", path: run + "?at=2030-01-30"},
+		{name: "flow-run-at-bad", path: run + "?at=%2B1h", status: 400},
+		{name: "flow-run-states-at", path: run + "/states?at=2030-01-31T11:40:00Z"},
+		{name: "task-run-at", path: task + "?at=2030-01-31T11:40:00Z"},
 		{name: "task-run", path: task},
 		{name: "task-run-logs", path: task + "/logs"},
 	}

@@ -29,6 +29,7 @@ func objectAnswers() answers {
 		Id: someID, Name: "retry " + hostile, Enabled: true, Updated: at(time.Hour),
 		Trigger: &orchv1.Trigger{Kind: &orchv1.Trigger_Event{Event: &orchv1.EventTrigger{
 			Id: someID, Expect: []string{"orch.flow-run.Failed"}, Posture: orchv1.Posture_POSTURE_REACTIVE, Threshold: 3, Within: durationpb.New(10 * time.Minute),
+			Match: &orchv1.ResourceSpecification{}, MatchRelated: &orchv1.RelatedMatch{Kind: &orchv1.RelatedMatch_One{One: &orchv1.ResourceSpecification{}}},
 		}}},
 		Actions: []*orchv1.Action{{Kind: &orchv1.Action_PauseDeployment{PauseDeployment: &orchv1.PauseDeployment{Source: orchv1.ActionSource_ACTION_SOURCE_INFERRED}}}},
 	}
@@ -80,6 +81,9 @@ func objectCases() []pageCase {
 		{name: "worker", path: "/work-pools/work-pool/kubernetes/worker/" + someID},
 		{name: "automations", path: "/automations"},
 		{name: "automation", path: "/automations/automation/" + someID},
+		{name: "automation-edit", path: "/automations/automation/" + someID + "/edit"},
+		{name: "automation-edit-bad", path: "/automations/automation/" + someID + "/edit", status: 422, form: url.Values{"action": {"automation-edit"}, "json": {"[" + hostile}}},
+		{name: "automation-delete", path: "/automations/automation/" + someID, form: url.Values{"action": {"delete-automation"}}},
 		{name: "artifacts", path: "/artifacts"},
 		{name: "artifact", path: "/artifacts/artifact/" + someID},
 		{name: "variables", path: "/variables"},

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"flag"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -27,6 +28,7 @@ import (
 	"github.com/orch-project/orch/pkg/openapi"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/transcode"
 	"github.com/orch-project/orch/services/gateway/internal/web/pages"
 	"github.com/orch-project/orch/services/gateway/internal/web/session"
@@ -55,11 +57,23 @@ type pageCase struct {
 	form url.Values
 	// status is expected; zero means 200.
 	status int
+	// keys is a page of a server that requires API keys.
+	keys bool
+}
+
+// site returns the site of the case, whose reader holds the scopes; nil means all.
+func (c pageCase) site(t testing.TB, s *stub, scopes access.Set) *Site {
+	t.Helper()
+	site := siteWith(t, s, scopes)
+	if c.keys {
+		site.opts.Credential = "key"
+	}
+	return site
 }
 
 // pagesUnderTest lists every page; TestEveryPageHasACase checks it.
 func pagesUnderTest() []pageCase {
-	return slices.Concat(runCases(), flowRunCases(), objectCases(), consoleCases())
+	return slices.Concat(runCases(), flowRunCases(), objectCases(), consoleCases(), accountCases())
 }
 
 // stub answers rpcs, and fails those without an answer.
@@ -123,6 +137,7 @@ func siteWith(t testing.TB, s *stub, scopes access.Set) *Site {
 		},
 		Client: func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
 		Ready:  func() error { return nil },
+		Log:    slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Parts:  func() []run.Item { return []run.Item{{Name: "gateway", OK: true}} },
 	})
 	require.NoError(t, err)
@@ -164,7 +179,7 @@ func TestPages(t *testing.T) {
 	for _, c := range pagesUnderTest() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			site := siteWith(t, &stub{answers: c.answers}, nil)
+			site := c.site(t, &stub{answers: c.answers}, nil)
 			got := visit(t, site, c.path, c.form)
 			body := got.Body.String()
 			require.Equal(t, max(c.status, http.StatusOK), got.Code, body)
@@ -202,7 +217,8 @@ func requireLink(t *testing.T, site *Site, link string) {
 	if u.Host != "" || u.Path == "" || strings.HasPrefix(u.Path, "/static/") || strings.HasPrefix(u.Path, "/docs") || strings.HasPrefix(u.Path, "/api/") {
 		return
 	}
-	found, _ := site.routes.find(u.EscapedPath())
+	_, path := splitPlace(u.EscapedPath())
+	found, _ := site.routes.find(path)
 	require.NotNil(t, found, "the link %s leads nowhere", link)
 }
 
@@ -228,36 +244,54 @@ func TestEveryPageHasACase(t *testing.T) {
 // declared rpcs, as it does over REST.
 func TestRoles(t *testing.T) {
 	t.Parallel()
-	for _, id := range []string{access.WorkspaceViewer, access.WorkspaceRunner, access.WorkspaceDeveloper, access.WorkspaceOwner} {
-		role, ok := access.WorkspaceRole(id)
-		require.True(t, ok)
-		t.Run(role.Name, func(t *testing.T) {
+	for name, scopes := range rolesUnderTest(t) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, c := range pagesUnderTest() {
 				if c.status != 0 || c.form != nil {
 					continue
 				}
 				s := &stub{answers: c.answers}
-				site := siteWith(t, s, role.Scopes)
+				site := c.site(t, s, scopes)
 				u, err := url.Parse(c.path)
 				require.NoError(t, err)
 				p, _ := site.routes.find(u.EscapedPath())
-				visible := holdsAll(site, role.Scopes, p.Needs)
+				visible := holdsAll(site, scopes, p.Needs)
+				if strings.HasPrefix(c.path, "/trace/delivery/") { // Other traces begin without a delivery.
+					visible = visible && holdsAll(site, scopes, []string{orchv1.WebhookService_ReadDeliveries_FullMethodName})
+				}
 				got := visit(t, site, c.path, nil)
 				require.Equal(t, visible, got.Code == http.StatusOK, "GET %s: %d", c.path, got.Code)
 				require.Equal(t, !visible, got.Code == http.StatusForbidden, "GET %s: %d", c.path, got.Code)
-				s.requireWithin(t, site, role.Scopes)
+				s.requireWithin(t, site, scopes)
 				for _, action := range p.Actions {
-					may := visible && holdsAll(site, role.Scopes, action.Calls)
+					may := visible && holdsAll(site, scopes, action.Calls)
 					button := strings.Contains(got.Body.String(), `name="action" value="`+action.Name+`"`)
-					require.False(t, button && !may, "%s shows %s to %s", c.path, action.Name, role.Name)
+					require.False(t, button && !may, "%s shows %s to %s", c.path, action.Name, name)
 					posted := visit(t, site, c.path, url.Values{"action": {action.Name}})
 					require.Equal(t, !may, posted.Code == http.StatusForbidden, "POST %s %s: %d", c.path, action.Name, posted.Code)
-					s.requireWithin(t, site, role.Scopes)
+					s.requireWithin(t, site, scopes)
 				}
 			}
 		})
 	}
+}
+
+// rolesUnderTest are the workspace roles of a member of the account, and the account roles that own all workspaces.
+func rolesUnderTest(t *testing.T) map[string]access.Set {
+	t.Helper()
+	accounts := access.AccountRoles()
+	roles := map[string]access.Set{}
+	for _, id := range []string{access.WorkspaceViewer, access.WorkspaceRunner, access.WorkspaceDeveloper, access.WorkspaceOwner, access.WorkspaceWorker} {
+		role, ok := access.WorkspaceRole(id)
+		require.True(t, ok)
+		roles[role.Name] = access.Union(role.Scopes, access.Union(accounts[len(accounts)-1].Scopes, access.Self))
+	}
+	owner, _ := access.WorkspaceRole(access.WorkspaceOwner)
+	for _, role := range accounts[:len(accounts)-1] {
+		roles["account "+role.Name] = access.Union(owner.Scopes, access.Union(role.Scopes, access.Self))
+	}
+	return roles
 }
 
 func holdsAll(site *Site, scopes access.Set, rpcs []string) bool {

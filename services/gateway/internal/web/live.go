@@ -10,6 +10,7 @@ import (
 	"github.com/flosch/pongo2/v6"
 
 	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/stream"
 	"github.com/orch-project/orch/services/gateway/internal/transcode"
 	"github.com/orch-project/orch/services/gateway/internal/web/ask"
@@ -82,26 +83,46 @@ func (s *Site) liveAddress(r *page.Request, p *page.Page) string {
 	return r.To("live") + "?topic=" + url.QueryEscape(topic)
 }
 
-// getFragment responds with the content of a page for a script. Readers with the same permissions share it.
-func (s *Site) getFragment(w http.ResponseWriter, r *page.Request, visit Visit, p *page.Page) {
-	// One reader renders for all, so the departure of one must not end the calls. Each call has a deadline.
-	r.HTTP = r.HTTP.WithContext(context.WithoutCancel(r.HTTP.Context()))
-	calls := slices.Concat(p.Needs, p.Uses)
-	r.Asker = ask.NewAsker(s.opts.API, r.HTTP, ask.ReadTimeout, visit.Allowed, calls...)
-	for _, action := range p.Actions {
-		calls = append(calls, action.Calls...)
-	}
+// fragmentKey is everything that a fragment depends on: the workspace, the permissions of its reader, and the address with the
+// prefix of its links.
+func (s *Site) fragmentKey(r *page.Request, visit Visit) string {
 	var key strings.Builder
 	key.WriteString(visit.Account.String() + " " + visit.Workspace.String() + " ")
-	for _, rpc := range calls {
+	for _, rpc := range s.permissions {
 		if visit.Allowed(rpc) {
 			key.WriteByte('1')
 		} else {
 			key.WriteByte('0')
 		}
 	}
-	key.WriteString(" " + r.Server.Root + r.HTTP.URL.RequestURI())
-	found, err := s.fragments.Get(r.HTTP.Context(), key.String(), func() ([]byte, error) {
+	key.WriteString(" " + r.Server.Root + " " + r.Base + " " + r.HTTP.URL.RequestURI())
+	return key.String()
+}
+
+// permissionsOf returns one rpc for each permission that operations require, so they tell all that a reader may do.
+func permissionsOf(operations []*transcode.Operation) []string {
+	type permission struct {
+		realm orchv1.Realm
+		scope string
+	}
+	seen := map[permission]bool{}
+	var rpcs []string
+	for _, op := range operations {
+		p := permission{op.Realm, op.Scope}
+		if !op.Public && !seen[p] {
+			seen[p] = true
+			rpcs = append(rpcs, op.RPC)
+		}
+	}
+	return rpcs
+}
+
+// getFragment responds with the content of a page for a script. Readers with the same permissions share it.
+func (s *Site) getFragment(w http.ResponseWriter, r *page.Request, visit Visit, p *page.Page) {
+	// One reader renders for all, so the departure of one must not end the calls. Each call has a deadline.
+	r.HTTP = r.HTTP.WithContext(context.WithoutCancel(r.HTTP.Context()))
+	r.Asker = ask.NewAsker(s.opts.API, r.HTTP, ask.ReadTimeout, visit.Allowed, slices.Concat(p.Needs, p.Uses)...)
+	found, err := s.fragments.Get(r.HTTP.Context(), s.fragmentKey(r, visit), func() ([]byte, error) {
 		view, err := viewOf(r, p)
 		if err != nil {
 			return nil, err

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"github.com/orch-project/orch/pkg/access"
@@ -158,6 +159,34 @@ func TestFragmentsDependOnTheRole(t *testing.T) {
 	require.NotContains(t, fragmentOf(t, scoped, "/runs", "").Body.String(), "cancel-runs")
 }
 
+// TestFragmentsDependOnTheAddress requests one workspace by two addresses. The links of a fragment keep its address.
+func TestFragmentsDependOnTheAddress(t *testing.T) {
+	t.Parallel()
+	site := siteWith(t, &stub{answers: lists()}, nil)
+	enter := site.opts.Enter
+	site.opts.Enter = func(w http.ResponseWriter, r *http.Request, account, _ uuid.UUID) (Visit, error) {
+		visit, err := enter(w, r, account, uuid.Nil)
+		visit.Account, visit.Workspace = uuid.MustParse(someID), uuid.MustParse(someID)
+		return visit, err
+	}
+	const workspace = "/account/" + someID + "/workspace/" + someID
+	require.NotContains(t, fragmentOf(t, site, "/runs", "").Body.String(), workspace)
+	require.Contains(t, fragmentOf(t, site, workspace+"/runs", "").Body.String(), `href="`+workspace+`/runs/flow-run/`)
+}
+
+// TestFragmentsDependOnEveryPermission requests a page as two roles that differ in a permission which no action of the page needs.
+func TestFragmentsDependOnEveryPermission(t *testing.T) {
+	t.Parallel()
+	viewer, _ := access.WorkspaceRole(access.WorkspaceViewer)
+	const path = "/webhooks/webhook/" + someID
+	site := siteWith(t, &stub{answers: console()}, viewer.Scopes)
+	require.NotContains(t, fragmentOf(t, site, path, "").Body.String(), "Replay a range")
+	replays := site.opts.API.Operation(orchv1.WebhookService_ReplayDeliveries_FullMethodName).Scope
+	scoped := siteWith(t, &stub{answers: console()}, access.Union(viewer.Scopes, access.NewSet(replays)))
+	scoped.fragments = site.fragments
+	require.Contains(t, fragmentOf(t, scoped, path, "").Body.String(), "Replay a range")
+}
+
 // TestLivePartsHaveAnId checks what the script finds parts and rows by.
 func TestLivePartsHaveAnId(t *testing.T) {
 	t.Parallel()
@@ -165,7 +194,7 @@ func TestLivePartsHaveAnId(t *testing.T) {
 		if c.status != 0 || c.form != nil {
 			continue
 		}
-		body := visit(t, siteWith(t, &stub{answers: c.answers}, nil), c.path, nil).Body.String()
+		body := visit(t, c.site(t, &stub{answers: c.answers}, nil), c.path, nil).Body.String()
 		seen := map[string]bool{}
 		for _, part := range strings.Split(body, " data-part=")[1:] {
 			require.Contains(t, []string{`"swap"`, `"rows"`, `"append"`}, part[:strings.Index(part[1:], `"`)+2], c.path)

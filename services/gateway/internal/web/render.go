@@ -73,7 +73,11 @@ func (s *Site) answer(w http.ResponseWriter, r *page.Request, visit Visit, p *pa
 		if len(c.Body) > maxCallBody {
 			c.Body = ""
 		}
-		f.Calls = append(f.Calls, callRow{c.Method, c.Path, c.JSON(), c.Curl(r.Server.API, r.Server.Credential)})
+		api := r.Server.API
+		if c.Global {
+			api = s.opts.Addresses(r.HTTP).API
+		}
+		f.Calls = append(f.Calls, callRow{c.Method, c.Path, c.JSON(), c.Curl(api, r.Server.Credential)})
 	}
 	s.render(w, r.HTTP, max(view.Status, http.StatusOK), "pages/"+view.Template, pongo2.Context{"site": f, "v": view.Data})
 }
@@ -89,7 +93,7 @@ func (s *Site) frame(r *page.Request, visit Visit, p *page.Page) frame {
 	f.SignOut, f.Fragment = s.prefix(r.HTTP)+"/logout", r.Fragment
 	_, f.SignedIn = session.From(r.HTTP.Context())
 	for _, section := range pages.Sections() {
-		if !r.May(section.Needs...) {
+		if !r.May(section.Needs...) || section.WithKeys && r.Server.Credential != "key" {
 			continue
 		}
 		f.Nav = append(f.Nav, navEntry{

@@ -15,6 +15,7 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/transcode"
 	"github.com/orch-project/orch/services/gateway/internal/web/ask"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
+	"github.com/orch-project/orch/services/gateway/internal/web/pages"
 	"github.com/orch-project/orch/services/gateway/internal/web/param"
 	"github.com/orch-project/orch/services/gateway/internal/web/session"
 )
@@ -107,7 +108,9 @@ func (s *Site) request(w http.ResponseWriter, r *http.Request, visit Visit, at p
 		Write: func(w http.ResponseWriter, contentType string, body []byte) {
 			transcode.WriteBody(w, visit.Request, http.StatusOK, contentType, body)
 		},
-		Name: visit.Name, Fragment: wantsFragment(r),
+		Name: visit.Name, Fragment: wantsFragment(r), Account: visit.Account.String(), Workspace: visit.Workspace.String(), Prefix: s.prefix(r),
+		Sessions:   func() []page.Session { return s.sessionsOf(visit.Request) },
+		EndSession: func(id string) error { return s.endSession(visit.Request, id) },
 	}
 }
 
@@ -168,7 +171,11 @@ var errForbidden = rpc.Detail(http.StatusForbidden, "Forbidden")
 
 // post performs the action that the form names.
 func (s *Site) post(w http.ResponseWriter, r *page.Request, visit Visit, p *page.Page) {
-	if err := s.checkForm(w, r.HTTP); err != nil {
+	switch err := s.checkForm(w, r.HTTP); {
+	case errors.Is(err, errExpiredForm):
+		s.answer(w, r, visit, p, sendAgain(r))
+		return
+	case err != nil:
 		s.explain(w, r, visit, p, err)
 		return
 	}
@@ -207,9 +214,20 @@ func (s *Site) checkForm(w http.ResponseWriter, r *http.Request) error {
 		return rpc.Detail(http.StatusBadRequest, "The form cannot be read.")
 	}
 	if !session.ValidForm(r, r.PostForm.Get(session.FormField), s.secure(r)) {
-		return rpc.Detail(http.StatusForbidden, "The form has expired. Go back, reload the page and send it again.")
+		return errExpiredForm
 	}
 	return nil
+}
+
+// errExpiredForm is the response to a form of this origin whose token belongs to an earlier session.
+var errExpiredForm = rpc.Detail(http.StatusForbidden, "The form has expired. Go back, reload the page and send it again.")
+
+// sendAgain asks whether an expired form shall be sent after all, so that nothing that was typed is lost. The reader confirms it with
+// a token of the current session. Forms of other origins do not get here.
+func sendAgain(r *page.Request) page.View {
+	view := pages.SendAgain(r, r.HTTP.PostForm, session.FormField)
+	view.Status = http.StatusForbidden
+	return view
 }
 
 // serveExplorer serves the API explorer. It reports whether it responded.
@@ -241,7 +259,7 @@ func (s *Site) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	e := rpc.HTTPError(err)
 	if browser(r) && e.GetStatus() == http.StatusUnauthorized && r.Header.Get("Authorization") == "" {
 		if r.Method != http.MethodGet {
-			s.standalone(w, r, http.StatusUnauthorized, "Signed out", "Your session has ended. Sign in in another tab, then send the form again.")
+			s.standalone(w, r, http.StatusUnauthorized, "Signed out", "Your session has ended. Sign in in another tab, then go back to the form and send it again.")
 			return
 		}
 		next := url.Values{}

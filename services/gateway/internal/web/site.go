@@ -44,7 +44,9 @@ type Options struct {
 	// error is the response. Without a broker it is nil: pages then do not follow anything.
 	Follow func(w http.ResponseWriter, visit Visit, watch stream.Watch, admit func() error) error
 	// Sessions holds the signed-in browsers.
-	Sessions   *session.Store
+	Sessions *session.Store
+	// Owner returns the owner of a credential with a digest; empty for one that is not valid. Owners see their own sessions.
+	Owner      func(digest string) string
 	Vocabulary vocabulary.Vocabulary
 	// Version is the server's version.
 	Version string
@@ -98,6 +100,7 @@ type Site struct {
 	attempts    *session.Attempts
 	origin      *http.CrossOriginProtection
 	fragments   *fragment.Cache
+	permissions []string // See permissionsOf.
 }
 
 // New reads the embedded files and compiles every template, so an invalid one is an error here.
@@ -108,7 +111,7 @@ func New(opts Options) (*Site, error) {
 	s := &Site{
 		opts: opts, description: newDescription(opts.Vocabulary), operations: operationsOf(opts.Vocabulary), done: map[string]string{},
 		attempts: session.NewAttempts(opts.Clock), origin: http.NewCrossOriginProtection(),
-		fragments: fragment.NewCache(opts.Clock),
+		fragments: fragment.NewCache(opts.Clock), permissions: permissionsOf(opts.API.Operations()),
 	}
 	table := pages.All(pages.Server{Ready: opts.Ready, Parts: opts.Parts})
 	var err error

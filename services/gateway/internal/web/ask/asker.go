@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/transcode"
 )
 
@@ -34,6 +35,7 @@ var (
 // API makes calls; transcode.Transcoder implements it.
 type API interface {
 	Operation(rpc string) *transcode.Operation
+	Operations() []*transcode.Operation
 	Call(r *http.Request, op *transcode.Operation, in transcode.Input) (proto.Message, error)
 	http.Handler
 }
@@ -93,7 +95,9 @@ func (a *Asker) call(q Question) (proto.Message, error) {
 		}
 	}
 	a.mu.Lock()
-	a.calls = append(a.calls, Call{Method: op.Method, Path: op.URL(to), Body: string(to.Body)})
+	a.calls = append(a.calls, Call{
+		Method: op.Method, Path: op.URL(to), Body: string(to.Body), Global: op.Realm != orchv1.Realm_REALM_UNSPECIFIED,
+	})
 	a.mu.Unlock()
 	ctx, cancel := context.WithTimeout(a.request.Context(), a.timeout)
 	defer cancel()

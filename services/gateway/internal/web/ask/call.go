@@ -15,6 +15,8 @@ type Call struct {
 	Path string
 	// Body is compact JSON, empty for none.
 	Body string
+	// Global operations belong to an account or user, so their path is never below that of a workspace.
+	Global bool
 }
 
 func (c Call) compare(other Call) int {

@@ -1,8 +1,7 @@
-// Package fragment keeps what scripts of equal pages ask for at the same time. Pages that follow one topic all ask again
-// after a change; the first one renders, and the others of the same second get its result.
+// Package fragment caches rendered HTML for a second. Pages that follow one topic all request their content after a change: the
+// first request renders, and equal requests of the same second share the result.
 //
-// The key says who may see a fragment: its caller judges a request first, and includes in the key all that the fragment
-// depends on.
+// The caller authorizes each request first. The key contains everything that the fragment depends on.
 package fragment
 
 import (
@@ -17,7 +16,7 @@ import (
 )
 
 const (
-	// maxAge is how long a fragment is good for.
+	// maxAge is the time for which a fragment is served.
 	maxAge = time.Second
 	// maxBytes bounds the fragments in memory.
 	maxBytes = 64 << 20
@@ -40,7 +39,7 @@ type Cache struct {
 	swept   time.Time
 }
 
-// entry is a fragment that somebody renders, or has rendered.
+// entry is a fragment that is rendered, or being rendered.
 type entry struct {
 	done     chan struct{} // Closed when fragment and err are final.
 	fragment Fragment
@@ -48,14 +47,14 @@ type entry struct {
 	until    time.Time // Zero while it is rendered.
 }
 
-// errAborted is what others get when the one who rendered did not return.
+// errAborted is returned to waiting requests when the rendering one panicked.
 var errAborted = errors.New("fragment: rendering was aborted")
 
 // NewCache returns an empty cache.
 func NewCache(c clock.Clock) *Cache { return &Cache{clock: c, entries: map[string]*entry{}} }
 
 // Get returns the fragment of a key. If there is none of the last second, one caller renders it and the others wait for it.
-// An error is returned to those who waited, and not kept.
+// The waiting callers get its error too. Errors are not cached.
 func (c *Cache) Get(ctx context.Context, key string, render func() ([]byte, error)) (Fragment, error) {
 	c.mu.Lock()
 	now := c.clock.Now()
@@ -85,7 +84,7 @@ func (c *Cache) Get(ctx context.Context, key string, render func() ([]byte, erro
 	return e.fragment, e.err
 }
 
-// finish wakes those who wait for an entry, and keeps it if it has a fragment for which there is room.
+// finish wakes the callers that wait for an entry, and caches its fragment if it fits.
 func (c *Cache) finish(key string, e *entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -28,7 +28,7 @@ type Topic struct {
 // kind is the rpc that a topic needs, and what it watches.
 type kind struct {
 	rpc   string
-	of    bool // The topic names one object.
+	one   bool // The topic names one object.
 	watch func(id uuid.UUID, v vocabulary.Vocabulary) stream.Watch
 }
 
@@ -37,14 +37,14 @@ var kinds = map[string]kind{
 		prefix := v.Name("flow-run", "")
 		return stream.Watch{Event: func(e *orchv1.ReceivedEvent) bool { return strings.HasPrefix(e.GetEvent(), prefix) }}
 	}},
-	"flow-run": {rpc: orchv1.FlowRunService_ReadFlowRun_FullMethodName, of: true, watch: func(id uuid.UUID, v vocabulary.Vocabulary) stream.Watch {
+	"flow-run": {rpc: orchv1.FlowRunService_ReadFlowRun_FullMethodName, one: true, watch: func(id uuid.UUID, v vocabulary.Vocabulary) stream.Watch {
 		run := id.String()
 		return stream.Watch{
 			Event: about(v, v.Name("flow-run", run)),
 			Log:   func(l *orchv1.Log) bool { return l.GetFlowRunId() == run },
 		}
 	}},
-	"task-run": {rpc: orchv1.TaskRunService_ReadTaskRun_FullMethodName, of: true, watch: func(id uuid.UUID, v vocabulary.Vocabulary) stream.Watch {
+	"task-run": {rpc: orchv1.TaskRunService_ReadTaskRun_FullMethodName, one: true, watch: func(id uuid.UUID, v vocabulary.Vocabulary) stream.Watch {
 		run := id.String()
 		return stream.Watch{
 			Event: about(v, v.Name("task-run", run)),
@@ -57,7 +57,7 @@ var kinds = map[string]kind{
 	"deliveries": {rpc: orchv1.WebhookService_ReadDeliveries_FullMethodName, watch: func(uuid.UUID, vocabulary.Vocabulary) stream.Watch {
 		return stream.Watch{Delivery: func(uuid.UUID) bool { return true }}
 	}},
-	"webhook": {rpc: orchv1.WebhookService_ReadDeliveries_FullMethodName, of: true, watch: func(id uuid.UUID, _ vocabulary.Vocabulary) stream.Watch {
+	"webhook": {rpc: orchv1.WebhookService_ReadDeliveries_FullMethodName, one: true, watch: func(id uuid.UUID, _ vocabulary.Vocabulary) stream.Watch {
 		return stream.Watch{Delivery: func(webhook uuid.UUID) bool { return webhook == id }}
 	}},
 }
@@ -80,13 +80,13 @@ func about(v vocabulary.Vocabulary, resource string) func(*orchv1.ReceivedEvent)
 
 // Parse reads a topic, such as "runs" or "flow-run/<uuid>". It returns false for anything else.
 func Parse(text string) (Topic, bool) {
-	name, id, one := strings.Cut(text, "/")
+	name, id, hasID := strings.Cut(text, "/")
 	k, known := kinds[name]
-	if !known || k.of != one {
+	if !known || k.one != hasID {
 		return Topic{}, false
 	}
 	t := Topic{Kind: name}
-	if one {
+	if hasID {
 		parsed, err := uuid.Parse(id)
 		if err != nil {
 			return Topic{}, false

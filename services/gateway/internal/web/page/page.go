@@ -65,4 +65,6 @@ type Section struct {
 	Path, Title, Icon string
 	// Needs are the rpcs without whose scopes the entry is absent.
 	Needs []string
+	// WithKeys entries are absent on a server without API keys.
+	WithKeys bool
 }

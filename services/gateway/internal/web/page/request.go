@@ -54,6 +54,21 @@ type Request struct {
 	Allowed func(rpc string) bool
 	// Name is the reader's name, empty without authentication.
 	Name string
+	// Account and Workspace are the UUIDs of those that the page shows.
+	Account, Workspace string
+	// Prefix is the path of the public URL, the prefix of links to other workspaces.
+	Prefix string
+	// Sessions are the signed-in browsers of the reader, the latest first; EndSession signs one of them out.
+	Sessions   func() []Session
+	EndSession func(id string) error
+}
+
+// Session is a signed-in browser of the reader.
+type Session struct {
+	ID, Agent, Address string
+	Opened, Used       time.Time
+	// Current reports the session of this request.
+	Current bool
 }
 
 // May reports whether the reader may call all the rpcs.

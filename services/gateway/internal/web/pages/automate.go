@@ -13,8 +13,21 @@ import (
 
 // automateView is the data of the form of an automation for events.
 type automateView struct {
-	JSON, Path, Back string
-	Problems         []string
+	Title, Action, Button string
+	// Hint explains the text of a new automation.
+	Hint, JSON, Path, Back string
+	Problems               []string
+}
+
+// view shows the form, with what the server refused.
+func (v automateView) view(err error) page.View {
+	view := page.View{Title: v.Title, Template: "automate.html"}
+	if err != nil {
+		view.Status = http.StatusUnprocessableEntity
+		v.Problems, _ = formProblems(err)
+	}
+	view.Data = v
+	return view
 }
 
 // automatePage makes an automation of the events that the address names.
@@ -64,21 +77,17 @@ func draftAutomation(r *page.Request, names, resources []string) ask.JSON {
 }
 
 func automateForm(r *page.Request, text string, err error) page.View {
-	v := automateView{JSON: text, Path: r.Path(), Back: r.To("events")}
-	view := page.View{Title: "New automation", Template: "automate.html"}
-	if err != nil {
-		view.Status = http.StatusUnprocessableEntity
-		v.Problems, _ = formProblems(err)
-	}
-	view.Data = v
-	return view
+	return automateView{
+		Title: "New automation", Action: "automate", Button: "Create the automation", JSON: text, Path: r.Path(), Back: r.To("events"),
+		Hint: `It fires on the events that you came from. Replace the action do-nothing, for example by {"type": "run-deployment", "source": "selected", "deployment_id": "…"}.`,
+	}.view(err)
 }
 
 func createAutomation(r *page.Request) (page.View, error) {
 	text := newlines(r.Form.Get("json"))
 	body, valid := jsonObject(text)
 	if !valid {
-		return automateForm(r, text, rpc.Detail(http.StatusUnprocessableEntity, "The automation is not a JSON object.")), nil
+		return automateForm(r, text, errNoObject), nil
 	}
 	created := ask.New[*orchv1.Automation](orchv1.AutomationService_CreateAutomation_FullMethodName, ask.Input{Body: body})
 	if err := r.Ask(created); err != nil {

@@ -36,9 +36,11 @@ func automationPages() []page.Page {
 			Show:    showAutomation,
 			Actions: []page.Action{
 				{Name: "enable-automation", Calls: []string{orchv1.AutomationService_PatchAutomation_FullMethodName}, Done: "The automation is enabled.", Do: enableAutomation("enable-automation", true)},
+				{Name: "delete-automation", Calls: []string{orchv1.AutomationService_DeleteAutomation_FullMethodName}, Done: "The automation is deleted.", Do: deleteAutomation},
 				{Name: "disable-automation", Calls: []string{orchv1.AutomationService_PatchAutomation_FullMethodName}, Done: "The automation is disabled.", Do: enableAutomation("disable-automation", false)},
 			},
 		},
+		automationEditPage(),
 	}
 }
 
@@ -73,15 +75,17 @@ func showAutomations(r *page.Request) (page.View, error) {
 	if more {
 		v.Table.Older = r.Here("skip", show.Digits(skip+param50))
 	}
+	if r.May(orchv1.AutomationService_CreateAutomation_FullMethodName) {
+		v.Links = append(v.Links, tab{Title: "New automation", Path: r.To("events", "automate")})
+	}
 	return page.View{Title: "Automations", Template: "list.html", Data: v}, nil
 }
 
 func showAutomation(r *page.Request) (page.View, error) {
-	automation := ask.New[*orchv1.Automation](orchv1.AutomationService_ReadAutomation_FullMethodName, ask.ID(r.Vars["id"]))
-	if err := r.Ask(automation); err != nil {
+	a, err := readAutomation(r)
+	if err != nil {
 		return page.View{}, err
 	}
-	a := automation.Answer()
 	history := ask.New[*orchv1.AutomationHistory](orchv1.AutomationService_ReadAutomationHistory_FullMethodName, ask.ID(a.GetId()))
 	_ = r.Ask(history) // Its panel says what it misses.
 	firings := &table{Columns: []string{"Fired", "Actions", "Triggering event"}, Empty: "It has not fired yet."}
@@ -109,6 +113,12 @@ func showAutomation(r *page.Request) (page.View, error) {
 		} else {
 			v.Buttons = append(v.Buttons, button{Action: "enable-automation", Title: "Enable"})
 		}
+	}
+	if r.May(orchv1.AutomationService_UpdateAutomation_FullMethodName) {
+		v.Links = append(v.Links, tab{Title: "Edit", Path: r.To("automations", "automation", a.GetId(), "edit")})
+	}
+	if r.May(orchv1.AutomationService_DeleteAutomation_FullMethodName) {
+		v.Buttons = append(v.Buttons, button{Action: "delete-automation", Title: "Delete", Class: "danger"})
 	}
 	return page.View{Title: v.Title, Template: "detail.html", Data: v}, nil
 }

@@ -113,7 +113,7 @@ func deliveryPairs(r *page.Request, w *orchv1.Webhook, d *orchv1.WebhookDelivery
 	if d.GetCount() > 1 {
 		count = show.Count(d.GetCount()) + " refused requests that have no entry of their own, and this one"
 	}
-	of := func(id *string) cell {
+	deliveryLink := func(id *string) cell {
 		if id == nil {
 			return cell{}
 		}
@@ -133,7 +133,7 @@ func deliveryPairs(r *page.Request, w *orchv1.Webhook, d *orchv1.WebhookDelivery
 		pair{"Duplicate", text(duplicate)},
 		pair{"Handshake", optionalText(d.Handshake)},
 		pair{"Stands for", text(count)},
-		pair{"Replay of", of(d.ReplayOf)},
+		pair{"Replay of", deliveryLink(d.ReplayOf)},
 	)
 }
 

@@ -67,8 +67,8 @@ func deploymentRunPage() page.Page {
 				if err := r.Ask(run); err != nil {
 					return page.View{}, err
 				}
-				if of, err := jsontree.ParseObject(run.Answer().GetParameters()); err == nil {
-					for _, m := range of.Members() {
+				if parameters, err := jsontree.ParseObject(run.Answer().GetParameters()); err == nil {
+					for _, m := range parameters.Members() {
 						values.Set(m.Key, m.Value)
 					}
 				}

@@ -22,8 +22,12 @@ type eventFilter struct {
 const maxEventRows = 50
 
 func readEventFilter(r *page.Request) eventFilter {
+	window := r.Window()
+	if at := r.Moment(); !at.IsZero() && at.Before(window.To) { // The feed as it was has no later events.
+		window.To, window.Open = at, false
+	}
 	return eventFilter{
-		Window: r.Window(), Names: r.Texts("event"), Resources: r.Texts("resource"), Q: r.Text("q"),
+		Window: window, Names: r.Texts("event"), Resources: r.Texts("resource"), Q: r.Text("q"),
 		Rows: r.Int("n", 1, maxEventRows, maxEventRows),
 	}
 }

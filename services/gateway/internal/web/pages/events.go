@@ -1,11 +1,8 @@
 package pages
 
 import (
-	"net/http"
 	"net/url"
-	"strings"
 
-	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/ask"
 	"github.com/orch-project/orch/services/gateway/internal/web/chart"
@@ -21,15 +18,16 @@ type eventsView struct {
 	Total         string
 	Names         []tile
 	Older, Newest string
-	Event         string
-	Resource      string
-	Q, Path       string
-	Windows       []choice
-	Hidden        []hiddenField
-	Filtered      bool
-	Automate      string
-	Problems      []string
-	API           string
+	// EventFields and ResourceFields are the values of the filter, one at least.
+	EventFields, ResourceFields []string
+
+	Q, Path  string
+	Windows  []choice
+	Hidden   []hiddenField
+	Filtered bool
+	Automate string
+	Problems []string
+	API      string
 }
 
 // eventRow is an event in the feed.
@@ -72,15 +70,12 @@ func showEvents(r *page.Request) (page.View, error) {
 	byName := countEvents("event", ask.JSON{"filter": f.criteria()})
 	_ = r.Ask(list, byTime, byName)
 	if err := list.Err(); err != nil {
-		if status := rpc.HTTPError(err).GetStatus(); token != "" && status < http.StatusInternalServerError && status != http.StatusForbidden {
-			return page.View{}, rpc.Detail(http.StatusBadRequest, "The parameter page of the address must be a position that a link of this page gave.")
-		}
-		return page.View{}, err
+		return page.View{}, badPage(token, err)
 	}
 	v := eventsView{
-		Total: eventTotal(list.Answer().GetTotal()), Event: strings.Join(f.Names, ""), Resource: strings.Join(f.Resources, ""),
+		Total: eventTotal(list.Answer().GetTotal()), EventFields: fieldsFor(f.Names), ResourceFields: fieldsFor(f.Resources),
 		Q: f.Q, Path: r.Path(), Windows: windows(f.Window.Text), Filtered: f.any(), Problems: problems(byTime, byName),
-		Hidden: hiddenFields(r, "to", "n", "tz"), API: r.Server.API,
+		Hidden: hiddenFields(r, "to", "at", "n", "tz"), API: r.Server.API,
 	}
 	if f.any() && r.May(orchv1.AutomationService_CreateAutomation_FullMethodName) {
 		v.Automate = automateLink(r, f.Names, f.Resources)

@@ -3,6 +3,7 @@ package pages
 import (
 	"slices"
 	"strings"
+	"time"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/ask"
@@ -29,6 +30,8 @@ type flowRunView struct {
 	Timeline markup.Markup
 	Logs     *logsView
 	Problems []string
+	// Moment chooses the moment of the page.
+	Moment momentView
 }
 
 // flowRunHead are the answers that all tabs of a flow run show.
@@ -36,6 +39,10 @@ type flowRunHead struct {
 	run        *orchv1.FlowRun
 	flow       *orchv1.Flow
 	deployment *orchv1.Deployment
+	// at is the moment that the page shows; the zero time means now.
+	at time.Time
+	// state is the state at the moment, nil before the first one.
+	state *orchv1.State
 }
 
 var flowRunTabs = []struct{ name, title string }{
@@ -74,7 +81,10 @@ func flowRunTab(name string, content func(*page.Request, flowRunHead, *flowRunVi
 		Section: "/runs",
 		Live:    "flow-run/{id}",
 		Needs:   []string{orchv1.FlowRunService_ReadFlowRun_FullMethodName},
-		Uses:    append([]string{orchv1.FlowService_ReadFlow_FullMethodName, orchv1.DeploymentService_ReadDeployment_FullMethodName}, uses...),
+		Uses: append([]string{
+			orchv1.FlowService_ReadFlow_FullMethodName, orchv1.DeploymentService_ReadDeployment_FullMethodName,
+			orchv1.FlowRunStateService_ReadFlowRunStates_FullMethodName,
+		}, uses...),
 		Show: func(r *page.Request) (page.View, error) {
 			return showFlowRun(r, name, content)
 		},
@@ -88,9 +98,9 @@ func showFlowRun(r *page.Request, name string, content func(*page.Request, flowR
 	}
 	run := head.run
 	v := flowRunView{
-		Title: show.Line(run.GetName(), 80), Badge: show.State(run.GetStateType(), run.GetStateName()), ID: show.ID(run.GetId()),
-		Reason: show.Visible(run.GetState().GetMessage()),
-		Failed: slices.Contains([]orchv1.StateType{orchv1.StateType_STATE_TYPE_FAILED, orchv1.StateType_STATE_TYPE_CRASHED}, run.GetStateType()),
+		Title: show.Line(run.GetName(), 80), Badge: show.State(head.state.GetType(), head.state.GetName()), ID: show.ID(run.GetId()),
+		Reason: show.Visible(head.state.GetMessage()), Moment: newMomentView(r, head.at),
+		Failed: slices.Contains([]orchv1.StateType{orchv1.StateType_STATE_TYPE_FAILED, orchv1.StateType_STATE_TYPE_CRASHED}, head.state.GetType()),
 	}
 	flowName := head.flow.GetName()
 	if flowName == "" {
@@ -103,9 +113,9 @@ func showFlowRun(r *page.Request, name string, content func(*page.Request, flowR
 		if t.name != "" {
 			path += "/" + t.name
 		}
-		v.Tabs = append(v.Tabs, tab{t.title, path, t.name == name})
+		v.Tabs = append(v.Tabs, tab{t.title, path + momentQuery(head.at), t.name == name})
 	}
-	if name == "" {
+	if name == "" && head.at.IsZero() {
 		offerFlowRunActions(r, run, &v)
 	}
 	if err := content(r, head, &v); err != nil {
@@ -118,8 +128,12 @@ func showFlowRun(r *page.Request, name string, content func(*page.Request, flowR
 	return page.View{Title: show.Line(title, 80), Template: "flow_run.html", Data: v}, nil
 }
 
-// readFlowRunHead reads the run, its flow and its deployment.
+// readFlowRunHead reads the run, its flow and its deployment, and its states if the page shows a past moment.
 func readFlowRunHead(r *page.Request) (flowRunHead, error) {
+	at := r.Moment()
+	if err := r.Err(); err != nil {
+		return flowRunHead{}, err
+	}
 	run := ask.New[*orchv1.FlowRun](orchv1.FlowRunService_ReadFlowRun_FullMethodName, ask.ID(r.Vars["id"]))
 	if err := r.Ask(run); err != nil {
 		return flowRunHead{}, err
@@ -131,12 +145,30 @@ func readFlowRunHead(r *page.Request) (flowRunHead, error) {
 		questions = append(questions, deployment)
 	}
 	_ = r.Ask(questions...) // The page shows their ids instead of names.
-	return flowRunHead{run.Answer(), flow.Answer(), deployment.Answer()}, nil
+	head := flowRunHead{run: run.Answer(), flow: flow.Answer(), deployment: deployment.Answer(), at: at, state: run.Answer().GetState()}
+	if head.state == nil {
+		head.state = &orchv1.State{Type: run.Answer().GetStateType(), Name: run.Answer().StateName}
+	}
+	if at.IsZero() {
+		return head, nil
+	}
+	states := flowRunStatesOf(run.Answer().GetId())
+	if err := r.Ask(states); err != nil {
+		return flowRunHead{}, err
+	}
+	head.state = nil
+	if past := statesUntil(states.Answer().GetStates(), at); len(past) > 0 {
+		head.state = past[len(past)-1]
+	}
+	return head, nil
 }
 
 // facts lists the properties of a run.
 func (h flowRunHead) facts(r *page.Request) []pair {
 	run, clock := h.run, clockOf(r)
+	if !h.at.IsZero() { // The other properties are those of now.
+		return pairs(pair{"Created", timeCell(r, run.GetCreated())}, pair{"Tags", mark(show.Tags(run.GetTags()))})
+	}
 	all := []pair{
 		{"Start", mark(clock.Time(run.GetStartTime()))},
 		{"Expected start", mark(clock.Time(run.GetExpectedStartTime()))},

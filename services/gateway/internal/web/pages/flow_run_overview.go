@@ -24,7 +24,7 @@ func flowRunOverview(r *page.Request, h flowRunHead, v *flowRunView) error {
 	v.Pairs = h.facts(r)
 	graph := ask.New[*orchv1.Graph](orchv1.FlowRunGraphService_ReadFlowRunGraphV2_FullMethodName, ask.ID(h.run.GetId()))
 	failures := ask.New[*orchv1.LogList](orchv1.LogService_ReadLogs_FullMethodName, ask.Input{Body: ask.JSON{
-		"logs": ask.JSON{"flow_run_id": any_([]string{h.run.GetId()}), "level": ask.JSON{"ge_": 40}}, "limit": 5,
+		"logs": logsUntil(ask.JSON{"flow_run_id": any_([]string{h.run.GetId()}), "level": ask.JSON{"ge_": 40}}, h.at), "limit": 5,
 	}})
 	questions := []ask.Question{graph}
 	if v.Failed {
@@ -35,15 +35,16 @@ func flowRunOverview(r *page.Request, h flowRunHead, v *flowRunView) error {
 	if logs := failures.Answer().GetLogs(); len(logs) > 0 {
 		v.Logs = &logsView{Rows: logRows(r, logs), Brief: true}
 	}
-	v.Timeline = timeline(r, graph.Answer().GetNodes())
+	v.Timeline = timeline(r, graph.Answer().GetNodes(), until(r, h.at))
 	return nil
 }
 
 // taskSuffix is what the client appends to a task's name to name its run.
 var taskSuffix = regexp.MustCompile(`-([0-9a-f]{2,8}|[0-9]+)$`)
 
-// timeline draws the nodes of a graph.
-func timeline(r *page.Request, nodes []*orchv1.GraphEntry) markup.Markup {
+// timeline draws the nodes of a graph that had started at a moment. Those that ended later were running.
+func timeline(r *page.Request, nodes []*orchv1.GraphEntry, now time.Time) markup.Markup {
+	nodes = slices.DeleteFunc(slices.Clone(nodes), func(e *orchv1.GraphEntry) bool { return e.GetNode().GetStartTime().AsTime().After(now) })
 	folded := len(nodes) > maxLanes
 	var lanes []*chart.Lane
 	byLabel := map[string]*chart.Lane{}
@@ -63,11 +64,15 @@ func timeline(r *page.Request, nodes []*orchv1.GraphEntry) markup.Markup {
 			lane = &chart.Lane{Label: label, Link: to}
 			lanes, byLabel[label], states[lane] = append(lanes, lane), lane, map[string]int{}
 		}
-		from, until := node.GetStartTime().AsTime(), r.Now
-		if node.EndTime != nil {
-			until = node.GetEndTime().AsTime()
-		}
+		from, until := node.GetStartTime().AsTime(), now
 		class := strings.ToLower(show.StateWord(node.GetStateType()))
+		if node.EndTime != nil {
+			if end := node.GetEndTime().AsTime(); end.After(now) {
+				class = strings.ToLower(show.StateWord(orchv1.StateType_STATE_TYPE_RUNNING))
+			} else {
+				until = end
+			}
+		}
 		states[lane][class]++
 		lane.Spans = append(lane.Spans, chart.Span{
 			From: from, To: latest(from, until), Class: class, Title: node.GetLabel() + ": " + class + ", " + show.Duration(until.Sub(from)),

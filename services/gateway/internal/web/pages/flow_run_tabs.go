@@ -2,6 +2,7 @@ package pages
 
 import (
 	"slices"
+	"time"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/ask"
@@ -32,7 +33,11 @@ func flowRunTasks(r *page.Request, h flowRunHead, v *flowRunView) error {
 	if more {
 		t.Older = r.Here("skip", show.Digits(skip+len(list)))
 	}
-	v.Panels = append(v.Panels, panel{Table: t, Problem: page.Problem(tasks.Err())})
+	p := panel{Table: t, Problem: page.Problem(tasks.Err())}
+	if !h.at.IsZero() {
+		p.Title = "Task runs with their states of now"
+	}
+	v.Panels = append(v.Panels, p)
 	return nil
 }
 
@@ -55,26 +60,21 @@ func taskTable(r *page.Request, tasks []*orchv1.TaskRun) *table {
 // flowRunEvents lists the events about the run.
 func flowRunEvents(r *page.Request, h flowRunHead, v *flowRunView) error {
 	resource := r.Server.Vocabulary.Name("flow-run", h.run.GetId())
-	v.Panels = append(v.Panels, eventPanel(r, resource))
+	v.Panels = append(v.Panels, eventPanel(r, resource, until(r, h.at)))
 	return nil
 }
 
-// eventPanel shows the latest events about a resource.
-func eventPanel(r *page.Request, resource string) panel {
+// eventPanel shows the latest events about a resource until a time.
+func eventPanel(r *page.Request, resource string, until time.Time) panel {
 	const most = 50
 	events := ask.New[*orchv1.EventPage](orchv1.EventService_ReadEvents_FullMethodName, ask.Input{Body: ask.JSON{
-		"filter": ask.JSON{"any_resource": ask.JSON{"id": []string{resource}}, "order": "DESC", "occurred": ask.JSON{"since": r.Now.AddDate(0, -5, 0)}},
+		"filter": ask.JSON{"any_resource": ask.JSON{"id": []string{resource}}, "order": "DESC", "occurred": ask.JSON{"since": until.AddDate(0, -5, 0), "until": until}},
 		"limit":  most,
 	}})
 	_ = r.Ask(events)
 	t := &table{Columns: []string{"Occurred", "Event", "Resource"}, Empty: "No event is about it yet."}
 	for _, e := range events.Answer().GetEvents() {
-		labels := e.GetResource().GetLabels()
-		name := labels[r.Server.Vocabulary.ResourceName()]
-		if name == "" {
-			name = labels[r.Server.Vocabulary.ResourceID()]
-		}
-		t.add(timeCell(r, e.GetOccurred()), link(r.To("events", "event", stamp(e.GetOccurred().AsTime())[:10], e.GetId()), e.GetEvent()), text(name))
+		t.add(timeCell(r, e.GetOccurred()), link(r.To("events", "event", stamp(e.GetOccurred().AsTime())[:10], e.GetId()), e.GetEvent()), text(labelName(r, e.GetResource().GetLabels())))
 	}
 	return panel{Table: t, Problem: page.Problem(events.Err())}
 }
@@ -116,21 +116,26 @@ func flowRunParameters(_ *page.Request, h flowRunHead, v *flowRunView) error {
 
 // flowRunStates lists the history of states, latest first.
 func flowRunStates(r *page.Request, h flowRunHead, v *flowRunView) error {
-	states := ask.New[*orchv1.StateList](orchv1.FlowRunStateService_ReadFlowRunStates_FullMethodName, ask.Input{Query: map[string][]string{"flow_run_id": {h.run.GetId()}}})
+	states := flowRunStatesOf(h.run.GetId())
 	_ = r.Ask(states)
-	v.Panels = append(v.Panels, panel{Table: stateTable(r, states.Answer().GetStates()), Problem: page.Problem(states.Err())})
+	v.Panels = append(v.Panels, panel{Table: stateTable(r, statesUntil(states.Answer().GetStates(), h.at)), Problem: page.Problem(states.Err())})
 	return nil
 }
 
+func flowRunStatesOf(run string) *ask.Of[*orchv1.StateList] {
+	return ask.New[*orchv1.StateList](orchv1.FlowRunStateService_ReadFlowRunStates_FullMethodName, ask.Input{Query: map[string][]string{"flow_run_id": {run}}})
+}
+
 func stateTable(r *page.Request, states []*orchv1.State) *table {
-	t := &table{Columns: []string{"State", "Time", "Lasted", "Message"}, Empty: "No state yet."}
+	t := &table{Columns: []string{"State", "Time", "Lasted", "View", "Message"}, Empty: "No state yet."}
 	clock := clockOf(r)
 	for i, state := range slices.Backward(states) {
 		lasted := cell{Number: true}
 		if i+1 < len(states) {
 			lasted.Text = show.Duration(states[i+1].GetTimestamp().AsTime().Sub(state.GetTimestamp().AsTime()))
 		}
-		t.add(mark(show.State(state.GetType(), state.GetName())), mark(clock.Time(state.GetTimestamp())), lasted,
+		moment := show.Link(r.Here("at", stamp(state.GetTimestamp().AsTime())), "as at this time")
+		t.add(mark(show.State(state.GetType(), state.GetName())), mark(clock.Time(state.GetTimestamp())), lasted, mark(moment),
 			cell{Text: show.Middle(show.Visible(state.GetMessage()), 400)})
 	}
 	return t

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"net/url"
+	"time"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/ask"
@@ -20,9 +21,17 @@ type homeView struct {
 	Windows     []choice
 	Path        string
 	Problems    []string
+	// Webhooks are those whose requests fail or do not come.
+	Webhooks []homeWebhook
 	// Empty reports a workspace without flows; the page then shows how to begin.
 	Empty bool
 	API   string
+}
+
+// homeWebhook is a webhook that needs attention.
+type homeWebhook struct {
+	ID, Name, Link string
+	Health         markup.Markup
 }
 
 // tile is a number that leads to what it counts.
@@ -33,6 +42,9 @@ type tile struct {
 // lastFailures is the number of failures on the home page.
 const lastFailures = 10
 
+// rateWindow is the time of which the home page counts events. It is short, because a count walks an index.
+const rateWindow = 10 * time.Minute
+
 func homePage() page.Page {
 	return page.Page{
 		Pattern: "/",
@@ -42,7 +54,8 @@ func homePage() page.Page {
 			orchv1.FlowRunService_ReadFlowRunHistory_FullMethodName,
 			orchv1.FlowRunService_ReadFlowRuns_FullMethodName,
 			orchv1.FlowService_CountFlows_FullMethodName,
-			orchv1.WebhookService_CountWebhooks_FullMethodName,
+			orchv1.WebhookService_ReadWebhooks_FullMethodName,
+			orchv1.EventService_CountEvents_FullMethodName,
 			scatterRPC,
 		}, runRowCalls...),
 		Show: showHome,
@@ -56,15 +69,18 @@ func showHome(r *page.Request) (page.View, error) {
 	}
 	history := ask.New[*orchv1.HistoryList](orchv1.FlowRunService_ReadFlowRunHistory_FullMethodName, ask.Input{Body: f.history(histogramBars)})
 	flows := ask.New[*orchv1.CountResponse](orchv1.FlowService_CountFlows_FullMethodName, ask.Input{Body: ask.JSON{}})
-	webhooks := ask.New[*orchv1.CountResponse](orchv1.WebhookService_CountWebhooks_FullMethodName, ask.Input{Body: ask.JSON{}})
+	webhooks := ask.New[*orchv1.WebhookList](orchv1.WebhookService_ReadWebhooks_FullMethodName, ask.Input{Body: ask.JSON{}})
+	events := countEvents("time", ask.JSON{
+		"filter": ask.JSON{"occurred": ask.JSON{"since": r.Now.Add(-rateWindow), "until": r.Now}}, "time_unit": "minute", "time_interval": rateWindow.Minutes(),
+	})
 	failed := f
 	failed.States = []string{"FAILED", "CRASHED"}
 	failures := ask.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, ask.Input{Body: failed.list()})
-	_ = r.Ask(history, flows, webhooks, failures) // Each panel says what it misses.
+	_ = r.Ask(history, flows, webhooks, failures, events) // Each panel says what it misses.
 
 	v := homeView{
 		Windows: windows(f.Window.Text), Path: r.Path(), API: r.Server.API,
-		Empty:    flows.Err() == nil && flows.Answer().GetCount() == 0 && webhooks.Answer().GetCount() == 0,
+		Empty:    flows.Err() == nil && flows.Answer().GetCount() == 0 && len(webhooks.Answer().GetWebhooks()) == 0,
 		Problems: problems(history, failures),
 	}
 	if !v.Empty {
@@ -90,6 +106,29 @@ func showHome(r *page.Request) (page.View, error) {
 		}
 		v.Tiles = append(v.Tiles, tile{"Late", show.Count(late), link("LATE"), "scheduled"})
 		v.Histogram = runHistogram(r, history.Answer().GetHistory(), "Runs by expected start, stacked by state")
+	}
+	unwell := 0
+	for _, w := range webhooks.Answer().GetWebhooks() {
+		if !unhealthy(w) || !w.GetEnabled() {
+			continue
+		}
+		if unwell++; unwell <= lastFailures {
+			v.Webhooks = append(v.Webhooks, homeWebhook{w.GetId(), show.Line(w.GetName(), 60), r.To("webhooks", "webhook", w.GetId()), webhookHealth(r, w)})
+		}
+	}
+	if len(webhooks.Answer().GetWebhooks()) > 0 {
+		class := "completed"
+		if unwell > 0 {
+			class = "failed"
+		}
+		v.Tiles = append(v.Tiles, tile{"Webhooks failing or silent", show.Count(int64(unwell)), r.To("webhooks"), class})
+	}
+	if events.Err() == nil && len(events.Answer().GetCounts()) > 0 {
+		var n int64
+		for _, c := range events.Answer().GetCounts() {
+			n += c.GetCount()
+		}
+		v.Tiles = append(v.Tiles, tile{"Events a minute", show.Rate(n, rateWindow), r.To("events") + "?from=-10m", "pending"})
 	}
 	v.Failures = runRows(r, failures.Answer().GetFlowRuns())
 	v.AllFailures = link("FAILED", "CRASHED")

@@ -134,7 +134,7 @@ func readLogs(r *page.Request, filter ask.JSON) (*logsView, error) {
 
 // flowRunLogs shows the log of the run.
 func flowRunLogs(r *page.Request, h flowRunHead, v *flowRunView) error {
-	logs, err := readLogs(r, ask.JSON{"flow_run_id": any_([]string{h.run.GetId()})})
+	logs, err := readLogs(r, logsUntil(ask.JSON{"flow_run_id": any_([]string{h.run.GetId()})}, h.at))
 	if err != nil {
 		return err
 	}

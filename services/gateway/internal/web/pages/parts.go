@@ -1,6 +1,10 @@
 package pages
 
 import (
+	"maps"
+	"net/url"
+	"slices"
+
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/services/gateway/internal/web/markup"
@@ -18,7 +22,8 @@ type cell struct {
 	// Number aligns the cell to the right.
 	Number bool
 	// Label is the column's title, for narrow windows.
-	Label string
+	Label   string
+	Buttons []button
 }
 
 func text(s string) cell          { return cell{Text: show.Line(s, 120)} }
@@ -106,8 +111,9 @@ type listView struct {
 	Search       bool
 	Q, Path      string
 	Table        table
-	Links        []tab
+	Links, Tabs  []tab
 	Problems     []string
+	Forms        []form
 }
 
 // detailView is the data of a page of one object.
@@ -116,7 +122,8 @@ type detailView struct {
 	Badge       markup.Markup
 	ID          markup.Markup
 	Buttons     []button
-	Links       []tab
+	Links, Tabs []tab
+	Forms       []form
 	Pairs       []pair
 	Panels      []panel
 	Problems    []string
@@ -137,6 +144,26 @@ func confirm(r *page.Request, v confirmView) page.View {
 	v.Fields = append(v.Fields, hiddenField{"confirm", "yes"})
 	if v.Back == "" {
 		v.Back = r.Here()
+	}
+	return page.View{Title: v.Title, Template: "confirm.html", Data: v}
+}
+
+// SendAgain asks before a form that has expired is sent again with its fields, except the old token.
+func SendAgain(r *page.Request, fields url.Values, token string) page.View {
+	v := confirmView{
+		Title: "Send the form again?", Text: "The page with this form is older than your sign-in. Nothing was done yet. Everything that you typed is still here.",
+		Button: "Send the form", Action: fields.Get("action"), Path: r.Path(), Back: r.Path(),
+	}
+	if query := r.HTTP.URL.RawQuery; query != "" {
+		v.Path += "?" + query
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if name == "action" || name == token {
+			continue
+		}
+		for _, value := range fields[name] {
+			v.Fields = append(v.Fields, hiddenField{name, value})
+		}
 	}
 	return page.View{Title: v.Title, Template: "confirm.html", Data: v}
 }

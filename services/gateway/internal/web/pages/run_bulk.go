@@ -71,10 +71,15 @@ func ticked(r *page.Request) []string {
 }
 
 // bulkSetState proposes a state to the runs, 50 in a call, and returns how many accepted it.
-func bulkSetState(r *page.Request, ids []string, state ask.JSON) (accepted int, err error) {
+// The types are those that a run must still have; none means all.
+func bulkSetState(r *page.Request, ids []string, state ask.JSON, types ...string) (accepted int, err error) {
 	for batch := range slices.Chunk(ids, maxBulk) {
+		runs := ask.JSON{"id": any_(batch)}
+		if len(types) > 0 {
+			runs["state"] = ask.JSON{"type": any_(types)}
+		}
 		result := ask.New[*orchv1.FlowRunBulkSetStateResponse](orchv1.FlowRunService_BulkSetFlowRunState_FullMethodName, ask.Input{
-			Body: ask.JSON{"flow_runs": ask.JSON{"id": any_(batch)}, "state": state, "limit": maxBulk},
+			Body: ask.JSON{"flow_runs": runs, "state": state, "limit": maxBulk},
 		})
 		if err := r.Ask(result); err != nil {
 			return accepted, err

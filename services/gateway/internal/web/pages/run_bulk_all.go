@@ -43,8 +43,12 @@ var (
 func bulkChanges() []bulkChange {
 	set, remove := orchv1.FlowRunService_BulkSetFlowRunState_FullMethodName, orchv1.FlowRunService_BulkDeleteFlowRuns_FullMethodName
 	return []bulkChange{
-		{"cancel-all-runs", "Cancel", "are being cancelled", set, unfinishedStates, func(r *page.Request, ids []string) (int, error) { return bulkSetState(r, ids, cancelling()) }},
-		{"retry-all-runs", "Retry", "are scheduled again", set, finishedStates, func(r *page.Request, ids []string) (int, error) { return bulkSetState(r, ids, awaitingRetry(r)) }},
+		{"cancel-all-runs", "Cancel", "are being cancelled", set, unfinishedStates, func(r *page.Request, ids []string) (int, error) {
+			return bulkSetState(r, ids, cancelling(), unfinishedStates...)
+		}},
+		{"retry-all-runs", "Retry", "are scheduled again", set, finishedStates, func(r *page.Request, ids []string) (int, error) {
+			return bulkSetState(r, ids, awaitingRetry(r), finishedStates...)
+		}},
 		{"delete-all-runs", "Delete", "are deleted", remove, nil, bulkDelete},
 	}
 }

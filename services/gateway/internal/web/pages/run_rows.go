@@ -81,12 +81,12 @@ var runRowCalls = []string{
 
 func unique(values []string) []string {
 	seen := map[string]bool{}
-	var kept []string
+	var distinct []string
 	for _, v := range values {
 		if v != "" && !seen[v] {
 			seen[v] = true
-			kept = append(kept, v)
+			distinct = append(distinct, v)
 		}
 	}
-	return kept
+	return distinct
 }

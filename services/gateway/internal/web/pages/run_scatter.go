@@ -39,14 +39,14 @@ func newScatterView(r *page.Request, f runFilter) *scatterView {
 		return nil
 	}
 	query := r.HTTP.URL.Query()
-	kept := url.Values{"from": {stamp(f.Window.From)}, "to": {stamp(f.Window.To)}}
+	view := url.Values{"from": {stamp(f.Window.From)}, "to": {stamp(f.Window.To)}}
 	for _, name := range []string{"state", "flow", "deployment", "tag", "q", "tz"} {
 		if len(query[name]) > 0 {
-			kept[name] = query[name]
+			view[name] = query[name]
 		}
 	}
 	return &scatterView{
-		Image: r.To("runs", "scatter.svg") + "?" + kept.Encode(), Click: r.To("runs", "scatter") + "?" + kept.Encode(),
+		Image: r.To("runs", "scatter.svg") + "?" + view.Encode(), Click: r.To("runs", "scatter") + "?" + view.Encode(),
 		Width: chart.ScatterWidth, Height: chart.ScatterHeight, Caption: "Every run by expected start and duration",
 	}
 }
@@ -165,7 +165,7 @@ func scatterTable(r *page.Request, answer *orchv1.FlowRunScatter, s chart.Scatte
 	}
 	add := func(order []int) {
 		for _, i := range order[:min(len(order), most)] {
-			c, of := s.Cells[i], answer.GetCells()[i]
+			c, counted := s.Cells[i], answer.GetCells()[i]
 			from, _ := s.Column(c.Column)
 			shortest, longest := s.Durations(c.Row)
 			took := show.Duration(shortest)
@@ -173,12 +173,12 @@ func scatterTable(r *page.Request, answer *orchv1.FlowRunScatter, s chart.Scatte
 				took += " to " + end
 			}
 			ids := cell{}
-			for n, id := range of.GetFlowRunIds() {
+			for n, id := range counted.GetFlowRunIds() {
 				if n == 0 {
 					ids = link(r.To("runs", "flow-run", id), id)
 				}
 			}
-			v.Table.add(mark(show.State(of.GetStateType(), "")), mark(clockOf(r).At(from)), text(took),
+			v.Table.add(mark(show.State(counted.GetStateType(), "")), mark(clockOf(r).At(from)), text(took),
 				cell{Markup: show.Link(cellLink(r, s, c), show.Count(c.N)), Number: true}, ids)
 		}
 	}

@@ -57,15 +57,15 @@ func views(r *page.Request, searches []*orchv1.SavedSearch) []savedView {
 
 // viewQuery returns the parameters that a view keeps.
 func viewQuery(query url.Values) url.Values {
-	kept := url.Values{}
+	view := url.Values{}
 	for _, name := range viewParameters {
 		for _, value := range query[name] {
 			if value != "" {
-				kept.Add(name, value)
+				view.Add(name, value)
 			}
 		}
 	}
-	return kept
+	return view
 }
 
 // parametersOf returns the parameters of a view; false for a saved search of another client.

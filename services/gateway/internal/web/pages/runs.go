@@ -12,7 +12,7 @@ import (
 // runPages are the pages of runs, flows, deployments and what they use.
 func runPages() []page.Page {
 	return slices.Concat([]page.Page{homePage(), runsPage()}, scatterPages(), flowRunPages(), taskRunPages(), flowPages(), deploymentPages(),
-		workPoolPages(), automationPages(), artifactPages(), settingPages())
+		workPoolPages(), automationPages(), artifactPages(), settingPages(), accountPages(), sessionPages())
 }
 
 // runsView is the data of the list of runs.
@@ -27,7 +27,7 @@ type runsView struct {
 	States   []choice
 	Windows  []choice
 	Q        string
-	Tags     []string
+	Tags     []string // One at least.
 	Hidden   []hiddenField
 	Path     string
 	Problems []string
@@ -81,7 +81,7 @@ func showRuns(r *page.Request) (page.View, error) {
 	}
 	list, older := f.page(runs.Answer().GetFlowRuns())
 	v := runsView{
-		Rows: runRows(r, list), States: stateChoices(f), Windows: windows(f.Window.Text), Q: f.Q, Tags: f.Tags,
+		Rows: runRows(r, list), States: stateChoices(f), Windows: windows(f.Window.Text), Q: f.Q, Tags: fieldsFor(f.Tags),
 		Path: r.Path(), Problems: problems(history), ActionPath: r.Here(),
 		Hidden:   hiddenFields(r, "flow", "deployment", "to", "n", "tz", "chart"),
 		Filtered: len(f.States)+len(f.Flows)+len(f.Deployments)+len(f.Tags) > 0 || f.Late || f.Q != "",
@@ -113,6 +113,14 @@ func showRuns(r *page.Request) (page.View, error) {
 		v.Newest = r.Here()
 	}
 	return page.View{Title: "Runs", Template: "runs.html", Data: v}, nil
+}
+
+// fieldsFor returns the values of the fields of a repeatable parameter: one field at least.
+func fieldsFor(values []string) []string {
+	if len(values) == 0 {
+		return []string{""}
+	}
+	return values
 }
 
 // cut returns at most n items, and whether there were more.

@@ -40,6 +40,7 @@ func Sections() []page.Section {
 		{Path: "/variables", Title: "Variables", Icon: "variables", Needs: []string{orchv1.VariableService_ReadVariables_FullMethodName}},
 		{Path: "/blocks", Title: "Blocks", Icon: "blocks", Needs: []string{orchv1.BlockDocumentService_ReadBlockDocuments_FullMethodName}},
 		{Path: "/concurrency-limits", Title: "Limits", Icon: "limits", Needs: []string{orchv1.ConcurrencyLimitV2Service_ReadAllConcurrencyLimitsV2_FullMethodName}},
+		{Path: accountSection, Title: "Account", Icon: "account", Needs: []string{orchv1.AccountService_ReadAccount_FullMethodName}, WithKeys: true},
 		{Path: "/status", Title: "Status", Icon: "status"},
 	}
 }

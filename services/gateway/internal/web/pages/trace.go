@@ -26,6 +26,7 @@ type traceView struct {
 	Problems []string
 	// Missing says why the trace ends where it does.
 	Missing string
+	Moment  momentView
 }
 
 // traceStep is a link of the chain.
@@ -83,7 +84,7 @@ type trace struct {
 
 func showTrace(r *page.Request) (page.View, error) {
 	kind := r.Vars["kind"]
-	webhooks := r.UUIDs("webhook")
+	webhooks, at := r.UUIDs("webhook"), r.Moment()
 	if err := r.Err(); err != nil {
 		return page.View{}, err
 	}
@@ -103,7 +104,8 @@ func showTrace(r *page.Request) (page.View, error) {
 		return page.View{}, err
 	}
 	t.findEffects()
-	v := traceView{Steps: t.steps(), Problems: t.problems}
+	t.until(at)
+	v := traceView{Steps: t.steps(), Problems: t.problems, Moment: newMomentView(r, at)}
 	for _, l := range t.logs {
 		v.Logs = append(v.Logs, traceLog{clockOf(r).Plain(l.GetTimestamp()), show.Line(l.GetMessage(), 300)})
 	}
@@ -118,6 +120,20 @@ func showTrace(r *page.Request) (page.View, error) {
 		v.Missing = "No automation started a flow run."
 	}
 	return page.View{Title: "Trace", Template: "trace.html", Data: v}, nil
+}
+
+// until drops what happened after a moment. The zero time means now.
+func (t *trace) until(at time.Time) {
+	if at.IsZero() {
+		return
+	}
+	later := func(moment time.Time) bool { return moment.After(at) }
+	if t.event != nil && later(t.event.GetOccurred().AsTime()) {
+		t.event = nil
+	}
+	t.caused = slices.DeleteFunc(t.caused, func(e *orchv1.ReceivedEvent) bool { return later(e.GetOccurred().AsTime()) })
+	t.runs = slices.DeleteFunc(t.runs, func(run *orchv1.FlowRun) bool { return later(run.GetCreated().AsTime()) })
+	t.logs = slices.DeleteFunc(t.logs, func(l *orchv1.Log) bool { return later(l.GetTimestamp().AsTime()) })
 }
 
 // fromDelivery reads the delivery and its event. Without a webhook in the address, all of the workspace are searched.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/ask"
@@ -225,8 +226,15 @@ func webhookPairs(r *page.Request, w *orchv1.Webhook) []pair {
 	if w.ServiceAccountId != nil {
 		key = "of service account " + w.GetServiceAccountId()
 	}
+	silence := ""
+	if w.MaxSilence != nil {
+		silence = "after " + show.Duration(time.Duration(w.GetMaxSilence())*time.Second) + " without a request"
+	}
 	return pairs(
+		pair{"Health", mark(webhookHealth(r, w))},
 		pair{"Signature", text(verification)},
+		pair{"Topics", text(strings.Join(w.GetVerification().GetTopicArns(), ", "))},
+		pair{"Silent", text(silence)},
 		pair{"API key", text(key)},
 		pair{"Deduplication", text(enumWord(w.GetDeduplication()))},
 		pair{"Handshakes", text(strings.Join(handshakes, ", "))},

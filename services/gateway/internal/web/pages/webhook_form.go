@@ -1,11 +1,16 @@
 package pages
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/orch-project/orch/pkg/restjson"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/ask"
@@ -22,6 +27,7 @@ type webhookFormView struct {
 	Secrets                  string
 	SecretsHint              string
 	Requests, Seconds, Allow string
+	Topics, Silence          string
 	Presets                  presetsView
 	Problems                 []string
 	// Invalid has the names of the fields that the server refused.
@@ -32,11 +38,15 @@ type webhookFormView struct {
 type webhookFields struct {
 	name, description, template, scheme, secrets string
 	deduplication, requests, seconds, allow      string
+	topics, silence                              string
 	preset                                       string
 }
 
 // customScheme is the one that needs more than its secrets; the API configures it.
 const customScheme = "hmac"
+
+// topicScheme is the one whose messages come from topics.
+const topicScheme = "sns"
 
 func webhookNewPage() page.Page {
 	return page.Page{
@@ -112,6 +122,10 @@ func fieldsOf(w *orchv1.Webhook) webhookFields {
 	}
 	if w.GetVerification() != nil {
 		f.scheme = enumWord(w.GetVerification().GetScheme())
+		f.topics = strings.Join(w.GetVerification().GetTopicArns(), "\n")
+	}
+	if w.MaxSilence != nil {
+		f.silence = strconv.FormatInt(w.GetMaxSilence(), 10)
 	}
 	if l := w.GetRateLimit(); l != nil {
 		f.requests, f.seconds = strconv.FormatInt(l.GetRequests(), 10), strconv.FormatInt(l.GetSeconds(), 10)
@@ -124,15 +138,16 @@ func postedFields(r *page.Request) webhookFields {
 		name: r.Field("name"), description: r.Field("description"), template: newlines(r.Form.Get("template")), scheme: r.Field("scheme"),
 		secrets: newlines(r.Form.Get("secrets")), deduplication: r.Field("deduplication"),
 		requests: r.Field("requests"), seconds: r.Field("seconds"), allow: newlines(r.Field("allow")), preset: r.Field("preset"),
+		topics: newlines(r.Field("topics")), silence: r.Field("silence"),
 	}
 }
 
 // newlines undoes what browsers do to the lines of a text area.
 func newlines(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
-// body is the form as the API has it. A scheme that stays without new secrets is not sent, so the server keeps all of it.
+// body is the form as the API has it. Verification that stays the same is not sent, so the server keeps all of it.
 func (f webhookFields) body(before *orchv1.Webhook) (ask.JSON, error) {
-	body := ask.JSON{"name": f.name, "description": f.description, "allowed_ips": lines(f.allow), "rate_limit": nil}
+	body := ask.JSON{"name": f.name, "description": f.description, "allowed_ips": lines(f.allow), "rate_limit": nil, "max_silence": nil}
 	if f.deduplication != "" {
 		body["deduplication"] = f.deduplication
 	}
@@ -147,22 +162,61 @@ func (f webhookFields) body(before *orchv1.Webhook) (ask.JSON, error) {
 		}
 		body["rate_limit"] = ask.JSON{"requests": requests, "seconds": seconds}
 	}
-	secrets := lines(f.secrets)
-	unchanged := before.GetVerification() != nil && f.scheme == enumWord(before.GetVerification().GetScheme())
+	if f.silence != "" {
+		seconds, err := strconv.ParseInt(f.silence, 10, 64)
+		if err != nil {
+			return nil, rpc.Detail(http.StatusUnprocessableEntity, "The seconds of silence need a whole number.")
+		}
+		body["max_silence"] = seconds
+	}
+	return body, f.verify(body, before.GetVerification())
+}
+
+// verify adds the verification to a body, if it changes.
+func (f webhookFields) verify(body ask.JSON, before *orchv1.WebhookVerification) error {
+	secrets, topics := lines(f.secrets), lines(f.topics)
+	sameScheme := before != nil && f.scheme == enumWord(before.GetScheme())
+	verification := ask.JSON{"scheme": f.scheme}
 	switch {
-	case f.scheme == "" && before.GetVerification() == nil, unchanged && len(secrets) == 0:
+	case f.scheme == "" && before == nil, sameScheme && len(secrets) == 0 && slices.Equal(topics, before.GetTopicArns()):
+		return nil
 	case f.scheme == "":
 		body["verification"] = nil
-	case f.scheme == customScheme:
-		return nil, rpc.Detail(http.StatusUnprocessableEntity, "Configure the scheme hmac with the API or orch webhook update.")
-	default:
-		verification := ask.JSON{"scheme": f.scheme, "secrets": secrets}
-		if unchanged {
-			verification["tolerance"] = max(before.GetVerification().GetTolerance(), 1)
+		return nil
+	case sameScheme:
+		var err error
+		if verification, err = verificationInput(before); err != nil {
+			return err
 		}
-		body["verification"] = verification
+	case f.scheme == customScheme:
+		return rpc.Detail(http.StatusUnprocessableEntity, "Configure the scheme hmac with the API or orch webhook update.")
 	}
-	return body, nil
+	if !sameScheme || len(secrets) > 0 { // An absent list keeps the stored secrets.
+		verification["secrets"] = secrets
+	}
+	if f.scheme == topicScheme || len(topics) > 0 {
+		verification["topic_arns"] = topics
+	}
+	body["verification"] = verification
+	return nil
+}
+
+// verificationInput is a stored verification as a change of it: without its secrets, which the server does not return.
+func verificationInput(v *orchv1.WebhookVerification) (ask.JSON, error) {
+	raw, err := restjson.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode verification: %w", err)
+	}
+	var input ask.JSON
+	if err := json.Unmarshal(raw, &input); err != nil {
+		return nil, fmt.Errorf("decode verification: %w", err)
+	}
+	maps.DeleteFunc(input, func(name string, value any) bool { return value == nil || name == "secret_count" })
+	input["tolerance"] = max(v.GetTolerance(), 1)
+	if len(v.GetTopicArns()) == 0 {
+		delete(input, "topic_arns")
+	}
+	return input, nil
 }
 
 // lines returns the lines of a text that are not blank.
@@ -231,7 +285,7 @@ func webhookForm(r *page.Request, f webhookFields, before *orchv1.Webhook, err e
 	v := webhookFormView{
 		Title: "New webhook", Path: r.Path(), Back: r.To("webhooks"), Action: "webhook-create", Button: "Create the webhook", New: before == nil,
 		Name: f.name, Description: f.description, Template: f.template, Secrets: f.secrets,
-		Requests: f.requests, Seconds: f.seconds, Allow: f.allow, Invalid: map[string]bool{},
+		Requests: f.requests, Seconds: f.seconds, Allow: f.allow, Topics: f.topics, Silence: f.silence, Invalid: map[string]bool{},
 	}
 	if before != nil {
 		v.Title, v.Back, v.Action, v.Button = "Settings of "+before.GetName(), r.To("webhooks", "webhook", before.GetId()), "webhook-edit", "Save the settings"

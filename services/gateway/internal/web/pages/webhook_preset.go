@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strconv"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/ask"
@@ -77,6 +78,9 @@ func newWebhookPreset(p *orchv1.WebhookPreset) (*webhookPreset, error) {
 func (p *webhookPreset) fill() webhookFields {
 	f := webhookFields{preset: p.GetName(), name: p.GetName(), template: p.template, scheme: p.scheme}
 	f.deduplication, _ = p.fields["deduplication"].(string)
+	if seconds, ok := p.fields["max_silence"].(float64); ok {
+		f.silence = strconv.FormatFloat(seconds, 'f', -1, 64)
+	}
 	return f
 }
 

@@ -36,6 +36,7 @@ type webhookRow struct {
 	Failed, Deliveries int
 	Cause              string
 	Bench              string
+	Health             markup.Markup
 }
 
 const (
@@ -130,7 +131,7 @@ func newWebhookRow(r *page.Request, w *orchv1.Webhook, deliveries []*orchv1.Webh
 	row := webhookRow{
 		ID: w.GetId(), Name: show.Line(w.GetName(), 60), Link: r.To("webhooks", "webhook", w.GetId()),
 		Description: show.Line(w.GetDescription(), 120), Enabled: w.GetEnabled(), Deliveries: len(deliveries),
-		Bench: r.To("webhooks", "webhook", w.GetId(), "bench"),
+		Bench: r.To("webhooks", "webhook", w.GetId(), "bench"), Health: webhookHealth(r, w),
 	}
 	for _, d := range deliveries {
 		if d.GetStatus() >= http.StatusBadRequest {

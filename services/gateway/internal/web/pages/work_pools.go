@@ -105,13 +105,13 @@ func showWorkPool(r *page.Request) (page.View, error) {
 	if err != nil {
 		return page.View{}, err
 	}
-	of := func(key string) map[string]string { return map[string]string{key: name} }
-	pool := ask.New[*orchv1.WorkPool](orchv1.WorkPoolService_ReadWorkPool_FullMethodName, ask.Input{Path: of("name")})
+	path := func(key string) map[string]string { return map[string]string{key: name} }
+	pool := ask.New[*orchv1.WorkPool](orchv1.WorkPoolService_ReadWorkPool_FullMethodName, ask.Input{Path: path("name")})
 	if err := r.Ask(pool); err != nil {
 		return page.View{}, err
 	}
-	queues := ask.New[*orchv1.WorkQueueList](orchv1.WorkPoolService_ReadWorkPoolQueues_FullMethodName, ask.Input{Path: of("work_pool_name"), Body: ask.JSON{}})
-	workers := ask.New[*orchv1.WorkerList](orchv1.WorkPoolService_ReadWorkers_FullMethodName, ask.Input{Path: of("work_pool_name"), Body: ask.JSON{}})
+	queues := ask.New[*orchv1.WorkQueueList](orchv1.WorkPoolService_ReadWorkPoolQueues_FullMethodName, ask.Input{Path: path("work_pool_name"), Body: ask.JSON{}})
+	workers := ask.New[*orchv1.WorkerList](orchv1.WorkPoolService_ReadWorkers_FullMethodName, ask.Input{Path: path("work_pool_name"), Body: ask.JSON{}})
 	runs := ask.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, ask.Input{Body: ask.JSON{
 		"work_pools": ask.JSON{"name": any_([]string{name})}, "sort": "EXPECTED_START_TIME_DESC", "limit": 10,
 	}})

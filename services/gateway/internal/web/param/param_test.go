@@ -42,7 +42,7 @@ func TestWindow(t *testing.T) {
 func TestBadValuesAreNamed(t *testing.T) {
 	t.Parallel()
 	for query, name := range map[string]string{
-		"from=yesterday": "from", "from=-99999999999h": "from", "from=1800-01-01": "from", "to=-25h": "from", "to=x": "to", "from=%2B1h": "from",
+		"from=yesterday": "from", "from=-99999999999h": "from", "from=1800-01-01": "from", "to=-25h": "from", "to=x": "to", "from=%2B1h": "from", "from=1970-01-02&to=9999-12-31": "from", "at=%2B1h": "at", "at=now": "at",
 		"state=BROKEN": "state", "flow=1": "flow", "n=0": "n", "n=201": "n", "n=ten": "n", "tz=Mars/Base": "tz", "tz=Local": "tz",
 		"older=2030": "older", "older=2030-01-01T00:00:00Z_-1": "older", "q=%FF": "q",
 	} {
@@ -53,6 +53,7 @@ func TestBadValuesAreNamed(t *testing.T) {
 		r.Rows()
 		r.Zone()
 		r.Older()
+		r.Moment()
 		r.Text("q")
 		var invalid *param.Invalid
 		require.ErrorAs(t, r.Err(), &invalid, query)

@@ -26,6 +26,9 @@ var (
 	latest   = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 )
 
+// longest is the longest window. Charts divide a window into durations, which hold less than 300 years.
+const longest = 100 * 366 * 24 * time.Hour
+
 const expectedTime = "a time such as 2030-01-31T12:00:00Z, or an offset such as -24h or -7d"
 
 // Window returns the parameters from and to. The end defaults to now and the start to 24 hours before now.
@@ -49,6 +52,9 @@ func (r *Reader) WindowFrom(otherwise string) Window {
 		}
 		w.Open = false
 	}
+	if w.To.Sub(w.From) > longest {
+		r.fail("from", cut(w.Text), "at most 100 years before the end of the window")
+	}
 	if !w.From.Before(w.To) {
 		r.fail("from", cut(w.Text), "before the end of the window")
 	}
@@ -66,6 +72,15 @@ func (r *Reader) Time(name string) time.Time {
 		r.fail(name, cut(text), expectedTime)
 	}
 	return t
+}
+
+// Moment returns the parameter at, which shows a page as it was; the zero time means now. It is not in the future.
+func (r *Reader) Moment() time.Time {
+	at := r.Time("at")
+	if at.After(r.now) {
+		r.fail("at", cut(r.values.Get("at")), "a time that is not in the future")
+	}
+	return at
 }
 
 func (r *Reader) parse(text string) (time.Time, bool) {
@@ -93,8 +108,8 @@ func offset(text string) (time.Duration, bool) {
 		's': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour,
 	}[text[len(text)-1]]
 	n, err := strconv.ParseUint(text[1:len(text)-1], 10, 32)
-	const longest = 3660 * 24 * time.Hour
-	if !ok || err != nil || n > uint64(longest/unit) {
+	const farthest = 3660 * 24 * time.Hour
+	if !ok || err != nil || n > uint64(farthest/unit) {
 		return 0, false
 	}
 	d := time.Duration(n) * unit

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -10,6 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -156,6 +159,21 @@ func (s *Store) Find(ctx context.Context, token string) (Session, bool) {
 		}
 	}
 	return session, true
+}
+
+// List returns the open sessions, the latest first.
+func (s *Store) List() []Session {
+	now := s.opts.Clock.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var open []Session
+	for _, session := range s.sessions {
+		if !session.expired(now) {
+			open = append(open, session)
+		}
+	}
+	slices.SortFunc(open, func(a, b Session) int { return cmp.Or(b.Opened.Compare(a.Opened), strings.Compare(a.ID, b.ID)) })
+	return open
 }
 
 // Alive reports whether the session with an id is open. It does not count as a use, so an open page does not keep its session.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -85,6 +86,15 @@ func CountUpTo(n, most int64) string {
 		return Count(most) + "+"
 	}
 	return Count(n)
+}
+
+// Rate formats a number of things within a time as a number a minute: "0.3", "41".
+func Rate(n int64, within time.Duration) string {
+	rate := float64(n) / max(within.Minutes(), 1e-9)
+	if rate < 10 {
+		return strconv.FormatFloat(rate, 'f', 1, 64)
+	}
+	return Count(int64(rate))
 }
 
 // Plural returns "1 run" or "1,204 runs".

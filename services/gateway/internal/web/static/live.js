@@ -11,7 +11,7 @@ const box = document.getElementById("live");
 const topic = document.body.dataset.live;
 const sources = new Map(); // What the server sent last, by the element's or the row's key.
 let socket = null, retries = 0, paused = false, newer = 0, latest = null, tag = "";
-let asking = false, again = false, asked = 0, timer = 0, active = Date.now(), announced = 0, announcement = 0;
+let asking = false, again = false, last = 0, timer = 0, active = Date.now(), announced = 0, announcement = 0;
 
 // remember keeps what the server sent, before scripts change it.
 export function remember(root) {
@@ -41,13 +41,13 @@ function soon() {
   again = asking;
   if (timer || asking || paused || document.hidden) return;
   const every = Date.now() - active > idleAfter ? 5 * second : second;
-  timer = setTimeout(ask, Math.max(0, asked + every - Date.now()));
+  timer = setTimeout(ask, Math.max(0, last + every - Date.now()));
 }
 
 async function ask() {
   timer = 0;
   asking = true;
-  asked = Date.now();
+  last = Date.now();
   try {
     const { ok, redirected, status: code, tag: next, document: page } = await fragment(location.href, { headers: tag ? { "If-None-Match": tag } : {} });
     if (redirected) stop("Not live: your session has ended"); // It leads to the sign-in.

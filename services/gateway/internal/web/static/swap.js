@@ -16,9 +16,9 @@ async function read(path, init, accept) {
 
 // swap replaces an element, or the one with an id, and returns the new one; null if one of them is missing. Forms of
 // fragments get the token of this page.
-export function swap(of, from) {
-  const old = typeof of === "string" ? document.getElementById(of) : of;
-  const next = typeof of === "string" ? from.getElementById(of) : from;
+export function swap(target, from) {
+  const old = typeof target === "string" ? document.getElementById(target) : target;
+  const next = typeof target === "string" ? from.getElementById(target) : from;
   if (!old || !next) return null;
   const adopted = document.adoptNode(next);
   for (const field of adopted.querySelectorAll("input[name=form_token]")) field.value ||= document.body.dataset.token ?? "";

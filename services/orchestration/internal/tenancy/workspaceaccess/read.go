@@ -22,18 +22,27 @@ func (s *Service) ReadBotAccess(ctx context.Context, r *orchv1.ReadBotAccessRequ
 	return s.read(ctx, r.GetId(), isBot)
 }
 
+// ReadWorkspaceAccesses returns the access of users, service accounts and teams, the oldest first.
+func (s *Service) ReadWorkspaceAccesses(ctx context.Context, r *orchv1.ReadWorkspaceAccessesRequest) (*orchv1.WorkspaceAccessList, error) {
+	return s.list(ctx, bson.D{}, r.GetQuery().GetLimit(), r.GetQuery().GetOffset())
+}
+
 // ReadTeamAccesses returns the access of teams, the oldest first.
 func (s *Service) ReadTeamAccesses(ctx context.Context, r *orchv1.ReadTeamAccessesRequest) (*orchv1.WorkspaceAccessList, error) {
+	ofTeams := bson.D{{Key: "team_id", Value: bson.D{{Key: "$exists", Value: true}}}}
+	return s.list(ctx, ofTeams, r.GetQuery().GetLimit(), r.GetQuery().GetOffset())
+}
+
+func (s *Service) list(ctx context.Context, filter bson.D, limit *orchv1.PageLimit, offset int64) (*orchv1.WorkspaceAccessList, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
 		return nil, err
 	}
-	size, err := pagination.Limit(r.GetQuery().GetLimit())
+	size, err := pagination.Limit(limit)
 	if err != nil {
 		return nil, err
 	}
-	ofTeams := bson.D{{Key: "team_id", Value: bson.D{{Key: "$exists", Value: true}}}}
-	found, err := s.registry.Access.Find(ctx, info.Workspace, ofTeams, bson.D{{Key: "_id", Value: 1}}, r.GetQuery().GetOffset(), size)
+	found, err := s.registry.Access.Find(ctx, info.Workspace, filter, bson.D{{Key: "_id", Value: 1}}, offset, size)
 	for _, a := range found {
 		present(info, a)
 	}

@@ -1,0 +1,251 @@
+//go:build e2eweb
+
+package web
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/orch-project/orch/test/e2e"
+)
+
+// person uses the dashboard in a browser as a person does: by what is visible.
+type person struct {
+	t       *testing.T
+	browser context.Context
+	seen    *observer
+	root    string
+}
+
+func newPerson(t *testing.T, root string) *person {
+	t.Helper()
+	browser, seen := open(t, root, 6*time.Minute)
+	return &person{t, browser, seen, root}
+}
+
+func (p *person) do(what string, actions ...chromedp.Action[chromedp.Void]) {
+	p.t.Helper()
+	step, cancel := context.WithTimeout(p.browser, startWait)
+	defer cancel()
+	require.NoError(p.t, chromedp.Do(step, actions...), what)
+}
+
+// visits opens a page of the server.
+func (p *person) visits(path string) {
+	p.t.Helper()
+	p.do("open "+path, chromedp.Navigate(p.root+path), chromedp.WaitReady("main"))
+}
+
+// presses clicks the button or link with a text, in the main part of the page.
+func (p *person) presses(title string) {
+	p.t.Helper()
+	p.do("press "+title, chromedp.Click(`(//main//*[self::button or self::a or self::summary][not(@hidden)][normalize-space(.)="`+title+`"])[1]`))
+}
+
+// types replaces the value of a field.
+func (p *person) types(name, value string) {
+	p.t.Helper()
+	p.do("type into "+name, chromedp.SetValue(`(//main//*[@name="`+name+`"][not(@type="hidden")])[1]`, value))
+}
+
+// chooses selects the option of a field that begins with a text.
+func (p *person) chooses(name, text string) {
+	p.t.Helper()
+	chosen, err := chromedp.Run(p.browser, chromedp.Evaluate[bool](`(() => {
+		const option = [...document.querySelector("main select[name=`+name+`]").options].find((o) => o.text.startsWith("`+text+`"));
+		if (option) option.selected = true;
+		return !!option;
+	})()`))
+	require.NoError(p.t, err)
+	require.True(p.t, chosen, "%s has no option %q", name, text)
+}
+
+// ticks changes the checkbox that an XPath selects.
+func (p *person) ticks(path string) {
+	p.t.Helper()
+	p.do("tick "+path, chromedp.Click(path))
+}
+
+// reads waits until the page shows a text.
+func (p *person) reads(text string) {
+	p.t.Helper()
+	p.do("read "+text, shown(`(//main//*[text()[contains(., "`+text+`")]])[1]`))
+}
+
+// findsNoProblem fails if a page reported a problem so far.
+func (p *person) findsNoProblem() {
+	p.t.Helper()
+	problems, _ := p.seen.take()
+	require.Empty(p.t, problems)
+}
+
+// TestEveryActionOfRuns clicks the actions on runs, deployments, work pools, automations and views, with and without scripts.
+func TestEveryActionOfRuns(t *testing.T) {
+	for name, start := range map[string]func(testing.TB, e2e.Programs, string, ...string) *e2e.Orch{"single": e2e.StartSingle, "three": e2e.StartThree} {
+		t.Run(name, func(t *testing.T) {
+			o := start(t, programs, t.TempDir())
+			for _, scripts := range []bool{true, false} {
+				t.Run(map[bool]string{true: "scripts", false: "no scripts"}[scripts], func(t *testing.T) { actionsOfRuns(t, o, scripts) })
+			}
+		})
+	}
+}
+
+func actionsOfRuns(t *testing.T, o *e2e.Orch, scripts bool) {
+	s := seeder{t, o.API()}
+	flow := s.post("/flows/", object{"name": "actions"})
+	s.post("/work_pools/", object{"name": "pool-" + flow[:8], "type": "process"})
+	deployment := s.post("/deployments/", object{
+		"name": "nightly", "flow_id": flow, "work_pool_name": "pool-" + flow[:8],
+		"parameter_openapi_schema": object{"type": "object", "required": []string{"limit"}, "properties": object{"limit": object{"type": "integer", "title": "limit"}}},
+	})
+	run := func(name, state string) string {
+		return s.post("/flow_runs/", object{"flow_id": flow, "deployment_id": deployment, "name": name + "-" + flow[:4], "state": object{"type": state}})
+	}
+	failed, running := run("failed", "FAILED"), run("running", "RUNNING")
+	run("first", "RUNNING")
+	run("second", "RUNNING")
+	p := newPerson(t, o.URL)
+	_, err := chromedp.Call(p.browser, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !scripts})
+	require.NoError(t, err)
+
+	p.visits("/runs/flow-run/" + failed)
+	p.presses("Retry")
+	p.reads("The run is scheduled again.")
+	p.presses("Run again")
+	p.types("p.limit", "ten")
+	p.presses("Run")
+	p.do("the field is marked", shown(`//main//*[@name="p.limit"][@aria-invalid="true"]`))
+	p.types("p.limit", "3")
+	p.presses("Run")
+	p.reads("The run is scheduled.")
+	p.presses("Cancel")
+	p.do("the run is cancelled", shown(`//*[@id="head"]//*[contains(@class, "s-cancel")]`))
+
+	p.visits("/runs/flow-run/" + running)
+	p.presses("Pause")
+	p.reads("The run pauses after its current task.")
+	p.presses("Resume")
+	p.reads("The run resumes.")
+	p.presses("Set the state")
+	p.types("state", "COMPLETED")
+	p.types("message", "by hand")
+	p.ticks(`//main//input[@name="force"]`)
+	p.presses("Set")
+	p.reads("The state is set.")
+	p.reads("by hand")
+	p.presses("States")
+	p.presses("as at this time")
+	p.reads("as it was at")
+	p.visits("/runs/flow-run/" + running)
+	p.presses("Delete")
+	p.reads("Delete the run?")
+	p.presses("Delete")
+	p.reads("The run is deleted.")
+
+	p.visits("/runs?state=RUNNING&flow=" + flow)
+	p.ticks(`(//main//tbody//input[@name="id"])[1]`)
+	p.presses("Cancel")
+	p.reads("Cancel 1 run?")
+	p.presses("Cancel")
+	p.reads("1 runs are being cancelled")
+	p.presses("Cancel all…")
+	p.reads("Cancel 1 run?")
+	p.presses("Cancel 1")
+	p.reads("Finished.")
+	p.visits("/runs?flow=" + flow)
+	p.presses("Views")
+	p.types("view", "view "+flow[:8])
+	p.presses("Save this view")
+	p.reads("The view is saved.")
+	p.presses("Views")
+	p.do("delete the view", chromedp.Click(`//main//button[contains(@aria-label, "Delete the view view `+flow[:8]+`")]`))
+	p.presses("Delete the view")
+	p.reads("The view is deleted.")
+	p.visits("/runs?state=CANCELLED&state=CANCELLING&flow=" + flow)
+	p.presses("Delete all…")
+	p.do("confirm", chromedp.Click(`//main//form//button[contains(., "Delete")]`))
+	p.reads("Finished.")
+
+	p.visits("/deployments/deployment/" + deployment)
+	p.presses("Pause")
+	p.reads("The deployment is paused")
+	p.presses("Resume")
+	p.reads("The deployment is active again.")
+	p.presses("Delete")
+	p.presses("Delete")
+	p.reads("The deployment is deleted.")
+
+	p.visits("/work-pools/work-pool/pool-" + flow[:8])
+	p.presses("Pause")
+	p.reads("The work pool is paused")
+	p.presses("Resume")
+	p.reads("The work pool is active again.")
+
+	p.visits("/events/automate?event=x.y")
+	p.types("json", "[")
+	p.presses("Create the automation")
+	p.reads("The automation is not a JSON object.")
+	p.visits("/events/automate?event=x.y")
+	p.presses("Create the automation")
+	p.reads("The automation is created.")
+	p.presses("Disable")
+	p.reads("The automation is disabled.")
+	p.presses("Enable")
+	p.reads("The automation is enabled.")
+	p.presses("Edit")
+	p.presses("Save the automation")
+	p.reads("The automation is saved.")
+	p.presses("Delete")
+	p.presses("Delete the automation")
+	p.reads("The automation is deleted.")
+	p.seen.take() // Chromium logs the 422 of the forms that were refused.
+}
+
+// TestEveryActionOfWebhooks clicks the actions on webhooks that the console's journeys do not.
+func TestEveryActionOfWebhooks(t *testing.T) {
+	o := e2e.StartSingle(t, programs, t.TempDir())
+	id, _ := webhookWith(t, o.API(), brokenTemplate)
+	p := newPerson(t, o.URL)
+	p.visits("/webhooks")
+	p.do("disable", chromedp.Click(`//main//button[starts-with(@aria-label, "Disable")]`))
+	p.reads("The webhook is changed.")
+	p.visits("/webhooks/webhook/" + id)
+	p.presses("Enable")
+	p.reads("The webhook is changed.")
+	p.presses("Rotate…")
+	p.presses("Rotate the address")
+	p.reads("The webhook has a new address.")
+	p.presses("Settings")
+	p.types("name", "renamed")
+	p.types("scheme", "sns")
+	p.types("topics", "arn:aws:sns:eu-west-1:123456789012:orders")
+	p.types("silence", "3600")
+	p.presses("Save the settings")
+	p.reads("The settings are saved.")
+	p.reads("arn:aws:sns:eu-west-1:123456789012:orders")
+	p.presses("Settings")
+	p.types("silence", "1")
+	p.presses("Save the settings")
+	p.do("the field is marked", shown(`//main//*[@name="silence"][@aria-invalid="true"]`))
+	p.seen.take() // Chromium logs the 422.
+	p.visits("/webhooks/webhook/" + id)
+	p.ticks(`(//main//tbody//input[@name="id"])[1]`)
+	p.presses("Replay the selected")
+	p.presses("Replay")
+	p.reads("1 of 1 replayed")
+	p.visits("/webhooks/webhook/" + id + "?status=failed")
+	p.do("open a delivery", chromedp.Click(`(//*[@id="deliveries"]//tbody//a)[1]`), shown(`//main//h1`))
+	p.visits("/webhooks/webhook/" + id)
+	p.presses("Delete…")
+	p.presses("Delete the webhook")
+	p.reads("The webhook is deleted.")
+	p.findsNoProblem()
+	require.Equal(t, http.StatusNotFound, call(t, http.MethodGet, o.API()+"/webhooks/"+id, nil, nil))
+}
