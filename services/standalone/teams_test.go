@@ -44,6 +44,11 @@ func TestTeamsGiveTheirMembersTheirRoles(t *testing.T) {
 	h.must(h.owner, 200, "POST", "/user_access/", fmt.Sprintf(`{"workspace_role_id": %q, "user_id": %q}`, access.WorkspaceDeveloper, user))
 	require.Equal(t, 201, h.do(ada, "POST", "/variables/", `{"name": "a", "value": 1}`).status, "the own role beside them")
 
+	for _, id := range []string{user, runners[len(accountPath+"/teams/"):]} {
+		require.Contains(t, h.do(h.owner, "POST", "/workspace_access/filter", "").body, id, "users and teams")
+	}
+	require.Equal(t, "[]", h.do(stranger.key, "POST", stranger.workspacePath()+"/workspace_access/filter", "").body, "of another account")
+
 	require.Equal(t, 403, h.do(ada, "PUT", runners+"/members", `{"members": []}`).status, "members do not choose members")
 	require.Equal(t, 403, h.do(ada, "POST", accountPath+"/teams/filter", "").status)
 	for name, members := range map[string]string{

@@ -9306,6 +9306,15 @@ type WorkspaceAccess struct {
 	WorkspaceRoleId openapi_types.UUID `json:"workspace_role_id"`
 }
 
+// WorkspaceAccessQuery WorkspaceAccessQuery paginates access.
+type WorkspaceAccessQuery struct {
+	// Limit Maximum number of access entries, 0 to 200; default 200.
+	Limit *int64 `json:"limit,omitempty"`
+
+	// Offset Number of access entries to skip, 0 or more; default 0.
+	Offset *int64 `json:"offset,omitempty"`
+}
+
 // WorkspaceCreate WorkspaceCreate holds the fields of a new workspace.
 type WorkspaceCreate struct {
 	// Description Free text that explains the workspace, at most 1,024 characters.
@@ -11283,6 +11292,12 @@ type ReadWorkQueueStatusParams struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
+// ReadWorkspaceAccessesParams defines parameters for ReadWorkspaceAccesses.
+type ReadWorkspaceAccessesParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
 // ReadWorkspaceScopesParams defines parameters for ReadWorkspaceScopes.
 type ReadWorkspaceScopesParams struct {
 	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
@@ -11759,6 +11774,9 @@ type ReadWorkQueueConcurrencyStatusJSONRequestBody = ReadWorkQueueConcurrencySta
 
 // ReadWorkQueueRunsJSONRequestBody defines body for ReadWorkQueueRuns for application/json ContentType.
 type ReadWorkQueueRunsJSONRequestBody = ReadWorkQueueRunsJSONBody
+
+// ReadWorkspaceAccessesJSONRequestBody defines body for ReadWorkspaceAccesses for application/json ContentType.
+type ReadWorkspaceAccessesJSONRequestBody = WorkspaceAccessQuery
 
 // Getter for additional properties for VersionInfo. Returns the specified
 // element and whether it was found
@@ -18905,6 +18923,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /work_queues/{id}/status (the `ReadWorkQueueStatus` operationId).
 	ReadWorkQueueStatus(ctx context.Context, id openapi_types.UUID, params *ReadWorkQueueStatusParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadWorkspaceAccessesWithBody List access
+	//
+	// Returns a page of the users, service accounts and teams that have a role in the workspace.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /workspace_access/filter (the `ReadWorkspaceAccesses` operationId).
+	ReadWorkspaceAccessesWithBody(ctx context.Context, params *ReadWorkspaceAccessesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadWorkspaceAccesses List access
+	//
+	// Returns a page of the users, service accounts and teams that have a role in the workspace.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /workspace_access/filter (the `ReadWorkspaceAccesses` operationId).
+	ReadWorkspaceAccesses(ctx context.Context, params *ReadWorkspaceAccessesParams, body ReadWorkspaceAccessesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ReadWorkspaceScopes List workspace scopes
 	//
@@ -27030,6 +27066,44 @@ func (c *Client) ReadWorkQueueRuns(ctx context.Context, id openapi_types.UUID, p
 // Corresponds with GET /work_queues/{id}/status (the `ReadWorkQueueStatus` operationId).
 func (c *Client) ReadWorkQueueStatus(ctx context.Context, id openapi_types.UUID, params *ReadWorkQueueStatusParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewReadWorkQueueStatusRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadWorkspaceAccessesWithBody List access
+//
+// Returns a page of the users, service accounts and teams that have a role in the workspace.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /workspace_access/filter (the `ReadWorkspaceAccesses` operationId).
+func (c *Client) ReadWorkspaceAccessesWithBody(ctx context.Context, params *ReadWorkspaceAccessesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadWorkspaceAccessesRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadWorkspaceAccesses List access
+//
+// Returns a page of the users, service accounts and teams that have a role in the workspace.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /workspace_access/filter (the `ReadWorkspaceAccesses` operationId).
+func (c *Client) ReadWorkspaceAccesses(ctx context.Context, params *ReadWorkspaceAccessesParams, body ReadWorkspaceAccessesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadWorkspaceAccessesRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -43052,6 +43126,61 @@ func NewReadWorkQueueStatusRequest(server string, id openapi_types.UUID, params 
 	return req, nil
 }
 
+// NewReadWorkspaceAccessesRequest calls the generic ReadWorkspaceAccesses builder with application/json body
+func NewReadWorkspaceAccessesRequest(server string, params *ReadWorkspaceAccessesParams, body ReadWorkspaceAccessesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadWorkspaceAccessesRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewReadWorkspaceAccessesRequestWithBody constructs an http.Request for the ReadWorkspaceAccesses method, with any body, and a specified content type
+func NewReadWorkspaceAccessesRequestWithBody(server string, params *ReadWorkspaceAccessesParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/workspace_access/filter")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewReadWorkspaceScopesRequest constructs an http.Request for the ReadWorkspaceScopes method
 func NewReadWorkspaceScopesRequest(server string, params *ReadWorkspaceScopesParams) (*http.Request, error) {
 	var err error
@@ -47108,6 +47237,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /work_queues/{id}/status (the `ReadWorkQueueStatus` operationId).
 	ReadWorkQueueStatusWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadWorkQueueStatusParams, reqEditors ...RequestEditorFn) (*ReadWorkQueueStatusResult, error)
+
+	// ReadWorkspaceAccessesWithBodyWithResponse List access
+	//
+	// Returns a page of the users, service accounts and teams that have a role in the workspace.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /workspace_access/filter (the `ReadWorkspaceAccesses` operationId).
+	ReadWorkspaceAccessesWithBodyWithResponse(ctx context.Context, params *ReadWorkspaceAccessesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadWorkspaceAccessesResult, error)
+
+	// ReadWorkspaceAccessesWithResponse List access
+	//
+	// Returns a page of the users, service accounts and teams that have a role in the workspace.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /workspace_access/filter (the `ReadWorkspaceAccesses` operationId).
+	ReadWorkspaceAccessesWithResponse(ctx context.Context, params *ReadWorkspaceAccessesParams, body ReadWorkspaceAccessesJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadWorkspaceAccessesResult, error)
 
 	// ReadWorkspaceScopesWithResponse List workspace scopes
 	//
@@ -62347,6 +62494,61 @@ func (r ReadWorkQueueStatusResult) ContentType() string {
 	return ""
 }
 
+type ReadWorkspaceAccessesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]WorkspaceAccess
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadWorkspaceAccessesResult) GetJSON200() *[]WorkspaceAccess {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadWorkspaceAccessesResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadWorkspaceAccessesResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadWorkspaceAccessesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadWorkspaceAccessesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadWorkspaceAccessesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadWorkspaceAccessesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ReadWorkspaceScopesResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -69017,6 +69219,36 @@ func (c *ClientWithResponses) ReadWorkQueueStatusWithResponse(ctx context.Contex
 		return nil, err
 	}
 	return ParseReadWorkQueueStatusResult(rsp)
+}
+
+// ReadWorkspaceAccessesWithBodyWithResponse List access
+//
+// Returns a page of the users, service accounts and teams that have a role in the workspace.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /workspace_access/filter (the `ReadWorkspaceAccesses` operationId).
+func (c *ClientWithResponses) ReadWorkspaceAccessesWithBodyWithResponse(ctx context.Context, params *ReadWorkspaceAccessesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadWorkspaceAccessesResult, error) {
+	rsp, err := c.ReadWorkspaceAccessesWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadWorkspaceAccessesResult(rsp)
+}
+
+// ReadWorkspaceAccessesWithResponse List access
+//
+// Returns a page of the users, service accounts and teams that have a role in the workspace.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /workspace_access/filter (the `ReadWorkspaceAccesses` operationId).
+func (c *ClientWithResponses) ReadWorkspaceAccessesWithResponse(ctx context.Context, params *ReadWorkspaceAccessesParams, body ReadWorkspaceAccessesJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadWorkspaceAccessesResult, error) {
+	rsp, err := c.ReadWorkspaceAccesses(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadWorkspaceAccessesResult(rsp)
 }
 
 // ReadWorkspaceScopesWithResponse List workspace scopes
@@ -80182,6 +80414,46 @@ func ParseReadWorkQueueStatusResult(rsp *http.Response) (*ReadWorkQueueStatusRes
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest WorkQueueStatusDetail
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadWorkspaceAccessesResult parses an HTTP response from a ReadWorkspaceAccessesWithResponse call
+func ParseReadWorkspaceAccessesResult(rsp *http.Response) (*ReadWorkspaceAccessesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadWorkspaceAccessesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []WorkspaceAccess
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

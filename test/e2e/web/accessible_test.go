@@ -65,7 +65,7 @@ const contrast = `(() => {
 
 // requireAccessible checks the names of controls in the accessibility tree, the structure of the page, and its contrast in both colour
 // schemes.
-func requireAccessible(t *testing.T, browser context.Context, address string) {
+func requireAccessible(browser context.Context, t *testing.T, address string) {
 	t.Helper()
 	problems, err := chromedp.Run(browser, chromedp.Evaluate[[]string](structure))
 	require.NoError(t, err, address)

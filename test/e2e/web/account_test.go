@@ -144,7 +144,7 @@ func accountJourney(t *testing.T, o *e2e.Orch, owner *person) {
 	owner.findsNoProblem()
 	for _, path := range []string{"/account", "/account/access", "/account/members", "/account/service-accounts", "/account/teams", "/account/roles", "/account/addresses", "/account/audit", "/sessions"} {
 		owner.visits(path)
-		requireAccessible(t, owner.browser, path)
+		requireAccessible(owner.browser, t, path)
 		owner.findsNoProblem()
 	}
 }

@@ -162,7 +162,7 @@ func journey(t *testing.T, root string, scripts bool, more ...string) {
 		require.NotEmpty(t, title, address)
 		require.NotContains(t, title, "attacked", address)
 		require.LessOrEqual(t, width, int64(360), "%s scrolls sideways", address)
-		requireAccessible(t, browser, address)
+		requireAccessible(browser, t, address)
 		screenshot(browser, t, address, scripts)
 		for _, link := range links {
 			link, _, _ = strings.Cut(link, "#")

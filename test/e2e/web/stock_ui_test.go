@@ -75,8 +75,8 @@ func (o *apiObserver) listen(event any) {
 		if e.Type == network.ResourceTypeDocument {
 			o.document = string(e.LoaderID)
 		}
-		if strings.HasPrefix(e.Request.URL, o.api) {
-			o.urls[e.RequestID] = e.Request.Method + " " + strings.TrimPrefix(e.Request.URL, o.api)
+		if path, found := strings.CutPrefix(e.Request.URL, o.api); found {
+			o.urls[e.RequestID] = e.Request.Method + " " + path
 		}
 	case *network.EventLoadingFailed:
 		if request := o.urls[e.RequestID]; request != "" && !e.Canceled {
@@ -152,7 +152,7 @@ func TestStockUI(t *testing.T) {
 	total := 0
 	for _, path := range paths {
 		t.Run(strings.Trim(ids.ReplaceAllString(path, "id"), "/"), func(t *testing.T) {
-			idleAfter(t, browser, seen, site.URL+path)
+			idleAfter(browser, t, seen, site.URL+path)
 			screenshot(browser, t, site.URL+path, true)
 			requests, problems := seen.take()
 			require.Empty(t, problems)
@@ -165,7 +165,7 @@ func TestStockUI(t *testing.T) {
 }
 
 // idleAfter opens a page and waits until its requests have ended.
-func idleAfter(t *testing.T, browser context.Context, seen *apiObserver, address string) {
+func idleAfter(browser context.Context, t *testing.T, seen *apiObserver, address string) {
 	t.Helper()
 	seen.forget()
 	_, err := chromedp.Run(browser, chromedp.Navigate(address))

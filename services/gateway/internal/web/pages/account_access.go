@@ -10,8 +10,8 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
 
-// accessRPCs are the rpcs that grant and revoke the access of a kind of actor, and the name of its id in a grant and in the path
-// of a revocation.
+// accessRPCs are the rpcs that grant and revoke the access of a kind of actor. Field names the actor in a grant, and variable names
+// what a revocation removes.
 var accessRPCs = map[actorKind]struct{ grant, revoke, field, variable string }{
 	userActor: {
 		orchv1.WorkspaceAccessService_GrantUserAccess_FullMethodName, orchv1.WorkspaceAccessService_RevokeUserAccess_FullMethodName, "user_id", "id",

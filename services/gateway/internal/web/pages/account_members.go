@@ -79,7 +79,8 @@ func showMembers(r *page.Request) (page.View, error) {
 			Fields: []field{
 				{Name: "email", Label: "E-mail address", Kind: "email", Required: true, Max: 320},
 				{Name: "handle", Label: "Handle", Max: 255, Hint: "Empty takes it from the address."},
-				{Name: "first_name", Label: "First name", Max: 255}, {Name: "last_name", Label: "Last name", Max: 255},
+				{Name: "first_name", Label: "First name", Max: 255},
+				{Name: "last_name", Label: "Last name", Max: 255},
 				selectField("account_role_id", "Role in the account", memberRole(roles.Answer().GetRoles()), accountRoleChoices(roles.Answer().GetRoles())),
 			},
 		})

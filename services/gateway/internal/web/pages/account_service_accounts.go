@@ -98,8 +98,10 @@ func showServiceAccount(r *page.Request) (page.View, error) {
 		v.Forms = append(v.Forms, form{
 			Title: "New key", Action: "service-account-rotate", Button: "Rotate the key", Text: "The new key is shown once.",
 			Fields: []field{selectField("overlap", "The old key", "86400", []choice{
-				{Value: "0", Title: "stops at once"}, {Value: "3600", Title: "stays valid for 1 hour"},
-				{Value: "86400", Title: "stays valid for 24 hours"}, {Value: "172800", Title: "stays valid for 48 hours"},
+				{Value: "0", Title: "stops at once"},
+				{Value: "3600", Title: "stays valid for 1 hour"},
+				{Value: "86400", Title: "stays valid for 24 hours"},
+				{Value: "172800", Title: "stays valid for 48 hours"},
 			})},
 		})
 	}
