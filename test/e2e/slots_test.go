@@ -28,6 +28,8 @@ const (
 	slotKills  = 8
 	// slotKillEvery is the time between two kills of a server process.
 	slotKillEvery = 4 * time.Second
+	// slotRetry is the time after which a client without a slot tries another run.
+	slotRetry = 500 * time.Millisecond
 	// maxDeadClients bounds the clients that die, so that the others have slots left.
 	maxDeadClients = 3
 )
@@ -49,8 +51,7 @@ func TestSlots(t *testing.T) {
 			w.Logf("%d runs completed, %d clients died, %d slots leaked; at most %d holders of %d slots; all free %.1f s after the last leak",
 				w.completed.Load(), w.dead.Load(), len(leaked), most, slotLimit, free.Sub(w.last).Seconds())
 			require.LessOrEqual(t, most, slotLimit, "more holders than slots")
-			require.GreaterOrEqual(t, runs, slotLimit, "no run had a slot")
-			require.Positive(t, w.completed.Load())
+			require.Greater(t, runs, slotClients, "runs that had a slot")
 			require.LessOrEqual(t, free.Sub(w.last), slotLease+slotReturn)
 		})
 	}
@@ -103,7 +104,9 @@ func (w *slotWork) run() {
 	}
 	for i := range slotKills {
 		wait(w.Context(), slotKillEvery)
-		w.orch.Restart(w, w.orch.Processes[i%len(w.orch.Processes)])
+		killed := w.orch.Processes[i%len(w.orch.Processes)]
+		w.orch.Restart(w, killed)
+		w.Logf("killed %s; %d runs completed, %d clients died", killed.Name(), w.completed.Load(), w.dead.Load())
 	}
 	wait(w.Context(), slotKillEvery)
 	stop()
@@ -120,8 +123,8 @@ type flowRun struct {
 	} `json:"state"`
 }
 
-// runOnce is a client with one run. It proposes the next state until the run is completed, or dies with a slot. After a
-// request without a response it reads which state the run has.
+// runOnce is a client with one run. It proposes the next state until the run is completed or gets no slot, or it dies with a
+// slot. After a request without a response it reads which state the run has.
 func (w *slotWork) runOnce(ctx context.Context, random *rand.Rand) {
 	var run flowRun
 	status, err := w.client.post(ctx, w.orch.API()+"/deployments/"+w.deployment+"/create_flow_run", map[string]any{}, &run)
@@ -143,8 +146,9 @@ func (w *slotWork) runOnce(ctx context.Context, random *rand.Rand) {
 		}
 		var result struct{ Status string }
 		_, err := w.client.post(ctx, w.orch.API()+"/flow_runs/"+run.ID+"/set_state", map[string]any{"state": map[string]any{"type": next}}, &result)
-		if err == nil && result.Status != "ACCEPT" {
-			wait(ctx, 50*time.Millisecond) // All slots are taken.
+		if err == nil && result.Status == "REJECT" { // All slots are taken. The run now waits for longer than the test takes.
+			wait(ctx, slotRetry)
+			return
 		}
 	}
 }
