@@ -95,7 +95,10 @@ func (c *Conn) prepare(ctx context.Context) error {
 		return fmt.Errorf("opening JetStream: %w", err)
 	}
 	c.js = js
-	_, err = js.AccountInfo(ctx)
+	err = attempts(ctx, func(ctx context.Context) error {
+		_, err := js.AccountInfo(ctx)
+		return err
+	})
 	switch {
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled):
 		return fmt.Errorf("%w on the server: add jetstream { sync_interval: always } to its configuration", ErrNoJetStream)

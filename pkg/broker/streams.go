@@ -61,7 +61,11 @@ func (c *Conn) ensureStreams(ctx context.Context) error {
 
 // ensureStream creates a stream, or checks the existing one and adapts its size when one is configured.
 func (c *Conn) ensureStream(ctx context.Context, want jetstream.StreamConfig, maxBytes, fallback int64) error {
-	stream, err := c.js.Stream(ctx, want.Name)
+	var stream jetstream.Stream
+	err := attempts(ctx, func(ctx context.Context) (err error) {
+		stream, err = c.js.Stream(ctx, want.Name)
+		return err
+	})
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
 		return c.createStream(ctx, want, maxBytes, fallback)
@@ -76,10 +80,16 @@ func (c *Conn) ensureStream(ctx context.Context, want jetstream.StreamConfig, ma
 		return nil
 	}
 	have.MaxBytes = maxBytes
-	if _, err := c.js.UpdateStream(ctx, have); err != nil {
-		return fmt.Errorf("setting the size of stream %s to %d bytes: %w", want.Name, maxBytes, err)
-	}
-	return nil
+	return c.resizeStream(ctx, have)
+}
+
+// resizeStream sets the size of an existing stream.
+func (c *Conn) resizeStream(ctx context.Context, want jetstream.StreamConfig) error {
+	err := attempts(ctx, func(ctx context.Context) error {
+		_, err := c.js.UpdateStream(ctx, want)
+		return err
+	})
+	return unavailable(ctx, fmt.Sprintf("setting the size of stream %s to %d bytes", want.Name, want.MaxBytes), err)
 }
 
 // createStream creates a stream of the configured size; without one, of the largest that the server grants.
@@ -97,8 +107,7 @@ func (c *Conn) createStream(ctx context.Context, want jetstream.StreamConfig, ma
 		switch {
 		case err == nil && halved:
 			want.MaxBytes /= 2 // Leaves room for the key-value buckets.
-			_, err = c.js.UpdateStream(ctx, want)
-			return unavailable(ctx, fmt.Sprintf("setting the size of stream %s to %d bytes", want.Name, want.MaxBytes), err)
+			return c.resizeStream(ctx, want)
 		case err == nil:
 			c.log.InfoContext(ctx, "created stream", "stream", want.Name, "max_bytes", want.MaxBytes)
 			return nil
