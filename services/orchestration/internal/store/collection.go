@@ -12,6 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 	"google.golang.org/protobuf/proto"
 
@@ -23,6 +24,7 @@ import (
 type Collection[M proto.Message] struct {
 	store  *Store
 	mongo  *mongo.Collection
+	local  *mongo.Collection // Reads what a crash may undo, for bases of a compare-and-set only.
 	empty  M
 	recent *recent // nil for a collection without a version cache.
 	shared bool    // See Shared.
@@ -30,7 +32,8 @@ type Collection[M proto.Message] struct {
 
 // NewCollection returns the collection with a name; its documents hold messages of the type of empty.
 func NewCollection[M proto.Message](s *Store, name query.Collection, empty M) *Collection[M] {
-	return &Collection[M]{store: s, mongo: s.db.Collection(string(name)), empty: empty}
+	local := s.db.Collection(string(name), options.Collection().SetReadConcern(readconcern.Local()))
+	return &Collection[M]{store: s, mongo: s.db.Collection(string(name)), local: local, empty: empty}
 }
 
 // Remembering returns the same collection with a version cache, so repeated changes of a document need no read. It
@@ -126,13 +129,13 @@ func (c *Collection[M]) Get(ctx context.Context, ws, id uuid.UUID) (M, error) {
 
 // First reads a matching document, or returns ErrNotFound.
 func (c *Collection[M]) First(ctx context.Context, ws uuid.UUID, filter bson.D) (M, error) {
-	m, _, err := c.first(ctx, ws, filter)
+	m, _, err := c.first(ctx, c.mongo, ws, filter)
 	return m, err
 }
 
-func (c *Collection[M]) first(ctx context.Context, ws uuid.UUID, filter bson.D) (M, int64, error) {
+func (c *Collection[M]) first(ctx context.Context, from *mongo.Collection, ws uuid.UUID, filter bson.D) (M, int64, error) {
 	var none M
-	raw, err := c.mongo.FindOne(ctx, query.Scope(ws, filter), options.FindOne().SetProjection(withoutOutbox)).Raw()
+	raw, err := from.FindOne(ctx, query.Scope(ws, filter), options.FindOne().SetProjection(withoutOutbox)).Raw()
 	if errors.Is(err, mongo.ErrNoDocuments) {
 		return none, 0, fmt.Errorf("read %s: %w", c.Name(), ErrNotFound)
 	}
@@ -317,7 +320,7 @@ func NewDocument(ws uuid.UUID, m proto.Message, expire time.Time) (bson.Raw, err
 
 // GetRevision reads a document and its revision, or returns ErrNotFound.
 func (c *Collection[M]) GetRevision(ctx context.Context, ws, id uuid.UUID) (M, int64, error) {
-	return c.first(ctx, ws, bson.D{{Key: "_id", Value: Binary(id)}})
+	return c.first(ctx, c.mongo, ws, bson.D{{Key: "_id", Value: Binary(id)}})
 }
 
 // Decode decodes a message from its stored form.

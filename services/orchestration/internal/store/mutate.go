@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -31,8 +32,8 @@ type Change[M proto.Message] struct {
 }
 
 // Decide receives a document and returns the change to write; nil means nothing. It may be called several times, each
-// time with the current document. It must not retain or modify that message. revision is the one that the write will
-// have.
+// time with another version of the document. The result of the last call counts. It must not retain or modify that message.
+// revision is the one that the write will have.
 type Decide[M proto.Message] func(current M, revision int64) (*Change[M], error)
 
 const (
@@ -66,17 +67,23 @@ func pauseBefore(ctx context.Context, attempt int) error {
 // writers won every attempt, and the decision's own error unchanged.
 func (c *Collection[M]) Mutate(ctx context.Context, ws, id uuid.UUID, decide Decide[M]) (M, error) {
 	var none M
+	confirm := false // The document is read from what is on disk.
 	for attempt := range attempts {
 		if err := pauseBefore(ctx, attempt); err != nil {
 			return none, fmt.Errorf("change %s: %w", c.Name(), err)
 		}
-		base, err := c.base(ctx, ws, id)
+		base, err := c.base(ctx, ws, id, confirm)
+		if errors.Is(err, ErrNotFound) && !confirm {
+			confirm = true
+			continue
+		}
 		if err != nil {
 			return none, err
 		}
 		change, err := decide(base.message, base.revision+1)
-		if base.remembered && (err != nil || change == nil) {
+		if !confirm && (err != nil || change == nil) {
 			c.recent.forget(id)
+			confirm = true
 			continue
 		}
 		if err != nil {
@@ -105,22 +112,29 @@ func (c *Collection[M]) Mutate(ctx context.Context, ws, id uuid.UUID, decide Dec
 	return none, fmt.Errorf("change %s: %w", c.Name(), ErrContention)
 }
 
-// base returns the version that a change is based on: a cached version, else the stored one.
+// base is the version that a change is based on.
 type base[M proto.Message] struct {
-	message    M
-	revision   int64
-	chain      *WriteChain
-	remembered bool
+	message  M
+	revision int64
+	chain    *WriteChain
 }
 
-func (c *Collection[M]) base(ctx context.Context, ws, id uuid.UUID) (base[M], error) {
-	if v, ok := c.recent.get(ws, id); ok {
+// base returns the version that a change is based on: a cached version, else the stored one.
+//
+// An unconfirmed version may be outdated, or not on disk yet. It serves only as the base of a compare-and-set. If that succeeds,
+// the version was the latest one. The log has the compare-and-set behind that version's write, so its acknowledgement covers both.
+// A result without a write has no such proof, so it needs a confirmed version: a majority read, which waits for the disk.
+func (c *Collection[M]) base(ctx context.Context, ws, id uuid.UUID, confirm bool) (base[M], error) {
+	from := c.local
+	if confirm {
+		from = c.mongo
+	} else if v, ok := c.recent.get(ws, id); ok {
 		m := c.New()
 		if err := proto.Unmarshal(v.message, m); err == nil {
-			return base[M]{message: m, revision: v.revision, chain: v.chain, remembered: true}, nil
+			return base[M]{message: m, revision: v.revision, chain: v.chain}, nil
 		}
 	}
-	m, revision, err := c.first(ctx, ws, bson.D{{Key: "_id", Value: Binary(id)}})
+	m, revision, err := c.first(ctx, from, ws, bson.D{{Key: "_id", Value: Binary(id)}})
 	return base[M]{message: m, revision: revision}, err
 }
 
@@ -142,7 +156,7 @@ func (c *Collection[M]) Delete(ctx context.Context, ws, id uuid.UUID, effects fu
 		if err := pauseBefore(ctx, attempt); err != nil {
 			return fmt.Errorf("delete %s: %w", c.Name(), err)
 		}
-		current, revision, err := c.first(ctx, ws, byID)
+		current, revision, err := c.first(ctx, c.mongo, ws, byID)
 		if err != nil {
 			return err
 		}
