@@ -83,13 +83,13 @@ func (d *delivery) tooMany(e *guard.TooManyError) int {
 	return d.refuse(http.StatusTooManyRequests)
 }
 
-// unavailable responds 503, so the sender retries. The reason is for the operator. The log keeps the body only of a verified
-// sender.
+// unavailable responds 503, so the sender retries. The reason is for the operator. The log has the request of an unverified sender
+// without its body, and groups such requests like refusals: strangers must not fill it.
 func (d *delivery) unavailable(ctx context.Context, reason error) int {
 	d.note.Err = reason
 	switch {
 	case !d.verified:
-		d.note.Reason, d.note.WithoutBody = deliverylog.ReasonUnavailable, true
+		d.note.Reason, d.note.WithoutBody, d.note.Refused = deliverylog.ReasonUnavailable, true, true
 	case d.note.Reason == "":
 		d.note.Reason = deliverylog.ReasonBroker
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/orch-project/orch/pkg/auth"
 	"github.com/orch-project/orch/pkg/directory"
 	"github.com/orch-project/orch/pkg/webhook/deliverylog"
+	"github.com/orch-project/orch/pkg/webhook/receive"
 	"github.com/orch-project/orch/pkg/webhook/verify"
 	"github.com/orch-project/orch/services/hooks/internal/definitioncache"
 	"github.com/orch-project/orch/services/hooks/internal/guard"
@@ -103,6 +104,8 @@ func refusalReason(err error) string {
 		return deliverylog.ReasonSignature
 	case errors.Is(err, guard.ErrForbidden):
 		return deliverylog.ReasonAddress
+	case errors.Is(err, receive.ErrBody), errors.Is(err, receive.ErrUnsupported), errors.Is(err, errTooLarge):
+		return deliverylog.ReasonBody
 	}
 	return deliverylog.ReasonRate
 }

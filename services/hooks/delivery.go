@@ -72,12 +72,12 @@ func (d *delivery) run() int {
 		if errors.Is(err, receive.ErrUnsupported) {
 			status = http.StatusUnsupportedMediaType
 		}
-		return d.fail(ctx, status, deliverylog.ReasonBody, publish.Failure{Err: err})
+		return d.unreadable(ctx, status, err)
 	}
 	if d.request.TooLarge {
 		d.w.Header().Set("Connection", "close") // See lingeringClose.
 		d.w.Header().Set("Content-Length", "0")
-		return d.fail(ctx, http.StatusRequestEntityTooLarge, deliverylog.ReasonBody, publish.Failure{Err: errTooLarge})
+		return d.unreadable(ctx, http.StatusRequestEntityTooLarge, errTooLarge)
 	}
 	if d.request.ClaimsHandshake() {
 		// A handshake needs no credential: its response only echoes the request.
@@ -94,7 +94,7 @@ func (d *delivery) run() int {
 	}
 	d.verified = true
 	if proof != nil && proof.ConfirmURL != "" && d.guard.Confirms() {
-		return d.confirm(ctx, proof.ConfirmURL)
+		return d.confirm(ctx, d.guard.EventID(proof, d.request), proof.ConfirmURL)
 	}
 	if answer := d.request.BodyHandshake(d.guard.Handshakes()); answer != nil {
 		return d.shake(answer)
@@ -141,6 +141,16 @@ func (d *delivery) ingest(ctx context.Context, id uuid.UUID) int {
 		return d.unavailable(ctx, err)
 	}
 	return d.fail(ctx, http.StatusBadRequest, deliverylog.ReasonEvent, publish.Failure{Rendered: &text, Err: err})
+}
+
+// unreadable responds to a request whose body cannot be read. While its sender is not verified, the request is logged like a
+// refusal: strangers must not fill the store with bodies.
+func (d *delivery) unreadable(ctx context.Context, status int, err error) int {
+	if d.guard.Signed() || d.hook.ServiceAccountId != nil && d.request.ClaimsHandshake() {
+		d.refused(ctx, err)
+		return d.refuse(status)
+	}
+	return d.fail(ctx, status, deliverylog.ReasonBody, publish.Failure{Err: err})
 }
 
 // duplicate responds to a delivery whose event was published before.

@@ -97,6 +97,27 @@ func TestSignatures(t *testing.T) {
 	require.Equal(t, http.StatusOK, w.do("POST", slug, validation, "Aeg-Event-Type", "SubscriptionValidation").status)
 }
 
+// TestUnreadableBodiesOfStrangers: whoever cannot sign fills neither the log nor the events with bodies.
+func TestUnreadableBodiesOfStrangers(t *testing.T) {
+	t.Parallel()
+	ring, keyed := withKeys(t)
+	w := newWorld(t, keyed, func(c *hooks.Config, _ *hooks.Deps) { c.MaxBody = 100 })
+	log := w.journal()
+	w.put(slug, signed(t, ring, static))
+	for range 5 {
+		require.Equal(t, http.StatusBadRequest, w.do("POST", slug, "no gzip", "Content-Encoding", "gzip").status)
+		require.Equal(t, http.StatusUnsupportedMediaType, w.do("POST", slug, "text", "Content-Encoding", "klingon").status)
+		require.Equal(t, http.StatusRequestEntityTooLarge, w.do("POST", slug, strings.Repeat("x", 101)).status)
+	}
+	e := w.next()
+	require.Equal(t, "orch-cloud.webhook.failed", e.GetEvent(), "one a minute")
+	require.Nil(t, payload(t, e)["body"])
+	w.none()
+	d := logged(t, log, func(d *orchv1.WebhookDelivery) bool { return d.GetReason() == "body" })
+	require.Empty(t, d.GetRawBody())
+	require.Contains(t, w.measured(), `"value":"body"`)
+}
+
 func TestSecretsThatDoNotOpenCloseTheWebhook(t *testing.T) {
 	t.Parallel()
 	ring, _ := withKeys(t)

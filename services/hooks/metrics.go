@@ -54,7 +54,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		})),
 		refusals: telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "orch_hooks_refusals_total",
-			Help: "Requests that a webhook refused, by reason: method, credential, role, signature, address or rate.",
+			Help: "Requests that a webhook refused, by reason: method, credential, role, body, signature, address or rate.",
 		}, []string{"reason"})),
 		unknown:  missing.WithLabelValues("unknown"),
 		disabled: missing.WithLabelValues("disabled"),

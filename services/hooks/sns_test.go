@@ -87,6 +87,7 @@ func TestSubscriptionsAreConfirmed(t *testing.T) {
 		fields["SubscribeURL"] = "https://127.0.0.1:1/?Action=ConfirmSubscription&Token=x"
 	}
 	require.Eventually(t, func() bool { return post(p.Confirmation(topic, "topsecret")) == http.StatusOK }, 2*waitTime, tick)
+	require.Equal(t, http.StatusOK, post(p.Confirmation(topic, "topsecret")), "SNS posts it again, or somebody else does")
 	require.Equal(t, []string{"topsecret"}, p.Confirmed())
 	require.Equal(t, "sns", logged(t, log, func(d *orchv1.WebhookDelivery) bool { return d.GetStatus() == http.StatusOK }).GetHandshake())
 	require.Equal(t, http.StatusUnauthorized, post(p.Confirmation(topic+"2", "stolen")))

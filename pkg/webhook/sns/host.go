@@ -36,7 +36,7 @@ func check(address string, additional []string) (*url.URL, error) {
 		return nil, fmt.Errorf("%w: its scheme is not https", ErrForeign)
 	case u.User != nil || u.Fragment != "":
 		return nil, fmt.Errorf("%w: it has a user or a fragment", ErrForeign)
-	case !host.MatchString(name) && !slices.Contains(additional, name):
+	case !host.MatchString(name) && !slices.ContainsFunc(additional, func(h string) bool { return strings.EqualFold(h, name) }):
 		return nil, fmt.Errorf("%w: its host is not sns.REGION.amazonaws.com", ErrForeign)
 	}
 	return u, nil

@@ -67,14 +67,15 @@ func (t *traffic) add(n *Note) {
 	}
 }
 
-// take ends the interval if it is due, and returns its counts. Each has a sequence, so one that arrives twice counts once.
+// take ends the interval if it is due, and returns its counts. They have the sequence of the interval, so one that arrives twice
+// counts once.
 func (t *traffic) take(now time.Time, all bool) []*orchv1.WebhookTraffic {
 	if !all && now.Sub(t.since) < trafficInterval || len(t.counts) == 0 {
 		return nil
 	}
 	out := make([]*orchv1.WebhookTraffic, 0, len(t.counts))
+	t.sequence++
 	for id, count := range t.counts {
-		t.sequence++
 		out = append(out, count.message(id, &orchv1.WebhookTrafficSource{Id: t.source, Sequence: t.sequence}))
 	}
 	t.since, t.counts = now, map[string]*requestCount{}

@@ -88,6 +88,9 @@ func (g *Guard) Unusable() error { return g.setupError }
 // Secrets returns the secrets that the webhook shares with its senders. They must not be shown.
 func (g *Guard) Secrets() []string { return g.secrets }
 
+// Signed reports whether requests need a signature.
+func (g *Guard) Signed() bool { return g.verifier != nil }
+
 // Verify verifies a request whose body was read. The proof is nil when the webhook has no verification. The error wraps
 // verify.ErrUnproven or verify.ErrUnavailable.
 func (g *Guard) Verify(ctx context.Context, r *receive.Request) (*verify.Proof, error) {
