@@ -37,8 +37,10 @@ type Config struct {
 
 	Auth string `env:"ORCH_AUTH" desc:"With keys, the first start on a new database prints the owner's API key; see the gateway's setting."`
 
-	DeliveriesKept      int64         `env:"ORCH_DELIVERIES_KEPT" envDefault:"500" desc:"The maximum number of logged deliveries of a webhook."`
+	DeliveriesKept      int64         `env:"ORCH_DELIVERIES_KEPT" envDefault:"500" desc:"The maximum number of logged deliveries of a webhook, and of logged calls of webhooks by an automation."`
 	DeliveriesRetention time.Duration `env:"ORCH_DELIVERIES_RETENTION" envDefault:"168h" desc:"How long deliveries are logged."`
+
+	WebhookUniqueNames bool `env:"ORCH_WEBHOOK_UNIQUE_NAMES" envDefault:"false" desc:"Refuse with 409 a name that another webhook of the workspace has, for new webhooks and new names."`
 
 	WebhookHealth WebhookHealth
 

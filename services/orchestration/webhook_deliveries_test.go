@@ -164,6 +164,14 @@ func TestReplay(t *testing.T) {
 	require.EqualValues(t, http.StatusNoContent, third.GetStatus(), "after the template was mended: %s", third.GetError())
 	require.Empty(t, again())
 
+	late := failed(`{"name": "late"}`)
+	d.deliver(w, late)
+	first := call[*orchv1.WebhookDeliveryList](d, orchv1.WebhookService_ReplayDeliveries_FullMethodName, &orchv1.ReplayDeliveriesRequest{
+		Id: w.GetId(), Query: &orchv1.WebhookReplayQuery{Limit: &orchv1.PageLimit{Value: 1}},
+	}).GetDeliveries()
+	require.Len(t, first, 1, "replays that failed do not hide a later delivery")
+	require.Equal(t, late.GetId(), first[0].GetReplayOf())
+
 	for _, c := range []*orchv1.WebhookDelivery{cut, refused, method, quiet, second} {
 		_, err := replay(c)
 		code, text := status(err)

@@ -112,6 +112,24 @@ func (e ArtifactSort) Valid() bool {
 	}
 }
 
+// Defines values for AutomationDeliverySort.
+const (
+	AutomationDeliverySortATTEMPTEDASC  AutomationDeliverySort = "ATTEMPTED_ASC"
+	AutomationDeliverySortATTEMPTEDDESC AutomationDeliverySort = "ATTEMPTED_DESC"
+)
+
+// Valid indicates whether the value is a known member of the AutomationDeliverySort enum.
+func (e AutomationDeliverySort) Valid() bool {
+	switch e {
+	case AutomationDeliverySortATTEMPTEDASC:
+		return true
+	case AutomationDeliverySortATTEMPTEDDESC:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for AutomationSort.
 const (
 	AutomationSortCREATEDDESC AutomationSort = "CREATED_DESC"
@@ -2276,6 +2294,129 @@ type AutomationCreate struct {
 	Trigger TriggerInput `json:"trigger"`
 }
 
+// AutomationDelivery AutomationDelivery is one attempt of the action call-webhook; the log keeps the last ones of each automation.
+type AutomationDelivery struct {
+	// Attempt Number of the attempt, from 1.
+	Attempt int64 `json:"attempt"`
+
+	// Attempted Time at which the attempt began, in UTC.
+	Attempted time.Time `json:"attempted"`
+
+	// AutomationId UUID of the automation.
+	AutomationId openapi_types.UUID `json:"automation_id"`
+
+	// BlockDocumentId UUID of the block document that names the receiver.
+	BlockDocumentId openapi_types.UUID `json:"block_document_id"`
+
+	// Body Body of the call as text, at most 64 KiB.
+	Body *string `json:"body,omitempty"`
+
+	// BodyTruncated Whether the recorded body is truncated.
+	BodyTruncated *bool `json:"body_truncated,omitempty"`
+
+	// Delivered Whether the receiver has the message.
+	Delivered bool `json:"delivered"`
+
+	// Destination Scheme, host and port of the receiver; the path is not recorded, because it may be a secret.
+	Destination string `json:"destination"`
+
+	// Error What failed; null for a delivered message.
+	Error *string `json:"error,omitempty"`
+
+	// Headers Headers of the call by lower-case name, without credentials.
+	Headers *map[string]string `json:"headers,omitempty"`
+
+	// Id UUID of the delivery.
+	Id openapi_types.UUID `json:"id"`
+
+	// Latency Time from the beginning to the response, in seconds.
+	Latency *float64 `json:"latency,omitempty"`
+
+	// MessageId Id that all attempts of the action share, such as the webhook-id of a signed call.
+	MessageId string `json:"message_id"`
+
+	// Method HTTP method of the call.
+	Method string `json:"method"`
+
+	// Reason Why the attempt failed: address, connection, timeout or status; null for a delivered message.
+	Reason *string `json:"reason,omitempty"`
+
+	// ResponseBody Beginning of the response's body, at most 1,000 characters.
+	ResponseBody *string `json:"response_body,omitempty"`
+
+	// ResponseHeaders Headers of the response by lower-case name.
+	ResponseHeaders *map[string]string `json:"response_headers,omitempty"`
+
+	// Size Length of the body in bytes.
+	Size *int64 `json:"size,omitempty"`
+
+	// Status HTTP status of the response; null without a response.
+	Status *int64 `json:"status,omitempty"`
+}
+
+// AutomationDeliveryFilter AutomationDeliveryFilter selects deliveries of one automation; absent criteria match everything.
+type AutomationDeliveryFilter struct {
+	// Attempted Selects by the time of the attempt.
+	Attempted *AutomationDeliveryFilterAttempted `json:"attempted,omitempty"`
+
+	// Delivered Selects delivered messages, or failed attempts.
+	Delivered *AutomationDeliveryFilterDelivered `json:"delivered,omitempty"`
+
+	// Id Selects by UUID.
+	Id *AutomationDeliveryFilterId `json:"id,omitempty"`
+
+	// MessageId Selects by the id that all attempts of an action share.
+	MessageId *WebhookDeliveryTextFilter `json:"message_id,omitempty"`
+
+	// Reason Selects by the reason of the failure.
+	Reason *WebhookDeliveryTextFilter `json:"reason,omitempty"`
+
+	// Status Selects by response status.
+	Status *WebhookDeliveryStatusFilter `json:"status,omitempty"`
+}
+
+// AutomationDeliveryFilterAttempted TimeFilter selects by a time range, bounds included.
+type AutomationDeliveryFilterAttempted struct {
+	// After Selects times at or after this one.
+	After *time.Time `json:"after_,omitempty"`
+
+	// Before Selects times at or before this one.
+	Before *time.Time `json:"before_,omitempty"`
+}
+
+// AutomationDeliveryFilterDelivered BoolFilter selects by a Boolean value.
+type AutomationDeliveryFilterDelivered struct {
+	// Eq Selects objects whose value equals this one.
+	Eq *bool `json:"eq_,omitempty"`
+}
+
+// AutomationDeliveryFilterId UuidFilter selects by UUID, inclusively or exclusively.
+type AutomationDeliveryFilterId struct {
+	// Any Selects objects whose value is one of these.
+	Any *[]openapi_types.UUID `json:"any_,omitempty"`
+
+	// NotAny Excludes objects whose value is one of these.
+	NotAny *[]openapi_types.UUID `json:"not_any_,omitempty"`
+}
+
+// AutomationDeliveryQuery AutomationDeliveryQuery selects, orders and paginates deliveries.
+type AutomationDeliveryQuery struct {
+	// AutomationDeliveries Filter on the deliveries themselves; absent selects all.
+	AutomationDeliveries *AutomationDeliveryFilter `json:"automation_deliveries,omitempty"`
+
+	// Limit Maximum number of deliveries, 0 to 200; default 200.
+	Limit *int64 `json:"limit,omitempty"`
+
+	// Offset Number of deliveries to skip, 0 or more; default 0.
+	Offset *int64 `json:"offset,omitempty"`
+
+	// Sort Order of the deliveries; default ATTEMPTED_DESC.
+	Sort *AutomationDeliverySort `json:"sort,omitempty"`
+}
+
+// AutomationDeliverySort AutomationDeliverySort is the order of deliveries.
+type AutomationDeliverySort string
+
 // AutomationEvaluation AutomationEvaluation holds the firings that an automation would have had.
 type AutomationEvaluation struct {
 	// EvaluatedUntil Time up to which the triggers were evaluated, in UTC.
@@ -3848,6 +3989,15 @@ type BotAccessGrants struct {
 
 // BotAccessGrants0 defines model for BotAccessGrants.0.
 type BotAccessGrants0 = []BotAccessGrant
+
+// BotAccessQuery BotAccessQuery paginates the access of service accounts.
+type BotAccessQuery struct {
+	// Limit Maximum number of access entries, 0 to 200; default 200.
+	Limit *int64 `json:"limit,omitempty"`
+
+	// Offset Number of access entries to skip, 0 or more; default 0.
+	Offset *int64 `json:"offset,omitempty"`
+}
 
 // CallWebhook CallWebhook sends an HTTP request through a webhook block.
 type CallWebhook struct {
@@ -8536,7 +8686,7 @@ type WebhookPreset struct {
 	// Title Name of the provider for people.
 	Title string `json:"title"`
 
-	// Webhook Fields of the webhook to create: template, verification without secrets, deduplication and handshakes.
+	// Webhook Fields of the webhook to create: template, verification without secrets, deduplication, handshakes and methods.
 	Webhook map[string]interface{} `json:"webhook"`
 }
 
@@ -9900,6 +10050,18 @@ type UpdateAutomationParams struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
+// ReadAutomationDeliveriesParams defines parameters for ReadAutomationDeliveries.
+type ReadAutomationDeliveriesParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadAutomationDeliveryParams defines parameters for ReadAutomationDelivery.
+type ReadAutomationDeliveryParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
 // ReadAutomationHistoryParams defines parameters for ReadAutomationHistory.
 type ReadAutomationHistoryParams struct {
 	// Limit Maximum number of firings, 1 to 200; default 50.
@@ -10049,6 +10211,12 @@ type UpdateBlockTypeParams struct {
 
 // GrantBotAccessParams defines parameters for GrantBotAccess.
 type GrantBotAccessParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadBotAccessesParams defines parameters for ReadBotAccesses.
+type ReadBotAccessesParams struct {
 	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
@@ -11424,6 +11592,9 @@ type PatchAutomationJSONRequestBody = AutomationPartialUpdate
 // UpdateAutomationJSONRequestBody defines body for UpdateAutomation for application/json ContentType.
 type UpdateAutomationJSONRequestBody = AutomationUpdate
 
+// ReadAutomationDeliveriesJSONRequestBody defines body for ReadAutomationDeliveries for application/json ContentType.
+type ReadAutomationDeliveriesJSONRequestBody = AutomationDeliveryQuery
+
 // CreateBlockDocumentJSONRequestBody defines body for CreateBlockDocument for application/json ContentType.
 type CreateBlockDocumentJSONRequestBody = BlockDocumentCreate
 
@@ -11453,6 +11624,9 @@ type UpdateBlockTypeJSONRequestBody = BlockTypeUpdate
 
 // GrantBotAccessJSONRequestBody defines body for GrantBotAccess for application/json ContentType.
 type GrantBotAccessJSONRequestBody = BotAccessGrants
+
+// ReadBotAccessesJSONRequestBody defines body for ReadBotAccesses for application/json ContentType.
+type ReadBotAccessesJSONRequestBody = BotAccessQuery
 
 // CreateConcurrencyLimitJSONRequestBody defines body for CreateConcurrencyLimit for application/json ContentType.
 type CreateConcurrencyLimitJSONRequestBody = ConcurrencyLimitCreate
@@ -16165,6 +16339,31 @@ type ClientInterface interface {
 	// Corresponds with PUT /automations/{id} (the `UpdateAutomation` operationId).
 	UpdateAutomation(ctx context.Context, id openapi_types.UUID, params *UpdateAutomationParams, body UpdateAutomationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ReadAutomationDeliveriesWithBody Filter deliveries
+	//
+	// Returns a page of the automation's calls of webhooks that match, one for each attempt.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /automations/{id}/deliveries/filter (the `ReadAutomationDeliveries` operationId).
+	ReadAutomationDeliveriesWithBody(ctx context.Context, id openapi_types.UUID, params *ReadAutomationDeliveriesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadAutomationDeliveries Filter deliveries
+	//
+	// Returns a page of the automation's calls of webhooks that match, one for each attempt.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /automations/{id}/deliveries/filter (the `ReadAutomationDeliveries` operationId).
+	ReadAutomationDeliveries(ctx context.Context, id openapi_types.UUID, params *ReadAutomationDeliveriesParams, body ReadAutomationDeliveriesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadAutomationDelivery Read a delivery
+	//
+	// Returns the attempt with its request and response, or 404.
+	//
+	// Corresponds with GET /automations/{id}/deliveries/{delivery_id} (the `ReadAutomationDelivery` operationId).
+	ReadAutomationDelivery(ctx context.Context, id openapi_types.UUID, deliveryId openapi_types.UUID, params *ReadAutomationDeliveryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ReadAutomationHistory Read the history of an automation
 	//
 	// Returns its last firings, newest first, with the outcomes of their actions.
@@ -16435,6 +16634,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /bot_access/ (the `GrantBotAccess` operationId).
 	GrantBotAccess(ctx context.Context, params *GrantBotAccessParams, body GrantBotAccessJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadBotAccessesWithBody List service accounts' access
+	//
+	// Returns a page of the service accounts that have a role in the workspace.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /bot_access/filter (the `ReadBotAccesses` operationId).
+	ReadBotAccessesWithBody(ctx context.Context, params *ReadBotAccessesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadBotAccesses List service accounts' access
+	//
+	// Returns a page of the service accounts that have a role in the workspace.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /bot_access/filter (the `ReadBotAccesses` operationId).
+	ReadBotAccesses(ctx context.Context, params *ReadBotAccessesParams, body ReadBotAccessesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RevokeBotAccess Revoke a service account's access
 	//
@@ -21048,6 +21265,61 @@ func (c *Client) UpdateAutomation(ctx context.Context, id openapi_types.UUID, pa
 	return c.Client.Do(req)
 }
 
+// ReadAutomationDeliveriesWithBody Filter deliveries
+//
+// Returns a page of the automation's calls of webhooks that match, one for each attempt.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /automations/{id}/deliveries/filter (the `ReadAutomationDeliveries` operationId).
+func (c *Client) ReadAutomationDeliveriesWithBody(ctx context.Context, id openapi_types.UUID, params *ReadAutomationDeliveriesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadAutomationDeliveriesRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadAutomationDeliveries Filter deliveries
+//
+// Returns a page of the automation's calls of webhooks that match, one for each attempt.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /automations/{id}/deliveries/filter (the `ReadAutomationDeliveries` operationId).
+func (c *Client) ReadAutomationDeliveries(ctx context.Context, id openapi_types.UUID, params *ReadAutomationDeliveriesParams, body ReadAutomationDeliveriesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadAutomationDeliveriesRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadAutomationDelivery Read a delivery
+//
+// Returns the attempt with its request and response, or 404.
+//
+// Corresponds with GET /automations/{id}/deliveries/{delivery_id} (the `ReadAutomationDelivery` operationId).
+func (c *Client) ReadAutomationDelivery(ctx context.Context, id openapi_types.UUID, deliveryId openapi_types.UUID, params *ReadAutomationDeliveryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadAutomationDeliveryRequest(c.Server, id, deliveryId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ReadAutomationHistory Read the history of an automation
 //
 // Returns its last firings, newest first, with the outcomes of their actions.
@@ -21639,6 +21911,44 @@ func (c *Client) GrantBotAccessWithBody(ctx context.Context, params *GrantBotAcc
 // Corresponds with POST /bot_access/ (the `GrantBotAccess` operationId).
 func (c *Client) GrantBotAccess(ctx context.Context, params *GrantBotAccessParams, body GrantBotAccessJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGrantBotAccessRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadBotAccessesWithBody List service accounts' access
+//
+// Returns a page of the service accounts that have a role in the workspace.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /bot_access/filter (the `ReadBotAccesses` operationId).
+func (c *Client) ReadBotAccessesWithBody(ctx context.Context, params *ReadBotAccessesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadBotAccessesRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadBotAccesses List service accounts' access
+//
+// Returns a page of the service accounts that have a role in the workspace.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /bot_access/filter (the `ReadBotAccesses` operationId).
+func (c *Client) ReadBotAccesses(ctx context.Context, params *ReadBotAccessesParams, body ReadBotAccessesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadBotAccessesRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -31355,6 +31665,124 @@ func NewUpdateAutomationRequestWithBody(server string, id openapi_types.UUID, pa
 	return req, nil
 }
 
+// NewReadAutomationDeliveriesRequest calls the generic ReadAutomationDeliveries builder with application/json body
+func NewReadAutomationDeliveriesRequest(server string, id openapi_types.UUID, params *ReadAutomationDeliveriesParams, body ReadAutomationDeliveriesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadAutomationDeliveriesRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewReadAutomationDeliveriesRequestWithBody constructs an http.Request for the ReadAutomationDeliveries method, with any body, and a specified content type
+func NewReadAutomationDeliveriesRequestWithBody(server string, id openapi_types.UUID, params *ReadAutomationDeliveriesParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/automations/%s/deliveries/filter", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadAutomationDeliveryRequest constructs an http.Request for the ReadAutomationDelivery method
+func NewReadAutomationDeliveryRequest(server string, id openapi_types.UUID, deliveryId openapi_types.UUID, params *ReadAutomationDeliveryParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "delivery_id", deliveryId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/automations/%s/deliveries/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewReadAutomationHistoryRequest constructs an http.Request for the ReadAutomationHistory method
 func NewReadAutomationHistoryRequest(server string, id openapi_types.UUID, params *ReadAutomationHistoryParams) (*http.Request, error) {
 	var err error
@@ -32650,6 +33078,61 @@ func NewGrantBotAccessRequestWithBody(server string, params *GrantBotAccessParam
 	}
 
 	operationPath := fmt.Sprintf("/bot_access/")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadBotAccessesRequest calls the generic ReadBotAccesses builder with application/json body
+func NewReadBotAccessesRequest(server string, params *ReadBotAccessesParams, body ReadBotAccessesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadBotAccessesRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewReadBotAccessesRequestWithBody constructs an http.Request for the ReadBotAccesses method, with any body, and a specified content type
+func NewReadBotAccessesRequestWithBody(server string, params *ReadBotAccessesParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/bot_access/filter")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -44293,6 +44776,33 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /automations/{id} (the `UpdateAutomation` operationId).
 	UpdateAutomationWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateAutomationParams, body UpdateAutomationJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAutomationResult, error)
 
+	// ReadAutomationDeliveriesWithBodyWithResponse Filter deliveries
+	//
+	// Returns a page of the automation's calls of webhooks that match, one for each attempt.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /automations/{id}/deliveries/filter (the `ReadAutomationDeliveries` operationId).
+	ReadAutomationDeliveriesWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadAutomationDeliveriesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadAutomationDeliveriesResult, error)
+
+	// ReadAutomationDeliveriesWithResponse Filter deliveries
+	//
+	// Returns a page of the automation's calls of webhooks that match, one for each attempt.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /automations/{id}/deliveries/filter (the `ReadAutomationDeliveries` operationId).
+	ReadAutomationDeliveriesWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadAutomationDeliveriesParams, body ReadAutomationDeliveriesJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadAutomationDeliveriesResult, error)
+
+	// ReadAutomationDeliveryWithResponse Read a delivery
+	//
+	// Returns the attempt with its request and response, or 404.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /automations/{id}/deliveries/{delivery_id} (the `ReadAutomationDelivery` operationId).
+	ReadAutomationDeliveryWithResponse(ctx context.Context, id openapi_types.UUID, deliveryId openapi_types.UUID, params *ReadAutomationDeliveryParams, reqEditors ...RequestEditorFn) (*ReadAutomationDeliveryResult, error)
+
 	// ReadAutomationHistoryWithResponse Read the history of an automation
 	//
 	// Returns its last firings, newest first, with the outcomes of their actions.
@@ -44589,6 +45099,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /bot_access/ (the `GrantBotAccess` operationId).
 	GrantBotAccessWithResponse(ctx context.Context, params *GrantBotAccessParams, body GrantBotAccessJSONRequestBody, reqEditors ...RequestEditorFn) (*GrantBotAccessResult, error)
+
+	// ReadBotAccessesWithBodyWithResponse List service accounts' access
+	//
+	// Returns a page of the service accounts that have a role in the workspace.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /bot_access/filter (the `ReadBotAccesses` operationId).
+	ReadBotAccessesWithBodyWithResponse(ctx context.Context, params *ReadBotAccessesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadBotAccessesResult, error)
+
+	// ReadBotAccessesWithResponse List service accounts' access
+	//
+	// Returns a page of the service accounts that have a role in the workspace.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /bot_access/filter (the `ReadBotAccesses` operationId).
+	ReadBotAccessesWithResponse(ctx context.Context, params *ReadBotAccessesParams, body ReadBotAccessesJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadBotAccessesResult, error)
 
 	// RevokeBotAccessWithResponse Revoke a service account's access
 	//
@@ -51182,6 +51710,116 @@ func (r UpdateAutomationResult) ContentType() string {
 	return ""
 }
 
+type ReadAutomationDeliveriesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]AutomationDelivery
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadAutomationDeliveriesResult) GetJSON200() *[]AutomationDelivery {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadAutomationDeliveriesResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadAutomationDeliveriesResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadAutomationDeliveriesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadAutomationDeliveriesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadAutomationDeliveriesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadAutomationDeliveriesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadAutomationDeliveryResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AutomationDelivery
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadAutomationDeliveryResult) GetJSON200() *AutomationDelivery {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadAutomationDeliveryResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadAutomationDeliveryResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadAutomationDeliveryResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadAutomationDeliveryResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadAutomationDeliveryResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadAutomationDeliveryResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ReadAutomationHistoryResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -52413,6 +53051,61 @@ func (r GrantBotAccessResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GrantBotAccessResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadBotAccessesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]WorkspaceAccess
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadBotAccessesResult) GetJSON200() *[]WorkspaceAccess {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadBotAccessesResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadBotAccessesResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadBotAccessesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadBotAccessesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadBotAccessesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadBotAccessesResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -64314,6 +65007,51 @@ func (c *ClientWithResponses) UpdateAutomationWithResponse(ctx context.Context, 
 	return ParseUpdateAutomationResult(rsp)
 }
 
+// ReadAutomationDeliveriesWithBodyWithResponse Filter deliveries
+//
+// Returns a page of the automation's calls of webhooks that match, one for each attempt.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /automations/{id}/deliveries/filter (the `ReadAutomationDeliveries` operationId).
+func (c *ClientWithResponses) ReadAutomationDeliveriesWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadAutomationDeliveriesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadAutomationDeliveriesResult, error) {
+	rsp, err := c.ReadAutomationDeliveriesWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadAutomationDeliveriesResult(rsp)
+}
+
+// ReadAutomationDeliveriesWithResponse Filter deliveries
+//
+// Returns a page of the automation's calls of webhooks that match, one for each attempt.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /automations/{id}/deliveries/filter (the `ReadAutomationDeliveries` operationId).
+func (c *ClientWithResponses) ReadAutomationDeliveriesWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadAutomationDeliveriesParams, body ReadAutomationDeliveriesJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadAutomationDeliveriesResult, error) {
+	rsp, err := c.ReadAutomationDeliveries(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadAutomationDeliveriesResult(rsp)
+}
+
+// ReadAutomationDeliveryWithResponse Read a delivery
+//
+// Returns the attempt with its request and response, or 404.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /automations/{id}/deliveries/{delivery_id} (the `ReadAutomationDelivery` operationId).
+func (c *ClientWithResponses) ReadAutomationDeliveryWithResponse(ctx context.Context, id openapi_types.UUID, deliveryId openapi_types.UUID, params *ReadAutomationDeliveryParams, reqEditors ...RequestEditorFn) (*ReadAutomationDeliveryResult, error) {
+	rsp, err := c.ReadAutomationDelivery(ctx, id, deliveryId, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadAutomationDeliveryResult(rsp)
+}
+
 // ReadAutomationHistoryWithResponse Read the history of an automation
 //
 // Returns its last firings, newest first, with the outcomes of their actions.
@@ -64807,6 +65545,36 @@ func (c *ClientWithResponses) GrantBotAccessWithResponse(ctx context.Context, pa
 		return nil, err
 	}
 	return ParseGrantBotAccessResult(rsp)
+}
+
+// ReadBotAccessesWithBodyWithResponse List service accounts' access
+//
+// Returns a page of the service accounts that have a role in the workspace.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /bot_access/filter (the `ReadBotAccesses` operationId).
+func (c *ClientWithResponses) ReadBotAccessesWithBodyWithResponse(ctx context.Context, params *ReadBotAccessesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadBotAccessesResult, error) {
+	rsp, err := c.ReadBotAccessesWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadBotAccessesResult(rsp)
+}
+
+// ReadBotAccessesWithResponse List service accounts' access
+//
+// Returns a page of the service accounts that have a role in the workspace.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /bot_access/filter (the `ReadBotAccesses` operationId).
+func (c *ClientWithResponses) ReadBotAccessesWithResponse(ctx context.Context, params *ReadBotAccessesParams, body ReadBotAccessesJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadBotAccessesResult, error) {
+	rsp, err := c.ReadBotAccesses(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadBotAccessesResult(rsp)
 }
 
 // RevokeBotAccessWithResponse Revoke a service account's access
@@ -72144,6 +72912,86 @@ func ParseUpdateAutomationResult(rsp *http.Response) (*UpdateAutomationResult, e
 	return response, nil
 }
 
+// ParseReadAutomationDeliveriesResult parses an HTTP response from a ReadAutomationDeliveriesWithResponse call
+func ParseReadAutomationDeliveriesResult(rsp *http.Response) (*ReadAutomationDeliveriesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadAutomationDeliveriesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []AutomationDelivery
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadAutomationDeliveryResult parses an HTTP response from a ReadAutomationDeliveryWithResponse call
+func ParseReadAutomationDeliveryResult(rsp *http.Response) (*ReadAutomationDeliveryResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadAutomationDeliveryResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AutomationDelivery
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseReadAutomationHistoryResult parses an HTTP response from a ReadAutomationHistoryWithResponse call
 func ParseReadAutomationHistoryResult(rsp *http.Response) (*ReadAutomationHistoryResult, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -73020,6 +73868,46 @@ func ParseGrantBotAccessResult(rsp *http.Response) (*GrantBotAccessResult, error
 	}
 
 	response := &GrantBotAccessResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []WorkspaceAccess
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadBotAccessesResult parses an HTTP response from a ReadBotAccessesWithResponse call
+func ParseReadBotAccessesResult(rsp *http.Response) (*ReadBotAccessesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadBotAccessesResult{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}

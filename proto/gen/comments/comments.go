@@ -689,6 +689,74 @@ func Of(fullName string) string {
 		return "Tags for searching and filtering automations; at most 200 of 250 characters."
 	case "orch.v1.AutomationCreate.trigger":
 		return "Condition on events that fires the automation."
+	case "orch.v1.AutomationDelivery":
+		return "AutomationDelivery is one attempt of the action call-webhook; the log keeps the last ones of each automation."
+	case "orch.v1.AutomationDelivery.attempt":
+		return "Number of the attempt, from 1."
+	case "orch.v1.AutomationDelivery.attempted":
+		return "Time at which the attempt began, in UTC."
+	case "orch.v1.AutomationDelivery.automation_id":
+		return "UUID of the automation."
+	case "orch.v1.AutomationDelivery.block_document_id":
+		return "UUID of the block document that names the receiver."
+	case "orch.v1.AutomationDelivery.body":
+		return "Body of the call as text, at most 64 KiB."
+	case "orch.v1.AutomationDelivery.body_truncated":
+		return "Whether the recorded body is truncated."
+	case "orch.v1.AutomationDelivery.delivered":
+		return "Whether the receiver has the message."
+	case "orch.v1.AutomationDelivery.destination":
+		return "Scheme, host and port of the receiver; the path is not recorded, because it may be a secret."
+	case "orch.v1.AutomationDelivery.error":
+		return "What failed; null for a delivered message."
+	case "orch.v1.AutomationDelivery.headers":
+		return "Headers of the call by lower-case name, without credentials."
+	case "orch.v1.AutomationDelivery.id":
+		return "UUID of the delivery."
+	case "orch.v1.AutomationDelivery.latency":
+		return "Time from the beginning to the response, in seconds."
+	case "orch.v1.AutomationDelivery.message_id":
+		return "Id that all attempts of the action share, such as the webhook-id of a signed call."
+	case "orch.v1.AutomationDelivery.method":
+		return "HTTP method of the call."
+	case "orch.v1.AutomationDelivery.reason":
+		return "Why the attempt failed: address, connection, timeout or status; null for a delivered message."
+	case "orch.v1.AutomationDelivery.response_body":
+		return "Beginning of the response's body, at most 1,000 characters."
+	case "orch.v1.AutomationDelivery.response_headers":
+		return "Headers of the response by lower-case name."
+	case "orch.v1.AutomationDelivery.size":
+		return "Length of the body in bytes."
+	case "orch.v1.AutomationDelivery.status":
+		return "HTTP status of the response; null without a response."
+	case "orch.v1.AutomationDeliveryFilter":
+		return "AutomationDeliveryFilter selects deliveries of one automation; absent criteria match everything."
+	case "orch.v1.AutomationDeliveryFilter.attempted":
+		return "Selects by the time of the attempt."
+	case "orch.v1.AutomationDeliveryFilter.delivered":
+		return "Selects delivered messages, or failed attempts."
+	case "orch.v1.AutomationDeliveryFilter.id":
+		return "Selects by UUID."
+	case "orch.v1.AutomationDeliveryFilter.message_id":
+		return "Selects by the id that all attempts of an action share."
+	case "orch.v1.AutomationDeliveryFilter.reason":
+		return "Selects by the reason of the failure."
+	case "orch.v1.AutomationDeliveryFilter.status":
+		return "Selects by response status."
+	case "orch.v1.AutomationDeliveryList":
+		return "AutomationDeliveryList is a JSON array of deliveries."
+	case "orch.v1.AutomationDeliveryQuery":
+		return "AutomationDeliveryQuery selects, orders and paginates deliveries."
+	case "orch.v1.AutomationDeliveryQuery.automation_deliveries":
+		return "Filter on the deliveries themselves; absent selects all."
+	case "orch.v1.AutomationDeliveryQuery.limit":
+		return "Maximum number of deliveries, 0 to 200; default 200."
+	case "orch.v1.AutomationDeliveryQuery.offset":
+		return "Number of deliveries to skip, 0 or more; default 0."
+	case "orch.v1.AutomationDeliveryQuery.sort":
+		return "Order of the deliveries; default ATTEMPTED_DESC."
+	case "orch.v1.AutomationDeliverySort":
+		return "AutomationDeliverySort is the order of deliveries."
 	case "orch.v1.AutomationEvaluation":
 		return "AutomationEvaluation holds the firings that an automation would have had."
 	case "orch.v1.AutomationEvaluation.evaluated_until":
@@ -851,6 +919,10 @@ func Of(fullName string) string {
 		return "Enable or disable an automation. Only the field enabled can change."
 	case "orch.v1.AutomationService.ReadAutomation":
 		return "Read an automation. Returns the automation with this UUID, or 404."
+	case "orch.v1.AutomationService.ReadAutomationDeliveries":
+		return "Filter deliveries. Returns a page of the automation's calls of webhooks that match, one for each attempt."
+	case "orch.v1.AutomationService.ReadAutomationDelivery":
+		return "Read a delivery. Returns the attempt with its request and response, or 404."
 	case "orch.v1.AutomationService.ReadAutomationHistory":
 		return "Read the history of an automation. Returns its last firings, newest first, with the outcomes of their actions."
 	case "orch.v1.AutomationService.ReadAutomations":
@@ -1159,6 +1231,12 @@ func Of(fullName string) string {
 		return "BotAccessGrantList is a JSON array of grants."
 	case "orch.v1.BotAccessGrants":
 		return "BotAccessGrants is one grant or a JSON array of grants."
+	case "orch.v1.BotAccessQuery":
+		return "BotAccessQuery paginates the access of service accounts."
+	case "orch.v1.BotAccessQuery.limit":
+		return "Maximum number of access entries, 0 to 200; default 200."
+	case "orch.v1.BotAccessQuery.offset":
+		return "Number of access entries to skip, 0 or more; default 0."
 	case "orch.v1.CONCURRENCY_MODE_CONCURRENCY":
 		return "Held until release."
 	case "orch.v1.CONCURRENCY_MODE_RATE_LIMIT":
@@ -3599,6 +3677,12 @@ func Of(fullName string) string {
 		return "UUID of the account."
 	case "orch.v1.ReadArtifactRequest.id":
 		return "UUID of the artifact."
+	case "orch.v1.ReadAutomationDeliveriesRequest.id":
+		return "UUID of the automation."
+	case "orch.v1.ReadAutomationDeliveryRequest.delivery_id":
+		return "UUID of the delivery."
+	case "orch.v1.ReadAutomationDeliveryRequest.id":
+		return "UUID of the automation."
 	case "orch.v1.ReadAutomationHistoryRequest.id":
 		return "UUID of the automation."
 	case "orch.v1.ReadAutomationHistoryRequest.limit":
@@ -5439,6 +5523,8 @@ func Of(fullName string) string {
 		return "Jinja2 template that renders a request to the JSON object of an event."
 	case "orch.v1.Webhook.undefined":
 		return "What the template does with a missing value; default lenient."
+	case "orch.v1.Webhook.unique_name":
+		return "Name of a webhook that was named while names had to be unique."
 	case "orch.v1.Webhook.updated":
 		return "Time of the last change, in UTC."
 	case "orch.v1.Webhook.url":
@@ -5728,7 +5814,7 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookPreset.title":
 		return "Name of the provider for people."
 	case "orch.v1.WebhookPreset.webhook":
-		return "Fields of the webhook to create: template, verification without secrets, deduplication and handshakes."
+		return "Fields of the webhook to create: template, verification without secrets, deduplication, handshakes and methods."
 	case "orch.v1.WebhookPresetList":
 		return "WebhookPresetList is a JSON array of presets."
 	case "orch.v1.WebhookPresetSample":
@@ -5866,13 +5952,15 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookTraffic.requests":
 		return "Number of requests, and of those that were refused or failed."
 	case "orch.v1.WebhookTraffic.source":
-		return "Process that counted. A count with a sequence that is not greater than the last one is a duplicate."
+		return "Process that counted, and the sequence of the count. A webhook has one count of each sequence."
 	case "orch.v1.WebhookTraffic.webhook_id":
 		return "UUID of the webhook."
 	case "orch.v1.WebhookTraffic.workspace":
 		return "UUID of its workspace."
 	case "orch.v1.WebhookTrafficSource":
 		return "WebhookTrafficSource is a process that counts requests."
+	case "orch.v1.WebhookTrafficSource.counted":
+		return "Counts before the last one that are included, as bits: bit 0 is the one directly before it."
 	case "orch.v1.WebhookTrafficSource.id":
 		return "UUID of the process."
 	case "orch.v1.WebhookTrafficSource.sequence":
@@ -6529,6 +6617,8 @@ func Of(fullName string) string {
 		return "Grant access to users. Assigns a workspace role; an existing role is replaced under the same id."
 	case "orch.v1.WorkspaceAccessService.ReadBotAccess":
 		return "Read a service account's access. Returns the access entry with this UUID, or 404."
+	case "orch.v1.WorkspaceAccessService.ReadBotAccesses":
+		return "List service accounts' access. Returns a page of the service accounts that have a role in the workspace."
 	case "orch.v1.WorkspaceAccessService.ReadTeamAccesses":
 		return "List team access. Returns a page of the teams that have a role in the workspace."
 	case "orch.v1.WorkspaceAccessService.ReadUserAccess":

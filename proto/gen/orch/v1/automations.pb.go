@@ -5103,7 +5103,7 @@ var File_orch_v1_automations_proto protoreflect.FileDescriptor
 
 const file_orch_v1_automations_proto_rawDesc = "" +
 	"\n" +
-	"\x19orch/v1/automations.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14orch/v1/common.proto\x1a\x14orch/v1/events.proto\x1a\x12orch/v1/rest.proto\x1a\x14orch/v1/states.proto\"\xa9\x05\n" +
+	"\x19orch/v1/automations.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a#orch/v1/automation_deliveries.proto\x1a\x14orch/v1/common.proto\x1a\x14orch/v1/events.proto\x1a\x12orch/v1/rest.proto\x1a\x14orch/v1/states.proto\"\xa9\x05\n" +
 	"\n" +
 	"Automation\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12A\n" +
@@ -5561,7 +5561,7 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"\fTriggerState\x12\x1d\n" +
 	"\x19TRIGGER_STATE_UNSPECIFIED\x10\x00\x12*\n" +
 	"\x17TRIGGER_STATE_TRIGGERED\x10\x01\x1a\r\xda\xf3\x18\tTriggered\x12(\n" +
-	"\x16TRIGGER_STATE_RESOLVED\x10\x02\x1a\f\xda\xf3\x18\bResolved2\xd4\x0f\n" +
+	"\x16TRIGGER_STATE_RESOLVED\x10\x02\x1a\f\xda\xf3\x18\bResolved2\xbc\x12\n" +
 	"\x11AutomationService\x12\x87\x01\n" +
 	"\x10CreateAutomation\x12 .orch.v1.CreateAutomationRequest\x1a\x13.orch.v1.Automation\"<\xe2\xf3\x18\x17\b\xc9\x01\"\x12manage_automations\x82\xd3\xe4\x93\x02\x1b:\n" +
 	"automation\"\r/automations/\x12u\n" +
@@ -5576,7 +5576,10 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"\x10DeleteAutomation\x12 .orch.v1.DeleteAutomationRequest\x1a\x16.google.protobuf.Empty\"4\xe2\xf3\x18\x17\b\xcc\x01\"\x12manage_automations\x82\xd3\xe4\x93\x02\x13*\x11/automations/{id}\x12\xb4\x01\n" +
 	" DeleteAutomationsOwnedByResource\x120.orch.v1.DeleteAutomationsOwnedByResourceRequest\x1a\x16.google.protobuf.Empty\"F\xe2\xf3\x18\x17\b\xca\x01\"\x12manage_automations\x82\xd3\xe4\x93\x02%*#/automations/owned-by/{resource_id}\x12\x92\x01\n" +
 	"\x12EvaluateAutomation\x12\".orch.v1.EvaluateAutomationRequest\x1a\x1d.orch.v1.AutomationEvaluation\"9\xe2\xf3\x18\x11\"\x0fsee_automations\x82\xd3\xe4\x93\x02\x1e:\x05query\"\x15/automations/evaluate\x12\x92\x01\n" +
-	"\x15ReadAutomationHistory\x12%.orch.v1.ReadAutomationHistoryRequest\x1a\x1a.orch.v1.AutomationHistory\"6\xe2\xf3\x18\x11\"\x0fsee_automations\x82\xd3\xe4\x93\x02\x1b\x12\x19/automations/{id}/history\x12\xad\x01\n" +
+	"\x15ReadAutomationHistory\x12%.orch.v1.ReadAutomationHistoryRequest\x1a\x1a.orch.v1.AutomationHistory\"6\xe2\xf3\x18\x11\"\x0fsee_automations\x82\xd3\xe4\x93\x02\x1b\x12\x19/automations/{id}/history\x12\xbc\x01\n" +
+	"\x18ReadAutomationDeliveries\x12(.orch.v1.ReadAutomationDeliveriesRequest\x1a\x1f.orch.v1.AutomationDeliveryList\"U\xe2\xf3\x18\x13\x18\x01\"\x0fsee_automations\x82\xd3\xe4\x93\x028:\x05queryb\n" +
+	"deliveries\"#/automations/{id}/deliveries/filter\x12\xa6\x01\n" +
+	"\x16ReadAutomationDelivery\x12&.orch.v1.ReadAutomationDeliveryRequest\x1a\x1b.orch.v1.AutomationDelivery\"G\xe2\xf3\x18\x11\"\x0fsee_automations\x82\xd3\xe4\x93\x02,\x12*/automations/{id}/deliveries/{delivery_id}\x12\xad\x01\n" +
 	"\x1aValidateAutomationTemplate\x12*.orch.v1.ValidateAutomationTemplateRequest\x1a\x16.google.protobuf.Empty\"K\xe2\xf3\x18\x16\b\xcc\x01\x18\x01\"\x0fsee_automations\x82\xd3\xe4\x93\x02+:\btemplate\"\x1f/automations/templates/validate\x12\x8d\x01\n" +
 	"\x10ValidateTemplate\x12 .orch.v1.ValidateTemplateRequest\x1a\x16.google.protobuf.Empty\"?\xe2\xf3\x18\x16\b\xcc\x01\x18\x01\"\x0fsee_automations\x82\xd3\xe4\x93\x02\x1f:\btemplate\"\x13/templates/validate\x1a\x11\xea\xf3\x18\r\n" +
 	"\vAutomationsB7Z5github.com/orch-project/orch/proto/gen/orch/v1;orchv1b\x06proto3"
@@ -5682,8 +5685,12 @@ var file_orch_v1_automations_proto_goTypes = []any{
 	(*RelatedResource)(nil),                         // 83: orch.v1.RelatedResource
 	(*fieldmaskpb.FieldMask)(nil),                   // 84: google.protobuf.FieldMask
 	(*ReceivedEvent)(nil),                           // 85: orch.v1.ReceivedEvent
-	(*CountResponse)(nil),                           // 86: orch.v1.CountResponse
-	(*emptypb.Empty)(nil),                           // 87: google.protobuf.Empty
+	(*ReadAutomationDeliveriesRequest)(nil),         // 86: orch.v1.ReadAutomationDeliveriesRequest
+	(*ReadAutomationDeliveryRequest)(nil),           // 87: orch.v1.ReadAutomationDeliveryRequest
+	(*CountResponse)(nil),                           // 88: orch.v1.CountResponse
+	(*emptypb.Empty)(nil),                           // 89: google.protobuf.Empty
+	(*AutomationDeliveryList)(nil),                  // 90: orch.v1.AutomationDeliveryList
+	(*AutomationDelivery)(nil),                      // 91: orch.v1.AutomationDelivery
 }
 var file_orch_v1_automations_proto_depIdxs = []int32{
 	74,  // 0: orch.v1.Automation.created:type_name -> google.protobuf.Timestamp
@@ -5814,23 +5821,27 @@ var file_orch_v1_automations_proto_depIdxs = []int32{
 	64,  // 125: orch.v1.AutomationService.DeleteAutomationsOwnedByResource:input_type -> orch.v1.DeleteAutomationsOwnedByResourceRequest
 	54,  // 126: orch.v1.AutomationService.EvaluateAutomation:input_type -> orch.v1.EvaluateAutomationRequest
 	55,  // 127: orch.v1.AutomationService.ReadAutomationHistory:input_type -> orch.v1.ReadAutomationHistoryRequest
-	65,  // 128: orch.v1.AutomationService.ValidateAutomationTemplate:input_type -> orch.v1.ValidateAutomationTemplateRequest
-	66,  // 129: orch.v1.AutomationService.ValidateTemplate:input_type -> orch.v1.ValidateTemplateRequest
-	9,   // 130: orch.v1.AutomationService.CreateAutomation:output_type -> orch.v1.Automation
-	9,   // 131: orch.v1.AutomationService.ReadAutomation:output_type -> orch.v1.Automation
-	13,  // 132: orch.v1.AutomationService.ReadAutomations:output_type -> orch.v1.AutomationList
-	86,  // 133: orch.v1.AutomationService.CountAutomations:output_type -> orch.v1.CountResponse
-	13,  // 134: orch.v1.AutomationService.ReadAutomationsRelatedToResource:output_type -> orch.v1.AutomationList
-	87,  // 135: orch.v1.AutomationService.UpdateAutomation:output_type -> google.protobuf.Empty
-	87,  // 136: orch.v1.AutomationService.PatchAutomation:output_type -> google.protobuf.Empty
-	87,  // 137: orch.v1.AutomationService.DeleteAutomation:output_type -> google.protobuf.Empty
-	87,  // 138: orch.v1.AutomationService.DeleteAutomationsOwnedByResource:output_type -> google.protobuf.Empty
-	49,  // 139: orch.v1.AutomationService.EvaluateAutomation:output_type -> orch.v1.AutomationEvaluation
-	51,  // 140: orch.v1.AutomationService.ReadAutomationHistory:output_type -> orch.v1.AutomationHistory
-	87,  // 141: orch.v1.AutomationService.ValidateAutomationTemplate:output_type -> google.protobuf.Empty
-	87,  // 142: orch.v1.AutomationService.ValidateTemplate:output_type -> google.protobuf.Empty
-	130, // [130:143] is the sub-list for method output_type
-	117, // [117:130] is the sub-list for method input_type
+	86,  // 128: orch.v1.AutomationService.ReadAutomationDeliveries:input_type -> orch.v1.ReadAutomationDeliveriesRequest
+	87,  // 129: orch.v1.AutomationService.ReadAutomationDelivery:input_type -> orch.v1.ReadAutomationDeliveryRequest
+	65,  // 130: orch.v1.AutomationService.ValidateAutomationTemplate:input_type -> orch.v1.ValidateAutomationTemplateRequest
+	66,  // 131: orch.v1.AutomationService.ValidateTemplate:input_type -> orch.v1.ValidateTemplateRequest
+	9,   // 132: orch.v1.AutomationService.CreateAutomation:output_type -> orch.v1.Automation
+	9,   // 133: orch.v1.AutomationService.ReadAutomation:output_type -> orch.v1.Automation
+	13,  // 134: orch.v1.AutomationService.ReadAutomations:output_type -> orch.v1.AutomationList
+	88,  // 135: orch.v1.AutomationService.CountAutomations:output_type -> orch.v1.CountResponse
+	13,  // 136: orch.v1.AutomationService.ReadAutomationsRelatedToResource:output_type -> orch.v1.AutomationList
+	89,  // 137: orch.v1.AutomationService.UpdateAutomation:output_type -> google.protobuf.Empty
+	89,  // 138: orch.v1.AutomationService.PatchAutomation:output_type -> google.protobuf.Empty
+	89,  // 139: orch.v1.AutomationService.DeleteAutomation:output_type -> google.protobuf.Empty
+	89,  // 140: orch.v1.AutomationService.DeleteAutomationsOwnedByResource:output_type -> google.protobuf.Empty
+	49,  // 141: orch.v1.AutomationService.EvaluateAutomation:output_type -> orch.v1.AutomationEvaluation
+	51,  // 142: orch.v1.AutomationService.ReadAutomationHistory:output_type -> orch.v1.AutomationHistory
+	90,  // 143: orch.v1.AutomationService.ReadAutomationDeliveries:output_type -> orch.v1.AutomationDeliveryList
+	91,  // 144: orch.v1.AutomationService.ReadAutomationDelivery:output_type -> orch.v1.AutomationDelivery
+	89,  // 145: orch.v1.AutomationService.ValidateAutomationTemplate:output_type -> google.protobuf.Empty
+	89,  // 146: orch.v1.AutomationService.ValidateTemplate:output_type -> google.protobuf.Empty
+	132, // [132:147] is the sub-list for method output_type
+	117, // [117:132] is the sub-list for method input_type
 	117, // [117:117] is the sub-list for extension type_name
 	117, // [117:117] is the sub-list for extension extendee
 	0,   // [0:117] is the sub-list for field type_name
@@ -5841,6 +5852,7 @@ func file_orch_v1_automations_proto_init() {
 	if File_orch_v1_automations_proto != nil {
 		return
 	}
+	file_orch_v1_automation_deliveries_proto_init()
 	file_orch_v1_common_proto_init()
 	file_orch_v1_events_proto_init()
 	file_orch_v1_rest_proto_init()

@@ -33,6 +33,8 @@ const (
 	AutomationService_DeleteAutomationsOwnedByResource_FullMethodName = "/orch.v1.AutomationService/DeleteAutomationsOwnedByResource"
 	AutomationService_EvaluateAutomation_FullMethodName               = "/orch.v1.AutomationService/EvaluateAutomation"
 	AutomationService_ReadAutomationHistory_FullMethodName            = "/orch.v1.AutomationService/ReadAutomationHistory"
+	AutomationService_ReadAutomationDeliveries_FullMethodName         = "/orch.v1.AutomationService/ReadAutomationDeliveries"
+	AutomationService_ReadAutomationDelivery_FullMethodName           = "/orch.v1.AutomationService/ReadAutomationDelivery"
 	AutomationService_ValidateAutomationTemplate_FullMethodName       = "/orch.v1.AutomationService/ValidateAutomationTemplate"
 	AutomationService_ValidateTemplate_FullMethodName                 = "/orch.v1.AutomationService/ValidateTemplate"
 )
@@ -67,6 +69,10 @@ type AutomationServiceClient interface {
 	EvaluateAutomation(ctx context.Context, in *EvaluateAutomationRequest, opts ...grpc.CallOption) (*AutomationEvaluation, error)
 	// Read the history of an automation. Returns its last firings, newest first, with the outcomes of their actions.
 	ReadAutomationHistory(ctx context.Context, in *ReadAutomationHistoryRequest, opts ...grpc.CallOption) (*AutomationHistory, error)
+	// Filter deliveries. Returns a page of the automation's calls of webhooks that match, one for each attempt.
+	ReadAutomationDeliveries(ctx context.Context, in *ReadAutomationDeliveriesRequest, opts ...grpc.CallOption) (*AutomationDeliveryList, error)
+	// Read a delivery. Returns the attempt with its request and response, or 404.
+	ReadAutomationDelivery(ctx context.Context, in *ReadAutomationDeliveryRequest, opts ...grpc.CallOption) (*AutomationDelivery, error)
 	// Validate an action template. Compiles the JSON string as a Jinja2 template; an error returns 422 with its place.
 	ValidateAutomationTemplate(ctx context.Context, in *ValidateAutomationTemplateRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 	// Validate a template. Compiles the JSON string as a Jinja2 template; an error returns 422 with its place.
@@ -191,6 +197,26 @@ func (c *automationServiceClient) ReadAutomationHistory(ctx context.Context, in 
 	return out, nil
 }
 
+func (c *automationServiceClient) ReadAutomationDeliveries(ctx context.Context, in *ReadAutomationDeliveriesRequest, opts ...grpc.CallOption) (*AutomationDeliveryList, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AutomationDeliveryList)
+	err := c.cc.Invoke(ctx, AutomationService_ReadAutomationDeliveries_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *automationServiceClient) ReadAutomationDelivery(ctx context.Context, in *ReadAutomationDeliveryRequest, opts ...grpc.CallOption) (*AutomationDelivery, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AutomationDelivery)
+	err := c.cc.Invoke(ctx, AutomationService_ReadAutomationDelivery_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *automationServiceClient) ValidateAutomationTemplate(ctx context.Context, in *ValidateAutomationTemplateRequest, opts ...grpc.CallOption) (*emptypb.Empty, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(emptypb.Empty)
@@ -241,6 +267,10 @@ type AutomationServiceServer interface {
 	EvaluateAutomation(context.Context, *EvaluateAutomationRequest) (*AutomationEvaluation, error)
 	// Read the history of an automation. Returns its last firings, newest first, with the outcomes of their actions.
 	ReadAutomationHistory(context.Context, *ReadAutomationHistoryRequest) (*AutomationHistory, error)
+	// Filter deliveries. Returns a page of the automation's calls of webhooks that match, one for each attempt.
+	ReadAutomationDeliveries(context.Context, *ReadAutomationDeliveriesRequest) (*AutomationDeliveryList, error)
+	// Read a delivery. Returns the attempt with its request and response, or 404.
+	ReadAutomationDelivery(context.Context, *ReadAutomationDeliveryRequest) (*AutomationDelivery, error)
 	// Validate an action template. Compiles the JSON string as a Jinja2 template; an error returns 422 with its place.
 	ValidateAutomationTemplate(context.Context, *ValidateAutomationTemplateRequest) (*emptypb.Empty, error)
 	// Validate a template. Compiles the JSON string as a Jinja2 template; an error returns 422 with its place.
@@ -287,6 +317,12 @@ func (UnimplementedAutomationServiceServer) EvaluateAutomation(context.Context, 
 }
 func (UnimplementedAutomationServiceServer) ReadAutomationHistory(context.Context, *ReadAutomationHistoryRequest) (*AutomationHistory, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReadAutomationHistory not implemented")
+}
+func (UnimplementedAutomationServiceServer) ReadAutomationDeliveries(context.Context, *ReadAutomationDeliveriesRequest) (*AutomationDeliveryList, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReadAutomationDeliveries not implemented")
+}
+func (UnimplementedAutomationServiceServer) ReadAutomationDelivery(context.Context, *ReadAutomationDeliveryRequest) (*AutomationDelivery, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReadAutomationDelivery not implemented")
 }
 func (UnimplementedAutomationServiceServer) ValidateAutomationTemplate(context.Context, *ValidateAutomationTemplateRequest) (*emptypb.Empty, error) {
 	return nil, status.Error(codes.Unimplemented, "method ValidateAutomationTemplate not implemented")
@@ -513,6 +549,42 @@ func _AutomationService_ReadAutomationHistory_Handler(srv interface{}, ctx conte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AutomationService_ReadAutomationDeliveries_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReadAutomationDeliveriesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AutomationServiceServer).ReadAutomationDeliveries(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AutomationService_ReadAutomationDeliveries_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AutomationServiceServer).ReadAutomationDeliveries(ctx, req.(*ReadAutomationDeliveriesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AutomationService_ReadAutomationDelivery_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReadAutomationDeliveryRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AutomationServiceServer).ReadAutomationDelivery(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AutomationService_ReadAutomationDelivery_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AutomationServiceServer).ReadAutomationDelivery(ctx, req.(*ReadAutomationDeliveryRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _AutomationService_ValidateAutomationTemplate_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ValidateAutomationTemplateRequest)
 	if err := dec(in); err != nil {
@@ -599,6 +671,14 @@ var AutomationService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ReadAutomationHistory",
 			Handler:    _AutomationService_ReadAutomationHistory_Handler,
+		},
+		{
+			MethodName: "ReadAutomationDeliveries",
+			Handler:    _AutomationService_ReadAutomationDeliveries_Handler,
+		},
+		{
+			MethodName: "ReadAutomationDelivery",
+			Handler:    _AutomationService_ReadAutomationDelivery_Handler,
 		},
 		{
 			MethodName: "ValidateAutomationTemplate",

@@ -708,7 +708,9 @@ type Webhook struct {
 	// Seconds without a request after which the webhook counts as silent; null for never.
 	MaxSilence *int64 `protobuf:"varint,22,opt,name=max_silence,json=maxSilence,proto3,oneof" json:"max_silence,omitempty"`
 	// Whether the webhook's requests succeed; null in responses to changes.
-	Health        *WebhookHealth `protobuf:"bytes,23,opt,name=health,proto3,oneof" json:"health,omitempty"`
+	Health *WebhookHealth `protobuf:"bytes,23,opt,name=health,proto3,oneof" json:"health,omitempty"`
+	// Name of a webhook that was named while names had to be unique.
+	UniqueName    *string `protobuf:"bytes,24,opt,name=unique_name,json=uniqueName,proto3,oneof" json:"unique_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -902,6 +904,13 @@ func (x *Webhook) GetHealth() *WebhookHealth {
 		return x.Health
 	}
 	return nil
+}
+
+func (x *Webhook) GetUniqueName() string {
+	if x != nil && x.UniqueName != nil {
+		return *x.UniqueName
+	}
+	return ""
 }
 
 // WebhookHealth is what the requests of a webhook show about it.
@@ -1159,7 +1168,9 @@ type WebhookTrafficSource struct {
 	// UUID of the process.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Sequence of its last count.
-	Sequence      int64 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	Sequence int64 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	// Counts before the last one that are included, as bits: bit 0 is the one directly before it.
+	Counted       int64 `protobuf:"varint,3,opt,name=counted,proto3" json:"counted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1208,6 +1219,13 @@ func (x *WebhookTrafficSource) GetSequence() int64 {
 	return 0
 }
 
+func (x *WebhookTrafficSource) GetCounted() int64 {
+	if x != nil {
+		return x.Counted
+	}
+	return 0
+}
+
 // WebhookTraffic counts the requests of a webhook that one process received in a short time.
 type WebhookTraffic struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1217,7 +1235,7 @@ type WebhookTraffic struct {
 	Workspace string `protobuf:"bytes,2,opt,name=workspace,proto3" json:"workspace,omitempty"`
 	// Name of the webhook.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	// Process that counted. A count with a sequence that is not greater than the last one is a duplicate.
+	// Process that counted, and the sequence of the count. A webhook has one count of each sequence.
 	Source *WebhookTrafficSource `protobuf:"bytes,4,opt,name=source,proto3" json:"source,omitempty"`
 	// Time of the last request.
 	Last *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=last,proto3" json:"last,omitempty"`
@@ -4031,7 +4049,7 @@ type WebhookPreset struct {
 	Documentation string `protobuf:"bytes,4,opt,name=documentation,proto3" json:"documentation,omitempty"`
 	// What the secret is in the provider's words; empty if requests carry none.
 	Secret string `protobuf:"bytes,5,opt,name=secret,proto3" json:"secret,omitempty"`
-	// Fields of the webhook to create: template, verification without secrets, deduplication and handshakes.
+	// Fields of the webhook to create: template, verification without secrets, deduplication, handshakes and methods.
 	Webhook []byte `protobuf:"bytes,6,opt,name=webhook,proto3" json:"webhook,omitempty"`
 	// Request in the provider's form with invented values, without a signature.
 	Sample        *WebhookPresetSample `protobuf:"bytes,7,opt,name=sample,proto3" json:"sample,omitempty"`
@@ -5040,7 +5058,8 @@ var File_orch_v1_webhooks_proto protoreflect.FileDescriptor
 
 const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\n" +
-	"\x16orch/v1/webhooks.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14orch/v1/common.proto\x1a\x12orch/v1/rest.proto\"\xca\t\n" +
+	"\x16orch/v1/webhooks.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14orch/v1/common.proto\x1a\x12orch/v1/rest.proto\"\x89\n" +
+	"\n" +
 	"\aWebhook\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12A\n" +
 	"\acreated\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01H\x00R\acreated\x88\x01\x01\x12A\n" +
@@ -5070,7 +5089,9 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\amethods\x18\x15 \x03(\x0e2\x16.orch.v1.WebhookMethodR\amethods\x12$\n" +
 	"\vmax_silence\x18\x16 \x01(\x03H\x06R\n" +
 	"maxSilence\x88\x01\x01\x12<\n" +
-	"\x06health\x18\x17 \x01(\v2\x16.orch.v1.WebhookHealthB\a\xca\xf3\x18\x03\x90\x01\x01H\aR\x06health\x88\x01\x01B\n" +
+	"\x06health\x18\x17 \x01(\v2\x16.orch.v1.WebhookHealthB\a\xca\xf3\x18\x03\x90\x01\x01H\aR\x06health\x88\x01\x01\x12-\n" +
+	"\vunique_name\x18\x18 \x01(\tB\a\xca\xf3\x18\x03\x80\x01\x01H\bR\n" +
+	"uniqueName\x88\x01\x01B\n" +
 	"\n" +
 	"\b_createdB\n" +
 	"\n" +
@@ -5080,7 +5101,8 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\v_rate_limitB\x16\n" +
 	"\x14_sealed_verify_tokenB\x0e\n" +
 	"\f_max_silenceB\t\n" +
-	"\a_health\"\xbe\x02\n" +
+	"\a_healthB\x0e\n" +
+	"\f_unique_name\"\xbe\x02\n" +
 	"\rWebhookHealth\x124\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x1c.orch.v1.WebhookHealthStatusR\x06status\x125\n" +
 	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampH\x00R\x05since\x88\x01\x01\x12D\n" +
@@ -5115,10 +5137,11 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x06_errorB\x0e\n" +
 	"\f_max_silenceB\x10\n" +
 	"\x0e_watched_sinceB\x06\n" +
-	"\x04_due\"J\n" +
+	"\x04_due\"d\n" +
 	"\x14WebhookTrafficSource\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12\x1a\n" +
-	"\bsequence\x18\x02 \x01(\x03R\bsequence\"\xdd\x02\n" +
+	"\bsequence\x18\x02 \x01(\x03R\bsequence\x12\x18\n" +
+	"\acounted\x18\x03 \x01(\x03R\acounted\"\xdd\x02\n" +
 	"\x0eWebhookTraffic\x12%\n" +
 	"\n" +
 	"webhook_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\twebhookId\x12$\n" +

@@ -26,6 +26,8 @@ const (
 	DeadLetter Collection = "dead_letter"
 	// WebhookDelivery stores the delivery log of webhooks.
 	WebhookDelivery Collection = "webhook_delivery"
+	// AutomationDelivery stores the delivery log of automations that call webhooks.
+	AutomationDelivery Collection = "automation_delivery"
 	// WebhookWatch stores what the watcher of failures counted of each webhook.
 	WebhookWatch Collection = "webhook_watch"
 	Event        Collection = "event"
@@ -83,7 +85,7 @@ var queryFields = map[string]Collection{
 	"work_pools": WorkPool, "work_pool_queues": WorkQueue, "work_queues": WorkQueue, "webhooks": Webhook, "deliveries": WebhookDelivery,
 	"artifacts": Artifact, "variables": Variable, "logs": Log,
 	"block_types": BlockType, "block_schemas": BlockSchema, "block_documents": BlockDocument,
-	"automations": Automation,
+	"automations": Automation, "automation_deliveries": AutomationDelivery,
 }
 
 // fieldCollection returns the collection that a field of a query message filters. Artifact keys are filtered by their

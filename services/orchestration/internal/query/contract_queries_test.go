@@ -47,6 +47,10 @@ var listed = []struct {
 		in: WebhookDelivery, filter: &orchv1.WebhookDeliveryFilter{}, sort: orchv1.WebhookDeliverySort(0),
 		within: bson.D{{Key: "webhook_id", Value: binary(numbered(1))}},
 	},
+	{
+		in: AutomationDelivery, filter: &orchv1.AutomationDeliveryFilter{}, sort: orchv1.AutomationDeliverySort(0),
+		within: bson.D{{Key: "automation_id", Value: binary(numbered(1))}},
+	},
 }
 
 // pageSize is the usual limit of a list.

@@ -229,6 +229,10 @@ func indexes() []Index {
 
 		{Collection: Webhook, Keys: keys("slug"), Unique: true, For: "one webhook per address; look-up by address"},
 		{Collection: Webhook, Keys: scoped("name", "_id"), For: "NAME_*; name.any_"},
+		{
+			Collection: Webhook, Keys: scoped("unique_name"), Unique: true, Partial: present("unique_name"),
+			For: "one webhook per name where ORCH_WEBHOOK_UNIQUE_NAMES is set",
+		},
 		{Collection: Webhook, Keys: scoped("created", "_id"), For: "CREATED_DESC"},
 		{Collection: Webhook, Keys: scoped("updated", "_id"), For: "UPDATED_DESC"},
 		{Collection: Webhook, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
@@ -237,6 +241,8 @@ func indexes() []Index {
 
 		{Collection: WebhookDelivery, Keys: scoped("webhook_id", "received", "_id"), For: "the deliveries of a webhook by RECEIVED_*, and the oldest of them"},
 		{Collection: WebhookDelivery, Keys: keys("expire_at"), TTL: true, For: "retention"},
+		{Collection: AutomationDelivery, Keys: scoped("automation_id", "attempted", "_id"), For: "the deliveries of an automation by ATTEMPTED_*, and the oldest of them"},
+		{Collection: AutomationDelivery, Keys: keys("expire_at"), TTL: true, For: "retention"},
 		{Collection: WebhookWatch, Keys: keys("due"), Sparse: true, For: "webhooks that the watcher examines, of all workspaces"},
 		{Collection: WebhookWatch, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
 

@@ -82,7 +82,10 @@ func (s *Service) mutate(ctx context.Context, id, action string, edit func(ws uu
 		if err := edit(info.Workspace, next); err != nil {
 			return err
 		}
-		return s.check(ctx, info, before, next)
+		if err := s.check(ctx, info, before, next); err != nil {
+			return err
+		}
+		return s.claimName(ctx, info.Workspace, before, next)
 	}
 	changed, err := s.webhooks.Mutate(ctx, info.Workspace, key, store.Edit(checked, func(current, next *orchv1.Webhook) ([]store.Effect, error) {
 		audited, err := s.audited(info, info.Workspace, next, action)
@@ -93,7 +96,7 @@ func (s *Service) mutate(ctx context.Context, id, action string, edit func(ws uu
 		return []store.Effect{s.publish(info.Workspace, key, slugs...), audited}, err
 	}))
 	if err != nil {
-		return nil, translate(err)
+		return nil, translate(s.nameTaken(err))
 	}
 	s.flush.Flush(ctx, query.Webhook, key)
 	return present(info, changed), s.hide(ctx, changed)

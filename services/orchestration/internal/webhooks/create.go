@@ -36,12 +36,15 @@ func (s *Service) CreateWebhook(ctx context.Context, r *orchv1.CreateWebhookRequ
 	if err := s.check(ctx, info, nil, w); err != nil {
 		return nil, err
 	}
+	if err := s.claimName(ctx, info.Workspace, nil, w); err != nil {
+		return nil, err
+	}
 	audited, err := s.audited(info, info.Workspace, w, "created")
 	if err != nil {
 		return nil, err
 	}
 	if err := s.webhooks.Insert(ctx, info.Workspace, w, s.publish(info.Workspace, id, w.GetSlug()), audited); err != nil {
-		return nil, err
+		return nil, s.nameTaken(err)
 	}
 	s.flush.Flush(ctx, query.Webhook, id)
 	return present(info, w), s.hide(ctx, w)

@@ -3,6 +3,7 @@ package webhooks
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -97,13 +98,8 @@ func deliveriesOf(webhook uuid.UUID) bson.D {
 
 // prune deletes the deliveries of a webhook beyond the maximum, oldest first.
 func (s *Service) prune(ctx context.Context, w owner) error {
-	newestFirst := bson.D{{Key: "received", Value: -1}, {Key: "_id", Value: -1}}
-	beyond, err := s.deliveries.Find(ctx, w.ws, deliveriesOf(w.webhook), newestFirst, s.maxStored, 1)
-	if err != nil || len(beyond) == 0 {
-		return err
-	}
-	last := beyond[0].GetReceived().AsTime().UnixMicro()
-	return s.deliveries.DeleteMany(ctx, w.ws, append(deliveriesOf(w.webhook), bson.E{Key: "received", Value: bson.D{{Key: "$lte", Value: last}}}))
+	received := func(d *orchv1.WebhookDelivery) time.Time { return d.GetReceived().AsTime() }
+	return s.deliveries.KeepNewest(ctx, w.ws, deliveriesOf(w.webhook), "received", received, s.maxStored)
 }
 
 // forget deletes the delivery log and the watch of a deleted webhook. Remaining and later deliveries expire.

@@ -60,15 +60,12 @@ func (s *Service) ReplayDeliveries(ctx context.Context, r *orchv1.ReplayDeliveri
 			ReplayedEventId: &orchv1.OptionalUuidFilter{IsNull_: proto.Bool(true)},
 		}
 	}
-	found, err := s.logged.Read(ctx, withinWebhook(r.GetId(), q), orchv1.WebhookDeliverySort_WEBHOOK_DELIVERY_SORT_RECEIVED_ASC, 0, size)
+	found, err := s.replayable(ctx, withinWebhook(r.GetId(), q), size)
 	if err != nil {
 		return nil, err
 	}
 	list := &orchv1.WebhookDeliveryList{}
 	for _, d := range found {
-		if deliverylog.NotReplayable(d) != "" {
-			continue
-		}
 		replayed, err := s.replay(ctx, info.Workspace, w, d)
 		if err != nil {
 			return nil, err
@@ -76,6 +73,30 @@ func (s *Service) ReplayDeliveries(ctx context.Context, r *orchv1.ReplayDeliveri
 		list.Deliveries = append(list.Deliveries, replayed)
 	}
 	return list, nil
+}
+
+// replayPage is the number of deliveries that replayable reads at a time.
+const replayPage = 50
+
+// replayable returns the oldest deliveries that match and can be replayed. It reads the log page by page, because deliveries
+// that cannot be replayed, such as earlier replays, must not hide the others.
+func (s *Service) replayable(ctx context.Context, q *orchv1.WebhookDeliveryQuery, limit int64) ([]*orchv1.WebhookDelivery, error) {
+	var found []*orchv1.WebhookDelivery
+	for offset := int64(0); int64(len(found)) < limit; offset += replayPage {
+		page, err := s.logged.Read(ctx, q, orchv1.WebhookDeliverySort_WEBHOOK_DELIVERY_SORT_RECEIVED_ASC, offset, replayPage)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range page {
+			if deliverylog.NotReplayable(d) == "" && int64(len(found)) < limit {
+				found = append(found, d)
+			}
+		}
+		if len(page) < replayPage {
+			break
+		}
+	}
+	return found, nil
 }
 
 // replay replays one delivery, and records the replay.

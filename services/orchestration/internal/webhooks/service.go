@@ -66,6 +66,8 @@ type Service struct {
 	logged     pagination.Source[*orchv1.WebhookDelivery]
 	maxStored  int64
 	retention  time.Duration
+	// uniqueNames refuses a name that another webhook of the workspace has.
+	uniqueNames bool
 }
 
 // Deps are the dependencies of the service.
@@ -92,6 +94,8 @@ type Deps struct {
 	Retention     time.Duration
 	// Health has the thresholds of failing webhooks.
 	Health health.Policy
+	// UniqueNames refuses a name that another webhook of the workspace has.
+	UniqueNames bool
 }
 
 // New returns the service.
@@ -125,6 +129,8 @@ func New(d Deps) *Service {
 		logged:     pagination.NewSource(deliveries, orchv1.WebhookDeliverySort_WEBHOOK_DELIVERY_SORT_RECEIVED_DESC),
 		maxStored:  d.MaxDeliveries,
 		retention:  d.Retention,
+
+		uniqueNames: d.UniqueNames,
 	}
 }
 

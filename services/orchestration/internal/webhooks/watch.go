@@ -58,16 +58,16 @@ func (s *Service) countTraffic(ctx context.Context, traffic []*orchv1.WebhookTra
 		}
 		byWebhook[owner{ws, id}] = append(byWebhook[owner{ws, id}], t)
 	}
-	for of, counts := range byWebhook {
+	for key, counts := range byWebhook {
 		count := func(w *orchv1.WebhookWatch) (changes []health.Transition) {
 			for _, t := range counts {
-				changes = append(changes, s.health.Count(w, t)...)
+				changes = append(changes, s.health.Count(w, t, s.watches.Store().Now())...)
 			}
 			return changes
 		}
-		err := s.changeWatch(ctx, of.ws, of.webhook, count)
+		err := s.changeWatch(ctx, key.ws, key.webhook, count)
 		if isNotFound(err) {
-			err = s.beginWatch(ctx, of.ws, of.webhook, count)
+			err = s.beginWatch(ctx, key.ws, key.webhook, count)
 		}
 		if err != nil {
 			return err
@@ -76,15 +76,16 @@ func (s *Service) countTraffic(ctx context.Context, traffic []*orchv1.WebhookTra
 	return nil
 }
 
-// beginWatch begins to watch a webhook, and applies a change. A webhook that was deleted is not watched.
+// beginWatch begins to watch a webhook, and applies a change. A webhook that was deleted is not watched: it is read after the
+// watch is inserted, because a concurrent deletion deletes the watch after the webhook.
 func (s *Service) beginWatch(ctx context.Context, ws, id uuid.UUID, edit func(*orchv1.WebhookWatch) []health.Transition) error {
-	if _, err := s.webhooks.Get(ctx, ws, id); err != nil {
-		if isNotFound(err) {
-			return nil
-		}
+	if err := s.watches.Insert(ctx, ws, &orchv1.WebhookWatch{Id: id.String()}); err != nil && !errors.Is(err, store.ErrDuplicate) {
 		return err
 	}
-	if err := s.watches.Insert(ctx, ws, &orchv1.WebhookWatch{Id: id.String()}); err != nil && !errors.Is(err, store.ErrDuplicate) {
+	switch _, err := s.webhooks.Get(ctx, ws, id); {
+	case isNotFound(err):
+		return s.unwatch(ctx, ws, id)
+	case err != nil:
 		return err
 	}
 	return s.changeWatch(ctx, ws, id, edit)

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -36,17 +37,22 @@ const (
 // maxSources bounds the remembered processes of a webhook. Processes that ended are forgotten first.
 const maxSources = 32
 
-// Count adds the requests that a process counted, and returns the changes that they cause. A duplicate changes nothing.
-func (p Policy) Count(w *orchv1.WebhookWatch, t *orchv1.WebhookTraffic) []Transition {
+// Count adds the requests that a process counted, and returns the changes that they cause. A duplicate changes nothing. A
+// process whose clock is ahead must not begin a window of the future, so its requests count as those of now.
+func (p Policy) Count(w *orchv1.WebhookWatch, t *orchv1.WebhookTraffic, now time.Time) []Transition {
 	if !admit(w, t.GetSource()) {
 		return nil
 	}
-	changes := p.endWindow(w, t.GetLast().AsTime())
+	last := t.GetLast().AsTime()
+	if last.After(now) {
+		last = now
+	}
+	changes := p.endWindow(w, last)
 	w.Name = t.GetName()
 	w.Requests += t.GetRequests()
 	w.Failures += t.GetFailures()
-	if w.LastDelivery == nil || t.GetLast().AsTime().After(w.GetLastDelivery().AsTime()) {
-		w.LastDelivery = t.GetLast()
+	if w.LastDelivery == nil || last.After(w.GetLastDelivery().AsTime()) {
+		w.LastDelivery = timestamppb.New(last)
 	}
 	if t.GetFailures() > 0 {
 		w.Reason, w.Error = t.Reason, t.Error
@@ -54,9 +60,9 @@ func (p Policy) Count(w *orchv1.WebhookWatch, t *orchv1.WebhookTraffic) []Transi
 	accepted := t.GetRequests() > t.GetFailures()
 	switch status := statusOf(w); {
 	case status != failing && p.exceeded(w):
-		changes = append(changes, p.change(w, failing, t.GetLast().AsTime()))
+		changes = append(changes, p.change(w, failing, last))
 	case status == silent && accepted, status == unknown && accepted:
-		changes = append(changes, p.change(w, healthy, t.GetLast().AsTime()))
+		changes = append(changes, p.change(w, healthy, last))
 	}
 	p.schedule(w)
 	return changes
@@ -88,16 +94,28 @@ func valueOf(n *int64) int64 {
 	return *n
 }
 
-// admit reports whether a count is new, and remembers it.
+// maxLag is how far behind the last sequence of a process a count is still recognized as new: the bits of counted.
+const maxLag = 63
+
+// admit reports whether a count is new, and remembers it. Counts may arrive in another order: the journal delivers entries again
+// that a replica could not store.
 func admit(w *orchv1.WebhookWatch, source *orchv1.WebhookTrafficSource) bool {
+	next := &orchv1.WebhookTrafficSource{Id: source.GetId(), Sequence: source.GetSequence()}
 	at := slices.IndexFunc(w.GetSources(), func(s *orchv1.WebhookTrafficSource) bool { return s.GetId() == source.GetId() })
 	if at >= 0 {
-		if source.GetSequence() <= w.GetSources()[at].GetSequence() {
+		known := w.GetSources()[at]
+		switch ahead := source.GetSequence() - known.GetSequence(); {
+		case ahead > maxLag:
+		case ahead > 0:
+			next.Counted = (known.GetCounted()<<ahead | 1<<(ahead-1)) & math.MaxInt64
+		case ahead == 0 || ahead < -maxLag || known.GetCounted()&(1<<(-ahead-1)) != 0:
 			return false
+		default:
+			next.Sequence, next.Counted = known.GetSequence(), known.GetCounted()|1<<(-ahead-1)
 		}
 		w.Sources = slices.Delete(w.GetSources(), at, at+1)
 	}
-	w.Sources = append(w.GetSources(), source)
+	w.Sources = append(w.GetSources(), next)
 	if over := len(w.GetSources()) - maxSources; over > 0 {
 		w.Sources = slices.Delete(w.GetSources(), 0, over)
 	}

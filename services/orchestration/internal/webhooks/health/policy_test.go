@@ -16,6 +16,8 @@ import (
 )
 
 var (
+	// later is a clock that no count is ahead of.
+	later  = begin.Add(48 * time.Hour)
 	begin  = time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
 	policy = Policy{Window: 5 * time.Minute, Failures: 5, Share: 0.5}
 )
@@ -37,7 +39,7 @@ func (f *feed) traffic(after time.Duration, requests, failures int64) *orchv1.We
 }
 
 func (f *feed) count(after time.Duration, requests, failures int64) string {
-	return words(policy.Count(f.watch, f.traffic(after, requests, failures)))
+	return words(policy.Count(f.watch, f.traffic(after, requests, failures), later))
 }
 
 func (f *feed) examine(after time.Duration) string {
@@ -107,14 +109,45 @@ func TestCountsThatArriveAgainChangeNothing(t *testing.T) {
 				Last:     timestamppb.New(begin.Add(time.Duration(rapid.IntRange(0, 1200).Draw(t, "seconds")) * time.Second)),
 			})
 			latest := counts[source][len(counts[source])-1]
-			want := policy.Count(once, latest)
-			require.Equal(t, want, policy.Count(again, latest))
+			want := policy.Count(once, latest, later)
+			require.Equal(t, want, policy.Count(again, latest, later))
 			for range rapid.IntRange(0, 2).Draw(t, "again") {
-				require.Empty(t, policy.Count(again, rapid.SampledFrom(counts[source]).Draw(t, "duplicate")))
+				require.Empty(t, policy.Count(again, rapid.SampledFrom(counts[source]).Draw(t, "duplicate"), later))
 			}
 		}
 		require.True(t, proto.Equal(once, again))
 	})
+}
+
+// TestCountsArriveInAnyOrder: the journal delivers again what a replica could not store, after newer counts.
+func TestCountsArriveInAnyOrder(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		f := newFeed()
+		counts := make([]*orchv1.WebhookTraffic, rapid.IntRange(1, 60).Draw(t, "counts"))
+		var want int64
+		for i := range counts {
+			counts[i] = f.traffic(time.Second, int64(i+1), 0)
+			want += int64(i + 1)
+		}
+		arrivals := append(rapid.Permutation(counts).Draw(t, "order"), rapid.Permutation(counts).Draw(t, "again")...)
+		for _, count := range arrivals {
+			policy.Count(f.watch, count, later)
+		}
+		require.Equal(t, want, f.watch.GetRequests())
+	})
+}
+
+// TestAClockThatIsAhead neither hides the requests of other processes nor delays silence.
+func TestAClockThatIsAhead(t *testing.T) {
+	t.Parallel()
+	f := newFeed()
+	hour := int64(3600)
+	policy.Follow(f.watch, "nightly", &hour, begin)
+	policy.Count(f.watch, f.traffic(24*time.Hour, 1, 0), begin.Add(time.Minute))
+	require.Equal(t, begin.Add(time.Minute), f.watch.GetLastDelivery().AsTime())
+	require.Equal(t, "failing", words(policy.Count(f.watch, f.traffic(2*time.Minute, 9, 9), begin.Add(2*time.Minute))))
+	require.Equal(t, begin, f.watch.GetWindow().AsTime())
 }
 
 // TestOneChangePerWindow: however requests alternate, a webhook neither fails nor recovers twice in a window.
@@ -127,7 +160,7 @@ func TestOneChangePerWindow(t *testing.T) {
 		for range rapid.IntRange(1, 200).Draw(t, "counts") {
 			at += time.Duration(rapid.IntRange(0, 200).Draw(t, "seconds")) * time.Second
 			requests := rapid.Int64Range(1, 20).Draw(t, "requests")
-			changes := policy.Count(f.watch, f.traffic(at, requests, rapid.SampledFrom([]int64{0, requests}).Draw(t, "failures")))
+			changes := policy.Count(f.watch, f.traffic(at, requests, rapid.SampledFrom([]int64{0, requests}).Draw(t, "failures")), later)
 			changes = append(changes, policy.Examine(f.watch, begin.Add(at))...)
 			for _, c := range changes {
 				event, err := policy.Event(vocabulary.Orch, f.watch, c, begin.Add(at))
@@ -147,7 +180,7 @@ func TestOneChangePerWindow(t *testing.T) {
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	f := newFeed()
-	changes := policy.Count(f.watch, f.traffic(0, 6, 6))
+	changes := policy.Count(f.watch, f.traffic(0, 6, 6), later)
 	require.Len(t, changes, 1)
 	for vocab, prefix := range map[vocabulary.Vocabulary]string{vocabulary.Orch: "orch", vocabulary.Prefect: "prefect"} {
 		event, err := policy.Event(vocab, f.watch, changes[0], begin)
