@@ -36,6 +36,7 @@ func (o *Orchestration) evaluation(cfg Config, deps Deps, effects *outbox.Mux) e
 	o.actions = action.New(action.Deps{
 		Store: o.store, Broker: deps.Broker, Vocabulary: cfg.Vocabulary, Caller: local, Account: o.accountOf, Dial: dial,
 		Mail: mailer, UIURL: cfg.Automations.UIURL, Random: deps.Random, Tracer: deps.Tracer, Log: o.log,
+		MaxDeliveries: cfg.DeliveriesKept, Retention: cfg.DeliveriesRetention,
 		Count: func(kind, outcome string) { metrics.Actions.WithLabelValues(kind, outcome).Inc() },
 		Bury: func(ctx context.Context, automation uuid.UUID, e store.Effect, attempts int, reason error) error {
 			return o.relay.Bury(ctx, query.Automation, automation, e, attempts, reason)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/prototext"
 
 	"github.com/orch-project/orch/pkg/webhook/receive"
 	"github.com/orch-project/orch/pkg/webhook/verify"
@@ -65,4 +66,71 @@ func TestCallsAreSigned(t *testing.T) {
 	require.Contains(t, reasons, "status 401")
 	require.Contains(t, reasons, "signing_secret of the block")
 	require.NotContains(t, reasons, "AAKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+}
+
+// TestCallsAreLogged: each attempt has its request without credentials, and its response or its failure.
+func TestCallsAreLogged(t *testing.T) {
+	t.Parallel()
+	var attempts atomic.Int64
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Set-Cookie", "topsecret-1")
+		if attempts.Add(1) == 1 {
+			w.WriteHeader(http.StatusBadGateway)
+		}
+		_, _ = w.Write([]byte("thanks"))
+	}))
+	t.Cleanup(receiver.Close)
+	d := newDomain(t, func(c *orchestration.Config) { c.Automations.AllowedNetworks = "127.0.0.1" })
+	log := func(automation *orchv1.Automation, n int) []*orchv1.AutomationDelivery {
+		var found []*orchv1.AutomationDelivery
+		eventually(t, func() bool {
+			found = call[*orchv1.AutomationDeliveryList](d, orchv1.AutomationService_ReadAutomationDeliveries_FullMethodName,
+				&orchv1.ReadAutomationDeliveriesRequest{Id: automation.GetId()}).GetDeliveries()
+			return len(found) >= n
+		}, "the log has the attempts")
+		require.Len(t, found, n)
+		return found
+	}
+	add := func(name, address, event string) *orchv1.Automation {
+		document := d.blockDocument("webhook", name, fmt.Sprintf(
+			`{"url":%q,"headers":{"Authorization":"topsecret-2","X-Plain":"seen"},"signing_secret":"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}`, address))
+		a := d.automation(fmt.Sprintf(`{"name":%q,"trigger":{"type":"event","posture":"Reactive","expect":[%q]},
+			"actions":[{"type":"call-webhook","block_document_id":%q,"payload":"order {{ event.resource.id }}"}]}`, name, event, document))
+		d.emit(event, "7")
+		return a
+	}
+	a := add("logged", receiver.URL+"/topsecret-3?key=topsecret-4", "order.paid")
+	both := log(a, 2)
+	second, first := both[0], both[1]
+	require.False(t, first.GetDelivered())
+	require.EqualValues(t, http.StatusBadGateway, first.GetStatus())
+	require.Equal(t, "status", first.GetReason())
+	require.Contains(t, first.GetError(), "status 502")
+	require.True(t, second.GetDelivered())
+	require.EqualValues(t, []int64{1, 2}, []int64{first.GetAttempt(), second.GetAttempt()})
+	require.Equal(t, first.GetMessageId(), second.GetMessageId())
+	require.Equal(t, receiver.URL, second.GetDestination())
+	require.Equal(t, "order 7", second.GetBody())
+	require.Equal(t, "seen", second.GetHeaders()["x-plain"])
+	require.Equal(t, second.GetMessageId(), second.GetHeaders()["webhook-id"])
+	require.Equal(t, "thanks", second.GetResponseBody())
+	require.NotContains(t, prototext.Format(second), "topsecret")
+	require.NotContains(t, prototext.Format(second), "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+
+	blocked := log(add("blocked", "http://169.254.169.254/latest", "order.lost"), 1)[0]
+	require.Equal(t, "address", blocked.GetReason())
+	require.Nil(t, blocked.Status)
+	require.Contains(t, blocked.GetError(), "not public")
+
+	read := func(automation, delivery string) (*orchv1.AutomationDelivery, error) {
+		got, _, err := try[*orchv1.AutomationDelivery](d, orchv1.AutomationService_ReadAutomationDelivery_FullMethodName,
+			&orchv1.ReadAutomationDeliveryRequest{Id: automation, DeliveryId: delivery})
+		return got, err
+	}
+	got, err := read(a.GetId(), first.GetId())
+	require.NoError(t, err)
+	require.Equal(t, first.GetError(), got.GetError())
+	_, err = read(a.GetId(), blocked.GetId())
+	code, _ := status(err)
+	require.Equal(t, http.StatusNotFound, code, "of another automation")
 }

@@ -50,8 +50,11 @@ func (s *Service) delete(ctx context.Context, ws, id uuid.UUID) error {
 		deleted, err := s.lifecycle(ws, current, nil, "deleted")
 		return []store.Effect{deleted}, err
 	})
-	if err == nil {
-		s.published(ctx, id.String())
+	if err != nil {
+		return err
 	}
-	return err
+	s.published(ctx, id.String())
+	// What remains of the log expires.
+	_ = s.deliveries.DeleteMany(ctx, ws, bson.D{{Key: "automation_id", Value: store.Binary(id)}})
+	return nil
 }

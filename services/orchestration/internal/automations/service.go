@@ -31,6 +31,8 @@ type Service struct {
 	events      *store.Collection[*orchv1.ReceivedEvent]
 	actions     *store.Collection[*orchv1.AutomationActionRun]
 	source      pagination.Source[*orchv1.Automation]
+	deliveries  *store.Collection[*orchv1.AutomationDelivery]
+	delivered   pagination.Source[*orchv1.AutomationDelivery]
 	*Checker
 	flush outbox.Flusher
 	// evaluationTime bounds an evaluation over the past.
@@ -41,11 +43,14 @@ type Service struct {
 // afterwards meet the changed automations.
 func New(s *store.Store, vocab vocabulary.Vocabulary, flush outbox.Flusher) *Service {
 	automations := store.NewCollection(s, query.Automation, &orchv1.Automation{})
+	deliveries := store.NewCollection(s, query.AutomationDelivery, &orchv1.AutomationDelivery{})
 	return &Service{
 		automations: automations,
 		events:      store.NewCollection(s, query.Event, &orchv1.ReceivedEvent{}).Shared(),
 		actions:     store.NewCollection(s, query.AutomationAction, &orchv1.AutomationActionRun{}),
 		source:      pagination.NewSource(automations, orchv1.AutomationSort_AUTOMATION_SORT_NAME_ASC),
+		deliveries:  deliveries,
+		delivered:   pagination.NewSource(deliveries, orchv1.AutomationDeliverySort_AUTOMATION_DELIVERY_SORT_ATTEMPTED_DESC),
 		Checker:     newChecker(vocab, s.NewID),
 		flush:       flush,
 

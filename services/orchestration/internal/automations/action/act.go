@@ -54,7 +54,7 @@ func (r *Runner) act(ctx context.Context, ws uuid.UUID, run *orchv1.AutomationAc
 	case *orchv1.Action_SendEmailNotification:
 		return r.email(ctx, o, run, kind.SendEmailNotification)
 	case *orchv1.Action_CallWebhook:
-		return r.callWebhook(ctx, o, run, kind.CallWebhook)
+		return r.callWebhook(ctx, o, ws, run, kind.CallWebhook)
 	}
 	return o.fail("The server does not know the action.")
 }

@@ -53,6 +53,10 @@ type Deps struct {
 	Random func() float64
 	// Bury writes the dead letters of actions that failed permanently.
 	Bury Bury
+	// MaxDeliveries is the maximum number of logged calls of webhooks of an automation, and Retention their maximum age; 0 means
+	// 500 and a week.
+	MaxDeliveries int64
+	Retention     time.Duration
 	// Count counts an outcome; nil counts nothing.
 	Count func(action, outcome string)
 	// Tracer continues the traces of firings; nil is off.
@@ -64,7 +68,11 @@ type Deps struct {
 type Runner struct {
 	Deps
 
-	runs   *store.Collection[*orchv1.AutomationActionRun]
+	runs *store.Collection[*orchv1.AutomationActionRun]
+	// deliveries is the log of calls of webhooks.
+	deliveries   *store.Collection[*orchv1.AutomationDelivery]
+	destinations destinations
+
 	engine *jinja.Engine
 	client *http.Client
 	woken  chan struct{}
@@ -76,14 +84,21 @@ type Runner struct {
 
 // New returns a runner.
 func New(deps Deps) *Runner {
+	if deps.MaxDeliveries == 0 {
+		deps.MaxDeliveries = 500
+	}
+	if deps.Retention == 0 {
+		deps.Retention = 7 * 24 * time.Hour
+	}
 	if deps.Count == nil {
 		deps.Count = func(string, string) {}
 	}
 	r := &Runner{
-		Deps:   deps,
-		runs:   store.NewCollection(deps.Store, query.AutomationAction, &orchv1.AutomationActionRun{}),
-		client: deps.Dial.Client(callTimeout),
-		woken:  make(chan struct{}, 1),
+		Deps:       deps,
+		runs:       store.NewCollection(deps.Store, query.AutomationAction, &orchv1.AutomationActionRun{}),
+		deliveries: store.NewCollection(deps.Store, query.AutomationDelivery, &orchv1.AutomationDelivery{}),
+		client:     deps.Dial.Client(callTimeout),
+		woken:      make(chan struct{}, 1),
 
 		letters:   engine.NewCounter(time.Hour),
 		rendering: make(chan struct{}, maxRenderings),

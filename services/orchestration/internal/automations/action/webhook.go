@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
+
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/safedial"
 	"github.com/orch-project/orch/pkg/webhook/receive"
@@ -17,7 +21,7 @@ const maxShown = 1000
 
 // callWebhook sends the payload to the address of a webhook block. Any answer is a success, unless the block has a signing
 // secret: then only a 2xx is, as Standard Webhooks has it.
-func (r *Runner) callWebhook(ctx context.Context, o *result, run *orchv1.AutomationActionRun, action *orchv1.CallWebhook) *result {
+func (r *Runner) callWebhook(ctx context.Context, o *result, ws uuid.UUID, run *orchv1.AutomationActionRun, action *orchv1.CallWebhook) *result {
 	b, ok := r.readBlock(ctx, o, run, action.GetBlockDocumentId())
 	if !ok {
 		return o
@@ -42,20 +46,34 @@ func (r *Runner) callWebhook(ctx context.Context, o *result, run *orchv1.Automat
 		}
 	}
 	secret := b.text("signing_secret")
-	if err := r.signMessage(m, secret, run.GetId()); err != nil {
+	if err := r.signMessage(m, secret, messageID(run)); err != nil {
 		return o.fail("Webhook call failed: %s", err)
 	}
-	answer, err := r.send(ctx, m)
+	release, err := r.destinations.acquire(ctx, destination{ws, m.host()})
 	if err != nil {
-		return unsent(o, "Webhook call failed: ", err)
+		return o.later(fmt.Errorf("Webhook call failed: %w", err)) //nolint:staticcheck // As the others begin.
 	}
-	body := []rune(string(answer.body))
-	o.details["status_code"] = answer.status
-	o.details["response_body"] = string(body[:min(len(body), maxShown)])
-	o.details["response_headers"] = shownHeaders(answer.header)
-	if secret != "" {
-		return received(o, answer.status)
+	defer release()
+	began := r.Store.Now()
+	answer, err := r.send(ctx, m)
+	d := newDelivery(run, action, m, began)
+	d.Latency = r.Store.Now().Sub(began).Seconds()
+	if err != nil {
+		unsent(o, "Webhook call failed: ", err)
+		d.Reason = proto.String(unsentReason(err))
+	} else {
+		body := []rune(string(answer.body))
+		d.Status, d.ResponseHeaders = proto.Int64(int64(answer.status)), shownHeaders(answer.header)
+		d.ResponseBody = strings.ToValidUTF8(string(body[:min(len(body), maxShown)]), "\ufffd")
+		o.details["status_code"] = answer.status
+		o.details["response_body"] = d.GetResponseBody()
+		o.details["response_headers"] = d.GetResponseHeaders()
+		if secret != "" {
+			received(o, answer.status)
+			d.Reason = proto.String(reasonStatus)
+		}
 	}
+	r.record(ctx, ws, d, o)
 	return o
 }
 
@@ -69,7 +87,7 @@ func (r *Runner) signMessage(m *message, secret, id string) error {
 	if len(verify.CheckSecrets(config, []string{secret})) > 0 {
 		return errSecret
 	}
-	fields, err := verify.Sign(config, secret, &receive.Request{Method: m.method, Raw: m.body}, "msg_"+id, r.Store.Now())
+	fields, err := verify.Sign(config, secret, &receive.Request{Method: m.method, Raw: m.body}, id, r.Store.Now())
 	if err != nil {
 		return errSecret
 	}
