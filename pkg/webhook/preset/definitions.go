@@ -1,5 +1,7 @@
 package preset
 
+import "net/http"
+
 // definition is a preset without its template and its sample.
 type definition struct {
 	name, title string
@@ -12,6 +14,10 @@ type definition struct {
 	verification  *verification
 	deduplication string
 	handshakes    []string
+	// methods are those that the provider uses; empty for all.
+	methods []string
+	// like is the name of the preset whose template and sample this one shares; empty for its own.
+	like string
 }
 
 // verification has the JSON form of a webhook's verification, without its secrets.
@@ -24,6 +30,9 @@ type verification struct {
 // bearer verifies a static token in the Authorization header.
 var bearer = &verification{Scheme: "token", Header: "Authorization", Prefix: "Bearer "}
 
+// post are the methods of providers that only post. Other methods, such as the GET of a link preview, are then refused.
+var post = []string{http.MethodPost}
+
 var definitions = []definition{
 	{
 		name: "github", title: "GitHub",
@@ -31,6 +40,7 @@ var definitions = []definition{
 		documentation: "https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries",
 		needs:         "the webhook's Secret, a text of your choice",
 		verification:  &verification{Scheme: "github"},
+		methods:       post,
 	},
 	{
 		name: "gitlab", title: "GitLab",
@@ -38,6 +48,15 @@ var definitions = []definition{
 		documentation: "https://docs.gitlab.com/user/project/integrations/webhooks/",
 		needs:         "the webhook's Secret token, a text of your choice",
 		verification:  &verification{Scheme: "gitlab"},
+		methods:       post,
+	},
+	{
+		name: "gitlab-signed", title: "GitLab, signed", like: "gitlab",
+		description:   "Add the URL as a webhook of a project or a group, and generate its signing token. GitLab shows the token once.",
+		documentation: "https://docs.gitlab.com/user/project/integrations/webhooks/",
+		needs:         "the webhook's Signing token, whsec_…",
+		verification:  &verification{Scheme: "standard-webhooks"},
+		methods:       post,
 	},
 	{
 		name: "stripe", title: "Stripe",
@@ -45,6 +64,7 @@ var definitions = []definition{
 		documentation: "https://docs.stripe.com/webhooks",
 		needs:         "the destination's signing secret, whsec_…",
 		verification:  &verification{Scheme: "stripe"},
+		methods:       post,
 	},
 	{
 		name: "slack", title: "Slack",
@@ -53,6 +73,7 @@ var definitions = []definition{
 		needs:         "the app's Signing Secret",
 		verification:  &verification{Scheme: "slack"},
 		handshakes:    []string{"slack"},
+		methods:       post,
 	},
 	{
 		name: "shopify", title: "Shopify",
@@ -60,6 +81,7 @@ var definitions = []definition{
 		documentation: "https://shopify.dev/docs/apps/build/webhooks/subscribe/https",
 		needs:         "the app's client secret, or the one that the store's notification settings show",
 		verification:  &verification{Scheme: "shopify"},
+		methods:       post,
 	},
 	{
 		name: "twilio", title: "Twilio",
@@ -67,6 +89,7 @@ var definitions = []definition{
 		documentation: "https://www.twilio.com/docs/usage/webhooks/webhooks-security",
 		needs:         "the account's Auth Token",
 		verification:  &verification{Scheme: "twilio"},
+		methods:       []string{http.MethodGet, http.MethodPost},
 	},
 	{
 		name: "pagerduty", title: "PagerDuty",
@@ -74,6 +97,7 @@ var definitions = []definition{
 		documentation: "https://developer.pagerduty.com/docs/verifying-webhook-signatures",
 		needs:         "the subscription's signing secret",
 		verification:  &verification{Scheme: "pagerduty"},
+		methods:       post,
 	},
 	{
 		name: "alertmanager", title: "Prometheus Alertmanager",
@@ -82,12 +106,14 @@ var definitions = []definition{
 		needs:         "the bearer token, a text of your choice",
 		verification:  bearer,
 		deduplication: "none", // A notification has no id, and Alertmanager sends it again on purpose.
+		methods:       post,
 	},
 	{
 		name: "cloudevents", title: "CloudEvents",
 		description: "Use the URL as the HTTP target of the event source, in binary or structured mode. " +
 			"Protect it with a service account's key, as the event source can send a bearer token.",
 		documentation: "https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/http-webhook.md",
+		methods:       post,
 	},
 	{
 		name: "eventgrid", title: "Azure Event Grid",
@@ -96,6 +122,7 @@ var definitions = []definition{
 		documentation: "https://learn.microsoft.com/en-us/azure/event-grid/handler-webhooks",
 		needs:         "the bearer token of the delivery property, a text of your choice",
 		verification:  bearer,
+		methods:       post,
 	},
 	{
 		name: "sns", title: "Amazon SNS",
@@ -104,6 +131,7 @@ var definitions = []definition{
 		documentation: "https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html",
 		verification:  &verification{Scheme: "sns"},
 		handshakes:    []string{"sns"},
+		methods:       post,
 	},
 	{
 		name: "standard", title: "Standard Webhooks",
@@ -111,6 +139,7 @@ var definitions = []definition{
 		documentation: "https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md",
 		needs:         "the endpoint's secret, whsec_…",
 		verification:  &verification{Scheme: "standard-webhooks"},
+		methods:       post,
 	},
 	{
 		name: "generic", title: "Any sender",

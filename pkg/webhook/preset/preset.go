@@ -9,6 +9,7 @@ package preset
 
 import (
 	"bufio"
+	"cmp"
 	"embed"
 	"encoding/json"
 	"errors"
@@ -52,7 +53,7 @@ func Find(v vocabulary.Vocabulary, name string) (*orchv1.WebhookPreset, error) {
 
 // build returns the preset in the names of a vocabulary.
 func (d definition) build(v vocabulary.Vocabulary) (*orchv1.WebhookPreset, error) {
-	template, err := files.ReadFile("presets/" + d.name + "/template.jinja")
+	template, err := files.ReadFile(d.file("template.jinja"))
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +63,8 @@ func (d definition) build(v vocabulary.Vocabulary) (*orchv1.WebhookPreset, error
 		Verification  *verification `json:"verification,omitempty"`
 		Deduplication string        `json:"deduplication,omitempty"`
 		Handshakes    []string      `json:"handshakes,omitempty"`
-	}{labels.Replace(string(template)), d.verification, d.deduplication, d.handshakes}
+		Methods       []string      `json:"methods,omitempty"`
+	}{labels.Replace(string(template)), d.verification, d.deduplication, d.handshakes, d.methods}
 	webhook, err := json.Marshal(fields)
 	if err != nil {
 		return nil, err
@@ -77,9 +79,14 @@ func (d definition) build(v vocabulary.Vocabulary) (*orchv1.WebhookPreset, error
 	}, nil
 }
 
+// file returns the path of one of the preset's files.
+func (d definition) file(name string) string {
+	return "presets/" + cmp.Or(d.like, d.name) + "/" + name
+}
+
 // sample reads the preset's sample request.
 func (d definition) sample() (*orchv1.WebhookPresetSample, error) {
-	file, err := files.Open("presets/" + d.name + "/sample.http")
+	file, err := files.Open(d.file("sample.http"))
 	if err != nil {
 		return nil, err
 	}

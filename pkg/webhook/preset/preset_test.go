@@ -60,7 +60,7 @@ func TestPresetsOfProviders(t *testing.T) {
 	for _, vocab := range []vocabulary.Vocabulary{vocabulary.Orch, vocabulary.Prefect} {
 		presets, err := preset.All(vocab)
 		require.NoError(t, err)
-		require.Len(t, presets, 13)
+		require.Len(t, presets, 14)
 		for _, p := range presets {
 			t.Run(fmt.Sprint(vocab, "/", p.GetName()), func(t *testing.T) {
 				t.Parallel()
@@ -71,6 +71,7 @@ func TestPresetsOfProviders(t *testing.T) {
 				text, err := json.Marshal(fields)
 				require.NoError(t, err)
 				require.NoError(t, restjson.Unmarshal(text, create), "POST /webhooks/ takes the fields")
+				require.Equal(t, p.GetName() == "generic", len(create.GetMethods()) == 0, "a link preview causes no event of a provider")
 				r := request(p)
 				if in := create.GetVerification(); in != nil && verify.HasSecrets(in.GetScheme()) {
 					require.NotEmpty(t, p.GetSecret(), "it says which secret")
@@ -93,7 +94,7 @@ func TestPresetsOfProviders(t *testing.T) {
 
 // wantEvents are the event names of the samples.
 var wantEvents = map[string]string{
-	"github": "github.push", "gitlab": "gitlab.push", "stripe": "stripe.invoice.paid", "slack": "slack.app_mention",
+	"github": "github.push", "gitlab": "gitlab.push", "gitlab-signed": "gitlab.push", "stripe": "stripe.invoice.paid", "slack": "slack.app_mention",
 	"shopify": "shopify.orders.create", "twilio": "twilio.message.received", "pagerduty": "pagerduty.incident.triggered",
 	"alertmanager": "alertmanager.firing", "cloudevents": "com.acme.order.paid", "eventgrid": "azure.Microsoft.Storage.BlobCreated",
 	"sns": "sns.notification", "standard": "user.created", "generic": "webhook.received",
@@ -122,7 +123,7 @@ func check(t *testing.T, p *orchv1.WebhookPreset, in *orchv1.WebhookVerification
 		require.ErrorIs(t, err, verify.ErrUnproven, "a changed body")
 	}
 	switch p.GetName() {
-	case "stripe", "slack", "standard":
+	case "stripe", "slack", "standard", "gitlab-signed":
 		_, err = v.Verify(t.Context(), signed(t, config, secret, request(p), now.Add(-time.Hour)), now)
 		require.ErrorIs(t, err, verify.ErrUnproven, "an old timestamp")
 	}

@@ -12,12 +12,18 @@ type Body struct {
 // Body decodes the body by its media type and charset.
 //
 //	application/x-www-form-urlencoded   a flat mapping
+//	multipart/form-data                 a flat mapping, with files by name, type, size and digest; text if it is malformed
 //	anything else, or nothing           text: JSON if it is that, else a string
 func (r *Request) Body() Body {
 	media, charset := mediaType(r.Get("content-type"))
 	e := charsetOf(charset)
 	if media == "application/x-www-form-urlencoded" && r.Raw != nil {
 		return Body{Form: true, Pairs: parseForm(r.Raw, e)}
+	}
+	if media == "multipart/form-data" {
+		if pairs, ok := parseMultipart(r.Get("content-type"), r.Raw); ok {
+			return Body{Form: true, Pairs: pairs}
+		}
 	}
 	return Body{Text: decode(r.Raw, e)}
 }

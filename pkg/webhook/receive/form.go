@@ -6,19 +6,39 @@ import (
 	"golang.org/x/text/encoding"
 )
 
-// Pair is one entry of a form or of a query string.
-type Pair struct{ Key, Value string }
+// Pair is one entry of a form or of a query string: a text, or a file of a multipart form.
+type Pair struct {
+	Key, Value string
+	// File is nil for a text.
+	File *File
+}
+
+// formPairs collects the entries of a form. A key that is repeated keeps its first place and gets its last value.
+type formPairs struct {
+	pairs  []Pair
+	places map[string]int
+}
+
+func (f *formPairs) add(p Pair) {
+	if at, repeated := f.places[p.Key]; repeated {
+		f.pairs[at] = p
+		return
+	}
+	if f.places == nil {
+		f.places = map[string]int{}
+	}
+	f.places[p.Key] = len(f.pairs)
+	f.pairs = append(f.pairs, p)
+}
 
 // parseForm reads application/x-www-form-urlencoded: pairs between ampersands, the first equals sign parts key and value,
-// blank values are kept, a plus is a blank. What is malformed is taken literally, semicolons and bad escapes too. A key
-// that is repeated keeps its first place and gets its last value.
+// blank values are kept, a plus is a blank. What is malformed is taken literally, semicolons and bad escapes too.
 func parseForm(raw []byte, e encoding.Encoding) []Pair {
 	if wide(e) {
 		raw, e = []byte(decode(raw, e)), nil
 	}
 	raw = bytes.TrimPrefix(raw, utf8Mark)
-	var pairs []Pair
-	places := map[string]int{}
+	var form formPairs
 	for len(raw) > 0 {
 		var pair []byte
 		pair, raw, _ = bytes.Cut(raw, []byte("&"))
@@ -26,15 +46,9 @@ func parseForm(raw []byte, e encoding.Encoding) []Pair {
 			continue
 		}
 		name, text, _ := bytes.Cut(pair, []byte("="))
-		key, value := decode(unescape(name), e), decode(unescape(text), e)
-		if at, repeated := places[key]; repeated {
-			pairs[at].Value = value
-			continue
-		}
-		places[key] = len(pairs)
-		pairs = append(pairs, Pair{key, value})
+		form.add(Pair{Key: decode(unescape(name), e), Value: decode(unescape(text), e)})
 	}
-	return pairs
+	return form.pairs
 }
 
 // unescape decodes %xx and plus signs; an escape that is none stays.

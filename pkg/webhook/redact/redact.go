@@ -6,6 +6,8 @@
 package redact
 
 import (
+	"encoding/json"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -91,6 +93,10 @@ func Body(b receive.Body) jsontree.Value {
 		members := make([]jsontree.Member, len(b.Pairs))
 		for i, p := range b.Pairs {
 			members[i] = jsontree.Member{Key: p.Key, Value: p.Value}
+			if f := p.File; f != nil {
+				members[i].Value = jsontree.NewObject(jsontree.Member{Key: "name", Value: f.Name}, jsontree.Member{Key: "type", Value: f.Type},
+					jsontree.Member{Key: "size", Value: json.Number(strconv.FormatInt(f.Size, 10))}, jsontree.Member{Key: "sha256", Value: f.SHA256})
+			}
 		}
 		return jsontree.NewObject(members...)
 	}

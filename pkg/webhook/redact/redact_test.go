@@ -51,6 +51,9 @@ func TestBody(t *testing.T) {
 		`{"a":1.50}`:        {Text: ` {"a": 1.50} `},
 		`{}`:                {Form: true},
 		`{"a":"1","b":"x"}`: {Form: true, Pairs: []receive.Pair{{Key: "a", Value: "1"}, {Key: "b", Value: "x"}}},
+		`{"f":{"name":"a.txt","type":"text/plain","size":3,"sha256":"00"}}`: {
+			Form: true, Pairs: []receive.Pair{{Key: "f", File: &receive.File{Name: "a.txt", Type: "text/plain", Size: 3, SHA256: "00"}}},
+		},
 	} {
 		require.Equal(t, want, string(jsontree.Text(redact.Body(body))))
 	}

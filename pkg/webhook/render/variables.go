@@ -43,7 +43,15 @@ func bodyValue(body receive.Body) jinja.Value {
 func pairsValue(pairs []receive.Pair) jinja.Value {
 	entries := make([]jinja.Pair, len(pairs))
 	for i, p := range pairs {
-		entries[i] = jinja.Pair{Key: jinja.Str(p.Key), Value: jinja.Str(p.Value)}
+		entries[i] = textEntry(p.Key, p.Value)
+		if f := p.File; f != nil {
+			entries[i].Value = jinja.Dict(textEntry("name", f.Name), textEntry("type", f.Type),
+				jinja.Pair{Key: jinja.Str("size"), Value: jinja.Int(f.Size)}, textEntry("sha256", f.SHA256))
+		}
 	}
 	return jinja.Dict(entries...)
+}
+
+func textEntry(key, value string) jinja.Pair {
+	return jinja.Pair{Key: jinja.Str(key), Value: jinja.Str(value)}
 }
