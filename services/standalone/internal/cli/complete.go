@@ -1,46 +1,116 @@
 package cli
 
 import (
+	"context"
 	"net/http"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/orch-project/orch/services/standalone/internal/remote"
 )
 
-// namedArguments maps the first argument in the usage of a command to the collection whose names it accepts.
-var namedArguments = map[string]string{
-	"WEBHOOK": "/webhooks", "FLOW-RUN": "/flow_runs", "DEPLOYMENT": "/deployments", "AUTOMATION": "/automations",
+// names reads the names that a shell completes an argument or a flag with.
+type names func(ctx context.Context, s *remote.Server) ([]string, error)
+
+// namedArguments maps the first argument in the usage of a command to the names that it accepts, and namedFlags the flags.
+var (
+	namedArguments = map[string]names{
+		"WEBHOOK": inWorkspace("/webhooks"), "FLOW-RUN": inWorkspace("/flow_runs"), "DEPLOYMENT": inWorkspace("/deployments"),
+		"AUTOMATION": inWorkspace("/automations"), "SERVICE-ACCOUNT": inAccount("/bots"), "TEAM": inAccount("/teams"),
+		"[AUTOMATION]": inWorkspace("/automations"), "WORKSPACE": ofWorkspaces, "[PRESET]": ofPresets,
+	}
+	namedFlags = map[string]names{
+		"service-account": inAccount("/bots"), "flow": inWorkspace("/flows"), "deployment": inWorkspace("/deployments"),
+		"preset": ofPresets, "preset-sample": ofPresets,
+	}
+)
+
+// named is a record with a name.
+type named struct {
+	Name string `json:"name"`
 }
 
-// completeNames lets the shell complete the first argument of a command by the names on the server.
+func namesOf(records []named, err error) ([]string, error) {
+	all := make([]string, len(records))
+	for i, one := range records {
+		all[i] = one.Name
+	}
+	return all, err
+}
+
+// inWorkspace returns the names in a collection of the workspace, of a page.
+func inWorkspace(collection string) names {
+	return func(ctx context.Context, s *remote.Server) ([]string, error) {
+		return namesOf(remote.Read[[]named](ctx, s, http.MethodPost, s.InWorkspace(collection+"/filter"), map[string]any{"limit": everyone}))
+	}
+}
+
+// inAccount returns the names in a collection of the account, of a page.
+func inAccount(collection string) names {
+	return func(ctx context.Context, s *remote.Server) ([]string, error) {
+		in, err := account(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		return namesOf(remote.Read[[]named](ctx, s, http.MethodPost, "/accounts/"+in+collection+"/filter", map[string]any{"limit": everyone}))
+	}
+}
+
+func ofWorkspaces(ctx context.Context, s *remote.Server) ([]string, error) {
+	mine, err := workspaces(ctx, s)
+	all := make([]string, len(mine))
+	for i, w := range mine {
+		all[i] = w.full()
+	}
+	return all, err
+}
+
+func ofPresets(ctx context.Context, s *remote.Server) ([]string, error) {
+	return namesOf(remote.Read[[]named](ctx, s, http.MethodGet, s.InWorkspace("/webhooks/presets"), nil))
+}
+
+// completeNames lets the shell complete the first argument and the flags of a command by the names on the server.
 func (c *connection) completeNames(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if read := namedFlags[f.Name]; read != nil {
+			complete := c.completer(read)
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, func(cmd *cobra.Command, _ []string, begin string) ([]string, cobra.ShellCompDirective) {
+				return complete(cmd, begin)
+			})
+		}
+	})
 	usage := strings.Fields(cmd.Use)
-	if len(usage) < 2 || namedArguments[usage[1]] == "" {
+	if len(usage) < 2 || namedArguments[usage[1]] == nil {
 		return
 	}
-	collection := namedArguments[usage[1]]
+	complete := c.completer(namedArguments[usage[1]])
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begin string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
+		return complete(cmd, begin)
+	}
+}
+
+// completer returns the names that begin with a text.
+func (c *connection) completer(read names) func(cmd *cobra.Command, begin string) ([]string, cobra.ShellCompDirective) {
+	return func(cmd *cobra.Command, begin string) ([]string, cobra.ShellCompDirective) {
 		s, err := c.server()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
-		found, err := remote.Read[[]struct {
-			Name string `json:"name"`
-		}](cmd.Context(), s, http.MethodPost, s.InWorkspace(collection+"/filter"), map[string]any{"limit": everyone})
+		all, err := read(cmd.Context(), s)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
-		var names []string
-		for _, one := range found {
-			if strings.HasPrefix(one.Name, begin) {
-				names = append(names, one.Name)
+		var found []string
+		for _, name := range all {
+			if strings.HasPrefix(name, begin) {
+				found = append(found, name)
 			}
 		}
-		return names, cobra.ShellCompDirectiveNoFileComp
+		return found, cobra.ShellCompDirectiveNoFileComp
 	}
 }

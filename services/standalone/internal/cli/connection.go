@@ -58,6 +58,9 @@ func remoteCommand(version string, group *cobra.Command, commands ...func(*conne
 	for _, command := range commands {
 		below := command(c)
 		c.completeNames(below)
+		if below.Name() == "ls" {
+			watchable(below)
+		}
 		group.AddCommand(below)
 	}
 	return group

@@ -156,6 +156,7 @@ func eventTailCommand(c *connection) *cobra.Command {
 			return err
 		}
 		return c.follow(cmd, time.Now().Add(-filter.since), *every, stream{
+			limit: maxFollowed,
 			fetch: func(since time.Time) ([]json.RawMessage, error) {
 				return readEvents(cmd.Context(), s, filter.body(since, time.Now().Add(time.Minute), "ASC", maxEvents), maxFollowed)
 			},

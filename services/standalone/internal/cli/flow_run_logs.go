@@ -20,12 +20,15 @@ type logLine struct {
 	Message   string    `json:"message"`
 }
 
+// levelError is the least severity of errors.
+const levelError = 40
+
 // levelName returns the name of a severity, as Python's logging has them.
 func levelName(level int) string {
 	switch {
 	case level >= 50:
 		return "CRITICAL"
-	case level >= 40:
+	case level >= levelError:
 		return "ERROR"
 	case level >= 30:
 		return "WARNING"
@@ -61,8 +64,11 @@ func flowRunLogsCommand(c *connection) *cobra.Command {
 			},
 			read: func(text json.RawMessage) (string, time.Time, string, error) {
 				line, err := remote.Decode[logLine](text)
-				return line.ID, line.Timestamp, fmt.Sprintf("%s  %-8s  %s", line.Timestamp.Format("2006-01-02T15:04:05.000Z07:00"),
-					levelName(line.Level), printable(line.Message)), err
+				shown := fmt.Sprintf("%s  %-8s  %s", line.Timestamp.Format("2006-01-02T15:04:05.000Z07:00"), levelName(line.Level), printable(line.Message))
+				if line.Level >= levelError {
+					shown = colored(cmd.OutOrStdout(), red, shown)
+				}
+				return line.ID, line.Timestamp, shown, err
 			},
 			done: func() (bool, error) {
 				if !*follow {

@@ -19,6 +19,8 @@ type stream struct {
 	read func(text json.RawMessage) (id string, at time.Time, line string, err error)
 	// done reports that nothing more will arrive; nil for streams without an end.
 	done func() (bool, error)
+	// limit is the number of records from which on a fetch may have left out later ones; 0 for fetches that return all.
+	limit int
 }
 
 // follow prints each record of a stream once, from a time on, until it ends or is interrupted: a line each, or a record each
@@ -27,7 +29,7 @@ func (c *connection) follow(cmd *cobra.Command, begin time.Time, every time.Dura
 	seen := map[string]time.Time{}
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
-	last := begin
+	last, full := begin, false
 	for {
 		ended := false
 		if s.done != nil {
@@ -36,7 +38,11 @@ func (c *connection) follow(cmd *cobra.Command, begin time.Time, every time.Dura
 				return err
 			}
 		}
-		since := last.Add(-followOverlap)
+		oldest := last.Add(-followOverlap)
+		since := oldest
+		if full { // The next records are after this page; those of the overlap would fill the next one too.
+			since = last
+		}
 		if since.Before(begin) {
 			since = begin
 		}
@@ -48,10 +54,11 @@ func (c *connection) follow(cmd *cobra.Command, begin time.Time, every time.Dura
 			return err
 		}
 		for id, at := range seen {
-			if at.Before(since) {
+			if at.Before(oldest) {
 				delete(seen, id)
 			}
 		}
+		shown := 0
 		for _, text := range page {
 			id, at, line, err := s.read(text)
 			if err != nil {
@@ -60,7 +67,12 @@ func (c *connection) follow(cmd *cobra.Command, begin time.Time, every time.Dura
 			if _, ok := seen[id]; ok {
 				continue
 			}
-			if seen[id] = at; at.After(last) {
+			shown++
+			seen[id] = at
+			if now := time.Now(); at.After(now) {
+				at = now // A sender whose clock is ahead must not hide the others.
+			}
+			if at.After(last) {
 				last = at
 			}
 			if c.output == "json" {
@@ -71,6 +83,10 @@ func (c *connection) follow(cmd *cobra.Command, begin time.Time, every time.Dura
 			if err != nil {
 				return err
 			}
+		}
+		again := s.limit > 0 && len(page) >= s.limit && (shown > 0 || !full)
+		if full = again; again {
+			continue
 		}
 		if ended {
 			return nil

@@ -110,8 +110,7 @@ func cell(text string, w io.Writer) string {
 		}
 		return r
 	}, text)
-	terminal, isFile := w.(*os.File)
-	if runes := []rune(text); len(runes) > cellLimit && isFile && telemetry.IsTerminal(terminal) {
+	if runes := []rune(text); len(runes) > cellLimit && isTerminal(w) {
 		text = string(runes[:cellLimit-1]) + "…"
 	}
 	return text

@@ -42,6 +42,7 @@ func New(version string) *cobra.Command {
 		exportCommand(),
 		importCommand(),
 		openapiCommand(),
+		manCommand(version),
 		versionCommand(version),
 	)
 	usageErrors(root)

@@ -66,9 +66,9 @@ another scheme, and with --update-secrets.`,
 				return err
 			}
 		}
-		for _, one := range changes {
+		for i, one := range changes {
 			if err := one.apply(cmd.Context(), s); err != nil {
-				return fmt.Errorf("%s webhook %s: %w", one.verb, one.name, err)
+				return fmt.Errorf("%s webhook %s: %w; the %d webhooks before it are applied, and apply can be repeated", one.verb, one.name, err, i)
 			}
 		}
 		return nil

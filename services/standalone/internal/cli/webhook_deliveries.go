@@ -227,12 +227,13 @@ func (c *connection) explain(cmd *cobra.Command, d delivery, rendered *string, w
 		{"key", "credential role", "no service account, or its key is valid"},
 		{"body", "body", "read"},
 		{"signature", "signature", w.signatureCheck()},
+		{"handshake", "handshake", ""},
 		{"template", "template", "rendered"},
 		{"event", "event broker", "published"},
 	}
 	for _, step := range steps {
-		if failed != "" && strings.Contains(step.reasons, failed) {
-			c.say(cmd, "  %-17s FAILED: %s", step.name, cell(d.result(), cmd.OutOrStdout()))
+		if failed != "" && slices.Contains(strings.Fields(step.reasons), failed) {
+			c.say(cmd, "  %-17s %s", step.name, colored(cmd.OutOrStdout(), red, "FAILED: "+printable(d.result())))
 			text := w.Template
 			if failed == "event" && rendered != nil {
 				text = *rendered
@@ -241,16 +242,19 @@ func (c *connection) explain(cmd *cobra.Command, d delivery, rendered *string, w
 			return
 		}
 		switch {
-		case d.Handshake != nil && step.name == "template":
-			c.say(cmd, "  %-17s answered", "handshake")
-			return
+		case step.name == "handshake":
+			if d.Handshake != nil {
+				c.say(cmd, "  %-17s answered", step.name)
+				return
+			}
+			continue
 		case d.Duplicate && step.name == "template":
 			c.say(cmd, "  %-17s the event of an earlier delivery", "duplicate")
 			return
 		case failed == "" && d.Status >= http.StatusBadRequest:
-			c.say(cmd, "  %-17s %s", "refused", cell(d.result(), cmd.OutOrStdout()))
+			c.say(cmd, "  %-17s %s", "refused", colored(cmd.OutOrStdout(), red, printable(d.result())))
 			return
 		}
-		c.say(cmd, "  %-17s %s", step.name, step.what)
+		c.say(cmd, "  %-17s %s", step.name, colored(cmd.OutOrStdout(), green, step.what))
 	}
 }

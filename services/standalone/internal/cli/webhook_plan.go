@@ -39,7 +39,11 @@ func planWebhooks(ctx context.Context, s *remote.Server, wanted []map[string]any
 				one.verb = "change"
 			}
 		}
-		errs = append(errs, one.check())
+		if err := one.check(); err != nil {
+			errs = append(errs, err)
+		} else {
+			errs = append(errs, one.checkFields())
+		}
 		changes = append(changes, one)
 	}
 	if prune {

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -45,7 +46,11 @@ func (c *connection) tail(cmd *cobra.Command, s *remote.Server, path string, cri
 		read: func(text json.RawMessage) (string, time.Time, string, error) {
 			d, err := remote.Decode[delivery](text)
 			row := deliveryRow(d)
-			return d.ID, d.Received, fmt.Sprintf("%-24s  %s     %s", row[1], row[2], cell(row[6], cmd.OutOrStdout())), err
+			line := fmt.Sprintf("%-24s  %s     %s", row[1], row[2], cell(row[6], cmd.OutOrStdout()))
+			if d.Status >= http.StatusBadRequest {
+				line = colored(cmd.OutOrStdout(), red, line)
+			}
+			return d.ID, d.Received, line, err
 		},
 	})
 }

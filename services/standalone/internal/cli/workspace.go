@@ -15,7 +15,7 @@ func workspaceRow(w workspace) []string { return []string{w.ID, w.full(), w.Name
 
 func workspaceCommand(version string) *cobra.Command {
 	return remoteCommand(version, &cobra.Command{Use: "workspace", Short: "List, create, choose and delete workspaces"},
-		workspaceListCommand, workspaceCreateCommand, workspaceUseCommand, workspaceGrantCommand, workspaceDeleteCommand)
+		workspaceListCommand, workspaceCreateCommand, workspaceUseCommand, workspaceGrantCommand, workspaceRevokeCommand, workspaceDeleteCommand)
 }
 
 func workspaceListCommand(c *connection) *cobra.Command {

@@ -49,11 +49,7 @@ func newError(status int, body []byte) *Error {
 	if len(form.FieldErrors) > 0 {
 		parts := make([]string, 0, len(form.FieldErrors))
 		for _, fieldError := range form.FieldErrors {
-			path := make([]string, 0, len(fieldError.Loc))
-			for _, step := range fieldError.Loc {
-				path = append(path, fmt.Sprint(step))
-			}
-			parts = append(parts, strings.Join(path, ".")+": "+fieldError.Msg)
+			parts = append(parts, fieldText(fieldError.Loc, fieldError.Msg))
 		}
 		e.Detail = strings.Join(parts, "; ")
 		return e
@@ -65,4 +61,16 @@ func newError(status int, body []byte) *Error {
 		e.Detail = form.Message
 	}
 	return e
+}
+
+// fieldText describes a field error in the words of the field: users of commands see neither a body nor a validator.
+func fieldText(loc []any, message string) string {
+	if len(loc) > 1 && loc[0] == "body" {
+		loc = loc[1:]
+	}
+	path := make([]string, len(loc))
+	for i, step := range loc {
+		path[i] = fmt.Sprint(step)
+	}
+	return strings.Join(path, ".") + ": " + strings.TrimPrefix(message, "Value error, ")
 }

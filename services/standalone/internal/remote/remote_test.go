@@ -39,7 +39,8 @@ func TestErrorsSayWhatTheServerSays(t *testing.T) {
 		`<html>`:                           "the server answered 404 Not Found",
 		``:                                 "the server answered 404 Not Found",
 		`{"detail": [{"msg": "x"}]}`:       `[{"msg": "x"}] (404)`,
-		`{"exception_message": "Invalid", "exception_detail": [{"loc": ["body", "tags", 0], "msg": "too long"}]}`: "body.tags.0: too long (404)",
+		`{"exception_message": "Invalid", "exception_detail": [{"loc": ["body", "tags", 0], "msg": "too long"}]}`:                          "tags.0: too long (404)",
+		`{"exception_detail": [{"loc": ["body", "template"], "msg": "Value error, syntax error"}, {"loc": ["body"], "msg": "no object"}]}`: "template: syntax error; body: no object (404)",
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusNotFound)
