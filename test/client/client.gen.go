@@ -3990,15 +3990,6 @@ type BotAccessGrants struct {
 // BotAccessGrants0 defines model for BotAccessGrants.0.
 type BotAccessGrants0 = []BotAccessGrant
 
-// BotAccessQuery BotAccessQuery paginates the access of service accounts.
-type BotAccessQuery struct {
-	// Limit Maximum number of access entries, 0 to 200; default 200.
-	Limit *int64 `json:"limit,omitempty"`
-
-	// Offset Number of access entries to skip, 0 or more; default 0.
-	Offset *int64 `json:"offset,omitempty"`
-}
-
 // CallWebhook CallWebhook sends an HTTP request through a webhook block.
 type CallWebhook struct {
 	// BlockDocumentId UUID of the webhook block document.
@@ -10215,12 +10206,6 @@ type GrantBotAccessParams struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
-// ReadBotAccessesParams defines parameters for ReadBotAccesses.
-type ReadBotAccessesParams struct {
-	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
-	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
-}
-
 // RevokeBotAccessParams defines parameters for RevokeBotAccess.
 type RevokeBotAccessParams struct {
 	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
@@ -11624,9 +11609,6 @@ type UpdateBlockTypeJSONRequestBody = BlockTypeUpdate
 
 // GrantBotAccessJSONRequestBody defines body for GrantBotAccess for application/json ContentType.
 type GrantBotAccessJSONRequestBody = BotAccessGrants
-
-// ReadBotAccessesJSONRequestBody defines body for ReadBotAccesses for application/json ContentType.
-type ReadBotAccessesJSONRequestBody = BotAccessQuery
 
 // CreateConcurrencyLimitJSONRequestBody defines body for CreateConcurrencyLimit for application/json ContentType.
 type CreateConcurrencyLimitJSONRequestBody = ConcurrencyLimitCreate
@@ -16634,24 +16616,6 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /bot_access/ (the `GrantBotAccess` operationId).
 	GrantBotAccess(ctx context.Context, params *GrantBotAccessParams, body GrantBotAccessJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ReadBotAccessesWithBody List service accounts' access
-	//
-	// Returns a page of the service accounts that have a role in the workspace.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /bot_access/filter (the `ReadBotAccesses` operationId).
-	ReadBotAccessesWithBody(ctx context.Context, params *ReadBotAccessesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ReadBotAccesses List service accounts' access
-	//
-	// Returns a page of the service accounts that have a role in the workspace.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /bot_access/filter (the `ReadBotAccesses` operationId).
-	ReadBotAccesses(ctx context.Context, params *ReadBotAccessesParams, body ReadBotAccessesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RevokeBotAccess Revoke a service account's access
 	//
@@ -21911,44 +21875,6 @@ func (c *Client) GrantBotAccessWithBody(ctx context.Context, params *GrantBotAcc
 // Corresponds with POST /bot_access/ (the `GrantBotAccess` operationId).
 func (c *Client) GrantBotAccess(ctx context.Context, params *GrantBotAccessParams, body GrantBotAccessJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGrantBotAccessRequest(c.Server, params, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ReadBotAccessesWithBody List service accounts' access
-//
-// Returns a page of the service accounts that have a role in the workspace.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /bot_access/filter (the `ReadBotAccesses` operationId).
-func (c *Client) ReadBotAccessesWithBody(ctx context.Context, params *ReadBotAccessesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewReadBotAccessesRequestWithBody(c.Server, params, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ReadBotAccesses List service accounts' access
-//
-// Returns a page of the service accounts that have a role in the workspace.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /bot_access/filter (the `ReadBotAccesses` operationId).
-func (c *Client) ReadBotAccesses(ctx context.Context, params *ReadBotAccessesParams, body ReadBotAccessesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewReadBotAccessesRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -33078,61 +33004,6 @@ func NewGrantBotAccessRequestWithBody(server string, params *GrantBotAccessParam
 	}
 
 	operationPath := fmt.Sprintf("/bot_access/")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	if params != nil {
-
-		if params.XOrchApiVersion != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("x-orch-api-version", headerParam0)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewReadBotAccessesRequest calls the generic ReadBotAccesses builder with application/json body
-func NewReadBotAccessesRequest(server string, params *ReadBotAccessesParams, body ReadBotAccessesJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewReadBotAccessesRequestWithBody(server, params, "application/json", bodyReader)
-}
-
-// NewReadBotAccessesRequestWithBody constructs an http.Request for the ReadBotAccesses method, with any body, and a specified content type
-func NewReadBotAccessesRequestWithBody(server string, params *ReadBotAccessesParams, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/bot_access/filter")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -45100,24 +44971,6 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /bot_access/ (the `GrantBotAccess` operationId).
 	GrantBotAccessWithResponse(ctx context.Context, params *GrantBotAccessParams, body GrantBotAccessJSONRequestBody, reqEditors ...RequestEditorFn) (*GrantBotAccessResult, error)
 
-	// ReadBotAccessesWithBodyWithResponse List service accounts' access
-	//
-	// Returns a page of the service accounts that have a role in the workspace.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /bot_access/filter (the `ReadBotAccesses` operationId).
-	ReadBotAccessesWithBodyWithResponse(ctx context.Context, params *ReadBotAccessesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadBotAccessesResult, error)
-
-	// ReadBotAccessesWithResponse List service accounts' access
-	//
-	// Returns a page of the service accounts that have a role in the workspace.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /bot_access/filter (the `ReadBotAccesses` operationId).
-	ReadBotAccessesWithResponse(ctx context.Context, params *ReadBotAccessesParams, body ReadBotAccessesJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadBotAccessesResult, error)
-
 	// RevokeBotAccessWithResponse Revoke a service account's access
 	//
 	// Removes the service account's role in the workspace.
@@ -53051,61 +52904,6 @@ func (r GrantBotAccessResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GrantBotAccessResult) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type ReadBotAccessesResult struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *[]WorkspaceAccess
-	// JSON422 the response for an HTTP 422 `application/json` response
-	JSON422 *HTTPValidationError
-	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Error
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ReadBotAccessesResult) GetJSON200() *[]WorkspaceAccess {
-	return r.JSON200
-}
-
-// GetJSON422 returns the response for an HTTP 422 `application/json` response
-func (r ReadBotAccessesResult) GetJSON422() *HTTPValidationError {
-	return r.JSON422
-}
-
-// GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ReadBotAccessesResult) GetJSONDefault() *Error {
-	return r.JSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r ReadBotAccessesResult) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r ReadBotAccessesResult) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r ReadBotAccessesResult) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ReadBotAccessesResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -65547,36 +65345,6 @@ func (c *ClientWithResponses) GrantBotAccessWithResponse(ctx context.Context, pa
 	return ParseGrantBotAccessResult(rsp)
 }
 
-// ReadBotAccessesWithBodyWithResponse List service accounts' access
-//
-// Returns a page of the service accounts that have a role in the workspace.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /bot_access/filter (the `ReadBotAccesses` operationId).
-func (c *ClientWithResponses) ReadBotAccessesWithBodyWithResponse(ctx context.Context, params *ReadBotAccessesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadBotAccessesResult, error) {
-	rsp, err := c.ReadBotAccessesWithBody(ctx, params, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseReadBotAccessesResult(rsp)
-}
-
-// ReadBotAccessesWithResponse List service accounts' access
-//
-// Returns a page of the service accounts that have a role in the workspace.
-//
-// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /bot_access/filter (the `ReadBotAccesses` operationId).
-func (c *ClientWithResponses) ReadBotAccessesWithResponse(ctx context.Context, params *ReadBotAccessesParams, body ReadBotAccessesJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadBotAccessesResult, error) {
-	rsp, err := c.ReadBotAccesses(ctx, params, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseReadBotAccessesResult(rsp)
-}
-
 // RevokeBotAccessWithResponse Revoke a service account's access
 //
 // Removes the service account's role in the workspace.
@@ -73868,46 +73636,6 @@ func ParseGrantBotAccessResult(rsp *http.Response) (*GrantBotAccessResult, error
 	}
 
 	response := &GrantBotAccessResult{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest []WorkspaceAccess
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
-		var dest HTTPValidationError
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON422 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Error
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseReadBotAccessesResult parses an HTTP response from a ReadBotAccessesWithResponse call
-func ParseReadBotAccessesResult(rsp *http.Response) (*ReadBotAccessesResult, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &ReadBotAccessesResult{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,7 +17,8 @@ import (
 	"github.com/orch-project/orch/test/client"
 )
 
-// TestReadme runs the commands of the README unchanged and in order, against both forms of the product.
+// TestReadme runs the commands of the README unchanged and in order, against both forms of the product: twice, and in an empty
+// directory, because readers paste them again and from anywhere.
 func TestReadme(t *testing.T) {
 	root, err := repositoryRoot()
 	require.NoError(t, err)
@@ -28,13 +30,20 @@ func TestReadme(t *testing.T) {
 			defer cancel()
 			// The README uses the default address.
 			text := strings.ReplaceAll(script, "http://127.0.0.1:4200", o.URL)
-			shell := exec.CommandContext(ctx, "sh", "-eu", "-c", text)
-			shell.Dir = root
-			out, err := shell.CombinedOutput()
-			require.NoError(t, err, "%s", out)
-			t.Logf("%s", out)
-			require.Contains(t, string(out), "204", "the webhook's answer")
-			require.Contains(t, string(out), "COMPLETED")
+			for range 2 {
+				shell := exec.CommandContext(ctx, "sh", "-eu", "-c", text)
+				shell.Dir = t.TempDir()
+				out, err := shell.CombinedOutput()
+				require.NoError(t, err, "%s", out)
+				t.Logf("%s", out)
+				require.Contains(t, string(out), "204", "the webhook's answer")
+				require.Contains(t, string(out), "COMPLETED")
+			}
+			c := &Client{HTTP: &http.Client{Timeout: startTimeout}, Ledger: NewLedger()}
+			var webhooks []hooked
+			_, err := c.post(ctx, o.API()+"/webhooks/filter", map[string]any{}, &webhooks)
+			require.NoError(t, err)
+			require.Len(t, webhooks, 1, "a name that commands can use")
 		})
 	}
 }

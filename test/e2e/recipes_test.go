@@ -59,7 +59,7 @@ func TestRecipes(t *testing.T) {
 			status, err := c.get(t.Context(), o.API()+"/webhooks/presets", &recipes)
 			require.NoError(t, err)
 			require.Equal(t, http.StatusOK, status)
-			require.Len(t, recipes, 13)
+			require.Len(t, recipes, 14)
 			for _, r := range recipes {
 				t.Run(r.Name, func(t *testing.T) {
 					if r.Name == "sns" {

@@ -3,7 +3,7 @@ package receive
 import (
 	"bytes"
 	"crypto/sha256"
-	"fmt"
+	hexadecimal "encoding/hex"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -54,7 +54,7 @@ func partOf(part *multipart.Part, content []byte) Pair {
 	if name := part.FileName(); name != "" {
 		sum := sha256.Sum256(content)
 		return Pair{Key: key, File: &File{
-			Name: decode([]byte(name), nil), Type: decode([]byte(contentType), nil), Size: int64(len(content)), SHA256: fmt.Sprintf("%x", sum),
+			Name: decode([]byte(name), nil), Type: decode([]byte(contentType), nil), Size: int64(len(content)), SHA256: hexadecimal.EncodeToString(sum[:]),
 		}}
 	}
 	_, charset := mediaType(contentType)

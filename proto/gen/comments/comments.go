@@ -1231,12 +1231,6 @@ func Of(fullName string) string {
 		return "BotAccessGrantList is a JSON array of grants."
 	case "orch.v1.BotAccessGrants":
 		return "BotAccessGrants is one grant or a JSON array of grants."
-	case "orch.v1.BotAccessQuery":
-		return "BotAccessQuery paginates the access of service accounts."
-	case "orch.v1.BotAccessQuery.limit":
-		return "Maximum number of access entries, 0 to 200; default 200."
-	case "orch.v1.BotAccessQuery.offset":
-		return "Number of access entries to skip, 0 or more; default 0."
 	case "orch.v1.CONCURRENCY_MODE_CONCURRENCY":
 		return "Held until release."
 	case "orch.v1.CONCURRENCY_MODE_RATE_LIMIT":
@@ -6617,8 +6611,6 @@ func Of(fullName string) string {
 		return "Grant access to users. Assigns a workspace role; an existing role is replaced under the same id."
 	case "orch.v1.WorkspaceAccessService.ReadBotAccess":
 		return "Read a service account's access. Returns the access entry with this UUID, or 404."
-	case "orch.v1.WorkspaceAccessService.ReadBotAccesses":
-		return "List service accounts' access. Returns a page of the service accounts that have a role in the workspace."
 	case "orch.v1.WorkspaceAccessService.ReadTeamAccesses":
 		return "List team access. Returns a page of the teams that have a role in the workspace."
 	case "orch.v1.WorkspaceAccessService.ReadUserAccess":

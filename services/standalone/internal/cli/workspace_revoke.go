@@ -34,7 +34,7 @@ keys.`,
 		if err != nil {
 			return err
 		}
-		roles, err := list(cmd.Context(), s, s.InWorkspace("/bot_access/filter"))
+		roles, err := list(cmd.Context(), s, s.InWorkspace("/workspace_access/filter"))
 		if err != nil {
 			return err
 		}
