@@ -74,6 +74,18 @@ func projection(v value.Value, now int64) (*project.Projection, error) {
 	return project.Compile(d, project.Options{Find: true, Now: now})
 }
 
+// asksForIDs reports whether a projection is {_id: 1}.
+func asksForIDs(v value.Value) bool {
+	if v.T != bson.TypeEmbeddedDocument || v.Doc().Empty() {
+		return false
+	}
+	it := v.Doc().Iter()
+	k, include, _ := it.Next()
+	_, _, more := it.Next()
+	n, number := include.Int()
+	return string(k) == "_id" && !more && (number && n != 0 || include.T == bson.TypeBoolean && include.Truthy())
+}
+
 func (s *Service) find(r *request) (*value.Builder, error) {
 	c, ns, err := s.lookup(r)
 	if err != nil {
@@ -87,6 +99,7 @@ func (s *Service) find(r *request) (*value.Builder, error) {
 	if err != nil {
 		return nil, err
 	}
+	q.IDs = asksForIDs(r.get("projection"))
 	size := int64(firstBatch)
 	if q.ReturnKey = r.get("returnKey").Truthy(); q.ReturnKey {
 		proj = nil // As MongoDB has it.

@@ -2,7 +2,6 @@ package filter
 
 import (
 	"math"
-	"regexp"
 	"sort"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -39,15 +38,15 @@ type Leaf struct {
 	Sub   Node          // ElemMatchDoc, ElemMatchValue.
 
 	parts   []string
-	re      []*regexp.Regexp // Regex, and In with regular expressions.
-	source  []value.Value    // The regular expressions' own values, which equal themselves.
+	re      []*pattern    // Regex, and In with regular expressions.
+	source  []value.Value // The regular expressions' own values, which equal themselves.
 	types   map[value.Type]bool
 	n, div  int64
 	hasNull bool
 }
 
-// Regexps are the compiled expressions of a Regex or In leaf.
-func (l *Leaf) Regexps() []*regexp.Regexp { return l.re }
+// HasRegexps reports whether a Regex or In leaf has regular expressions.
+func (l *Leaf) HasRegexps() bool { return len(l.re) > 0 }
 
 // Types are the types that a TypeOf leaf accepts.
 func (l *Leaf) Types() map[value.Type]bool { return l.types }
@@ -249,7 +248,7 @@ func (l *Leaf) regex(v value.Value) bool {
 	switch v.T {
 	case bson.TypeString, bson.TypeSymbol:
 		for _, re := range l.re {
-			if re.Match(v.B[4 : len(v.B)-1]) {
+			if re.match(v.B[4 : len(v.B)-1]) {
 				return true
 			}
 		}

@@ -3,7 +3,6 @@ package filter
 import (
 	"bytes"
 	"math"
-	"regexp"
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -131,7 +130,7 @@ func regexParts(v value.Value) (pattern, options string) {
 }
 
 func regexLeaf(path string, v value.Value) (*Leaf, error) {
-	pattern, options := regexParts(v)
+	expression, options := regexParts(v)
 	flags := ""
 	for _, o := range options {
 		switch o {
@@ -145,11 +144,11 @@ func regexLeaf(path string, v value.Value) (*Leaf, error) {
 	if flags != "" {
 		flags = "(?" + flags + ")"
 	}
-	re, err := regexp.Compile(flags + pattern)
+	re, err := compilePattern(flags + expression)
 	if err != nil {
-		return nil, mongoerr.NotImplemented("regular expression %q (%v): what RE2 does not know", pattern, err)
+		return nil, mongoerr.NotImplemented("regular expression %q (%v): what RE2 does not know", expression, err)
 	}
 	l := newLeaf(path, Regex, v)
-	l.re, l.source = []*regexp.Regexp{re}, []value.Value{v}
+	l.re, l.source = []*pattern{re}, []value.Value{v}
 	return l, nil
 }

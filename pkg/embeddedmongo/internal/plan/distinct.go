@@ -2,48 +2,85 @@ package plan
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/index"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-// Distinct lists the distinct values at a path among the matches, in order. Arrays contribute their elements. how is
-// DISTINCT_SCAN when an index allowed a skip scan.
+// Distinct lists the distinct values at a path among the matches, in order. Arrays contribute their elements. how names the
+// method:
+//
+//	DISTINCT_SCAN  a skip scan: one index key for each value
+//	KEYS           index keys, read
+//	FETCH          documents
 func Distinct(c *storage.Collection, q Query, path string) (vs []value.Value, how string, p *Plan, err error) {
-	parts := strings.Split(path, ".")
-	found := map[string]value.Value{}
-	collect := func(d value.Doc) {
-		each(value.OfDoc(d), parts, func(v value.Value) {
-			k := value.AppendKey(nil, v, false)
-			if _, ok := found[string(k)]; !ok {
-				found[string(k)] = v.Clone()
-			}
-		})
-	}
-	if p = skipping(c, q, path); p != nil {
-		how, err = "DISTINCT_SCAN", p.jump(collect, found)
-	} else {
-		how = "FETCH"
-		if p, err = New(c, q); err == nil {
-			err = p.forEach(collect)
+	set := distinctValues{parts: strings.Split(path, "."), found: map[string]value.Value{}, expired: q.Expired}
+	con := conjoin(q.Filter)
+	if p = skipping(c, q, con, path); p != nil {
+		how, err = "DISTINCT_SCAN", p.jump(path, &set)
+	} else if p, err = New(c, q); err == nil {
+		var covering *Plan
+		if covering, err = p.orCovering(con, path); covering != nil {
+			p, how = covering, "KEYS"
+			err = p.eachKey(path, &set)
+		} else if err == nil {
+			how, err = "FETCH", p.forEach(set.addFrom)
 		}
 	}
 	if err != nil {
 		return nil, "", nil, err
 	}
-	order := make([]string, 0, len(found))
-	for k := range found {
-		order = append(order, k)
-	}
-	slices.Sort(order)
-	for _, k := range order {
-		vs = append(vs, found[k])
+	for _, k := range slices.Sorted(maps.Keys(set.found)) {
+		vs = append(vs, set.found[k])
 	}
 	return vs, how, p, nil
+}
+
+// distinctValues are values by their encoding.
+type distinctValues struct {
+	parts   []string
+	found   map[string]value.Value
+	expired func() error
+	reads   int
+	key     []byte
+}
+
+// addFrom adds the values of a document.
+func (s *distinctValues) addFrom(d value.Doc) { each(value.OfDoc(d), s.parts, s.add) }
+
+func (s *distinctValues) add(v value.Value) {
+	s.key = value.AppendKey(s.key[:0], v, false)
+	if _, ok := s.found[string(s.key)]; !ok {
+		s.found[string(s.key)] = v.Clone()
+	}
+}
+
+// addKey adds the value of an index field, encoded in ascending order. It returns false when only the document decides: entries
+// do not have the types of numbers, and null may stand for a missing field.
+func (s *distinctValues) addKey(field []byte) bool {
+	if _, ok := s.found[string(field)]; ok {
+		return true
+	}
+	v, _, ok := value.ReadKey(field, false, nil)
+	if !ok || v.T != bson.TypeBinary {
+		return false
+	}
+	s.found[string(field)] = v.Clone()
+	return true
+}
+
+// tick returns an error once the command has exceeded its time limit.
+func (s *distinctValues) tick() error {
+	if s.reads++; s.reads%expiredAfter == 0 && s.expired != nil {
+		return s.expired()
+	}
+	return nil
 }
 
 func (p *Plan) forEach(f func(value.Doc)) error {
@@ -88,69 +125,187 @@ func each(v value.Value, parts []string, f func(value.Value)) {
 	}
 }
 
-// skipping finds an index whose leading fields are the filter's equalities and whose next field is the path.
-func skipping(c *storage.Collection, q Query, path string) *Plan {
-	con := conjoin(q.Filter)
+// skipping finds an index whose leading fields the filter fixes by points and whose next field is the path; the filter may have a
+// range or points of the path too.
+func skipping(c *storage.Collection, q Query, con *conjunction, path string) (best *Plan) {
 	for _, ix := range c.Indexes() {
 		if ix.IsID() {
 			continue
 		}
 		p := candidate(c, q, con, ix, true)
-		if p == nil || !p.exact || len(p.spans) != 1 {
+		if p == nil || !p.exact || len(p.spans) > maxSkipped {
 			continue
 		}
-		n := 0
-		for n < len(p.bounds) && p.bounds[n].equal {
-			n++
-		}
-		// The path's own field may be bounded too: by a range.
-		if n < len(ix.Fields) && ix.Fields[n].Path == path && len(p.bounds) <= n+1 && ix.Multikey()&(1<<n) == 0 {
-			return p
+		if at := p.position(path); at >= 0 && at <= p.fixed() && len(p.bounds) <= at+1 && (best == nil || len(p.spans) < len(best.spans)) {
+			best = p
 		}
 	}
-	return nil
+	return best
 }
 
-// jump is a skip scan: it reads one document for each distinct value of the field after the equalities. A null entry may stand
-// for a missing field, so it reads null entries until a document has null.
-func (p *Plan) jump(collect func(value.Doc), found map[string]value.Value) error {
+// maxSkipped bounds the spans of a skip scan. Each costs a seek, and reading a few keys costs less.
+const maxSkipped = 10_000
+
+// position is the position of a path among the fields of the index; -1 when it is not among them, or may have several entries.
+func (p *Plan) position(path string) int {
+	at := slices.IndexFunc(p.ix.Fields, func(f index.Field) bool { return f.Path == path })
+	if at >= 0 && p.ix.Multikey()&(1<<at) != 0 {
+		return -1
+	}
+	return at
+}
+
+// jump is a skip scan: it reads one key for each distinct value, in each span. A null entry may stand for a missing field, so it
+// reads null entries until a document has null.
+func (p *Plan) jump(path string, set *distinctValues) error {
 	v, err := p.c.View()
 	if err != nil {
 		return err
 	}
 	defer v.Close()
-	sp := p.spans[0]
-	it, err := v.Iter(sp.lo, sp.hi)
+	if len(p.spans) == 0 {
+		return nil
+	}
+	it, err := v.Iter(p.spans[0].lo, p.spans[len(p.spans)-1].hi)
 	if err != nil {
 		return err
 	}
-	n := 0
-	for n < len(p.bounds) && p.bounds[n].equal {
-		n++
+	at := p.position(path)
+	for _, s := range p.spans {
+		for ok := it.SeekGE(s.lo); ok && s.contains(it.Key()); {
+			if err := set.tick(); err != nil {
+				return err
+			}
+			next, err := p.skip(v, it.Key(), at, set)
+			switch {
+			case err != nil:
+				return err
+			case next == nil:
+				ok = it.Next()
+			default:
+				if ok = it.Next(); ok && bytes.Compare(it.Key(), next) < 0 {
+					ok = it.SeekGE(next)
+				}
+			}
+		}
 	}
-	desc := p.ix.Fields[n].Desc
-	null := value.AppendKey(nil, value.Null, desc)
-	nullKey := value.AppendKey(nil, value.Null, false)
-	for ok := it.First(); ok; {
-		key := it.Key()
-		end := sp.at + value.KeyLen(key[sp.at:], desc)
-		field := bytes.Clone(key[:end])
-		d, err := v.Doc(storage.EntryID(key))
+	return storage.Error(it.Error())
+}
+
+// skip adds the value of an entry, and returns the first key with another one. It returns nil for a null entry whose document
+// has no null.
+func (p *Plan) skip(v *storage.View, key []byte, at int, set *distinctValues) (next []byte, err error) {
+	begin, end := p.fieldAt(key, at)
+	next = successor(key[:end])
+	field := ascending(key[begin:end], p.ix.Fields[at].Desc)
+	if set.addKey(field) {
+		return next, nil
+	}
+	d, err := v.Doc(storage.EntryID(key))
+	if err != nil {
+		return nil, err
+	}
+	if d != nil {
+		set.addFrom(d)
+	}
+	if _, has := set.found[string(field)]; !has && field[0] == value.ClassNull {
+		return nil, nil
+	}
+	return next, nil
+}
+
+// fieldAt returns where a field of an entry's key begins and ends.
+func (p *Plan) fieldAt(key []byte, at int) (begin, end int) {
+	end = storage.IndexHeader
+	for i := range at + 1 {
+		begin = end
+		end += value.KeyLen(key[begin:], p.ix.Fields[i].Desc)
+	}
+	return begin, end
+}
+
+// ascending returns an encoded field in ascending order. It does not change its argument.
+func ascending(field []byte, desc bool) []byte {
+	if !desc {
+		return field
+	}
+	field = bytes.Clone(field)
+	for i := range field {
+		field[i] = ^field[i]
+	}
+	return field
+}
+
+// orCovering returns a plan whose keys decide the filter and have the path, if that costs less than the documents of this plan;
+// else nil.
+func (p *Plan) orCovering(con *conjunction, path string) (best *Plan, err error) {
+	if !p.q.Hint.IsMissing() {
+		return nil, nil
+	}
+	for _, ix := range p.c.Indexes() {
+		k := candidate(p.c, p.q, con, ix, false)
+		if k == nil || ix.IsID() || k.position(path) < 0 || (best != nil && k.score <= best.score) {
+			continue
+		}
+		if t := k.keyTests(con); k.exact || t != nil && t.whole {
+			k.con, best = con, k
+		}
+	}
+	if best == nil || best.ix == p.ix || p.readsAll() {
+		return best, nil
+	}
+	docs, err := p.reach(coveringDocs)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := best.reach(docCost*docs + 1)
+	if err != nil || keys > docCost*docs {
+		return nil, err
+	}
+	return best, nil
+}
+
+// coveringDocs bounds the documents of a plan that a covering one is compared with.
+const coveringDocs = 4096
+
+// eachKey adds the values of the matching keys. It reads the documents of those keys that do not have the value.
+func (p *Plan) eachKey(path string, set *distinctValues) error {
+	v, err := p.c.View()
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	ks, err := p.open(v)
+	if err != nil {
+		return err
+	}
+	tests, at := p.keyTests(p.con), p.position(path)
+	for ks.next() {
+		if err := set.tick(); err != nil {
+			return err
+		}
+		key, matches := ks.key(), holds
+		if tests != nil {
+			matches = tests.judge(key)
+		}
+		begin, end := p.fieldAt(key, at)
+		if matches == fails || matches == holds && set.addKey(ascending(key[begin:end], p.ix.Fields[at].Desc)) {
+			continue
+		}
+		d, err := v.Doc(p.idOf(key))
 		if err != nil {
 			return err
 		}
-		if d != nil {
-			collect(d)
-		}
-		if _, has := found[string(nullKey)]; !has && bytes.Equal(field[sp.at:], null) {
-			ok = it.Next()
+		if d == nil {
 			continue
 		}
-		next := successor(field)
-		if next == nil {
-			break
+		ok, err := p.q.Filter.Match(d)
+		if err != nil {
+			return err
 		}
-		ok = it.SeekGE(next)
+		if ok {
+			set.addFrom(d)
+		}
 	}
-	return storage.Error(it.Error())
+	return storage.Error(ks.err())
 }

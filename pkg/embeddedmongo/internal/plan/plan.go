@@ -29,6 +29,9 @@ type Query struct {
 	// ReturnKey asks for the fields of the index entries instead of the documents.
 	ReturnKey bool
 
+	// IDs asks for the _id alone.
+	IDs bool
+
 	// Early means that the reader expects to stop after the first results although it sets no limit.
 	Early bool
 

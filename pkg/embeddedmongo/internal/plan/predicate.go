@@ -102,7 +102,7 @@ func pointBound(p predicate, desc, multikey bool) *bound {
 	switch {
 	case p.leaf.Op == filter.Eq:
 		vs = []value.Value{p.leaf.Value}
-	case p.leaf.Op == filter.In && len(p.leaf.Regexps()) == 0:
+	case p.leaf.Op == filter.In && !p.leaf.HasRegexps():
 		vs = p.leaf.List
 	default:
 		return nil

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
@@ -28,8 +30,8 @@ type Rows struct {
 	skip   int64
 	passed int64  // Results so far, skipped ones included.
 	left   int64  // Results still to deliver; -1 without a limit.
-	entry  []byte // Of keyDoc.
-	value  []byte // Of keyDoc.
+	entry  []byte // Of keyDoc and idDoc.
+	value  []byte // Of keyDoc and idDoc.
 	Keys   int64  // Keys read.
 	Docs   int64  // Documents read.
 }
@@ -137,6 +139,11 @@ func (r *Rows) fetch(want bool) (Row, bool, error) {
 		if matches && (!want || r.p.q.ReturnKey) {
 			return r.result(id, nil, want)
 		}
+		if matches && r.p.q.IDs && r.p.sorted {
+			if d := r.idDoc(id); d != nil {
+				return Row{ID: id, Doc: d}, true, nil
+			}
+		}
 		d, err := r.doc(id)
 		if err != nil {
 			return Row{}, false, err
@@ -166,6 +173,16 @@ func (r *Rows) result(id []byte, d value.Doc, want bool) (Row, bool, error) {
 		return Row{ID: id, Doc: entry}, err == nil, err
 	}
 	return Row{ID: id, Doc: d}, true, nil
+}
+
+// idDoc builds a document of an encoded _id; nil when it does not have the type.
+func (r *Rows) idDoc(id []byte) value.Doc {
+	v, _, ok := value.ReadKey(id, false, r.value)
+	if !ok || v.T != bson.TypeBinary {
+		return nil
+	}
+	r.value, r.entry = v.B, value.BuildOnto(r.entry[:0]).Add("_id", v).Bytes()
+	return r.entry
 }
 
 // again reports whether the document was delivered before.

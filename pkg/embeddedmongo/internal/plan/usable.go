@@ -88,7 +88,7 @@ func implies(have, want *filter.Leaf) bool {
 					return false
 				}
 			}
-			return len(have.Regexps()) == 0
+			return !have.HasRegexps()
 		}
 		return false
 	case filter.Eq, filter.Gt, filter.Gte, filter.Lt, filter.Lte, filter.In:
@@ -104,7 +104,7 @@ func implies(have, want *filter.Leaf) bool {
 				return false
 			}
 		}
-		return len(have.Regexps()) == 0
+		return !have.HasRegexps()
 	case filter.Gt, filter.Gte, filter.Lt, filter.Lte:
 		return tighter(have, want)
 	}

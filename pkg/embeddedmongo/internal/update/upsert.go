@@ -32,7 +32,7 @@ func seed(root *node, fixed map[string]bool, all filter.And, onlyID bool) error 
 			}
 		case *filter.Leaf:
 			v := n.Value
-			if n.Op == filter.In && len(n.List) == 1 && len(n.Regexps()) == 0 {
+			if n.Op == filter.In && len(n.List) == 1 && !n.HasRegexps() {
 				v = n.List[0]
 			} else if n.Op != filter.Eq {
 				continue

@@ -233,9 +233,18 @@ func relationQueries(t *testing.T, ws uuid.UUID, rel relation) []labelledQuery {
 	ids := bson.D{{Key: "$in", Value: bson.A{binary(numbered(1)), binary(numbered(2))}}}
 	near := Scope(ws, bson.D{{Key: rel.local, Value: ids}})
 	all := []labelledQuery{
-		distinctOf(label, rel.to, rel.foreign, Scope(ws, nil)),
+		distinctOf(label, rel.to, rel.foreign, rel.referring(Scope(ws, nil))),
 		distinctOf(label, rel.to, rel.foreign, Scope(ws, bson.D{{Key: rel.foreign, Value: ids}})),
 		count(label, rel.from, near),
+	}
+	if rel == flowRuns {
+		states := bson.E{Key: "state.type", Value: bson.D{{Key: "$in", Value: bson.A{"RUNNING", "PAUSED"}}}}
+		window := bson.E{Key: "expected_start_time", Value: bson.D{{Key: "$gte", Value: int64(5)}}}
+		for _, filter := range []bson.D{{states}, {states, window}} {
+			q := distinctOf(label+" of some states", rel.to, rel.foreign, rel.referring(Scope(ws, filter)))
+			q.keysOnly = true
+			all = append(all, q)
+		}
 	}
 	for _, l := range listed {
 		if l.in == rel.from && l.sort != nil {

@@ -54,7 +54,11 @@ func indexes() []Index {
 		{Collection: FlowRun, Keys: byStart("state.type"), For: "state.type by START_TIME_*"},
 		{
 			Collection: FlowRun, Keys: FlowRunsByStateAndTime,
-			For: "counts of each state.type in a window of time; state.type by EXPECTED_START_TIME_*, the deployment tested; the scatter",
+			For: "counts of each state.type in a window of time; state.type by EXPECTED_START_TIME_*, the deployment tested; the scatter; flows and deployments by states and times of their runs",
+		},
+		{
+			Collection: FlowRun, Keys: scoped("state.type", "flow_id"),
+			For: "flows by states of their runs: one key for each flow and state",
 		},
 		{Collection: FlowRun, Keys: byStart("state.name"), For: "state.name by START_TIME_*"},
 		{Collection: FlowRun, Keys: byStart("flow_id"), For: "runs of flows, and flows by their runs"},
@@ -293,7 +297,7 @@ func indexes() []Index {
 
 // FlowRunsByStateAndTime are the keys of the index that the scatter of runs reads instead of documents. The run time costs no
 // further write: it changes with the state only.
-var FlowRunsByStateAndTime = scoped("state.type", "expected_start_time", "_id", "deployment_id", "total_run_time")
+var FlowRunsByStateAndTime = scoped("state.type", "expected_start_time", "_id", "deployment_id", "total_run_time", "flow_id")
 
 // FlowRunsByQueue returns the keys of the index of a queue's runs by state and time.
 var FlowRunsByQueue = scoped("work_queue_id", "state.type", "next_scheduled_start_time")

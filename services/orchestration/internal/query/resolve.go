@@ -110,7 +110,7 @@ func (r Resolver) resolveExists(ctx context.Context, ws uuid.UUID, e exists) (bs
 	if len(probes) > 0 {
 		return bson.D{}, []probe{p}, nil
 	}
-	ids, err := r.Reader.Distinct(ctx, e.rel.to, e.rel.foreign, p.filter, r.MaxIDs+1)
+	ids, err := r.Reader.Distinct(ctx, e.rel.to, e.rel.foreign, e.rel.referring(p.filter), r.MaxIDs+1)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s by %s: %w", e.rel.from, e.rel.to, err)
 	}
@@ -123,6 +123,18 @@ func (r Resolver) resolveExists(ctx context.Context, ws uuid.UUID, e exists) (bs
 	}
 	return bson.D{{Key: e.rel.local, Value: bson.D{{Key: op, Value: array(ids)}}}}, nil, nil
 }
+
+// referring restricts a filter of the far side to documents that refer to any document of the near side. An index lists the others
+// too, and each would be read.
+func (r relation) referring(filter bson.D) bson.D {
+	if r.foreign == "_id" {
+		return filter
+	}
+	return allOf([]bson.D{filter, {{Key: r.foreign, Value: bson.D{{Key: "$gte", Value: leastID}}}}})
+}
+
+// leastID is not greater than any id.
+var leastID = bson.Binary{Subtype: uuidSubtype, Data: make([]byte, len(uuid.UUID{}))}
 
 func array(values []bson.RawValue) bson.A {
 	a := make(bson.A, len(values))

@@ -42,6 +42,11 @@ var table = []struct {
 		Form:    &orchv1.HttpError_ExceptionMessage{ExceptionMessage: "The count took too long. Narrow the filter, or stop counting by a limit."},
 		Headers: map[string]string{"Retry-After": "30"},
 	}},
+	{store.ErrSlowQuery, &orchv1.HttpError{
+		Status:  http.StatusServiceUnavailable,
+		Form:    &orchv1.HttpError_ExceptionMessage{ExceptionMessage: "The query took too long. Narrow the filter, such as by a time window or a longer text."},
+		Headers: map[string]string{"Retry-After": "30"},
+	}},
 	{store.ErrUnavailable, unavailable},
 	{broker.ErrUnavailable, unavailable},
 	{broker.ErrTooLarge, &orchv1.HttpError{Status: http.StatusRequestEntityTooLarge, Form: &orchv1.HttpError_Detail{Detail: "Event too large"}}},

@@ -32,6 +32,7 @@ func TestTableIsTotal(t *testing.T) {
 		{store.ErrContention, 503},
 		{store.ErrUnavailable, 503},
 		{store.ErrSlowCount, 503},
+		{store.ErrSlowQuery, 503},
 		{store.ErrFormat, 500},
 		{broker.ErrUnavailable, 503},
 		{broker.ErrClosed, 503},

@@ -12,8 +12,13 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
-// ErrSlowCount means that a count exceeded its time limit. It matches ErrUnavailable too.
-var ErrSlowCount = errors.New("count exceeded its time limit")
+// Each matches ErrUnavailable too.
+var (
+	// ErrSlowCount means that a count exceeded its time limit.
+	ErrSlowCount = errors.New("count exceeded its time limit")
+	// ErrSlowQuery means that reading the matches of a filter exceeded its time limit.
+	ErrSlowQuery = errors.New("query exceeded its time limit")
+)
 
 // count counts the documents that match a scoped filter, exactly: it sees every write that was acknowledged before the call. It
 // stops at a limit; 0 means none. After operationTimeout it returns ErrSlowCount, and the server has ended the walk too.
@@ -29,10 +34,15 @@ func (s *Store) count(ctx context.Context, c query.Collection, filter bson.D, li
 	n, err := s.counts.Do(ctx, countKey{c, string(encoded), limit}, func(ctx context.Context) (int64, error) {
 		return s.countNow(ctx, c, filter, limit)
 	})
+	return n, limited(ctx, ErrSlowCount, err)
+}
+
+// limited is outage, and marks the error of a command that exceeded its time limit.
+func limited(ctx context.Context, slow, err error) error {
 	if isSlow(err) && ctx.Err() == nil {
-		err = fmt.Errorf("%w: %w", ErrSlowCount, err)
+		err = fmt.Errorf("%w: %w", slow, err)
 	}
-	return n, outage(err)
+	return outage(err)
 }
 
 // isSlow reports whether a command was sent and did not end in time.

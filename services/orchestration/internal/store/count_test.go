@@ -14,6 +14,7 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo"
 	"github.com/orch-project/orch/pkg/embeddedmongo/mongotest"
 	"github.com/orch-project/orch/pkg/id"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -44,4 +45,42 @@ func TestACountHasATimeLimit(t *testing.T) {
 	_, err = flows(s).Count(t.Context(), uuid.New(), bson.D{})
 	require.ErrorIs(t, err, store.ErrSlowCount)
 	require.ErrorIs(t, err, store.ErrUnavailable)
+}
+
+// TestAQueryHasATimeLimit: a search that no index serves ends in an error that says so, on each path of package query.
+func TestAQueryHasATimeLimit(t *testing.T) {
+	t.Parallel()
+	database := mongotest.Open(t, embeddedmongo.Options{NoSync: true, TestCommands: true})
+	s, err := store.Open(t.Context(), store.Config{
+		URI: database.URI, Database: database.Name, Dialer: database.Dialer, Clock: clock.System{}, IDs: id.System(),
+		Client: func(o *options.ClientOptions) { o.SetAppName(database.AppName) },
+	})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close(t.Context())) }()
+	const maxTimeExpired = 50
+	database.FailCommands(t, "alwaysOn", bson.D{
+		{Key: "failCommands", Value: bson.A{"find", "distinct", "aggregate"}}, {Key: "errorCode", Value: maxTimeExpired},
+	})
+	for name, read := range map[string]func() error{
+		"find": func() error {
+			for _, err := range s.Reader().Stream(t.Context(), query.Flow, bson.D{}, query.StreamOptions{}) {
+				return err
+			}
+			return nil
+		},
+		"distinct": func() error {
+			_, err := s.Reader().Distinct(t.Context(), query.Flow, "name", bson.D{}, 1)
+			return err
+		},
+		"aggregate": func() error {
+			for _, err := range s.Reader().Aggregate(t.Context(), query.Flow, bson.D{}, nil) {
+				return err
+			}
+			return nil
+		},
+	} {
+		err := read()
+		require.ErrorIs(t, err, store.ErrSlowQuery, name)
+		require.ErrorIs(t, err, store.ErrUnavailable, name)
+	}
 }

@@ -25,8 +25,8 @@ type countKey struct {
 	limit      int64
 }
 
-// Reader reads for package query. It marks outages as the store's own methods do (ErrUnavailable). Equal counts share walks, see
-// package coalesce.
+// Reader reads for package query. It marks outages as the store's own methods do (ErrUnavailable), and commands that exceeded
+// their time limit (ErrSlowQuery, ErrSlowCount). Equal counts share walks, see package coalesce.
 func (s *Store) Reader() query.Reader { return reader{query.NewReader(s.db), s} }
 
 type reader struct {
@@ -36,25 +36,25 @@ type reader struct {
 
 func (r reader) Distinct(ctx context.Context, c query.Collection, field string, filter bson.D, limit int) ([]bson.RawValue, error) {
 	values, err := r.Reader.Distinct(ctx, c, field, filter, limit)
-	return values, outage(err)
+	return values, limited(ctx, ErrSlowQuery, err)
 }
 
 func (r reader) Stream(ctx context.Context, c query.Collection, filter bson.D, o query.StreamOptions) iter.Seq2[bson.Raw, error] {
-	return marked(r.Reader.Stream(ctx, c, filter, o))
+	return marked(ctx, r.Reader.Stream(ctx, c, filter, o))
 }
 
 func (r reader) Aggregate(ctx context.Context, c query.Collection, filter bson.D, stages []bson.D) iter.Seq2[bson.Raw, error] {
-	return marked(r.Reader.Aggregate(ctx, c, filter, stages))
+	return marked(ctx, r.Reader.Aggregate(ctx, c, filter, stages))
 }
 
 func (r reader) Count(ctx context.Context, c query.Collection, filter bson.D, limit int64) (int64, error) {
 	return r.store.count(ctx, c, filter, limit)
 }
 
-func marked(docs iter.Seq2[bson.Raw, error]) iter.Seq2[bson.Raw, error] {
+func marked(ctx context.Context, docs iter.Seq2[bson.Raw, error]) iter.Seq2[bson.Raw, error] {
 	return func(yield func(bson.Raw, error) bool) {
 		for doc, err := range docs {
-			if !yield(doc, outage(err)) {
+			if !yield(doc, limited(ctx, ErrSlowQuery, err)) {
 				return
 			}
 		}
