@@ -11,8 +11,10 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/orch-project/orch/pkg/restjson"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration"
 )
@@ -89,12 +91,19 @@ func TestALargeEventFires(t *testing.T) {
 	require.Len(t, d.eventually("orch.automation.triggered", 2), 2)
 }
 
-// The buckets of a deleted automation are removed, so that they do not count for long.
+// The buckets of a replaced or deleted automation are removed, so that they do not count for long.
 func TestBucketsGoWithTheirAutomation(t *testing.T) {
 	d := newDomain(t, func(c *orchestration.Config) { c.Automations.KeysPerAutomation = 1 })
-	a := d.automation(`{"name":"a","trigger":{"type":"event","posture":"Reactive","expect":["go"],"for_each":["orch.resource.id"]},"actions":[]}`)
+	const text = `{"name":"a","trigger":{"type":"event","posture":"Reactive","expect":["go"],"for_each":["orch.resource.id"]},"actions":[]}`
+	a := d.automation(text)
 	d.emit("go", "1")
 	d.eventually("orch.automation.triggered", 1)
+	update, mask := &orchv1.AutomationUpdate{}, &fieldmaskpb.FieldMask{Paths: []string{"name", "trigger", "actions"}}
+	require.NoError(t, restjson.Unmarshal([]byte(text), update))
+	call[*emptypb.Empty](d, orchv1.AutomationService_UpdateAutomation_FullMethodName,
+		&orchv1.UpdateAutomationRequest{Id: a.GetId(), Automation: update, UpdateMask: mask})
+	d.emit("go", "2")
+	d.eventually("orch.automation.triggered", 2)
 	call[*emptypb.Empty](d, orchv1.AutomationService_DeleteAutomation_FullMethodName, &orchv1.DeleteAutomationRequest{Id: a.GetId()})
 	buckets := d.store.Connect().Collection("automation_bucket")
 	eventually(t, func() bool {

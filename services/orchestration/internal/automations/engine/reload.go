@@ -14,7 +14,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// reload reads automations again: those of ids, or all for nil. Buckets of those that are gone are removed. After an error the
+// reload reads automations again: those of ids, or all for nil. Buckets of triggers that are gone are removed. After an error the
 // automations are those from before, so a repetition finds the same changes.
 func (t *tenant) reload(ctx context.Context, ids []uuid.UUID) (err error) {
 	before := t.set
@@ -53,10 +53,11 @@ func (t *tenant) reload(ctx context.Context, ids []uuid.UUID) (err error) {
 
 // settleChanges does what changes of automations cause: buckets go, timers return, and windows open.
 func (t *tenant) settleChanges(ctx context.Context, before *trigger.Set, changed []*trigger.Automation) error {
-	for id := range before.Automations() {
-		if t.set.Automation(id) != nil {
+	for id, was := range before.Automations() {
+		if a := t.set.Automation(id); a != nil && a.Root.ID == was.Root.ID {
 			continue
 		}
+		delete(t.keys, id)
 		gone := bson.D{{Key: "automation_id", Value: store.Binary(id)}, {Key: "unsettled", Value: bson.D{{Key: "$exists", Value: false}}}}
 		if err := t.engine.buckets.DeleteMany(ctx, t.ws, gone); err != nil {
 			return err
