@@ -230,6 +230,17 @@ bench-web: build ## measure the pages of the dashboard against their budgets, wi
 	cd services/orchestration && go run ./bench/scale -fill $(WEBDATA)/store -many $(WEBRUNS)
 	go run ./test/bench/web -dir $(WEBDATA) $(BENCHFLAGS)
 
+RETENTIONRUNS ?= 1200000
+RETENTIONKEEP ?= 200000
+RETENTIONDATA ?= $(or $(TMPDIR),/tmp)/orch-bench-retention
+
+.PHONY: bench-retention
+bench-retention: build ## measure clients beside the deletion of a million runs, and the space afterwards; RETENTIONRUNS=20000 RETENTIONKEEP=4000 for less
+	rm -rf $(RETENTIONDATA)
+	cd services/orchestration && go run ./bench/scale -fill $(RETENTIONDATA)/store -many $(RETENTIONRUNS)
+	go run ./test/bench/retention -dir $(RETENTIONDATA) -keep $(RETENTIONKEEP) $(BENCHFLAGS)
+	rm -rf $(RETENTIONDATA)
+
 .PHONY: bench-scheduler
 bench-scheduler: ## measure passes of the scheduler over 10,000 deployments
 	cd services/orchestration && go test -run='^$$' -bench='^BenchmarkPass$$' -benchtime=1x $(TESTFLAGS) ./internal/schedules

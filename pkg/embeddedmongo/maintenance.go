@@ -46,6 +46,16 @@ func Restore(ctx context.Context, backup, dir string) error {
 	return nil
 }
 
+// Compact rewrites the store without what was deleted, and returns the space to the file system. Clients may work meanwhile, more
+// slowly. The store reclaims space by itself after large deletions.
+func (s *Server) Compact(ctx context.Context) (err error) {
+	defer s.engine.Recover(&err)
+	if err := s.engine.Compact(ctx); err != nil {
+		return fmt.Errorf("compact store: %w", err)
+	}
+	return nil
+}
+
 // Check verifies that documents, indexes and counters of the open server agree.
 func (s *Server) Check(ctx context.Context) (*Report, error) {
 	list, err := s.engine.Check(ctx)

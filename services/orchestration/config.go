@@ -41,6 +41,7 @@ type Config struct {
 	DeliveriesRetention time.Duration `env:"ORCH_DELIVERIES_RETENTION" envDefault:"168h" desc:"How long deliveries are logged."`
 
 	WebhookUniqueNames bool `env:"ORCH_WEBHOOK_UNIQUE_NAMES" envDefault:"false" desc:"Refuse with 409 a name that another webhook of the workspace has, for new webhooks and new names."`
+	RetentionRate int `env:"ORCH_RETENTION_RATE" envDefault:"1000" desc:"The maximum number of documents per second that retention policies delete, without the dependents of runs; 0 means no limit."`
 
 	WebhookHealth WebhookHealth
 
@@ -79,6 +80,9 @@ func (c *Config) Validate() error {
 	}
 	if c.DeadLettersRetention < 0 {
 		errs = append(errs, fmt.Errorf("ORCH_DEAD_LETTERS_RETENTION: %s is negative", c.DeadLettersRetention))
+	}
+	if c.RetentionRate < 0 {
+		errs = append(errs, fmt.Errorf("ORCH_RETENTION_RATE: %d is negative", c.RetentionRate))
 	}
 	errs = append(errs, c.Timers.validate(), c.WebhookHealth.validate())
 	for _, limit := range []struct {

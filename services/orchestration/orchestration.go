@@ -59,6 +59,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/retention"
 	"github.com/orch-project/orch/services/orchestration/internal/savedsearches"
 	"github.com/orch-project/orch/services/orchestration/internal/schedules"
 	"github.com/orch-project/orch/services/orchestration/internal/statuserr"
@@ -153,6 +154,7 @@ type Orchestration struct {
 	admin       *admin.Service
 	pools       *workpools.Service
 	deadLetters *deadletters.Service
+	retention   *retention.Service
 	hosted      *hosted
 	every       Timers
 }
@@ -255,6 +257,17 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 		Recorded:      deliveryNotifier(deps.Broker.Live(deliveryfeed.Feed), o.log),
 		MaxDeliveries: cfg.DeliveriesKept, Retention: cfg.DeliveriesRetention, Health: cfg.WebhookHealth.policy(), UniqueNames: cfg.WebhookUniqueNames,
 	})
+	o.retention = retention.New(retention.Deps{
+		Store: o.store, Vocabulary: cfg.Vocabulary, Flush: flush, Rate: cfg.RetentionRate, Registry: deps.Registry, Log: o.log,
+		Kinds: map[orchv1.RetentionKind]retention.Kind{
+			orchv1.RetentionKind_RETENTION_KIND_FLOW_RUNS:          {Count: o.runs.CountExpired, Delete: o.runs.DeleteExpired},
+			orchv1.RetentionKind_RETENTION_KIND_TASK_RUNS:          {Count: o.tasks.CountExpired, Delete: o.tasks.DeleteExpired},
+			orchv1.RetentionKind_RETENTION_KIND_ARTIFACTS:          {Count: o.artifacts.CountExpired, Delete: o.artifacts.DeleteExpired},
+			orchv1.RetentionKind_RETENTION_KIND_LOGS:               {Count: o.logs.CountExpired, Delete: o.logs.DeleteExpired},
+			orchv1.RetentionKind_RETENTION_KIND_EVENTS:             {Count: o.events.CountExpired, Delete: o.events.DeleteExpired},
+			orchv1.RetentionKind_RETENTION_KIND_WEBHOOK_DELIVERIES: {Count: o.webhooks.CountExpired, Delete: o.webhooks.DeleteExpired},
+		},
+	})
 	o.hosted = newHosted(registry, o.store, o.webhooks)
 
 	if err := effects.Handle(
@@ -286,7 +299,7 @@ func (o *Orchestration) record(ctx context.Context, batch []events.Received) err
 var collections = []query.Collection{
 	query.Flow, query.FlowRun, query.TaskRun, query.Deployment, query.ConcurrencyLimit, query.Webhook, query.WebhookWatch,
 	query.Artifact, query.ArtifactLatest, query.Variable, query.SavedSearch,
-	query.BlockType, query.BlockSchema, query.BlockDocument, query.Automation, query.WorkPool, query.WorkQueue,
+	query.BlockType, query.BlockSchema, query.BlockDocument, query.Automation, query.WorkPool, query.WorkQueue, query.RetentionPolicy,
 }
 
 // Register adds the services to a server, in this process or over gRPC.
@@ -324,6 +337,7 @@ func (o *Orchestration) Register(r grpc.ServiceRegistrar) {
 	orchv1.RegisterWorkQueueServiceServer(r, o.pools)
 	orchv1.RegisterCollectionServiceServer(r, collectionviews.New())
 	orchv1.RegisterDeadLetterServiceServer(r, o.deadLetters)
+	orchv1.RegisterRetentionServiceServer(r, o.retention)
 	o.hosted.register(r)
 }
 

@@ -946,6 +946,36 @@ func (e ResumeWorkQueueType) Valid() bool {
 	}
 }
 
+// Defines values for RetentionKind.
+const (
+	RetentionKindArtifacts         RetentionKind = "artifacts"
+	RetentionKindEvents            RetentionKind = "events"
+	RetentionKindFlowRuns          RetentionKind = "flow_runs"
+	RetentionKindLogs              RetentionKind = "logs"
+	RetentionKindTaskRuns          RetentionKind = "task_runs"
+	RetentionKindWebhookDeliveries RetentionKind = "webhook_deliveries"
+)
+
+// Valid indicates whether the value is a known member of the RetentionKind enum.
+func (e RetentionKind) Valid() bool {
+	switch e {
+	case RetentionKindArtifacts:
+		return true
+	case RetentionKindEvents:
+		return true
+	case RetentionKindFlowRuns:
+		return true
+	case RetentionKindLogs:
+		return true
+	case RetentionKindTaskRuns:
+		return true
+	case RetentionKindWebhookDeliveries:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RetryType.
 const (
 	RetryTypeInProcess  RetryType = "in_process"
@@ -6759,6 +6789,99 @@ type ResumeWorkQueue struct {
 // ResumeWorkQueueType Kind of the object; always "resume-work-queue".
 type ResumeWorkQueueType string
 
+// RetentionKind RetentionKind is what a retention rule deletes.
+type RetentionKind string
+
+// RetentionPlan RetentionPlan is what retention would delete now.
+type RetentionPlan struct {
+	// Steps One step for each rule, in the order of the rules.
+	Steps *[]RetentionPlanStep `json:"steps,omitempty"`
+}
+
+// RetentionPlanQuery RetentionPlanQuery selects the rules of a plan.
+type RetentionPlanQuery struct {
+	// Rules Rules to plan with, at most 32; null means those of the workspace.
+	Rules *[]RetentionRuleInput `json:"rules,omitempty"`
+}
+
+// RetentionPlanStep RetentionPlanStep is what one rule would delete now.
+type RetentionPlanStep struct {
+	// Before Documents older than this time are deleted, in UTC.
+	Before time.Time `json:"before"`
+
+	// Documents Number of documents that the rule selects; dependents of runs are not counted.
+	Documents int64 `json:"documents"`
+
+	// More Whether the count stopped at its limit of 1,000,000.
+	More bool `json:"more"`
+
+	// Rule The rule.
+	Rule *RetentionRuleOutput `json:"rule,omitempty"`
+}
+
+// RetentionPolicy RetentionPolicy is the list of retention rules of a workspace.
+type RetentionPolicy struct {
+	// Created Time of the first change, in UTC; null before it.
+	Created *time.Time `json:"created,omitempty"`
+
+	// Rules Rules; at most 32, and at most one for each kind and state.
+	Rules *[]RetentionRuleOutput `json:"rules,omitempty"`
+
+	// Updated Time of the last change, in UTC; null before the first one.
+	Updated *time.Time `json:"updated,omitempty"`
+}
+
+// RetentionPolicyUpdate RetentionPolicyUpdate is the new list of rules.
+type RetentionPolicyUpdate struct {
+	// Rules Rules; at most 32, and at most one for each kind and state.
+	Rules []RetentionRuleInput `json:"rules"`
+}
+
+// RetentionRuleInput RetentionRule deletes the documents of one kind that are older than an age.
+type RetentionRuleInput struct {
+	// Kind Kind of the documents.
+	Kind RetentionKind `json:"kind"`
+
+	// MaxAge Age at which a document is deleted, in seconds or as an ISO 8601 duration; at least 1 hour. The age of a run counts from its end.
+	MaxAge openapi_types.Duration `json:"max_age"`
+
+	// States Terminal states of the runs; an empty list selects the terminal states that no other rule of the kind names.
+	States *[]StateType `json:"states,omitempty"`
+}
+
+// RetentionRuleOutput RetentionRule deletes the documents of one kind that are older than an age.
+type RetentionRuleOutput struct {
+	// Kind Kind of the documents.
+	Kind RetentionKind `json:"kind"`
+
+	// MaxAge Age at which a document is deleted, in seconds or as an ISO 8601 duration; at least 1 hour. The age of a run counts from its end.
+	MaxAge float32 `json:"max_age"`
+
+	// States Terminal states of the runs; an empty list selects the terminal states that no other rule of the kind names.
+	States *[]StateType `json:"states,omitempty"`
+}
+
+// RetentionRun RetentionRun is what a run of retention deleted.
+type RetentionRun struct {
+	// Complete Whether nothing is left to delete.
+	Complete bool `json:"complete"`
+
+	// Steps One step for each rule, in the order of the rules.
+	Steps *[]RetentionRunStep `json:"steps,omitempty"`
+}
+
+// RetentionRunStep RetentionRunStep is what one rule deleted.
+type RetentionRunStep struct {
+	// Before Documents older than this time are deleted, in UTC.
+	Before time.Time `json:"before"`
+
+	// Deleted Number of documents that the rule deleted; dependents of runs are not counted.
+	Deleted int64 `json:"deleted"`
+
+	// Rule The rule.
+	Rule *RetentionRuleOutput `json:"rule,omitempty"`
+}
+
 // RetryDelay RetryDelay is one delay in seconds, or one per retry.
 type RetryDelay struct {
 	union json.RawMessage
@@ -9855,6 +9978,30 @@ type RetryDeadLetterParams struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
+// ReadRetentionPolicyParams defines parameters for ReadRetentionPolicy.
+type ReadRetentionPolicyParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReplaceRetentionPolicyParams defines parameters for ReplaceRetentionPolicy.
+type ReplaceRetentionPolicyParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// PlanRetentionParams defines parameters for PlanRetention.
+type PlanRetentionParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// RunRetentionParams defines parameters for RunRetention.
+type RunRetentionParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
 // ReadSettingsParams defines parameters for ReadSettings.
 type ReadSettingsParams struct {
 	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
@@ -11528,6 +11675,12 @@ type UpdateWorkspaceJSONRequestBody = WorkspaceUpdate
 
 // ReadDeadLettersJSONRequestBody defines body for ReadDeadLetters for application/json ContentType.
 type ReadDeadLettersJSONRequestBody = DeadLetterQuery
+
+// ReplaceRetentionPolicyJSONRequestBody defines body for ReplaceRetentionPolicy for application/json ContentType.
+type ReplaceRetentionPolicyJSONRequestBody = RetentionPolicyUpdate
+
+// PlanRetentionJSONRequestBody defines body for PlanRetention for application/json ContentType.
+type PlanRetentionJSONRequestBody = RetentionPlanQuery
 
 // UpdateServerDefaultResultStorageJSONRequestBody defines body for UpdateServerDefaultResultStorage for application/json ContentType.
 type UpdateServerDefaultResultStorageJSONRequestBody = ServerDefaultResultStorageUpdate
@@ -15941,6 +16094,56 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /admin/dead_letters/{id}/retry (the `RetryDeadLetter` operationId).
 	RetryDeadLetter(ctx context.Context, id string, params *RetryDeadLetterParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadRetentionPolicy Read the retention policy
+	//
+	// Returns the rules of the workspace; without rules nothing is deleted by age.
+	//
+	// Corresponds with GET /admin/retention (the `ReadRetentionPolicy` operationId).
+	ReadRetentionPolicy(ctx context.Context, params *ReadRetentionPolicyParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReplaceRetentionPolicyWithBody Replace the retention policy
+	//
+	// A background service deletes what the new rules select; an empty list turns retention off.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /admin/retention (the `ReplaceRetentionPolicy` operationId).
+	ReplaceRetentionPolicyWithBody(ctx context.Context, params *ReplaceRetentionPolicyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReplaceRetentionPolicy Replace the retention policy
+	//
+	// A background service deletes what the new rules select; an empty list turns retention off.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /admin/retention (the `ReplaceRetentionPolicy` operationId).
+	ReplaceRetentionPolicy(ctx context.Context, params *ReplaceRetentionPolicyParams, body ReplaceRetentionPolicyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PlanRetentionWithBody Plan retention
+	//
+	// Returns what the stored rules would delete now, or those of the body; nothing is deleted.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /admin/retention/plan (the `PlanRetention` operationId).
+	PlanRetentionWithBody(ctx context.Context, params *PlanRetentionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PlanRetention Plan retention
+	//
+	// Returns what the stored rules would delete now, or those of the body; nothing is deleted.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /admin/retention/plan (the `PlanRetention` operationId).
+	PlanRetention(ctx context.Context, params *PlanRetentionParams, body PlanRetentionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RunRetention Run retention
+	//
+	// Deletes what the stored rules select for at most 10 seconds, at the rate of the background service. Repeat the call until the response is complete.
+	//
+	// Corresponds with POST /admin/retention/run (the `RunRetention` operationId).
+	RunRetention(ctx context.Context, params *RunRetentionParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ReadSettings Read the settings
 	//
@@ -20390,6 +20593,116 @@ func (c *Client) ReadDeadLetter(ctx context.Context, id string, params *ReadDead
 // Corresponds with POST /admin/dead_letters/{id}/retry (the `RetryDeadLetter` operationId).
 func (c *Client) RetryDeadLetter(ctx context.Context, id string, params *RetryDeadLetterParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRetryDeadLetterRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadRetentionPolicy Read the retention policy
+//
+// Returns the rules of the workspace; without rules nothing is deleted by age.
+//
+// Corresponds with GET /admin/retention (the `ReadRetentionPolicy` operationId).
+func (c *Client) ReadRetentionPolicy(ctx context.Context, params *ReadRetentionPolicyParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadRetentionPolicyRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReplaceRetentionPolicyWithBody Replace the retention policy
+//
+// A background service deletes what the new rules select; an empty list turns retention off.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /admin/retention (the `ReplaceRetentionPolicy` operationId).
+func (c *Client) ReplaceRetentionPolicyWithBody(ctx context.Context, params *ReplaceRetentionPolicyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReplaceRetentionPolicyRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReplaceRetentionPolicy Replace the retention policy
+//
+// A background service deletes what the new rules select; an empty list turns retention off.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /admin/retention (the `ReplaceRetentionPolicy` operationId).
+func (c *Client) ReplaceRetentionPolicy(ctx context.Context, params *ReplaceRetentionPolicyParams, body ReplaceRetentionPolicyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReplaceRetentionPolicyRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PlanRetentionWithBody Plan retention
+//
+// Returns what the stored rules would delete now, or those of the body; nothing is deleted.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /admin/retention/plan (the `PlanRetention` operationId).
+func (c *Client) PlanRetentionWithBody(ctx context.Context, params *PlanRetentionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPlanRetentionRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PlanRetention Plan retention
+//
+// Returns what the stored rules would delete now, or those of the body; nothing is deleted.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /admin/retention/plan (the `PlanRetention` operationId).
+func (c *Client) PlanRetention(ctx context.Context, params *PlanRetentionParams, body PlanRetentionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPlanRetentionRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RunRetention Run retention
+//
+// Deletes what the stored rules select for at most 10 seconds, at the rate of the background service. Repeat the call until the response is complete.
+//
+// Corresponds with POST /admin/retention/run (the `RunRetention` operationId).
+func (c *Client) RunRetention(ctx context.Context, params *RunRetentionParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRunRetentionRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -29994,6 +30307,200 @@ func NewRetryDeadLetterRequest(server string, id string, params *RetryDeadLetter
 	}
 
 	operationPath := fmt.Sprintf("/admin/dead_letters/%s/retry", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadRetentionPolicyRequest constructs an http.Request for the ReadRetentionPolicy method
+func NewReadRetentionPolicyRequest(server string, params *ReadRetentionPolicyParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/retention")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReplaceRetentionPolicyRequest calls the generic ReplaceRetentionPolicy builder with application/json body
+func NewReplaceRetentionPolicyRequest(server string, params *ReplaceRetentionPolicyParams, body ReplaceRetentionPolicyJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReplaceRetentionPolicyRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewReplaceRetentionPolicyRequestWithBody constructs an http.Request for the ReplaceRetentionPolicy method, with any body, and a specified content type
+func NewReplaceRetentionPolicyRequestWithBody(server string, params *ReplaceRetentionPolicyParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/retention")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewPlanRetentionRequest calls the generic PlanRetention builder with application/json body
+func NewPlanRetentionRequest(server string, params *PlanRetentionParams, body PlanRetentionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPlanRetentionRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewPlanRetentionRequestWithBody constructs an http.Request for the PlanRetention method, with any body, and a specified content type
+func NewPlanRetentionRequestWithBody(server string, params *PlanRetentionParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/retention/plan")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewRunRetentionRequest constructs an http.Request for the RunRetention method
+func NewRunRetentionRequest(server string, params *RunRetentionParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/retention/run")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -44242,6 +44749,60 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /admin/dead_letters/{id}/retry (the `RetryDeadLetter` operationId).
 	RetryDeadLetterWithResponse(ctx context.Context, id string, params *RetryDeadLetterParams, reqEditors ...RequestEditorFn) (*RetryDeadLetterResult, error)
 
+	// ReadRetentionPolicyWithResponse Read the retention policy
+	//
+	// Returns the rules of the workspace; without rules nothing is deleted by age.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /admin/retention (the `ReadRetentionPolicy` operationId).
+	ReadRetentionPolicyWithResponse(ctx context.Context, params *ReadRetentionPolicyParams, reqEditors ...RequestEditorFn) (*ReadRetentionPolicyResult, error)
+
+	// ReplaceRetentionPolicyWithBodyWithResponse Replace the retention policy
+	//
+	// A background service deletes what the new rules select; an empty list turns retention off.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /admin/retention (the `ReplaceRetentionPolicy` operationId).
+	ReplaceRetentionPolicyWithBodyWithResponse(ctx context.Context, params *ReplaceRetentionPolicyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReplaceRetentionPolicyResult, error)
+
+	// ReplaceRetentionPolicyWithResponse Replace the retention policy
+	//
+	// A background service deletes what the new rules select; an empty list turns retention off.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /admin/retention (the `ReplaceRetentionPolicy` operationId).
+	ReplaceRetentionPolicyWithResponse(ctx context.Context, params *ReplaceRetentionPolicyParams, body ReplaceRetentionPolicyJSONRequestBody, reqEditors ...RequestEditorFn) (*ReplaceRetentionPolicyResult, error)
+
+	// PlanRetentionWithBodyWithResponse Plan retention
+	//
+	// Returns what the stored rules would delete now, or those of the body; nothing is deleted.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/retention/plan (the `PlanRetention` operationId).
+	PlanRetentionWithBodyWithResponse(ctx context.Context, params *PlanRetentionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PlanRetentionResult, error)
+
+	// PlanRetentionWithResponse Plan retention
+	//
+	// Returns what the stored rules would delete now, or those of the body; nothing is deleted.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/retention/plan (the `PlanRetention` operationId).
+	PlanRetentionWithResponse(ctx context.Context, params *PlanRetentionParams, body PlanRetentionJSONRequestBody, reqEditors ...RequestEditorFn) (*PlanRetentionResult, error)
+
+	// RunRetentionWithResponse Run retention
+	//
+	// Deletes what the stored rules select for at most 10 seconds, at the rate of the background service. Repeat the call until the response is complete.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/retention/run (the `RunRetention` operationId).
+	RunRetentionWithResponse(ctx context.Context, params *RunRetentionParams, reqEditors ...RequestEditorFn) (*RunRetentionResult, error)
+
 	// ReadSettingsWithResponse Read the settings
 	//
 	// Returns the server's configuration by variable name, without secrets.
@@ -50004,6 +50565,226 @@ func (r RetryDeadLetterResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RetryDeadLetterResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadRetentionPolicyResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RetentionPolicy
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadRetentionPolicyResult) GetJSON200() *RetentionPolicy {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadRetentionPolicyResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadRetentionPolicyResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadRetentionPolicyResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadRetentionPolicyResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadRetentionPolicyResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadRetentionPolicyResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReplaceRetentionPolicyResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RetentionPolicy
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReplaceRetentionPolicyResult) GetJSON200() *RetentionPolicy {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReplaceRetentionPolicyResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReplaceRetentionPolicyResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReplaceRetentionPolicyResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReplaceRetentionPolicyResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReplaceRetentionPolicyResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReplaceRetentionPolicyResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PlanRetentionResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RetentionPlan
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PlanRetentionResult) GetJSON200() *RetentionPlan {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r PlanRetentionResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r PlanRetentionResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PlanRetentionResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PlanRetentionResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PlanRetentionResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PlanRetentionResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RunRetentionResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RetentionRun
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RunRetentionResult) GetJSON200() *RetentionRun {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r RunRetentionResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r RunRetentionResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RunRetentionResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RunRetentionResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RunRetentionResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RunRetentionResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -64130,6 +64911,96 @@ func (c *ClientWithResponses) RetryDeadLetterWithResponse(ctx context.Context, i
 	return ParseRetryDeadLetterResult(rsp)
 }
 
+// ReadRetentionPolicyWithResponse Read the retention policy
+//
+// Returns the rules of the workspace; without rules nothing is deleted by age.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /admin/retention (the `ReadRetentionPolicy` operationId).
+func (c *ClientWithResponses) ReadRetentionPolicyWithResponse(ctx context.Context, params *ReadRetentionPolicyParams, reqEditors ...RequestEditorFn) (*ReadRetentionPolicyResult, error) {
+	rsp, err := c.ReadRetentionPolicy(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadRetentionPolicyResult(rsp)
+}
+
+// ReplaceRetentionPolicyWithBodyWithResponse Replace the retention policy
+//
+// A background service deletes what the new rules select; an empty list turns retention off.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /admin/retention (the `ReplaceRetentionPolicy` operationId).
+func (c *ClientWithResponses) ReplaceRetentionPolicyWithBodyWithResponse(ctx context.Context, params *ReplaceRetentionPolicyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReplaceRetentionPolicyResult, error) {
+	rsp, err := c.ReplaceRetentionPolicyWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReplaceRetentionPolicyResult(rsp)
+}
+
+// ReplaceRetentionPolicyWithResponse Replace the retention policy
+//
+// A background service deletes what the new rules select; an empty list turns retention off.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /admin/retention (the `ReplaceRetentionPolicy` operationId).
+func (c *ClientWithResponses) ReplaceRetentionPolicyWithResponse(ctx context.Context, params *ReplaceRetentionPolicyParams, body ReplaceRetentionPolicyJSONRequestBody, reqEditors ...RequestEditorFn) (*ReplaceRetentionPolicyResult, error) {
+	rsp, err := c.ReplaceRetentionPolicy(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReplaceRetentionPolicyResult(rsp)
+}
+
+// PlanRetentionWithBodyWithResponse Plan retention
+//
+// Returns what the stored rules would delete now, or those of the body; nothing is deleted.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/retention/plan (the `PlanRetention` operationId).
+func (c *ClientWithResponses) PlanRetentionWithBodyWithResponse(ctx context.Context, params *PlanRetentionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PlanRetentionResult, error) {
+	rsp, err := c.PlanRetentionWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePlanRetentionResult(rsp)
+}
+
+// PlanRetentionWithResponse Plan retention
+//
+// Returns what the stored rules would delete now, or those of the body; nothing is deleted.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/retention/plan (the `PlanRetention` operationId).
+func (c *ClientWithResponses) PlanRetentionWithResponse(ctx context.Context, params *PlanRetentionParams, body PlanRetentionJSONRequestBody, reqEditors ...RequestEditorFn) (*PlanRetentionResult, error) {
+	rsp, err := c.PlanRetention(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePlanRetentionResult(rsp)
+}
+
+// RunRetentionWithResponse Run retention
+//
+// Deletes what the stored rules select for at most 10 seconds, at the rate of the background service. Repeat the call until the response is complete.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/retention/run (the `RunRetention` operationId).
+func (c *ClientWithResponses) RunRetentionWithResponse(ctx context.Context, params *RunRetentionParams, reqEditors ...RequestEditorFn) (*RunRetentionResult, error) {
+	rsp, err := c.RunRetention(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRunRetentionResult(rsp)
+}
+
 // ReadSettingsWithResponse Read the settings
 //
 // Returns the server's configuration by variable name, without secrets.
@@ -71518,6 +72389,166 @@ func ParseRetryDeadLetterResult(rsp *http.Response) (*RetryDeadLetterResult, err
 	switch {
 	case rsp.StatusCode == 204:
 		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadRetentionPolicyResult parses an HTTP response from a ReadRetentionPolicyWithResponse call
+func ParseReadRetentionPolicyResult(rsp *http.Response) (*ReadRetentionPolicyResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadRetentionPolicyResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RetentionPolicy
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReplaceRetentionPolicyResult parses an HTTP response from a ReplaceRetentionPolicyWithResponse call
+func ParseReplaceRetentionPolicyResult(rsp *http.Response) (*ReplaceRetentionPolicyResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReplaceRetentionPolicyResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RetentionPolicy
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePlanRetentionResult parses an HTTP response from a PlanRetentionWithResponse call
+func ParsePlanRetentionResult(rsp *http.Response) (*PlanRetentionResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PlanRetentionResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RetentionPlan
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRunRetentionResult parses an HTTP response from a RunRetentionWithResponse call
+func ParseRunRetentionResult(rsp *http.Response) (*RunRetentionResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RunRetentionResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RetentionRun
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest HTTPValidationError

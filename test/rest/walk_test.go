@@ -20,6 +20,7 @@ func TestWalkOverTheRoutes(t *testing.T) {
 	s := start(t)
 	s.walkRoot()
 	s.walkDeadLetters()
+	s.walkRetention()
 	s.walkFlows()
 	s.walkFlowRuns()
 	s.walkTaskRuns()
@@ -62,6 +63,19 @@ func (s *server) walkDeadLetters() {
 			require.Equal(t, "Dead letter not found", s.visit(404, operation, "", id).text("detail"), "%s %s", operation, id)
 		}
 	}
+}
+
+// walkRetention plans, sets and executes a retention policy, and removes its rules.
+func (s *server) walkRetention() {
+	t := s.t
+	require.Empty(t, s.visit(200, "GET /admin/retention", "").at("rules"))
+	require.Empty(t, s.visit(200, "POST /admin/retention/plan", "").at("steps"))
+	rules := `{"rules": [{"kind": "flow_runs", "states": ["FAILED"], "max_age": 86400}, {"kind": "logs", "max_age": "P30D"}]}`
+	s.visit(200, "POST /admin/retention/plan", rules)
+	require.Len(t, s.visit(200, "PUT /admin/retention", rules).at("rules"), 2)
+	require.Equal(t, true, s.visit(200, "POST /admin/retention/run", "").at("complete"))
+	s.visit(422, "PUT /admin/retention", `{"rules": [{"kind": "logs", "max_age": 1}]}`)
+	s.visit(200, "PUT /admin/retention", `{"rules": []}`)
 }
 
 func (s *server) flow(name string) string {

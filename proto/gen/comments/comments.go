@@ -3643,6 +3643,18 @@ func Of(fullName string) string {
 		return "The server; only its administrators hold it."
 	case "orch.v1.REALM_UNSPECIFIED":
 		return "The workspace of the request, by the caller's workspace role."
+	case "orch.v1.RETENTION_KIND_ARTIFACTS":
+		return "Artifacts; the previous one of a key becomes its latest."
+	case "orch.v1.RETENTION_KIND_EVENTS":
+		return "Events of the workspace."
+	case "orch.v1.RETENTION_KIND_FLOW_RUNS":
+		return "Flow runs in a terminal state, with their task runs, states, inputs, logs and artifacts."
+	case "orch.v1.RETENTION_KIND_LOGS":
+		return "Logs of all runs."
+	case "orch.v1.RETENTION_KIND_TASK_RUNS":
+		return "Task runs without a flow run in a terminal state, with their states."
+	case "orch.v1.RETENTION_KIND_WEBHOOK_DELIVERIES":
+		return "Logged deliveries of webhooks."
 	case "orch.v1.RRuleSchedule":
 		return "RRuleSchedule creates runs by an iCalendar recurrence rule."
 	case "orch.v1.RRuleSchedule.rrule":
@@ -4079,6 +4091,74 @@ func Of(fullName string) string {
 		return "selected uses work_queue_id; inferred takes the queue from the triggering event; default selected."
 	case "orch.v1.ResumeWorkQueue.work_queue_id":
 		return "UUID of the work queue; null when inferred."
+	case "orch.v1.RetentionKind":
+		return "RetentionKind is what a retention rule deletes."
+	case "orch.v1.RetentionPlan":
+		return "RetentionPlan is what retention would delete now."
+	case "orch.v1.RetentionPlan.steps":
+		return "One step for each rule, in the order of the rules."
+	case "orch.v1.RetentionPlanQuery":
+		return "RetentionPlanQuery selects the rules of a plan."
+	case "orch.v1.RetentionPlanQuery.rules":
+		return "Rules to plan with, at most 32; null means those of the workspace."
+	case "orch.v1.RetentionPlanStep":
+		return "RetentionPlanStep is what one rule would delete now."
+	case "orch.v1.RetentionPlanStep.before":
+		return "Documents older than this time are deleted, in UTC."
+	case "orch.v1.RetentionPlanStep.documents":
+		return "Number of documents that the rule selects; dependents of runs are not counted."
+	case "orch.v1.RetentionPlanStep.more":
+		return "Whether the count stopped at its limit of 1,000,000."
+	case "orch.v1.RetentionPlanStep.rule":
+		return "The rule."
+	case "orch.v1.RetentionPolicy":
+		return "RetentionPolicy is the list of retention rules of a workspace."
+	case "orch.v1.RetentionPolicy.created":
+		return "Time of the first change, in UTC; null before it."
+	case "orch.v1.RetentionPolicy.id":
+		return "Id of the stored document; a workspace has one."
+	case "orch.v1.RetentionPolicy.rules":
+		return "Rules; at most 32, and at most one for each kind and state."
+	case "orch.v1.RetentionPolicy.updated":
+		return "Time of the last change, in UTC; null before the first one."
+	case "orch.v1.RetentionPolicyUpdate":
+		return "RetentionPolicyUpdate is the new list of rules."
+	case "orch.v1.RetentionPolicyUpdate.rules":
+		return "Rules; at most 32, and at most one for each kind and state."
+	case "orch.v1.RetentionRule":
+		return "RetentionRule deletes the documents of one kind that are older than an age."
+	case "orch.v1.RetentionRule.kind":
+		return "Kind of the documents."
+	case "orch.v1.RetentionRule.max_age":
+		return "Age at which a document is deleted, in seconds or as an ISO 8601 duration; at least 1 hour. The age of a run counts from its end."
+	case "orch.v1.RetentionRule.states":
+		return "Terminal states of the runs; an empty list selects the terminal states that no other rule of the kind names."
+	case "orch.v1.RetentionRules":
+		return "RetentionRules is a JSON array of retention rules."
+	case "orch.v1.RetentionRun":
+		return "RetentionRun is what a run of retention deleted."
+	case "orch.v1.RetentionRun.complete":
+		return "Whether nothing is left to delete."
+	case "orch.v1.RetentionRun.steps":
+		return "One step for each rule, in the order of the rules."
+	case "orch.v1.RetentionRunStep":
+		return "RetentionRunStep is what one rule deleted."
+	case "orch.v1.RetentionRunStep.before":
+		return "Documents older than this time are deleted, in UTC."
+	case "orch.v1.RetentionRunStep.deleted":
+		return "Number of documents that the rule deleted; dependents of runs are not counted."
+	case "orch.v1.RetentionRunStep.rule":
+		return "The rule."
+	case "orch.v1.RetentionService":
+		return "The retention policy of a workspace deletes old runs, logs, events, artifacts and webhook deliveries."
+	case "orch.v1.RetentionService.PlanRetention":
+		return "Plan retention. Returns what the stored rules would delete now, or those of the body; nothing is deleted."
+	case "orch.v1.RetentionService.ReadRetentionPolicy":
+		return "Read the retention policy. Returns the rules of the workspace; without rules nothing is deleted by age."
+	case "orch.v1.RetentionService.ReplaceRetentionPolicy":
+		return "Replace the retention policy. A background service deletes what the new rules select; an empty list turns retention off."
+	case "orch.v1.RetentionService.RunRetention":
+		return "Run retention. Deletes what the stored rules select for at most 10 seconds, at the rate of the background service. Repeat the call until the response is complete."
 	case "orch.v1.RetryDeadLetterRequest.id":
 		return "Id of the dead letter."
 	case "orch.v1.RetryDelay":

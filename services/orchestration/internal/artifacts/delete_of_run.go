@@ -19,8 +19,8 @@ func DeleteOfFlowRun(of *store.Store, ws, run uuid.UUID) store.Effect {
 
 // DeleteOfFlowRuns executes effects of KindDeleteOfFlowRun.
 func (s *Service) DeleteOfFlowRuns(ctx context.Context, effects []store.Effect) error {
-	return store.EachSubject(effects, func(ws, run uuid.UUID) error {
-		return s.artifacts.Drain(ctx, ws, bson.D{{Key: "flow_run_id", Value: store.Binary(run)}}, func(id uuid.UUID) error {
+	return store.EachWorkspace(effects, func(ws uuid.UUID, runs []uuid.UUID) error {
+		return s.artifacts.Drain(ctx, ws, bson.D{{Key: "flow_run_id", Value: store.OneOf(runs)}}, func(id uuid.UUID) error {
 			return s.delete(ctx, ws, id)
 		})
 	})

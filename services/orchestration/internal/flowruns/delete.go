@@ -55,9 +55,15 @@ func (s *Service) deleteIf(ctx context.Context, ws, id uuid.UUID, goes func(*orc
 		if err != nil {
 			return nil, err
 		}
-		effects := []store.Effect{deleted, taskruns.DeleteOfFlowRun(of, ws, id), artifacts.DeleteOfFlowRun(of, ws, id), of.About(kindForget, ws, id), logs.DeleteOfFlowRun(of, ws, id)}
-		return append(effects, s.slots.freedBy(ws, current)...), nil
+		return append([]store.Effect{deleted}, s.dependents(ws, id, current)...), nil
 	})
+}
+
+// dependents are the effects that delete what belongs to a deleted run.
+func (s *Service) dependents(ws, id uuid.UUID, run *orchv1.FlowRun) []store.Effect {
+	of := s.runs.Store()
+	effects := []store.Effect{taskruns.DeleteOfFlowRun(of, ws, id), artifacts.DeleteOfFlowRun(of, ws, id), of.About(kindForget, ws, id), logs.DeleteOfFlowRun(of, ws, id)}
+	return append(effects, s.slots.freedBy(ws, run)...)
 }
 
 // DeleteOfFlow is the effect that deletes the runs of a flow.
@@ -67,9 +73,9 @@ func DeleteOfFlow(of *store.Store, ws, flow uuid.UUID) store.Effect {
 
 // Forget deletes the history and the inputs of deleted runs.
 func (s *Service) Forget(ctx context.Context, effects []store.Effect) error {
-	return store.EachSubject(effects, func(ws, run uuid.UUID) error {
-		return errors.Join(s.history.Forget(ctx, ws, run),
-			s.inputs.DeleteMany(ctx, ws, bson.D{{Key: "flow_run_id", Value: store.Binary(run)}}))
+	return store.EachWorkspace(effects, func(ws uuid.UUID, runs []uuid.UUID) error {
+		return errors.Join(s.history.Forget(ctx, ws, runs...),
+			s.inputs.DeleteMany(ctx, ws, bson.D{{Key: "flow_run_id", Value: store.OneOf(runs)}}))
 	})
 }
 

@@ -19,7 +19,17 @@ func DeleteOfFlowRun(of *store.Store, ws, flowRun uuid.UUID) store.Effect {
 
 // DeleteOfFlowRuns deletes the logs of deleted flow runs.
 func (s *Service) DeleteOfFlowRuns(ctx context.Context, effects []store.Effect) error {
-	return store.EachSubject(effects, func(ws, flowRun uuid.UUID) error {
-		return s.logs.DeleteMany(ctx, ws, bson.D{{Key: "flow_run_id", Value: store.Binary(flowRun)}})
+	return store.EachWorkspace(effects, func(ws uuid.UUID, flowRuns []uuid.UUID) error {
+		return s.logs.DeleteMany(ctx, ws, bson.D{{Key: "flow_run_id", Value: store.OneOf(flowRuns)}})
 	})
+}
+
+// CountExpired counts expired logs by their timestamps, up to a limit.
+func (s *Service) CountExpired(ctx context.Context, ws uuid.UUID, e store.Expired, limit int64) (int64, error) {
+	return s.logs.CountUpTo(ctx, ws, e.Filter("timestamp"), limit)
+}
+
+// DeleteExpired deletes the oldest expired logs, at most limit.
+func (s *Service) DeleteExpired(ctx context.Context, ws uuid.UUID, e store.Expired, limit int64) (store.Expiry, error) {
+	return s.logs.DeleteOldest(ctx, ws, e.Filter("timestamp"), "timestamp", limit)
 }

@@ -210,11 +210,19 @@ func (r *Relay) executeMixed(ctx context.Context, b *batch, boxes []store.Outbox
 }
 
 // executeTogether executes the effects of several documents: the first kind of each document, then the second, and so on,
-// so that each document's own effects keep their order.
+// so that each document's own effects keep their order. It removes the deleted documents at the end.
 func (r *Relay) executeTogether(ctx context.Context, collection query.Collection, boxes []store.Outbox) error {
 	rest := make([][]store.Effect, len(boxes))
+	var kept []store.Outbox
+	var removed []uuid.UUID
 	for i, box := range boxes {
 		rest[i] = box.Effects
+		if at := slices.IndexFunc(box.Effects, func(e store.Effect) bool { return e.Kind == store.KindRemove }); at >= 0 {
+			rest[i] = box.Effects[:at]
+			removed = append(removed, box.ID)
+		} else {
+			kept = append(kept, box)
+		}
 	}
 	for more := true; more; {
 		more = false
@@ -238,5 +246,8 @@ func (r *Relay) executeTogether(ctx context.Context, collection query.Collection
 			}
 		}
 	}
-	return r.store.Done(ctx, collection, boxes...)
+	if err := r.store.RemoveAll(ctx, collection, removed); err != nil || len(kept) == 0 {
+		return err
+	}
+	return r.store.Done(ctx, collection, kept...)
 }

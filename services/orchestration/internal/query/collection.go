@@ -51,6 +51,8 @@ const (
 	AutomationAction Collection = "automation_action"
 	// Configuration stores the settings that administrators change, one document of each kind per workspace.
 	Configuration Collection = "configuration"
+	// RetentionPolicy stores the retention rules of workspaces, one document per workspace.
+	RetentionPolicy Collection = "retention_policy"
 
 	// Account and the collections below belong to the hosted form. The server owns accounts and users; an account owns
 	// everything else, and a workspace owns its access list.

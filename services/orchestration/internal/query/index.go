@@ -250,6 +250,8 @@ func indexes() []Index {
 		{Collection: WebhookWatch, Keys: keys("due"), Sparse: true, For: "webhooks that the watcher examines, of all workspaces"},
 		{Collection: WebhookWatch, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
 
+		{Collection: RetentionPolicy, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+
 		{Collection: Account, Keys: scoped("handle"), Unique: true, For: "one account per handle; listed by handle"},
 		{Collection: Account, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
 		{Collection: Workspace, Keys: scoped("name"), Unique: true, For: "one workspace per name; listed by name"},

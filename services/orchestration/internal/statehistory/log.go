@@ -119,9 +119,9 @@ func (l Log[M, R]) Write(ctx context.Context, effects []store.Effect) error {
 	return l.Rows.InsertCarried(ctx, effects, nil)
 }
 
-// Forget deletes the history of a run.
-func (l Log[M, R]) Forget(ctx context.Context, ws, run uuid.UUID) error {
-	return l.Rows.DeleteMany(ctx, ws, l.rowsOf(run))
+// Forget deletes the histories of runs; it needs at least one.
+func (l Log[M, R]) Forget(ctx context.Context, ws uuid.UUID, runs ...uuid.UUID) error {
+	return l.Rows.DeleteMany(ctx, ws, bson.D{{Key: l.RunField, Value: store.OneOf(runs)}})
 }
 
 func (l Log[M, R]) rowsOf(run uuid.UUID) bson.D {

@@ -32,6 +32,26 @@ func EachSubject(effects []Effect, do func(ws, id uuid.UUID) error) error {
 	return nil
 }
 
+// EachWorkspace calls do with the resources of effects made by About, grouped by their workspaces, until it returns an
+// error.
+func EachWorkspace(effects []Effect, do func(ws uuid.UUID, ids []uuid.UUID) error) error {
+	var workspaces []uuid.UUID // In the order of appearance.
+	ids := map[uuid.UUID][]uuid.UUID{}
+	err := EachSubject(effects, func(ws, id uuid.UUID) error {
+		if ids[ws] == nil {
+			workspaces = append(workspaces, ws)
+		}
+		ids[ws] = append(ids[ws], id)
+		return nil
+	})
+	for _, ws := range workspaces {
+		if err == nil {
+			err = do(ws, ids[ws])
+		}
+	}
+	return err
+}
+
 // Subject returns the workspace and the resource of an effect made by About.
 func (e Effect) Subject() (ws, id uuid.UUID, err error) {
 	if len(e.Body) != 2*idSize {

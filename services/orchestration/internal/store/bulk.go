@@ -28,7 +28,11 @@ type Replacement[M proto.Message] struct {
 
 // FindVersions reads the matching documents, in no order, each with its revision.
 func (c *Collection[M]) FindVersions(ctx context.Context, ws uuid.UUID, filter bson.D) ([]Version[M], error) {
-	cursor, err := c.mongo.Find(ctx, query.Scope(ws, filter), options.Find().SetProjection(withoutOutbox))
+	return c.versions(ctx, ws, filter, options.Find().SetProjection(withoutOutbox))
+}
+
+func (c *Collection[M]) versions(ctx context.Context, ws uuid.UUID, filter bson.D, opts *options.FindOptionsBuilder) ([]Version[M], error) {
+	cursor, err := c.mongo.Find(ctx, query.Scope(ws, filter), opts)
 	if err != nil {
 		return nil, fmt.Errorf("read %ss: %w", c.Name(), outage(err))
 	}

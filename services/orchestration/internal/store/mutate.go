@@ -165,11 +165,8 @@ func (c *Collection[M]) Delete(ctx context.Context, ws, id uuid.UUID, effects fu
 			return err
 		}
 		now := c.store.Now()
-		caused = traced(ctx, append(caused, Effect{ID: c.store.NewID(), At: now, Kind: KindRemove}))
-		set := bsoncore.AppendBinaryElement(nil, "ws", bson.TypeBinaryUUID, id[:])
-		set = bsoncore.AppendInt64Element(set, "rev", revision+1)
-		set = bsoncore.AppendInt64Element(set, "deleted_at", now.UnixMicro())
-		won, err := c.compareAndSet(ctx, ws, id, revision, appendUpdate(set, nil, caused))
+		caused = traced(ctx, append(caused, c.removal(now)))
+		won, err := c.compareAndSet(ctx, ws, id, revision, deletion(id, revision+1, now, caused))
 		if err != nil {
 			return fmt.Errorf("delete %s: %w", c.Name(), err)
 		}
@@ -180,6 +177,19 @@ func (c *Collection[M]) Delete(ctx context.Context, ws, id uuid.UUID, effects fu
 		}
 	}
 	return fmt.Errorf("delete %s: %w", c.Name(), ErrContention)
+}
+
+// removal is the last effect of a deleted document.
+func (c *Collection[M]) removal(now time.Time) Effect {
+	return Effect{ID: c.store.NewID(), At: now, Kind: KindRemove}
+}
+
+// deletion is the update that moves a document out of its workspace and pushes its last effects.
+func deletion(id uuid.UUID, revision int64, now time.Time, effects []Effect) bson.Raw {
+	set := bsoncore.AppendBinaryElement(nil, "ws", bson.TypeBinaryUUID, id[:])
+	set = bsoncore.AppendInt64Element(set, "rev", revision)
+	set = bsoncore.AppendInt64Element(set, "deleted_at", now.UnixMicro())
+	return appendUpdate(set, nil, effects)
 }
 
 func (c *Collection[M]) compareAndSet(ctx context.Context, ws, id uuid.UUID, revision int64, update bson.Raw) (bool, error) {

@@ -82,7 +82,7 @@ func (c *Collection[M]) withoutShared(ctx context.Context, docs []Chosen) ([]Cho
 	for i := range all {
 		all[i] = i
 	}
-	some, err := c.keys(ctx, query.BelowIDs(), 1)
+	some, err := c.keys(ctx, query.BelowIDs(), nil, 1)
 	if err != nil || len(some) == 0 {
 		return docs, all, err
 	}
@@ -90,7 +90,7 @@ func (c *Collection[M]) withoutShared(ctx context.Context, docs []Chosen) ([]Cho
 	for i, d := range docs {
 		wanted[i] = query.SharedKey(d.Workspace, d.ID)
 	}
-	found, err := c.keys(ctx, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: wanted}}}}, 0)
+	found, err := c.keys(ctx, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: wanted}}}}, nil, 0)
 	if err != nil || len(found) == 0 {
 		return docs, all, err
 	}
@@ -115,7 +115,7 @@ func (c *Collection[M]) owned(ctx context.Context, docs []Chosen, at []int) (map
 	for n, i := range at {
 		wanted[n] = Binary(docs[i].ID)
 	}
-	found, err := c.keys(ctx, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: wanted}}}}, 0)
+	found, err := c.keys(ctx, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: wanted}}}}, nil, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -132,9 +132,12 @@ func (c *Collection[M]) owned(ctx context.Context, docs []Chosen, at []int) (map
 	return own, nil
 }
 
-// keys reads the ids and workspaces of documents of all workspaces.
-func (c *Collection[M]) keys(ctx context.Context, filter bson.D, limit int64) ([]bson.Raw, error) {
+// keys reads the ids and workspaces of documents of all workspaces. A nil sort means no order.
+func (c *Collection[M]) keys(ctx context.Context, filter, sort bson.D, limit int64) ([]bson.Raw, error) {
 	opts := options.Find().SetProjection(bson.D{{Key: "_id", Value: 1}, {Key: "ws", Value: 1}}).SetLimit(limit)
+	if sort != nil {
+		opts.SetSort(sort)
+	}
 	cursor, err := c.mongo.Find(ctx, filter, opts)
 	if err != nil {
 		return nil, fmt.Errorf("find ids of %ss: %w", c.Name(), outage(err))

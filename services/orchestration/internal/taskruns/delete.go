@@ -50,14 +50,20 @@ func DeleteOfFlowRun(of *store.Store, ws, flowRun uuid.UUID) store.Effect {
 
 // Forget deletes the history of deleted runs. Their cache entries stay, because later runs may depend on them.
 func (s *Service) Forget(ctx context.Context, effects []store.Effect) error {
-	return store.EachSubject(effects, func(ws, run uuid.UUID) error { return s.history.Forget(ctx, ws, run) })
+	return store.EachWorkspace(effects, func(ws uuid.UUID, runs []uuid.UUID) error { return s.history.Forget(ctx, ws, runs...) })
 }
 
 // DeleteRuns deletes the runs of deleted flow runs.
 func (s *Service) DeleteRuns(ctx context.Context, effects []store.Effect) error {
-	return store.EachSubject(effects, func(ws, flowRun uuid.UUID) error {
-		return s.runs.Drain(ctx, ws, bson.D{{Key: "flow_run_id", Value: store.Binary(flowRun)}}, func(id uuid.UUID) error {
-			return s.delete(ctx, ws, id)
-		})
+	return store.EachWorkspace(effects, func(ws uuid.UUID, flowRuns []uuid.UUID) error {
+		of := bson.D{{Key: "flow_run_id", Value: store.OneOf(flowRuns)}}
+		for more := true; more; {
+			expiry, err := s.purge(ctx, ws, append(of[:1:1], terminal), purgeBatch)
+			if err != nil {
+				return err
+			}
+			more = expiry.More
+		}
+		return s.runs.Drain(ctx, ws, of, func(id uuid.UUID) error { return s.delete(ctx, ws, id) })
 	})
 }

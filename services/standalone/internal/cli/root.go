@@ -24,6 +24,7 @@ func New(version string) *cobra.Command {
 		deploymentCommand(version),
 		automationCommand(version),
 		deadLettersCommand(version),
+		retentionCommand(version),
 		loginCommand(version),
 		logoutCommand(),
 		profileCommand(),

@@ -1,0 +1,116 @@
+package retention
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+const (
+	// runBatch is the number of runs of one batch: each has dependents. documentBatch is that of other documents.
+	runBatch      = 100
+	documentBatch = 500
+	// passMargin is the time before the deadline at which a pass begins no further batch.
+	passMargin = 3 * time.Second
+)
+
+// Pass deletes what the policies of all workspaces select, until nothing is left or the context's deadline is near. It
+// returns the number of deleted documents. The error of a rule does not delay the others.
+func (s *Service) Pass(ctx context.Context) (changed int, err error) {
+	now := s.now()
+	var due []*step
+	unfinished := map[string]float64{}
+	err = s.policies.EachInOrder(ctx, nil, bson.D{{Key: "_id", Value: 1}}, func(ws uuid.UUID, policy *orchv1.RetentionPolicy) error {
+		for _, one := range steps(ws, policy.GetRules(), now) {
+			unfinished[one.kind()] = 0
+			if !one.done && s.resume(one, now) {
+				due = append(due, one)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	until := time.Now().Add(time.Hour)
+	if deadline, ok := ctx.Deadline(); ok {
+		until = deadline.Add(-passMargin)
+	}
+	s.work(ctx, due, until)
+	var errs []error
+	for _, one := range due {
+		changed += int(one.deleted)
+		if !one.done || one.failed != nil {
+			unfinished[one.kind()]++
+		}
+		if one.failed != nil {
+			errs = append(errs, fmt.Errorf("delete expired %s of workspace %s: %w", one.kind(), one.ws, one.failed))
+		}
+	}
+	for kind, n := range unfinished {
+		s.metrics.backlog.WithLabelValues(kind).Set(n)
+	}
+	return changed, errors.Join(errs...)
+}
+
+// work gives each step one batch in turn until all are done, the time is over, or the context ends.
+func (s *Service) work(ctx context.Context, all []*step, until time.Time) {
+	for active := true; active; {
+		active = false
+		for _, one := range all {
+			if one.done {
+				continue
+			}
+			if ctx.Err() != nil || !time.Now().Before(until) {
+				return
+			}
+			began := time.Now()
+			n := s.batch(ctx, one)
+			active = active || !one.done
+			if n > 0 && !s.pause(ctx, n, time.Since(began)) {
+				return
+			}
+		}
+	}
+}
+
+// batch deletes the next documents of a step.
+func (s *Service) batch(ctx context.Context, one *step) int64 {
+	limit := int64(documentBatch)
+	if hasStates(one.rule.GetKind()) {
+		limit = runBatch
+	}
+	expiry, err := s.kinds[one.rule.GetKind()].Delete(ctx, one.ws, one.expired, limit)
+	one.deleted += expiry.Deleted
+	s.metrics.deleted.WithLabelValues(one.kind()).Add(float64(expiry.Deleted))
+	if err != nil {
+		one.failed, one.done = err, true
+		return expiry.Deleted
+	}
+	one.done = !expiry.More
+	s.record(one, expiry, s.now())
+	return expiry.Deleted
+}
+
+// pause waits after a batch of n documents that took some time: for the rate, and at least as long as the batch took. It
+// reports whether the context goes on.
+func (s *Service) pause(ctx context.Context, n int64, took time.Duration) bool {
+	rest := took
+	if s.rate > 0 {
+		rest = max(rest, time.Duration(n)*time.Second/time.Duration(s.rate)-took)
+	}
+	timer := time.NewTimer(rest)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,147 @@
+// Command retention measures clients beside the deletion of old runs, and the space that it returns.
+//
+//	make bench-retention                               1,000,000 of 1,200,000 runs are deleted
+//	make bench-retention RETENTIONRUNS=20000 RETENTIONKEEP=4000 BENCHFLAGS="-baseline 5s"
+//
+// Eight clients create runs, change their states and read them: first alone, then while retention deletes. The directory is
+// measured after the deletion, and again after a complete compaction, which leaves only what is live.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo"
+	"github.com/orch-project/orch/test/bench/beside"
+)
+
+func main() { beside.Main("bench-retention", run) }
+
+// The bounds of the figures, which fail a run with -enforce.
+const (
+	maxSlowdown = 1.5
+	maxSpace    = 1.2
+)
+
+// options are the flags.
+type options struct {
+	orch, dir, newest string
+	keep, clients     int
+	rate              int
+	baseline, settle  time.Duration
+	enforce           bool
+}
+
+func run(ctx context.Context) (err error) {
+	var o options
+	flag.StringVar(&o.orch, "orch", "bin/orch", "the binary")
+	flag.StringVar(&o.dir, "dir", "", "data directory with the runs of bench-scale, one a second; it is changed")
+	flag.StringVar(&o.newest, "newest", "2026-11-22T00:00:00Z", "time of the newest run in the data directory")
+	flag.IntVar(&o.keep, "keep", 200_000, "newest runs that stay")
+	flag.IntVar(&o.clients, "clients", 8, "concurrent clients")
+	flag.IntVar(&o.rate, "rate", 5000, "ORCH_RETENTION_RATE")
+	flag.DurationVar(&o.baseline, "baseline", 30*time.Second, "time of the clients alone")
+	flag.DurationVar(&o.settle, "settle", time.Minute, "time after the deletion in which the store returns space")
+	flag.BoolVar(&o.enforce, "enforce", false, "fail when a ratio exceeds its bound")
+	flag.Parse()
+	if o.dir == "" {
+		return errors.New("no data directory: make bench-retention fills one")
+	}
+	before, err := size(o.dir)
+	if err != nil {
+		return err
+	}
+	slowdown, err := o.clientsBeside(ctx)
+	if err != nil {
+		return err
+	}
+	after, err := size(o.dir)
+	if err != nil {
+		return err
+	}
+	live, err := o.compacted(ctx)
+	if err != nil {
+		return err
+	}
+	space := float64(after) / float64(live)
+	fmt.Printf("store: %d MB before, %d MB after, %d MB of it live: ratio %.2f, bound %.2f\n", before>>20, after>>20, live>>20, space, maxSpace)
+	if o.enforce && (slowdown > maxSlowdown || space > maxSpace) {
+		return errors.New("a ratio exceeds its bound")
+	}
+	return nil
+}
+
+// clientsBeside measures the clients alone and beside the deletion, and returns the ratio of their 99th percentiles.
+func (o options) clientsBeside(ctx context.Context) (slowdown float64, err error) {
+	newest, err := time.Parse(time.RFC3339, o.newest)
+	if err != nil {
+		return 0, fmt.Errorf("parse -newest: %w", err)
+	}
+	server, err := beside.StartOrchIn(o.dir, o.orch, fmt.Sprintf("ORCH_RETENTION_RATE=%d", o.rate))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, server.Stop()) }()
+	clients, err := newClients(server, o.clients)
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	alone, err := clients.work(ctx, func() (bool, error) { return time.Since(began) >= o.baseline, nil })
+	if err != nil {
+		return 0, err
+	}
+	began = time.Now()
+	cutoff := newest.Add(-time.Duration(o.keep) * time.Second)
+	if err := clients.retain(time.Since(cutoff)); err != nil {
+		return 0, err
+	}
+	busy, err := clients.work(ctx, func() (bool, error) { return clients.deleted(cutoff) })
+	if err != nil {
+		return 0, err
+	}
+	took := time.Since(began)
+	time.Sleep(o.settle)
+	slowdown = float64(busy.p99) / float64(alone.p99)
+	fmt.Printf("clients alone:  %s\nbeside deletion: %s in %s\n", alone, busy, took.Round(time.Second))
+	fmt.Printf("p99 ratio %.2f, bound %.2f\n", slowdown, maxSlowdown)
+	return slowdown, nil
+}
+
+// store is the directory of the embedded store.
+func (o options) store() string { return filepath.Join(o.dir, "store") }
+
+// compacted compacts the store of the stopped server, and returns the size of the directory: that of live data.
+func (o options) compacted(ctx context.Context) (int64, error) {
+	server, err := embeddedmongo.Open(o.store(), embeddedmongo.Options{SweepInterval: -1})
+	if err != nil {
+		return 0, err
+	}
+	if err := errors.Join(server.Compact(ctx), server.Close()); err != nil {
+		return 0, err
+	}
+	return size(o.dir)
+}
+
+// size is the size of the files of the store in bytes.
+func size(dir string) (total int64, err error) {
+	err = filepath.WalkDir(filepath.Join(dir, "store"), func(_ string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil {
+			total += info.Size()
+		}
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("measure the store: %w", err)
+	}
+	return total, nil
+}
