@@ -138,6 +138,16 @@ func unescape(s []byte) []byte {
 
 const hexDigits = "0123456789abcdef"
 
+// AppendText is AppendString for bytes, which must be UTF-8.
+func AppendText(dst, text []byte) []byte {
+	if end, _ := PlainEnd(text, 0); end < len(text) {
+		return AppendString(dst, string(text))
+	}
+	dst = append(dst, '"')
+	dst = append(dst, text...)
+	return append(dst, '"')
+}
+
 // AppendString appends s as a JSON string to dst. It escapes only what RFC 8259 requires. s must be valid UTF-8.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')

@@ -90,7 +90,10 @@ func newIdleDomain(t *testing.T, handler slog.Handler, opts ...option) *domain {
 
 	local := rpc.NewLocal(service.Interceptors()...)
 	service.Register(local)
-	return &domain{Local: local, t: t, broker: conn, store: database, service: service, keys: ring, monitor: monitor}
+	d := &domain{Local: local, t: t, broker: conn, store: database, service: service, keys: ring, monitor: monitor}
+	database.Connect() // Its client ends after the check.
+	t.Cleanup(d.checkStoredJSON)
+	return d
 }
 
 // start runs the workers until the test ends.

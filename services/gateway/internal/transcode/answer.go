@@ -13,6 +13,9 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
+// jsonType is the content type of JSON.
+const jsonType = "application/json"
+
 // bodiless reports whether a status forbids a body.
 func bodiless(status int) bool {
 	return status == http.StatusNoContent || status == http.StatusNotModified || status < http.StatusOK
@@ -20,7 +23,6 @@ func bodiless(status int) bool {
 
 // appendAnswer appends the body of a successful response to dst.
 func (op *Operation) appendAnswer(dst []byte, status int, message proto.Message) (body []byte, contentType string, err error) {
-	const jsonType = "application/json"
 	m := message.ProtoReflect()
 	switch name := m.Descriptor().FullName(); {
 	case bodiless(status):

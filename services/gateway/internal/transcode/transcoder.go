@@ -130,7 +130,14 @@ func (t *Transcoder) serve(ctx context.Context, w http.ResponseWriter, r *http.R
 		writeHTTPError(w, rpc.HTTPError(err), nil)
 		return
 	}
-	response, reply, err := t.opts.Caller(op.RPC).Call(ctx, op.RPC, request.Interface())
+	answer := answers.Get().(*[]byte)
+	defer func() {
+		if cap(*answer) <= maxPooled {
+			answers.Put(answer)
+		}
+	}()
+	offered, encoded := rpc.WithEncoded(ctx, op.RPC, (*answer)[:0])
+	response, reply, err := t.opts.Caller(op.RPC).Call(offered, op.RPC, request.Interface())
 	for name, value := range reply.Header {
 		w.Header().Set(name, value)
 	}
@@ -142,13 +149,10 @@ func (t *Transcoder) serve(ctx context.Context, w http.ResponseWriter, r *http.R
 	if !declared {
 		t.opts.Log.WarnContext(ctx, "a handler set a status that its method does not declare", "method", op.RPC, "status", reply.Status)
 	}
-	answer := answers.Get().(*[]byte)
-	defer func() {
-		if cap(*answer) <= maxPooled {
-			answers.Put(answer)
-		}
-	}()
-	out, contentType, err := op.appendAnswer((*answer)[:0], status, response)
+	out, contentType := encoded.Body, jsonType
+	if !encoded.Written {
+		out, contentType, err = op.appendAnswer((*answer)[:0], status, response)
+	}
 	if err != nil {
 		t.fail(ctx, w, op, nil, err)
 		return

@@ -3,20 +3,50 @@ package flowruns
 import (
 	"context"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
 // ReadFlowRuns returns the runs that match filters on their own fields and on related resources.
 func (s *Service) ReadFlowRuns(ctx context.Context, r *orchv1.ReadFlowRunsRequest) (*orchv1.FlowRunList, error) {
 	q := r.GetQuery()
-	runs, err := s.source.List(ctx, q, q.GetSort(), q.GetOffset(), q.GetLimit())
-	return &orchv1.FlowRunList{FlowRuns: s.presentAll(runs)}, err
+	return s.list(ctx, orchv1.FlowRunService_ReadFlowRuns_FullMethodName, q, q.GetSort(), q.GetOffset(), q.GetLimit())
 }
 
 // ListFlowRuns returns a page of all runs.
 func (s *Service) ListFlowRuns(ctx context.Context, r *orchv1.ListFlowRunsRequest) (*orchv1.FlowRunList, error) {
-	runs, err := s.source.List(ctx, nil, nil, r.GetOffset(), r.GetLimit())
-	return &orchv1.FlowRunList{FlowRuns: s.presentAll(runs)}, err
+	return s.list(ctx, orchv1.FlowRunService_ListFlowRuns_FullMethodName, nil, nil, r.GetOffset(), r.GetLimit())
+}
+
+// list returns a page of runs, encoded if the caller of the method offers that.
+func (s *Service) list(
+	ctx context.Context, method string, q proto.Message, sort protoreflect.Enum, offset int64, limit *orchv1.PageLimit,
+) (*orchv1.FlowRunList, error) {
+	offer := rpc.EncodedResponse(ctx, method)
+	if offer == nil {
+		runs, err := s.source.List(ctx, q, sort, offset, limit)
+		return &orchv1.FlowRunList{FlowRuns: s.presentAll(runs)}, err
+	}
+	now := s.runs.Store().Now()
+	body := append(offer.Body, '[')
+	first := len(body)
+	err := s.source.VisitPage(ctx, q, sort, offset, limit, func(doc bson.Raw) error {
+		if len(body) > first {
+			body = append(body, ',')
+		}
+		var err error
+		body, err = s.encoder.append(body, doc, now)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	offer.Write(append(body, ']'))
+	return &orchv1.FlowRunList{}, nil
 }
 
 // PaginateFlowRuns returns one page of the matching runs and their count.

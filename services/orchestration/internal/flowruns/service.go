@@ -45,6 +45,7 @@ type Service struct {
 	slots        slots
 	flush        outbox.Flusher
 	relatedCache relatedCache
+	encoder      encoder
 	// The background tasks that change states.
 	late, pauses, cancellations *sweep
 
@@ -118,6 +119,7 @@ func New(d Deps) *Service {
 		slots:       slots{limits: d.Limits, deployments: store.NewCollection(s, query.Deployment, &orchv1.Deployment{})},
 		hydrator:    parameters.NewHydrator(d.Variable),
 		flush:       d.Flush,
+		encoder:     newEncoder(runs),
 		onCancelled: d.CancelTaskRuns,
 		place:       d.Place,
 		poolType:    d.PoolType,
@@ -145,9 +147,22 @@ func (s *Service) ReadFlowRun(ctx context.Context, r *orchv1.ReadFlowRunRequest)
 	if err != nil {
 		return nil, translate(err)
 	}
-	run, err := s.runs.Get(ctx, ws, id)
+	doc, err := s.runs.GetRaw(ctx, ws, id)
 	if err != nil {
 		return nil, translate(err)
 	}
-	return Present(run, s.runs.Store().Now()), nil
+	now := s.runs.Store().Now()
+	if offer := rpc.EncodedResponse(ctx, orchv1.FlowRunService_ReadFlowRun_FullMethodName); offer != nil {
+		body, err := s.encoder.append(offer.Body, doc, now)
+		if err != nil {
+			return nil, err
+		}
+		offer.Write(body)
+		return &orchv1.FlowRun{}, nil
+	}
+	run, err := s.runs.Decode(doc)
+	if err != nil {
+		return nil, err
+	}
+	return Present(run, now), nil
 }

@@ -152,16 +152,38 @@ func (s Source[M]) Each(ctx context.Context, q proto.Message, limit int64, visit
 	return nil
 }
 
-func (s Source[M]) read(ctx context.Context, selection *query.Selection, order protoreflect.Enum, offset, limit int64) ([]M, error) {
+// VisitPage is List for a caller that uses the stored documents: it visits them in order. A document is valid only during its
+// visit.
+func (s Source[M]) VisitPage(
+	ctx context.Context, q proto.Message, order protoreflect.Enum, offset int64, limit *orchv1.PageLimit, visit func(doc bson.Raw) error,
+) error {
+	size, err := Limit(limit)
+	if err != nil {
+		return err
+	}
+	selection, err := s.Select(ctx, q)
+	if err != nil {
+		return err
+	}
+	return s.visit(ctx, selection, order, offset, size, visit)
+}
+
+func (s Source[M]) visit(
+	ctx context.Context, selection *query.Selection, order protoreflect.Enum, offset, limit int64, visit func(doc bson.Raw) error,
+) error {
 	if limit == 0 {
-		return nil, nil // A selection reads everything for a limit of 0.
+		return nil // A selection reads everything for a limit of 0.
 	}
 	sort, err := query.Sort(Order(order, s.order))
 	if err != nil {
-		return nil, err
+		return err
 	}
+	return selection.Visit(ctx, sort, offset, limit, visit)
+}
+
+func (s Source[M]) read(ctx context.Context, selection *query.Selection, order protoreflect.Enum, offset, limit int64) ([]M, error) {
 	var found []M
-	err = selection.Visit(ctx, sort, offset, limit, func(doc bson.Raw) error {
+	err := s.visit(ctx, selection, order, offset, limit, func(doc bson.Raw) error {
 		m, err := s.collection.Decode(doc)
 		if err != nil {
 			return err

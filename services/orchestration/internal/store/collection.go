@@ -133,14 +133,27 @@ func (c *Collection[M]) First(ctx context.Context, ws uuid.UUID, filter bson.D) 
 	return m, err
 }
 
-func (c *Collection[M]) first(ctx context.Context, from *mongo.Collection, ws uuid.UUID, filter bson.D) (M, int64, error) {
-	var none M
+// GetRaw is Get for a caller that uses the stored document. It is without its outbox.
+func (c *Collection[M]) GetRaw(ctx context.Context, ws, id uuid.UUID) (bson.Raw, error) {
+	return c.firstRaw(ctx, c.mongo, ws, bson.D{{Key: "_id", Value: Binary(id)}})
+}
+
+func (c *Collection[M]) firstRaw(ctx context.Context, from *mongo.Collection, ws uuid.UUID, filter bson.D) (bson.Raw, error) {
 	raw, err := from.FindOne(ctx, query.Scope(ws, filter), options.FindOne().SetProjection(withoutOutbox)).Raw()
 	if errors.Is(err, mongo.ErrNoDocuments) {
-		return none, 0, fmt.Errorf("read %s: %w", c.Name(), ErrNotFound)
+		return nil, fmt.Errorf("read %s: %w", c.Name(), ErrNotFound)
 	}
 	if err != nil {
-		return none, 0, fmt.Errorf("read %s: %w", c.Name(), outage(err))
+		return nil, fmt.Errorf("read %s: %w", c.Name(), outage(err))
+	}
+	return raw, nil
+}
+
+func (c *Collection[M]) first(ctx context.Context, from *mongo.Collection, ws uuid.UUID, filter bson.D) (M, int64, error) {
+	var none M
+	raw, err := c.firstRaw(ctx, from, ws, filter)
+	if err != nil {
+		return none, 0, err
 	}
 	m, err := c.decode(raw)
 	if err != nil {

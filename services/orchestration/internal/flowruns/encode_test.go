@@ -1,0 +1,108 @@
+package flowruns
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/orch-project/orch/pkg/restjson"
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid/requesttest"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// Runs of every state, scheduled and started early and late, are encoded as Present and restjson encode them.
+func TestStoredRunsAreEncodedAsPresented(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	e := w.service.encoder
+	require.NotNil(t, e.fast)
+	now := w.clock.Now()
+	at := func(d time.Duration) *timestamppb.Timestamp { return timestamppb.New(now.Add(d)) }
+	runs := []*orchv1.FlowRun{{}, {Labels: map[string]*orchv1.Scalar{
+		"b": {Kind: &orchv1.Scalar_StringValue{StringValue: "\"\n"}}, "a.$": {Kind: &orchv1.Scalar_Number{Number: 1e20}},
+		"c": {Kind: &orchv1.Scalar_Integer{Integer: -1}}, "": {Kind: &orchv1.Scalar_Boolean{Boolean: true}},
+	}}}
+	for kind := range orchv1.StateType_name {
+		for _, expected := range []*timestamppb.Timestamp{nil, at(-time.Minute), at(time.Minute)} {
+			for _, start := range []*timestamppb.Timestamp{nil, at(-time.Second)} {
+				runs = append(runs, &orchv1.FlowRun{
+					ExpectedStartTime: expected, StartTime: start, TotalRunTime: 1.5, Tags: []string{"é", "<"}, Parameters: []byte(`{"x":1}`),
+					State: &orchv1.State{Id: uuid.NewString(), Type: orchv1.StateType(kind), Timestamp: at(-time.Hour), Message: new("m")},
+				})
+			}
+		}
+	}
+	for _, run := range runs {
+		run.Id, run.FlowId, run.Name = uuid.NewString(), uuid.NewString(), "run"
+		if run.StartTime != nil {
+			run.State.Name = new("Name")
+		}
+		doc, err := store.NewDocument(w.ws, run, time.Time{})
+		if err != nil {
+			require.Zero(t, run.GetState().GetType()) // It cannot be stored.
+			continue
+		}
+		requireSameJSON(t, e, doc, now)
+	}
+}
+
+// requireSameJSON requires that a document is encoded without a message, as by way of one.
+func requireSameJSON(t require.TestingT, e encoder, doc bson.Raw, now time.Time) {
+	run, err := e.runs.Decode(doc)
+	require.NoError(t, err)
+	want, failed := restjson.Marshal(Present(run, now))
+	got, ok := e.fast.AppendDocument(nil, doc, now)
+	require.Equal(t, failed == nil, ok, "%v", failed)
+	if ok {
+		require.Equal(t, string(want), string(got))
+	}
+}
+
+// A caller that offers to take encoded responses gets what its encoding of the message would be.
+func TestOffersOfEncodedResponses(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := requesttest.Incoming(t, w.ws)
+	for range 3 {
+		_, err := w.service.CreateFlowRun(ctx, &orchv1.CreateFlowRunRequest{FlowRun: &orchv1.FlowRunCreate{FlowId: w.flow.GetId()}})
+		require.NoError(t, err)
+	}
+	list := &orchv1.ReadFlowRunsRequest{Query: &orchv1.FlowRunQuery{}}
+	messages, err := w.service.ReadFlowRuns(ctx, list)
+	require.NoError(t, err)
+	require.Len(t, messages.GetFlowRuns(), 3)
+	want, err := restjson.AppendField(nil, messages.ProtoReflect(), messages.ProtoReflect().Descriptor().Fields().ByName("flow_runs"))
+	require.NoError(t, err)
+
+	offered, offer := rpc.WithEncoded(ctx, orchv1.FlowRunService_ReadFlowRuns_FullMethodName, make([]byte, 0, 10))
+	empty, err := w.service.ReadFlowRuns(offered, list)
+	require.NoError(t, err)
+	require.Empty(t, empty.GetFlowRuns())
+	require.True(t, offer.Written)
+	require.Equal(t, string(want), string(offer.Body))
+
+	one := messages.GetFlowRuns()[0]
+	read := &orchv1.ReadFlowRunRequest{Id: one.GetId()}
+	same, err := w.service.ReadFlowRun(offered, read) // The offer is for another method.
+	require.NoError(t, err)
+	require.True(t, proto.Equal(one, same))
+	offered, offer = rpc.WithEncoded(ctx, orchv1.FlowRunService_ReadFlowRun_FullMethodName, nil)
+	_, err = w.service.ReadFlowRun(offered, read)
+	require.NoError(t, err)
+	want, err = restjson.Marshal(one)
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(offer.Body))
+
+	read.Id = uuid.NewString()
+	offered, offer = rpc.WithEncoded(ctx, orchv1.FlowRunService_ReadFlowRun_FullMethodName, nil)
+	_, err = w.service.ReadFlowRun(offered, read)
+	require.Equal(t, int32(404), rpc.HTTPError(err).GetStatus())
+	require.False(t, offer.Written)
+}
