@@ -41,7 +41,7 @@ type Config struct {
 	DeliveriesRetention time.Duration `env:"ORCH_DELIVERIES_RETENTION" envDefault:"168h" desc:"How long deliveries are logged."`
 
 	WebhookUniqueNames bool `env:"ORCH_WEBHOOK_UNIQUE_NAMES" envDefault:"false" desc:"Refuse with 409 a name that another webhook of the workspace has, for new webhooks and new names."`
-	RetentionRate int `env:"ORCH_RETENTION_RATE" envDefault:"1000" desc:"The maximum number of documents per second that retention policies delete, without the dependents of runs; 0 means no limit."`
+	RetentionRate      int  `env:"ORCH_RETENTION_RATE" envDefault:"1000" desc:"The maximum number of documents per second that retention policies delete, without the dependents of runs; 0 means no limit."`
 
 	WebhookHealth WebhookHealth
 
