@@ -3,6 +3,7 @@ package hooks
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/netip"
 
@@ -77,7 +78,8 @@ func (d *delivery) run() int {
 	if d.request.TooLarge {
 		d.w.Header().Set("Connection", "close") // See lingeringClose.
 		d.w.Header().Set("Content-Length", "0")
-		return d.unreadable(ctx, http.StatusRequestEntityTooLarge, errTooLarge)
+		return d.unreadable(ctx, http.StatusRequestEntityTooLarge,
+			fmt.Errorf("%w: it exceeds ORCH_HOOKS_MAX_BODY, %d bytes", errTooLarge, d.cfg.MaxBody))
 	}
 	if d.request.ClaimsHandshake() {
 		// A handshake needs no credential: its response only echoes the request.

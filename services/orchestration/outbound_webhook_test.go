@@ -107,7 +107,7 @@ func TestCallsAreLogged(t *testing.T) {
 	require.Equal(t, "status", first.GetReason())
 	require.Contains(t, first.GetError(), "status 502")
 	require.True(t, second.GetDelivered())
-	require.EqualValues(t, []int64{1, 2}, []int64{first.GetAttempt(), second.GetAttempt()})
+	require.Equal(t, []int64{1, 2}, []int64{first.GetAttempt(), second.GetAttempt()})
 	require.Equal(t, first.GetMessageId(), second.GetMessageId())
 	require.Equal(t, receiver.URL, second.GetDestination())
 	require.Equal(t, "order 7", second.GetBody())

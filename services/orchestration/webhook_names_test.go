@@ -52,5 +52,6 @@ func TestUniqueWebhookNames(t *testing.T) {
 func TestWebhookNamesRepeatByDefault(t *testing.T) {
 	t.Parallel()
 	d := newDomain(t)
-	require.NotEqual(t, d.webhook("pushes").GetId(), d.webhook("pushes").GetId())
+	first, second := d.webhook("pushes"), d.webhook("pushes")
+	require.NotEqual(t, first.GetId(), second.GetId())
 }

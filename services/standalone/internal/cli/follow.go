@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -53,11 +54,7 @@ func (c *connection) follow(cmd *cobra.Command, begin time.Time, every time.Dura
 		case err != nil:
 			return err
 		}
-		for id, at := range seen {
-			if at.Before(oldest) {
-				delete(seen, id)
-			}
-		}
+		maps.DeleteFunc(seen, func(_ string, at time.Time) bool { return at.Before(oldest) })
 		shown := 0
 		for _, text := range page {
 			id, at, line, err := s.read(text)
@@ -69,12 +66,7 @@ func (c *connection) follow(cmd *cobra.Command, begin time.Time, every time.Dura
 			}
 			shown++
 			seen[id] = at
-			if now := time.Now(); at.After(now) {
-				at = now // A sender whose clock is ahead must not hide the others.
-			}
-			if at.After(last) {
-				last = at
-			}
+			last = latest(last, at)
 			if c.output == "json" {
 				err = printLine(cmd.OutOrStdout(), text)
 			} else {
@@ -97,4 +89,15 @@ func (c *connection) follow(cmd *cobra.Command, begin time.Time, every time.Dura
 			return nil
 		}
 	}
+}
+
+// latest returns the later one of two times, but none of the future: a sender whose clock is ahead must not hide the others.
+func latest(last, at time.Time) time.Time {
+	if now := time.Now(); at.After(now) {
+		at = now
+	}
+	if at.After(last) {
+		return at
+	}
+	return last
 }

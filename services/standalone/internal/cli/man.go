@@ -18,7 +18,7 @@ func manCommand(version string) *cobra.Command {
 			if err := os.MkdirAll(args[0], 0o755); err != nil { //nolint:gosec // Everybody may read them.
 				return fmt.Errorf("write man pages: %w", err)
 			}
-			cmd.Root().DisableAutoGenTag = true // Without a date, equal versions write equal pages.
+			cmd.Root().DisableAutoGenTag = true // No line about the tool and the day.
 			header := &doc.GenManHeader{Section: "1", Source: "Orch " + version, Manual: "Orch"}
 			if err := doc.GenManTree(cmd.Root(), header, args[0]); err != nil {
 				return fmt.Errorf("write man pages: %w", err)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +34,8 @@ func TestTasksOfAnOwner(t *testing.T) {
 	s := w.shell
 	secret, short := file(t, "secret.txt", "correct-horse battery-staple\n"), file(t, "short.txt", "whsec_AA==\n")
 	form := file(t, "form.txt", "--limit\nContent-Disposition: form-data; name=\"mail\"; filename=\"a.txt\"\n\nhi\n--limit--\n")
-	s.known = append(s.known, [2]string{secret, "secret.txt"}, [2]string{short, "short.txt"}, [2]string{form, "form.txt"})
+	large := file(t, "large.txt", strings.Repeat("x", 6<<20))
+	s.known = append(s.known, [2]string{secret, "secret.txt"}, [2]string{short, "short.txt"}, [2]string{form, "form.txt"}, [2]string{large, "large.txt"})
 
 	s.task("Which providers are known?", "webhook", "presets")
 	s.task("Wire GitHub.", "webhook", "create", "pushes", "--preset", "github", "--secret-file", secret)
@@ -60,6 +60,9 @@ func TestTasksOfAnOwner(t *testing.T) {
 	s.task("Replay what failed.", "webhook", "replay", "orders", "--failed")
 	s.task("A file of a form.", "webhook", "test", "orders", "--data-file", form, "--header", "Content-Type: multipart/form-data; boundary=limit",
 		"-t", `{"event": "mail", "resource": {"orch.resource.id": "{{ body.mail.name }}"}, "payload": {{ body.mail | tojson }}}`)
+	s.task("A body above the limit is refused; the log names the limit.", "webhook", "test", "orders", "--data-file", large, "--send")
+	s.task("A sample above the limit, too.", "webhook", "test", "orders", "--data-file", large)
+	s.eventually("ORCH_HOOKS_MAX_BODY, 5242880 bytes", "webhook", "issues", "orders")
 	s.task("A CloudEvent.", "webhook", "create", "sources", "--preset", "cloudevents")
 	s.task("What does a CloudEvent become?", "webhook", "test", "sources", "--preset-sample", "cloudevents")
 	_, err := s.try("", "service-account", "create", "ci")
@@ -101,7 +104,7 @@ func (s *shell) rotate(account string) string {
 	return made.Key.Key
 }
 
-// TestManPages: every command has a page, and equal versions write equal pages.
+// TestManPages: every command has a page.
 func TestManPages(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "man1")
 	_, err := orch(t, "", "man", dir)
@@ -110,7 +113,7 @@ func TestManPages(t *testing.T) {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		require.NoError(t, err)
 		require.Contains(t, string(text), `.TH "ORCH`)
-		require.NotRegexp(t, regexp.MustCompile(`Auto generated`), string(text))
+		require.NotContains(t, string(text), "Auto generated")
 	}
 	_, err = orch(t, "", "man")
 	require.Error(t, err)

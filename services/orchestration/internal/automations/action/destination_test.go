@@ -34,7 +34,7 @@ func TestCallsToOneDestinationAreBounded(t *testing.T) {
 
 		waited := make(chan func())
 		go func() {
-			release, err := d.acquire(context.Background(), slow)
+			release, err := d.acquire(t.Context(), slow)
 			if err == nil {
 				waited <- release
 			}
