@@ -23,7 +23,7 @@ var namedRoles = []string{
 const structure = `(() => {
 	const problems = [];
 	const one = (selector) => { const n = document.querySelectorAll(selector).length; if (n !== 1) problems.push(selector + ": " + n + " times"); };
-	for (const selector of ["main", "h1", "header", "footer", "a.skip"]) one(selector);
+	for (const selector of ["main", "h1", "body > header", "body > footer", "a.skip"]) one(selector);
 	if (!document.documentElement.lang) problems.push("no language");
 	const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
 	for (const id of new Set(ids.filter((id, i) => ids.indexOf(id) !== i))) problems.push("id twice: " + id);
@@ -35,8 +35,9 @@ const structure = `(() => {
 	}
 	for (const nav of document.querySelectorAll("nav")) if (!nav.getAttribute("aria-label")) problems.push("a nav without a label");
 	for (const e of document.querySelectorAll("button, .button, input:not([type=hidden]), select, textarea, summary")) {
-		const box = e.getBoundingClientRect();
-		if (box.width && (box.height < 23.5 || box.width < 23.5)) problems.push("small target: " + e.outerHTML.slice(0, 80) + " " + box.width + "x" + box.height);
+		const target = e.type === "checkbox" && e.closest("label") || e, box = target.getBoundingClientRect();
+		const margins = parseFloat(getComputedStyle(e).marginLeft) * (e.type === "checkbox" ? 2 : 0);
+		if (box.width && (box.height + margins < 23.5 || box.width + margins < 23.5)) problems.push("small target: " + e.outerHTML.slice(0, 80) + " " + box.width + "x" + box.height);
 	}
 	return problems;
 })()`

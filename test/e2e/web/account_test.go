@@ -57,11 +57,12 @@ func (p *person) secret() string {
 }
 
 func accountJourney(t *testing.T, o *e2e.Orch, owner *person) {
-	owner.do("the section", chromedp.Click(`//nav[@aria-label="Pages"]//a[contains(., "Account")]`), shown(`//main//h2[.="Workspaces"]`))
+	owner.leaves("the section", chromedp.Click(`//nav[@aria-label="Pages"]//a[contains(., "Account")]`))
+	owner.do("the workspaces", shown(`//main//h2[.="Workspaces"]`))
 	owner.types("name", "data")
 	owner.presses("Create the workspace")
 	owner.reads("The workspace is created.")
-	owner.do("delete it", chromedp.Click(`//main//tr[contains(., "data")]//button[.="Delete"]`))
+	owner.leaves("delete it", chromedp.Click(`//main//tr[contains(., "data")]//button[.="Delete"]`))
 	owner.presses("Delete the workspace")
 	owner.reads("The workspace is deleted.")
 
@@ -90,7 +91,7 @@ func accountJourney(t *testing.T, o *e2e.Orch, owner *person) {
 	ada.presses("Create the key")
 	require.NotEqual(t, key, ada.secret())
 	ada.presses("Continue")
-	ada.do("delete the first key", chromedp.Click(`//main//tr[contains(., "first key")]//button`))
+	ada.leaves("delete the first key", chromedp.Click(`//main//tr[contains(., "first key")]//button`))
 	ada.presses("Delete the key")
 	ada.do("signed out", shown(`//h1[.="Sign in"]`))
 

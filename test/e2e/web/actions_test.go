@@ -33,7 +33,16 @@ func (p *person) do(what string, actions ...chromedp.Action[chromedp.Void]) {
 	p.t.Helper()
 	step, cancel := context.WithTimeout(p.browser, startWait)
 	defer cancel()
-	require.NoError(p.t, chromedp.Do(step, actions...), what)
+	if err := chromedp.Do(step, actions...); err != nil {
+		p.fails(what, err)
+	}
+}
+
+// fails ends the test with what the page shows.
+func (p *person) fails(what string, err error) {
+	p.t.Helper()
+	shows, _ := chromedp.Run(p.browser, chromedp.Evaluate[string](`location.href + "\n" + document.body.innerText`)) // It is for the message alone.
+	p.t.Fatalf("%s: %v; the page shows %s", what, err, shows)
 }
 
 // visits opens a page of the server.
@@ -42,10 +51,41 @@ func (p *person) visits(path string) {
 	p.do("open "+path, chromedp.Navigate(p.root+path), chromedp.WaitReady("main"))
 }
 
-// presses clicks the button or link with a text, in the main part of the page.
+// control selects the button, link or summary with a text, in the main part of the page.
+func control(title string) string {
+	return `(//main//*[self::button or self::a or self::summary][not(@hidden)][normalize-space(.)="` + title + `"])[1]`
+}
+
+// presses clicks the button or link with a text, which leads to another page.
 func (p *person) presses(title string) {
 	p.t.Helper()
-	p.do("press "+title, chromedp.Click(`(//main//*[self::button or self::a or self::summary][not(@hidden)][normalize-space(.)="`+title+`"])[1]`))
+	p.leaves("press "+title, chromedp.Click(control(title)))
+}
+
+// unfolds clicks the summary with a text.
+func (p *person) unfolds(title string) {
+	p.t.Helper()
+	p.do("unfold "+title, chromedp.Click(control(title)))
+}
+
+// leaves acts, and waits until another page is complete. Without this, the next step could find its control on the page before.
+func (p *person) leaves(what string, act chromedp.Action[chromedp.Void]) {
+	p.t.Helper()
+	_, err := chromedp.Run(p.browser, chromedp.Evaluate[bool](`window.left = true`))
+	require.NoError(p.t, err, what)
+	checks := time.NewTicker(poll)
+	defer checks.Stop()
+	for n := range int(startWait / poll) {
+		if n%100 == 0 { // A live part that is replaced meanwhile can move the control.
+			p.do(what, act)
+		}
+		<-checks.C
+		next, err := chromedp.Run(p.browser, chromedp.Evaluate[bool](`!window.left && document.readyState === "complete"`))
+		if err == nil && next {
+			return
+		}
+	}
+	p.fails(what, context.DeadlineExceeded)
 }
 
 // types replaces the value of a field.
@@ -91,22 +131,23 @@ func TestEveryActionOfRuns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := start(t, programs, t.TempDir())
 			for _, scripts := range []bool{true, false} {
-				t.Run(map[bool]string{true: "scripts", false: "no scripts"}[scripts], func(t *testing.T) { actionsOfRuns(t, o, scripts) })
+				name := map[bool]string{true: "scripts", false: "plain"}[scripts]
+				t.Run(name, func(t *testing.T) { actionsOfRuns(t, o, name, scripts) })
 			}
 		})
 	}
 }
 
-func actionsOfRuns(t *testing.T, o *e2e.Orch, scripts bool) {
+func actionsOfRuns(t *testing.T, o *e2e.Orch, name string, scripts bool) {
 	s := seeder{t, o.API()}
-	flow := s.post("/flows/", object{"name": "actions"})
-	s.post("/work_pools/", object{"name": "pool-" + flow[:8], "type": "process"})
+	flow := s.post("/flows/", object{"name": "actions " + name})
+	s.post("/work_pools/", object{"name": "pool-" + name, "type": "process"})
 	deployment := s.post("/deployments/", object{
-		"name": "nightly", "flow_id": flow, "work_pool_name": "pool-" + flow[:8],
+		"name": "nightly " + name, "flow_id": flow, "work_pool_name": "pool-" + name,
 		"parameter_openapi_schema": object{"type": "object", "required": []string{"limit"}, "properties": object{"limit": object{"type": "integer", "title": "limit"}}},
 	})
-	run := func(name, state string) string {
-		return s.post("/flow_runs/", object{"flow_id": flow, "deployment_id": deployment, "name": name + "-" + flow[:4], "state": object{"type": state}})
+	run := func(title, state string) string {
+		return s.post("/flow_runs/", object{"flow_id": flow, "deployment_id": deployment, "name": title + "-" + name, "state": object{"type": state}})
 	}
 	failed, running := run("failed", "FAILED"), run("running", "RUNNING")
 	run("first", "RUNNING")
@@ -133,7 +174,7 @@ func actionsOfRuns(t *testing.T, o *e2e.Orch, scripts bool) {
 	p.reads("The run pauses after its current task.")
 	p.presses("Resume")
 	p.reads("The run resumes.")
-	p.presses("Set the state")
+	p.unfolds("Set the state")
 	p.types("state", "COMPLETED")
 	p.types("message", "by hand")
 	p.ticks(`//main//input[@name="force"]`)
@@ -160,17 +201,17 @@ func actionsOfRuns(t *testing.T, o *e2e.Orch, scripts bool) {
 	p.presses("Cancel 1")
 	p.reads("Finished.")
 	p.visits("/runs?flow=" + flow)
-	p.presses("Views")
-	p.types("view", "view "+flow[:8])
+	p.unfolds("Views")
+	p.types("view", "view "+name)
 	p.presses("Save this view")
 	p.reads("The view is saved.")
-	p.presses("Views")
-	p.do("delete the view", chromedp.Click(`//main//button[contains(@aria-label, "Delete the view view `+flow[:8]+`")]`))
+	p.unfolds("Views")
+	p.leaves("delete the view", chromedp.Click(`//main//button[@aria-label="Delete the view view `+name+`"]`))
 	p.presses("Delete the view")
 	p.reads("The view is deleted.")
 	p.visits("/runs?state=CANCELLED&state=CANCELLING&flow=" + flow)
 	p.presses("Delete all…")
-	p.do("confirm", chromedp.Click(`//main//form//button[contains(., "Delete")]`))
+	p.leaves("confirm", chromedp.Click(`//main//form//button[contains(., "Delete")]`))
 	p.reads("Finished.")
 
 	p.visits("/deployments/deployment/" + deployment)
@@ -182,7 +223,7 @@ func actionsOfRuns(t *testing.T, o *e2e.Orch, scripts bool) {
 	p.presses("Delete")
 	p.reads("The deployment is deleted.")
 
-	p.visits("/work-pools/work-pool/pool-" + flow[:8])
+	p.visits("/work-pools/work-pool/pool-" + name)
 	p.presses("Pause")
 	p.reads("The work pool is paused")
 	p.presses("Resume")
@@ -214,7 +255,7 @@ func TestEveryActionOfWebhooks(t *testing.T) {
 	id, _ := webhookWith(t, o.API(), brokenTemplate)
 	p := newPerson(t, o.URL)
 	p.visits("/webhooks")
-	p.do("disable", chromedp.Click(`//main//button[starts-with(@aria-label, "Disable")]`))
+	p.leaves("disable", chromedp.Click(`//main//button[starts-with(@aria-label, "Disable")]`))
 	p.reads("The webhook is changed.")
 	p.visits("/webhooks/webhook/" + id)
 	p.presses("Enable")
@@ -241,7 +282,7 @@ func TestEveryActionOfWebhooks(t *testing.T) {
 	p.presses("Replay")
 	p.reads("1 of 1 replayed")
 	p.visits("/webhooks/webhook/" + id + "?status=failed")
-	p.do("open a delivery", chromedp.Click(`(//*[@id="deliveries"]//tbody//a)[1]`), shown(`//main//h1`))
+	p.leaves("open a delivery", chromedp.Click(`(//*[@id="deliveries"]//tbody//a)[1]`))
 	p.visits("/webhooks/webhook/" + id)
 	p.presses("Delete…")
 	p.presses("Delete the webhook")
