@@ -58,7 +58,7 @@ func (s *Service) polled(ctx context.Context, ws, id uuid.UUID) error {
 	now := s.deployments.Store().Now()
 	_, err := s.deployments.Mutate(ctx, ws, id, func(current *orchv1.Deployment, _ int64) (*store.Change[*orchv1.Deployment], error) {
 		ready := current.GetStatus() == orchv1.DeploymentStatus_DEPLOYMENT_STATUS_READY
-		if ready && now.Sub(current.GetLastPolled().AsTime()) < pollGrain {
+		if last := current.GetLastPolled().AsTime(); ready && now.Sub(last) < pollGrain && !now.Before(last) {
 			return nil, nil
 		}
 		next := proto.Clone(current).(*orchv1.Deployment)

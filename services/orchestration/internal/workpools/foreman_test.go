@@ -48,6 +48,23 @@ func TestForemanFollowsHeartbeatsAndPolls(t *testing.T) {
 	require.Equal(t, []string{"orch.work-queue.ready", "orch.work-queue.not-ready"}, w.told(query.WorkQueue, pool.GetDefaultQueueId()))
 }
 
+// A poll after the clock stepped back counts: the queue is not ready a minute after it, not when the clock is there again.
+func TestAQueueIsPolledAfterTheClockSteppedBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.pool("p")
+	for range 2 {
+		_, err := w.service.GetScheduledFlowRuns(w.ctx, &orchv1.GetScheduledFlowRunsRequest{Name: "p"})
+		require.NoError(t, err)
+		w.clock.Advance(-time.Hour)
+	}
+	w.clock.Advance(time.Hour + pollRecent + time.Second)
+	require.NoError(t, w.service.CheckReadiness(w.ctx))
+	q, err := w.service.ReadWorkPoolQueue(w.ctx, &orchv1.ReadWorkPoolQueueRequest{WorkPoolName: "p", Name: "default"})
+	require.NoError(t, err)
+	require.Equal(t, orchv1.WorkQueueStatus_WORK_QUEUE_STATUS_NOT_READY, q.GetStatus())
+}
+
 func TestPausesAreTold(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -109,8 +109,10 @@ func (s *Service) pollQueue(ctx context.Context, ws, id uuid.UUID, queue *orchv1
 	return err
 }
 
-// fresh tells whether a poll at this moment changes nothing of a queue.
+// fresh reports whether a poll at this moment changes nothing of a queue. A last poll in the future was before the clock stepped
+// back: the queue would stay ready until then, although nobody polls it.
 func fresh(queue *orchv1.WorkQueue, now time.Time) bool {
+	last := queue.GetLastPolled().AsTime()
 	return queue.GetStatus() != orchv1.WorkQueueStatus_WORK_QUEUE_STATUS_NOT_READY &&
-		queue.LastPolled != nil && now.Sub(queue.GetLastPolled().AsTime()) < pollGrain
+		queue.LastPolled != nil && now.Sub(last) < pollGrain && !now.Before(last)
 }
