@@ -92,6 +92,28 @@ func TestDistinctReadsKeys(t *testing.T) {
 		names, _ := explain(t, indexed, D{{Key: "distinct", Value: "indexed"}, {Key: "key", Value: path}, {Key: "query", Value: filter}}).stages(t)
 		seen[names[len(names)-1]] = true
 
+		group := func(c *mongo.Collection, limit int) (values A) {
+			cursor, err := c.Aggregate(ctx, A{M{"$match": filter}, M{"$group": M{"_id": "$" + path}}, M{"$limit": limit}})
+			require.NoError(t, err)
+			var rows []bson.M
+			require.NoError(t, cursor.All(ctx, &rows))
+			for _, row := range rows {
+				if n, ok := row["_id"].(int32); ok { // Equal numbers may have either type.
+					row["_id"] = int64(n)
+				}
+				if f, ok := row["_id"].(float64); ok {
+					row["_id"] = int64(f)
+				}
+				values = append(values, row["_id"])
+			}
+			return values
+		}
+		all := group(plain, 1000)
+		require.ElementsMatch(t, all, group(indexed, 1000), "%s %v", path, filter)
+		some := group(indexed, 3)
+		require.Len(t, some, min(3, len(all)))
+		require.Subset(t, append(A{}, all...), append(A{}, some...), "%s %v", path, filter)
+
 		var ours, theirs []bson.M
 		for c, all := range map[*mongo.Collection]*[]bson.M{indexed: &ours, plain: &theirs} {
 			cursor, err := c.Find(ctx, filter, options.Find().SetProjection(D{{Key: "_id", Value: 1}}))

@@ -27,6 +27,10 @@ type Pipeline struct {
 	CountField string
 	// CountID is the constant _id of the group that counts; missing for $count.
 	CountID value.Value
+
+	// GroupPath is set when the whole pipeline only lists the values of a path, up to GroupLimit; 0 means all.
+	GroupPath  string
+	GroupLimit int64
 }
 
 // stage turns one stream into another.
@@ -64,6 +68,7 @@ func Compile(stages []value.Value, now int64) (*Pipeline, error) {
 		}
 		p.stages = append(p.stages, st)
 	}
+	p.groups(stages[len(stages)-len(p.stages):])
 	all := value.EmptyDoc
 	switch len(matches) {
 	case 0:
@@ -155,6 +160,29 @@ func counts(name string, arg value.Value) (field string, id value.Value, ok bool
 		}
 		return "", id, false
 	}
+}
+
+// groups recognises {$group: {_id: "$path"}} and a limit behind a filter.
+func (p *Pipeline) groups(stages []value.Value) {
+	if len(stages) == 0 || len(stages) > 2 || p.Query.Sort != nil || p.Query.Skip > 0 || p.Query.Limit > 0 {
+		return
+	}
+	name, arg := stages[0].Doc().First()
+	if name != "$group" || arg.Doc().Len() != 1 {
+		return
+	}
+	id := arg.Doc().Get("_id")
+	if id.T != bson.TypeString || len(id.Str()) < 2 || id.Str()[0] != '$' || id.Str()[1] == '$' {
+		return
+	}
+	if len(stages) == 2 {
+		name, arg := stages[1].Doc().First()
+		if name != "$limit" {
+			return
+		}
+		p.GroupLimit, _ = arg.Int()
+	}
+	p.GroupPath = id.Str()[1:]
 }
 
 // Run connects the stages to a stream of the query's results.

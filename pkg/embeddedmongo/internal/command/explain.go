@@ -70,6 +70,11 @@ func (s *Service) explainRead(r *request, c *storage.Collection, run bool) (plan
 		if p.CountField != "" {
 			return plan.ExplainCount(c, p.Query, run)
 		}
+		if p.GroupPath != "" {
+			if x, ok, err := plan.ExplainGroups(c, p.Query, p.GroupPath, p.GroupLimit); ok || err != nil {
+				return x, err
+			}
+		}
 		q = p.Query
 	case "findAndModify", "findandmodify":
 		q.Hint = r.get("hint")

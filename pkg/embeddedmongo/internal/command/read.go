@@ -186,6 +186,19 @@ func (s *Service) aggregate(r *request) (*value.Builder, error) {
 		src := p.Run(&aggregate.Docs{})
 		return s.reply(r, &cursor{ns: ns, src: src, close: func() error { return nil }}, size, false)
 	}
+	if p.GroupPath != "" {
+		vs, _, keys, err := plan.Groups(c, p.Query, p.GroupPath, p.GroupLimit)
+		if err != nil {
+			return nil, err
+		}
+		if keys != nil {
+			src := make(aggregate.Docs, 0, len(vs))
+			for _, v := range vs {
+				src = append(src, value.NewBuilder().Add("_id", v).Done())
+			}
+			return s.reply(r, &cursor{ns: ns, src: &src, close: func() error { return nil }}, size, false)
+		}
+	}
 	pl, err := plan.New(c, p.Query)
 	if err != nil {
 		return nil, err

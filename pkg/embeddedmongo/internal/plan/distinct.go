@@ -20,26 +20,39 @@ import (
 //	KEYS           index keys, read
 //	FETCH          documents
 func Distinct(c *storage.Collection, q Query, path string) (vs []value.Value, how string, p *Plan, err error) {
-	set := distinctValues{parts: strings.Split(path, "."), found: map[string]value.Value{}, expired: q.Expired}
+	set := newDistinctValues(q, path)
+	if how, p, err = set.readKeys(c, q, path); p != nil || err != nil {
+		return set.sorted(), how, p, err
+	}
+	if p, err = New(c, q); err == nil {
+		err = p.forEach(set.addFrom)
+	}
+	return set.sorted(), "FETCH", p, err
+}
+
+// Groups lists the values by which documents are grouped by a path, in order: missing is null, and arrays are values. It stops at a
+// limit; 0 means none. p is nil when no index has the values.
+func Groups(c *storage.Collection, q Query, path string, limit int64) (vs []value.Value, how string, p *Plan, err error) {
+	set := newDistinctValues(q, path)
+	set.grouped, set.limit = true, limit
+	how, p, err = set.readKeys(c, q, path)
+	return set.sorted(), how, p, err
+}
+
+// readKeys adds the values that the keys of an index have; p is nil when no index has them.
+func (s *distinctValues) readKeys(c *storage.Collection, q Query, path string) (how string, p *Plan, err error) {
 	con := conjoin(q.Filter)
 	if p = skipping(c, q, con, path); p != nil {
-		how, err = "DISTINCT_SCAN", p.jump(path, &set)
-	} else if p, err = New(c, q); err == nil {
-		var covering *Plan
-		if covering, err = p.orCovering(con, path); covering != nil {
-			p, how = covering, "KEYS"
-			err = p.eachKey(path, &set)
-		} else if err == nil {
-			how, err = "FETCH", p.forEach(set.addFrom)
-		}
+		return "DISTINCT_SCAN", p, p.jump(path, s)
 	}
+	chosen, err := New(c, q)
 	if err != nil {
-		return nil, "", nil, err
+		return "", nil, err
 	}
-	for _, k := range slices.Sorted(maps.Keys(set.found)) {
-		vs = append(vs, set.found[k])
+	if p, err = chosen.orCovering(con, path); p == nil || err != nil {
+		return "", nil, err
 	}
-	return vs, how, p, nil
+	return "KEYS", p, p.eachKey(path, s)
 }
 
 // distinctValues are values by their encoding.
@@ -47,8 +60,25 @@ type distinctValues struct {
 	parts   []string
 	found   map[string]value.Value
 	expired func() error
+	grouped bool  // Missing is null.
+	limit   int64 // Of the values; 0 means none.
 	reads   int
 	key     []byte
+}
+
+func newDistinctValues(q Query, path string) *distinctValues {
+	return &distinctValues{parts: strings.Split(path, "."), found: map[string]value.Value{}, expired: q.Expired}
+}
+
+// full reports whether the limit is reached.
+func (s *distinctValues) full() bool { return s.limit > 0 && int64(len(s.found)) >= s.limit }
+
+func (s *distinctValues) sorted() []value.Value {
+	vs := make([]value.Value, 0, len(s.found))
+	for _, k := range slices.Sorted(maps.Keys(s.found)) {
+		vs = append(vs, s.found[k])
+	}
+	return vs
 }
 
 // addFrom adds the values of a document.
@@ -68,7 +98,7 @@ func (s *distinctValues) addKey(field []byte) bool {
 		return true
 	}
 	v, _, ok := value.ReadKey(field, false, nil)
-	if !ok || v.T != bson.TypeBinary {
+	if !ok || v.T != bson.TypeBinary && (v.T != bson.TypeNull || !s.grouped) {
 		return false
 	}
 	s.found[string(field)] = v.Clone()
@@ -125,8 +155,8 @@ func each(v value.Value, parts []string, f func(value.Value)) {
 	}
 }
 
-// skipping finds an index whose leading fields the filter fixes by points and whose next field is the path; the filter may have a
-// range or points of the path too.
+// skipping finds an index whose fields before the path the filter fixes by points. It may have a range of the path too. It may have
+// conditions on later fields if it fixes the path by points: one key of each then decides.
 func skipping(c *storage.Collection, q Query, con *conjunction, path string) (best *Plan) {
 	for _, ix := range c.Indexes() {
 		if ix.IsID() {
@@ -136,7 +166,11 @@ func skipping(c *storage.Collection, q Query, con *conjunction, path string) (be
 		if p == nil || !p.exact || len(p.spans) > maxSkipped {
 			continue
 		}
-		if at := p.position(path); at >= 0 && at <= p.fixed() && len(p.bounds) <= at+1 && (best == nil || len(p.spans) < len(best.spans)) {
+		at, fixed := p.position(path), p.fixed()
+		if at < 0 || at > fixed || at == fixed && len(p.bounds) > at+1 {
+			continue
+		}
+		if best == nil || len(p.spans) < len(best.spans) {
 			best = p
 		}
 	}
@@ -149,7 +183,7 @@ const maxSkipped = 10_000
 // position is the position of a path among the fields of the index; -1 when it is not among them, or may have several entries.
 func (p *Plan) position(path string) int {
 	at := slices.IndexFunc(p.ix.Fields, func(f index.Field) bool { return f.Path == path })
-	if at >= 0 && p.ix.Multikey()&(1<<at) != 0 {
+	if at >= 0 && (p.ix.Multikey()&(1<<at) != 0 || hasPosition(path)) {
 		return -1
 	}
 	return at
@@ -172,7 +206,7 @@ func (p *Plan) jump(path string, set *distinctValues) error {
 	}
 	at := p.position(path)
 	for _, s := range p.spans {
-		for ok := it.SeekGE(s.lo); ok && s.contains(it.Key()); {
+		for ok := it.SeekGE(s.lo); ok && s.contains(it.Key()) && !set.full(); {
 			if err := set.tick(); err != nil {
 				return err
 			}
@@ -280,7 +314,7 @@ func (p *Plan) eachKey(path string, set *distinctValues) error {
 		return err
 	}
 	tests, at := p.keyTests(p.con), p.position(path)
-	for ks.next() {
+	for !set.full() && ks.next() {
 		if err := set.tick(); err != nil {
 			return err
 		}

@@ -86,6 +86,18 @@ func ExplainDistinct(c *storage.Collection, q Query, path string, run bool) (x E
 	return x, nil
 }
 
+// ExplainGroups explains groups by a path; ok is false when no index has the values.
+func ExplainGroups(c *storage.Collection, q Query, path string, limit int64) (x Explanation, ok bool, err error) {
+	if c == nil {
+		return nowhere(), true, nil
+	}
+	vs, how, p, err := Groups(c, q, path, limit)
+	if p == nil || err != nil {
+		return x, false, err
+	}
+	return Explanation{Plan: p.describe(how), Returned: int64(len(vs))}, true, nil
+}
+
 func stage(name string) *value.Builder {
 	return value.NewBuilder().Add("stage", value.OfString(name))
 }

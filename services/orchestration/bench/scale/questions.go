@@ -15,10 +15,10 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// question is a body of /flow_runs/filter or, with count, of /flow_runs/count.
+// question is a body of /flow_runs/filter, with count of /flow_runs/count, and with flows of /flows/filter.
 type question struct {
-	name, body string
-	count      bool
+	name, body   string
+	count, flows bool
 	// grows marks a query that must read every match or every key, because no index covers its conditions. It is
 	// printed without a bound.
 	grows bool
@@ -94,6 +94,15 @@ func combined() []string {
 	}
 }
 
+// related are filters of flows by their runs. As many flows match in a small and in a large store.
+func related() []string {
+	return []string{
+		`{"flow_runs":{"state":{"type":{"any_":["FAILED"]}}}}`,
+		`{"flow_runs":{"state":{"type":{"any_":["FAILED","CRASHED","RUNNING"]}}}}`,
+		`{"flow_runs":{"state":{"type":{"any_":["FAILED"]}},"expected_start_time":{"after_":"` + newest.Add(-time.Hour).Format(time.RFC3339) + `"}}}`,
+	}
+}
+
 // growing are the filters without a counter. Their pages end early, because many runs match; a count reads the key of
 // each.
 var growing = []string{`"not_any_"`, `"like_"`, `"tags"`, `"flow_version"`}
@@ -119,6 +128,9 @@ func questions() []question {
 	}
 	// No index finds names by substring: the query reads every key.
 	list = append(list, question{name: "a rare part of names", body: `{"flow_runs":{"name":{"like_":"run-7007"}},"limit":200,"sort":"START_TIME_DESC"}`, grows: true})
+	for _, f := range related() {
+		list = append(list, question{name: "flows by " + naming.Replace(f), body: f, flows: true})
+	}
 	for i, f := range combined() {
 		name := fmt.Sprintf("together %d: %s", i+1, naming.Replace(f))
 		sort := `,"sort":"START_TIME_DESC"`
@@ -147,6 +159,17 @@ func (w *world) ask(ctx context.Context, q question) error {
 			return fmt.Errorf("parse query: %w", err)
 		}
 		_, err := w.call(ctx, orchv1.FlowRunService_CountFlowRuns_FullMethodName, &orchv1.CountFlowRunsRequest{Query: body})
+		return err
+	}
+	if q.flows {
+		body := &orchv1.FlowQuery{}
+		if err := restjson.Unmarshal([]byte(q.body), body); err != nil {
+			return fmt.Errorf("parse query: %w", err)
+		}
+		answer, err := w.call(ctx, orchv1.FlowService_ReadFlows_FullMethodName, &orchv1.ReadFlowsRequest{Query: body})
+		if err == nil && len(answer.(*orchv1.FlowList).GetFlows()) == 0 {
+			return errors.New("query matches nothing")
+		}
 		return err
 	}
 	body := &orchv1.FlowRunQuery{}

@@ -19,6 +19,8 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
+	flowservice "github.com/orch-project/orch/services/orchestration/internal/flows"
+	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -48,6 +50,7 @@ func open(ctx context.Context, dir string) (*world, error) {
 	orchv1.RegisterFlowRunServiceServer(w.calls, flowruns.New(flowruns.Deps{
 		Store: s, Vocabulary: vocabulary.Orch, Limits: concurrency.NewLimits(s, vocabulary.Orch, nil),
 	}))
+	orchv1.RegisterFlowServiceServer(w.calls, flowservice.New(s, vocabulary.Orch, outbox.Flusher{}))
 	return w, nil
 }
 

@@ -8,7 +8,6 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -68,17 +67,11 @@ func (s *Service) ReadBlockCapabilities(ctx context.Context, _ *emptypb.Empty) (
 	if err != nil {
 		return nil, err
 	}
-	values, err := s.schemas.Store().Reader().Distinct(ctx, query.BlockSchema, "capabilities", query.Scope(ws, nil), maxCapabilities)
+	found, err := s.schemas.Distinct(ctx, ws, "capabilities", nil)
 	if err != nil {
 		return nil, err
 	}
-	found := &orchv1.BlockCapabilities{}
-	for _, value := range values {
-		if text, ok := value.StringValueOK(); ok {
-			found.Capabilities = append(found.Capabilities, text)
-		}
-	}
-	return found, nil
+	return &orchv1.BlockCapabilities{Capabilities: found[:min(len(found), maxCapabilities)]}, nil
 }
 
 // presentSchemas adds the types to schemas.

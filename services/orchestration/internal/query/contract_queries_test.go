@@ -212,9 +212,9 @@ type recorder struct {
 	queries []labelledQuery
 }
 
-// Distinct returns one value: an empty result would simplify the filter too much.
-func (r *recorder) Distinct(_ context.Context, c Collection, field string, filter bson.D, _ int) ([]bson.RawValue, error) {
-	r.queries = append(r.queries, distinctOf(r.label, c, field, filter))
+// Groups returns one value: an empty result would simplify the filter too much.
+func (r *recorder) Groups(_ context.Context, c Collection, field string, filter bson.D, _ int) ([]bson.RawValue, error) {
+	r.queries = append(r.queries, groups(r.label, c, field, filter))
 	kind, value, err := bson.MarshalValue(binary(numbered(5)))
 	return []bson.RawValue{{Type: kind, Value: value}}, err
 }
@@ -233,15 +233,15 @@ func relationQueries(t *testing.T, ws uuid.UUID, rel relation) []labelledQuery {
 	ids := bson.D{{Key: "$in", Value: bson.A{binary(numbered(1)), binary(numbered(2))}}}
 	near := Scope(ws, bson.D{{Key: rel.local, Value: ids}})
 	all := []labelledQuery{
-		distinctOf(label, rel.to, rel.foreign, rel.referring(Scope(ws, nil))),
-		distinctOf(label, rel.to, rel.foreign, Scope(ws, bson.D{{Key: rel.foreign, Value: ids}})),
+		groups(label, rel.to, rel.foreign, rel.referring(Scope(ws, nil))),
+		groups(label, rel.to, rel.foreign, Scope(ws, bson.D{{Key: rel.foreign, Value: ids}})),
 		count(label, rel.from, near),
 	}
 	if rel == flowRuns {
 		states := bson.E{Key: "state.type", Value: bson.D{{Key: "$in", Value: bson.A{"RUNNING", "PAUSED"}}}}
 		window := bson.E{Key: "expected_start_time", Value: bson.D{{Key: "$gte", Value: int64(5)}}}
 		for _, filter := range []bson.D{{states}, {states, window}} {
-			q := distinctOf(label+" of some states", rel.to, rel.foreign, rel.referring(Scope(ws, filter)))
+			q := groups(label+" of some states", rel.to, rel.foreign, rel.referring(Scope(ws, filter)))
 			q.keysOnly = true
 			all = append(all, q)
 		}

@@ -93,9 +93,16 @@ func count(label string, in Collection, filter bson.D) labelledQuery {
 	return labelledQuery{label: label, in: in, command: bson.D{{Key: "count", Value: string(in)}, {Key: "query", Value: filter}}}
 }
 
-func distinctOf(label string, in Collection, field string, filter bson.D) labelledQuery {
+// groups lists the values of a field, as related filters do.
+func groups(label string, in Collection, field string, filter bson.D) labelledQuery {
+	if field == "_id" {
+		q := find(label, in, filter, nil, defaultMaxIDs+1)
+		q.command = append(q.command, bson.E{Key: "projection", Value: bson.D{{Key: "_id", Value: 1}}})
+		return q
+	}
+	stages := append([]bson.D{{{Key: "$match", Value: filter}}}, groupsOf(field, defaultMaxIDs+1)...)
 	return labelledQuery{label: label, in: in, command: bson.D{
-		{Key: "distinct", Value: string(in)}, {Key: "key", Value: field}, {Key: "query", Value: filter},
+		{Key: "aggregate", Value: string(in)}, {Key: "pipeline", Value: stages}, {Key: "cursor", Value: bson.D{}},
 	}}
 }
 

@@ -103,7 +103,7 @@ func (p *prober) related(ctx context.Context, pr probe, values bson.A) (map[stri
 	among := bson.D{{Key: pr.rel.foreign, Value: bson.D{{Key: "$in", Value: values}}}}
 	filter := allOf([]bson.D{pr.filter, among})
 	if len(pr.probes) == 0 {
-		hits, err := p.Reader.Distinct(ctx, pr.rel.to, pr.rel.foreign, filter, len(values))
+		hits, err := p.Reader.Groups(ctx, pr.rel.to, pr.rel.foreign, filter, len(values))
 		if err != nil {
 			return nil, fmt.Errorf("%s by %s: %w", pr.rel.from, pr.rel.to, err)
 		}

@@ -11,9 +11,9 @@ import (
 
 // Reader is the part of the store that queries use. Filters are scoped to a workspace.
 type Reader interface {
-	// Distinct returns at most limit distinct values of a field among the matching documents, in no particular order.
-	// Documents without the field add no value.
-	Distinct(ctx context.Context, c Collection, field string, filter bson.D, limit int) ([]bson.RawValue, error)
+	// Groups returns distinct values of a field among the matching documents, in no particular order. It stops at a limit. The
+	// field is not a list. Documents without the field add no value.
+	Groups(ctx context.Context, c Collection, field string, filter bson.D, limit int) ([]bson.RawValue, error)
 	// Stream yields the matching documents in order. A document is valid until the next iteration. An error ends the
 	// stream.
 	Stream(ctx context.Context, c Collection, filter bson.D, o StreamOptions) iter.Seq2[bson.Raw, error]
@@ -40,50 +40,29 @@ const wholePage = 1000
 // entriesBatch is the batch size for index entries: a few hundred kilobytes.
 const entriesBatch = 5000
 
-// tooBigCode is MongoDB's error code for distinct values that exceed one response.
-const tooBigCode = 17217
-
 // NewReader returns a Reader of a database.
 func NewReader(db *mongo.Database) Reader { return reader{db} }
 
 type reader struct{ db *mongo.Database }
 
-func (r reader) Distinct(
-	ctx context.Context, c Collection, field string, filter bson.D, limit int,
-) ([]bson.RawValue, error) {
+func (r reader) Groups(ctx context.Context, c Collection, field string, filter bson.D, limit int) ([]bson.RawValue, error) {
+	docs := r.Aggregate(ctx, c, filter, groupsOf(field, limit))
+	if field == "_id" { // Ids are distinct already.
+		docs = r.Stream(ctx, c, filter, StreamOptions{Limit: int64(limit), Fields: []string{"_id"}})
+	}
 	var values []bson.RawValue
-	if field == "_id" {
-		// Ids are already distinct, so the cursor can stop at the limit.
-		o := StreamOptions{Limit: int64(limit), Fields: []string{"_id"}}
-		for doc, err := range r.Stream(ctx, c, filter, o) {
-			if err != nil {
-				return nil, err
-			}
-			values = append(values, clone(doc.Lookup("_id")))
+	err := each(docs, func(doc bson.Raw) error {
+		if v := doc.Lookup("_id"); v.Type != bson.TypeNull {
+			values = append(values, clone(v))
 		}
-		return values, nil
-	}
-	result := r.db.Collection(string(c)).Distinct(ctx, field, filter)
-	if err := result.Err(); err != nil {
-		if e, ok := err.(mongo.ServerError); ok && e.HasErrorCode(tooBigCode) { //nolint:errorlint // Not wrapped by the driver.
-			return nil, ErrTooBroad
-		}
-		return nil, err
-	}
-	raw, err := result.Raw()
-	if err != nil {
-		return nil, err
-	}
-	all, err := raw.Values()
-	if err != nil {
-		return nil, err
-	}
-	for _, v := range all {
-		if v.Type != bson.TypeNull && len(values) < limit {
-			values = append(values, v)
-		}
-	}
-	return values, nil
+		return nil
+	})
+	return values, err
+}
+
+// groupsOf are the stages that list the values of a field. MongoDB plans them as a skip scan where an index allows it.
+func groupsOf(field string, limit int) []bson.D {
+	return []bson.D{{{Key: "$group", Value: bson.D{{Key: "_id", Value: "$" + field}}}}, {{Key: "$limit", Value: limit}}}
 }
 
 func (r reader) Stream(ctx context.Context, c Collection, filter bson.D, o StreamOptions) iter.Seq2[bson.Raw, error] {
@@ -134,7 +113,7 @@ func (r reader) Count(ctx context.Context, c Collection, filter bson.D, limit in
 func (r reader) Aggregate(ctx context.Context, c Collection, filter bson.D, stages []bson.D) iter.Seq2[bson.Raw, error] {
 	return func(yield func(bson.Raw, error) bool) {
 		pipeline := append([]bson.D{{{Key: "$match", Value: filter}}}, stages...)
-		cursor, err := r.db.Collection(string(c)).Aggregate(ctx, pipeline)
+		cursor, err := r.db.Collection(string(c)).Aggregate(ctx, pipeline, options.Aggregate().SetBatchSize(wholePage))
 		if err != nil {
 			yield(nil, err)
 			return

@@ -110,7 +110,7 @@ func (r Resolver) resolveExists(ctx context.Context, ws uuid.UUID, e exists) (bs
 	if len(probes) > 0 {
 		return bson.D{}, []probe{p}, nil
 	}
-	ids, err := r.Reader.Distinct(ctx, e.rel.to, e.rel.foreign, e.rel.referring(p.filter), r.MaxIDs+1)
+	ids, err := r.Reader.Groups(ctx, e.rel.to, e.rel.foreign, e.rel.referring(p.filter), r.MaxIDs+1)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s by %s: %w", e.rel.from, e.rel.to, err)
 	}

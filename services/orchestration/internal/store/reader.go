@@ -34,8 +34,8 @@ type reader struct {
 	store *Store
 }
 
-func (r reader) Distinct(ctx context.Context, c query.Collection, field string, filter bson.D, limit int) ([]bson.RawValue, error) {
-	values, err := r.Reader.Distinct(ctx, c, field, filter, limit)
+func (r reader) Groups(ctx context.Context, c query.Collection, field string, filter bson.D, limit int) ([]bson.RawValue, error) {
+	values, err := r.Reader.Groups(ctx, c, field, filter, limit)
 	return values, limited(ctx, ErrSlowQuery, err)
 }
 
