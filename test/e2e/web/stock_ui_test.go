@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
@@ -63,8 +62,22 @@ type apiObserver struct {
 	requests int
 	problems []string
 	urls     map[network.RequestID]string // Of requests to the API.
-	document string                       // The load of the page that was opened last.
-	idle     chan struct{}                // Receives when the network is idle after that load.
+	open     map[network.RequestID]bool   // The requests to the API that have not ended.
+	settled  *time.Timer                  // Fires quiet after the last request to the API ended.
+}
+
+// quiet is how long a settled page asks nothing of the API. A page that refreshes itself does so every 5 s.
+const quiet = 500 * time.Millisecond
+
+// ended notes the end of a request to the API. The caller holds the lock.
+func (o *apiObserver) ended(id network.RequestID) {
+	if !o.open[id] {
+		return
+	}
+	delete(o.open, id)
+	if len(o.open) == 0 {
+		o.settled.Reset(quiet)
+	}
 }
 
 func (o *apiObserver) listen(event any) {
@@ -72,13 +85,15 @@ func (o *apiObserver) listen(event any) {
 	defer o.mu.Unlock()
 	switch e := event.(type) {
 	case *network.EventRequestWillBeSent:
-		if e.Type == network.ResourceTypeDocument {
-			o.document = string(e.LoaderID)
-		}
 		if path, found := strings.CutPrefix(e.Request.URL, o.api); found {
+			o.open[e.RequestID] = true
+			o.settled.Stop()
 			o.urls[e.RequestID] = e.Request.Method + " " + path
 		}
+	case *network.EventLoadingFinished:
+		o.ended(e.RequestID)
 	case *network.EventLoadingFailed:
+		o.ended(e.RequestID)
 		if request := o.urls[e.RequestID]; request != "" && !e.Canceled {
 			o.problems = append(o.problems, fmt.Sprintf("%s: %s %+v", request, e.ErrorText, e.CorsErrorStatus))
 		}
@@ -96,24 +111,6 @@ func (o *apiObserver) listen(event any) {
 			text += " " + e.ExceptionDetails.Exception.Description
 		}
 		o.problems = append(o.problems, "exception: "+text)
-	case *page.EventLifecycleEvent:
-		if e.Name == "networkAlmostIdle" && o.document != "" && string(e.LoaderID) == o.document { // The page of a run keeps a request open.
-			select {
-			case o.idle <- struct{}{}:
-			default: // Nobody waits for this load.
-			}
-		}
-	}
-}
-
-// forget drops the load of the last page, whose events may still arrive.
-func (o *apiObserver) forget() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.document = ""
-	select {
-	case <-o.idle:
-	default:
 	}
 }
 
@@ -145,15 +142,18 @@ func TestStockUI(t *testing.T) {
 	paths := seedStock(t, o.API())
 
 	browser, _ := open(t, site.URL, 10*time.Minute)
-	seen := &apiObserver{api: o.API(), urls: map[network.RequestID]string{}, idle: make(chan struct{}, 1)}
-	require.NoError(t, chromedp.Listen(browser, seen.listen))
-	_, err = chromedp.Call(browser, page.SetLifecycleEventsEnabled, page.SetLifecycleEventsEnabledParams{Enabled: true})
-	require.NoError(t, err)
 	total := 0
 	for _, path := range paths {
 		t.Run(strings.Trim(ids.ReplaceAllString(path, "id"), "/"), func(t *testing.T) {
-			idleAfter(browser, t, seen, site.URL+path)
-			screenshot(browser, t, site.URL+path, true)
+			// Each page has a tab of its own: Chromium's renderer can stall when one tab reads page after page.
+			tab, end := chromedp.NewContext(browser)
+			defer end()
+			seen := &apiObserver{
+				api: o.API(), urls: map[network.RequestID]string{}, open: map[network.RequestID]bool{}, settled: time.NewTimer(time.Hour),
+			}
+			defer seen.settled.Stop()
+			settle(tab, t, seen, site.URL+path)
+			screenshot(tab, t, site.URL+path, true)
 			requests, problems := seen.take()
 			require.Empty(t, problems)
 			require.Positive(t, requests, "the page did not use the API")
@@ -164,16 +164,21 @@ func TestStockUI(t *testing.T) {
 	t.Logf("%d pages, %d requests to the API", len(paths), total)
 }
 
-// idleAfter opens a page and waits until its requests have ended.
-func idleAfter(browser context.Context, t *testing.T, seen *apiObserver, address string) {
+// settle opens a page in a new tab and waits until its requests to the API have ended.
+func settle(tab context.Context, t *testing.T, seen *apiObserver, address string) {
 	t.Helper()
-	seen.forget()
-	_, err := chromedp.Run(browser, chromedp.Navigate(address))
+	require.NoError(t, chromedp.Do(tab)) // Listen must not miss the events of the page.
+	require.NoError(t, chromedp.Listen(tab, seen.listen))
+	_, err := chromedp.Call(tab, network.Enable, network.EnableParams{})
+	require.NoError(t, err)
+	loading, cancel := context.WithTimeout(tab, time.Minute)
+	defer cancel()
+	_, err = chromedp.Run(loading, chromedp.Navigate(address))
 	require.NoError(t, err)
 	select {
-	case <-seen.idle:
-	case <-time.After(time.Minute):
-		t.Fatalf("wait until the network is idle on %s: timeout", address)
+	case <-seen.settled.C:
+	case <-loading.Done():
+		t.Fatalf("wait until %s has what it asked of the API: timeout", address)
 	}
 }
 
