@@ -89,6 +89,8 @@ func newBackgroundMetrics(registry prometheus.Registerer) *backgroundMetrics {
 
 // observe measures the passes of a task, and logs those that changed something.
 func (m *backgroundMetrics) observe(name string, log *slog.Logger, do task) func(context.Context) error {
+	m.changes.WithLabelValues(name)  // At 0 before the first one, so that an alert sees it as an increase.
+	m.failures.WithLabelValues(name) // The same.
 	return func(ctx context.Context) error {
 		began := time.Now()
 		changed, err := do(ctx)

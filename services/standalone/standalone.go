@@ -20,6 +20,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/config"
+	"github.com/orch-project/orch/pkg/embeddedmongo"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/telemetry"
@@ -108,6 +109,7 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	cfg.Orchestration.MongoDBURI, cfg.Orchestration.MongoDBDatabase = parts.store.URI(), databaseName
 	cfg.Orchestration.Automations.UIURL = cmp.Or(cfg.Orchestration.Automations.UIURL, cfg.Gateway.DashboardURL())
 	registry := telemetry.NewRegistry("standalone", version)
+	registry.MustRegister(embeddedmongo.NewMetrics(parts.store))
 	domain, err := orchestration.New(ctx, cfg.Orchestration, orchestration.Deps{
 		Broker: conn, Dialer: parts.store.ContextDialer(), CompileTemplate: webhook.CompileCheck(cfg.Gateway.Vocabulary), Log: log,
 		Registry: registry, Tracer: traces.Tracer("orchestration"),

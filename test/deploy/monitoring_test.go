@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -49,19 +50,27 @@ func registered(t *testing.T) map[string]bool {
 	for _, name := range ofLibrary {
 		names[name] = true
 	}
+	sources(t, func(text string) {
+		for _, found := range declaration.FindAllStringSubmatch(text, -1) {
+			names[found[1]] = true
+		}
+	})
+	return names
+}
+
+// sources reads the source files of the services without their tests.
+func sources(t *testing.T, read func(text string)) {
+	t.Helper()
 	for _, tree := range []string{"pkg", "services"} {
 		require.NoError(t, filepath.WalkDir(filepath.Join(root, tree), func(path string, _ os.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
 			}
 			text, err := os.ReadFile(path)
-			for _, found := range declaration.FindAllStringSubmatch(string(text), -1) {
-				names[found[1]] = true
-			}
+			read(string(text))
 			return err
 		}))
 	}
-	return names
 }
 
 // requireRegistered checks that an expression names metrics that exist.
@@ -142,4 +151,41 @@ func TestPromtoolAcceptsTheAlerts(t *testing.T) {
 		output, err := command.CombinedOutput()
 		require.NoError(t, err, string(output))
 	}
+}
+
+var (
+	quantile = regexp.MustCompile(`(?s)histogram_quantile\(.*?(orch_[a-z_]+)_bucket.*> ([0-9.]+)`)
+	buckets  = regexp.MustCompile(`(?s)Buckets: +\[\]float64\{([^}]*)\}`)
+)
+
+// A quantile is never above the highest bucket, so an alert needs a bucket above its threshold.
+func TestAlertsOfQuantilesCanFire(t *testing.T) {
+	t.Parallel()
+	highest := map[string]float64{}
+	sources(t, func(text string) {
+		for _, at := range declaration.FindAllStringSubmatchIndex(text, -1) {
+			rest := text[at[1]:]
+			if next := declaration.FindStringIndex(rest); next != nil {
+				rest = rest[:next[0]]
+			}
+			if found := buckets.FindStringSubmatch(rest); found != nil {
+				bounds := strings.Split(strings.TrimRight(found[1], ", \n\t"), ",")
+				bound, err := strconv.ParseFloat(strings.TrimSpace(bounds[len(bounds)-1]), 64)
+				require.NoError(t, err)
+				highest[text[at[2]:at[3]]] = bound
+			}
+		}
+	})
+	checked := 0
+	for _, r := range alerts(t) {
+		found := quantile.FindStringSubmatch(r.Expr)
+		if found == nil {
+			continue
+		}
+		threshold, err := strconv.ParseFloat(found[2], 64)
+		require.NoError(t, err)
+		require.Greater(t, highest[found[1]], threshold, "%s: %s has no bucket above the threshold", r.Alert, found[1])
+		checked++
+	}
+	require.GreaterOrEqual(t, checked, 5)
 }

@@ -43,6 +43,8 @@ type Engine struct {
 	mu    sync.RWMutex
 	colls map[string]*Collection // By "db.coll".
 
+	stalls atomic.Int64 // Moments at which writes began to wait for compactions.
+
 	syncState
 	failState
 }
@@ -126,6 +128,9 @@ func (e *Engine) Now() time.Time { return e.opts.Clock() }
 // DB gives access to Pebble for backups and benchmarks.
 func (e *Engine) DB() *pebble.DB { return e.db }
 
+// Stalls counts how often writes had to wait for flushes or compactions since the start.
+func (e *Engine) Stalls() int64 { return e.stalls.Load() }
+
 // syncState tracks whether readers can see writes that are not synced yet.
 type syncState struct {
 	inflight atomic.Int64 // Batches applied whose sync is awaited.
@@ -169,7 +174,10 @@ func (e *Engine) listener() *pebble.EventListener {
 		DataCorruption: func(i pebble.DataCorruptionInfo) {
 			e.opts.Logger.Error("store data is corrupt", "file", i.Path, "error", i.Details)
 		},
-		WriteStallBegin: func(i pebble.WriteStallBeginInfo) { e.opts.Logger.Warn("store writes stall", "reason", i.Reason) },
-		WriteStallEnd:   func() { e.opts.Logger.Info("store writes go on") },
+		WriteStallBegin: func(i pebble.WriteStallBeginInfo) {
+			e.stalls.Add(1)
+			e.opts.Logger.Warn("store writes stall", "reason", i.Reason)
+		},
+		WriteStallEnd: func() { e.opts.Logger.Info("store writes go on") },
 	}
 }

@@ -26,7 +26,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		})),
 		passes: telemetry.Register[prometheus.Histogram](registry, prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "orch_scheduler_pass_duration_seconds", Help: "Duration of a pass of the scheduler.",
-			Buckets: []float64{.001, .005, .01, .05, .1, .25, .5, 1, 2, 5, 10},
+			Buckets: []float64{.001, .005, .01, .05, .1, .25, .5, 1, 2, 5, 10, 30, 60},
 		})),
 	}
 }

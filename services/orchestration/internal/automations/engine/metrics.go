@@ -29,7 +29,7 @@ func NewMetrics() *Metrics {
 		}, []string{"limit"}),
 		delay: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "orch_automations_firing_delay_seconds", Help: "Time from the reason of a firing to its commit.",
-			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
 		}),
 		timers: prometheus.NewGauge(prometheus.GaugeOpts{Name: "orch_automations_timers", Help: "Open windows that the clock ends."}),
 		backlog: prometheus.NewGauge(prometheus.GaugeOpts{
