@@ -26,6 +26,7 @@ type Files struct {
 	mu      sync.Mutex
 	current *pair
 	checked time.Time
+	failure string // The last logged failure to read the files again; empty after a success.
 }
 
 // pair is the content of the files.
@@ -102,6 +103,7 @@ func (f *Files) latest() *pair {
 	}
 	f.checked = now
 	if versions, err := f.settings.versions(); err == nil && versions == f.current.versions {
+		f.failure = ""
 		return f.current
 	}
 	next, err := read(f.settings)
@@ -109,9 +111,13 @@ func (f *Files) latest() *pair {
 		err = next.valid(now)
 	}
 	if err != nil {
-		f.log.Warn("certificate was not read again, the previous one stays in use", "error", err)
+		if err.Error() != f.failure { // Not at each handshake.
+			f.log.Warn("certificate was not read again, the previous one stays in use", "error", err)
+			f.failure = err.Error()
+		}
 		return f.current
 	}
+	f.failure = ""
 	f.log.Info("certificate was read again", "expires", next.certificate.Leaf.NotAfter)
 	f.current = next
 	return next

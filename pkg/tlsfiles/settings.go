@@ -18,7 +18,8 @@ type Settings struct {
 // Enabled reports whether the services use TLS.
 func (s Settings) Enabled() bool { return s != Settings{} }
 
-// Validate checks that the settings are complete, and that the files can be used.
+// Validate checks that the settings are complete, and that the files can be used now: a service with an expired certificate
+// says so before it waits for others.
 func (s Settings) Validate() error {
 	if !s.Enabled() {
 		return nil
@@ -31,7 +32,7 @@ func (s Settings) Validate() error {
 			return errors.New("ORCH_TLS_CERT, ORCH_TLS_KEY, ORCH_TLS_CA: must be paths of files, not their content")
 		}
 	}
-	_, err := read(s)
+	_, err := Load(s, Options{})
 	return err
 }
 
