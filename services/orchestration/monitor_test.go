@@ -12,6 +12,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
 // monitor watches what the product asks of its database. Whatever the table in the embedded store's doc.go does not list
@@ -20,11 +22,13 @@ type monitor struct {
 	mu   sync.Mutex
 	seen map[string]string // The word to the command that it was first seen in.
 	sent map[string]int    // Commands, by name, collection and whether ids are looked up.
+	// everywhere are the commands that name documents of a sharded collection without the shard key, so every shard gets them.
+	everywhere map[string]string
 }
 
 func newMonitor(t *testing.T) *monitor {
 	t.Helper()
-	m := &monitor{seen: map[string]string{}, sent: map[string]int{}}
+	m := &monitor{seen: map[string]string{}, sent: map[string]int{}, everywhere: map[string]string{}}
 	listed := subset(t)
 	t.Cleanup(func() {
 		m.mu.Lock()
@@ -33,6 +37,9 @@ func newMonitor(t *testing.T) *monitor {
 			if !listed[word] {
 				t.Errorf("the product uses %s (in %s), which pkg/embeddedmongo/doc.go does not list", word, command)
 			}
+		}
+		for name, command := range m.everywhere {
+			t.Errorf("%s lacks the shard key: %s", name, command)
 		}
 	})
 	return m
@@ -48,6 +55,9 @@ func (m *monitor) watch(o *options.ClientOptions) {
 			name += " by id"
 		}
 		m.sent[name]++
+		if !targeted(e.CommandName, query.Collection(collection), e.Command) {
+			m.everywhere[name] = e.Command.String()
+		}
 		m.note(e.CommandName, e.CommandName)
 		m.walk(e.Command, e.CommandName)
 	}})

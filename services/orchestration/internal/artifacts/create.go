@@ -45,7 +45,7 @@ func (s *Service) insert(ctx context.Context, ws uuid.UUID, artifact *orchv1.Art
 	if err := s.artifacts.Insert(ctx, ws, artifact, effects...); err != nil {
 		return err
 	}
-	s.flush.Flush(ctx, query.Artifact, id)
+	s.flush.Flush(ctx, query.Artifact, ws, id)
 	return nil
 }
 

@@ -18,7 +18,7 @@ func (s *Service) DeleteArtifact(ctx context.Context, r *orchv1.DeleteArtifactRe
 		if err := s.delete(ctx, ws, id); err != nil {
 			return err
 		}
-		s.flush.Flush(ctx, query.Artifact, id)
+		s.flush.Flush(ctx, query.Artifact, ws, id)
 		return nil
 	})
 }

@@ -25,6 +25,6 @@ func (s *Service) change(ctx context.Context, ws, id uuid.UUID, edit func(next *
 	if err != nil {
 		return nil, err
 	}
-	s.flush.Flush(ctx, query.Artifact, id)
+	s.flush.Flush(ctx, query.Artifact, ws, id)
 	return changed, nil
 }

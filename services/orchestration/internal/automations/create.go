@@ -27,7 +27,7 @@ func (s *Service) CreateAutomation(ctx context.Context, r *orchv1.CreateAutomati
 	if err := s.automations.Insert(ctx, info.Workspace, automation, created); err != nil {
 		return nil, err
 	}
-	s.published(ctx, automation.GetId())
+	s.published(ctx, info.Workspace, automation.GetId())
 	return automation, nil
 }
 
@@ -41,8 +41,8 @@ func (s *Service) created(create *orchv1.AutomationCreate) *orchv1.Automation {
 }
 
 // published waits until the change of an automation is in the stream of events.
-func (s *Service) published(ctx context.Context, automation string) {
+func (s *Service) published(ctx context.Context, ws uuid.UUID, automation string) {
 	if id, err := uuid.Parse(automation); err == nil {
-		s.flush.Flush(ctx, query.Automation, id)
+		s.flush.Flush(ctx, query.Automation, ws, id)
 	}
 }

@@ -73,6 +73,6 @@ func (s *Service) change(ctx context.Context, ws, id uuid.UUID, edit func(next *
 	if err != nil {
 		return nil, translate(err)
 	}
-	s.published(ctx, id.String())
+	s.published(ctx, ws, id.String())
 	return &emptypb.Empty{}, nil
 }

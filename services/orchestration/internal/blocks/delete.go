@@ -62,7 +62,7 @@ func (s *Service) DeleteBlockType(ctx context.Context, r *orchv1.DeleteBlockType
 	if err != nil {
 		return nil, noType.Translate(err)
 	}
-	s.flush.Flush(ctx, query.BlockType, id)
+	s.flush.Flush(ctx, query.BlockType, ws, id)
 	return &emptypb.Empty{}, nil
 }
 
@@ -86,7 +86,7 @@ func (s *Service) DeleteBlockSchema(ctx context.Context, r *orchv1.DeleteBlockSc
 	if err := s.deleteSchema(ctx, ws, id); err != nil {
 		return nil, noSchema.Translate(err)
 	}
-	s.flush.Flush(ctx, query.BlockSchema, id)
+	s.flush.Flush(ctx, query.BlockSchema, ws, id)
 	return &emptypb.Empty{}, nil
 }
 

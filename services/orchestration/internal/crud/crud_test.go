@@ -87,7 +87,7 @@ func (v variables) replacement(name string) crud.Replacement[*orchv1.Variable] {
 // published returns the events in a variable's outbox.
 func (v variables) published(t *testing.T, id uuid.UUID) (names []string, payloads []map[string]any) {
 	t.Helper()
-	effects, err := v.Store().Pending(t.Context(), query.Variable, id)
+	effects, err := v.Store().Pending(t.Context(), query.Variable, store.DocumentKey{ID: id})
 	require.NoError(t, err)
 	for _, e := range effects {
 		if e.Kind != events.KindPublish {

@@ -101,7 +101,7 @@ func (s *Service) insert(ctx context.Context, ws, id uuid.UUID, asked *asked) (*
 		return nil, err
 	}
 	if len(effects) > 1 {
-		s.flush.Flush(ctx, query.Deployment, id)
+		s.flush.Flush(ctx, query.Deployment, ws, id)
 	}
 	return d, nil
 }
@@ -149,6 +149,6 @@ func (s *Service) change(
 	if err != nil {
 		return nil, err
 	}
-	s.flush.Flush(ctx, query.Deployment, id)
+	s.flush.Flush(ctx, query.Deployment, ws, id)
 	return changed, nil
 }

@@ -60,7 +60,7 @@ func (s *Service) delete(ctx context.Context, ws, id uuid.UUID) error {
 	if err != nil {
 		return err
 	}
-	s.flush.Flush(ctx, query.Deployment, id)
+	s.flush.Flush(ctx, query.Deployment, ws, id)
 	return nil
 }
 

@@ -39,7 +39,7 @@ func (s *Service) ScheduleDeployment(ctx context.Context, r *orchv1.ScheduleDepl
 	if err := s.scheduler.Within(ctx, ws, id, start, limits); err != nil {
 		return nil, err
 	}
-	s.flush.Flush(ctx, query.Deployment, id)
+	s.flush.Flush(ctx, query.Deployment, ws, id)
 	return &emptypb.Empty{}, nil
 }
 

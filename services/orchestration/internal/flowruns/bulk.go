@@ -16,7 +16,7 @@ func (s *Service) BulkDeleteFlowRuns(ctx context.Context, r *orchv1.BulkDeleteFl
 		err := s.delete(ctx, ws, id)
 		if err == nil {
 			response.Deleted = append(response.Deleted, id.String())
-			s.flush.Flush(ctx, query.FlowRun, id)
+			s.flush.Flush(ctx, query.FlowRun, ws, id)
 		}
 		return err
 	})

@@ -34,7 +34,7 @@ func (s *Service) DeleteFlowRun(ctx context.Context, r *orchv1.DeleteFlowRunRequ
 	if err := s.delete(ctx, ws, id); err != nil {
 		return nil, translate(err)
 	}
-	s.flush.Flush(ctx, query.FlowRun, id)
+	s.flush.Flush(ctx, query.FlowRun, ws, id)
 	return &emptypb.Empty{}, nil
 }
 

@@ -30,7 +30,7 @@ func (s *Service) WriteInputs(ctx context.Context, effects []store.Effect) error
 
 // waitingInputs returns the inputs that are still in the outbox.
 func (s *Service) waitingInputs(ctx context.Context, ws, run uuid.UUID) ([]store.Carried[*orchv1.FlowRunInput], error) {
-	pending, err := s.runs.Store().Pending(ctx, query.FlowRun, run)
+	pending, err := s.runs.Store().Pending(ctx, query.FlowRun, store.DocumentKey{Workspace: ws, ID: run})
 	if err != nil {
 		return nil, err
 	}

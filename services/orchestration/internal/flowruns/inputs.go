@@ -121,7 +121,8 @@ func (s *Service) DeleteFlowRunInput(ctx context.Context, r *orchv1.DeleteFlowRu
 		if w.Message.GetKey() != r.GetKey() {
 			continue
 		}
-		if err := s.runs.Store().Done(ctx, query.FlowRun, store.Outbox{ID: run, Effects: []store.Effect{w.Effect}}); err != nil {
+		box := store.Outbox{DocumentKey: store.DocumentKey{Workspace: ws, ID: run}, Effects: []store.Effect{w.Effect}}
+		if err := s.runs.Store().Done(ctx, query.FlowRun, box); err != nil {
 			return nil, err
 		}
 	}

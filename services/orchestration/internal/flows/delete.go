@@ -42,7 +42,7 @@ func (s *Service) delete(ctx context.Context, ws, id uuid.UUID) error {
 		return []store.Effect{deleted, deployments.DeleteOfFlow(of, ws, id), flowruns.DeleteOfFlow(of, ws, id)}, nil
 	})
 	if err == nil {
-		s.flush.Flush(ctx, query.Flow, id)
+		s.flush.Flush(ctx, query.Flow, ws, id)
 	}
 	return err
 }

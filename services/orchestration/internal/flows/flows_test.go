@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 // caused are the kinds of effects that wait in a flow's outbox: nobody carries them out here.
 func caused(t *testing.T, s *Service, id string) []string {
 	t.Helper()
-	pending, err := s.flows.Store().Pending(t.Context(), query.Flow, uuid.MustParse(id))
+	pending, err := s.flows.Store().Pending(t.Context(), query.Flow, store.DocumentKey{ID: uuid.MustParse(id)})
 	require.NoError(t, err)
 	kinds := []string{}
 	for _, e := range pending {

@@ -14,15 +14,15 @@ import (
 type batch struct {
 	collection query.Collection
 	ids        []uuid.UUID
-	unread     []uuid.UUID       // Documents whose outboxes must be read.
-	boxes      []store.Outbox    // The outboxes of the others, and after reading those of all.
-	flushes    map[uuid.UUID]int // When the batch was taken; see work.
+	unread     []store.DocumentKey // Documents whose outboxes must be read.
+	boxes      []store.Outbox      // The outboxes of the others, and after reading those of all.
+	flushes    map[uuid.UUID]int   // When the batch was taken; see work.
 	failures   map[uuid.UUID]failure
 }
 
 func (b *batch) fail(box store.Outbox, err error) {
 	if err != nil {
-		b.failures[box.ID] = failure{attempts: box.Attempts, err: err}
+		b.failures[box.ID] = failure{ws: box.Workspace, attempts: box.Attempts, err: err}
 	}
 }
 
@@ -41,9 +41,9 @@ func (r *Relay) work(ctx context.Context, keys []key) (again []key) {
 		b.ids = append(b.ids, k.id)
 		b.flushes[k.id] = w.flushes
 		if w.read {
-			b.unread = append(b.unread, k.id)
+			b.unread = append(b.unread, store.DocumentKey{Workspace: w.ws, ID: k.id})
 		} else {
-			b.boxes = append(b.boxes, store.Outbox{ID: k.id, Effects: w.effects})
+			b.boxes = append(b.boxes, store.Outbox{DocumentKey: store.DocumentKey{Workspace: w.ws, ID: k.id}, Effects: w.effects})
 		}
 		r.inFlight -= len(w.effects)
 		w.effects, w.read = nil, false
@@ -96,8 +96,8 @@ func (r *Relay) executeBatch(ctx context.Context, b *batch) {
 	if len(b.unread) > 0 {
 		read, err := r.store.PendingOf(ctx, b.collection, b.unread)
 		if err != nil {
-			for _, id := range b.unread {
-				b.fail(store.Outbox{ID: id}, err)
+			for _, document := range b.unread {
+				b.fail(store.Outbox{DocumentKey: document}, err)
 			}
 		}
 		b.boxes = append(b.boxes, read...)
@@ -151,7 +151,7 @@ func (r *Relay) executeSingle(ctx context.Context, b *batch, box store.Outbox) e
 	defer r.unlock(k)
 	if r.flushed(b, box.ID) {
 		var err error
-		if box, err = r.read(ctx, k); err != nil || box.Blocked {
+		if box, err = r.read(ctx, k, box.Workspace); err != nil || box.Blocked {
 			return err
 		}
 	}

@@ -33,7 +33,7 @@ func (r *Relay) execute(ctx context.Context, collection query.Collection, box st
 	if done == 0 && (failed != nil || !box.Deferred) {
 		return failed
 	}
-	executed := store.Outbox{ID: box.ID, Effects: box.Effects[:done], Deferred: box.Deferred && failed == nil}
+	executed := store.Outbox{DocumentKey: box.DocumentKey, Effects: box.Effects[:done], Deferred: box.Deferred && failed == nil}
 	return errors.Join(failed, r.store.Done(ctx, collection, executed))
 }
 

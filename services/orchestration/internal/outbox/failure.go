@@ -25,6 +25,7 @@ const (
 
 // failure is why a document's outbox is not empty.
 type failure struct {
+	ws       uuid.UUID
 	attempts int // Before this one.
 	err      error
 	blocked  bool // It was blocked before; nothing was attempted.
@@ -73,12 +74,12 @@ func (r *Relay) deferFailures(ctx context.Context, b *batch) {
 		case f.blocked || errors.Is(f.err, errBlocked): // Recorded already.
 		case isOutage(f.err):
 			outages++
-			records = append(records, store.Failure{ID: id, Attempts: f.attempts, NextAt: now.Add(r.jitter(outageBackoff))})
+			records = append(records, store.Failure{DocumentKey: store.DocumentKey{Workspace: f.ws, ID: id}, Attempts: f.attempts, NextAt: now.Add(r.jitter(outageBackoff))})
 		default:
 			next := r.backoff(f.attempts + 1)
 			r.log.WarnContext(ctx, "effects failed and are retried", "collection", b.collection, "id", id,
 				"attempts", f.attempts+1, "retry_in", next.Round(time.Millisecond), "error", f.err)
-			records = append(records, store.Failure{ID: id, Attempts: f.attempts + 1, NextAt: now.Add(next)})
+			records = append(records, store.Failure{DocumentKey: store.DocumentKey{Workspace: f.ws, ID: id}, Attempts: f.attempts + 1, NextAt: now.Add(next)})
 		}
 	}
 	if len(records) == 0 {
@@ -103,7 +104,7 @@ func anOutage(b *batch) error {
 
 // Bury writes a dead letter for an effect that is in no outbox. RetryDeadLetter executes it by the handler of its kind.
 func (r *Relay) Bury(ctx context.Context, collection query.Collection, document uuid.UUID, e store.Effect, attempts int, reason error) error {
-	return r.bury(ctx, collection, store.Outbox{ID: document, Attempts: attempts - 1}, e, reason)
+	return r.bury(ctx, collection, store.Outbox{DocumentKey: store.DocumentKey{ID: document}, Attempts: attempts - 1}, e, reason)
 }
 
 // bury moves an effect to the dead letters. The effect leaves the outbox with those that were executed, unless its kind
@@ -127,7 +128,7 @@ func (r *Relay) bury(ctx context.Context, collection query.Collection, box store
 	if !letter.Blocking {
 		return nil
 	}
-	if err := r.store.Defer(ctx, collection, store.Failure{ID: box.ID, Attempts: box.Attempts + 1, Blocked: e.Kind}); err != nil {
+	if err := r.store.Defer(ctx, collection, store.Failure{DocumentKey: box.DocumentKey, Attempts: box.Attempts + 1, Blocked: e.Kind}); err != nil {
 		return err
 	}
 	return errBlocked

@@ -36,7 +36,7 @@ func (w *world) insert(effects ...store.Effect) uuid.UUID {
 
 func (w *world) outboxOf(id uuid.UUID) store.Outbox {
 	w.Helper()
-	boxes, err := w.store.PendingOf(w.Context(), query.Flow, []uuid.UUID{id})
+	boxes, err := w.store.PendingOf(w.Context(), query.Flow, []store.DocumentKey{{Workspace: w.ws, ID: id}})
 	require.NoError(w, err)
 	if len(boxes) == 0 {
 		return store.Outbox{}
@@ -107,7 +107,7 @@ func TestAPermanentFailureBecomesADeadLetterAndTheRestGoesOn(t *testing.T) {
 			c := &counter{fail: failOn("a secret that nobody may read", reason)}
 			relay := w.relayOf(outbox.Handlers{"test": c.handle})
 			id := w.insert(w.effect("test", "1"), w.effect("test", "a secret that nobody may read"), w.effect("test", "2"), w.effect("unknown", "3"), w.effect("test", "4"))
-			require.NoError(t, relay.Flush(t.Context(), query.Flow, id))
+			require.NoError(t, relay.Flush(t.Context(), query.Flow, w.ws, id))
 			for _, body := range []string{"1", "2", "4"} {
 				require.Equal(t, 1, c.count(body), body)
 			}
@@ -133,7 +133,7 @@ func TestADeadLetterIsRetriedAndDiscarded(t *testing.T) {
 	w := newWorld(t)
 	c := &counter{fail: failOn("x", store.Permanent(errors.New("not yet mended")))}
 	relay := w.relayOf(outbox.Handlers{"test": c.handle})
-	require.NoError(t, relay.Flush(t.Context(), query.Flow, w.insert(w.effect("test", "x"))))
+	require.NoError(t, relay.Flush(t.Context(), query.Flow, w.ws, w.insert(w.effect("test", "x"))))
 	letter := w.deadLetters()[0]
 	require.ErrorContains(t, relay.RetryDeadLetter(t.Context(), letter.ID), "not yet mended")
 	require.Equal(t, letter.Attempts+1, w.deadLetters()[0].Attempts)
@@ -143,7 +143,7 @@ func TestADeadLetterIsRetriedAndDiscarded(t *testing.T) {
 	require.Empty(t, w.deadLetters())
 	require.ErrorIs(t, relay.RetryDeadLetter(t.Context(), letter.ID), store.ErrNotFound)
 
-	require.NoError(t, relay.Flush(t.Context(), query.Flow, w.insert(w.effect("gone", "y"))))
+	require.NoError(t, relay.Flush(t.Context(), query.Flow, w.ws, w.insert(w.effect("gone", "y"))))
 	require.Equal(t, retention, w.deadLetters()[0].Expires.Sub(w.deadLetters()[0].FailedAt).Round(time.Second))
 	require.NoError(t, relay.DiscardDeadLetter(t.Context(), w.deadLetters()[0].ID))
 	require.Empty(t, w.deadLetters())
@@ -156,7 +156,7 @@ func TestAFailedRetryWithoutRetentionEndsTheExpiry(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	relay := w.relayOf(outbox.Handlers{})
-	require.NoError(t, relay.Flush(t.Context(), query.Flow, w.insert(w.effect("unknown", "x"))))
+	require.NoError(t, relay.Flush(t.Context(), query.Flow, w.ws, w.insert(w.effect("unknown", "x"))))
 	letter := w.deadLetters()[0]
 	require.NotZero(t, letter.Expires)
 	restarted := w.relayRetaining(0, outbox.Handlers{})
@@ -176,8 +176,8 @@ func TestABlockingEffectHoldsItsDocumentUntilItsDeadLetterIsResolved(t *testing.
 			require.NoError(t, w.flows.Delete(t.Context(), w.ws, id, func(*orchv1.Flow) ([]store.Effect, error) {
 				return []store.Effect{w.effect("test", "before"), w.effect("blocking", "empty"), w.effect("test", "behind")}, nil
 			}))
-			require.Error(t, relay.Flush(t.Context(), query.Flow, id))
-			require.NoError(t, relay.Flush(t.Context(), query.Flow, id), "a blocked document is left alone")
+			require.Error(t, relay.Flush(t.Context(), query.Flow, w.ws, id))
+			require.NoError(t, relay.Flush(t.Context(), query.Flow, w.ws, id), "a blocked document is left alone")
 			require.True(t, w.outboxOf(id).Blocked)
 			require.Equal(t, []int{1, 0}, []int{c.count("before"), c.count("behind")})
 			letter := w.deadLetters()[0]
@@ -189,7 +189,7 @@ func TestABlockingEffectHoldsItsDocumentUntilItsDeadLetterIsResolved(t *testing.
 			} else {
 				require.NoError(t, relay.DiscardDeadLetter(t.Context(), letter.ID))
 			}
-			require.NoError(t, relay.Flush(t.Context(), query.Flow, id))
+			require.NoError(t, relay.Flush(t.Context(), query.Flow, w.ws, id))
 			require.Equal(t, 1, c.count("behind"))
 			require.Equal(t, uuid.Nil, w.outboxOf(id).ID, "the document is removed")
 			require.Empty(t, w.deadLetters())
@@ -233,9 +233,9 @@ func TestEffectsOfTheFutureAreSwept(t *testing.T) {
 		return store.Effect{ID: uuid.New(), At: ahead, Kind: "test", Body: []byte(body)}
 	}
 	w.insert(effect("fresh"))
-	require.NoError(t, w.store.Defer(t.Context(), query.Flow, store.Failure{ID: w.insert(effect("failed")), Attempts: 3, NextAt: ahead}))
+	require.NoError(t, w.store.Defer(t.Context(), query.Flow, store.Failure{DocumentKey: store.DocumentKey{Workspace: w.ws, ID: w.insert(effect("failed"))}, Attempts: 3, NextAt: ahead}))
 	blocked := w.insert(effect("blocked"))
-	require.NoError(t, w.store.Defer(t.Context(), query.Flow, store.Failure{ID: blocked, Attempts: 1, Blocked: "test"}))
+	require.NoError(t, w.store.Defer(t.Context(), query.Flow, store.Failure{DocumentKey: store.DocumentKey{Workspace: w.ws, ID: blocked}, Attempts: 1, Blocked: "test"}))
 	c := &counter{}
 	relay := w.relayOf(outbox.Handlers{"test": c.handle})
 	running(t, relay)
@@ -292,7 +292,7 @@ func TestFailuresAreRecordedAndOutagesAreNoAttempts(t *testing.T) {
 	c.mu.Unlock()
 	require.Eventually(t, func() bool {
 		// A wake-up during the failing execution leaves the document to the sweeper, which does not run here.
-		relay.Wake(query.Flow, id, nil, nil)
+		relay.Wake(query.Flow, w.ws, id, nil, nil)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return c.calls > calls
@@ -302,7 +302,7 @@ func TestFailuresAreRecordedAndOutagesAreNoAttempts(t *testing.T) {
 	c.fail = nil
 	c.mu.Unlock()
 	require.Eventually(t, func() bool {
-		relay.Wake(query.Flow, id, nil, nil)
+		relay.Wake(query.Flow, w.ws, id, nil, nil)
 		box := w.outboxOf(id)
 		return len(box.Effects) == 0 && !box.Deferred && box.Attempts == 0
 	}, 10*time.Second, 5*time.Millisecond)

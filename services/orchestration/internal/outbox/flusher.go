@@ -27,15 +27,15 @@ func NewFlusher(relay *Relay, deadline time.Duration, log *slog.Logger) Flusher 
 	return Flusher{relay: relay, deadline: deadline, log: log}
 }
 
-// Flush returns when the effects of a document are executed, when one of them failed, or at the flush deadline. The relay
+// Flush returns when the effects of a document of a workspace are executed, when one of them failed, or at the flush deadline. The relay
 // executes later what is left; the log says so.
-func (f Flusher) Flush(ctx context.Context, collection query.Collection, id uuid.UUID) {
+func (f Flusher) Flush(ctx context.Context, collection query.Collection, ws, id uuid.UUID) {
 	if f.relay == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, f.deadline)
 	defer cancel()
-	if err := f.relay.Flush(ctx, collection, id); err != nil {
+	if err := f.relay.Flush(ctx, collection, ws, id); err != nil {
 		f.log.WarnContext(ctx, "effects of a write are delayed", "collection", collection, "id", id, "error", err)
 	}
 }

@@ -28,13 +28,13 @@ func TestAResponseWaitsForItsEffectsUntilTheFlushDeadline(t *testing.T) {
 	}
 	relay := w.relayOf(outbox.Handlers{"test": slow, "fast": c.handle})
 	id := w.insert(w.effect("test", "late"))
-	outbox.NewFlusher(relay, time.Millisecond, slog.New(slog.DiscardHandler)).Flush(t.Context(), query.Flow, id)
+	outbox.NewFlusher(relay, time.Millisecond, slog.New(slog.DiscardHandler)).Flush(t.Context(), query.Flow, w.ws, id)
 	require.Zero(t, c.count("late"), "the deadline ended the wait")
 	require.Len(t, w.outboxOf(id).Effects, 1, "the effect is not lost")
 	running(t, relay)
 	require.Eventually(t, func() bool { return c.count("late") == 1 }, 10*time.Second, time.Millisecond)
 
 	id = w.insert(w.effect("fast", "in time"))
-	outbox.NewFlusher(relay, time.Minute, slog.New(slog.DiscardHandler)).Flush(t.Context(), query.Flow, id)
+	outbox.NewFlusher(relay, time.Minute, slog.New(slog.DiscardHandler)).Flush(t.Context(), query.Flow, w.ws, id)
 	require.Equal(t, 1, c.count("in time"), "executed before the response")
 }

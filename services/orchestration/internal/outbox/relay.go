@@ -114,6 +114,7 @@ type key struct {
 
 // work is what is to be executed for a document.
 type work struct {
+	ws      uuid.UUID           // The workspace of the document; nil if unknown.
 	effects []store.Effect      // In order; unused when the outbox is read.
 	read    bool                // The outbox may hold others.
 	chains  []*store.WriteChain // Broken when effects are dropped from memory.
@@ -159,7 +160,7 @@ func set(kinds []string) map[string]bool {
 func (r *Relay) Kinds() []string { return r.handlers.Kinds() }
 
 // Wake implements store.Relay.
-func (r *Relay) Wake(collection query.Collection, id uuid.UUID, effects []store.Effect, before *store.WriteChain) *store.WriteChain {
+func (r *Relay) Wake(collection query.Collection, ws, id uuid.UUID, effects []store.Effect, before *store.WriteChain) *store.WriteChain {
 	k := key{collection, id}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -173,6 +174,9 @@ func (r *Relay) Wake(collection query.Collection, id uuid.UUID, effects []store.
 			before.Break()
 			return nil
 		}
+	}
+	if w.ws == uuid.Nil || w.ws == id { // A deleted document is found by either.
+		w.ws = ws
 	}
 	chain := before
 	switch {
@@ -197,14 +201,15 @@ func (r *Relay) drop(w *work) {
 	w.effects, w.read = nil, true
 }
 
-// Flush executes a document's effects before it returns. The relay retries what failed; the error says what that was.
-func (r *Relay) Flush(ctx context.Context, collection query.Collection, id uuid.UUID) error {
+// Flush executes the effects of a document of a workspace before it returns. The relay retries what failed; the error says
+// what that was. For a deleted document the workspace is the one that it left, or its own id.
+func (r *Relay) Flush(ctx context.Context, collection query.Collection, ws, id uuid.UUID) error {
 	k := key{collection, id}
 	if err := r.lock(ctx, k); err != nil {
 		return err
 	}
 	defer r.unlock(k)
-	box, err := r.read(ctx, k)
+	box, err := r.read(ctx, k, ws)
 	if err != nil || box.Blocked {
 		return err
 	}
@@ -219,10 +224,10 @@ func (r *Relay) Flush(ctx context.Context, collection query.Collection, id uuid.
 }
 
 // read reads one outbox. That of a missing document is empty.
-func (r *Relay) read(ctx context.Context, k key) (store.Outbox, error) {
-	boxes, err := r.store.PendingOf(ctx, k.collection, []uuid.UUID{k.id})
+func (r *Relay) read(ctx context.Context, k key, ws uuid.UUID) (store.Outbox, error) {
+	boxes, err := r.store.PendingOf(ctx, k.collection, []store.DocumentKey{{Workspace: ws, ID: k.id}})
 	if err != nil || len(boxes) == 0 {
-		return store.Outbox{ID: k.id}, err
+		return store.Outbox{DocumentKey: store.DocumentKey{Workspace: ws, ID: k.id}}, err
 	}
 	return boxes[0], nil
 }
@@ -264,7 +269,7 @@ func (r *Relay) unlock(k key) {
 // Settle implements store.Relay. It is Flush for a caller that needs the document's id for another document: when it
 // returns, no worker of this process has effects of the old one in flight.
 func (r *Relay) Settle(ctx context.Context, collection query.Collection, id uuid.UUID) error {
-	if err := r.Flush(ctx, collection, id); err != nil {
+	if err := r.Flush(ctx, collection, id, id); err != nil { // A deleted document's workspace is its id.
 		return err
 	}
 	k := key{collection, id}
@@ -299,6 +304,9 @@ func (r *Relay) Name() string { return "outbox relay" }
 
 // Run executes effects until the context ends.
 func (r *Relay) Run(ctx context.Context) error {
+	for _, kind := range r.handlers.Kinds() {
+		r.metrics.deadLetters.WithLabelValues(kind) // At 0 before the first one, so that an alert sees it as an increase.
+	}
 	var group sync.WaitGroup
 	for range workers {
 		group.Go(func() {

@@ -169,13 +169,13 @@ func TestFailedEffectsAreExecutedLater(t *testing.T) {
 	relay := w.relay(r)
 	key := uuid.New()
 	require.NoError(t, w.flows.Insert(t.Context(), w.ws, &orchv1.Flow{Id: key.String(), Name: "etl"}, w.effect("test", "x")))
-	require.ErrorContains(t, relay.Flush(t.Context(), query.Flow, key), "not now")
-	pending, err := w.store.Pending(t.Context(), query.Flow, key)
+	require.ErrorContains(t, relay.Flush(t.Context(), query.Flow, w.ws, key), "not now")
+	pending, err := w.store.Pending(t.Context(), query.Flow, store.DocumentKey{ID: key})
 	require.NoError(t, err)
 	require.Len(t, pending, 1)
-	require.NoError(t, relay.Flush(t.Context(), query.Flow, key))
+	require.NoError(t, relay.Flush(t.Context(), query.Flow, w.ws, key))
 	wait(t, r, 1)
-	pending, err = w.store.Pending(t.Context(), query.Flow, key)
+	pending, err = w.store.Pending(t.Context(), query.Flow, store.DocumentKey{ID: key})
 	require.NoError(t, err)
 	require.Empty(t, pending)
 }
@@ -189,7 +189,7 @@ func TestDeletedDocumentGoesLast(t *testing.T) {
 	require.NoError(t, w.flows.Delete(t.Context(), w.ws, key, func(*orchv1.Flow) ([]store.Effect, error) {
 		return []store.Effect{w.effect("test", "deleted")}, nil
 	}))
-	require.NoError(t, relay.Flush(t.Context(), query.Flow, key))
+	require.NoError(t, relay.Flush(t.Context(), query.Flow, w.ws, key))
 	wait(t, r, 1)
 	due, err := w.store.Due(t.Context(), query.Flow, w.store.Now().Add(time.Hour), 10)
 	require.NoError(t, err)
@@ -239,11 +239,11 @@ func TestDocumentsAreExecutedTogether(t *testing.T) {
 			continue
 		}
 		require.Eventually(t, func() bool {
-			pending, err := w.store.Pending(t.Context(), query.Flow, id)
+			pending, err := w.store.Pending(t.Context(), query.Flow, store.DocumentKey{ID: id})
 			return err == nil && len(pending) == 0
 		}, 10*time.Second, time.Millisecond)
 	}
-	pending, err := w.store.Pending(t.Context(), query.Flow, ids[7])
+	pending, err := w.store.Pending(t.Context(), query.Flow, store.DocumentKey{ID: ids[7]})
 	require.NoError(t, err)
 	require.Len(t, pending, 2)
 	mu.Lock()
@@ -343,7 +343,7 @@ func TestFlushedEffectsAreNotExecutedAgain(t *testing.T) {
 		return &store.Change[*orchv1.Flow]{Message: proto.Clone(current).(*orchv1.Flow), Effects: []store.Effect{w.effect("test", "unset")}}, nil
 	})
 	require.NoError(t, err)
-	require.NoError(t, relay.Flush(t.Context(), query.Flow, key))
+	require.NoError(t, relay.Flush(t.Context(), query.Flow, w.ws, key))
 	close(proceed)
 	require.NoError(t, relay.Settle(t.Context(), query.Flow, key))
 	mu.Lock()

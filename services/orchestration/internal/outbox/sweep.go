@@ -99,8 +99,8 @@ func busiest(page []store.DueOutbox) (uuid.UUID, int) {
 
 // queueDue queues documents, of each workspace in turn.
 func (r *Relay) queueDue(ctx context.Context, collection query.Collection, due []store.DueOutbox) error {
-	for _, id := range interleaved(due) {
-		for !r.wakeSwept(collection, id) {
+	for _, d := range interleaved(due) {
+		for !r.wakeSwept(collection, d.DocumentKey) {
 			select {
 			case <-time.After(pace):
 			case <-ctx.Done():
@@ -112,12 +112,12 @@ func (r *Relay) queueDue(ctx context.Context, collection query.Collection, due [
 }
 
 // wakeSwept queues a document whose outbox must be read. It reports whether there was room.
-func (r *Relay) wakeSwept(collection query.Collection, id uuid.UUID) bool {
-	return r.Wake(collection, id, nil, nil) != nil
+func (r *Relay) wakeSwept(collection query.Collection, document store.DocumentKey) bool {
+	return r.Wake(collection, document.Workspace, document.ID, nil, nil) != nil
 }
 
 // interleaved are the documents in an order that takes one of each workspace in turn.
-func interleaved(due []store.DueOutbox) []uuid.UUID {
+func interleaved(due []store.DueOutbox) []store.DueOutbox {
 	seen := map[uuid.UUID]int{}
 	rounds := make(map[uuid.UUID]int, len(due))
 	for _, d := range due {
@@ -125,11 +125,7 @@ func interleaved(due []store.DueOutbox) []uuid.UUID {
 		seen[d.Workspace]++
 	}
 	slices.SortStableFunc(due, func(a, b store.DueOutbox) int { return rounds[a.ID] - rounds[b.ID] })
-	ids := make([]uuid.UUID, len(due))
-	for i, d := range due {
-		ids[i] = d.ID
-	}
-	return ids
+	return due
 }
 
 // Sweeper finds what crashes, outages and failures left behind. Any number of replicas may run it: effects are idempotent.

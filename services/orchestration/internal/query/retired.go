@@ -3,7 +3,8 @@ package query
 import "go.mongodb.org/mongo-driver/v2/bson"
 
 // Retired returns the keys of indexes that earlier versions created and that Indexes no longer has. Each would cost every write
-// of its collection, so the store drops them. An index that leaves Indexes, or whose keys change, is added here.
+// of its collection, so the store drops them. An index that leaves Indexes, or whose keys change, is added here:
+// one version later if a hint of this version names it, because a query with a hint of a missing index fails.
 func Retired() map[Collection][]bson.D {
 	return map[Collection][]bson.D{
 		AutomationAction: {

@@ -88,7 +88,7 @@ func TestRunsOfADeploymentThatChangesDuringTheirInsertionAreRetracted(t *testing
 			d := w.deployment("d", cron("0 * * * *", "UTC"))
 			_, err := s.Pass(t.Context())
 			require.NoError(t, err)
-			effects, err := w.store.Pending(t.Context(), "deployment", uuid.MustParse(d.GetId()))
+			effects, err := w.store.Pending(t.Context(), "deployment", store.DocumentKey{ID: uuid.MustParse(d.GetId())})
 			require.NoError(t, err)
 			fired := false
 			clock.arm(1, func() { fired = true; meanwhile(w, d) })
@@ -107,7 +107,7 @@ func TestRunsOfAnEarlierExecutionAreRetracted(t *testing.T) {
 	d := w.deployment("d", cron("0 * * * *", "UTC"))
 	_, err := s.Pass(t.Context())
 	require.NoError(t, err)
-	effects, err := w.store.Pending(t.Context(), "deployment", uuid.MustParse(d.GetId()))
+	effects, err := w.store.Pending(t.Context(), "deployment", store.DocumentKey{ID: uuid.MustParse(d.GetId())})
 	require.NoError(t, err)
 	require.NoError(t, s.Materialise(t.Context(), effects))
 	require.Len(t, w.scheduled(d), 3)
@@ -152,7 +152,7 @@ func TestRunsOfAReplicaThatStalledAndWasKilledAreDeleted(t *testing.T) {
 				d := w.deployment("d", cron("0 * * * *", "UTC"))
 				_, err := s.Pass(t.Context())
 				require.NoError(t, err)
-				effects, err := w.store.Pending(t.Context(), "deployment", uuid.MustParse(d.GetId()))
+				effects, err := w.store.Pending(t.Context(), "deployment", store.DocumentKey{ID: uuid.MustParse(d.GetId())})
 				require.NoError(t, err)
 
 				c := &hookClock{Clock: w.clock}

@@ -171,7 +171,7 @@ func TestMaterialisingTwiceIsOnce(t *testing.T) {
 	d := w.deployment("twice", cron("0 * * * *", "UTC"))
 	_, err := s.Pass(t.Context())
 	require.NoError(t, err)
-	effects, err := w.store.Pending(t.Context(), "deployment", uuid.MustParse(d.GetId()))
+	effects, err := w.store.Pending(t.Context(), "deployment", store.DocumentKey{ID: uuid.MustParse(d.GetId())})
 	require.NoError(t, err)
 	for range 3 {
 		require.NoError(t, s.Materialise(t.Context(), effects))

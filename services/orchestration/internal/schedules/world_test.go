@@ -92,9 +92,9 @@ func execute(ctx context.Context, s *schedules.Scheduler, of *store.Store) error
 		if err != nil || len(due) == 0 {
 			return err
 		}
-		ids := make([]uuid.UUID, len(due))
+		ids := make([]store.DocumentKey, len(due))
 		for i := range due {
-			ids[i] = due[i].ID
+			ids[i] = due[i].DocumentKey
 		}
 		boxes, err := of.PendingOf(ctx, query.Deployment, ids)
 		if err != nil {

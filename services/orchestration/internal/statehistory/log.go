@@ -130,7 +130,7 @@ func (l Log[M, R]) rowsOf(run uuid.UUID) bson.D {
 
 // waiting reads the rows of a run that are still in its outbox.
 func (l Log[M, R]) waiting(ctx context.Context, ws, run uuid.UUID) ([]store.Carried[R], error) {
-	pending, err := l.Runs.Store().Pending(ctx, l.Runs.Name(), run)
+	pending, err := l.Runs.Store().Pending(ctx, l.Runs.Name(), store.DocumentKey{Workspace: ws, ID: run})
 	if err != nil {
 		return nil, err
 	}

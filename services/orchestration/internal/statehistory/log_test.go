@@ -61,7 +61,7 @@ func TestAStateIsFoundBeforeAndAfterItsRowIsWritten(t *testing.T) {
 	require.NoError(t, log.Write(ctx, effects[:1]))
 	found() // Both in the outbox, one of them written as well.
 	require.NoError(t, log.Write(ctx, effects))
-	require.NoError(t, s.Done(ctx, query.FlowRun, store.Outbox{ID: run, Effects: effects}))
+	require.NoError(t, s.Done(ctx, query.FlowRun, store.Outbox{DocumentKey: store.DocumentKey{Workspace: ws, ID: run}, Effects: effects}))
 	found()
 	require.NoError(t, log.Forget(ctx, ws, run))
 	_, err := log.Get(ctx, ws, ids[0])

@@ -70,7 +70,7 @@ func TestBatchesThatASteppingDownPrimaryInterrupts(t *testing.T) {
 			require.False(t, complete, "a batch that is written in part is read again")
 
 			if c.want != nil {
-				require.ErrorIs(t, s.Done(t.Context(), query.Flow, Outbox{ID: uuid.New()}, Outbox{ID: uuid.New()}), ErrUnavailable)
+				require.ErrorIs(t, s.Done(t.Context(), query.Flow, Outbox{DocumentKey: DocumentKey{ID: uuid.New()}}, Outbox{DocumentKey: DocumentKey{ID: uuid.New()}}), ErrUnavailable)
 			}
 			if c.one != nil {
 				require.ErrorIs(t, flows.Insert(t.Context(), ws, flow()), c.one)

@@ -108,7 +108,7 @@ func (c *Collection[M]) ChangeAll(ctx context.Context, all []Update[M]) (complet
 		id := documentID(u.Read.Message)
 		c.recent.forget(id)
 		if len(u.Change.Effects) > 0 {
-			c.store.relay.Wake(c.Name(), id, nil, nil)
+			c.store.relay.Wake(c.Name(), u.Read.Workspace, id, nil, nil)
 		}
 	}
 	return complete, err

@@ -85,19 +85,15 @@ func (c *Collection[M]) Insert(ctx context.Context, ws uuid.UUID, m M, effects .
 	return nil
 }
 
-// free removes the deleted document that still has an id, and reports whether the id is free: it is not while a live
-// document has it.
+// free removes the deleted document that still has an id. A deleted document's workspace is its id. It reports whether
+// another attempt is worthwhile: it is not while a live document has the id.
 func (c *Collection[M]) free(ctx context.Context, id uuid.UUID) (bool, error) {
-	raw, err := c.mongo.FindOne(ctx, bson.D{{Key: "_id", Value: Binary(id)}},
-		options.FindOne().SetProjection(bson.D{{Key: "deleted_at", Value: 1}})).Raw()
+	err := c.mongo.FindOne(ctx, DocumentKey{Workspace: id, ID: id}.filter(), options.FindOne().SetProjection(bson.D{{Key: "_id", Value: 1}})).Err()
 	if errors.Is(err, mongo.ErrNoDocuments) {
-		return true, nil // It was removed concurrently, or another key exists.
+		return true, nil // It was removed concurrently, or another document has a key.
 	}
 	if err != nil {
 		return false, outage(err)
-	}
-	if raw.Lookup("deleted_at").IsZero() {
-		return false, nil
 	}
 	return true, c.store.relay.Settle(ctx, c.Name(), id)
 }

@@ -23,12 +23,12 @@ const (
 )
 
 var outboxFields = bson.D{
-	{Key: "outbox", Value: 1}, {Key: fieldAttempts, Value: 1}, {Key: fieldNextAt, Value: 1}, {Key: fieldBlocked, Value: 1},
+	{Key: "ws", Value: 1}, {Key: "outbox", Value: 1}, {Key: fieldAttempts, Value: 1}, {Key: fieldNextAt, Value: 1}, {Key: fieldBlocked, Value: 1},
 }
 
 // Failure records a failed relay of an outbox.
 type Failure struct {
-	ID uuid.UUID
+	DocumentKey
 	// Attempts is the number of consecutive failures.
 	Attempts int
 	// NextAt is the time of the sweeper's next attempt.
@@ -50,7 +50,7 @@ func (s *Store) Defer(ctx context.Context, collection query.Collection, failures
 				{Key: fieldBlocked, Value: f.Blocked},
 			}
 		}
-		models[i] = mongo.NewUpdateOneModel().SetFilter(byID(f.ID)).SetUpdate(bson.D{{Key: "$set", Value: set}})
+		models[i] = mongo.NewUpdateOneModel().SetFilter(f.filter()).SetUpdate(bson.D{{Key: "$set", Value: set}})
 	}
 	if _, err := s.lazy(collection).BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false)); err != nil {
 		return fmt.Errorf("defer the effects of %d %ss: %w", len(failures), collection, outage(err))
@@ -58,9 +58,9 @@ func (s *Store) Defer(ctx context.Context, collection query.Collection, failures
 	return nil
 }
 
-// DueOutbox is a document whose outbox is due. Workspace is the document's own id if it is deleted.
+// DueOutbox is a document whose outbox is due.
 type DueOutbox struct {
-	ID, Workspace uuid.UUID
+	DocumentKey
 	// NextAt is zero for an outbox without a recorded failure.
 	NextAt time.Time
 }

@@ -84,8 +84,8 @@ func (e Effect) append(doc []byte) []byte {
 }
 
 // Pending reads the effects of a document that are not executed yet, in order. A missing document has none.
-func (s *Store) Pending(ctx context.Context, collection query.Collection, id uuid.UUID) ([]Effect, error) {
-	cursor, err := s.db.Collection(string(collection)).Find(ctx, bson.D{{Key: "_id", Value: Binary(id)}},
+func (s *Store) Pending(ctx context.Context, collection query.Collection, document DocumentKey) ([]Effect, error) {
+	cursor, err := s.db.Collection(string(collection)).Find(ctx, document.filter(),
 		options.Find().SetProjection(bson.D{{Key: "outbox", Value: 1}}).SetLimit(1))
 	if err != nil {
 		return nil, fmt.Errorf("read outbox of %s: %w", collection, outage(err))
@@ -102,7 +102,7 @@ func (s *Store) Pending(ctx context.Context, collection query.Collection, id uui
 
 // Outbox has the effects of one document that are not executed yet.
 type Outbox struct {
-	ID uuid.UUID
+	DocumentKey
 	// Effects are in the order of the writes.
 	Effects []Effect
 	// Attempts counts the consecutive failures of the first effect. It is 0 for an outbox that was not read.
@@ -114,8 +114,8 @@ type Outbox struct {
 }
 
 // PendingOf reads the outboxes of several documents. The result omits missing documents; its order is undefined.
-func (s *Store) PendingOf(ctx context.Context, collection query.Collection, ids []uuid.UUID) ([]Outbox, error) {
-	cursor, err := s.db.Collection(string(collection)).Find(ctx, bson.D{{Key: "_id", Value: OneOf(ids)}},
+func (s *Store) PendingOf(ctx context.Context, collection query.Collection, ids []DocumentKey) ([]Outbox, error) {
+	cursor, err := s.db.Collection(string(collection)).Find(ctx, anyOf(ids),
 		options.Find().SetProjection(outboxFields).SetBatchSize(int32(len(ids)+1)))
 	if err != nil {
 		return nil, fmt.Errorf("read outboxes of %d %ss: %w", len(ids), collection, outage(err))
@@ -149,7 +149,11 @@ func outboxOf(doc bson.Raw) (Outbox, error) {
 	if err != nil {
 		return Outbox{}, err
 	}
-	box := Outbox{ID: id}
+	ws, err := UUID(doc.Lookup("ws"))
+	if err != nil {
+		return Outbox{}, err
+	}
+	box := Outbox{DocumentKey: DocumentKey{Workspace: ws, ID: id}}
 	if box.Effects, err = effectsOf(doc); err != nil {
 		return Outbox{}, err
 	}
@@ -244,17 +248,12 @@ func (c *Collection[M]) WithPending(ctx context.Context, ws, effect uuid.UUID) (
 func (s *Store) Done(ctx context.Context, collection query.Collection, boxes ...Outbox) error {
 	models := make([]mongo.WriteModel, len(boxes))
 	for i, box := range boxes {
-		models[i] = mongo.NewUpdateOneModel().SetFilter(byID(box.ID)).SetUpdate(pull(box.Effects, box.Deferred))
+		models[i] = mongo.NewUpdateOneModel().SetFilter(box.filter()).SetUpdate(pull(box.Effects, box.Deferred))
 	}
 	if _, err := s.lazy(collection).BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false)); err != nil {
 		return fmt.Errorf("remove executed effects of %d %ss: %w", len(boxes), collection, outage(err))
 	}
 	return nil
-}
-
-func byID(id uuid.UUID) bson.Raw {
-	start, doc := bsoncore.AppendDocumentStart(make([]byte, 0, 32))
-	return end(bsoncore.AppendBinaryElement(doc, "_id", bson.TypeBinaryUUID, id[:]), start)
 }
 
 // pull returns the update that removes effects from an outbox, and its recorded failures.
@@ -282,8 +281,7 @@ func pull(effects []Effect, deferred bool) bson.Raw {
 
 // Remove removes a deleted document whose effects are executed.
 func (s *Store) Remove(ctx context.Context, collection query.Collection, id uuid.UUID) error {
-	filter := bson.D{{Key: "_id", Value: Binary(id)}, {Key: "ws", Value: Binary(id)}}
-	if _, err := s.lazy(collection).DeleteOne(ctx, filter); err != nil {
+	if _, err := s.lazy(collection).DeleteOne(ctx, DocumentKey{Workspace: id, ID: id}.filter()); err != nil {
 		return fmt.Errorf("remove %s: %w", collection, outage(err))
 	}
 	return nil

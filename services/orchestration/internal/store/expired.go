@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -101,26 +102,34 @@ func (c *Collection[M]) DeleteVersions(ctx context.Context, ws uuid.UUID, all []
 	for i, v := range all {
 		id := documentID(v.Message)
 		c.recent.forget(id)
-		boxes[i] = Outbox{ID: id, Effects: traced(ctx, append(effects(v.Message), c.removal(now)))}
+		boxes[i] = Outbox{DocumentKey: DocumentKey{Workspace: ws, ID: id}, Effects: traced(ctx, append(effects(v.Message), c.removal(now)))}
 		models[i] = mongo.NewUpdateOneModel().SetFilter(atRevision(ws, id, v.Revision)).SetUpdate(deletion(id, v.Revision+1, now, boxes[i].Effects))
 	}
-	result, err := c.mongo.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
-	if err != nil {
-		return nil, fmt.Errorf("delete %d %ss: %w", len(all), c.Name(), outage(err))
+	batch := len(models)
+	if c.store.sharded {
+		batch = 1 // A mongos moves a document to another shard only alone.
 	}
-	if result.MatchedCount == int64(len(all)) {
+	matched := int64(0)
+	for some := range slices.Chunk(models, batch) {
+		result, err := c.mongo.BulkWrite(ctx, some, options.BulkWrite().SetOrdered(false))
+		if err != nil {
+			return nil, fmt.Errorf("delete %d %ss: %w", len(all), c.Name(), outage(err))
+		}
+		matched += result.MatchedCount
+	}
+	if matched == int64(len(all)) {
 		return boxes, nil
 	}
 	return c.deleted(ctx, boxes)
 }
 
-// deleted returns the outboxes whose documents are outside of their workspace.
+// deleted returns the outboxes whose documents are in the workspaces of their own ids.
 func (c *Collection[M]) deleted(ctx context.Context, boxes []Outbox) ([]Outbox, error) {
 	ids := make([]uuid.UUID, len(boxes))
 	for i, box := range boxes {
 		ids[i] = box.ID
 	}
-	found, err := c.keys(ctx, bson.D{{Key: "_id", Value: OneOf(ids)}, {Key: "deleted_at", Value: bson.D{{Key: "$exists", Value: true}}}}, nil, 0)
+	found, err := c.keys(ctx, bson.D{{Key: "_id", Value: OneOf(ids)}, {Key: "ws", Value: OneOf(ids)}}, nil, 0)
 	if err != nil {
 		return nil, err
 	}

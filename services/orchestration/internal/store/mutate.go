@@ -143,7 +143,7 @@ func (c *Collection[M]) base(ctx context.Context, ws, id uuid.UUID, confirm bool
 func (c *Collection[M]) written(ws, id uuid.UUID, revision int64, m M, effects []Effect, before *WriteChain) {
 	chain := before
 	if len(effects) > 0 {
-		chain = c.store.relay.Wake(c.Name(), id, effects, before)
+		chain = c.store.relay.Wake(c.Name(), ws, id, effects, before)
 	}
 	c.recent.put(id, version{ws: ws, revision: revision, chain: chain}, m)
 }
@@ -172,7 +172,7 @@ func (c *Collection[M]) Delete(ctx context.Context, ws, id uuid.UUID, effects fu
 		}
 		if won {
 			c.recent.forget(id)
-			c.store.relay.Wake(c.Name(), id, caused, nil)
+			c.store.relay.Wake(c.Name(), ws, id, caused, nil)
 			return nil
 		}
 	}

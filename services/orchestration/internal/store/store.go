@@ -103,10 +103,11 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 
 // Relay executes the effects of writes. Package outbox implements it.
 type Relay interface {
-	// Wake passes the effects of a write. While before, the chain of the previous write, is intact, these effects and
-	// the in-flight ones are the whole outbox; otherwise the outbox must be read. It returns the chain of the next
-	// write, or nil when no effects are in flight. It never blocks.
-	Wake(collection query.Collection, id uuid.UUID, effects []Effect, before *WriteChain) *WriteChain
+	// Wake passes the effects of a write to a document of a workspace; for a deleted document that may be its own id. While
+	// before, the chain of the previous write, is intact, these effects and the in-flight ones are the whole outbox;
+	// otherwise the outbox must be read. It returns the chain of the next write, or nil when no effects are in flight. It
+	// never blocks.
+	Wake(collection query.Collection, ws, id uuid.UUID, effects []Effect, before *WriteChain) *WriteChain
 	// Settle executes the remaining effects of a deleted document, its removal included, so that a new document can use
 	// its id.
 	Settle(ctx context.Context, collection query.Collection, id uuid.UUID) error
@@ -123,7 +124,9 @@ func (s *Store) WithRelay(r Relay) *Store {
 // noRelay leaves every effect to a sweeper.
 type noRelay struct{}
 
-func (noRelay) Wake(query.Collection, uuid.UUID, []Effect, *WriteChain) *WriteChain { return nil }
+func (noRelay) Wake(query.Collection, uuid.UUID, uuid.UUID, []Effect, *WriteChain) *WriteChain {
+	return nil
+}
 
 func (noRelay) Settle(context.Context, query.Collection, uuid.UUID) error { return nil }
 

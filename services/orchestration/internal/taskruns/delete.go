@@ -29,7 +29,7 @@ func (s *Service) DeleteTaskRun(ctx context.Context, r *orchv1.DeleteTaskRunRequ
 	if err := s.delete(ctx, ws, id); err != nil {
 		return nil, translate(err)
 	}
-	s.flush.Flush(ctx, query.TaskRun, id)
+	s.flush.Flush(ctx, query.TaskRun, ws, id)
 	return &emptypb.Empty{}, nil
 }
 

@@ -43,7 +43,7 @@ func create(t *testing.T, s *Service) *orchv1.TaskRun {
 // pending are the effects of a run that nobody has executed.
 func pending(t *testing.T, s *Service, run *orchv1.TaskRun) []store.Effect {
 	t.Helper()
-	effects, err := s.runs.Store().Pending(t.Context(), query.TaskRun, uuid.MustParse(run.GetId()))
+	effects, err := s.runs.Store().Pending(t.Context(), query.TaskRun, store.DocumentKey{ID: uuid.MustParse(run.GetId())})
 	require.NoError(t, err)
 	return effects
 }
@@ -79,7 +79,7 @@ func TestSubflowStateIsCopiedOnce(t *testing.T) {
 		if e.Kind == KindHistory {
 			require.NoError(t, s.WriteHistory(t.Context(), []store.Effect{e, e}))
 		}
-		require.NoError(t, s.runs.Store().Done(t.Context(), query.TaskRun, store.Outbox{ID: runID, Effects: []store.Effect{e}}))
+		require.NoError(t, s.runs.Store().Done(t.Context(), query.TaskRun, store.Outbox{DocumentKey: store.DocumentKey{ID: runID}, Effects: []store.Effect{e}}))
 	}
 	follow(first)
 	follow(second)

@@ -33,7 +33,7 @@ func (s *Service) SetTaskRunState(ctx context.Context, r *orchv1.SetTaskRunState
 			"Unable to read flow run associated with task run: %s, this flow run might have been deleted", r.GetId()))
 	}
 	if t.Caches {
-		s.flush.Flush(ctx, query.TaskRun, id)
+		s.flush.Flush(ctx, query.TaskRun, ws, id)
 	}
 	if t.Written() {
 		if err := rpc.SetStatus(ctx, http.StatusCreated); err != nil {

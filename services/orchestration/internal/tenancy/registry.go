@@ -69,7 +69,7 @@ func New(d Deps) *Registry {
 // not. It does not wait for an unavailable broker: the change is stored, its effects follow, and services that need the
 // directory refuse requests meanwhile.
 func (r *Registry) Spread(ctx context.Context, collection query.Collection, id uuid.UUID) {
-	r.flush.Flush(ctx, collection, id)
+	r.flush.Flush(ctx, collection, uuid.Nil, id) // These collections are small and not sharded.
 }
 
 // Missing turns ErrNotFound into a status error that names the missing resource: "Workspace not found".

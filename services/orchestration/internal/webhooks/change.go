@@ -98,7 +98,7 @@ func (s *Service) mutate(ctx context.Context, id, action string, edit func(ws uu
 	if err != nil {
 		return nil, translate(s.nameTaken(err))
 	}
-	s.flush.Flush(ctx, query.Webhook, key)
+	s.flush.Flush(ctx, query.Webhook, info.Workspace, key)
 	return present(info, changed), s.hide(ctx, changed)
 }
 
@@ -115,7 +115,7 @@ func (s *Service) DeleteWebhook(ctx context.Context, r *orchv1.DeleteWebhookRequ
 	if err != nil {
 		return nil, translate(err)
 	}
-	s.flush.Flush(ctx, query.Webhook, id)
+	s.flush.Flush(ctx, query.Webhook, info.Workspace, id)
 	s.forget(ctx, info.Workspace, id)
 	return &emptypb.Empty{}, nil
 }

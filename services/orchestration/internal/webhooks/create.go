@@ -46,6 +46,6 @@ func (s *Service) CreateWebhook(ctx context.Context, r *orchv1.CreateWebhookRequ
 	if err := s.webhooks.Insert(ctx, info.Workspace, w, s.publish(info.Workspace, id, w.GetSlug()), audited); err != nil {
 		return nil, s.nameTaken(err)
 	}
-	s.flush.Flush(ctx, query.Webhook, id)
+	s.flush.Flush(ctx, query.Webhook, info.Workspace, id)
 	return present(info, w), s.hide(ctx, w)
 }

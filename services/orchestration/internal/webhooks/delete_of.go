@@ -27,7 +27,7 @@ func (s *Service) DeleteOfServiceAccount(ctx context.Context, _, serviceAccount 
 		if err := s.deleteBound(ctx, one.ws, one.id, serviceAccount.String()); err != nil {
 			return err
 		}
-		s.flush.Flush(ctx, query.Webhook, one.id)
+		s.flush.Flush(ctx, query.Webhook, one.ws, one.id)
 	}
 	return nil
 }
@@ -38,7 +38,7 @@ func (s *Service) DeleteOfWorkspace(ctx context.Context, ws uuid.UUID) error {
 		err := s.webhooks.Delete(ctx, ws, id, func(current *orchv1.Webhook) ([]store.Effect, error) {
 			return []store.Effect{s.publish(ws, id, current.GetSlug())}, nil
 		})
-		s.flush.Flush(ctx, query.Webhook, id)
+		s.flush.Flush(ctx, query.Webhook, ws, id)
 		return err
 	})
 }

@@ -49,7 +49,7 @@ func (s *Service) spreadUnbound(ctx context.Context, ws uuid.UUID) error {
 		return err
 	}
 	for _, id := range ids {
-		s.flush.Flush(ctx, query.Webhook, id)
+		s.flush.Flush(ctx, query.Webhook, ws, id)
 	}
 	return nil
 }

@@ -144,7 +144,7 @@ func (s *Service) changeWatch(ctx context.Context, ws, id uuid.UUID, edit func(*
 		return change, nil
 	})
 	if err == nil && caused {
-		s.flush.Flush(ctx, query.WebhookWatch, id)
+		s.flush.Flush(ctx, query.WebhookWatch, ws, id)
 	}
 	return err
 }

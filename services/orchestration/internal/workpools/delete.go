@@ -61,7 +61,7 @@ func (s *Service) DeleteWorkPool(ctx context.Context, r *orchv1.DeleteWorkPoolRe
 	if err != nil {
 		return nil, translatePool(err, r.GetName())
 	}
-	s.flush.Flush(ctx, query.WorkPool, id)
+	s.flush.Flush(ctx, query.WorkPool, ws, id)
 	s.notify(ws, id)
 	return &emptypb.Empty{}, nil
 }

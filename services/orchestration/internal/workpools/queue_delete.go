@@ -63,7 +63,7 @@ func (p *Pools) deleteQueue(ctx context.Context, ws uuid.UUID, at Place) error {
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
-	p.flush.Flush(ctx, query.WorkQueue, id)
+	p.flush.Flush(ctx, query.WorkQueue, ws, id)
 	p.notify(ws, poolID)
 	return nil
 }

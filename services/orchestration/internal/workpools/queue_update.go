@@ -88,7 +88,7 @@ func (p *Pools) updateQueue(ctx context.Context, ws uuid.UUID, at Place, update 
 		}
 	}
 	if renamed {
-		p.flush.Flush(ctx, query.WorkQueue, id)
+		p.flush.Flush(ctx, query.WorkQueue, ws, id)
 	}
 	p.notify(ws, poolID)
 	return nil

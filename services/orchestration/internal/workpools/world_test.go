@@ -69,7 +69,7 @@ func (w *world) read(name string) *orchv1.WorkPool {
 // told are the names of the events of a document, in order.
 func (w *world) told(collection query.Collection, id string) []string {
 	w.Helper()
-	effects, err := w.store.Pending(w.ctx, collection, uuid.MustParse(id))
+	effects, err := w.store.Pending(w.ctx, collection, store.DocumentKey{ID: uuid.MustParse(id)})
 	require.NoError(w, err)
 	var names []string
 	for _, e := range effects {

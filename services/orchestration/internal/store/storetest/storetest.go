@@ -136,7 +136,7 @@ func decisionsOwnErrorsAndNoChange(t *testing.T, s *store.Store) {
 // woken is an outbox that receives the ids of the documents whose writes had effects, and executes none.
 type woken chan uuid.UUID
 
-func (w woken) Wake(_ query.Collection, id uuid.UUID, _ []store.Effect, _ *store.WriteChain) *store.WriteChain {
+func (w woken) Wake(_ query.Collection, _, id uuid.UUID, _ []store.Effect, _ *store.WriteChain) *store.WriteChain {
 	w <- id
 	return nil
 }
@@ -159,16 +159,17 @@ func effectsStayUntilTheyAreDone(t *testing.T, s *store.Store) {
 		return &store.Change[*orchv1.Flow]{Message: next, Effects: []store.Effect{effect("two"), effect("three")}}, nil
 	})
 	require.NoError(t, err)
-	pending, err := s.Pending(t.Context(), query.Flow, key)
+	pending, err := s.Pending(t.Context(), query.Flow, store.DocumentKey{ID: key})
 	require.NoError(t, err)
 	require.Len(t, pending, 3)
 	for i, kind := range []string{"one", "two", "three"} {
 		require.Equal(t, kind, pending[i].Kind, "in the order of the writes")
 		require.Equal(t, kind, string(pending[i].Body))
 	}
+	document := store.DocumentKey{Workspace: ws, ID: key}
 	due, err := s.Due(t.Context(), query.Flow, s.Now().Add(time.Second), 10)
 	require.NoError(t, err)
-	require.Equal(t, []store.DueOutbox{{ID: key, Workspace: ws}}, due)
+	require.Equal(t, []store.DueOutbox{{DocumentKey: document}}, due)
 	found, err := c.WithPending(t.Context(), ws, pending[2].ID)
 	require.NoError(t, err)
 	require.Equal(t, key.String(), found.GetId())
@@ -176,16 +177,16 @@ func effectsStayUntilTheyAreDone(t *testing.T, s *store.Store) {
 		_, err = c.WithPending(t.Context(), absent.ws, absent.effect)
 		require.ErrorIs(t, err, store.ErrNotFound)
 	}
-	boxes, err := s.PendingOf(t.Context(), query.Flow, []uuid.UUID{key, uuid.New()})
+	boxes, err := s.PendingOf(t.Context(), query.Flow, []store.DocumentKey{document, {Workspace: ws, ID: uuid.New()}})
 	require.NoError(t, err)
-	require.Equal(t, []store.Outbox{{ID: key, Effects: pending}}, boxes)
-	require.NoError(t, s.Done(t.Context(), query.Flow, store.Outbox{ID: key, Effects: pending[:2]}))
+	require.Equal(t, []store.Outbox{{DocumentKey: document, Effects: pending}}, boxes)
+	require.NoError(t, s.Done(t.Context(), query.Flow, store.Outbox{DocumentKey: document, Effects: pending[:2]}))
 	eventually(t, func() bool {
-		pending, err = s.Pending(t.Context(), query.Flow, key)
+		pending, err = s.Pending(t.Context(), query.Flow, store.DocumentKey{ID: key})
 		require.NoError(t, err)
 		return len(pending) == 1
 	})
-	require.NoError(t, s.Done(t.Context(), query.Flow, store.Outbox{ID: key, Effects: pending}))
+	require.NoError(t, s.Done(t.Context(), query.Flow, store.Outbox{DocumentKey: document, Effects: pending}))
 	eventually(t, func() bool {
 		due, err = s.Due(t.Context(), query.Flow, s.Now().Add(time.Second), 10)
 		require.NoError(t, err)
@@ -206,13 +207,15 @@ func failuresAreDueAgainInTheirOrder(t *testing.T, s *store.Store) {
 	c, ws, now := flows(s), uuid.New(), s.Now()
 	effect := func() store.Effect { return store.Effect{ID: uuid.New(), At: now, Kind: "k", Body: []byte("b")} }
 	ids := []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
+	documents := make([]store.DocumentKey, len(ids))
 	for i, id := range ids {
+		documents[i] = store.DocumentKey{Workspace: ws, ID: id}
 		require.NoError(t, c.Insert(t.Context(), ws, &orchv1.Flow{Id: id.String(), Name: fmt.Sprint(i)}, effect()))
 	}
 	require.NoError(t, s.Defer(t.Context(), query.Flow,
-		store.Failure{ID: ids[0], Attempts: 2, NextAt: now.Add(2 * time.Second)},
-		store.Failure{ID: ids[1], Attempts: 1, NextAt: now.Add(time.Second)},
-		store.Failure{ID: ids[2], Attempts: 1, Blocked: "k"}))
+		store.Failure{DocumentKey: documents[0], Attempts: 2, NextAt: now.Add(2 * time.Second)},
+		store.Failure{DocumentKey: documents[1], Attempts: 1, NextAt: now.Add(time.Second)},
+		store.Failure{DocumentKey: documents[2], Attempts: 1, Blocked: "k"}))
 	due := func(after, until time.Duration, omit ...uuid.UUID) (found []uuid.UUID) {
 		t.Helper()
 		var from time.Time
@@ -234,7 +237,7 @@ func failuresAreDueAgainInTheirOrder(t *testing.T, s *store.Store) {
 	fresh, err := s.Due(t.Context(), query.Flow, now.Add(time.Second), 10)
 	require.NoError(t, err)
 	require.Empty(t, fresh)
-	boxes, err := s.PendingOf(t.Context(), query.Flow, ids)
+	boxes, err := s.PendingOf(t.Context(), query.Flow, documents)
 	require.NoError(t, err)
 	for _, box := range boxes {
 		require.True(t, box.Deferred)
@@ -242,7 +245,7 @@ func failuresAreDueAgainInTheirOrder(t *testing.T, s *store.Store) {
 		require.NoError(t, s.Done(t.Context(), query.Flow, box))
 	}
 	eventually(t, func() bool {
-		boxes, err := s.PendingOf(t.Context(), query.Flow, ids)
+		boxes, err := s.PendingOf(t.Context(), query.Flow, documents)
 		require.NoError(t, err)
 		for _, box := range boxes {
 			if box.Deferred || box.Blocked || box.Attempts > 0 || len(box.Effects) > 0 {
@@ -281,12 +284,12 @@ func deletedLeavesItsWorkspaceAtOnce(t *testing.T, s *store.Store) {
 	n, err := c.Count(t.Context(), ws, bson.D{})
 	require.NoError(t, err)
 	require.Zero(t, n)
-	pending, err := s.Pending(t.Context(), query.Flow, key)
+	pending, err := s.Pending(t.Context(), query.Flow, store.DocumentKey{ID: key})
 	require.NoError(t, err)
 	require.Equal(t, store.KindRemove, pending[0].Kind)
 	require.NoError(t, s.Remove(t.Context(), query.Flow, key))
 	eventually(t, func() bool {
-		pending, err = s.Pending(t.Context(), query.Flow, key)
+		pending, err = s.Pending(t.Context(), query.Flow, store.DocumentKey{ID: key})
 		require.NoError(t, err)
 		return len(pending) == 0
 	})
