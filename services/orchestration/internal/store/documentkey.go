@@ -25,7 +25,7 @@ func (k DocumentKey) filter() bson.Raw {
 	case k.ID:
 		doc = bsoncore.AppendBinaryElement(doc, "ws", bson.TypeBinaryUUID, k.ID[:])
 	default:
-		condition, in := int32(0), int32(0)
+		var condition, in int32
 		condition, doc = bsoncore.AppendDocumentElementStart(doc, "ws")
 		in, doc = bsoncore.AppendArrayElementStart(doc, "$in")
 		doc = bsoncore.AppendBinaryElement(doc, "0", bson.TypeBinaryUUID, k.Workspace[:])
