@@ -104,9 +104,25 @@ e2e-slots: ## kill clients and servers of both forms while 64 clients share eigh
 	ORCH_TEST_SLOTS=1 go test -count=1 -v -timeout=20m -tags=e2e -run='^TestSlots$$' $(TESTFLAGS) ./test/e2e
 
 .PHONY: e2e-cluster
-e2e-cluster: ## run ten hosts in network namespaces, and kill, cut off and impair them under load; needs root and iproute2
+e2e-cluster: ## run ten hosts in network namespaces under load, kill, cut off and impair them, and measure more replicas; needs root and iproute2
 	@[ "$$(id -u)" = 0 ] && command -v ip > /dev/null || echo 'e2e-cluster needs root and iproute2; it is skipped'
-	ORCH_TEST_CLUSTER=1 go test -count=1 -v -timeout=20m -tags=e2e -run='^TestCluster$$' $(TESTFLAGS) ./test/e2e
+	ORCH_TEST_CLUSTER=1 ORCH_TEST_CLUSTER_LOAD=$(or $(CLUSTER_LOAD),20s) \
+		go test -count=1 -v -timeout=20m -tags=e2e -run='^TestCluster' $(TESTFLAGS) ./test/e2e
+
+# The version that upgrades are tested from.
+UPGRADE_FROM ?= c3fd151dcea0381523655180987af48a51744d13
+UPGRADE_OLD := $(CURDIR)/.cache/upgrade
+
+.PHONY: e2e-upgrade
+e2e-upgrade: ## start this version on data of an earlier one, and replace the replicas of UPGRADE_FROM (a commit) under load
+	tools/build-at $(UPGRADE_FROM) $(UPGRADE_OLD)
+	ORCH_TEST_UPGRADE_OLD=$(UPGRADE_OLD) go test -count=1 -v -timeout=20m -tags=e2e -run='^Test(RollingUpgrade|UpgradeFixture)$$' $(TESTFLAGS) ./test/e2e
+
+.PHONY: upgrade-fixture
+upgrade-fixture: ## write test/e2e/testdata/upgrade, the data that UPGRADE_FROM leaves when it is killed
+	tools/build-at $(UPGRADE_FROM) $(UPGRADE_OLD)
+	ORCH_TEST_UPGRADE_OLD=$(UPGRADE_OLD) ORCH_TEST_UPGRADE_WRITE=1 \
+		go test -count=1 -v -timeout=10m -tags=e2e -run='^TestWriteUpgradeFixture$$' $(TESTFLAGS) ./test/e2e
 
 .PHONY: e2e-floods
 e2e-floods: ## flood both forms with events from 1 to 1,000 clients; FLOOD=60s, CLIENTS=1,8,64,1000

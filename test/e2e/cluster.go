@@ -9,9 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -23,6 +21,8 @@ type Cluster struct {
 	Processes map[string]*Process // By host.
 	// Gateways are the addresses that a load balancer would have.
 	Gateways []*Orch
+	// NetDelay is the program that impairs links.
+	NetDelay string
 }
 
 // clusterHosts are the hosts of a cluster.
@@ -59,7 +59,8 @@ func StartCluster(t testing.TB, programs Programs) *Cluster {
 		"orchestration": group("or1", "or2"), "hooks": group("hk1", "hk2"),
 	})
 	dir := t.TempDir()
-	node := buildNATSNode(t, dir)
+	node := buildTool(t, dir, "natsnode")
+	c.NetDelay = buildTool(t, dir, "netdelay")
 	for _, name := range []string{"n1", "n2", "n3"} {
 		var routes []string
 		for _, h := range group("n1", "n2", "n3") {
@@ -97,18 +98,18 @@ func StartCluster(t testing.TB, programs Programs) *Cluster {
 	return c
 }
 
-// buildNATSNode builds the NATS server into a directory.
-func buildNATSNode(t testing.TB, dir string) string {
+// buildTool builds a program of this package's folder into a directory.
+func buildTool(t testing.TB, dir, name string) string {
 	t.Helper()
-	path := filepath.Join(dir, "natsnode")
+	path := filepath.Join(dir, name)
 	root, err := repositoryRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	build := exec.Command("go", "build", "-o", path, "./test/e2e/natsnode")
+	build := exec.Command("go", "build", "-o", path, "./test/e2e/"+name)
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build natsnode: %v\n%s", err, out)
+		t.Fatalf("build %s: %v\n%s", name, err, out)
 	}
 	return path
 }
@@ -155,63 +156,4 @@ func (c *Cluster) Leader(t testing.TB) string {
 		}
 		pause(ctx)
 	}
-}
-
-// Balancer sends requests to gateways in turn, and leaves out one that did not respond for a moment, as load balancers do.
-type Balancer struct {
-	Gateways []*Orch
-
-	mu   sync.Mutex
-	next int
-	down map[*Orch]time.Time
-}
-
-// Pick returns the gateway of the next request.
-func (b *Balancer) Pick() *Orch {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for range b.Gateways {
-		b.next++
-		if g := b.Gateways[b.next%len(b.Gateways)]; time.Since(b.down[g]) > time.Second {
-			return g
-		}
-	}
-	return b.Gateways[b.next%len(b.Gateways)]
-}
-
-// Failed leaves a gateway out for a second.
-func (b *Balancer) Failed(g *Orch) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.down == nil {
-		b.down = map[*Orch]time.Time{}
-	}
-	b.down[g] = time.Now()
-}
-
-// Availability measures the longest time without a success.
-type Availability struct {
-	mu      sync.Mutex
-	last    time.Time
-	longest time.Duration
-}
-
-// Success notes a success.
-func (a *Availability) Success() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	now := time.Now()
-	if !a.last.IsZero() {
-		a.longest = max(a.longest, now.Sub(a.last))
-	}
-	a.last = now
-}
-
-// Longest returns the longest time without a success since the last call, up to now.
-func (a *Availability) Longest() time.Duration {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	longest := max(a.longest, time.Since(a.last))
-	a.longest = 0
-	return longest
 }

@@ -4,11 +4,8 @@ package e2e
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"os"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,7 +27,7 @@ var clusterFailures = []clusterFailure{
 			c.WaitReady(t)
 		}
 	}},
-	{"one host of each service killed", 10 * time.Second, func(t *testing.T, c *Cluster, hold func()) {
+	{"one replica of each service killed", 10 * time.Second, func(t *testing.T, c *Cluster, hold func()) {
 		for _, name := range []string{"or1", "hk1", "gw1"} {
 			c.Processes[name].Kill()
 		}
@@ -62,11 +59,8 @@ var clusterFailures = []clusterFailure{
 	}},
 	{"50 ms latency and 1 % loss", 5 * time.Second, func(t *testing.T, c *Cluster, hold func()) {
 		for _, h := range c.Network.hosts {
-			if !h.Impair("50ms", "1%") {
-				t.Log("not measured: the kernel has no netem")
-				return
-			}
-			defer h.Repair()
+			h.Impair(t, c.NetDelay, Impairment{Delay: "50ms", Loss: "1"})
+			defer h.Repair(t)
 		}
 		hold()
 	}},
@@ -92,37 +86,7 @@ func TestCluster(t *testing.T) {
 	_, err = client.post(ctx, c.Gateways[0].API()+"/flows/", map[string]any{"name": "cluster"}, &flow)
 	require.NoError(t, err)
 
-	balancer := &Balancer{Gateways: c.Gateways}
-	var webhooks, states Availability
-	webhooks.Success()
-	states.Success()
-	var number atomic.Int64
-	work, stop := context.WithCancel(ctx)
-	var clients sync.WaitGroup
-	for i := range 4 {
-		clients.Go(func() {
-			for work.Err() == nil {
-				pause(work) // A steady load, so that the check afterwards stays short.
-				g, n := balancer.Pick(), fmt.Sprint(number.Add(1))
-				if i%2 == 0 {
-					client.Deliver(ctx, g, slug, n)
-					if client.Ledger.Delivered(n) {
-						webhooks.Success()
-					} else {
-						balancer.Failed(g)
-					}
-					continue
-				}
-				run := client.CreateRun(ctx, g, flow.ID)
-				if run == "" {
-					balancer.Failed(g)
-					continue
-				}
-				states.Success()
-				client.SetState(ctx, g, run, "RUNNING")
-			}
-		})
-	}
+	load := StartLoad(ctx, client, &Balancer{Gateways: c.Gateways}, slug, flow.ID)
 	hold := func() {
 		select {
 		case <-time.After(10 * time.Second):
@@ -131,28 +95,18 @@ func TestCluster(t *testing.T) {
 	}
 	t.Logf("%-36s %12s %12s %8s", "failure", "webhooks", "states", "bound")
 	for _, failure := range clusterFailures {
-		webhooks.Longest()
-		states.Longest()
-		before := client.Ledger.Acknowledged()
+		load.Webhooks.Longest()
+		load.States.Longest()
 		failure.do(t, c, hold)
 		c.WaitReady(t)
-		// The measurement includes the recovery: both kinds of requests succeed again.
-		for client.Ledger.Acknowledged() < before+20 && ctx.Err() == nil {
-			pause(ctx)
-		}
-		away, stuck := webhooks.Longest(), states.Longest()
+		load.Progress(ctx, 20) // The measurement includes the recovery.
+		away, stuck := load.Webhooks.Longest(), load.States.Longest()
 		t.Logf("%-36s %12s %12s %8s", failure.name, away.Round(time.Millisecond), stuck.Round(time.Millisecond), failure.bound)
 		if max(away, stuck) > failure.bound {
 			t.Errorf("%s: unavailable for %s, the bound is %s", failure.name, max(away, stuck), failure.bound)
 		}
 	}
-	stop()
-	clients.Wait()
+	load.Stop()
 	c.WaitReady(t)
-	verdict, err := client.Check(ctx, c.Gateways[0], time.Minute)
-	require.NoError(t, err)
-	t.Logf("%d acknowledged, %d without an answer; %d lost, %d twice",
-		client.Ledger.Acknowledged(), client.Ledger.Unknown(), len(verdict.Lost), len(verdict.Twice))
-	require.Empty(t, verdict.Lost)
-	require.Empty(t, verdict.Twice)
+	requireNothingLost(t, client, c.Gateways[0])
 }

@@ -63,6 +63,8 @@ type Client struct {
 	Ledger *Ledger
 	// UserAgent is sent with each request; empty sends that of net/http.
 	UserAgent string
+	// Since is the earliest time of the events that Check reads; zero is a day ago.
+	Since time.Time
 }
 
 // post sends JSON and decodes the response into a non-nil out.
@@ -213,6 +215,10 @@ const aheadOfTime = 2 * time.Hour
 
 // events reads all events whose name starts with a prefix, page after page.
 func (c *Client) events(ctx context.Context, o *Orch, prefix string) ([]event, error) {
+	since := c.Since
+	if since.IsZero() {
+		since = time.Now().Add(-24 * time.Hour)
+	}
 	var all []event
 	var page struct {
 		Events   []event `json:"events"`
@@ -221,7 +227,7 @@ func (c *Client) events(ctx context.Context, o *Orch, prefix string) ([]event, e
 	status, err := c.post(ctx, o.API()+"/events/filter",
 		map[string]any{"limit": 50, "filter": map[string]any{
 			"event":    map[string]any{"prefix": []string{prefix}},
-			"occurred": map[string]any{"since": time.Now().UTC().Add(-24 * time.Hour), "until": time.Now().UTC().Add(aheadOfTime)},
+			"occurred": map[string]any{"since": since.UTC(), "until": time.Now().UTC().Add(aheadOfTime)},
 		}}, &page)
 	for err == nil && status == http.StatusOK {
 		all = append(all, page.Events...)

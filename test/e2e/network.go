@@ -24,6 +24,7 @@ type Host struct {
 	space    string // The network namespace.
 	port     string // Its side of the switch.
 	network  *Network
+	relay    *Process // While the host is impaired without netem.
 }
 
 // NewNetwork creates a network with hosts of these names. Every host finds the others by name. The end of the test removes
@@ -114,16 +115,6 @@ func (h *Host) Deafen(t testing.TB, other *Host) {
 // Hear ends Deafen.
 func (h *Host) Hear(t testing.TB, other *Host) {
 	h.network.must(t, "-n", h.space, "route", "del", "blackhole", other.IP+"/32")
-}
-
-// Impair delays and loses what the host sends, by netem. It returns false if the kernel cannot.
-func (h *Host) Impair(delay, loss string) bool {
-	return exec.Command("tc", "-n", h.space, "qdisc", "replace", "dev", "eth0", "root", "netem", "delay", delay, "loss", loss).Run() == nil
-}
-
-// Repair ends Impair.
-func (h *Host) Repair() {
-	_ = exec.Command("tc", "-n", h.space, "qdisc", "del", "dev", "eth0", "root").Run()
 }
 
 func (n *Network) must(t testing.TB, args ...string) {
