@@ -45,7 +45,7 @@ func (s *Service) ReplaceRetentionPolicy(ctx context.Context, r *orchv1.ReplaceR
 	if err != nil {
 		return nil, err
 	}
-	s.flush.Flush(ctx, query.RetentionPolicy, policyID(info.Workspace))
+	s.flush.Flush(ctx, query.RetentionPolicy, info.Workspace, policyID(info.Workspace))
 	return policy, nil
 }
 
