@@ -126,6 +126,28 @@ func TestAWorkspaceEvaluatesATurnOfABatch(t *testing.T) {
 	require.Zero(t, c.waitingOf(heavy), "without a backlog events are evaluated at once")
 }
 
+// A thousand automations take every event of their workspace. Each event costs half a turn, and the other workspace has all of
+// its events evaluated in the same batch.
+func TestAThousandAutomationsOnEveryEvent(t *testing.T) {
+	t.Parallel()
+	const many, sent = 1000, 6
+	c := newCrowd(t)
+	c.turnCost = turnCost
+	heavy, light := c.workspace(many), c.workspace(1)
+	require.NoError(t, c.prepare(t.Context()))
+	require.NoError(t, c.handle(t.Context(), append(c.events(heavy, sent), c.events(light, 100)...)))
+	require.Equal(t, 100, c.counted(light))
+	require.Equal(t, turnCost, c.counted(heavy))
+	for waiting := sent - turnCost/many; waiting > 0; {
+		require.Equal(t, waiting, c.waitingOf(heavy))
+		more, err := c.tenant(heavy).turn(t.Context())
+		require.NoError(t, err)
+		waiting -= turnCost / many
+		require.Equal(t, waiting > 0, more)
+	}
+	require.Equal(t, sent*many, c.counted(heavy))
+}
+
 // One event that costs more than a turn is not evaluated in a batch, and alone in a turn.
 func TestAnEventThatExceedsATurnIsDeferred(t *testing.T) {
 	t.Parallel()
