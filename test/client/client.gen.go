@@ -6842,7 +6842,7 @@ type RetentionRuleInput struct {
 	// Kind Kind of the documents.
 	Kind RetentionKind `json:"kind"`
 
-	// MaxAge Age at which a document is deleted, in seconds or as an ISO 8601 duration; at least 1 hour. The age of a run counts from its end.
+	// MaxAge Age at which a document is deleted, for runs counted from their end, in seconds or as an ISO 8601 duration; at least 1 hour.
 	MaxAge openapi_types.Duration `json:"max_age"`
 
 	// States Terminal states of the runs; an empty list selects the terminal states that no other rule of the kind names.
@@ -6854,7 +6854,7 @@ type RetentionRuleOutput struct {
 	// Kind Kind of the documents.
 	Kind RetentionKind `json:"kind"`
 
-	// MaxAge Age at which a document is deleted, in seconds or as an ISO 8601 duration; at least 1 hour. The age of a run counts from its end.
+	// MaxAge Age at which a document is deleted, for runs counted from their end, in seconds or as an ISO 8601 duration; at least 1 hour.
 	MaxAge float32 `json:"max_age"`
 
 	// States Terminal states of the runs; an empty list selects the terminal states that no other rule of the kind names.
