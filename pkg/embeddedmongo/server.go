@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/command"
@@ -36,9 +37,11 @@ type Server struct {
 	mu     sync.Mutex
 	conns  map[net.Conn]struct{}
 	closed bool
-	wg     sync.WaitGroup // Connections and the sweeper.
+	wg     sync.WaitGroup // Connections, the sweeper and a compaction.
 	once   sync.Once
 	err    error
+
+	reclaiming atomic.Bool
 }
 
 // Open opens or creates a data directory and starts serving it; connections come through ContextDialer or Serve.
@@ -80,8 +83,24 @@ func (s *Server) sweep(every time.Duration) {
 			if err := s.removeExpired(s.ctx); err != nil && s.ctx.Err() == nil {
 				s.log.Error("remove expired documents", "error", err)
 			}
+			if s.engine.ReclaimDue() && s.reclaiming.CompareAndSwap(false, true) {
+				s.wg.Go(s.reclaim)
+			}
 		}
 	}
+}
+
+// reclaim compacts the store after a large deletion.
+func (s *Server) reclaim() {
+	defer s.reclaiming.Store(false)
+	began := time.Now()
+	if err := s.Compact(s.ctx); err != nil {
+		if s.ctx.Err() == nil {
+			s.log.Error("reclaim space of deleted documents", "error", err)
+		}
+		return
+	}
+	s.log.Info("reclaimed space of deleted documents", "took", time.Since(began))
 }
 
 func (s *Server) removeExpired(ctx context.Context) (err error) {

@@ -74,84 +74,80 @@ func (w *jsonWriter) field(dst []byte, f *jsonField, v bsoncore.Value, depth int
 	return w.value(dst, f, v, depth)
 }
 
-func (w *jsonWriter) list(dst []byte, f *jsonField, v bsoncore.Value, depth int) (_ []byte, ok bool) {
-	e, err := openAs(v, bsoncore.TypeArray, depth)
+// each calls visit with the elements of an array or document until it returns false. It reports whether all were visited.
+func each(v bsoncore.Value, t bsoncore.Type, depth int, visit func(first bool, e *elements) bool) bool {
+	e, err := openAs(v, t, depth)
 	if err != nil {
-		return dst, false
+		return false
 	}
-	dst = append(dst, '[')
 	for first := true; ; first = false {
 		more, err := e.next()
 		if err != nil || !more {
-			return append(dst, ']'), err == nil
+			return err == nil
 		}
+		if !visit(first, &e) {
+			return false
+		}
+	}
+}
+
+func (w *jsonWriter) list(dst []byte, f *jsonField, v bsoncore.Value, depth int) (_ []byte, ok bool) {
+	dst = append(dst, '[')
+	ok = each(v, bsoncore.TypeArray, depth, func(first bool, e *elements) (ok bool) {
 		if !first {
 			dst = append(dst, ',')
 		}
-		if dst, ok = w.value(dst, f, e.val, depth); !ok {
-			return dst, false
-		}
-	}
+		dst, ok = w.value(dst, f, e.val, depth)
+		return ok
+	})
+	return append(dst, ']'), ok
 }
 
 // pairs appends a map that is stored as an array of {k, v}, ordered by k.
 func (w *jsonWriter) pairs(dst []byte, f *jsonField, v bsoncore.Value, depth int) (_ []byte, ok bool) {
-	e, err := openAs(v, bsoncore.TypeArray, depth)
-	if err != nil {
-		return dst, false
-	}
-	dst = append(dst, '{')
 	var last []byte
-	for first := true; ; first = false {
-		more, err := e.next()
-		if err != nil || !more {
-			return append(dst, '}'), err == nil
+	dst = append(dst, '{')
+	ok = each(v, bsoncore.TypeArray, depth, func(first bool, e *elements) bool {
+		key, value, ok := pair(e.val, depth)
+		if ok {
+			dst, ok = w.entry(dst, f, key, last, first, value, depth)
+			last = key
 		}
-		pair, err := openAs(e.val, bsoncore.TypeEmbeddedDocument, depth)
-		if err != nil {
-			return dst, false
+		return ok
+	})
+	return append(dst, '}'), ok
+}
+
+// pair returns the key and the value of a document {k, v}.
+func pair(v bsoncore.Value, depth int) (key []byte, value bsoncore.Value, ok bool) {
+	n := 0
+	ok = each(v, bsoncore.TypeEmbeddedDocument, depth, func(_ bool, e *elements) (ok bool) {
+		switch n++; {
+		case n == 1 && string(e.key) == "k":
+			key, ok = text(e.val)
+			return ok
+		case n == 2 && string(e.key) == "v":
+			value = e.val
+			return true
 		}
-		if more, err := pair.next(); err != nil || !more || string(pair.key) != "k" {
-			return dst, false
-		}
-		key, ok := text(pair.val)
-		if !ok {
-			return dst, false
-		}
-		if more, err := pair.next(); err != nil || !more || string(pair.key) != "v" {
-			return dst, false
-		}
-		if dst, ok = w.entry(dst, f, key, last, first, pair.val, depth); !ok {
-			return dst, false
-		}
-		last = key
-		if more, err := pair.next(); err != nil || more {
-			return dst, false
-		}
-	}
+		return false
+	})
+	return key, value, ok && n == 2
 }
 
 // mapping appends a map that is stored as a document.
 func (w *jsonWriter) mapping(dst []byte, f *jsonField, v bsoncore.Value, depth int) (_ []byte, ok bool) {
-	e, err := openAs(v, bsoncore.TypeEmbeddedDocument, depth)
-	if err != nil {
-		return dst, false
-	}
-	dst = append(dst, '{')
 	var last []byte
-	for first := true; ; first = false {
-		more, err := e.next()
-		if err != nil || !more {
-			return append(dst, '}'), err == nil
+	dst = append(dst, '{')
+	ok = each(v, bsoncore.TypeEmbeddedDocument, depth, func(first bool, e *elements) bool {
+		ok := utf8.Valid(e.key)
+		if ok {
+			dst, ok = w.entry(dst, f, e.key, last, first, e.val, depth)
+			last = e.key
 		}
-		if !utf8.Valid(e.key) {
-			return dst, false
-		}
-		if dst, ok = w.entry(dst, f, e.key, last, first, e.val, depth); !ok {
-			return dst, false
-		}
-		last = e.key
-	}
+		return ok
+	})
+	return append(dst, '}'), ok
 }
 
 // entry appends an entry of a map. Keys ascend in REST; others are left to the message.

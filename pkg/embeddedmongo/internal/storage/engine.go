@@ -39,6 +39,8 @@ type Engine struct {
 	space  spaceGuard
 	unique stripes
 	docs   stripes
+	// deleted decides when to reclaim space.
+	deleted deletions
 
 	mu    sync.RWMutex
 	colls map[string]*Collection // By "db.coll".

@@ -70,6 +70,9 @@ func (c *Collection) Modify(w *Commit, id []byte, f func(old value.Doc) (value.D
 		return err
 	}
 	t.publish()
+	if d == nil {
+		c.e.deleted.total.Add(1)
+	}
 	return nil
 }
 
