@@ -1,8 +1,10 @@
 package orchestration_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -22,4 +24,13 @@ func TestErrorsOfAConfigurationKeepTheirOrder(t *testing.T) {
 			last = at
 		}
 	}
+}
+
+// TestAWindowOfHealthIsNotZero: with such a window, a webhook would fail and recover by every request.
+func TestAWindowOfHealthIsNotZero(t *testing.T) {
+	t.Parallel()
+	c := orchestration.Config{WebhookHealth: orchestration.WebhookHealth{Count: 5, Percent: 50}}
+	require.ErrorContains(t, c.Validate(), "ORCH_WEBHOOK_FAILING_WINDOW: must be at least 1s")
+	c.WebhookHealth.Window = time.Second
+	require.NotContains(t, fmt.Sprint(c.Validate()), "ORCH_WEBHOOK_FAILING_WINDOW")
 }

@@ -15,7 +15,7 @@ type WebhookHealth struct {
 }
 
 func (h WebhookHealth) validate() error {
-	if h.Window < 0 || h.Window > 0 && h.Window < time.Second {
+	if h != (WebhookHealth{}) && h.Window < time.Second { // All zero are the defaults.
 		return errors.New("ORCH_WEBHOOK_FAILING_WINDOW: must be at least 1s")
 	}
 	if h.Count < 0 || h.Percent < 0 || h.Percent > 100 {
