@@ -75,10 +75,14 @@ e2e-crowd: ## open 10,000 websockets of idle and ill-mannered clients against bo
 	ORCH_TEST_SOCKETS=10000 go test -count=1 -v -timeout=20m -tags=e2e -run=Crowd $(TESTFLAGS) ./test/e2e
 
 .PHONY: e2e-web
-e2e-web: ## read every page of the dashboard in Chromium, with and without scripts, in both forms; SCREENSHOTS=folder keeps images
+e2e-web: ## read every page of the dashboard in Chromium and use every action, with and without scripts, in both forms; SCREENSHOTS=folder keeps images
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update && apt-get install -y chromium; } || \
 		{ echo "e2e-web needs Chromium: install the package chromium, or set ORCH_TEST_CHROMIUM"; [ -n "$$ORCH_TEST_CHROMIUM" ]; }
 	ORCH_TEST_SCREENSHOTS=$(SCREENSHOTS) go test -count=1 -v -timeout=30m -tags=e2eweb $(TESTFLAGS) ./test/e2e/web
+
+.PHONY: screenshots
+screenshots: ## take the images of the README again
+	go test -count=1 -timeout=15m -tags=e2eweb -run='^TestScreenshots$$' ./test/e2e/web -images
 
 .PHONY: e2e-stock-ui
 e2e-stock-ui: $(VENV)/prefect ## read the pages of the Python package's web UI with the server as its API, in Chromium; SCREENSHOTS=folder keeps images

@@ -47,7 +47,7 @@ func TestCorpusIsText(t *testing.T) {
 	cells, err := json.Marshal(texts)
 	require.NoError(t, err)
 	table := s.post("/artifacts/", object{"key": "corpus-table", "type": "table", "data": string(cells), "flow_run_id": runs[0]})
-	variable := s.post("/variables/", object{"name": "corpus", "value": texts})
+	variable := s.post("/variables/", object{"name": "corpus", "value": texts[:60]})
 	automation := s.post("/automations/", object{
 		"name": texts[0], "description": strings.Join(texts, "\n\n"), "trigger": object{"type": "event", "posture": "Reactive", "expect": texts[:50], "threshold": 1, "within": 0},
 		"actions": []object{{"type": "do-nothing"}},
