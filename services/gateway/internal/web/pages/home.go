@@ -121,7 +121,7 @@ func showHome(r *page.Request) (page.View, error) {
 		if unwell > 0 {
 			class = "failed"
 		}
-		v.Tiles = append(v.Tiles, tile{"Webhooks failing or silent", show.Count(int64(unwell)), r.To("webhooks"), class})
+		v.Tiles = append(v.Tiles, tile{"Unhealthy webhooks", show.Count(int64(unwell)), r.To("webhooks"), class})
 	}
 	if events.Err() == nil && len(events.Answer().GetCounts()) > 0 {
 		var n int64

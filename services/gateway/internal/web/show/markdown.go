@@ -21,7 +21,7 @@ const maxMarkdown = 200_000
 var markdown = sync.OnceValue(func() goldmark.Markdown {
 	return goldmark.New(
 		goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.TaskList),
-		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(imageLinks{}, 1))),
+		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(ownNodes{}, 1))),
 	)
 })
 
@@ -54,11 +54,25 @@ func Markdown(text string) markup.Markup {
 	return markup.Trust(string(sanitizer().SanitizeBytes(out.Bytes())))
 }
 
-// imageLinks renders an image as a link to it.
-type imageLinks struct{}
+// ownNodes renders an image as a link to it, and headings below the heading of the page. They have two levels: a deeper one could skip
+// a level.
+type ownNodes struct{}
 
 // RegisterFuncs implements renderer.NodeRenderer.
-func (imageLinks) RegisterFuncs(to renderer.NodeRendererFuncRegisterer) {
+func (ownNodes) RegisterFuncs(to renderer.NodeRendererFuncRegisterer) {
+	to.Register(ast.KindHeading, func(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+		level := "2"
+		if heading, ok := node.(*ast.Heading); ok && heading.Level > 2 {
+			level = "3"
+		}
+		if entering {
+			level = "<h" + level + ">"
+		} else {
+			level = "</h" + level + ">"
+		}
+		_, _ = w.WriteString(level) // The buffer reports errors at its end.
+		return ast.WalkContinue, nil
+	})
 	to.Register(ast.KindImage, func(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 		image, ok := node.(*ast.Image)
 		if !ok {
