@@ -114,13 +114,14 @@ func rawKey(secret string) ([]byte, error) { return []byte(secret), nil }
 
 // encoding is the text form of a signature.
 type encoding struct {
+	name   string
 	encode func([]byte) string
 	decode func(string) ([]byte, error)
 }
 
 var (
-	inHex    = encoding{hex.EncodeToString, hex.DecodeString}
-	inBase64 = encoding{base64.StdEncoding.EncodeToString, anyBase64}
+	inHex    = encoding{"hex", hex.EncodeToString, hex.DecodeString}
+	inBase64 = encoding{"base64", base64.StdEncoding.EncodeToString, anyBase64}
 )
 
 // anyBase64 decodes all four variants of base64.

@@ -3,7 +3,9 @@ package verify
 import (
 	"context"
 	"crypto/hmac"
+	"crypto/sha1" //nolint:gosec // Only its size.
 	"crypto/sha256"
+	"crypto/sha512"
 	"crypto/subtle"
 	"errors"
 	"fmt"
@@ -193,7 +195,10 @@ func (v *Verifier) covers(text signedText, c claim) bool {
 	return good
 }
 
-// explain describes the check of a signature for the webhook's owner: lengths and counts, no values.
+// algorithms are the names of HMACs by their length in bytes.
+var algorithms = map[int]string{sha1.Size: "HMAC-SHA1", sha256.Size: "HMAC-SHA256", sha512.Size: "HMAC-SHA512"}
+
+// explain describes the check of a signature for the webhook's owner: the algorithm, lengths and counts, no values.
 func (v *Verifier) explain(r *receive.Request, c claim) string {
 	size := v.scheme.digest().Size()
 	readable := 0
@@ -203,7 +208,8 @@ func (v *Verifier) explain(r *receive.Request, c claim) string {
 		}
 	}
 	if readable == 0 {
-		return fmt.Sprintf("none of %d signatures decodes to the %d bytes of the HMAC", len(c.signatures), size)
+		return fmt.Sprintf("none of %d signatures decodes from %s to the %d bytes of %s", len(c.signatures), v.scheme.encoding.name, size, algorithms[size])
 	}
-	return fmt.Sprintf("compared %d signatures of %d bytes with %d secrets, over a body of %d bytes", readable, size, len(v.keys), len(r.Wire))
+	return fmt.Sprintf("compared %d signatures (%s in %s) with %d secrets, over a body of %d bytes",
+		readable, algorithms[size], v.scheme.encoding.name, len(v.keys), len(r.Wire))
 }
