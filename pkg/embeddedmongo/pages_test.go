@@ -38,6 +38,7 @@ func pages(t *testing.T, n int) (indexed, plain *mongo.Collection) {
 	index(nil, "owner", "at", "_id")
 	index(nil, "tags", "at", "_id")
 	index(nil, "due", "_id")
+	index(nil, "kind", "owner")
 	index(M{"queue": M{"$exists": true}}, "queue", "at", "_id")
 	index(M{"begun": nil}, "at", "_id")
 	rnd := rand.New(rand.NewPCG(7, 7))
@@ -176,5 +177,22 @@ func TestPagesReadWhatTheyShow(t *testing.T) {
 				require.Positive(t, e.ExecutionStats.NReturned)
 			}
 		})
+	}
+}
+
+// TestAnIndexOfTwoFieldsDoesNotReplaceTheirIntersection: the matches of an index without the order were all read and sorted, although
+// the intersection of two others reads the page alone.
+func TestAnIndexOfTwoFieldsDoesNotReplaceTheirIntersection(t *testing.T) {
+	indexed, _ := pages(t, 3000)
+	for filter, most := range map[string]int64{"owners": 25, "rare": 25} {
+		query := D{{Key: "ws", Value: 1}, {Key: "kind", Value: "b"}, {Key: "owner", Value: M{"$in": A{1, 3}}}}
+		if filter == "rare" {
+			query[1].Value = "nothing"
+		}
+		e := explain(t, indexed, D{
+			{Key: "find", Value: "indexed"}, {Key: "filter", Value: query},
+			{Key: "sort", Value: D{{Key: "at", Value: -1}, {Key: "_id", Value: -1}}}, {Key: "limit", Value: 10},
+		})
+		require.LessOrEqual(t, e.ExecutionStats.TotalDocsExamined, most, "%s: %v", filter, e.QueryPlanner.WinningPlan)
 	}
 }

@@ -59,12 +59,16 @@ const wholeKeys = 1000
 
 // orWhole replaces a plan that reads in sort order by a selective one that needs a sort. Reading in sort order stops early when
 // many documents match, but reads the whole collection when few do. A candidate that binds another field and has few keys bounds
-// the cost.
-func (p *Plan) orWhole(candidates []*Plan) (*Plan, error) {
+// the cost. If intersected indexes decide the filter, the plan in sort order reads no document in vain. The other one must then have
+// about as few documents as the page.
+func (p *Plan) orWhole(candidates []*Plan, con *conjunction) (*Plan, error) {
 	if p.q.Sort == nil || !p.sorted || p.exact || p.q.Limit == 0 {
 		return p, nil
 	}
 	best, least := p, wholeKeys
+	if p.withCommon(con).exact {
+		least = int(min(wholeKeys, 2*(p.q.Skip+p.q.Limit)))
+	}
 	for _, k := range candidates {
 		if k == p || !k.bindsBeyond(p) {
 			continue

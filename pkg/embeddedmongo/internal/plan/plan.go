@@ -104,7 +104,7 @@ func New(c *storage.Collection, q Query) (*Plan, error) {
 			return nil, err
 		}
 	}
-	if best, err = best.orWhole(all); err != nil {
+	if best, err = best.orWhole(all, con); err != nil {
 		return nil, err
 	}
 	if best, err = best.orScan(con); err != nil {
