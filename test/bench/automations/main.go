@@ -53,7 +53,7 @@ func parse() (settings, error) {
 	flag.StringVar(&s.prefect, "prefect", ".venv/prefect/bin/prefect", "the Python server's program")
 	counts := flag.String("automations", "1,100,10000", "the numbers of automations, each with a row of its own")
 	flag.IntVar(&s.events, "events", 20_000, "the events of a round on our server; the Python server gets a tenth")
-	flag.IntVar(&s.delays, "delays", 200, "the firings whose delay is measured")
+	flag.IntVar(&s.delays, "delays", 200, "the firings whose delay is measured on our server; the Python server gets a tenth")
 	flag.IntVar(&s.buckets, "buckets", 100_000, "the open buckets whose memory is measured; 0 leaves it out")
 	flag.IntVar(&s.idle, "idle", 10_000, "the automations that take no event during ingestion; 0 leaves it out")
 	flag.IntVar(&s.conns, "c", 8, "connections")
@@ -120,7 +120,11 @@ func (s settings) measureEvaluation(ctx context.Context) (err error) {
 			}
 		}
 		for _, server := range servers {
-			delays, err := firingDelays(ctx, server, fmt.Sprintf("delay.%d", n), s.delays)
+			firings := s.delays
+			if server != ours {
+				firings = max(10, s.delays/10) // Each waits about a second.
+			}
+			delays, err := firingDelays(ctx, server, fmt.Sprintf("delay.%d", n), firings)
 			if err != nil {
 				return err
 			}
