@@ -125,6 +125,14 @@ func (c *Conn) Healthy() error {
 	return c.publisher.healthy()
 }
 
+// interruption is the level at which an interrupted consumer is logged: while the connection is lost, the log says so already.
+func (c *Conn) interruption() slog.Level {
+	if c.nc.Status() != nats.CONNECTED {
+		return slog.LevelDebug
+	}
+	return slog.LevelWarn
+}
+
 // Close refuses new events, waits for the frames in flight (Config.AckTimeout at most), ends what the connection
 // started and disconnects. Further calls do nothing.
 func (c *Conn) Close() error {

@@ -102,7 +102,7 @@ func (c *Conn) ConsumeDeliveries(
 		if errors.Is(err, jetstream.ErrConsumerNotFound) && !c.isDurable(durable) {
 			return fmt.Errorf("consume %q: %w", durable, err)
 		}
-		k.log.WarnContext(ctx, "consumer was interrupted", "error", err)
+		k.log.Log(ctx, c.interruption(), "consumer was interrupted", "error", err)
 		pause(ctx, 500*time.Millisecond)
 	}
 	k.flush()

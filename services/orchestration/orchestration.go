@@ -126,6 +126,7 @@ func (d Deps) withDefaults() Deps {
 // Orchestration is the service, ready to be registered and run.
 type Orchestration struct {
 	log         *slog.Logger
+	requestLog  *slog.Logger // Has every failed request, those of an outage too.
 	tracer      *tracing.Tracer
 	store       *store.Store
 	broker      *broker.Conn
@@ -168,10 +169,15 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 		return nil, fmt.Errorf("configure the orchestration service: %w (32 random bytes in base64, such as openssl rand -base64 32 makes)", secrets.ErrNoKey)
 	}
 	deps = deps.withDefaults()
-	o := &Orchestration{log: deps.Log.With("component", "orchestration"), broker: deps.Broker, tracer: deps.Tracer, every: cfg.Timers}
+	quiet := newOutageLog(deps.Log, deps.Broker)
+	o := &Orchestration{
+		log: slog.New(quiet).With("component", "orchestration"), requestLog: deps.Log.With("component", "orchestration"),
+		broker: deps.Broker, tracer: deps.Tracer, every: cfg.Timers,
+	}
 	o.store, err = store.Open(ctx, store.Config{
 		URI: cfg.MongoDBURI, Database: cfg.MongoDBDatabase, Dialer: deps.Dialer, Client: deps.Client, Clock: deps.Clock, IDs: deps.IDs,
 		Wait: deps.WaitForStore, Trace: deps.Tracer != nil, Metrics: deps.Registry, Log: o.log,
+		Available: quiet.outage.available,
 	})
 	if err != nil {
 		return nil, err
@@ -343,7 +349,7 @@ func (o *Orchestration) Register(r grpc.ServiceRegistrar) {
 
 // Interceptors are what the service's calls pass through, the first one outermost.
 func (o *Orchestration) Interceptors() []grpc.UnaryServerInterceptor {
-	around := []grpc.UnaryServerInterceptor{rpc.Recover(o.log), statuserr.Interceptor(o.log)}
+	around := []grpc.UnaryServerInterceptor{rpc.Recover(o.requestLog), statuserr.Interceptor(o.requestLog)}
 	if o.tracer != nil {
 		around = append([]grpc.UnaryServerInterceptor{o.tracer.Interceptor()}, around...)
 	}

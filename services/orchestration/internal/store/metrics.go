@@ -14,6 +14,8 @@ type metrics struct {
 	duration *prometheus.HistogramVec
 	failures *prometheus.CounterVec
 	leases   *prometheus.GaugeVec
+	// available is called after each command that succeeded, unless it is nil.
+	available func()
 }
 
 func newMetrics(registry prometheus.Registerer) *metrics {
@@ -48,6 +50,9 @@ func (m *metrics) monitor(next *event.CommandMonitor) *event.CommandMonitor {
 		Started: next.Started,
 		Succeeded: func(ctx context.Context, e *event.CommandSucceededEvent) {
 			telemetry.Observe(ctx, m.duration.WithLabelValues(e.CommandName), e.Duration.Seconds())
+			if m.available != nil {
+				m.available()
+			}
 			next.Succeeded(ctx, e)
 		},
 		Failed: func(ctx context.Context, e *event.CommandFailedEvent) {

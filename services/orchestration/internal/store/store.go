@@ -40,6 +40,8 @@ type Config struct {
 	Trace bool
 	// Wait makes Open wait for a database that does not respond, until its context ends.
 	Wait bool
+	// Available is called after each command that succeeds; it may be nil.
+	Available func()
 	// Log gets the beginning and the end of the wait; nil means slog.Default().
 	Log *slog.Logger
 }
@@ -74,6 +76,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		opts.SetDialer(cfg.Dialer)
 	}
 	measured := newMetrics(cfg.Metrics)
+	measured.available = cfg.Available
 	var spans *event.CommandMonitor
 	if cfg.Trace {
 		spans = newCommandSpans().monitor()
