@@ -190,8 +190,10 @@ func TestAnIndexOfTwoFieldsDoesNotReplaceTheirIntersection(t *testing.T) {
 			query[1].Value = "nothing"
 		}
 		e := explain(t, indexed, D{
-			{Key: "find", Value: "indexed"}, {Key: "filter", Value: query},
-			{Key: "sort", Value: D{{Key: "at", Value: -1}, {Key: "_id", Value: -1}}}, {Key: "limit", Value: 10},
+			{Key: "find", Value: "indexed"},
+			{Key: "filter", Value: query},
+			{Key: "sort", Value: D{{Key: "at", Value: -1}, {Key: "_id", Value: -1}}},
+			{Key: "limit", Value: 10},
 		})
 		require.LessOrEqual(t, e.ExecutionStats.TotalDocsExamined, most, "%s: %v", filter, e.QueryPlanner.WinningPlan)
 	}
