@@ -92,7 +92,7 @@ func TestTheLimitOfBodies(t *testing.T) {
 		e := w.next()
 		require.Equal(t, "orch-cloud.webhook.failed", e.GetEvent())
 		p := payload(t, e)
-		require.Equal(t, "the body is too large", p["error"])
+		require.Equal(t, "the body is too large: it exceeds ORCH_HOOKS_MAX_BODY, 1000 bytes", p["error"])
 		require.Equal(t, string(text(limit)), p["body"])
 		require.Equal(t, true, p["body_truncated"])
 		require.Nil(t, p["rendered"])

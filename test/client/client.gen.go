@@ -6842,7 +6842,7 @@ type RetentionRuleInput struct {
 	// Kind Kind of the documents.
 	Kind RetentionKind `json:"kind"`
 
-	// MaxAge Age at which a document is deleted, for runs counted from their end, in seconds or as an ISO 8601 duration; at least 1 hour.
+	// MaxAge Age at which a document is deleted, for runs counted from their end, as an ISO 8601 duration; at least PT1H.
 	MaxAge openapi_types.Duration `json:"max_age"`
 
 	// States Terminal states of the runs; an empty list selects the terminal states that no other rule of the kind names.
@@ -6854,7 +6854,7 @@ type RetentionRuleOutput struct {
 	// Kind Kind of the documents.
 	Kind RetentionKind `json:"kind"`
 
-	// MaxAge Age at which a document is deleted, for runs counted from their end, in seconds or as an ISO 8601 duration; at least 1 hour.
+	// MaxAge Age at which a document is deleted, for runs counted from their end, as an ISO 8601 duration; at least PT1H.
 	MaxAge float32 `json:"max_age"`
 
 	// States Terminal states of the runs; an empty list selects the terminal states that no other rule of the kind names.

@@ -4130,7 +4130,7 @@ func Of(fullName string) string {
 	case "orch.v1.RetentionRule.kind":
 		return "Kind of the documents."
 	case "orch.v1.RetentionRule.max_age":
-		return "Age at which a document is deleted, for runs counted from their end, in seconds or as an ISO 8601 duration; at least 1 hour."
+		return "Age at which a document is deleted, for runs counted from their end, as an ISO 8601 duration; at least PT1H."
 	case "orch.v1.RetentionRule.states":
 		return "Terminal states of the runs; an empty list selects the terminal states that no other rule of the kind names."
 	case "orch.v1.RetentionRules":

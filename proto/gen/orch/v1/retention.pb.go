@@ -102,8 +102,7 @@ type RetentionRule struct {
 	Kind RetentionKind `protobuf:"varint,1,opt,name=kind,proto3,enum=orch.v1.RetentionKind" json:"kind,omitempty"`
 	// Terminal states of the runs; an empty list selects the terminal states that no other rule of the kind names.
 	States []StateType `protobuf:"varint,2,rep,packed,name=states,proto3,enum=orch.v1.StateType" json:"states,omitempty"`
-	// Age at which a document is deleted, for runs counted from their end, in seconds or as an ISO 8601 duration; at least
-	// 1 hour.
+	// Age at which a document is deleted, for runs counted from their end, as an ISO 8601 duration; at least PT1H.
 	MaxAge        *durationpb.Duration `protobuf:"bytes,3,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
