@@ -11,8 +11,25 @@ import (
 	"github.com/orch-project/orch/test/bench/beside"
 )
 
-// settleFor is how long a server rests before its memory counts: its runtime returns what it does not need.
-const settleFor = 15 * time.Second
+const (
+	// settleFor is how long a server's memory must stay the same before it counts, and settleWithin the longest wait: its
+	// runtime returns slowly what a burst left.
+	settleFor    = 15 * time.Second
+	settleWithin = 3 * time.Minute
+)
+
+// settled returns the resident memory of a server that rests, in bytes.
+func settled(server *beside.Server) int64 {
+	end := time.Now().Add(settleWithin)
+	for _, before := server.Taken(); ; {
+		time.Sleep(settleFor)
+		_, now := server.Taken()
+		if before-now < before/100 || time.Now().After(end) {
+			return now
+		}
+		before = now
+	}
+}
 
 // measureBuckets measures the memory of our server for open buckets of a proactive trigger with for_each.
 func (s settings) measureBuckets(ctx context.Context) (err error) {
@@ -59,8 +76,7 @@ func (s settings) measureBuckets(ctx context.Context) (err error) {
 		if _, err := awaitFiring(ctx, c, last["id"].(string)); err != nil {
 			return err
 		}
-		time.Sleep(settleFor)
-		_, memory[i] = ours.Taken()
+		memory[i] = settled(ours)
 	}
 	above := memory[1] - memory[0]
 	fmt.Fprintf(os.Stdout, "memory with %d open buckets: %d MB above %d MB\n", s.buckets, above>>20, memory[0]>>20)

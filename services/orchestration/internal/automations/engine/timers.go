@@ -2,6 +2,7 @@ package engine
 
 import (
 	"container/heap"
+	"strings"
 	"sync"
 
 	"github.com/google/uuid"
@@ -67,7 +68,12 @@ func (t *timers) set(ws uuid.UUID, b *orchv1.AutomationBucket) {
 		if err != nil {
 			return
 		}
-		t.add(&timer{workspace: ws, bucket: id, trigger: of, key: b.GetKey(), due: b.GetDue()})
+		// The texts of a key may be slices of a whole batch of events, which a timer must not retain.
+		key := make([]string, len(b.GetKey()))
+		for i, text := range b.GetKey() {
+			key[i] = strings.Clone(text)
+		}
+		t.add(&timer{workspace: ws, bucket: id, trigger: of, key: key, due: b.GetDue()})
 	}
 }
 
