@@ -80,18 +80,22 @@ func (c *Collection[M]) IDs(ctx context.Context, ws uuid.UUID, filter bson.D, li
 	return ids, nil
 }
 
-// Oldest reads the first matching documents in the order of a field, each with its revision. Only the given fields are
-// read.
+// WithoutEffects is the condition of documents without pending effects.
+var WithoutEffects = bson.E{Key: "outbox.at", Value: bson.D{{Key: "$exists", Value: false}}}
+
+// Oldest reads the first matching documents without pending effects, in the order of a field, each with its revision. Only the
+// given fields are read.
 func (c *Collection[M]) Oldest(ctx context.Context, ws uuid.UUID, filter bson.D, order string, fields []string, limit int64) ([]Version[M], error) {
 	projection := bson.D{{Key: "rev", Value: 1}}
 	for _, field := range fields {
 		projection = append(projection, bson.E{Key: field, Value: 1})
 	}
+	filter = append(slices.Clone(filter), WithoutEffects)
 	return c.versions(ctx, ws, filter, options.Find().SetSort(bson.D{{Key: order, Value: 1}}).SetLimit(limit).SetProjection(projection))
 }
 
-// DeleteVersions is Delete for documents that were read, with one command: it moves those that still have their revision
-// out of the workspace. It returns their outboxes, removal included, and does not wake the relay: the caller executes the
+// DeleteVersions is Delete for documents that Oldest read, with one command: it moves those that still have their revision
+// out of the workspace. They have no pending effects, so the outboxes are complete and their removal loses nothing. It returns their outboxes, removal included, and does not wake the relay: the caller executes the
 // effects, and the sweeper what a crash leaves.
 func (c *Collection[M]) DeleteVersions(ctx context.Context, ws uuid.UUID, all []Version[M], effects func(M) []Effect) ([]Outbox, error) {
 	if len(all) == 0 {

@@ -2,6 +2,7 @@ package taskruns
 
 import (
 	"context"
+	"errors"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -20,7 +21,7 @@ var terminal = bson.E{Key: "state.type", Value: bson.D{{Key: "$in", Value: bson.
 var settled = bson.D{
 	{Key: "tags", Value: bson.D{{Key: "$exists", Value: false}}},
 	{Key: "slot_lease_id", Value: bson.D{{Key: "$exists", Value: false}}},
-	{Key: "outbox.at", Value: bson.D{{Key: "$exists", Value: false}}},
+	store.WithoutEffects,
 }
 
 // purge deletes the matching settled runs with their histories, at most limit, by three commands. The filter selects runs
@@ -60,7 +61,8 @@ func (s *Service) DeleteExpired(ctx context.Context, ws uuid.UUID, e store.Expir
 		return expiry, err
 	}
 	for _, id := range rest {
-		if err := s.delete(ctx, ws, id); err != nil {
+		err := s.delete(ctx, ws, id)
+		if err != nil && !errors.Is(err, store.ErrNotFound) { // A concurrent call may have deleted it.
 			return expiry, err
 		}
 		expiry.Deleted++
