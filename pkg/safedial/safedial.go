@@ -3,7 +3,7 @@
 //	name ──resolve──► address ──check──► connect to that very address
 //
 // The check happens between resolution and connection, on the address that is connected to, so a name that resolves to
-// another address a moment later changes nothing. HTTP redirects connect anew and are checked in the same way.
+// another address a moment later changes nothing. Clients do not follow HTTP redirects: a redirect is a response.
 package safedial
 
 import (
@@ -20,9 +20,6 @@ import (
 
 // ErrForbidden is that an address is not public and not allowed.
 var ErrForbidden = errors.New("the address is not public")
-
-// maxRedirects bounds the redirects that a client follows.
-const maxRedirects = 5
 
 // Policy says which addresses that are not public may be connected to. The zero Policy allows none.
 type Policy struct {
@@ -110,7 +107,8 @@ func (p Policy) control(_ context.Context, network, address string, _ syscall.Ra
 }
 
 // Client returns an HTTP client that connects to addresses of the policy alone, without a proxy. Timeout bounds a whole
-// exchange. A redirect away from the first host loses the headers that authenticate, as net/http has it.
+// exchange. The client returns a redirect as the response: following one would send the body and the headers, which may hold
+// credentials, to an address that the user did not choose, or turn a POST into a GET without the body.
 func (p Policy) Client(timeout time.Duration) *http.Client {
 	return &http.Client{
 		Timeout: timeout,
@@ -118,14 +116,6 @@ func (p Policy) Client(timeout time.Duration) *http.Client {
 			Proxy: nil, DialContext: p.Dialer(timeout).DialContext, ForceAttemptHTTP2: true, DisableKeepAlives: true,
 			TLSHandshakeTimeout: timeout, MaxResponseHeaderBytes: 64 << 10,
 		},
-		CheckRedirect: func(r *http.Request, via []*http.Request) error {
-			if len(via) > maxRedirects {
-				return fmt.Errorf("%d redirects are too many", len(via))
-			}
-			if scheme := r.URL.Scheme; scheme != "http" && scheme != "https" {
-				return fmt.Errorf("follow a redirect to %q: %w", scheme, ErrForbidden)
-			}
-			return nil
-		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }

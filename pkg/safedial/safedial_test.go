@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,9 +56,24 @@ func TestClientChecksTheAddressItConnectsTo(t *testing.T) {
 	loopback, err := safedial.ParsePolicy("127.0.0.1")
 	require.NoError(t, err)
 	require.NoError(t, get(loopback, inner.URL))
+}
 
-	// A redirect is checked like any other address.
-	outer := httptest.NewServer(http.RedirectHandler("http://[::1]:1/", http.StatusFound))
-	t.Cleanup(outer.Close)
-	require.ErrorIs(t, get(loopback, outer.URL), safedial.ErrForbidden)
+// A redirect is the response: neither the body nor the headers reach another address.
+func TestClientFollowsNoRedirect(t *testing.T) {
+	t.Parallel()
+	loopback, err := safedial.ParsePolicy("127.0.0.1")
+	require.NoError(t, err)
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the client followed the redirect") }))
+	t.Cleanup(other.Close)
+	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+		outer := httptest.NewServer(http.RedirectHandler(other.URL, status))
+		t.Cleanup(outer.Close)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, outer.URL, strings.NewReader("body"))
+		require.NoError(t, err)
+		request.Header.Set("X-Api-Key", "secret")
+		response, err := loopback.Client(10 * time.Second).Do(request)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, status, response.StatusCode)
+	}
 }

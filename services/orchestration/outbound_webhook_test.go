@@ -74,6 +74,7 @@ func TestCallsAreLogged(t *testing.T) {
 	var attempts atomic.Int64
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Set-Cookie", "topsecret-1")
+		w.Header().Set("X-City", "M\xfcnchen") // ISO 8859-1.
 		if attempts.Add(1) == 1 {
 			w.WriteHeader(http.StatusBadGateway)
 		}
@@ -93,7 +94,7 @@ func TestCallsAreLogged(t *testing.T) {
 	}
 	add := func(name, address, event string) *orchv1.Automation {
 		document := d.blockDocument("webhook", name, fmt.Sprintf(
-			`{"url":%q,"headers":{"Authorization":"topsecret-2","X-Plain":"seen"},"signing_secret":"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}`, address))
+			`{"url":%q,"headers":{"Authorization":"topsecret-2","X-Hook":"topsecret-5","Content-Type":"text/plain"},"signing_secret":"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}`, address))
 		a := d.automation(fmt.Sprintf(`{"name":%q,"trigger":{"type":"event","posture":"Reactive","expect":[%q]},
 			"actions":[{"type":"call-webhook","block_document_id":%q,"payload":"order {{ event.resource.id }}"}]}`, name, event, document))
 		d.emit(event, "7")
@@ -111,7 +112,9 @@ func TestCallsAreLogged(t *testing.T) {
 	require.Equal(t, first.GetMessageId(), second.GetMessageId())
 	require.Equal(t, receiver.URL, second.GetDestination())
 	require.Equal(t, "order 7", second.GetBody())
-	require.Equal(t, "seen", second.GetHeaders()["x-plain"])
+	require.Equal(t, "text/plain", second.GetHeaders()["content-type"])
+	require.Equal(t, "***", second.GetHeaders()["x-hook"], "all headers of a block are secrets")
+	require.Equal(t, "M\ufffdnchen", second.GetResponseHeaders()["x-city"])
 	require.Equal(t, second.GetMessageId(), second.GetHeaders()["webhook-id"])
 	require.Equal(t, "thanks", second.GetResponseBody())
 	require.NotContains(t, prototext.Format(second), "topsecret")

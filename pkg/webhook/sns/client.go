@@ -76,7 +76,6 @@ func NewClient(o Options) *Client {
 		o.Clock = clock.System{}
 	}
 	client := o.Policy.Client(fetchTimeout)
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	if transport, ok := client.Transport.(*http.Transport); ok {
 		transport.TLSClientConfig = &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12}
 	}

@@ -67,6 +67,12 @@ func (b *block) object(key string) map[string]any {
 	return object
 }
 
+// refusesPrivate reports whether the block forbids addresses of private networks.
+func (b *block) refusesPrivate() bool {
+	permitted, set := b.data["allow_private_urls"].(bool)
+	return set && !permitted
+}
+
 func (b *block) flag(key string) bool {
 	flag, _ := b.data[key].(bool)
 	return flag

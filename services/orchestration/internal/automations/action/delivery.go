@@ -32,6 +32,10 @@ const maxLogged = 64 << 10
 // messageID is the same for all attempts of an action. Receivers of signed calls recognize duplicates by it.
 func messageID(run *orchv1.AutomationActionRun) string { return "msg_" + run.GetId() }
 
+// descriptive are headers that describe a message. Those of a block are shown; all others are secrets, as the schema of the
+// block states.
+var descriptive = []string{"accept", "content-encoding", "content-type", "user-agent"}
+
 // newDelivery describes an attempt, without credentials: those of headers are masked, and of the address only the host is kept.
 func newDelivery(run *orchv1.AutomationActionRun, action *orchv1.CallWebhook, m *message, began time.Time) *orchv1.AutomationDelivery {
 	body, cut := redact.Cut(string(m.body), maxLogged)
@@ -43,7 +47,7 @@ func newDelivery(run *orchv1.AutomationActionRun, action *orchv1.CallWebhook, m 
 	for name, values := range m.header {
 		name = strings.ToLower(name)
 		d.Headers[name] = strings.ToValidUTF8(strings.Join(values, ", "), "\ufffd")
-		if redact.Credential(name) {
+		if redact.Credential(name) || m.secret[name] {
 			d.Headers[name] = redact.Mask
 		}
 	}
@@ -57,6 +61,19 @@ func (m *message) host() string {
 		return ""
 	}
 	return target.Scheme + "://" + target.Host
+}
+
+// receiver returns the address of the receiver in one spelling: names in lower case, and always with a port.
+func (m *message) receiver() string {
+	target, err := url.Parse(m.url)
+	if err != nil {
+		return ""
+	}
+	port := target.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[target.Scheme]
+	}
+	return target.Scheme + "://" + net.JoinHostPort(strings.ToLower(strings.TrimSuffix(target.Hostname(), ".")), port)
 }
 
 // unsentReason is why there is no response.

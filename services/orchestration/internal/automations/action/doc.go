@@ -75,7 +75,9 @@ type Runner struct {
 
 	engine *jinja.Engine
 	client *http.Client
-	woken  chan struct{}
+	// publicClient connects to public addresses alone, whatever Deps.Dial permits.
+	publicClient *http.Client
+	woken        chan struct{}
 	// letters counts the dead letters of automations.
 	letters *engine.Counter
 	// rendering bounds the templates that are rendered at once.
@@ -99,6 +101,8 @@ func New(deps Deps) *Runner {
 		deliveries: store.NewCollection(deps.Store, query.AutomationDelivery, &orchv1.AutomationDelivery{}),
 		client:     deps.Dial.Client(callTimeout),
 		woken:      make(chan struct{}, 1),
+
+		publicClient: safedial.Policy{}.Client(callTimeout),
 
 		letters:   engine.NewCounter(time.Hour),
 		rendering: make(chan struct{}, maxRenderings),

@@ -45,12 +45,13 @@ func (r *Runner) notify(ctx context.Context, o *result, run *orchv1.AutomationAc
 		return o.fail("Notification failed")
 	}
 	for _, m := range messages {
+		m.publicOnly = b.refusesPrivate()
 		answer, err := r.send(ctx, m)
 		if err != nil {
 			o.details["notification_log"] = err.Error()
 			return unsent(o, "Notification failed: ", err)
 		}
-		if answer.status >= http.StatusBadRequest {
+		if answer.status >= http.StatusMultipleChoices { // Redirects are not followed.
 			shown := []rune(string(answer.body))
 			o.details["notification_log"] = fmt.Sprintf("status %d: %s", answer.status, string(shown[:min(len(shown), maxShown)]))
 			o.fail("Notification failed")

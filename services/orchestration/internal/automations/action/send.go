@@ -21,6 +21,10 @@ type message struct {
 	method, url string
 	header      http.Header
 	body        []byte
+	// secret are the headers, by lower-case name, that the delivery log masks whatever their names.
+	secret map[string]bool
+	// publicOnly refuses addresses that are not public, also those that the server's settings permit.
+	publicOnly bool
 }
 
 func newMessage(method, address string) *message {
@@ -63,7 +67,11 @@ func (r *Runner) send(ctx context.Context, m *message) (*answer, error) {
 		request.Header.Set("User-Agent", "orch-automations")
 	}
 	tracing.SetHeader(ctx, request.Header)
-	response, err := r.client.Do(request)
+	client := r.client
+	if m.publicOnly {
+		client = r.publicClient
+	}
+	response, err := client.Do(request)
 	if err != nil {
 		return nil, withoutAddress(err)
 	}
@@ -86,6 +94,7 @@ func withoutAddress(err error) error {
 // forwarded are headers of answers that are not shown: they say how the answer came here.
 var forwarded = []string{"authorization", "set-cookie", "traceparent", "via", "x-forwarded", "x-b3", "x-cloud-trace", "x-envoy"}
 
+// shownHeaders returns the headers of a response for events and the delivery log, as valid UTF-8.
 func shownHeaders(header http.Header) map[string]string {
 	shown := map[string]string{}
 	for name, values := range header {
@@ -95,7 +104,7 @@ func shownHeaders(header http.Header) map[string]string {
 			hidden = hidden || strings.HasPrefix(lower, prefix)
 		}
 		if !hidden {
-			shown[lower] = strings.Join(values, ", ")
+			shown[lower] = strings.ToValidUTF8(strings.Join(values, ", "), "\ufffd")
 		}
 	}
 	return shown

@@ -1,6 +1,7 @@
 package action
 
 import (
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -35,8 +36,7 @@ func TestTargetsThatHang(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 			<-r.Context().Done()
 		}),
-		"mute":      "http://" + mute.Addr().String() + "/secret",
-		"redirects": target(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/secret", http.StatusFound) }),
+		"mute": "http://" + mute.Addr().String() + "/secret",
 	} {
 		_, err := r.send(t.Context(), newMessage(http.MethodPost, address))
 		require.Error(t, err, name)
@@ -50,4 +50,54 @@ func TestTargetsThatHang(t *testing.T) {
 	})))
 	require.NoError(t, err)
 	require.Len(t, endless.body, maxAnswer)
+}
+
+// A message whose headers or method cannot be sent is an error that shows neither their values nor the address, and nothing is
+// sent.
+func TestHeadersCannotInjectOthers(t *testing.T) {
+	t.Parallel()
+	policy, err := safedial.ParsePolicy("127.0.0.1")
+	require.NoError(t, err)
+	target := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request was sent") }))
+	t.Cleanup(target.Close)
+	r := &Runner{client: policy.Client(10 * time.Second)}
+	for _, header := range [][2]string{{"X-Key", "secret\r\nX-Admin: 1"}, {"X-Key\r\nX-Admin", "secret"}, {"X-Key", "secret\x00"}} {
+		m := newMessage(http.MethodPost, target.URL+"/secret")
+		m.setSecrets(map[string]any{header[0]: header[1]})
+		_, err := r.send(t.Context(), m)
+		require.Error(t, err)
+		require.NotContains(t, err.Error(), "secret")
+	}
+	for _, method := range []string{"GET / HTTP/1.1\r\nX-Admin: 1\r\n\r\nGET", "bad method"} {
+		_, err := r.send(t.Context(), newMessage(method, target.URL+"/secret"))
+		require.Error(t, err)
+		require.NotContains(t, err.Error(), "secret")
+	}
+}
+
+func TestABlockMayForbidPrivateAddresses(t *testing.T) {
+	t.Parallel()
+	policy, err := safedial.ParsePolicy("127.0.0.1")
+	require.NoError(t, err)
+	target := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(target.Close)
+	r := &Runner{client: policy.Client(10 * time.Second), publicClient: safedial.Policy{}.Client(10 * time.Second)}
+	for setting, public := range map[any]bool{nil: false, true: false, false: true, "no": false} {
+		b := &block{data: map[string]any{"allow_private_urls": setting}}
+		require.Equal(t, public, b.refusesPrivate())
+		m := newMessage(http.MethodPost, target.URL)
+		m.publicOnly = b.refusesPrivate()
+		_, err := r.send(t.Context(), m)
+		require.Equal(t, public, errors.Is(err, safedial.ErrForbidden))
+	}
+}
+
+func TestOneReceiverHasOneName(t *testing.T) {
+	t.Parallel()
+	for address, receiver := range map[string]string{
+		"https://Example.com/a": "https://example.com:443", "https://example.com:443/b?c": "https://example.com:443",
+		"http://user:secret@example.com.": "http://example.com:80", "http://[::1]:8080/": "http://[::1]:8080", "http://a b": "",
+	} {
+		require.Equal(t, receiver, newMessage(http.MethodPost, address).receiver(), address)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -39,17 +40,13 @@ func (r *Runner) callWebhook(ctx context.Context, o *result, ws uuid.UUID, run *
 		method = http.MethodPost
 	}
 	m := newMessage(method, b.text("url"))
-	m.body = []byte(payload)
-	for name, value := range b.object("headers") {
-		if text, ok := value.(string); ok {
-			m.header.Set(name, text)
-		}
-	}
+	m.body, m.publicOnly = []byte(payload), b.refusesPrivate()
+	m.setSecrets(b.object("headers"))
 	secret := b.text("signing_secret")
 	if err := r.signMessage(m, secret, messageID(run)); err != nil {
 		return o.fail("Webhook call failed: %s", err)
 	}
-	release, err := r.destinations.acquire(ctx, destination{ws, m.host()})
+	release, err := r.destinations.acquire(ctx, destination{ws, m.receiver()})
 	if err != nil {
 		return o.later(fmt.Errorf("Webhook call failed: %w", err)) //nolint:staticcheck // As the others begin.
 	}
@@ -77,6 +74,18 @@ func (r *Runner) callWebhook(ctx context.Context, o *result, ws uuid.UUID, run *
 	return o
 }
 
+// setSecrets sets headers of a block. All but those that describe the message are secrets.
+func (m *message) setSecrets(headers map[string]any) {
+	m.secret = map[string]bool{}
+	for name, value := range headers {
+		if text, ok := value.(string); ok {
+			m.header.Set(name, text)
+			lower := strings.ToLower(name)
+			m.secret[lower] = !slices.Contains(descriptive, lower)
+		}
+	}
+}
+
 // signMessage signs a message as Standard Webhooks specifies, if there is a secret. All attempts of an action have the same
 // webhook-id, by which receivers recognise duplicates.
 func (r *Runner) signMessage(m *message, secret, id string) error {
@@ -93,6 +102,7 @@ func (r *Runner) signMessage(m *message, secret, id string) error {
 	}
 	for _, f := range fields {
 		m.header.Set(f.Name, f.Value)
+		delete(m.secret, strings.ToLower(f.Name)) // It replaces a header of the block.
 	}
 	return nil
 }
