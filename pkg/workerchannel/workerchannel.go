@@ -7,13 +7,23 @@
 // The feeds promise nothing: a channel that missed a change finds it at the worker's next heartbeat, a run at its next poll.
 package workerchannel
 
-import "time"
+import (
+	"time"
 
-// Feed is the name of the live feed that tells the ids of work pools that were changed: 16 bytes each.
-const Feed = "work-pools"
+	"github.com/orch-project/orch/pkg/broker"
+)
 
-// RunsFeed is the name of the live feed of work pools whose runs began to wait for a worker. A message is a pool's name.
-const RunsFeed = "work-pool-runs"
+// The names of the feeds on the broker.
+const (
+	poolsName = "work-pools"
+	runsName  = "work-pool-runs"
+)
+
+// Pools returns the live feed of the ids of work pools that were changed.
+func Pools(conn *broker.Conn) *broker.LiveIDs { return conn.LiveIDs(poolsName) }
+
+// Runs returns the live feed of work pools whose runs began to wait for a worker. A message is a pool's name.
+func Runs(conn *broker.Conn) *broker.Live { return conn.Live(runsName) }
 
 // RunsAhead is how far ahead of their start the channels read runs, and the longest time between two reads. A run that starts
 // later than that needs no message on RunsFeed.

@@ -230,7 +230,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.schemas = parameters.NewService(parameters.NewHydrator(o.variables.Lookup))
 	pools := workpools.NewPools(workpools.PoolsDeps{
 		Store: o.store, Vocabulary: cfg.Vocabulary, Block: o.blocks.Has, Flush: flush, Log: o.log,
-		Notify: workPoolNotifier(deps.Broker.Live(workerchannel.Feed), o.log),
+		Notify: workPoolNotifier(workerchannel.Pools(deps.Broker), o.log),
 	})
 	o.tasks = taskruns.New(taskruns.Deps{
 		Store: o.store, Vocabulary: cfg.Vocabulary, Limits: limits, Random: deps.Random, Offered: wake, Flush: flush,
@@ -239,7 +239,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.runs = flowruns.New(flowruns.Deps{
 		Store: o.store, Vocabulary: cfg.Vocabulary, Limits: limits, Variable: o.variables.Lookup, Flush: flush,
 		CancelTaskRuns: o.tasks.CancelOf, Place: pools.Place, PoolType: pools.PoolType,
-		Waiting: waitingRunNotifier(deps.Broker.Live(workerchannel.RunsFeed), o.log),
+		Waiting: waitingRunNotifier(workerchannel.Runs(deps.Broker), o.log),
 	})
 	o.graphs = graph.New(o.store, o.runs.States)
 	o.background = newBackgroundMetrics(deps.Registry)
@@ -260,7 +260,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.webhooks = webhooks.New(webhooks.Deps{
 		Store: o.store, Definitions: definitions, Tenancy: registry, Compile: deps.CompileTemplate, Flush: flush, Log: o.log,
 		Secrets: cfg.Secrets, Vocabulary: cfg.Vocabulary, IDs: deps.IDs, Publisher: deps.Broker.Publisher(), Journal: deliveries,
-		Recorded:      deliveryNotifier(deps.Broker.Live(deliveryfeed.Feed), o.log),
+		Recorded:      deliveryNotifier(deliveryfeed.Open(deps.Broker), o.log),
 		MaxDeliveries: cfg.DeliveriesKept, Retention: cfg.DeliveriesRetention, Health: cfg.WebhookHealth.policy(), UniqueNames: cfg.WebhookUniqueNames,
 	})
 	o.retention = retention.New(retention.Deps{
@@ -382,18 +382,18 @@ func taskWorkerWaker(feed *broker.Live, log *slog.Logger) func(ws uuid.UUID, tas
 
 // workPoolNotifier tells the channels of a pool's workers that the pool was changed. A channel that misses it compares the
 // pool with what it sent at the worker's next heartbeat.
-func workPoolNotifier(feed *broker.Live, log *slog.Logger) workpools.Notify {
+func workPoolNotifier(feed *broker.LiveIDs, log *slog.Logger) workpools.Notify {
 	return func(ws, pool uuid.UUID) {
-		if err := feed.Publish(ws, pool[:]); err != nil {
+		if err := feed.Publish(ws, pool); err != nil {
 			log.Warn("notify the channels of a work pool", "error", err)
 		}
 	}
 }
 
 // deliveryNotifier tells the pages that show a webhook's delivery log that it has grown. They miss what the feed loses.
-func deliveryNotifier(feed *broker.Live, log *slog.Logger) func(ws, webhook uuid.UUID) {
+func deliveryNotifier(feed *broker.LiveIDs, log *slog.Logger) func(ws, webhook uuid.UUID) {
 	return func(ws, webhook uuid.UUID) {
-		if err := feed.Publish(ws, webhook[:]); err != nil {
+		if err := feed.Publish(ws, webhook); err != nil {
 			log.Warn("notify the pages of a delivery log", "error", err)
 		}
 	}

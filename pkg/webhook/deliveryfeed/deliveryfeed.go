@@ -5,5 +5,10 @@
 // The feed promises nothing: a page that misses a message shows the delivery after the next one.
 package deliveryfeed
 
-// Feed is the name of the live feed of webhooks whose delivery log has grown. A message is a webhook's UUID, 16 bytes.
-const Feed = "deliveries"
+import "github.com/orch-project/orch/pkg/broker"
+
+// name is the feed's name on the broker.
+const name = "deliveries"
+
+// Open returns the live feed of the ids of webhooks whose delivery log has grown.
+func Open(conn *broker.Conn) *broker.LiveIDs { return conn.LiveIDs(name) }

@@ -121,9 +121,7 @@ func (k *socket) nudges(ctx context.Context, news <-chan struct{}, endings []fun
 
 // feedDeliveries reads the source of the feed of grown delivery logs.
 func (s *Server) feedDeliveries(ctx context.Context, ready func()) error {
-	return s.opts.Broker.Live(deliveryfeed.Feed).Subscribe(ctx, func(workspace uuid.UUID, id []byte) {
-		if webhook, err := uuid.FromBytes(id); err == nil {
-			s.deliveries.offer(workspace, webhook, message{})
-		}
+	return deliveryfeed.Open(s.opts.Broker).Subscribe(ctx, func(workspace, webhook uuid.UUID) {
+		s.deliveries.offer(workspace, webhook, message{})
 	}, broker.OnReady(ready))
 }

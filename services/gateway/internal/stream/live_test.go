@@ -87,15 +87,15 @@ func (f *followed) read(t *testing.T) string {
 func TestNudges(t *testing.T) {
 	t.Parallel()
 	f := follow(t)
-	deliveries, lines := f.broker.Live(deliveryfeed.Feed), f.broker.Live(logs.Feed)
+	deliveries, lines := deliveryfeed.Open(f.broker), f.broker.Live(logs.Feed)
 	other := uuid.New()
-	require.NoError(t, deliveries.Publish(request.DefaultWorkspace, other[:]))
-	require.NoError(t, deliveries.Publish(uuid.New(), f.webhook[:]))
+	require.NoError(t, deliveries.Publish(request.DefaultWorkspace, other))
+	require.NoError(t, deliveries.Publish(uuid.New(), f.webhook))
 	quiet, err := logs.Split([]*orchv1.Log{{Level: 20}})
 	require.NoError(t, err)
 	require.NoError(t, lines.Publish(request.DefaultWorkspace, quiet[0]))
 	for range 100 {
-		require.NoError(t, deliveries.Publish(request.DefaultWorkspace, f.webhook[:]))
+		require.NoError(t, deliveries.Publish(request.DefaultWorkspace, f.webhook))
 	}
 	require.JSONEq(t, `{"type":"changed"}`, f.read(t))
 	require.JSONEq(t, `{"type":"changed"}`, f.read(t), "after the changes have settled")

@@ -140,7 +140,7 @@ func (c *workerChannel) poll(ctx context.Context, d *runDelivery) ending {
 
 // feedRuns is the source of the feed of pools whose runs wait for a worker.
 func (s *Server) feedRuns(ctx context.Context, ready func()) error {
-	return s.opts.Broker.Live(workerchannel.RunsFeed).Subscribe(ctx, func(workspace uuid.UUID, pool []byte) {
+	return workerchannel.Runs(s.opts.Broker).Subscribe(ctx, func(workspace uuid.UUID, pool []byte) {
 		s.runs.offer(workspace, string(pool), message{})
 	}, broker.OnReady(ready))
 }

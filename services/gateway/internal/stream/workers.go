@@ -369,9 +369,7 @@ func poolOfPath(path string) (name string, ok bool) {
 
 // feedPools is the source of the feed of changed pools.
 func (s *Server) feedPools(ctx context.Context, ready func()) error {
-	return s.opts.Broker.Live(workerchannel.Feed).Subscribe(ctx, func(workspace uuid.UUID, id []byte) {
-		if pool, err := uuid.FromBytes(id); err == nil {
-			s.pools.offer(workspace, pool, message{})
-		}
+	return workerchannel.Pools(s.opts.Broker).Subscribe(ctx, func(workspace, pool uuid.UUID) {
+		s.pools.offer(workspace, pool, message{})
 	}, broker.OnReady(ready))
 }
