@@ -107,8 +107,8 @@ func (p Policy) control(_ context.Context, network, address string, _ syscall.Ra
 }
 
 // Client returns an HTTP client that connects to addresses of the policy alone, without a proxy. Timeout bounds a whole
-// exchange. The client returns a redirect as the response: following one would send the body and the headers, which may hold
-// credentials, to an address that the user did not choose, or turn a POST into a GET without the body.
+// exchange. The client returns a redirect as the response. Following one would send body and headers, credentials among them,
+// to an address that the user did not choose.
 func (p Policy) Client(timeout time.Duration) *http.Client {
 	return &http.Client{
 		Timeout: timeout,

@@ -63,7 +63,7 @@ func (m *message) host() string {
 	return target.Scheme + "://" + target.Host
 }
 
-// receiver returns the address of the receiver in one spelling: names in lower case, and always with a port.
+// receiver returns the address of the receiver in a canonical form: in lower case, and always with a port.
 func (m *message) receiver() string {
 	target, err := url.Parse(m.url)
 	if err != nil {
