@@ -238,9 +238,13 @@ bench-events: build $(VENV)/prefect ## measure how events and logs are taken in 
 bench-workers: build $(VENV)/prefect ## measure polls of work pools beside the Python server; BENCHFLAGS="-runs 5000 -workers 10" makes it small
 	go run ./test/bench/workers -orch bin/orch -prefect $(VENV)/prefect/bin/prefect $(BENCHFLAGS)
 
+SCALE ?= 1000000
+SCALEDATA ?= $(or $(TMPDIR),/tmp)/orch-bench-scale
+
 .PHONY: bench-scale
-bench-scale: ## measure every filter and sort of flow runs with a million of them beside ten thousand
-	cd services/orchestration && go run ./bench/scale $(BENCHFLAGS)
+bench-scale: build ## measure every filter, sort and count of the contract with SCALE runs beside ten thousand, then writes; SCALEDATA keeps the stores
+	cd services/orchestration && go run ./bench/scale -dir $(SCALEDATA) -many $(SCALE) $(BENCHFLAGS)
+	go run ./test/bench/scale -dir $(SCALEDATA)/$(SCALE) $(SCALEFLAGS)
 
 WEBRUNS ?= 1000000
 WEBDATA ?= $(or $(TMPDIR),/tmp)/orch-bench-web-$(WEBRUNS)

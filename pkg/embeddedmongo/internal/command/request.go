@@ -24,6 +24,7 @@ type request struct {
 	db       string
 	now      int64 // Milliseconds: the time of the whole command.
 	deadline time.Time
+	turns    turns
 }
 
 func (s *Service) newRequest(ctx context.Context, conn int32, m *wire.Message) (*request, error) {
@@ -251,7 +252,7 @@ func sortOf(v value.Value) (*index.Sort, error) {
 	return index.CompileSort(d)
 }
 
-// expired returns an error once the command exceeded maxTimeMS or the server closes.
+// expired returns an error once the command exceeded maxTimeMS or the server closes. A long read waits in it for its turn.
 func (r *request) expired() error {
 	if !r.deadline.IsZero() && time.Now().After(r.deadline) {
 		return mongoerr.New(mongoerr.MaxTimeMSExpired, "operation exceeded time limit")
@@ -259,5 +260,5 @@ func (r *request) expired() error {
 	if r.ctx.Err() != nil {
 		return mongoerr.New(mongoerr.ShutdownInProgress, "server is closing")
 	}
-	return nil
+	return r.turns.next(r.ctx, r.deadline)
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync/atomic"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -23,6 +24,7 @@ type Service struct {
 	cursors   *cursors
 	conns     atomic.Int32
 	table     map[string]handler
+	lane      *lane
 	failPoint *failPoint // Nil without Config.TestCommands.
 }
 
@@ -40,9 +42,12 @@ type handler struct {
 	options []string // Fields that the command accepts besides the general ones.
 }
 
+// reads are the commands that wait for their turn when they take long. Others hold locks.
+var reads = map[string]bool{"find": true, "getMore": true, "aggregate": true, "count": true, "distinct": true}
+
 // New makes a service.
 func New(e *storage.Engine, c Config) *Service {
-	s := &Service{e: e, log: c.Log, cursors: newCursors(e.Now), table: handlers()}
+	s := &Service{e: e, log: c.Log, cursors: newCursors(e.Now), table: handlers(), lane: newLane()}
 	if c.TestCommands {
 		s.failPoint = &failPoint{}
 	}
@@ -103,6 +108,10 @@ func (s *Service) Handle(ctx context.Context, conn int32, m *wire.Message) (repl
 	}
 	if err := s.failed(r); err != nil {
 		return failure(err)
+	}
+	if reads[r.name] {
+		r.turns = turns{lane: s.lane, began: time.Now()}
+		defer r.turns.end()
 	}
 	b, err := h.run(s, r)
 	if err == nil && r.majority() {

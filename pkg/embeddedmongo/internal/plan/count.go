@@ -51,7 +51,18 @@ func Count(c *storage.Collection, q Query) (n int64, how string, p *Plan, err er
 		n, err = p.countRows()
 		return n, "COUNT_COMMON", p, err
 	}
-	chosen, err := New(c, q)
+	if q.Hint.IsMissing() {
+		searched, err := con.withValues(c, q)
+		if err != nil {
+			return 0, "", nil, err
+		}
+		if p = covering(c, q, searched); searched != con && p != nil {
+			n, _, err = p.countKeys()
+			return n, "COUNT_SCAN", p, err
+		}
+		con = searched
+	}
+	chosen, err := newPlan(c, q, con)
 	if err != nil {
 		return 0, "", nil, err
 	}

@@ -64,12 +64,23 @@ func New(c *storage.Collection, q Query) (*Plan, error) {
 	if q.Sort != nil && len(q.Sort.Fields) == 0 {
 		q.Sort = nil
 	}
+	con := conjoin(q.Filter)
+	if q.Limit == 0 && !q.Early && q.Hint.IsMissing() {
+		var err error
+		if con, err = con.withValues(c, q); err != nil {
+			return nil, err
+		}
+	}
+	return newPlan(c, q, con)
+}
+
+// newPlan plans a query by a conjunction of its filter.
+func newPlan(c *storage.Collection, q Query, con *conjunction) (*Plan, error) {
 	list := c.Indexes()
 	hinted, err := hint(list, q.Hint)
 	if err != nil {
 		return nil, err
 	}
-	con := conjoin(q.Filter)
 	if hinted != nil {
 		if p := candidate(c, q, con, hinted, true); p != nil {
 			return p, nil

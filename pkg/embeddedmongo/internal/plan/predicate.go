@@ -16,6 +16,7 @@ type predicate struct {
 	path   string
 	leaf   *filter.Leaf
 	origin filter.Node
+	values []value.Value // All values that the leaf, a search, matches; nil when they are not known.
 }
 
 // conjunction is the planner's form of a filter: its conjuncts, and the predicates by path that can bound an index.
@@ -55,7 +56,7 @@ func (c *conjunction) leaf(l *filter.Leaf) {
 				if k.Path != "" {
 					path += "." + k.Path
 				}
-				c.byPath[path] = append(c.byPath[path], predicate{path, k, l})
+				c.byPath[path] = append(c.byPath[path], predicate{path: path, leaf: k, origin: l})
 			}
 		}
 	default:
@@ -100,6 +101,8 @@ func boundFor(preds []predicate, desc, multikey bool) *bound {
 func pointBound(p predicate, desc, multikey bool) *bound {
 	var vs []value.Value
 	switch {
+	case p.values != nil:
+		vs = p.values
 	case p.leaf.Op == filter.Eq:
 		vs = []value.Value{p.leaf.Value}
 	case p.leaf.Op == filter.In && !p.leaf.HasRegexps():

@@ -23,14 +23,19 @@ const (
 // total cost stays within a small factor of the better plan's.
 type review struct {
 	others []*Plan
+	scan   *valueScan // Of a search in the filter, until it ends; nil for none.
 	at     int64
 }
 
 func newReview(p *Plan) review {
-	if len(p.others) == 0 || p.exact || !p.sorted || p.q.Sort == nil || p.q.Limit == 0 || p.q.Skip+p.q.Limit > maxSorted {
+	var scan *valueScan
+	if p.con != nil && p.q.Hint.IsMissing() {
+		scan = p.con.scanOf(p.c, p.q)
+	}
+	if len(p.others) == 0 && scan == nil || p.exact || !p.sorted || p.q.Sort == nil || p.q.Limit == 0 || p.q.Skip+p.q.Limit > maxSorted {
 		return review{}
 	}
-	return review{others: p.others, at: firstReview}
+	return review{others: p.others, scan: scan, at: firstReview}
 }
 
 func (w *review) due(r *Rows) bool { return w.at > 0 && r.cost() >= w.at }
@@ -44,6 +49,9 @@ func (r *Rows) reconsider() (better bool, err error) {
 	// A sort that may leave two documents in either order could show one of them twice.
 	if last := r.p.q.Sort.Fields[len(r.p.q.Sort.Fields)-1]; r.passed > 0 && last.Path != "_id" {
 		return false, nil
+	}
+	if err := r.search(cost); err != nil {
+		return false, err
 	}
 	left := cost * (limit - r.passed) / max(r.passed, 1)
 	var best *Plan
@@ -68,4 +76,27 @@ func (r *Rows) reconsider() (better bool, err error) {
 	whole.sorted, whole.con, whole.q = false, r.p.con, r.p.q
 	r.review = review{}
 	return true, r.begin(&whole)
+}
+
+// search continues the scan for the values of a search, at the cost of the reading so far. When it has ended, plans that read the
+// documents with these values are alternatives.
+func (r *Rows) search(cost int64) error {
+	scan := r.review.scan
+	if scan == nil {
+		return nil
+	}
+	done, found, err := scan.on(r.view, cost)
+	if !done || err != nil {
+		return err
+	}
+	if r.review.scan = nil; !found {
+		return nil
+	}
+	con := scan.apply(r.p.con)
+	for _, ix := range r.p.c.Indexes() {
+		if p := candidate(r.p.c, r.p.q, con, ix, false); p != nil && p.expresses(scan.leaf) {
+			r.review.others = append(r.review.others, p)
+		}
+	}
+	return nil
 }

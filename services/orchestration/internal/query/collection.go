@@ -90,9 +90,9 @@ var queryFields = map[string]Collection{
 	"automations": Automation, "automation_deliveries": AutomationDelivery,
 }
 
-// fieldCollection returns the collection that a field of a query message filters. Artifact keys are filtered by their
+// FieldCollection returns the collection that a field of a query message filters. Artifact keys are filtered by their
 // latest artifacts, in the same field as artifacts.
-func fieldCollection(own Collection, field string) (Collection, bool) {
+func FieldCollection(own Collection, field string) (Collection, bool) {
 	c, ok := queryFields[field]
 	if c == Artifact && own == ArtifactLatest {
 		return own, ok

@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/orch-project/orch/pkg/restjson"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query/criteria"
 )
 
 // listed are the collections that the API lists by a filter and a sort. Every such list fixes within besides the
@@ -125,36 +125,13 @@ type sampled struct {
 func criteriaOf(t *testing.T, filter proto.Message) []sampled {
 	t.Helper()
 	var list []sampled
-	var walk func(md protoreflect.MessageDescriptor, path []protoreflect.FieldDescriptor)
-	walk = func(md protoreflect.MessageDescriptor, path []protoreflect.FieldDescriptor) {
-		for i := range md.Fields().Len() {
-			fd := md.Fields().Get(i)
-			way := append(slices.Clone(path), fd)
-			switch {
-			case fd.Name() == operatorField:
-			case strings.HasSuffix(string(fd.Name()), "_") || fd.Message() == nil:
-				list = append(list, sample(filter, way))
-			default:
-				walk(fd.Message(), way)
-			}
-		}
+	for _, path := range criteria.Of(filter.ProtoReflect().Descriptor()) {
+		m := filter.ProtoReflect().New()
+		sampleField(path.Leaf(m))
+		list = append(list, sampled{path.String(), m.Interface()})
 	}
-	walk(filter.ProtoReflect().Descriptor(), nil)
 	require.NotEmpty(t, list)
 	return list
-}
-
-func sample(filter proto.Message, way []protoreflect.FieldDescriptor) sampled {
-	root := filter.ProtoReflect().New()
-	m, label := root, make([]string, len(way))
-	for i, fd := range way {
-		if label[i] = string(fd.Name()); i < len(way)-1 {
-			m = m.Mutable(fd).Message()
-			continue
-		}
-		sampleField(m, fd)
-	}
-	return sampled{strings.Join(label, "."), root.Interface()}
 }
 
 func sampleField(m protoreflect.Message, fd protoreflect.FieldDescriptor) {

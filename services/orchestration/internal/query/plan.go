@@ -24,7 +24,7 @@ func NewPlan(own Collection, q proto.Message) (Plan, error) {
 	fds := m.Descriptor().Fields()
 	for i := range fds.Len() {
 		fd := fds.Get(i)
-		c, ok := fieldCollection(own, string(fd.Name()))
+		c, ok := FieldCollection(own, string(fd.Name()))
 		if !ok || fd.Message() == nil || !m.Has(fd) {
 			continue
 		}

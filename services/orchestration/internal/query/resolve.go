@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -24,6 +25,8 @@ type Resolver struct {
 	MaxScanned int
 	// Batch is how many documents are probed together. 0: 500.
 	Batch int
+	// Begin waits until a read of the workspace may begin; the caller calls end when it has ended. nil: reads begin at once.
+	Begin func(ctx context.Context, ws uuid.UUID) (end func(), err error)
 }
 
 func (r Resolver) withDefaults() Resolver {
@@ -35,6 +38,9 @@ func (r Resolver) withDefaults() Resolver {
 	}
 	if r.Batch == 0 {
 		r.Batch = defaultBatch
+	}
+	if r.Begin == nil {
+		r.Begin = func(context.Context, uuid.UUID) (func(), error) { return func() {}, nil }
 	}
 	return r
 }
@@ -63,11 +69,35 @@ func (r Resolver) Select(ctx context.Context, ws uuid.UUID, p Plan) (*Selection,
 	if root == nil {
 		root = always{}
 	}
-	filter, probes, err := r.resolve(ctx, ws, root)
+	filter, probes, err := r.resolveWithin(ctx, ws, root)
 	if err != nil {
 		return nil, fmt.Errorf("query: select %s: %w", p.own, err)
 	}
 	return &Selection{resolver: r, ws: ws, own: p.own, filter: Scope(ws, filter), probes: probes}, nil
+}
+
+// resolveWithin is resolve within the workspace's share of reads.
+func (r Resolver) resolveWithin(ctx context.Context, ws uuid.UUID, n node) (bson.D, []probe, error) {
+	if !related(n) {
+		return r.resolve(ctx, ws, n)
+	}
+	end, err := r.Begin(ctx, ws)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer end()
+	return r.resolve(ctx, ws, n)
+}
+
+// related reports whether a criterion reads other collections.
+func related(n node) bool {
+	switch n := n.(type) {
+	case exists:
+		return true
+	case join:
+		return slices.ContainsFunc(n.kids, related)
+	}
+	return false
 }
 
 func (r Resolver) resolve(ctx context.Context, ws uuid.UUID, n node) (bson.D, []probe, error) {

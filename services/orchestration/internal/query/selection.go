@@ -30,13 +30,18 @@ func (s *Selection) Page(ctx context.Context, sort bson.D, skip, limit int64) ([
 
 // Visit is Page without copies: a document is valid until visit returns. An error of visit ends the iteration.
 func (s *Selection) Visit(ctx context.Context, sort bson.D, skip, limit int64, visit func(bson.Raw) error) error {
+	end, err := s.resolver.Begin(ctx, s.ws)
+	if err != nil {
+		return s.failed(err)
+	}
+	defer end()
 	if len(s.probes) == 0 {
 		o := StreamOptions{Sort: sort, Skip: skip, Limit: limit}
 		return s.failed(each(s.resolver.Reader.Stream(ctx, s.own, s.filter, o), visit))
 	}
 	var seen int64
 	var failure error
-	err := s.resolver.prober().scan(ctx, s.own, s.filter, StreamOptions{Sort: sort}, s.probes, func(doc bson.Raw) bool {
+	err = s.resolver.prober().scan(ctx, s.own, s.filter, StreamOptions{Sort: sort}, s.probes, func(doc bson.Raw) bool {
 		if skip > 0 {
 			skip--
 			return true
@@ -53,12 +58,17 @@ func (s *Selection) Count(ctx context.Context) (int64, error) { return s.CountUp
 
 // CountUpTo is Count, and stops at a limit: the cost is then that of so many documents. 0 means none.
 func (s *Selection) CountUpTo(ctx context.Context, limit int64) (int64, error) {
+	end, err := s.resolver.Begin(ctx, s.ws)
+	if err != nil {
+		return 0, s.failed(err)
+	}
+	defer end()
 	if len(s.probes) == 0 {
 		n, err := s.resolver.Reader.Count(ctx, s.own, s.filter, limit)
 		return n, s.failed(err)
 	}
 	var n int64
-	err := s.resolver.prober().scan(ctx, s.own, s.filter, StreamOptions{Fields: localFields(s.probes)}, s.probes, func(bson.Raw) bool {
+	err = s.resolver.prober().scan(ctx, s.own, s.filter, StreamOptions{Fields: localFields(s.probes)}, s.probes, func(bson.Raw) bool {
 		n++
 		return limit == 0 || n < limit
 	})
@@ -69,6 +79,11 @@ func (s *Selection) CountUpTo(ctx context.Context, limit int64) (int64, error) {
 // is aggregated batch by batch: the rows of one group may come several times, and the caller adds them up. A row is
 // valid until visit returns.
 func (s *Selection) Aggregate(ctx context.Context, within bson.D, stages []bson.D, visit func(bson.Raw) error) error {
+	end, err := s.resolver.Begin(ctx, s.ws)
+	if err != nil {
+		return s.failed(err)
+	}
+	defer end()
 	filter := allOf([]bson.D{s.filter, within})
 	if len(s.probes) == 0 {
 		return s.failed(each(s.resolver.Reader.Aggregate(ctx, s.own, filter, stages), visit))
@@ -84,7 +99,7 @@ func (s *Selection) Aggregate(ctx context.Context, within bson.D, stages []bson.
 		return err
 	}
 	var failure error
-	err := s.resolver.prober().scan(ctx, s.own, filter, StreamOptions{Fields: localFields(s.probes)}, s.probes, func(doc bson.Raw) bool {
+	err = s.resolver.prober().scan(ctx, s.own, filter, StreamOptions{Fields: localFields(s.probes)}, s.probes, func(doc bson.Raw) bool {
 		ids = append(ids, clone(doc.Lookup("_id")))
 		if len(ids) == cap(ids) {
 			failure = flush()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/orch-project/orch/services/orchestration/internal/coalesce"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/readshare"
 )
 
 // sharedCountAfter is the age of a count from which all callers of the same count wait for the next one. Counts from counters of
@@ -28,6 +29,9 @@ type countKey struct {
 // Reader reads for package query. It marks outages as the store's own methods do (ErrUnavailable), and commands that exceeded
 // their time limit (ErrSlowQuery, ErrSlowCount). Equal counts share walks, see package coalesce.
 func (s *Store) Reader() query.Reader { return reader{query.NewReader(s.db), s} }
+
+// Reads has the reads of lists and counts that each workspace has in progress.
+func (s *Store) Reads() *readshare.Group { return s.reads }
 
 type reader struct {
 	query.Reader

@@ -19,6 +19,7 @@ import (
 	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/id"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/readshare"
 )
 
 // Config describes the database.
@@ -57,6 +58,7 @@ type Store struct {
 	ids     *id.Source
 	relay   Relay
 	counts  *counts
+	reads   *readshare.Group
 	metrics *metrics
 	// sharded says that the server is a mongos.
 	sharded bool
@@ -97,6 +99,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		metrics: measured,
 		relay:   noRelay{},
 		counts:  &counts{After: sharedCountAfter},
+		reads:   readshare.New(readshare.Defaults),
 	}
 	if err := s.establish(ctx, cfg); err != nil {
 		return nil, errors.Join(err, s.Close(context.WithoutCancel(ctx)))

@@ -1,0 +1,74 @@
+package command
+
+import (
+	"context"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/mongoerr"
+)
+
+// turnTime is how long a read works before others get their turn. A read that ends earlier never waits.
+const turnTime = 10 * time.Millisecond
+
+// lane admits a few long reads at a time, in turns, so most processors stay free for short commands.
+//
+//	short ──▶ ends within its turn
+//	long  ──▶ ends its turn ──▶ waits for a slot ──▶ works for a turn ──▶ gives the slot to the next, if one waits ─┐
+//	                                  ▲                                                                           │
+//	                                  └───────────────────────────────────────────────────────────────────────────┘
+type lane struct {
+	slots   chan struct{} // Its waiters are served in their order.
+	waiting atomic.Int64
+}
+
+func newLane() *lane { return &lane{slots: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))} }
+
+// turns are those of one command in a lane. The zero value never waits.
+type turns struct {
+	lane  *lane
+	began time.Time
+	held  bool
+	ended bool
+}
+
+// next waits for the next turn when the current one has ended. It returns an error at the deadline, or when ctx ends.
+func (t *turns) next(ctx context.Context, deadline time.Time) error {
+	if t.lane == nil || t.ended || time.Since(t.began) < turnTime {
+		return nil
+	}
+	if t.held && t.lane.waiting.Load() == 0 {
+		t.began = time.Now()
+		return nil
+	}
+	t.leave()
+	if !deadline.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline)
+		defer cancel()
+	}
+	t.lane.waiting.Add(1)
+	defer t.lane.waiting.Add(-1)
+	select {
+	case t.lane.slots <- struct{}{}:
+		t.held, t.began = true, time.Now()
+		return nil
+	case <-ctx.Done():
+		return mongoerr.New(mongoerr.MaxTimeMSExpired, "operation exceeded time limit while other long reads had their turns")
+	}
+}
+
+// leave frees the slot.
+func (t *turns) leave() {
+	if t.held {
+		t.held = false
+		<-t.lane.slots
+	}
+}
+
+// end frees the slot when the command ends. A cursor that continues it later has its own turns.
+func (t *turns) end() {
+	t.leave()
+	t.ended = true
+}

@@ -1,0 +1,158 @@
+package plan
+
+import (
+	"bytes"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/filter"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/index"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
+)
+
+const (
+	// nearKeys is the number of keys with one value that are read before a seek skips the others.
+	nearKeys = 4
+	// seekCost is the cost of a seek, in units of reading one key.
+	seekCost = 8
+	// maxValues bounds the values that replace a search. Each is a span.
+	maxValues = 5000
+)
+
+// valueScan lists the values of a field that match a regular expression. No bounds of an index express such a search, but often many
+// documents share one value: a skip scan reads a few keys of each. The matching values then are points, as those of a list.
+type valueScan struct {
+	p      *Plan // Fixes all fields before the searched one.
+	leaf   *filter.Leaf
+	at     int
+	it     *pebble.Iterator
+	begun  bool
+	more   bool // The iterator is on a key that is not tested yet.
+	cost   int64
+	buf    []byte
+	prefix []byte
+	values []value.Value
+}
+
+// scanOf plans the scan for a search of the conjunction; nil when it has none, or no index lists the values.
+func (c *conjunction) scanOf(from *storage.Collection, q Query) *valueScan {
+	var best *valueScan
+	for _, n := range c.nodes {
+		leaf, ok := n.(*filter.Leaf)
+		if !ok || leaf.Op != filter.Regex {
+			continue
+		}
+		for _, ix := range from.Indexes() {
+			if ix.IsID() || !names(ix.Fields, leaf.Path) {
+				continue
+			}
+			p := candidate(from, q, c, ix, true)
+			if p == nil || len(p.spans) != 1 || p.fixed() != len(p.bounds) {
+				continue
+			}
+			at := p.position(leaf.Path)
+			if at != len(p.bounds) || ix.Fields[at].Desc || best != nil && len(best.p.ix.Fields) <= len(ix.Fields) {
+				continue
+			}
+			best = &valueScan{p: p, leaf: leaf, at: at, values: []value.Value{}}
+		}
+	}
+	return best
+}
+
+func names(fields []index.Field, path string) bool {
+	for _, f := range fields {
+		if f.Path == path {
+			return true
+		}
+	}
+	return false
+}
+
+// on continues the scan within a view until its cost has grown by a budget. found is false when values matched that are too many, or
+// of a type that keys do not decide; the scan is then useless.
+func (s *valueScan) on(v *storage.View, budget int64) (done, found bool, err error) {
+	if !s.begun {
+		span := s.p.spans[0]
+		if s.it, err = v.Iter(span.lo, span.hi); err != nil {
+			return false, false, err
+		}
+		s.begun, s.more = true, s.it.First()
+	}
+	for until := s.cost + budget; s.more; {
+		if s.cost >= until {
+			return false, true, nil
+		}
+		if s.p.q.Expired != nil {
+			if err := s.p.q.Expired(); err != nil {
+				return false, false, err
+			}
+		}
+		begin, end := s.p.fieldAt(s.it.Key(), s.at)
+		x, _, ok := value.ReadKey(s.it.Key()[begin:end], false, s.buf)
+		if !ok {
+			return true, false, nil
+		}
+		if x.B != nil {
+			s.buf = x.B
+		}
+		if s.leaf.Test(x) {
+			if len(s.values) == maxValues {
+				return true, false, nil
+			}
+			s.values = append(s.values, x.Clone())
+		}
+		s.pass(s.it.Key()[:end])
+	}
+	return true, true, storage.Error(s.it.Error())
+}
+
+// pass advances to the next value.
+func (s *valueScan) pass(prefix []byte) {
+	s.prefix = append(s.prefix[:0], prefix...)
+	for range nearKeys {
+		s.cost++
+		if s.more = s.it.Next(); !s.more || !bytes.HasPrefix(s.it.Key(), s.prefix) {
+			return
+		}
+	}
+	s.cost += seekCost
+	s.more = s.it.SeekGE(successor(s.prefix))
+}
+
+// apply returns the conjunction with the values found as points of the search.
+func (s *valueScan) apply(con *conjunction) *conjunction {
+	out := &conjunction{byPath: make(map[string][]predicate, len(con.byPath)), nodes: con.nodes}
+	for path, preds := range con.byPath {
+		for _, p := range preds {
+			if p.leaf == s.leaf {
+				p.values = s.values
+			}
+			out.byPath[path] = append(out.byPath[path], p)
+		}
+	}
+	return out
+}
+
+// scanShare is the part of a collection's keys that a scan may cost at most: a scan that fails then costs little beside the walk.
+const scanShare = 4
+
+// withValues returns the conjunction with the matching values of a search as points, or itself when it has no search, or the
+// values are too many.
+func (c *conjunction) withValues(from *storage.Collection, q Query) (*conjunction, error) {
+	s := c.scanOf(from, q)
+	if s == nil {
+		return c, nil
+	}
+	v, err := from.View()
+	if err != nil {
+		return nil, err
+	}
+	defer v.Close()
+	done, found, err := s.on(v, from.Count()/scanShare)
+	if err != nil || !done || !found {
+		return c, err
+	}
+	return s.apply(c), nil
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+)
+
+// result is what was measured in one store.
+type result struct {
+	Answers []answer `json:"answers"`
+	// Opened and Peak are the memory of the process before the queries and at most, in bytes.
+	Opened int64 `json:"opened"`
+	Peak   int64 `json:"peak"`
+}
+
+// answer is the duration of a query, or its error.
+type answer struct {
+	Name   string        `json:"name"`
+	Median time.Duration `json:"median"`
+	Rows   int64         `json:"rows"` // Of the page; the number of a count.
+	Error  string        `json:"error,omitempty"`
+}
+
+// child measures a store in another process.
+func (o options) child(ctx context.Context, n int) (r result, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return r, fmt.Errorf("find own program: %w", err)
+	}
+	cmd := exec.CommandContext(ctx, self, "-measure", strconv.Itoa(n), "-dir", o.dir, "-only", o.only) //nolint:gosec // This program with its own flags.
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return r, fmt.Errorf("measure %d flow runs: %w", n, err)
+	}
+	if err := json.Unmarshal(out, &r); err != nil {
+		return r, fmt.Errorf("decode results of %d flow runs: %w", n, err)
+	}
+	return r, nil
+}
+
+// measure fills a store if it is new, measures it and prints the result.
+func measure(ctx context.Context, dir string, n int, only *regexp.Regexp) error {
+	began := time.Now()
+	w, err := open(ctx, dir)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(w.fill(ctx, n), w.fillRelated(ctx, n), w.close(ctx)); err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintf(os.Stderr, "%d flow runs are stored after %s\n", n, time.Since(began).Round(time.Millisecond))
+	if w, err = open(ctx, dir); err != nil {
+		return err
+	}
+	r := result{Opened: memory("VmRSS")}
+	more, err := dashboards()
+	if err != nil {
+		return errors.Join(err, w.close(ctx))
+	}
+	for _, q := range slices.Concat(contract(n), deep(), more) {
+		if only.MatchString(q.name) {
+			r.Answers = append(r.Answers, w.median(ctx, q, n))
+		}
+	}
+	r.Peak = memory("VmHWM")
+	return errors.Join(w.close(ctx), json.NewEncoder(os.Stdout).Encode(r))
+}
+
+// memory is a figure of the process in bytes; 0 where the system has none.
+func memory(figure string) int64 {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(status)) {
+		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == figure+":" {
+			kB, _ := strconv.ParseInt(fields[1], 10, 64)
+			return kB << 10
+		}
+	}
+	return 0
+}
+
+const (
+	// rounds is how often a query is measured at most; the median counts. Two warm-up queries precede it, because the first
+	// count of a kind creates a counter.
+	rounds = 7
+	warmUp = 2
+	// enough ends the rounds of a slow query. The last one counts then.
+	enough = 250 * time.Millisecond
+)
+
+func (w *world) median(ctx context.Context, q question, n int) answer {
+	a := answer{Name: q.name}
+	var took []time.Duration
+	var total time.Duration
+	for len(took) < rounds+warmUp && total < enough {
+		began := time.Now()
+		var err error
+		if a.Rows, err = w.ask(ctx, q, n); err != nil {
+			a.Error = err.Error()
+			return a
+		}
+		took = append(took, time.Since(began))
+		total += took[len(took)-1]
+	}
+	took = took[min(warmUp, len(took)-1):]
+	slices.Sort(took)
+	a.Median = took[len(took)/2]
+	return a
+}
+
+// page is the default size of the contract's pages.
+const page = 200
+
+// ask runs a query as the services do.
+func (w *world) ask(ctx context.Context, q question, n int) (int64, error) {
+	plan, err := query.NewPlan(q.own, q.body)
+	if err != nil {
+		return 0, err
+	}
+	selection, err := query.Resolver{Reader: w.store.Reader()}.Select(ctx, request.DefaultWorkspace, plan)
+	if err != nil {
+		return 0, err
+	}
+	if q.count {
+		return selection.Count(ctx)
+	}
+	sort, err := q.sort()
+	if err != nil {
+		return 0, err
+	}
+	docs, err := selection.Page(ctx, sort, int64(q.deep*float64(n)), page)
+	return int64(len(docs)), err
+}
