@@ -23,7 +23,7 @@ func NewMatcher(f *orchv1.LogFilter) *Matcher {
 	return &Matcher{
 		or: f.GetOperator() == orchv1.Operator_OPERATOR_OR,
 		criteria: slices.DeleteFunc([]criterion{
-			level(f.GetLevel()), timestamp(f.GetTimestamp()), flowRun(f.GetFlowRunId()), taskRun(f.GetTaskRunId()), text(f.GetText()),
+			level(f.GetLevel()), timestamp(f.GetTimestamp()), flowRun(f.GetFlowRunId()), taskRun(f.GetTaskRunId()), text(f.GetText()), name(f.GetName()),
 		}, func(c criterion) bool { return c == nil }),
 	}
 }
@@ -90,5 +90,14 @@ func text(f *orchv1.LogFilterTextSearch) criterion {
 		return q.Match(func(term *regexp.Regexp) bool {
 			return term.MatchString(log.GetMessage()) || term.MatchString(log.GetName())
 		})
+	}
+}
+
+func name(f *orchv1.AnyStringFilter) criterion {
+	if f == nil {
+		return nil
+	}
+	return func(log *orchv1.Log) bool {
+		return f.Any_ == nil || slices.Contains(f.GetAny_().GetValues(), log.GetName())
 	}
 }

@@ -74,6 +74,7 @@ func TestLogsAreReadBack(t *testing.T) {
 		"between two times":  {&orchv1.LogQuery{Logs: &orchv1.LogFilter{Timestamp: &orchv1.TimeFilter{After_: at(1), Before_: at(2)}}}, []string{"b", "c"}},
 		"by text":            {&orchv1.LogQuery{Logs: &orchv1.LogFilter{Text: &orchv1.LogFilterTextSearch{Query: "A"}}}, []string{"a", "g"}},
 		"by text, not":       {&orchv1.LogQuery{Logs: &orchv1.LogFilter{Text: &orchv1.LogFilterTextSearch{Query: `a -"of a"`}}}, []string{"a"}},
+		"by logger":          {&orchv1.LogQuery{Logs: &orchv1.LogFilter{Name: &orchv1.AnyStringFilter{Any_: &orchv1.StringList{Values: []string{"of a task"}}}}}, []string{"g"}},
 		"one or the other": {&orchv1.LogQuery{Logs: &orchv1.LogFilter{
 			Operator: orchv1.Operator_OPERATOR_OR, FlowRunId: ofRun(other), Level: &orchv1.LogFilterLevel{Ge_: new(int64(50))},
 		}}, []string{"e", "f"}},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/orch-project/orch/pkg/access"
 	"github.com/orch-project/orch/pkg/config"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/services/orchestration"
@@ -153,9 +154,18 @@ func (h *hosted) tenant(name string) tenant {
 // member adds a user to the default account with a role in the default workspace, and returns their key.
 func (h *hosted) member(name, workspaceRole string) string {
 	h.t.Helper()
-	member := h.must(h.owner, 201, "POST", accountPath+"/account_memberships/", fmt.Sprintf(`{"email": "%s@example.com"}`, name))
-	h.must(h.owner, 200, "POST", workspacePath+"/user_access/",
-		fmt.Sprintf(`[{"workspace_role_id": %q, "user_id": %q}]`, workspaceRole, at(member, "user_id")))
+	return h.memberWith(name, access.AccountMember, workspaceRole)
+}
+
+// memberWith is member with a role in the account. The workspace role is empty for one whose account role owns all workspaces.
+func (h *hosted) memberWith(name, accountRole, workspaceRole string) string {
+	h.t.Helper()
+	member := h.must(h.owner, 201, "POST", accountPath+"/account_memberships/",
+		fmt.Sprintf(`{"email": "%s@example.com", "account_role_id": %q}`, name, accountRole))
+	if workspaceRole != "" {
+		h.must(h.owner, 200, "POST", workspacePath+"/user_access/",
+			fmt.Sprintf(`[{"workspace_role_id": %q, "user_id": %q}]`, workspaceRole, at(member, "user_id")))
+	}
 	return at(member, "api_key", "key")
 }
 

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/access"
+	"github.com/orch-project/orch/pkg/access/accesstest"
 	"github.com/orch-project/orch/pkg/auth"
 	"github.com/orch-project/orch/pkg/openapi"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -133,6 +134,35 @@ func TestRoutesByCredential(t *testing.T) {
 	require.Equal(t, 200, h.do(viewer, "GET", "/openapi.json", "").status)
 	for _, path := range []string{"/health", "/ready", "/version", "/hello"} {
 		require.Equal(t, 200, h.do("", "GET", path, "").status, path)
+	}
+}
+
+// TestRoutesByRole asks every route with a key of each role: 403 for exactly what the role's scopes do not allow. The table of roles is
+// that of the dashboard's test. Allowed routes of an account, a user or the server are not asked: an owner would delete the account.
+func TestRoutesByRole(t *testing.T) {
+	t.Parallel()
+	h := startHosted(t, "orch")
+	const someID = "0e2d0a3c-31f1-4e58-9c3c-6b8f0f7f7d11"
+	own := strings.TrimPrefix(accountPath, "/accounts/")
+	for i, member := range accesstest.Members() {
+		key := h.memberWith(fmt.Sprintf("role-%d", i), member.AccountRole, member.WorkspaceRole)
+		refused := 0
+		for _, r := range routes() {
+			if r.option.GetPublic() {
+				continue
+			}
+			may := member.Scopes.Has(r.option.GetScope())
+			if may && r.option.GetRealm() != orchv1.Realm_REALM_UNSPECIFIED {
+				continue
+			}
+			got := h.do(key, r.method, r.fill(own, someID), "{}").status
+			require.NotEqual(t, 401, got, "%s: %s %s", member.Name, r.method, r.path)
+			require.Equal(t, !may, got == 403, "%s: %s %s: %d", member.Name, r.method, r.path, got)
+			if !may {
+				refused++
+			}
+		}
+		require.Positive(t, refused, "%s: every role lacks the scopes of the server", member.Name)
 	}
 }
 

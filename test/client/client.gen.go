@@ -6286,6 +6286,9 @@ type LogFilter struct {
 	// Level Selects by severity.
 	Level *LogFilterLevel `json:"level,omitempty"`
 
+	// Name Selects by the exact name of the logger.
+	Name *LogFilterName `json:"name,omitempty"`
+
 	// Operator Combination of the criteria: and_ requires all, or_ requires one; default and_.
 	Operator *Operator `json:"operator,omitempty"`
 
@@ -6312,6 +6315,12 @@ type LogFilterLevel struct {
 
 	// Le Highest severity to select.
 	Le *int64 `json:"le_,omitempty"`
+}
+
+// LogFilterName AnyStringFilter selects by exact text.
+type LogFilterName struct {
+	// Any Selects objects whose value is one of these.
+	Any *[]string `json:"any_,omitempty"`
 }
 
 // LogFilterTaskRunId LogFilterTaskRunId selects by the task run of a line.

@@ -20,6 +20,28 @@ type Orch struct {
 	URL string
 	// Processes are its processes, in start order.
 	Processes []*Process
+
+	programs Programs
+	// env are the settings of separate services, nil for the single binary.
+	env []string
+}
+
+// OwnerKey returns an API key of the owner of a server that started with API keys. A single binary prints the first one, separate
+// services print none.
+func (o *Orch) OwnerKey(t testing.TB) string {
+	t.Helper()
+	const prefix = "onu_"
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	printed := o.Processes[0]
+	if o.env != nil {
+		printed = Start(t, "orchestration --owner-key", o.env, o.programs.Path("orchestration"), "--owner-key")
+	}
+	key, err := printed.Line(ctx, prefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return prefix + key
 }
 
 // API returns the base address of the API.
@@ -133,6 +155,7 @@ func StartServices(t testing.TB, programs Programs, infra *Infra, env ...string)
 		"ORCH_HOOKS_LISTEN=" + port[1], "ORCH_HOOKS_ADDR=" + port[1], "ORCH_HOOKS_INTERNAL_LISTEN=127.0.0.1:0",
 		"ORCH_ORCHESTRATION_LISTEN=" + port[2], "ORCH_ORCHESTRATION_ADDR=" + port[2], "ORCH_ORCHESTRATION_INTERNAL_LISTEN=127.0.0.1:0",
 	}, env...)
+	o.programs, o.env = programs, env
 	for _, name := range []string{"orchestration", "hooks", "gateway"} {
 		o.Processes = append(o.Processes, Start(t, name, env, programs.Path(name)))
 	}

@@ -3413,6 +3413,8 @@ func Of(fullName string) string {
 		return "Selects lines of the given flow runs."
 	case "orch.v1.LogFilter.level":
 		return "Selects by severity."
+	case "orch.v1.LogFilter.name":
+		return "Selects by the exact name of the logger."
 	case "orch.v1.LogFilter.operator":
 		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
 	case "orch.v1.LogFilter.task_run_id":

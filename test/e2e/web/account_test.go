@@ -11,15 +11,17 @@ import (
 	"github.com/orch-project/orch/test/e2e"
 )
 
-// TestAccountPages signs in with the owner's key and uses every page of the account. A second browser signs in as a new member, sees
-// what the role allows, and is signed out by the deletion of its key.
+// TestAccountPages signs in with the owner's key and uses every page of the account, in both forms of the server. A second browser signs
+// in as a new member, sees what the role allows, and is signed out by the deletion of its key.
 func TestAccountPages(t *testing.T) {
-	o := e2e.StartSingle(t, programs, t.TempDir(), "ORCH_AUTH=keys")
-	key, err := o.Processes[0].Line(t.Context(), "onu_") // The first start prints it.
-	require.NoError(t, err)
-	owner := newPerson(t, o.URL)
-	owner.signsIn("onu_" + key)
-	accountJourney(t, o, owner)
+	for name, start := range map[string]func(testing.TB, e2e.Programs, string, ...string) *e2e.Orch{"single": e2e.StartSingle, "three": e2e.StartThree} {
+		t.Run(name, func(t *testing.T) {
+			o := start(t, programs, t.TempDir(), "ORCH_AUTH=keys")
+			owner := newPerson(t, o.URL)
+			owner.signsIn(o.OwnerKey(t))
+			accountJourney(t, o, owner)
+		})
+	}
 }
 
 func (p *person) signsIn(key string) {

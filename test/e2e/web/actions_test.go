@@ -144,6 +144,7 @@ func actionsOfRuns(t *testing.T, o *e2e.Orch, name string, scripts bool) {
 	s.post("/work_pools/", object{"name": "pool-" + name, "type": "process"})
 	deployment := s.post("/deployments/", object{
 		"name": "nightly " + name, "flow_id": flow, "work_pool_name": "pool-" + name,
+		"schedules":                []object{{"schedule": object{"cron": "0 2 * * *", "timezone": "UTC"}}},
 		"parameter_openapi_schema": object{"type": "object", "required": []string{"limit"}, "properties": object{"limit": object{"type": "integer", "title": "limit"}}},
 	})
 	run := func(title, state string) string {
@@ -155,6 +156,8 @@ func actionsOfRuns(t *testing.T, o *e2e.Orch, name string, scripts bool) {
 	p := newPerson(t, o.URL)
 	_, err := chromedp.Call(p.browser, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !scripts})
 	require.NoError(t, err)
+
+	logsOfAttempts(p, s, run("twice", "PENDING"))
 
 	p.visits("/runs/flow-run/" + failed)
 	p.presses("Retry")
@@ -190,6 +193,12 @@ func actionsOfRuns(t *testing.T, o *e2e.Orch, name string, scripts bool) {
 	p.presses("Delete")
 	p.reads("The run is deleted.")
 
+	p.visits("/runs?flow=" + flow)
+	p.unfolds("State: all")
+	p.ticks(`//main//input[@name="state"][@value="FAILED"]`)
+	p.ticks(`//main//input[@name="state"][@value="RUNNING"]`)
+	p.presses("Filter")
+	p.unfolds("State: Running, Failed")
 	p.visits("/runs?state=RUNNING&flow=" + flow)
 	p.ticks(`(//main//tbody//input[@name="id"])[1]`)
 	p.presses("Cancel")
@@ -215,6 +224,11 @@ func actionsOfRuns(t *testing.T, o *e2e.Orch, name string, scripts bool) {
 	p.reads("Finished.")
 
 	p.visits("/deployments/deployment/" + deployment)
+	p.presses("Deactivate")
+	p.reads("The schedule is changed.")
+	p.reads("inactive")
+	p.presses("Activate")
+	p.reads("The schedule is changed.")
 	p.presses("Pause")
 	p.reads("The deployment is paused")
 	p.presses("Resume")
@@ -247,6 +261,33 @@ func actionsOfRuns(t *testing.T, o *e2e.Orch, name string, scripts bool) {
 	p.presses("Delete the automation")
 	p.reads("The automation is deleted.")
 	p.seen.take() // Chromium logs the 422 of the forms that were refused.
+}
+
+// logsOfAttempts runs a flow run twice with a line of each attempt, and filters its log by attempt and logger.
+func logsOfAttempts(p *person, s seeder, run string) {
+	p.t.Helper()
+	set := func(state string) {
+		s.post("/flow_runs/"+run+"/set_state", object{"state": object{"type": state}, "force": true})
+	}
+	log := func(logger, line string) {
+		s.post("/logs/", []object{{"name": logger, "level": 20, "message": line, "timestamp": time.Now().UTC().Format(time.RFC3339Nano), "flow_run_id": run}})
+	}
+	set("RUNNING")
+	log("one", "of the first attempt")
+	set("FAILED")
+	set("RUNNING")
+	log("two", "of the second attempt")
+	without := func(text string) {
+		p.t.Helper()
+		p.do("no "+text, chromedp.WaitNotPresent(`//main//li[contains(., "`+text+`")]`))
+	}
+	p.visits("/runs/flow-run/" + run + "/logs?attempt=1")
+	p.reads("of the first attempt")
+	without("of the second attempt")
+	p.visits("/runs/flow-run/" + run + "/logs?logger=two&attempt=2")
+	p.reads("of the second attempt")
+	without("of the first attempt")
+	p.do("the choices are kept", chromedp.WaitReady(`//main//select[@name="logger"]/option[@selected][.="two"]`), chromedp.WaitReady(`//main//select[@name="attempt"]/option[@selected][.="2"]`))
 }
 
 // TestEveryActionOfWebhooks clicks the actions on webhooks that the console's journeys do not.

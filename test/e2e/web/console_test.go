@@ -101,8 +101,24 @@ func call(t *testing.T, method, address string, body, target any) int {
 	return response.StatusCode
 }
 
-// shown waits until the element that an XPath selects is visible.
-func shown(path string) chromedp.Action[chromedp.Void] { return chromedp.WaitVisible(path) }
+// shown waits until the element that an XPath selects is visible, on this page or on one that a form leads to.
+func shown(path string) chromedp.Action[chromedp.Void] {
+	return func(ctx context.Context, target *chromedp.Target) (none chromedp.Void, err error) {
+		checks := time.NewTicker(poll)
+		defer checks.Stop()
+		for {
+			// Between two pages, the context of the old one is gone.
+			if none, err = chromedp.WaitVisible(path)(ctx, target); err == nil || !strings.Contains(err.Error(), "Cannot find context") {
+				return none, err
+			}
+			select {
+			case <-checks.C:
+			case <-ctx.Done():
+				return none, err
+			}
+		}
+	}
+}
 
 // TestBenchMendsAWebhook types a template that renders every recorded request, sees its preview without a reload, checks
 // it with the last deliveries, and saves it. Then the webhook accepts the request that it refused.

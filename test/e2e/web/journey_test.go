@@ -144,7 +144,7 @@ func journey(t *testing.T, root string, scripts bool, more ...string) {
 		address := queue[0]
 		queue = queue[1:]
 		kind := kindOf(address)
-		if visited[address] || kinds[kind] >= patternVisits || strings.HasSuffix(address, "/download") || strings.HasSuffix(address, "/payload") {
+		if visited[address] || kinds[kind] >= patternVisits || download.MatchString(address) {
 			continue
 		}
 		visited[address] = true
@@ -174,6 +174,9 @@ func journey(t *testing.T, root string, scripts bool, more ...string) {
 	require.Greater(t, len(kinds), 20, "the journey saw %d kinds of pages", len(kinds))
 	t.Logf("%d pages of %d kinds", len(visited), len(kinds))
 }
+
+// download matches the addresses of files, which a browser saves and does not show.
+var download = regexp.MustCompile(`/(download|payload|lines)(\?|$)`)
 
 var ids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|\d{4}-\d\d-\d\d`)
 

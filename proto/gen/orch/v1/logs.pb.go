@@ -345,7 +345,9 @@ type LogFilter struct {
 	// Selects lines of the given task runs, or lines without a task run.
 	TaskRunId *LogFilterTaskRunId `protobuf:"bytes,5,opt,name=task_run_id,json=taskRunId,proto3,oneof" json:"task_run_id,omitempty"`
 	// Selects by words in the message or the logger's name.
-	Text          *LogFilterTextSearch `protobuf:"bytes,6,opt,name=text,proto3,oneof" json:"text,omitempty"`
+	Text *LogFilterTextSearch `protobuf:"bytes,6,opt,name=text,proto3,oneof" json:"text,omitempty"`
+	// Selects by the exact name of the logger.
+	Name          *AnyStringFilter `protobuf:"bytes,7,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -418,6 +420,13 @@ func (x *LogFilter) GetTaskRunId() *LogFilterTaskRunId {
 func (x *LogFilter) GetText() *LogFilterTextSearch {
 	if x != nil {
 		return x.Text
+	}
+	return nil
+}
+
+func (x *LogFilter) GetName() *AnyStringFilter {
+	if x != nil {
+		return x.Name
 	}
 	return nil
 }
@@ -826,20 +835,22 @@ const file_orch_v1_logs_proto_rawDesc = "" +
 	"\f_flow_run_idB\x0e\n" +
 	"\f_task_run_id\"+\n" +
 	"\aLogList\x12 \n" +
-	"\x04logs\x18\x01 \x03(\v2\f.orch.v1.LogR\x04logs\"\xe9\x03\n" +
+	"\x04logs\x18\x01 \x03(\v2\f.orch.v1.LogR\x04logs\"\xbb\x04\n" +
 	"\tLogFilter\x12;\n" +
 	"\boperator\x18\x01 \x01(\x0e2\x11.orch.v1.OperatorB\f\xca\xf3\x18\b\"\x06\"and_\"R\boperator\x122\n" +
 	"\x05level\x18\x02 \x01(\v2\x17.orch.v1.LogFilterLevelH\x00R\x05level\x88\x01\x01\x12Q\n" +
 	"\ttimestamp\x18\x03 \x01(\v2\x13.orch.v1.TimeFilterB\x19\xca\xf3\x18\x15\xa2\x01\x12LogFilterTimestampH\x01R\ttimestamp\x88\x01\x01\x12V\n" +
 	"\vflow_run_id\x18\x04 \x01(\v2\x16.orch.v1.AnyUuidFilterB\x19\xca\xf3\x18\x15\xa2\x01\x12LogFilterFlowRunIdH\x02R\tflowRunId\x88\x01\x01\x12@\n" +
 	"\vtask_run_id\x18\x05 \x01(\v2\x1b.orch.v1.LogFilterTaskRunIdH\x03R\ttaskRunId\x88\x01\x01\x125\n" +
-	"\x04text\x18\x06 \x01(\v2\x1c.orch.v1.LogFilterTextSearchH\x04R\x04text\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\b\n" +
+	"\x04text\x18\x06 \x01(\v2\x1c.orch.v1.LogFilterTextSearchH\x04R\x04text\x88\x01\x01\x12G\n" +
+	"\x04name\x18\a \x01(\v2\x18.orch.v1.AnyStringFilterB\x14\xca\xf3\x18\x10\xa2\x01\rLogFilterNameH\x05R\x04name\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\b\n" +
 	"\x06_levelB\f\n" +
 	"\n" +
 	"_timestampB\x0e\n" +
 	"\f_flow_run_idB\x0e\n" +
 	"\f_task_run_idB\a\n" +
-	"\x05_text\"T\n" +
+	"\x05_textB\a\n" +
+	"\x05_name\"T\n" +
 	"\x0eLogFilterLevel\x12\x14\n" +
 	"\x03ge_\x18\x01 \x01(\x03H\x00R\x02ge\x88\x01\x01\x12\x14\n" +
 	"\x03le_\x18\x02 \x01(\x03H\x01R\x02le\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x06\n" +
@@ -913,10 +924,11 @@ var file_orch_v1_logs_proto_goTypes = []any{
 	(Operator)(0),                      // 13: orch.v1.Operator
 	(*TimeFilter)(nil),                 // 14: orch.v1.TimeFilter
 	(*AnyUuidFilter)(nil),              // 15: orch.v1.AnyUuidFilter
-	(*UuidList)(nil),                   // 16: orch.v1.UuidList
-	(*PageLimit)(nil),                  // 17: orch.v1.PageLimit
-	(*emptypb.Empty)(nil),              // 18: google.protobuf.Empty
-	(*httpbody.HttpBody)(nil),          // 19: google.api.HttpBody
+	(*AnyStringFilter)(nil),            // 16: orch.v1.AnyStringFilter
+	(*UuidList)(nil),                   // 17: orch.v1.UuidList
+	(*PageLimit)(nil),                  // 18: orch.v1.PageLimit
+	(*emptypb.Empty)(nil),              // 19: google.protobuf.Empty
+	(*httpbody.HttpBody)(nil),          // 20: google.api.HttpBody
 }
 var file_orch_v1_logs_proto_depIdxs = []int32{
 	12, // 0: orch.v1.Log.created:type_name -> google.protobuf.Timestamp
@@ -930,23 +942,24 @@ var file_orch_v1_logs_proto_depIdxs = []int32{
 	15, // 8: orch.v1.LogFilter.flow_run_id:type_name -> orch.v1.AnyUuidFilter
 	6,  // 9: orch.v1.LogFilter.task_run_id:type_name -> orch.v1.LogFilterTaskRunId
 	7,  // 10: orch.v1.LogFilter.text:type_name -> orch.v1.LogFilterTextSearch
-	16, // 11: orch.v1.LogFilterTaskRunId.any_:type_name -> orch.v1.UuidList
-	0,  // 12: orch.v1.LogQuery.sort:type_name -> orch.v1.LogSort
-	17, // 13: orch.v1.LogQuery.limit:type_name -> orch.v1.PageLimit
-	4,  // 14: orch.v1.LogQuery.logs:type_name -> orch.v1.LogFilter
-	2,  // 15: orch.v1.CreateLogsRequest.logs:type_name -> orch.v1.LogCreate
-	8,  // 16: orch.v1.ReadLogsRequest.query:type_name -> orch.v1.LogQuery
-	9,  // 17: orch.v1.LogService.CreateLogs:input_type -> orch.v1.CreateLogsRequest
-	10, // 18: orch.v1.LogService.ReadLogs:input_type -> orch.v1.ReadLogsRequest
-	11, // 19: orch.v1.FlowRunLogService.DownloadFlowRunLogs:input_type -> orch.v1.DownloadFlowRunLogsRequest
-	18, // 20: orch.v1.LogService.CreateLogs:output_type -> google.protobuf.Empty
-	3,  // 21: orch.v1.LogService.ReadLogs:output_type -> orch.v1.LogList
-	19, // 22: orch.v1.FlowRunLogService.DownloadFlowRunLogs:output_type -> google.api.HttpBody
-	20, // [20:23] is the sub-list for method output_type
-	17, // [17:20] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	16, // 11: orch.v1.LogFilter.name:type_name -> orch.v1.AnyStringFilter
+	17, // 12: orch.v1.LogFilterTaskRunId.any_:type_name -> orch.v1.UuidList
+	0,  // 13: orch.v1.LogQuery.sort:type_name -> orch.v1.LogSort
+	18, // 14: orch.v1.LogQuery.limit:type_name -> orch.v1.PageLimit
+	4,  // 15: orch.v1.LogQuery.logs:type_name -> orch.v1.LogFilter
+	2,  // 16: orch.v1.CreateLogsRequest.logs:type_name -> orch.v1.LogCreate
+	8,  // 17: orch.v1.ReadLogsRequest.query:type_name -> orch.v1.LogQuery
+	9,  // 18: orch.v1.LogService.CreateLogs:input_type -> orch.v1.CreateLogsRequest
+	10, // 19: orch.v1.LogService.ReadLogs:input_type -> orch.v1.ReadLogsRequest
+	11, // 20: orch.v1.FlowRunLogService.DownloadFlowRunLogs:input_type -> orch.v1.DownloadFlowRunLogsRequest
+	19, // 21: orch.v1.LogService.CreateLogs:output_type -> google.protobuf.Empty
+	3,  // 22: orch.v1.LogService.ReadLogs:output_type -> orch.v1.LogList
+	20, // 23: orch.v1.FlowRunLogService.DownloadFlowRunLogs:output_type -> google.api.HttpBody
+	21, // [21:24] is the sub-list for method output_type
+	18, // [18:21] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_logs_proto_init() }

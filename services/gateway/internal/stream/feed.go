@@ -35,12 +35,12 @@ func newFeed[T any](ctx context.Context, open func(ctx context.Context, ready fu
 // any case.
 func (f *feed[T]) join(ctx context.Context, q *subscriber[T]) error {
 	f.mu.Lock()
-	of := f.subscribers[q.workspace]
-	if of == nil {
-		of = map[*subscriber[T]]struct{}{}
-		f.subscribers[q.workspace] = of
+	joined := f.subscribers[q.workspace]
+	if joined == nil {
+		joined = map[*subscriber[T]]struct{}{}
+		f.subscribers[q.workspace] = joined
 	}
-	of[q] = struct{}{}
+	joined[q] = struct{}{}
 	f.count++
 	if f.run == nil {
 		f.start()
@@ -61,12 +61,12 @@ func (f *feed[T]) join(ctx context.Context, q *subscriber[T]) error {
 func (f *feed[T]) leave(q *subscriber[T]) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	of := f.subscribers[q.workspace]
-	if _, in := of[q]; !in {
+	joined := f.subscribers[q.workspace]
+	if _, in := joined[q]; !in {
 		return
 	}
-	delete(of, q)
-	if len(of) == 0 {
+	delete(joined, q)
+	if len(joined) == 0 {
 		delete(f.subscribers, q.workspace)
 	}
 	if f.count--; f.count == 0 && f.run != nil {
@@ -140,8 +140,8 @@ func (f *feed[T]) interrupt(e ending) {
 }
 
 func (f *feed[T]) interruptLocked(e ending) {
-	for _, of := range f.subscribers {
-		for q := range of {
+	for _, joined := range f.subscribers {
+		for q := range joined {
 			q.stop(e)
 		}
 	}

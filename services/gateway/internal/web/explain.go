@@ -51,7 +51,7 @@ func (s *Site) explain(w http.ResponseWriter, r *page.Request, visit Visit, p *p
 		x.Retry = r.Here()
 	}
 	f := s.frame(r, visit, p)
-	f.Title = x.Title
+	f.Title, f.Complete = x.Title, r.Complete()
 	for name, value := range e.GetHeaders() {
 		w.Header().Set(name, value)
 	}

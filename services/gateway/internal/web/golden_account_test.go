@@ -122,6 +122,13 @@ func accountCases() []pageCase {
 		{name: "sessions-key-delete", path: "/sessions", form: form("key-delete", "id", someID, "name", hostile)},
 		{name: "sessions-unknown", path: "/sessions", status: 404, form: form("session-end", "id", "x")},
 	}
+	service := accountAnswers()
+	service[orchv1.UserService_ReadMe_FullMethodName] = &orchv1.Profile{Id: someID, Type: "bot", Handle: "ci"}
+	for _, action := range []string{"key-create", "key-delete"} {
+		cases = append(cases, pageCase{
+			name: "sessions-" + action + "-service", path: "/sessions", status: 403, answers: service, form: form(action, "id", someID, "name", "x", "confirm", "yes"),
+		})
+	}
 	all := accountAnswers()
 	for i := range cases {
 		if cases[i].answers == nil {

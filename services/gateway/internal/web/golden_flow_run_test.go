@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -41,6 +42,14 @@ func flowRunAnswers() answers {
 		Id: someID, Name: "load-0 " + hostile, FlowRunId: proto.String(someID), TaskKey: "load", DynamicKey: "0", StateType: run.StateType, StateName: run.StateName,
 		State: run.GetState(), RunCount: 2, StartTime: at(10 * time.Minute), ExpectedStartTime: at(10 * time.Minute), EndTime: at(time.Minute),
 		EstimatedRunTime: 0.42, TotalRunTime: 0.42, Created: at(time.Hour), Updated: at(time.Minute),
+		TaskInputs: map[string]*orchv1.TaskInputList{
+			"rows " + hostile: {Values: []*orchv1.TaskInput{
+				{Kind: &orchv1.TaskInput_TaskRun{TaskRun: &orchv1.TaskInputTaskRun{Id: someID}}},
+				{Kind: &orchv1.TaskInput_FlowRun{FlowRun: &orchv1.TaskInputFlowRun{Id: someID}}},
+			}},
+			"limit": {Values: []*orchv1.TaskInput{{Kind: &orchv1.TaskInput_Parameter{Parameter: &orchv1.TaskInputParameter{Name: hostile}}}}},
+			"mode":  {Values: []*orchv1.TaskInput{{Kind: &orchv1.TaskInput_Constant{Constant: &orchv1.TaskInputConstant{Type: hostile}}}}},
+		},
 	}
 	maps.Copy(all, answers{
 		orchv1.FlowRunService_ReadFlowRun_FullMethodName:             run,
@@ -68,7 +77,7 @@ func flowRunCases() []pageCase {
 	const run, task = "/runs/flow-run/" + someID, "/runs/task-run/" + someID
 	cases := []pageCase{
 		{name: "flow-run", path: run},
-		{name: "flow-run-tasks", path: run + "/tasks?state=FAILED&q=load"},
+		{name: "flow-run-tasks", path: run + "/tasks?state=FAILED&state=CRASHED&q=load"},
 		{name: "flow-run-logs", path: run + "/logs?level=warning&q=KeyError"},
 		{name: "flow-run-logs-bad", path: run + "/logs?level=loud", status: 400},
 		{name: "flow-run-events", path: run + "/events"},
@@ -83,6 +92,12 @@ func flowRunCases() []pageCase {
 		{name: "task-run-at", path: task + "?at=2030-01-31T11:40:00Z"},
 		{name: "task-run", path: task},
 		{name: "task-run-logs", path: task + "/logs"},
+		{name: "task-run-events", path: task + "/events"},
+		{name: "task-run-artifacts", path: task + "/artifacts"},
+		{name: "task-run-inputs", path: task + "/inputs"},
+		{name: "task-run-states", path: task + "/states"},
+		{name: "flow-run-logs-attempt", path: run + "/logs?attempt=1&logger=flow_runs&at=2030-01-31T11:59:00Z"},
+		{name: "flow-run-logs-bad-attempt", path: run + "/logs?attempt=9", status: 400},
 	}
 	for i := range cases {
 		cases[i].answers = flowRunAnswers()
@@ -92,7 +107,15 @@ func flowRunCases() []pageCase {
 		Status:  orchv1.SetStateStatus_SET_STATE_STATUS_ABORT,
 		Details: &orchv1.TransitionDetails{Kind: &orchv1.TransitionDetails_Abort{Abort: &orchv1.StateAbortDetails{Reason: proto.String("This run has ended " + hostile)}}},
 	}
+	large := flowRunAnswers()
+	large[orchv1.FlowRunGraphService_ReadFlowRunGraphV2_FullMethodName] = rpc.Detail(400, "The graph has more than 10000 nodes.")
+	large[orchv1.TaskRunService_TaskRunHistory_FullMethodName] = &orchv1.HistoryList{History: []*orchv1.HistoryResponse{
+		{IntervalStart: at(time.Hour), IntervalEnd: at(0), States: []*orchv1.HistoryResponseState{
+			{StateType: orchv1.StateType_STATE_TYPE_COMPLETED, StateName: "Completed", CountRuns: 20_000}, {StateType: orchv1.StateType_STATE_TYPE_FAILED, StateName: "Failed", CountRuns: 17},
+		}},
+	}}
 	return append(cases,
+		pageCase{name: "flow-run-large", path: run, answers: large},
 		pageCase{name: "flow-run-refused", path: run, answers: refused, form: url.Values{"action": {"cancel-run"}}},
 		pageCase{name: "flow-run-gone", path: run, status: 404},
 	)

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -42,6 +43,7 @@ func objectAnswers() answers {
 	maps.Copy(all, answers{
 		orchv1.DeploymentService_ReadDeployment_FullMethodName:                     deployment,
 		orchv1.DeploymentService_ReadDeployments_FullMethodName:                    &orchv1.DeploymentList{Deployments: []*orchv1.Deployment{deployment}},
+		orchv1.DeploymentService_UpdateDeploymentSchedule_FullMethodName:           &emptypb.Empty{},
 		orchv1.UiFlowService_CountDeploymentsByFlow_FullMethodName:                 &orchv1.CountsById{Counts: map[string]int64{someID: 2}},
 		orchv1.UiFlowService_NextRunsByFlow_FullMethodName:                         &orchv1.NextRuns{Runs: map[string]*orchv1.NextRun{someID: {Run: &orchv1.SimpleNextFlowRun{NextScheduledStartTime: at(-time.Hour)}}}},
 		orchv1.UiScheduleService_PreviewSchedule_FullMethodName:                    &orchv1.SchedulePreview{Times: []*timestamppb.Timestamp{at(-time.Hour), at(-25 * time.Hour)}},
@@ -74,6 +76,8 @@ func objectCases() []pageCase {
 		{name: "flow", path: "/flows/flow/" + someID},
 		{name: "deployments", path: "/deployments"},
 		{name: "deployment", path: deployment},
+		{name: "deployment-schedule", path: deployment, status: 303, form: url.Values{"action": {"switch-schedule"}, "schedule": {someID}, "active": {"no"}}},
+		{name: "deployment-no-schedule", path: deployment, status: 404, form: url.Values{"action": {"switch-schedule"}, "schedule": {"x"}}},
 		{name: "deployment-run", path: deployment + "/run?tz=Europe/Vienna&like=" + someID},
 		{name: "deployment-run-bad", path: deployment + "/run", status: 422, form: url.Values{"action": {"run-deployment"}, "p.limit": {"ten"}, "p.mode": {`"full"`}, "p.tables": {"[1"}, "name": {hostile}}},
 		{name: "work-pools", path: "/work-pools"},

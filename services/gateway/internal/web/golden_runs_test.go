@@ -14,13 +14,14 @@ import (
 func runCases() []pageCase {
 	return []pageCase{
 		{name: "home", path: "/", answers: lists()},
-		{name: "home-empty", path: "/?from=-7d", answers: answers{
+		{name: "home-empty", path: "/?from=-7d", keys: true, answers: answers{
 			orchv1.FlowRunService_ReadFlowRunHistory_FullMethodName: &orchv1.HistoryList{},
 			orchv1.FlowRunService_ReadFlowRuns_FullMethodName:       &orchv1.FlowRunList{},
 			orchv1.FlowService_CountFlows_FullMethodName:            &orchv1.CountResponse{},
 			orchv1.WebhookService_CountWebhooks_FullMethodName:      &orchv1.CountResponse{},
 		}},
 		{name: "runs", path: "/runs?state=FAILED&tag=prod&n=1", answers: lists()},
+		{name: "runs-states", path: "/runs?state=FAILED&state=CRASHED&state=late", answers: lists()},
 		{name: "runs-histogram", path: "/runs?chart=histogram", answers: lists()},
 		{name: "runs-scatter", path: "/runs/scatter?from=-2h", answers: lists()},
 		{name: "runs-scatter-click", path: "/runs/scatter?from=-24h&state=FAILED?995,20", answers: lists(), status: 303},

@@ -24,6 +24,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/access"
+	"github.com/orch-project/orch/pkg/access/accesstest"
 	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/openapi"
 	"github.com/orch-project/orch/pkg/rpc"
@@ -45,7 +46,7 @@ func at(ago time.Duration) *timestamppb.Timestamp { return timestamppb.New(now.A
 // someID is the UUID of what pages under test show.
 const someID = "01890000-0000-7000-8000-000000000001"
 
-// answers are the responses of rpcs: a proto.Message, an error, or a function of the request.
+// answers are the responses of rpcs: a proto.Message, an error, a function of the request, or a slowAnswer.
 type answers map[string]any
 
 // pageCase is a page with the answers of its calls.
@@ -85,7 +86,7 @@ type stub struct {
 	last  map[string]proto.Message
 }
 
-func (s *stub) Call(_ context.Context, method string, request proto.Message) (proto.Message, rpc.Reply, error) {
+func (s *stub) Call(ctx context.Context, method string, request proto.Message) (proto.Message, rpc.Reply, error) {
 	s.mu.Lock()
 	s.calls = append(s.calls, method)
 	if s.last == nil {
@@ -98,6 +99,8 @@ func (s *stub) Call(_ context.Context, method string, request proto.Message) (pr
 		return proto.Clone(answer), rpc.Reply{}, nil
 	case error:
 		return nil, rpc.Reply{}, answer
+	case slowAnswer:
+		return answer.wait(ctx)
 	case func(proto.Message) proto.Message:
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -244,9 +247,10 @@ func TestEveryPageHasACase(t *testing.T) {
 // declared rpcs, as it does over REST.
 func TestRoles(t *testing.T) {
 	t.Parallel()
-	for name, scopes := range rolesUnderTest(t) {
-		t.Run(name, func(t *testing.T) {
+	for _, member := range accesstest.Members() {
+		t.Run(member.Name, func(t *testing.T) {
 			t.Parallel()
+			scopes := member.Scopes
 			for _, c := range pagesUnderTest() {
 				if c.status != 0 || c.form != nil {
 					continue
@@ -267,7 +271,7 @@ func TestRoles(t *testing.T) {
 				for _, action := range p.Actions {
 					may := visible && holdsAll(site, scopes, action.Calls)
 					button := strings.Contains(got.Body.String(), `name="action" value="`+action.Name+`"`)
-					require.False(t, button && !may, "%s shows %s to %s", c.path, action.Name, name)
+					require.False(t, button && !may, "%s shows %s to %s", c.path, action.Name, member.Name)
 					posted := visit(t, site, c.path, url.Values{"action": {action.Name}})
 					require.Equal(t, !may, posted.Code == http.StatusForbidden, "POST %s %s: %d", c.path, action.Name, posted.Code)
 					s.requireWithin(t, site, scopes)
@@ -275,23 +279,6 @@ func TestRoles(t *testing.T) {
 			}
 		})
 	}
-}
-
-// rolesUnderTest are the workspace roles of a member of the account, and the account roles that own all workspaces.
-func rolesUnderTest(t *testing.T) map[string]access.Set {
-	t.Helper()
-	accounts := access.AccountRoles()
-	roles := map[string]access.Set{}
-	for _, id := range []string{access.WorkspaceViewer, access.WorkspaceRunner, access.WorkspaceDeveloper, access.WorkspaceOwner, access.WorkspaceWorker} {
-		role, ok := access.WorkspaceRole(id)
-		require.True(t, ok)
-		roles[role.Name] = access.Union(role.Scopes, access.Union(accounts[len(accounts)-1].Scopes, access.Self))
-	}
-	owner, _ := access.WorkspaceRole(access.WorkspaceOwner)
-	for _, role := range accounts[:len(accounts)-1] {
-		roles["account "+role.Name] = access.Union(owner.Scopes, access.Union(role.Scopes, access.Self))
-	}
-	return roles
 }
 
 func holdsAll(site *Site, scopes access.Set, rpcs []string) bool {

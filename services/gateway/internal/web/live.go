@@ -121,13 +121,15 @@ func permissionsOf(operations []*transcode.Operation) []string {
 func (s *Site) getFragment(w http.ResponseWriter, r *page.Request, visit Visit, p *page.Page) {
 	// One reader renders for all, so the departure of one must not end the calls. Each call has a deadline.
 	r.HTTP = r.HTTP.WithContext(context.WithoutCancel(r.HTTP.Context()))
-	r.Asker = ask.NewAsker(s.opts.API, r.HTTP, ask.ReadTimeout, visit.Allowed, slices.Concat(p.Needs, p.Uses)...)
+	r.Asker = ask.NewAsker(s.opts.API, r.HTTP, r.ReadTimeout(), visit.Allowed, slices.Concat(p.Needs, p.Uses)...)
 	found, err := s.fragments.Get(r.HTTP.Context(), s.fragmentKey(r, visit), func() ([]byte, error) {
 		view, err := viewOf(r, p)
 		if err != nil {
 			return nil, err
 		}
-		return s.execute("pages/"+view.Template, pongo2.Context{"site": frame{Fragment: true, Base: r.Base, FormField: session.FormField, Zone: r.Zone.String()}, "v": view.Data})
+		return s.execute("pages/"+view.Template, pongo2.Context{"site": frame{
+			Fragment: true, Base: r.Base, FormField: session.FormField, Zone: r.Zone.String(), Complete: r.Complete(),
+		}, "v": view.Data})
 	})
 	if err != nil {
 		s.explain(w, r, visit, p, err)

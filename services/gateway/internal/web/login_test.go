@@ -117,14 +117,14 @@ func TestSignOutBelowAWorkspace(t *testing.T) {
 	t.Parallel()
 	b := &browserOf{withLogin(t), map[string]string{}}
 	b.signIn(t)
-	of := "/account/" + someID + "/workspace/" + someID
-	got := b.do(t, "GET", of+"/runs", nil)
+	workspace := "/account/" + someID + "/workspace/" + someID
+	got := b.do(t, "GET", workspace+"/runs", nil)
 	require.Equal(t, 200, got.Code)
 	_, rest, found := strings.Cut(got.Body.String(), `<form method="post" action="`)
 	require.True(t, found)
 	action, _, _ := strings.Cut(rest, `"`)
-	require.Equal(t, 303, b.do(t, "POST", action, url.Values{session.FormField: {b.token(t, of+"/runs")}}).Code, action)
-	require.Equal(t, 303, b.do(t, "GET", of+"/runs", nil).Code, "the session has ended")
+	require.Equal(t, 303, b.do(t, "POST", action, url.Values{session.FormField: {b.token(t, workspace+"/runs")}}).Code, action)
+	require.Equal(t, 303, b.do(t, "GET", workspace+"/runs", nil).Code, "the session has ended")
 }
 
 // TestPasswordsKeepTheirBlanks signs in with blanks around the credential: a password has them, a key does not.

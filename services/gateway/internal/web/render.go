@@ -33,6 +33,8 @@ type frame struct {
 	Zone                                      string
 	SignedIn                                  bool
 	Fragment                                  bool
+	// Complete leads to the page with the parts that took too long; empty if none did.
+	Complete string
 }
 
 // maxCalls and maxCallBody bound what a page shows of the calls that made it.
@@ -62,7 +64,7 @@ func (s *Site) answer(w http.ResponseWriter, r *page.Request, visit Visit, p *pa
 		return
 	}
 	f := s.frame(r, visit, p)
-	f.Title, f.Live = view.Title, s.liveAddress(r, p)
+	f.Title, f.Live, f.Complete = view.Title, s.liveAddress(r, p), r.Complete()
 	if notice, ok := s.notice(r); ok {
 		f.Notices = append(f.Notices, notice)
 	}

@@ -134,7 +134,7 @@ func (s *Site) get(w http.ResponseWriter, r *page.Request, visit Visit, p *page.
 		s.getFragment(w, r, visit, p)
 		return
 	}
-	r.Asker = ask.NewAsker(s.opts.API, r.HTTP, ask.ReadTimeout, visit.Allowed, slices.Concat(p.Needs, p.Uses)...)
+	r.Asker = ask.NewAsker(s.opts.API, r.HTTP, r.ReadTimeout(), visit.Allowed, slices.Concat(p.Needs, p.Uses)...)
 	if p.Serve != nil {
 		if err := p.Serve(w, r); err != nil {
 			s.explain(w, r, visit, p, err)

@@ -99,6 +99,9 @@ func TestFiltersMeanTheSameLive(t *testing.T) {
 			if some("by text") {
 				f.Text = &orchv1.LogFilterTextSearch{Query: one("sign", []string{"", "-", "+"}) + one("term", []string{"file", "READING", "a.", "%", "nothing"})}
 			}
+			if some("by logger") {
+				f.Name = &orchv1.AnyStringFilter{Any_: &orchv1.StringList{Values: []string{one("logger", vocab)}}}
+			}
 			found, err := s.ReadLogs(ctx, &orchv1.ReadLogsRequest{Query: &orchv1.LogQuery{Logs: f}})
 			require.NoError(t, err)
 			got := map[string]bool{}

@@ -21,6 +21,8 @@ import (
 const (
 	// ReadTimeout bounds each call that reads.
 	ReadTimeout = 2 * time.Second
+	// PatientTimeout bounds each call that reads for a page whose reader waits for it.
+	PatientTimeout = 30 * time.Second
 	// WriteTimeout bounds each call of an action.
 	WriteTimeout = 30 * time.Second
 )
@@ -50,6 +52,7 @@ type Asker struct {
 
 	mu    sync.Mutex
 	calls []Call
+	slow  bool
 }
 
 // NewAsker returns an asker that makes calls of the declared rpcs with the authorization of a request. It does not make
@@ -103,6 +106,9 @@ func (a *Asker) call(q Question) (proto.Message, error) {
 	defer cancel()
 	response, err := a.api.Call(a.request.WithContext(ctx), op, to)
 	if err != nil && ctx.Err() != nil && a.request.Context().Err() == nil {
+		a.mu.Lock()
+		a.slow = true
+		a.mu.Unlock()
 		return nil, rpc.Detail(http.StatusServiceUnavailable, fmt.Sprintf("%s %s took longer than %s.", op.Method, op.Template, a.timeout))
 	}
 	return response, err
@@ -117,6 +123,13 @@ func encode(body any) ([]byte, error) {
 		return nil, fmt.Errorf("encode body: %w", err)
 	}
 	return bytes.TrimRight(out.Bytes(), "\n"), nil
+}
+
+// Slow reports whether a call took longer than its timeout.
+func (a *Asker) Slow() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.slow
 }
 
 // Calls returns the calls made so far, without duplicates, by path.

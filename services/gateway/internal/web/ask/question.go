@@ -32,8 +32,8 @@ type Question interface {
 	Err() error
 }
 
-// Of is a question that a message of type M answers.
-type Of[M proto.Message] struct {
+// Query is a question that a message of type M answers.
+type Query[M proto.Message] struct {
 	rpc    string
 	in     Input
 	answer M
@@ -41,20 +41,20 @@ type Of[M proto.Message] struct {
 }
 
 // New returns a question. The rpc is a full method name, such as orchv1.FlowService_ReadFlow_FullMethodName.
-func New[M proto.Message](rpc string, in Input) *Of[M] {
-	return &Of[M]{rpc: rpc, in: in}
+func New[M proto.Message](rpc string, in Input) *Query[M] {
+	return &Query[M]{rpc: rpc, in: in}
 }
 
 // Answer returns the response. Without one it is nil, whose getters return zero values.
-func (q *Of[M]) Answer() M { return q.answer }
+func (q *Query[M]) Answer() M { return q.answer }
 
 // Err implements Question.
-func (q *Of[M]) Err() error { return q.err }
+func (q *Query[M]) Err() error { return q.err }
 
-func (q *Of[M]) method() string { return q.rpc }
-func (q *Of[M]) input() Input   { return q.in }
+func (q *Query[M]) method() string { return q.rpc }
+func (q *Query[M]) input() Input   { return q.in }
 
-func (q *Of[M]) settle(response proto.Message, err error) {
+func (q *Query[M]) settle(response proto.Message, err error) {
 	if err != nil {
 		q.err = err
 		return

@@ -94,11 +94,32 @@ func (r *Request) To(segments ...string) string {
 	return b.String()
 }
 
+// WaitParameter asks for the complete page, however long its parts take. A page with a slow part links to it.
+const WaitParameter = "wait"
+
+// ReadTimeout is the time that each part of the page may take.
+func (r *Request) ReadTimeout() time.Duration {
+	if r.HTTP.URL.Query().Has(WaitParameter) {
+		return ask.PatientTimeout
+	}
+	return ask.ReadTimeout
+}
+
+// Complete returns the link to the complete page, empty unless a part took too long.
+func (r *Request) Complete() string {
+	if r.HTTP.Method == http.MethodPost || r.HTTP.URL.Query().Has(WaitParameter) || !r.Slow() {
+		return ""
+	}
+	query := r.HTTP.URL.Query()
+	query.Set(WaitParameter, "yes")
+	return r.withQuery(query)
+}
+
 // Here returns a link to this page with changed query parameters, given as name and value. An empty value removes the
 // parameter. The position in a list and notices are removed in any case.
 func (r *Request) Here(changes ...string) string {
 	query := r.HTTP.URL.Query()
-	for _, name := range []string{"older", "did", "count"} {
+	for _, name := range []string{"older", "did", "count", WaitParameter} {
 		query.Del(name)
 	}
 	for i := 0; i+1 < len(changes); i += 2 {

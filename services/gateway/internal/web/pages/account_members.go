@@ -28,7 +28,7 @@ func memberPages() []page.Page {
 }
 
 // accountRoles reads the roles of the account as choices.
-func accountRoles(r *page.Request) *ask.Of[*orchv1.AccountRoleList] {
+func accountRoles(r *page.Request) *ask.Query[*orchv1.AccountRoleList] {
 	return ask.New[*orchv1.AccountRoleList](orchv1.RoleService_ReadAccountRoles_FullMethodName, inAccount(r, ask.JSON{}))
 }
 
@@ -50,7 +50,7 @@ func memberRole(roles []*orchv1.AccountRole) string {
 	return ""
 }
 
-func readMembers(r *page.Request) *ask.Of[*orchv1.AccountMembershipList] {
+func readMembers(r *page.Request) *ask.Query[*orchv1.AccountMembershipList] {
 	return ask.New[*orchv1.AccountMembershipList](orchv1.UserService_ReadAccountMemberships_FullMethodName, inAccount(r, ask.JSON{}))
 }
 

@@ -30,11 +30,11 @@ func rolePages() []page.Page {
 }
 
 // workspaceRoles reads the roles that the account has for workspaces.
-func workspaceRoles(r *page.Request) *ask.Of[*orchv1.WorkspaceRoleList] {
+func workspaceRoles(r *page.Request) *ask.Query[*orchv1.WorkspaceRoleList] {
 	return ask.New[*orchv1.WorkspaceRoleList](orchv1.RoleService_ReadWorkspaceRoles_FullMethodName, inAccount(r, ask.JSON{}))
 }
 
-func workspaceScopes() *ask.Of[*orchv1.WorkspaceScopeList] {
+func workspaceScopes() *ask.Query[*orchv1.WorkspaceScopeList] {
 	return ask.New[*orchv1.WorkspaceScopeList](orchv1.RoleService_ReadWorkspaceScopes_FullMethodName, ask.Input{})
 }
 

@@ -77,7 +77,7 @@ func showServiceKey(r *page.Request, a *orchv1.ServiceAccount) page.View {
 		r.To("account", "service-accounts", "service-account", a.GetId()))
 }
 
-func readServiceAccount(r *page.Request) *ask.Of[*orchv1.ServiceAccount] {
+func readServiceAccount(r *page.Request) *ask.Query[*orchv1.ServiceAccount] {
 	return ask.New[*orchv1.ServiceAccount](orchv1.ServiceAccountService_ReadServiceAccount_FullMethodName, inAccount(r, nil, "id", r.Vars["id"]))
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // changed is a question whose answer is empty.
-func changed(rpc string, in ask.Input) *ask.Of[*emptypb.Empty] {
+func changed(rpc string, in ask.Input) *ask.Query[*emptypb.Empty] {
 	return ask.New[*emptypb.Empty](rpc, in)
 }
 

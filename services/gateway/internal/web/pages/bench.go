@@ -93,7 +93,7 @@ func previewDelivery(r *page.Request, template, delivery string) (page.View, err
 }
 
 // readDeliveries is the question for deliveries of a webhook.
-func readDeliveries(webhook string, body ask.JSON) *ask.Of[*orchv1.WebhookDeliveryList] {
+func readDeliveries(webhook string, body ask.JSON) *ask.Query[*orchv1.WebhookDeliveryList] {
 	in := ask.ID(webhook)
 	in.Body = body
 	return ask.New[*orchv1.WebhookDeliveryList](orchv1.WebhookService_ReadDeliveries_FullMethodName, in)
@@ -133,7 +133,7 @@ func showBench(r *page.Request, template string, check bool) (page.View, error) 
 	}
 	webhook, list := readWebhook(id), readDeliveries(id, ask.JSON{"limit": maxRead})
 	questions := []ask.Question{webhook, list}
-	var named *ask.Of[*orchv1.WebhookDeliveryList]
+	var named *ask.Query[*orchv1.WebhookDeliveryList]
 	if len(wanted) > 0 { // It may be older than the last ones.
 		named = readDeliveries(id, ask.JSON{"limit": 1, "deliveries": ask.JSON{"id": any_(wanted[:1])}})
 		questions = append(questions, named)
@@ -215,7 +215,7 @@ func deliveryTitle(r *page.Request, d *orchv1.WebhookDelivery) string {
 }
 
 // render is the question what a template makes of a delivery's request.
-func render(template string, d *orchv1.WebhookDelivery) *ask.Of[*orchv1.WebhookRendering] {
+func render(template string, d *orchv1.WebhookDelivery) *ask.Query[*orchv1.WebhookRendering] {
 	draft := ask.JSON{"template": template, "method": d.GetMethod(), "headers": d.GetHeaders(), "query": d.GetQuery(), "path": d.GetPath()}
 	if d.GetBody() != "" {
 		draft["body"] = d.GetBody()
@@ -223,7 +223,7 @@ func render(template string, d *orchv1.WebhookDelivery) *ask.Of[*orchv1.WebhookR
 	return ask.New[*orchv1.WebhookRendering](orchv1.WebhookService_RenderWebhook_FullMethodName, ask.Input{Body: draft})
 }
 
-func newPreview(template string, rendering *ask.Of[*orchv1.WebhookRendering]) preview {
+func newPreview(template string, rendering *ask.Query[*orchv1.WebhookRendering]) preview {
 	if rendering.Err() != nil {
 		return preview{Problem: cmp.Or(page.Problem(rendering.Err()), "The template was not rendered.")}
 	}

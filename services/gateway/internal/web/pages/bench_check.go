@@ -50,7 +50,7 @@ var (
 // checkTemplate renders the deliveries with both templates at once.
 func checkTemplate(r *page.Request, before, after string, deliveries []*orchv1.WebhookDelivery) *templateCheck {
 	var questions []ask.Question
-	olds, news := make([]*ask.Of[*orchv1.WebhookRendering], len(deliveries)), make([]*ask.Of[*orchv1.WebhookRendering], len(deliveries))
+	olds, news := make([]*ask.Query[*orchv1.WebhookRendering], len(deliveries)), make([]*ask.Query[*orchv1.WebhookRendering], len(deliveries))
 	for i, d := range deliveries {
 		olds[i], news[i] = render(before, d), render(after, d)
 		questions = append(questions, olds[i], news[i])
@@ -86,7 +86,7 @@ func checkTemplate(r *page.Request, before, after string, deliveries []*orchv1.W
 }
 
 // compareRenderings classes what two templates make of one request.
-func compareRenderings(before, after *ask.Of[*orchv1.WebhookRendering], now time.Time) checkRow {
+func compareRenderings(before, after *ask.Query[*orchv1.WebhookRendering], now time.Time) checkRow {
 	if before.Err() != nil || after.Err() != nil {
 		return checkRow{rank: checkUnknown, Text: cmp.Or(page.Problem(before.Err()), page.Problem(after.Err()))}
 	}

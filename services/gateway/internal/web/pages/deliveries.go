@@ -91,7 +91,7 @@ func (f deliveryFilter) matches(d *orchv1.WebhookDelivery) bool {
 }
 
 // list is the question for the page's rows, newest first. Without reasons it asks for one row more than the page has.
-func (f deliveryFilter) list(webhook string) *ask.Of[*orchv1.WebhookDeliveryList] {
+func (f deliveryFilter) list(webhook string) *ask.Query[*orchv1.WebhookDeliveryList] {
 	before, limit := f.Window.To, min(f.Rows+1, maxRead)
 	if !f.Older.First() && f.Older.Before.Before(before) {
 		before = f.Older.Before

@@ -2,11 +2,9 @@ package pages
 
 import (
 	"fmt"
-	"strings"
 
 	"google.golang.org/protobuf/types/known/emptypb"
 
-	"github.com/orch-project/orch/pkg/restjson"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/ask"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
@@ -43,6 +41,10 @@ func deploymentPages() []page.Page {
 				{
 					Name: "delete-deployment", Calls: []string{orchv1.DeploymentService_DeleteDeployment_FullMethodName},
 					Done: "The deployment is deleted.", Do: deleteDeployment,
+				},
+				{
+					Name: "switch-schedule", Calls: []string{orchv1.DeploymentService_UpdateDeploymentSchedule_FullMethodName},
+					Done: "The schedule is changed.", Do: switchSchedule,
 				},
 			},
 		},
@@ -209,30 +211,6 @@ func count64(n int64) cell {
 		return cell{}
 	}
 	return text(show.Count(n))
-}
-
-// schedulePanel lists the schedules with their next times.
-func schedulePanel(r *page.Request, d *orchv1.Deployment) panel {
-	t := &table{Columns: []string{"Schedule", "Active", "Next times"}, Empty: "No schedule: runs start by hand, by automations or by the API."}
-	for _, s := range d.GetSchedules() {
-		next := cell{}
-		if raw, err := restjson.Marshal(s.GetSchedule()); err == nil && s.GetActive() && !d.GetPaused() {
-			preview := ask.New[*orchv1.SchedulePreview](orchv1.UiScheduleService_PreviewSchedule_FullMethodName, ask.Input{Body: ask.JSON{"schedule": rawJSON(raw), "n": 3}})
-			if r.Ask(preview) == nil {
-				next.Text = nextTimes(r, preview.Answer())
-			}
-		}
-		t.add(text(scheduleText(s.GetSchedule())), yes(s.GetActive(), "active", "inactive"), next)
-	}
-	return panel{Title: "Schedules", Table: t}
-}
-
-func nextTimes(r *page.Request, preview *orchv1.SchedulePreview) string {
-	var all []string
-	for _, at := range preview.GetTimes() {
-		all = append(all, at.AsTime().In(r.Zone).Format("Jan 2 15:04"))
-	}
-	return strings.Join(all, ", ")
 }
 
 func deleteDeployment(r *page.Request) (page.View, error) {

@@ -14,7 +14,7 @@ import (
 
 // eventByID is the question for an event that occurred around a time. Templates may set another time of occurrence, so
 // the range is wide; the id selects by an index.
-func eventByID(id string, around time.Time) *ask.Of[*orchv1.EventPage] {
+func eventByID(id string, around time.Time) *ask.Query[*orchv1.EventPage] {
 	const wide = 400 * 24 * time.Hour
 	return ask.New[*orchv1.EventPage](orchv1.EventService_ReadEvents_FullMethodName, ask.Input{Body: ask.JSON{
 		"filter": ask.JSON{"id": ask.JSON{"id": []string{id}}, "occurred": ask.JSON{"since": around.Add(-wide), "until": around.Add(wide)}},

@@ -27,7 +27,6 @@ type eventsView struct {
 	Filtered bool
 	Automate string
 	Problems []string
-	API      string
 }
 
 // eventRow is an event in the feed.
@@ -75,7 +74,7 @@ func showEvents(r *page.Request) (page.View, error) {
 	v := eventsView{
 		Total: eventTotal(list.Answer().GetTotal()), EventFields: fieldsFor(f.Names), ResourceFields: fieldsFor(f.Resources),
 		Q: f.Q, Path: r.Path(), Windows: windows(f.Window.Text), Filtered: f.any(), Problems: problems(byTime, byName),
-		Hidden: hiddenFields(r, "to", "at", "n", "tz"), API: r.Server.API,
+		Hidden: hiddenFields(r, "to", "at", "n", "tz"),
 	}
 	if f.any() && r.May(orchv1.AutomationService_CreateAutomation_FullMethodName) {
 		v.Automate = automateLink(r, f.Names, f.Resources)
@@ -104,7 +103,7 @@ func eventTotal(n int64) string {
 	return show.Plural(n, "event", "events")
 }
 
-func countEvents(by string, body ask.JSON) *ask.Of[*orchv1.EventCountList] {
+func countEvents(by string, body ask.JSON) *ask.Query[*orchv1.EventCountList] {
 	return ask.New[*orchv1.EventCountList](orchv1.EventService_CountEvents_FullMethodName, ask.Input{Path: map[string]string{"countable": by}, Body: body})
 }
 

@@ -29,6 +29,7 @@ type flowRunView struct {
 	Pairs    []pair
 	Timeline markup.Markup
 	Logs     *logsView
+	Tasks    *taskFilter
 	Problems []string
 	// Moment chooses the moment of the page.
 	Moment momentView
@@ -58,7 +59,7 @@ var flowRunTabs = []struct{ name, title string }{
 // flowRunPages are the pages of one flow run.
 func flowRunPages() []page.Page {
 	all := []page.Page{
-		flowRunTab("", flowRunOverview, orchv1.FlowRunGraphService_ReadFlowRunGraphV2_FullMethodName, orchv1.LogService_ReadLogs_FullMethodName),
+		flowRunTab("", flowRunOverview, orchv1.FlowRunGraphService_ReadFlowRunGraphV2_FullMethodName, orchv1.TaskRunService_TaskRunHistory_FullMethodName, orchv1.LogService_ReadLogs_FullMethodName),
 		flowRunTab("tasks", flowRunTasks, orchv1.TaskRunService_ReadTaskRuns_FullMethodName),
 		flowRunTab("logs", flowRunLogs, orchv1.LogService_ReadLogs_FullMethodName),
 		flowRunTab("events", flowRunEvents, orchv1.EventService_ReadEvents_FullMethodName),
@@ -67,7 +68,7 @@ func flowRunPages() []page.Page {
 		flowRunTab("states", flowRunStates, orchv1.FlowRunStateService_ReadFlowRunStates_FullMethodName),
 	}
 	all[0].Actions = flowRunActions()
-	return append(all, logDownload("/runs/flow-run/{id}/logs/download"))
+	return append(all, logDownloads()...)
 }
 
 // flowRunTab returns the page of one tab; content fills its part of the view.

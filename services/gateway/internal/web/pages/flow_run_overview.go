@@ -3,11 +3,13 @@ package pages
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/ask"
 	"github.com/orch-project/orch/services/gateway/internal/web/chart"
@@ -30,13 +32,38 @@ func flowRunOverview(r *page.Request, h flowRunHead, v *flowRunView) error {
 	if v.Failed {
 		questions = append(questions, failures)
 	}
-	_ = r.Ask(questions...) // Each panel says what it misses.
+	_ = r.Ask(questions...)                                                                    // Each panel says what it misses.
+	if graph.Err() != nil && rpc.HTTPError(graph.Err()).GetStatus() == http.StatusBadRequest { // It has too many tasks.
+		questions[0] = showTaskHistory(r, h, v)
+	}
 	v.Problems = problems(questions...)
 	if logs := failures.Answer().GetLogs(); len(logs) > 0 {
 		v.Logs = &logsView{Rows: logRows(r, logs), Brief: true}
 	}
-	v.Timeline = timeline(r, graph.Answer().GetNodes(), until(r, h.at))
+	if graph.Err() == nil {
+		v.Timeline = timeline(r, graph.Answer().GetNodes(), until(r, h.at))
+	}
 	return nil
+}
+
+// showTaskHistory draws how many tasks started when, for a run with more tasks than the graph may have.
+func showTaskHistory(r *page.Request, h flowRunHead, v *flowRunView) ask.Question {
+	from, to := startOf(h.run), until(r, h.at)
+	if from.IsZero() {
+		from = h.run.GetCreated().AsTime()
+	}
+	if h.run.EndTime != nil && h.run.GetEndTime().AsTime().Before(to) {
+		to = h.run.GetEndTime().AsTime()
+	}
+	to = latest(to, from).Add(time.Second) // The end is exclusive.
+	history := ask.New[*orchv1.HistoryList](orchv1.TaskRunService_TaskRunHistory_FullMethodName, ask.Input{Body: ask.JSON{
+		"task_runs": ask.JSON{"flow_run_id": any_([]string{h.run.GetId()})}, "history_start": from, "history_end": to,
+		"history_interval_seconds": max(to.Sub(from).Seconds()/histogramBars, 1),
+	}})
+	if r.Ask(history) == nil {
+		v.Timeline = historyChart(r, history.Answer().GetHistory(), "Too many tasks for a timeline: tasks by expected start, stacked by state", func(chart.Bar) string { return "" })
+	}
+	return history
 }
 
 // taskSuffix is what the client appends to a task's name to name its run.

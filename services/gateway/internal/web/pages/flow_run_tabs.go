@@ -10,6 +10,14 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
 
+// taskFilter is the form that filters the task runs of a flow run.
+type taskFilter struct {
+	Q, Path, StateText string
+	States             []choice
+	Hidden             []hiddenField
+	Filtered           bool
+}
+
 // flowRunTasks lists the task runs, filtered by name and state.
 func flowRunTasks(r *page.Request, h flowRunHead, v *flowRunView) error {
 	states, q, rows := r.Words("state", show.StateWords()...), r.Text("q"), r.Rows()
@@ -38,6 +46,10 @@ func flowRunTasks(r *page.Request, h flowRunHead, v *flowRunView) error {
 		p.Title = "Task runs with their states of now"
 	}
 	v.Panels = append(v.Panels, p)
+	v.Tasks = &taskFilter{
+		Q: q, Path: r.Path(), States: stateChoices(show.StateWords(), states), StateText: stateText(states), Hidden: hiddenFields(r, "at", "tz", "n"),
+		Filtered: q != "" || len(states) > 0,
+	}
 	return nil
 }
 
@@ -81,12 +93,17 @@ func eventPanel(r *page.Request, resource string, until time.Time) panel {
 
 // flowRunArtifacts lists the artifacts of the run and its tasks.
 func flowRunArtifacts(r *page.Request, h flowRunHead, v *flowRunView) error {
+	v.Panels = append(v.Panels, artifactPanel(r, "flow_run_id", h.run.GetId()))
+	return nil
+}
+
+// artifactPanel lists the artifacts whose field has an id. Results of tasks are no artifacts for people.
+func artifactPanel(r *page.Request, field, id string) panel {
 	artifacts := ask.New[*orchv1.ArtifactList](orchv1.ArtifactService_ReadArtifacts_FullMethodName, ask.Input{Body: ask.JSON{
-		"artifacts": ask.JSON{"flow_run_id": any_([]string{h.run.GetId()}), "type": ask.JSON{"not_any_": []string{"result"}}}, "limit": 100,
+		"artifacts": ask.JSON{field: any_([]string{id}), "type": ask.JSON{"not_any_": []string{"result"}}}, "limit": 100,
 	}})
 	_ = r.Ask(artifacts)
-	v.Panels = append(v.Panels, panel{Table: artifactTable(r, artifacts.Answer().GetArtifacts()), Problem: page.Problem(artifacts.Err())})
-	return nil
+	return panel{Table: artifactTable(r, artifacts.Answer().GetArtifacts()), Problem: page.Problem(artifacts.Err())}
 }
 
 func artifactTable(r *page.Request, artifacts []*orchv1.Artifact) *table {
@@ -122,7 +139,7 @@ func flowRunStates(r *page.Request, h flowRunHead, v *flowRunView) error {
 	return nil
 }
 
-func flowRunStatesOf(run string) *ask.Of[*orchv1.StateList] {
+func flowRunStatesOf(run string) *ask.Query[*orchv1.StateList] {
 	return ask.New[*orchv1.StateList](orchv1.FlowRunStateService_ReadFlowRunStates_FullMethodName, ask.Input{Query: map[string][]string{"flow_run_id": {run}}})
 }
 

@@ -129,10 +129,10 @@ func runStrip(r *page.Request, runs []*orchv1.FlowRun) markup.Markup {
 }
 
 // runPanel lists the latest ten of the answered runs.
-func runPanel(r *page.Request, runs *ask.Of[*orchv1.FlowRunList], all string) panel {
+func runPanel(r *page.Request, runs *ask.Query[*orchv1.FlowRunList], all string) panel {
 	list, _ := cut(runs.Answer().GetFlowRuns(), 10)
 	t := &table{Columns: []string{"State", "Run", "Start", "Took", "Tasks", "Tags"}, Empty: "No run yet."}
-	for _, row := range runRows(r, list) {
+	for _, row := range runRows(r, list, true) {
 		took := mark(row.Took)
 		took.Number = true
 		t.add(mark(row.State), link(row.Link, row.Name), mark(row.Start), took, cell{Text: row.Tasks, Number: true}, mark(row.Tags))

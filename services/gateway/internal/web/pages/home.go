@@ -24,8 +24,8 @@ type homeView struct {
 	// Webhooks are those whose requests fail or do not come.
 	Webhooks []homeWebhook
 	// Empty reports a workspace without flows; the page then shows how to begin.
-	Empty bool
-	API   string
+	Empty    bool
+	Commands []command
 }
 
 // homeWebhook is a webhook that needs attention.
@@ -68,7 +68,6 @@ func showHome(r *page.Request) (page.View, error) {
 		return page.View{}, err
 	}
 	history := ask.New[*orchv1.HistoryList](orchv1.FlowRunService_ReadFlowRunHistory_FullMethodName, ask.Input{Body: f.history(histogramBars)})
-	flows := ask.New[*orchv1.CountResponse](orchv1.FlowService_CountFlows_FullMethodName, ask.Input{Body: ask.JSON{}})
 	webhooks := ask.New[*orchv1.WebhookList](orchv1.WebhookService_ReadWebhooks_FullMethodName, ask.Input{Body: ask.JSON{}})
 	events := countEvents("time", ask.JSON{
 		"filter": ask.JSON{"occurred": ask.JSON{"since": r.Now.Add(-rateWindow), "until": r.Now}}, "time_unit": "minute", "time_interval": rateWindow.Minutes(),
@@ -76,12 +75,15 @@ func showHome(r *page.Request) (page.View, error) {
 	failed := f
 	failed.States = []string{"FAILED", "CRASHED"}
 	failures := ask.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, ask.Input{Body: failed.list()})
-	_ = r.Ask(history, flows, webhooks, failures, events) // Each panel says what it misses.
+	_ = r.Ask(history, webhooks, failures, events) // Each panel says what it misses.
 
 	v := homeView{
-		Windows: windows(f.Window.Text), Path: r.Path(), API: r.Server.API,
-		Empty:    flows.Err() == nil && flows.Answer().GetCount() == 0 && len(webhooks.Answer().GetWebhooks()) == 0,
-		Problems: problems(history, failures),
+		Windows: windows(f.Window.Text), Path: r.Path(), Problems: problems(history, failures),
+	}
+	flows := ask.New[*orchv1.CountResponse](orchv1.FlowService_CountFlows_FullMethodName, ask.Input{Body: ask.JSON{}}) // It is rarely asked.
+	counts, late := stateTotals(history.Answer().GetHistory())
+	if len(counts) == 0 && len(webhooks.Answer().GetWebhooks()) == 0 && history.Err() == nil && r.Ask(flows) == nil && flows.Answer().GetCount() == 0 {
+		v.Empty, v.Commands = true, firstCommands(r)
 	}
 	if !v.Empty {
 		v.Scatter = newScatterView(r, f)
@@ -92,7 +94,6 @@ func showHome(r *page.Request) (page.View, error) {
 		return r.To("runs") + "?" + query.Encode()
 	}
 	if history.Err() == nil {
-		counts, late := stateTotals(history.Answer().GetHistory())
 		for _, t := range []struct {
 			label, class string
 			state        orchv1.StateType
@@ -130,7 +131,7 @@ func showHome(r *page.Request) (page.View, error) {
 		}
 		v.Tiles = append(v.Tiles, tile{"Events a minute", show.Rate(n, rateWindow), r.To("events") + "?from=-10m", "pending"})
 	}
-	v.Failures = runRows(r, failures.Answer().GetFlowRuns())
+	v.Failures = runRows(r, failures.Answer().GetFlowRuns(), false)
 	v.AllFailures = link("FAILED", "CRASHED")
 	return page.View{Title: "Home", Template: "home.html", Data: v}, nil
 }

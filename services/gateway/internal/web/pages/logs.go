@@ -3,6 +3,8 @@ package pages
 import (
 	"net/http"
 	"net/url"
+	"strings"
+	"time"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/ask"
@@ -21,13 +23,15 @@ const (
 
 // logsView is the data of a page of log lines.
 type logsView struct {
-	Rows           []logRow
-	Levels         []choice
-	Q, Path        string
-	Earlier, Later string
-	Download       string
-	Brief          bool
-	OnlyFailures   string
+	Rows                      []logRow
+	Levels, Loggers, Attempts []choice
+	Q, Path                   string
+	Hidden                    []hiddenField
+	Earlier, Later            string
+	// Download leads to the whole log as CSV, and DownloadShown to the lines of the page as text.
+	Download, DownloadShown string
+	Brief                   bool
+	OnlyFailures            string
 	// Part is how a live page takes new lines: "append" if they come last, otherwise "swap".
 	Part string
 	Sort string
@@ -74,35 +78,18 @@ func logRows(r *page.Request, logs []*orchv1.Log) []logRow {
 	return rows
 }
 
-// readLogs reads a page of the lines that a filter selects. The parameters are level, q, skip and order.
-func readLogs(r *page.Request, filter ask.JSON) (*logsView, error) {
-	names := []string{"all"}
-	for _, l := range levels {
-		names = append(names, l.name)
-	}
-	level, q := r.Word("level", names...), r.Text("q")
-	skip, order := r.Int("skip", 0, 10_000_000, 0), r.Word("sort", "oldest", "newest")
-	if err := r.Err(); err != nil {
+// readLogs reads the lines of a page.
+func readLogs(r *page.Request, from logSource, f logFilter) ([]*orchv1.Log, error) {
+	filter, err := f.body(from)
+	if err != nil {
 		return nil, err
 	}
-	v := &logsView{Part: map[string]string{"oldest": "append", "newest": "swap"}[order], Q: q, Path: r.Path(), Sort: order, OnlyFailures: r.Here("level", "error", "skip", "")}
-	for _, name := range names {
-		v.Levels = append(v.Levels, choice{Value: name, Title: name, Selected: name == level})
-	}
-	for _, l := range levels {
-		if l.name == level {
-			filter["level"] = ask.JSON{"ge_": l.least}
-		}
-	}
-	if q != "" {
-		filter["text"] = ask.JSON{"query": show.Prefix(q, maxLogQuery)}
-	}
-	sort := map[string]string{"oldest": "TIMESTAMP_ASC", "newest": "TIMESTAMP_DESC"}[order]
-	var parts []*ask.Of[*orchv1.LogList]
+	sort := map[string]string{"oldest": "TIMESTAMP_ASC", "newest": "TIMESTAMP_DESC"}[f.Order]
+	var parts []*ask.Query[*orchv1.LogList]
 	var questions []ask.Question
 	for i := range logCalls {
 		part := ask.New[*orchv1.LogList](orchv1.LogService_ReadLogs_FullMethodName, ask.Input{Body: ask.JSON{
-			"logs": filter, "sort": sort, "limit": logBatch, "offset": skip + i*logBatch,
+			"logs": filter, "sort": sort, "limit": logBatch, "offset": f.Skip + i*logBatch,
 		}})
 		parts, questions = append(parts, part), append(questions, part)
 	}
@@ -119,22 +106,72 @@ func readLogs(r *page.Request, filter ask.JSON) (*logsView, error) {
 			logs = append(logs, part.Answer().GetLogs()...)
 		}
 	}
-	v.Rows = logRows(r, logs)
+	return logs, nil
+}
+
+// showLogs returns a page of the lines that the address selects.
+func showLogs(r *page.Request, from logSource) (*logsView, error) {
+	f, err := readLogFilter(r)
+	if err != nil {
+		return nil, err
+	}
+	logs, err := readLogs(r, from, f)
+	if err != nil {
+		return nil, err
+	}
+	v := &logsView{
+		Part: map[string]string{"oldest": "append", "newest": "swap"}[f.Order], Q: f.Q, Path: r.Path(), Sort: f.Order,
+		Levels: f.levelChoices(), Loggers: f.loggerChoices(logs), Attempts: f.attemptChoices(from.states), Hidden: hiddenFields(r, "at", "tz"),
+		OnlyFailures: r.Here("level", "error", "skip", ""), Rows: logRows(r, logs),
+	}
 	for i := range v.Rows {
-		v.Rows[i].Number += skip
+		v.Rows[i].Number += f.Skip
+	}
+	if len(logs) > 0 {
+		v.DownloadShown = from.path + "/lines"
+		if query := r.HTTP.URL.RawQuery; query != "" {
+			v.DownloadShown += "?" + query
+		}
 	}
 	if len(logs) == logLines {
-		v.Later = r.Here("skip", show.Digits(skip+logLines))
+		v.Later = r.Here("skip", show.Digits(f.Skip+logLines))
 	}
-	if skip > 0 {
-		v.Earlier = r.Here("skip", show.Digits(max(skip-logLines, 0)))
+	if f.Skip > 0 {
+		v.Earlier = r.Here("skip", show.Digits(max(f.Skip-logLines, 0)))
 	}
 	return v, nil
 }
 
+// sendLines sends the lines that a page of them shows as a text file.
+func sendLines(w http.ResponseWriter, r *page.Request, from logSource) error {
+	f, err := readLogFilter(r)
+	if err != nil {
+		return err
+	}
+	logs, err := readLogs(r, from, f)
+	if err != nil {
+		return err
+	}
+	var text strings.Builder
+	for _, l := range logs {
+		text.WriteString(l.GetTimestamp().AsTime().In(r.Zone).Format(time.RFC3339Nano) + " " + strings.ToUpper(levelOf(l.GetLevel())) + " " + l.GetName() + " " + l.GetMessage() + "\n")
+	}
+	w.Header().Set("Content-Disposition", "attachment; filename="+r.Vars["id"]+".log")
+	w.Header().Set("Cache-Control", "no-store")
+	r.Write(w, "text/plain; charset=utf-8", []byte(text.String()))
+	return nil
+}
+
+// logsOfFlowRun is the source of the lines of a flow run and its tasks. The number of its attempts is 0 if unknown.
+func logsOfFlowRun(r *page.Request, id string, at time.Time, count int64) logSource {
+	return logSource{
+		run: ask.JSON{"flow_run_id": any_([]string{id})}, states: statesOfAttempts(r, flowRunStatesOf(id), count), at: at, path: r.To("runs", "flow-run", id, "logs"),
+	}
+}
+
 // flowRunLogs shows the log of the run.
 func flowRunLogs(r *page.Request, h flowRunHead, v *flowRunView) error {
-	logs, err := readLogs(r, logsUntil(ask.JSON{"flow_run_id": any_([]string{h.run.GetId()})}, h.at))
+	logs, err := showLogs(r, logsOfFlowRun(r, h.run.GetId(), h.at, h.run.GetRunCount()))
 	if err != nil {
 		return err
 	}
@@ -143,15 +180,26 @@ func flowRunLogs(r *page.Request, h flowRunHead, v *flowRunView) error {
 	return nil
 }
 
-// logDownload sends the whole log as CSV.
-func logDownload(pattern string) page.Page {
-	return page.Page{
-		Pattern: pattern,
-		Section: "/runs",
-		Needs:   []string{orchv1.FlowRunLogService_DownloadFlowRunLogs_FullMethodName},
-		Serve: func(w http.ResponseWriter, r *page.Request) error {
-			w.Header().Set("Content-Disposition", "attachment; filename="+r.Vars["id"]+".csv")
-			return r.Forward(w, &url.URL{Path: "/flow_runs/" + r.Vars["id"] + "/logs/download"})
+// logDownloads are the files of a flow run's log: all lines as CSV, and those of a page as text.
+func logDownloads() []page.Page {
+	return []page.Page{
+		{
+			Pattern: "/runs/flow-run/{id}/logs/download",
+			Section: "/runs",
+			Needs:   []string{orchv1.FlowRunLogService_DownloadFlowRunLogs_FullMethodName},
+			Serve: func(w http.ResponseWriter, r *page.Request) error {
+				w.Header().Set("Content-Disposition", "attachment; filename="+r.Vars["id"]+".csv")
+				return r.Forward(w, &url.URL{Path: "/flow_runs/" + r.Vars["id"] + "/logs/download"})
+			},
+		},
+		{
+			Pattern: "/runs/flow-run/{id}/logs/lines",
+			Section: "/runs",
+			Needs:   []string{orchv1.LogService_ReadLogs_FullMethodName},
+			Uses:    []string{orchv1.FlowRunStateService_ReadFlowRunStates_FullMethodName},
+			Serve: func(w http.ResponseWriter, r *page.Request) error {
+				return sendLines(w, r, logsOfFlowRun(r, r.Vars["id"], r.Moment(), 0))
+			},
 		},
 	}
 }

@@ -19,7 +19,7 @@ type momentView struct {
 
 // newMomentView returns the form for a moment. The zero time means now.
 func newMomentView(r *page.Request, at time.Time) momentView {
-	v := momentView{Path: r.Path(), Hidden: hiddenFields(r, "level", "q", "sort", "tz", "state", "n", "event", "resource")}
+	v := momentView{Path: r.Path(), Hidden: hiddenFields(r, "level", "logger", "attempt", "q", "sort", "tz", "state", "n", "event", "resource")}
 	if !at.IsZero() {
 		v.At, v.Text, v.Now = stamp(at), clockOf(r).Text(at), r.Here("at", "", "skip", "")
 	}

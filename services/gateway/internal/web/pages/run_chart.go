@@ -25,6 +25,19 @@ var stacking = []orchv1.StateType{
 
 // runHistogram draws the history of runs. A bar leads to the runs that it counts.
 func runHistogram(r *page.Request, intervals []*orchv1.HistoryResponse, caption string) markup.Markup {
+	return historyChart(r, intervals, caption, func(bar chart.Bar) string {
+		query := url.Values{"from": {stamp(bar.From)}, "to": {stamp(bar.To)}}
+		for _, name := range []string{"state", "flow", "deployment", "tag", "q", "tz"} {
+			if values := r.HTTP.URL.Query()[name]; len(values) > 0 {
+				query[name] = values
+			}
+		}
+		return r.To("runs") + "?" + query.Encode()
+	})
+}
+
+// historyChart draws a history. The function returns the link of a bar, empty for none.
+func historyChart(r *page.Request, intervals []*orchv1.HistoryResponse, caption string, link func(chart.Bar) string) markup.Markup {
 	h := chart.Histogram{Clock: clockOf(r), Caption: caption}
 	for _, interval := range intervals {
 		counts := map[orchv1.StateType]int64{}
@@ -38,13 +51,7 @@ func runHistogram(r *page.Request, intervals []*orchv1.HistoryResponse, caption 
 				bar.Parts = append(bar.Parts, chart.Part{Class: class, Name: class, N: counts[state]})
 			}
 		}
-		query := url.Values{"from": {stamp(bar.From)}, "to": {stamp(bar.To)}}
-		for _, name := range []string{"state", "flow", "deployment", "tag", "q", "tz"} {
-			if values := r.HTTP.URL.Query()[name]; len(values) > 0 {
-				query[name] = values
-			}
-		}
-		bar.Link = r.To("runs") + "?" + query.Encode()
+		bar.Link = link(bar)
 		h.Bars = append(h.Bars, bar)
 	}
 	return h.Markup()
@@ -94,13 +101,24 @@ func windows(current string) []choice {
 }
 
 // stateChoices are the choices of the parameter state.
-func stateChoices(f runFilter) []choice {
+func stateChoices(words, selected []string) []choice {
 	var all []choice
-	for _, word := range append(show.StateWords(), "LATE") {
-		all = append(all, choice{
-			Value: word, Title: word[:1] + strings.ToLower(word[1:]),
-			Selected: slices.Contains(f.States, word) || word == "LATE" && f.Late,
-		})
+	for _, word := range words {
+		all = append(all, choice{Value: word, Title: stateTitle(word), Selected: slices.Contains(selected, word)})
 	}
 	return all
 }
+
+// stateText words the selected states, for the closed list of choices.
+func stateText(selected []string) string {
+	var titles []string
+	for _, word := range selected {
+		titles = append(titles, stateTitle(word))
+	}
+	if len(titles) > 3 {
+		return show.Plural(int64(len(titles)), "state", "states")
+	}
+	return strings.Join(titles, ", ")
+}
+
+func stateTitle(word string) string { return word[:1] + strings.ToLower(word[1:]) }

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -28,6 +29,17 @@ type runFilter struct {
 	Older       param.Position
 }
 
+// runStateWords are the values of the parameter state.
+func runStateWords() []string { return append(show.StateWords(), "LATE") }
+
+// stateWords are the chosen values of the parameter state.
+func (f runFilter) stateWords() []string {
+	if f.Late {
+		return append(slices.Clone(f.States), "LATE")
+	}
+	return f.States
+}
+
 func readRunFilter(r *page.Request) runFilter {
 	f := runFilter{
 		Window:      r.Window(),
@@ -38,7 +50,7 @@ func readRunFilter(r *page.Request) runFilter {
 		Rows:        r.Rows(),
 		Older:       r.Older(),
 	}
-	for _, word := range r.Words("state", append(show.StateWords(), "LATE")...) {
+	for _, word := range r.Words("state", runStateWords()...) {
 		if word == "LATE" {
 			f.Late = true
 		} else {

@@ -33,8 +33,8 @@ func startOf(run *orchv1.FlowRun) time.Time {
 	return time.Time{}
 }
 
-// runRows builds the rows of a table and looks up the names of flows and the counts of tasks.
-func runRows(r *page.Request, runs []*orchv1.FlowRun) []runRow {
+// runRows builds the rows of a table and looks up the names of flows, and the counts of tasks if the table shows them.
+func runRows(r *page.Request, runs []*orchv1.FlowRun, withTasks bool) []runRow {
 	if len(runs) == 0 {
 		return nil
 	}
@@ -48,7 +48,11 @@ func runRows(r *page.Request, runs []*orchv1.FlowRun) []runRow {
 	tasks := ask.New[*orchv1.CountsById](orchv1.UiFlowService_CountTaskRunsByFlowRun_FullMethodName, ask.Input{
 		Body: ask.JSON{"flow_run_ids": ids},
 	})
-	_ = r.Ask(flows, tasks) // Without them the table has ids and no counts.
+	questions := []ask.Question{flows}
+	if withTasks {
+		questions = append(questions, tasks)
+	}
+	_ = r.Ask(questions...) // Without them the table has ids and no counts.
 	names := map[string]string{}
 	for _, flow := range flows.Answer().GetFlows() {
 		names[flow.GetId()] = flow.GetName()

@@ -19,18 +19,20 @@ func runPages() []page.Page {
 type runsView struct {
 	Histogram markup.Markup
 	// Scatter is nil if the page shows the histogram.
-	Scatter  *scatterView
-	Charts   []tab
-	Rows     []runRow
-	Older    string
-	Newest   string
-	States   []choice
-	Windows  []choice
-	Q        string
-	Tags     []string // One at least.
-	Hidden   []hiddenField
-	Path     string
-	Problems []string
+	Scatter *scatterView
+	Charts  []tab
+	Rows    []runRow
+	Older   string
+	Newest  string
+	States  []choice
+	// StateText words the chosen states.
+	StateText string
+	Windows   []choice
+	Q         string
+	Tags      []string // One at least.
+	Hidden    []hiddenField
+	Path      string
+	Problems  []string
 	// Bulk are the buttons for ticked rows that the reader may use, and BulkAll those for all runs that match.
 	Bulk, BulkAll []button
 	Views         []savedView
@@ -81,7 +83,7 @@ func showRuns(r *page.Request) (page.View, error) {
 	}
 	list, older := f.page(runs.Answer().GetFlowRuns())
 	v := runsView{
-		Rows: runRows(r, list), States: stateChoices(f), Windows: windows(f.Window.Text), Q: f.Q, Tags: fieldsFor(f.Tags),
+		Rows: runRows(r, list, true), States: stateChoices(runStateWords(), f.stateWords()), StateText: stateText(f.stateWords()), Windows: windows(f.Window.Text), Q: f.Q, Tags: fieldsFor(f.Tags),
 		Path: r.Path(), Problems: problems(history), ActionPath: r.Here(),
 		Hidden:   hiddenFields(r, "flow", "deployment", "to", "n", "tz", "chart"),
 		Filtered: len(f.States)+len(f.Flows)+len(f.Deployments)+len(f.Tags) > 0 || f.Late || f.Q != "",

@@ -2,8 +2,10 @@ package pages
 
 import (
 	"fmt"
+	"net/http"
 	"time"
 
+	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/ask"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
@@ -45,6 +47,9 @@ func readMe(r *page.Request) (*orchv1.Profile, error) {
 	return me.Answer(), nil
 }
 
+// errNoKeys is the response to an action on keys by a reader who has none of their own.
+var errNoKeys = rpc.Detail(http.StatusForbidden, "Only users have keys of their own. The account's page Service accounts rotates the key of a service account.")
+
 func showSessions(r *page.Request) (page.View, error) {
 	sessions := &table{Columns: []string{"Browser", "Address", "Signed in", "Last used", ""}, Empty: "No browser is signed in."}
 	for _, s := range r.Sessions() {
@@ -57,8 +62,8 @@ func showSessions(r *page.Request) (page.View, error) {
 	}
 	v := detailView{Title: "Sessions and keys", Panels: []panel{{Title: "Signed-in browsers", Table: sessions}}}
 	me, err := readMe(r)
-	if err != nil {
-		v.Problems = []string{page.Problem(err)}
+	if text := page.Problem(err); text != "" {
+		v.Problems = []string{text}
 	}
 	if me != nil {
 		v.Pairs = pairs(pair{"User", text(me.GetHandle())}, pair{"E-mail", optionalText(me.Email)})
@@ -103,6 +108,9 @@ func createKey(r *page.Request) (page.View, error) {
 	if err != nil {
 		return page.View{}, err
 	}
+	if me == nil {
+		return page.View{}, errNoKeys
+	}
 	body := ask.JSON{"name": r.Field("name")}
 	if days := number(r.Field("days")); days > 0 {
 		body["expiration"] = r.Now.Add(time.Duration(days) * 24 * time.Hour)
@@ -124,6 +132,9 @@ func deleteKey(r *page.Request) (page.View, error) {
 	me, err := readMe(r)
 	if err != nil {
 		return page.View{}, err
+	}
+	if me == nil {
+		return page.View{}, errNoKeys
 	}
 	deletion := ask.New[empty](orchv1.UserService_DeleteUserApiKey_FullMethodName, ask.Input{Path: map[string]string{"user_id": me.GetId(), "id": r.Field("id")}})
 	if err := r.Ask(deletion); err != nil {

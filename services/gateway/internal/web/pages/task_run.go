@@ -1,67 +1,119 @@
 package pages
 
 import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/ask"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
 
+// taskRunHead are the answers that all tabs of a task run show. A past moment replaces the state of the run.
+type taskRunHead struct {
+	run *orchv1.TaskRun
+	// at is the moment that the page shows; the zero time means now.
+	at time.Time
+}
+
+var taskRunTabs = []struct{ name, title string }{
+	{"", "Overview"},
+	{"logs", "Logs"},
+	{"events", "Events"},
+	{"artifacts", "Artifacts"},
+	{"inputs", "Inputs"},
+	{"states", "States"},
+}
+
 // taskRunPages are the pages of one task run.
 func taskRunPages() []page.Page {
 	return []page.Page{
+		taskRunTab("", taskRunOverview, orchv1.LogService_ReadLogs_FullMethodName),
+		taskRunTab("logs", taskRunLogs, orchv1.LogService_ReadLogs_FullMethodName),
+		taskRunTab("events", taskRunEvents, orchv1.EventService_ReadEvents_FullMethodName),
+		taskRunTab("artifacts", taskRunArtifacts, orchv1.ArtifactService_ReadArtifacts_FullMethodName),
+		taskRunTab("inputs", taskRunInputs),
+		taskRunTab("states", taskRunStates),
 		{
-			Pattern: "/runs/task-run/{id}",
+			Pattern: "/runs/task-run/{id}/logs/lines",
 			Section: "/runs",
-			Live:    "task-run/{id}",
-			Needs:   []string{orchv1.TaskRunService_ReadTaskRun_FullMethodName},
-			Uses: []string{
-				orchv1.FlowRunService_ReadFlowRun_FullMethodName, orchv1.LogService_ReadLogs_FullMethodName,
-				orchv1.TaskRunStateService_ReadTaskRunStates_FullMethodName, orchv1.ArtifactService_ReadArtifacts_FullMethodName,
+			Needs:   []string{orchv1.LogService_ReadLogs_FullMethodName},
+			Uses:    []string{orchv1.TaskRunStateService_ReadTaskRunStates_FullMethodName},
+			Serve: func(w http.ResponseWriter, r *page.Request) error {
+				return sendLines(w, r, logsOfTaskRun(r, r.Vars["id"], r.Moment(), 0))
 			},
-			Show: showTaskRun,
-		},
-		{
-			Pattern: "/runs/task-run/{id}/logs",
-			Section: "/runs",
-			Live:    "task-run/{id}",
-			Needs:   []string{orchv1.TaskRunService_ReadTaskRun_FullMethodName},
-			Uses: []string{
-				orchv1.FlowRunService_ReadFlowRun_FullMethodName, orchv1.LogService_ReadLogs_FullMethodName,
-				orchv1.TaskRunStateService_ReadTaskRunStates_FullMethodName,
-			},
-			Show: showTaskRunLogs,
 		},
 	}
 }
 
-// taskRunView reads a task run and builds what both of its pages show, at the moment of the page.
-func taskRunView(r *page.Request, current string) (*orchv1.TaskRun, flowRunView, error) {
+// taskRunTab returns the page of one tab; content fills its part of the view.
+func taskRunTab(name string, content func(*page.Request, taskRunHead, *flowRunView) error, uses ...string) page.Page {
+	pattern := "/runs/task-run/{id}"
+	if name != "" {
+		pattern += "/" + name
+	}
+	return page.Page{
+		Pattern: pattern,
+		Section: "/runs",
+		Live:    "task-run/{id}",
+		Needs:   []string{orchv1.TaskRunService_ReadTaskRun_FullMethodName},
+		Uses:    append([]string{orchv1.FlowRunService_ReadFlowRun_FullMethodName, orchv1.TaskRunStateService_ReadTaskRunStates_FullMethodName}, uses...),
+		Show: func(r *page.Request) (page.View, error) {
+			h, err := readTaskRunHead(r)
+			if err != nil {
+				return page.View{}, err
+			}
+			v := taskRunView(r, h, name)
+			if err := content(r, h, &v); err != nil {
+				return page.View{}, err
+			}
+			title := v.Title
+			if name != "" {
+				title = strings.ToUpper(name[:1]) + name[1:] + " of " + title
+			}
+			return page.View{Title: title, Template: "flow_run.html", Data: v}, nil
+		},
+	}
+}
+
+// readTaskRunHead reads the run, and its states if the page shows a past moment.
+func readTaskRunHead(r *page.Request) (taskRunHead, error) {
 	at := r.Moment()
 	if err := r.Err(); err != nil {
-		return nil, flowRunView{}, err
+		return taskRunHead{}, err
 	}
 	task := ask.New[*orchv1.TaskRun](orchv1.TaskRunService_ReadTaskRun_FullMethodName, ask.ID(r.Vars["id"]))
 	if err := r.Ask(task); err != nil {
-		return nil, flowRunView{}, err
+		return taskRunHead{}, err
 	}
 	run := task.Answer()
-	if !at.IsZero() {
-		states := taskRunStatesOf(run.GetId())
-		if err := r.Ask(states); err != nil {
-			return nil, flowRunView{}, err
-		}
-		run.State, run.StateType, run.StateName = nil, nil, nil
-		if past := statesUntil(states.Answer().GetStates(), at); len(past) > 0 {
-			last := past[len(past)-1]
-			run.State, run.StateType, run.StateName = last, last.Type.Enum(), last.Name
-		}
+	if at.IsZero() {
+		return taskRunHead{run, at}, nil
 	}
+	states := taskRunStatesOf(run.GetId())
+	if err := r.Ask(states); err != nil {
+		return taskRunHead{}, err
+	}
+	run.State, run.StateType, run.StateName = nil, nil, nil
+	if past := statesUntil(states.Answer().GetStates(), at); len(past) > 0 {
+		last := past[len(past)-1]
+		run.State, run.StateType, run.StateName = last, last.Type.Enum(), last.Name
+	}
+	return taskRunHead{run, at}, nil
+}
+
+// taskRunView builds what all tabs of a task run show.
+func taskRunView(r *page.Request, h taskRunHead, current string) flowRunView {
+	run := h.run
 	v := flowRunView{
 		Title: show.Line(run.GetName(), 80), Badge: show.State(run.GetStateType(), run.GetStateName()), ID: show.ID(run.GetId()),
 		Reason: show.Visible(run.GetState().GetMessage()),
 		Failed: run.GetStateType() == orchv1.StateType_STATE_TYPE_FAILED || run.GetStateType() == orchv1.StateType_STATE_TYPE_CRASHED,
-		Flow:   show.Text("Task run"), Moment: newMomentView(r, at),
+		Flow:   show.Text("Task run"), Moment: newMomentView(r, h.at),
 	}
 	if run.FlowRunId != nil {
 		parent := ask.New[*orchv1.FlowRun](orchv1.FlowRunService_ReadFlowRun_FullMethodName, ask.ID(run.GetFlowRunId()))
@@ -72,16 +124,19 @@ func taskRunView(r *page.Request, current string) (*orchv1.TaskRun, flowRunView,
 		v.Flow = show.Link(r.To("runs", "flow-run", run.GetFlowRunId()), name)
 	}
 	base := r.To("runs", "task-run", run.GetId())
-	v.Tabs = []tab{{"Overview", base + momentQuery(at), current == ""}, {"Logs", base + "/logs" + momentQuery(at), current == "logs"}}
-	return run, v, nil
+	for _, t := range taskRunTabs {
+		path := base
+		if t.name != "" {
+			path += "/" + t.name
+		}
+		v.Tabs = append(v.Tabs, tab{t.title, path + momentQuery(h.at), t.name == current})
+	}
+	return v
 }
 
-func showTaskRun(r *page.Request) (page.View, error) {
-	run, v, err := taskRunView(r, "")
-	if err != nil {
-		return page.View{}, err
-	}
-	clock := clockOf(r)
+// taskRunOverview shows the properties and the first errors.
+func taskRunOverview(r *page.Request, h taskRunHead, v *flowRunView) error {
+	run, clock := h.run, clockOf(r)
 	v.Pairs = pairs( // These are the properties of now.
 		pair{"Start", mark(clock.Time(run.GetStartTime()))},
 		pair{"Expected start", mark(clock.Time(run.GetExpectedStartTime()))},
@@ -96,36 +151,81 @@ func showTaskRun(r *page.Request) (page.View, error) {
 	if child := run.GetState().GetStateDetails().GetChildFlowRunId(); child != "" {
 		v.Pairs = append(v.Pairs, pair{"Subflow", link(r.To("runs", "flow-run", child), "flow run that it started")})
 	}
-	at, states := r.Moment(), taskRunStatesOf(run.GetId())
+	if !v.Failed {
+		return nil
+	}
 	failures := ask.New[*orchv1.LogList](orchv1.LogService_ReadLogs_FullMethodName, ask.Input{Body: ask.JSON{
-		"logs": logsUntil(ask.JSON{"task_run_id": any_([]string{run.GetId()}), "level": ask.JSON{"ge_": 40}}, at), "limit": 5,
+		"logs": logsUntil(ask.JSON{"task_run_id": any_([]string{run.GetId()}), "level": ask.JSON{"ge_": 40}}, h.at), "limit": 5,
 	}})
-	artifacts := ask.New[*orchv1.ArtifactList](orchv1.ArtifactService_ReadArtifacts_FullMethodName, ask.Input{Body: ask.JSON{
-		"artifacts": ask.JSON{"task_run_id": any_([]string{run.GetId()}), "type": ask.JSON{"not_any_": []string{"result"}}}, "limit": 50,
-	}})
-	_ = r.Ask(states, failures, artifacts) // Each panel says what it misses.
-	v.Problems = problems(failures, artifacts)
-	if logs := failures.Answer().GetLogs(); v.Failed && len(logs) > 0 {
+	_ = r.Ask(failures) // The page says what it misses.
+	v.Problems = problems(failures)
+	if logs := failures.Answer().GetLogs(); len(logs) > 0 {
 		v.Logs = &logsView{Rows: logRows(r, logs), Brief: true}
 	}
-	v.Panels = append(v.Panels, panel{Title: "States", Table: stateTable(r, statesUntil(states.Answer().GetStates(), at)), Problem: page.Problem(states.Err())})
-	if list := artifacts.Answer().GetArtifacts(); len(list) > 0 {
-		v.Panels = append(v.Panels, panel{Title: "Artifacts", Table: artifactTable(r, list)})
-	}
-	return page.View{Title: v.Title, Template: "flow_run.html", Data: v}, nil
+	return nil
 }
 
-func taskRunStatesOf(run string) *ask.Of[*orchv1.StateList] {
+// logsOfTaskRun is the source of the lines of a task run. The number of its attempts is 0 if unknown.
+func logsOfTaskRun(r *page.Request, id string, at time.Time, count int64) logSource {
+	return logSource{
+		run: ask.JSON{"task_run_id": any_([]string{id})}, states: statesOfAttempts(r, taskRunStatesOf(id), count), at: at, path: r.To("runs", "task-run", id, "logs"),
+	}
+}
+
+// taskRunLogs shows the log of the run.
+func taskRunLogs(r *page.Request, h taskRunHead, v *flowRunView) (err error) {
+	v.Logs, err = showLogs(r, logsOfTaskRun(r, h.run.GetId(), h.at, h.run.GetRunCount()))
+	return err
+}
+
+// taskRunEvents lists the events about the run.
+func taskRunEvents(r *page.Request, h taskRunHead, v *flowRunView) error {
+	v.Panels = append(v.Panels, eventPanel(r, r.Server.Vocabulary.Name("task-run", h.run.GetId()), until(r, h.at)))
+	return nil
+}
+
+// taskRunArtifacts lists the artifacts of the run.
+func taskRunArtifacts(r *page.Request, h taskRunHead, v *flowRunView) error {
+	v.Panels = append(v.Panels, artifactPanel(r, "task_run_id", h.run.GetId()))
+	return nil
+}
+
+// taskRunInputs lists the sources of the parameters' values.
+func taskRunInputs(r *page.Request, h taskRunHead, v *flowRunView) error {
+	t := &table{Columns: []string{"Parameter", "Kind", "Source"}, Empty: "The client reported no input."}
+	for _, name := range slices.Sorted(maps.Keys(h.run.GetTaskInputs())) {
+		for _, input := range h.run.GetTaskInputs()[name].GetValues() {
+			kind, source := taskInput(r, input)
+			t.add(text(name), text(kind), source)
+		}
+	}
+	v.Panels = append(v.Panels, panel{Table: t})
+	return nil
+}
+
+// taskInput words a source of a parameter's value.
+func taskInput(r *page.Request, input *orchv1.TaskInput) (kind string, source cell) {
+	switch {
+	case input.GetTaskRun() != nil:
+		id := input.GetTaskRun().GetId()
+		return "result of a task run", link(r.To("runs", "task-run", id), id)
+	case input.GetFlowRun() != nil:
+		id := input.GetFlowRun().GetId()
+		return "result of a flow run", link(r.To("runs", "flow-run", id), id)
+	case input.GetParameter() != nil:
+		return "parameter of the flow", text(input.GetParameter().GetName())
+	}
+	return "constant", text(input.GetConstant().GetType())
+}
+
+// taskRunStates lists the history of states, latest first.
+func taskRunStates(r *page.Request, h taskRunHead, v *flowRunView) error {
+	states := taskRunStatesOf(h.run.GetId())
+	_ = r.Ask(states)
+	v.Panels = append(v.Panels, panel{Table: stateTable(r, statesUntil(states.Answer().GetStates(), h.at)), Problem: page.Problem(states.Err())})
+	return nil
+}
+
+func taskRunStatesOf(run string) *ask.Query[*orchv1.StateList] {
 	return ask.New[*orchv1.StateList](orchv1.TaskRunStateService_ReadTaskRunStates_FullMethodName, ask.Input{Query: map[string][]string{"task_run_id": {run}}})
-}
-
-func showTaskRunLogs(r *page.Request) (page.View, error) {
-	run, v, err := taskRunView(r, "logs")
-	if err != nil {
-		return page.View{}, err
-	}
-	if v.Logs, err = readLogs(r, logsUntil(ask.JSON{"task_run_id": any_([]string{run.GetId()})}, r.Moment())); err != nil {
-		return page.View{}, err
-	}
-	return page.View{Title: "Logs of " + v.Title, Template: "flow_run.html", Data: v}, nil
 }

@@ -148,7 +148,7 @@ func (t *trace) fromDelivery(webhooks []string) error {
 		}
 	}
 	questions := make([]ask.Question, len(webhooks))
-	lists := make([]*ask.Of[*orchv1.WebhookDeliveryList], len(webhooks))
+	lists := make([]*ask.Query[*orchv1.WebhookDeliveryList], len(webhooks))
 	for i, w := range webhooks {
 		in := ask.ID(w)
 		in.Body = ask.JSON{"limit": 1, "deliveries": ask.JSON{"id": any_([]string{t.id})}}
@@ -263,7 +263,7 @@ func (t *trace) fromRun() error {
 }
 
 // eventsAbout asks for events of a name that concern a resource, oldest first.
-func (t *trace) eventsAbout(resource string, prefix string) *ask.Of[*orchv1.EventPage] {
+func (t *trace) eventsAbout(resource string, prefix string) *ask.Query[*orchv1.EventPage] {
 	return ask.New[*orchv1.EventPage](orchv1.EventService_ReadEvents_FullMethodName, ask.Input{Body: ask.JSON{
 		"filter": ask.JSON{
 			"any_resource": ask.JSON{"id": []string{resource}}, "event": ask.JSON{"prefix": []string{prefix}}, "order": "ASC",
@@ -326,7 +326,7 @@ func (t *trace) findEffects() {
 	slices.Reverse(t.logs)
 }
 
-func (t *trace) askRuns(ids []string) *ask.Of[*orchv1.FlowRunList] {
+func (t *trace) askRuns(ids []string) *ask.Query[*orchv1.FlowRunList] {
 	return ask.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, ask.Input{Body: ask.JSON{
 		"flow_runs": ask.JSON{"id": any_(ids)}, "limit": traceEvents,
 	}})

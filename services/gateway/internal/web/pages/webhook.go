@@ -87,7 +87,7 @@ func webhookPage() page.Page {
 	}
 }
 
-func readWebhook(id string) *ask.Of[*orchv1.Webhook] {
+func readWebhook(id string) *ask.Query[*orchv1.Webhook] {
 	return ask.New[*orchv1.Webhook](orchv1.WebhookService_ReadWebhook_FullMethodName, ask.ID(id))
 }
 

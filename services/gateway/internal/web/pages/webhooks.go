@@ -16,14 +16,15 @@ import (
 
 // webhooksView is the data of the list of webhooks.
 type webhooksView struct {
-	Rows         []webhookRow
-	Path, Q      string
-	New          string
-	Next, First  string
-	MayManage    bool
-	Problems     []string
-	Filtered     bool
-	API, Example string
+	Rows        []webhookRow
+	Path, Q     string
+	New         string
+	Next, First string
+	MayManage   bool
+	Problems    []string
+	Filtered    bool
+	// Command creates the first webhook.
+	Command string
 }
 
 // webhookRow is a webhook with its last deliveries.
@@ -94,9 +95,9 @@ func showWebhooks(r *page.Request) (page.View, error) {
 	}
 	list, more := cut(found.Answer().GetWebhooks(), webhooksPerPage)
 	v := webhooksView{
-		Path: r.Path(), Q: q, Filtered: q != "" || offset > 0, New: r.To("webhooks", "new"), API: r.Server.API,
+		Path: r.Path(), Q: q, Filtered: q != "" || offset > 0, New: r.To("webhooks", "new"),
 		MayManage: r.May(orchv1.WebhookService_UpdateWebhook_FullMethodName),
-		Example:   exampleTemplate(r),
+		Command:   webhookCommand(r),
 	}
 	if more {
 		v.Next = r.Here("offset", strconv.Itoa(offset+webhooksPerPage))
@@ -110,7 +111,7 @@ func showWebhooks(r *page.Request) (page.View, error) {
 
 // webhookRows builds the rows of a table, those with failures first.
 func webhookRows(r *page.Request, webhooks []*orchv1.Webhook) ([]webhookRow, []string) {
-	lists := make([]*ask.Of[*orchv1.WebhookDeliveryList], len(webhooks))
+	lists := make([]*ask.Query[*orchv1.WebhookDeliveryList], len(webhooks))
 	questions := make([]ask.Question, len(webhooks))
 	for i, w := range webhooks {
 		in := ask.ID(w.GetId())

@@ -41,10 +41,10 @@ func TestSessionsExpire(t *testing.T) {
 	require.False(t, found(busy), "twelve hours after sign-in")
 
 	ended := open()
-	of, ok := store.Find(t.Context(), ended)
+	last, ok := store.Find(t.Context(), ended)
 	require.True(t, ok)
-	require.NotEqual(t, ended, of.ID, "the id does not grant access")
-	require.NoError(t, store.Close(t.Context(), of.ID))
+	require.NotEqual(t, ended, last.ID, "the id does not grant access")
+	require.NoError(t, store.Close(t.Context(), last.ID))
 	require.False(t, found(ended))
 }
 

@@ -1,10 +1,13 @@
-// Keys: "/" moves to the search field; "g" then a letter opens a page. localStorage "orch-keys" = "off" disables them.
+// Keys: "/" moves to the search field; "g" then a letter opens a page. The footer switches them off.
 const places = { h: "/", r: "/runs", f: "/flows", d: "/deployments", w: "/webhooks", e: "/events", a: "/automations" };
+
+export const enabled = () => localStorage.getItem("orch-keys") !== "off";
+export const enable = (on) => { localStorage.setItem("orch-keys", on ? "on" : "off"); };
 
 export function keys() {
   let go = false;
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || localStorage.getItem("orch-keys") === "off") return;
+    if (event.ctrlKey || event.metaKey || event.altKey || !enabled()) return;
     if (event.target.closest("input, textarea, select, [contenteditable]")) return;
     if (event.key === "/") {
       const field = document.querySelector("input[type=search]");

@@ -61,6 +61,7 @@ async function ask() {
 }
 
 function take(page) {
+  if (page.querySelector("[data-complete]")) return; // It lacks what the page shows already.
   latest = page;
   newer = 0;
   for (const part of document.querySelectorAll("main [data-part]")) {

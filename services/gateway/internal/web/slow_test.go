@@ -1,0 +1,87 @@
+package web
+
+import (
+	"context"
+	"html"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// slowAnswer responds when a time has passed, or when the caller has given up.
+type slowAnswer struct {
+	after   time.Duration
+	message proto.Message
+}
+
+func (s slowAnswer) wait(ctx context.Context) (proto.Message, rpc.Reply, error) {
+	select {
+	case <-time.After(s.after):
+		return s.message, rpc.Reply{}, nil
+	case <-ctx.Done():
+		return nil, rpc.Reply{}, ctx.Err()
+	}
+}
+
+var completeLink = regexp.MustCompile(`data-complete>[^<]*<a href="([^"]*)"`)
+
+// TestSlowParts opens pages with a part that takes 10 seconds. The page responds after 2 seconds with a link to the complete page, which
+// waits for the part.
+func TestSlowParts(t *testing.T) {
+	for path, method := range map[string]string{
+		"/?from=-24h":                 orchv1.FlowRunService_ReadFlowRunHistory_FullMethodName,
+		"/runs?did=cancel-runs":       orchv1.FlowRunService_ReadFlowRuns_FullMethodName,
+		"/runs/flow-run/" + someID:    orchv1.FlowRunGraphService_ReadFlowRunGraphV2_FullMethodName,
+		"/deployments?q=nightly-sync": orchv1.DeploymentService_ReadDeployments_FullMethodName,
+	} {
+		t.Run(path, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				all := objectAnswers()
+				message := all[method].(proto.Message)
+				all[method] = slowAnswer{10 * time.Second, message}
+				site := siteWith(t, &stub{answers: all}, nil)
+				start := time.Now()
+				body := visit(t, site, path, nil).Body.String()
+				require.Equal(t, 2*time.Second, time.Since(start))
+				require.Contains(t, body, "data-complete")
+				link := html.UnescapeString(completeLink.FindStringSubmatch(body)[1])
+				require.Contains(t, link, "wait=yes")
+				require.NotContains(t, visit(t, siteWith(t, &stub{answers: objectAnswers()}, nil), path, nil).Body.String(), "data-complete", "nothing is slow")
+
+				start = time.Now()
+				body = visit(t, site, link, nil).Body.String()
+				require.Equal(t, 10*time.Second, time.Since(start))
+				require.NotContains(t, body, "data-complete")
+				require.NotContains(t, body, "wait=yes", "links of the complete page do not wait")
+
+				all[method] = slowAnswer{time.Hour, message}
+				start = time.Now()
+				body = visit(t, site, link, nil).Body.String()
+				require.Equal(t, 30*time.Second, time.Since(start), "the wait has a bound")
+				require.Contains(t, body, "took longer than 30s")
+			})
+		})
+	}
+}
+
+// TestFragmentsTellThatAPartIsSlow requests the content of a live page. The script keeps what the page shows.
+func TestFragmentsTellThatAPartIsSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := lists()
+		all[orchv1.FlowRunService_ReadFlowRunHistory_FullMethodName] = slowAnswer{time.Hour, nil}
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+		r.Header.Set("Accept", fragmentType)
+		w := httptest.NewRecorder()
+		siteWith(t, &stub{answers: all}, nil).ServeHTTP(w, r)
+		require.Contains(t, w.Body.String(), "data-complete")
+	})
+}
