@@ -277,6 +277,7 @@ func logsOfAttempts(p *person, s seeder, run string) {
 	set("FAILED")
 	set("RUNNING")
 	log("two", "of the second attempt")
+	set("COMPLETED")
 	without := func(text string) {
 		p.t.Helper()
 		p.do("no "+text, chromedp.WaitNotPresent(`//main//li[contains(., "`+text+`")]`))
