@@ -10,6 +10,7 @@
 // # Promises
 //
 //   - An acknowledged write is on disk (fsync), unless its write concern is {j: false} or {w: 0}.
+//   - Clients read and write during an index build; queries use the index once it is complete.
 //   - A document and its index entries change in one batch. Updates, findAndModify included, are atomic on one document.
 //   - Writers of different documents do not block each other, except while an insert batch is applied. Writers of one document are
 //     serialized and share a sync.

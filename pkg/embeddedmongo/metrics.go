@@ -8,6 +8,7 @@ type Metrics struct {
 
 	disk, debt, running, readAmplification *prometheus.Desc
 	compactions, seconds, written, stalls  *prometheus.Desc
+	building, indexed                      *prometheus.Desc
 }
 
 // NewMetrics returns a collector for a server, which must outlive it. Register it once.
@@ -25,6 +26,8 @@ func NewMetrics(s *Server) *Metrics {
 		seconds:     describe("orch_embedded_store_compaction_seconds_total", "Duration of all compactions of the embedded store."),
 		written:     describe("orch_embedded_store_compacted_bytes_total", "Bytes that flushes and compactions of the embedded store wrote."),
 		stalls:      describe("orch_embedded_store_write_stalls_total", "Times that writes had to wait for flushes or compactions of the embedded store."),
+		building:    describe("orch_embedded_store_index_builds_in_progress", "Index builds of the embedded store in progress."),
+		indexed:     describe("orch_embedded_store_index_build_documents_total", "Documents that index builds of the embedded store have read."),
 	}
 }
 
@@ -34,6 +37,7 @@ func (m *Metrics) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByC
 // Collect implements prometheus.Collector.
 func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 	now := m.server.engine.DB().Metrics()
+	building, indexed := m.server.engine.IndexBuilds()
 	var written uint64
 	for _, level := range now.Levels {
 		written += level.TableBytesFlushed + level.TableBytesCompacted
@@ -51,6 +55,8 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 		{m.seconds, prometheus.CounterValue, now.Compact.Duration.Seconds()},
 		{m.written, prometheus.CounterValue, float64(written)},
 		{m.stalls, prometheus.CounterValue, float64(m.server.engine.Stalls())},
+		{m.building, prometheus.GaugeValue, float64(building)},
+		{m.indexed, prometheus.CounterValue, float64(indexed)},
 	} {
 		out <- prometheus.MustNewConstMetric(sample.desc, sample.kind, sample.value)
 	}

@@ -32,7 +32,7 @@ func TestMetricsShowCompactions(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(embeddedmongo.NewMetrics(server))
 	before := samples(t, registry)
-	require.Len(t, before, 8)
+	require.Len(t, before, 10)
 	require.Zero(t, before["orch_embedded_store_write_stalls_total"])
 
 	for range 2 { // A compaction merges what two flushes wrote.

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -142,12 +143,14 @@ func (s *Service) createIndexes(r *request) (*value.Builder, error) {
 		specs = append(specs, spec)
 	}
 	existed := s.e.Lookup(r.db, name) != nil
+	ctx, cancel := r.context()
+	defer cancel()
 	var before, after int
 	err = s.into(r.db, name, func(c *storage.Collection) error {
 		before = len(c.Indexes())
 		for _, spec := range specs {
-			if _, err := c.CreateIndex(spec); err != nil {
-				return err
+			if _, err := c.CreateIndex(ctx, spec); err != nil {
+				return errors.Join(r.ended(), err)
 			}
 		}
 		after = len(c.Indexes())

@@ -252,13 +252,29 @@ func sortOf(v value.Value) (*index.Sort, error) {
 	return index.CompileSort(d)
 }
 
+// context ends with maxTimeMS, or when the server closes. Then ended returns an error.
+func (r *request) context() (context.Context, context.CancelFunc) {
+	if r.deadline.IsZero() {
+		return context.WithCancel(r.ctx)
+	}
+	return context.WithDeadline(r.ctx, r.deadline)
+}
+
 // expired returns an error once the command exceeded maxTimeMS or the server closes. A long read waits in it for its turn.
 func (r *request) expired() error {
+	if err := r.ended(); err != nil {
+		return err
+	}
+	return r.turns.next(r.ctx, r.deadline)
+}
+
+// ended is expired without a turn.
+func (r *request) ended() error {
 	if !r.deadline.IsZero() && time.Now().After(r.deadline) {
 		return mongoerr.New(mongoerr.MaxTimeMSExpired, "operation exceeded time limit")
 	}
 	if r.ctx.Err() != nil {
 		return mongoerr.New(mongoerr.ShutdownInProgress, "server is closing")
 	}
-	return r.turns.next(r.ctx, r.deadline)
+	return nil
 }

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -12,9 +13,16 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-// CreateIndex builds an index over the existing documents and adds it to the collection. It blocks writes meanwhile. It reports
-// false when an equal index exists already.
-func (c *Collection) CreateIndex(spec IndexSpec) (created bool, err error) {
+// CreateIndex builds an index over the existing documents and adds it to the collection. Clients read and write meanwhile. One
+// build runs in a collection at a time; a second call waits, and reports false when an equal index exists then. The end of ctx
+// ends the build, and its error is that of ctx.
+//
+//	begin     writes maintain the new index from here on; readers do not see it
+//	fill      the entries of the existing documents, under the locks of a few at a time
+//	complete  the index is in the catalog; readers use it
+//
+// A build that ends early leaves entries under an unused index number. The next build removes them.
+func (c *Collection) CreateIndex(ctx context.Context, spec IndexSpec) (created bool, err error) {
 	ix, err := NewIndex(spec)
 	if err != nil {
 		return false, err
@@ -28,6 +36,31 @@ func (c *Collection) CreateIndex(spec IndexSpec) (created bool, err error) {
 	if err := c.e.space.check(0); err != nil {
 		return false, err
 	}
+	select {
+	case c.builds <- struct{}{}:
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	defer func() { <-c.builds }()
+	if begun, err := c.beginBuild(ix); !begun || err != nil {
+		return false, err
+	}
+	c.e.building.Add(1)
+	defer c.e.building.Add(-1)
+	defer c.endBuild()
+	if err := c.fill(ctx, ix); err != nil {
+		return false, err
+	}
+	if ix.Spec.Unique {
+		if err := c.checkNoDuplicates(ix, c.IndexPrefix(ix)); err != nil {
+			return false, err
+		}
+	}
+	return true, c.completeBuild(ix)
+}
+
+// beginBuild makes all later writes maintain the index. It reports false when an equal index exists.
+func (c *Collection) beginBuild(ix *Index) (begun bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.meta.Lock()
@@ -36,31 +69,51 @@ func (c *Collection) CreateIndex(spec IndexSpec) (created bool, err error) {
 		return false, ErrDropped
 	}
 	for _, old := range c.Indexes() {
-		if same, err := compareSpecs(old, spec); same || err != nil {
+		if same, err := compareSpecs(old, ix.Spec); same || err != nil {
 			return false, err
 		}
 	}
 	if len(c.Indexes()) == maxIndexes {
-		return false, mongoerr.New(mongoerr.CannotCreateIndex, "add index %s to %s.%s: a collection has at most %d indexes", spec.Name, c.DB, c.Name, maxIndexes)
+		return false, mongoerr.New(mongoerr.CannotCreateIndex, "add index %s to %s.%s: a collection has at most %d indexes", ix.Spec.Name, c.DB, c.Name, maxIndexes)
 	}
 	ix.Spec.ID, ix.Spec.Multikey, ix.Spec.Counted = c.nextIx, 0, 0
-	if err := c.fill(ix); err != nil {
-		lo := c.IndexPrefix(ix)
-		return false, errors.Join(err, c.e.db.DeleteRange(lo, Successor(lo), pebble.NoSync))
+	header := c.IndexPrefix(ix)
+	if err := c.e.db.DeleteRange(header, Successor(header), pebble.NoSync); err != nil {
+		return false, err
+	}
+	c.maintain(ix)
+	return true, nil
+}
+
+// endBuild makes writes maintain only the indexes that readers use.
+func (c *Collection) endBuild() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.maintain(nil)
+}
+
+// completeBuild adds the index to the catalog. All entries precede the record in the log.
+func (c *Collection) completeBuild(ix *Index) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.meta.Lock()
+	defer c.meta.Unlock()
+	if c.dropped {
+		return ErrDropped
 	}
 	list := append(slices.Clone(c.Indexes()), ix)
 	b := c.e.db.NewBatch()
 	defer b.Close()
 	if err := c.putRecord(b, c.nextIx+1, list); err != nil {
-		return false, err
+		return err
 	}
 	if err := c.e.db.Apply(b, pebble.Sync); err != nil {
-		return false, err
+		return err
 	}
-	ix.multikey.Store(ix.Spec.Multikey)
 	c.nextIx++
+	c.building = nil
 	c.setIndexes(list)
-	return true, nil
+	return nil
 }
 
 // compareSpecs reports whether an index equals the specification; a partial match is a conflict.
@@ -94,59 +147,101 @@ func normalKey(d value.Doc) []byte {
 	}
 }
 
-// fill writes the entries of all documents. A crash leaves entries under an unused index number, which the next build removes.
-func (c *Collection) fill(ix *Index) error {
-	header := c.IndexPrefix(ix)
-	if err := c.e.db.DeleteRange(header, Successor(header), pebble.NoSync); err != nil {
-		return err
-	}
-	v, err := c.View()
-	if err != nil {
-		return err
-	}
-	defer v.Close()
-	b := c.e.db.NewBatch()
-	defer func() { b.Close() }()
-	it := v.Docs()
-	prefix := len(c.DocPrefix())
-	for ok := it.First(); ok; ok = it.Next() {
-		d, err := it.ValueAndErr()
-		if err != nil {
-			return storageError(err)
-		}
-		ks, err := ix.entries(value.Doc(d))
-		if err != nil {
+// fill adds the entries of all documents. A document that is written meanwhile gets its entries from that write.
+func (c *Collection) fill(ctx context.Context, ix *Index) (err error) {
+	for next := c.DocPrefix(); next != nil; {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
-		ix.Spec.Multikey |= ks.Multikey
-		for _, k := range ks.Keys {
-			if err := b.Set(entryKey(header, k, it.Key()[prefix:]), nil, nil); err != nil {
-				return err
-			}
+		if next, err = c.fillSome(ix, next); err != nil {
+			return err
 		}
-		if b.Len() > 1<<20 {
-			if err := c.e.space.check(b.Len()); err != nil {
-				return err
-			}
-			if err := c.e.db.Apply(b, pebble.NoSync); err != nil {
-				return err
-			}
-			b.Reset()
-		}
-	}
-	if err := it.Error(); err != nil {
-		return storageError(err)
-	}
-	if err := c.e.db.Apply(b, pebble.NoSync); err != nil {
-		return err
-	}
-	if ix.Spec.Unique {
-		return c.checkNoDuplicates(ix, header)
 	}
 	return nil
 }
 
-// checkNoDuplicates compares adjacent entries: equal fields of different documents are duplicates.
+// fillSome adds the entries of some documents, from a document key on. It returns the key from which the next call goes on; nil
+// after the last document.
+func (c *Collection) fillSome(ix *Index, from []byte) (next []byte, err error) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.dropped {
+		return nil, ErrDropped
+	}
+	keys, err := c.documentKeys(from, MaxInserted)
+	if err != nil || len(keys) == 0 {
+		return nil, err
+	}
+	locks := make([]uint64, len(keys))
+	for i, k := range keys {
+		locks[i] = c.e.docs.hash(k)
+	}
+	locks = c.e.docs.lockAll(locks)
+	defer c.e.docs.unlockAll(locks)
+	b := c.e.db.NewBatch()
+	defer b.Close()
+	if err := c.addEntries(b, ix, keys); err != nil {
+		return nil, err
+	}
+	if err := c.e.space.check(b.Len()); err != nil {
+		return nil, err
+	}
+	if err := c.e.db.Apply(b, pebble.NoSync); err != nil {
+		return nil, err
+	}
+	c.e.indexed.Add(int64(len(keys)))
+	return append(keys[len(keys)-1], 0), nil
+}
+
+// documentKeys returns the next keys of documents, from a key on.
+func (c *Collection) documentKeys(from []byte, limit int) (keys [][]byte, err error) {
+	it, err := c.e.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: Successor(c.DocPrefix())})
+	if err != nil {
+		return nil, storageError(err)
+	}
+	for ok := it.First(); ok && len(keys) < limit; ok = it.Next() {
+		keys = append(keys, bytes.Clone(it.Key()))
+	}
+	return keys, storageError(errors.Join(it.Error(), it.Close()))
+}
+
+// addEntries adds the entries of the current versions of documents, which the caller has locked, to a batch.
+func (c *Collection) addEntries(b *pebble.Batch, ix *Index, keys [][]byte) error {
+	v, err := c.View() // The documents may have changed before they were locked.
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	header := c.IndexPrefix(ix)
+	for _, key := range keys {
+		id := key[DocHeader:]
+		d, err := v.Doc(id)
+		if err != nil {
+			return err
+		}
+		if d == nil {
+			continue
+		}
+		ks, err := ix.entries(d)
+		if err != nil {
+			return err
+		}
+		if ks.Multikey&^ix.multikey.Load() != 0 {
+			if err := c.setMultikey(ix, ks.Multikey); err != nil {
+				return err
+			}
+		}
+		for _, k := range ks.Keys {
+			if err := b.Set(entryKey(header, k, id), nil, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkNoDuplicates compares adjacent entries: equal fields of different documents are duplicates. Once all entries are there,
+// writes refuse further duplicates, so the result holds afterwards.
 func (c *Collection) checkNoDuplicates(ix *Index, header []byte) error {
 	it, err := c.e.db.NewIter(&pebble.IterOptions{LowerBound: header, UpperBound: Successor(header)})
 	if err != nil {

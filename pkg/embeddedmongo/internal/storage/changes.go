@@ -54,7 +54,7 @@ func (ch *changes) derive() error {
 	if replaced {
 		changed = changedFields(ch.old, ch.new)
 	}
-	for _, ix := range ch.c.Indexes()[1:] {
+	for _, ix := range (*ch.c.maintained.Load())[1:] {
 		if replaced && ix.untouched(changed) {
 			continue
 		}

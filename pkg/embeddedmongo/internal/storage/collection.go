@@ -3,6 +3,7 @@ package storage
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -21,27 +22,46 @@ type Collection struct {
 
 	e       *Engine
 	indexes atomic.Pointer[[]*Index] // The _id index first.
-	count   atomic.Int64
-	highest highest
+	// maintained are the indexes that writes maintain: the complete ones, then the one that is being built.
+	maintained atomic.Pointer[[]*Index]
+	count      atomic.Int64
+	highest    highest
+	builds     chan struct{} // Holds an element during an index build.
 
-	// mu is held shared while a write is applied, exclusively while indexes are built and the collection is dropped.
-	mu      sync.RWMutex
-	dropped bool
+	// mu is held shared while a write is applied, exclusively while the indexes change and the collection is dropped.
+	mu       sync.RWMutex
+	dropped  bool
+	building *Index // The index that is being built, or nil.
 
 	meta   sync.Mutex // Guards the catalog record.
 	nextIx uint16
 }
 
 func newCollection(e *Engine, db, name string, r record) *Collection {
-	c := &Collection{DB: db, Name: name, ID: r.ID, e: e, nextIx: r.NextIx}
+	c := &Collection{DB: db, Name: name, ID: r.ID, e: e, nextIx: r.NextIx, builds: make(chan struct{}, 1)}
 	c.setIndexes([]*Index{newIDIndex()})
 	return c
 }
 
-// Indexes lists the indexes, the _id index first. The caller must not modify the list.
+// Indexes lists the complete indexes, the _id index first. The caller must not modify the list. A reader calls it before View:
+// an index may be completed between the two.
 func (c *Collection) Indexes() []*Index { return *c.indexes.Load() }
 
-func (c *Collection) setIndexes(list []*Index) { c.indexes.Store(&list) }
+// setIndexes replaces the complete indexes. The caller holds mu.
+func (c *Collection) setIndexes(list []*Index) {
+	c.indexes.Store(&list)
+	c.maintain(c.building)
+}
+
+// maintain makes writes maintain the complete indexes and the one that is being built, which may be nil. The caller holds mu.
+func (c *Collection) maintain(building *Index) {
+	c.building = building
+	list := c.Indexes()
+	if building != nil {
+		list = append(slices.Clone(list), building)
+	}
+	c.maintained.Store(&list)
+}
 
 // Count is the number of documents.
 func (c *Collection) Count() int64 { return c.count.Load() }

@@ -45,7 +45,9 @@ type Engine struct {
 	mu    sync.RWMutex
 	colls map[string]*Collection // By "db.coll".
 
-	stalls atomic.Int64 // Moments at which writes began to wait for compactions.
+	stalls   atomic.Int64 // Moments at which writes began to wait for compactions.
+	building atomic.Int64 // Index builds in progress.
+	indexed  atomic.Int64 // Documents that index builds have read.
 
 	syncState
 	failState
@@ -132,6 +134,11 @@ func (e *Engine) DB() *pebble.DB { return e.db }
 
 // Stalls counts how often writes had to wait for flushes or compactions since the start.
 func (e *Engine) Stalls() int64 { return e.stalls.Load() }
+
+// IndexBuilds returns the number of index builds in progress, and of documents that index builds have read since the start.
+func (e *Engine) IndexBuilds() (inProgress, documents int64) {
+	return e.building.Load(), e.indexed.Load()
+}
 
 // syncState tracks whether readers can see writes that are not synced yet.
 type syncState struct {

@@ -33,7 +33,7 @@ func insertAll(c *Collection, docs []value.Doc, ordered bool) (errs []error, bat
 }
 
 // indexed makes a collection with indexes of each kind, one of which counts what is below its prefixes.
-func indexed(t require.TestingT, e *Engine, name string) *Collection {
+func indexed(t tester, e *Engine, name string) *Collection {
 	c, err := e.Collection("d", name)
 	require.NoError(t, err)
 	for _, x := range []struct {
@@ -48,7 +48,7 @@ func indexed(t require.TestingT, e *Engine, name string) *Collection {
 	} {
 		key, err := bson.Marshal(x.key)
 		require.NoError(t, err)
-		_, err = c.CreateIndex(IndexSpec{Name: DefaultIndexName(key), Key: key, Unique: x.unique, Sparse: x.sparse})
+		_, err = c.CreateIndex(t.Context(), IndexSpec{Name: DefaultIndexName(key), Key: key, Unique: x.unique, Sparse: x.sparse})
 		require.NoError(t, err)
 	}
 	require.NoError(t, c.CountPrefixes(c.Indexes()[1], 1))
@@ -225,7 +225,7 @@ func TestInsertManyBesideOtherWrites(t *testing.T) {
 				if err == nil && w == 1 && round%10 == 9 {
 					key, _ := bson.Marshal(bson.D{{Key: fmt.Sprint("f", round), Value: 1}})
 					err = again(func(c *Collection) error {
-						_, err := c.CreateIndex(IndexSpec{Name: fmt.Sprint(round), Key: key})
+						_, err := c.CreateIndex(t.Context(), IndexSpec{Name: fmt.Sprint(round), Key: key})
 						return err
 					})
 				}
