@@ -235,6 +235,12 @@ func TestStep(t *testing.T) {
 		require.Contains(t, g.Health().Ready().Checks, run.Item{Name: "database", Error: "in progress"})
 		close(available)
 		synctest.Wait()
+		work := "building"
+		g.Health().Note("indexes", func() string { return work })
+		require.True(t, g.Health().Ready().OK, "a note does not affect readiness")
+		require.Contains(t, g.Health().Ready().Checks, run.Item{Name: "indexes", OK: true, Note: "building"})
+		work = ""
+		require.NotContains(t, g.Health().Ready().Checks, run.Item{Name: "indexes", OK: true})
 		require.True(t, g.Health().Ready().OK)
 		cancel()
 		require.NoError(t, <-done)

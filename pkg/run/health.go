@@ -13,6 +13,7 @@ type Health struct {
 	phase  Phase
 	parts  []*part
 	checks []check
+	notes  []note
 }
 
 // Phase is the position of a group in its life cycle.
@@ -44,6 +45,12 @@ type check struct {
 	f    func() error
 }
 
+// note describes work that does not affect readiness.
+type note struct {
+	name string
+	f    func() string
+}
+
 // Report is the JSON body of a health response.
 type Report struct {
 	OK     bool   `json:"ok"`
@@ -56,6 +63,8 @@ type Item struct {
 	Name  string `json:"name"`
 	OK    bool   `json:"ok"`
 	Error string `json:"error,omitempty"`
+	// Note describes work in progress that does not affect readiness.
+	Note string `json:"note,omitempty"`
 }
 
 // Check adds a readiness check. f must return immediately, because every request calls it.
@@ -63,6 +72,13 @@ func (h *Health) Check(name string, f func() error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.checks = append(h.checks, check{name, f})
+}
+
+// Note adds a line to the report of readiness while f returns a text. f must return immediately.
+func (h *Health) Note(name string, f func() string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.notes = append(h.notes, note{name, f})
 }
 
 // Live reports whether all workers run; otherwise the process should be restarted. It ignores the checks: restarting
@@ -96,13 +112,18 @@ func (h *Health) ready() Report {
 func (h *Health) Ready() Report {
 	h.mu.Lock()
 	r := h.ready()
-	checks := h.checks[:len(h.checks):len(h.checks)]
+	checks, notes := h.checks[:len(h.checks):len(h.checks)], h.notes[:len(h.notes):len(h.notes)]
 	h.mu.Unlock()
 	if r.Phase != Running {
 		r.OK = false
 	}
 	for _, c := range checks {
 		r.add(c.name, c.f())
+	}
+	for _, n := range notes {
+		if text := n.f(); text != "" {
+			r.Checks = append(r.Checks, Item{Name: n.name, OK: true, Note: text})
+		}
 	}
 	return r
 }

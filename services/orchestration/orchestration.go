@@ -129,6 +129,7 @@ type Orchestration struct {
 	requestLog  *slog.Logger // Has every failed request, those of an outage too.
 	tracer      *tracing.Tracer
 	store       *store.Store
+	indexes     *store.IndexBuilder
 	broker      *broker.Conn
 	relay       *outbox.Relay
 	flows       *flows.Service
@@ -190,7 +191,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	if err := o.store.Claim(ctx, cfg.Vocabulary); err != nil {
 		return nil, err
 	}
-	if err := o.store.EnsureIndexes(ctx, query.Indexes()); err != nil {
+	if o.indexes, err = o.store.StartIndexes(ctx, query.Indexes(), o.log); err != nil {
 		return nil, err
 	}
 	definitions, err := deps.Broker.KeyValue(ctx, webhookdef.Bucket, broker.KVConfig{Description: "webhooks, for the hooks service"})
@@ -359,6 +360,7 @@ func (o *Orchestration) Interceptors() []grpc.UnaryServerInterceptor {
 // Workers are what runs beside the calls, in the order of dependence.
 func (o *Orchestration) Workers() []run.Worker {
 	return append([]run.Worker{
+		o.indexes,
 		o.relay,
 		outbox.Sweeper{Relay: o.relay},
 		outbox.Sampler{Relay: o.relay},
@@ -414,6 +416,12 @@ func (o *Orchestration) Reconcile(ctx context.Context) error { return o.webhooks
 // Ready tells why calls cannot be served, nil when they can.
 func (o *Orchestration) Ready(ctx context.Context) error {
 	return errors.Join(o.store.Ping(ctx), o.broker.Healthy())
+}
+
+// Describe adds the service's readiness to that of a process.
+func (o *Orchestration) Describe(ctx context.Context, h *run.Health) {
+	h.Check("store and broker", func() error { return o.Ready(ctx) })
+	h.Note("indexes", o.indexes.State)
 }
 
 // Close ends the connections to the database.

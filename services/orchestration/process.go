@@ -70,7 +70,7 @@ func (o *Orchestration) addTo(ctx context.Context, group *run.Group, cfg Config)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", cfg.Listen, err)
 	}
-	group.Health().Check("store and broker", func() error { return o.Ready(context.WithoutCancel(ctx)) })
+	o.Describe(context.WithoutCancel(ctx), group.Health())
 	group.Add(o.Workers()...)
 	group.Add(run.Func("grpc", func(ctx context.Context) error { return server.Serve(ctx, ln) }))
 	return nil

@@ -159,7 +159,7 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 		}
 	}
 
-	s.group.Health().Check("store and broker", func() error { return domain.Ready(ctx) })
+	domain.Describe(ctx, s.group.Health())
 	s.group.Health().Check("webhook ingestion", receiver.Ready)
 	if s.internal != nil {
 		s.group.Add(s.internal)

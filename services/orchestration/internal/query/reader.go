@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"errors"
 	"iter"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -23,6 +24,9 @@ type Reader interface {
 	Aggregate(ctx context.Context, c Collection, filter bson.D, stages []bson.D) iter.Seq2[bson.Raw, error]
 }
 
+// ErrIndexIncomplete reports that the index of StreamOptions is being built.
+var ErrIndexIncomplete = errors.New("index is being built")
+
 // StreamOptions select and order the documents of a stream.
 type StreamOptions struct {
 	Sort  bson.D // Empty: no particular order.
@@ -30,7 +34,8 @@ type StreamOptions struct {
 	Limit int64 // 0: all.
 	// Fields are the projected paths, besides _id; empty: whole documents.
 	Fields []string
-	// Index are the keys of an index whose entries are read instead of documents: one field for each key, dots included.
+	// Index are the keys of an index whose entries are read instead of documents: one field for each key, dots included. The
+	// stream is ErrIndexIncomplete while the index is being built.
 	Index bson.D
 }
 

@@ -24,13 +24,17 @@ func (s *Selection) VisitFields(ctx context.Context, within bson.D, fields []str
 }
 
 // VisitEntries is VisitFields on the entries of an index, without a read of the documents. It returns false, without a visit,
-// if the index does not decide the selection.
+// if the index does not decide the selection, or is being built.
 func (s *Selection) VisitEntries(ctx context.Context, within, index bson.D, visit func(entry bson.Raw) error) (decided bool, err error) {
 	filter := allOf([]bson.D{s.filter, within})
 	if len(s.probes) > 0 || !namesOnly(filter, index) {
 		return false, nil
 	}
-	return true, s.failed(each(s.resolver.Reader.Stream(ctx, s.own, filter, StreamOptions{Index: index}), visit))
+	err = each(s.resolver.Reader.Stream(ctx, s.own, filter, StreamOptions{Index: index}), visit)
+	if errors.Is(err, ErrIndexIncomplete) {
+		return false, nil
+	}
+	return true, s.failed(err)
 }
 
 // namesOnly reports whether a filter has conditions on keys of an index only.

@@ -175,9 +175,16 @@ func (c *Collection[M]) Find(ctx context.Context, ws uuid.UUID, filter, sort bso
 }
 
 // FindBy reads the first matching documents, in order, by the index with those keys: the caller knows better than the
-// database how few match. A limit of 0 means all; no sort means the order of the index.
+// database how few match. A limit of 0 means all; no sort means the order of the index. While the index is being built, the database
+// chooses.
 func (c *Collection[M]) FindBy(ctx context.Context, ws uuid.UUID, index, filter, sort bson.D, limit int64) ([]M, error) {
-	opts := options.Find().SetLimit(limit).SetHint(index)
+	opts := options.Find().SetLimit(limit)
+	switch incomplete := c.store.incomplete.has(c.Name()); {
+	case !incomplete:
+		opts.SetHint(index)
+	case sort == nil:
+		sort = index
+	}
 	if sort != nil {
 		opts.SetSort(sort)
 	}

@@ -24,28 +24,59 @@ const indexTimeout = 6 * time.Hour
 func (s *Store) EnsureIndexes(ctx context.Context, indexes []query.Index) error {
 	ctx, cancel := context.WithTimeout(ctx, indexTimeout)
 	defer cancel()
-	byCollection := map[query.Collection][]mongo.IndexModel{}
-	var order []query.Collection
+	for _, set := range indexSets(indexes) {
+		if err := s.ensure(ctx, set); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// indexSet are the indexes of a collection.
+type indexSet struct {
+	collection  query.Collection
+	all, unique []mongo.IndexModel
+}
+
+// indexSets groups indexes by their collection, in order of the first of each.
+func indexSets(indexes []query.Index) (sets []indexSet) {
 	for _, index := range indexes {
-		if byCollection[index.Collection] == nil {
-			order = append(order, index.Collection)
+		at := slices.IndexFunc(sets, func(s indexSet) bool { return s.collection == index.Collection })
+		if at < 0 {
+			at = len(sets)
+			sets = append(sets, indexSet{collection: index.Collection})
 		}
-		byCollection[index.Collection] = append(byCollection[index.Collection], model(index))
-	}
-	for _, collection := range order {
-		view := s.db.Collection(string(collection)).Indexes()
-		_, err := view.CreateMany(ctx, byCollection[collection])
-		if differs(err) {
-			err = remake(ctx, view, byCollection[collection])
-		}
-		if err != nil {
-			return fmt.Errorf("create indexes of %s: %w", collection, outage(err))
+		set := &sets[at]
+		set.all = append(set.all, model(index))
+		if index.Unique {
+			set.unique = append(set.unique, model(index))
 		}
 	}
-	for collection, retired := range query.Retired() {
-		if err := dropIndexes(ctx, s.db.Collection(string(collection)).Indexes(), retired); err != nil {
-			return fmt.Errorf("drop retired indexes of %s: %w", collection, outage(err))
+	return sets
+}
+
+// ensure creates the indexes of a collection and then drops its retired ones, which serve queries until then.
+func (s *Store) ensure(ctx context.Context, set indexSet) error {
+	if err := s.create(ctx, set.collection, set.all); err != nil {
+		return err
+	}
+	if retired := query.Retired()[set.collection]; len(retired) > 0 {
+		if err := dropIndexes(ctx, s.db.Collection(string(set.collection)).Indexes(), retired); err != nil {
+			return fmt.Errorf("drop retired indexes of %s: %w", set.collection, outage(err))
 		}
+	}
+	return nil
+}
+
+// create creates indexes of a collection, and replaces those with other options.
+func (s *Store) create(ctx context.Context, collection query.Collection, models []mongo.IndexModel) error {
+	view := s.db.Collection(string(collection)).Indexes()
+	_, err := view.CreateMany(ctx, models)
+	if differs(err) {
+		err = remake(ctx, view, models)
+	}
+	if err != nil {
+		return fmt.Errorf("create indexes of %s: %w", collection, outage(err))
 	}
 	return nil
 }

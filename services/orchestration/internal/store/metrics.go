@@ -18,10 +18,14 @@ type metrics struct {
 	available func()
 }
 
-func newMetrics(registry prometheus.Registerer) *metrics {
+func newMetrics(registry prometheus.Registerer, building *incomplete) *metrics {
 	if registry == nil {
 		registry = prometheus.NewRegistry()
 	}
+	telemetry.Register(registry, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "orch_store_index_builds_pending",
+		Help: "Collections whose indexes this replica waits for.",
+	}, func() float64 { return float64(len(building.list())) }))
 	return &metrics{
 		duration: telemetry.Register(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "orch_store_command_duration_seconds",

@@ -44,6 +44,9 @@ func (r reader) Groups(ctx context.Context, c query.Collection, field string, fi
 }
 
 func (r reader) Stream(ctx context.Context, c query.Collection, filter bson.D, o query.StreamOptions) iter.Seq2[bson.Raw, error] {
+	if len(o.Index) > 0 && r.store.incomplete.has(c) {
+		return func(yield func(bson.Raw, error) bool) { yield(nil, query.ErrIndexIncomplete) }
+	}
 	return marked(ctx, r.Reader.Stream(ctx, c, filter, o))
 }
 

@@ -60,6 +60,8 @@ type Store struct {
 	counts  *counts
 	reads   *readshare.Group
 	metrics *metrics
+	// incomplete has the collections whose indexes are being built.
+	incomplete *incomplete
 	// sharded says that the server is a mongos.
 	sharded bool
 }
@@ -77,7 +79,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if cfg.Dialer != nil {
 		opts.SetDialer(cfg.Dialer)
 	}
-	measured := newMetrics(cfg.Metrics)
+	building := &incomplete{}
+	measured := newMetrics(cfg.Metrics, building)
 	measured.available = cfg.Available
 	var spans *event.CommandMonitor
 	if cfg.Trace {
@@ -96,10 +99,10 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		db:      client.Database(cfg.Database),
 		clock:   cfg.Clock,
 		ids:     cfg.IDs,
-		metrics: measured,
-		relay:   noRelay{},
-		counts:  &counts{After: sharedCountAfter},
-		reads:   readshare.New(readshare.Defaults),
+		metrics: measured, incomplete: building,
+		relay:  noRelay{},
+		counts: &counts{After: sharedCountAfter},
+		reads:  readshare.New(readshare.Defaults),
 	}
 	if err := s.establish(ctx, cfg); err != nil {
 		return nil, errors.Join(err, s.Close(context.WithoutCancel(ctx)))
