@@ -29,10 +29,17 @@ func targeted(command string, collection query.Collection, doc bson.Raw) bool {
 	case "findAndModify":
 		return keyed(doc.Lookup("query"))
 	case "find":
-		return !namesDocuments(doc.Lookup("filter")) || keyed(doc.Lookup("filter")) || asksForTheWorkspace(doc)
+		return aimed(doc.Lookup("filter")) || asksForTheWorkspace(doc)
+	case "count", "distinct":
+		return aimed(doc.Lookup("query"))
+	case "aggregate":
+		return aimed(doc.Lookup("pipeline", "0", "$match"))
 	}
 	return true
 }
+
+// aimed reports whether a filter that names documents has the shard key.
+func aimed(filter bson.RawValue) bool { return !namesDocuments(filter) || keyed(filter) }
 
 // asksForTheWorkspace reports whether a query finds out which workspace has an id that clients chose.
 func asksForTheWorkspace(find bson.Raw) bool {
@@ -52,15 +59,23 @@ func all(doc bson.Raw, field string, property func(bson.Raw) bool) bool {
 }
 
 // namesDocuments reports whether a filter names documents by their ids.
-func namesDocuments(filter bson.RawValue) bool {
-	doc, ok := filter.DocumentOK()
-	return ok && equals(doc.Lookup("_id"))
-}
+func namesDocuments(filter bson.RawValue) bool { return fixes(filter, "_id") }
 
 // keyed reports whether a filter has the shard key.
-func keyed(filter bson.RawValue) bool {
+func keyed(filter bson.RawValue) bool { return fixes(filter, query.ShardKey) }
+
+// fixes reports whether a filter, or a part of its conjunction, compares a field with values.
+func fixes(filter bson.RawValue, field string) bool {
 	doc, ok := filter.DocumentOK()
-	return ok && equals(doc.Lookup(query.ShardKey))
+	if !ok {
+		return false
+	}
+	if equals(doc.Lookup(field)) {
+		return true
+	}
+	list, _ := doc.Lookup("$and").ArrayOK()
+	parts, err := list.Values()
+	return err == nil && slices.ContainsFunc(parts, func(part bson.RawValue) bool { return fixes(part, field) })
 }
 
 // equals reports whether a condition is a value or a list of values.
@@ -94,6 +109,14 @@ func TestCommandsWithoutTheShardKeyAreSeen(t *testing.T) {
 		{"find", bson.D{{Key: "filter", Value: byID}}, false},
 		{"find", bson.D{{Key: "filter", Value: elsewhere}}, false},
 		{"find", bson.D{{Key: "filter", Value: bson.D{{Key: "outbox.at", Value: 1}}}}, true},
+		{"find", bson.D{{Key: "filter", Value: bson.D{{Key: "$and", Value: bson.A{byID}}}}}, false},
+		{"find", bson.D{{Key: "filter", Value: bson.D{{Key: "$and", Value: bson.A{byID, byKey}}}}}, true},
+		{"count", bson.D{{Key: "query", Value: byID}}, false},
+		{"distinct", bson.D{{Key: "query", Value: byKey}}, true},
+		{"distinct", bson.D{{Key: "query", Value: byID}}, false},
+		{"aggregate", bson.D{{Key: "pipeline", Value: bson.A{bson.D{{Key: "$match", Value: byKey}}}}}, true},
+		{"aggregate", bson.D{{Key: "pipeline", Value: bson.A{bson.D{{Key: "$match", Value: byID}}}}}, false},
+		{"aggregate", bson.D{{Key: "pipeline", Value: bson.A{}}}, true},
 		{"update", list("updates", byKey), true},
 		{"update", list("updates", byID), false},
 		{"delete", list("deletes", byKey), true},

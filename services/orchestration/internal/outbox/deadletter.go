@@ -67,7 +67,7 @@ func (r *Relay) DiscardDeadLetter(ctx context.Context, id uuid.UUID) error {
 // whose retry does nothing new.
 func (r *Relay) resolve(ctx context.Context, letter store.DeadLetter) error {
 	if letter.Blocking {
-		box := store.Outbox{DocumentKey: store.DocumentKey{ID: letter.Document}, Effects: []store.Effect{{ID: letter.ID}}, Deferred: true}
+		box := store.Outbox{DocumentKey: store.DocumentKey{Workspace: letter.DocumentWorkspace, ID: letter.Document}, Effects: []store.Effect{{ID: letter.ID}}, Deferred: true}
 		if err := r.store.Done(ctx, letter.Collection, box); err != nil {
 			return err
 		}
@@ -76,7 +76,7 @@ func (r *Relay) resolve(ctx context.Context, letter store.DeadLetter) error {
 		return err
 	}
 	if letter.Blocking {
-		r.Wake(letter.Collection, uuid.Nil, letter.Document, nil, nil)
+		r.Wake(letter.Collection, letter.DocumentWorkspace, letter.Document, nil, nil)
 	}
 	return nil
 }

@@ -111,7 +111,7 @@ func (r *Relay) Bury(ctx context.Context, collection query.Collection, document 
 // blocks the document.
 func (r *Relay) bury(ctx context.Context, collection query.Collection, box store.Outbox, e store.Effect, reason error) error {
 	letter := store.DeadLetter{
-		ID: e.ID, Kind: e.Kind, Collection: collection, Document: box.ID, Workspace: e.Workspace(), At: e.At, FailedAt: r.store.Now(),
+		ID: e.ID, Kind: e.Kind, Collection: collection, Document: box.ID, DocumentWorkspace: box.Workspace, Workspace: e.Workspace(), At: e.At, FailedAt: r.store.Now(),
 		Attempts: box.Attempts + 1, Reason: text(reason), Blocking: r.blocking[e.Kind],
 	}
 	body, err := r.secrets.Seal(place(letter), e.Body)

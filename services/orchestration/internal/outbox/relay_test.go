@@ -10,6 +10,9 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/clock"
@@ -41,11 +44,49 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(func() { require.NoError(t, server.Close()) })
 	s, err := store.Open(t.Context(), store.Config{
 		URI: server.URI(), Database: "orch", Dialer: server.ContextDialer(), Clock: clock.System{}, IDs: id.System(),
+		Client: func(o *options.ClientOptions) { requireShardKey(t, o) },
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close(context.WithoutCancel(t.Context()))) })
 	require.NoError(t, s.EnsureIndexes(t.Context(), query.Indexes()))
 	return &world{T: t, store: s, flows: store.NewCollection(s, query.Flow, &orchv1.Flow{}), ws: uuid.New(), keys: testKeys(t)}
+}
+
+// requireShardKey fails the test when a command names flows by their ids without the shard key.
+func requireShardKey(t *testing.T, o *options.ClientOptions) {
+	t.Helper()
+	var mu sync.Mutex
+	var everywhere []string
+	judge := func(command, filter bson.RawValue) {
+		doc, ok := filter.DocumentOK()
+		if !ok || doc.Lookup("_id").IsZero() || !doc.Lookup(query.ShardKey).IsZero() {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		everywhere = append(everywhere, command.StringValue()+": "+doc.String())
+	}
+	o.SetMonitor(&event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
+		target := e.Command.Index(0).Value()
+		if name, ok := target.StringValueOK(); !ok || name != string(query.Flow) {
+			return
+		}
+		for _, filter := range []string{"filter", "query"} {
+			judge(target, e.Command.Lookup(filter))
+		}
+		for _, list := range []string{"updates", "deletes"} {
+			array, _ := e.Command.Lookup(list).ArrayOK()
+			values, _ := array.Values()
+			for _, v := range values {
+				judge(target, v.Document().Lookup("q"))
+			}
+		}
+	}})
+	t.Cleanup(func() {
+		mu.Lock()
+		defer mu.Unlock()
+		require.Empty(t, everywhere, "commands without the shard key")
+	})
 }
 
 func (w *world) effect(kind, body string) store.Effect {
@@ -170,12 +211,12 @@ func TestFailedEffectsAreExecutedLater(t *testing.T) {
 	key := uuid.New()
 	require.NoError(t, w.flows.Insert(t.Context(), w.ws, &orchv1.Flow{Id: key.String(), Name: "etl"}, w.effect("test", "x")))
 	require.ErrorContains(t, relay.Flush(t.Context(), query.Flow, w.ws, key), "not now")
-	pending, err := w.store.Pending(t.Context(), query.Flow, store.DocumentKey{ID: key})
+	pending, err := w.store.Pending(t.Context(), query.Flow, store.DocumentKey{Workspace: w.ws, ID: key})
 	require.NoError(t, err)
 	require.Len(t, pending, 1)
 	require.NoError(t, relay.Flush(t.Context(), query.Flow, w.ws, key))
 	wait(t, r, 1)
-	pending, err = w.store.Pending(t.Context(), query.Flow, store.DocumentKey{ID: key})
+	pending, err = w.store.Pending(t.Context(), query.Flow, store.DocumentKey{Workspace: w.ws, ID: key})
 	require.NoError(t, err)
 	require.Empty(t, pending)
 }
@@ -239,11 +280,11 @@ func TestDocumentsAreExecutedTogether(t *testing.T) {
 			continue
 		}
 		require.Eventually(t, func() bool {
-			pending, err := w.store.Pending(t.Context(), query.Flow, store.DocumentKey{ID: id})
+			pending, err := w.store.Pending(t.Context(), query.Flow, store.DocumentKey{Workspace: w.ws, ID: id})
 			return err == nil && len(pending) == 0
 		}, 10*time.Second, time.Millisecond)
 	}
-	pending, err := w.store.Pending(t.Context(), query.Flow, store.DocumentKey{ID: ids[7]})
+	pending, err := w.store.Pending(t.Context(), query.Flow, store.DocumentKey{Workspace: w.ws, ID: ids[7]})
 	require.NoError(t, err)
 	require.Len(t, pending, 2)
 	mu.Lock()

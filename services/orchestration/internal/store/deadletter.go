@@ -25,6 +25,8 @@ type DeadLetter struct {
 	// Collection and Document name the document whose write caused the effect. It may have been deleted.
 	Collection query.Collection
 	Document   uuid.UUID
+	// DocumentWorkspace is the workspace of the document as in DocumentKey; uuid.Nil in letters of earlier versions.
+	DocumentWorkspace uuid.UUID
 	// Workspace owns the effect.
 	Workspace uuid.UUID
 	// At is the time of the cause, FailedAt the time of the last failure.
@@ -41,18 +43,19 @@ type DeadLetter struct {
 }
 
 type storedDeadLetter struct {
-	ID         bson.Binary `bson:"_id"`
-	Workspace  bson.Binary `bson:"ws"`
-	Kind       string      `bson:"kind"`
-	Collection string      `bson:"collection"`
-	Document   bson.Binary `bson:"document"`
-	At         int64       `bson:"at"`
-	FailedAt   int64       `bson:"failed_at"`
-	Attempts   int64       `bson:"attempts"`
-	Reason     string      `bson:"reason"`
-	Blocking   bool        `bson:"blocking"`
-	Expires    *time.Time  `bson:"expire_at,omitempty"`
-	Body       []byte      `bson:"body"`
+	ID         bson.Binary  `bson:"_id"`
+	Workspace  bson.Binary  `bson:"ws"`
+	Kind       string       `bson:"kind"`
+	Collection string       `bson:"collection"`
+	Document   bson.Binary  `bson:"document"`
+	DocumentWS *bson.Binary `bson:"document_ws,omitempty"`
+	At         int64        `bson:"at"`
+	FailedAt   int64        `bson:"failed_at"`
+	Attempts   int64        `bson:"attempts"`
+	Reason     string       `bson:"reason"`
+	Blocking   bool         `bson:"blocking"`
+	Expires    *time.Time   `bson:"expire_at,omitempty"`
+	Body       []byte       `bson:"body"`
 }
 
 func (d storedDeadLetter) letter() (DeadLetter, error) {
@@ -73,6 +76,13 @@ func (d storedDeadLetter) letter() (DeadLetter, error) {
 		}
 		*field.to = parsed
 	}
+	if d.DocumentWS != nil {
+		parsed, err := uuid.FromBytes(d.DocumentWS.Data)
+		if err != nil {
+			return letter, fmt.Errorf("decode dead letter: %w", err)
+		}
+		letter.DocumentWorkspace = parsed
+	}
 	return letter, nil
 }
 
@@ -81,6 +91,10 @@ func (s *Store) Bury(ctx context.Context, d DeadLetter) error {
 	doc := storedDeadLetter{
 		ID: Binary(d.ID), Workspace: Binary(d.Workspace), Kind: d.Kind, Collection: string(d.Collection), Document: Binary(d.Document),
 		At: d.At.UnixMicro(), FailedAt: d.FailedAt.UnixMicro(), Attempts: int64(d.Attempts), Reason: d.Reason, Blocking: d.Blocking, Body: d.Body,
+	}
+	if d.DocumentWorkspace != uuid.Nil {
+		ws := Binary(d.DocumentWorkspace)
+		doc.DocumentWS = &ws
 	}
 	if !d.Expires.IsZero() {
 		doc.Expires = &d.Expires
