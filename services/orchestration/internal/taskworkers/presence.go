@@ -37,8 +37,8 @@ func (s *Service) see(ctx context.Context, ws uuid.UUID, identifier string, keys
 	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
 	id := workerID(ws, identifier)
 	heartbeat := func(current *orchv1.TaskWorker, _ int64) (*store.Change[*orchv1.TaskWorker], error) {
-		last := current.GetTimestamp().AsTime()
-		if now.Sub(last) < taskdispatch.Poll/2 && slices.Equal(current.GetTaskKeys(), keys) {
+		silence := now.Sub(current.GetTimestamp().AsTime()) // Negative after the clock stepped back.
+		if silence >= 0 && silence < taskdispatch.Poll/2 && slices.Equal(current.GetTaskKeys(), keys) {
 			return nil, nil
 		}
 		next := proto.CloneOf(current)
@@ -50,10 +50,13 @@ func (s *Service) see(ctx context.Context, ws uuid.UUID, identifier string, keys
 		return err
 	}
 	// A new worker connects: delete the records of workers that disappeared.
-	if err := s.workers.DeleteMany(ctx, ws, bson.D{
-		{Key: "timestamp", Value: bson.D{{Key: "$lt", Value: now.Add(-forgotten).UnixMicro()}}},
-	}); err != nil {
-		return err
+	for _, disappeared := range []bson.D{
+		{{Key: "$lt", Value: now.Add(-forgotten).UnixMicro()}},
+		{{Key: "$gt", Value: now.Add(forgotten).UnixMicro()}},
+	} {
+		if err := s.workers.DeleteMany(ctx, ws, bson.D{{Key: "timestamp", Value: disappeared}}); err != nil {
+			return err
+		}
 	}
 	err = s.workers.Insert(ctx, ws, &orchv1.TaskWorker{
 		Id: id.String(), Identifier: identifier, TaskKeys: keys, Timestamp: timestamppb.New(now),
@@ -85,7 +88,12 @@ func (s *Service) ReadTaskWorkers(ctx context.Context, r *orchv1.ReadTaskWorkers
 	if err != nil {
 		return nil, err
 	}
-	filter := bson.D{{Key: "timestamp", Value: bson.D{{Key: "$gte", Value: s.workers.Store().Now().Add(-absent).UnixMicro()}}}}
+	now := s.workers.Store().Now()
+	filter := bson.D{{Key: "timestamp", Value: bson.D{
+		{Key: "$gte", Value: now.Add(-absent).UnixMicro()},
+		// A later heartbeat is from before the clock stepped back. A connected worker soon replaces it.
+		{Key: "$lte", Value: now.Add(absent).UnixMicro()},
+	}}}
 	if keys := r.GetQuery().GetTaskWorkerFilter().GetTaskKeys(); len(keys) > 0 {
 		filter = append(filter, bson.E{Key: "task_keys", Value: bson.D{{Key: "$in", Value: keys}}})
 	}

@@ -203,3 +203,18 @@ func TestWorkersComeAndGo(t *testing.T) {
 	q.claim("ada")
 	require.Equal(t, []string{"ada"}, q.workers(), "it is back")
 }
+
+// After the clock steps back, only workers that still poll are present.
+func TestPresenceFollowsAClockThatStepsBack(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	q.claim("dead")
+	q.claim("ada")
+	q.clock.Advance(-30 * time.Minute)
+	q.claim("ada")
+	require.Equal(t, []string{"ada"}, q.workers())
+	q.clock.Advance(-time.Hour)
+	q.claim("new") // It deletes the records that are an hour away.
+	q.clock.Advance(90 * time.Minute)
+	require.Empty(t, q.workers())
+}

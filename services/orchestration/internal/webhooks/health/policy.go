@@ -37,6 +37,10 @@ const (
 // maxSources bounds the remembered processes of a webhook. Processes that ended are forgotten first.
 const maxSources = 32
 
+// maxDelay is the age of a count from which silence is measured from its arrival: the clock of its process is behind, or the
+// count waited for an outage to end. Silence measured from its last request would be announced while requests arrive.
+const maxDelay = time.Minute
+
 // Count adds the requests that a process counted, and returns the changes that they cause. A duplicate changes nothing. A
 // process whose clock is ahead must not begin a window of the future, so its requests count as those of now.
 func (p Policy) Count(w *orchv1.WebhookWatch, t *orchv1.WebhookTraffic, now time.Time) []Transition {
@@ -47,12 +51,16 @@ func (p Policy) Count(w *orchv1.WebhookWatch, t *orchv1.WebhookTraffic, now time
 	if last.After(now) {
 		last = now
 	}
+	p.stepBack(w, now)
 	changes := p.endWindow(w, last)
 	w.Name = t.GetName()
 	w.Requests += t.GetRequests()
 	w.Failures += t.GetFailures()
 	if w.LastDelivery == nil || last.After(w.GetLastDelivery().AsTime()) {
 		w.LastDelivery = timestamppb.New(last)
+	}
+	if w.MaxSilence != nil && now.Sub(last) > maxDelay && now.After(w.GetWatchedSince().AsTime()) {
+		w.WatchedSince = timestamppb.New(now)
 	}
 	if t.GetFailures() > 0 {
 		w.Reason, w.Error = t.Reason, t.Error
@@ -70,6 +78,7 @@ func (p Policy) Count(w *orchv1.WebhookWatch, t *orchv1.WebhookTraffic, now time
 
 // Examine applies the passage of time, and returns the changes that it causes.
 func (p Policy) Examine(w *orchv1.WebhookWatch, now time.Time) []Transition {
+	p.stepBack(w, now)
 	changes := p.endWindow(w, now)
 	if at, ok := silentAt(w); ok && !now.Before(at) {
 		changes = append(changes, p.change(w, silent, at))
@@ -120,6 +129,20 @@ func admit(w *orchv1.WebhookWatch, source *orchv1.WebhookTrafficSource) bool {
 		w.Sources = slices.Delete(w.GetSources(), 0, over)
 	}
 	return true
+}
+
+// stepBack corrects times of the future, which were written before the clock stepped back: otherwise no window would end, and no
+// silence be noticed, until the clock reaches them again. A window ahead, as of a replica whose clock is ahead, is left.
+func (p Policy) stepBack(w *orchv1.WebhookWatch, now time.Time) {
+	limit := now.Add(p.Window)
+	if w.Window != nil && w.GetWindow().AsTime().After(limit) {
+		w.Window = timestamppb.New(now.Truncate(p.Window).Add(-p.Window)) // The next step ends it.
+	}
+	for _, at := range []**timestamppb.Timestamp{&w.LastDelivery, &w.WatchedSince} {
+		if *at != nil && (*at).AsTime().After(limit) {
+			*at = timestamppb.New(now)
+		}
+	}
 }
 
 // endWindow begins the window of a time if the current one has ended.

@@ -39,7 +39,7 @@ func (f *feed) traffic(after time.Duration, requests, failures int64) *orchv1.We
 }
 
 func (f *feed) count(after time.Duration, requests, failures int64) string {
-	return words(policy.Count(f.watch, f.traffic(after, requests, failures), later))
+	return words(policy.Count(f.watch, f.traffic(after, requests, failures), begin.Add(after)))
 }
 
 func (f *feed) examine(after time.Duration) string {
@@ -148,6 +148,34 @@ func TestAClockThatIsAhead(t *testing.T) {
 	require.Equal(t, begin.Add(time.Minute), f.watch.GetLastDelivery().AsTime())
 	require.Equal(t, "failing", words(policy.Count(f.watch, f.traffic(2*time.Minute, 9, 9), begin.Add(2*time.Minute))))
 	require.Equal(t, begin, f.watch.GetWindow().AsTime())
+}
+
+// TestAClockThatIsBehind: a webhook with requests is not silent, however far behind the clock of its process is.
+func TestAClockThatIsBehind(t *testing.T) {
+	t.Parallel()
+	f := newFeed()
+	hour := int64(3600)
+	policy.Follow(f.watch, "nightly", &hour, begin)
+	for minute := range 180 {
+		now := begin.Add(time.Duration(minute) * time.Minute)
+		behind := f.traffic(time.Duration(minute)*time.Minute-3*time.Hour, 1, 0)
+		changes := append(policy.Count(f.watch, behind, now), policy.Examine(f.watch, now)...)
+		require.NotContains(t, words(changes), "silent")
+	}
+	require.Equal(t, "silent", f.examine(179*time.Minute+time.Hour))
+}
+
+// TestAClockThatStepsBack neither keeps a webhook failing nor hides its silence until the clock has caught up.
+func TestAClockThatStepsBack(t *testing.T) {
+	t.Parallel()
+	f := newFeed()
+	hour := int64(3600)
+	policy.Follow(f.watch, "nightly", &hour, begin.Add(24*time.Hour))
+	require.Equal(t, "failing", f.count(24*time.Hour, 9, 9))
+	require.Empty(t, f.count(time.Minute, 3, 0))
+	require.Equal(t, int64(3), f.watch.GetRequests(), "a new window")
+	require.Equal(t, "healthy", f.examine(6*time.Minute))
+	require.Equal(t, "silent", f.examine(62*time.Minute))
 }
 
 // TestOneChangePerWindow: however requests alternate, a webhook neither fails nor recovers twice in a window.
