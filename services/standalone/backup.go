@@ -15,8 +15,11 @@ import (
 	"github.com/orch-project/orch/services/standalone/internal/datadir"
 )
 
-// Backup copies a data directory into a new directory. The copy is consistent: it contains every write that was
-// acknowledged before the call. A running server makes the copy online.
+// ErrNotABackup reports a data directory where a backup is expected.
+var ErrNotABackup = errors.New("this is a data directory and not a backup: its streams may hold events that its store lacks, and orch backup copies both")
+
+// Backup copies a data directory, of `orch server` or `orch infra`, into a new directory. The copy is consistent: it contains
+// every write that was acknowledged before the call. A running process makes the copy online.
 //
 // The copy has no streams. Backup waits until acknowledged events are stored, and the webhook definitions are
 // republished at the next start. Without a running server, Backup starts one temporarily without its addresses.
@@ -28,7 +31,7 @@ func Backup(ctx context.Context, dataDir, backup string, log *slog.Logger) error
 	if err := control.Backup(ctx, dataDir, backup); !errors.Is(err, control.ErrNoServer) {
 		return err
 	}
-	dir, err := datadir.Existing(dataDir)
+	dir, err := existing(ctx, dataDir, log)
 	if err != nil {
 		return err
 	}
@@ -55,24 +58,35 @@ func copyStore(ctx context.Context, dir datadir.Dir, store *embeddedmongo.Server
 		return err
 	}
 	// The mark comes last: a directory without it is not a backup.
-	return dir.CopyMark(target)
+	return target.Mark(dir.Vocabulary)
 }
 
 // onlineBackup serves a backup request on a running server.
 func onlineBackup(dir datadir.Dir, parts *infra, conn *broker.Conn) func(ctx context.Context, backup string) error {
 	return func(ctx context.Context, backup string) error {
-		for _, durable := range []string{broker.DurablePersist, broker.DurableAutomations} {
-			if err := conn.WaitHandled(ctx, durable); err != nil {
-				return fmt.Errorf("wait for events that are not handled yet: %w", err)
-			}
+		if err := waitHandled(ctx, conn); err != nil {
+			return err
 		}
 		return copyStore(ctx, dir, parts.store, backup)
 	}
 }
 
+// waitHandled waits until the events that were acknowledged before the call are in the store.
+func waitHandled(ctx context.Context, conn *broker.Conn) error {
+	for _, durable := range []string{broker.DurablePersist, broker.DurableAutomations} {
+		if err := conn.WaitHandled(ctx, durable); err != nil {
+			return fmt.Errorf("wait for events that are not handled yet: %w", err)
+		}
+	}
+	return nil
+}
+
 // Restore creates a data directory from a backup. The target must not exist or be empty.
 func Restore(ctx context.Context, backup, dataDir string) (err error) {
 	from, err := datadir.Existing(backup)
+	if errors.Is(err, datadir.ErrUnmarked) || err == nil && from.HasStreams() {
+		return fmt.Errorf("restore %s: %w", backup, ErrNotABackup)
+	}
 	if err != nil {
 		return err
 	}
@@ -86,5 +100,5 @@ func Restore(ctx context.Context, backup, dataDir string) (err error) {
 	if err := from.CopySecrets(to); err != nil {
 		return err
 	}
-	return from.CopyMark(to)
+	return to.Mark(from.Vocabulary)
 }

@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"time"
 
+	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/embeddedmongo"
 	"github.com/orch-project/orch/pkg/embeddednats"
 	"github.com/orch-project/orch/pkg/secrets"
+	"github.com/orch-project/orch/services/standalone/internal/control"
 	"github.com/orch-project/orch/services/standalone/internal/datadir"
 )
 
@@ -61,9 +64,11 @@ type InfraConfig struct {
 
 // Infra is the embedded broker and store on TCP, for services that run as separate processes.
 type Infra struct {
-	infra *infra
-	ln    net.Listener
-	dir   datadir.Dir
+	infra  *infra
+	ln     net.Listener
+	socket *control.Server
+	dir    datadir.Dir
+	log    *slog.Logger
 }
 
 // NewInfra opens the data directory and both addresses. The caller either runs it or closes it.
@@ -83,7 +88,40 @@ func NewInfra(cfg InfraConfig, log *slog.Logger) (_ *Infra, err error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("listen on %s: %w", cfg.MongoListen, err), parts.Close())
 	}
-	return &Infra{infra: parts, ln: ln, dir: dir}, nil
+	i := &Infra{infra: parts, ln: ln, dir: dir, log: log}
+	if i.socket, err = control.Listen(cfg.DataDir, i.backup); err != nil {
+		return nil, errors.Join(err, ln.Close(), parts.Close())
+	}
+	return i, nil
+}
+
+// drainTimeout bounds how long a backup waits for the services to store pending events.
+const drainTimeout = time.Minute
+
+// errPending reports events that no service stored in time.
+var errPending = errors.New("events are still pending: start orchestration, or stop orch infra and repeat the backup")
+
+// backup makes a backup while the services run. It waits until they have stored what was acknowledged before.
+func (i *Infra) backup(ctx context.Context, backup string) error {
+	dir := i.dir
+	var err error
+	if dir.Vocabulary, err = vocabularyOf(ctx, i.infra.store); err != nil {
+		return err
+	}
+	conn, err := broker.Connect(ctx, broker.Config{InProcess: i.infra.nats.InProcess(), Logger: i.log})
+	if err != nil {
+		return fmt.Errorf("connect to the embedded broker: %w", err)
+	}
+	defer conn.Close()
+	draining, cancel := context.WithTimeout(ctx, drainTimeout)
+	defer cancel()
+	switch err := waitHandled(draining, conn); {
+	case err != nil && ctx.Err() == nil && draining.Err() != nil:
+		return errPending
+	case err != nil:
+		return err
+	}
+	return copyStore(ctx, dir, i.infra.store, backup)
 }
 
 // MongoURI is the address of the store. The services need it, NATSURL and SecretsFile.
@@ -101,12 +139,17 @@ func (i *Infra) SecretsFile() string { return i.dir.SecretsFile() }
 func (i *Infra) Run(ctx context.Context) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
-	served := make(chan error, 1)
-	go func() {
-		defer stop()
-		served <- i.infra.store.Serve(running, i.ln)
-	}()
+	served := make(chan error, 2)
+	for _, serve := range []func() error{
+		func() error { return i.infra.store.Serve(running, i.ln) },
+		func() error { return i.socket.Run(running) },
+	} {
+		go func() {
+			defer stop()
+			served <- serve()
+		}()
+	}
 	err := i.infra.store.Watch(running)
 	stop()
-	return errors.Join(err, <-served, i.infra.Close())
+	return errors.Join(err, <-served, <-served, i.infra.Close())
 }

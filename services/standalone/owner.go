@@ -6,12 +6,11 @@ import (
 
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/services/orchestration"
-	"github.com/orch-project/orch/services/standalone/internal/datadir"
 )
 
 // OwnerKey creates an API key for the owner of a data directory that no server uses, as a replacement for a lost key.
 func OwnerKey(ctx context.Context, dataDir string, log *slog.Logger) (key string, err error) {
-	dir, err := datadir.Existing(dataDir)
+	dir, err := existing(ctx, dataDir, log)
 	if err != nil {
 		return "", err
 	}
@@ -26,7 +25,7 @@ func OwnerKey(ctx context.Context, dataDir string, log *slog.Logger) (key string
 // OpenAllowlists turns off the allow lists of all accounts of a data directory that no server uses. It returns how many
 // it turned off.
 func OpenAllowlists(ctx context.Context, dataDir string, log *slog.Logger) (opened int, err error) {
-	dir, err := datadir.Existing(dataDir)
+	dir, err := existing(ctx, dataDir, log)
 	if err != nil {
 		return 0, err
 	}

@@ -21,7 +21,7 @@ type Progress = transfer.Progress
 
 // Export copies a backup, or a data directory that no server uses, into an empty database of a MongoDB server.
 func Export(ctx context.Context, dataDir, uri, database string, progress Progress, log *slog.Logger) error {
-	dir, err := datadir.Existing(dataDir)
+	dir, err := existing(ctx, dataDir, log)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func between(ctx context.Context, store *embeddedmongo.Server, uri string, do fu
 // Check verifies a data directory that no server uses: documents, indexes and counters must agree.
 func Check(ctx context.Context, dataDir string) (*embeddedmongo.Report, error) {
 	dir, err := datadir.Existing(dataDir)
-	if err != nil {
+	if err != nil && !errors.Is(err, datadir.ErrUnmarked) {
 		return nil, err
 	}
 	return embeddedmongo.Check(ctx, dir.Store())

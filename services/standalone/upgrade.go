@@ -8,13 +8,12 @@ import (
 
 	"github.com/orch-project/orch/pkg/embeddedmongo"
 	"github.com/orch-project/orch/services/orchestration"
-	"github.com/orch-project/orch/services/standalone/internal/datadir"
 )
 
 // CheckUpgrade prints what a start of this version would change in the store of a data directory that no server uses. It
 // changes no document.
 func CheckUpgrade(ctx context.Context, path string, out io.Writer, log *slog.Logger) (err error) {
-	dir, err := datadir.Existing(path)
+	dir, err := existing(ctx, path, log)
 	if err != nil {
 		return err
 	}

@@ -29,8 +29,14 @@ const FormatVersion = 1
 // ErrFormat reports that a server of another version or vocabulary wrote the directory.
 var ErrFormat = errors.New("the data directory does not fit this server")
 
+// ErrUnmarked reports a data directory that only `orch infra` has used: it has a store and no mark.
+var ErrUnmarked = errors.New("only orch infra has used the data directory")
+
 // ErrForeign reports a directory that is not empty and not a data directory.
 var ErrForeign = errors.New("the directory is not a data directory and not empty")
+
+// socketName is the socket of package control. A process that was killed leaves it.
+const socketName = "control.sock"
 
 // markName is the file that identifies a data directory.
 const markName = "orch.json"
@@ -117,7 +123,7 @@ func checkOwn(path string) error {
 	}
 	for _, entry := range entries {
 		switch name := entry.Name(); {
-		case name == filepath.Base(Dir{}.Store()), name == filepath.Base(Dir{}.NATS()), name == filepath.Base(Dir{}.SecretsFile()):
+		case name == filepath.Base(Dir{}.Store()), name == filepath.Base(Dir{}.NATS()), name == filepath.Base(Dir{}.SecretsFile()), name == socketName:
 		case name == "lost+found", strings.HasPrefix(name, markName), slices.Contains(supervisionFiles, filepath.Ext(name)):
 		default:
 			return fmt.Errorf("%w: %s contains %s; choose an empty directory with --data-dir", ErrForeign, path, name)
@@ -126,9 +132,16 @@ func checkOwn(path string) error {
 	return nil
 }
 
-// Existing opens a directory that a server or a backup created, of any vocabulary.
+// Existing opens a directory that a server or a backup created, of any vocabulary. For a directory of `orch infra` it returns the
+// directory without a vocabulary, and ErrUnmarked.
 func Existing(path string) (Dir, error) {
 	found, err := readMark(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		dir := Dir{Path: path}
+		if info, err := os.Stat(dir.Store()); err == nil && info.IsDir() {
+			return dir, fmt.Errorf("read what %s is: %w", path, ErrUnmarked)
+		}
+	}
 	if err != nil {
 		return Dir{}, fmt.Errorf("%s is neither a data directory nor a backup: %w", path, err)
 	}
@@ -156,15 +169,6 @@ func New(path string) (Dir, error) {
 // Mark assigns a vocabulary to a new directory.
 func (d Dir) Mark(vocab vocabulary.Vocabulary) error {
 	return writeMark(d.Path, mark{FormatVersion, vocab.String()})
-}
-
-// CopyMark copies this directory's mark to another directory.
-func (d Dir) CopyMark(to Dir) error {
-	m, err := readMark(d.Path)
-	if err != nil {
-		return fmt.Errorf("read what %s is: %w", d.Path, err)
-	}
-	return writeMark(to.Path, m)
 }
 
 // Secrets returns the encryption keys: the configured ones, then those of the directory's own file. The configured key
@@ -200,6 +204,12 @@ func (d Dir) CopySecrets(to Dir) error {
 
 // Store is the path of the embedded store.
 func (d Dir) Store() string { return filepath.Join(d.Path, "store") }
+
+// HasStreams reports whether a broker has used the directory. A backup has no streams.
+func (d Dir) HasStreams() bool {
+	_, err := os.Stat(d.NATS())
+	return err == nil
+}
 
 // NATS is the path of the embedded broker's streams.
 func (d Dir) NATS() string { return filepath.Join(d.Path, "nats") }
