@@ -90,17 +90,25 @@ func (s *Server) sweep(every time.Duration) {
 	}
 }
 
-// reclaim compacts the store after a large deletion.
+// reclaim returns the space of deleted documents.
 func (s *Server) reclaim() {
 	defer s.reclaiming.Store(false)
 	began := time.Now()
-	if err := s.Compact(s.ctx); err != nil {
+	slices, err := s.reclaimed()
+	if err != nil {
 		if s.ctx.Err() == nil {
 			s.log.Error("reclaim space of deleted documents", "error", err)
 		}
 		return
 	}
-	s.log.Info("reclaimed space of deleted documents", "took", time.Since(began))
+	if slices > 0 {
+		s.log.Info("reclaimed space of deleted documents", "slices", slices, "took", time.Since(began))
+	}
+}
+
+func (s *Server) reclaimed() (slices int, err error) {
+	defer s.engine.Recover(&err)
+	return s.engine.Reclaim(s.ctx)
 }
 
 func (s *Server) removeExpired(ctx context.Context) (err error) {

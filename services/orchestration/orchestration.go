@@ -59,6 +59,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/requestload"
 	"github.com/orch-project/orch/services/orchestration/internal/retention"
 	"github.com/orch-project/orch/services/orchestration/internal/savedsearches"
 	"github.com/orch-project/orch/services/orchestration/internal/schedules"
@@ -159,6 +160,7 @@ type Orchestration struct {
 	retention   *retention.Service
 	hosted      *hosted
 	every       Timers
+	load        requestload.Meter
 }
 
 // New connects to the database, claims it, and wires the services. Close it.
@@ -266,6 +268,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	})
 	o.retention = retention.New(retention.Deps{
 		Store: o.store, Vocabulary: cfg.Vocabulary, Flush: flush, Rate: cfg.RetentionRate, Registry: deps.Registry, Log: o.log,
+		RequestTime: o.load.Total,
 		Kinds: map[orchv1.RetentionKind]retention.Kind{
 			orchv1.RetentionKind_RETENTION_KIND_FLOW_RUNS:          {Count: o.runs.CountExpired, Delete: o.runs.DeleteExpired},
 			orchv1.RetentionKind_RETENTION_KIND_TASK_RUNS:          {Count: o.tasks.CountExpired, Delete: o.tasks.DeleteExpired},
@@ -350,7 +353,9 @@ func (o *Orchestration) Register(r grpc.ServiceRegistrar) {
 
 // Interceptors are what the service's calls pass through, the first one outermost.
 func (o *Orchestration) Interceptors() []grpc.UnaryServerInterceptor {
-	around := []grpc.UnaryServerInterceptor{rpc.Recover(o.requestLog), statuserr.Interceptor(o.requestLog)}
+	around := []grpc.UnaryServerInterceptor{
+		o.load.Interceptor("/" + orchv1.RetentionService_ServiceDesc.ServiceName + "/"), rpc.Recover(o.requestLog), statuserr.Interceptor(o.requestLog),
+	}
 	if o.tracer != nil {
 		around = append([]grpc.UnaryServerInterceptor{o.tracer.Interceptor()}, around...)
 	}

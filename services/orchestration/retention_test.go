@@ -246,6 +246,41 @@ func TestRetentionLeavesRunsThatStartAgain(t *testing.T) {
 	require.Equal(t, "RUNNING", strings.TrimPrefix(d.readRun(run.GetId()).GetState().GetType().String(), "STATE_TYPE_"))
 }
 
+// A batch that a crash interrupted is completed by the sweeper: its runs go with their logs, but for one that has changed.
+func TestRetentionAfterACrash(t *testing.T) {
+	t.Parallel()
+	d := newDomain(t)
+	st, relay := d.service.Parts()
+	flow := d.flow("etl")
+	for i := range 4 {
+		run := ended(flow, completed, 100*day+time.Duration(i)*time.Minute)
+		keep(d, query.FlowRun, &orchv1.FlowRun{}, run)
+		keep(d, query.Log, &orchv1.Log{}, &orchv1.Log{Id: uuid.NewString(), Message: "m", Name: "n", Timestamp: run.GetEndTime(), FlowRunId: new(run.GetId())})
+	}
+	runs := store.NewCollection(st, query.FlowRun, &orchv1.FlowRun{})
+	found, err := runs.Oldest(t.Context(), request.DefaultWorkspace, store.Expired{Before: time.Now()}.Filter("end_time"), "end_time", []string{"end_time"}, 10)
+	require.NoError(t, err)
+	require.Len(t, found, 4)
+	batch := make([]store.Revision, len(found))
+	for i, v := range found {
+		batch[i] = store.Revision{ID: uuid.MustParse(v.Message.GetId()), Revision: v.Revision}
+	}
+	_, err = runs.Mutate(t.Context(), request.DefaultWorkspace, batch[2].ID, store.Edit(func(next *orchv1.FlowRun) error {
+		next.Name = "changed"
+		return nil
+	}, nil))
+	require.NoError(t, err)
+	boxes, err := runs.DeleteVersions(t.Context(), request.DefaultWorkspace, found[:1], func(*orchv1.FlowRun) []store.Effect {
+		return []store.Effect{st.AboutRevisions("flow_runs_expire", request.DefaultWorkspace, batch)}
+	})
+	require.NoError(t, err)
+	require.Len(t, boxes, 1)
+	_, err = relay.Sweep(t.Context(), 0)
+	require.NoError(t, err)
+	eventually(t, func() bool { return d.left(query.FlowRun) == 1 && d.left(query.Log) == 1 }, "one run and its log")
+	require.Equal(t, "changed", d.readRun(batch[2].ID.String()).GetName())
+}
+
 func TestRetentionRulesAreChecked(t *testing.T) {
 	t.Parallel()
 	d := newDomain(t)

@@ -23,7 +23,7 @@ type Timers struct {
 	CancellationCleanup time.Duration `env:"ORCH_CANCELLATION_CLEANUP_EVERY" envDefault:"20s" desc:"The polling interval for cancelled runs with running task runs or subflow runs, and for cancellations that do not end; 0 turns it off."`
 	WebhookWatcher      time.Duration `env:"ORCH_WEBHOOK_WATCHER_EVERY" envDefault:"10s" desc:"The polling interval for webhooks that recovered or became silent; 0 turns it off."`
 	Repossessor         time.Duration `env:"ORCH_REPOSSESSOR_EVERY" envDefault:"10s" desc:"The polling interval for expired leases of concurrency slots; 0 turns it off, and leaked slots stay taken."`
-	Retention           time.Duration `env:"ORCH_RETENTION_EVERY" envDefault:"15s" desc:"The interval of the passes that delete what the retention policies of workspaces select; 0 turns it off."`
+	Retention           time.Duration `env:"ORCH_RETENTION_EVERY" envDefault:"10s" desc:"The interval of the passes that delete what the retention policies of workspaces select; 0 turns it off."`
 }
 
 // validate refuses negative periods.

@@ -75,7 +75,7 @@ func DeleteOfFlow(of *store.Store, ws, flow uuid.UUID) store.Effect {
 func (s *Service) Forget(ctx context.Context, effects []store.Effect) error {
 	return store.EachWorkspace(effects, func(ws uuid.UUID, runs []uuid.UUID) error {
 		return errors.Join(s.history.Forget(ctx, ws, runs...),
-			s.inputs.DeleteMany(ctx, ws, bson.D{{Key: "flow_run_id", Value: store.OneOf(runs)}}))
+			s.inputs.DeleteDependents(ctx, ws, bson.D{{Key: "flow_run_id", Value: store.OneOf(runs)}}))
 	})
 }
 
@@ -92,5 +92,6 @@ func (s *Service) Handlers() map[string]func(context.Context, []store.Effect) er
 		kindForget:       s.Forget,
 		kindDeleteOfFlow: s.DeleteRuns,
 		kindUnstarted:    s.DeleteUnstartedRuns,
+		kindExpire:       s.Expire,
 	}
 }

@@ -20,7 +20,7 @@ func DeleteOfFlowRun(of *store.Store, ws, flowRun uuid.UUID) store.Effect {
 // DeleteOfFlowRuns deletes the logs of deleted flow runs.
 func (s *Service) DeleteOfFlowRuns(ctx context.Context, effects []store.Effect) error {
 	return store.EachWorkspace(effects, func(ws uuid.UUID, flowRuns []uuid.UUID) error {
-		return s.logs.DeleteMany(ctx, ws, bson.D{{Key: "flow_run_id", Value: store.OneOf(flowRuns)}})
+		return s.logs.DeleteDependents(ctx, ws, bson.D{{Key: "flow_run_id", Value: store.OneOf(flowRuns)}})
 	})
 }
 

@@ -2,6 +2,8 @@ package outbox
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -36,4 +38,23 @@ func (f Flusher) ExecuteAll(ctx context.Context, collection query.Collection, bo
 		return nil
 	}
 	return f.relay.ExecuteAll(ctx, collection, boxes)
+}
+
+// errNoRelay reports effects that nothing executes.
+var errNoRelay = errors.New("no relay")
+
+// Execute executes effects that no document holds, in their order, before it returns. The caller has stored an effect that
+// repeats the call, because a crash may interrupt it.
+func (f Flusher) Execute(ctx context.Context, effects []store.Effect) error {
+	for len(effects) > 0 {
+		if f.relay == nil {
+			return fmt.Errorf("execute effect %q: %w", effects[0].Kind, errNoRelay)
+		}
+		run := sameKind(effects)
+		if err := f.relay.handle(ctx, effects[:run]); err != nil {
+			return err
+		}
+		effects = effects[run:]
+	}
+	return nil
 }

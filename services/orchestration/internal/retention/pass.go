@@ -13,11 +13,12 @@ import (
 )
 
 const (
-	// runBatch is the number of runs of one batch: each has dependents. documentBatch is that of other documents.
-	runBatch      = 100
-	documentBatch = 500
+	// runBatch is the number of runs of one batch: each has dependents. documentBatch is that of other documents. Small batches
+	// spread the work evenly: a request of a client meets a part of the deletions, and not all of them.
+	runBatch      = 25
+	documentBatch = 200
 	// passMargin is the time before the deadline at which a pass begins no further batch.
-	passMargin = 3 * time.Second
+	passMargin = time.Second
 )
 
 // Pass deletes what the policies of all workspaces select, until nothing is left or the context's deadline is near. It
@@ -61,6 +62,8 @@ func (s *Service) Pass(ctx context.Context) (changed int, err error) {
 
 // work gives each step one batch in turn until all are done, the time is over, or the context ends.
 func (s *Service) work(ctx context.Context, all []*step, until time.Time) {
+	t := throttle{rate: s.rate, requests: s.requestTime}
+	t.begin()
 	for active := true; active; {
 		active = false
 		for _, one := range all {
@@ -72,8 +75,9 @@ func (s *Service) work(ctx context.Context, all []*step, until time.Time) {
 			}
 			began := time.Now()
 			n := s.batch(ctx, one)
+			took := time.Since(began)
 			active = active || !one.done
-			if n > 0 && !s.pause(ctx, n, time.Since(began)) {
+			if n > 0 && !t.pause(ctx, n, took) {
 				return
 			}
 		}
@@ -96,21 +100,4 @@ func (s *Service) batch(ctx context.Context, one *step) int64 {
 	one.done = !expiry.More
 	s.record(one, expiry, s.now())
 	return expiry.Deleted
-}
-
-// pause waits after a batch of n documents that took some time: for the rate, and at least as long as the batch took. It
-// reports whether the context goes on.
-func (s *Service) pause(ctx context.Context, n int64, took time.Duration) bool {
-	rest := took
-	if s.rate > 0 {
-		rest = max(rest, time.Duration(n)*time.Second/time.Duration(s.rate)-took)
-	}
-	timer := time.NewTimer(rest)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -35,6 +35,8 @@ type Deps struct {
 	Kinds map[orchv1.RetentionKind]Kind
 	// Rate is the maximum number of documents that are deleted per second, without dependents; 0 means no limit.
 	Rate int
+	// RequestTime returns the request time of clients since the start of the process, to which deletions yield.
+	RequestTime func() time.Duration
 	// Registry may be nil.
 	Registry prometheus.Registerer
 	Log      *slog.Logger
@@ -50,6 +52,8 @@ type Service struct {
 	rate      int
 	metrics   metrics
 	log       *slog.Logger
+
+	requestTime func() time.Duration
 
 	mu    sync.Mutex
 	marks map[place]mark
@@ -70,6 +74,8 @@ func New(d Deps) *Service {
 		metrics: newMetrics(d.Registry),
 		log:     d.Log,
 		marks:   map[place]mark{},
+
+		requestTime: d.RequestTime,
 	}
 }
 

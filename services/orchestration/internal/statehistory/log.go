@@ -121,7 +121,7 @@ func (l Log[M, R]) Write(ctx context.Context, effects []store.Effect) error {
 
 // Forget deletes the histories of runs; it needs at least one.
 func (l Log[M, R]) Forget(ctx context.Context, ws uuid.UUID, runs ...uuid.UUID) error {
-	return l.Rows.DeleteMany(ctx, ws, bson.D{{Key: l.RunField, Value: store.OneOf(runs)}})
+	return l.Rows.DeleteDependents(ctx, ws, bson.D{{Key: l.RunField, Value: store.OneOf(runs)}})
 }
 
 func (l Log[M, R]) rowsOf(run uuid.UUID) bson.D {

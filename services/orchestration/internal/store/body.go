@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -58,6 +60,35 @@ func (e Effect) Subject() (ws, id uuid.UUID, err error) {
 		return uuid.Nil, uuid.Nil, Permanent(fmt.Errorf("decode effect %q: body has %d bytes, want %d", e.Kind, len(e.Body), 2*idSize))
 	}
 	return uuid.UUID(e.Body[:idSize]), uuid.UUID(e.Body[idSize:]), nil
+}
+
+// Revision identifies a version of a document.
+type Revision struct {
+	ID       uuid.UUID
+	Revision int64
+}
+
+// revisionSize is the encoded size of a Revision.
+const revisionSize = idSize + 8
+
+// AboutRevisions returns an effect on versions of documents of a workspace, caused now.
+func (s *Store) AboutRevisions(kind string, ws uuid.UUID, all []Revision) Effect {
+	body := append(make([]byte, 0, idSize+len(all)*revisionSize), ws[:]...)
+	for _, one := range all {
+		body = binary.BigEndian.AppendUint64(append(body, one.ID[:]...), uint64(one.Revision))
+	}
+	return Effect{ID: s.NewID(), At: s.Now(), Kind: kind, Body: body}
+}
+
+// Revisions returns the workspace and the versions of an effect made by AboutRevisions.
+func (e Effect) Revisions() (ws uuid.UUID, all []Revision, err error) {
+	if len(e.Body) < idSize || (len(e.Body)-idSize)%revisionSize != 0 {
+		return uuid.Nil, nil, Permanent(fmt.Errorf("decode effect %q: body has %d bytes, want a workspace and revisions", e.Kind, len(e.Body)))
+	}
+	for one := range slices.Chunk(e.Body[idSize:], revisionSize) {
+		all = append(all, Revision{ID: uuid.UUID(one[:idSize]), Revision: int64(binary.BigEndian.Uint64(one[idSize:]))})
+	}
+	return uuid.UUID(e.Body[:idSize]), all, nil
 }
 
 // Carry returns an effect with a message of a workspace, such as a document to insert elsewhere.

@@ -43,6 +43,26 @@ func TestSubjects(t *testing.T) {
 	require.Equal(t, 2, seen)
 }
 
+func TestRevisions(t *testing.T) {
+	t.Parallel()
+	s := storetest.Embedded(t, clock.System{})
+	ws := uuid.New()
+	for n := range 3 {
+		var want []store.Revision
+		for i := range n {
+			want = append(want, store.Revision{ID: uuid.New(), Revision: int64(i) << 40})
+		}
+		gotWS, got, err := s.AboutRevisions("kind", ws, want).Revisions()
+		require.NoError(t, err)
+		require.Equal(t, ws, gotWS)
+		require.Equal(t, want, got)
+	}
+	for _, size := range []int{0, 15, 17, 39, 41} {
+		_, _, err := store.Effect{Kind: "kind", Body: make([]byte, size)}.Revisions()
+		require.ErrorContains(t, err, `"kind"`, size)
+	}
+}
+
 func TestCarriedDocuments(t *testing.T) {
 	t.Parallel()
 	s := storetest.Embedded(t, clock.System{})

@@ -1,0 +1,53 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+)
+
+// RemoveRevisions removes the documents that still have their revisions, with one command, and returns the ids that the
+// workspace does not have afterwards. It costs a third of DeleteVersions, because the documents carry no effects.
+//
+// The caller has stored an effect that repeats the call. So RemoveRevisions does not wait for the disk.
+func (c *Collection[M]) RemoveRevisions(ctx context.Context, ws uuid.UUID, all []Revision) (gone []uuid.UUID, err error) {
+	if len(all) == 0 {
+		return nil, nil
+	}
+	ids, models := make([]uuid.UUID, len(all)), make([]mongo.WriteModel, len(all))
+	for i, one := range all {
+		c.recent.forget(one.ID)
+		ids[i] = one.ID
+		models[i] = mongo.NewDeleteOneModel().SetFilter(atRevision(ws, one.ID, one.Revision))
+	}
+	result, err := c.store.lazy(c.Name()).BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
+	if err != nil {
+		return nil, fmt.Errorf("remove %d %ss: %w", len(all), c.Name(), outage(err))
+	}
+	if result.DeletedCount == int64(len(all)) {
+		return ids, nil
+	}
+	// A majority read may still see what this command removed.
+	found, err := c.keysIn(ctx, c.local, bson.D{{Key: "_id", Value: OneOf(ids)}, {Key: "ws", Value: Binary(ws)}}, nil, 0)
+	if err != nil {
+		return nil, err
+	}
+	left := make(map[uuid.UUID]bool, len(found))
+	for _, doc := range found {
+		id, err := UUID(doc.Lookup("_id"))
+		if err != nil {
+			return nil, err
+		}
+		left[id] = true
+	}
+	for _, id := range ids {
+		if !left[id] {
+			gone = append(gone, id)
+		}
+	}
+	return gone, nil
+}
