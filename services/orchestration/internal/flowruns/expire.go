@@ -32,7 +32,7 @@ func (s *Service) CountExpired(ctx context.Context, ws uuid.UUID, e store.Expire
 // The first run of the batch carries an effect that names the others, so a crash cannot interrupt the batch:
 //
 //	first run leaves the workspace, with kindExpire ──► others are removed ──► dependents ──► first run is removed
-//	                   on disk                          └─── a sweeper repeats these after a crash ───┘
+//	                   on disk                          └─── a sweeper executes these after a crash ───┘
 //
 // Writing the effects into each run would cost three times as many index entries.
 func (s *Service) DeleteExpired(ctx context.Context, ws uuid.UUID, e store.Expired, limit int64) (store.Expiry, error) {

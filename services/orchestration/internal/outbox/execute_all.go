@@ -44,7 +44,7 @@ func (f Flusher) ExecuteAll(ctx context.Context, collection query.Collection, bo
 var errNoRelay = errors.New("no relay")
 
 // Execute executes effects that no document holds, in their order, before it returns. The caller has stored an effect that
-// repeats the call, because a crash may interrupt it.
+// makes the call again, because a crash may interrupt it.
 func (f Flusher) Execute(ctx context.Context, effects []store.Effect) error {
 	for len(effects) > 0 {
 		if f.relay == nil {

@@ -13,7 +13,7 @@ import (
 // RemoveRevisions removes the documents that still have their revisions, with one command, and returns the ids that the
 // workspace does not have afterwards. It costs a third of DeleteVersions, because the documents carry no effects.
 //
-// The caller has stored an effect that repeats the call. So RemoveRevisions does not wait for the disk.
+// The caller has stored an effect that makes the call again. So RemoveRevisions does not wait for the disk.
 func (c *Collection[M]) RemoveRevisions(ctx context.Context, ws uuid.UUID, all []Revision) (gone []uuid.UUID, err error) {
 	if len(all) == 0 {
 		return nil, nil
