@@ -91,8 +91,11 @@ func (p *Plan) orWhole(candidates []*Plan, con *conjunction) (*Plan, error) {
 	return best, nil
 }
 
-// bindsBeyond reports whether the plan binds a field that another does not.
+// bindsBeyond reports whether the plan binds a field that another does not, or reads an index of fewer documents.
 func (p *Plan) bindsBeyond(other *Plan) bool {
+	if p.ix.Partial != nil && other.ix.Partial == nil {
+		return true
+	}
 	for i := range p.bounds {
 		path := p.ix.Fields[i].Path
 		if !slices.ContainsFunc(other.ix.Fields[:len(other.bounds)], func(f index.Field) bool { return f.Path == path }) {

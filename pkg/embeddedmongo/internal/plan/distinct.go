@@ -18,6 +18,7 @@ import (
 //
 //	DISTINCT_SCAN  a skip scan: one index key for each value
 //	KEYS           index keys, read
+//	FIRST_MATCH    documents of each value until one matches
 //	FETCH          documents
 func Distinct(c *storage.Collection, q Query, path string) (vs []value.Value, how string, p *Plan, err error) {
 	set := newDistinctValues(q, path)
@@ -49,10 +50,16 @@ func (s *distinctValues) readKeys(c *storage.Collection, q Query, path string) (
 	if err != nil {
 		return "", nil, err
 	}
-	if p, err = chosen.orCovering(con, path); p == nil || err != nil {
+	if p, err = chosen.orCovering(con, path); err != nil {
 		return "", nil, err
 	}
-	return "KEYS", p, p.eachKey(path, s)
+	if p != nil {
+		return "KEYS", p, p.eachKey(path, s)
+	}
+	if p, err = s.readFirst(chosen, con, path); p == nil || err != nil {
+		return "", nil, err
+	}
+	return "FIRST_MATCH", p, nil
 }
 
 // distinctValues are values by their encoding.

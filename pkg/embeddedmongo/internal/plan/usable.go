@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/filter"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
@@ -68,7 +70,17 @@ func impliesLeaf(con *conjunction, want *filter.Leaf) bool {
 			return true
 		}
 	}
-	return false
+	return want.Op == filter.Exists && slices.ContainsFunc(con.nodes, func(n filter.Node) bool { return excludesNull(n, want.Path) })
+}
+
+// excludesNull reports whether a node is {path: {$ne: null}}, which never holds for a missing field.
+func excludesNull(n filter.Node, path string) bool {
+	not, ok := n.(filter.Not)
+	if !ok {
+		return false
+	}
+	l, ok := not.Node.(*filter.Leaf)
+	return ok && l.Path == path && l.Op == filter.Eq && l.Value.IsNullish()
 }
 
 // implies reports whether a leaf of the query can only hold where the index's leaf holds.

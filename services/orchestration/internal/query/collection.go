@@ -122,22 +122,25 @@ var (
 	taskFlow        = relation{TaskRun, "flow_id", Flow, "_id"}
 	taskDeployment  = relation{TaskRun, "deployment_id", Deployment, "_id"}
 	taskSubflowRun  = relation{TaskRun, "_id", FlowRun, "parent_task_run_id"}
+	flowTaskRuns    = relation{Flow, "_id", TaskRun, "flow_id"}
 	deploymentFlow  = relation{Deployment, "flow_id", Flow, "_id"}
-	deploymentRuns  = relation{Deployment, "_id", FlowRun, "deployment_id"}
-	deploymentQueue = relation{Deployment, "work_queue_id", WorkQueue, "_id"}
-	queuePool       = relation{WorkQueue, "work_pool_id", WorkPool, "_id"}
-	artifactRun     = relation{Artifact, "flow_run_id", FlowRun, "_id"}
-	artifactTask    = relation{Artifact, "task_run_id", TaskRun, "_id"}
-	latestRun       = relation{ArtifactLatest, "flow_run_id", FlowRun, "_id"}
-	latestTask      = relation{ArtifactLatest, "task_run_id", TaskRun, "_id"}
-	typeSchemas     = relation{BlockType, "_id", BlockSchema, "block_type_id"}
-	blockType       = relation{BlockDocument, "block_type_id", BlockType, "_id"}
-	blockSchema     = relation{BlockDocument, "block_schema_id", BlockSchema, "_id"}
-	allRelations    = []relation{
+	// deploymentTaskRuns and flowTaskRuns skip the flow run of the task run.
+	deploymentTaskRuns = relation{Deployment, "_id", TaskRun, "deployment_id"}
+	deploymentRuns     = relation{Deployment, "_id", FlowRun, "deployment_id"}
+	deploymentQueue    = relation{Deployment, "work_queue_id", WorkQueue, "_id"}
+	queuePool          = relation{WorkQueue, "work_pool_id", WorkPool, "_id"}
+	artifactRun        = relation{Artifact, "flow_run_id", FlowRun, "_id"}
+	artifactTask       = relation{Artifact, "task_run_id", TaskRun, "_id"}
+	latestRun          = relation{ArtifactLatest, "flow_run_id", FlowRun, "_id"}
+	latestTask         = relation{ArtifactLatest, "task_run_id", TaskRun, "_id"}
+	typeSchemas        = relation{BlockType, "_id", BlockSchema, "block_type_id"}
+	blockType          = relation{BlockDocument, "block_type_id", BlockType, "_id"}
+	blockSchema        = relation{BlockDocument, "block_schema_id", BlockSchema, "_id"}
+	allRelations       = []relation{
 		flowRuns, flowDeployments, runFlow, runDeployment, runTaskRuns, runWorkQueue, runParentTask, taskFlowRun,
 		taskFlow, taskDeployment, taskSubflowRun, deploymentFlow, deploymentRuns, deploymentQueue, queuePool,
 		artifactRun, artifactTask, latestRun, latestTask,
-		typeSchemas, blockType, blockSchema,
+		typeSchemas, blockType, blockSchema, flowTaskRuns, deploymentTaskRuns,
 	}
 )
 

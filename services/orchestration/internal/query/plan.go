@@ -75,7 +75,23 @@ func (b *branch) to(rel relation) *branch {
 func (b *branch) node() node {
 	kids := b.filters
 	for _, n := range b.next {
+		n = n.shortened()
 		kids = append(kids, exists{rel: n.by, in: n.node()})
 	}
 	return and(kids...)
+}
+
+// shortcuts are the relations to task runs that their documents have themselves, by the relation to the flow runs in between.
+var shortcuts = map[relation]relation{flowRuns: flowTaskRuns, deploymentRuns: deploymentTaskRuns}
+
+// shortened returns the branch of the task runs behind flow runs without criteria: a task run refers to the flow and the deployment
+// of its flow run.
+func (b *branch) shortened() *branch {
+	direct, ok := shortcuts[b.by]
+	if !ok || len(b.filters) > 0 || len(b.next) != 1 || b.next[0].by != runTaskRuns {
+		return b
+	}
+	n := *b.next[0]
+	n.by = direct
+	return &n
 }

@@ -33,7 +33,7 @@ func flowsWithRuns(t *testing.T, db *mongo.Database, ws uuid.UUID, n int) {
 			run := 1000*(k+1) + i
 			insert(FlowRun, run, bson.E{Key: "flow_id", Value: binary(numbered(i))}, bson.E{Key: "name", Value: "run"})
 			if k == 0 && i%2 == 0 {
-				insert(TaskRun, run, bson.E{Key: "flow_run_id", Value: binary(numbered(run))},
+				insert(TaskRun, run, bson.E{Key: "flow_run_id", Value: binary(numbered(run))}, bson.E{Key: "flow_id", Value: binary(numbered(i))},
 					bson.E{Key: "state", Value: bson.D{{Key: "type", Value: "COMPLETED"}}})
 			}
 		}
@@ -46,7 +46,8 @@ func TestBroadFiltersAreProbed(t *testing.T) {
 	db, ws, ctx := database(t), uuid.New(), t.Context()
 	flowsWithRuns(t, db, ws, 60)
 	byRuns := parse(t, &orchv1.FlowQuery{}, `{"flow_runs": {"name": {"any_": ["run"]}}}`)
-	byTasks := parse(t, &orchv1.FlowQuery{}, `{"task_runs": {"state": {"type": {"any_": ["COMPLETED"]}}}}`)
+	byTasks := parse(t, &orchv1.FlowQuery{}, `{"flow_runs": {}, "task_runs": {"state": {"type": {"any_": ["COMPLETED"]}}}}`)
+	direct := parse(t, &orchv1.FlowQuery{}, `{"task_runs": {"state": {"type": {"any_": ["COMPLETED"]}}}}`)
 	sort, err := Sort(orchv1.FlowSort_FLOW_SORT_NAME_ASC)
 	require.NoError(t, err)
 	for _, c := range []struct {
@@ -61,6 +62,7 @@ func TestBroadFiltersAreProbed(t *testing.T) {
 		{"one id too many", byRuns, Resolver{MaxIDs: 39}, false, []string{"flow-004", "flow-005", "flow-007"}},
 		{"small batches", byRuns, Resolver{MaxIDs: 1, Batch: 2}, false, []string{"flow-004", "flow-005", "flow-007"}},
 		{"two steps", byTasks, Resolver{}, true, []string{"flow-008", "flow-010", "flow-014"}},
+		{"one step, as task runs refer to flows", direct, Resolver{MaxIDs: 20}, true, []string{"flow-008", "flow-010", "flow-014"}},
 		{"two steps, probed", byTasks, Resolver{MaxIDs: 3, Batch: 4}, false, []string{"flow-008", "flow-010", "flow-014"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -80,7 +82,7 @@ func TestBroadFiltersAreProbed(t *testing.T) {
 			require.Equal(t, c.want, names)
 			n, err := s.Count(ctx)
 			require.NoError(t, err)
-			require.EqualValues(t, map[proto.Message]int{byRuns: 40, byTasks: 20}[c.query], n)
+			require.EqualValues(t, map[proto.Message]int{byRuns: 40, byTasks: 20, direct: 20}[c.query], n)
 		})
 	}
 }

@@ -190,10 +190,17 @@ func (w *world) selected(own Collection, d fields, set map[Collection]protorefle
 	if !ok(own, d) {
 		return false
 	}
+	// byRuns reports whether the document is selected by its runs; field refers to it. Task runs refer to it themselves.
+	byRuns := func(field string) bool {
+		if set[FlowRun] == nil && set[TaskRun] != nil {
+			return w.any(TaskRun, field, d["_id"], func(tr fields) bool { return ok(TaskRun, tr) })
+		}
+		return set[FlowRun] == nil || w.any(FlowRun, field, d["_id"], run)
+	}
 	is := func(c Collection) func(fields) bool { return func(d fields) bool { return ok(c, d) } }
 	switch own {
 	case Flow:
-		return (set[FlowRun] == nil && set[TaskRun] == nil || w.any(FlowRun, "flow_id", d["_id"], run)) &&
+		return byRuns("flow_id") &&
 			(set[Deployment] == nil && set[WorkQueue] == nil && set[WorkPool] == nil ||
 				w.any(Deployment, "flow_id", d["_id"], func(dp fields) bool { return ok(Deployment, dp) && queue(dp) }))
 	case FlowRun:
@@ -207,7 +214,7 @@ func (w *world) selected(own Collection, d fields, set map[Collection]protorefle
 			(set[Deployment] == nil || w.any(Deployment, "_id", d["deployment_id"], is(Deployment)))
 	case Deployment:
 		return queue(d) && (set[Flow] == nil || w.any(Flow, "_id", d["flow_id"], is(Flow))) &&
-			(set[FlowRun] == nil && set[TaskRun] == nil || w.any(FlowRun, "deployment_id", d["_id"], run))
+			byRuns("deployment_id")
 	}
 	return true
 }
