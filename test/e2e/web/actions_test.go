@@ -204,7 +204,7 @@ func actionsOfRuns(t *testing.T, o *e2e.Orch, name string, scripts bool) {
 	p.presses("Cancel")
 	p.reads("Cancel 1 run?")
 	p.presses("Cancel")
-	p.reads("1 runs are being cancelled")
+	p.reads("1 run is being cancelled")
 	p.presses("Cancel all…")
 	p.reads("Cancel 1 run?")
 	p.presses("Cancel 1")

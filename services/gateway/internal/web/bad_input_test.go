@@ -92,6 +92,54 @@ func TestExtremeValues(t *testing.T) {
 	require.Less(t, len(s.calls)-before, 12, "the page reads its own lines only")
 }
 
+// TestTheYear9999 opens addresses and submits forms with the last times that the API takes. None is an error of the server.
+func TestTheYear9999(t *testing.T) {
+	t.Parallel()
+	all := objectAnswers()
+	all[orchv1.EventService_ReadEvents_FullMethodName] = &orchv1.EventPage{}
+	site := siteWith(t, &stub{answers: all}, nil)
+	for path, status := range map[string]int{
+		"/events/event/9999-12-31/" + someID:                            404,
+		"/events/event/1970-01-01/" + someID:                            404,
+		"/events?from=9999-12-30&to=9999-12-31T23:59:59Z":               200,
+		"/runs?from=9999-12-30&to=9999-12-31T23:59:59Z&tz=Etc/GMT%2B12": 200,
+		"/runs?older=9999-12-31T23:59:59Z_0":                            200,
+		"/runs?older=10000-01-01T00:00:00Z_0":                           400,
+		"/events/event/10000-01-01/" + someID:                           400,
+		"/runs/flow-run/" + someID + "?at=9999-12-31":                   400,
+	} {
+		require.Equal(t, status, visit(t, site, path, nil).Code, path)
+	}
+	got := visit(t, site, "/deployments/deployment/"+someID+"/run?tz=Etc/GMT%2B12", url.Values{
+		"action": {"run-deployment"}, "p.limit": {"1"}, "p.mode": {`"full"`}, "name": {"typed"}, "start": {"9999-12-31T23:59"},
+	})
+	require.Equal(t, http.StatusUnprocessableEntity, got.Code)
+	require.Contains(t, got.Body.String(), "year is outside expected range")
+	require.Contains(t, got.Body.String(), `value="typed"`)
+}
+
+// TestEveryParameterIsChecked opens every page with each parameter and values that do not fit. None is an error of the server.
+func TestEveryParameterIsChecked(t *testing.T) {
+	t.Parallel()
+	all := objectAnswers()
+	site := siteWith(t, &stub{answers: all}, nil)
+	bad := []string{"-1", "<script>", "9999-12-31"}
+	names := []string{
+		"from", "to", "at", "state", "flow", "deployment", "tag", "q", "n", "older", "page", "skip", "offset", "tz", "chart", "level", "logger", "attempt", "sort", "wait",
+		"event", "resource", "status", "reason", "replayed", "after", "delivery", "webhook", "preset", "like", "did", "count", "address", "topic",
+	}
+	for _, p := range pages.All(pages.Server{}) {
+		path := strings.NewReplacer("{id}", someID, "{occurred}", "2030-01-31", "{delivery_id}", someID, "{name}", "kubernetes", "{worker}", someID, "{kind}", "event").Replace(p.Pattern)
+		for _, name := range names {
+			for _, value := range bad {
+				got := visit(t, site, path+"?"+name+"="+url.QueryEscape(value), nil)
+				require.Contains(t, []int{200, 303, 400, 403, 404, 422, 503}, got.Code, "%s %s=%q", path, name, value)
+				require.NotContains(t, got.Body.String(), "<script>", "%s %s=%q", path, name, value)
+			}
+		}
+	}
+}
+
 // TestASessionThatExpiresInAForm submits a form after the session has ended. Nothing is done, and the browser keeps what was typed: the
 // page says how to send it again.
 func TestASessionThatExpiresInAForm(t *testing.T) {

@@ -22,6 +22,7 @@ func runCases() []pageCase {
 		}},
 		{name: "runs", path: "/runs?state=FAILED&tag=prod&n=1", answers: lists()},
 		{name: "runs-states", path: "/runs?state=FAILED&state=CRASHED&state=late", answers: lists()},
+		{name: "runs-cancelled-one", path: "/runs?did=cancel-runs&count=1", answers: lists()},
 		{name: "runs-histogram", path: "/runs?chart=histogram", answers: lists()},
 		{name: "runs-scatter", path: "/runs/scatter?from=-2h", answers: lists()},
 		{name: "runs-scatter-click", path: "/runs/scatter?from=-24h&state=FAILED?995,20", answers: lists(), status: 303},

@@ -128,6 +128,9 @@ func (s *Site) notice(r *page.Request) (page.Notice, bool) {
 		if err != nil {
 			return page.Notice{}, false
 		}
+		if count == 1 {
+			sentence = strings.Replace(sentence, "%d runs are", "%d run is", 1)
+		}
 		sentence = fmt.Sprintf(sentence, count)
 	}
 	return page.Notice{Kind: "good", Text: sentence}, true

@@ -62,13 +62,21 @@ func (t Timeline) Markup() markup.Markup {
 		drawSpans(&b, axis, lane.Spans)
 		b.Raw(`</svg><span class="note">`).Text(lane.Note).Raw("</span></li>")
 	}
-	b.Raw(`</ol><div class="axis-x"><span>`).Text(t.Clock.Text(axis.from)).Raw("</span><span>").Text(t.Clock.Text(axis.to)).Raw("</span></div><figcaption>")
+	b.Raw(`</ol><div class="axis-x"><span>`).Text(t.ends(axis.from, axis)).Raw("</span><span>").Text(t.ends(axis.to, axis)).Raw("</span></div><figcaption>")
 	b.Text(t.Caption)
 	if len(axis.cuts) > 0 {
 		b.Text(" · " + show.Plural(int64(len(axis.cuts)), "idle time is cut", "idle times are cut"))
 	}
 	b.Raw("</figcaption></figure>")
 	return b.Markup()
+}
+
+// ends formats an end of the axis. A short axis needs milliseconds to tell its ends apart.
+func (t Timeline) ends(at time.Time, a *axis) string {
+	if a.to.Sub(a.from) < 10*time.Second {
+		return t.Clock.Precise(at)
+	}
+	return t.Clock.Text(at)
 }
 
 // drawSpans draws spans, and merges those of one state that touch at this resolution.

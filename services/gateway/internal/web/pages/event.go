@@ -9,6 +9,7 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/web/ask"
 	"github.com/orch-project/orch/services/gateway/internal/web/markup"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
+	"github.com/orch-project/orch/services/gateway/internal/web/param"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
 
@@ -16,8 +17,9 @@ import (
 // the range is wide; the id selects by an index.
 func eventByID(id string, around time.Time) *ask.Query[*orchv1.EventPage] {
 	const wide = 400 * 24 * time.Hour
+	since, until := param.Within(around.Add(-wide)), param.Within(around.Add(wide))
 	return ask.New[*orchv1.EventPage](orchv1.EventService_ReadEvents_FullMethodName, ask.Input{Body: ask.JSON{
-		"filter": ask.JSON{"id": ask.JSON{"id": []string{id}}, "occurred": ask.JSON{"since": around.Add(-wide), "until": around.Add(wide)}},
+		"filter": ask.JSON{"id": ask.JSON{"id": []string{id}}, "occurred": ask.JSON{"since": since, "until": until}},
 		"limit":  1,
 	}})
 }

@@ -65,6 +65,21 @@ func (t *table) add(cells ...cell) {
 	t.Rows = append(t.Rows, cells)
 }
 
+// head is the title of a column. It is aligned as the cells below it.
+type head struct {
+	Title  string
+	Number bool
+}
+
+// Heads returns the titles of the columns.
+func (t table) Heads() []head {
+	heads := make([]head, len(t.Columns))
+	for i, title := range t.Columns {
+		heads[i] = head{title, slices.ContainsFunc(t.Rows, func(row []cell) bool { return i < len(row) && row[i].Number })}
+	}
+	return heads
+}
+
 // pair is a property of an object.
 type pair struct {
 	Name  string

@@ -3,7 +3,6 @@ package pages
 import (
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -113,7 +112,7 @@ func createKey(r *page.Request) (page.View, error) {
 	}
 	body := ask.JSON{"name": r.Field("name")}
 	if days := number(r.Field("days")); days > 0 {
-		body["expiration"] = r.Now.Add(time.Duration(days) * 24 * time.Hour)
+		body["expiration"] = r.Now.AddDate(0, 0, days)
 	}
 	created := ask.New[*orchv1.ApiKey](orchv1.UserService_CreateUserApiKey_FullMethodName, ask.Input{Path: map[string]string{"user_id": me.GetId()}, Body: body})
 	if err := r.Ask(created); err != nil {

@@ -26,6 +26,17 @@ var (
 	latest   = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 )
 
+// Within returns the nearest time that the API takes.
+func Within(t time.Time) time.Time {
+	switch {
+	case t.Before(earliest):
+		return earliest
+	case t.After(latest):
+		return latest
+	}
+	return t
+}
+
 // longest is the longest window. Charts divide a window into durations, which hold less than 300 years.
 const longest = 100 * 366 * 24 * time.Hour
 

@@ -48,6 +48,9 @@ func (c Clock) Text(t time.Time) string {
 	return t.In(c.Zone).Format(clockLayout)
 }
 
+// Precise formats a time with milliseconds.
+func (c Clock) Precise(t time.Time) string { return t.In(c.Zone).Format(clockLayout + ".000") }
+
 // Ago formats the distance to a time: "12 min ago", "in 3 h", "just now".
 func (c Clock) Ago(t *timestamppb.Timestamp) string {
 	if t == nil {
