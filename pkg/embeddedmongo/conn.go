@@ -5,21 +5,26 @@ import (
 	"errors"
 	"io"
 	"net"
+	"time"
 
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/wire"
 )
 
-// serveConn executes the commands of one connection in order until the connection ends or sends a malformed frame.
+// watchAfter is the time after which a command in progress is watched for the end of its connection. Most commands end earlier.
+const watchAfter = 100 * time.Millisecond
+
 func (s *Server) serveConn(c net.Conn) {
 	defer s.wg.Done()
 	defer func() {
-		c.Close()
 		s.mu.Lock()
 		delete(s.conns, c)
 		s.mu.Unlock()
 	}()
 	id := s.service.NextConnection()
 	r := bufio.NewReaderSize(c, 16<<10)
+	watch := newWatch(r)
+	defer watch.wait() // It ends with the connection.
+	defer c.Close()
 	for {
 		m, err := wire.Read(r)
 		if err != nil {
@@ -28,15 +33,60 @@ func (s *Server) serveConn(c net.Conn) {
 			}
 			return
 		}
+		watch.begin(m)
 		reply := s.service.Handle(s.ctx, id, m)
+		watch.end()
 		if reply == nil {
 			return
 		}
-		if m.NoReply {
-			continue
+		if !m.NoReply {
+			if _, err := c.Write(m.Reply(reply)); err != nil {
+				return
+			}
 		}
-		if _, err := c.Write(m.Reply(reply)); err != nil {
-			return
-		}
+		watch.wait()
+	}
+}
+
+// watch marks a long command as abandoned when its client closes the connection. For that it reads ahead: the owner of the reader
+// must not read between begin and wait.
+type watch struct {
+	r      *bufio.Reader
+	m      *wire.Message
+	timer  *time.Timer
+	peeked chan struct{}
+	began  bool // The timer has fired: peeked will receive a value.
+}
+
+func newWatch(r *bufio.Reader) *watch {
+	w := &watch{r: r, peeked: make(chan struct{}, 1)}
+	w.timer = time.AfterFunc(time.Hour, w.peek)
+	w.timer.Stop()
+	return w
+}
+
+// begin watches during a command.
+func (w *watch) begin(m *wire.Message) {
+	w.m = m
+	w.timer.Reset(watchAfter)
+}
+
+// peek waits for the client's next message or the end of the connection.
+func (w *watch) peek() {
+	m := w.m
+	if _, err := w.r.Peek(1); err != nil {
+		m.Abandoned.Store(true)
+	}
+	w.peeked <- struct{}{}
+}
+
+// end stops watching after a command.
+func (w *watch) end() { w.began = !w.timer.Stop() }
+
+// wait returns when the reader is free again: after the client's next message if the command was long.
+func (w *watch) wait() {
+	if w.began {
+		<-w.peeked
+		w.began = false
 	}
 }

@@ -260,7 +260,7 @@ func (r *request) context() (context.Context, context.CancelFunc) {
 	return context.WithDeadline(r.ctx, r.deadline)
 }
 
-// expired returns an error once the command exceeded maxTimeMS or the server closes. A long read waits in it for its turn.
+// expired is ended for a long read, which also waits for its turn.
 func (r *request) expired() error {
 	if err := r.ended(); err != nil {
 		return err
@@ -268,8 +268,11 @@ func (r *request) expired() error {
 	return r.turns.next(r.ctx, r.deadline)
 }
 
-// ended is expired without a turn.
+// ended returns an error once the command exceeded maxTimeMS, the client of a read has gone, or the server closes.
 func (r *request) ended() error {
+	if r.m.Abandoned.Load() && r.reads() {
+		return mongoerr.New(mongoerr.ClientDisconnect, "the client closed the connection")
+	}
 	if !r.deadline.IsZero() && time.Now().After(r.deadline) {
 		return mongoerr.New(mongoerr.MaxTimeMSExpired, "operation exceeded time limit")
 	}
@@ -277,4 +280,13 @@ func (r *request) ended() error {
 		return mongoerr.New(mongoerr.ShutdownInProgress, "server is closing")
 	}
 	return nil
+}
+
+// reads reports whether nothing is lost when the command ends early. A write continues without its client, as in MongoDB.
+func (r *request) reads() bool {
+	switch r.name {
+	case "find", "getMore", "aggregate", "count", "distinct":
+		return true
+	}
+	return false
 }

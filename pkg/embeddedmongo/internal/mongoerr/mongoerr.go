@@ -61,6 +61,7 @@ var (
 	SortMemory             = Kind{292, "QueryExceededMemoryLimitNoDiskUseAllowed"}
 	ObjectTooLarge         = Kind{10334, "BSONObjectTooLarge"}
 	Interrupted            = Kind{11601, "Interrupted"}
+	ClientDisconnect       = Kind{279, "ClientDisconnect"}
 	DuplicateKeyKind       = Kind{11000, "DuplicateKey"}
 	OutOfDiskSpace         = Kind{14031, "OutOfDiskSpace"}
 	UnknownField           = Kind{40415, "Location40415"}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
@@ -39,6 +40,8 @@ type Message struct {
 	NoReply   bool // The sender expects no reply.
 	legacy    bool // It arrived as OP_QUERY; the reply is an OP_REPLY.
 	DB        string
+	// Abandoned is set while the command runs, once its client has closed the connection.
+	Abandoned atomic.Bool
 }
 
 // Read reads one frame and validates its documents.
