@@ -15,10 +15,11 @@ func runCases() []pageCase {
 	return []pageCase{
 		{name: "home", path: "/", answers: lists()},
 		{name: "home-empty", path: "/?from=-7d", keys: true, answers: answers{
-			orchv1.FlowRunService_ReadFlowRunHistory_FullMethodName: &orchv1.HistoryList{},
-			orchv1.FlowRunService_ReadFlowRuns_FullMethodName:       &orchv1.FlowRunList{},
-			orchv1.FlowService_CountFlows_FullMethodName:            &orchv1.CountResponse{},
-			orchv1.WebhookService_CountWebhooks_FullMethodName:      &orchv1.CountResponse{},
+			orchv1.UiFlowService_ReadFlowRunScatter_FullMethodName: &orchv1.FlowRunScatter{},
+			orchv1.FlowRunService_CountFlowRuns_FullMethodName:     &orchv1.CountResponse{},
+			orchv1.FlowRunService_ReadFlowRuns_FullMethodName:      &orchv1.FlowRunList{},
+			orchv1.FlowService_CountFlows_FullMethodName:           &orchv1.CountResponse{},
+			orchv1.WebhookService_CountWebhooks_FullMethodName:     &orchv1.CountResponse{},
 		}},
 		{name: "runs", path: "/runs?state=FAILED&tag=prod&n=1", answers: lists()},
 		{name: "runs-states", path: "/runs?state=FAILED&state=CRASHED&state=late", answers: lists()},
@@ -59,22 +60,8 @@ func lists() answers {
 	second := proto.CloneOf(flowRun)
 	second.Id, second.Name = "01890000-0000-7000-8000-000000000002", "busy-heron"
 	return answers{
-		orchv1.FlowRunService_ReadFlowRuns_FullMethodName: &orchv1.FlowRunList{FlowRuns: []*orchv1.FlowRun{flowRun, second}},
-		orchv1.FlowRunService_ReadFlowRunHistory_FullMethodName: &orchv1.HistoryList{History: []*orchv1.HistoryResponse{
-			{IntervalStart: at(2 * time.Hour), IntervalEnd: at(time.Hour), States: []*orchv1.HistoryResponseState{
-				{StateType: orchv1.StateType_STATE_TYPE_COMPLETED, StateName: "Completed", CountRuns: 1200},
-				{StateType: orchv1.StateType_STATE_TYPE_SCHEDULED, StateName: "Late", CountRuns: 3},
-			}},
-			{IntervalStart: at(time.Hour), IntervalEnd: at(0), States: []*orchv1.HistoryResponseState{
-				{StateType: orchv1.StateType_STATE_TYPE_FAILED, StateName: "Failed", CountRuns: 17},
-			}},
-		}},
-		orchv1.UiFlowService_ReadFlowRunScatter_FullMethodName: &orchv1.FlowRunScatter{
-			Count: 4, Rows: 100, Shortest: 0.5, Longest: 900, Cells: []*orchv1.FlowRunScatterCell{
-				{Column: 3, Row: 20, StateType: orchv1.StateType_STATE_TYPE_COMPLETED, Count: 3, FlowRunIds: []string{someID}},
-				{Column: 475, Row: 92, StateType: orchv1.StateType_STATE_TYPE_FAILED, Count: 1, FlowRunIds: []string{someID}},
-			},
-		},
+		orchv1.FlowRunService_ReadFlowRuns_FullMethodName:      &orchv1.FlowRunList{FlowRuns: []*orchv1.FlowRun{flowRun, second}},
+		orchv1.UiFlowService_ReadFlowRunScatter_FullMethodName: scatterOf,
 		orchv1.SavedSearchService_ReadSavedSearches_FullMethodName: &orchv1.SavedSearchList{SavedSearches: []*orchv1.SavedSearch{
 			{Id: someID, Name: "failures " + hostile, Filters: []*orchv1.SavedSearchFilter{
 				{Object: "flow_run", Property: "state", Type: "parameter", Operation: "equals", Value: []byte(`"FAILED"`)},
@@ -83,13 +70,33 @@ func lists() answers {
 			{Id: someID, Name: "of another client", Filters: []*orchv1.SavedSearchFilter{{Object: "flow_run", Property: "state", Type: "string", Operation: "any", Value: []byte(`["x"]`)}}},
 		}},
 		orchv1.SavedSearchService_CreateSavedSearch_FullMethodName: &orchv1.SavedSearch{Id: someID},
-		orchv1.FlowRunService_CountFlowRuns_FullMethodName:         &orchv1.CountResponse{Count: 1234},
-		orchv1.FlowService_CountFlows_FullMethodName:               &orchv1.CountResponse{Count: 7},
-		orchv1.WebhookService_CountWebhooks_FullMethodName:         &orchv1.CountResponse{Count: 3},
-		orchv1.EventService_ReadEvents_FullMethodName:              &orchv1.EventPage{Total: 1234},
-		orchv1.FlowService_ReadFlows_FullMethodName:                &orchv1.FlowList{Flows: []*orchv1.Flow{{Id: someID, Name: "nightly-sync"}}},
+		orchv1.FlowRunService_CountFlowRuns_FullMethodName: func(r proto.Message) proto.Message {
+			if r.(*orchv1.CountFlowRunsRequest).GetQuery().GetLimit() > 0 {
+				return &orchv1.CountResponse{Count: 3} // Late ones.
+			}
+			return &orchv1.CountResponse{Count: 1234}
+		},
+		orchv1.FlowService_CountFlows_FullMethodName:       &orchv1.CountResponse{Count: 7},
+		orchv1.WebhookService_CountWebhooks_FullMethodName: &orchv1.CountResponse{Count: 3},
+		orchv1.EventService_ReadEvents_FullMethodName:      &orchv1.EventPage{Total: 1234},
+		orchv1.FlowService_ReadFlows_FullMethodName:        &orchv1.FlowList{Flows: []*orchv1.Flow{{Id: someID, Name: "nightly-sync"}}},
 		orchv1.UiFlowService_CountTaskRunsByFlowRun_FullMethodName: &orchv1.CountsById{
 			Counts: map[string]int64{someID: 41},
 		},
 	}
+}
+
+// scatterOf answers the call for a scatter or, in one row, a histogram.
+func scatterOf(r proto.Message) proto.Message {
+	if r.(*orchv1.ReadFlowRunScatterRequest).GetQuery().GetRows() == 1 {
+		return &orchv1.FlowRunScatter{Count: 1220, Rows: 1, Shortest: 0.5, Longest: 900, Cells: []*orchv1.FlowRunScatterCell{
+			{Column: 20, StateType: orchv1.StateType_STATE_TYPE_COMPLETED, Count: 1200},
+			{Column: 20, StateType: orchv1.StateType_STATE_TYPE_SCHEDULED, Count: 3},
+			{Column: 40, StateType: orchv1.StateType_STATE_TYPE_FAILED, Count: 17},
+		}}
+	}
+	return &orchv1.FlowRunScatter{Count: 4, Rows: 100, Shortest: 0.5, Longest: 900, Cells: []*orchv1.FlowRunScatterCell{
+		{Column: 3, Row: 20, StateType: orchv1.StateType_STATE_TYPE_COMPLETED, Count: 3, FlowRunIds: []string{someID}},
+		{Column: 475, Row: 92, StateType: orchv1.StateType_STATE_TYPE_FAILED, Count: 1, FlowRunIds: []string{someID}},
+	}}
 }

@@ -13,7 +13,6 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/stream"
 	"github.com/orch-project/orch/services/gateway/internal/transcode"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
 	"github.com/orch-project/orch/services/gateway/internal/web/live"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/session"
@@ -121,7 +120,7 @@ func permissionsOf(operations []*transcode.Operation) []string {
 func (s *Site) getFragment(w http.ResponseWriter, r *page.Request, visit Visit, p *page.Page) {
 	// One reader renders for all, so the departure of one must not end the calls. Each call has a deadline.
 	r.HTTP = r.HTTP.WithContext(context.WithoutCancel(r.HTTP.Context()))
-	r.Asker = ask.NewAsker(s.opts.API, r.HTTP, r.ReadTimeout(), visit.Allowed, slices.Concat(p.Needs, p.Uses)...)
+	r.Asker = s.readAsker(r, visit, p)
 	found, err := s.fragments.Get(r.HTTP.Context(), s.fragmentKey(r, visit), func() ([]byte, error) {
 		view, err := viewOf(r, p)
 		if err != nil {

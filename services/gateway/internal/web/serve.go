@@ -88,7 +88,7 @@ func (s *Site) request(w http.ResponseWriter, r *http.Request, visit Visit, at p
 	addresses := s.opts.Addresses(r)
 	reader := param.NewReader(r.URL.Query(), now)
 	return &page.Request{
-		Asker:     ask.NewAsker(s.opts.API, visit.Request, ask.ReadTimeout, visit.Allowed),
+		Asker:     ask.NewAsker(s.opts.API, visit.Request, ask.Options{Timeout: ask.ReadTimeout, Allowed: visit.Allowed}),
 		Reader:    reader,
 		HTTP:      visit.Request,
 		Base:      s.prefix(r) + at.prefix(),
@@ -134,7 +134,7 @@ func (s *Site) get(w http.ResponseWriter, r *page.Request, visit Visit, p *page.
 		s.getFragment(w, r, visit, p)
 		return
 	}
-	r.Asker = ask.NewAsker(s.opts.API, r.HTTP, r.ReadTimeout(), visit.Allowed, slices.Concat(p.Needs, p.Uses)...)
+	r.Asker = s.readAsker(r, visit, p)
 	if p.Serve != nil {
 		if err := p.Serve(w, r); err != nil {
 			s.explain(w, r, visit, p, err)
@@ -147,6 +147,14 @@ func (s *Site) get(w http.ResponseWriter, r *page.Request, visit Visit, p *page.
 		return
 	}
 	s.answer(w, r, visit, p, view)
+}
+
+// readAsker returns the asker of a page that reads. Readers of a workspace share what its charts ask for.
+func (s *Site) readAsker(r *page.Request, visit Visit, p *page.Page) *ask.Asker {
+	return ask.NewAsker(s.opts.API, r.HTTP, ask.Options{
+		Timeout: r.ReadTimeout(), Allowed: visit.Allowed, Declared: slices.Concat(p.Needs, p.Uses),
+		Answers: s.answers, Workspace: visit.Account.String() + "/" + visit.Workspace.String(),
+	})
 }
 
 // viewOf builds the view of a page. A bad parameter is an error, even if the page did not need to stop for it.
@@ -189,7 +197,9 @@ func (s *Site) post(w http.ResponseWriter, r *page.Request, visit Visit, p *page
 			s.explain(w, r, visit, p, errForbidden)
 			return
 		}
-		r.Asker = ask.NewAsker(s.opts.API, r.HTTP, ask.WriteTimeout, visit.Allowed, slices.Concat(p.Needs, p.Uses, action.Calls)...)
+		r.Asker = ask.NewAsker(s.opts.API, r.HTTP, ask.Options{
+			Timeout: ask.WriteTimeout, Allowed: visit.Allowed, Declared: slices.Concat(p.Needs, p.Uses, action.Calls),
+		})
 		view, err := action.Do(r)
 		if err != nil {
 			s.explain(w, r, visit, p, err)

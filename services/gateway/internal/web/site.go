@@ -100,6 +100,7 @@ type Site struct {
 	attempts    *session.Attempts
 	origin      *http.CrossOriginProtection
 	fragments   *fragment.Cache
+	answers     *ask.Answers
 	permissions []string // See permissionsOf.
 }
 
@@ -111,7 +112,7 @@ func New(opts Options) (*Site, error) {
 	s := &Site{
 		opts: opts, description: newDescription(opts.Vocabulary), operations: operationsOf(opts.Vocabulary), done: map[string]string{},
 		attempts: session.NewAttempts(opts.Clock), origin: http.NewCrossOriginProtection(),
-		fragments: fragment.NewCache(opts.Clock), permissions: permissionsOf(opts.API.Operations()),
+		fragments: fragment.NewCache(opts.Clock), answers: ask.NewAnswers(opts.Clock), permissions: permissionsOf(opts.API.Operations()),
 	}
 	table := pages.All(pages.Server{Ready: opts.Ready, Parts: opts.Parts})
 	var err error

@@ -2,11 +2,14 @@ package flowruns
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/orch-project/orch/pkg/rpc"
@@ -76,17 +79,14 @@ func scatter(ctx context.Context, runs *query.Selection, grid *runscatter.Grid, 
 		{Key: "expected_start_time", Value: bson.D{{Key: "$gte", Value: from.UnixMicro()}, {Key: "$lt", Value: to.UnixMicro()}}},
 	}
 	add := func(doc bson.Raw) error {
-		id, err := store.UUID(doc.Lookup("_id"))
+		run, err := readPoint(doc)
 		if err != nil {
 			return err
 		}
-		expected, _ := doc.Lookup("expected_start_time").AsInt64OK()
-		seconds, _ := doc.Lookup("total_run_time").AsFloat64OK()
-		if since, err := doc.LookupErr("state", "timestamp"); err == nil && state == orchv1.StateType_STATE_TYPE_RUNNING {
-			entered, _ := since.AsInt64OK()
-			seconds += max(0, now.Sub(time.UnixMicro(entered)).Seconds())
+		if state == orchv1.StateType_STATE_TYPE_RUNNING && run.entered != 0 {
+			run.seconds += max(0, now.Sub(time.UnixMicro(run.entered)).Seconds())
 		}
-		grid.Add(id, state, expected, seconds)
+		grid.Add(run.id, state, run.expected, run.seconds)
 		return nil
 	}
 	if state != orchv1.StateType_STATE_TYPE_RUNNING { // Its duration needs the time of the state, which the index does not have.
@@ -95,4 +95,42 @@ func scatter(ctx context.Context, runs *query.Selection, grid *runscatter.Grid, 
 		}
 	}
 	return runs.VisitFields(ctx, within, scatterFields, add)
+}
+
+// point is what the scatter reads of a run.
+type point struct {
+	id uuid.UUID
+	// expected and entered are the expected start and the time of the state, in microseconds; 0 if the run has none.
+	expected, entered int64
+	seconds           float64
+}
+
+// readPoint reads a document or an index entry in one pass: a scatter reads hundreds of thousands.
+func readPoint(doc bson.Raw) (p point, err error) {
+	_, rest, ok := bsoncore.ReadLength(bsoncore.Document(doc))
+	for ok && len(rest) > 1 {
+		var e bsoncore.Element
+		if e, rest, ok = bsoncore.ReadElement(rest); !ok {
+			break
+		}
+		switch string(e.KeyBytes()) {
+		case "_id":
+			v := e.Value()
+			if p.id, err = store.UUID(bson.RawValue{Type: bson.Type(v.Type), Value: v.Data}); err != nil {
+				return p, err
+			}
+		case "expected_start_time":
+			p.expected, _ = e.Value().AsInt64OK()
+		case "total_run_time":
+			p.seconds, _ = e.Value().AsFloat64OK()
+		case "state":
+			if state, isDocument := e.Value().DocumentOK(); isDocument {
+				p.entered, _ = state.Lookup("timestamp").AsInt64OK()
+			}
+		}
+	}
+	if !ok {
+		return p, errors.New("read a point of the scatter: malformed document")
+	}
+	return p, nil
 }

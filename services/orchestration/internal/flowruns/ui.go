@@ -26,24 +26,85 @@ const (
 	maxSimple = 1000
 )
 
+// maxProbed is the number of task runs up to which CountTaskRunsByFlowRun looks for the subflows of each.
+const maxProbed = 2000
+
 // CountTaskRunsByFlowRun counts the task runs of each run; 0 for a run without any. A task run that stands for a subflow
 // does not count, because clients show its flow run instead.
 func (s *Service) CountTaskRunsByFlowRun(ctx context.Context, r *orchv1.CountTaskRunsByFlowRunRequest) (*orchv1.CountsById, error) {
-	counts := map[string]int64{}
-	if _, err := several(r.GetQuery().GetFlowRunIds(), func(id string) { counts[id] = 0 }); err != nil {
+	all, err := s.countBy(ctx, query.TaskRun, "flow_run_id", r.GetQuery().GetFlowRunIds())
+	if err != nil {
 		return nil, err
 	}
-	tasks, err := pagination.NewSource(s.tasks, orchv1.TaskRunSort_TASK_RUN_SORT_ID_DESC).Select(ctx, &orchv1.TaskRunCountQuery{
-		TaskRuns: &orchv1.TaskRunFilter{
-			FlowRunId:   &orchv1.TaskRunFilterFlowRunId{Any_: &orchv1.UuidList{Values: slices.Collect(maps.Keys(counts))}},
-			SubflowRuns: &orchv1.ExistsFilter{Exists_: new(false)},
-		},
-	})
+	var total int64
+	for _, count := range all.GetCounts() {
+		total += count
+	}
+	switch {
+	case total == 0:
+		return all, nil
+	case total <= maxProbed:
+		return all, s.subtractSubflows(ctx, all.GetCounts())
+	}
+	counts := map[string]int64{}
+	for id := range all.GetCounts() {
+		counts[id] = 0
+	}
+	tasks, err := s.tasksOf(ctx, counts, &orchv1.TaskRunFilter{SubflowRuns: &orchv1.ExistsFilter{Exists_: new(false)}})
 	if err != nil {
 		return nil, err
 	}
 	err = tasks.Aggregate(ctx, nil, countsBy("flow_run_id"), func(row bson.Raw) error { return addCount(counts, row) })
 	return &orchv1.CountsById{Counts: counts}, err
+}
+
+// tasksOf selects the task runs of flow runs that match a filter.
+func (s *Service) tasksOf(ctx context.Context, counts map[string]int64, filter *orchv1.TaskRunFilter) (*query.Selection, error) {
+	filter.FlowRunId = &orchv1.TaskRunFilterFlowRunId{Any_: &orchv1.UuidList{Values: slices.Collect(maps.Keys(counts))}}
+	return pagination.NewSource(s.tasks, orchv1.TaskRunSort_TASK_RUN_SORT_ID_DESC).Select(ctx, &orchv1.TaskRunCountQuery{TaskRuns: filter})
+}
+
+// subtractSubflows removes the task runs that stand for subflows from the counts of all. It reads the ids of the task runs and
+// probes for their subflows. That costs less than to gather all subflows of the workspace, unless there are many task runs.
+func (s *Service) subtractSubflows(ctx context.Context, counts map[string]int64) error {
+	tasks, err := s.tasksOf(ctx, counts, &orchv1.TaskRunFilter{})
+	if err != nil {
+		return err
+	}
+	var ids bson.A
+	parents := map[uuid.UUID]string{}
+	err = tasks.VisitFields(ctx, nil, []string{"flow_run_id"}, func(doc bson.Raw) error {
+		id, err := store.UUID(doc.Lookup("_id"))
+		if err != nil {
+			return err
+		}
+		run, err := store.UUID(doc.Lookup("flow_run_id"))
+		if err != nil {
+			return err
+		}
+		ids, parents[id] = append(ids, doc.Lookup("_id")), run.String()
+		return nil
+	})
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return err
+	}
+	subflows := s.runs.Store().Reader().Aggregate(ctx, query.FlowRun,
+		query.Scope(info.Workspace, bson.D{{Key: "parent_task_run_id", Value: bson.D{{Key: "$in", Value: ids}}}}), countsBy("parent_task_run_id"))
+	for row, err := range subflows {
+		if err != nil {
+			return fmt.Errorf("find the subflows of task runs: %w", err)
+		}
+		id, err := store.UUID(row.Lookup("_id"))
+		if err != nil {
+			return err
+		}
+		counts[parents[id]]--
+	}
+	return nil
 }
 
 // CountDeploymentsByFlow counts the deployments of each flow; 0 for a flow without any.

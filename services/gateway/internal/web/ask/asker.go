@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -34,6 +35,11 @@ var (
 	ErrNotAllowed = rpc.Detail(http.StatusForbidden, "Forbidden")
 )
 
+// slowError is the error of a call that took longer than the timeout.
+type slowError struct{ error }
+
+func (e slowError) Unwrap() error { return e.error }
+
 // API makes calls; transcode.Transcoder implements it.
 type API interface {
 	Operation(rpc string) *transcode.Operation
@@ -46,20 +52,31 @@ type API interface {
 type Asker struct {
 	api      API
 	request  *http.Request
+	options  Options
 	declared map[string]bool
-	allowed  func(rpc string) bool
-	timeout  time.Duration
 
 	mu    sync.Mutex
 	calls []Call
 	slow  bool
 }
 
-// NewAsker returns an asker that makes calls of the declared rpcs with the authorization of a request. It does not make
-// calls that allowed rules out: they fail with ErrNotAllowed at once.
-func NewAsker(api API, request *http.Request, timeout time.Duration, allowed func(rpc string) bool, declared ...string) *Asker {
-	a := &Asker{api: api, request: request, timeout: timeout, allowed: allowed, declared: map[string]bool{}}
-	for _, rpc := range declared {
+// Options configure an asker.
+type Options struct {
+	// Timeout bounds each call.
+	Timeout time.Duration
+	// Allowed reports whether the reader may call an rpc. Calls that it rules out fail with ErrNotAllowed at once.
+	Allowed func(rpc string) bool
+	// Declared are the rpcs that the asker may call.
+	Declared []string
+	// Answers are shared among the readers of Workspace; nil shares none.
+	Answers   *Answers
+	Workspace string
+}
+
+// NewAsker returns an asker that makes calls with the authorization of a request.
+func NewAsker(api API, request *http.Request, o Options) *Asker {
+	a := &Asker{api: api, request: request, options: o, declared: map[string]bool{}}
+	for _, rpc := range o.Declared {
 		a.declared[rpc] = true
 	}
 	return a
@@ -86,7 +103,7 @@ func (a *Asker) call(q Question) (proto.Message, error) {
 	if op == nil || !a.declared[q.method()] {
 		return nil, fmt.Errorf("%w: %s", ErrUndeclared, q.method())
 	}
-	if !a.allowed(q.method()) {
+	if !a.options.Allowed(q.method()) {
 		return nil, ErrNotAllowed
 	}
 	in := q.input()
@@ -102,14 +119,31 @@ func (a *Asker) call(q Question) (proto.Message, error) {
 		Method: op.Method, Path: op.URL(to), Body: string(to.Body), Global: op.Realm != orchv1.Realm_REALM_UNSPECIFIED,
 	})
 	a.mu.Unlock()
-	ctx, cancel := context.WithTimeout(a.request.Context(), a.timeout)
-	defer cancel()
-	response, err := a.api.Call(a.request.WithContext(ctx), op, to)
-	if err != nil && ctx.Err() != nil && a.request.Context().Err() == nil {
+	response, err := a.sendOrShare(q, op, to)
+	if _, ok := errors.AsType[slowError](err); ok {
 		a.mu.Lock()
 		a.slow = true
 		a.mu.Unlock()
-		return nil, rpc.Detail(http.StatusServiceUnavailable, fmt.Sprintf("%s %s took longer than %s.", op.Method, op.Template, a.timeout))
+	}
+	return response, err
+}
+
+// sendOrShare makes a call, or shares the answer of another reader who waits as long.
+func (a *Asker) sendOrShare(q Question, op *transcode.Operation, in transcode.Input) (proto.Message, error) {
+	if !q.mayShare() || a.options.Answers == nil {
+		return a.send(a.request.Context(), op, in)
+	}
+	key := strings.Join([]string{a.options.Workspace, a.options.Timeout.String(), q.method(), op.URL(in), string(in.Body)}, " ")
+	return a.options.Answers.get(a.request.Context(), key, func(ctx context.Context) (proto.Message, error) { return a.send(ctx, op, in) })
+}
+
+// send makes a call within the timeout.
+func (a *Asker) send(ctx context.Context, op *transcode.Operation, in transcode.Input) (proto.Message, error) {
+	bounded, cancel := context.WithTimeout(ctx, a.options.Timeout)
+	defer cancel()
+	response, err := a.api.Call(a.request.WithContext(bounded), op, in)
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		return nil, slowError{rpc.Detail(http.StatusServiceUnavailable, fmt.Sprintf("%s %s took longer than %s.", op.Method, op.Template, a.options.Timeout))}
 	}
 	return response, err
 }

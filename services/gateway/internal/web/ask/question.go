@@ -27,6 +27,7 @@ func ID(id string) Input { return Input{Path: map[string]string{"id": id}} }
 type Question interface {
 	method() string
 	input() Input
+	mayShare() bool
 	settle(response proto.Message, err error)
 	// Err returns why there is no answer.
 	Err() error
@@ -36,6 +37,7 @@ type Question interface {
 type Query[M proto.Message] struct {
 	rpc    string
 	in     Input
+	shared bool
 	answer M
 	err    error
 }
@@ -43,6 +45,12 @@ type Query[M proto.Message] struct {
 // New returns a question. The rpc is a full method name, such as orchv1.FlowService_ReadFlow_FullMethodName.
 func New[M proto.Message](rpc string, in Input) *Query[M] {
 	return &Query[M]{rpc: rpc, in: in}
+}
+
+// NewShared returns a question whose answer readers of a workspace share, and which may be some seconds old: that of a chart. The
+// caller must not change the answer.
+func NewShared[M proto.Message](rpc string, in Input) *Query[M] {
+	return &Query[M]{rpc: rpc, in: in, shared: true}
 }
 
 // Answer returns the response. Without one it is nil, whose getters return zero values.
@@ -53,6 +61,7 @@ func (q *Query[M]) Err() error { return q.err }
 
 func (q *Query[M]) method() string { return q.rpc }
 func (q *Query[M]) input() Input   { return q.in }
+func (q *Query[M]) mayShare() bool { return q.shared }
 
 func (q *Query[M]) settle(response proto.Message, err error) {
 	if err != nil {

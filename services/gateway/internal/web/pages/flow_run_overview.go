@@ -61,7 +61,7 @@ func showTaskHistory(r *page.Request, h flowRunHead, v *flowRunView) ask.Questio
 		"history_interval_seconds": max(to.Sub(from).Seconds()/histogramBars, 1),
 	}})
 	if r.Ask(history) == nil {
-		v.Timeline = historyChart(r, history.Answer().GetHistory(), "Too many tasks for a timeline: tasks by expected start, stacked by state", func(chart.Bar) string { return "" })
+		v.Timeline = historyChart(r, history.Answer().GetHistory(), "Too many tasks for a timeline: tasks by expected start, stacked by state")
 	}
 	return history
 }

@@ -51,7 +51,7 @@ func homePage() page.Page {
 		Section: "/",
 		Live:    "runs",
 		Uses: append([]string{
-			orchv1.FlowRunService_ReadFlowRunHistory_FullMethodName,
+			orchv1.FlowRunService_CountFlowRuns_FullMethodName,
 			orchv1.FlowRunService_ReadFlowRuns_FullMethodName,
 			orchv1.FlowService_CountFlows_FullMethodName,
 			orchv1.WebhookService_ReadWebhooks_FullMethodName,
@@ -67,7 +67,14 @@ func showHome(r *page.Request) (page.View, error) {
 	if err := r.Err(); err != nil {
 		return page.View{}, err
 	}
-	history := ask.New[*orchv1.HistoryList](orchv1.FlowRunService_ReadFlowRunHistory_FullMethodName, ask.Input{Body: f.history(histogramBars)})
+	charted, late := f, f
+	charted.Window = chartWindow(f.Window)
+	late.Window = charted.Window
+	histogram := histogramCall(charted)
+	late.Late = true
+	lateBody := late.body(late.Window.To)
+	lateBody["limit"] = mostCounted + 1
+	lateRuns := ask.NewShared[*orchv1.CountResponse](orchv1.FlowRunService_CountFlowRuns_FullMethodName, ask.Input{Body: lateBody})
 	webhooks := ask.New[*orchv1.WebhookList](orchv1.WebhookService_ReadWebhooks_FullMethodName, ask.Input{Body: ask.JSON{}})
 	events := countEvents("time", ask.JSON{
 		"filter": ask.JSON{"occurred": ask.JSON{"since": r.Now.Add(-rateWindow), "until": r.Now}}, "time_unit": "minute", "time_interval": rateWindow.Minutes(),
@@ -75,14 +82,14 @@ func showHome(r *page.Request) (page.View, error) {
 	failed := f
 	failed.States = []string{"FAILED", "CRASHED"}
 	failures := ask.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, ask.Input{Body: failed.list()})
-	_ = r.Ask(history, webhooks, failures, events) // Each panel says what it misses.
+	_ = r.Ask(histogram, lateRuns, webhooks, failures, events) // Each panel says what it misses.
 
 	v := homeView{
-		Windows: windows(f.Window.Text), Path: r.Path(), Problems: problems(history, failures),
+		Windows: windows(f.Window.Text), Path: r.Path(), Problems: problems(histogram, failures),
 	}
 	flows := ask.New[*orchv1.CountResponse](orchv1.FlowService_CountFlows_FullMethodName, ask.Input{Body: ask.JSON{}}) // It is rarely asked.
-	counts, late := stateTotals(history.Answer().GetHistory())
-	if len(counts) == 0 && len(webhooks.Answer().GetWebhooks()) == 0 && history.Err() == nil && r.Ask(flows) == nil && flows.Answer().GetCount() == 0 {
+	counts := stateTotals(histogram.Answer())
+	if len(counts) == 0 && len(webhooks.Answer().GetWebhooks()) == 0 && histogram.Err() == nil && r.Ask(flows) == nil && flows.Answer().GetCount() == 0 {
 		v.Empty, v.Commands = true, firstCommands(r)
 	}
 	if !v.Empty {
@@ -93,7 +100,7 @@ func showHome(r *page.Request) (page.View, error) {
 		query["state"] = states
 		return r.To("runs") + "?" + query.Encode()
 	}
-	if history.Err() == nil {
+	if histogram.Err() == nil {
 		for _, t := range []struct {
 			label, class string
 			state        orchv1.StateType
@@ -105,8 +112,10 @@ func showHome(r *page.Request) (page.View, error) {
 		} {
 			v.Tiles = append(v.Tiles, tile{t.label, show.Count(counts[t.state]), link(show.StateWord(t.state)), t.class})
 		}
-		v.Tiles = append(v.Tiles, tile{"Late", show.Count(late), link("LATE"), "scheduled"})
-		v.Histogram = runHistogram(r, history.Answer().GetHistory(), "Runs by expected start, stacked by state")
+		v.Histogram = runHistogram(r, charted.Window, histogram.Answer(), "Runs by expected start, stacked by state")
+	}
+	if lateRuns.Err() == nil {
+		v.Tiles = append(v.Tiles, tile{"Late", total(nil, lateRuns.Answer().GetCount()), link("LATE"), "scheduled"})
 	}
 	unwell := 0
 	for _, w := range webhooks.Answer().GetWebhooks() {

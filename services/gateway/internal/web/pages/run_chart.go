@@ -7,9 +7,11 @@ import (
 	"time"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/gateway/internal/web/ask"
 	"github.com/orch-project/orch/services/gateway/internal/web/chart"
 	"github.com/orch-project/orch/services/gateway/internal/web/markup"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
+	"github.com/orch-project/orch/services/gateway/internal/web/param"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
 
@@ -23,9 +25,57 @@ var stacking = []orchv1.StateType{
 	orchv1.StateType_STATE_TYPE_RUNNING, orchv1.StateType_STATE_TYPE_PENDING, orchv1.StateType_STATE_TYPE_SCHEDULED,
 }
 
-// runHistogram draws the history of runs. A bar leads to the runs that it counts.
-func runHistogram(r *page.Request, intervals []*orchv1.HistoryResponse, caption string) markup.Markup {
-	return historyChart(r, intervals, caption, func(bar chart.Bar) string {
+// chartSteps is the number of steps by which the chart of an open window moves on while the window has its length.
+const chartSteps = 1440
+
+// chartWindow returns the window of a page's charts. An open one ends at the next step, a minute for a day, so that readers who
+// look at the same runs share an answer.
+func chartWindow(w param.Window) param.Window {
+	if !w.Open {
+		return w
+	}
+	step, length := max(w.Length()/chartSteps, time.Second), w.Length()
+	w.To = w.To.Add(step - 1).Truncate(step)
+	w.From = w.To.Add(-length)
+	return w
+}
+
+// histogramCall asks for the runs of a histogram. The scatter in one row is a histogram; it reads keys of an index alone, where
+// the history of runs reads each run.
+func histogramCall(f runFilter) *ask.Query[*orchv1.FlowRunScatter] {
+	body := f.scatterBody()
+	body["columns"], body["rows"] = bars(f.Window), 1
+	return ask.NewShared[*orchv1.FlowRunScatter](scatterRPC, ask.Input{Body: body})
+}
+
+// bars is the number of bars for a window: at most one for each second.
+func bars(w param.Window) int {
+	return int(min(histogramBars, max(1, w.Length()/time.Second)))
+}
+
+// bucket counts the runs of a bar by state type.
+type bucket struct {
+	from, to time.Time
+	counts   map[orchv1.StateType]int64
+}
+
+// runHistogram draws the runs of a window, which histogramCall asked for. A bar leads to the runs that it counts.
+func runHistogram(r *page.Request, w param.Window, runs *orchv1.FlowRunScatter, caption string) markup.Markup {
+	columns := bars(w)
+	buckets := make([]bucket, columns)
+	edge := func(column int) time.Time {
+		return w.From.Add(w.Length() / time.Duration(columns) * time.Duration(column))
+	}
+	for i := range buckets {
+		buckets[i] = bucket{edge(i), edge(i + 1), map[orchv1.StateType]int64{}}
+	}
+	buckets[columns-1].to = w.To
+	for _, cell := range runs.GetCells() {
+		if cell.GetColumn() >= 0 && cell.GetColumn() < int64(columns) {
+			buckets[cell.GetColumn()].counts[cell.GetStateType()] += cell.GetCount()
+		}
+	}
+	return histogram(r, buckets, caption, func(bar chart.Bar) string {
 		query := url.Values{"from": {stamp(bar.From)}, "to": {stamp(bar.To)}}
 		for _, name := range []string{"state", "flow", "deployment", "tag", "q", "tz"} {
 			if values := r.HTTP.URL.Query()[name]; len(values) > 0 {
@@ -36,19 +86,28 @@ func runHistogram(r *page.Request, intervals []*orchv1.HistoryResponse, caption 
 	})
 }
 
-// historyChart draws a history. The function returns the link of a bar, empty for none.
-func historyChart(r *page.Request, intervals []*orchv1.HistoryResponse, caption string, link func(chart.Bar) string) markup.Markup {
-	h := chart.Histogram{Clock: clockOf(r), Caption: caption}
+// historyChart draws a history without links.
+func historyChart(r *page.Request, intervals []*orchv1.HistoryResponse, caption string) markup.Markup {
+	var buckets []bucket
 	for _, interval := range intervals {
 		counts := map[orchv1.StateType]int64{}
 		for _, s := range interval.GetStates() {
 			counts[s.GetStateType()] += s.GetCountRuns()
 		}
-		bar := chart.Bar{From: interval.GetIntervalStart().AsTime(), To: interval.GetIntervalEnd().AsTime()}
+		buckets = append(buckets, bucket{interval.GetIntervalStart().AsTime(), interval.GetIntervalEnd().AsTime(), counts})
+	}
+	return histogram(r, buckets, caption, func(chart.Bar) string { return "" })
+}
+
+// histogram draws buckets, stacked by state. The function returns the link of a bar, empty for none.
+func histogram(r *page.Request, buckets []bucket, caption string, link func(chart.Bar) string) markup.Markup {
+	h := chart.Histogram{Clock: clockOf(r), Caption: caption}
+	for _, b := range buckets {
+		bar := chart.Bar{From: b.from, To: b.to}
 		for _, state := range stacking {
-			if counts[state] > 0 {
+			if n := b.counts[state]; n > 0 {
 				class := strings.ToLower(show.StateWord(state))
-				bar.Parts = append(bar.Parts, chart.Part{Class: class, Name: class, N: counts[state]})
+				bar.Parts = append(bar.Parts, chart.Part{Class: class, Name: class, N: n})
 			}
 		}
 		bar.Link = link(bar)
@@ -57,18 +116,13 @@ func historyChart(r *page.Request, intervals []*orchv1.HistoryResponse, caption 
 	return h.Markup()
 }
 
-// stateTotals sums a history by state type.
-func stateTotals(intervals []*orchv1.HistoryResponse) (byType map[orchv1.StateType]int64, late int64) {
-	byType = map[orchv1.StateType]int64{}
-	for _, interval := range intervals {
-		for _, s := range interval.GetStates() {
-			byType[s.GetStateType()] += s.GetCountRuns()
-			if s.GetStateName() == lateName {
-				late += s.GetCountRuns()
-			}
-		}
+// stateTotals sums the runs of a histogram by state type.
+func stateTotals(runs *orchv1.FlowRunScatter) map[orchv1.StateType]int64 {
+	totals := map[orchv1.StateType]int64{}
+	for _, cell := range runs.GetCells() {
+		totals[cell.GetStateType()] += cell.GetCount()
 	}
-	return byType, late
+	return totals
 }
 
 // stamp formats a time for an address.

@@ -131,11 +131,3 @@ func (f runFilter) page(read []*orchv1.FlowRun) (rows []*orchv1.FlowRun, older p
 	}
 	return rows, f.Older.After(times)
 }
-
-// history is the body of the call for a histogram with a number of bars.
-func (f runFilter) history(bars int) ask.JSON {
-	body := f.body(f.Window.To)
-	body["history_start"], body["history_end"] = f.Window.From, f.Window.To
-	body["history_interval_seconds"] = max(f.Window.Length().Seconds()/float64(bars), 1)
-	return body
-}

@@ -39,7 +39,8 @@ func newScatterView(r *page.Request, f runFilter) *scatterView {
 		return nil
 	}
 	query := r.HTTP.URL.Query()
-	view := url.Values{"from": {stamp(f.Window.From)}, "to": {stamp(f.Window.To)}}
+	window := chartWindow(f.Window)
+	view := url.Values{"from": {stamp(window.From)}, "to": {stamp(window.To)}}
 	for _, name := range []string{"state", "flow", "deployment", "tag", "q", "tz"} {
 		if len(query[name]) > 0 {
 			view[name] = query[name]
@@ -66,7 +67,7 @@ func readScatter(r *page.Request) (*orchv1.FlowRunScatter, chart.Scatter, error)
 	if err := r.Err(); err != nil {
 		return nil, chart.Scatter{}, err
 	}
-	question := ask.New[*orchv1.FlowRunScatter](scatterRPC, ask.Input{Body: f.scatterBody()})
+	question := ask.NewShared[*orchv1.FlowRunScatter](scatterRPC, ask.Input{Body: f.scatterBody()})
 	if err := r.Ask(question); err != nil {
 		return nil, chart.Scatter{}, err
 	}
@@ -86,7 +87,7 @@ func serveScatter(w http.ResponseWriter, r *page.Request) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Cache-Control", "private, max-age=60")
+	w.Header().Set("Cache-Control", "private, no-cache") // The runs of the window may change.
 	r.Write(w, "image/svg+xml", []byte(s.Image().Source()))
 	return nil
 }

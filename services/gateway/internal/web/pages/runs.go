@@ -52,7 +52,7 @@ func runsPage() page.Page {
 		Live:    "runs",
 		Needs:   []string{orchv1.FlowRunService_ReadFlowRuns_FullMethodName},
 		Uses: append([]string{
-			orchv1.FlowRunService_ReadFlowRunHistory_FullMethodName, scatterRPC, orchv1.FlowRunService_CountFlowRuns_FullMethodName,
+			scatterRPC, orchv1.FlowRunService_CountFlowRuns_FullMethodName,
 			orchv1.SavedSearchService_ReadSavedSearches_FullMethodName,
 		}, runRowCalls...),
 		Show:    showRuns,
@@ -71,11 +71,13 @@ func showRuns(r *page.Request) (page.View, error) {
 		scatter = newScatterView(r, f)
 	}
 	runs := ask.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, ask.Input{Body: f.list()})
-	history := ask.New[*orchv1.HistoryList](orchv1.FlowRunService_ReadFlowRunHistory_FullMethodName, ask.Input{Body: f.history(histogramBars)})
+	charted := f
+	charted.Window = chartWindow(f.Window)
+	histogram := histogramCall(charted)
 	searches := ask.New[*orchv1.SavedSearchList](orchv1.SavedSearchService_ReadSavedSearches_FullMethodName, ask.Input{Body: ask.JSON{}})
 	questions := []ask.Question{runs, searches}
 	if scatter == nil {
-		questions = append(questions, history)
+		questions = append(questions, histogram)
 	}
 	_ = r.Ask(questions...)
 	if err := runs.Err(); err != nil {
@@ -84,7 +86,7 @@ func showRuns(r *page.Request) (page.View, error) {
 	list, older := f.page(runs.Answer().GetFlowRuns())
 	v := runsView{
 		Rows: runRows(r, list, true), States: stateChoices(runStateWords(), f.stateWords()), StateText: stateText(f.stateWords()), Windows: windows(f.Window.Text), Q: f.Q, Tags: fieldsFor(f.Tags),
-		Path: r.Path(), Problems: problems(history), ActionPath: r.Here(),
+		Path: r.Path(), Problems: problems(histogram), ActionPath: r.Here(),
 		Hidden:   hiddenFields(r, "flow", "deployment", "to", "n", "tz", "chart"),
 		Filtered: len(f.States)+len(f.Flows)+len(f.Deployments)+len(f.Tags) > 0 || f.Late || f.Q != "",
 	}
@@ -105,8 +107,8 @@ func showRuns(r *page.Request) (page.View, error) {
 	v.Charts = []tab{
 		{Title: "Scatter", Path: r.Here("chart", ""), Current: kind == "scatter"}, {Title: "Histogram", Path: r.Here("chart", "histogram"), Current: kind == "histogram"},
 	}
-	if v.Scatter = scatter; scatter == nil && history.Err() == nil {
-		v.Histogram = runHistogram(r, history.Answer().GetHistory(), "Runs by expected start, stacked by state")
+	if v.Scatter = scatter; scatter == nil && histogram.Err() == nil {
+		v.Histogram = runHistogram(r, charted.Window, histogram.Answer(), "Runs by expected start, stacked by state")
 	}
 	if !older.First() {
 		v.Older = r.Here("older", older.String())
