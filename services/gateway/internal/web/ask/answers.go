@@ -29,7 +29,7 @@ type Answers struct {
 // NewAnswers returns an empty set of answers.
 func NewAnswers(c clock.Clock) *Answers { return &Answers{c, coalesce.New(c, maxAnswers, proto.Size)} }
 
-// get returns a recent answer, or asks for one. The departure of the reader who asks first does not end the call for the others.
+// get returns a recent answer, or asks for one. The first reader's departure does not end the call for the others.
 func (a *Answers) get(ctx context.Context, key string, send func(context.Context) (proto.Message, error)) (proto.Message, error) {
 	return a.cache.Get(ctx, key, func() (proto.Message, time.Duration, error) {
 		start := a.clock.Now()
