@@ -5,48 +5,81 @@ import (
 	"os"
 	"runtime/debug"
 	"runtime/metrics"
+	"slices"
 	"time"
 )
 
 // Heap growth before a collection, in percent of the live heap. The live heap is small compared to what a busy server
-// allocates each second. Frequent collections save memory and cost little, except during floods of webhooks or events.
-// There they took a third of the processor time, so the collector then spends memory instead.
+// allocates each second. Frequent collections save memory and cost little, except at high allocation rates. The heap then
+// grows further, so that collections are not more frequent than collectionsPerSecond.
 const (
-	calmGrowth = 35
-	busyGrowth = 150
-	// busyFrom is the allocation rate in bytes per second that counts as busy.
-	busyFrom = 256 << 20
+	minGrowth = 35
+	maxGrowth = 150
+	// collectionsPerSecond is the number of collections per second up to which memory is saved.
+	collectionsPerSecond = 10
+	// maxHeap is the size in bytes to which the heap grows for fewer collections. A larger live heap grows by minGrowth.
+	maxHeap = 88 << 20
+	// leastChange is the difference from which a new growth is set, because each change stops the world for a moment.
+	leastChange = 10
 	// collectEvery is the sampling interval; it must be shorter than a burst.
 	collectEvery = 200 * time.Millisecond
-	// calmAfter is the number of calm samples that end the busy mode, because each change stops the world for a moment.
-	calmAfter = 10
+	// samples is the number of samples of which the highest growth counts, so short pauses change nothing.
+	samples = 10
+	// releaseAfter is the time after which pages that only the start needed are released.
+	releaseAfter = 5 * time.Second
 )
 
 // collector is a run.Worker that adjusts the garbage collector. It respects an operator's GOGC.
 type collector struct {
-	// allocated returns the bytes allocated since the start.
-	allocated func() uint64
+	runtime
+	growth, before int
+}
+
+// runtime is what a collector needs of the process.
+type runtime struct {
+	// heap returns the bytes allocated since the start, and those that were live at the last collection.
+	heap func() (allocated, live uint64)
 	// set sets the growth and returns the previous one, as debug.SetGCPercent does.
-	set    func(percent int) int
-	before int
+	set func(percent int) int
+	// release returns the pages that only the start needed to the kernel.
+	release func() error
 }
 
 // newCollector starts with the small growth, because memory of the start-up would stay.
 func newCollector() *collector {
+	r := runtime{heap: heap, set: debug.SetGCPercent, release: releaseTextPages}
 	if os.Getenv("GOGC") != "" {
-		return collecting(allocated, func(percent int) int { return percent })
+		r.set = func(percent int) int { return percent }
 	}
-	return collecting(allocated, debug.SetGCPercent)
+	return collecting(r)
 }
 
-func collecting(allocated func() uint64, set func(percent int) int) *collector {
-	return &collector{allocated: allocated, set: set, before: set(calmGrowth)}
+func collecting(r runtime) *collector {
+	return &collector{runtime: r, growth: minGrowth, before: r.set(minGrowth)}
 }
 
-func allocated() uint64 {
-	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+func heap() (allocated, live uint64) {
+	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)
-	return sample[0].Value.Uint64()
+	return sample[0].Value.Uint64(), sample[1].Value.Uint64()
+}
+
+// growth is the growth for a live heap and an allocation rate in bytes per second.
+func growth(live, rate uint64) int {
+	if live >= maxHeap {
+		return minGrowth
+	}
+	room := min(rate/collectionsPerSecond, maxHeap-live)
+	return int(max(minGrowth, min(maxGrowth, room*100/max(live, 1))))
+}
+
+// grow sets the growth if it differs enough. The smallest one is always set.
+func (c *collector) grow(percent int) {
+	if percent == c.growth || percent != minGrowth && max(percent, c.growth)-min(percent, c.growth) < leastChange {
+		return
+	}
+	c.set(percent)
+	c.growth = percent
 }
 
 // Name implements run.Worker.
@@ -55,28 +88,24 @@ func (c *collector) Name() string { return "garbage" }
 // Run adjusts the growth until ctx ends, and then restores the original one.
 func (c *collector) Run(ctx context.Context) error {
 	defer func() { c.set(c.before) }()
+	started := time.After(releaseAfter)
 	ticker := time.NewTicker(collectEvery)
 	defer ticker.Stop()
-	const busy = uint64(busyFrom * collectEvery / time.Second)
-	last, calm := c.allocated(), calmAfter
-	for {
+	var recent [samples]int
+	last, _ := c.heap()
+	for i := 0; ; {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-started:
+			_ = c.release() // A system that rejects it keeps the pages.
+			continue
 		case <-ticker.C:
 		}
-		total := c.allocated()
-		switch {
-		case total-last < busy:
-			if calm++; calm == calmAfter {
-				c.set(calmGrowth)
-			}
-		case calm >= calmAfter:
-			c.set(busyGrowth)
-			calm = 0
-		default:
-			calm = 0
-		}
+		total, live := c.heap()
+		recent[i%samples] = growth(live, (total-last)*uint64(time.Second/collectEvery))
+		c.grow(max(minGrowth, slices.Max(recent[:])))
 		last = total
+		i++
 	}
 }

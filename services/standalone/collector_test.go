@@ -2,6 +2,8 @@ package standalone
 
 import (
 	"context"
+	"errors"
+	goruntime "runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -15,10 +17,17 @@ func TestGarbageIsCollectedLessOftenWhileMuchIsThrownAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var total atomic.Uint64
 		growth, changes := 100, 0
-		c := collecting(total.Load, func(percent int) int {
-			before := growth
-			growth, changes = percent, changes+1
-			return before
+		var live atomic.Uint64
+		live.Store(20 << 20)
+		released := 0
+		c := collecting(runtime{
+			heap: func() (uint64, uint64) { return total.Load(), live.Load() },
+			set: func(percent int) int {
+				before := growth
+				growth, changes = percent, changes+1
+				return before
+			},
+			release: func() error { released++; return errors.New("refused") },
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -32,14 +41,26 @@ func TestGarbageIsCollectedLessOftenWhileMuchIsThrownAway(t *testing.T) {
 			}
 			return growth
 		}
-		require.Equal(t, calmGrowth, allocating(busyFrom-1000, 3))
-		require.Equal(t, busyGrowth, allocating(busyFrom, 1))
-		require.Equal(t, busyGrowth, allocating(10*busyFrom, calmAfter))
-		require.Equal(t, busyGrowth, allocating(0, calmAfter-1), "a short rest changes nothing")
-		require.Equal(t, busyGrowth, allocating(busyFrom, 1))
-		require.Equal(t, calmGrowth, allocating(0, calmAfter))
-		require.Equal(t, calmGrowth, allocating(0, 3*calmAfter))
+		const slow, fast = 64 << 20, 1 << 30
+		require.Equal(t, minGrowth, allocating(slow, 3))
+		require.Equal(t, maxGrowth, allocating(fast, 1))
+		require.Equal(t, maxGrowth, allocating(10*fast, samples))
+		require.Equal(t, maxGrowth, allocating(0, samples-1), "a short rest changes nothing")
+		require.Equal(t, maxGrowth, allocating(fast, 1))
+		require.Equal(t, minGrowth, allocating(slow, samples))
+		require.Equal(t, minGrowth, allocating(0, 3*samples))
 		require.Equal(t, 3, changes, "the first setting, and one for each turn")
+		live.Store(44 << 20)
+		require.Equal(t, 100, allocating(fast, 2), "the heap stays below its size")
+		live.Store(46 << 20)
+		require.Equal(t, 100, allocating(fast, samples), "a small difference")
+		live.Store(64 << 20)
+		require.Equal(t, 37, allocating(fast, samples))
+		live.Store(100 << 20)
+		require.Equal(t, minGrowth, allocating(fast, samples))
+		live.Store(32 << 20)
+		require.InDelta(t, 80, allocating(256<<20, 1), 1, "ten collections per second")
+		require.Equal(t, 1, released)
 		stop()
 		require.NoError(t, <-ended)
 		require.Equal(t, 100, growth)
@@ -48,7 +69,11 @@ func TestGarbageIsCollectedLessOftenWhileMuchIsThrownAway(t *testing.T) {
 
 func TestWhatIsAllocatedIsCounted(t *testing.T) {
 	t.Parallel()
-	before := allocated()
+	before, _ := heap()
 	kept := make([]byte, 1<<20)
-	require.GreaterOrEqual(t, allocated()-before, uint64(len(kept)))
+	goruntime.GC()
+	after, live := heap()
+	require.GreaterOrEqual(t, after-before, uint64(len(kept)))
+	require.Greater(t, live, uint64(len(kept)))
+	goruntime.KeepAlive(kept)
 }
