@@ -17,6 +17,7 @@ type KeySet struct {
 	AllNull  bool     // No field is present: a sparse index leaves the document out.
 	Parallel string   // Two paths through different arrays, if any.
 
+	memory []byte        // Of the keys.
 	wanted []byte        // The key that KeyValues searches.
 	found  []value.Value // Its values.
 }
@@ -130,8 +131,12 @@ func (ks *KeySet) expand(cs []cursor, fields []Field) bool {
 		// An empty array is indexed as undefined, a path through it as null.
 		elements = []value.Value{{T: bson.TypeUndefined}}
 	}
+	if ks.wanted == nil {
+		ks.Keys, ks.memory = slices.Grow(ks.Keys, len(elements)), slices.Grow(ks.memory, len(elements)*usualKey)
+	}
+	next := make([]cursor, len(cs))
 	for _, e := range elements {
-		next := slices.Clone(cs)
+		copy(next, cs)
 		for i := range next {
 			switch c := &next[i]; {
 			case through&(1<<i) == 0:
@@ -151,16 +156,20 @@ func (ks *KeySet) expand(cs []cursor, fields []Field) bool {
 }
 
 // usualKey is the initial capacity of a key, in bytes: two ids, a word and a time.
-const usualKey = 96
+const usualKey = 128
 
 func (ks *KeySet) emit(cs []cursor, fields []Field) {
-	k := make([]byte, 0, usualKey)
+	start := len(ks.memory)
+	if ks.memory == nil {
+		ks.memory = make([]byte, 0, usualKey)
+	}
 	for i, c := range cs {
 		if !c.v.IsMissing() {
 			ks.AllNull = false
 		}
-		k = value.AppendKey(k, c.v, fields[i].Desc)
+		ks.memory = value.AppendKey(ks.memory, c.v, fields[i].Desc)
 	}
+	k := ks.memory[start:len(ks.memory):len(ks.memory)]
 	if ks.wanted == nil {
 		ks.Keys = append(ks.Keys, k)
 		return

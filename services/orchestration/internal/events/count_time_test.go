@@ -34,7 +34,7 @@ func counted(t *testing.T, named map[string]string) (*Service, uuid.UUID) {
 		if name != "" {
 			labels["orch.resource.name"] = name
 		}
-		doc, err := s.document(ws, &orchv1.ReceivedEvent{
+		doc, err := new(documents).add(s, ws, &orchv1.ReceivedEvent{
 			Id: uuid.NewString(), Event: "test", Occurred: timestamppb.New(moment(t, occurred)), Received: timestamppb.New(moment(t, occurred)),
 			Resource: &orchv1.Resource{Labels: labels}, ResourceId: "thing", ResourceIds: []string{"thing"},
 		})

@@ -57,6 +57,7 @@ func (p *persistence) store(ctx context.Context, batch []broker.Event) error {
 	s := p.service
 	// Sort by id: most ids ascend with time, and a store inserts ascending keys most cheaply.
 	slices.SortFunc(batch, func(a, b broker.Event) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	p.docs.reset()
 	docs := make([]store.Chosen, 0, len(batch))
 	events := make([]Received, 0, len(batch))
 	rejected := &broker.Rejected{}
@@ -64,7 +65,7 @@ func (p *persistence) store(ctx context.Context, batch []broker.Event) error {
 		event, ws, err := wire.FromBroker(e)
 		var doc bson.Raw
 		if err == nil {
-			doc, err = s.document(ws, event)
+			doc, err = p.docs.add(s, ws, event)
 		}
 		if err != nil {
 			rejected.Reject(e.Key(), err)
@@ -85,11 +86,32 @@ func (p *persistence) store(ctx context.Context, batch []broker.Event) error {
 	return rejected.Err()
 }
 
-func (s *Service) document(ws uuid.UUID, event *orchv1.ReceivedEvent) (bson.Raw, error) {
+// documents are the stored forms of the events of one batch after another, in memory that is reused.
+type documents struct{ memory []byte }
+
+// maxDocuments bounds the memory that is reused, in bytes.
+const maxDocuments = 4 << 20
+
+// reset discards the documents. The store no longer uses them when it has inserted them.
+func (d *documents) reset() {
+	d.memory = d.memory[:0]
+	if cap(d.memory) > maxDocuments {
+		d.memory = nil
+	}
+}
+
+// add encodes an event. The document is valid until reset.
+func (d *documents) add(s *Service, ws uuid.UUID, event *orchv1.ReceivedEvent) (bson.Raw, error) {
 	wire.Index(s.vocab, event)
 	var expire time.Time
 	if s.retention > 0 {
 		expire = event.GetReceived().AsTime().Add(s.retention)
 	}
-	return store.NewDocument(ws, event, expire)
+	start := len(d.memory)
+	memory, err := store.AppendDocument(d.memory, ws, event, expire)
+	if err != nil {
+		return nil, err
+	}
+	d.memory = memory // A larger one leaves the earlier documents where they are.
+	return bson.Raw(memory[start:len(memory):len(memory)]), nil
 }

@@ -29,6 +29,7 @@ type persistence struct {
 	service *Service
 	// refusals counts the attempts of events that were refused for a reason which may pass.
 	refusals map[broker.Key]int
+	docs     documents
 }
 
 func newPersistence(s *Service) *persistence {

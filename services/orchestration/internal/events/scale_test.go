@@ -94,7 +94,7 @@ func (w *world) fill(t *testing.T, s *Service, n int) {
 			},
 			Payload: []byte(`{"intended": {"from": "PENDING", "to": "RUNNING"}, "initial_state": {"type": "PENDING", "name": "Pending"}}`),
 		}
-		doc, err := s.document(w.ws, e)
+		doc, err := new(documents).add(s, w.ws, e)
 		require.NoError(t, err)
 		if docs = append(docs, doc); len(docs) == 5000 || i == n-1 {
 			require.NoError(t, s.events.InsertNew(t.Context(), docs))

@@ -306,10 +306,22 @@ func (c *Collection[M]) decode(raw bson.Raw) (M, error) {
 func envelope(ws uuid.UUID, revision int64, effects []Effect, m proto.Message, expire time.Time) (bson.Raw, error) {
 	scratch := scratches.Get().(*[]byte)
 	defer scratches.Put(scratch)
-	start, doc := bsoncore.AppendDocumentStart((*scratch)[:0])
-	doc, err := protobson.AppendDocument(doc, m)
+	doc, err := appendEnvelope((*scratch)[:0], ws, revision, effects, m, expire)
 	if err != nil {
 		return nil, err
+	}
+	if cap(doc) <= maxScratch {
+		*scratch = doc
+	}
+	return bytes.Clone(doc), nil
+}
+
+// appendEnvelope appends the stored form of a message. After an error dst is unchanged.
+func appendEnvelope(dst []byte, ws uuid.UUID, revision int64, effects []Effect, m proto.Message, expire time.Time) ([]byte, error) {
+	start, doc := bsoncore.AppendDocumentStart(dst)
+	doc, err := protobson.AppendDocument(doc, m)
+	if err != nil {
+		return dst, err
 	}
 	doc = bsoncore.AppendBinaryElement(doc, "ws", bson.TypeBinaryUUID, ws[:])
 	doc = bsoncore.AppendInt64Element(doc, "rev", revision)
@@ -320,12 +332,9 @@ func envelope(ws uuid.UUID, revision int64, effects []Effect, m proto.Message, e
 		doc = bsoncore.AppendTimeElement(doc, "expire_at", expire)
 	}
 	if doc, err = bsoncore.AppendDocumentEnd(doc, start); err != nil {
-		return nil, err
+		return dst, err
 	}
-	if cap(doc) <= maxScratch {
-		*scratch = doc
-	}
-	return bytes.Clone(doc), nil
+	return doc, nil
 }
 
 // scratches holds *[]byte in which documents of unknown length are encoded. It drops large buffers, so one large
@@ -338,10 +347,22 @@ const maxScratch = 64 << 10
 // keeps it.
 func NewDocument(ws uuid.UUID, m proto.Message, expire time.Time) (bson.Raw, error) {
 	doc, err := envelope(ws, 1, nil, m, expire)
+	return doc, encoding(m, err)
+}
+
+// AppendDocument is NewDocument for a caller that encodes many documents into memory of its own. After an error dst is
+// unchanged.
+func AppendDocument(dst []byte, ws uuid.UUID, m proto.Message, expire time.Time) ([]byte, error) {
+	doc, err := appendEnvelope(dst, ws, 1, nil, m, expire)
+	return doc, encoding(m, err)
+}
+
+// encoding is the error of encoding a document; nil if there is none.
+func encoding(m proto.Message, err error) error {
 	if err != nil {
-		return nil, fmt.Errorf("encode %s: %w", m.ProtoReflect().Descriptor().Name(), err)
+		return fmt.Errorf("encode %s: %w", m.ProtoReflect().Descriptor().Name(), err)
 	}
-	return doc, nil
+	return nil
 }
 
 // GetRevision reads a document and its revision, or returns ErrNotFound.

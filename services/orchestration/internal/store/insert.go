@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -46,7 +48,7 @@ func (c *Collection[M]) insertMany(ctx context.Context, docs []bson.Raw) (taken 
 // insertRange writes documents with one command. When the server refuses the command for good, one of its documents is the
 // reason: it halves them until that one is alone.
 func (c *Collection[M]) insertRange(ctx context.Context, docs []bson.Raw, first, last int) (taken []int, refused []Refusal, err error) {
-	err = c.mongo.Database().RunCommand(ctx, c.insertion(docs[first:last])).Err()
+	err = c.runInsertion(ctx, docs[first:last])
 	taken, refused, err = splitWriteErrors(err)
 	switch {
 	case err == nil:
@@ -82,14 +84,32 @@ func (c *Collection[M]) insertAll(ctx context.Context, docs []bson.Raw) (taken [
 	return taken, err
 }
 
-// insertion is the command that inserts documents, with the write concern of all writes.
-func (c *Collection[M]) insertion(docs []bson.Raw) bson.Raw {
+// insertions holds *[]byte of commands that insert documents. The driver copies a command before it sends it.
+var insertions = sync.Pool{New: func() any { return new([]byte) }}
+
+// maxInsertion bounds the memory of a command that is reused, in bytes: large batches are rare.
+const maxInsertion = 4 << 20
+
+// runInsertion executes the command that inserts documents.
+func (c *Collection[M]) runInsertion(ctx context.Context, docs []bson.Raw) error {
+	buffer := insertions.Get().(*[]byte)
+	cmd := c.appendInsertion((*buffer)[:0], docs)
+	err := c.mongo.Database().RunCommand(ctx, cmd).Err()
+	if cap(cmd) <= maxInsertion {
+		*buffer = cmd
+		insertions.Put(buffer)
+	}
+	return err
+}
+
+// appendInsertion appends the command that inserts documents, with the write concern of all writes.
+func (c *Collection[M]) appendInsertion(cmd []byte, docs []bson.Raw) bson.Raw {
 	const around = 8 // An element's type and name.
 	size := 0
 	for _, doc := range docs {
 		size += len(doc)
 	}
-	start, cmd := bsoncore.AppendDocumentStart(make([]byte, 0, size+around*len(docs)+160))
+	start, cmd := bsoncore.AppendDocumentStart(slices.Grow(cmd, size+around*len(docs)+160))
 	cmd = bsoncore.AppendStringElement(cmd, "insert", c.mongo.Name())
 	cmd = bsoncore.AppendBooleanElement(cmd, "ordered", false)
 	concern, cmd := bsoncore.AppendDocumentElementStart(cmd, "writeConcern")
