@@ -44,6 +44,11 @@ func (s *Server) serveConn(c net.Conn) {
 				return
 			}
 		}
+		// Most bytes arrive as inserted documents, which the store has copied. Other commands may leave a cursor or a fail point
+		// with parts of the message.
+		if name, _ := m.Body.First(); name == "insert" {
+			m.Release()
+		}
 		watch.wait()
 	}
 }

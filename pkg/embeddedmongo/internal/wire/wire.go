@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"sync/atomic"
 
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
@@ -42,6 +43,36 @@ type Message struct {
 	DB        string
 	// Abandoned is set while the command runs, once its client has closed the connection.
 	Abandoned atomic.Bool
+
+	frame []byte // The documents are parts of it.
+}
+
+// frames holds *[]byte of released messages.
+var frames sync.Pool
+
+// minFrame and maxFrame bound the size of frames whose memory is reused, in bytes.
+const (
+	minFrame = 32 << 10
+	maxFrame = 4 << 20
+)
+
+// Release gives the memory of the message to later ones. No document of the message may be in use.
+func (m *Message) Release() {
+	if b := m.frame; cap(b) >= minFrame && cap(b) <= maxFrame {
+		frames.Put(&b)
+	}
+}
+
+// memory returns memory for a frame of n bytes: that of a released message of about this size, or none.
+func memory(n int) []byte {
+	if n < minFrame || n > maxFrame {
+		return nil
+	}
+	b, ok := frames.Get().(*[]byte)
+	if !ok || cap(*b) < n || cap(*b) > 4*n {
+		return nil
+	}
+	return *b
 }
 
 // Read reads one frame and validates its documents.
@@ -54,11 +85,11 @@ func Read(r io.Reader) (*Message, error) {
 	if n < headerLen+5 || n > MaxMessage {
 		return nil, fmt.Errorf("%w: length %d", ErrFrame, n)
 	}
-	body, err := readBody(r, n-headerLen)
+	body, err := readBody(r, memory(n-headerLen), n-headerLen)
 	if err != nil {
 		return nil, err
 	}
-	m := &Message{RequestID: int32(binary.LittleEndian.Uint32(h[4:]))}
+	m := &Message{RequestID: int32(binary.LittleEndian.Uint32(h[4:])), frame: body}
 	switch op := binary.LittleEndian.Uint32(h[12:]); op {
 	case opMsg:
 		err = m.parseMsg(body)
@@ -75,13 +106,17 @@ func Read(r io.Reader) (*Message, error) {
 	return m, nil
 }
 
-// readBody allocates as data arrives, so a large length alone does not make the server allocate.
-func readBody(r io.Reader, n int) ([]byte, error) {
+// readBody reads n bytes into b, and allocates what b lacks as data arrives, so a large length alone does not make the server
+// allocate.
+func readBody(r io.Reader, b []byte, n int) ([]byte, error) {
 	const step = 1 << 20
-	b := make([]byte, min(n, step))
+	if cap(b) < n {
+		b = make([]byte, min(n, step))
+	}
+	b = b[:min(n, cap(b))]
 	for at := 0; ; {
 		if _, err := io.ReadFull(r, b[at:]); err != nil {
-			return nil, err
+			return b, err
 		}
 		if at = len(b); at == n {
 			return b, nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -58,6 +59,20 @@ func TestRead(t *testing.T) {
 	reply := m.Reply(ping)
 	require.EqualValues(t, len(reply), binary.LittleEndian.Uint32(reply))
 	require.EqualValues(t, opReply, binary.LittleEndian.Uint32(reply[12:]))
+}
+
+// The memory of a released message serves later ones of its size, whose documents are their own.
+func TestReleasedMemory(t *testing.T) {
+	t.Parallel()
+	for i, size := range []int{10, minFrame, 3 * minFrame, minFrame, maxFrame + 1, 10, 4 * minFrame, 40 * minFrame, minFrame + 1} {
+		d := value.DocOf(bson.D{{Key: "insert", Value: strings.Repeat(string(rune('a'+i)), size)}})
+		m, err := Read(bytes.NewReader(msg(0, body(d), sequence("documents", ping))))
+		require.NoError(t, err)
+		require.Equal(t, d, m.Body)
+		require.Equal(t, []value.Doc{ping}, m.Sequences["documents"])
+		require.LessOrEqual(t, cap(m.frame), max(4*size, 2*minFrame), "a small message holds no large memory")
+		m.Release()
+	}
 }
 
 func TestHostileFrames(t *testing.T) {
