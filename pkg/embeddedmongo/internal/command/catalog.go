@@ -146,10 +146,14 @@ func (s *Service) createIndexes(r *request) (*value.Builder, error) {
 	ctx, cancel := r.context()
 	defer cancel()
 	var before, after int
+	r.takeTurns(s.lane)
+	defer r.turns.end()
 	err = s.into(r.db, name, func(c *storage.Collection) error {
 		before = len(c.Indexes())
 		for _, spec := range specs {
-			if _, err := c.CreateIndex(ctx, spec); err != nil {
+			_, err := c.CreateIndex(ctx, spec, r.expired)
+			r.turns.leave() // The next build may wait for one that waits for a turn.
+			if err != nil {
 				return errors.Join(r.ended(), err)
 			}
 		}

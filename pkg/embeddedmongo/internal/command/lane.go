@@ -12,7 +12,7 @@ import (
 // turnTime is how long a read works before others get their turn. A read that ends earlier never waits.
 const turnTime = 10 * time.Millisecond
 
-// lane admits a few long reads at a time, in turns, so most processors stay free for short commands.
+// lane admits a few long reads and index builds at a time, in turns, so most processors stay free for short commands.
 //
 //	short ──▶ ends within its turn
 //	long  ──▶ ends its turn ──▶ waits for a slot ──▶ works for a turn ──▶ gives the slot to the next, if one waits ─┐
@@ -32,6 +32,9 @@ type turns struct {
 	held  bool
 	ended bool
 }
+
+// takeTurns makes a command work in turns from now on. The caller ends them.
+func (r *request) takeTurns(l *lane) { r.turns = turns{lane: l, began: time.Now()} }
 
 // next waits for the next turn when the current one has ended. It returns an error at the deadline, or when ctx ends.
 func (t *turns) next(ctx context.Context, deadline time.Time) error {

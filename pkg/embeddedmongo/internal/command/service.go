@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync/atomic"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -110,7 +109,7 @@ func (s *Service) Handle(ctx context.Context, conn int32, m *wire.Message) (repl
 		return failure(err)
 	}
 	if reads[r.name] {
-		r.turns = turns{lane: s.lane, began: time.Now()}
+		r.takeTurns(s.lane)
 		defer r.turns.end()
 	}
 	b, err := h.run(s, r)

@@ -14,15 +14,15 @@ import (
 )
 
 // CreateIndex builds an index over the existing documents and adds it to the collection. Clients read and write meanwhile. One
-// build runs in a collection at a time; a second call waits, and reports false when an equal index exists then. The end of ctx
-// ends the build, and its error is that of ctx.
+// build runs in a collection at a time; a second call waits until ctx ends, and reports false when an equal index exists then. The
+// build calls turn every few documents, without a lock. It may wait there for its turn; its error ends the build.
 //
 //	begin     writes maintain the new index from here on; readers do not see it
 //	fill      the entries of the existing documents, under the locks of a few at a time
 //	complete  the index is in the catalog; readers use it
 //
 // A build that ends early leaves entries under an unused index number. The next build removes them.
-func (c *Collection) CreateIndex(ctx context.Context, spec IndexSpec) (created bool, err error) {
+func (c *Collection) CreateIndex(ctx context.Context, spec IndexSpec, turn func() error) (created bool, err error) {
 	ix, err := NewIndex(spec)
 	if err != nil {
 		return false, err
@@ -48,7 +48,7 @@ func (c *Collection) CreateIndex(ctx context.Context, spec IndexSpec) (created b
 	c.e.building.Add(1)
 	defer c.e.building.Add(-1)
 	defer c.endBuild()
-	if err := c.fill(ctx, ix); err != nil {
+	if err := c.fill(turn, ix); err != nil {
 		return false, err
 	}
 	if ix.Spec.Unique {
@@ -148,9 +148,9 @@ func normalKey(d value.Doc) []byte {
 }
 
 // fill adds the entries of all documents. A document that is written meanwhile gets its entries from that write.
-func (c *Collection) fill(ctx context.Context, ix *Index) (err error) {
+func (c *Collection) fill(turn func() error, ix *Index) (err error) {
 	for next := c.DocPrefix(); next != nil; {
-		if err := ctx.Err(); err != nil {
+		if err := turn(); err != nil {
 			return err
 		}
 		if next, err = c.fillSome(ix, next); err != nil {

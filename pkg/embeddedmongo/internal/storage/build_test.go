@@ -34,6 +34,9 @@ func specification(t *testing.T, path string) IndexSpec {
 	return IndexSpec{Name: DefaultIndexName(key), Key: bson.Raw(key)}
 }
 
+// noTurns lets a build work without interruption.
+func noTurns() error { return nil }
+
 func documentKey(c *Collection, id any) []byte {
 	return append(c.DocPrefix(), value.AppendKey(nil, value.Of(id), false)...)
 }
@@ -45,7 +48,7 @@ func heldBuild(ctx context.Context, t *testing.T, c *Collection, spec IndexSpec,
 	held := c.e.docs.lock(documentKey(c, id))
 	done := make(chan error, 1)
 	go func() {
-		_, err := c.CreateIndex(ctx, spec)
+		_, err := c.CreateIndex(ctx, spec, ctx.Err)
 		done <- err
 	}()
 	require.Eventually(t, func() bool {
@@ -75,7 +78,7 @@ func TestClientsWriteAndReadDuringAnIndexBuild(t *testing.T) {
 	defer closing()
 	c := collection(t, e)
 	numbered(t, c, 3*MaxInserted)
-	_, err := c.CreateIndex(t.Context(), specification(t, "other"))
+	_, err := c.CreateIndex(t.Context(), specification(t, "other"), noTurns)
 	require.NoError(t, err)
 	release, built := heldBuild(t.Context(), t, c, specification(t, "n"), 2*MaxInserted)
 	added := freeID(c, 3*MaxInserted)
@@ -109,12 +112,12 @@ func TestOneBuildOfAnIndexAtATime(t *testing.T) {
 	release, built := heldBuild(t.Context(), t, c, spec, 5)
 	second := make(chan bool, 1)
 	go func() {
-		created, err := c.CreateIndex(t.Context(), spec)
+		created, err := c.CreateIndex(t.Context(), spec, noTurns)
 		second <- created || err != nil
 	}()
 	impatient, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := c.CreateIndex(impatient, spec)
+	_, err := c.CreateIndex(impatient, spec, noTurns)
 	require.ErrorIs(t, err, context.Canceled)
 	release()
 	require.NoError(t, <-built)
@@ -137,7 +140,7 @@ func TestAnInterruptedBuildLeavesNothing(t *testing.T) {
 	require.ErrorIs(t, <-built, context.Canceled)
 	require.Len(t, c.Indexes(), 1)
 	removeHalf(t, c, 3*MaxInserted)
-	created, err := c.CreateIndex(t.Context(), specification(t, "n"))
+	created, err := c.CreateIndex(t.Context(), specification(t, "n"), noTurns)
 	require.NoError(t, err)
 	require.True(t, created)
 	sound(t, e)
@@ -178,7 +181,7 @@ func TestACrashDuringABuild(t *testing.T) {
 	require.Len(t, c.Indexes(), 1)
 	sound(t, e)
 	removeHalf(t, c, 2*MaxInserted)
-	_, err = c.CreateIndex(t.Context(), specification(t, "n"))
+	_, err = c.CreateIndex(t.Context(), specification(t, "n"), noTurns)
 	require.NoError(t, err)
 	require.Len(t, c.Indexes(), 2)
 	sound(t, e)
@@ -258,7 +261,7 @@ func TestIndexesBuiltUnderLoadAreSound(t *testing.T) {
 			{Key: bson.Raw(encoded(t, bson.D{{Key: "a", Value: -1}})), Partial: bson.Raw(encoded(t, bson.D{{Key: "b", Value: bson.D{{Key: "$exists", Value: true}}}}))},
 		} {
 			spec.Name = fmt.Sprint("x", i)
-			created, err := c.CreateIndex(t.Context(), spec)
+			created, err := c.CreateIndex(t.Context(), spec, noTurns)
 			require.NoError(t, err)
 			require.True(t, created)
 		}

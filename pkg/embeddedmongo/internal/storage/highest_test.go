@@ -150,7 +150,7 @@ func TestFailedInsertLeavesNoTrace(t *testing.T) {
 	e, closing := opened(t, vfs.NewMem())
 	defer closing()
 	c := collection(t, e)
-	_, err := c.CreateIndex(t.Context(), IndexSpec{Name: "k", Key: bson.Raw(encoded(t, bson.D{{Key: "k", Value: 1}})), Unique: true})
+	_, err := c.CreateIndex(t.Context(), IndexSpec{Name: "k", Key: bson.Raw(encoded(t, bson.D{{Key: "k", Value: 1}})), Unique: true}, noTurns)
 	require.NoError(t, err)
 	one := bson.E{Key: "k", Value: 1}
 	for _, x := range []struct {

@@ -48,7 +48,7 @@ func indexed(t tester, e *Engine, name string) *Collection {
 	} {
 		key, err := bson.Marshal(x.key)
 		require.NoError(t, err)
-		_, err = c.CreateIndex(t.Context(), IndexSpec{Name: DefaultIndexName(key), Key: key, Unique: x.unique, Sparse: x.sparse})
+		_, err = c.CreateIndex(t.Context(), IndexSpec{Name: DefaultIndexName(key), Key: key, Unique: x.unique, Sparse: x.sparse}, noTurns)
 		require.NoError(t, err)
 	}
 	require.NoError(t, c.CountPrefixes(c.Indexes()[1], 1))
@@ -225,7 +225,7 @@ func TestInsertManyBesideOtherWrites(t *testing.T) {
 				if err == nil && w == 1 && round%10 == 9 {
 					key, _ := bson.Marshal(bson.D{{Key: fmt.Sprint("f", round), Value: 1}})
 					err = again(func(c *Collection) error {
-						_, err := c.CreateIndex(t.Context(), IndexSpec{Name: fmt.Sprint(round), Key: key})
+						_, err := c.CreateIndex(t.Context(), IndexSpec{Name: fmt.Sprint(round), Key: key}, noTurns)
 						return err
 					})
 				}
