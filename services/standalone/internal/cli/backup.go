@@ -37,10 +37,11 @@ func backupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup DIR",
 		Short: "Copy the data directory into a new directory, with or without a running server",
-		Long: `Copy the data directory into a new directory.
+		Long: `Copy the data directory of orch server or orch infra into a new directory.
 
-The copy is consistent: everything that was acknowledged before the command is in it, and nothing by half. A server that
-runs on the data directory makes the copy itself and goes on meanwhile.`,
+The copy is consistent: everything that was acknowledged before the command is in it, and nothing by half. A process that
+runs on the data directory makes the copy itself and goes on meanwhile. Behind orch infra, orchestration must run or
+orch infra must be stopped, so that pending events are stored first.`,
 		Args: cobra.ExactArgs(1),
 	}
 	dataDir := dataDirFlag(cmd)
@@ -77,7 +78,7 @@ func restoreCommand() *cobra.Command {
 		if err := standalone.Restore(cmd.Context(), args[0], path); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is restored; start it with: orch server --data-dir %s\n", path, path)
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is restored; start it with: orch server --data-dir %s, or orch infra\n", path, path)
 		return err
 	}
 	return cmd

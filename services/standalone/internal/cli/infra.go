@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -18,13 +19,16 @@ func infraCommand() *cobra.Command {
 		Short: "Run only the embedded broker and store, for separate service processes",
 		Long: `Run only the embedded broker and the embedded store, on TCP.
 
-The three services find both on the default addresses, and are told where the key is that secrets are sealed with; start
-them in any order:
+The three services find both on the default addresses. Orchestration and hooks need the key that encrypts secrets; start them
+in any order:
 
   orch infra
-  ORCH_SECRETS_KEY_FILE=~/.local/share/orch/secrets.key bin/orchestration
+  export ORCH_SECRETS_KEY_FILE=~/.local/share/orch/secrets.key
+  bin/orchestration
   bin/hooks
-  bin/gateway`,
+  bin/gateway
+
+orch backup copies the data directory while the services run.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			logging, err := config.Load[telemetry.Logging]()
@@ -35,6 +39,9 @@ them in any order:
 				if cfg.DataDir, err = datadir.Default(); err != nil {
 					return err
 				}
+			}
+			if cfg.DataDir, err = filepath.Abs(cfg.DataDir); err != nil { // The services run in other directories.
+				return fmt.Errorf("find the data directory: %w", err)
 			}
 			i, err := standalone.NewInfra(cfg, telemetry.NewLogger(cmd.ErrOrStderr(), "infra", logging))
 			if err != nil {
