@@ -122,6 +122,10 @@ e2e-upgrade: ## start this version on data of an earlier one, and replace the re
 	tools/build-at $(UPGRADE_FROM) $(UPGRADE_OLD)
 	ORCH_TEST_UPGRADE_OLD=$(UPGRADE_OLD) go test -count=1 -v -timeout=20m -tags=e2e -run='^Test(RollingUpgrade|UpgradeFixture)$$' $(TESTFLAGS) ./test/e2e
 
+.PHONY: e2e-operators-hour
+e2e-operators-hour: ## do what an operator does in the first hour: deploy, find a slow route, trace, rotate keys, back up, restore, upgrade
+	go test -count=1 -v -timeout=10m -tags=e2e -run='^Test(OperatorsHour|IndexBuildDoesNotBlockTheStart)$$' $(TESTFLAGS) ./test/e2e
+
 .PHONY: upgrade-fixture
 upgrade-fixture: ## write test/e2e/testdata/upgrade, the data that UPGRADE_FROM leaves when it is killed
 	tools/build-at $(UPGRADE_FROM) $(UPGRADE_OLD)

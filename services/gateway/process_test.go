@@ -42,13 +42,8 @@ func TestAcrossProcesses(t *testing.T) {
 	served := make(chan error, 1)
 	go func() { served <- backend.Serve(ctx, ln) }()
 
-	g, err := gateway.New(settings(func(c *gateway.Config) { c.OrchestrationAddr = ln.Addr().String() }), gateway.Deps{})
-	require.NoError(t, err)
-	gatewayCtx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	done := make(chan error, 1)
-	go func() { done <- g.Run(gatewayCtx) }()
-	transport := &http.Transport{}
-	s := &server{Gateway: g, url: "http://" + g.Addr().String(), client: &http.Client{Transport: transport}}
+	s, stop := across(t, ln.Addr().String())
+	g := s.Gateway
 	require.Eventually(t, func() bool { return g.Ready() == nil }, waitTime, tick)
 	require.NoError(t, gateway.Probe(t.Context(), gateway.Config{Listen: g.Addr().String()}))
 
@@ -66,10 +61,54 @@ func TestAcrossProcesses(t *testing.T) {
 	require.Equal(t, 200, s.do(t, "GET", "/api/health", "").status)
 	require.ErrorIs(t, gateway.Probe(t.Context(), gateway.Config{Listen: g.Addr().String()}), telemetry.ErrNotReady)
 
-	transport.CloseIdleConnections()
 	stop()
-	require.NoError(t, <-done)
 	require.Error(t, gateway.Probe(t.Context(), gateway.Config{Listen: g.Addr().String()}))
+}
+
+// TestTheFirstRequest arrives before the connection to orchestration is there. It waits for a connection that comes, and gets a 503
+// that says when to retry if orchestration is away.
+func TestTheFirstRequest(t *testing.T) {
+	t.Parallel()
+	for name, status := range map[string]int{"orchestration is about to serve": 201, "orchestration is away": 503} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			backend := rpc.NewServer()
+			orchv1.RegisterFlowServiceServer(backend, &domain{})
+			ln, err := net.Listen("tcp", "127.0.0.1:0")
+			require.NoError(t, err)
+			served := make(chan error, 1)
+			ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+			s, stop := across(t, ln.Addr().String())
+			if status == 201 {
+				go func() { served <- backend.Serve(ctx, ln) }()
+			} else {
+				served <- ln.Close()
+			}
+			got := s.do(t, "POST", "/api/flows/", `{"name":"a"}`)
+			require.Equal(t, status, got.status, got.body)
+			require.Equal(t, status == 503, got.header.Get("Retry-After") != "")
+			stop()
+			cancel()
+			require.NoError(t, <-served)
+		})
+	}
+}
+
+// across runs a gateway that calls orchestration at an address, until stop is called.
+func across(t *testing.T, orchestration string) (s *server, stop func()) {
+	t.Helper()
+	g, err := gateway.New(settings(func(c *gateway.Config) { c.OrchestrationAddr = orchestration }), gateway.Deps{})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- g.Run(ctx) }()
+	transport := &http.Transport{}
+	s = &server{Gateway: g, url: "http://" + g.Addr().String(), client: &http.Client{Transport: transport}}
+	return s, func() {
+		transport.CloseIdleConnections()
+		cancel()
+		require.NoError(t, <-done)
+	}
 }
 
 // TestProcess starts everything that the command starts, and stops it as a signal does.

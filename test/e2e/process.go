@@ -148,20 +148,33 @@ func (p *Process) Stop(timeout time.Duration) error {
 
 // Line waits for a line of output that starts with a prefix and returns the rest.
 func (p *Process) Line(ctx context.Context, prefix string) (string, error) {
+	return p.line(ctx, prefix, func(line string) (string, bool) {
+		rest, found := strings.CutPrefix(line, prefix)
+		return strings.TrimSpace(rest), found
+	})
+}
+
+// LineWith waits for a line of output that contains a text and returns it. The output of a restarted process continues that of
+// the one before.
+func (p *Process) LineWith(ctx context.Context, text string) (string, error) {
+	return p.line(ctx, text, func(line string) (string, bool) { return line, strings.Contains(line, text) })
+}
+
+func (p *Process) line(ctx context.Context, wanted string, match func(line string) (string, bool)) (string, error) {
 	for {
 		more := p.output.changed()
 		scan := bufio.NewScanner(strings.NewReader(p.output.String()))
 		for scan.Scan() {
-			if rest, found := strings.CutPrefix(strings.TrimSpace(scan.Text()), prefix); found {
-				return strings.TrimSpace(rest), nil
+			if result, found := match(strings.TrimSpace(scan.Text())); found {
+				return result, nil
 			}
 		}
 		select {
 		case <-more:
 		case <-p.ended:
-			return "", fmt.Errorf("%s ended before it printed %q: %w", p.name, prefix, p.err)
+			return "", fmt.Errorf("%s ended before it printed %q: %w", p.name, wanted, p.err)
 		case <-ctx.Done():
-			return "", fmt.Errorf("%s did not print %q: %w", p.name, prefix, ctx.Err())
+			return "", fmt.Errorf("%s did not print %q: %w", p.name, wanted, ctx.Err())
 		}
 	}
 }
