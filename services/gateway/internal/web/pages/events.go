@@ -65,8 +65,10 @@ func showEvents(r *page.Request) (page.View, error) {
 		list = ask.New[*orchv1.EventPage](orchv1.EventService_ReadEventsPage_FullMethodName, ask.Input{Query: url.Values{"page-token": {token}}})
 	}
 	unit, length := f.interval()
-	byTime := countEvents("time", ask.JSON{"filter": f.criteria(), "time_unit": unit, "time_interval": length})
-	byName := countEvents("event", ask.JSON{"filter": f.criteria()})
+	charted := f
+	charted.Window = chartWindow(f.Window)
+	byTime := countEvents("time", ask.JSON{"filter": charted.criteria(), "time_unit": unit, "time_interval": length})
+	byName := countEvents("event", ask.JSON{"filter": charted.criteria()})
 	_ = r.Ask(list, byTime, byName)
 	if err := list.Err(); err != nil {
 		return page.View{}, badPage(token, err)
@@ -104,7 +106,7 @@ func eventTotal(n int64) string {
 }
 
 func countEvents(by string, body ask.JSON) *ask.Query[*orchv1.EventCountList] {
-	return ask.New[*orchv1.EventCountList](orchv1.EventService_CountEvents_FullMethodName, ask.Input{Path: map[string]string{"countable": by}, Body: body})
+	return ask.NewShared[*orchv1.EventCountList](orchv1.EventService_CountEvents_FullMethodName, ask.Input{Path: map[string]string{"countable": by}, Body: body})
 }
 
 // eventHistogram draws counts by time. A bar leads to its events.

@@ -24,7 +24,7 @@ const maxLanes = 40
 // flowRunOverview shows the first errors and the timeline.
 func flowRunOverview(r *page.Request, h flowRunHead, v *flowRunView) error {
 	v.Pairs = h.facts(r)
-	graph := ask.New[*orchv1.Graph](orchv1.FlowRunGraphService_ReadFlowRunGraphV2_FullMethodName, ask.ID(h.run.GetId()))
+	graph := ask.NewShared[*orchv1.Graph](orchv1.FlowRunGraphService_ReadFlowRunGraphV2_FullMethodName, ask.ID(h.run.GetId()))
 	failures := ask.New[*orchv1.LogList](orchv1.LogService_ReadLogs_FullMethodName, ask.Input{Body: ask.JSON{
 		"logs": logsUntil(ask.JSON{"flow_run_id": any_([]string{h.run.GetId()}), "level": ask.JSON{"ge_": 40}}, h.at), "limit": 5,
 	}})

@@ -3,6 +3,7 @@ package pages
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,7 +89,7 @@ func readLogs(r *page.Request, from logSource, f logFilter) ([]*orchv1.Log, erro
 	var parts []*ask.Query[*orchv1.LogList]
 	var questions []ask.Question
 	for i := range logCalls {
-		part := ask.New[*orchv1.LogList](orchv1.LogService_ReadLogs_FullMethodName, ask.Input{Body: ask.JSON{
+		part := ask.NewShared[*orchv1.LogList](orchv1.LogService_ReadLogs_FullMethodName, ask.Input{Body: ask.JSON{
 			"logs": filter, "sort": sort, "limit": logBatch, "offset": f.Skip + i*logBatch,
 		}})
 		parts, questions = append(parts, part), append(questions, part)
@@ -97,7 +98,7 @@ func readLogs(r *page.Request, from logSource, f logFilter) ([]*orchv1.Log, erro
 	if err := r.Ask(questions[0]); err != nil {
 		return nil, err
 	}
-	logs := parts[0].Answer().GetLogs()
+	logs := slices.Clip(parts[0].Answer().GetLogs()) // The answer is shared.
 	if len(logs) == logBatch {
 		if err := r.Ask(questions[1:]...); err != nil {
 			return nil, err
