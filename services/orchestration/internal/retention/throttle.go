@@ -12,7 +12,7 @@ const (
 	busyShare = 0.2
 	// costGrowth is how much the estimated cost of a document grows with each batch, so it follows documents of another kind.
 	costGrowth = 1.02
-	// maxPause bounds a pause, so an outlier does not stop the deletion.
+	// maxPause bounds a pause for clients, so an outlier does not stop the deletion. The rate has no such bound.
 	maxPause = 2 * time.Second
 )
 
@@ -53,11 +53,11 @@ func (t *throttle) rest(n int64, took time.Duration) time.Duration {
 	if one := took / time.Duration(n); t.cost == 0 || one < t.cost {
 		t.cost = one
 	}
-	rest := time.Duration(float64(n) * float64(t.cost) / share(t.concurrency()))
+	rest := min(time.Duration(float64(n)*float64(t.cost)/share(t.concurrency()))-took, maxPause)
 	if t.rate > 0 {
-		rest = max(rest, time.Duration(n)*time.Second/time.Duration(t.rate))
+		rest = max(rest, time.Duration(n)*time.Second/time.Duration(t.rate)-took)
 	}
-	return min(max(rest-took, 0), maxPause)
+	return max(rest, 0)
 }
 
 // pause waits after a batch of n documents that took some time. It reports whether the context goes on.

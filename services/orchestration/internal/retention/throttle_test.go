@@ -28,6 +28,7 @@ func TestShareOfTime(t *testing.T) {
 		"a client":        {1, 0, 50 * time.Millisecond},
 		"many clients":    {64, 0, 50 * time.Millisecond},
 		"rate":            {0, 500, 200 * time.Millisecond},
+		"low rate":        {0, 10, 10 * time.Second},
 		"rate of no harm": {1, 5000, 50 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
