@@ -17,6 +17,7 @@
 //   - A reply that depends on another writer's unsynced write, such as a duplicate key, waits for that sync too. So do reads with
 //     the concern majority or linearizable: after a crash nobody has read a write that does not exist.
 //   - A feature outside the subset fails with NotImplemented (code 238) and a message that names it. No option is ignored.
+//   - Long reads take turns in half of the processors, so they do not delay short commands.
 //   - One process owns a directory. Open rejects a directory of another format and leaves it untouched.
 //   - It rejects what MongoDB rejects: conditions of partial indexes with negations (67), sorts by parallel arrays (2), colliding
 //     projection paths (31249, 31250), a 65th index (67), documents above 16 MiB (2, 17419, 10334) or nested deeper than 100 (15).
@@ -63,7 +64,8 @@
 // from the index, forward or backward; the points of lists are merged. Indexes whose keys have the same suffix are intersected,
 // and conditions on key fields are tested on the key. A plan that finds few matches is reviewed while it runs. When the bounds
 // express the whole filter, skip and count read keys only. After a count of more than a thousand keys, counters are kept for its
-// prefix length. Distinct is a skip scan. An index range of more than an eighth of the collection, read without a limit, becomes a
+// prefix length. A search for a text lists the distinct values that match by a skip scan, where an index has them. Distinct is a
+// skip scan; groups end at the first match of each value. An index range of more than an eighth of the collection, read without a limit, becomes a
 // collection scan. The command explain describes the plan.
 //
 // # Differences from MongoDB

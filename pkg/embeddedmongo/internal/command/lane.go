@@ -9,13 +9,18 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/mongoerr"
 )
 
-// turnTime is how long a read works before others get their turn. A read that ends earlier never waits.
-const turnTime = 10 * time.Millisecond
+const (
+	// freeChecks is the number of times that a command checks its time limit before it counts as long: some thousand keys, or more
+	// documents than a page has. It is no time, because a short read takes long too when the processors are busy.
+	freeChecks = 4
+	// turnTime is how long a long read works before others get their turn.
+	turnTime = 10 * time.Millisecond
+)
 
 // lane admits a few long reads and index builds at a time, in turns, so most processors stay free for short commands.
 //
-//	short ──▶ ends within its turn
-//	long  ──▶ ends its turn ──▶ waits for a slot ──▶ works for a turn ──▶ gives the slot to the next, if one waits ─┐
+//	short ──▶ ends within freeChecks
+//	long  ──▶ exceeds them  ──▶ waits for a slot ──▶ works for a turn ──▶ gives the slot to the next, if one waits ─┐
 //	                                  ▲                                                                           │
 //	                                  └───────────────────────────────────────────────────────────────────────────┘
 type lane struct {
@@ -27,23 +32,30 @@ func newLane() *lane { return &lane{slots: make(chan struct{}, max(1, runtime.GO
 
 // turns are those of one command in a lane. The zero value never waits.
 type turns struct {
-	lane  *lane
-	began time.Time
-	held  bool
-	ended bool
+	lane   *lane
+	checks int
+	began  time.Time // The current turn.
+	held   bool
+	ended  bool
 }
 
 // takeTurns makes a command work in turns from now on. The caller ends them.
-func (r *request) takeTurns(l *lane) { r.turns = turns{lane: l, began: time.Now()} }
+func (r *request) takeTurns(l *lane) { r.turns = turns{lane: l} }
 
-// next waits for the next turn when the current one has ended. It returns an error at the deadline, or when ctx ends.
+// next is called whenever a command checks its time limit. It waits for the next turn when the current one has ended. It returns an
+// error at the deadline, or when ctx ends.
 func (t *turns) next(ctx context.Context, deadline time.Time) error {
-	if t.lane == nil || t.ended || time.Since(t.began) < turnTime {
+	if t.lane == nil || t.ended {
 		return nil
 	}
-	if t.held && t.lane.waiting.Load() == 0 {
-		t.began = time.Now()
+	if t.checks++; t.checks <= freeChecks {
 		return nil
+	}
+	if t.held {
+		runtime.Gosched() // Short commands wait for a processor at most until here, not until the scheduler preempts.
+		if t.lane.waiting.Load() == 0 || time.Since(t.began) < turnTime {
+			return nil
+		}
 	}
 	t.leave()
 	if !deadline.IsZero() {

@@ -46,6 +46,9 @@ func (p *Plan) Run() (*Rows, error) {
 	if p.q.Limit > 0 {
 		r.left = p.q.Limit
 	}
+	if p.q.Skip >= p.c.Count() && p.q.Skip > 0 {
+		r.left = 0 // No walk is needed to skip more documents than there are.
+	}
 	if err := r.begin(p); err != nil {
 		v.Close()
 		return nil, err

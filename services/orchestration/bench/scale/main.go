@@ -30,6 +30,7 @@ type options struct {
 	dir, fill   string
 	only        string
 	measureOnly int
+	tenants     time.Duration
 }
 
 func main() {
@@ -42,6 +43,7 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "regular expression of the queries to measure")
 	flag.StringVar(&o.fill, "fill", "", "fill a store in this directory with -many runs, and measure nothing")
 	flag.IntVar(&o.measureOnly, "measure", 0, "measure the store of this size in -dir, and print JSON; for the command itself")
+	flag.DurationVar(&o.tenants, "tenants", 0, "measure a workspace beside the worst queries of another in the large store for this time, and nothing else")
 	flag.Parse()
 	if err := o.run(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "scale:", err)
@@ -66,6 +68,9 @@ func (o options) run(ctx context.Context) (err error) {
 			return fmt.Errorf("create store directory: %w", err)
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(o.dir)) }()
+	}
+	if o.tenants > 0 {
+		return tenants(ctx, o.dir, o.many, o.tenants, only)
 	}
 	var results [2]result
 	for i, n := range []int{o.few, o.many} {

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
@@ -126,13 +128,17 @@ func (w *world) median(ctx context.Context, q question, n int) answer {
 // page is the default size of the contract's pages.
 const page = 200
 
-// ask runs a query as the services do.
+// ask runs a query in the workspace with the runs, as the services do.
 func (w *world) ask(ctx context.Context, q question, n int) (int64, error) {
+	return w.askIn(ctx, request.DefaultWorkspace, q, n)
+}
+
+func (w *world) askIn(ctx context.Context, ws uuid.UUID, q question, n int) (int64, error) {
 	plan, err := query.NewPlan(q.own, q.body)
 	if err != nil {
 		return 0, err
 	}
-	selection, err := query.Resolver{Reader: w.store.Reader()}.Select(ctx, request.DefaultWorkspace, plan)
+	selection, err := query.Resolver{Reader: w.store.Reader(), Begin: w.store.Reads().Begin}.Select(ctx, ws, plan)
 	if err != nil {
 		return 0, err
 	}

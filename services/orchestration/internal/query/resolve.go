@@ -27,6 +27,8 @@ type Resolver struct {
 	Batch int
 	// Begin waits until a read of the workspace may begin; the caller calls end when it has ended. nil: reads begin at once.
 	Begin func(ctx context.Context, ws uuid.UUID) (end func(), err error)
+
+	idsOnly bool // Below or_, where a probe is impossible.
 }
 
 func (r Resolver) withDefaults() Resolver {
@@ -100,11 +102,13 @@ func related(n node) bool {
 	return false
 }
 
+// resolve returns the filter for a criterion, and the probes that it does not express.
 func (r Resolver) resolve(ctx context.Context, ws uuid.UUID, n node) (bson.D, []probe, error) {
 	switch n := n.(type) {
 	case exists:
 		return r.resolveExists(ctx, ws, n)
 	case join:
+		r.idsOnly = r.idsOnly || n.or
 		var list []bson.D
 		var probes []probe
 		for _, k := range n.kids {
@@ -130,7 +134,14 @@ func (r Resolver) resolve(ctx context.Context, ws uuid.UUID, n node) (bson.D, []
 	return d, nil, err
 }
 
-// resolveExists fetches the ids of the far side if they are few, else it returns a probe.
+const (
+	// fewIDs is the number of ids that is fetched before the other side is considered.
+	fewIDs = 1000
+	// fewDocuments is the size of a collection whose documents are probed rather than compared with more ids than fewIDs.
+	fewDocuments = 500
+)
+
+// resolveExists fetches the ids of the far side if they are few, or fewer than documents of the near side; else it returns a probe.
 func (r Resolver) resolveExists(ctx context.Context, ws uuid.UUID, e exists) (bson.D, []probe, error) {
 	in, probes, err := r.resolve(ctx, ws, e.in)
 	if err != nil {
@@ -140,12 +151,27 @@ func (r Resolver) resolveExists(ctx context.Context, ws uuid.UUID, e exists) (bs
 	if len(probes) > 0 {
 		return bson.D{}, []probe{p}, nil
 	}
-	ids, err := r.Reader.Groups(ctx, e.rel.to, e.rel.foreign, e.rel.referring(p.filter), r.MaxIDs+1)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s by %s: %w", e.rel.from, e.rel.to, err)
-	}
-	if len(ids) > r.MaxIDs {
-		return bson.D{}, []probe{p}, nil
+	var ids []bson.RawValue
+	for _, limit := range []int{min(fewIDs, r.MaxIDs), r.MaxIDs} {
+		if ids, err = r.Reader.Groups(ctx, e.rel.to, e.rel.foreign, e.rel.referring(p.filter), limit+1); err != nil {
+			return nil, nil, fmt.Errorf("%s by %s: %w", e.rel.from, e.rel.to, err)
+		}
+		if len(ids) <= limit {
+			break
+		}
+		if limit == r.MaxIDs {
+			return bson.D{}, []probe{p}, nil
+		}
+		if r.idsOnly {
+			continue
+		}
+		near, err := r.Reader.Count(ctx, e.rel.from, Scope(ws, nil), fewDocuments+1)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s by %s: %w", e.rel.from, e.rel.to, err)
+		}
+		if near <= fewDocuments {
+			return bson.D{}, []probe{p}, nil
+		}
 	}
 	op := "$in"
 	if e.not {

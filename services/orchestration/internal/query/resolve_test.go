@@ -87,6 +87,47 @@ func TestBroadFiltersAreProbed(t *testing.T) {
 	}
 }
 
+// TestFewDocumentsAreProbed checks that a small collection is probed rather than compared with thousands of ids.
+func TestFewDocumentsAreProbed(t *testing.T) {
+	t.Parallel()
+	db, ws, ctx := database(t), uuid.New(), t.Context()
+	var runs []any
+	for i := range fewIDs + 100 {
+		runs = append(runs, append(envelope(ws, false), bson.E{Key: "_id", Value: binary(numbered(i))}, bson.E{Key: "name", Value: fmt.Sprintf("run-%d", i%2)}))
+	}
+	_, err := db.Collection(string(FlowRun)).InsertMany(ctx, runs)
+	require.NoError(t, err)
+	for i := range 4 {
+		_, err := db.Collection(string(ArtifactLatest)).InsertOne(ctx, append(envelope(ws, false),
+			bson.E{Key: "_id", Value: binary(numbered(i))}, bson.E{Key: "flow_run_id", Value: binary(numbered(10 + i))}))
+		require.NoError(t, err)
+	}
+	for body, c := range map[string]struct {
+		whole bool
+		want  int64
+	}{
+		`{"flow_runs": {}}`:                            {false, 4},
+		`{"flow_runs": {"name": {"any_": ["run-1"]}}}`: {true, 2},
+	} {
+		p, err := NewPlan(ArtifactLatest, parse(t, &orchv1.ArtifactCollectionQuery{}, body))
+		require.NoError(t, err)
+		s, err := Resolver{Reader: NewReader(db)}.Select(ctx, ws, p)
+		require.NoError(t, err)
+		_, whole := s.Filter()
+		require.Equal(t, c.whole, whole, body)
+		n, err := s.Count(ctx)
+		require.NoError(t, err)
+		require.Equal(t, c.want, n, body)
+	}
+
+	// Below or_ there are only ids.
+	all := Plan{own: ArtifactLatest, root: or(criterion("key", "$eq", "absent"), exists{rel: latestRun, in: always{}})}
+	s, err := Resolver{Reader: NewReader(db)}.Select(ctx, ws, all)
+	require.NoError(t, err)
+	_, whole := s.Filter()
+	require.True(t, whole)
+}
+
 // TestProbesOfOneField checks that two probes of the same field project it once: a projection must not name a path
 // twice.
 func TestProbesOfOneField(t *testing.T) {

@@ -29,8 +29,8 @@ type Bounds struct {
 	Wait time.Duration
 }
 
-// Defaults are the bounds of a server. Sixteen reads keep a database busy that is a network away, and the embedded store too.
-var Defaults = Bounds{Max: 16, Queue: 512, Wait: 5 * time.Second}
+// Defaults are the bounds of a server. Eight reads keep a database busy that is a network away, and the embedded store too.
+var Defaults = Bounds{Max: 8, Queue: 512, Wait: 5 * time.Second}
 
 // Group has the reads of all workspaces. It is safe for concurrent use.
 type Group struct {
