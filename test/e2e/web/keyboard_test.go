@@ -82,7 +82,7 @@ func TestKeyboardAlone(t *testing.T) {
 	p.reads("Cancel 1 run?")
 	p.tabsTo("Cancel")
 	p.leavesBy(kb.Enter)
-	p.reads("are being cancelled")
+	p.reads("1 run is being cancelled")
 	p.keys("g")
 	p.leavesBy("a")
 	p.do("the automations", shown(`//main//h1[.="Automations"]`))

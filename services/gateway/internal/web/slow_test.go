@@ -21,9 +21,15 @@ import (
 type slowAnswer struct {
 	after   time.Duration
 	message proto.Message
+	// early responds with an error of the store a moment before the caller gives up.
+	early time.Duration
 }
 
 func (s slowAnswer) wait(ctx context.Context) (proto.Message, rpc.Reply, error) {
+	if deadline, ok := ctx.Deadline(); ok && s.early > 0 && s.after > time.Until(deadline) {
+		<-time.After(time.Until(deadline) - s.early)
+		return nil, rpc.Reply{}, rpc.Detail(http.StatusServiceUnavailable, "The query took too long.")
+	}
 	select {
 	case <-time.After(s.after):
 		return s.message, rpc.Reply{}, nil
@@ -52,7 +58,7 @@ func TestSlowParts(t *testing.T) {
 				if !ok {
 					message = scatterOf(&orchv1.ReadFlowRunScatterRequest{Query: &orchv1.FlowRunScatterQuery{Rows: 1}})
 				}
-				all[method] = slowAnswer{10 * time.Second, message}
+				all[method] = slowAnswer{10 * time.Second, message, 0}
 				site := siteWith(t, &stub{answers: all}, nil)
 				start := time.Now()
 				body := visit(t, site, path, nil).Body.String()
@@ -69,7 +75,7 @@ func TestSlowParts(t *testing.T) {
 				require.NotContains(t, body, "wait=yes", "links of the complete page do not wait")
 
 				<-time.After(15 * time.Second) // Readers share the answers of charts as long.
-				all[method] = slowAnswer{time.Hour, message}
+				all[method] = slowAnswer{time.Hour, message, 0}
 				start = time.Now()
 				body = visit(t, site, link, nil).Body.String()
 				require.Equal(t, 30*time.Second, time.Since(start), "the wait has a bound")
@@ -83,11 +89,31 @@ func TestSlowParts(t *testing.T) {
 func TestFragmentsTellThatAPartIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := lists()
-		all[scatterMethod] = slowAnswer{time.Hour, nil}
+		all[scatterMethod] = slowAnswer{time.Hour, nil, 0}
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 		r.Header.Set("Accept", fragmentType)
 		w := httptest.NewRecorder()
 		siteWith(t, &stub{answers: all}, nil).ServeHTTP(w, r)
 		require.Contains(t, w.Body.String(), "data-complete")
+	})
+}
+
+// TestSlowLogs searches a log of many lines. The store gives up before the page does. The page keeps the run, the filter, and the link
+// to the complete page.
+func TestSlowLogs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := flowRunAnswers()
+		message := all[orchv1.LogService_ReadLogs_FullMethodName].(proto.Message)
+		all[orchv1.LogService_ReadLogs_FullMethodName] = slowAnswer{10 * time.Second, message, time.Millisecond}
+		site := siteWith(t, &stub{answers: all}, nil)
+		const path = "/runs/flow-run/" + someID + "/logs?q=needle"
+		got := visit(t, site, path, nil)
+		require.Equal(t, http.StatusOK, got.Code)
+		for _, part := range []string{"data-complete", "longer than 2s", `value="needle"`, "able-condor", "Parts of the run"} {
+			require.Contains(t, got.Body.String(), part)
+		}
+		require.Contains(t, visit(t, site, path+"&wait=yes", nil).Body.String(), `id="L1"`)
+		lines := visit(t, site, "/runs/flow-run/"+someID+"/logs/lines?q=needle", nil)
+		require.Equal(t, http.StatusServiceUnavailable, lines.Code, "a file has no place for a problem")
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/ask"
 	"github.com/orch-project/orch/services/gateway/internal/web/markup"
@@ -32,7 +33,9 @@ type logsView struct {
 	// Download leads to the whole log as CSV, and DownloadShown to the lines of the page as text.
 	Download, DownloadShown string
 	Brief                   bool
-	OnlyFailures            string
+	// Problem replaces lines that cannot be read.
+	Problem      string
+	OnlyFailures string
 	// Part is how a live page takes new lines: "append" if they come last, otherwise "swap".
 	Part string
 	Sort string
@@ -80,11 +83,7 @@ func logRows(r *page.Request, logs []*orchv1.Log) []logRow {
 }
 
 // readLogs reads the lines of a page.
-func readLogs(r *page.Request, from logSource, f logFilter) ([]*orchv1.Log, error) {
-	filter, err := f.body(from)
-	if err != nil {
-		return nil, err
-	}
+func readLogs(r *page.Request, f logFilter, filter ask.JSON) ([]*orchv1.Log, error) {
 	sort := map[string]string{"oldest": "TIMESTAMP_ASC", "newest": "TIMESTAMP_DESC"}[f.Order]
 	var parts []*ask.Query[*orchv1.LogList]
 	var questions []ask.Question
@@ -116,12 +115,17 @@ func showLogs(r *page.Request, from logSource) (*logsView, error) {
 	if err != nil {
 		return nil, err
 	}
-	logs, err := readLogs(r, from, f)
+	filter, err := f.body(from)
 	if err != nil {
 		return nil, err
 	}
+	logs, err := readLogs(r, f, filter)
+	problem := page.Problem(err)
+	if err != nil && (problem == "" || rpc.HTTPError(err).GetStatus() < http.StatusInternalServerError) {
+		return nil, err
+	}
 	v := &logsView{
-		Part: map[string]string{"oldest": "append", "newest": "swap"}[f.Order], Q: f.Q, Path: r.Path(), Sort: f.Order,
+		Problem: problem, Part: map[string]string{"oldest": "append", "newest": "swap"}[f.Order], Q: f.Q, Path: r.Path(), Sort: f.Order,
 		Levels: f.levelChoices(), Loggers: f.loggerChoices(logs), Attempts: f.attemptChoices(from.states), Hidden: hiddenFields(r, "at", "tz"),
 		OnlyFailures: r.Here("level", "error", "skip", ""), Rows: logRows(r, logs),
 	}
@@ -149,7 +153,11 @@ func sendLines(w http.ResponseWriter, r *page.Request, from logSource) error {
 	if err != nil {
 		return err
 	}
-	logs, err := readLogs(r, from, f)
+	filter, err := f.body(from)
+	if err != nil {
+		return err
+	}
+	logs, err := readLogs(r, f, filter)
 	if err != nil {
 		return err
 	}
