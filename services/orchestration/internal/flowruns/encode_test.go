@@ -21,8 +21,6 @@ import (
 func TestStoredRunsAreEncodedAsPresented(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	e := w.service.encoder
-	require.NotNil(t, e.fast)
 	now := w.clock.Now()
 	at := func(d time.Duration) *timestamppb.Timestamp { return timestamppb.New(now.Add(d)) }
 	runs := []*orchv1.FlowRun{{}, {Labels: map[string]*orchv1.Scalar{
@@ -49,16 +47,16 @@ func TestStoredRunsAreEncodedAsPresented(t *testing.T) {
 			require.Zero(t, run.GetState().GetType()) // It cannot be stored.
 			continue
 		}
-		requireSameJSON(t, e, doc, now)
+		requireSameJSON(t, w.service, doc, now)
 	}
 }
 
 // requireSameJSON requires that a document is encoded without a message, as by way of one.
-func requireSameJSON(t require.TestingT, e encoder, doc bson.Raw, now time.Time) {
-	run, err := e.runs.Decode(doc)
+func requireSameJSON(t require.TestingT, s *Service, doc bson.Raw, now time.Time) {
+	run, err := s.runs.Decode(doc)
 	require.NoError(t, err)
 	want, failed := restjson.Marshal(Present(run, now))
-	got, ok := e.fast.AppendDocument(nil, doc, now)
+	got, ok := s.encoder.Direct(nil, doc, now)
 	require.Equal(t, failed == nil, ok, "%v", failed)
 	if ok {
 		require.Equal(t, string(want), string(got))

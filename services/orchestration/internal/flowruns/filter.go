@@ -31,22 +31,9 @@ func (s *Service) list(
 		runs, err := s.source.List(ctx, q, sort, offset, limit)
 		return &orchv1.FlowRunList{FlowRuns: s.presentAll(runs)}, err
 	}
-	now := s.runs.Store().Now()
-	body := append(offer.Body, '[')
-	first := len(body)
-	err := s.source.VisitPage(ctx, q, sort, offset, limit, func(doc bson.Raw) error {
-		if len(body) > first {
-			body = append(body, ',')
-		}
-		var err error
-		body, err = s.encoder.append(body, doc, now)
-		return err
+	return &orchv1.FlowRunList{}, s.encoder.List(offer, func(visit func(bson.Raw) error) error {
+		return s.source.VisitPage(ctx, q, sort, offset, limit, visit)
 	})
-	if err != nil {
-		return nil, err
-	}
-	offer.Write(append(body, ']'))
-	return &orchv1.FlowRunList{}, nil
 }
 
 // PaginateFlowRuns returns one page of the matching runs and their count.

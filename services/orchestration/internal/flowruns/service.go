@@ -25,6 +25,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/statehistory"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
+	"github.com/orch-project/orch/services/orchestration/internal/storedjson"
 )
 
 // Service serves flow runs and their states.
@@ -45,7 +46,7 @@ type Service struct {
 	slots        slots
 	flush        outbox.Flusher
 	relatedCache relatedCache
-	encoder      encoder
+	encoder      storedjson.Encoder[*orchv1.FlowRun]
 	// The background tasks that change states.
 	late, pauses, cancellations *sweep
 
@@ -119,7 +120,7 @@ func New(d Deps) *Service {
 		slots:       slots{limits: d.Limits, deployments: store.NewCollection(s, query.Deployment, &orchv1.Deployment{})},
 		hydrator:    parameters.NewHydrator(d.Variable),
 		flush:       d.Flush,
-		encoder:     newEncoder(runs),
+		encoder:     storedjson.OfRuns(runs, Present),
 		onCancelled: d.CancelTaskRuns,
 		place:       d.Place,
 		poolType:    d.PoolType,
@@ -151,18 +152,12 @@ func (s *Service) ReadFlowRun(ctx context.Context, r *orchv1.ReadFlowRunRequest)
 	if err != nil {
 		return nil, translate(err)
 	}
-	now := s.runs.Store().Now()
 	if offer := rpc.EncodedResponse(ctx, orchv1.FlowRunService_ReadFlowRun_FullMethodName); offer != nil {
-		body, err := s.encoder.append(offer.Body, doc, now)
-		if err != nil {
-			return nil, err
-		}
-		offer.Write(body)
-		return &orchv1.FlowRun{}, nil
+		return &orchv1.FlowRun{}, s.encoder.One(offer, doc)
 	}
 	run, err := s.runs.Decode(doc)
 	if err != nil {
 		return nil, err
 	}
-	return Present(run, now), nil
+	return Present(run, s.runs.Store().Now()), nil
 }

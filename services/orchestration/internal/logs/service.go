@@ -19,6 +19,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
+	"github.com/orch-project/orch/services/orchestration/internal/storedjson"
 )
 
 // Service serves logs.
@@ -28,6 +29,7 @@ type Service struct {
 	logs      *store.Collection[*orchv1.Log]
 	flowRuns  *store.Collection[*orchv1.FlowRun]
 	source    pagination.Source[*orchv1.Log]
+	encoder   storedjson.Encoder[*orchv1.Log]
 	retention time.Duration
 	show      func(ws uuid.UUID, message []byte) error
 	log       *slog.Logger
@@ -50,6 +52,7 @@ func New(deps Deps) *Service {
 		logs:      logs,
 		flowRuns:  store.NewCollection(deps.Store, query.FlowRun, &orchv1.FlowRun{}),
 		source:    pagination.NewSource(logs, orchv1.LogSort_LOG_SORT_TIMESTAMP_ASC),
+		encoder:   storedjson.New(logs, nil, nil),
 		retention: deps.Retention,
 		show:      deps.Show,
 		log:       deps.Log,

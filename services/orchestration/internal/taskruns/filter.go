@@ -3,6 +3,11 @@ package taskruns
 import (
 	"context"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/runhistogram"
 )
@@ -10,13 +15,24 @@ import (
 // ReadTaskRuns returns the runs that match filters on their own fields and on related resources.
 func (s *Service) ReadTaskRuns(ctx context.Context, r *orchv1.ReadTaskRunsRequest) (*orchv1.TaskRunList, error) {
 	q := r.GetQuery()
-	runs, err := s.source.List(ctx, q, q.GetSort(), q.GetOffset(), q.GetLimit())
-	return &orchv1.TaskRunList{TaskRuns: s.presentAll(runs)}, err
+	return s.list(ctx, orchv1.TaskRunService_ReadTaskRuns_FullMethodName, q, q.GetSort(), q.GetOffset(), q.GetLimit())
 }
 
 // ListTaskRuns returns a page of all runs.
 func (s *Service) ListTaskRuns(ctx context.Context, r *orchv1.ListTaskRunsRequest) (*orchv1.TaskRunList, error) {
-	runs, err := s.source.List(ctx, nil, nil, r.GetOffset(), r.GetLimit())
+	return s.list(ctx, orchv1.TaskRunService_ListTaskRuns_FullMethodName, nil, nil, r.GetOffset(), r.GetLimit())
+}
+
+// list returns a page of runs, encoded if the caller of the method offers that.
+func (s *Service) list(
+	ctx context.Context, method string, q proto.Message, sort protoreflect.Enum, offset int64, limit *orchv1.PageLimit,
+) (*orchv1.TaskRunList, error) {
+	if offer := rpc.EncodedResponse(ctx, method); offer != nil {
+		return &orchv1.TaskRunList{}, s.encoder.List(offer, func(visit func(bson.Raw) error) error {
+			return s.source.VisitPage(ctx, q, sort, offset, limit, visit)
+		})
+	}
+	runs, err := s.source.List(ctx, q, sort, offset, limit)
 	return &orchv1.TaskRunList{TaskRuns: s.presentAll(runs)}, err
 }
 

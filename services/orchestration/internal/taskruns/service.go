@@ -33,6 +33,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/statehistory"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
+	"github.com/orch-project/orch/services/orchestration/internal/storedjson"
 )
 
 // Service serves task runs and their states.
@@ -46,6 +47,7 @@ type Service struct {
 	cache    *store.Collection[*orchv1.TaskRunCacheEntry]
 	flowRuns *store.Collection[*orchv1.FlowRun]
 	source   pagination.Source[*orchv1.TaskRun]
+	encoder  storedjson.Encoder[*orchv1.TaskRun]
 	vocab    vocabulary.Vocabulary
 	random   func() float64
 	offered  func(ws uuid.UUID, taskKey string) // May be nil.
@@ -80,6 +82,7 @@ func New(d Deps) *Service {
 		cache:    store.NewCollection(s, query.TaskRunCache, &orchv1.TaskRunCacheEntry{}),
 		flowRuns: store.NewCollection(s, query.FlowRun, &orchv1.FlowRun{}),
 		source:   pagination.NewSource(runs, orchv1.TaskRunSort_TASK_RUN_SORT_ID_DESC),
+		encoder:  storedjson.OfRuns(runs, present),
 		vocab:    d.Vocabulary,
 		random:   d.Random,
 		limits:   d.Limits,
@@ -113,9 +116,16 @@ func (s *Service) ReadTaskRun(ctx context.Context, r *orchv1.ReadTaskRunRequest)
 	if err != nil {
 		return nil, translate(err)
 	}
-	run, err := s.runs.Get(ctx, ws, id)
+	doc, err := s.runs.GetRaw(ctx, ws, id)
 	if err != nil {
 		return nil, translate(err)
+	}
+	if offer := rpc.EncodedResponse(ctx, orchv1.TaskRunService_ReadTaskRun_FullMethodName); offer != nil {
+		return &orchv1.TaskRun{}, s.encoder.One(offer, doc)
+	}
+	run, err := s.runs.Decode(doc)
+	if err != nil {
+		return nil, err
 	}
 	return present(run, s.runs.Store().Now()), nil
 }

@@ -1,4 +1,4 @@
-package flowruns
+package storedjson
 
 import (
 	"time"
@@ -6,6 +6,8 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/jsontoken"
@@ -16,37 +18,16 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// encoder writes stored runs as REST JSON: without a message where it can, else as Present and package restjson do.
-type encoder struct {
-	runs *store.Collection[*orchv1.FlowRun]
-	fast *protobson.JSONEncoder // nil if the message has a shape that needs reflection; a test fails then.
+// computedOfRuns are the computed fields that flow runs and task runs share.
+var computedOfRuns = []protoreflect.Name{"state_id", "state_type", "state_name", "estimated_run_time", "estimated_start_time_delta"}
+
+// OfRuns returns the encoder of flow runs or task runs. present sets their computed fields.
+func OfRuns[M proto.Message](runs *store.Collection[M], present func(run M, now time.Time) M) Encoder[M] {
+	return New(runs, present, deriveRun, computedOfRuns...)
 }
 
-func newEncoder(runs *store.Collection[*orchv1.FlowRun]) encoder {
-	fast, err := protobson.NewJSONEncoder(&orchv1.FlowRun{}, derive,
-		"state_id", "state_type", "state_name", "estimated_run_time", "estimated_start_time_delta")
-	if err != nil {
-		fast = nil
-	}
-	return encoder{runs: runs, fast: fast}
-}
-
-// append appends a stored run.
-func (e encoder) append(dst []byte, doc bson.Raw, now time.Time) ([]byte, error) {
-	if e.fast != nil {
-		if out, ok := e.fast.AppendDocument(dst, doc, now); ok {
-			return out, nil
-		}
-	}
-	run, err := e.runs.Decode(doc)
-	if err != nil {
-		return dst, err
-	}
-	return restjson.Append(dst, Present(run, now))
-}
-
-// derive computes what Present computes, from the stored document.
-func derive(doc protobson.Stored, now time.Time, out [][]byte) bool {
+// deriveRun computes the computed fields of a run from its document.
+func deriveRun(doc protobson.Stored, now time.Time, out [][]byte) bool {
 	state := &orchv1.State{}
 	if v := doc.Get("state"); v.Type != 0 {
 		if !deriveState(v, state, out) {

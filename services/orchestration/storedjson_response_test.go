@@ -1,0 +1,59 @@
+package orchestration_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/restjson"
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// A caller that accepts encoded task runs and logs gets the JSON of the messages that others get.
+func TestEncodedTaskRunsAndLogs(t *testing.T) {
+	t.Parallel()
+	d := newDomain(t)
+	flowRun := d.run(d.flow("encoded"))
+	var last *orchv1.TaskRun
+	for i, state := range []orchv1.StateType{ // Runs in these states show no time that depends on the clock.
+		stCompleted, stFailed, orchv1.StateType_STATE_TYPE_CANCELLED,
+	} {
+		last = d.task(flowRun, string(rune('a'+i)), func(c *orchv1.TaskRunCreate) {
+			c.Tags = []string{"é", "<"}
+			c.State = &orchv1.StateCreate{Type: state, Message: new("\"done\"")}
+		})
+	}
+	d.say(flowRun.GetId(), time.Date(2026, 11, 23, 12, 0, 0, 123456000, time.UTC), "plain", "<é\n\">", "")
+
+	for method, r := range map[string]proto.Message{
+		orchv1.TaskRunService_ReadTaskRuns_FullMethodName: &orchv1.ReadTaskRunsRequest{Query: &orchv1.TaskRunQuery{}},
+		orchv1.TaskRunService_ListTaskRuns_FullMethodName: &orchv1.ListTaskRunsRequest{},
+		orchv1.TaskRunService_ReadTaskRun_FullMethodName:  &orchv1.ReadTaskRunRequest{Id: last.GetId()},
+		orchv1.LogService_ReadLogs_FullMethodName:         &orchv1.ReadLogsRequest{Query: &orchv1.LogQuery{}},
+	} {
+		message := call[proto.Message](d, method, r)
+		want, err := restjson.Marshal(message)
+		if fields := message.ProtoReflect().Descriptor().Fields(); fields.Len() == 1 { // A list is the array itself.
+			require.Equal(t, 3, message.ProtoReflect().Get(fields.Get(0)).List().Len(), method)
+			want, err = restjson.AppendField(nil, message.ProtoReflect(), fields.Get(0))
+		}
+		require.NoError(t, err)
+		offered, offer := rpc.WithEncoded(in(t, request.DefaultWorkspace), method, make([]byte, 0, 10))
+		_, _, err = d.Call(offered, method, r)
+		require.NoError(t, err)
+		require.True(t, offer.Written, method)
+		require.Equal(t, string(want), string(offer.Body), method)
+	}
+
+	for _, r := range []*orchv1.ReadTaskRunRequest{{Id: uuid.NewString()}, {Id: "no id"}} {
+		offered, offer := rpc.WithEncoded(in(t, request.DefaultWorkspace), orchv1.TaskRunService_ReadTaskRun_FullMethodName, nil)
+		_, _, err := d.Call(offered, orchv1.TaskRunService_ReadTaskRun_FullMethodName, r)
+		require.Error(t, err)
+		require.False(t, offer.Written)
+	}
+}
