@@ -30,9 +30,13 @@ func (r *Report) OK() bool {
 
 // Backup writes a consistent copy of the data directory into a new directory, online. Open accepts such a copy; Restore copies it
 // into a new data directory.
-func (s *Server) Backup(ctx context.Context, dir string) (err error) {
+func (s *Server) Backup(ctx context.Context, dir string) error { return s.BackupSince(ctx, dir, "") }
+
+// BackupSince is Backup that shares unchanged files with an earlier backup, on the same file system. It verifies those files first. Each
+// backup is complete: the earlier one may be deleted.
+func (s *Server) BackupSince(ctx context.Context, dir, base string) (err error) {
 	defer s.engine.Recover(&err)
-	if err := s.engine.Backup(ctx, dir); err != nil {
+	if err := s.engine.Backup(ctx, dir, base); err != nil {
 		return fmt.Errorf("back up to %s: %w", dir, err)
 	}
 	return nil

@@ -24,11 +24,22 @@ var ErrNotABackup = errors.New("this is a data directory and not a backup: its s
 // The copy has no streams. Backup waits until acknowledged events are stored, and the webhook definitions are
 // republished at the next start. Without a running server, Backup starts one temporarily without its addresses.
 func Backup(ctx context.Context, dataDir, backup string, log *slog.Logger) error {
+	return BackupSince(ctx, dataDir, backup, "", log)
+}
+
+// BackupSince is Backup that shares unchanged files with an earlier backup, on the same file system. Each backup is complete: the
+// earlier one may be deleted.
+func BackupSince(ctx context.Context, dataDir, backup, base string, log *slog.Logger) error {
 	backup, err := filepath.Abs(backup)
 	if err != nil {
 		return fmt.Errorf("back %s up: %w", dataDir, err)
 	}
-	if err := control.Backup(ctx, dataDir, backup); !errors.Is(err, control.ErrNoServer) {
+	if base != "" {
+		if base, err = filepath.Abs(base); err != nil {
+			return fmt.Errorf("back %s up: %w", dataDir, err)
+		}
+	}
+	if err := control.Backup(ctx, dataDir, backup, base); !errors.Is(err, control.ErrNoServer) {
 		return err
 	}
 	dir, err := existing(ctx, dataDir, log)
@@ -36,12 +47,12 @@ func Backup(ctx context.Context, dataDir, backup string, log *slog.Logger) error
 		return err
 	}
 	return offline(ctx, dir, log, func(ctx context.Context, parts *infra, conn *broker.Conn, _ *orchestration.Orchestration) error {
-		return onlineBackup(dir, parts, conn)(ctx, backup)
+		return onlineBackup(dir, parts, conn)(ctx, backup, base)
 	})
 }
 
 // copyStore writes a backup: the directory's mark and its store. It removes an incomplete directory.
-func copyStore(ctx context.Context, dir datadir.Dir, store *embeddedmongo.Server, backup string) (err error) {
+func copyStore(ctx context.Context, dir datadir.Dir, store *embeddedmongo.Server, backup, base string) (err error) {
 	target, err := datadir.New(backup)
 	if err != nil {
 		return fmt.Errorf("back up: %w", err)
@@ -51,7 +62,14 @@ func copyStore(ctx context.Context, dir datadir.Dir, store *embeddedmongo.Server
 			err = errors.Join(err, os.RemoveAll(backup))
 		}
 	}()
-	if err := store.Backup(ctx, target.Store()); err != nil {
+	if base != "" {
+		earlier, err := datadir.Existing(base)
+		if err != nil {
+			return err
+		}
+		base = earlier.Store()
+	}
+	if err := store.BackupSince(ctx, target.Store(), base); err != nil {
 		return err
 	}
 	if err := dir.CopySecrets(target); err != nil {
@@ -62,12 +80,12 @@ func copyStore(ctx context.Context, dir datadir.Dir, store *embeddedmongo.Server
 }
 
 // onlineBackup serves a backup request on a running server.
-func onlineBackup(dir datadir.Dir, parts *infra, conn *broker.Conn) func(ctx context.Context, backup string) error {
-	return func(ctx context.Context, backup string) error {
+func onlineBackup(dir datadir.Dir, parts *infra, conn *broker.Conn) func(ctx context.Context, backup, base string) error {
+	return func(ctx context.Context, backup, base string) error {
 		if err := waitHandled(ctx, conn); err != nil {
 			return err
 		}
-		return copyStore(ctx, dir, parts.store, backup)
+		return copyStore(ctx, dir, parts.store, backup, base)
 	}
 }
 

@@ -102,7 +102,7 @@ const drainTimeout = time.Minute
 var errPending = errors.New("events are still pending: start orchestration, or stop orch infra and repeat the backup")
 
 // backup makes a backup while the services run. It waits until they have stored what was acknowledged before.
-func (i *Infra) backup(ctx context.Context, backup string) error {
+func (i *Infra) backup(ctx context.Context, backup, base string) error {
 	dir := i.dir
 	var err error
 	if dir.Vocabulary, err = vocabularyOf(ctx, i.infra.store); err != nil {
@@ -121,7 +121,7 @@ func (i *Infra) backup(ctx context.Context, backup string) error {
 	case err != nil:
 		return err
 	}
-	return copyStore(ctx, dir, i.infra.store, backup)
+	return copyStore(ctx, dir, i.infra.store, backup, base)
 }
 
 // MongoURI is the address of the store. The services need it, NATSURL and SecretsFile.

@@ -115,6 +115,10 @@ func TestBackupOfARunningServerHoldsWhatWasAcknowledged(t *testing.T) {
 	require.NoError(t, standalone.Backup(t.Context(), dir, backup, quiet))
 	require.ErrorContains(t, standalone.Backup(t.Context(), dir, backup, quiet), "not empty")
 	s.fill(1)
+	require.Error(t, standalone.BackupSince(t.Context(), dir, backup+"x", t.TempDir(), quiet), "no backup")
+	require.NoError(t, standalone.BackupSince(t.Context(), dir, backup+"2", backup, quiet))
+	require.NoError(t, standalone.Restore(t.Context(), backup+"2", restored+"2"))
+	require.Equal(t, int64(201), start(t, restored+"2").events())
 
 	require.NoError(t, standalone.Restore(t.Context(), backup, restored))
 	require.ErrorContains(t, standalone.Restore(t.Context(), backup, restored), "not empty")

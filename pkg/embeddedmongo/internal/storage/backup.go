@@ -4,87 +4,124 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
+	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Backup writes a consistent copy of the store into a new directory, online. It links immutable files where the file system can.
-// It writes the format file last, so Open rejects an incomplete copy.
-func (e *Engine) Backup(ctx context.Context, dir string) error {
+// Pebble writes a table once, and never changes it. So a backup shares the tables that it has in common with an earlier one:
+//
+//	store ──checkpoint (links)──► snapshot ──┬── table that the base has ──► checksum of the base's file ──► link to it
+//	                                         └── other files ─────────────► link or copy
+//
+// Each backup is complete: earlier ones may be deleted. Its list of files has their checksums, for restores and for the next
+// backup.
+
+// snapshotDir is the directory of the checkpoint that a backup is made of, below the data directory.
+const snapshotDir = "BACKUP-IN-PROGRESS"
+
+// ErrDamaged reports a backup whose files are not those of its list.
+var ErrDamaged = errors.New("backup is damaged")
+
+// Backup writes a consistent copy of the store into a new directory, online. Tables that the backup base has are linked to its
+// files, which must be on the same file system; empty means no base. The format file comes last, so Open rejects an
+// incomplete copy.
+func (e *Engine) Backup(ctx context.Context, dir, base string) (err error) {
 	if err := errors.Join(ctx.Err(), e.Failure()); err != nil {
 		return err
 	}
-	if err := mustBeNew(e.opts.FS, dir); err != nil {
+	fs := e.opts.FS
+	var earlier fileList
+	if base != "" {
+		if earlier, err = readFileList(fs, base); err != nil {
+			return err
+		}
+	}
+	if err := mustBeNew(fs, dir); err != nil {
 		return err
 	}
-	if err := e.db.Checkpoint(dir, pebble.WithFlushedWAL()); err != nil {
-		return fmt.Errorf("back up to %s: %w", dir, err)
+	e.backups.Lock()
+	defer e.backups.Unlock()
+	snapshot := fs.PathJoin(e.dir, snapshotDir)
+	if err := fs.RemoveAll(snapshot); err != nil { // A crash may have left it.
+		return fmt.Errorf("remove old snapshot: %w", err)
+	}
+	defer func() { err = errors.Join(err, fs.RemoveAll(snapshot)) }()
+	if err := e.db.Checkpoint(snapshot, pebble.WithFlushedWAL()); err != nil {
+		return fmt.Errorf("take snapshot: %w", err)
 	}
 	if err := e.Failure(); err != nil {
 		return err // The copy may hold writes that the log lacks.
 	}
-	return writeFile(e.opts.FS, dir, formatFile, formatLine)
+	if err := fs.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("create %s: %w", dir, err)
+	}
+	list, err := share(ctx, fs, sharing{from: snapshot, base: base, to: dir, earlier: earlier})
+	if err != nil {
+		return err
+	}
+	if err := list.write(fs, dir); err != nil {
+		return err
+	}
+	return writeFile(fs, dir, formatFile, formatLine)
+}
+
+// sharing is a backup in progress.
+type sharing struct {
+	from, base, to string
+	earlier        fileList
+}
+
+// share links or copies all files of a snapshot, and returns their list.
+func share(ctx context.Context, fs vfs.FS, s sharing) (fileList, error) {
+	names, err := fs.List(s.from)
+	if err != nil {
+		return nil, fmt.Errorf("list snapshot: %w", err)
+	}
+	list := fileList{}
+	for _, name := range names {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		from, to := fs.PathJoin(s.from, name), fs.PathJoin(s.to, name)
+		info, err := fs.Stat(from)
+		if err != nil {
+			return nil, fmt.Errorf("read %s of the store: %w", name, err)
+		}
+		file := backedUp{Size: info.Size(), Modified: info.ModTime().UnixNano()}
+		if known, ok := s.earlier[name]; ok && strings.HasSuffix(name, tableSuffix) && known.Size == file.Size && known.Modified == file.Modified {
+			if err := known.verify(fs, fs.PathJoin(s.base, name)); err != nil {
+				return nil, err
+			}
+			if err := fs.Link(fs.PathJoin(s.base, name), to); err != nil {
+				return nil, fmt.Errorf("link %s of the base, which must be on the file system of the backup: %w", name, err)
+			}
+			list[name] = known
+			continue
+		}
+		linked := strings.HasSuffix(name, tableSuffix) && fs.Link(from, to) == nil
+		if linked {
+			file.SHA256, err = checksum(fs, from)
+		} else {
+			file.SHA256, err = copyFile(fs, from, to)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("copy %s: %w", name, err)
+		}
+		list[name] = file
+	}
+	return list, nil
 }
 
 func mustBeNew(fs vfs.FS, dir string) error {
 	names, err := fs.List(dir)
-	if err == nil && len(names) == 0 {
-		err = fs.RemoveAll(dir) // Pebble wants to create it.
-	} else if err == nil {
-		err = fmt.Errorf("%s not empty: %w", dir, os.ErrExist)
+	if err == nil && len(names) > 0 {
+		return fmt.Errorf("%s not empty: %w", dir, os.ErrExist)
 	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	return nil
-}
-
-// Restore copies a backup into a new data directory. The backup is left as it is and may be used again.
-func Restore(ctx context.Context, fs vfs.FS, backup, dir string) error {
-	fresh, err := checkFormat(fs, backup)
-	if err != nil {
-		return err
-	}
-	if fresh {
-		return fmt.Errorf("read backup %s: %w", backup, os.ErrNotExist)
-	}
-	if err := mustBeNew(fs, dir); err != nil {
-		return err
-	}
-	if err := fs.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("create %s: %w", dir, err)
-	}
-	names, err := fs.List(backup)
-	if err != nil {
-		return fmt.Errorf("list %s: %w", backup, err)
-	}
-	for _, n := range names {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if n == "LOCK" || n == pidFile || n == formatFile {
-			continue
-		}
-		if err := copyFile(fs, fs.PathJoin(backup, n), fs.PathJoin(dir, n)); err != nil {
-			return fmt.Errorf("copy %s: %w", n, err)
-		}
-	}
-	return writeFile(fs, dir, formatFile, formatLine)
-}
-
-func copyFile(fs vfs.FS, from, to string) error {
-	src, err := fs.Open(from)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	dst, err := fs.Create(to, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(dst, src)
-	return errors.Join(err, dst.Sync(), dst.Close())
 }

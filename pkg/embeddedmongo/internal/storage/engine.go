@@ -45,6 +45,8 @@ type Engine struct {
 	mu    sync.RWMutex
 	colls map[string]*Collection // By "db.coll".
 
+	backups sync.Mutex // Held during a backup.
+
 	stalls   atomic.Int64 // Moments at which writes began to wait for compactions.
 	building atomic.Int64 // Index builds in progress.
 	indexed  atomic.Int64 // Documents that index builds have read.
@@ -85,6 +87,11 @@ func Open(dir string, o Options) (*Engine, error) {
 	lock, err := acquire(dir, o)
 	if err != nil {
 		return nil, err
+	}
+	if !o.ReadOnly { // An interrupted backup would keep the space of deleted tables.
+		if err := o.FS.RemoveAll(o.FS.PathJoin(dir, snapshotDir)); err != nil {
+			return nil, errors.Join(fmt.Errorf("remove snapshot of an interrupted backup: %w", err), lock.Close())
+		}
 	}
 	e := &Engine{dir: dir, opts: o, lock: lock, colls: map[string]*Collection{}, failState: newFailState()}
 	e.unique.init(1024)

@@ -41,10 +41,14 @@ func backupCommand() *cobra.Command {
 
 The copy is consistent: everything that was acknowledged before the command is in it, and nothing by half. A process that
 runs on the data directory makes the copy itself and goes on meanwhile. Behind orch infra, orchestration must run or
-orch infra must be stopped, so that pending events are stored first.`,
+orch infra must be stopped, so that pending events are stored first.
+
+With --base the copy shares unchanged files with an earlier backup on the same file system, and writes only what is new. Each
+copy is complete: earlier ones may be deleted.`,
 		Args: cobra.ExactArgs(1),
 	}
 	dataDir := dataDirFlag(cmd)
+	base := cmd.Flags().String("base", "", "earlier backup to share unchanged files with")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		path, err := dataDir()
 		if err != nil {
@@ -54,7 +58,7 @@ orch infra must be stopped, so that pending events are stored first.`,
 		if err != nil {
 			return err
 		}
-		if err := standalone.Backup(cmd.Context(), path, args[0], log); err != nil {
+		if err := standalone.BackupSince(cmd.Context(), path, args[0], *base, log); err != nil {
 			return err
 		}
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is a backup of %s; orch restore makes a data directory of it\n", args[0], path)

@@ -32,11 +32,11 @@ var ErrNoServer = errors.New("no server uses this data directory")
 // Server serves the socket. It is a run.Worker.
 type Server struct {
 	ln     net.Listener
-	backup func(ctx context.Context, dir string) error
+	backup func(ctx context.Context, dir, base string) error
 }
 
 // Listen opens the socket. The caller owns the directory's lock, so an existing socket belongs to a dead server.
-func Listen(dataDir string, backup func(ctx context.Context, dir string) error) (*Server, error) {
+func Listen(dataDir string, backup func(ctx context.Context, dir, base string) error) (*Server, error) {
 	path := filepath.Join(dataDir, socketName)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("remove an old control socket: %w", err)
@@ -78,22 +78,25 @@ func (s *Server) Run(ctx context.Context) error {
 
 type backupRequest struct {
 	Dir string `json:"dir"`
+	// Base is an earlier backup, or empty.
+	Base string `json:"base,omitempty"`
 }
 
 func (s *Server) serveBackup(w http.ResponseWriter, r *http.Request) {
 	var request backupRequest
-	if err := json.NewDecoder(io.LimitReader(r.Body, 1<<16)).Decode(&request); err != nil || !filepath.IsAbs(request.Dir) {
-		http.Error(w, "the directory must be an absolute path", http.StatusBadRequest)
+	if err := json.NewDecoder(io.LimitReader(r.Body, 1<<16)).Decode(&request); err != nil || !filepath.IsAbs(request.Dir) || request.Base != "" && !filepath.IsAbs(request.Base) {
+		http.Error(w, "a directory must be an absolute path", http.StatusBadRequest)
 		return
 	}
-	if err := s.backup(r.Context(), request.Dir); err != nil {
+	if err := s.backup(r.Context(), request.Dir, request.Base); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 	}
 }
 
-// Backup requests a backup of a data directory from the server that uses it. It returns ErrNoServer if there is none.
-func Backup(ctx context.Context, dataDir, dir string) error {
-	body, err := json.Marshal(backupRequest{Dir: dir})
+// Backup requests a backup of a data directory from the server that uses it; base is an earlier
+// backup, or empty. It returns ErrNoServer if there is none.
+func Backup(ctx context.Context, dataDir, dir, base string) error {
+	body, err := json.Marshal(backupRequest{Dir: dir, Base: base})
 	if err != nil {
 		return fmt.Errorf("request backup: %w", err)
 	}
