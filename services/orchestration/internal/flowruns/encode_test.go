@@ -86,6 +86,20 @@ func TestOffersOfEncodedResponses(t *testing.T) {
 	require.True(t, offer.Written)
 	require.Equal(t, string(want), string(offer.Body))
 
+	for _, number := range []int64{0, 1, 2, 9} {
+		page := &orchv1.PaginateFlowRunsRequest{Query: &orchv1.FlowRunPageQuery{Page: number, Limit: &orchv1.PageLimit{Value: 2}}}
+		message, err := w.service.PaginateFlowRuns(ctx, page)
+		require.NoError(t, err)
+		require.EqualValues(t, 3, message.GetCount())
+		want, err := restjson.Marshal(message)
+		require.NoError(t, err)
+		offered, offer := rpc.WithEncoded(ctx, orchv1.FlowRunService_PaginateFlowRuns_FullMethodName, nil)
+		_, err = w.service.PaginateFlowRuns(offered, page)
+		require.NoError(t, err)
+		require.True(t, offer.Written)
+		require.Equal(t, string(want), string(offer.Body))
+	}
+
 	one := messages.GetFlowRuns()[0]
 	read := &orchv1.ReadFlowRunRequest{Id: one.GetId()}
 	same, err := w.service.ReadFlowRun(offered, read) // The offer is for another method.

@@ -39,6 +39,12 @@ func (s *Service) list(
 // PaginateFlowRuns returns one page of the matching runs and their count.
 func (s *Service) PaginateFlowRuns(ctx context.Context, r *orchv1.PaginateFlowRunsRequest) (*orchv1.FlowRunPage, error) {
 	q := r.GetQuery()
+	if offer := rpc.EncodedResponse(ctx, orchv1.FlowRunService_PaginateFlowRuns_FullMethodName); offer != nil {
+		return &orchv1.FlowRunPage{}, s.encoder.Page(offer, func(visit func(bson.Raw) error) (proto.Message, error) {
+			p, err := s.source.VisitNumbered(ctx, q, q.GetSort(), q.GetPage(), q.GetLimit(), visit)
+			return &orchv1.FlowRunPage{Count: p.Count, Limit: p.Limit, Pages: p.Pages, Page: p.Page}, err
+		})
+	}
 	p, err := s.source.Paginate(ctx, q, q.GetSort(), q.GetPage(), q.GetLimit())
 	return &orchv1.FlowRunPage{Results: s.presentAll(p.Results), Count: p.Count, Limit: p.Limit, Pages: p.Pages, Page: p.Page}, err
 }

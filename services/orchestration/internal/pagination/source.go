@@ -106,6 +106,20 @@ type Numbered[M proto.Message] struct {
 // Paginate reads a page by its number, counted from 1; a smaller number means the first page. A page beyond the last is
 // empty.
 func (s Source[M]) Paginate(ctx context.Context, q proto.Message, order protoreflect.Enum, number int64, limit *orchv1.PageLimit) (Numbered[M], error) {
+	var results []M
+	p, err := s.VisitNumbered(ctx, q, order, number, limit, s.decoding(&results))
+	if err != nil {
+		return Numbered[M]{}, err
+	}
+	p.Results = results
+	return p, nil
+}
+
+// VisitNumbered is Paginate for a caller that uses the stored documents: it visits them in order, and returns the page without
+// results. A document is valid only during its visit.
+func (s Source[M]) VisitNumbered(
+	ctx context.Context, q proto.Message, order protoreflect.Enum, number int64, limit *orchv1.PageLimit, visit func(doc bson.Raw) error,
+) (Numbered[M], error) {
 	size, err := Limit(limit)
 	if err != nil {
 		return Numbered[M]{}, err
@@ -119,11 +133,10 @@ func (s Source[M]) Paginate(ctx context.Context, q proto.Message, order protoref
 		return Numbered[M]{}, err
 	}
 	number = max(number, 1)
-	results, err := s.read(ctx, selection, order, Offset(number, size), size)
-	if err != nil {
+	if err := s.visit(ctx, selection, order, Offset(number, size), size, visit); err != nil {
 		return Numbered[M]{}, err
 	}
-	return Numbered[M]{Results: results, Count: count, Limit: size, Pages: Pages(count, size), Page: number}, nil
+	return Numbered[M]{Count: count, Limit: size, Pages: Pages(count, size), Page: number}, nil
 }
 
 // Each visits at most limit matching documents by their ids. It skips documents for which visit returns
@@ -184,18 +197,21 @@ func (s Source[M]) visit(
 
 func (s Source[M]) read(ctx context.Context, selection *query.Selection, order protoreflect.Enum, offset, limit int64) ([]M, error) {
 	var found []M
-	err := s.visit(ctx, selection, order, offset, limit, func(doc bson.Raw) error {
-		m, err := s.collection.Decode(doc)
-		if err != nil {
-			return err
-		}
-		found = append(found, m)
-		return nil
-	})
-	if err != nil {
+	if err := s.visit(ctx, selection, order, offset, limit, s.decoding(&found)); err != nil {
 		return nil, err
 	}
 	return found, nil
+}
+
+// decoding returns a visit that appends the messages of documents.
+func (s Source[M]) decoding(to *[]M) func(doc bson.Raw) error {
+	return func(doc bson.Raw) error {
+		m, err := s.collection.Decode(doc)
+		if err == nil {
+			*to = append(*to, m)
+		}
+		return err
+	}
 }
 
 // raws returns stored documents, in order. A limit of 0 reads nothing, although a selection would read everything.

@@ -5,6 +5,8 @@
 package storedjson
 
 import (
+	"bytes"
+	"fmt"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -70,8 +72,43 @@ func (e Encoder[M]) One(offer *rpc.Encoded, doc bson.Raw) error {
 
 // List writes the documents that walk visits as the response, a JSON array.
 func (e Encoder[M]) List(offer *rpc.Encoded, walk func(visit func(doc bson.Raw) error) error) error {
+	body, err := e.appendArray(offer.Body, walk)
+	if err == nil {
+		offer.Write(body)
+	}
+	return err
+}
+
+// Page writes the documents that walk visits as the results of a numbered page, the response. walk returns the page without
+// results.
+func (e Encoder[M]) Page(offer *rpc.Encoded, walk func(visit func(doc bson.Raw) error) (page proto.Message, err error)) error {
+	var page proto.Message
+	body, err := e.appendArray(append(offer.Body, results...), func(visit func(doc bson.Raw) error) (err error) {
+		page, err = walk(visit)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	text, err := restjson.Marshal(page)
+	if err != nil {
+		return err
+	}
+	rest, ok := bytes.CutPrefix(text, []byte(results+"[]"))
+	if !ok {
+		return fmt.Errorf("encode %s: it does not begin with empty results", page.ProtoReflect().Descriptor().Name())
+	}
+	offer.Write(append(body, rest...))
+	return nil
+}
+
+// results is the beginning of a page: its first field.
+const results = `{"results":`
+
+// appendArray appends the documents that walk visits as a JSON array.
+func (e Encoder[M]) appendArray(body []byte, walk func(visit func(doc bson.Raw) error) error) ([]byte, error) {
 	now := e.collection.Store().Now()
-	body := append(offer.Body, '[')
+	body = append(body, '[')
 	first := len(body)
 	err := walk(func(doc bson.Raw) (err error) {
 		if len(body) > first {
@@ -80,8 +117,5 @@ func (e Encoder[M]) List(offer *rpc.Encoded, walk func(visit func(doc bson.Raw) 
 		body, err = e.Append(body, doc, now)
 		return err
 	})
-	if err == nil {
-		offer.Write(append(body, ']'))
-	}
-	return err
+	return append(body, ']'), err
 }
