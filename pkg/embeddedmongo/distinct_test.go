@@ -2,7 +2,9 @@ package embeddedmongo_test
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 
 	"github.com/google/uuid"
@@ -113,6 +115,25 @@ func TestDistinctReadsKeys(t *testing.T) {
 		some := group(indexed, 3)
 		require.Len(t, some, min(3, len(all)))
 		require.Subset(t, append(A{}, all...), append(A{}, some...), "%s %v", path, filter)
+
+		count := func(c *mongo.Collection) map[any]any {
+			cursor, err := c.Aggregate(ctx, A{M{"$match": filter}, M{"$group": M{"_id": "$" + path, "n": M{"$sum": 1}}}})
+			require.NoError(t, err)
+			var rows []bson.M
+			require.NoError(t, cursor.All(ctx, &rows))
+			counts := map[any]any{}
+			for _, row := range rows {
+				if id, ok := row["_id"].(bson.Binary); ok {
+					row["_id"] = string(id.Data)
+				}
+				if n, err := strconv.ParseFloat(fmt.Sprint(row["_id"]), 64); err == nil { // Equal numbers may have either type.
+					row["_id"] = n
+				}
+				counts[row["_id"]] = row["n"]
+			}
+			return counts
+		}
+		require.Equal(t, count(plain), count(indexed), "%s %v", path, filter)
 
 		var ours, theirs []bson.M
 		for c, all := range map[*mongo.Collection]*[]bson.M{indexed: &ours, plain: &theirs} {

@@ -2,6 +2,8 @@
 package aggregate
 
 import (
+	"strings"
+
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/filter"
@@ -69,6 +71,9 @@ func Compile(stages []value.Value, now int64) (*Pipeline, error) {
 		p.stages = append(p.stages, st)
 	}
 	p.groups(stages[len(stages)-len(p.stages):])
+	if len(p.stages) > 0 {
+		q.Only = onlyField(stages[len(stages)-len(p.stages)].Doc().First())
+	}
 	all := value.EmptyDoc
 	switch len(matches) {
 	case 0:
@@ -183,6 +188,32 @@ func (p *Pipeline) groups(stages []value.Value) {
 		p.GroupLimit, _ = arg.Int()
 	}
 	p.GroupPath = id.Str()[1:]
+}
+
+// onlyField returns the field that a $group needs: it groups by the field and counts. It is empty when the group needs more.
+func onlyField(name string, arg value.Value) string {
+	if name != "$group" || arg.T != bson.TypeEmbeddedDocument {
+		return ""
+	}
+	path := ""
+	for it := arg.Doc().Iter(); ; {
+		k, v, more := it.Next()
+		switch {
+		case !more:
+			return path
+		case string(k) == "_id":
+			if v.T != bson.TypeString || len(v.Str()) < 2 || v.Str()[0] != '$' || strings.ContainsAny(v.Str()[1:], ".$") {
+				return ""
+			}
+			path = v.Str()[1:]
+		case v.T != bson.TypeEmbeddedDocument || v.Doc().Len() != 1:
+			return ""
+		default:
+			if op, one := v.Doc().First(); op != "$count" && (op != "$sum" || !one.IsNumber()) {
+				return ""
+			}
+		}
+	}
 }
 
 // Run connects the stages to a stream of the query's results.

@@ -7,6 +7,7 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/plan"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/wire"
 )
 
 // explain describes the plan of a find, count, distinct, aggregate, update, delete or findAndModify. It executes no write.
@@ -18,10 +19,9 @@ func (s *Service) explain(r *request) (*value.Builder, error) {
 	if v := r.get("verbosity"); v.T == bson.TypeString {
 		verbosity = v.Str()
 	}
-	m := *r.m
-	m.Body = r.target.Doc()
+	m := &wire.Message{RequestID: r.m.RequestID, Body: r.target.Doc(), Sequences: r.m.Sequences, DB: r.m.DB}
 	inner := *r
-	inner.m = &m
+	inner.m = m
 	inner.name, inner.target = m.Body.First()
 	h, ok := s.table[inner.name]
 	if !ok {

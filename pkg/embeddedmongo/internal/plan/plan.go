@@ -32,6 +32,9 @@ type Query struct {
 	// IDs asks for the _id alone.
 	IDs bool
 
+	// Only is the one field, without dots, that the reader needs; empty means whole documents. Rows may have other fields too.
+	Only string
+
 	// Early means that the reader expects to stop after the first results although it sets no limit.
 	Early bool
 

@@ -30,8 +30,9 @@ type Rows struct {
 	skip   int64
 	passed int64  // Results so far, skipped ones included.
 	left   int64  // Results still to deliver; -1 without a limit.
-	entry  []byte // Of keyDoc and idDoc.
-	value  []byte // Of keyDoc and idDoc.
+	only   int    // The position of Query.Only in the index; -1 when documents are read.
+	entry  []byte // Of keyDoc, idDoc and onlyDoc.
+	value  []byte // Of keyDoc, idDoc and onlyDoc.
 	Keys   int64  // Keys read.
 	Docs   int64  // Documents read.
 }
@@ -67,6 +68,9 @@ func (p *Plan) Run() (*Rows, error) {
 // begin starts reading by a plan.
 func (r *Rows) begin(p *Plan) (err error) {
 	r.p, r.seen, r.twins, r.tests = p, nil, false, p.keyTests(p.con)
+	if r.only = -1; p.q.Only != "" && p.sorted && !p.dedupe && !p.ix.IsID() {
+		r.only = p.position(p.q.Only)
+	}
 	switch {
 	case p.dedupe && p.merge && p.adjacent():
 		r.twins = true
@@ -139,12 +143,9 @@ func (r *Rows) fetch(want bool) (Row, bool, error) {
 			}
 			matches = verdict == holds && r.tests.whole
 		}
-		if matches && (!want || r.p.q.ReturnKey) {
-			return r.result(id, nil, want)
-		}
-		if matches && r.p.q.IDs && r.p.sorted {
-			if d := r.idDoc(id); d != nil {
-				return Row{ID: id, Doc: d}, true, nil
+		if matches {
+			if row, ok, err := r.fromKey(id, want); ok || err != nil {
+				return row, ok, err
 			}
 		}
 		d, err := r.doc(id)
@@ -169,6 +170,21 @@ func (r *Rows) fetch(want bool) (Row, bool, error) {
 	return Row{}, false, storage.Error(r.ks.err())
 }
 
+// fromKey is the row of a match whose key has all that the reader needs; ok is false when its document does.
+func (r *Rows) fromKey(id []byte, want bool) (row Row, ok bool, err error) {
+	if !want || r.p.q.ReturnKey {
+		return r.result(id, nil, want)
+	}
+	var d value.Doc
+	switch {
+	case r.p.q.IDs && r.p.sorted:
+		d = r.idDoc(id)
+	case r.only >= 0:
+		d = r.onlyDoc()
+	}
+	return Row{ID: id, Doc: d}, d != nil, nil
+}
+
 // result is the row of a match: its document, or the fields of the index entry.
 func (r *Rows) result(id []byte, d value.Doc, want bool) (Row, bool, error) {
 	if want && r.p.q.ReturnKey {
@@ -185,6 +201,21 @@ func (r *Rows) idDoc(id []byte) value.Doc {
 		return nil
 	}
 	r.value, r.entry = v.B, value.BuildOnto(r.entry[:0]).Add("_id", v).Bytes()
+	return r.entry
+}
+
+// onlyDoc builds a document of the field that the reader needs from the index entry; nil when the entry does not have its type. Null
+// stands for a missing field too.
+func (r *Rows) onlyDoc() value.Doc {
+	begin, end := r.p.fieldAt(r.ks.key(), r.only)
+	v, _, ok := value.ReadKey(r.ks.key()[begin:end], r.p.ix.Fields[r.only].Desc, r.value)
+	if !ok || v.T != bson.TypeBinary && v.T != bson.TypeString && v.T != bson.TypeNull {
+		return nil
+	}
+	if v.B != nil {
+		r.value = v.B
+	}
+	r.entry = value.BuildOnto(r.entry[:0]).Add(r.p.q.Only, v).Bytes()
 	return r.entry
 }
 
