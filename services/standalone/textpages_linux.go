@@ -11,25 +11,39 @@ import (
 
 // releaseTextPages unmaps the pages of the program that this process has touched: its code and its constants. Half of them serve the
 // start only, such as descriptors and tables. A page that is needed again is mapped from the kernel's page cache.
+//
+// It leaves mappings with pages that this process has written. The linker makes some of them read-only after it has filled in
+// addresses (RELRO, in programs with cgo); the file does not have these addresses.
 func releaseTextPages() error {
 	program, err := os.Readlink("/proc/self/exe")
 	if err != nil {
 		return fmt.Errorf("find program: %w", err)
 	}
 	program = strings.TrimSuffix(program, " (deleted)") // An upgrade replaces the file of a running server.
-	maps, err := os.Open("/proc/self/maps")
+	maps, err := os.Open("/proc/self/smaps")
 	if err != nil {
 		return fmt.Errorf("list mappings: %w", err)
 	}
 	defer maps.Close()
+	var from, to uintptr
+	release := false
 	lines := bufio.NewScanner(maps)
-	for lines.Scan() {
-		from, to, ok := readOnlyMapping(lines.Text(), program)
-		if !ok {
+	for lines.Scan() { // A mapping has a line of maps, then counts by name, at last VmFlags.
+		if low, high, ok := readOnlyMapping(lines.Text(), program); ok {
+			from, to, release = low, high, true
 			continue
 		}
-		if _, _, errno := syscall.Syscall(syscall.SYS_MADVISE, from, to-from, syscall.MADV_DONTNEED); errno != 0 {
-			return fmt.Errorf("release pages of the program: %w", errno)
+		switch name, count, _ := strings.Cut(lines.Text(), ":"); name {
+		case "Anonymous", "Swap":
+			release = release && strings.TrimSpace(count) == "0 kB"
+		case "VmFlags":
+			if !release {
+				continue
+			}
+			release = false
+			if _, _, errno := syscall.Syscall(syscall.SYS_MADVISE, from, to-from, syscall.MADV_DONTNEED); errno != 0 {
+				return fmt.Errorf("release pages of the program: %w", errno)
+			}
 		}
 	}
 	return lines.Err()
