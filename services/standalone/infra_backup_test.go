@@ -18,6 +18,8 @@ func infraDirectory(t *testing.T) string {
 	dir := t.TempDir()
 	s := start(t, dir, "ORCH_VOCABULARY=prefect")
 	s.fill50()
+	// A backup waits until all events are stored: no service stores them later.
+	require.NoError(t, standalone.Backup(t.Context(), dir, filepath.Join(t.TempDir(), "drained"), quiet))
 	s.stop()
 	require.NoError(t, os.Remove(filepath.Join(dir, "orch.json"))) // orch infra writes none.
 	return dir
