@@ -25,8 +25,6 @@ const (
 	collectEvery = 200 * time.Millisecond
 	// samples is the number of samples of which the highest growth counts, so short pauses change nothing.
 	samples = 10
-	// releaseAfter is the time after which pages that only the start needed are released.
-	releaseAfter = 5 * time.Second
 )
 
 // collector is a run.Worker that adjusts the garbage collector. It respects an operator's GOGC.
@@ -41,13 +39,11 @@ type runtime struct {
 	heap func() (allocated, live uint64)
 	// set sets the growth and returns the previous one, as debug.SetGCPercent does.
 	set func(percent int) int
-	// release returns the pages that only the start needed to the kernel.
-	release func() error
 }
 
 // newCollector starts with the small growth, because memory of the start-up would stay.
 func newCollector() *collector {
-	r := runtime{heap: heap, set: debug.SetGCPercent, release: releaseTextPages}
+	r := runtime{heap: heap, set: debug.SetGCPercent}
 	if os.Getenv("GOGC") != "" {
 		r.set = func(percent int) int { return percent }
 	}
@@ -88,7 +84,6 @@ func (c *collector) Name() string { return "garbage" }
 // Run adjusts the growth until ctx ends, and then restores the original one.
 func (c *collector) Run(ctx context.Context) error {
 	defer func() { c.set(c.before) }()
-	started := time.After(releaseAfter)
 	ticker := time.NewTicker(collectEvery)
 	defer ticker.Stop()
 	var recent [samples]int
@@ -97,9 +92,6 @@ func (c *collector) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-started:
-			_ = c.release() // A system that rejects it keeps the pages.
-			continue
 		case <-ticker.C:
 		}
 		total, live := c.heap()
