@@ -25,7 +25,7 @@ const (
 
 // logsView is the data of a page of log lines.
 type logsView struct {
-	Rows                      []logRow
+	Rows                      []show.LogLine
 	Levels, Loggers, Attempts []choice
 	Q, Path                   string
 	Hidden                    []hiddenField
@@ -41,14 +41,8 @@ type logsView struct {
 	Sort string
 }
 
-// logRow is a log line.
-type logRow struct {
-	Number               int
-	Class, Level, Logger string
-	Message              string
-	Time                 markup.Markup
-	Task                 string
-}
+// Log returns the lines.
+func (v *logsView) Log() markup.Markup { return show.Log(v.Rows, !v.Brief) }
 
 // levels are the severities with their least number.
 var levels = []struct {
@@ -66,12 +60,12 @@ func levelOf(number int64) string {
 	return name
 }
 
-func logRows(r *page.Request, logs []*orchv1.Log) []logRow {
-	rows := make([]logRow, 0, len(logs))
+func logRows(r *page.Request, logs []*orchv1.Log) []show.LogLine {
+	rows := make([]show.LogLine, 0, len(logs))
 	clock := clockOf(r)
 	for i, l := range logs {
-		row := logRow{
-			Number: i + 1, Class: levelOf(l.GetLevel()), Level: levelOf(l.GetLevel()), Logger: show.Line(l.GetName(), 60),
+		row := show.LogLine{
+			Number: i + 1, Level: levelOf(l.GetLevel()), Logger: show.Line(l.GetName(), 60),
 			Message: show.Middle(show.Visible(l.GetMessage()), 20_000), Time: clock.Plain(l.GetTimestamp()),
 		}
 		if l.TaskRunId != nil {
