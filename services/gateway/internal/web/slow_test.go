@@ -23,6 +23,8 @@ type slowAnswer struct {
 	message proto.Message
 	// early responds with an error of the store a moment before the caller gives up.
 	early time.Duration
+	// err replaces the message.
+	err error
 }
 
 func (s slowAnswer) wait(ctx context.Context) (proto.Message, rpc.Reply, error) {
@@ -32,7 +34,7 @@ func (s slowAnswer) wait(ctx context.Context) (proto.Message, rpc.Reply, error) 
 	}
 	select {
 	case <-time.After(s.after):
-		return s.message, rpc.Reply{}, nil
+		return s.message, rpc.Reply{}, s.err
 	case <-ctx.Done():
 		return nil, rpc.Reply{}, ctx.Err()
 	}
@@ -58,7 +60,7 @@ func TestSlowParts(t *testing.T) {
 				if !ok {
 					message = scatterOf(&orchv1.ReadFlowRunScatterRequest{Query: &orchv1.FlowRunScatterQuery{Rows: 1}})
 				}
-				all[method] = slowAnswer{10 * time.Second, message, 0}
+				all[method] = slowAnswer{after: 10 * time.Second, message: message}
 				site := siteWith(t, &stub{answers: all}, nil)
 				start := time.Now()
 				body := visit(t, site, path, nil).Body.String()
@@ -75,7 +77,7 @@ func TestSlowParts(t *testing.T) {
 				require.NotContains(t, body, "wait=yes", "links of the complete page do not wait")
 
 				<-time.After(15 * time.Second) // Readers share the answers of charts as long.
-				all[method] = slowAnswer{time.Hour, message, 0}
+				all[method] = slowAnswer{after: time.Hour, message: message}
 				start = time.Now()
 				body = visit(t, site, link, nil).Body.String()
 				require.Equal(t, 30*time.Second, time.Since(start), "the wait has a bound")
@@ -89,7 +91,7 @@ func TestSlowParts(t *testing.T) {
 func TestFragmentsTellThatAPartIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := lists()
-		all[scatterMethod] = slowAnswer{time.Hour, nil, 0}
+		all[scatterMethod] = slowAnswer{after: time.Hour}
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 		r.Header.Set("Accept", fragmentType)
 		w := httptest.NewRecorder()
@@ -104,7 +106,7 @@ func TestSlowLogs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := flowRunAnswers()
 		message := all[orchv1.LogService_ReadLogs_FullMethodName].(proto.Message)
-		all[orchv1.LogService_ReadLogs_FullMethodName] = slowAnswer{10 * time.Second, message, time.Millisecond}
+		all[orchv1.LogService_ReadLogs_FullMethodName] = slowAnswer{after: 10 * time.Second, message: message, early: time.Millisecond}
 		site := siteWith(t, &stub{answers: all}, nil)
 		const path = "/runs/flow-run/" + someID + "/logs?q=needle"
 		got := visit(t, site, path, nil)
@@ -115,5 +117,17 @@ func TestSlowLogs(t *testing.T) {
 		require.Contains(t, visit(t, site, path+"&wait=yes", nil).Body.String(), `id="L1"`)
 		lines := visit(t, site, "/runs/flow-run/"+someID+"/logs/lines?q=needle", nil)
 		require.Equal(t, http.StatusServiceUnavailable, lines.Code, "a file has no place for a problem")
+	})
+}
+
+// TestOutagesOfChartsAreNotShared opens a page during an outage that needs a second to show, and then after it.
+func TestOutagesOfChartsAreNotShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := lists()
+		all[scatterMethod] = slowAnswer{after: time.Second, err: rpc.Detail(http.StatusServiceUnavailable, "The store is away.")}
+		site := siteWith(t, &stub{answers: all}, nil)
+		require.Contains(t, visit(t, site, "/", nil).Body.String(), "The store is away.")
+		all[scatterMethod] = scatterOf
+		require.NotContains(t, visit(t, site, "/", nil).Body.String(), "The store is away.")
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/orch-project/orch/pkg/clock"
-	"github.com/orch-project/orch/services/gateway/internal/web/coalesce"
+	"github.com/orch-project/orch/services/gateway/internal/web/resultcache"
 )
 
 const (
@@ -29,11 +29,11 @@ type Fragment struct {
 }
 
 // Cache holds the fragments of the last second. It is safe for concurrent use.
-type Cache struct{ fragments *coalesce.Cache[Fragment] }
+type Cache struct{ fragments *resultcache.Cache[Fragment] }
 
 // NewCache returns an empty cache.
 func NewCache(c clock.Clock) *Cache {
-	return &Cache{coalesce.New(c, maxBytes, func(f Fragment) int { return len(f.Body) })}
+	return &Cache{resultcache.New(c, maxBytes, func(f Fragment) int { return len(f.Body) })}
 }
 
 // Get returns the fragment of a key. If there is none of the last second, one caller renders it and the others wait for it.

@@ -1,4 +1,4 @@
-package coalesce_test
+package resultcache_test
 
 import (
 	"errors"
@@ -11,14 +11,14 @@ import (
 
 	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/testkit"
-	"github.com/orch-project/orch/services/gateway/internal/web/coalesce"
+	"github.com/orch-project/orch/services/gateway/internal/web/resultcache"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
 // newCache returns a cache of texts of 100 bytes in all.
-func newCache(c clock.Clock) *coalesce.Cache[string] {
-	return coalesce.New(c, 100, func(s string) int { return len(s) })
+func newCache(c clock.Clock) *resultcache.Cache[string] {
+	return resultcache.New(c, 100, func(s string) int { return len(s) })
 }
 
 // TestWaitingCallersShareOneComputation keeps nothing after it.

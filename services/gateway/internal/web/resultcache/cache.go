@@ -1,8 +1,8 @@
-// Package coalesce shares results among equal requests: one caller computes a result, callers that come meanwhile wait for it, and
-// those that come soon afterwards get it from memory.
+// Package resultcache shares results among equal requests: one caller computes a result, callers that come meanwhile wait for it,
+// and those that come soon afterwards get it from memory. So a caller may get a result that is older than its call.
 //
 // The caller authorizes each request first. A key contains everything that the result depends on.
-package coalesce
+package resultcache
 
 import (
 	"context"
@@ -41,7 +41,7 @@ func (e *entry[V]) fresh(now time.Time) bool {
 }
 
 // errAborted is returned to waiting callers when the computing one panicked.
-var errAborted = errors.New("coalesce: computation was aborted")
+var errAborted = errors.New("resultcache: computation was aborted")
 
 // New returns an empty cache of results whose sizes in bytes have a maximum sum.
 func New[V any](c clock.Clock, maxSize int, sizeOf func(V) int) *Cache[V] {
