@@ -76,7 +76,6 @@ func TestSlowParts(t *testing.T) {
 				require.NotContains(t, body, "data-complete")
 				require.NotContains(t, body, "wait=yes", "links of the complete page do not wait")
 
-				<-time.After(15 * time.Second) // Readers share the answers of charts as long.
 				all[method] = slowAnswer{after: time.Hour, message: message}
 				start = time.Now()
 				body = visit(t, site, link, nil).Body.String()
@@ -117,18 +116,5 @@ func TestSlowLogs(t *testing.T) {
 		require.Contains(t, visit(t, site, path+"&wait=yes", nil).Body.String(), `id="L1"`)
 		lines := visit(t, site, "/runs/flow-run/"+someID+"/logs/lines?q=needle", nil)
 		require.Equal(t, http.StatusServiceUnavailable, lines.Code, "a file has no place for a problem")
-	})
-}
-
-// TestOutagesOfChartsAreNotShared opens a page during an outage that needs a second to show, and then after it.
-func TestOutagesOfChartsAreNotShared(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const day = "/?from=2030-01-01T00:00:00Z&to=2030-01-02T00:00:00Z" // The same question each time.
-		all := lists()
-		all[scatterMethod] = slowAnswer{after: time.Second, err: rpc.Detail(http.StatusServiceUnavailable, "The store is away.")}
-		site := siteWith(t, &stub{answers: all}, nil)
-		require.Contains(t, visit(t, site, day, nil).Body.String(), "The store is away.")
-		all[scatterMethod] = scatterOf
-		require.NotContains(t, visit(t, site, day, nil).Body.String(), "The store is away.")
 	})
 }
