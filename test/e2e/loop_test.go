@@ -240,7 +240,7 @@ func TestLoopKilled(t *testing.T) {
 					}
 				}
 				return true
-			}, 2*time.Minute, time.Second, "a post has no run")
+			}, time.Minute, time.Second, "a post has no run: the lease of an interrupted action lasts 15 seconds")
 			for n, runs := range numbers {
 				require.Equal(t, 1, runs, "post %d", n)
 			}

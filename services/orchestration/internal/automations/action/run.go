@@ -14,14 +14,14 @@ import (
 	"github.com/orch-project/orch/pkg/tracing"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/engine"
+	"github.com/orch-project/orch/services/orchestration/internal/lease"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 const (
 	// pollEvery is how often due runs are looked for that nobody woke the runner for.
 	pollEvery = time.Second
-	// claimFor is how long a claimed run is left alone. It exceeds what an execution may take.
-	claimFor  = 2 * time.Minute
+	// timeLimit bounds one execution.
 	timeLimit = 90 * time.Second
 	// maxAttempts bounds executions, and the others are spread over the time between firstRetry and its multiples.
 	maxAttempts = 4
@@ -65,45 +65,62 @@ func (r *Runner) Run(ctx context.Context) error {
 	}
 }
 
-var errTaken = errors.New("another replica executes the action")
-
 // execute claims a run, does what it says and settles it. It reports whether others may be waiting for the share.
 func (r *Runner) execute(ctx context.Context, ws uuid.UUID, due *orchv1.AutomationActionRun) bool {
 	id, err := uuid.Parse(due.GetId())
 	if err != nil {
 		return false
 	}
-	run, err := r.runs.Mutate(ctx, ws, id, store.Edit(func(next *orchv1.AutomationActionRun) error {
-		now := r.Store.Now()
-		if next.Next == nil || next.GetNext() > now.UnixMicro() {
-			return errTaken
-		}
-		next.Attempts++
-		next.Next = proto.Int64(now.Add(claimFor).UnixMicro())
-		return nil
-	}, nil))
+	held, err := r.claim(ctx, ws, id)
 	if err != nil {
 		if ctx.Err() == nil && !errors.Is(err, errTaken) && !errors.Is(err, store.ErrNotFound) {
 			r.Log.WarnContext(ctx, "claim an action", "action", id, "error", err)
 		}
 		return false
 	}
-	within, cancel := context.WithTimeout(ctx, timeLimit)
-	defer cancel()
-	within, span := r.Tracer.Continue(within, "action "+engine.ActionType(run.GetAction()), cause(run))
-	result := r.act(within, ws, run)
-	tracing.End(span, result.err())
-	if ctx.Err() != nil {
-		return false // The process ends; the run is due again when the claim is over.
+	result, span, err := r.actWithin(ctx, held)
+	ended := ctx.Err() != nil
+	if ended {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), endWithin)
+		defer cancel()
 	}
-	err = r.wakeNext(ctx, ws, run)
-	if err == nil {
-		err = r.settle(trace.ContextWithSpan(ctx, span), ws, id, run, result)
+	switch {
+	case err != nil:
+	case ended && result.reason != "": // Perhaps because the process ends.
+		err = held.release(ctx)
+	default:
+		if err = r.wakeNext(ctx, ws, held.run); err == nil {
+			err = r.settle(trace.ContextWithSpan(ctx, span), held, result)
+		}
 	}
-	if err != nil && ctx.Err() == nil {
+	if err != nil {
 		r.Log.WarnContext(ctx, "settle an action", "action", id, "error", err)
 	}
-	return true
+	return !ended
+}
+
+// actWithin does what an action says within the time limit, while it holds the claim of the run. Its error is errLost if the claim was
+// lost meanwhile.
+func (r *Runner) actWithin(ctx context.Context, held *claim) (*result, trace.Span, error) {
+	within, stop := context.WithTimeout(ctx, timeLimit)
+	defer stop()
+	within, lose := context.WithCancelCause(within)
+	defer lose(nil)
+	var holder sync.WaitGroup
+	renewing, end := context.WithCancel(within)
+	ticker := time.NewTicker(lease.RenewEvery)
+	defer ticker.Stop()
+	holder.Go(func() { held.hold(renewing, ticker.C, lose) })
+	within, span := r.Tracer.Continue(within, "action "+engine.ActionType(held.run.GetAction()), cause(held.run))
+	result := r.act(within, held.ws, held.run)
+	end()
+	holder.Wait()
+	tracing.End(span, result.err())
+	if cause := context.Cause(within); errors.Is(cause, errLost) {
+		return nil, span, cause
+	}
+	return result, span, nil
 }
 
 // cause is the trace of the event that a firing is due to.
@@ -137,17 +154,16 @@ func (r *Runner) wakeNext(ctx context.Context, ws uuid.UUID, run *orchv1.Automat
 }
 
 // settle publishes how an execution ended, buries a permanent failure, and ends the run; or makes it due again.
-func (r *Runner) settle(ctx context.Context, ws, id uuid.UUID, run *orchv1.AutomationActionRun, result *result) error {
+func (r *Runner) settle(ctx context.Context, held *claim, result *result) error {
+	run := held.run
 	if result.transient && run.GetAttempts() < maxAttempts {
 		wait := firstRetry << (2 * (run.GetAttempts() - 1)) // 1 s, 4 s, 16 s.
 		wait += time.Duration(r.Random() * float64(wait) / 2)
-		_, err := r.runs.Mutate(ctx, ws, id, store.Edit(func(next *orchv1.AutomationActionRun) error {
+		return held.edit(ctx, func(next *orchv1.AutomationActionRun) {
 			next.Next, next.Reason = proto.Int64(r.Store.Now().Add(wait).UnixMicro()), result.reason
-			return nil
-		}, nil))
-		return err
+		})
 	}
-	if err := r.publish(ctx, ws, id, run, result); err != nil {
+	if err := r.publish(ctx, held.ws, held.id, run, result); err != nil {
 		return err
 	}
 	outcome := "executed"
@@ -156,14 +172,12 @@ func (r *Runner) settle(ctx context.Context, ws, id uuid.UUID, run *orchv1.Autom
 	}
 	r.Count(engine.ActionType(run.GetAction()), outcome)
 	if result.reason != "" {
-		if err := r.bury(ctx, ws, id, run, result.reason); err != nil {
+		if err := r.bury(ctx, held.ws, held.id, run, result.reason); err != nil {
 			return err
 		}
 	}
-	_, err := r.runs.Mutate(ctx, ws, id, store.Edit(func(next *orchv1.AutomationActionRun) error {
+	return held.edit(ctx, func(next *orchv1.AutomationActionRun) {
 		next.Next, next.Reason = nil, result.reason
 		next.Expires = proto.Int64(r.Store.Now().Add(keepFor).UnixMicro())
-		return nil
-	}, nil))
-	return err
+	})
 }
