@@ -92,6 +92,9 @@ const maxInsertion = 4 << 20
 
 // runInsertion executes the command that inserts documents.
 func (c *Collection[M]) runInsertion(ctx context.Context, docs []bson.Raw) error {
+	if d := c.store.direct; d != nil {
+		return d.insert(ctx, c.mongo.Database().Name(), c.mongo.Name(), docs)
+	}
 	buffer := insertions.Get().(*[]byte)
 	cmd := c.appendInsertion((*buffer)[:0], docs)
 	err := c.mongo.Database().RunCommand(ctx, cmd).Err()

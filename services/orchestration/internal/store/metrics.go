@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.mongodb.org/mongo-driver/v2/event"
@@ -53,18 +54,26 @@ func (m *metrics) monitor(next *event.CommandMonitor) *event.CommandMonitor {
 	return &event.CommandMonitor{
 		Started: next.Started,
 		Succeeded: func(ctx context.Context, e *event.CommandSucceededEvent) {
-			telemetry.Observe(ctx, m.duration.WithLabelValues(e.CommandName), e.Duration.Seconds())
-			if m.available != nil {
-				m.available()
-			}
+			m.succeeded(ctx, e.CommandName, e.Duration)
 			next.Succeeded(ctx, e)
 		},
 		Failed: func(ctx context.Context, e *event.CommandFailedEvent) {
-			m.failures.WithLabelValues(e.CommandName).Inc()
+			m.failed(e.CommandName)
 			next.Failed(ctx, e)
 		},
 	}
 }
+
+// succeeded records a command that succeeded.
+func (m *metrics) succeeded(ctx context.Context, command string, took time.Duration) {
+	telemetry.Observe(ctx, m.duration.WithLabelValues(command), took.Seconds())
+	if m.available != nil {
+		m.available()
+	}
+}
+
+// failed records a command that failed.
+func (m *metrics) failed(command string) { m.failures.WithLabelValues(command).Inc() }
 
 // held records whether this replica holds a lease.
 func (m *metrics) held(lease string, held bool) {

@@ -28,7 +28,7 @@ type Config struct {
 	URI string
 	// Database names the database.
 	Database string
-	// Dialer replaces TCP; nil means TCP. It reaches the embedded server without a port.
+	// Dialer replaces TCP; nil means TCP. It reaches the embedded server without a port. One that is an Inserter also inserts.
 	Dialer options.ContextDialer
 	// Clock and IDs are those of the process.
 	Clock clock.Clock
@@ -60,6 +60,8 @@ type Store struct {
 	counts  *counts
 	reads   *readshare.Group
 	metrics *metrics
+	// direct is nil unless the server is in this process.
+	direct *direct
 	// incomplete has the collections whose indexes are being built.
 	incomplete *incomplete
 	// sharded says that the server is a mongos.
@@ -100,6 +102,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		clock:   cfg.Clock,
 		ids:     cfg.IDs,
 		metrics: measured, incomplete: building,
+		direct: newDirect(cfg, measured),
 		relay:  noRelay{},
 		counts: &counts{After: sharedCountAfter},
 		reads:  readshare.New(readshare.Defaults),

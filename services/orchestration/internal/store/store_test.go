@@ -34,10 +34,18 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 // open opens a store on an embedded server, and a function that closes both.
 func open(t *testing.T, dir string, opts embeddedmongo.Options) (*store.Store, func()) {
 	t.Helper()
+	return openVia(t, dir, opts, func(s *embeddedmongo.Server) options.ContextDialer { return s.ContextDialer() })
+}
+
+// openVia is open with the connections of a dialer.
+func openVia(
+	t *testing.T, dir string, opts embeddedmongo.Options, dialer func(*embeddedmongo.Server) options.ContextDialer,
+) (*store.Store, func()) {
+	t.Helper()
 	server, err := embeddedmongo.Open(dir, opts)
 	require.NoError(t, err)
 	s, err := store.Open(t.Context(), store.Config{
-		URI: server.URI(), Database: "orch", Dialer: server.ContextDialer(), Clock: clock.System{}, IDs: id.System(),
+		URI: server.URI(), Database: "orch", Dialer: dialer(server), Clock: clock.System{}, IDs: id.System(),
 	})
 	require.NoError(t, err)
 	require.NoError(t, s.EnsureIndexes(t.Context(), query.Indexes()))
@@ -46,6 +54,9 @@ func open(t *testing.T, dir string, opts embeddedmongo.Options) (*store.Store, f
 		require.NoError(t, server.Close())
 	}
 }
+
+// connecting is a dialer that is no store.Inserter.
+type connecting struct{ options.ContextDialer }
 
 func flows(s *store.Store) *store.Collection[*orchv1.Flow] {
 	return store.NewCollection(s, query.Flow, &orchv1.Flow{})
@@ -57,6 +68,16 @@ func TestConformance(t *testing.T) {
 		t.Parallel()
 		storetest.Run(t, func(t *testing.T) *store.Store {
 			s, done := open(t, t.TempDir(), embeddedmongo.Options{})
+			t.Cleanup(done)
+			return s
+		})
+	})
+	t.Run("embedded, by the driver alone", func(t *testing.T) {
+		t.Parallel()
+		storetest.Run(t, func(t *testing.T) *store.Store {
+			s, done := openVia(t, t.TempDir(), embeddedmongo.Options{}, func(s *embeddedmongo.Server) options.ContextDialer {
+				return connecting{s.ContextDialer()}
+			})
 			t.Cleanup(done)
 			return s
 		})

@@ -51,15 +51,21 @@ func (c *commandSpans) start(ctx context.Context, e *event.CommandStartedEvent) 
 	if !ok {
 		collection, _ = e.Command.Lookup("collection").StringValueOK()
 	}
-	_, span := tracing.StartClient(ctx, e.CommandName+" "+collection)
-	span.SetAttributes(
-		attribute.String("db.system.name", "mongodb"),
-		attribute.String("db.operation.name", e.CommandName),
-		attribute.String("db.collection.name", collection),
-	)
+	span := startCommand(ctx, e.CommandName, collection)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.spans[commandKey{e.ConnectionID, e.RequestID}] = span
+}
+
+// startCommand starts the span of a command.
+func startCommand(ctx context.Context, command, collection string) trace.Span {
+	_, span := tracing.StartClient(ctx, command+" "+collection)
+	span.SetAttributes(
+		attribute.String("db.system.name", "mongodb"),
+		attribute.String("db.operation.name", command),
+		attribute.String("db.collection.name", collection),
+	)
+	return span
 }
 
 func (c *commandSpans) end(key commandKey, err error) {

@@ -1,0 +1,60 @@
+package embeddedmongo
+
+import (
+	"context"
+	"fmt"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/wire"
+)
+
+// Insert executes the insert command for many documents without a connection: unordered, and durable before it returns. A driver
+// copies each document about five times on its way into the store; Insert copies it once. It returns the reply of the command,
+// as a driver would receive it. An error means that the command was not executed (ErrClosed or the error of ctx), or that its
+// outcome is unknown (ErrClosed).
+//
+// Once it has begun, the command completes although ctx ends, as in MongoDB. The store retains no document.
+func (d Dialer) Insert(ctx context.Context, database, collection string, docs []bson.Raw) (bson.Raw, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	list := make([]value.Doc, len(docs))
+	for i, doc := range docs {
+		if err := value.Validate(value.Doc(doc)); err != nil {
+			return nil, fmt.Errorf("insert document %d of %d: %w", i+1, len(docs), err)
+		}
+		list[i] = value.Doc(doc)
+	}
+	s := d.s
+	if !s.begin() {
+		return nil, ErrClosed
+	}
+	defer s.wg.Done()
+	reply := s.service.Handle(s.ctx, inProcess, &wire.Message{
+		DB: database,
+		Body: value.NewBuilder().Add("insert", value.OfString(collection)).Add("ordered", value.False).
+			Add("writeConcern", value.OfDoc(value.NewBuilder().Add("w", value.OfString("majority")).Add("j", value.True).Done())).Done(),
+		Sequences: map[string][]value.Doc{"documents": list},
+	})
+	if reply == nil {
+		return nil, ErrClosed // A fail point closed the connection.
+	}
+	return bson.Raw(reply), nil
+}
+
+// inProcess is the connection number of commands without a connection.
+const inProcess = 0
+
+// begin registers a command in progress, for which Close waits. The caller then calls wg.Done. It reports false on a closed
+// server.
+func (s *Server) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.wg.Add(1)
+	return true
+}
