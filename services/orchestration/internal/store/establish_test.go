@@ -7,17 +7,24 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 
 	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/embeddedmongo"
+	"github.com/orch-project/orch/pkg/embeddedmongo/mongotest"
 	"github.com/orch-project/orch/pkg/id"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -84,4 +91,40 @@ func TestOpenRefusesCertificates(t *testing.T) {
 		require.ErrorContains(t, err, remedy)
 		require.NotContains(t, err.Error(), "\n", "one line")
 	}
+}
+
+// A connection string cannot weaken what a 204 promises, nor make rules read from secondaries.
+func TestConnectionStringsDoNotChangeConcerns(t *testing.T) {
+	t.Parallel()
+	database := mongotest.Open(t, embeddedmongo.Options{NoSync: true})
+	uri, err := url.Parse(database.URI)
+	require.NoError(t, err)
+	parameters := uri.Query()
+	for name, value := range map[string]string{"readPreference": "secondary", "readConcernLevel": "local", "w": "1", "journal": "false"} {
+		parameters.Set(name, value)
+	}
+	uri.RawQuery = parameters.Encode()
+	commands := make(chan bson.Raw, 10)
+	s, err := store.Open(t.Context(), store.Config{
+		URI: uri.String(), Database: database.Name, Dialer: database.Dialer, Clock: clock.System{}, IDs: id.System(),
+		Client: func(o *options.ClientOptions) {
+			require.Equal(t, readpref.PrimaryMode, o.ReadPreference.Mode(), "the commands do not show it: the embedded server has no replica set")
+			o.SetAppName(database.AppName)
+			o.SetMonitor(&event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
+				if e.CommandName == "insert" || e.CommandName == "count" {
+					commands <- bytes.Clone(e.Command)
+				}
+			}})
+		},
+	})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close(t.Context())) }()
+	require.NoError(t, flows(s).Insert(t.Context(), uuid.New(), &orchv1.Flow{Id: uuid.NewString(), Name: "f"}))
+	insert := <-commands
+	require.Equal(t, "majority", insert.Lookup("writeConcern", "w").StringValue())
+	require.True(t, insert.Lookup("writeConcern", "j").Boolean())
+	_, err = flows(s).Count(t.Context(), uuid.New(), bson.D{})
+	require.NoError(t, err)
+	count := <-commands
+	require.Equal(t, "majority", count.Lookup("readConcern", "level").StringValue())
 }

@@ -14,6 +14,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
+	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
 	"github.com/orch-project/orch/pkg/clock"
@@ -77,6 +78,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		SetTimeout(operationTimeout).
 		SetServerSelectionTimeout(operationTimeout).
 		SetReadConcern(readconcern.Majority()).
+		SetReadPreference(readpref.Primary()). // A secondary may lack the writes that a rule must see.
 		SetWriteConcern(&writeconcern.WriteConcern{W: "majority", Journal: &journal})
 	if cfg.Dialer != nil {
 		opts.SetDialer(cfg.Dialer)
