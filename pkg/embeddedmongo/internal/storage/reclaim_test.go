@@ -132,3 +132,33 @@ func TestSpaceIsReclaimedAfterDeletions(t *testing.T) {
 		require.Equal(t, step.due, d.due(step.live), "%+v", step)
 	}
 }
+
+// Changed index entries are deletions and additions. Their flushes do not rewrite the lowest level.
+func TestChangesDoNotRewriteTheStore(t *testing.T) {
+	t.Parallel()
+	e, closing := opened(t, vfs.NewMem())
+	defer closing()
+	const documents = 3000
+	c, ids := churned(t, e, documents, documents)
+	for _, field := range []string{"a", "b", "c"} {
+		_, err := c.CreateIndex(t.Context(), specification(t, field), noTurns)
+		require.NoError(t, err)
+	}
+	for round := range 5 {
+		w := e.Begin(true, true)
+		for i, id := range ids {
+			require.NoError(t, c.Modify(w, id, func(old value.Doc) (value.Doc, Action, error) {
+				n := i * 7919 % documents * (round + 1)
+				fresh := bson.D{{Key: "_id", Value: bson.RawValue{Type: bson.TypeBinary, Value: old.Get("_id").B}}}
+				fresh = append(fresh, bson.E{Key: "pad", Value: bson.RawValue{Type: bson.TypeBinary, Value: old.Get("pad").B}})
+				return encoded(t, append(fresh, bson.E{Key: "a", Value: n}, bson.E{Key: "b", Value: -n}, bson.E{Key: "c", Value: n / 2})), Replace, nil
+			}))
+		}
+		require.NoError(t, w.Wait())
+		require.NoError(t, e.db.Flush())
+		require.NoError(t, e.statistics(t.Context()))
+	}
+	compactions := e.db.Metrics().Compact
+	require.Zero(t, compactions.TombstoneDensityCount)
+	require.Zero(t, compactions.NumInProgress)
+}
