@@ -131,11 +131,13 @@ func (c *Collection[M]) First(ctx context.Context, ws uuid.UUID, filter bson.D) 
 
 // GetRaw is Get for a caller that uses the stored document. It is without its outbox.
 func (c *Collection[M]) GetRaw(ctx context.Context, ws, id uuid.UUID) (bson.Raw, error) {
-	return c.firstRaw(ctx, c.mongo, ws, bson.D{{Key: "_id", Value: Binary(id)}})
+	return c.firstRaw(ctx, c.mongo, ws, bson.D{{Key: "_id", Value: Binary(id)}}, options.FindOne().SetProjection(withoutOutbox))
 }
 
-func (c *Collection[M]) firstRaw(ctx context.Context, from *mongo.Collection, ws uuid.UUID, filter bson.D) (bson.Raw, error) {
-	raw, err := from.FindOne(ctx, query.Scope(ws, filter), options.FindOne().SetProjection(withoutOutbox)).Raw()
+func (c *Collection[M]) firstRaw(
+	ctx context.Context, from *mongo.Collection, ws uuid.UUID, filter bson.D, opts *options.FindOneOptionsBuilder,
+) (bson.Raw, error) {
+	raw, err := from.FindOne(ctx, query.Scope(ws, filter), opts).Raw()
 	if errors.Is(err, mongo.ErrNoDocuments) {
 		return nil, fmt.Errorf("read %s: %w", c.Name(), ErrNotFound)
 	}
@@ -147,7 +149,7 @@ func (c *Collection[M]) firstRaw(ctx context.Context, from *mongo.Collection, ws
 
 func (c *Collection[M]) first(ctx context.Context, from *mongo.Collection, ws uuid.UUID, filter bson.D) (M, int64, error) {
 	var none M
-	raw, err := c.firstRaw(ctx, from, ws, filter)
+	raw, err := c.firstRaw(ctx, from, ws, filter, options.FindOne().SetProjection(withoutOutbox))
 	if err != nil {
 		return none, 0, err
 	}

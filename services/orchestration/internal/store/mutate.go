@@ -134,9 +134,43 @@ func (c *Collection[M]) base(ctx context.Context, ws, id uuid.UUID, confirm bool
 			return base[M]{message: m, revision: v.revision, chain: v.chain}, nil
 		}
 	}
-	m, revision, err := c.first(ctx, from, ws, bson.D{{Key: "_id", Value: Binary(id)}})
-	return base[M]{message: m, revision: revision}, err
+	return c.stored(ctx, from, ws, id)
 }
+
+// stored reads the version that a change is based on. With an empty outbox it starts a write chain: all effects of earlier writes
+// are executed, and a compare-and-set on this version excludes others since.
+func (c *Collection[M]) stored(ctx context.Context, from *mongo.Collection, ws, id uuid.UUID) (base[M], error) {
+	raw, err := c.firstRaw(ctx, from, ws, bson.D{{Key: "_id", Value: Binary(id)}}, options.FindOne())
+	if err != nil {
+		return base[M]{}, err
+	}
+	m, err := c.decode(raw)
+	if err != nil {
+		return base[M]{}, err
+	}
+	b := base[M]{message: m}
+	b.revision, _ = raw.Lookup("rev").AsInt64OK()
+	if idle(raw) {
+		b.chain = c.recent.start()
+	}
+	return b, nil
+}
+
+// idle reports whether a document has no effects, and no recorded failure of one.
+func idle(raw bson.Raw) bool {
+	if effects, ok := raw.Lookup("outbox").ArrayOK(); ok && len(effects) > emptyArray {
+		return false
+	}
+	for _, field := range []string{fieldAttempts, fieldNextAt, fieldBlocked} {
+		if !raw.Lookup(field).IsZero() {
+			return false
+		}
+	}
+	return true
+}
+
+// emptyArray is the size of an empty array in bytes.
+const emptyArray = 5
 
 // written passes the effects of a write to the relay, and caches the version. before links it to the write that it is
 // based on.
