@@ -69,6 +69,8 @@ func pages(t *testing.T, n int) (indexed, plain *mongo.Collection) {
 				}
 			}
 			d = append(d, bson.E{Key: "tags", Value: tags})
+		} else if rnd.IntN(2) > 0 {
+			d = append(d, bson.E{Key: "tags", Value: A{}})
 		}
 		docs = append(docs, d)
 	}
@@ -79,7 +81,7 @@ func pages(t *testing.T, n int) (indexed, plain *mongo.Collection) {
 	return indexed, plain
 }
 
-// Whatever a filter asks for, a page and a count by indexes are those that reading everything gives.
+// Pages, counts and groups by indexes are those that a read of all documents gives, for any filter.
 func TestPagesAgree(t *testing.T) {
 	ctx := context.WithoutCancel(t.Context())
 	indexed, plain := pages(t, 3000)
@@ -93,6 +95,9 @@ func TestPagesAgree(t *testing.T) {
 			return rapid.SampledFrom([]any{1, M{"$in": A{1, 3}}, M{"$ne": 2}, M{"$gte": 3}}).Draw(r, "owner")
 		},
 		"tags": func(r *rapid.T) any {
+			if rapid.Bool().Draw(r, "empty") {
+				return M{rapid.SampledFrom([]string{"$in", "$nin"}).Draw(r, "operator"): A{nil, A{}}}
+			}
 			return M{rapid.SampledFrom([]string{"$all", "$in", "$nin"}).Draw(r, "operator"): tags.Draw(r, "tags")}
 		},
 		"name": func(r *rapid.T) any {
@@ -105,7 +110,9 @@ func TestPagesAgree(t *testing.T) {
 		"due": func(r *rapid.T) any {
 			return M{"$gte": rapid.SampledFrom([]int{0, 1500, 2900, 2990}).Draw(r, "due")}
 		},
-		"queue": func(r *rapid.T) any { return rapid.SampledFrom([]any{1, M{"$in": A{1, 2}}, nil}).Draw(r, "queue") },
+		"queue": func(r *rapid.T) any {
+			return rapid.SampledFrom([]any{1, M{"$in": A{1, 2}}, nil, M{"$ne": nil}, M{"$nin": A{2, nil}}, M{"$exists": true}, M{"$exists": false}}).Draw(r, "queue")
+		},
 		"begun": func(*rapid.T) any { return nil },
 		"_id":   func(r *rapid.T) any { return M{"$nin": A{rapid.IntRange(0, 3000).Draw(r, "id")}} },
 	}
@@ -123,8 +130,10 @@ func TestPagesAgree(t *testing.T) {
 		sort := D{{Key: rapid.SampledFrom([]string{"at", "due", "name"}).Draw(r, "sort"), Value: way}, {Key: "_id", Value: way}}
 		o := options.Find().SetSort(sort).SetSkip(int64(rapid.SampledFrom([]int{0, 0, 1, 150}).Draw(r, "skip"))).
 			SetLimit(int64(rapid.SampledFrom([]int{0, 1, 20, 200}).Draw(r, "limit")))
+		groups := A{M{"$match": filter}, M{"$group": M{"_id": rapid.SampledFrom([]string{"$owner", "$queue"}).Draw(r, "path")}}, M{"$sort": M{"_id": 1}}}
 		var ids [2][]int
 		var counts [2]int64
+		var grouped [2][]bson.D
 		for i, c := range []*mongo.Collection{indexed, plain} {
 			cursor, err := c.Find(ctx, filter, o)
 			require.NoError(r, err)
@@ -137,7 +146,11 @@ func TestPagesAgree(t *testing.T) {
 			}
 			counts[i], err = c.CountDocuments(ctx, filter)
 			require.NoError(r, err)
+			cursor, err = c.Aggregate(ctx, groups)
+			require.NoError(r, err)
+			require.NoError(r, cursor.All(ctx, &grouped[i]))
 		}
+		require.Equal(r, grouped[1], grouped[0], "groups of %v", filter)
 		require.Equal(r, ids[1], ids[0], "%v by %v", filter, sort)
 		require.Equal(r, counts[1], counts[0], "%v", filter)
 	})

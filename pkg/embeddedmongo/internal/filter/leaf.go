@@ -48,6 +48,9 @@ type Leaf struct {
 // HasRegexps reports whether a Regex or In leaf has regular expressions.
 func (l *Leaf) HasRegexps() bool { return len(l.re) > 0 }
 
+// Present returns the leaf that requires the field of this one.
+func (l *Leaf) Present() *Leaf { return newLeaf(l.Path, Exists, value.Value{}) }
+
 // Types are the types that a TypeOf leaf accepts.
 func (l *Leaf) Types() map[value.Type]bool { return l.types }
 

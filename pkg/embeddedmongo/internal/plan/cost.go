@@ -29,14 +29,15 @@ func narrowest(ps []*Plan) (*Plan, error) {
 }
 
 // orNarrower picks the candidate with the fewest keys for a query that reads all of them. It counts the keys of all candidates up
-// to a growing limit until one ends; counting costs little beside fetching documents. It stops at an eighth of the collection,
+// to a growing limit until one ends; counting costs little beside fetching documents. The last limit is an eighth of the collection,
 // where orScan decides.
 func (p *Plan) orNarrower(candidates []*Plan) (*Plan, error) {
 	rivals := slices.DeleteFunc(slices.Clone(candidates), func(k *Plan) bool { return k == p || !k.bindsBeyond(p) })
 	if len(rivals) == 0 || p.exact && p.points() && p.ix.Spec.Unique {
 		return p, nil
 	}
-	for limit := probeKeys; int64(limit) < p.c.Count()/8; limit *= 8 {
+	most := int(p.c.Count() / 8)
+	for limit := min(probeKeys, most); limit > 0; limit = min(8*limit, most) {
 		best, least := p, limit
 		for _, k := range append([]*Plan{p}, rivals...) {
 			n, err := k.reach(least)
@@ -47,30 +48,32 @@ func (p *Plan) orNarrower(candidates []*Plan) (*Plan, error) {
 				best, least = k, n
 			}
 		}
-		if least < limit {
+		if least < limit || limit == most {
 			return best, nil
 		}
 	}
 	return p, nil
 }
 
-// wholeKeys bounds the keys of a candidate that is read completely and sorted in memory instead of reading in sort order.
-const wholeKeys = 1000
+// wholeKeys bounds the keys of a candidate that is read completely instead of reading in sort order, for each row of the page.
+const wholeKeys = 20
 
 // orWhole replaces a plan that reads in sort order by a selective one that needs a sort. Reading in sort order stops early when
 // many documents match, but reads the whole collection when few do. A candidate that binds another field and has few keys bounds
 // the cost. If intersected indexes decide the filter, the plan in sort order reads no document in vain. The other one must then have
-// about as few documents as the page.
+// about as few documents as the page. Where the plan in sort order has to read few keys for the page, the selective one's keys filter
+// them instead.
 func (p *Plan) orWhole(candidates []*Plan, con *conjunction) (*Plan, error) {
 	if p.q.Sort == nil || !p.sorted || p.exact || p.q.Limit == 0 {
 		return p, nil
 	}
-	best, least := p, wholeKeys
+	rows := p.q.Skip + p.q.Limit
+	best, least := p, int(min(max(probeKeys, wholeKeys*rows), maxMembers))
 	if p.withCommon(con).exact {
-		least = int(min(wholeKeys, 2*(p.q.Skip+p.q.Limit)))
+		least = int(min(int64(least), 2*rows))
 	}
-	for _, k := range candidates {
-		if k == p || !k.bindsBeyond(p) {
+	for i, k := range candidates {
+		if k == p || !k.bindsBeyond(p) || slices.ContainsFunc(candidates[:i], k.bindsAlike) {
 			continue
 		}
 		n, err := k.reach(least)
@@ -88,6 +91,11 @@ func (p *Plan) orWhole(candidates []*Plan, con *conjunction) (*Plan, error) {
 	if n, err := p.reach(least + 1); err != nil || n <= least {
 		return p, err
 	}
+	if n := int64(least); p.costWithin(n, rows) < n*docCost {
+		in := *p
+		in.within = best
+		return &in, nil
+	}
 	return best, nil
 }
 
@@ -103,6 +111,19 @@ func (p *Plan) bindsBeyond(other *Plan) bool {
 		}
 	}
 	return false
+}
+
+// bindsAlike reports whether another plan has as many keys: its index has the same documents, and the same bounds.
+func (p *Plan) bindsAlike(other *Plan) bool {
+	if len(p.bounds) != len(other.bounds) || p.ix.Partial != other.ix.Partial || p.ix.Spec.Sparse || other.ix.Spec.Sparse {
+		return false
+	}
+	for i := range p.bounds {
+		if p.ix.Fields[i].Path != other.ix.Fields[i].Path {
+			return false
+		}
+	}
+	return true
 }
 
 // reach counts the plan's keys up to a limit, without documents.

@@ -101,15 +101,29 @@ func countCovered(c *storage.Collection, q Query, con *conjunction) (n int64, ho
 }
 
 // countDifference counts a filter with a negation as a difference: the matches of the other conditions minus those that also match
-// the negated one. Covering indexes count both. p is the plan of the minuend; nil when either has no covering index.
+// the negated one. Covering indexes count both. A negated condition that holds for missing fields is counted among the documents with
+// the field, so partial indexes serve. p is the plan of the minuend; nil when either has no covering index.
 func countDifference(c *storage.Collection, q Query, con *conjunction) (n int64, p *Plan, err error) {
+	q.most = 0 // Either may be larger than the difference.
 	for i, node := range con.nodes {
+		others := slices.Delete(slices.Clone(con.nodes), i, i+1)
+		if leaf, ok := node.(*filter.Leaf); ok && matchesMissing(leaf) && leaf.Op == filter.Eq {
+			present, p, err := countPresent(c, q, others, leaf)
+			if p == nil || err != nil {
+				return 0, nil, err
+			}
+			all, _, p, err := countCovered(c, q, conjunctionOf(others))
+			return max(0, all-present), p, err
+		}
 		not, ok := node.(filter.Not)
 		if !ok {
 			continue
 		}
-		others := slices.Delete(slices.Clone(con.nodes), i, i+1)
-		q.most = 0 // Either may be larger than the difference.
+		if leaf, ok := not.Node.(*filter.Leaf); ok && matchesMissing(leaf) {
+			if n, p, err = countPresent(c, q, others, leaf); p != nil || err != nil {
+				return n, p, err
+			}
+		}
 		out, _, excluded, err := countCovered(c, q, conjunctionOf(append(slices.Clone(others), not.Node)))
 		if excluded == nil || err != nil {
 			return 0, nil, err
@@ -118,6 +132,22 @@ func countDifference(c *storage.Collection, q Query, con *conjunction) (n int64,
 		return max(0, all-out), p, err
 	}
 	return 0, nil, nil
+}
+
+// countPresent counts the documents that have the field of a leaf, and do not match the leaf.
+func countPresent(c *storage.Collection, q Query, others filter.And, leaf *filter.Leaf) (n int64, p *Plan, err error) {
+	within := append(slices.Clone(others), leaf.Present())
+	out, _, excluded, err := countCovered(c, q, conjunctionOf(append(slices.Clone(within), leaf)))
+	if excluded == nil || err != nil {
+		return 0, nil, err
+	}
+	all, _, p, err := countCovered(c, q, conjunctionOf(within))
+	return max(0, all-out), p, err
+}
+
+// matchesMissing reports whether a leaf holds for documents without its field.
+func matchesMissing(l *filter.Leaf) bool {
+	return l.Op == filter.Eq && l.Value.IsNullish() || l.Op == filter.In && l.HasNull()
 }
 
 // countRows counts by executing the plan.

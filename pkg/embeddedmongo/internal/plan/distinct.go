@@ -46,6 +46,12 @@ func (s *distinctValues) readKeys(c *storage.Collection, q Query, path string) (
 	if p = skipping(c, q, con, path); p != nil {
 		return "DISTINCT_SCAN", p, p.jump(path, s)
 	}
+	first := s.newFirstMatch(c, q, con, path)
+	if first != nil {
+		if done, err := first.trial(con); done || err != nil {
+			return "FIRST_MATCH", first.p, err
+		}
+	}
 	chosen, err := New(c, q)
 	if err != nil {
 		return "", nil, err
@@ -56,10 +62,13 @@ func (s *distinctValues) readKeys(c *storage.Collection, q Query, path string) (
 	if p != nil {
 		return "KEYS", p, p.eachKey(path, s)
 	}
-	if p, err = s.readFirst(chosen, con, path); p == nil || err != nil {
+	if first == nil {
+		return "", nil, nil
+	}
+	if done, err := first.instead(con); !done || err != nil {
 		return "", nil, err
 	}
-	return "FIRST_MATCH", p, nil
+	return "FIRST_MATCH", first.p, nil
 }
 
 // distinctValues are values by their encoding.

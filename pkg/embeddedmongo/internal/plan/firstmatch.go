@@ -2,6 +2,7 @@ package plan
 
 import (
 	"bytes"
+	"errors"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -9,63 +10,53 @@ import (
 )
 
 const (
-	// firstMatchProbe bounds the keys that are counted to estimate the alternative of reading all matches.
+	// firstMatchTrial is the cost of the first attempt, which precedes the choice of any other plan.
+	firstMatchTrial = 300 * docCost
+	// firstMatchProbe is the number of matches of another index below which that index is considered first.
 	firstMatchProbe = 8192
-	// firstMatchTrial is the number of documents after which a scan ends that finds a new value in every second one: then there
+	// firstMatchDocs is the number of documents after which a scan ends that finds a new value in every second one: then there
 	// is little to skip.
-	firstMatchTrial = 256
+	firstMatchDocs = 256
 )
 
-// firstMatch lists values of a path by reading the documents of each value until one matches, and skips its others:
+// firstMatch lists values of a path by reading the documents of each value until one matches, and skips its others. It reads the
+// keys of a value from both ends in turns, because conditions on times often hold for the newest or the oldest documents:
 //
-//	flow_id = A │ ✗ ✗ ✓ ───── skipped ─────▶
-//	flow_id = B │ ✓ ───────── skipped ─────▶
-//	flow_id = C │ ✗ ✗ ✗ ✗ ✗ ✗ ✗ ✗ ✗ ✗ ✗ ✗ ✗ │
+//	flow_id = A │ ✗ ✗ ✓ ───── skipped ───── ✗ ✗ │
+//	flow_id = B │ ✗ ────────── skipped ───────✓ │
+//	flow_id = C │ ✗ ✗ ✗ ✗ ✗ ✗ ✗   ✗ ✗ ✗ ✗ ✗ ✗ ✗ │
 //
 // A filter that many documents match then costs a few documents of each value. One that few match would read them all, so the scan
-// has a budget: half of what reading all matches by the chosen plan costs.
+// has a budget. Where another index has the few matches, its keys replace most documents.
 type firstMatch struct {
-	p     *Plan
-	at    int
-	set   *distinctValues
-	tests *keyTests
-	view  *storage.View
-	it    *pebble.Iterator
-	left  int64 // Of the budget.
-	docs  int
+	p       *Plan
+	at      int
+	set     *distinctValues
+	tests   *keyTests
+	members *members // All documents that match; nil when they are not known.
+	view    *storage.View
+	front   *pebble.Iterator
+	back    *pebble.Iterator
+	left    int64 // Of the budget.
+	docs    int
 }
 
-// readFirst adds the values of the matches that the chosen plan would read. p is nil when no index has the path behind points, or the
-// scan exceeds its budget; the set is then empty again.
-func (s *distinctValues) readFirst(chosen *Plan, con *conjunction, path string) (p *Plan, err error) {
-	if p = grouping(chosen, con, path); p == nil {
-		return nil, nil
+// newFirstMatch plans the scan; nil when no index has the path behind points.
+func (s *distinctValues) newFirstMatch(c *storage.Collection, q Query, con *conjunction, path string) *firstMatch {
+	p := grouping(c, q, con, path)
+	if p == nil {
+		return nil
 	}
-	n, err := chosen.reach(firstMatchProbe)
-	if err != nil {
-		return nil, err
-	}
-	v, err := p.c.View()
-	if err != nil {
-		return nil, err
-	}
-	defer v.Close()
-	m := &firstMatch{p: p, at: p.position(path), set: s, tests: p.keyTests(con), view: v, left: int64(n) * docCost / 2}
-	done, err := m.run()
-	if !done || err != nil {
-		clear(s.found)
-		return nil, err
-	}
-	return p, nil
+	return &firstMatch{p: p, at: p.position(path), set: s, tests: p.keyTests(con)}
 }
 
 // grouping is the best plan whose keys are grouped by a path below the points of the filter; nil when there is none.
-func grouping(chosen *Plan, con *conjunction, path string) (best *Plan) {
-	for _, ix := range chosen.c.Indexes() {
-		if ix.IsID() || !names(ix.Fields, path) || !chosen.q.Hint.IsMissing() {
+func grouping(c *storage.Collection, q Query, con *conjunction, path string) (best *Plan) {
+	for _, ix := range c.Indexes() {
+		if ix.IsID() || !names(ix.Fields, path) || !q.Hint.IsMissing() {
 			continue
 		}
-		p := candidate(chosen.c, chosen.q, con, ix, true)
+		p := candidate(c, q, con, ix, true)
 		if p == nil || p.fixed() < p.position(path) || p.position(path) < 0 || len(p.spans) == 0 || len(p.spans) > maxSkipped {
 			continue
 		}
@@ -76,42 +67,143 @@ func grouping(chosen *Plan, con *conjunction, path string) (best *Plan) {
 	return best
 }
 
-func (m *firstMatch) run() (done bool, err error) {
-	spans := m.p.spans
-	if m.it, err = m.view.Iter(spans[0].lo, spans[len(spans)-1].hi); err != nil {
+// trial runs the scan at a small cost. done is false when that does not suffice; the values found count all the same. It does not
+// begin when it would read documents, and another index has few keys.
+func (m *firstMatch) trial(con *conjunction) (done bool, err error) {
+	if m.tests == nil || !m.tests.whole {
+		if few, _, err := m.fewest(con, firstMatchProbe); few != nil || err != nil {
+			return false, err
+		}
+	}
+	return m.run(firstMatchTrial, nil)
+}
+
+// instead runs the scan at no more than what reading all matches by another index costs.
+func (m *firstMatch) instead(con *conjunction) (done bool, err error) {
+	other, n, err := m.fewest(con, maxMembers)
+	if err != nil {
 		return false, err
 	}
+	if other == nil {
+		return m.run(firstMatchProbe*docCost/2, nil)
+	}
+	return m.run(int64(n)*docCost, func() error {
+		m.members, err = membersOf(m.view, other, n)
+		return err
+	})
+}
+
+// fewest is the plan with the fewest keys, and their number, among those that bind other fields than the scan. It is nil when each
+// of them has as many keys as the limit.
+func (m *firstMatch) fewest(con *conjunction, limit int) (best *Plan, n int, err error) {
+	var others []*Plan
+	for _, ix := range m.p.c.Indexes() {
+		if k := candidate(m.p.c, m.p.q, con, ix, false); k != nil && len(k.bounds) > 0 && k.bindsBeyond(m.p) {
+			others = append(others, k)
+		}
+	}
+	for at := min(probeKeys, limit); best == nil && len(others) > 0; at = min(8*at, limit) {
+		least := at
+		for _, k := range others {
+			if n, err = k.reach(least); err != nil {
+				return nil, 0, err
+			}
+			if n < least {
+				best, least = k, n
+			}
+		}
+		if n = least; at == limit {
+			break
+		}
+	}
+	return best, n, nil
+}
+
+// run executes the scan within a budget. prepare may read keys in the view of the scan.
+func (m *firstMatch) run(budget int64, prepare func() error) (done bool, err error) {
+	if m.view, err = m.p.c.View(); err != nil {
+		return false, err
+	}
+	defer m.view.Close()
+	if prepare != nil {
+		if err := prepare(); err != nil {
+			return false, err
+		}
+	}
+	m.left, m.docs = budget, 0
+	spans := m.p.spans
+	for _, it := range []**pebble.Iterator{&m.front, &m.back} {
+		if *it, err = m.view.Iter(spans[0].lo, spans[len(spans)-1].hi); err != nil {
+			return false, err
+		}
+	}
 	for _, s := range spans {
-		for ok := m.it.SeekGE(s.lo); ok && s.contains(m.it.Key()) && !m.set.full(); {
-			if m.left <= 0 || m.docs == firstMatchTrial && len(m.set.found) > firstMatchTrial/2 {
-				return false, nil
+		for ok := m.front.SeekGE(s.lo); ok && s.contains(m.front.Key()) && !m.set.full(); {
+			begin, end := m.p.fieldAt(m.front.Key(), m.at)
+			field := bytes.Clone(ascending(m.front.Key()[begin:end], m.p.ix.Fields[m.at].Desc))
+			next := successor(m.front.Key()[:end])
+			if s.hi != nil && bytes.Compare(s.hi, next) < 0 {
+				next = s.hi
 			}
-			if err := m.set.tick(); err != nil {
+			done, err := m.group(field, next)
+			if !done || err != nil {
 				return false, err
 			}
-			begin, end := m.p.fieldAt(m.it.Key(), m.at)
-			next := successor(m.it.Key()[:end])
-			found, err := m.matches(ascending(m.it.Key()[begin:end], m.p.ix.Fields[m.at].Desc))
-			if err != nil {
-				return false, err
-			}
-			m.left--
-			if ok = m.it.Next(); ok && found && bytes.Compare(m.it.Key(), next) < 0 {
+			if ok = m.front.Valid() && m.front.Next(); ok && bytes.Compare(m.front.Key(), next) < 0 {
 				m.left -= seekCost
-				ok = m.it.SeekGE(next)
+				ok = m.front.SeekGE(next)
 			}
 		}
 	}
-	return true, storage.Error(m.it.Error())
+	return true, errors.Join(storage.Error(m.front.Error()), storage.Error(m.back.Error()))
 }
 
-// matches reports whether the value of the current key needs no more keys: its document matches, or another one did.
-func (m *firstMatch) matches(field []byte) (bool, error) {
+// group reads the keys of one value from both ends until a document matches. The front is at the first one. done is false when the
+// budget has ended.
+func (m *firstMatch) group(field, end []byte) (done bool, err error) {
+	for both := false; ; {
+		found, err := m.matches(m.front.Key(), field)
+		if found || err != nil {
+			return true, err
+		}
+		if !both {
+			both = true
+			m.left -= seekCost
+			if !m.back.SeekLT(end) {
+				return true, nil
+			}
+		} else if !m.back.Prev() {
+			return true, nil
+		}
+		if bytes.Compare(m.back.Key(), m.front.Key()) <= 0 {
+			return true, nil
+		}
+		if found, err = m.matches(m.back.Key(), field); found || err != nil {
+			return true, err
+		}
+		if !m.front.Next() || bytes.Compare(m.front.Key(), m.back.Key()) >= 0 {
+			return true, nil
+		}
+		if m.left <= 0 || m.docs >= firstMatchDocs && len(m.set.found) > m.docs/2 {
+			return false, nil
+		}
+	}
+}
+
+// matches reports whether a value needs no more keys: the document of this one matches, or another one did.
+func (m *firstMatch) matches(key, field []byte) (bool, error) {
 	if _, found := m.set.found[string(field)]; found {
 		return true, nil
 	}
+	if err := m.set.tick(); err != nil {
+		return false, err
+	}
+	m.left--
+	if m.members != nil && !m.members.has(storage.EntryID(key)) {
+		return false, nil
+	}
 	if m.tests != nil {
-		switch m.tests.judge(m.it.Key()) {
+		switch m.tests.judge(key) {
 		case fails:
 			return false, nil
 		case holds:
@@ -123,7 +215,7 @@ func (m *firstMatch) matches(field []byte) (bool, error) {
 	}
 	m.docs++
 	m.left -= docCost
-	d, err := m.view.Doc(storage.EntryID(m.it.Key()))
+	d, err := m.view.Doc(storage.EntryID(key))
 	if d == nil || err != nil {
 		return false, err
 	}

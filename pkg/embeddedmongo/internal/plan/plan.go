@@ -58,6 +58,7 @@ type Plan struct {
 	score   int
 
 	also   []*Plan // Plans whose keys are intersected with this one's by their common suffix.
+	within *Plan   // Its keys are members: they filter those of this plan.
 	con    *conjunction
 	others []*Plan // Alternatives for a review when this plan reads too much.
 }
@@ -254,9 +255,10 @@ func (p *Plan) expresses(n filter.Node) bool {
 			return true
 		}
 	}
-	if p.ix.Partial != nil && l.Op == filter.Eq && slices.ContainsFunc(p.ix.Partial.Conjuncts(), func(n filter.Node) bool {
+	if p.ix.Partial != nil && slices.ContainsFunc(p.ix.Partial.Conjuncts(), func(n filter.Node) bool {
 		have, ok := n.(*filter.Leaf)
-		return ok && have.Op == filter.Eq && have.Path == l.Path && value.Compare(have.Value, l.Value) == 0
+		return ok && have.Path == l.Path && have.Op == l.Op &&
+			(l.Op == filter.Exists || l.Op == filter.Eq && value.Compare(have.Value, l.Value) == 0)
 	}) {
 		return true
 	}
@@ -288,6 +290,9 @@ func (p *Plan) rate(forced bool) {
 	}
 	if p.exact && len(p.bounds) > 0 {
 		p.score += 10
+	}
+	if p.ix.Partial != nil {
+		p.score += 5 // It has fewer documents than an index of all.
 	}
 	if !forced && len(p.bounds) == 0 && p.q.Limit == 0 && !p.ix.IsID() {
 		p.score = 0

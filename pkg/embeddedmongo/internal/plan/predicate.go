@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"bytes"
 	"math"
+	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -113,19 +115,20 @@ func pointBound(p predicate, desc, multikey bool) *bound {
 	b := &bound{used: []*filter.Leaf{p.leaf}, exact: p.origin == nil && !hasPosition(p.path), origin: p.origin, equal: len(vs) == 1}
 	b.points = make([][]byte, 0, len(vs))
 	for _, v := range vs {
-		if v.T == bson.TypeArray {
+		switch {
+		case v.T == bson.TypeArray && !v.Doc().Empty():
 			return nil // An array is indexed by its elements.
+		case v.T == bson.TypeArray: // The field is an empty array, or an array that has one.
+			b.points = append(b.points, value.AppendKey(nil, value.Value{T: bson.TypeUndefined}, desc))
+			b.equal = false
 		}
-		if multikey && v.IsNullish() {
+		// A key of null behind an array may stand for an element without the rest of the path.
+		if multikey && (v.IsNullish() || v.T == bson.TypeArray) && strings.Contains(p.path, ".") {
 			b.exact = false
 		}
 		b.points = append(b.points, value.AppendKey(nil, v, desc))
 	}
-	if desc {
-		for i, j := 0, len(b.points)-1; i < j; i, j = i+1, j-1 {
-			b.points[i], b.points[j] = b.points[j], b.points[i]
-		}
-	}
+	slices.SortFunc(b.points, bytes.Compare)
 	return b
 }
 

@@ -11,8 +11,9 @@ var errOtherPlan = errors.New("plan replaced")
 
 // Costs that a review compares, in units of reading one key.
 const (
-	docCost     = 16
-	firstReview = 500 * docCost
+	// docCost is that of a document out of the order of the keys: often it is in a block that the cache does not have.
+	docCost     = 50
+	firstReview = 300 * docCost
 	// maxSorted bounds the rows that a replacement plan may sort in memory.
 	maxSorted = 10_000
 )
@@ -54,23 +55,36 @@ func (r *Rows) reconsider() (better bool, err error) {
 		return false, err
 	}
 	left := cost * (limit - r.passed) / max(r.passed, 1)
+	if r.members != nil { // The keys that remain bound the cost.
+		left = min(left, max(0, r.p.c.Count()-r.Keys)+(limit-r.passed)*docCost)
+	}
 	var best *Plan
+	filtered := 0 // The keys of the best plan when they filter those of this plan; 0 when the best plan replaces it.
 	for _, p := range r.review.others {
 		each := int64(docCost)
 		if t := p.keyTests(r.p.con); t != nil && t.whole {
 			each = 2 // Almost every document that is read matches.
 		}
-		within := min(cost, left/each)
-		n, err := p.reach(int(within))
+		n, err := p.reach(int(min(cost, left/memberCost)))
 		if err != nil {
 			return false, storage.Error(err)
 		}
-		if int64(n) < within {
-			best, left = p, int64(n)*each
+		if int64(n) >= min(cost, left/memberCost) {
+			continue
+		}
+		if c := int64(n) * each; c < left {
+			best, left, filtered = p, c, 0
+		}
+		if c := r.p.costWithin(int64(n), limit-r.passed); r.members == nil && n < maxMembers && c < left {
+			best, left, filtered = p, c, n+1
 		}
 	}
 	if best == nil {
 		return false, nil
+	}
+	if filtered > 0 {
+		r.members, err = membersOf(r.view, best, filtered)
+		return false, err
 	}
 	whole := *best
 	whole.sorted, whole.con, whole.q = false, r.p.con, r.p.q

@@ -23,18 +23,20 @@ type Rows struct {
 	ks     keys
 	tests  *keyTests
 	review review
-	seen   map[string]bool // The documents so far; nil when none can repeat.
-	twins  bool            // A document can repeat, but only in succession.
-	last   []byte
-	sorter *sorter
-	skip   int64
-	passed int64  // Results so far, skipped ones included.
-	left   int64  // Results still to deliver; -1 without a limit.
-	only   int    // The position of Query.Only in the index; -1 when documents are read.
-	entry  []byte // Of keyDoc, idDoc and onlyDoc.
-	value  []byte // Of keyDoc, idDoc and onlyDoc.
-	Keys   int64  // Keys read.
-	Docs   int64  // Documents read.
+	// members, when not nil, has all documents that match.
+	members *members
+	seen    map[string]bool // The documents so far; nil when none can repeat.
+	twins   bool            // A document can repeat, but only in succession.
+	last    []byte
+	sorter  *sorter
+	skip    int64
+	passed  int64  // Results so far, skipped ones included.
+	left    int64  // Results still to deliver; -1 without a limit.
+	only    int    // The position of Query.Only in the index; -1 when documents are read.
+	entry   []byte // Of keyDoc, idDoc and onlyDoc.
+	value   []byte // Of keyDoc, idDoc and onlyDoc.
+	Keys    int64  // Keys read.
+	Docs    int64  // Documents read.
 }
 
 // Run starts the plan.
@@ -60,6 +62,12 @@ func (p *Plan) Run() (*Rows, error) {
 			return nil, err
 		}
 		return r, nil // Another plan would return other keys.
+	}
+	if p.within != nil {
+		if r.members, err = membersOf(v, p.within, int(wholeKeys*(p.q.Skip+p.q.Limit))); err != nil {
+			v.Close()
+			return nil, err
+		}
 	}
 	r.review = newReview(p)
 	return r, nil
@@ -132,7 +140,7 @@ func (r *Rows) fetch(want bool) (Row, bool, error) {
 			}
 		}
 		id := r.p.idOf(r.ks.key())
-		if r.again(id) {
+		if r.members != nil && !r.members.has(id) || r.again(id) {
 			continue
 		}
 		matches := r.p.exact

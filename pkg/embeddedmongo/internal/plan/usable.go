@@ -73,14 +73,14 @@ func impliesLeaf(con *conjunction, want *filter.Leaf) bool {
 	return want.Op == filter.Exists && slices.ContainsFunc(con.nodes, func(n filter.Node) bool { return excludesNull(n, want.Path) })
 }
 
-// excludesNull reports whether a node is {path: {$ne: null}}, which never holds for a missing field.
+// excludesNull reports whether a node is {path: {$ne: null}} or a {path: {$nin: …}} with null, which never hold for a missing field.
 func excludesNull(n filter.Node, path string) bool {
 	not, ok := n.(filter.Not)
 	if !ok {
 		return false
 	}
 	l, ok := not.Node.(*filter.Leaf)
-	return ok && l.Path == path && l.Op == filter.Eq && l.Value.IsNullish()
+	return ok && l.Path == path && matchesMissing(l)
 }
 
 // implies reports whether a leaf of the query can only hold where the index's leaf holds.

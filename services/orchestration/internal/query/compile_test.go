@@ -67,8 +67,8 @@ func TestCompile(t *testing.T) {
 		{"all_", run, `{"tags": {"all_": ["a", "b"]}}`, `{"tags":{"$all":["a","b"]}}`},
 		{"all_ of nothing", run, `{"tags": {"all_": []}}`, `{}`},
 		{"any_ of a list", run, `{"tags": {"any_": ["a"]}}`, `{"tags":{"$in":["a"]}}`},
-		{"is_null_ of a list", run, `{"tags": {"is_null_": true}}`, `{"tags.0":{"$exists":false}}`},
-		{"is_null_ false of a list", run, `{"tags": {"is_null_": false}}`, `{"tags.0":{"$exists":true}}`},
+		{"is_null_ of a list", run, `{"tags": {"is_null_": true}}`, `{"tags":{"$in":[null,[]]}}`},
+		{"is_null_ false of a list", run, `{"tags": {"is_null_": false}}`, `{"tags":{"$nin":[null,[]]}}`},
 		{
 			"like_ means every character", flow, `{"name": {"like_": "a.b_*$\\"}}`,
 			`{"name":{"$regex":"a\\.b_\\*\\$\\\\","$options":"i"}}`,
@@ -84,11 +84,11 @@ func TestCompile(t *testing.T) {
 		{"eq_", webhook, `{"enabled": {"eq_": false}}`, `{"enabled":{"$eq":false}}`},
 		{
 			"created_by", run, `{"created_by": {"id_": ["` + someID + `"], "type_": ["SCHEDULE"], "is_null_": false}}`,
-			`{"created_by.id":{"$in":[` + id + `]},"created_by.type":{"$in":["SCHEDULE"]},"created_by":{"$ne":null}}`,
+			`{"created_by.id":{"$in":[` + id + `]},"created_by.type":{"$in":["SCHEDULE"]},"created_by":{"$exists":true}}`,
 		},
 		{
 			"created_by by or", run, `{"created_by": {"operator": "or_", "type_": [], "is_null_": true}}`,
-			`{"$or":[{"created_by.type":{"$in":[]}},{"created_by":{"$eq":null}}]}`,
+			`{"$or":[{"created_by.type":{"$in":[]},"created_by":{"$exists":true}},{"created_by":{"$exists":false}}]}`,
 		},
 		{"flow_run_id: default is_null_", task, `{"flow_run_id": {}}`, `{"flow_run_id":{"$ne":null}}`},
 		{

@@ -79,6 +79,10 @@ func indexes() []Index {
 			Collection: FlowRun, Keys: scoped("parent_task_run_id"), Partial: present("parent_task_run_id"),
 			For: "subflows of a run; task runs with a subflow",
 		},
+		{
+			Collection: FlowRun, Keys: byStart("created_by.id"), Partial: present("created_by"),
+			For: "runs that a schedule or an automation created; other runs have no key",
+		},
 		{Collection: FlowRun, Keys: scoped("name", "_id"), For: "NAME_*; name.any_"},
 		{
 			Collection: FlowRun, Keys: scoped("expected_start_time", "_id", "deployment_id", "flow_id", "work_queue_id"),

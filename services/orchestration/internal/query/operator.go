@@ -114,9 +114,11 @@ func otherWords(enum protoreflect.EnumDescriptor, but []bson.RawValue) bson.A {
 // null matches documents whose field is absent, or whose list is empty; or the contrary.
 func null(path string, list, is bool) node {
 	switch {
+	case list && is:
+		// An empty list is stored as an absent field, but an update may leave one. An index of the list has keys for both.
+		return criterion(path, "$in", bson.A{nil, bson.A{}})
 	case list:
-		// An empty list is stored as an absent field, but an update may leave one.
-		return criterion(path+".0", "$exists", !is)
+		return criterion(path, "$nin", bson.A{nil, bson.A{}})
 	case is:
 		return criterion(path, "$eq", nil)
 	}

@@ -100,11 +100,13 @@ func nameOfDeploymentOrFlow(m protoreflect.Message, _ string) (node, error) {
 	return or(name, exists{rel: deploymentFlow, in: name}), nil
 }
 
-// runCreatedBy compiles FlowRunFilterCreatedBy, whose lists name fields instead of operators.
+// runCreatedBy compiles FlowRunFilterCreatedBy, whose lists name fields instead of operators. A list also demands the creator itself:
+// the index of creators has only the runs with one.
 func runCreatedBy(m protoreflect.Message, path string) (node, error) {
 	f := m.Interface().(*orchv1.FlowRunFilterCreatedBy)
 	fds := m.Descriptor().Fields()
-	var kids []node
+	present := criterion(path, "$exists", true)
+	var lists, kids []node
 	for _, c := range []struct{ field, key string }{{"id_", "id"}, {"type_", "type"}} {
 		fd := fds.ByName(protoreflect.Name(c.field))
 		if !m.Has(fd) {
@@ -114,15 +116,21 @@ func runCreatedBy(m protoreflect.Message, path string) (node, error) {
 		if err != nil {
 			return nil, err
 		}
-		kids = append(kids, criterion(join2(path, c.key), "$in", operand))
+		lists = append(lists, criterion(join2(path, c.key), "$in", operand))
 	}
 	if f.IsNull_ != nil {
-		kids = append(kids, null(path, false, f.GetIsNull_()))
+		kids = append(kids, criterion(path, "$exists", !f.GetIsNull_()))
 	}
 	if disjunctive(m) {
+		if len(lists) > 0 {
+			kids = append([]node{and(or(lists...), present)}, kids...)
+		}
 		return or(kids...), nil
 	}
-	return and(kids...), nil
+	if len(lists) > 0 && f.IsNull_ == nil {
+		kids = append(kids, present)
+	}
+	return and(append(lists, kids...)...), nil
 }
 
 // taskFlowRunID compiles TaskRunFilterFlowRunId. Its is_null_ defaults to false, so false only takes effect without
