@@ -253,7 +253,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	})
 	o.pools = workpools.New(pools, o.deployments)
 	o.events = events.New(events.Deps{
-		Store: o.store, Broker: deps.Broker, Vocabulary: cfg.Vocabulary, Retention: cfg.EventsRetention, Record: o.record, Tracer: deps.Tracer,
+		Store: o.store, Broker: deps.Broker, Vocabulary: cfg.Vocabulary, Retention: cfg.EventsRetention, Record: o.record, Records: o.records, Tracer: deps.Tracer,
 	})
 	o.logs = logs.New(logs.Deps{Store: o.store, Retention: cfg.LogsRetention, Show: deps.Broker.Live(wirelogs.Feed).Publish, Log: o.log})
 	registry, err := openRegistry(ctx, tenancy.Deps{Store: o.store, Flush: flush, Vocabulary: cfg.Vocabulary, Log: o.log}, deps.Broker)
@@ -303,6 +303,11 @@ func (o *Orchestration) record(ctx context.Context, batch []events.Received) err
 		return err
 	}
 	return o.tasks.Record(ctx, batch)
+}
+
+// records reports whether record handles events with a name.
+func (o *Orchestration) records(event string) bool {
+	return o.assets.Records(event) || o.tasks.Records(event)
 }
 
 // collections are those whose documents have effects, besides hostedCollections.

@@ -22,13 +22,17 @@ type ownedKey struct {
 	key       string
 }
 
+// Records reports whether Record handles events with a name.
+func (s *Service) Records(event string) bool {
+	return strings.HasPrefix(event, s.vocab.Name("asset")+".")
+}
+
 // Record records the assets of stored events. The resource of such an event is the asset; its name begins with "asset.", as
 // in orch.asset.materialization.succeeded. Recording a batch again changes nothing.
 func (s *Service) Record(ctx context.Context, batch []events.Received) error {
-	prefix := s.vocab.Name("asset") + "."
 	latest := map[ownedKey]time.Time{}
 	for _, e := range batch {
-		if !strings.HasPrefix(e.Event.GetEvent(), prefix) {
+		if !s.Records(e.Event.GetEvent()) {
 			continue
 		}
 		k := ownedKey{e.Workspace, e.Event.GetResource().GetLabels()[s.vocab.ResourceID()]}

@@ -59,19 +59,17 @@ func (p *persistence) store(ctx context.Context, batch []broker.Event) error {
 	slices.SortFunc(batch, func(a, b broker.Event) int { return bytes.Compare(a.ID[:], b.ID[:]) })
 	p.docs.reset()
 	docs := make([]store.Chosen, 0, len(batch))
-	events := make([]Received, 0, len(batch))
+	events := make([]persisted, 0, len(batch))
 	rejected := &broker.Rejected{}
-	for _, e := range batch {
-		event, ws, err := wire.FromBroker(e)
-		var doc bson.Raw
-		if err == nil {
-			doc, err = p.docs.add(s, ws, event)
-		}
+	for i := range batch {
+		e := &batch[i]
+		doc, event, err := p.document(e)
 		if err != nil {
 			rejected.Reject(e.Key(), err)
 			continue
 		}
-		docs, events = append(docs, store.Chosen{Workspace: ws, ID: e.ID, Doc: doc}), append(events, Received{ws, event})
+		docs = append(docs, store.Chosen{Workspace: e.Workspace, ID: e.ID, Doc: doc})
+		events = append(events, persisted{e.Key(), event})
 	}
 	refused, err := s.events.InsertChosen(ctx, docs)
 	if err != nil {
@@ -84,6 +82,26 @@ func (p *persistence) store(ctx context.Context, batch []broker.Event) error {
 		delete(p.refusals, e.Key())
 	}
 	return rejected.Err()
+}
+
+// persisted is an event of a batch.
+type persisted struct {
+	key   broker.Key
+	event *orchv1.ReceivedEvent // Nil when nothing records the event.
+}
+
+// document returns the stored form of an event, which is valid until the next batch, and its message for the recorder.
+func (p *persistence) document(e *broker.Event) (bson.Raw, *orchv1.ReceivedEvent, error) {
+	s := p.service
+	if !s.records(e.Type) && p.encoded.read(e, s.vocab.ResourceID()) {
+		return p.docs.addEncoded(s, &p.encoded, e), nil, nil
+	}
+	event, ws, err := wire.FromBroker(*e)
+	if err != nil {
+		return nil, nil, err
+	}
+	doc, err := p.docs.add(s, ws, event)
+	return doc, event, err
 }
 
 // documents are the stored forms of the events of one batch after another, in memory that is reused.
@@ -103,15 +121,23 @@ func (d *documents) reset() {
 // add encodes an event. The document is valid until reset.
 func (d *documents) add(s *Service, ws uuid.UUID, event *orchv1.ReceivedEvent) (bson.Raw, error) {
 	wire.Index(s.vocab, event)
-	var expire time.Time
-	if s.retention > 0 {
-		expire = event.GetReceived().AsTime().Add(s.retention)
-	}
-	start := len(d.memory)
-	memory, err := store.AppendDocument(d.memory, ws, event, expire)
+	memory, err := store.AppendDocument(d.memory, ws, event, s.expiry(event.GetReceived().AsTime()))
 	if err != nil {
 		return nil, err
 	}
-	d.memory = memory // A larger one leaves the earlier documents where they are.
-	return bson.Raw(memory[start:len(memory):len(memory)]), nil
+	return d.grown(memory), nil
+}
+
+// addEncoded is add for an event without a message.
+func (d *documents) addEncoded(s *Service, e *encodedEvent, b *broker.Event) bson.Raw {
+	return d.grown(store.AppendEncoded(d.memory, b.Workspace, s.expiry(e.received), func(dst []byte) []byte {
+		return e.appendFields(dst, b)
+	}))
+}
+
+// grown returns the document that was appended to the memory. A larger memory leaves the earlier documents where they are.
+func (d *documents) grown(memory []byte) bson.Raw {
+	start := len(d.memory)
+	d.memory = memory
+	return bson.Raw(memory[start:len(memory):len(memory)])
 }

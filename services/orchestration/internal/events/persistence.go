@@ -30,6 +30,7 @@ type persistence struct {
 	// refusals counts the attempts of events that were refused for a reason which may pass.
 	refusals map[broker.Key]int
 	docs     documents
+	encoded  encodedEvent
 }
 
 func newPersistence(s *Service) *persistence {
@@ -53,7 +54,7 @@ func (p *persistence) record(ctx context.Context, events []Received, rejected *b
 	case isOutage(err):
 		return err
 	case len(events) == 1:
-		return p.refuse(rejected, events[0], err)
+		return p.refuse(rejected, events[0].key(), err)
 	}
 	half := len(events) / 2
 	err = p.record(ctx, events[:half], rejected)
@@ -64,25 +65,24 @@ func (p *persistence) record(ctx context.Context, events []Received, rejected *b
 }
 
 // settle refuses the events that the database refused, and records the others. In an outage it attempts nothing more.
-func (p *persistence) settle(ctx context.Context, events []Received, refused []store.Refusal, rejected *broker.Rejected) error {
+func (p *persistence) settle(ctx context.Context, events []persisted, refused []store.Refusal, rejected *broker.Rejected) error {
 	var failures []error
 	for _, r := range refused {
-		err := p.refuse(rejected, events[r.Position], r.Err)
+		err := p.refuse(rejected, events[r.Position].key, r.Err)
 		if isOutage(err) {
 			return err
 		}
 		failures = append(failures, err)
 	}
-	return errors.Join(append(failures, p.record(ctx, without(events, refused), rejected))...)
+	return errors.Join(append(failures, p.record(ctx, recordable(events, refused), rejected))...)
 }
 
 // refuse rejects an event whose error is permanent, or that was refused too often. Otherwise it returns the error, and the
 // event is to be redelivered.
-func (p *persistence) refuse(rejected *broker.Rejected, e Received, err error) error {
+func (p *persistence) refuse(rejected *broker.Rejected, key broker.Key, err error) error {
 	if isOutage(err) {
 		return err
 	}
-	key := e.key()
 	if !store.IsPermanent(err) {
 		if len(p.refusals) >= maxTracked {
 			clear(p.refusals)
@@ -104,15 +104,12 @@ func (r Received) key() broker.Key {
 // over.
 func isOutage(err error) bool { return store.InDoubt(err) || errors.Is(err, broker.ErrUnavailable) }
 
-// without are the events that were not refused, in their order.
-func without(events []Received, refused []store.Refusal) []Received {
-	if len(refused) == 0 {
-		return events
-	}
-	rest := make([]Received, 0, len(events))
+// recordable are the events that may be recorded and were not refused, in their order.
+func recordable(events []persisted, refused []store.Refusal) []Received {
+	var rest []Received
 	for i, e := range events {
-		if !slices.ContainsFunc(refused, func(r store.Refusal) bool { return r.Position == i }) {
-			rest = append(rest, e)
+		if e.event != nil && !slices.ContainsFunc(refused, func(r store.Refusal) bool { return r.Position == i }) {
+			rest = append(rest, Received{e.key.Workspace, e.event})
 		}
 	}
 	return rest

@@ -46,7 +46,11 @@ func TestAnOutageAmongRefusalsEndsTheBatch(t *testing.T) {
 	recorded := 0
 	p, events := recording(4, func(context.Context, []Received) error { recorded++; return nil })
 	refused := []store.Refusal{{Position: 0, Err: store.ErrUnavailable}, {Position: 1, Err: store.Permanent(errors.New("too large"))}}
-	require.ErrorIs(t, p.settle(t.Context(), events, refused, &broker.Rejected{}), store.ErrUnavailable)
+	all := make([]persisted, len(events))
+	for i, e := range events {
+		all[i] = persisted{e.key(), e.Event}
+	}
+	require.ErrorIs(t, p.settle(t.Context(), all, refused, &broker.Rejected{}), store.ErrUnavailable)
 	require.Zero(t, recorded)
 }
 
@@ -56,12 +60,12 @@ func TestRefusalsAreCountedForABoundedNumberOfEvents(t *testing.T) {
 	broken := errors.New("broken")
 	p, events := recording(maxTracked+1, nil)
 	for _, e := range events {
-		require.ErrorIs(t, p.refuse(&broker.Rejected{}, e, broken), broken)
+		require.ErrorIs(t, p.refuse(&broker.Rejected{}, e.key(), broken), broken)
 	}
 	require.Len(t, p.refusals, 1)
 	last := events[maxTracked]
 	for range maxRefusals - 2 {
-		require.ErrorIs(t, p.refuse(&broker.Rejected{}, last, broken), broken)
+		require.ErrorIs(t, p.refuse(&broker.Rejected{}, last.key(), broken), broken)
 	}
-	require.NoError(t, p.refuse(&broker.Rejected{}, last, broken), "the event is rejected")
+	require.NoError(t, p.refuse(&broker.Rejected{}, last.key(), broken), "the event is rejected")
 }

@@ -34,6 +34,7 @@ type Service struct {
 	vocab     vocabulary.Vocabulary
 	retention time.Duration
 	record    func(context.Context, []Received) error
+	records   func(name string) bool
 	tracer    *tracing.Tracer
 }
 
@@ -47,6 +48,8 @@ type Deps struct {
 	// Record receives each batch of events after it is stored, and may be nil. A *broker.Rejected names the events that it
 	// can never handle; after any other error the batch is redelivered.
 	Record func(ctx context.Context, batch []Received) error
+	// Records reports whether Record handles events with a name. The others are stored without a message; nil means none.
+	Records func(name string) bool
 	// Tracer continues the traces of events; nil is off.
 	Tracer *tracing.Tracer
 }
@@ -56,12 +59,16 @@ func New(d Deps) *Service {
 	if d.Record == nil {
 		d.Record = func(context.Context, []Received) error { return nil }
 	}
+	if d.Records == nil {
+		d.Records = func(string) bool { return false }
+	}
 	return &Service{
 		events:    store.NewCollection(d.Store, query.Event, &orchv1.ReceivedEvent{}).Shared(),
 		broker:    d.Broker,
 		vocab:     d.Vocabulary,
 		retention: d.Retention,
 		record:    d.Record,
+		records:   d.Records,
 		tracer:    d.Tracer,
 	}
 }

@@ -325,6 +325,11 @@ func appendEnvelope(dst []byte, ws uuid.UUID, revision int64, effects []Effect, 
 	if err != nil {
 		return dst, err
 	}
+	return endEnvelope(doc, start, ws, revision, effects, expire), nil
+}
+
+// endEnvelope appends the fields of the envelope and ends the document.
+func endEnvelope(doc []byte, start int32, ws uuid.UUID, revision int64, effects []Effect, expire time.Time) []byte {
 	doc = bsoncore.AppendBinaryElement(doc, "ws", bson.TypeBinaryUUID, ws[:])
 	doc = bsoncore.AppendInt64Element(doc, "rev", revision)
 	if len(effects) > 0 {
@@ -333,10 +338,7 @@ func appendEnvelope(dst []byte, ws uuid.UUID, revision int64, effects []Effect, 
 	if !expire.IsZero() {
 		doc = bsoncore.AppendTimeElement(doc, "expire_at", expire)
 	}
-	if doc, err = bsoncore.AppendDocumentEnd(doc, start); err != nil {
-		return dst, err
-	}
-	return doc, nil
+	return end(doc, start)
 }
 
 // scratches holds *[]byte in which documents of unknown length are encoded. It drops large buffers, so one large
@@ -357,6 +359,12 @@ func NewDocument(ws uuid.UUID, m proto.Message, expire time.Time) (bson.Raw, err
 func AppendDocument(dst []byte, ws uuid.UUID, m proto.Message, expire time.Time) ([]byte, error) {
 	doc, err := appendEnvelope(dst, ws, 1, nil, m, expire)
 	return doc, encoding(m, err)
+}
+
+// AppendEncoded is AppendDocument for a caller that encodes the fields of a message itself, as protobson does.
+func AppendEncoded(dst []byte, ws uuid.UUID, expire time.Time, appendFields func(dst []byte) []byte) []byte {
+	start, doc := bsoncore.AppendDocumentStart(dst)
+	return endEnvelope(appendFields(doc), start, ws, 1, nil, expire)
 }
 
 // encoding is the error of encoding a document; nil if there is none.

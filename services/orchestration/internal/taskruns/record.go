@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -18,6 +19,11 @@ import (
 
 // recordAttempts bounds the attempts to read and merge runs under concurrent writes.
 const recordAttempts = 10
+
+// Records reports whether Record may store something of events with a name.
+func (s *Service) Records(event string) bool {
+	return strings.HasPrefix(event, s.vocab.Name("task-run")+".")
+}
 
 // Record stores the runs and states of client events. Clients decide on the states of their task runs themselves, and
 // the server only receives these events. Events may arrive late, repeatedly, and at several processes; see [merge]. A
