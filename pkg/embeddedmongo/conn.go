@@ -7,6 +7,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/command"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/wire"
 )
 
@@ -40,10 +41,11 @@ func (s *Server) serveConn(c net.Conn) {
 			return
 		}
 		if !m.NoReply {
-			if _, err := c.Write(m.Reply(reply)); err != nil {
+			if err := m.WriteReply(c, reply); err != nil {
 				return
 			}
 		}
+		command.Release(reply)
 		// Most bytes arrive as inserted documents, which the store has copied. Other commands may leave a cursor or a fail point
 		// with parts of the message.
 		if name, _ := m.Body.First(); name == "insert" {

@@ -149,7 +149,7 @@ func (c *cursor) batch(b *value.Builder, n int64, r *request) (more bool, err er
 
 // reply sends a first batch and keeps the stream as a cursor when there is more.
 func (s *Service) reply(r *request, c *cursor, size int64, single bool) (*value.Builder, error) {
-	b := value.NewBuilder().Open("cursor", bson.TypeEmbeddedDocument).Open("firstBatch", bson.TypeArray)
+	b := newReply().Open("cursor", bson.TypeEmbeddedDocument).Open("firstBatch", bson.TypeArray)
 	more, err := c.batch(b, size, r)
 	if err != nil {
 		_ = c.close() // The command fails or ends anyway; there is no one to report to.
@@ -199,7 +199,7 @@ func (s *Service) getMore(r *request) (*value.Builder, error) {
 		s.cursors.put(c)
 		return nil, mongoerr.New(mongoerr.Kind{Code: 13, Name: "Unauthorized"}, "cursor id %d belongs to %s", id, c.ns)
 	}
-	b := value.NewBuilder().Open("cursor", bson.TypeEmbeddedDocument).Open("nextBatch", bson.TypeArray)
+	b := newReply().Open("cursor", bson.TypeEmbeddedDocument).Open("nextBatch", bson.TypeArray)
 	more, err := c.batch(b, size, r)
 	if err != nil {
 		s.cursors.drop(c)

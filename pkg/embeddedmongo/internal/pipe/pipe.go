@@ -84,10 +84,7 @@ func (b *buffer) read(p []byte) (int, error) {
 		case b.off < len(b.data):
 			n := copy(p, b.data[b.off:])
 			if b.off += n; b.off == len(b.data) {
-				b.data, b.off = b.data[:0], 0
-				if cap(b.data) > capacity {
-					b.data = nil
-				}
+				b.empty()
 			}
 			b.cond.Broadcast()
 			return n, nil
@@ -113,10 +110,7 @@ func (b *buffer) write(p []byte) (int, error) {
 		}
 		if room := capacity - (len(b.data) - b.off); room > 0 {
 			n := min(room, len(p)-done)
-			if b.off > 0 && len(b.data)+n > cap(b.data) {
-				b.data = b.data[:copy(b.data, b.data[b.off:])]
-				b.off = 0
-			}
+			b.reserve(n)
 			b.data = append(b.data, p[done:done+n]...)
 			done += n
 			b.cond.Broadcast()
@@ -125,6 +119,43 @@ func (b *buffer) write(p []byte) (int, error) {
 			return done, nil
 		}
 		b.cond.Wait()
+	}
+}
+
+// buffers holds *[]byte of buffers without data: most connections are idle.
+var buffers sync.Pool
+
+// minReused is the size of a buffer, in bytes, from which connections share it.
+const minReused = 8 << 10
+
+// reserve makes room for n more bytes. The caller holds the mutex.
+func (b *buffer) reserve(n int) {
+	if len(b.data)+n <= cap(b.data) {
+		return
+	}
+	unread, data := b.data[b.off:], b.data
+	if len(unread)+n > cap(data) {
+		data = memory(len(unread) + n)
+	}
+	b.data, b.off = append(data[:0], unread...), 0
+}
+
+// memory returns memory for n bytes.
+func memory(n int) []byte {
+	if n >= minReused {
+		if b, ok := buffers.Get().(*[]byte); ok && cap(*b) >= n {
+			return *b
+		}
+	}
+	return make([]byte, 0, n)
+}
+
+// empty removes the data, and gives a large buffer to other connections. The caller holds the mutex.
+func (b *buffer) empty() {
+	b.data, b.off = b.data[:0], 0
+	if large := b.data; cap(large) >= minReused {
+		buffers.Put(&large)
+		b.data = nil
 	}
 }
 

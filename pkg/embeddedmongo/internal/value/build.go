@@ -20,6 +20,9 @@ func NewBuilder() *Builder { return NewBuilderOf(256) }
 // NewBuilderOf starts a document of about that size.
 func NewBuilderOf(size int) *Builder { return &Builder{b: make([]byte, 4, max(size, 5))} }
 
+// BuildIn starts a document in the memory of b, whose content is lost.
+func BuildIn(b []byte) *Builder { return &Builder{b: append(b[:0], 0, 0, 0, 0)} }
+
 // BuildOnto starts a document at the end of b; Bytes returns b with the document appended.
 func BuildOnto(b []byte) *Builder {
 	bd := &Builder{b: append(b, 0, 0, 0, 0)}

@@ -243,24 +243,46 @@ func (m *Message) parseQuery(b []byte) error {
 	return fmt.Errorf("%w: OP_QUERY on %q", ErrFrame, ns)
 }
 
-// Reply frames a reply to the message.
-func (m *Message) Reply(d value.Doc) []byte {
+// replyFrames holds *[]byte of frames that were written.
+var replyFrames = sync.Pool{New: func() any { return new([]byte) }}
+
+// maxCopied is the size of replies, in bytes, up to which header and document are written together.
+const maxCopied = 16 << 10
+
+// WriteReply writes the frame of a reply to the message.
+func (m *Message) WriteReply(w io.Writer, d value.Doc) error {
+	buffer := replyFrames.Get().(*[]byte)
+	defer replyFrames.Put(buffer)
+	b := m.appendReplyHeader((*buffer)[:0], len(d))
+	*buffer = b
+	if len(d) > maxCopied {
+		if _, err := w.Write(b); err != nil {
+			return err
+		}
+		_, err := w.Write(d)
+		return err
+	}
+	b = append(b, d...)
+	*buffer = b
+	_, err := w.Write(b)
+	return err
+}
+
+// appendReplyHeader appends what precedes the document of a reply of n bytes.
+func (m *Message) appendReplyHeader(b []byte, n int) []byte {
 	extra := 5
 	op := uint32(opMsg)
 	if m.legacy {
 		extra, op = 20, opReply
 	}
-	b := make([]byte, 0, headerLen+extra+len(d))
-	b = binary.LittleEndian.AppendUint32(b, uint32(headerLen+extra+len(d)))
+	b = binary.LittleEndian.AppendUint32(b, uint32(headerLen+extra+n))
 	b = binary.LittleEndian.AppendUint32(b, uint32(m.RequestID)^0x40000000)
 	b = binary.LittleEndian.AppendUint32(b, uint32(m.RequestID))
 	b = binary.LittleEndian.AppendUint32(b, op)
-	if m.legacy {
-		b = binary.LittleEndian.AppendUint32(b, 8) // Flags: await capable.
-		b = append(b, make([]byte, 12)...)         // Cursor, start.
-		b = binary.LittleEndian.AppendUint32(b, 1)
-	} else {
-		b = append(b, 0, 0, 0, 0, 0)
+	if !m.legacy {
+		return append(b, 0, 0, 0, 0, 0)
 	}
-	return append(b, d...)
+	b = binary.LittleEndian.AppendUint32(b, 8) // Flags: await capable.
+	b = append(b, make([]byte, 12)...)         // Cursor, start.
+	return binary.LittleEndian.AppendUint32(b, 1)
 }

@@ -56,7 +56,9 @@ func TestRead(t *testing.T) {
 	m, err = Read(bytes.NewReader(frame(opQuery, append(q, ping...))))
 	require.NoError(t, err)
 	require.Equal(t, "admin", m.DB)
-	reply := m.Reply(ping)
+	var written bytes.Buffer
+	require.NoError(t, m.WriteReply(&written, ping))
+	reply := written.Bytes()
 	require.EqualValues(t, len(reply), binary.LittleEndian.Uint32(reply))
 	require.EqualValues(t, opReply, binary.LittleEndian.Uint32(reply[12:]))
 }
@@ -137,7 +139,7 @@ func FuzzRead(f *testing.F) {
 					require.NoError(t, value.Validate(d))
 				}
 			}
-			if _, err := io.Discard.Write(m.Reply(m.Body)); err != nil {
+			if err := m.WriteReply(io.Discard, m.Body); err != nil {
 				t.Fatal(err)
 			}
 		}
