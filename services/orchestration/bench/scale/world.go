@@ -67,14 +67,14 @@ func known(kind string, n int) uuid.UUID {
 // batch is the number of documents per insert command.
 const batch = 500
 
-// fill stores n runs and their related resources in an empty store.
+// fill stores n runs and their related resources in a store. It continues where an earlier call was interrupted.
 func (w *world) fill(ctx context.Context, n int) error {
 	stored, err := store.NewCollection(w.store, query.FlowRun, &orchv1.FlowRun{}).Count(ctx, request.DefaultWorkspace, bson.D{})
 	if err != nil || stored == int64(n) {
 		return err
 	}
-	if stored > 0 {
-		return fmt.Errorf("store has %d flow runs, want 0 or %d: remove it", stored, n)
+	if stored > int64(n) {
+		return fmt.Errorf("store has %d flow runs, want at most %d: remove it", stored, n)
 	}
 	return errors.Join(
 		insert(ctx, w, query.Flow, flow, sequence{0, 1, flows}),
@@ -87,10 +87,6 @@ func (w *world) fill(ctx context.Context, n int) error {
 
 // fillRelated stores task runs, logs and artifacts of the n runs of a store.
 func (w *world) fillRelated(ctx context.Context, n int) error {
-	stored, err := store.NewCollection(w.store, query.ArtifactLatest, &orchv1.ArtifactCollection{}).Count(ctx, request.DefaultWorkspace, bson.D{})
-	if err != nil || stored > 0 {
-		return err
-	}
 	return errors.Join(
 		insert(ctx, w, query.TaskRun, func(i int) *orchv1.TaskRun { return taskRun(i, n) }, sequence{1, 5, n}),
 		insert(ctx, w, query.Log, func(i int) *orchv1.Log { return logLine(i, n) }, sequence{2, 5, n}),
@@ -102,11 +98,15 @@ func (w *world) fillRelated(ctx context.Context, n int) error {
 // sequence is every step-th number from begin until end.
 type sequence struct{ begin, step, end int }
 
-// insert stores the documents of the numbers of a sequence.
+// insert stores the documents of the numbers of a sequence, behind those that are stored.
 func insert[M proto.Message](ctx context.Context, w *world, c query.Collection, document func(int) M, s sequence) error {
 	collection := store.NewCollection(w.store, c, document(s.begin))
+	stored, err := collection.Count(ctx, request.DefaultWorkspace, bson.D{})
+	if err != nil {
+		return fmt.Errorf("count %s: %w", c, err)
+	}
 	docs := make([]bson.Raw, 0, batch)
-	for i := s.begin; i < s.end; i += s.step {
+	for i := s.begin + int(stored)*s.step; i < s.end; i += s.step {
 		doc, err := store.NewDocument(request.DefaultWorkspace, document(i), time.Time{})
 		if err != nil {
 			return err
