@@ -104,6 +104,18 @@ func TestPlannerChoices(t *testing.T) {
 			"ws_1_start_-1", false, false, 30, 30,
 		},
 		{
+			"the narrowest of several ranges",
+			D{{Key: "find", Value: "runs"}, {Key: "filter", Value: D{{Key: "ws", Value: 1}, {Key: "start", Value: M{"$gte": 100, "$lte": 5000}}, {Key: "$and", Value: A{M{"start": M{"$gt": 2000, "$lt": 2031}}}}}}},
+			[]string{"FETCH", "IXSCAN"},
+			"ws_1_start_-1", false, false, 30, 30,
+		},
+		{
+			"a list within a range",
+			D{{Key: "find", Value: "runs"}, {Key: "filter", Value: D{{Key: "ws", Value: 1}, {Key: "start", Value: M{"$in": A{10, 20, 30, 40, "50"}}}, {Key: "$and", Value: A{M{"start": M{"$gt": 20}}}}}}},
+			[]string{"FETCH", "IXSCAN"},
+			"ws_1_start_-1", false, false, 2, 2,
+		},
+		{
 			"skip on keys",
 			D{{Key: "find", Value: "runs"}, {Key: "filter", Value: M{"ws": 1}}, {Key: "sort", Value: D{{Key: "start", Value: -1}}}, {Key: "skip", Value: 1000}, {Key: "limit", Value: 10}},
 			[]string{"LIMIT", "FETCH", "SKIP", "IXSCAN"},

@@ -90,7 +90,7 @@ func hasPosition(path string) bool {
 func boundFor(preds []predicate, desc, multikey bool) *bound {
 	var best *bound
 	for _, p := range preds {
-		if b := pointBound(p, desc, multikey); b != nil && (best == nil || len(b.points) < len(best.points)) {
+		if b := pointBound(p, preds, desc, multikey); b != nil && (best == nil || len(b.points) < len(best.points)) {
 			best = b
 		}
 	}
@@ -100,7 +100,8 @@ func boundFor(preds []predicate, desc, multikey bool) *bound {
 	return rangeBound(preds, desc, multikey)
 }
 
-func pointBound(p predicate, desc, multikey bool) *bound {
+// pointBound is the bound of the values that one predicate lists. Values outside the ranges of the other predicates are left out.
+func pointBound(p predicate, preds []predicate, desc, multikey bool) *bound {
 	var vs []value.Value
 	switch {
 	case p.values != nil:
@@ -112,7 +113,11 @@ func pointBound(p predicate, desc, multikey bool) *bound {
 	default:
 		return nil
 	}
-	b := &bound{used: []*filter.Leaf{p.leaf}, exact: p.origin == nil && !hasPosition(p.path), origin: p.origin, equal: len(vs) == 1}
+	b := &bound{used: []*filter.Leaf{p.leaf}, exact: p.origin == nil && !hasPosition(p.path), origin: p.origin}
+	if b.exact && !multikey {
+		vs = b.within(vs, preds)
+	}
+	b.equal = len(vs) == 1
 	b.points = make([][]byte, 0, len(vs))
 	for _, v := range vs {
 		switch {
@@ -132,47 +137,52 @@ func pointBound(p predicate, desc, multikey bool) *bound {
 	return b
 }
 
+// within returns the values that are in the ranges of all predicates, and adds the predicates to those that the bound uses.
+func (b *bound) within(vs []value.Value, preds []predicate) []value.Value {
+	for _, p := range preds {
+		if p.origin != nil || !rangeable(p.leaf) {
+			continue
+		}
+		b.used = append(b.used, p.leaf)
+		var inside []value.Value
+		for _, v := range vs {
+			if filter.MatchValues(filter.And{p.leaf}, func(string) value.Value { return v }) {
+				inside = append(inside, v)
+			}
+		}
+		vs = inside
+	}
+	return vs
+}
+
+// rangeBound is the bound of all ranges that the predicates allow: of several lower or upper limits the narrowest one.
 func rangeBound(preds []predicate, desc, multikey bool) *bound {
 	var lower, upper *filter.Leaf
-	var origin filter.Node
+	b := &bound{exact: true}
 	for _, p := range preds {
-		if !rangeable(p.leaf) || (origin != nil && p.origin != origin) {
+		if !rangeable(p.leaf) || len(b.used) > 0 && (p.origin != b.origin || value.Class(p.leaf.Value.T) != value.Class(b.used[0].Value.T)) {
 			continue
 		}
-		if (lower != nil || upper != nil) && multikey && origin == nil {
+		if len(b.used) > 0 && multikey && b.origin == nil {
 			continue // Different elements of one array may satisfy the two bounds.
 		}
-		other := lower
-		if other == nil {
-			other = upper
-		}
-		if other != nil && value.Class(other.Value.T) != value.Class(p.leaf.Value.T) {
-			continue
-		}
+		b.used, b.origin = append(b.used, p.leaf), p.origin
+		b.exact = b.exact && p.origin == nil && !hasPosition(p.leaf.Path)
 		switch p.leaf.Op {
 		case filter.Gt, filter.Gte:
-			if lower == nil {
-				lower, origin = p.leaf, p.origin
+			if lower == nil || narrower(p.leaf, lower, 1) {
+				lower = p.leaf
 			}
 		case filter.Lt, filter.Lte:
-			if upper == nil {
-				upper, origin = p.leaf, p.origin
+			if upper == nil || narrower(p.leaf, upper, -1) {
+				upper = p.leaf
 			}
 		}
 	}
 	if lower == nil && upper == nil {
 		return nil
 	}
-	b := &bound{exact: origin == nil, origin: origin}
-	var class byte
-	for _, l := range []*filter.Leaf{lower, upper} {
-		if l != nil {
-			b.used = append(b.used, l)
-			class = value.Class(l.Value.T)
-			b.exact = b.exact && !hasPosition(l.Path)
-		}
-	}
-	b.lo, b.hi = classRange(class, desc)
+	b.lo, b.hi = classRange(value.Class(b.used[0].Value.T), desc)
 	near, far := lower, upper
 	if desc {
 		near, far = upper, lower
@@ -190,6 +200,12 @@ func rangeBound(preds []predicate, desc, multikey bool) *bound {
 		}
 	}
 	return b
+}
+
+// narrower reports whether a limit excludes values that another one allows: a lower limit for the sign 1, an upper one for -1.
+func narrower(l, other *filter.Leaf, sign int) bool {
+	c := sign * value.Compare(l.Value, other.Value)
+	return c > 0 || c == 0 && (l.Op == filter.Gt || l.Op == filter.Lt)
 }
 
 // rangeable reports whether a range comparison is a range of index keys.
