@@ -35,22 +35,8 @@ func (s *Selection) Visit(ctx context.Context, sort bson.D, skip, limit int64, v
 		return s.failed(err)
 	}
 	defer end()
-	if len(s.probes) == 0 {
-		o := StreamOptions{Sort: sort, Skip: skip, Limit: limit}
-		return s.failed(each(s.resolver.Reader.Stream(ctx, s.own, s.filter, o), visit))
-	}
-	var seen int64
-	var failure error
-	err = s.resolver.prober().scan(ctx, s.own, s.filter, StreamOptions{Sort: sort}, s.probes, func(doc bson.Raw) bool {
-		if skip > 0 {
-			skip--
-			return true
-		}
-		seen++
-		failure = visit(doc)
-		return failure == nil && (limit == 0 || seen < limit)
-	})
-	return s.failed(errors.Join(err, failure))
+	_, err = s.visit(ctx, s.resolver.prober(), s.filter, StreamOptions{Sort: sort, Skip: skip, Limit: limit}, visit)
+	return s.failed(err)
 }
 
 // Count returns the number of documents.

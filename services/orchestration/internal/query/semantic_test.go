@@ -1,6 +1,7 @@
 package query
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -59,6 +60,7 @@ func TestQueriesMeanWhatTheySay(t *testing.T) {
 			require.NoError(t, err)
 			part := want[min(skip, len(want)):min(skip+limit, len(want))]
 			require.Equal(t, append([]string{}, part...), idsOf(page))
+			require.Equal(t, want, pagesOf(ctx, t, s, int64(limit)))
 			n, err = s.CountUpTo(ctx, int64(limit))
 			require.NoError(t, err)
 			require.EqualValues(t, min(limit, len(want)), n)
@@ -92,6 +94,26 @@ func generateQuery(t *rapid.T) (Collection, proto.Message) {
 		}
 	}
 	return own, q.Interface()
+}
+
+// pagesOf returns the ids of all pages of a size, each read behind the last document of the one before.
+func pagesOf(ctx context.Context, t *rapid.T, s *Selection, size int64) []string {
+	sort := bson.D{{Key: "_id", Value: 1}}
+	ids := []string{}
+	page, err := s.Page(ctx, sort, 0, size)
+	for {
+		require.NoError(t, err)
+		ids = append(ids, idsOf(page)...)
+		if int64(len(page)) < size {
+			return ids
+		}
+		last := PositionOf(sort, page[size-1])
+		page = nil
+		err = s.VisitAfter(ctx, sort, last, size, func(doc bson.Raw) error {
+			page = append(page, slices.Clone(doc))
+			return nil
+		})
+	}
 }
 
 func idsOf(page []bson.Raw) []string {
