@@ -54,6 +54,7 @@ func (g *generator) responses(md protoreflect.MethodDescriptor, name string, tak
 		if err != nil {
 			return nil, err
 		}
+		one.Headers = pageHeaders(md)
 		out.set(strconv.Itoa(status), one)
 	}
 	if takesInput {

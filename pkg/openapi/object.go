@@ -73,7 +73,13 @@ type requestBody struct {
 
 type response struct {
 	Description string               `json:"description"`
+	Headers     map[string]header    `json:"headers,omitempty"`
 	Content     map[string]mediaType `json:"content,omitempty"`
+}
+
+type header struct {
+	Description string  `json:"description"`
+	Schema      *schema `json:"schema"`
 }
 
 type mediaType struct {

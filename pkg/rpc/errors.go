@@ -40,11 +40,20 @@ func Invalid(fieldErrors ...*orchv1.FieldError) error {
 
 // BodyError returns a field error of a value in the request body, at a path of keys.
 func BodyError(kind, text string, path ...string) *orchv1.FieldError {
-	fieldError := &orchv1.FieldError{Msg: text, Type: kind}
-	for _, key := range append([]string{"body"}, path...) {
-		fieldError.Loc = append(fieldError.Loc, &orchv1.PathElement{Kind: &orchv1.PathElement_Key{Key: key}})
+	return fieldError("body", kind, text, path)
+}
+
+// QueryError returns a field error of a query parameter.
+func QueryError(kind, text string, path ...string) *orchv1.FieldError {
+	return fieldError("query", kind, text, path)
+}
+
+func fieldError(in, kind, text string, path []string) *orchv1.FieldError {
+	e := &orchv1.FieldError{Msg: text, Type: kind}
+	for _, key := range append([]string{in}, path...) {
+		e.Loc = append(e.Loc, &orchv1.PathElement{Kind: &orchv1.PathElement_Key{Key: key}})
 	}
-	return fieldError
+	return e
 }
 
 // HTTPError returns the HTTP response of an error, or the default of its code.

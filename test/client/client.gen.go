@@ -2440,6 +2440,9 @@ type AutomationDeliveryQuery struct {
 	// Offset Number of deliveries to skip, 0 or more; default 0.
 	Offset *int64 `json:"offset,omitempty"`
 
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `json:"page_token,omitempty"`
+
 	// Sort Order of the deliveries; default ATTEMPTED_DESC.
 	Sort *AutomationDeliverySort `json:"sort,omitempty"`
 }
@@ -3366,6 +3369,9 @@ type BodyPaginateDeploymentsDeploymentsPaginatePost struct {
 	// Page Page number, starting at 1; default 1.
 	Page *int64 `json:"page,omitempty"`
 
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes page, and absent means no token.
+	PageToken *string `json:"page_token,omitempty"`
+
 	// Sort Order of the deployments; default NAME_ASC.
 	Sort *DeploymentSort `json:"sort,omitempty"`
 
@@ -3395,6 +3401,9 @@ type BodyPaginateFlowRunsFlowRunsPaginatePost struct {
 
 	// Page Page number, starting at 1; default 1.
 	Page *int64 `json:"page,omitempty"`
+
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes page, and absent means no token.
+	PageToken *string `json:"page_token,omitempty"`
 
 	// Sort Order of the flow runs; default ID_DESC.
 	Sort *FlowRunSort `json:"sort,omitempty"`
@@ -3426,6 +3435,9 @@ type BodyPaginateFlowsFlowsPaginatePost struct {
 	// Page Page number, starting at 1; default 1.
 	Page *int64 `json:"page,omitempty"`
 
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes page, and absent means no token.
+	PageToken *string `json:"page_token,omitempty"`
+
 	// Sort Order of the flows; default NAME_ASC.
 	Sort *FlowSort `json:"sort,omitempty"`
 
@@ -3453,6 +3465,9 @@ type BodyPaginateTaskRunsTaskRunsPaginatePost struct {
 	// Page Page number, starting at 1; default 1.
 	Page *int64 `json:"page,omitempty"`
 
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes page, and absent means no token.
+	PageToken *string `json:"page_token,omitempty"`
+
 	// Sort Order of the task runs; default ID_DESC.
 	Sort *TaskRunSort `json:"sort,omitempty"`
 
@@ -3467,6 +3482,9 @@ type BodyReadAllConcurrencyLimitsV2V2ConcurrencyLimitsFilterPost struct {
 
 	// Offset Number of concurrency limits to skip, 0 or more; default 0.
 	Offset *int64 `json:"offset,omitempty"`
+
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `json:"page_token,omitempty"`
 }
 
 // BodyReadArtifactsArtifactsFilterPost ArtifactQuery selects, orders and paginates artifacts.
@@ -3489,6 +3507,9 @@ type BodyReadArtifactsArtifactsFilterPost struct {
 	// Offset Number of artifacts to skip, 0 or more; default 0.
 	Offset *int64 `json:"offset,omitempty"`
 
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `json:"page_token,omitempty"`
+
 	// Sort Order of the artifacts; default ID_DESC.
 	Sort *ArtifactSort `json:"sort,omitempty"`
 
@@ -3506,6 +3527,9 @@ type BodyReadAutomationsAutomationsFilterPost struct {
 
 	// Offset Number of automations to skip, 0 or more; default 0.
 	Offset *int64 `json:"offset,omitempty"`
+
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `json:"page_token,omitempty"`
 
 	// Sort Order of the automations; default NAME_ASC.
 	Sort *AutomationSort `json:"sort,omitempty"`
@@ -3531,6 +3555,9 @@ type BodyReadBlockDocumentsBlockDocumentsFilterPost struct {
 	// Offset Number of block documents to skip, 0 or more; default 0.
 	Offset *int64 `json:"offset,omitempty"`
 
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `json:"page_token,omitempty"`
+
 	// Sort Order of the block documents; default NAME_ASC.
 	Sort *BlockDocumentSort `json:"sort,omitempty"`
 }
@@ -3545,6 +3572,9 @@ type BodyReadBlockSchemasBlockSchemasFilterPost struct {
 
 	// Offset Number of block schemas to skip, 0 or more; default 0.
 	Offset *int64 `json:"offset,omitempty"`
+
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `json:"page_token,omitempty"`
 }
 
 // BodyReadBlockTypesBlockTypesFilterPost BlockTypeQuery selects and paginates block types.
@@ -3560,6 +3590,9 @@ type BodyReadBlockTypesBlockTypesFilterPost struct {
 
 	// Offset Number of block types to skip, 0 or more; default 0.
 	Offset *int64 `json:"offset,omitempty"`
+
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `json:"page_token,omitempty"`
 }
 
 // BodyReadConcurrencyLimitsConcurrencyLimitsFilterPost ConcurrencyLimitQuery paginates tag limits.
@@ -3569,6 +3602,9 @@ type BodyReadConcurrencyLimitsConcurrencyLimitsFilterPost struct {
 
 	// Offset Number of tag limits to skip, 0 or more; default 0.
 	Offset *int64 `json:"offset,omitempty"`
+
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `json:"page_token,omitempty"`
 }
 
 // BodyReadDashboardTaskRunCountsUiTaskRunsDashboardCountsPost DashboardTaskRunQuery selects the task runs of a dashboard.
@@ -3608,6 +3644,9 @@ type BodyReadDeploymentsDeploymentsFilterPost struct {
 
 	// Offset Number of deployments to skip, 0 or more; default 0.
 	Offset *int64 `json:"offset,omitempty"`
+
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `json:"page_token,omitempty"`
 
 	// Sort Order of the deployments; default NAME_ASC.
 	Sort *DeploymentSort `json:"sort,omitempty"`
@@ -3651,6 +3690,9 @@ type BodyReadFlowRunHistoryUiFlowRunsHistoryPost struct {
 	// Offset Number of flow runs to skip, 0 or more; default 0.
 	Offset *int64 `json:"offset,omitempty"`
 
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `json:"page_token,omitempty"`
+
 	// Sort Order of the flow runs; default EXPECTED_START_TIME_DESC.
 	Sort *FlowRunSort `json:"sort,omitempty"`
 
@@ -3677,6 +3719,9 @@ type BodyReadFlowRunsFlowRunsFilterPost struct {
 
 	// Offset Number of flow runs to skip, 0 or more; default 0.
 	Offset *int64 `json:"offset,omitempty"`
+
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `json:"page_token,omitempty"`
 
 	// Sort Order of the flow runs; default ID_DESC.
 	Sort *FlowRunSort `json:"sort,omitempty"`
@@ -3708,6 +3753,9 @@ type BodyReadFlowsFlowsFilterPost struct {
 	// Offset Number of flows to skip, 0 or more; default 0.
 	Offset *int64 `json:"offset,omitempty"`
 
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `json:"page_token,omitempty"`
+
 	// Sort Order of the flows; default NAME_ASC.
 	Sort *FlowSort `json:"sort,omitempty"`
 
@@ -3738,6 +3786,9 @@ type BodyReadLatestArtifactsArtifactsLatestFilterPost struct {
 	// Offset Number of artifact keies to skip, 0 or more; default 0.
 	Offset *int64 `json:"offset,omitempty"`
 
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `json:"page_token,omitempty"`
+
 	// Sort Order of the artifact keies; default ID_DESC.
 	Sort *ArtifactCollectionSort `json:"sort,omitempty"`
 
@@ -3756,6 +3807,9 @@ type BodyReadLogsLogsFilterPost struct {
 	// Offset Number of log lines to skip, 0 or more; default 0.
 	Offset *int64 `json:"offset,omitempty"`
 
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `json:"page_token,omitempty"`
+
 	// Sort Order of the log lines; default TIMESTAMP_ASC.
 	Sort *LogSort `json:"sort,omitempty"`
 }
@@ -3767,6 +3821,9 @@ type BodyReadSavedSearchesSavedSearchesFilterPost struct {
 
 	// Offset Number of saved searchs to skip, 0 or more; default 0.
 	Offset *int64 `json:"offset,omitempty"`
+
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `json:"page_token,omitempty"`
 }
 
 // BodyReadTaskRunCountsByStateUiTaskRunsCountPost TaskRunCountByStateQuery selects the task runs to count.
@@ -3801,6 +3858,9 @@ type BodyReadTaskRunsTaskRunsFilterPost struct {
 	// Offset Number of task runs to skip, 0 or more; default 0.
 	Offset *int64 `json:"offset,omitempty"`
 
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `json:"page_token,omitempty"`
+
 	// Sort Order of the task runs; default ID_DESC.
 	Sort *TaskRunSort `json:"sort,omitempty"`
 
@@ -3821,6 +3881,9 @@ type BodyReadVariablesVariablesFilterPost struct {
 
 	// Offset Number of variables to skip, 0 or more; default 0.
 	Offset *int64 `json:"offset,omitempty"`
+
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `json:"page_token,omitempty"`
 
 	// Sort Order of the variables; default NAME_ASC.
 	Sort *VariableSort `json:"sort,omitempty"`
@@ -3848,6 +3911,9 @@ type BodyReadWorkPoolsWorkPoolsFilterPost struct {
 
 	// Offset The number of pools to skip.
 	Offset *int64 `json:"offset,omitempty"`
+
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `json:"page_token,omitempty"`
 
 	// WorkPools The pools that are returned; null means all.
 	WorkPools *WorkPoolFilter `json:"work_pools,omitempty"`
@@ -3879,6 +3945,9 @@ type BodyReadWorkQueuesWorkPoolsWorkPoolNameQueuesFilterPost struct {
 	// Offset The number of queues to skip.
 	Offset *int64 `json:"offset,omitempty"`
 
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `json:"page_token,omitempty"`
+
 	// WorkQueues The queues that are returned; absent means all.
 	WorkQueues *WorkQueueFilter `json:"work_queues,omitempty"`
 }
@@ -3891,6 +3960,9 @@ type BodyReadWorkQueuesWorkQueuesFilterPost struct {
 	// Offset The number of queues to skip.
 	Offset *int64 `json:"offset,omitempty"`
 
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `json:"page_token,omitempty"`
+
 	// WorkQueues The queues that are returned; null means all.
 	WorkQueues *WorkQueueFilter `json:"work_queues,omitempty"`
 }
@@ -3902,6 +3974,9 @@ type BodyReadWorkersWorkPoolsWorkPoolNameWorkersFilterPost struct {
 
 	// Offset The number of workers to skip.
 	Offset *int64 `json:"offset,omitempty"`
+
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `json:"page_token,omitempty"`
 
 	// Workers The workers that are returned; null means all.
 	Workers *WorkerFilter `json:"workers,omitempty"`
@@ -7269,6 +7344,9 @@ type ServiceAccountQuery struct {
 	// Offset Number of service accounts to skip, 0 or more; default 0.
 	Offset *int64 `json:"offset,omitempty"`
 
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `json:"page_token,omitempty"`
+
 	// ServiceAccounts Filter on the service accounts themselves; absent selects all.
 	ServiceAccounts *ServiceAccountFilter `json:"service_accounts,omitempty"`
 }
@@ -7942,6 +8020,9 @@ type TeamAccessQuery struct {
 
 	// Offset Number of access entries to skip, 0 or more; default 0.
 	Offset *int64 `json:"offset,omitempty"`
+
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `json:"page_token,omitempty"`
 }
 
 // TeamFilter TeamFilter selects teams; absent criteria match everything.
@@ -8008,6 +8089,9 @@ type TeamQuery struct {
 
 	// Offset Number of teams to skip, 0 or more; default 0.
 	Offset *int64 `json:"offset,omitempty"`
+
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `json:"page_token,omitempty"`
 
 	// Teams Filter on the teams themselves; absent selects all.
 	Teams *TeamFilter `json:"teams,omitempty"`
@@ -8623,6 +8707,9 @@ type WebhookDeliveryQuery struct {
 	// Offset Number of deliveries to skip, 0 or more; default 0.
 	Offset *int64 `json:"offset,omitempty"`
 
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `json:"page_token,omitempty"`
+
 	// Sort Order of the deliveries; default RECEIVED_DESC.
 	Sort *WebhookDeliverySort `json:"sort,omitempty"`
 }
@@ -8832,6 +8919,9 @@ type WebhookQuery struct {
 
 	// Offset Number of webhooks to skip, 0 or more; default 0.
 	Offset *int64 `json:"offset,omitempty"`
+
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `json:"page_token,omitempty"`
 
 	// Sort Order of the webhooks; default NAME_ASC.
 	Sort *WebhookSort `json:"sort,omitempty"`
@@ -9586,6 +9676,9 @@ type WorkspaceAccessQuery struct {
 
 	// Offset Number of access entries to skip, 0 or more; default 0.
 	Offset *int64 `json:"offset,omitempty"`
+
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `json:"page_token,omitempty"`
 }
 
 // WorkspaceCreate WorkspaceCreate holds the fields of a new workspace.
@@ -9646,6 +9739,9 @@ type WorkspaceQuery struct {
 
 	// Offset Number of workspaces to skip, 0 or more; default 0.
 	Offset *int64 `json:"offset,omitempty"`
+
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `json:"page_token,omitempty"`
 
 	// Workspaces Filter on the workspaces themselves; absent selects all.
 	Workspaces *WorkspaceFilter `json:"workspaces,omitempty"`
@@ -10048,6 +10144,9 @@ type ListArtifactsParams struct {
 
 	// Offset Number of artifacts to skip, 0 or more; default 0.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `form:"page_token,omitempty" json:"page_token,omitempty"`
 
 	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
@@ -10457,6 +10556,9 @@ type ListDeploymentsParams struct {
 	// Offset Number of deployments to skip, 0 or more; default 0.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `form:"page_token,omitempty" json:"page_token,omitempty"`
+
 	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
@@ -10646,6 +10748,9 @@ type ListFlowRunsParams struct {
 	// Offset Number of flow runs to skip, 0 or more; default 0.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `form:"page_token,omitempty" json:"page_token,omitempty"`
+
 	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
@@ -10789,6 +10894,9 @@ type ListFlowsParams struct {
 
 	// Offset Number of flows to skip, 0 or more; default 0.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `form:"page_token,omitempty" json:"page_token,omitempty"`
 
 	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
@@ -10939,6 +11047,9 @@ type ListTaskRunsParams struct {
 
 	// Offset Number of task runs to skip, 0 or more; default 0.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `form:"page_token,omitempty" json:"page_token,omitempty"`
 
 	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
@@ -11213,6 +11324,9 @@ type ListVariablesParams struct {
 	// Offset Number of variables to skip, 0 or more; default 0.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `form:"page_token,omitempty" json:"page_token,omitempty"`
+
 	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
@@ -11288,6 +11402,9 @@ type ListWebhooksParams struct {
 	// Offset Number of webhooks to skip, 0 or more; default 0.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `form:"page_token,omitempty" json:"page_token,omitempty"`
+
 	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
@@ -11353,6 +11470,9 @@ type ListDeliveriesParams struct {
 
 	// Offset Number of deliveries to skip, 0 or more; default 0.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+
+	// PageToken Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken *string `form:"page_token,omitempty" json:"page_token,omitempty"`
 
 	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
@@ -30817,6 +30937,18 @@ func NewListArtifactsRequest(server string, params *ListArtifactsParams) (*http.
 
 		}
 
+		if params.PageToken != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "page_token", *params.PageToken, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -34338,6 +34470,18 @@ func NewListDeploymentsRequest(server string, params *ListDeploymentsParams) (*h
 
 		}
 
+		if params.PageToken != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "page_token", *params.PageToken, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -35947,6 +36091,18 @@ func NewListFlowRunsRequest(server string, params *ListFlowRunsParams) (*http.Re
 
 		}
 
+		if params.PageToken != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "page_token", *params.PageToken, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -37224,6 +37380,18 @@ func NewListFlowsRequest(server string, params *ListFlowsParams) (*http.Request,
 
 		}
 
+		if params.PageToken != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "page_token", *params.PageToken, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -38469,6 +38637,18 @@ func NewListTaskRunsRequest(server string, params *ListTaskRunsParams) (*http.Re
 		if params.Offset != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.PageToken != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "page_token", *params.PageToken, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -40908,6 +41088,18 @@ func NewListVariablesRequest(server string, params *ListVariablesParams) (*http.
 
 		}
 
+		if params.PageToken != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "page_token", *params.PageToken, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -41575,6 +41767,18 @@ func NewListWebhooksRequest(server string, params *ListWebhooksParams) (*http.Re
 
 		}
 
+		if params.PageToken != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "page_token", *params.PageToken, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -42138,6 +42342,18 @@ func NewListDeliveriesRequest(server string, id openapi_types.UUID, params *List
 		if params.Offset != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.PageToken != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "page_token", *params.PageToken, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {

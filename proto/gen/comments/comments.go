@@ -443,6 +443,8 @@ func Of(fullName string) string {
 		return "Maximum number of artifact keies, 0 to 200; default 200."
 	case "orch.v1.ArtifactCollectionQuery.offset":
 		return "Number of artifact keies to skip, 0 or more; default 0."
+	case "orch.v1.ArtifactCollectionQuery.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.ArtifactCollectionQuery.sort":
 		return "Order of the artifact keies; default ID_DESC."
 	case "orch.v1.ArtifactCollectionQuery.task_runs":
@@ -507,6 +509,8 @@ func Of(fullName string) string {
 		return "Maximum number of artifacts, 0 to 200; default 200."
 	case "orch.v1.ArtifactQuery.offset":
 		return "Number of artifacts to skip, 0 or more; default 0."
+	case "orch.v1.ArtifactQuery.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.ArtifactQuery.sort":
 		return "Order of the artifacts; default ID_DESC."
 	case "orch.v1.ArtifactQuery.task_runs":
@@ -753,6 +757,8 @@ func Of(fullName string) string {
 		return "Maximum number of deliveries, 0 to 200; default 200."
 	case "orch.v1.AutomationDeliveryQuery.offset":
 		return "Number of deliveries to skip, 0 or more; default 0."
+	case "orch.v1.AutomationDeliveryQuery.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.AutomationDeliveryQuery.sort":
 		return "Order of the deliveries; default ATTEMPTED_DESC."
 	case "orch.v1.AutomationDeliverySort":
@@ -901,6 +907,8 @@ func Of(fullName string) string {
 		return "Maximum number of automations, 0 to 200; default 200."
 	case "orch.v1.AutomationQuery.offset":
 		return "Number of automations to skip, 0 or more; default 0."
+	case "orch.v1.AutomationQuery.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.AutomationQuery.sort":
 		return "Order of the automations; default NAME_ASC."
 	case "orch.v1.AutomationService":
@@ -1043,6 +1051,8 @@ func Of(fullName string) string {
 		return "Maximum number of block documents, 0 to 200; default 200."
 	case "orch.v1.BlockDocumentQuery.offset":
 		return "Number of block documents to skip, 0 or more; default 0."
+	case "orch.v1.BlockDocumentQuery.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.BlockDocumentQuery.sort":
 		return "Order of the block documents; default NAME_ASC."
 	case "orch.v1.BlockDocumentService":
@@ -1125,6 +1135,8 @@ func Of(fullName string) string {
 		return "Maximum number of block schemas, 0 to 200; default 200."
 	case "orch.v1.BlockSchemaQuery.offset":
 		return "Number of block schemas to skip, 0 or more; default 0."
+	case "orch.v1.BlockSchemaQuery.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.BlockSchemaService":
 		return "Block schemas are the versions of a block type's fields."
 	case "orch.v1.BlockSchemaService.CreateBlockSchema":
@@ -1191,6 +1203,8 @@ func Of(fullName string) string {
 		return "Maximum number of block types, 0 to 200; default 200."
 	case "orch.v1.BlockTypeQuery.offset":
 		return "Number of block types to skip, 0 or more; default 0."
+	case "orch.v1.BlockTypeQuery.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.BlockTypeService":
 		return "Block types are the kinds of blocks that clients register, such as a credential or a file system."
 	case "orch.v1.BlockTypeService.CreateBlockType":
@@ -1327,6 +1341,8 @@ func Of(fullName string) string {
 		return "Maximum number of tag limits, 0 to 200; default 200."
 	case "orch.v1.ConcurrencyLimitQuery.offset":
 		return "Number of tag limits to skip, 0 or more; default 0."
+	case "orch.v1.ConcurrencyLimitQuery.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.ConcurrencyLimitReset":
 		return "ConcurrencyLimitReset replaces the holders of a tag's slots."
 	case "orch.v1.ConcurrencyLimitReset.slot_override":
@@ -1395,6 +1411,8 @@ func Of(fullName string) string {
 		return "Maximum number of concurrency limits, 0 to 200; default 200."
 	case "orch.v1.ConcurrencyLimitV2Query.offset":
 		return "Number of concurrency limits to skip, 0 or more; default 0."
+	case "orch.v1.ConcurrencyLimitV2Query.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.ConcurrencyLimitV2Service":
 		return "Global concurrency limits: named numbers of slots that clients acquire and release."
 	case "orch.v1.ConcurrencyLimitV2Service.BulkDecrementActiveSlots":
@@ -2059,6 +2077,8 @@ func Of(fullName string) string {
 		return "Maximum number of deployments, 0 to 200; default 200."
 	case "orch.v1.DeploymentPageQuery.page":
 		return "Page number, starting at 1; default 1."
+	case "orch.v1.DeploymentPageQuery.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes page, and absent means no token."
 	case "orch.v1.DeploymentPageQuery.sort":
 		return "Order of the deployments; default NAME_ASC."
 	case "orch.v1.DeploymentPageQuery.task_runs":
@@ -2079,6 +2099,8 @@ func Of(fullName string) string {
 		return "Maximum number of deployments, 0 to 200; default 200."
 	case "orch.v1.DeploymentQuery.offset":
 		return "Number of deployments to skip, 0 or more; default 0."
+	case "orch.v1.DeploymentQuery.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.DeploymentQuery.sort":
 		return "Order of the deployments; default NAME_ASC."
 	case "orch.v1.DeploymentQuery.task_runs":
@@ -2575,6 +2597,8 @@ func Of(fullName string) string {
 		return "Maximum number of flows, 0 to 200; default 200."
 	case "orch.v1.FlowPageQuery.page":
 		return "Page number, starting at 1; default 1."
+	case "orch.v1.FlowPageQuery.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes page, and absent means no token."
 	case "orch.v1.FlowPageQuery.sort":
 		return "Order of the flows; default NAME_ASC."
 	case "orch.v1.FlowPageQuery.task_runs":
@@ -2593,6 +2617,8 @@ func Of(fullName string) string {
 		return "Maximum number of flows, 0 to 200; default 200."
 	case "orch.v1.FlowQuery.offset":
 		return "Number of flows to skip, 0 or more; default 0."
+	case "orch.v1.FlowQuery.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.FlowQuery.sort":
 		return "Order of the flows; default NAME_ASC."
 	case "orch.v1.FlowQuery.task_runs":
@@ -2947,6 +2973,8 @@ func Of(fullName string) string {
 		return "Maximum number of flow runs, 0 to 200; default 200."
 	case "orch.v1.FlowRunPageQuery.page":
 		return "Page number, starting at 1; default 1."
+	case "orch.v1.FlowRunPageQuery.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes page, and absent means no token."
 	case "orch.v1.FlowRunPageQuery.sort":
 		return "Order of the flow runs; default ID_DESC."
 	case "orch.v1.FlowRunPageQuery.task_runs":
@@ -2983,6 +3011,8 @@ func Of(fullName string) string {
 		return "Maximum number of flow runs, 0 to 200; default 200."
 	case "orch.v1.FlowRunQuery.offset":
 		return "Number of flow runs to skip, 0 or more; default 0."
+	case "orch.v1.FlowRunQuery.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.FlowRunQuery.sort":
 		return "Order of the flow runs; default ID_DESC."
 	case "orch.v1.FlowRunQuery.task_runs":
@@ -3339,32 +3369,46 @@ func Of(fullName string) string {
 		return "Maximum number of artifacts, 0 to 200; default 200."
 	case "orch.v1.ListArtifactsRequest.offset":
 		return "Number of artifacts to skip, 0 or more; default 0."
+	case "orch.v1.ListArtifactsRequest.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.ListDeliveriesRequest.id":
 		return "UUID of the webhook."
 	case "orch.v1.ListDeliveriesRequest.limit":
 		return "Maximum number of deliveries, 0 to 200; default 200."
 	case "orch.v1.ListDeliveriesRequest.offset":
 		return "Number of deliveries to skip, 0 or more; default 0."
+	case "orch.v1.ListDeliveriesRequest.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.ListDeploymentsRequest.limit":
 		return "Maximum number of deployments, 0 to 200; default 200."
 	case "orch.v1.ListDeploymentsRequest.offset":
 		return "Number of deployments to skip, 0 or more; default 0."
+	case "orch.v1.ListDeploymentsRequest.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.ListFlowRunsRequest.limit":
 		return "Maximum number of flow runs, 0 to 200; default 200."
 	case "orch.v1.ListFlowRunsRequest.offset":
 		return "Number of flow runs to skip, 0 or more; default 0."
+	case "orch.v1.ListFlowRunsRequest.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.ListFlowsRequest.limit":
 		return "Maximum number of flows, 0 to 200; default 200."
 	case "orch.v1.ListFlowsRequest.offset":
 		return "Number of flows to skip, 0 or more; default 0."
+	case "orch.v1.ListFlowsRequest.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.ListTaskRunsRequest.limit":
 		return "Maximum number of task runs, 0 to 200; default 200."
 	case "orch.v1.ListTaskRunsRequest.offset":
 		return "Number of task runs to skip, 0 or more; default 0."
+	case "orch.v1.ListTaskRunsRequest.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.ListVariablesRequest.limit":
 		return "Maximum number of variables, 0 to 200; default 200."
 	case "orch.v1.ListVariablesRequest.offset":
 		return "Number of variables to skip, 0 or more; default 0."
+	case "orch.v1.ListVariablesRequest.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.ListWebhookIssuesRequest.id":
 		return "UUID of the webhook."
 	case "orch.v1.ListWebhooksRequest.limit":
@@ -3373,6 +3417,8 @@ func Of(fullName string) string {
 		return "Selects webhooks by exact name; absent selects all."
 	case "orch.v1.ListWebhooksRequest.offset":
 		return "Number of webhooks to skip, 0 or more; default 0."
+	case "orch.v1.ListWebhooksRequest.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.Log":
 		return "Log is a line written by a run; its runs need not exist on the server."
 	case "orch.v1.Log.created":
@@ -3449,6 +3495,8 @@ func Of(fullName string) string {
 		return "Filter on the log lines themselves; absent selects all."
 	case "orch.v1.LogQuery.offset":
 		return "Number of log lines to skip, 0 or more; default 0."
+	case "orch.v1.LogQuery.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.LogQuery.sort":
 		return "Order of the log lines; default TIMESTAMP_ASC."
 	case "orch.v1.LogService":
@@ -4253,6 +4301,8 @@ func Of(fullName string) string {
 		return "Maximum number of saved searchs, 0 to 200; default 200."
 	case "orch.v1.SavedSearchQuery.offset":
 		return "Number of saved searchs to skip, 0 or more; default 0."
+	case "orch.v1.SavedSearchQuery.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.SavedSearchService":
 		return "Saved searches are named filters of the user interface."
 	case "orch.v1.SavedSearchService.CreateSavedSearch":
@@ -4427,6 +4477,8 @@ func Of(fullName string) string {
 		return "Maximum number of service accounts, 0 to 200; default 200."
 	case "orch.v1.ServiceAccountQuery.offset":
 		return "Number of service accounts to skip, 0 or more; default 0."
+	case "orch.v1.ServiceAccountQuery.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.ServiceAccountQuery.service_accounts":
 		return "Filter on the service accounts themselves; absent selects all."
 	case "orch.v1.ServiceAccountService":
@@ -4487,6 +4539,8 @@ func Of(fullName string) string {
 		return "Maximum number of flow runs, at most 1,000; default 1,000."
 	case "orch.v1.SimpleFlowRunQuery.offset":
 		return "Number of flow runs to skip, 0 or more; default 0."
+	case "orch.v1.SimpleFlowRunQuery.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.SimpleFlowRunQuery.sort":
 		return "Order of the flow runs; default EXPECTED_START_TIME_DESC."
 	case "orch.v1.SimpleFlowRunQuery.task_runs":
@@ -4887,6 +4941,8 @@ func Of(fullName string) string {
 		return "Maximum number of task runs, 0 to 200; default 200."
 	case "orch.v1.TaskRunPageQuery.page":
 		return "Page number, starting at 1; default 1."
+	case "orch.v1.TaskRunPageQuery.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes page, and absent means no token."
 	case "orch.v1.TaskRunPageQuery.sort":
 		return "Order of the task runs; default ID_DESC."
 	case "orch.v1.TaskRunPageQuery.task_runs":
@@ -4915,6 +4971,8 @@ func Of(fullName string) string {
 		return "Maximum number of task runs, 0 to 200; default 200."
 	case "orch.v1.TaskRunQuery.offset":
 		return "Number of task runs to skip, 0 or more; default 0."
+	case "orch.v1.TaskRunQuery.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.TaskRunQuery.sort":
 		return "Order of the task runs; default ID_DESC."
 	case "orch.v1.TaskRunQuery.task_runs":
@@ -5069,6 +5127,8 @@ func Of(fullName string) string {
 		return "Maximum number of access entries, 0 to 200; default 200."
 	case "orch.v1.TeamAccessQuery.offset":
 		return "Number of access entries to skip, 0 or more; default 0."
+	case "orch.v1.TeamAccessQuery.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.TeamFilter":
 		return "TeamFilter selects teams; absent criteria match everything."
 	case "orch.v1.TeamFilter.id":
@@ -5105,6 +5165,8 @@ func Of(fullName string) string {
 		return "Maximum number of teams, 0 to 200; default 200."
 	case "orch.v1.TeamQuery.offset":
 		return "Number of teams to skip, 0 or more; default 0."
+	case "orch.v1.TeamQuery.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.TeamQuery.teams":
 		return "Filter on the teams themselves; absent selects all."
 	case "orch.v1.TeamService":
@@ -5451,6 +5513,8 @@ func Of(fullName string) string {
 		return "Maximum number of variables, 0 to 200; default 200."
 	case "orch.v1.VariableQuery.offset":
 		return "Number of variables to skip, 0 or more; default 0."
+	case "orch.v1.VariableQuery.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.VariableQuery.sort":
 		return "Order of the variables; default NAME_ASC."
 	case "orch.v1.VariableQuery.variables":
@@ -5783,6 +5847,8 @@ func Of(fullName string) string {
 		return "Maximum number of deliveries, 0 to 200; default 200."
 	case "orch.v1.WebhookDeliveryQuery.offset":
 		return "Number of deliveries to skip, 0 or more; default 0."
+	case "orch.v1.WebhookDeliveryQuery.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.WebhookDeliveryQuery.sort":
 		return "Order of the deliveries; default RECEIVED_DESC."
 	case "orch.v1.WebhookDeliverySort":
@@ -5907,6 +5973,8 @@ func Of(fullName string) string {
 		return "Maximum number of webhooks, 0 to 200; default 200."
 	case "orch.v1.WebhookQuery.offset":
 		return "Number of webhooks to skip, 0 or more; default 0."
+	case "orch.v1.WebhookQuery.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.WebhookQuery.sort":
 		return "Order of the webhooks; default NAME_ASC."
 	case "orch.v1.WebhookQuery.webhooks":
@@ -6231,6 +6299,8 @@ func Of(fullName string) string {
 		return "The size of the page."
 	case "orch.v1.WorkPoolQuery.offset":
 		return "The number of pools to skip."
+	case "orch.v1.WorkPoolQuery.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.WorkPoolQuery.work_pools":
 		return "The pools that are returned; null means all."
 	case "orch.v1.WorkPoolQueueQuery":
@@ -6239,6 +6309,8 @@ func Of(fullName string) string {
 		return "The size of the page."
 	case "orch.v1.WorkPoolQueueQuery.offset":
 		return "The number of queues to skip."
+	case "orch.v1.WorkPoolQueueQuery.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.WorkPoolQueueQuery.work_queues":
 		return "The queues that are returned; absent means all."
 	case "orch.v1.WorkPoolService":
@@ -6441,6 +6513,8 @@ func Of(fullName string) string {
 		return "The size of the page."
 	case "orch.v1.WorkQueueQuery.offset":
 		return "The number of queues to skip."
+	case "orch.v1.WorkQueueQuery.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.WorkQueueQuery.work_queues":
 		return "The queues that are returned; null means all."
 	case "orch.v1.WorkQueueRunsQuery":
@@ -6627,6 +6701,8 @@ func Of(fullName string) string {
 		return "The size of the page."
 	case "orch.v1.WorkerQuery.offset":
 		return "The number of workers to skip."
+	case "orch.v1.WorkerQuery.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.WorkerQuery.workers":
 		return "The workers that are returned; null means all."
 	case "orch.v1.WorkerStatus":
@@ -6683,6 +6759,8 @@ func Of(fullName string) string {
 		return "Maximum number of access entries, 0 to 200; default 200."
 	case "orch.v1.WorkspaceAccessQuery.offset":
 		return "Number of access entries to skip, 0 or more; default 0."
+	case "orch.v1.WorkspaceAccessQuery.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.WorkspaceAccessService":
 		return "Workspace access assigns workspace roles to users, service accounts and teams."
 	case "orch.v1.WorkspaceAccessService.GrantBotAccess":
@@ -6731,6 +6809,8 @@ func Of(fullName string) string {
 		return "Maximum number of workspaces, 0 to 200; default 200."
 	case "orch.v1.WorkspaceQuery.offset":
 		return "Number of workspaces to skip, 0 or more; default 0."
+	case "orch.v1.WorkspaceQuery.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.WorkspaceQuery.workspaces":
 		return "Filter on the workspaces themselves; absent selects all."
 	case "orch.v1.WorkspaceRole":

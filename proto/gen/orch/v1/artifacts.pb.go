@@ -926,7 +926,9 @@ type ArtifactQuery struct {
 	// Maximum number of artifacts, 0 to 200; default 200.
 	Limit *PageLimit `protobuf:"bytes,7,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Number of artifacts to skip, 0 or more; default 0.
-	Offset        int64 `protobuf:"varint,8,opt,name=offset,proto3" json:"offset,omitempty"`
+	Offset int64 `protobuf:"varint,8,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,9,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1015,6 +1017,13 @@ func (x *ArtifactQuery) GetOffset() int64 {
 		return x.Offset
 	}
 	return 0
+}
+
+func (x *ArtifactQuery) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 // ArtifactCountQuery selects the artifacts to count.
@@ -1117,7 +1126,9 @@ type ArtifactCollectionQuery struct {
 	// Maximum number of artifact keies, 0 to 200; default 200.
 	Limit *PageLimit `protobuf:"bytes,7,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Number of artifact keies to skip, 0 or more; default 0.
-	Offset        int64 `protobuf:"varint,8,opt,name=offset,proto3" json:"offset,omitempty"`
+	Offset int64 `protobuf:"varint,8,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,9,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1206,6 +1217,13 @@ func (x *ArtifactCollectionQuery) GetOffset() int64 {
 		return x.Offset
 	}
 	return 0
+}
+
+func (x *ArtifactCollectionQuery) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 // ArtifactCollectionCountQuery selects the artifact keys to count.
@@ -1605,7 +1623,9 @@ type ListArtifactsRequest struct {
 	// Maximum number of artifacts, 0 to 200; default 200.
 	Limit *PageLimit `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Number of artifacts to skip, 0 or more; default 0.
-	Offset        int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	Offset int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1652,6 +1672,13 @@ func (x *ListArtifactsRequest) GetOffset() int64 {
 		return x.Offset
 	}
 	return 0
+}
+
+func (x *ListArtifactsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 type UpdateArtifactRequest struct {
@@ -1926,7 +1953,7 @@ const file_orch_v1_artifacts_proto_rawDesc = "" +
 	"\x04_keyB\x0e\n" +
 	"\f_flow_run_idB\x0e\n" +
 	"\f_task_run_idB\a\n" +
-	"\x05_type\"\xd9\x03\n" +
+	"\x05_type\"\x81\x04\n" +
 	"\rArtifactQuery\x125\n" +
 	"\tartifacts\x18\x01 \x01(\v2\x17.orch.v1.ArtifactFilterR\tartifacts\x123\n" +
 	"\tflow_runs\x18\x02 \x01(\v2\x16.orch.v1.FlowRunFilterR\bflowRuns\x123\n" +
@@ -1935,13 +1962,15 @@ const file_orch_v1_artifacts_proto_rawDesc = "" +
 	"\vdeployments\x18\x05 \x01(\v2\x19.orch.v1.DeploymentFilterR\vdeployments\x12:\n" +
 	"\x04sort\x18\x06 \x01(\x0e2\x15.orch.v1.ArtifactSortB\x0f\xca\xf3\x18\v\"\t\"ID_DESC\"R\x04sort\x12(\n" +
 	"\x05limit\x18\a \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12(\n" +
-	"\x06offset\x18\b \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset:/\xd2\xf3\x18+:)Body_read_artifacts_artifacts_filter_post\"\xce\x02\n" +
+	"\x06offset\x18\b \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset\x12&\n" +
+	"\n" +
+	"page_token\x18\t \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageToken:/\xd2\xf3\x18+:)Body_read_artifacts_artifacts_filter_post\"\xce\x02\n" +
 	"\x12ArtifactCountQuery\x125\n" +
 	"\tartifacts\x18\x01 \x01(\v2\x17.orch.v1.ArtifactFilterR\tartifacts\x123\n" +
 	"\tflow_runs\x18\x02 \x01(\v2\x16.orch.v1.FlowRunFilterR\bflowRuns\x123\n" +
 	"\ttask_runs\x18\x03 \x01(\v2\x16.orch.v1.TaskRunFilterR\btaskRuns\x12)\n" +
 	"\x05flows\x18\x04 \x01(\v2\x13.orch.v1.FlowFilterR\x05flows\x12;\n" +
-	"\vdeployments\x18\x05 \x01(\v2\x19.orch.v1.DeploymentFilterR\vdeployments:/\xd2\xf3\x18+:)Body_count_artifacts_artifacts_count_post\"\x85\x04\n" +
+	"\vdeployments\x18\x05 \x01(\v2\x19.orch.v1.DeploymentFilterR\vdeployments:/\xd2\xf3\x18+:)Body_count_artifacts_artifacts_count_post\"\xad\x04\n" +
 	"\x17ArtifactCollectionQuery\x12?\n" +
 	"\tartifacts\x18\x01 \x01(\v2!.orch.v1.ArtifactCollectionFilterR\tartifacts\x123\n" +
 	"\tflow_runs\x18\x02 \x01(\v2\x16.orch.v1.FlowRunFilterR\bflowRuns\x123\n" +
@@ -1950,7 +1979,9 @@ const file_orch_v1_artifacts_proto_rawDesc = "" +
 	"\vdeployments\x18\x05 \x01(\v2\x19.orch.v1.DeploymentFilterR\vdeployments\x12D\n" +
 	"\x04sort\x18\x06 \x01(\x0e2\x1f.orch.v1.ArtifactCollectionSortB\x0f\xca\xf3\x18\v\"\t\"ID_DESC\"R\x04sort\x12(\n" +
 	"\x05limit\x18\a \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12(\n" +
-	"\x06offset\x18\b \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset:=\xd2\xf3\x189:7Body_read_latest_artifacts_artifacts_latest_filter_post\"\xf0\x02\n" +
+	"\x06offset\x18\b \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset\x12&\n" +
+	"\n" +
+	"page_token\x18\t \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageToken:=\xd2\xf3\x189:7Body_read_latest_artifacts_artifacts_latest_filter_post\"\xf0\x02\n" +
 	"\x1cArtifactCollectionCountQuery\x12?\n" +
 	"\tartifacts\x18\x01 \x01(\v2!.orch.v1.ArtifactCollectionFilterR\tartifacts\x123\n" +
 	"\tflow_runs\x18\x02 \x01(\v2\x16.orch.v1.FlowRunFilterR\bflowRuns\x123\n" +
@@ -1970,10 +2001,12 @@ const file_orch_v1_artifacts_proto_rawDesc = "" +
 	"\x1aReadLatestArtifactsRequest\x126\n" +
 	"\x05query\x18\x01 \x01(\v2 .orch.v1.ArtifactCollectionQueryR\x05query\"Z\n" +
 	"\x1bCountLatestArtifactsRequest\x12;\n" +
-	"\x05query\x18\x01 \x01(\v2%.orch.v1.ArtifactCollectionCountQueryR\x05query\"t\n" +
+	"\x05query\x18\x01 \x01(\v2%.orch.v1.ArtifactCollectionCountQueryR\x05query\"\x9e\x01\n" +
 	"\x14ListArtifactsRequest\x120\n" +
 	"\x05limit\x18\x01 \x01(\v2\x12.orch.v1.PageLimitB\x06\xca\xf3\x18\x02x\x01R\x05limit\x12*\n" +
-	"\x06offset\x18\x02 \x01(\x03B\x12\xca\xf3\x18\x0e\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00x\x01R\x06offset\"\xa1\x01\n" +
+	"\x06offset\x18\x02 \x01(\x03B\x12\xca\xf3\x18\x0e\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00x\x01R\x06offset\x12(\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tB\t\xca\xf3\x18\x05H\x80\x10x\x01R\tpageToken\"\xa1\x01\n" +
 	"\x15UpdateArtifactRequest\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x123\n" +
 	"\bartifact\x18\x02 \x01(\v2\x17.orch.v1.ArtifactUpdateR\bartifact\x12;\n" +

@@ -436,7 +436,9 @@ type AutomationDeliveryQuery struct {
 	// Maximum number of deliveries, 0 to 200; default 200.
 	Limit *PageLimit `protobuf:"bytes,3,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Number of deliveries to skip, 0 or more; default 0.
-	Offset        int64 `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
+	Offset int64 `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -497,6 +499,13 @@ func (x *AutomationDeliveryQuery) GetOffset() int64 {
 		return x.Offset
 	}
 	return 0
+}
+
+func (x *AutomationDeliveryQuery) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 type ReadAutomationDeliveriesRequest struct {
@@ -663,12 +672,14 @@ const file_orch_v1_automation_deliveries_proto_rawDesc = "" +
 	"_deliveredB\t\n" +
 	"\a_reasonB\r\n" +
 	"\v_message_idB\x10\n" +
-	"\x0e_automation_id\"\xb1\x02\n" +
+	"\x0e_automation_id\"\xd9\x02\n" +
 	"\x17AutomationDeliveryQuery\x12[\n" +
 	"\x15automation_deliveries\x18\x01 \x01(\v2!.orch.v1.AutomationDeliveryFilterH\x00R\x14automationDeliveries\x88\x01\x01\x12K\n" +
 	"\x04sort\x18\x02 \x01(\x0e2\x1f.orch.v1.AutomationDeliverySortB\x16\xca\xf3\x18\x12\"\x10\"ATTEMPTED_DESC\"R\x04sort\x12(\n" +
 	"\x05limit\x18\x03 \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12(\n" +
-	"\x06offset\x18\x04 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offsetB\x18\n" +
+	"\x06offset\x18\x04 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset\x12&\n" +
+	"\n" +
+	"page_token\x18\x05 \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageTokenB\x18\n" +
 	"\x16_automation_deliveries\"q\n" +
 	"\x1fReadAutomationDeliveriesRequest\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x126\n" +

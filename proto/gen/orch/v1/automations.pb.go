@@ -3303,7 +3303,9 @@ type AutomationQuery struct {
 	// Maximum number of automations, 0 to 200; default 200.
 	Limit *PageLimit `protobuf:"bytes,3,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Number of automations to skip, 0 or more; default 0.
-	Offset        int64 `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
+	Offset int64 `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3364,6 +3366,13 @@ func (x *AutomationQuery) GetOffset() int64 {
 		return x.Offset
 	}
 	return 0
+}
+
+func (x *AutomationQuery) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 // AutomationCountQuery selects the automations to count.
@@ -5337,13 +5346,15 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"\fBeforeFilter\x128\n" +
 	"\abefore_\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampH\x00R\x06before\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\n" +
 	"\n" +
-	"\b_before_\"\xab\x02\n" +
+	"\b_before_\"\xd3\x02\n" +
 	"\x0fAutomationQuery\x12@\n" +
 	"\vautomations\x18\x01 \x01(\v2\x19.orch.v1.AutomationFilterH\x00R\vautomations\x88\x01\x01\x12=\n" +
 	"\x04sort\x18\x02 \x01(\x0e2\x17.orch.v1.AutomationSortB\x10\xca\xf3\x18\f\"\n" +
 	"\"NAME_ASC\"R\x04sort\x12(\n" +
 	"\x05limit\x18\x03 \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12(\n" +
-	"\x06offset\x18\x04 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset:3\xd2\xf3\x18/:-Body_read_automations_automations_filter_postB\x0e\n" +
+	"\x06offset\x18\x04 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset\x12&\n" +
+	"\n" +
+	"page_token\x18\x05 \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageToken:3\xd2\xf3\x18/:-Body_read_automations_automations_filter_postB\x0e\n" +
 	"\f_automations\"\x9d\x01\n" +
 	"\x14AutomationCountQuery\x12@\n" +
 	"\vautomations\x18\x01 \x01(\v2\x19.orch.v1.AutomationFilterH\x00R\vautomations\x88\x01\x01:3\xd2\xf3\x18/:-Body_count_automations_automations_count_postB\x0e\n" +

@@ -1334,7 +1334,9 @@ type BlockTypeQuery struct {
 	// Maximum number of block types, 0 to 200; default 200.
 	Limit *PageLimit `protobuf:"bytes,3,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Number of block types to skip, 0 or more; default 0.
-	Offset        int64 `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
+	Offset int64 `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1397,6 +1399,13 @@ func (x *BlockTypeQuery) GetOffset() int64 {
 	return 0
 }
 
+func (x *BlockTypeQuery) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // BlockSchemaQuery selects and paginates block schemas.
 type BlockSchemaQuery struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1405,7 +1414,9 @@ type BlockSchemaQuery struct {
 	// Maximum number of block schemas, 0 to 200; default 200.
 	Limit *PageLimit `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Number of block schemas to skip, 0 or more; default 0.
-	Offset        int64 `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	Offset int64 `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1461,6 +1472,13 @@ func (x *BlockSchemaQuery) GetOffset() int64 {
 	return 0
 }
 
+func (x *BlockSchemaQuery) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // BlockDocumentQuery selects, orders and paginates block documents.
 type BlockDocumentQuery struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1477,7 +1495,9 @@ type BlockDocumentQuery struct {
 	// Maximum number of block documents, 0 to 200; default 200.
 	Limit *PageLimit `protobuf:"bytes,6,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Number of block documents to skip, 0 or more; default 0.
-	Offset        int64 `protobuf:"varint,7,opt,name=offset,proto3" json:"offset,omitempty"`
+	Offset int64 `protobuf:"varint,7,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,8,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1559,6 +1579,13 @@ func (x *BlockDocumentQuery) GetOffset() int64 {
 		return x.Offset
 	}
 	return 0
+}
+
+func (x *BlockDocumentQuery) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 // BlockDocumentCountQuery selects the block documents to count.
@@ -2697,20 +2724,24 @@ const file_orch_v1_blocks_proto_rawDesc = "" +
 	"\x05_name\"O\n" +
 	"\x0fAllStringFilter\x12+\n" +
 	"\x04all_\x18\x01 \x01(\v2\x13.orch.v1.StringListH\x00R\x03all\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\a\n" +
-	"\x05_all_\"\xc1\x02\n" +
+	"\x05_all_\"\xe9\x02\n" +
 	"\x0eBlockTypeQuery\x12>\n" +
 	"\vblock_types\x18\x01 \x01(\v2\x18.orch.v1.BlockTypeFilterH\x00R\n" +
 	"blockTypes\x88\x01\x01\x12D\n" +
 	"\rblock_schemas\x18\x02 \x01(\v2\x1a.orch.v1.BlockSchemaFilterH\x01R\fblockSchemas\x88\x01\x01\x12(\n" +
 	"\x05limit\x18\x03 \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12(\n" +
-	"\x06offset\x18\x04 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset:3\xd2\xf3\x18/:-Body_read_block_types_block_types_filter_postB\x0e\n" +
+	"\x06offset\x18\x04 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset\x12&\n" +
+	"\n" +
+	"page_token\x18\x05 \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageToken:3\xd2\xf3\x18/:-Body_read_block_types_block_types_filter_postB\x0e\n" +
 	"\f_block_typesB\x10\n" +
-	"\x0e_block_schemas\"\xf7\x01\n" +
+	"\x0e_block_schemas\"\x9f\x02\n" +
 	"\x10BlockSchemaQuery\x12D\n" +
 	"\rblock_schemas\x18\x01 \x01(\v2\x1a.orch.v1.BlockSchemaFilterH\x00R\fblockSchemas\x88\x01\x01\x12(\n" +
 	"\x05limit\x18\x02 \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12(\n" +
-	"\x06offset\x18\x03 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset:7\xd2\xf3\x183:1Body_read_block_schemas_block_schemas_filter_postB\x10\n" +
-	"\x0e_block_schemas\"\xc8\x04\n" +
+	"\x06offset\x18\x03 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset\x12&\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageToken:7\xd2\xf3\x183:1Body_read_block_schemas_block_schemas_filter_postB\x10\n" +
+	"\x0e_block_schemas\"\xf0\x04\n" +
 	"\x12BlockDocumentQuery\x12J\n" +
 	"\x0fblock_documents\x18\x01 \x01(\v2\x1c.orch.v1.BlockDocumentFilterH\x00R\x0eblockDocuments\x88\x01\x01\x12>\n" +
 	"\vblock_types\x18\x02 \x01(\v2\x18.orch.v1.BlockTypeFilterH\x01R\n" +
@@ -2720,7 +2751,9 @@ const file_orch_v1_blocks_proto_rawDesc = "" +
 	"\x04sort\x18\x05 \x01(\x0e2\x1a.orch.v1.BlockDocumentSortB\x10\xca\xf3\x18\f\"\n" +
 	"\"NAME_ASC\"H\x03R\x04sort\x88\x01\x01\x12(\n" +
 	"\x05limit\x18\x06 \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12(\n" +
-	"\x06offset\x18\a \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset:;\xd2\xf3\x187:5Body_read_block_documents_block_documents_filter_postB\x12\n" +
+	"\x06offset\x18\a \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset\x12&\n" +
+	"\n" +
+	"page_token\x18\b \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageToken:;\xd2\xf3\x187:5Body_read_block_documents_block_documents_filter_postB\x12\n" +
 	"\x10_block_documentsB\x0e\n" +
 	"\f_block_typesB\x10\n" +
 	"\x0e_block_schemasB\a\n" +

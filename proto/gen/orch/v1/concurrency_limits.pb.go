@@ -872,7 +872,9 @@ type ConcurrencyLimitV2Query struct {
 	// Maximum number of concurrency limits, 0 to 200; default 200.
 	Limit *PageLimit `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Number of concurrency limits to skip, 0 or more; default 0.
-	Offset        int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	Offset int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -919,6 +921,13 @@ func (x *ConcurrencyLimitV2Query) GetOffset() int64 {
 		return x.Offset
 	}
 	return 0
+}
+
+func (x *ConcurrencyLimitV2Query) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 // ConcurrencySlotsIncrement requests slots of several limits.
@@ -1906,7 +1915,9 @@ type ConcurrencyLimitQuery struct {
 	// Maximum number of tag limits, 0 to 200; default 200.
 	Limit *PageLimit `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Number of tag limits to skip, 0 or more; default 0.
-	Offset        int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	Offset int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1953,6 +1964,13 @@ func (x *ConcurrencyLimitQuery) GetOffset() int64 {
 		return x.Offset
 	}
 	return 0
+}
+
+func (x *ConcurrencyLimitQuery) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 // ConcurrencyLimitReset replaces the holders of a tag's slots.
@@ -2595,10 +2613,12 @@ const file_orch_v1_concurrency_limits_proto_rawDesc = "" +
 	"\x06limits\x18\x01 \x03(\v2 .orch.v1.MinimalConcurrencyLimitR\x06limits\"\x8a\x01\n" +
 	"!ConcurrencyLimitWithLeaseResponse\x12#\n" +
 	"\blease_id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\aleaseId\x12@\n" +
-	"\x06limits\x18\x02 \x03(\v2 .orch.v1.MinimalConcurrencyLimitB\x06\xca\xf3\x18\x02\x18\x01R\x06limits\"\xba\x01\n" +
+	"\x06limits\x18\x02 \x03(\v2 .orch.v1.MinimalConcurrencyLimitB\x06\xca\xf3\x18\x02\x18\x01R\x06limits\"\xe2\x01\n" +
 	"\x17ConcurrencyLimitV2Query\x12(\n" +
 	"\x05limit\x18\x01 \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12(\n" +
-	"\x06offset\x18\x02 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset:K\xd2\xf3\x18G:EBody_read_all_concurrency_limits_v2_v2_concurrency_limits_filter_post\"\xc8\x02\n" +
+	"\x06offset\x18\x02 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset\x12&\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageToken:K\xd2\xf3\x18G:EBody_read_all_concurrency_limits_v2_v2_concurrency_limits_filter_post\"\xc8\x02\n" +
 	"\x19ConcurrencySlotsIncrement\x12'\n" +
 	"\x05slots\x18\x01 \x01(\x03B\x11\xca\xf3\x18\r\x18\x01)\x00\x00\x00\x00\x00\x00\x00\x008\x01R\x05slots\x12\"\n" +
 	"\x05names\x18\x02 \x03(\tB\f\xca\xf3\x18\b\x18\x01H\xf4\x03X\xe8\aR\x05names\x12A\n" +
@@ -2664,10 +2684,12 @@ const file_orch_v1_concurrency_limits_proto_rawDesc = "" +
 	"\x03tag\x18\x01 \x01(\tB\t\xca\xf3\x18\x05\x18\x01H\xf4\x03R\x03tag\x123\n" +
 	"\x11concurrency_limit\x18\x02 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\x10concurrencyLimit:\x06\xd2\xf3\x18\x02\b\x01\"I\n" +
 	"\x14ConcurrencyLimitList\x121\n" +
-	"\x06limits\x18\x01 \x03(\v2\x19.orch.v1.ConcurrencyLimitR\x06limits\"\xae\x01\n" +
+	"\x06limits\x18\x01 \x03(\v2\x19.orch.v1.ConcurrencyLimitR\x06limits\"\xd6\x01\n" +
 	"\x15ConcurrencyLimitQuery\x12(\n" +
 	"\x05limit\x18\x01 \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12(\n" +
-	"\x06offset\x18\x02 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset:A\xd2\xf3\x18=:;Body_read_concurrency_limits_concurrency_limits_filter_post\"\xb9\x01\n" +
+	"\x06offset\x18\x02 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset\x12&\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageToken:A\xd2\xf3\x18=:;Body_read_concurrency_limits_concurrency_limits_filter_post\"\xb9\x01\n" +
 	"\x15ConcurrencyLimitReset\x12;\n" +
 	"\rslot_override\x18\x01 \x01(\v2\x11.orch.v1.UuidListH\x00R\fslotOverride\x88\x01\x01:Q\xd2\xf3\x18M:KBody_reset_concurrency_limit_by_tag_concurrency_limits_tag__tag__reset_postB\x10\n" +
 	"\x0e_slot_override\"\xb8\x01\n" +

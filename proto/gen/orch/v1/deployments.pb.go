@@ -2357,7 +2357,9 @@ type DeploymentQuery struct {
 	// Maximum number of deployments, 0 to 200; default 200.
 	Limit *PageLimit `protobuf:"bytes,8,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Number of deployments to skip, 0 or more; default 0.
-	Offset        int64 `protobuf:"varint,9,opt,name=offset,proto3" json:"offset,omitempty"`
+	Offset int64 `protobuf:"varint,9,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,10,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2453,6 +2455,13 @@ func (x *DeploymentQuery) GetOffset() int64 {
 		return x.Offset
 	}
 	return 0
+}
+
+func (x *DeploymentQuery) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 // DeploymentCountQuery selects the deployments to count.
@@ -2575,7 +2584,9 @@ type DeploymentPageQuery struct {
 	// Selects deployments related to at least one matching work queue; absent applies no condition.
 	WorkPoolQueues *WorkQueueFilter `protobuf:"bytes,8,opt,name=work_pool_queues,json=workPoolQueues,proto3,oneof" json:"work_pool_queues,omitempty"`
 	// Order of the deployments; default NAME_ASC.
-	Sort          DeploymentSort `protobuf:"varint,9,opt,name=sort,proto3,enum=orch.v1.DeploymentSort" json:"sort,omitempty"`
+	Sort DeploymentSort `protobuf:"varint,9,opt,name=sort,proto3,enum=orch.v1.DeploymentSort" json:"sort,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes page, and absent means no token.
+	PageToken     string `protobuf:"bytes,10,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2671,6 +2682,13 @@ func (x *DeploymentPageQuery) GetSort() DeploymentSort {
 		return x.Sort
 	}
 	return DeploymentSort_DEPLOYMENT_SORT_UNSPECIFIED
+}
+
+func (x *DeploymentPageQuery) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 // DeploymentPage is one numbered page of deployments.
@@ -2977,7 +2995,9 @@ type ListDeploymentsRequest struct {
 	// Maximum number of deployments, 0 to 200; default 200.
 	Limit *PageLimit `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Number of deployments to skip, 0 or more; default 0.
-	Offset        int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	Offset int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3024,6 +3044,13 @@ func (x *ListDeploymentsRequest) GetOffset() int64 {
 		return x.Offset
 	}
 	return 0
+}
+
+func (x *ListDeploymentsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 type ReadDeploymentRequest struct {
@@ -4432,7 +4459,7 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\x19FlowRunBulkCreateResponse\x126\n" +
 	"\aresults\x18\x01 \x03(\v2\x1c.orch.v1.FlowRunCreateResultR\aresults\"G\n" +
 	"\x0eDeploymentList\x125\n" +
-	"\vdeployments\x18\x01 \x03(\v2\x13.orch.v1.DeploymentR\vdeployments\"\x9f\x05\n" +
+	"\vdeployments\x18\x01 \x03(\v2\x13.orch.v1.DeploymentR\vdeployments\"\xc7\x05\n" +
 	"\x0fDeploymentQuery\x12.\n" +
 	"\x05flows\x18\x01 \x01(\v2\x13.orch.v1.FlowFilterH\x00R\x05flows\x88\x01\x01\x128\n" +
 	"\tflow_runs\x18\x02 \x01(\v2\x16.orch.v1.FlowRunFilterH\x01R\bflowRuns\x88\x01\x01\x128\n" +
@@ -4444,7 +4471,10 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\x04sort\x18\a \x01(\x0e2\x17.orch.v1.DeploymentSortB\x10\xca\xf3\x18\f\"\n" +
 	"\"NAME_ASC\"R\x04sort\x12(\n" +
 	"\x05limit\x18\b \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12(\n" +
-	"\x06offset\x18\t \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset:3\xd2\xf3\x18/:-Body_read_deployments_deployments_filter_postB\b\n" +
+	"\x06offset\x18\t \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset\x12&\n" +
+	"\n" +
+	"page_token\x18\n" +
+	" \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageToken:3\xd2\xf3\x18/:-Body_read_deployments_deployments_filter_postB\b\n" +
 	"\x06_flowsB\f\n" +
 	"\n" +
 	"_flow_runsB\f\n" +
@@ -4470,7 +4500,7 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\f_deploymentsB\r\n" +
 	"\v_work_poolsB\x13\n" +
 	"\x11_work_pool_queuesB\b\n" +
-	"\x06_limit\"\xa5\x05\n" +
+	"\x06_limit\"\xcd\x05\n" +
 	"\x13DeploymentPageQuery\x12$\n" +
 	"\x04page\x18\x01 \x01(\x03B\x10\xca\xf3\x18\f\"\x011)\x00\x00\x00\x00\x00\x00\xf0?R\x04page\x12(\n" +
 	"\x05limit\x18\x02 \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12.\n" +
@@ -4482,7 +4512,10 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"work_pools\x18\a \x01(\v2\x17.orch.v1.WorkPoolFilterH\x04R\tworkPools\x88\x01\x01\x12G\n" +
 	"\x10work_pool_queues\x18\b \x01(\v2\x18.orch.v1.WorkQueueFilterH\x05R\x0eworkPoolQueues\x88\x01\x01\x12=\n" +
 	"\x04sort\x18\t \x01(\x0e2\x17.orch.v1.DeploymentSortB\x10\xca\xf3\x18\f\"\n" +
-	"\"NAME_ASC\"R\x04sort:9\xd2\xf3\x185:3Body_paginate_deployments_deployments_paginate_postB\b\n" +
+	"\"NAME_ASC\"R\x04sort\x12&\n" +
+	"\n" +
+	"page_token\x18\n" +
+	" \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageToken:9\xd2\xf3\x185:3Body_paginate_deployments_deployments_paginate_postB\b\n" +
 	"\x06_flowsB\f\n" +
 	"\n" +
 	"_flow_runsB\f\n" +
@@ -4512,10 +4545,12 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"deployment\x18\x01 \x01(\v2\x19.orch.v1.DeploymentCreateR\n" +
 	"deployment\x12;\n" +
 	"\vupdate_mask\x18\x02 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
-	"updateMask\"v\n" +
+	"updateMask\"\xa0\x01\n" +
 	"\x16ListDeploymentsRequest\x120\n" +
 	"\x05limit\x18\x01 \x01(\v2\x12.orch.v1.PageLimitB\x06\xca\xf3\x18\x02x\x01R\x05limit\x12*\n" +
-	"\x06offset\x18\x02 \x01(\x03B\x12\xca\xf3\x18\x0e\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00x\x01R\x06offset\"/\n" +
+	"\x06offset\x18\x02 \x01(\x03B\x12\xca\xf3\x18\x0e\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00x\x01R\x06offset\x12(\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tB\t\xca\xf3\x18\x05H\x80\x10x\x01R\tpageToken\"/\n" +
 	"\x15ReadDeploymentRequest\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\"c\n" +
 	"\x1bReadDeploymentByNameRequest\x12\x1b\n" +

@@ -977,7 +977,9 @@ type FlowRunQuery struct {
 	// Maximum number of flow runs, 0 to 200; default 200.
 	Limit *PageLimit `protobuf:"bytes,8,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Number of flow runs to skip, 0 or more; default 0.
-	Offset        int64 `protobuf:"varint,9,opt,name=offset,proto3" json:"offset,omitempty"`
+	Offset int64 `protobuf:"varint,9,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,10,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1073,6 +1075,13 @@ func (x *FlowRunQuery) GetOffset() int64 {
 		return x.Offset
 	}
 	return 0
+}
+
+func (x *FlowRunQuery) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 // FlowRunCountQuery selects the flow runs to count.
@@ -1250,7 +1259,9 @@ type FlowRunPageQuery struct {
 	// Maximum number of flow runs, 0 to 200; default 200.
 	Limit *PageLimit `protobuf:"bytes,8,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Page number, starting at 1; default 1.
-	Page          int64 `protobuf:"varint,9,opt,name=page,proto3" json:"page,omitempty"`
+	Page int64 `protobuf:"varint,9,opt,name=page,proto3" json:"page,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes page, and absent means no token.
+	PageToken     string `protobuf:"bytes,10,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1346,6 +1357,13 @@ func (x *FlowRunPageQuery) GetPage() int64 {
 		return x.Page
 	}
 	return 0
+}
+
+func (x *FlowRunPageQuery) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 // FlowRunPage is one numbered page of flow runs.
@@ -2364,7 +2382,9 @@ type ListFlowRunsRequest struct {
 	// Maximum number of flow runs, 0 to 200; default 200.
 	Limit *PageLimit `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Number of flow runs to skip, 0 or more; default 0.
-	Offset        int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	Offset int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2411,6 +2431,13 @@ func (x *ListFlowRunsRequest) GetOffset() int64 {
 		return x.Offset
 	}
 	return 0
+}
+
+func (x *ListFlowRunsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 type PaginateFlowRunsRequest struct {
@@ -2891,7 +2918,7 @@ const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"\x13_infrastructure_pidB\x10\n" +
 	"\x0e_job_variables\"<\n" +
 	"\vFlowRunList\x12-\n" +
-	"\tflow_runs\x18\x01 \x03(\v2\x10.orch.v1.FlowRunR\bflowRuns\"\x94\x05\n" +
+	"\tflow_runs\x18\x01 \x03(\v2\x10.orch.v1.FlowRunR\bflowRuns\"\xbc\x05\n" +
 	"\fFlowRunQuery\x12.\n" +
 	"\x05flows\x18\x01 \x01(\v2\x13.orch.v1.FlowFilterH\x00R\x05flows\x88\x01\x01\x128\n" +
 	"\tflow_runs\x18\x02 \x01(\v2\x16.orch.v1.FlowRunFilterH\x01R\bflowRuns\x88\x01\x01\x128\n" +
@@ -2902,7 +2929,10 @@ const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"\x10work_pool_queues\x18\x06 \x01(\v2\x18.orch.v1.WorkQueueFilterH\x05R\x0eworkPoolQueues\x88\x01\x01\x129\n" +
 	"\x04sort\x18\a \x01(\x0e2\x14.orch.v1.FlowRunSortB\x0f\xca\xf3\x18\v\"\t\"ID_DESC\"R\x04sort\x12(\n" +
 	"\x05limit\x18\b \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12(\n" +
-	"\x06offset\x18\t \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset:/\xd2\xf3\x18+:)Body_read_flow_runs_flow_runs_filter_postB\b\n" +
+	"\x06offset\x18\t \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset\x12&\n" +
+	"\n" +
+	"page_token\x18\n" +
+	" \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageToken:/\xd2\xf3\x18+:)Body_read_flow_runs_flow_runs_filter_postB\b\n" +
 	"\x06_flowsB\f\n" +
 	"\n" +
 	"_flow_runsB\f\n" +
@@ -2931,7 +2961,7 @@ const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"\x06_limit\"\xa7\x01\n" +
 	"\x11FlowRunTransition\x122\n" +
 	"\x05state\x18\x01 \x01(\v2\x14.orch.v1.StateCreateB\x06\xca\xf3\x18\x02\x18\x01R\x05state\x12!\n" +
-	"\x05force\x18\x02 \x01(\bB\v\xca\xf3\x18\a\"\x05falseR\x05force:;\xd2\xf3\x187:5Body_set_flow_run_state_flow_runs__id__set_state_post\"\x9a\x05\n" +
+	"\x05force\x18\x02 \x01(\bB\v\xca\xf3\x18\a\"\x05falseR\x05force:;\xd2\xf3\x187:5Body_set_flow_run_state_flow_runs__id__set_state_post\"\xc2\x05\n" +
 	"\x10FlowRunPageQuery\x12.\n" +
 	"\x05flows\x18\x01 \x01(\v2\x13.orch.v1.FlowFilterH\x00R\x05flows\x88\x01\x01\x128\n" +
 	"\tflow_runs\x18\x02 \x01(\v2\x16.orch.v1.FlowRunFilterH\x01R\bflowRuns\x88\x01\x01\x128\n" +
@@ -2942,7 +2972,10 @@ const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"\x10work_pool_queues\x18\x06 \x01(\v2\x18.orch.v1.WorkQueueFilterH\x05R\x0eworkPoolQueues\x88\x01\x01\x129\n" +
 	"\x04sort\x18\a \x01(\x0e2\x14.orch.v1.FlowRunSortB\x0f\xca\xf3\x18\v\"\t\"ID_DESC\"R\x04sort\x12(\n" +
 	"\x05limit\x18\b \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12$\n" +
-	"\x04page\x18\t \x01(\x03B\x10\xca\xf3\x18\f\"\x011)\x00\x00\x00\x00\x00\x00\xf0?R\x04page:5\xd2\xf3\x181:/Body_paginate_flow_runs_flow_runs_paginate_postB\b\n" +
+	"\x04page\x18\t \x01(\x03B\x10\xca\xf3\x18\f\"\x011)\x00\x00\x00\x00\x00\x00\xf0?R\x04page\x12&\n" +
+	"\n" +
+	"page_token\x18\n" +
+	" \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageToken:5\xd2\xf3\x181:/Body_paginate_flow_runs_flow_runs_paginate_postB\b\n" +
 	"\x06_flowsB\f\n" +
 	"\n" +
 	"_flow_runsB\f\n" +
@@ -3043,10 +3076,12 @@ const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"\vupdate_mask\x18\x03 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
 	"updateMask\".\n" +
 	"\x14DeleteFlowRunRequest\x12\x16\n" +
-	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\"s\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\"\x9d\x01\n" +
 	"\x13ListFlowRunsRequest\x120\n" +
 	"\x05limit\x18\x01 \x01(\v2\x12.orch.v1.PageLimitB\x06\xca\xf3\x18\x02x\x01R\x05limit\x12*\n" +
-	"\x06offset\x18\x02 \x01(\x03B\x12\xca\xf3\x18\x0e\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00x\x01R\x06offset\"J\n" +
+	"\x06offset\x18\x02 \x01(\x03B\x12\xca\xf3\x18\x0e\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00x\x01R\x06offset\x12(\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tB\t\xca\xf3\x18\x05H\x80\x10x\x01R\tpageToken\"J\n" +
 	"\x17PaginateFlowRunsRequest\x12/\n" +
 	"\x05query\x18\x01 \x01(\v2\x19.orch.v1.FlowRunPageQueryR\x05query\"O\n" +
 	"\x19ReadFlowRunHistoryRequest\x122\n" +

@@ -347,7 +347,9 @@ type FlowQuery struct {
 	// Maximum number of flows, 0 to 200; default 200.
 	Limit *PageLimit `protobuf:"bytes,7,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Number of flows to skip, 0 or more; default 0.
-	Offset        int64 `protobuf:"varint,8,opt,name=offset,proto3" json:"offset,omitempty"`
+	Offset int64 `protobuf:"varint,8,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,9,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -436,6 +438,13 @@ func (x *FlowQuery) GetOffset() int64 {
 		return x.Offset
 	}
 	return 0
+}
+
+func (x *FlowQuery) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 // FlowCountQuery selects the flows to count.
@@ -547,7 +556,9 @@ type FlowPageQuery struct {
 	// Maximum number of flows, 0 to 200; default 200.
 	Limit *PageLimit `protobuf:"bytes,7,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Page number, starting at 1; default 1.
-	Page          int64 `protobuf:"varint,8,opt,name=page,proto3" json:"page,omitempty"`
+	Page int64 `protobuf:"varint,8,opt,name=page,proto3" json:"page,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes page, and absent means no token.
+	PageToken     string `protobuf:"bytes,9,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -636,6 +647,13 @@ func (x *FlowPageQuery) GetPage() int64 {
 		return x.Page
 	}
 	return 0
+}
+
+func (x *FlowPageQuery) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 // FlowPage is one numbered page of flows.
@@ -1154,7 +1172,9 @@ type ListFlowsRequest struct {
 	// Maximum number of flows, 0 to 200; default 200.
 	Limit *PageLimit `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Number of flows to skip, 0 or more; default 0.
-	Offset        int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	Offset int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1201,6 +1221,13 @@ func (x *ListFlowsRequest) GetOffset() int64 {
 		return x.Offset
 	}
 	return 0
+}
+
+func (x *ListFlowsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 type PaginateFlowsRequest struct {
@@ -1373,7 +1400,7 @@ const file_orch_v1_flows_proto_rawDesc = "" +
 	"\x04tags\x18\x01 \x03(\tB\n" +
 	"\xca\xf3\x18\x06H\xfa\x01X\xc8\x01R\x04tags:\x06\xd2\xf3\x18\x02\b\x01\"/\n" +
 	"\bFlowList\x12#\n" +
-	"\x05flows\x18\x01 \x03(\v2\r.orch.v1.FlowR\x05flows\"\xcb\x03\n" +
+	"\x05flows\x18\x01 \x03(\v2\r.orch.v1.FlowR\x05flows\"\xf3\x03\n" +
 	"\tFlowQuery\x12)\n" +
 	"\x05flows\x18\x01 \x01(\v2\x13.orch.v1.FlowFilterR\x05flows\x123\n" +
 	"\tflow_runs\x18\x02 \x01(\v2\x16.orch.v1.FlowRunFilterR\bflowRuns\x123\n" +
@@ -1384,7 +1411,9 @@ const file_orch_v1_flows_proto_rawDesc = "" +
 	"\x04sort\x18\x06 \x01(\x0e2\x11.orch.v1.FlowSortB\x10\xca\xf3\x18\f\"\n" +
 	"\"NAME_ASC\"R\x04sort\x12(\n" +
 	"\x05limit\x18\a \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12(\n" +
-	"\x06offset\x18\b \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset:'\xd2\xf3\x18#:!Body_read_flows_flows_filter_post\"\xf7\x02\n" +
+	"\x06offset\x18\b \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset\x12&\n" +
+	"\n" +
+	"page_token\x18\t \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageToken:'\xd2\xf3\x18#:!Body_read_flows_flows_filter_post\"\xf7\x02\n" +
 	"\x0eFlowCountQuery\x12)\n" +
 	"\x05flows\x18\x01 \x01(\v2\x13.orch.v1.FlowFilterR\x05flows\x123\n" +
 	"\tflow_runs\x18\x02 \x01(\v2\x16.orch.v1.FlowRunFilterR\bflowRuns\x123\n" +
@@ -1393,7 +1422,7 @@ const file_orch_v1_flows_proto_rawDesc = "" +
 	"\n" +
 	"work_pools\x18\x05 \x01(\v2\x17.orch.v1.WorkPoolFilterR\tworkPools\x12(\n" +
 	"\x05limit\x18\x06 \x01(\x03B\r\xca\xf3\x18\t)\x00\x00\x00\x00\x00\x00\xf0?H\x00R\x05limit\x88\x01\x01:'\xd2\xf3\x18#:!Body_count_flows_flows_count_postB\b\n" +
-	"\x06_limit\"\xaf\x04\n" +
+	"\x06_limit\"\xd7\x04\n" +
 	"\rFlowPageQuery\x12.\n" +
 	"\x05flows\x18\x01 \x01(\v2\x13.orch.v1.FlowFilterH\x00R\x05flows\x88\x01\x01\x128\n" +
 	"\tflow_runs\x18\x02 \x01(\v2\x16.orch.v1.FlowRunFilterH\x01R\bflowRuns\x88\x01\x01\x128\n" +
@@ -1404,7 +1433,9 @@ const file_orch_v1_flows_proto_rawDesc = "" +
 	"\x04sort\x18\x06 \x01(\x0e2\x11.orch.v1.FlowSortB\x10\xca\xf3\x18\f\"\n" +
 	"\"NAME_ASC\"R\x04sort\x12(\n" +
 	"\x05limit\x18\a \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12$\n" +
-	"\x04page\x18\b \x01(\x03B\x10\xca\xf3\x18\f\"\x011)\x00\x00\x00\x00\x00\x00\xf0?R\x04page:-\xd2\xf3\x18):'Body_paginate_flows_flows_paginate_postB\b\n" +
+	"\x04page\x18\b \x01(\x03B\x10\xca\xf3\x18\f\"\x011)\x00\x00\x00\x00\x00\x00\xf0?R\x04page\x12&\n" +
+	"\n" +
+	"page_token\x18\t \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageToken:-\xd2\xf3\x18):'Body_paginate_flows_flows_paginate_postB\b\n" +
 	"\x06_flowsB\f\n" +
 	"\n" +
 	"_flow_runsB\f\n" +
@@ -1440,10 +1471,12 @@ const file_orch_v1_flows_proto_rawDesc = "" +
 	"\vupdate_mask\x18\x03 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
 	"updateMask\"+\n" +
 	"\x11DeleteFlowRequest\x12\x16\n" +
-	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\"p\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\"\x9a\x01\n" +
 	"\x10ListFlowsRequest\x120\n" +
 	"\x05limit\x18\x01 \x01(\v2\x12.orch.v1.PageLimitB\x06\xca\xf3\x18\x02x\x01R\x05limit\x12*\n" +
-	"\x06offset\x18\x02 \x01(\x03B\x12\xca\xf3\x18\x0e\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00x\x01R\x06offset\"D\n" +
+	"\x06offset\x18\x02 \x01(\x03B\x12\xca\xf3\x18\x0e\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00x\x01R\x06offset\x12(\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tB\t\xca\xf3\x18\x05H\x80\x10x\x01R\tpageToken\"D\n" +
 	"\x14PaginateFlowsRequest\x12,\n" +
 	"\x05query\x18\x01 \x01(\v2\x16.orch.v1.FlowPageQueryR\x05query\"U\n" +
 	"\x12ReplaceFlowRequest\x12\x16\n" +

@@ -598,7 +598,9 @@ type LogQuery struct {
 	// Number of log lines to skip, 0 or more; default 0.
 	Offset int64 `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
 	// Filter on the log lines themselves; absent selects all.
-	Logs          *LogFilter `protobuf:"bytes,4,opt,name=logs,proto3,oneof" json:"logs,omitempty"`
+	Logs *LogFilter `protobuf:"bytes,4,opt,name=logs,proto3,oneof" json:"logs,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -659,6 +661,13 @@ func (x *LogQuery) GetLogs() *LogFilter {
 		return x.Logs
 	}
 	return nil
+}
+
+func (x *LogQuery) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 type CreateLogsRequest struct {
@@ -862,12 +871,14 @@ const file_orch_v1_logs_proto_rawDesc = "" +
 	"\x05_any_B\v\n" +
 	"\t_is_null_\">\n" +
 	"\x13LogFilterTextSearch\x12\x1f\n" +
-	"\x05query\x18\x01 \x01(\tB\t\xca\xf3\x18\x05\x18\x01H\xc8\x01R\x05query:\x06\xd2\xf3\x18\x02\b\x01\"\xf8\x01\n" +
+	"\x05query\x18\x01 \x01(\tB\t\xca\xf3\x18\x05\x18\x01H\xc8\x01R\x05query:\x06\xd2\xf3\x18\x02\b\x01\"\xa0\x02\n" +
 	"\bLogQuery\x12;\n" +
 	"\x04sort\x18\x01 \x01(\x0e2\x10.orch.v1.LogSortB\x15\xca\xf3\x18\x11\"\x0f\"TIMESTAMP_ASC\"R\x04sort\x12(\n" +
 	"\x05limit\x18\x02 \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12(\n" +
 	"\x06offset\x18\x03 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset\x12+\n" +
-	"\x04logs\x18\x04 \x01(\v2\x12.orch.v1.LogFilterH\x00R\x04logs\x88\x01\x01:%\xd2\xf3\x18!:\x1fBody_read_logs_logs_filter_postB\a\n" +
+	"\x04logs\x18\x04 \x01(\v2\x12.orch.v1.LogFilterH\x00R\x04logs\x88\x01\x01\x12&\n" +
+	"\n" +
+	"page_token\x18\x05 \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageToken:%\xd2\xf3\x18!:\x1fBody_read_logs_logs_filter_postB\a\n" +
 	"\x05_logs\";\n" +
 	"\x11CreateLogsRequest\x12&\n" +
 	"\x04logs\x18\x01 \x03(\v2\x12.orch.v1.LogCreateR\x04logs\":\n" +

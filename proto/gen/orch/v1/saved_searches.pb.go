@@ -296,7 +296,9 @@ type SavedSearchQuery struct {
 	// Maximum number of saved searchs, 0 to 200; default 200.
 	Limit *PageLimit `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Number of saved searchs to skip, 0 or more; default 0.
-	Offset        int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	Offset int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -343,6 +345,13 @@ func (x *SavedSearchQuery) GetOffset() int64 {
 		return x.Offset
 	}
 	return 0
+}
+
+func (x *SavedSearchQuery) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 type CreateSavedSearchRequest struct {
@@ -549,10 +558,12 @@ const file_orch_v1_saved_searches_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tB\t\xca\xf3\x18\x05\x18\x01H\xf4\x03R\x04name\x124\n" +
 	"\afilters\x18\x02 \x03(\v2\x1a.orch.v1.SavedSearchFilterR\afilters:\x06\xd2\xf3\x18\x02\b\x01\"N\n" +
 	"\x0fSavedSearchList\x12;\n" +
-	"\x0esaved_searches\x18\x01 \x03(\v2\x14.orch.v1.SavedSearchR\rsavedSearches\"\xa1\x01\n" +
+	"\x0esaved_searches\x18\x01 \x03(\v2\x14.orch.v1.SavedSearchR\rsavedSearches\"\xc9\x01\n" +
 	"\x10SavedSearchQuery\x12(\n" +
 	"\x05limit\x18\x01 \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12(\n" +
-	"\x06offset\x18\x02 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset:9\xd2\xf3\x185:3Body_read_saved_searches_saved_searches_filter_post\"Y\n" +
+	"\x06offset\x18\x02 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset\x12&\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageToken:9\xd2\xf3\x185:3Body_read_saved_searches_saved_searches_filter_post\"Y\n" +
 	"\x18CreateSavedSearchRequest\x12=\n" +
 	"\fsaved_search\x18\x01 \x01(\v2\x1a.orch.v1.SavedSearchCreateR\vsavedSearch\"0\n" +
 	"\x16ReadSavedSearchRequest\x12\x16\n" +

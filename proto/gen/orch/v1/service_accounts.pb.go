@@ -445,7 +445,9 @@ type ServiceAccountQuery struct {
 	// Maximum number of service accounts, 0 to 200; default 200.
 	Limit *PageLimit `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Number of service accounts to skip, 0 or more; default 0.
-	Offset        int64 `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	Offset int64 `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -499,6 +501,13 @@ func (x *ServiceAccountQuery) GetOffset() int64 {
 		return x.Offset
 	}
 	return 0
+}
+
+func (x *ServiceAccountQuery) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 type CreateServiceAccountRequest struct {
@@ -894,11 +903,13 @@ const file_orch_v1_service_accounts_proto_rawDesc = "" +
 	"\x02id\x18\x02 \x01(\v2\x16.orch.v1.AnyUuidFilterB#\xca\xf3\x18\x1f\xa2\x01\x16ServiceAccountFilterId\xb2\x01\x03_idH\x00R\x02id\x88\x01\x01\x12M\n" +
 	"\x04name\x18\x03 \x01(\v2\x13.orch.v1.NameFilterB\x1f\xca\xf3\x18\x1b\xa2\x01\x18ServiceAccountFilterNameH\x01R\x04name\x88\x01\x01B\x05\n" +
 	"\x03_idB\a\n" +
-	"\x05_name\"\xcd\x01\n" +
+	"\x05_name\"\xf5\x01\n" +
 	"\x13ServiceAccountQuery\x12M\n" +
 	"\x10service_accounts\x18\x01 \x01(\v2\x1d.orch.v1.ServiceAccountFilterH\x00R\x0fserviceAccounts\x88\x01\x01\x12(\n" +
 	"\x05limit\x18\x02 \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12(\n" +
-	"\x06offset\x18\x03 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offsetB\x13\n" +
+	"\x06offset\x18\x03 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset\x12&\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageTokenB\x13\n" +
 	"\x11_service_accounts\"\x8c\x01\n" +
 	"\x1bCreateServiceAccountRequest\x12%\n" +
 	"\n" +

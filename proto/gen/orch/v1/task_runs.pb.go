@@ -1544,7 +1544,9 @@ type TaskRunQuery struct {
 	// Filter on the task runs themselves; absent selects all.
 	TaskRuns *TaskRunFilter `protobuf:"bytes,6,opt,name=task_runs,json=taskRuns,proto3,oneof" json:"task_runs,omitempty"`
 	// Selects task runs related to at least one matching deployment; absent applies no condition.
-	Deployments   *DeploymentFilter `protobuf:"bytes,7,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
+	Deployments *DeploymentFilter `protobuf:"bytes,7,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,8,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1628,6 +1630,13 @@ func (x *TaskRunQuery) GetDeployments() *DeploymentFilter {
 	return nil
 }
 
+func (x *TaskRunQuery) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // TaskRunPageQuery selects, orders and paginates task runs by page number.
 type TaskRunPageQuery struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1644,7 +1653,9 @@ type TaskRunPageQuery struct {
 	// Filter on the task runs themselves; absent selects all.
 	TaskRuns *TaskRunFilter `protobuf:"bytes,6,opt,name=task_runs,json=taskRuns,proto3,oneof" json:"task_runs,omitempty"`
 	// Selects task runs related to at least one matching deployment; absent applies no condition.
-	Deployments   *DeploymentFilter `protobuf:"bytes,7,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
+	Deployments *DeploymentFilter `protobuf:"bytes,7,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes page, and absent means no token.
+	PageToken     string `protobuf:"bytes,8,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1726,6 +1737,13 @@ func (x *TaskRunPageQuery) GetDeployments() *DeploymentFilter {
 		return x.Deployments
 	}
 	return nil
+}
+
+func (x *TaskRunPageQuery) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 // TaskRunCountQuery selects the task runs to count.
@@ -2403,7 +2421,9 @@ type ListTaskRunsRequest struct {
 	// Maximum number of task runs, 0 to 200; default 200.
 	Limit *PageLimit `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Number of task runs to skip, 0 or more; default 0.
-	Offset        int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	Offset int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2450,6 +2470,13 @@ func (x *ListTaskRunsRequest) GetOffset() int64 {
 		return x.Offset
 	}
 	return 0
+}
+
+func (x *ListTaskRunsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 type ReadTaskRunRequest struct {
@@ -3118,7 +3145,7 @@ const file_orch_v1_task_runs_proto_rawDesc = "" +
 	"\x05count\x18\x02 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\x05count\x12\x1c\n" +
 	"\x05limit\x18\x03 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\x05limit\x12\x1c\n" +
 	"\x05pages\x18\x04 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\x05pages\x12\x1a\n" +
-	"\x04page\x18\x05 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\x04page:\x1f\xd2\xf3\x18\x1b:\x19TaskRunPaginationResponse\"\xea\x03\n" +
+	"\x04page\x18\x05 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\x04page:\x1f\xd2\xf3\x18\x1b:\x19TaskRunPaginationResponse\"\x92\x04\n" +
 	"\fTaskRunQuery\x129\n" +
 	"\x04sort\x18\x01 \x01(\x0e2\x14.orch.v1.TaskRunSortB\x0f\xca\xf3\x18\v\"\t\"ID_DESC\"R\x04sort\x12(\n" +
 	"\x05limit\x18\x02 \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12(\n" +
@@ -3126,13 +3153,15 @@ const file_orch_v1_task_runs_proto_rawDesc = "" +
 	"\x05flows\x18\x04 \x01(\v2\x13.orch.v1.FlowFilterH\x00R\x05flows\x88\x01\x01\x128\n" +
 	"\tflow_runs\x18\x05 \x01(\v2\x16.orch.v1.FlowRunFilterH\x01R\bflowRuns\x88\x01\x01\x128\n" +
 	"\ttask_runs\x18\x06 \x01(\v2\x16.orch.v1.TaskRunFilterH\x02R\btaskRuns\x88\x01\x01\x12@\n" +
-	"\vdeployments\x18\a \x01(\v2\x19.orch.v1.DeploymentFilterH\x03R\vdeployments\x88\x01\x01:/\xd2\xf3\x18+:)Body_read_task_runs_task_runs_filter_postB\b\n" +
+	"\vdeployments\x18\a \x01(\v2\x19.orch.v1.DeploymentFilterH\x03R\vdeployments\x88\x01\x01\x12&\n" +
+	"\n" +
+	"page_token\x18\b \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageToken:/\xd2\xf3\x18+:)Body_read_task_runs_task_runs_filter_postB\b\n" +
 	"\x06_flowsB\f\n" +
 	"\n" +
 	"_flow_runsB\f\n" +
 	"\n" +
 	"_task_runsB\x0e\n" +
-	"\f_deployments\"\xf0\x03\n" +
+	"\f_deployments\"\x98\x04\n" +
 	"\x10TaskRunPageQuery\x129\n" +
 	"\x04sort\x18\x01 \x01(\x0e2\x14.orch.v1.TaskRunSortB\x0f\xca\xf3\x18\v\"\t\"ID_DESC\"R\x04sort\x12(\n" +
 	"\x05limit\x18\x02 \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12$\n" +
@@ -3140,7 +3169,9 @@ const file_orch_v1_task_runs_proto_rawDesc = "" +
 	"\x05flows\x18\x04 \x01(\v2\x13.orch.v1.FlowFilterH\x00R\x05flows\x88\x01\x01\x128\n" +
 	"\tflow_runs\x18\x05 \x01(\v2\x16.orch.v1.FlowRunFilterH\x01R\bflowRuns\x88\x01\x01\x128\n" +
 	"\ttask_runs\x18\x06 \x01(\v2\x16.orch.v1.TaskRunFilterH\x02R\btaskRuns\x88\x01\x01\x12@\n" +
-	"\vdeployments\x18\a \x01(\v2\x19.orch.v1.DeploymentFilterH\x03R\vdeployments\x88\x01\x01:5\xd2\xf3\x181:/Body_paginate_task_runs_task_runs_paginate_postB\b\n" +
+	"\vdeployments\x18\a \x01(\v2\x19.orch.v1.DeploymentFilterH\x03R\vdeployments\x88\x01\x01\x12&\n" +
+	"\n" +
+	"page_token\x18\b \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageToken:5\xd2\xf3\x181:/Body_paginate_task_runs_task_runs_paginate_postB\b\n" +
 	"\x06_flowsB\f\n" +
 	"\n" +
 	"_flow_runsB\f\n" +
@@ -3197,10 +3228,12 @@ const file_orch_v1_task_runs_proto_rawDesc = "" +
 	"\vupdate_mask\x18\x02 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
 	"updateMask\"I\n" +
 	"\x14CreateTaskRunRequest\x121\n" +
-	"\btask_run\x18\x01 \x01(\v2\x16.orch.v1.TaskRunCreateR\ataskRun\"s\n" +
+	"\btask_run\x18\x01 \x01(\v2\x16.orch.v1.TaskRunCreateR\ataskRun\"\x9d\x01\n" +
 	"\x13ListTaskRunsRequest\x120\n" +
 	"\x05limit\x18\x01 \x01(\v2\x12.orch.v1.PageLimitB\x06\xca\xf3\x18\x02x\x01R\x05limit\x12*\n" +
-	"\x06offset\x18\x02 \x01(\x03B\x12\xca\xf3\x18\x0e\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00x\x01R\x06offset\",\n" +
+	"\x06offset\x18\x02 \x01(\x03B\x12\xca\xf3\x18\x0e\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00x\x01R\x06offset\x12(\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tB\t\xca\xf3\x18\x05H\x80\x10x\x01R\tpageToken\",\n" +
 	"\x12ReadTaskRunRequest\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\"B\n" +
 	"\x13ReadTaskRunsRequest\x12+\n" +

@@ -513,7 +513,9 @@ type TeamQuery struct {
 	// Maximum number of teams, 0 to 200; default 200.
 	Limit *PageLimit `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Number of teams to skip, 0 or more; default 0.
-	Offset        int64 `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	Offset int64 `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -567,6 +569,13 @@ func (x *TeamQuery) GetOffset() int64 {
 		return x.Offset
 	}
 	return 0
+}
+
+func (x *TeamQuery) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 type CreateTeamRequest struct {
@@ -1012,11 +1021,13 @@ const file_orch_v1_teams_proto_rawDesc = "" +
 	"\x02id\x18\x02 \x01(\v2\x16.orch.v1.AnyUuidFilterB\x19\xca\xf3\x18\x15\xa2\x01\fTeamFilterId\xb2\x01\x03_idH\x00R\x02id\x88\x01\x01\x12C\n" +
 	"\x04name\x18\x03 \x01(\v2\x13.orch.v1.NameFilterB\x15\xca\xf3\x18\x11\xa2\x01\x0eTeamFilterNameH\x01R\x04name\x88\x01\x01B\x05\n" +
 	"\x03_idB\a\n" +
-	"\x05_name\"\x99\x01\n" +
+	"\x05_name\"\xc1\x01\n" +
 	"\tTeamQuery\x12.\n" +
 	"\x05teams\x18\x01 \x01(\v2\x13.orch.v1.TeamFilterH\x00R\x05teams\x88\x01\x01\x12(\n" +
 	"\x05limit\x18\x02 \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12(\n" +
-	"\x06offset\x18\x03 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offsetB\b\n" +
+	"\x06offset\x18\x03 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset\x12&\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageTokenB\b\n" +
 	"\x06_teams\"b\n" +
 	"\x11CreateTeamRequest\x12%\n" +
 	"\n" +

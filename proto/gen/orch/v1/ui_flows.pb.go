@@ -407,7 +407,9 @@ type SimpleFlowRunQuery struct {
 	// Maximum number of flow runs, at most 1,000; default 1,000.
 	Limit int64 `protobuf:"varint,7,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Number of flow runs to skip, 0 or more; default 0.
-	Offset        int64 `protobuf:"varint,8,opt,name=offset,proto3" json:"offset,omitempty"`
+	Offset int64 `protobuf:"varint,8,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,9,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -496,6 +498,13 @@ func (x *SimpleFlowRunQuery) GetOffset() int64 {
 		return x.Offset
 	}
 	return 0
+}
+
+func (x *SimpleFlowRunQuery) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 // SimpleFlowRun is a flow run as a point of a chart.
@@ -1161,7 +1170,7 @@ const file_orch_v1_ui_flows_proto_rawDesc = "" +
 	"\x04runs\x18\x01 \x03(\v2\x1b.orch.v1.NextRuns.RunsEntryR\x04runs\x1aI\n" +
 	"\tRunsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12&\n" +
-	"\x05value\x18\x02 \x01(\v2\x10.orch.v1.NextRunR\x05value:\x028\x01\"\xfb\x03\n" +
+	"\x05value\x18\x02 \x01(\v2\x10.orch.v1.NextRunR\x05value:\x028\x01\"\xa3\x04\n" +
 	"\x12SimpleFlowRunQuery\x12)\n" +
 	"\x05flows\x18\x01 \x01(\v2\x13.orch.v1.FlowFilterR\x05flows\x123\n" +
 	"\tflow_runs\x18\x02 \x01(\v2\x16.orch.v1.FlowRunFilterR\bflowRuns\x123\n" +
@@ -1171,7 +1180,9 @@ const file_orch_v1_ui_flows_proto_rawDesc = "" +
 	"work_pools\x18\x05 \x01(\v2\x17.orch.v1.WorkPoolFilterR\tworkPools\x12J\n" +
 	"\x04sort\x18\x06 \x01(\x0e2\x14.orch.v1.FlowRunSortB \xca\xf3\x18\x1c\"\x1a\"EXPECTED_START_TIME_DESC\"R\x04sort\x12)\n" +
 	"\x05limit\x18\a \x01(\x03B\x13\xca\xf3\x18\x0f\"\x0410001\x00\x00\x00\x00\x00@\x8f@R\x05limit\x12(\n" +
-	"\x06offset\x18\b \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset::\xd2\xf3\x186:4Body_read_flow_run_history_ui_flow_runs_history_post\"\xee\x01\n" +
+	"\x06offset\x18\b \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset\x12&\n" +
+	"\n" +
+	"page_token\x18\t \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageToken::\xd2\xf3\x186:4Body_read_flow_run_history_ui_flow_runs_history_post\"\xee\x01\n" +
 	"\rSimpleFlowRun\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x129\n" +
 	"\n" +

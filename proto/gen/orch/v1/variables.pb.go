@@ -430,7 +430,9 @@ type VariableQuery struct {
 	// Maximum number of variables, 0 to 200; default 200.
 	Limit *PageLimit `protobuf:"bytes,3,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Number of variables to skip, 0 or more; default 0.
-	Offset        int64 `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
+	Offset int64 `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -491,6 +493,13 @@ func (x *VariableQuery) GetOffset() int64 {
 		return x.Offset
 	}
 	return 0
+}
+
+func (x *VariableQuery) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 // VariableCountQuery selects the variables to count.
@@ -766,7 +775,9 @@ type ListVariablesRequest struct {
 	// Maximum number of variables, 0 to 200; default 200.
 	Limit *PageLimit `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Number of variables to skip, 0 or more; default 0.
-	Offset        int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	Offset int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -813,6 +824,13 @@ func (x *ListVariablesRequest) GetOffset() int64 {
 		return x.Offset
 	}
 	return 0
+}
+
+func (x *ListVariablesRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 type UpdateVariableRequest struct {
@@ -1118,13 +1136,15 @@ const file_orch_v1_variables_proto_rawDesc = "" +
 	"\x04tags\x18\x04 \x01(\v2\x16.orch.v1.AllTagsFilterB\x19\xca\xf3\x18\x15\xa2\x01\x12VariableFilterTagsH\x02R\x04tags\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x05\n" +
 	"\x03_idB\a\n" +
 	"\x05_nameB\a\n" +
-	"\x05_tags\"\x9b\x02\n" +
+	"\x05_tags\"\xc3\x02\n" +
 	"\rVariableQuery\x12:\n" +
 	"\tvariables\x18\x01 \x01(\v2\x17.orch.v1.VariableFilterH\x00R\tvariables\x88\x01\x01\x12;\n" +
 	"\x04sort\x18\x02 \x01(\x0e2\x15.orch.v1.VariableSortB\x10\xca\xf3\x18\f\"\n" +
 	"\"NAME_ASC\"R\x04sort\x12(\n" +
 	"\x05limit\x18\x03 \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12(\n" +
-	"\x06offset\x18\x04 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset:/\xd2\xf3\x18+:)Body_read_variables_variables_filter_postB\f\n" +
+	"\x06offset\x18\x04 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset\x12&\n" +
+	"\n" +
+	"page_token\x18\x05 \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageToken:/\xd2\xf3\x18+:)Body_read_variables_variables_filter_postB\f\n" +
 	"\n" +
 	"_variables\"\x8f\x01\n" +
 	"\x12VariableCountQuery\x12:\n" +
@@ -1140,10 +1160,12 @@ const file_orch_v1_variables_proto_rawDesc = "" +
 	"\x14ReadVariablesRequest\x12,\n" +
 	"\x05query\x18\x01 \x01(\v2\x16.orch.v1.VariableQueryR\x05query\"J\n" +
 	"\x15CountVariablesRequest\x121\n" +
-	"\x05query\x18\x01 \x01(\v2\x1b.orch.v1.VariableCountQueryR\x05query\"t\n" +
+	"\x05query\x18\x01 \x01(\v2\x1b.orch.v1.VariableCountQueryR\x05query\"\x9e\x01\n" +
 	"\x14ListVariablesRequest\x120\n" +
 	"\x05limit\x18\x01 \x01(\v2\x12.orch.v1.PageLimitB\x06\xca\xf3\x18\x02x\x01R\x05limit\x12*\n" +
-	"\x06offset\x18\x02 \x01(\x03B\x12\xca\xf3\x18\x0e\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00x\x01R\x06offset\"\xa1\x01\n" +
+	"\x06offset\x18\x02 \x01(\x03B\x12\xca\xf3\x18\x0e\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00x\x01R\x06offset\x12(\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tB\t\xca\xf3\x18\x05H\x80\x10x\x01R\tpageToken\"\xa1\x01\n" +
 	"\x15UpdateVariableRequest\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x123\n" +
 	"\bvariable\x18\x02 \x01(\v2\x17.orch.v1.VariableUpdateR\bvariable\x12;\n" +

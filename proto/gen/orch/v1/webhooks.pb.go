@@ -2295,7 +2295,9 @@ type WebhookQuery struct {
 	// Maximum number of webhooks, 0 to 200; default 200.
 	Limit *PageLimit `protobuf:"bytes,3,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Number of webhooks to skip, 0 or more; default 0.
-	Offset        int64 `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
+	Offset int64 `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2356,6 +2358,13 @@ func (x *WebhookQuery) GetOffset() int64 {
 		return x.Offset
 	}
 	return 0
+}
+
+func (x *WebhookQuery) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 // WebhookCountQuery selects the webhooks to count.
@@ -3672,7 +3681,9 @@ type WebhookDeliveryQuery struct {
 	// Maximum number of deliveries, 0 to 200; default 200.
 	Limit *PageLimit `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Number of deliveries to skip, 0 or more; default 0.
-	Offset        int64 `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	Offset int64 `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3733,6 +3744,13 @@ func (x *WebhookDeliveryQuery) GetOffset() int64 {
 		return x.Offset
 	}
 	return 0
+}
+
+func (x *WebhookDeliveryQuery) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 // WebhookReplayQuery selects the deliveries to replay.
@@ -4332,7 +4350,9 @@ type ListWebhooksRequest struct {
 	// Maximum number of webhooks, 0 to 200; default 200.
 	Limit *PageLimit `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Number of webhooks to skip, 0 or more; default 0.
-	Offset        int64 `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	Offset int64 `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4386,6 +4406,13 @@ func (x *ListWebhooksRequest) GetOffset() int64 {
 		return x.Offset
 	}
 	return 0
+}
+
+func (x *ListWebhooksRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 type ReadWebhooksRequest struct {
@@ -4784,7 +4811,9 @@ type ListDeliveriesRequest struct {
 	// Maximum number of deliveries, 0 to 200; default 200.
 	Limit *PageLimit `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Number of deliveries to skip, 0 or more; default 0.
-	Offset        int64 `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	Offset int64 `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4838,6 +4867,13 @@ func (x *ListDeliveriesRequest) GetOffset() int64 {
 		return x.Offset
 	}
 	return 0
+}
+
+func (x *ListDeliveriesRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 type ReadDeliveriesRequest struct {
@@ -5304,13 +5340,15 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x05_nameB\n" +
 	"\n" +
 	"\b_enabledB\x15\n" +
-	"\x13_service_account_id\"\xe4\x01\n" +
+	"\x13_service_account_id\"\x8c\x02\n" +
 	"\fWebhookQuery\x127\n" +
 	"\bwebhooks\x18\x01 \x01(\v2\x16.orch.v1.WebhookFilterH\x00R\bwebhooks\x88\x01\x01\x12:\n" +
 	"\x04sort\x18\x02 \x01(\x0e2\x14.orch.v1.WebhookSortB\x10\xca\xf3\x18\f\"\n" +
 	"\"NAME_ASC\"R\x04sort\x12(\n" +
 	"\x05limit\x18\x03 \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12(\n" +
-	"\x06offset\x18\x04 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offsetB\v\n" +
+	"\x06offset\x18\x04 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset\x12&\n" +
+	"\n" +
+	"page_token\x18\x05 \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageTokenB\v\n" +
 	"\t_webhooks\"\x8d\x01\n" +
 	"\x11WebhookCountQuery\x127\n" +
 	"\bwebhooks\x18\x01 \x01(\v2\x16.orch.v1.WebhookFilterH\x00R\bwebhooks\x88\x01\x01\x12(\n" +
@@ -5476,14 +5514,16 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x12_replayed_event_idB\t\n" +
 	"\a_reasonB\x11\n" +
 	"\x0f_remote_addressB\r\n" +
-	"\v_webhook_id\"\x87\x02\n" +
+	"\v_webhook_id\"\xaf\x02\n" +
 	"\x14WebhookDeliveryQuery\x12C\n" +
 	"\n" +
 	"deliveries\x18\x01 \x01(\v2\x1e.orch.v1.WebhookDeliveryFilterH\x00R\n" +
 	"deliveries\x88\x01\x01\x12G\n" +
 	"\x04sort\x18\x04 \x01(\x0e2\x1c.orch.v1.WebhookDeliverySortB\x15\xca\xf3\x18\x11\"\x0f\"RECEIVED_DESC\"R\x04sort\x12(\n" +
 	"\x05limit\x18\x02 \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12(\n" +
-	"\x06offset\x18\x03 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offsetB\r\n" +
+	"\x06offset\x18\x03 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset\x12&\n" +
+	"\n" +
+	"page_token\x18\x05 \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageTokenB\r\n" +
 	"\v_deliveries\"\x9a\x01\n" +
 	"\x12WebhookReplayQuery\x12C\n" +
 	"\n" +
@@ -5537,11 +5577,13 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\apresets\x18\x01 \x03(\v2\x16.orch.v1.WebhookPresetR\apresets\"\x1b\n" +
 	"\x19ListWebhookPresetsRequest\"H\n" +
 	"\x14CreateWebhookRequest\x120\n" +
-	"\awebhook\x18\x01 \x01(\v2\x16.orch.v1.WebhookCreateR\awebhook\"\x9d\x01\n" +
+	"\awebhook\x18\x01 \x01(\v2\x16.orch.v1.WebhookCreateR\awebhook\"\xc7\x01\n" +
 	"\x13ListWebhooksRequest\x12\x1f\n" +
 	"\x04name\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02x\x01H\x00R\x04name\x88\x01\x01\x120\n" +
 	"\x05limit\x18\x02 \x01(\v2\x12.orch.v1.PageLimitB\x06\xca\xf3\x18\x02x\x01R\x05limit\x12*\n" +
-	"\x06offset\x18\x03 \x01(\x03B\x12\xca\xf3\x18\x0e\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00x\x01R\x06offsetB\a\n" +
+	"\x06offset\x18\x03 \x01(\x03B\x12\xca\xf3\x18\x0e\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00x\x01R\x06offset\x12(\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tB\t\xca\xf3\x18\x05H\x80\x10x\x01R\tpageTokenB\a\n" +
 	"\x05_name\"B\n" +
 	"\x13ReadWebhooksRequest\x12+\n" +
 	"\x05query\x18\x01 \x01(\v2\x15.orch.v1.WebhookQueryR\x05query\"H\n" +
@@ -5564,11 +5606,13 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x14RotateWebhookRequest\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\"C\n" +
 	"\x14RenderWebhookRequest\x12+\n" +
-	"\x05draft\x18\x01 \x01(\v2\x15.orch.v1.WebhookDraftR\x05draft\"\x8d\x01\n" +
+	"\x05draft\x18\x01 \x01(\v2\x15.orch.v1.WebhookDraftR\x05draft\"\xb7\x01\n" +
 	"\x15ListDeliveriesRequest\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x120\n" +
 	"\x05limit\x18\x02 \x01(\v2\x12.orch.v1.PageLimitB\x06\xca\xf3\x18\x02x\x01R\x05limit\x12*\n" +
-	"\x06offset\x18\x03 \x01(\x03B\x12\xca\xf3\x18\x0e\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00x\x01R\x06offset\"d\n" +
+	"\x06offset\x18\x03 \x01(\x03B\x12\xca\xf3\x18\x0e\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00x\x01R\x06offset\x12(\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tB\t\xca\xf3\x18\x05H\x80\x10x\x01R\tpageToken\"d\n" +
 	"\x15ReadDeliveriesRequest\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x123\n" +
 	"\x05query\x18\x02 \x01(\v2\x1d.orch.v1.WebhookDeliveryQueryR\x05query\"V\n" +

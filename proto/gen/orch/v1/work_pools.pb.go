@@ -671,7 +671,9 @@ type WorkPoolQuery struct {
 	// The number of pools to skip.
 	Offset int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
 	// The size of the page.
-	Limit         *PageLimit `protobuf:"bytes,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit *PageLimit `protobuf:"bytes,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -725,6 +727,13 @@ func (x *WorkPoolQuery) GetLimit() *PageLimit {
 		return x.Limit
 	}
 	return nil
+}
+
+func (x *WorkPoolQuery) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 // WorkPoolCountQuery selects work pools.
@@ -1882,7 +1891,9 @@ type WorkerQuery struct {
 	// The number of workers to skip.
 	Offset int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
 	// The size of the page.
-	Limit         *PageLimit `protobuf:"bytes,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit *PageLimit `protobuf:"bytes,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1938,6 +1949,13 @@ func (x *WorkerQuery) GetLimit() *PageLimit {
 	return nil
 }
 
+func (x *WorkerQuery) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // WorkPoolQueueQuery selects queues of a pool.
 type WorkPoolQueueQuery struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1946,7 +1964,9 @@ type WorkPoolQueueQuery struct {
 	// The number of queues to skip.
 	Offset int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
 	// The size of the page.
-	Limit         *PageLimit `protobuf:"bytes,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit *PageLimit `protobuf:"bytes,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2000,6 +2020,13 @@ func (x *WorkPoolQueueQuery) GetLimit() *PageLimit {
 		return x.Limit
 	}
 	return nil
+}
+
+func (x *WorkPoolQueueQuery) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 // Heartbeat is a periodic report of a worker that it is running.
@@ -3273,12 +3300,14 @@ const file_orch_v1_work_pools_proto_rawDesc = "" +
 	"\x16_storage_configuration\"@\n" +
 	"\fWorkPoolList\x120\n" +
 	"\n" +
-	"work_pools\x18\x01 \x03(\v2\x11.orch.v1.WorkPoolR\tworkPools\"\xe2\x01\n" +
+	"work_pools\x18\x01 \x03(\v2\x11.orch.v1.WorkPoolR\tworkPools\"\x8a\x02\n" +
 	"\rWorkPoolQuery\x12;\n" +
 	"\n" +
 	"work_pools\x18\x01 \x01(\v2\x17.orch.v1.WorkPoolFilterH\x00R\tworkPools\x88\x01\x01\x12(\n" +
 	"\x06offset\x18\x02 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset\x12(\n" +
-	"\x05limit\x18\x03 \x01(\v2\x12.orch.v1.PageLimitR\x05limit:1\xd2\xf3\x18-:+Body_read_work_pools_work_pools_filter_postB\r\n" +
+	"\x05limit\x18\x03 \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12&\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageToken:1\xd2\xf3\x18-:+Body_read_work_pools_work_pools_filter_postB\r\n" +
 	"\v_work_pools\"\x93\x01\n" +
 	"\x12WorkPoolCountQuery\x12;\n" +
 	"\n" +
@@ -3417,18 +3446,22 @@ const file_orch_v1_work_pools_proto_rawDesc = "" +
 	"\x04any_\x18\x01 \x01(\v2\x19.orch.v1.WorkerStatusListH\x00R\x03any\x88\x01\x01\x128\n" +
 	"\bnot_any_\x18\x02 \x01(\v2\x19.orch.v1.WorkerStatusListH\x01R\x06notAny\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\a\n" +
 	"\x05_any_B\v\n" +
-	"\t_not_any_\"\xec\x01\n" +
+	"\t_not_any_\"\x94\x02\n" +
 	"\vWorkerQuery\x124\n" +
 	"\aworkers\x18\x01 \x01(\v2\x15.orch.v1.WorkerFilterH\x00R\aworkers\x88\x01\x01\x12(\n" +
 	"\x06offset\x18\x02 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset\x12(\n" +
-	"\x05limit\x18\x03 \x01(\v2\x12.orch.v1.PageLimitR\x05limit:G\xd2\xf3\x18C:ABody_read_workers_work_pools__work_pool_name__workers_filter_postB\n" +
+	"\x05limit\x18\x03 \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12&\n" +
 	"\n" +
-	"\b_workers\"\xef\x01\n" +
+	"page_token\x18\x04 \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageToken:G\xd2\xf3\x18C:ABody_read_workers_work_pools__work_pool_name__workers_filter_postB\n" +
+	"\n" +
+	"\b_workers\"\x97\x02\n" +
 	"\x12WorkPoolQueueQuery\x129\n" +
 	"\vwork_queues\x18\x01 \x01(\v2\x18.orch.v1.WorkQueueFilterR\n" +
 	"workQueues\x12(\n" +
 	"\x06offset\x18\x02 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset\x12(\n" +
-	"\x05limit\x18\x03 \x01(\v2\x12.orch.v1.PageLimitR\x05limit:J\xd2\xf3\x18F:DBody_read_work_queues_work_pools__work_pool_name__queues_filter_post\"\xdc\x01\n" +
+	"\x05limit\x18\x03 \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12&\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageToken:J\xd2\xf3\x18F:DBody_read_work_queues_work_pools__work_pool_name__queues_filter_post\"\xdc\x01\n" +
 	"\tHeartbeat\x12\x1d\n" +
 	"\x04name\x18\x01 \x01(\tB\t\xca\xf3\x18\x05\x18\x01H\xf4\x03R\x04name\x12A\n" +
 	"\x1aheartbeat_interval_seconds\x18\x02 \x01(\x03H\x00R\x18heartbeatIntervalSeconds\x88\x01\x01:N\xd2\xf3\x18J:HBody_worker_heartbeat_work_pools__work_pool_name__workers_heartbeat_postB\x1d\n" +

@@ -728,7 +728,9 @@ type WorkQueueQuery struct {
 	// The number of queues to skip.
 	Offset int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
 	// The size of the page.
-	Limit         *PageLimit `protobuf:"bytes,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit *PageLimit `protobuf:"bytes,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -782,6 +784,13 @@ func (x *WorkQueueQuery) GetLimit() *PageLimit {
 		return x.Limit
 	}
 	return nil
+}
+
+func (x *WorkQueueQuery) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 // WorkQueueRunsQuery selects the scheduled runs of a queue.
@@ -1776,12 +1785,14 @@ const file_orch_v1_work_queues_proto_rawDesc = "" +
 	"\f_last_polled\"N\n" +
 	"\x12WorkQueueCheckList\x128\n" +
 	"\vwork_queues\x18\x01 \x03(\v2\x17.orch.v1.WorkQueueCheckR\n" +
-	"workQueues\"\xe9\x01\n" +
+	"workQueues\"\x91\x02\n" +
 	"\x0eWorkQueueQuery\x12>\n" +
 	"\vwork_queues\x18\x01 \x01(\v2\x18.orch.v1.WorkQueueFilterH\x00R\n" +
 	"workQueues\x88\x01\x01\x12(\n" +
 	"\x06offset\x18\x02 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset\x12(\n" +
-	"\x05limit\x18\x03 \x01(\v2\x12.orch.v1.PageLimitR\x05limit:3\xd2\xf3\x18/:-Body_read_work_queues_work_queues_filter_postB\x0e\n" +
+	"\x05limit\x18\x03 \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12&\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageToken:3\xd2\xf3\x18/:-Body_read_work_queues_work_queues_filter_postB\x0e\n" +
 	"\f_work_queues\"\xc5\x01\n" +
 	"\x12WorkQueueRunsQuery\x12E\n" +
 	"\x10scheduled_before\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x0fscheduledBefore\x12(\n" +

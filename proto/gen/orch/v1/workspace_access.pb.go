@@ -195,7 +195,9 @@ type WorkspaceAccessQuery struct {
 	// Maximum number of access entries, 0 to 200; default 200.
 	Limit *PageLimit `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Number of access entries to skip, 0 or more; default 0.
-	Offset        int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	Offset int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -242,6 +244,13 @@ func (x *WorkspaceAccessQuery) GetOffset() int64 {
 		return x.Offset
 	}
 	return 0
+}
+
+func (x *WorkspaceAccessQuery) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 type ReadWorkspaceAccessesRequest struct {
@@ -1155,7 +1164,9 @@ type TeamAccessQuery struct {
 	// Maximum number of access entries, 0 to 200; default 200.
 	Limit *PageLimit `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Number of access entries to skip, 0 or more; default 0.
-	Offset        int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	Offset int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1202,6 +1213,13 @@ func (x *TeamAccessQuery) GetOffset() int64 {
 		return x.Offset
 	}
 	return 0
+}
+
+func (x *TeamAccessQuery) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 type ReadTeamAccessesRequest struct {
@@ -1318,10 +1336,12 @@ const file_orch_v1_workspace_access_proto_rawDesc = "" +
 	"\n" +
 	"\b_user_id\"K\n" +
 	"\x13WorkspaceAccessList\x124\n" +
-	"\baccesses\x18\x01 \x03(\v2\x18.orch.v1.WorkspaceAccessR\baccesses\"j\n" +
+	"\baccesses\x18\x01 \x03(\v2\x18.orch.v1.WorkspaceAccessR\baccesses\"\x92\x01\n" +
 	"\x14WorkspaceAccessQuery\x12(\n" +
 	"\x05limit\x18\x01 \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12(\n" +
-	"\x06offset\x18\x02 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset\"S\n" +
+	"\x06offset\x18\x02 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset\x12&\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageToken\"S\n" +
 	"\x1cReadWorkspaceAccessesRequest\x123\n" +
 	"\x05query\x18\x01 \x01(\v2\x1d.orch.v1.WorkspaceAccessQueryR\x05query\"j\n" +
 	"\x0fUserAccessGrant\x124\n" +
@@ -1364,10 +1384,12 @@ const file_orch_v1_workspace_access_proto_rawDesc = "" +
 	"\x03one\x18\x02 \x01(\v2\x18.orch.v1.TeamAccessGrantH\x00R\x03oneB\x06\n" +
 	"\x04kind\"K\n" +
 	"\x16GrantTeamAccessRequest\x121\n" +
-	"\x06grants\x18\x01 \x01(\v2\x19.orch.v1.TeamAccessGrantsR\x06grants\"e\n" +
+	"\x06grants\x18\x01 \x01(\v2\x19.orch.v1.TeamAccessGrantsR\x06grants\"\x8d\x01\n" +
 	"\x0fTeamAccessQuery\x12(\n" +
 	"\x05limit\x18\x01 \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12(\n" +
-	"\x06offset\x18\x02 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset\"I\n" +
+	"\x06offset\x18\x02 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset\x12&\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageToken\"I\n" +
 	"\x17ReadTeamAccessesRequest\x12.\n" +
 	"\x05query\x18\x01 \x01(\v2\x18.orch.v1.TeamAccessQueryR\x05query\":\n" +
 	"\x17RevokeTeamAccessRequest\x12\x1f\n" +

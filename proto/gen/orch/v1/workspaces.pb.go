@@ -408,7 +408,9 @@ type WorkspaceQuery struct {
 	// Maximum number of workspaces, 0 to 200; default 200.
 	Limit *PageLimit `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Number of workspaces to skip, 0 or more; default 0.
-	Offset        int64 `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	Offset int64 `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token.
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -462,6 +464,13 @@ func (x *WorkspaceQuery) GetOffset() int64 {
 		return x.Offset
 	}
 	return 0
+}
+
+func (x *WorkspaceQuery) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 type CreateWorkspaceRequest struct {
@@ -795,13 +804,15 @@ const file_orch_v1_workspaces_proto_rawDesc = "" +
 	"\x06handle\x18\x04 \x01(\v2\x13.orch.v1.NameFilterB\x1c\xca\xf3\x18\x18\xa2\x01\x15WorkspaceFilterHandleH\x02R\x06handle\x88\x01\x01B\x05\n" +
 	"\x03_idB\a\n" +
 	"\x05_nameB\t\n" +
-	"\a_handle\"\xb2\x01\n" +
+	"\a_handle\"\xda\x01\n" +
 	"\x0eWorkspaceQuery\x12=\n" +
 	"\n" +
 	"workspaces\x18\x01 \x01(\v2\x18.orch.v1.WorkspaceFilterH\x00R\n" +
 	"workspaces\x88\x01\x01\x12(\n" +
 	"\x05limit\x18\x02 \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12(\n" +
-	"\x06offset\x18\x03 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offsetB\r\n" +
+	"\x06offset\x18\x03 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset\x12&\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageTokenB\r\n" +
 	"\v_workspaces\"w\n" +
 	"\x16CreateWorkspaceRequest\x12%\n" +
 	"\n" +

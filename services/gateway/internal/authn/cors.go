@@ -3,6 +3,8 @@ package authn
 import (
 	"net/http"
 	"strings"
+
+	"github.com/orch-project/orch/pkg/request"
 )
 
 // CORS writes the headers that let configured origins read the response. It returns true for a preflight request, which
@@ -23,7 +25,7 @@ func (g *Guard) CORS(w http.ResponseWriter, r *http.Request) bool {
 	} else {
 		header.Set("Access-Control-Allow-Origin", "*") // Any page may read the response, but none with the user's credentials.
 	}
-	header.Set("Access-Control-Expose-Headers", "X-Request-Id, Retry-After, ETag")
+	header.Set("Access-Control-Expose-Headers", "X-Request-Id, Retry-After, ETag, Link, "+request.NextPageTokenHeader)
 	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 		return false
 	}

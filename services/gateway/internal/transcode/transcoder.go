@@ -145,6 +145,7 @@ func (t *Transcoder) serve(ctx context.Context, w http.ResponseWriter, r *http.R
 		t.fail(ctx, w, op, body.Bytes(), err)
 		return
 	}
+	linkNext(ctx, w.Header(), r)
 	status, declared := op.statusOf(reply.Status)
 	if !declared {
 		t.opts.Log.WarnContext(ctx, "a handler set a status that its method does not declare", "method", op.RPC, "status", reply.Status)

@@ -24,7 +24,7 @@ func (s *Service) ReadAutomationDeliveries(ctx context.Context, r *orchv1.ReadAu
 		q.AutomationDeliveries = proto.CloneOf(f)
 	}
 	q.AutomationDeliveries.AutomationId = &orchv1.UuidFilter{Any_: &orchv1.UuidList{Values: []string{r.GetId()}}}
-	found, err := s.delivered.List(ctx, q, r.GetQuery().GetSort(), r.GetQuery().GetOffset(), r.GetQuery().GetLimit())
+	found, err := s.delivered.List(ctx, q, r.GetQuery().GetSort(), r.GetQuery())
 	return &orchv1.AutomationDeliveryList{Deliveries: found}, err
 }
 

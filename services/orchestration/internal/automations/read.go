@@ -23,7 +23,7 @@ func (s *Service) ReadAutomation(ctx context.Context, r *orchv1.ReadAutomationRe
 // ReadAutomations answers the automations that match.
 func (s *Service) ReadAutomations(ctx context.Context, r *orchv1.ReadAutomationsRequest) (*orchv1.AutomationList, error) {
 	q := r.GetQuery()
-	found, err := s.source.List(ctx, q, q.GetSort(), q.GetOffset(), q.GetLimit())
+	found, err := s.source.List(ctx, q, q.GetSort(), q)
 	return &orchv1.AutomationList{Automations: found}, err
 }
 

@@ -82,7 +82,7 @@ func (s *Service) ReadBlockDocuments(ctx context.Context, r *orchv1.ReadBlockDoc
 		}
 		q.BlockDocuments = named
 	}
-	found, err := s.documentSource.List(ctx, q, q.GetSort(), q.GetOffset(), q.GetLimit())
+	found, err := s.documentSource.List(ctx, q, q.GetSort(), q)
 	if err != nil {
 		return nil, err
 	}

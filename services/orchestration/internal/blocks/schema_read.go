@@ -51,7 +51,7 @@ func (s *Service) ReadBlockSchemas(ctx context.Context, r *orchv1.ReadBlockSchem
 		return nil, err
 	}
 	q := r.GetQuery()
-	found, err := s.schemaSource.List(ctx, q, nil, q.GetOffset(), q.GetLimit())
+	found, err := s.schemaSource.List(ctx, q, nil, q)
 	if err != nil {
 		return nil, err
 	}

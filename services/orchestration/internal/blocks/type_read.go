@@ -35,7 +35,7 @@ func (s *Service) ReadBlockTypes(ctx context.Context, r *orchv1.ReadBlockTypesRe
 		return nil, err
 	}
 	q := r.GetQuery()
-	found, err := s.typeSource.List(ctx, q, nil, q.GetOffset(), q.GetLimit())
+	found, err := s.typeSource.List(ctx, q, nil, q)
 	return &orchv1.BlockTypeList{BlockTypes: found}, err
 }
 

@@ -15,7 +15,7 @@ var byName = bson.D{{Key: "name", Value: 1}, {Key: "_id", Value: 1}}
 
 // ReadAllConcurrencyLimitsV2 returns all limits, by name.
 func (s *Service) ReadAllConcurrencyLimitsV2(ctx context.Context, r *orchv1.ReadAllConcurrencyLimitsV2Request) (*orchv1.GlobalConcurrencyLimitList, error) {
-	limits, err := s.page(ctx, bson.D{}, r.GetQuery().GetOffset(), r.GetQuery().GetLimit())
+	limits, err := s.page(ctx, bson.D{}, r.GetQuery())
 	if err != nil {
 		return nil, err
 	}
@@ -26,14 +26,10 @@ func (s *Service) ReadAllConcurrencyLimitsV2(ctx context.Context, r *orchv1.Read
 	return list, nil
 }
 
-func (s *Service) page(ctx context.Context, filter bson.D, offset int64, limit *orchv1.PageLimit) ([]*orchv1.ConcurrencyLimitV2, error) {
+func (s *Service) page(ctx context.Context, filter bson.D, q pagination.Query) ([]*orchv1.ConcurrencyLimitV2, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
 		return nil, err
 	}
-	size, err := pagination.Limit(limit)
-	if err != nil {
-		return nil, err
-	}
-	return s.limits.Find(ctx, info.Workspace, filter, byName, offset, size)
+	return pagination.Find(ctx, s.limits, info.Workspace, filter, byName, q, q)
 }

@@ -134,7 +134,7 @@ func (s *Service) ReadConcurrencyLimitByTag(ctx context.Context, r *orchv1.ReadC
 
 // ReadConcurrencyLimits returns the limits of all tags, by tag.
 func (s *Service) ReadConcurrencyLimits(ctx context.Context, r *orchv1.ReadConcurrencyLimitsRequest) (*orchv1.ConcurrencyLimitList, error) {
-	limits, err := s.page(ctx, bson.D{ofTags}, r.GetQuery().GetOffset(), r.GetQuery().GetLimit())
+	limits, err := s.page(ctx, bson.D{ofTags}, r.GetQuery())
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -70,17 +71,17 @@ func (s *Service) byName(ctx context.Context, ws, flow uuid.UUID, name string) (
 
 // ListDeployments returns a page of all deployments.
 func (s *Service) ListDeployments(ctx context.Context, r *orchv1.ListDeploymentsRequest) (*orchv1.DeploymentList, error) {
-	return s.list(ctx, nil, nil, r.GetOffset(), r.GetLimit())
+	return s.list(ctx, nil, nil, r)
 }
 
 // ReadDeployments returns the deployments that match the filters on themselves and on their related resources.
 func (s *Service) ReadDeployments(ctx context.Context, r *orchv1.ReadDeploymentsRequest) (*orchv1.DeploymentList, error) {
 	q := r.GetQuery()
-	return s.list(ctx, q, q.GetSort(), q.GetOffset(), q.GetLimit())
+	return s.list(ctx, q, q.GetSort(), q)
 }
 
-func (s *Service) list(ctx context.Context, q proto.Message, order protoreflect.Enum, offset int64, limit *orchv1.PageLimit) (*orchv1.DeploymentList, error) {
-	found, err := s.source.List(ctx, q, order, offset, limit)
+func (s *Service) list(ctx context.Context, q proto.Message, order protoreflect.Enum, page pagination.Query) (*orchv1.DeploymentList, error) {
+	found, err := s.source.List(ctx, q, order, page)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +96,7 @@ func (s *Service) CountDeployments(ctx context.Context, r *orchv1.CountDeploymen
 // PaginateDeployments returns one page of the matching deployments and their total count.
 func (s *Service) PaginateDeployments(ctx context.Context, r *orchv1.PaginateDeploymentsRequest) (*orchv1.DeploymentPage, error) {
 	q := r.GetQuery()
-	p, err := s.source.Paginate(ctx, q, q.GetSort(), q.GetPage(), q.GetLimit())
+	p, err := s.source.Paginate(ctx, q, q.GetSort())
 	if err != nil {
 		return nil, err
 	}

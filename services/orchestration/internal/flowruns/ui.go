@@ -211,7 +211,7 @@ func (s *Service) ReadSimpleFlowRuns(ctx context.Context, r *orchv1.ReadSimpleFl
 		return nil, rpc.Invalid(rpc.BodyError("greater_than_equal", "Input should be greater than or equal to 0", "limit"))
 	}
 	order := pagination.Order(q.GetSort(), orchv1.FlowRunSort_FLOW_RUN_SORT_EXPECTED_START_TIME_DESC)
-	runs, err := s.source.Read(ctx, q, order, q.GetOffset(), min(q.GetLimit(), maxSimple))
+	runs, err := s.source.Read(ctx, q, order, q, min(q.GetLimit(), maxSimple))
 	if err != nil {
 		return nil, err
 	}

@@ -9,20 +9,20 @@ import (
 // ReadFlows returns the flows that match filters on their own fields and on related resources.
 func (s *Service) ReadFlows(ctx context.Context, r *orchv1.ReadFlowsRequest) (*orchv1.FlowList, error) {
 	q := r.GetQuery()
-	flows, err := s.source.List(ctx, q, q.GetSort(), q.GetOffset(), q.GetLimit())
+	flows, err := s.source.List(ctx, q, q.GetSort(), q)
 	return &orchv1.FlowList{Flows: flows}, err
 }
 
 // ListFlows returns a page of all flows.
 func (s *Service) ListFlows(ctx context.Context, r *orchv1.ListFlowsRequest) (*orchv1.FlowList, error) {
-	flows, err := s.source.List(ctx, nil, nil, r.GetOffset(), r.GetLimit())
+	flows, err := s.source.List(ctx, nil, nil, r)
 	return &orchv1.FlowList{Flows: flows}, err
 }
 
 // PaginateFlows returns one page of the matching flows and their count.
 func (s *Service) PaginateFlows(ctx context.Context, r *orchv1.PaginateFlowsRequest) (*orchv1.FlowPage, error) {
 	q := r.GetQuery()
-	p, err := s.source.Paginate(ctx, q, q.GetSort(), q.GetPage(), q.GetLimit())
+	p, err := s.source.Paginate(ctx, q, q.GetSort())
 	return &orchv1.FlowPage{Results: p.Results, Count: p.Count, Limit: p.Limit, Pages: p.Pages, Page: p.Page}, err
 }
 

@@ -14,9 +14,9 @@ func (s *Service) ReadLogs(ctx context.Context, r *orchv1.ReadLogsRequest) (*orc
 	q := r.GetQuery()
 	if offer := rpc.EncodedResponse(ctx, orchv1.LogService_ReadLogs_FullMethodName); offer != nil {
 		return &orchv1.LogList{}, s.encoder.List(offer, func(visit func(bson.Raw) error) error {
-			return s.source.VisitPage(ctx, q, q.GetSort(), q.GetOffset(), q.GetLimit(), visit)
+			return s.source.VisitPage(ctx, q, q.GetSort(), q, visit)
 		})
 	}
-	found, err := s.source.List(ctx, q, q.GetSort(), q.GetOffset(), q.GetLimit())
+	found, err := s.source.List(ctx, q, q.GetSort(), q)
 	return &orchv1.LogList{Logs: found}, err
 }

@@ -75,23 +75,64 @@ func (s Source[M]) Count(ctx context.Context, q proto.Message) (*orchv1.CountRes
 	return &orchv1.CountResponse{Count: n}, err
 }
 
-// List reads one page of the matching documents from offset on. Limit parses the page size and refuses one out of
-// bounds.
-func (s Source[M]) List(ctx context.Context, q proto.Message, order protoreflect.Enum, offset int64, limit *orchv1.PageLimit) ([]M, error) {
-	size, err := Limit(limit)
-	if err != nil {
+// List reads one page of the matching documents. The query message page has the place of the page, and q has the filters; they are
+// one message unless the service adds a filter.
+func (s Source[M]) List(ctx context.Context, q proto.Message, order protoreflect.Enum, page Query) ([]M, error) {
+	var found []M
+	if err := s.VisitPage(ctx, q, order, page, decoding(s.collection, &found)); err != nil {
 		return nil, err
 	}
-	return s.Read(ctx, q, order, offset, size)
+	return found, nil
 }
 
-// Read is List for a caller with bounds of its own. A limit of 0 reads nothing.
-func (s Source[M]) Read(ctx context.Context, q proto.Message, order protoreflect.Enum, offset, limit int64) ([]M, error) {
-	selection, err := s.Select(ctx, q)
+// VisitPage is List for a caller that uses the stored documents: it visits them in order. A document is valid only during its
+// visit.
+func (s Source[M]) VisitPage(ctx context.Context, q proto.Message, order protoreflect.Enum, page Query, visit func(doc bson.Raw) error) error {
+	size, err := Limit(page.GetLimit())
+	if err != nil {
+		return err
+	}
+	return s.visit(ctx, q, order, page, size, visit)
+}
+
+// Read is List for a caller with bounds of its own. A size of 0 reads nothing.
+func (s Source[M]) Read(ctx context.Context, q proto.Message, order protoreflect.Enum, page Place, size int64) ([]M, error) {
+	var found []M
+	if err := s.visit(ctx, q, order, page, size, decoding(s.collection, &found)); err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+func (s Source[M]) visit(ctx context.Context, q proto.Message, order protoreflect.Enum, page Place, size int64, visit func(doc bson.Raw) error) error {
+	w, err := s.window(ctx, q, order, page, page.GetPageToken())
+	if err != nil {
+		return err
+	}
+	if err := w.atOffset(page.GetOffset(), size); err != nil {
+		return err
+	}
+	if w.selection, err = s.Select(ctx, q); err != nil {
+		return err
+	}
+	return w.visit(ctx, visit)
+}
+
+// window returns the window of a page, without selection and size.
+func (s Source[M]) window(ctx context.Context, q proto.Message, order protoreflect.Enum, page proto.Message, text string) (*window, error) {
+	info, err := request.Incoming(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return s.read(ctx, selection, order, offset, limit)
+	sort, err := query.Sort(Order(order, s.order))
+	if err != nil {
+		return nil, err
+	}
+	filters := []proto.Message{page}
+	if q != page {
+		filters = append(filters, q)
+	}
+	return newWindow(info.Workspace, page, text, filters, sort)
 }
 
 // Numbered is a page with its number.
@@ -105,9 +146,9 @@ type Numbered[M proto.Message] struct {
 
 // Paginate reads a page by its number, counted from 1; a smaller number means the first page. A page beyond the last is
 // empty.
-func (s Source[M]) Paginate(ctx context.Context, q proto.Message, order protoreflect.Enum, number int64, limit *orchv1.PageLimit) (Numbered[M], error) {
+func (s Source[M]) Paginate(ctx context.Context, q NumberedQuery, order protoreflect.Enum) (Numbered[M], error) {
 	var results []M
-	p, err := s.VisitNumbered(ctx, q, order, number, limit, s.decoding(&results))
+	p, err := s.VisitNumbered(ctx, q, order, decoding(s.collection, &results))
 	if err != nil {
 		return Numbered[M]{}, err
 	}
@@ -117,23 +158,27 @@ func (s Source[M]) Paginate(ctx context.Context, q proto.Message, order protoref
 
 // VisitNumbered is Paginate for a caller that uses the stored documents: it visits them in order, and returns the page without
 // results. A document is valid only during its visit.
-func (s Source[M]) VisitNumbered(
-	ctx context.Context, q proto.Message, order protoreflect.Enum, number int64, limit *orchv1.PageLimit, visit func(doc bson.Raw) error,
-) (Numbered[M], error) {
-	size, err := Limit(limit)
+func (s Source[M]) VisitNumbered(ctx context.Context, q NumberedQuery, order protoreflect.Enum, visit func(doc bson.Raw) error) (Numbered[M], error) {
+	size, err := Limit(q.GetLimit())
 	if err != nil {
 		return Numbered[M]{}, err
 	}
-	selection, err := s.Select(ctx, q)
+	w, err := s.window(ctx, q, order, q, q.GetPageToken())
 	if err != nil {
 		return Numbered[M]{}, err
 	}
-	count, err := selection.Count(ctx)
+	number, err := w.atPage(q.GetPage(), size)
 	if err != nil {
 		return Numbered[M]{}, err
 	}
-	number = max(number, 1)
-	if err := s.visit(ctx, selection, order, Offset(number, size), size, visit); err != nil {
+	if w.selection, err = s.Select(ctx, q); err != nil {
+		return Numbered[M]{}, err
+	}
+	count, err := w.selection.Count(ctx)
+	if err != nil {
+		return Numbered[M]{}, err
+	}
+	if err := w.visit(ctx, visit); err != nil {
 		return Numbered[M]{}, err
 	}
 	return Numbered[M]{Count: count, Limit: size, Pages: Pages(count, size), Page: number}, nil
@@ -150,7 +195,14 @@ func (s Source[M]) Each(ctx context.Context, q proto.Message, limit int64, visit
 	if err != nil {
 		return err
 	}
-	raws, err := s.raws(ctx, selection, nil, 0, limit)
+	if limit == 0 {
+		return nil // A selection reads everything for a limit of 0.
+	}
+	sort, err := query.Sort(s.order)
+	if err != nil {
+		return err
+	}
+	raws, err := selection.Page(ctx, sort, 0, limit)
 	if err != nil {
 		return err
 	}
@@ -164,64 +216,4 @@ func (s Source[M]) Each(ctx context.Context, q proto.Message, limit int64, visit
 		}
 	}
 	return nil
-}
-
-// VisitPage is List for a caller that uses the stored documents: it visits them in order. A document is valid only during its
-// visit.
-func (s Source[M]) VisitPage(
-	ctx context.Context, q proto.Message, order protoreflect.Enum, offset int64, limit *orchv1.PageLimit, visit func(doc bson.Raw) error,
-) error {
-	size, err := Limit(limit)
-	if err != nil {
-		return err
-	}
-	selection, err := s.Select(ctx, q)
-	if err != nil {
-		return err
-	}
-	return s.visit(ctx, selection, order, offset, size, visit)
-}
-
-func (s Source[M]) visit(
-	ctx context.Context, selection *query.Selection, order protoreflect.Enum, offset, limit int64, visit func(doc bson.Raw) error,
-) error {
-	if limit == 0 {
-		return nil // A selection reads everything for a limit of 0.
-	}
-	sort, err := query.Sort(Order(order, s.order))
-	if err != nil {
-		return err
-	}
-	return selection.Visit(ctx, sort, offset, limit, visit)
-}
-
-func (s Source[M]) read(ctx context.Context, selection *query.Selection, order protoreflect.Enum, offset, limit int64) ([]M, error) {
-	var found []M
-	if err := s.visit(ctx, selection, order, offset, limit, s.decoding(&found)); err != nil {
-		return nil, err
-	}
-	return found, nil
-}
-
-// decoding returns a visit that appends the messages of documents.
-func (s Source[M]) decoding(to *[]M) func(doc bson.Raw) error {
-	return func(doc bson.Raw) error {
-		m, err := s.collection.Decode(doc)
-		if err == nil {
-			*to = append(*to, m)
-		}
-		return err
-	}
-}
-
-// raws returns stored documents, in order. A limit of 0 reads nothing, although a selection would read everything.
-func (s Source[M]) raws(ctx context.Context, selection *query.Selection, order protoreflect.Enum, offset, limit int64) ([]bson.Raw, error) {
-	if limit == 0 {
-		return nil, nil
-	}
-	sort, err := query.Sort(Order(order, s.order))
-	if err != nil {
-		return nil, err
-	}
-	return selection.Page(ctx, sort, offset, limit)
 }

@@ -73,7 +73,7 @@ func TestSourceReads(t *testing.T) {
 		"a page of nothing":           {limit: limit(0), want: []string{}},
 		"what matches":                {q: named("v1", "v3", "v9"), want: []string{"v1", "v3"}},
 	} {
-		found, err := source.List(ctx, c.q, c.order, c.offset, c.limit)
+		found, err := source.List(ctx, c.q, c.order, &orchv1.ListVariablesRequest{Offset: c.offset, Limit: c.limit})
 		require.NoError(t, err, name)
 		require.Equal(t, c.want, names(found), name)
 	}
@@ -81,30 +81,39 @@ func TestSourceReads(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, int64(1), count.GetCount())
 
-	_, err = source.List(ctx, nil, nil, 0, limit(201))
+	_, err = source.List(ctx, nil, nil, &orchv1.ListVariablesRequest{Limit: limit(201)})
 	require.Equal(t, int32(422), rpc.HTTPError(err).GetStatus())
-	_, err = source.List(t.Context(), nil, nil, 0, nil)
+	_, err = source.List(t.Context(), nil, nil, &orchv1.ListVariablesRequest{})
 	require.ErrorIs(t, err, request.ErrNoWorkspace)
 }
+
+// numbered is a numbered page of variables; VariableQuery has no number.
+type numbered struct {
+	*orchv1.VariableQuery
+	number int64
+}
+
+func (n numbered) GetPage() int64 { return n.number }
 
 func TestPaginate(t *testing.T) {
 	t.Parallel()
 	ws := uuid.New()
 	source := pagination.NewSource(variables(t, ws), ascending)
 	ctx := requesttest.Incoming(t, ws)
+	page := func(number, size int64) numbered { return numbered{&orchv1.VariableQuery{Limit: limit(size)}, number} }
 	for number, want := range map[int64][]string{
 		-1: {"v0", "v1"}, 0: {"v0", "v1"}, 1: {"v0", "v1"}, 2: {"v2", "v3"}, 3: {"v4"}, 4: {}, 1 << 62: {},
 	} {
-		p, err := source.Paginate(ctx, nil, nil, number, limit(2))
+		p, err := source.Paginate(ctx, page(number, 2), nil)
 		require.NoError(t, err, number)
 		require.Equal(t, want, names(p.Results), number)
 		p.Results = nil
 		require.Equal(t, pagination.Numbered[*orchv1.Variable]{Count: 5, Limit: 2, Pages: 3, Page: max(number, 1)}, p)
 	}
-	p, err := source.Paginate(ctx, nil, nil, 1, limit(0))
+	p, err := source.Paginate(ctx, page(1, 0), nil)
 	require.NoError(t, err)
 	require.Equal(t, pagination.Numbered[*orchv1.Variable]{Count: 5, Page: 1}, p)
-	_, err = source.Paginate(ctx, nil, nil, 1, limit(-1))
+	_, err = source.Paginate(ctx, page(1, -1), nil)
 	require.Equal(t, int32(422), rpc.HTTPError(err).GetStatus())
 }
 

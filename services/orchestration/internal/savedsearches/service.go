@@ -46,11 +46,7 @@ func (s *Service) ReadSavedSearches(ctx context.Context, r *orchv1.ReadSavedSear
 	if err != nil {
 		return nil, err
 	}
-	limit, err := pagination.Limit(r.GetQuery().GetLimit())
-	if err != nil {
-		return nil, err
-	}
-	searches, err := s.searches.Find(ctx, info.Workspace, nil, byNameAscending, r.GetQuery().GetOffset(), limit)
+	searches, err := pagination.Find(ctx, s.searches, info.Workspace, nil, byNameAscending, r.GetQuery(), r)
 	return &orchv1.SavedSearchList{SavedSearches: searches}, err
 }
 

@@ -9,37 +9,38 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/runhistogram"
 )
 
 // ReadTaskRuns returns the runs that match filters on their own fields and on related resources.
 func (s *Service) ReadTaskRuns(ctx context.Context, r *orchv1.ReadTaskRunsRequest) (*orchv1.TaskRunList, error) {
 	q := r.GetQuery()
-	return s.list(ctx, orchv1.TaskRunService_ReadTaskRuns_FullMethodName, q, q.GetSort(), q.GetOffset(), q.GetLimit())
+	return s.list(ctx, orchv1.TaskRunService_ReadTaskRuns_FullMethodName, q, q.GetSort(), q)
 }
 
 // ListTaskRuns returns a page of all runs.
 func (s *Service) ListTaskRuns(ctx context.Context, r *orchv1.ListTaskRunsRequest) (*orchv1.TaskRunList, error) {
-	return s.list(ctx, orchv1.TaskRunService_ListTaskRuns_FullMethodName, nil, nil, r.GetOffset(), r.GetLimit())
+	return s.list(ctx, orchv1.TaskRunService_ListTaskRuns_FullMethodName, nil, nil, r)
 }
 
 // list returns a page of runs, encoded if the caller of the method offers that.
 func (s *Service) list(
-	ctx context.Context, method string, q proto.Message, sort protoreflect.Enum, offset int64, limit *orchv1.PageLimit,
+	ctx context.Context, method string, q proto.Message, sort protoreflect.Enum, page pagination.Query,
 ) (*orchv1.TaskRunList, error) {
 	if offer := rpc.EncodedResponse(ctx, method); offer != nil {
 		return &orchv1.TaskRunList{}, s.encoder.List(offer, func(visit func(bson.Raw) error) error {
-			return s.source.VisitPage(ctx, q, sort, offset, limit, visit)
+			return s.source.VisitPage(ctx, q, sort, page, visit)
 		})
 	}
-	runs, err := s.source.List(ctx, q, sort, offset, limit)
+	runs, err := s.source.List(ctx, q, sort, page)
 	return &orchv1.TaskRunList{TaskRuns: s.presentAll(runs)}, err
 }
 
 // PaginateTaskRuns returns one page of the matching runs and their count.
 func (s *Service) PaginateTaskRuns(ctx context.Context, r *orchv1.PaginateTaskRunsRequest) (*orchv1.TaskRunPage, error) {
 	q := r.GetQuery()
-	p, err := s.source.Paginate(ctx, q, q.GetSort(), q.GetPage(), q.GetLimit())
+	p, err := s.source.Paginate(ctx, q, q.GetSort())
 	if err != nil {
 		return nil, err
 	}

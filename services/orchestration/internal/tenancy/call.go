@@ -8,7 +8,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/request"
-	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
@@ -27,12 +26,8 @@ func Locate(ctx context.Context, id, what string) (request.Info, uuid.UUID, erro
 
 // List returns an account's documents that match a filter message, sorted by name. An optional within restricts them.
 func List[M proto.Message](
-	ctx context.Context, of *store.Collection[M], account uuid.UUID, matching proto.Message, within bson.D, offset int64, limit *orchv1.PageLimit,
+	ctx context.Context, of *store.Collection[M], account uuid.UUID, matching proto.Message, within bson.D, page pagination.Query,
 ) ([]M, error) {
-	size, err := pagination.Limit(limit)
-	if err != nil {
-		return nil, err
-	}
 	criteria, err := query.Compile(matching)
 	if err != nil {
 		return nil, err
@@ -44,5 +39,5 @@ func List[M proto.Message](
 	if within != nil {
 		filter = bson.D{{Key: "$and", Value: bson.A{filter, within}}}
 	}
-	return of.Find(ctx, account, filter, bson.D{{Key: "name", Value: 1}, {Key: "_id", Value: 1}}, offset, size)
+	return pagination.Find(ctx, of, account, filter, bson.D{{Key: "name", Value: 1}, {Key: "_id", Value: 1}}, page, page)
 }

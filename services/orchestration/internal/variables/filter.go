@@ -9,13 +9,13 @@ import (
 // ReadVariables returns the matching variables.
 func (s *Service) ReadVariables(ctx context.Context, r *orchv1.ReadVariablesRequest) (*orchv1.VariableList, error) {
 	q := r.GetQuery()
-	found, err := s.source.List(ctx, q, q.GetSort(), q.GetOffset(), q.GetLimit())
+	found, err := s.source.List(ctx, q, q.GetSort(), q)
 	return &orchv1.VariableList{Variables: found}, err
 }
 
 // ListVariables returns a page of all variables.
 func (s *Service) ListVariables(ctx context.Context, r *orchv1.ListVariablesRequest) (*orchv1.VariableList, error) {
-	found, err := s.source.List(ctx, nil, nil, r.GetOffset(), r.GetLimit())
+	found, err := s.source.List(ctx, nil, nil, r)
 	return &orchv1.VariableList{Variables: found}, err
 }
 

@@ -11,24 +11,27 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 )
 
 // ListDeliveries returns the deliveries of a webhook, newest first.
 func (s *Service) ListDeliveries(ctx context.Context, r *orchv1.ListDeliveriesRequest) (*orchv1.WebhookDeliveryList, error) {
-	return s.listDeliveries(ctx, r.GetId(), &orchv1.WebhookDeliveryQuery{Limit: r.GetLimit(), Offset: r.GetOffset()})
+	return s.listDeliveries(ctx, r.GetId(), nil, r)
 }
 
 // ReadDeliveries returns the deliveries of a webhook that match.
 func (s *Service) ReadDeliveries(ctx context.Context, r *orchv1.ReadDeliveriesRequest) (*orchv1.WebhookDeliveryList, error) {
-	return s.listDeliveries(ctx, r.GetId(), r.GetQuery())
+	return s.listDeliveries(ctx, r.GetId(), r.GetQuery(), r.GetQuery())
 }
 
-func (s *Service) listDeliveries(ctx context.Context, id string, q *orchv1.WebhookDeliveryQuery) (*orchv1.WebhookDeliveryList, error) {
+func (s *Service) listDeliveries(
+	ctx context.Context, id string, q *orchv1.WebhookDeliveryQuery, page pagination.Query,
+) (*orchv1.WebhookDeliveryList, error) {
 	if _, _, err := s.owned(ctx, id); err != nil {
 		return nil, err
 	}
-	found, err := s.logged.List(ctx, withinWebhook(id, q), q.GetSort(), q.GetOffset(), q.GetLimit())
+	found, err := s.logged.List(ctx, withinWebhook(id, q), q.GetSort(), page)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 )
 
 // ReadWebhook returns a webhook.
@@ -25,24 +26,24 @@ func (s *Service) ReadWebhook(ctx context.Context, r *orchv1.ReadWebhookRequest)
 
 // ListWebhooks returns the webhooks by name: all of them, or those with one name.
 func (s *Service) ListWebhooks(ctx context.Context, r *orchv1.ListWebhooksRequest) (*orchv1.WebhookList, error) {
-	q := &orchv1.WebhookQuery{Limit: r.GetLimit(), Offset: r.GetOffset()}
+	q := &orchv1.WebhookQuery{}
 	if r.Name != nil {
 		q.Webhooks = &orchv1.WebhookFilter{Name: &orchv1.NameFilter{Any_: &orchv1.StringList{Values: []string{r.GetName()}}}}
 	}
-	return s.list(ctx, q)
+	return s.list(ctx, q, r)
 }
 
 // ReadWebhooks returns the matching webhooks.
 func (s *Service) ReadWebhooks(ctx context.Context, r *orchv1.ReadWebhooksRequest) (*orchv1.WebhookList, error) {
-	return s.list(ctx, r.GetQuery())
+	return s.list(ctx, r.GetQuery(), r.GetQuery())
 }
 
-func (s *Service) list(ctx context.Context, q *orchv1.WebhookQuery) (*orchv1.WebhookList, error) {
+func (s *Service) list(ctx context.Context, q *orchv1.WebhookQuery, page pagination.Query) (*orchv1.WebhookList, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.source.List(ctx, q, q.GetSort(), q.GetOffset(), q.GetLimit())
+	found, err := s.source.List(ctx, q, q.GetSort(), page)
 	if err != nil {
 		return nil, err
 	}

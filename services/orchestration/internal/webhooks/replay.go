@@ -82,21 +82,17 @@ const replayPage = 50
 // that cannot be replayed, such as earlier replays, must not hide the others.
 func (s *Service) replayable(ctx context.Context, q *orchv1.WebhookDeliveryQuery, limit int64) ([]*orchv1.WebhookDelivery, error) {
 	var found []*orchv1.WebhookDelivery
-	for offset := int64(0); int64(len(found)) < limit; offset += replayPage {
-		page, err := s.logged.Read(ctx, q, orchv1.WebhookDeliverySort_WEBHOOK_DELIVERY_SORT_RECEIVED_ASC, offset, replayPage)
-		if err != nil {
-			return nil, err
-		}
-		for _, d := range page {
-			if deliverylog.NotReplayable(d) == "" && int64(len(found)) < limit {
-				found = append(found, d)
-			}
-		}
-		if len(page) < replayPage {
-			break
-		}
+	if limit == 0 {
+		return nil, nil
 	}
-	return found, nil
+	order := orchv1.WebhookDeliverySort_WEBHOOK_DELIVERY_SORT_RECEIVED_ASC
+	err := s.logged.Walk(ctx, q, order, replayPage, func(d *orchv1.WebhookDelivery) bool {
+		if deliverylog.NotReplayable(d) == "" {
+			found = append(found, d)
+		}
+		return int64(len(found)) < limit
+	})
+	return found, err
 }
 
 // replay replays one delivery, and records the replay.

@@ -28,10 +28,6 @@ func (s *Service) ReadWorkPoolQueue(ctx context.Context, r *orchv1.ReadWorkPoolQ
 // ReadWorkPoolQueues returns the queues of a pool that match, by priority. A pool has few queues, so they are ranked here.
 func (s *Service) ReadWorkPoolQueues(ctx context.Context, r *orchv1.ReadWorkPoolQueuesRequest) (*orchv1.WorkQueueList, error) {
 	q := r.GetQuery()
-	size, err := pagination.Limit(q.GetLimit())
-	if err != nil {
-		return nil, err
-	}
 	ws, pool, err := s.locate(ctx, r.GetWorkPoolName())
 	if err != nil {
 		return nil, err
@@ -61,14 +57,21 @@ func (s *Service) ReadWorkPoolQueues(ctx context.Context, r *orchv1.ReadWorkPool
 		return nil, err
 	}
 	byPriority(queues, pool)
-	first := min(q.GetOffset(), int64(len(queues)))
-	queues = queues[first:min(first+size, int64(len(queues)))]
+	if queues, err = pagination.Ranked(ctx, ws, queues, rankOf, q, r); err != nil {
+		return nil, err
+	}
 	for _, queue := range queues {
 		if err := s.countQueueSlots(ctx, ws, queue); err != nil {
 			return nil, err
 		}
 	}
 	return &orchv1.WorkQueueList{WorkQueues: queues}, nil
+}
+
+// rankOf returns what byPriority sorts by.
+func rankOf(queue *orchv1.WorkQueue) (priority int64, id uuid.UUID) {
+	id, _ = uuid.Parse(queue.GetId()) // Ids are stored as UUIDs.
+	return queue.GetPriority(), id
 }
 
 // ReadWorkQueue returns a queue by its id.
@@ -104,7 +107,7 @@ func (s *Service) ReadWorkQueues(ctx context.Context, r *orchv1.ReadWorkQueuesRe
 		return nil, err
 	}
 	q := r.GetQuery()
-	queues, err := s.queueSource.List(ctx, q, nil, q.GetOffset(), q.GetLimit())
+	queues, err := s.queueSource.List(ctx, q, nil, q)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func (s *Service) ReadWorkPools(ctx context.Context, r *orchv1.ReadWorkPoolsRequ
 		return nil, err
 	}
 	q := r.GetQuery()
-	found, err := s.poolSource.List(ctx, q, nil, q.GetOffset(), q.GetLimit())
+	found, err := s.poolSource.List(ctx, q, nil, q)
 	if err != nil {
 		return nil, err
 	}

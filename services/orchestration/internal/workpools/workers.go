@@ -19,10 +19,6 @@ import (
 // ReadWorkers returns the workers of a pool that match, the last seen first.
 func (s *Service) ReadWorkers(ctx context.Context, r *orchv1.ReadWorkersRequest) (*orchv1.WorkerList, error) {
 	q := r.GetQuery()
-	size, err := pagination.Limit(q.GetLimit())
-	if err != nil {
-		return nil, err
-	}
 	ws, pool, err := s.locate(ctx, r.GetWorkPoolName())
 	if err != nil {
 		return nil, err
@@ -47,7 +43,7 @@ func (s *Service) ReadWorkers(ctx context.Context, r *orchv1.ReadWorkersRequest)
 	if len(filter) > 0 {
 		of = append(of, bson.E{Key: "$and", Value: bson.A{filter}})
 	}
-	workers, err := s.workers.Find(ctx, ws, of, bson.D{{Key: "last_heartbeat_time", Value: -1}, {Key: "_id", Value: -1}}, q.GetOffset(), size)
+	workers, err := pagination.Find(ctx, s.workers, ws, of, bson.D{{Key: "last_heartbeat_time", Value: -1}, {Key: "_id", Value: -1}}, q, r)
 	return &orchv1.WorkerList{Workers: workers}, err
 }
 

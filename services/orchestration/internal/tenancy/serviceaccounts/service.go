@@ -97,7 +97,7 @@ func (s *Service) ReadServiceAccounts(ctx context.Context, r *orchv1.ReadService
 		return nil, err
 	}
 	q := r.GetQuery()
-	found, err := tenancy.List(ctx, s.registry.ServiceAccounts, info.Account, q.GetServiceAccounts(), nil, q.GetOffset(), q.GetLimit())
+	found, err := tenancy.List(ctx, s.registry.ServiceAccounts, info.Account, q.GetServiceAccounts(), nil, q)
 	for _, b := range found {
 		present(b)
 	}

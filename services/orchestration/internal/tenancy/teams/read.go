@@ -25,6 +25,6 @@ func (s *Service) ReadTeams(ctx context.Context, r *orchv1.ReadTeamsRequest) (*o
 		return nil, err
 	}
 	q := r.GetQuery()
-	found, err := tenancy.List(ctx, s.registry.Teams, info.Account, q.GetTeams(), nil, q.GetOffset(), q.GetLimit())
+	found, err := tenancy.List(ctx, s.registry.Teams, info.Account, q.GetTeams(), nil, q)
 	return &orchv1.TeamList{Teams: found}, err
 }

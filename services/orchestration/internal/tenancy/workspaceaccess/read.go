@@ -24,25 +24,21 @@ func (s *Service) ReadBotAccess(ctx context.Context, r *orchv1.ReadBotAccessRequ
 
 // ReadWorkspaceAccesses returns the access of users, service accounts and teams, the oldest first.
 func (s *Service) ReadWorkspaceAccesses(ctx context.Context, r *orchv1.ReadWorkspaceAccessesRequest) (*orchv1.WorkspaceAccessList, error) {
-	return s.list(ctx, bson.D{}, r.GetQuery().GetLimit(), r.GetQuery().GetOffset())
+	return s.list(ctx, bson.D{}, r.GetQuery())
 }
 
 // ReadTeamAccesses returns the access of teams, the oldest first.
 func (s *Service) ReadTeamAccesses(ctx context.Context, r *orchv1.ReadTeamAccessesRequest) (*orchv1.WorkspaceAccessList, error) {
 	ofTeams := bson.D{{Key: "team_id", Value: bson.D{{Key: "$exists", Value: true}}}}
-	return s.list(ctx, ofTeams, r.GetQuery().GetLimit(), r.GetQuery().GetOffset())
+	return s.list(ctx, ofTeams, r.GetQuery())
 }
 
-func (s *Service) list(ctx context.Context, filter bson.D, limit *orchv1.PageLimit, offset int64) (*orchv1.WorkspaceAccessList, error) {
+func (s *Service) list(ctx context.Context, filter bson.D, q pagination.Query) (*orchv1.WorkspaceAccessList, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
 		return nil, err
 	}
-	size, err := pagination.Limit(limit)
-	if err != nil {
-		return nil, err
-	}
-	found, err := s.registry.Access.Find(ctx, info.Workspace, filter, bson.D{{Key: "_id", Value: 1}}, offset, size)
+	found, err := pagination.Find(ctx, s.registry.Access, info.Workspace, filter, bson.D{{Key: "_id", Value: 1}}, q, q)
 	for _, a := range found {
 		present(info, a)
 	}

@@ -25,6 +25,6 @@ func (s *Service) ReadWorkspaces(ctx context.Context, r *orchv1.ReadWorkspacesRe
 	if mine != nil {
 		within = bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: mine}}}}
 	}
-	found, err := tenancy.List(ctx, s.registry.Workspaces, info.Account, q.GetWorkspaces(), within, q.GetOffset(), q.GetLimit())
+	found, err := tenancy.List(ctx, s.registry.Workspaces, info.Account, q.GetWorkspaces(), within, q)
 	return &orchv1.WorkspaceList{Workspaces: found}, err
 }

@@ -1,0 +1,23 @@
+package request
+
+import (
+	"context"
+
+	"google.golang.org/grpc/metadata"
+)
+
+// NextPageTokenHeader is the response header with the token of the next page of a list. A response has it if its page is full: the
+// list has ended with a page that is not, which may be empty.
+const NextPageTokenHeader = "Orch-Next-Page-Token"
+
+// PageTokenField is the field, or query parameter, of a request with the token of a page.
+const PageTokenField = "page_token"
+
+// OutgoingPublicURL returns the PublicURL that Outgoing has added to a context; empty without one.
+func OutgoingPublicURL(ctx context.Context) string {
+	md, _ := metadata.FromOutgoingContext(ctx)
+	if values := md.Get(keyPublicURL); len(values) > 0 {
+		return values[0]
+	}
+	return ""
+}
