@@ -8,7 +8,7 @@ import (
 
 // NextPageTokenHeader is the response header with the token of the next page of a list. A response has it if its page is full: the
 // list has ended with a page that is not, which may be empty.
-const NextPageTokenHeader = "Orch-Next-Page-Token"
+const NextPageTokenHeader = "Orch-Next-Page-Token" //nolint:gosec // A header's name.
 
 // PageTokenField is the field, or query parameter, of a request with the token of a page.
 const PageTokenField = "page_token"

@@ -96,7 +96,7 @@ func parseToken(text string) (token, error) {
 	for range n[0] {
 		kind := r.take(1)
 		value := r.take(r.uvarint())
-		if r.failed || !comparable(bson.Type(kind[0]), value) {
+		if r.failed || !sortable(bson.Type(kind[0]), value) {
 			return token{}, errToken
 		}
 		t.after = append(t.after, bson.RawValue{Type: bson.Type(kind[0]), Value: bytes.Clone(value)})
@@ -107,8 +107,8 @@ func parseToken(text string) (token, error) {
 	return t, nil
 }
 
-// comparable reports whether a value is well-formed, and of a type that documents are sorted by.
-func comparable(kind bson.Type, value []byte) bool {
+// sortable reports whether a value is well-formed, and of a type that documents are sorted by.
+func sortable(kind bson.Type, value []byte) bool {
 	switch kind {
 	case longText:
 		return len(value) == sha256.Size

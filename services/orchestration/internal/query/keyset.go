@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -83,15 +84,15 @@ func (s *Selection) visit(ctx context.Context, p *prober, filter bson.D, o Strea
 // type only. A field has values of one type, or null.
 func (p Position) behind(sort bson.D) []bson.D {
 	var ranges []bson.D
-	for i := len(sort) - 1; i >= 0; i-- {
-		for _, beyond := range limits(p[i], sort[i].Value == -1) {
+	for i, field := range slices.Backward(sort) {
+		for _, beyond := range limits(p[i], field.Value == -1) {
 			within := make(bson.D, 0, i+1)
 			for j := range i {
 				within = append(within, bson.E{Key: sort[j].Key, Value: p[j]})
 			}
-			within = append(within, bson.E{Key: sort[i].Key, Value: beyond})
+			within = append(within, bson.E{Key: field.Key, Value: beyond})
 			ranges = append(ranges, within)
-			if sort[i].Key == "_id" {
+			if field.Key == "_id" {
 				break // No id is null.
 			}
 		}
