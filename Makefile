@@ -229,6 +229,11 @@ bench-jinja: $(VENV)/oracle ## measure the template engine beside CPython's Jinj
 bench-hooks: build ## measure webhook ingestion beside an HTTP server that does nothing
 	go run ./test/bench/hooks $(BENCHFLAGS)
 
+.PHONY: profile-hooks
+profile-hooks: build ## profile webhook ingestion under load, and print the shares of its parts; BENCHFLAGS="-length 30s" for more samples
+	@mkdir -p .cache
+	go run ./test/bench/hooks -accepted -profile .cache/hooks.pprof $(BENCHFLAGS)
+
 .PHONY: bench-api
 bench-api: build $(VENV)/prefect ## measure the API beside the Python server on Postgres; BENCHFLAGS="-rows get,create" chooses
 	go run ./test/bench/api -prefect $(VENV)/prefect/bin/prefect $(BENCHFLAGS)

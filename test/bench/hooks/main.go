@@ -23,6 +23,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/orch-project/orch/test/bench/beside"
@@ -42,7 +43,7 @@ func run(ctx context.Context) error {
 	orch := flag.String("orch", "bin/orch", "the binary")
 	clients := flag.Int("clients", 64, "how many clients post at once")
 	length := flag.Duration("length", 10*time.Second, "how long each load lasts")
-	profile := flag.String("profile", "", "write a CPU profile of the server under load to this file, and what it allocated to the same with .allocs")
+	profile := flag.String("profile", "", "write a CPU profile of the server under load to this file, and what it allocated to the same with .allocs; then print the shares of the parts of the pipeline")
 	only := flag.Bool("accepted", false, "measure accepted requests alone, to compare versions in turns: processor time and allocation are comparable on a busy machine, rates are not")
 	baseline := flag.Bool("nothing", false, "be the server that does nothing; for this command itself")
 	flag.Parse()
@@ -175,8 +176,10 @@ func free() (string, error) {
 // all the same.
 func writeProfiles(internal, path string, length time.Duration) {
 	seconds := fmt.Sprintf("?seconds=%d", max(1, int(length.Seconds())))
-	go writeProfile("http://"+internal+"/debug/pprof/allocs"+seconds, path+".allocs")
-	writeProfile("http://"+internal+"/debug/pprof/profile"+seconds, path)
+	var both sync.WaitGroup
+	both.Go(func() { writeProfile("http://"+internal+"/debug/pprof/allocs"+seconds, path+".allocs") })
+	both.Go(func() { writeProfile("http://"+internal+"/debug/pprof/profile"+seconds, path) })
+	both.Wait()
 }
 
 func writeProfile(address, path string) {
@@ -207,9 +210,13 @@ func (b *bench) accepted(ctx context.Context, server *beside.Server, internal st
 	if err != nil {
 		return "", nil, err
 	}
-	if b.profile != "" {
-		go writeProfiles(internal, b.profile, b.length)
-	}
+	profiled := make(chan struct{})
+	go func() {
+		defer close(profiled)
+		if b.profile != "" {
+			writeProfiles(internal, b.profile, b.length)
+		}
+	}()
 	allocated, err := allocatedBytes(internal)
 	if err != nil {
 		return "", nil, err
@@ -242,6 +249,16 @@ func (b *bench) accepted(ctx context.Context, server *beside.Server, internal st
 		each(under-spent), each(after-spent), (total-allocated)/1024/float64(len(accepted.times)), resident>>20)
 	fmt.Printf("persisted:   %8.0f events/s; all %d readable %s after the last 204 (bound %s)\n",
 		float64(len(accepted.times))/readable.Sub(start).Seconds(), len(accepted.times), readable.Sub(last).Round(10*time.Millisecond), maxReadable)
+	<-profiled
+	if b.profile != "" {
+		err := printShares(ctx, os.Stdout, "processor time", b.profile, "cpu", "us", len(accepted.times))
+		if err == nil {
+			err = printShares(ctx, os.Stdout, "allocation", b.profile+".allocs", "alloc_space", "kB", len(accepted.times))
+		}
+		if err != nil {
+			return "", nil, err
+		}
+	}
 	if idle == nil {
 		return good, nil, nil
 	}
