@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/jsontoken"
@@ -83,6 +84,15 @@ type wireEvent struct {
 	DataBase64      json.RawMessage `json:"data_base64"`
 	TraceParent     string          `json:"traceparent"`
 	TraceState      string          `json:"tracestate"`
+}
+
+// decodeMessage decodes the frame of a message.
+func decodeMessage(msg jetstream.Msg) ([]Event, error) {
+	frame, err := decompress(msg.Headers(), msg.Data())
+	if err != nil {
+		return nil, err
+	}
+	return decodeFrame(frame)
 }
 
 // decodeFrame decodes a CloudEvents JSON batch. One bad event fails the whole frame. The events may share the frame's

@@ -33,8 +33,9 @@ type committer struct {
 	queuedBytes  atomic.Int64
 	queuedEvents atomic.Int64
 
-	carry *waiter // Taken from the queue, but it did not fit the last frame. Owned by run.
-	frame []byte  // The buffer of the frame in flight. Owned by run.
+	carry  *waiter // Taken from the queue, but it did not fit the last frame. Owned by run.
+	frame  []byte  // The buffer of the frame in flight. Owned by run.
+	packed []byte  // The same, compressed.
 
 	lastFailure atomic.Pointer[failure] // Nil after a frame that was acknowledged.
 }
@@ -128,10 +129,10 @@ func (k *committer) gather(waiters []*waiter, first *waiter) []*waiter {
 func (k *committer) commit(waiters []*waiter) error {
 	k.frame = appendFrame(k.frame[:0], waiters)
 	spans := startFrames(waiters)
-	number, err := k.send(k.frame)
+	number, err := k.send(k.encode())
 	spans.End(err)
 	if cap(k.frame) > 2*MaxFrameBytes {
-		k.frame = nil // One large event should not hold its memory forever.
+		k.frame, k.packed = nil, nil // One large event should not hold its memory forever.
 	}
 	if err != nil {
 		k.lastFailure.Store(&failure{err, time.Now()})
@@ -146,6 +147,19 @@ func (k *committer) commit(waiters []*waiter) error {
 	return nil
 }
 
+// encode returns the data of the message that carries the frame, and its header.
+func (k *committer) encode() (data []byte, header nats.Header) {
+	header = nats.Header{headerContentType: {contentTypeBatch}, jetstream.ExpectedStreamHeader: {StreamEvents}}
+	if k.cfg.InProcess != nil {
+		var smaller bool
+		if k.packed, smaller = compress(k.packed, k.frame); smaller {
+			header.Set(headerContentEncoding, encodingS2)
+			return k.packed, header
+		}
+	}
+	return k.frame, header
+}
+
 // appendFrame appends the CloudEvents batch of the waiters' events.
 func appendFrame(b []byte, waiters []*waiter) []byte {
 	b = append(b, '[')
@@ -158,14 +172,14 @@ func appendFrame(b []byte, waiters []*waiter) []byte {
 	return append(b, ']')
 }
 
-// send publishes the frame and returns its number in the stream. All attempts carry one id, so the stream keeps one of them. An attempt ends after half of
-// the time, for the case that only its answer was lost.
-func (k *committer) send(frame []byte) (uint64, error) {
+// send publishes the frame and returns its number in the stream. All attempts carry one id, so the stream keeps one of them.
+// An attempt ends after half of the time, for the case that only its response was lost.
+func (k *committer) send(frame []byte, header nats.Header) (uint64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), k.cfg.AckTimeout)
 	defer cancel()
-	frameID := k.cfg.IDs.New().String()
+	header.Set(jetstream.MsgIDHeader, k.cfg.IDs.New().String())
 	for {
-		number, err := k.attempt(ctx, frameID, frame)
+		number, err := k.attempt(ctx, frame, header)
 		var refused *jetstream.APIError
 		switch {
 		case err == nil:
@@ -185,20 +199,12 @@ func (k *committer) send(frame []byte) (uint64, error) {
 	}
 }
 
-func (k *committer) attempt(ctx context.Context, frameID string, frame []byte) (uint64, error) {
+func (k *committer) attempt(ctx context.Context, frame []byte, header nats.Header) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, k.cfg.AckTimeout/2)
 	defer cancel()
 	ctx, unbind := k.epoch.bind(ctx)
 	defer unbind()
-	msg := &nats.Msg{
-		Subject: k.subject,
-		Data:    frame,
-		Header: nats.Header{
-			headerContentType:              {contentTypeBatch},
-			jetstream.MsgIDHeader:          {frameID},
-			jetstream.ExpectedStreamHeader: {StreamEvents},
-		},
-	}
+	msg := &nats.Msg{Subject: k.subject, Data: frame, Header: header}
 	ack, err := k.js.PublishMsg(ctx, msg, jetstream.WithRetryAttempts(0))
 	if err != nil {
 		return 0, err

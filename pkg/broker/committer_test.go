@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -129,9 +130,11 @@ func TestRetriedFrameIsStoredOnce(t *testing.T) {
 	require.EqualValues(t, 1, storedFrames(t, direct))
 
 	k := c.publisher.committers[0]
-	frame := appendFrame(nil, []*waiter{{body: appendEvent(nil, new(testEvent()))}})
+	k.frame = appendFrame(nil, []*waiter{{body: appendEvent(nil, new(testEvent()))}})
+	frame, header := k.encode()
+	header.Set(jetstream.MsgIDHeader, "the same frame")
 	for range 3 {
-		_, err := k.attempt(t.Context(), "the same frame", frame)
+		_, err := k.attempt(t.Context(), frame, header)
 		require.NoError(t, err)
 	}
 	require.EqualValues(t, 2, storedFrames(t, direct))

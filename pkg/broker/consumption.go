@@ -137,7 +137,7 @@ func (k *consumption) open(ctx context.Context, msg jetstream.Msg) *frame {
 	if meta, err := msg.Metadata(); err == nil {
 		f.delivered, published, sequence = int(meta.NumDelivered), meta.Timestamp, meta.Sequence.Stream
 	}
-	events, err := decodeFrame(msg.Data())
+	events, err := decodeMessage(msg)
 	if err != nil {
 		k.log.ErrorContext(ctx, "moving an undecodable frame to the dead letters", "error", err)
 		if err := k.conn.deadLetterFrame(ctx, k.durable, msg, err); err != nil {

@@ -72,7 +72,11 @@ func (c *Conn) deadLetterFrame(ctx context.Context, durable string, msg jetstrea
 	if meta, err := msg.Metadata(); err == nil {
 		id = fmt.Sprintf("%s.frame.%d", durable, meta.Sequence.Stream)
 	}
-	return c.deadLetter(ctx, durable, id, msg.Headers().Get(headerContentType), msg.Data(), reason)
+	frame, err := decompress(msg.Headers(), msg.Data())
+	if err != nil {
+		frame = msg.Data() // A damaged frame is kept as it is.
+	}
+	return c.deadLetter(ctx, durable, id, msg.Headers().Get(headerContentType), frame, reason)
 }
 
 func (c *Conn) deadLetter(ctx context.Context, durable, id, contentType string, body []byte, reason error) error {
