@@ -231,7 +231,7 @@ func TestRetentionLeavesRunsThatStartAgain(t *testing.T) {
 	run := ended(d.flow("etl"), completed, 100*day)
 	keep(d, query.FlowRun, &orchv1.FlowRun{}, run, ended(d.flow("etl"), completed, 100*day))
 	found, err := runs.Oldest(t.Context(), request.DefaultWorkspace, store.Expired{States: []string{"COMPLETED"}, Before: time.Now()}.Filter("end_time"),
-		"end_time", []string{"end_time"}, 10)
+		"end_time", false, []string{"end_time"}, 10)
 	require.NoError(t, err)
 	require.Len(t, found, 2)
 	_, err = runs.Mutate(t.Context(), request.DefaultWorkspace, uuid.MustParse(run.GetId()), store.Edit(func(next *orchv1.FlowRun) error {
@@ -258,7 +258,7 @@ func TestRetentionAfterACrash(t *testing.T) {
 		keep(d, query.Log, &orchv1.Log{}, &orchv1.Log{Id: uuid.NewString(), Message: "m", Name: "n", Timestamp: run.GetEndTime(), FlowRunId: new(run.GetId())})
 	}
 	runs := store.NewCollection(st, query.FlowRun, &orchv1.FlowRun{})
-	found, err := runs.Oldest(t.Context(), request.DefaultWorkspace, store.Expired{Before: time.Now()}.Filter("end_time"), "end_time", []string{"end_time"}, 10)
+	found, err := runs.Oldest(t.Context(), request.DefaultWorkspace, store.Expired{Before: time.Now()}.Filter("end_time"), "end_time", false, []string{"end_time"}, 10)
 	require.NoError(t, err)
 	require.Len(t, found, 4)
 	batch := make([]store.Revision, len(found))

@@ -63,15 +63,9 @@ const memTableSize = 8 << 20
 // compactions falls with their number.
 const l0CompactionThreshold = 12
 
-// tombstoneShare is the share of mostly deleted blocks from which Pebble compacts a table at once. A change of a document deletes
-// as many index entries as it adds. At Pebble's default, a tenth, each flush of such changes rewrote the lowest level.
-const tombstoneShare = 0.5
-
-// flushedTableSize, in bytes, makes a flush write one table. In several tables, those of indexes would be mostly deletions.
-const flushedTableSize = 2 * memTableSize
-
-// baseTableSize, in bytes, is the size of tables on the level below; it doubles with each further level.
-const baseTableSize = 4 << 20
+// noTombstoneCompactions disables the compactions of tables that are mostly deletions. A change of a document deletes as many index
+// entries as it adds, and retention only deletes: each flush then rewrote the level below. Reclaim returns space instead.
+const noTombstoneCompactions = -1
 
 // defaultCacheBytes is small too, because the kernel's page cache holds most other blocks.
 const defaultCacheBytes = 8 << 20
@@ -124,8 +118,7 @@ func Open(dir string, o Options) (*Engine, error) {
 		EventListener:               e.listener(),
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 	}
-	po.TargetFileSizes[0], po.TargetFileSizes[1] = flushedTableSize, baseTableSize
-	po.Experimental.TombstoneDenseCompactionThreshold = tombstoneShare
+	po.Experimental.TombstoneDenseCompactionThreshold = noTombstoneCompactions
 	for i := range po.Levels {
 		// An insert probes every level for an _id that no level has.
 		po.Levels[i].FilterPolicy = documentFilter{bloom.FilterPolicy(filterBits)}

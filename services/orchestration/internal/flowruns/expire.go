@@ -2,6 +2,7 @@ package flowruns
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -36,7 +37,9 @@ func (s *Service) CountExpired(ctx context.Context, ws uuid.UUID, e store.Expire
 //
 // Writing the effects into each run would cost three times as many index entries.
 func (s *Service) DeleteExpired(ctx context.Context, ws uuid.UUID, e store.Expired, limit int64) (store.Expiry, error) {
-	found, err := s.runs.Oldest(ctx, ws, e.Filter("end_time"), "end_time", expiryFields, limit)
+	// Most runs end as completed.
+	direct := slices.Contains(e.States, word(orchv1.StateType_STATE_TYPE_COMPLETED))
+	found, err := s.runs.Oldest(ctx, ws, e.Filter("end_time"), "end_time", direct, expiryFields, limit)
 	if err != nil {
 		return store.Expiry{}, err
 	}

@@ -14,8 +14,10 @@ import (
 
 const (
 	// runBatch is the number of runs of one batch: each has dependents. documentBatch is that of other documents. Small batches
-	// spread the work evenly: a request of a client meets a part of the deletions, and not all of them.
+	// spread the work evenly: a request of a client meets a part of the deletions, and not all of them. Without clients, batches of
+	// quietRunBatch runs share the waits for the disk.
 	runBatch      = 25
+	quietRunBatch = 250
 	documentBatch = 200
 	// passMargin is the time before the deadline at which a pass begins no further batch.
 	passMargin = time.Second
@@ -74,7 +76,7 @@ func (s *Service) work(ctx context.Context, all []*step, until time.Time) {
 				return
 			}
 			began := time.Now()
-			n := s.batch(ctx, one)
+			n := s.batch(ctx, one, t.quiet)
 			took := time.Since(began)
 			active = active || !one.done
 			if n > 0 && !t.pause(ctx, n, took) {
@@ -84,10 +86,14 @@ func (s *Service) work(ctx context.Context, all []*step, until time.Time) {
 	}
 }
 
-// batch deletes the next documents of a step.
-func (s *Service) batch(ctx context.Context, one *step) int64 {
+// batch deletes the next documents of a step; quiet means without clients.
+func (s *Service) batch(ctx context.Context, one *step, quiet bool) int64 {
 	limit := int64(documentBatch)
-	if hasStates(one.rule.GetKind()) {
+	switch {
+	case !hasStates(one.rule.GetKind()):
+	case quiet:
+		limit = quietRunBatch
+	default:
 		limit = runBatch
 	}
 	expiry, err := s.kinds[one.rule.GetKind()].Delete(ctx, one.ws, one.expired, limit)

@@ -12,6 +12,8 @@ const (
 	busyShare = 0.2
 	// costGrowth is how much the estimated cost of a document grows with each batch, so it follows documents of another kind.
 	costGrowth = 1.02
+	// quietConcurrency is the mean number of concurrent requests below which there are no clients, health checks aside.
+	quietConcurrency = 0.01
 	// maxPause bounds a pause for clients, so an outlier does not stop the deletion. The rate has no such bound.
 	maxPause = 2 * time.Second
 )
@@ -25,6 +27,8 @@ type throttle struct {
 
 	last  time.Time     // The end of the last pause,
 	total time.Duration // and the request time then.
+	// quiet reports that there were no clients between the last two pauses.
+	quiet bool
 	// cost is the estimated work for one document: the shortest time that one took, since batches also wait for the disk and
 	// for clients. Waiting costs nobody anything.
 	cost time.Duration
@@ -65,6 +69,7 @@ func (t *throttle) pause(ctx context.Context, n int64, took time.Duration) bool 
 	timer := time.NewTimer(t.rest(n, took))
 	defer timer.Stop()
 	defer t.begin()
+	t.quiet = t.concurrency() < quietConcurrency
 	select {
 	case <-timer.C:
 		return true

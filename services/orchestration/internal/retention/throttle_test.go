@@ -43,6 +43,7 @@ func TestShareOfTime(t *testing.T) {
 					require.True(t, limit.pause(t.Context(), 100, 10*time.Millisecond))
 				}
 				require.InEpsilon(t, batches*c.want, time.Since(began), 0.05)
+				require.Equal(t, c.clients == 0, limit.quiet)
 			})
 		})
 	}

@@ -31,7 +31,7 @@ func TestExpiredDocumentsKeepTheirEffects(t *testing.T) {
 	insert(s.About("publish", request.DefaultWorkspace, uuid.New()))
 	free := insert()
 
-	found, err := runs.Oldest(t.Context(), request.DefaultWorkspace, store.Expired{Before: time.Now()}.Filter("end_time"), "end_time", nil, 10)
+	found, err := runs.Oldest(t.Context(), request.DefaultWorkspace, store.Expired{Before: time.Now()}.Filter("end_time"), "end_time", true, nil, 10)
 	require.NoError(t, err)
 	require.Len(t, found, 1)
 	require.Equal(t, free.String(), found[0].Message.GetId())
