@@ -147,9 +147,12 @@ func (p *Plan) reach(limit int) (int, error) {
 }
 
 // orScan prefers a collection scan to an index range of more than an eighth of the collection. It applies only to plans that
-// cannot stop early.
+// cannot stop early, and read documents.
 func (p *Plan) orScan(con *conjunction) (*Plan, error) {
 	total := p.c.Count()
+	if p.q.IDs && p.exact && p.sorted {
+		return p, nil
+	}
 	if p.ix.IsID() || total < scanFloor || ((p.q.Limit > 0 || p.q.Early) && p.sorted) {
 		return p, nil
 	}

@@ -62,13 +62,43 @@ func (s *distinctValues) readKeys(c *storage.Collection, q Query, path string) (
 	if p != nil {
 		return "KEYS", p, p.eachKey(path, s)
 	}
-	if first == nil {
+	if first != nil {
+		if done, err := first.instead(con); done || err != nil {
+			return "FIRST_MATCH", first.p, err
+		}
+	}
+	if s.limit == 0 || hasPosition(path) || strings.Contains(path, ".") {
 		return "", nil, nil
 	}
-	if done, err := first.instead(con); !done || err != nil {
+	done, err := s.readDocuments(chosen, path)
+	if !done || err != nil {
 		return "", nil, err
 	}
-	return "FIRST_MATCH", first.p, nil
+	return "FETCH", chosen, nil
+}
+
+// readDocuments adds the values of the matching documents until the limit. done is false for arrays: a group has them whole.
+func (s *distinctValues) readDocuments(p *Plan, field string) (done bool, err error) {
+	r, err := p.Run()
+	if err != nil {
+		return false, err
+	}
+	defer r.Close()
+	for !s.full() {
+		row, ok, err := r.Next()
+		if !ok || err != nil {
+			return err == nil, err
+		}
+		v := row.Doc.Get(field)
+		switch {
+		case v.T == bson.TypeArray:
+			return false, nil
+		case v.IsMissing() && s.grouped:
+			v = value.Null
+		}
+		s.add(v)
+	}
+	return true, nil
 }
 
 // distinctValues are values by their encoding.
@@ -301,7 +331,7 @@ func (p *Plan) orCovering(con *conjunction, path string) (best *Plan, err error)
 			k.con, best = con, k
 		}
 	}
-	if best == nil || best.ix == p.ix || p.readsAll() {
+	if best == nil || best.ix == p.ix || p.readsAll() || !p.bindsBeyond(best) {
 		return best, nil
 	}
 	docs, err := p.reach(coveringDocs)

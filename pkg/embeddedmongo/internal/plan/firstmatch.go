@@ -146,7 +146,7 @@ func (m *firstMatch) run(budget int64, prepare func() error) (done bool, err err
 				next = s.hi
 			}
 			done, err := m.group(field, next)
-			if !done || err != nil {
+			if !done || err != nil || m.exhausted() && !m.set.full() {
 				return false, err
 			}
 			if ok = m.front.Valid() && m.front.Next(); ok && bytes.Compare(m.front.Key(), next) < 0 {
@@ -184,10 +184,15 @@ func (m *firstMatch) group(field, end []byte) (done bool, err error) {
 		if !m.front.Next() || bytes.Compare(m.front.Key(), m.back.Key()) >= 0 {
 			return true, nil
 		}
-		if m.left <= 0 || m.docs >= firstMatchDocs && len(m.set.found) > m.docs/2 {
+		if m.exhausted() {
 			return false, nil
 		}
 	}
+}
+
+// exhausted reports whether the budget has ended, or there is little to skip.
+func (m *firstMatch) exhausted() bool {
+	return m.left <= 0 || m.docs >= firstMatchDocs && len(m.set.found) > m.docs/2
 }
 
 // matches reports whether a value needs no more keys: the document of this one matches, or another one did.

@@ -119,6 +119,15 @@ func newPlan(c *storage.Collection, q Query, con *conjunction) (*Plan, error) {
 			return nil, err
 		}
 	}
+	if q.Only != "" && q.Sort == nil && q.Limit == 0 && hinted == nil {
+		covering, err := best.orCovering(con, q.Only)
+		if err != nil {
+			return nil, err
+		}
+		if covering != nil && !covering.dedupe {
+			return covering, nil
+		}
+	}
 	if best, err = best.orWhole(all, con); err != nil {
 		return nil, err
 	}

@@ -196,6 +196,12 @@ func (r *recorder) Groups(_ context.Context, c Collection, field string, filter 
 	return []bson.RawValue{{Type: kind, Value: value}}, err
 }
 
+// Count returns more documents than are probed at once.
+func (r *recorder) Count(_ context.Context, c Collection, filter bson.D, _ int64) (int64, error) {
+	r.queries = append(r.queries, count(r.label, c, filter))
+	return fewDocuments + 1, nil
+}
+
 // Stream returns no documents.
 func (r *recorder) Stream(_ context.Context, c Collection, filter bson.D, o StreamOptions) iter.Seq2[bson.Raw, error] {
 	r.queries = append(r.queries, find(r.label, c, filter, o.Sort, int(o.Limit)))

@@ -59,6 +59,18 @@ func (s *Selection) visit(ctx context.Context, p *prober, filter bson.D, o Strea
 		})
 		return n, err
 	}
+	if n, done, err := s.trial(ctx, filter, o, visit); done || err != nil {
+		return n, err
+	}
+	if slices.ContainsFunc(s.probes, isOpen) {
+		within := *s
+		within.filter = filter
+		narrow, err := within.narrowed(ctx)
+		if err != nil {
+			return 0, err
+		}
+		return narrow.visit(ctx, p, narrow.filter, o, visit)
+	}
 	skip, limit := o.Skip, o.Limit
 	o.Skip, o.Limit = 0, 0
 	var failure error

@@ -41,6 +41,7 @@ func (p *prober) scan(
 		batch = batch[:0]
 		return nil
 	}
+	o.Batch = p.Batch
 	err := each(p.Reader.Stream(ctx, c, filter, o), func(doc bson.Raw) error {
 		if p.left--; p.left < 0 {
 			return fmt.Errorf("%s: more than %d documents to look at: %w", c, p.MaxScanned, ErrTooBroad)
@@ -150,4 +151,9 @@ func localValues(docs []bson.Raw, field string) bson.A {
 }
 
 // keyOf makes a value comparable. All ids have one type, so equal bytes are equal values.
-func keyOf(v bson.RawValue) string { return string(rune(v.Type)) + string(v.Value) }
+func keyOf(v bson.RawValue) string { return string([]byte{byte(v.Type)}) + string(v.Value) }
+
+// valueOf returns the value of a key.
+func valueOf(key string) bson.RawValue {
+	return bson.RawValue{Type: bson.Type(key[0]), Value: []byte(key[1:])}
+}

@@ -32,6 +32,8 @@ type StreamOptions struct {
 	Sort  bson.D // Empty: no particular order.
 	Skip  int64
 	Limit int64 // 0: all.
+	// Batch is the number of documents of one reply, for readers that may stop early; 0: as many as a reply holds.
+	Batch int
 	// Fields are the projected paths, besides _id; empty: whole documents.
 	Fields []string
 	// Index are the keys of an index whose entries are read instead of documents: one field for each key, dots included. The
@@ -73,7 +75,10 @@ func groupsOf(field string, limit int) []bson.D {
 func (r reader) Stream(ctx context.Context, c Collection, filter bson.D, o StreamOptions) iter.Seq2[bson.Raw, error] {
 	return func(yield func(bson.Raw, error) bool) {
 		find := options.Find().SetSkip(o.Skip).SetLimit(o.Limit)
-		if o.Limit > 0 && o.Limit <= wholePage {
+		switch {
+		case o.Batch > 0:
+			find.SetBatchSize(int32(o.Batch))
+		case o.Limit > 0 && o.Limit <= wholePage:
 			find.SetBatchSize(int32(o.Limit))
 		}
 		if len(o.Sort) > 0 {

@@ -29,6 +29,7 @@ type Resolver struct {
 	Begin func(ctx context.Context, ws uuid.UUID) (end func(), err error)
 
 	idsOnly bool // Below or_, where a probe is impossible.
+	within  bool // Below another relation, which needs the ids for its own.
 }
 
 func (r Resolver) withDefaults() Resolver {
@@ -62,6 +63,7 @@ type probe struct {
 	filter bson.D // Of the far side, scoped.
 	probes []probe
 	not    bool
+	open   bool // The far side may have as few ids as a filter takes.
 }
 
 // Select resolves a plan within a workspace. The ids of related documents are a snapshot of this moment.
@@ -135,15 +137,17 @@ func (r Resolver) resolve(ctx context.Context, ws uuid.UUID, n node) (bson.D, []
 }
 
 const (
-	// fewIDs is the number of ids that is fetched before the other side is considered.
+	// fewIDs is the number of ids that a relation adds to the filter at once. Whether more are worth it depends on what is read.
 	fewIDs = 1000
-	// fewDocuments is the size of a collection whose documents are probed rather than compared with more ids than fewIDs.
-	fewDocuments = 500
+	// fewDocuments is the size of a collection whose documents are probed at once, if the far side is a large one.
+	fewDocuments = 100
 )
 
-// resolveExists fetches the ids of the far side if they are few, or fewer than documents of the near side; else it returns a probe.
+// resolveExists fetches the ids of the far side if they are few; else it returns a probe.
 func (r Resolver) resolveExists(ctx context.Context, ws uuid.UUID, e exists) (bson.D, []probe, error) {
-	in, probes, err := r.resolve(ctx, ws, e.in)
+	inner := r
+	inner.within = true
+	in, probes, err := inner.resolve(ctx, ws, e.in)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -151,33 +155,55 @@ func (r Resolver) resolveExists(ctx context.Context, ws uuid.UUID, e exists) (bs
 	if len(probes) > 0 {
 		return bson.D{}, []probe{p}, nil
 	}
-	var ids []bson.RawValue
-	for _, limit := range []int{min(fewIDs, r.MaxIDs), r.MaxIDs} {
-		if ids, err = r.Reader.Groups(ctx, e.rel.to, e.rel.foreign, e.rel.referring(p.filter), limit+1); err != nil {
-			return nil, nil, fmt.Errorf("%s by %s: %w", e.rel.from, e.rel.to, err)
-		}
-		if len(ids) <= limit {
-			break
-		}
-		if limit == r.MaxIDs {
-			return bson.D{}, []probe{p}, nil
-		}
-		if r.idsOnly {
-			continue
-		}
-		near, err := r.Reader.Count(ctx, e.rel.from, Scope(ws, nil), fewDocuments+1)
+	limit := r.MaxIDs
+	if !r.idsOnly && !r.within {
+		few, err := r.hasFew(ctx, ws, e.rel)
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s by %s: %w", e.rel.from, e.rel.to, err)
+			return nil, nil, err
 		}
-		if near <= fewDocuments {
+		if few {
 			return bson.D{}, []probe{p}, nil
 		}
+		if limit = min(fewIDs, r.MaxIDs); limit < r.MaxIDs {
+			p.open = true
+		}
+	}
+	filter, few, err := r.among(ctx, p, limit)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !few {
+		return bson.D{}, []probe{p}, nil
+	}
+	return filter, nil, nil
+}
+
+// hasFew reports whether the near side is a small collection beside a large one. A probe then looks up few documents by their ids.
+func (r Resolver) hasFew(ctx context.Context, ws uuid.UUID, rel relation) (bool, error) {
+	if rel.foreign != "_id" || rel.to != FlowRun && rel.to != TaskRun {
+		return false, nil
+	}
+	near, err := r.Reader.Count(ctx, rel.from, Scope(ws, nil), fewDocuments+1)
+	if err != nil {
+		return false, fmt.Errorf("%s by %s: %w", rel.from, rel.to, err)
+	}
+	return near <= fewDocuments, nil
+}
+
+// among returns the filter of the near side that has the ids of the far side. few is false if they are more than the limit.
+func (r Resolver) among(ctx context.Context, p probe, limit int) (filter bson.D, few bool, err error) {
+	ids, err := r.Reader.Groups(ctx, p.rel.to, p.rel.foreign, p.rel.referring(p.filter), limit+1)
+	if err != nil {
+		return nil, false, fmt.Errorf("%s by %s: %w", p.rel.from, p.rel.to, err)
+	}
+	if len(ids) > limit {
+		return nil, false, nil
 	}
 	op := "$in"
-	if e.not {
+	if p.not {
 		op = "$nin"
 	}
-	return bson.D{{Key: e.rel.local, Value: bson.D{{Key: op, Value: array(ids)}}}}, nil, nil
+	return bson.D{{Key: p.rel.local, Value: bson.D{{Key: op, Value: array(ids)}}}}, true, nil
 }
 
 // referring restricts a filter of the far side to documents that refer to any document of the near side. An index lists the others

@@ -49,6 +49,16 @@ func (s *Selection) CountUpTo(ctx context.Context, limit int64) (int64, error) {
 		return 0, s.failed(err)
 	}
 	defer end()
+	if limit == 0 {
+		if n, joined, err := s.join(ctx); joined || err != nil {
+			return n, s.failed(err)
+		}
+	}
+	narrow, err := s.narrowed(ctx)
+	if err != nil {
+		return 0, s.failed(err)
+	}
+	s = narrow
 	if len(s.probes) == 0 {
 		n, err := s.resolver.Reader.Count(ctx, s.own, s.filter, limit)
 		return n, s.failed(err)
@@ -70,6 +80,11 @@ func (s *Selection) Aggregate(ctx context.Context, within bson.D, stages []bson.
 		return s.failed(err)
 	}
 	defer end()
+	narrow, err := s.narrowed(ctx)
+	if err != nil {
+		return s.failed(err)
+	}
+	s = narrow
 	filter := allOf([]bson.D{s.filter, within})
 	if len(s.probes) == 0 {
 		return s.failed(each(s.resolver.Reader.Aggregate(ctx, s.own, filter, stages), visit))

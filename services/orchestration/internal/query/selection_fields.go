@@ -10,13 +10,18 @@ import (
 // VisitFields visits some fields of the selected documents that also match within, in no particular order. A document is valid
 // until visit returns. An error of visit ends the iteration.
 func (s *Selection) VisitFields(ctx context.Context, within bson.D, fields []string, visit func(bson.Raw) error) error {
+	narrow, err := s.narrowed(ctx)
+	if err != nil {
+		return s.failed(err)
+	}
+	s = narrow
 	filter := allOf([]bson.D{s.filter, within})
 	if len(s.probes) == 0 {
 		return s.failed(each(s.resolver.Reader.Stream(ctx, s.own, filter, StreamOptions{Fields: fields}), visit))
 	}
 	var failure error
 	o := StreamOptions{Fields: append(localFields(s.probes), fields...)}
-	err := s.resolver.prober().scan(ctx, s.own, filter, o, s.probes, func(doc bson.Raw) bool {
+	err = s.resolver.prober().scan(ctx, s.own, filter, o, s.probes, func(doc bson.Raw) bool {
 		failure = visit(doc)
 		return failure == nil
 	})
@@ -26,6 +31,11 @@ func (s *Selection) VisitFields(ctx context.Context, within bson.D, fields []str
 // VisitEntries is VisitFields on the entries of an index, without a read of the documents. It returns false, without a visit,
 // if the index does not decide the selection, or is being built.
 func (s *Selection) VisitEntries(ctx context.Context, within, index bson.D, visit func(entry bson.Raw) error) (decided bool, err error) {
+	narrow, err := s.narrowed(ctx)
+	if err != nil {
+		return false, s.failed(err)
+	}
+	s = narrow
 	filter := allOf([]bson.D{s.filter, within})
 	if len(s.probes) > 0 || !namesOnly(filter, index) {
 		return false, nil

@@ -1,0 +1,68 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// trialScanned is the number of documents that a page probes before ids of the far side replace the probes, as far as they can. Pages
+// of filters that many documents match then need no ids.
+const trialScanned = 2000
+
+// trial visits a page if few documents have to be probed for it. done is false, and nothing is visited, if they are more.
+func (s *Selection) trial(ctx context.Context, filter bson.D, o StreamOptions, visit func(bson.Raw) error) (n int64, done bool, err error) {
+	end := o.Skip + o.Limit
+	if !slices.ContainsFunc(s.probes, isOpen) || o.Limit == 0 || end > trialScanned {
+		return 0, false, nil
+	}
+	p := &prober{Resolver: s.resolver, left: trialScanned}
+	var page []bson.Raw
+	err = p.scan(ctx, s.own, filter, StreamOptions{Sort: o.Sort}, s.probes, func(doc bson.Raw) bool {
+		page = append(page, doc)
+		return int64(len(page)) < end
+	})
+	if errors.Is(err, ErrTooBroad) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, err
+	}
+	for _, doc := range page[min(o.Skip, int64(len(page))):] {
+		n++
+		if err := visit(doc); err != nil {
+			return n, true, err
+		}
+	}
+	return n, true, nil
+}
+
+func isOpen(p probe) bool { return p.open }
+
+// narrowed returns the selection with ids in place of probes where the far side has few enough.
+func (s *Selection) narrowed(ctx context.Context) (*Selection, error) {
+	if !slices.ContainsFunc(s.probes, isOpen) {
+		return s, nil
+	}
+	out := *s
+	out.probes = nil
+	filters := []bson.D{s.filter}
+	for _, p := range s.probes {
+		few := false
+		if p.open {
+			var filter bson.D
+			var err error
+			if filter, few, err = s.resolver.among(ctx, p, s.resolver.MaxIDs); err != nil {
+				return nil, err
+			}
+			filters = append(filters, filter)
+		}
+		if p.open = false; !few {
+			out.probes = append(out.probes, p)
+		}
+	}
+	out.filter = allOf(filters)
+	return &out, nil
+}
