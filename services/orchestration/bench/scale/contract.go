@@ -21,8 +21,10 @@ type question struct {
 	body  proto.Message     // Filters on the collection and on related ones.
 	order protoreflect.Enum // nil for a count, and for lists without sorts.
 	count bool
-	// deep is the share of the matches before the page.
-	deep float64
+	// deep is the share of the matches before the page. byToken says that the page is requested by a token, not by an offset.
+	deep    float64
+	byToken bool
+	after   query.Position // Of the token.
 }
 
 // lists are the lists whose size, or whose related collections' size, grows with the number of flow runs.
@@ -126,13 +128,16 @@ func variants(c criteria.Path) []variant {
 	return []variant{{}}
 }
 
-// deep returns the pages of flow runs behind nine tenths of them.
+// deep returns the pages of flow runs behind nine tenths of them, by offset and by token.
 func deep() []question {
 	var all []question
 	body := &orchv1.FlowRunQuery{}
 	for _, o := range ordersOf(body.ProtoReflect().Descriptor().Fields().ByName("sort")) {
 		word, _ := restjson.EnumWord(o.Descriptor(), o.Number())
-		all = append(all, question{name: fmt.Sprintf("flow_run all by %s, behind nine tenths", word), own: query.FlowRun, body: body, order: o, deep: .9})
+		q := question{name: fmt.Sprintf("flow_run all by %s, behind nine tenths", word), own: query.FlowRun, body: body, order: o, deep: .9}
+		all = append(all, q)
+		q.name, q.byToken = q.name+" by token", true
+		all = append(all, q)
 	}
 	return all
 }

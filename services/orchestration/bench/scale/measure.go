@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
@@ -73,9 +74,15 @@ func measure(ctx context.Context, dir string, n int, only *regexp.Regexp) error 
 		return errors.Join(err, w.close(ctx))
 	}
 	for _, q := range slices.Concat(contract(n), deep(), more) {
-		if only.MatchString(q.name) {
-			r.Answers = append(r.Answers, w.median(ctx, q, n))
+		if !only.MatchString(q.name) {
+			continue
 		}
+		if q.byToken {
+			if q.after, err = w.position(ctx, q, n); err != nil {
+				return errors.Join(err, w.close(ctx))
+			}
+		}
+		r.Answers = append(r.Answers, w.median(ctx, q, n))
 	}
 	r.Peak = memory("VmHWM")
 	return errors.Join(w.close(ctx), json.NewEncoder(os.Stdout).Encode(r))
@@ -149,6 +156,29 @@ func (w *world) askIn(ctx context.Context, ws uuid.UUID, q question, n int) (int
 	if err != nil {
 		return 0, err
 	}
+	if q.byToken {
+		rows := int64(0)
+		err := selection.VisitAfter(ctx, sort, q.after, page, func(bson.Raw) error {
+			rows++
+			return nil
+		})
+		return rows, err
+	}
 	docs, err := selection.Page(ctx, sort, int64(q.deep*float64(n)), page)
 	return int64(len(docs)), err
+}
+
+// position is that of the last row before the page of a question.
+func (w *world) position(ctx context.Context, q question, n int) (query.Position, error) {
+	sort, err := q.sort()
+	if err != nil {
+		return nil, err
+	}
+	var last query.Position
+	selection := query.Resolver{Reader: w.store.Reader()}.Matching(request.DefaultWorkspace, q.own, nil)
+	err = selection.Visit(ctx, sort, int64(q.deep*float64(n))-1, 1, func(doc bson.Raw) error {
+		last = query.PositionOf(sort, doc)
+		return nil
+	})
+	return last, err
 }
