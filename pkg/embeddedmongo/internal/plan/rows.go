@@ -97,6 +97,9 @@ func (r *Rows) Next() (row Row, ok bool, err error) {
 	if r.left == 0 {
 		return Row{}, false, nil
 	}
+	if err := r.skipKeys(); err != nil || r.left == 0 {
+		return Row{}, false, err
+	}
 	for r.p.sorted {
 		row, ok, err = r.fetch(r.skip == 0)
 		if errors.Is(err, errOtherPlan) {

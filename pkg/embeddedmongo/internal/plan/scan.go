@@ -23,9 +23,14 @@ type sequence struct {
 	reverse bool
 	at      int
 	started bool
+	held    bool // The iterator is on a key that next has not returned yet.
 }
 
 func (s *sequence) next() bool {
+	if s.held {
+		s.held = false
+		return true
+	}
 	for s.at < len(s.spans) {
 		sp := s.spans[s.at]
 		if s.reverse {

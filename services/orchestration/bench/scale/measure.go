@@ -77,10 +77,8 @@ func measure(ctx context.Context, dir string, n int, only *regexp.Regexp) error 
 		if !only.MatchString(q.name) {
 			continue
 		}
-		if q.byToken {
-			if q.after, err = w.position(ctx, q, n); err != nil {
-				return errors.Join(err, w.close(ctx))
-			}
+		if err := w.prepare(ctx, &q, n); err != nil {
+			return errors.Join(err, w.close(ctx))
 		}
 		r.Answers = append(r.Answers, w.median(ctx, q, n))
 	}
@@ -168,17 +166,27 @@ func (w *world) askIn(ctx context.Context, ws uuid.UUID, q question, n int) (int
 	return int64(len(docs)), err
 }
 
-// position is that of the last row before the page of a question.
-func (w *world) position(ctx context.Context, q question, n int) (query.Position, error) {
+// prepare does what a client has done before it requests a deep page: it has the token of the page before, or it has counted the
+// rows to know the page's number.
+func (w *world) prepare(ctx context.Context, q *question, n int) error {
+	if q.deep == 0 {
+		return nil
+	}
+	selection := query.Resolver{Reader: w.store.Reader()}.Matching(request.DefaultWorkspace, q.own, nil)
+	for range warmUp {
+		if _, err := selection.Count(ctx); err != nil {
+			return err
+		}
+	}
+	if !q.byToken {
+		return nil
+	}
 	sort, err := q.sort()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var last query.Position
-	selection := query.Resolver{Reader: w.store.Reader()}.Matching(request.DefaultWorkspace, q.own, nil)
-	err = selection.Visit(ctx, sort, int64(q.deep*float64(n))-1, 1, func(doc bson.Raw) error {
-		last = query.PositionOf(sort, doc)
+	return selection.Visit(ctx, sort, int64(q.deep*float64(n))-1, 1, func(doc bson.Raw) error {
+		q.after = query.PositionOf(sort, doc)
 		return nil
 	})
-	return last, err
 }
