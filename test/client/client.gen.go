@@ -49010,6 +49010,11 @@ func (r CreateServiceAccountResult) ContentType() string {
 	return ""
 }
 
+// ReadServiceAccountsResult200Headers the declared response headers of an HTTP 200 response for ReadServiceAccounts
+type ReadServiceAccountsResult200Headers struct {
+	OrchNextPageToken *string
+}
+
 type ReadServiceAccountsResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -49019,6 +49024,8 @@ type ReadServiceAccountsResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReadServiceAccountsResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -49752,6 +49759,11 @@ func (r CreateTeamResult) ContentType() string {
 	return ""
 }
 
+// ReadTeamsResult200Headers the declared response headers of an HTTP 200 response for ReadTeams
+type ReadTeamsResult200Headers struct {
+	OrchNextPageToken *string
+}
+
 type ReadTeamsResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -49761,6 +49773,8 @@ type ReadTeamsResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReadTeamsResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -50384,6 +50398,11 @@ func (r CreateWorkspaceResult) ContentType() string {
 	return ""
 }
 
+// ReadWorkspacesResult200Headers the declared response headers of an HTTP 200 response for ReadWorkspaces
+type ReadWorkspacesResult200Headers struct {
+	OrchNextPageToken *string
+}
+
 type ReadWorkspacesResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -50393,6 +50412,8 @@ type ReadWorkspacesResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReadWorkspacesResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -51284,6 +51305,12 @@ func (r ReadVersionResult) ContentType() string {
 	return ""
 }
 
+// ListArtifactsResult200Headers the declared response headers of an HTTP 200 response for ListArtifacts
+type ListArtifactsResult200Headers struct {
+	Link              *string
+	OrchNextPageToken *string
+}
+
 type ListArtifactsResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -51293,6 +51320,8 @@ type ListArtifactsResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ListArtifactsResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -51456,6 +51485,11 @@ func (r CountArtifactsResult) ContentType() string {
 	return ""
 }
 
+// ReadArtifactsResult200Headers the declared response headers of an HTTP 200 response for ReadArtifacts
+type ReadArtifactsResult200Headers struct {
+	OrchNextPageToken *string
+}
+
 type ReadArtifactsResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -51465,6 +51499,8 @@ type ReadArtifactsResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReadArtifactsResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -51566,6 +51602,11 @@ func (r CountLatestArtifactsResult) ContentType() string {
 	return ""
 }
 
+// ReadLatestArtifactsResult200Headers the declared response headers of an HTTP 200 response for ReadLatestArtifacts
+type ReadLatestArtifactsResult200Headers struct {
+	OrchNextPageToken *string
+}
+
 type ReadLatestArtifactsResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -51575,6 +51616,8 @@ type ReadLatestArtifactsResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReadLatestArtifactsResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -52157,6 +52200,11 @@ func (r EvaluateAutomationResult) ContentType() string {
 	return ""
 }
 
+// ReadAutomationsResult200Headers the declared response headers of an HTTP 200 response for ReadAutomations
+type ReadAutomationsResult200Headers struct {
+	OrchNextPageToken *string
+}
+
 type ReadAutomationsResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -52166,6 +52214,8 @@ type ReadAutomationsResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReadAutomationsResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -52569,6 +52619,11 @@ func (r UpdateAutomationResult) ContentType() string {
 	return ""
 }
 
+// ReadAutomationDeliveriesResult200Headers the declared response headers of an HTTP 200 response for ReadAutomationDeliveries
+type ReadAutomationDeliveriesResult200Headers struct {
+	OrchNextPageToken *string
+}
+
 type ReadAutomationDeliveriesResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -52578,6 +52633,8 @@ type ReadAutomationDeliveriesResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReadAutomationDeliveriesResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -52899,6 +52956,11 @@ func (r CountBlockDocumentsResult) ContentType() string {
 	return ""
 }
 
+// ReadBlockDocumentsResult200Headers the declared response headers of an HTTP 200 response for ReadBlockDocuments
+type ReadBlockDocumentsResult200Headers struct {
+	OrchNextPageToken *string
+}
+
 type ReadBlockDocumentsResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -52908,6 +52970,8 @@ type ReadBlockDocumentsResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReadBlockDocumentsResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -53222,6 +53286,11 @@ func (r ReadBlockSchemaByChecksumResult) ContentType() string {
 	return ""
 }
 
+// ReadBlockSchemasResult200Headers the declared response headers of an HTTP 200 response for ReadBlockSchemas
+type ReadBlockSchemasResult200Headers struct {
+	OrchNextPageToken *string
+}
+
 type ReadBlockSchemasResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -53231,6 +53300,8 @@ type ReadBlockSchemasResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReadBlockSchemasResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -53435,6 +53506,11 @@ func (r CreateBlockTypeResult) ContentType() string {
 	return ""
 }
 
+// ReadBlockTypesResult200Headers the declared response headers of an HTTP 200 response for ReadBlockTypes
+type ReadBlockTypesResult200Headers struct {
+	OrchNextPageToken *string
+}
+
 type ReadBlockTypesResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -53444,6 +53520,8 @@ type ReadBlockTypesResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReadBlockTypesResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -54246,6 +54324,11 @@ func (r DecrementConcurrencyLimitsResult) ContentType() string {
 	return ""
 }
 
+// ReadConcurrencyLimitsResult200Headers the declared response headers of an HTTP 200 response for ReadConcurrencyLimits
+type ReadConcurrencyLimitsResult200Headers struct {
+	OrchNextPageToken *string
+}
+
 type ReadConcurrencyLimitsResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -54255,6 +54338,8 @@ type ReadConcurrencyLimitsResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReadConcurrencyLimitsResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -54686,6 +54771,12 @@ func (r CreateCsrfTokenResult) ContentType() string {
 	return ""
 }
 
+// ListDeploymentsResult200Headers the declared response headers of an HTTP 200 response for ListDeployments
+type ListDeploymentsResult200Headers struct {
+	Link              *string
+	OrchNextPageToken *string
+}
+
 type ListDeploymentsResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -54695,6 +54786,8 @@ type ListDeploymentsResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ListDeploymentsResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -54913,6 +55006,11 @@ func (r CountDeploymentsResult) ContentType() string {
 	return ""
 }
 
+// ReadDeploymentsResult200Headers the declared response headers of an HTTP 200 response for ReadDeployments
+type ReadDeploymentsResult200Headers struct {
+	OrchNextPageToken *string
+}
+
 type ReadDeploymentsResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -54922,6 +55020,8 @@ type ReadDeploymentsResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReadDeploymentsResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -55078,6 +55178,11 @@ func (r ReadDeploymentByNameResult) ContentType() string {
 	return ""
 }
 
+// PaginateDeploymentsResult200Headers the declared response headers of an HTTP 200 response for PaginateDeployments
+type PaginateDeploymentsResult200Headers struct {
+	OrchNextPageToken *string
+}
+
 type PaginateDeploymentsResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -55087,6 +55192,8 @@ type PaginateDeploymentsResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *PaginateDeploymentsResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -56212,6 +56319,12 @@ func (r ReadFlowRunStateResult) ContentType() string {
 	return ""
 }
 
+// ListFlowRunsResult200Headers the declared response headers of an HTTP 200 response for ListFlowRuns
+type ListFlowRunsResult200Headers struct {
+	Link              *string
+	OrchNextPageToken *string
+}
+
 type ListFlowRunsResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -56221,6 +56334,8 @@ type ListFlowRunsResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ListFlowRunsResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -56494,6 +56609,11 @@ func (r CountFlowRunsResult) ContentType() string {
 	return ""
 }
 
+// ReadFlowRunsResult200Headers the declared response headers of an HTTP 200 response for ReadFlowRuns
+type ReadFlowRunsResult200Headers struct {
+	OrchNextPageToken *string
+}
+
 type ReadFlowRunsResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -56503,6 +56623,8 @@ type ReadFlowRunsResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReadFlowRunsResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -56659,6 +56781,11 @@ func (r AverageFlowRunLatenessResult) ContentType() string {
 	return ""
 }
 
+// PaginateFlowRunsResult200Headers the declared response headers of an HTTP 200 response for PaginateFlowRuns
+type PaginateFlowRunsResult200Headers struct {
+	OrchNextPageToken *string
+}
+
 type PaginateFlowRunsResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -56668,6 +56795,8 @@ type PaginateFlowRunsResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *PaginateFlowRunsResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -57401,6 +57530,12 @@ func (r SetFlowRunStateResult) ContentType() string {
 	return ""
 }
 
+// ListFlowsResult200Headers the declared response headers of an HTTP 200 response for ListFlows
+type ListFlowsResult200Headers struct {
+	Link              *string
+	OrchNextPageToken *string
+}
+
 type ListFlowsResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -57410,6 +57545,8 @@ type ListFlowsResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ListFlowsResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -57628,6 +57765,11 @@ func (r CountFlowsResult) ContentType() string {
 	return ""
 }
 
+// ReadFlowsResult200Headers the declared response headers of an HTTP 200 response for ReadFlows
+type ReadFlowsResult200Headers struct {
+	OrchNextPageToken *string
+}
+
 type ReadFlowsResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -57637,6 +57779,8 @@ type ReadFlowsResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReadFlowsResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -57738,6 +57882,11 @@ func (r ReadFlowByNameResult) ContentType() string {
 	return ""
 }
 
+// PaginateFlowsResult200Headers the declared response headers of an HTTP 200 response for PaginateFlows
+type PaginateFlowsResult200Headers struct {
+	OrchNextPageToken *string
+}
+
 type PaginateFlowsResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -57747,6 +57896,8 @@ type PaginateFlowsResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *PaginateFlowsResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -58164,6 +58315,11 @@ func (r CreateLogsResult) ContentType() string {
 	return ""
 }
 
+// ReadLogsResult200Headers the declared response headers of an HTTP 200 response for ReadLogs
+type ReadLogsResult200Headers struct {
+	OrchNextPageToken *string
+}
+
 type ReadLogsResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -58173,6 +58329,8 @@ type ReadLogsResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReadLogsResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -58446,6 +58604,11 @@ func (r CreateSavedSearchResult) ContentType() string {
 	return ""
 }
 
+// ReadSavedSearchesResult200Headers the declared response headers of an HTTP 200 response for ReadSavedSearches
+type ReadSavedSearchesResult200Headers struct {
+	OrchNextPageToken *string
+}
+
 type ReadSavedSearchesResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -58455,6 +58618,8 @@ type ReadSavedSearchesResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReadSavedSearchesResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -58714,6 +58879,12 @@ func (r ReadTaskRunStateResult) ContentType() string {
 	return ""
 }
 
+// ListTaskRunsResult200Headers the declared response headers of an HTTP 200 response for ListTaskRuns
+type ListTaskRunsResult200Headers struct {
+	Link              *string
+	OrchNextPageToken *string
+}
+
 type ListTaskRunsResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -58723,6 +58894,8 @@ type ListTaskRunsResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ListTaskRunsResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -58886,6 +59059,11 @@ func (r CountTaskRunsResult) ContentType() string {
 	return ""
 }
 
+// ReadTaskRunsResult200Headers the declared response headers of an HTTP 200 response for ReadTaskRuns
+type ReadTaskRunsResult200Headers struct {
+	OrchNextPageToken *string
+}
+
 type ReadTaskRunsResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -58895,6 +59073,8 @@ type ReadTaskRunsResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReadTaskRunsResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -58996,6 +59176,11 @@ func (r TaskRunHistoryResult) ContentType() string {
 	return ""
 }
 
+// PaginateTaskRunsResult200Headers the declared response headers of an HTTP 200 response for PaginateTaskRuns
+type PaginateTaskRunsResult200Headers struct {
+	OrchNextPageToken *string
+}
+
 type PaginateTaskRunsResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -59005,6 +59190,8 @@ type PaginateTaskRunsResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *PaginateTaskRunsResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -59374,6 +59561,11 @@ func (r GrantTeamAccessResult) ContentType() string {
 	return ""
 }
 
+// ReadTeamAccessesResult200Headers the declared response headers of an HTTP 200 response for ReadTeamAccesses
+type ReadTeamAccessesResult200Headers struct {
+	OrchNextPageToken *string
+}
+
 type ReadTeamAccessesResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -59383,6 +59575,8 @@ type ReadTeamAccessesResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReadTeamAccessesResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -59580,6 +59774,11 @@ func (r CountTaskRunsByFlowRunResult) ContentType() string {
 	return ""
 }
 
+// ReadSimpleFlowRunsResult200Headers the declared response headers of an HTTP 200 response for ReadSimpleFlowRuns
+type ReadSimpleFlowRunsResult200Headers struct {
+	OrchNextPageToken *string
+}
+
 type ReadSimpleFlowRunsResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -59589,6 +59788,8 @@ type ReadSimpleFlowRunsResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReadSimpleFlowRunsResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -60707,6 +60908,11 @@ func (r BulkDecrementActiveSlotsWithLeaseResult) ContentType() string {
 	return ""
 }
 
+// ReadAllConcurrencyLimitsV2Result200Headers the declared response headers of an HTTP 200 response for ReadAllConcurrencyLimitsV2
+type ReadAllConcurrencyLimitsV2Result200Headers struct {
+	OrchNextPageToken *string
+}
+
 type ReadAllConcurrencyLimitsV2Result struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -60716,6 +60922,8 @@ type ReadAllConcurrencyLimitsV2Result struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReadAllConcurrencyLimitsV2Result200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -61071,6 +61279,12 @@ func (r UpdateConcurrencyLimitV2Result) ContentType() string {
 	return ""
 }
 
+// ListVariablesResult200Headers the declared response headers of an HTTP 200 response for ListVariables
+type ListVariablesResult200Headers struct {
+	Link              *string
+	OrchNextPageToken *string
+}
+
 type ListVariablesResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -61080,6 +61294,8 @@ type ListVariablesResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ListVariablesResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -61236,6 +61452,11 @@ func (r CountVariablesResult) ContentType() string {
 	return ""
 }
 
+// ReadVariablesResult200Headers the declared response headers of an HTTP 200 response for ReadVariables
+type ReadVariablesResult200Headers struct {
+	OrchNextPageToken *string
+}
+
 type ReadVariablesResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -61245,6 +61466,8 @@ type ReadVariablesResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReadVariablesResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -61703,6 +61926,12 @@ func (r ServerVersionResult) ContentType() string {
 	return ""
 }
 
+// ListWebhooksResult200Headers the declared response headers of an HTTP 200 response for ListWebhooks
+type ListWebhooksResult200Headers struct {
+	Link              *string
+	OrchNextPageToken *string
+}
+
 type ListWebhooksResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -61712,6 +61941,8 @@ type ListWebhooksResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ListWebhooksResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -61868,6 +62099,11 @@ func (r CountWebhooksResult) ContentType() string {
 	return ""
 }
 
+// ReadWebhooksResult200Headers the declared response headers of an HTTP 200 response for ReadWebhooks
+type ReadWebhooksResult200Headers struct {
+	OrchNextPageToken *string
+}
+
 type ReadWebhooksResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -61877,6 +62113,8 @@ type ReadWebhooksResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReadWebhooksResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -62232,6 +62470,12 @@ func (r ReplaceWebhookResult) ContentType() string {
 	return ""
 }
 
+// ListDeliveriesResult200Headers the declared response headers of an HTTP 200 response for ListDeliveries
+type ListDeliveriesResult200Headers struct {
+	Link              *string
+	OrchNextPageToken *string
+}
+
 type ListDeliveriesResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -62241,6 +62485,8 @@ type ListDeliveriesResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ListDeliveriesResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -62287,6 +62533,11 @@ func (r ListDeliveriesResult) ContentType() string {
 	return ""
 }
 
+// ReadDeliveriesResult200Headers the declared response headers of an HTTP 200 response for ReadDeliveries
+type ReadDeliveriesResult200Headers struct {
+	OrchNextPageToken *string
+}
+
 type ReadDeliveriesResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -62296,6 +62547,8 @@ type ReadDeliveriesResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReadDeliveriesResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -62782,6 +63035,11 @@ func (r CountWorkPoolsResult) ContentType() string {
 	return ""
 }
 
+// ReadWorkPoolsResult200Headers the declared response headers of an HTTP 200 response for ReadWorkPools
+type ReadWorkPoolsResult200Headers struct {
+	OrchNextPageToken *string
+}
+
 type ReadWorkPoolsResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -62791,6 +63049,8 @@ type ReadWorkPoolsResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReadWorkPoolsResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -63153,6 +63413,11 @@ func (r CreateWorkPoolQueueResult) ContentType() string {
 	return ""
 }
 
+// ReadWorkPoolQueuesResult200Headers the declared response headers of an HTTP 200 response for ReadWorkPoolQueues
+type ReadWorkPoolQueuesResult200Headers struct {
+	OrchNextPageToken *string
+}
+
 type ReadWorkPoolQueuesResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -63162,6 +63427,8 @@ type ReadWorkPoolQueuesResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReadWorkPoolQueuesResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -63359,6 +63626,11 @@ func (r UpdateWorkPoolQueueResult) ContentType() string {
 	return ""
 }
 
+// ReadWorkersResult200Headers the declared response headers of an HTTP 200 response for ReadWorkers
+type ReadWorkersResult200Headers struct {
+	OrchNextPageToken *string
+}
+
 type ReadWorkersResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -63368,6 +63640,8 @@ type ReadWorkersResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReadWorkersResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -63565,6 +63839,11 @@ func (r CreateWorkQueueResult) ContentType() string {
 	return ""
 }
 
+// ReadWorkQueuesResult200Headers the declared response headers of an HTTP 200 response for ReadWorkQueues
+type ReadWorkQueuesResult200Headers struct {
+	OrchNextPageToken *string
+}
+
 type ReadWorkQueuesResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -63574,6 +63853,8 @@ type ReadWorkQueuesResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReadWorkQueuesResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -63991,6 +64272,11 @@ func (r ReadWorkQueueStatusResult) ContentType() string {
 	return ""
 }
 
+// ReadWorkspaceAccessesResult200Headers the declared response headers of an HTTP 200 response for ReadWorkspaceAccesses
+type ReadWorkspaceAccessesResult200Headers struct {
+	OrchNextPageToken *string
+}
+
 type ReadWorkspaceAccessesResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -64000,6 +64286,8 @@ type ReadWorkspaceAccessesResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReadWorkspaceAccessesResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -71359,6 +71647,19 @@ func ParseReadServiceAccountsResult(rsp *http.Response) (*ReadServiceAccountsRes
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReadServiceAccountsResult200Headers
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -71903,6 +72204,19 @@ func ParseReadTeamsResult(rsp *http.Response) (*ReadTeamsResult, error) {
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReadTeamsResult200Headers
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -72365,6 +72679,19 @@ func ParseReadWorkspacesResult(rsp *http.Response) (*ReadWorkspacesResult, error
 		}
 		response.JSONDefault = &dest
 
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReadWorkspacesResult200Headers
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
 	}
 
 	return response, nil
@@ -73027,6 +73354,26 @@ func ParseListArtifactsResult(rsp *http.Response) (*ListArtifactsResult, error) 
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ListArtifactsResult200Headers
+		if values := rsp.Header.Values("Link"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Link", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Link = &value
+		}
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -73154,6 +73501,19 @@ func ParseReadArtifactsResult(rsp *http.Response) (*ReadArtifactsResult, error) 
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReadArtifactsResult200Headers
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -73232,6 +73592,19 @@ func ParseReadLatestArtifactsResult(rsp *http.Response) (*ReadLatestArtifactsRes
 		}
 		response.JSONDefault = &dest
 
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReadLatestArtifactsResult200Headers
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
 	}
 
 	return response, nil
@@ -73669,6 +74042,19 @@ func ParseReadAutomationsResult(rsp *http.Response) (*ReadAutomationsResult, err
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReadAutomationsResult200Headers
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -73973,6 +74359,19 @@ func ParseReadAutomationDeliveriesResult(rsp *http.Response) (*ReadAutomationDel
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReadAutomationDeliveriesResult200Headers
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -74211,6 +74610,19 @@ func ParseReadBlockDocumentsResult(rsp *http.Response) (*ReadBlockDocumentsResul
 		}
 		response.JSONDefault = &dest
 
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReadBlockDocumentsResult200Headers
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
 	}
 
 	return response, nil
@@ -74452,6 +74864,19 @@ func ParseReadBlockSchemasResult(rsp *http.Response) (*ReadBlockSchemasResult, e
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReadBlockSchemasResult200Headers
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -74606,6 +75031,19 @@ func ParseReadBlockTypesResult(rsp *http.Response) (*ReadBlockTypesResult, error
 		}
 		response.JSONDefault = &dest
 
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReadBlockTypesResult200Headers
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
 	}
 
 	return response, nil
@@ -75203,6 +75641,19 @@ func ParseReadConcurrencyLimitsResult(rsp *http.Response) (*ReadConcurrencyLimit
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReadConcurrencyLimitsResult200Headers
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -75523,6 +75974,26 @@ func ParseListDeploymentsResult(rsp *http.Response) (*ListDeploymentsResult, err
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ListDeploymentsResult200Headers
+		if values := rsp.Header.Values("Link"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Link", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Link = &value
+		}
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -75690,6 +76161,19 @@ func ParseReadDeploymentsResult(rsp *http.Response) (*ReadDeploymentsResult, err
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReadDeploymentsResult200Headers
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -75808,6 +76292,19 @@ func ParsePaginateDeploymentsResult(rsp *http.Response) (*PaginateDeploymentsRes
 		}
 		response.JSONDefault = &dest
 
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers PaginateDeploymentsResult200Headers
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
 	}
 
 	return response, nil
@@ -76644,6 +77141,26 @@ func ParseListFlowRunsResult(rsp *http.Response) (*ListFlowRunsResult, error) {
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ListFlowRunsResult200Headers
+		if values := rsp.Header.Values("Link"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Link", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Link = &value
+		}
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -76851,6 +77368,19 @@ func ParseReadFlowRunsResult(rsp *http.Response) (*ReadFlowRunsResult, error) {
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReadFlowRunsResult200Headers
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -76969,6 +77499,19 @@ func ParsePaginateFlowRunsResult(rsp *http.Response) (*PaginateFlowRunsResult, e
 		}
 		response.JSONDefault = &dest
 
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers PaginateFlowRunsResult200Headers
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
 	}
 
 	return response, nil
@@ -77515,6 +78058,26 @@ func ParseListFlowsResult(rsp *http.Response) (*ListFlowsResult, error) {
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ListFlowsResult200Headers
+		if values := rsp.Header.Values("Link"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Link", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Link = &value
+		}
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -77682,6 +78245,19 @@ func ParseReadFlowsResult(rsp *http.Response) (*ReadFlowsResult, error) {
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReadFlowsResult200Headers
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -77760,6 +78336,19 @@ func ParsePaginateFlowsResult(rsp *http.Response) (*PaginateFlowsResult, error) 
 		}
 		response.JSONDefault = &dest
 
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers PaginateFlowsResult200Headers
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
 	}
 
 	return response, nil
@@ -78074,6 +78663,19 @@ func ParseReadLogsResult(rsp *http.Response) (*ReadLogsResult, error) {
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReadLogsResult200Headers
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -78281,6 +78883,19 @@ func ParseReadSavedSearchesResult(rsp *http.Response) (*ReadSavedSearchesResult,
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReadSavedSearchesResult200Headers
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -78477,6 +79092,26 @@ func ParseListTaskRunsResult(rsp *http.Response) (*ListTaskRunsResult, error) {
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ListTaskRunsResult200Headers
+		if values := rsp.Header.Values("Link"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Link", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Link = &value
+		}
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -78604,6 +79239,19 @@ func ParseReadTaskRunsResult(rsp *http.Response) (*ReadTaskRunsResult, error) {
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReadTaskRunsResult200Headers
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -78682,6 +79330,19 @@ func ParsePaginateTaskRunsResult(rsp *http.Response) (*PaginateTaskRunsResult, e
 		}
 		response.JSONDefault = &dest
 
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers PaginateTaskRunsResult200Headers
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
 	}
 
 	return response, nil
@@ -78963,6 +79624,19 @@ func ParseReadTeamAccessesResult(rsp *http.Response) (*ReadTeamAccessesResult, e
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReadTeamAccessesResult200Headers
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -79113,6 +79787,19 @@ func ParseReadSimpleFlowRunsResult(rsp *http.Response) (*ReadSimpleFlowRunsResul
 		}
 		response.JSONDefault = &dest
 
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReadSimpleFlowRunsResult200Headers
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
 	}
 
 	return response, nil
@@ -79939,6 +80626,19 @@ func ParseReadAllConcurrencyLimitsV2Result(rsp *http.Response) (*ReadAllConcurre
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReadAllConcurrencyLimitsV2Result200Headers
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -80207,6 +80907,26 @@ func ParseListVariablesResult(rsp *http.Response) (*ListVariablesResult, error) 
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ListVariablesResult200Headers
+		if values := rsp.Header.Values("Link"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Link", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Link = &value
+		}
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -80325,6 +81045,19 @@ func ParseReadVariablesResult(rsp *http.Response) (*ReadVariablesResult, error) 
 		}
 		response.JSONDefault = &dest
 
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReadVariablesResult200Headers
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
 	}
 
 	return response, nil
@@ -80671,6 +81404,26 @@ func ParseListWebhooksResult(rsp *http.Response) (*ListWebhooksResult, error) {
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ListWebhooksResult200Headers
+		if values := rsp.Header.Values("Link"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Link", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Link = &value
+		}
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -80789,6 +81542,19 @@ func ParseReadWebhooksResult(rsp *http.Response) (*ReadWebhooksResult, error) {
 		}
 		response.JSONDefault = &dest
 
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReadWebhooksResult200Headers
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
 	}
 
 	return response, nil
@@ -81059,6 +81825,26 @@ func ParseListDeliveriesResult(rsp *http.Response) (*ListDeliveriesResult, error
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ListDeliveriesResult200Headers
+		if values := rsp.Header.Values("Link"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Link", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Link = &value
+		}
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -81097,6 +81883,19 @@ func ParseReadDeliveriesResult(rsp *http.Response) (*ReadDeliveriesResult, error
 		}
 		response.JSONDefault = &dest
 
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReadDeliveriesResult200Headers
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
 	}
 
 	return response, nil
@@ -81459,6 +82258,19 @@ func ParseReadWorkPoolsResult(rsp *http.Response) (*ReadWorkPoolsResult, error) 
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReadWorkPoolsResult200Headers
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -81731,6 +82543,19 @@ func ParseReadWorkPoolQueuesResult(rsp *http.Response) (*ReadWorkPoolQueuesResul
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReadWorkPoolQueuesResult200Headers
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -81883,6 +82708,19 @@ func ParseReadWorkersResult(rsp *http.Response) (*ReadWorkersResult, error) {
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReadWorkersResult200Headers
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -82033,6 +82871,19 @@ func ParseReadWorkQueuesResult(rsp *http.Response) (*ReadWorkQueuesResult, error
 		}
 		response.JSONDefault = &dest
 
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReadWorkQueuesResult200Headers
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
 	}
 
 	return response, nil
@@ -82345,6 +83196,19 @@ func ParseReadWorkspaceAccessesResult(rsp *http.Response) (*ReadWorkspaceAccesse
 		}
 		response.JSONDefault = &dest
 
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReadWorkspaceAccessesResult200Headers
+		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchNextPageToken = &value
+		}
+		response.Headers200 = &headers
 	}
 
 	return response, nil

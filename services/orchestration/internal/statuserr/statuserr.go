@@ -45,7 +45,7 @@ var table = []struct {
 	}},
 	{store.ErrSlowQuery, &orchv1.HttpError{
 		Status:  http.StatusServiceUnavailable,
-		Form:    &orchv1.HttpError_ExceptionMessage{ExceptionMessage: "The query took too long. Narrow the filter, such as by a time window or a longer text."},
+		Form:    &orchv1.HttpError_ExceptionMessage{ExceptionMessage: "The query took too long. Narrow the filter, such as by a time window or a longer text, or read deep pages by page_token."},
 		Headers: map[string]string{"Retry-After": "30"},
 	}},
 	{readshare.ErrBusy, &orchv1.HttpError{

@@ -191,19 +191,7 @@ func list(ctx context.Context, s *remote.Server, path string) ([]json.RawMessage
 
 // listAll reads all pages of a filter request.
 func listAll(ctx context.Context, s *remote.Server, path string, query map[string]any) ([]json.RawMessage, error) {
-	var all []json.RawMessage
-	query = maps.Clone(query)
-	for {
-		query["limit"], query["offset"] = everyone, len(all)
-		page, err := remote.Read[[]json.RawMessage](ctx, s, http.MethodPost, path, query)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, page...)
-		if len(page) < everyone {
-			return all, nil
-		}
-	}
+	return s.All(ctx, path, query, everyone)
 }
 
 // remove asks for confirmation, deletes the record at a path, and reports it.

@@ -39,17 +39,23 @@ func (s *Server) InWorkspace(path string) string {
 // Call sends a request with a JSON body (nil: none) and returns the body of the response. A status of 400 or more is an
 // *Error.
 func (s *Server) Call(ctx context.Context, method, path string, body any) (json.RawMessage, error) {
+	answer, _, err := s.exchange(ctx, method, path, body)
+	return answer, err
+}
+
+// exchange is Call, and returns the header of the response too.
+func (s *Server) exchange(ctx context.Context, method, path string, body any) (json.RawMessage, http.Header, error) {
 	var content io.Reader
 	if body != nil {
 		text, err := json.Marshal(body)
 		if err != nil {
-			return nil, fmt.Errorf("write the request: %w", err)
+			return nil, nil, fmt.Errorf("write the request: %w", err)
 		}
 		content = bytes.NewReader(text)
 	}
 	request, err := http.NewRequestWithContext(ctx, method, s.API+path, content)
 	if err != nil {
-		return nil, fmt.Errorf("make the request: %w", err)
+		return nil, nil, fmt.Errorf("make the request: %w", err)
 	}
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
@@ -62,17 +68,17 @@ func (s *Server) Call(ctx context.Context, method, path string, body any) (json.
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("reach the server: %w", err)
+		return nil, nil, fmt.Errorf("reach the server: %w", err)
 	}
 	defer response.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(response.Body, answerLimit))
 	if err != nil {
-		return nil, fmt.Errorf("read response: %w", err)
+		return nil, nil, fmt.Errorf("read response: %w", err)
 	}
 	if response.StatusCode >= http.StatusBadRequest {
-		return nil, newError(response.StatusCode, answer)
+		return nil, nil, newError(response.StatusCode, answer)
 	}
-	return answer, nil
+	return answer, response.Header, nil
 }
 
 func (s *Server) authenticate(r *http.Request) {
