@@ -116,3 +116,19 @@ func TestGroupsOfRareMatches(t *testing.T) {
 		require.Equal(t, want, e.ExecutionStats.NReturned, name)
 	}
 }
+
+// A search whose values are too many for points tests the text in the keys, and reads the documents of its matches.
+func TestSearchesReadKeys(t *testing.T) {
+	ctx := context.WithoutCancel(t.Context())
+	c := spread(t)
+	_, err := c.UpdateMany(ctx, D{}, A{M{"$set": M{"name": M{"$concat": A{"run-", M{"$toString": "$mixed"}}}}}})
+	require.NoError(t, err)
+	_, err = c.Indexes().CreateOne(ctx, mongo.IndexModel{Keys: D{{Key: "ws", Value: 1}, {Key: "name", Value: 1}, {Key: "_id", Value: 1}}})
+	require.NoError(t, err)
+	search := D{{Key: "ws", Value: 1}, {Key: "name", Value: bson.Regex{Pattern: "7777"}}}
+	for limit, filter := range map[int64]D{0: append(search[:2:2], bson.E{Key: "owner", Value: M{"$gte": owner(0)}}), 1000: search} {
+		e := explain(t, c, D{{Key: "find", Value: "c"}, {Key: "filter", Value: filter}, {Key: "limit", Value: limit}})
+		require.Positive(t, e.ExecutionStats.NReturned)
+		require.Equal(t, e.ExecutionStats.NReturned, e.ExecutionStats.TotalDocsExamined)
+	}
+}

@@ -3,6 +3,7 @@ package plan
 import (
 	"slices"
 
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/filter"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/index"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
 )
@@ -10,22 +11,35 @@ import (
 // probeKeys bounds the keys that a comparison of equally scored candidates reads.
 const probeKeys = 256
 
+// estimatedAfter is the number of keys that an estimate reads between two checks of the time limit. Estimates of pages end before.
+const estimatedAfter = 8192
+
 // scanFloor is the collection size up to which an index is never replaced by a collection scan.
 const scanFloor = 2000
 
-// narrowest picks the candidate with the fewest keys, counted up to probeKeys.
-func narrowest(ps []*Plan) (*Plan, error) {
+// narrowest picks the candidate with the fewest keys, counted up to probeKeys. Of those with more, one whose keys have the text of a
+// search comes first.
+func narrowest(ps []*Plan, con *conjunction) (*Plan, error) {
 	best, least := ps[0], probeKeys+1
 	for _, p := range ps {
 		n, err := p.reach(probeKeys)
 		if err != nil {
 			return nil, err
 		}
-		if n < least {
+		if n < least || n == least && !best.searches(con) && p.searches(con) {
 			best, least = p, n
 		}
 	}
 	return best, nil
+}
+
+// searches reports whether the keys decide a search for a text, so no document is read for the others.
+func (p *Plan) searches(con *conjunction) bool {
+	t := p.keyTests(con)
+	return t != nil && slices.ContainsFunc(t.rest, func(n filter.Node) bool {
+		l, ok := n.(*filter.Leaf)
+		return ok && l.Op == filter.Regex
+	})
 }
 
 // orNarrower picks the candidate with the fewest keys for a query that reads all of them. It counts the keys of all candidates up
@@ -141,14 +155,18 @@ func (p *Plan) reach(limit int) (int, error) {
 	}
 	n := 0
 	for n < limit && ks.next() {
-		n++
+		if n++; n%estimatedAfter == 0 && p.q.Expired != nil {
+			if err := p.q.Expired(); err != nil {
+				return n, err
+			}
+		}
 	}
 	return n, ks.err()
 }
 
-// orScan prefers a collection scan to an index range of more than an eighth of the collection. It applies only to plans that
+// orScan prefers a collection scan, or the keys that decide a search, to an index range of more than an eighth of the collection. It applies only to plans that
 // cannot stop early, and read documents.
-func (p *Plan) orScan(con *conjunction) (*Plan, error) {
+func (p *Plan) orScan(candidates []*Plan, con *conjunction) (*Plan, error) {
 	total := p.c.Count()
 	if p.q.IDs && p.exact && p.sorted {
 		return p, nil
@@ -162,6 +180,11 @@ func (p *Plan) orScan(con *conjunction) (*Plan, error) {
 	}
 	if n < int(total/8) {
 		return p, nil
+	}
+	for _, k := range candidates {
+		if k.searches(con) && k.sorted {
+			return k, nil
+		}
 	}
 	return scan(p.c, p.q, con), nil
 }

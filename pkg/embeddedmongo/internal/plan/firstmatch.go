@@ -17,6 +17,8 @@ const (
 	// firstMatchDocs is the number of documents after which a scan ends that finds a new value in every second one: then there
 	// is little to skip.
 	firstMatchDocs = 256
+	// checkedDocs is the number of documents between two checks of the time limit.
+	checkedDocs = 128
 )
 
 // firstMatch lists values of a path by reading the documents of each value until one matches, and skips its others. It reads the
@@ -218,7 +220,11 @@ func (m *firstMatch) matches(key, field []byte) (bool, error) {
 		case unknown:
 		}
 	}
-	m.docs++
+	if m.docs++; m.docs%checkedDocs == 0 && m.p.q.Expired != nil {
+		if err := m.p.q.Expired(); err != nil {
+			return false, err
+		}
+	}
 	m.left -= docCost
 	d, err := m.view.Doc(storage.EntryID(key))
 	if d == nil || err != nil {

@@ -46,6 +46,11 @@ func membersOf(v *storage.View, p *Plan, n int) (*members, error) {
 		if left--; left == 0 {
 			return nil, nil
 		}
+		if left%estimatedAfter == 0 && p.q.Expired != nil {
+			if err := p.q.Expired(); err != nil {
+				return nil, err
+			}
+		}
 		m.add(p.idOf(ks.key()))
 	}
 	return m, storage.Error(ks.err())

@@ -115,7 +115,7 @@ func newPlan(c *storage.Collection, q Query, con *conjunction) (*Plan, error) {
 			return nil, err
 		}
 	case len(ties) > 0:
-		if best, err = narrowest(append([]*Plan{best}, ties...)); err != nil {
+		if best, err = narrowest(append([]*Plan{best}, ties...), con); err != nil {
 			return nil, err
 		}
 	}
@@ -131,7 +131,7 @@ func newPlan(c *storage.Collection, q Query, con *conjunction) (*Plan, error) {
 	if best, err = best.orWhole(all, con); err != nil {
 		return nil, err
 	}
-	if best, err = best.orScan(con); err != nil {
+	if best, err = best.orScan(all, con); err != nil {
 		return nil, err
 	}
 	if q.Limit > 0 && best.sorted {

@@ -27,9 +27,9 @@ const maxTenantSlowdown = 2
 // worst are queries that read much: of a workspace with many runs.
 var worst = []string{
 	`{"flow_runs":{"name":{"like_":"absent"}}}`,
-	`{"flow_runs":{"created_by":{"type_":["ABSENT"]}},"sort":"START_TIME_DESC"}`,
+	`{"task_runs":{"name":{"like_":"7"}},"sort":"START_TIME_DESC"}`,
 	`{"sort":"NAME_ASC","offset":1000000000}`,
-	`{"flow_runs":{"name":{"like_":"e"},"tags":{"is_null_":true}},"sort":"EXPECTED_START_TIME_DESC"}`,
+	`{"flow_runs":{"name":{"like_":"e"},"work_queue_name":{"is_null_":true},"flow_version":{"any_":["absent"]}},"sort":"EXPECTED_START_TIME_DESC"}`,
 	`{"task_runs":{"tags":{"is_null_":false}},"flows":{"name":{"like_":"f"}},"sort":"END_TIME_DESC"}`,
 }
 
