@@ -2,6 +2,7 @@ package command
 
 import (
 	"errors"
+	"runtime"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -71,6 +72,9 @@ func (s *Service) insert(r *request) (*value.Builder, error) {
 	n := int32(0)
 	var errs []error
 	for i := 0; i < len(docs) && !fails.stop; i += len(errs) {
+		if i > 0 {
+			runtime.Gosched() // The scheduler preempts only after ten milliseconds; on few processors other commands would wait so long.
+		}
 		errs = s.insertSome(r, w, name, docs[i:], ordered, errs[:0])
 		for j, err := range errs {
 			if err != nil {

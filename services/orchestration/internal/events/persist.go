@@ -3,6 +3,7 @@ package events
 import (
 	"bytes"
 	"context"
+	"runtime"
 	"slices"
 	"time"
 
@@ -24,6 +25,9 @@ const (
 	// yield delays storing during bursts, so the broker can acknowledge them first. Storing an event costs many times
 	// as much as publishing it, and no caller waits for it.
 	yield = 500 * time.Millisecond
+	// yieldAfter is the number of events after which other goroutines run. The scheduler preempts only after ten milliseconds,
+	// and on few processors the requests that wait for their acknowledgements would wait so long.
+	yieldAfter = 64
 )
 
 // Persister is the durable consumer that stores events in bulk.
@@ -62,6 +66,9 @@ func (p *persistence) store(ctx context.Context, batch []broker.Event) error {
 	events := make([]persisted, 0, len(batch))
 	rejected := &broker.Rejected{}
 	for i := range batch {
+		if i%yieldAfter == yieldAfter-1 {
+			runtime.Gosched()
+		}
 		e := &batch[i]
 		doc, event, err := p.document(e)
 		if err != nil {
