@@ -157,11 +157,18 @@ func (k *consumption) open(ctx context.Context, msg jetstream.Msg) *frame {
 	return f
 }
 
-// process calls the handler with the frames' events and settles the frames.
+// process calls the handler with the events of at least one frame, and settles the frames.
 func (k *consumption) process(ctx context.Context, frames []*frame) {
-	var all []Delivery
-	for _, f := range frames {
-		all = append(all, f.deliveries...)
+	all := frames[0].deliveries
+	if len(frames) > 1 {
+		n := 0
+		for _, f := range frames {
+			n += len(f.deliveries)
+		}
+		all = make([]Delivery, 0, n)
+		for _, f := range frames {
+			all = append(all, f.deliveries...)
+		}
 	}
 	err := k.handleAll(ctx, all)
 	if err == nil {
