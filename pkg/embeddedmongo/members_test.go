@@ -73,6 +73,29 @@ func TestPagesInAnotherOrder(t *testing.T) {
 	}
 }
 
+// A page whose order begins with documents that do not match passes them by their keys.
+func TestPagesPassOutsiders(t *testing.T) {
+	c := spread(t)
+	const limit = 50
+	e := explain(t, c, D{
+		{Key: "find", Value: "c"},
+		{Key: "filter", Value: D{{Key: "ws", Value: 1}, {Key: "at", Value: M{"$lt": 36_000}}}},
+		{Key: "sort", Value: D{{Key: "_id", Value: -1}}},
+		{Key: "limit", Value: limit},
+	})
+	require.EqualValues(t, limit, e.ExecutionStats.NReturned)
+	require.LessOrEqual(t, e.ExecutionStats.TotalDocsExamined, int64(8*limit))
+	cursor, err := c.Find(t.Context(), D{{Key: "ws", Value: 1}, {Key: "at", Value: M{"$lt": 36_000}}}, options.Find().SetSort(D{{Key: "_id", Value: -1}}).SetLimit(2))
+	require.NoError(t, err)
+	var found []struct {
+		ID int `bson:"_id"`
+	}
+	require.NoError(t, cursor.All(t.Context(), &found))
+	require.Len(t, found, 2)
+	require.Equal(t, 35_999, found[0].ID)
+	require.Equal(t, 35_998, found[1].ID)
+}
+
 // Counts of fields that are there or not are differences of counters.
 func TestCountsOfAbsentFields(t *testing.T) {
 	c := spread(t)

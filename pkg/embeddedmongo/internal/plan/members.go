@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"bytes"
 	"hash/maphash"
+	"slices"
 
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
 )
@@ -80,4 +82,50 @@ func (m *members) has(id []byte) bool {
 		}
 	}
 	return false
+}
+
+// maxOutsiders bounds the documents of outsiders.
+const maxOutsiders = 1 << 16
+
+// outsiders are the documents outside of a plan's final range, by their encoded _id: none of them matches. A filter that most
+// documents match has few, but in an order that depends on the field of the range they may come first.
+type outsiders map[string]bool
+
+// complement is the plan of the keys outside of the final range; nil when the plan has no such range, or a document may have keys on
+// both sides.
+func (p *Plan) complement() *Plan {
+	last := len(p.bounds) - 1
+	if last < 0 || p.ix.IsID() || p.bounds[last].points != nil || p.ix.Multikey()&(1<<last) != 0 {
+		return nil
+	}
+	out := *p
+	out.merge, out.reverse, out.also, out.spans = false, false, nil, nil
+	for _, s := range p.spans {
+		prefix := s.lo[:s.at]
+		out.spans = append(out.spans, span{lo: prefix, hi: s.lo, at: s.at})
+		if s.hi != nil {
+			out.spans = append(out.spans, span{lo: s.hi, hi: successor(prefix), at: s.at})
+		}
+	}
+	out.spans = slices.DeleteFunc(out.spans, func(s span) bool { return s.hi != nil && bytes.Compare(s.lo, s.hi) >= 0 })
+	return &out
+}
+
+// outsidersOf reads the keys of a complement within a view; nil when they are too many.
+func outsidersOf(v *storage.View, p *Plan) (outsiders, error) {
+	set := outsiders{}
+	if len(p.spans) == 0 {
+		return set, nil
+	}
+	ks, err := p.open(v)
+	if err != nil {
+		return nil, err
+	}
+	for ks.next() {
+		if len(set) == maxOutsiders {
+			return nil, nil
+		}
+		set[string(p.idOf(ks.key()))] = true
+	}
+	return set, storage.Error(ks.err())
 }

@@ -79,8 +79,12 @@ func (r *Rows) reconsider() (better bool, err error) {
 			best, left, filtered = p, c, n+1
 		}
 	}
-	if best == nil {
-		return false, nil
+	outside, err := r.fewOutside(cost, limit-r.passed, left)
+	if outside != nil {
+		r.outsiders, err = outsidersOf(r.view, outside)
+	}
+	if best == nil || outside != nil || err != nil {
+		return false, err
 	}
 	if filtered > 0 {
 		r.members, err = membersOf(r.view, best, filtered)
@@ -90,6 +94,29 @@ func (r *Rows) reconsider() (better bool, err error) {
 	whole.sorted, whole.con, whole.q = false, r.p.con, r.p.q
 	r.review = review{}
 	return true, r.begin(&whole)
+}
+
+// fewOutside is the complement of another plan whose keys exclude documents at a cost below that of the best plan so far; nil when
+// there is none. The walk passes each of them at most once, and almost every other document is a row.
+func (r *Rows) fewOutside(cost, rows, best int64) (outside *Plan, err error) {
+	if r.outsiders != nil || r.members != nil {
+		return nil, nil
+	}
+	for _, p := range r.review.others {
+		c := p.complement()
+		if c == nil {
+			continue
+		}
+		within := min(cost, maxOutsiders)
+		n, err := c.reach(int(within))
+		if err != nil {
+			return nil, storage.Error(err)
+		}
+		if n := int64(n); n < within && n*(memberCost+1)+rows*(docCost+1) < best {
+			outside, best = c, n*(memberCost+1)+rows*(docCost+1)
+		}
+	}
+	return outside, nil
 }
 
 // search continues the scan for the values of a search, at the cost of the reading so far. When it has ended, plans that read the

@@ -25,18 +25,20 @@ type Rows struct {
 	review review
 	// members, when not nil, has all documents that match.
 	members *members
-	seen    map[string]bool // The documents so far; nil when none can repeat.
-	twins   bool            // A document can repeat, but only in succession.
-	last    []byte
-	sorter  *sorter
-	skip    int64
-	passed  int64  // Results so far, skipped ones included.
-	left    int64  // Results still to deliver; -1 without a limit.
-	only    int    // The position of Query.Only in the index; -1 when documents are read.
-	entry   []byte // Of keyDoc, idDoc and onlyDoc.
-	value   []byte // Of keyDoc, idDoc and onlyDoc.
-	Keys    int64  // Keys read.
-	Docs    int64  // Documents read.
+	// outsiders do not match.
+	outsiders outsiders
+	seen      map[string]bool // The documents so far; nil when none can repeat.
+	twins     bool            // A document can repeat, but only in succession.
+	last      []byte
+	sorter    *sorter
+	skip      int64
+	passed    int64  // Results so far, skipped ones included.
+	left      int64  // Results still to deliver; -1 without a limit.
+	only      int    // The position of Query.Only in the index; -1 when documents are read.
+	entry     []byte // Of keyDoc, idDoc and onlyDoc.
+	value     []byte // Of keyDoc, idDoc and onlyDoc.
+	Keys      int64  // Keys read.
+	Docs      int64  // Documents read.
 }
 
 // Run starts the plan.
@@ -143,7 +145,7 @@ func (r *Rows) fetch(want bool) (Row, bool, error) {
 			}
 		}
 		id := r.p.idOf(r.ks.key())
-		if r.members != nil && !r.members.has(id) || r.again(id) {
+		if r.members != nil && !r.members.has(id) || r.outsiders[string(id)] || r.again(id) {
 			continue
 		}
 		matches := r.p.exact

@@ -14,7 +14,7 @@ const (
 	// joinedIDs is the number of ids that a join has in memory at most, for each id that a filter may have.
 	joinedIDs = 20
 	// lookupCost is the cost of a document that is looked up by its id, in ids that are read from an index.
-	lookupCost = 16
+	lookupCost = 8
 	// joinBatch is the number of ids of one lookup.
 	joinBatch = 1000
 )
@@ -90,7 +90,7 @@ func (j joiner) byNear(ctx context.Context) (n int64, joined bool, err error) {
 		return 0, false, err
 	}
 	left := lookupCost * len(values)
-	if len(values) > fewDocuments {
+	if len(values) > fewIDs {
 		err = each(j.ids(ctx, left), func(row bson.Raw) error {
 			v := keyOf(row.Lookup("_id"))
 			n += values[v]
@@ -101,7 +101,7 @@ func (j joiner) byNear(ctx context.Context) (n int64, joined bool, err error) {
 			return nil
 		})
 	}
-	if err == nil && left == 0 || len(values) <= fewDocuments {
+	if err == nil && left == 0 || len(values) <= fewIDs {
 		var more int64
 		more, err = j.lookUp(ctx, values)
 		n += more

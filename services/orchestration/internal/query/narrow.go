@@ -10,13 +10,39 @@ import (
 
 // trialScanned is the number of documents that a page probes before ids of the far side replace the probes, as far as they can. Pages
 // of filters that many documents match then need no ids.
-const trialScanned = 2000
+const trialScanned = 4000
+
+// promising reports whether a trial may fill a page: so many documents of the far side match that they are expected among the near
+// side's first ones. Otherwise their ids are few enough for a filter.
+func (s *Selection) promising(ctx context.Context, end int64) (bool, error) {
+	near, err := s.resolver.Reader.Count(ctx, s.own, Scope(s.ws, nil), 0)
+	if err != nil {
+		return false, err
+	}
+	for _, p := range s.probes {
+		enough := min(end*near/trialScanned, int64(s.resolver.MaxIDs)+1)
+		if !p.open || p.not || enough <= fewIDs {
+			continue
+		}
+		far, err := s.resolver.Reader.Count(ctx, p.rel.to, p.filter, enough)
+		if err != nil {
+			return false, err
+		}
+		if far < enough {
+			return false, nil
+		}
+	}
+	return true, nil
+}
 
 // trial visits a page if few documents have to be probed for it. done is false, and nothing is visited, if they are more.
 func (s *Selection) trial(ctx context.Context, filter bson.D, o StreamOptions, visit func(bson.Raw) error) (n int64, done bool, err error) {
 	end := o.Skip + o.Limit
 	if !slices.ContainsFunc(s.probes, isOpen) || o.Limit == 0 || end > trialScanned {
 		return 0, false, nil
+	}
+	if promising, err := s.promising(ctx, end); !promising || err != nil {
+		return 0, false, err
 	}
 	p := &prober{Resolver: s.resolver, left: trialScanned}
 	var page []bson.Raw
