@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -205,16 +206,12 @@ func (e *Engine) consume(ctx context.Context) {
 
 // handle evaluates a turn of each workspace of a batch, side by side, and defers the rest.
 func (e *Engine) handle(ctx context.Context, batch []broker.Event) error {
-	byWorkspace := map[uuid.UUID][]broker.Event{}
-	for _, b := range batch {
-		byWorkspace[b.Workspace] = append(byWorkspace[b.Workspace], b)
-	}
 	var mu sync.Mutex
 	rejected := &broker.Rejected{}
 	var failure error
 	var group sync.WaitGroup
 	slots := make(chan struct{}, parallel) // Of its own: a batch does not wait for turns of backlogs.
-	for ws, events := range byWorkspace {
+	for ws, events := range groupByWorkspace(batch) {
 		slots <- struct{}{}
 		group.Go(func() {
 			defer func() { <-slots }()
@@ -232,6 +229,19 @@ func (e *Engine) handle(ctx context.Context, batch []broker.Event) error {
 		return failure
 	}
 	return rejected.Err()
+}
+
+// groupByWorkspace returns the events of each workspace in their order. Most batches have one workspace; they are not copied.
+func groupByWorkspace(batch []broker.Event) map[uuid.UUID][]broker.Event {
+	groups := map[uuid.UUID][]broker.Event{}
+	if !slices.ContainsFunc(batch, func(e broker.Event) bool { return e.Workspace != batch[0].Workspace }) {
+		groups[batch[0].Workspace] = batch
+		return groups
+	}
+	for _, e := range batch {
+		groups[e.Workspace] = append(groups[e.Workspace], e)
+	}
+	return groups
 }
 
 // tickTimers serves the timers when they are due.
