@@ -32,9 +32,10 @@
 //
 // A filter on another collection means that a related document exists. Filters that share a route share the document:
 // flows with flow_runs and task_runs are flows with a run that matches the first and has a task run that matches the
-// second. The ids of the far side become `$in`. Beyond Resolver.MaxIDs the join is reversed: the near side is streamed
-// in its order, and each batch is probed against the far side until the page is full. The result is ErrTooBroad, never
-// a partial result, where that is impossible (below or_) or scans more than Resolver.MaxScanned documents.
+// second. Up to 1,000 ids of the far side become `$in`. Beyond them the near side is streamed in its order, and each batch is probed
+// against the far side until the page is full. If that takes too many batches, up to Resolver.MaxIDs ids become `$in`. Counts join both
+// sides by their ids. The result is ErrTooBroad, never a partial result, where all of this is impossible: below or_, or beyond
+// Resolver.MaxScanned documents.
 //
 // # Events
 //
