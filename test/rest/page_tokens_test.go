@@ -92,6 +92,23 @@ func TestPageTokensBelongToTheirList(t *testing.T) {
 	require.Empty(t, ask("", `{`+named+`, "limit": 0, "page_token": `+token+`}`, 200).header.Get(request.NextPageTokenHeader))
 }
 
+// Pages of paginate continue the number of the page that the token comes from.
+func TestPageTokensContinueNumbers(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	f := newFixtures(s)
+	for range 3 {
+		f.create["flow"]()
+	}
+	second := s.visit(200, "POST /flows/paginate", `{"limit": 1, "page": 2}`)
+	token := second.header.Get(request.NextPageTokenHeader)
+	third := s.visit(200, "POST /flows/paginate", `{"limit": 1, "page_token": `+quoted(t, token)+`}`)
+	require.InDelta(t, 3, third.at("page"), 0)
+	require.InDelta(t, 3, third.at("count"), 0)
+	require.NotEqual(t, second.text("results.0.id"), third.text("results.0.id"))
+	require.NotEmpty(t, third.header.Get(request.NextPageTokenHeader), "the page is full")
+}
+
 // A row with a long name is found again by its id, because a token holds no long texts.
 func TestPageTokensOfLongNames(t *testing.T) {
 	t.Parallel()
