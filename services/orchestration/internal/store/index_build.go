@@ -16,7 +16,7 @@ import (
 
 const (
 	// indexWait is how long a start waits for indexes. Those of new and small collections exist long before.
-	indexWait = 2 * time.Second
+	indexWait = time.Second
 	// indexRetry is the time between attempts to build indexes.
 	indexRetry = 5 * time.Second
 )
@@ -59,7 +59,7 @@ func (i *incomplete) has(c query.Collection) bool {
 // IndexBuilder builds the indexes for which a start did not wait. It is a run.Worker. Until it has built those of a collection,
 // queries of the collection read more, and none has a hint.
 //
-//	StartIndexes ──2 s: all built──────────────────────────────► complete
+//	StartIndexes ──1 s: all built──────────────────────────────► complete
 //	      └──unique ones──► start is served ──► IndexBuilder ──► complete ──► retired indexes dropped
 type IndexBuilder struct {
 	store *Store
@@ -67,7 +67,7 @@ type IndexBuilder struct {
 	sets  []indexSet
 }
 
-// StartIndexes is EnsureIndexes for the start of a server. It waits two seconds, so that the indexes of new and small
+// StartIndexes is EnsureIndexes for the start of a server. It waits a second, so that the indexes of new and small
 // collections exist afterwards. It waits without a limit for unique indexes, because writes rely on them. The builder that it
 // returns builds the others.
 func (s *Store) StartIndexes(ctx context.Context, indexes []query.Index, log *slog.Logger) (*IndexBuilder, error) {
