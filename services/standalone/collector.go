@@ -18,7 +18,7 @@ const (
 	// collectionsPerSecond is the number of collections per second up to which memory is saved.
 	collectionsPerSecond = 10
 	// maxHeap is the size in bytes to which the heap grows for fewer collections. A larger live heap grows by minGrowth.
-	maxHeap = 88 << 20
+	maxHeap = 72 << 20
 	// leastChange is the difference from which a new growth is set, because each change stops the world for a moment.
 	leastChange = 10
 	// collectEvery is the sampling interval; it must be shorter than a burst.

@@ -56,12 +56,18 @@ type Engine struct {
 }
 
 // memTableSize, in bytes, is small to bound the server's memory and the replay of the log after a crash.
-const memTableSize = 8 << 20
+const memTableSize = 4 << 20
+
+// memTableStop is the number of memtables at which writes wait for flushes.
+const memTableStop = 5
 
 // l0CompactionThreshold is twice the number of flushed memtables in level 0 that begin a compaction. Each such table costs an
 // iterator about a microsecond. Each compaction rewrites the ends of all indexes, so under load the processor time of
 // compactions falls with their number.
-const l0CompactionThreshold = 12
+const l0CompactionThreshold = 20
+
+// l0Stop is the number of such tables at which writes wait for compactions.
+const l0Stop = 48
 
 // noTombstoneCompactions disables the compactions of tables that are mostly deletions. A change of a document deletes as many index
 // entries as it adds, and retention only deletes: each flush then rewrote the level below. Reclaim returns space instead.
@@ -109,9 +115,9 @@ func Open(dir string, o Options) (*Engine, error) {
 		FS: o.FS, Cache: cache, Lock: lock, ReadOnly: o.ReadOnly,
 		FormatMajorVersion:          formatVersion,
 		MemTableSize:                memTableSize,
-		MemTableStopWritesThreshold: 3,
+		MemTableStopWritesThreshold: memTableStop,
 		L0CompactionThreshold:       l0CompactionThreshold,
-		L0StopWritesThreshold:       24,
+		L0StopWritesThreshold:       l0Stop,
 		MaxOpenFiles:                512,
 		Merger:                      counterMerger,
 		Logger:                      pebbleLogger{o.Logger, e.fail},

@@ -11,7 +11,7 @@ import (
 
 // reserve is the free space in bytes below which writes are rejected. It suffices for the log, a flush and the catalog, so the
 // engine never meets a full disk, which would stop it.
-const reserve = 6 * memTableSize
+const reserve = 12 * memTableSize
 
 // spaceGuard rejects writes while the disk is nearly full. It queries the file system every spaceInterval, or after spaceBytes of
 // writes.

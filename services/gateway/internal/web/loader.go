@@ -24,22 +24,12 @@ func (l loader) Get(path string) (io.Reader, error) {
 	return bytes.NewReader(content), nil
 }
 
-// compile compiles every template of the folder.
-func compile() (*pongo2.TemplateSet, error) {
+// templates returns the templates of the folder. Each is compiled when a page first needs it: together they hold 3 MB. A test compiles
+// all of them.
+func templates() (*pongo2.TemplateSet, error) {
 	folder, err := fs.Sub(templateFiles, "templates")
 	if err != nil {
 		return nil, fmt.Errorf("read the templates: %w", err)
 	}
-	set := pongo2.NewSet("web", loader{folder})
-	err = fs.WalkDir(folder, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		_, err = set.FromCache(name)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("compile the templates: %w", err)
-	}
-	return set, nil
+	return pongo2.NewSet("web", loader{folder}), nil
 }

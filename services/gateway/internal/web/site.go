@@ -124,7 +124,7 @@ func New(opts Options) (*Site, error) {
 			s.done[action.Name] = action.Done
 		}
 	}
-	if s.templates, err = compile(); err != nil {
+	if s.templates, err = templates(); err != nil {
 		return nil, err
 	}
 	if s.static, err = assets(staticFiles, "static"); err != nil {
