@@ -13,7 +13,7 @@ import (
 
 // Pebble writes a table once, and never changes it. So a backup shares the tables that it has in common with an earlier one:
 //
-//	store ──checkpoint (links)──► snapshot ──┬── table that the base has ──► checksum of the base's file ──► link to it
+//	store ──checkpoint (links)──► snapshot ──┬── table that the base has ──► checksum, unless it is a link ──► link
 //	                                         └── other files ─────────────► link or copy
 //
 // Each backup is complete: earlier ones may be deleted. Its list of files has their checksums, for restores and for the next
@@ -92,8 +92,10 @@ func share(ctx context.Context, fs vfs.FS, s sharing) (fileList, error) {
 		}
 		file := backedUp{Size: info.Size(), Modified: info.ModTime().UnixNano()}
 		if known, ok := s.earlier[name]; ok && strings.HasSuffix(name, tableSuffix) && known.Size == file.Size && known.Modified == file.Modified {
-			if err := known.verify(fs, fs.PathJoin(s.base, name)); err != nil {
-				return nil, err
+			if !sameFile(from, fs.PathJoin(s.base, name)) {
+				if err := known.verify(fs, fs.PathJoin(s.base, name)); err != nil {
+					return nil, err
+				}
 			}
 			if err := fs.Link(fs.PathJoin(s.base, name), to); err != nil {
 				return nil, fmt.Errorf("link %s of the base, which must be on the file system of the backup: %w", name, err)
@@ -113,6 +115,17 @@ func share(ctx context.Context, fs vfs.FS, s sharing) (fileList, error) {
 		list[name] = file
 	}
 	return list, nil
+}
+
+// sameFile reports whether two paths of the disk are links to one file. Then the base has what the store has, and the backup need not
+// read it. It is false for files that are not on the disk.
+func sameFile(a, b string) bool {
+	first, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	second, err := os.Stat(b)
+	return err == nil && os.SameFile(first, second)
 }
 
 func mustBeNew(fs vfs.FS, dir string) error {

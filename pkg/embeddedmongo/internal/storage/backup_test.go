@@ -124,6 +124,38 @@ func TestIncrementalBackup(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(root, "data", snapshotDir))
 }
 
+// tableReads counts the tables that are opened below a directory.
+type tableReads struct {
+	vfs.FS
+	in    string
+	count int
+}
+
+func (r *tableReads) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	if strings.HasPrefix(name, r.in) && strings.HasSuffix(name, tableSuffix) {
+		r.count++
+	}
+	return r.FS.Open(name, opts...)
+}
+
+// A backup does not read the tables that its base shares with the store.
+func TestSharedTablesAreNotRead(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	fs := &tableReads{FS: vfs.Default, in: filepath.Join(root, "backups")}
+	require.NoError(t, os.MkdirAll(fs.in, 0o700))
+	full, second := filepath.Join(fs.in, "full"), filepath.Join(fs.in, "second")
+	e, err := Open(filepath.Join(root, "data"), Options{FS: fs, NoSync: true})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, e.Close()) }()
+	stored(t, collection(t, e), 1000)
+	require.NoError(t, e.Backup(t.Context(), full, ""))
+	require.NoError(t, e.Backup(t.Context(), second, full))
+	require.Zero(t, fs.count)
+	require.NoError(t, Restore(t.Context(), fs, second, filepath.Join(root, "restored")))
+	require.NotZero(t, fs.count, "a restore verifies checksums")
+}
+
 // damage changes one byte of the largest table of a backup, and returns its path.
 func damage(t *testing.T, backup string) (path string) {
 	t.Helper()
