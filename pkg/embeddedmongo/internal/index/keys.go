@@ -31,11 +31,17 @@ type cursor struct {
 }
 
 // Entries derives a document's keys: one for each element of the array that the paths run through, or just one.
-func Entries(d value.Doc, fields []Field) KeySet {
-	ks := KeySet{AllNull: true}
+func Entries(d value.Doc, fields []Field) KeySet { return EntriesIn(nil, d, fields) }
+
+// EntriesIn is Entries for a caller that provides memory: the keys are appended to it. Memory returns it for the next keys.
+func EntriesIn(memory []byte, d value.Doc, fields []Field) KeySet {
+	ks := KeySet{AllNull: true, memory: memory}
 	ks.derive(d, fields)
 	return ks
 }
+
+// Memory returns the memory behind the keys of EntriesIn. It may be larger than before; earlier keys stay where they are.
+func (ks *KeySet) Memory() []byte { return ks.memory }
 
 // KeyValues returns the values of the document from which Entries made a key, in the order of the fields: those of the array
 // element, where a path runs through an array. A missing value stands for null; nil means that the document has no such key.

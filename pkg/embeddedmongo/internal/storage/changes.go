@@ -18,6 +18,7 @@ type changes struct {
 	per      []indexChange
 	unique   []uint64 // Hashes of the keys that are added to unique indexes: their locks.
 	key      []byte   // Buffer for entry keys.
+	keys     []byte   // Memory of the keys in per.
 }
 
 // changesPool reuses the slices of finished changes.
@@ -37,8 +38,15 @@ func (ch *changes) release() {
 
 func (ch *changes) reset() {
 	clear(ch.per)
-	*ch = changes{per: ch.per[:0], unique: ch.unique[:0], key: ch.key[:0]}
+	keys := ch.keys[:0]
+	if cap(keys) > maxKeyMemory {
+		keys = nil
+	}
+	*ch = changes{per: ch.per[:0], unique: ch.unique[:0], key: ch.key[:0], keys: keys}
 }
+
+// maxKeyMemory bounds the memory for keys that finished changes retain, in bytes: few documents have large arrays.
+const maxKeyMemory = 8 << 10
 
 type indexChange struct {
 	ix             *Index
@@ -61,12 +69,12 @@ func (ch *changes) derive() error {
 		var before, after index.KeySet
 		var err error
 		if ch.old != nil {
-			if before, err = ix.entries(ch.old); err != nil {
+			if before, err = ix.entriesIn(&ch.keys, ch.old); err != nil {
 				return err
 			}
 		}
 		if ch.new != nil {
-			if after, err = ix.entries(ch.new); err != nil {
+			if after, err = ix.entriesIn(&ch.keys, ch.new); err != nil {
 				return err
 			}
 		}

@@ -208,13 +208,20 @@ func changedRest(x, y value.Iter) [][]byte {
 
 // entries derives the index keys of a document; none when a partial or sparse index excludes it.
 func (ix *Index) entries(d value.Doc) (index.KeySet, error) {
+	var memory []byte
+	return ix.entriesIn(&memory, d)
+}
+
+// entriesIn is entries with keys that are appended to the memory.
+func (ix *Index) entriesIn(memory *[]byte, d value.Doc) (index.KeySet, error) {
 	if ix.Partial != nil {
 		ok, err := ix.Partial.Match(d)
 		if err != nil || !ok {
 			return index.KeySet{}, err
 		}
 	}
-	ks := index.Entries(d, ix.Fields)
+	ks := index.EntriesIn(*memory, d, ix.Fields)
+	*memory = ks.Memory()
 	if ks.Parallel != "" {
 		return ks, mongoerr.New(mongoerr.ParallelArrays, "cannot index parallel arrays: %s", ks.Parallel)
 	}
