@@ -117,7 +117,7 @@ func TestStoredForm(t *testing.T) {
 		}},
 		{"empty lists that are not optional are absent", &orchv1.FlowList{}, bson.D{}},
 		{"inline scalar", &orchv1.WebhookQuery{Limit: &orchv1.PageLimit{Value: 5}}, bson.D{
-			{Key: "limit", Value: int64(5)}, {Key: "offset", Value: int64(0)},
+			{Key: "limit", Value: int64(5)}, {Key: "offset", Value: int64(0)}, {Key: "page_token", Value: ""},
 		}},
 		{"inline message that holds nothing", &orchv1.NextRuns{Runs: map[string]*orchv1.NextRun{"a": {}}}, bson.D{
 			{Key: "runs", Value: bson.D{{Key: "a", Value: nil}}},
