@@ -106,7 +106,7 @@ const (
 	// count of a kind creates a counter.
 	rounds = 7
 	warmUp = 2
-	// enough ends the rounds of a slow query. The last one counts then.
+	// enough ends the rounds of a slow query, after one at least.
 	enough = 250 * time.Millisecond
 )
 
@@ -114,7 +114,7 @@ func (w *world) median(ctx context.Context, q question, n int) answer {
 	a := answer{Name: q.name}
 	var took []time.Duration
 	var total time.Duration
-	for len(took) < rounds+warmUp && total < enough {
+	for len(took) < rounds+warmUp && (len(took) <= warmUp || total < enough) {
 		began := time.Now()
 		var err error
 		if a.Rows, err = w.ask(ctx, q, n); err != nil {
@@ -122,9 +122,11 @@ func (w *world) median(ctx context.Context, q question, n int) answer {
 			return a
 		}
 		took = append(took, time.Since(began))
-		total += took[len(took)-1]
+		if len(took) > warmUp {
+			total += took[len(took)-1]
+		}
 	}
-	took = took[min(warmUp, len(took)-1):]
+	took = took[warmUp:]
 	slices.Sort(took)
 	a.Median = took[len(took)/2]
 	return a
