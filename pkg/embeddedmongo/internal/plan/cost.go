@@ -164,8 +164,8 @@ func (p *Plan) reach(limit int) (int, error) {
 	return n, ks.err()
 }
 
-// orScan prefers a collection scan, or the keys that decide a search, to an index range of more than an eighth of the collection. It applies only to plans that
-// cannot stop early, and read documents.
+// orScan prefers a collection scan, or the keys that decide a search, to an index range of more than an eighth of the collection. It
+// applies only to plans that cannot stop early, and read documents.
 func (p *Plan) orScan(candidates []*Plan, con *conjunction) (*Plan, error) {
 	total := p.c.Count()
 	if p.q.IDs && p.exact && p.sorted {

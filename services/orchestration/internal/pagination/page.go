@@ -2,7 +2,6 @@ package pagination
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/google/uuid"
@@ -134,9 +133,11 @@ func (w *window) announce(ctx context.Context, last query.Position) (err error) 
 	if grpc.ServerTransportStreamFromContext(ctx) == nil {
 		return nil
 	}
-	next := token{after: last}
-	if next.bound, err = bind(w.owner, w.page, w.filters, w.sort); err != nil {
-		return err
+	next := token{bound: w.token.bound, after: last} // The token of this page belongs to the same list.
+	if !w.started {
+		if next.bound, err = bind(w.owner, w.page, w.filters, w.sort); err != nil {
+			return err
+		}
 	}
 	if w.numbered {
 		next.page = w.token.page + 1
@@ -151,14 +152,11 @@ func (w *window) read(ctx context.Context, visit func(doc bson.Raw) error) error
 	after := w.token.after
 	if slices.ContainsFunc(after, func(v bson.RawValue) bool { return v.Type == longText }) {
 		stored, err := w.selection.Locate(ctx, w.sort, after[len(after)-1])
-		if err == nil {
-			err = w.token.matches(stored)
-		}
-		if errors.Is(err, errMoved) {
-			return w.invalid(request.PageTokenField, "the page token has expired, because its row was changed or deleted; read the list from its beginning")
-		}
 		if err != nil {
 			return err
+		}
+		if !w.token.matches(stored) {
+			return w.invalid(request.PageTokenField, "the page token has expired, because its row was changed or deleted; read the list from its beginning")
 		}
 		after = stored
 	}

@@ -15,6 +15,8 @@ const (
 	joinedIDs = 20
 	// lookupCost is the cost of a document that is looked up by its id, in ids that are read from an index.
 	lookupCost = 8
+	// farShare is how many times larger the near side must be to be counted by the ids of the far side.
+	farShare = 4
 	// joinBatch is the number of ids of one lookup.
 	joinBatch = 1000
 )
@@ -39,11 +41,15 @@ func (s *Selection) join(ctx context.Context) (n int64, joined bool, err error) 
 		return 0, false, nil
 	}
 	j := joiner{s, s.probes[0], joinedIDs * s.resolver.MaxIDs}
-	near, err := s.resolver.Reader.Count(ctx, s.own, s.filter, 0)
+	limit := int64(farShare * j.most) // A larger near side changes nothing below.
+	if j.by.not {
+		limit = 0 // The result is a difference.
+	}
+	near, err := s.resolver.Reader.Count(ctx, s.own, s.filter, limit)
 	if err != nil {
 		return 0, false, err
 	}
-	n, joined, err = j.byFar(ctx, int(min(int64(j.most), near/4)))
+	n, joined, err = j.byFar(ctx, int(min(int64(j.most), near/farShare)))
 	if err == nil && !joined && near <= int64(j.most) {
 		n, joined, err = j.byNear(ctx)
 	}

@@ -12,15 +12,20 @@ import (
 // of filters that many documents match then need no ids.
 const trialScanned = 4000
 
+// trialPage is the size of the page for which a trial is judged at least. It bounds the documents of the near side that are counted.
+const trialPage = 20
+
 // promising reports whether a trial may fill a page: so many documents of the far side match that they are expected among the near
 // side's first ones. Otherwise their ids are few enough for a filter.
 func (s *Selection) promising(ctx context.Context, end int64) (bool, error) {
-	near, err := s.resolver.Reader.Count(ctx, s.own, Scope(s.ws, nil), 0)
+	// More documents of the near side would change nothing: the number to expect is bounded.
+	end, most := max(end, trialPage), int64(s.resolver.MaxIDs)+1
+	near, err := s.resolver.Reader.Count(ctx, s.own, Scope(s.ws, nil), most*trialScanned/end+1)
 	if err != nil {
 		return false, err
 	}
 	for _, p := range s.probes {
-		enough := min(end*near/trialScanned, int64(s.resolver.MaxIDs)+1)
+		enough := min(end*near/trialScanned, most)
 		if !p.open || p.not || enough <= fewIDs {
 			continue
 		}
@@ -76,18 +81,18 @@ func (s *Selection) narrowed(ctx context.Context) (*Selection, error) {
 	out.probes = nil
 	filters := []bson.D{s.filter}
 	for _, p := range s.probes {
-		few := false
 		if p.open {
-			var filter bson.D
-			var err error
-			if filter, few, err = s.resolver.among(ctx, p, s.resolver.MaxIDs); err != nil {
+			filter, few, err := s.resolver.among(ctx, p, s.resolver.MaxIDs)
+			if err != nil {
 				return nil, err
 			}
-			filters = append(filters, filter)
+			if few {
+				filters = append(filters, filter)
+				continue
+			}
+			p.open = false
 		}
-		if p.open = false; !few {
-			out.probes = append(out.probes, p)
-		}
+		out.probes = append(out.probes, p)
 	}
 	out.filter = allOf(filters)
 	return &out, nil

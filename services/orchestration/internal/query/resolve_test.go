@@ -122,6 +122,49 @@ func TestFewDocumentsAreProbed(t *testing.T) {
 	require.True(t, whole)
 }
 
+// limitedCounts is a Reader that fails a test at a count without a limit, or with a limit above most.
+type limitedCounts struct {
+	Reader
+
+	t     *testing.T
+	most  int64
+	count int
+}
+
+func (r *limitedCounts) Count(ctx context.Context, c Collection, filter bson.D, limit int64) (int64, error) {
+	r.count++
+	require.Positive(r.t, limit, "%s %v", c, filter)
+	require.LessOrEqual(r.t, limit, r.most)
+	return r.Reader.Count(ctx, c, filter, limit)
+}
+
+// TestPagesCountWithALimit checks that a page of a related filter does not walk the whole index of the near side.
+func TestPagesCountWithALimit(t *testing.T) {
+	t.Parallel()
+	db, ws, ctx := database(t), uuid.New(), t.Context()
+	var flows, runs []any
+	for i := range fewIDs + 100 {
+		id := bson.E{Key: "_id", Value: binary(numbered(i))}
+		flows = append(flows, append(envelope(ws, false), id, bson.E{Key: "name", Value: fmt.Sprintf("flow-%04d", i)}))
+		runs = append(runs, append(envelope(ws, false), id, bson.E{Key: "flow_id", Value: binary(numbered(i))}))
+	}
+	for c, docs := range map[Collection][]any{Flow: flows, FlowRun: runs} {
+		_, err := db.Collection(string(c)).InsertMany(ctx, docs)
+		require.NoError(t, err)
+	}
+	p, err := NewPlan(Flow, parse(t, &orchv1.FlowQuery{}, `{"flow_runs": {}}`))
+	require.NoError(t, err)
+	for _, size := range []int64{1, 200} {
+		r := &limitedCounts{Reader: NewReader(db), t: t, most: defaultMaxIDs * trialScanned / trialPage * 2}
+		s, err := Resolver{Reader: r}.Select(ctx, ws, p)
+		require.NoError(t, err)
+		page, err := s.Page(ctx, bson.D{{Key: "name", Value: 1}}, 0, size)
+		require.NoError(t, err)
+		require.Len(t, page, int(size))
+		require.Positive(t, r.count)
+	}
+}
+
 // TestProbesOfOneField checks that two probes of the same field project it once: a projection must not name a path
 // twice.
 func TestProbesOfOneField(t *testing.T) {

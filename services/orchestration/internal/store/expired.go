@@ -84,10 +84,10 @@ func (c *Collection[M]) IDs(ctx context.Context, ws uuid.UUID, filter bson.D, li
 var WithoutEffects = bson.E{Key: "outbox.at", Value: bson.D{{Key: "$exists", Value: false}}}
 
 // Oldest reads the first matching documents without pending effects, in the order of a field, each with its revision. Only the
-// given fields are read. With direct, it walks the index of the field: the caller knows that most documents match, and the database
+// given fields are read. With hinted, it walks the index of the field: the caller knows that most documents match, and the database
 // need not compare its indexes for each batch.
 func (c *Collection[M]) Oldest(
-	ctx context.Context, ws uuid.UUID, filter bson.D, order string, direct bool, fields []string, limit int64,
+	ctx context.Context, ws uuid.UUID, filter bson.D, order string, hinted bool, fields []string, limit int64,
 ) ([]Version[M], error) {
 	projection := bson.D{{Key: "rev", Value: 1}}
 	for _, field := range fields {
@@ -95,7 +95,7 @@ func (c *Collection[M]) Oldest(
 	}
 	filter = append(slices.Clone(filter), WithoutEffects)
 	opts := options.Find().SetSort(bson.D{{Key: order, Value: 1}}).SetLimit(limit).SetProjection(projection)
-	if direct && !c.store.incomplete.has(c.Name()) {
+	if hinted && !c.store.incomplete.has(c.Name()) {
 		opts.SetHint(bson.D{{Key: "ws", Value: 1}, {Key: order, Value: 1}, {Key: "_id", Value: 1}})
 	}
 	return c.versions(ctx, ws, filter, opts)
