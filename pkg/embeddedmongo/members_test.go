@@ -20,7 +20,7 @@ func spread(t *testing.T) *mongo.Collection {
 	c := cl.Database("d").Collection("c")
 	docs := make([]any, 40_000)
 	for i := range docs {
-		mixed := int(uint32(i) * 2654435761 % 40_000)
+		mixed := mixed(i)
 		d := D{{Key: "_id", Value: i}, {Key: "ws", Value: 1}, {Key: "at", Value: i}, {Key: "mixed", Value: mixed}, {Key: "owner", Value: owner(i % 10)}}
 		if i%20 == 7 {
 			d = append(d, bson.E{Key: "mark", Value: 1})

@@ -105,7 +105,7 @@ func (p *Plan) orWhole(candidates []*Plan, con *conjunction) (*Plan, error) {
 	if n, err := p.reach(least + 1); err != nil || n <= least {
 		return p, err
 	}
-	if n := int64(least); p.costWithin(n, rows) < n*docCost {
+	if n := int64(least); p.costWithin(n, n, rows) < n*docCostIn(p.c.Count()) {
 		in := *p
 		in.within = best
 		return &in, nil
@@ -142,26 +142,69 @@ func (p *Plan) bindsAlike(other *Plan) bool {
 
 // reach counts the plan's keys up to a limit, without documents.
 func (p *Plan) reach(limit int) (int, error) {
+	if n, ok, err := p.counted(); ok || err != nil {
+		return int(min(n, int64(limit))), err
+	}
+	n, _, err := p.survey(nil, limit)
+	return int(n), err
+}
+
+// counted is the number of the plan's keys by a counter; ok is false where none is kept.
+func (p *Plan) counted() (n int64, ok bool, err error) {
+	if p.ix.Multikey() != 0 {
+		return 0, false, nil // Counters are those of documents.
+	}
+	prefixes, fields := p.prefixes()
+	if prefixes == nil {
+		return 0, false, nil
+	}
+	n, ok, err = p.counters(prefixes, fields)
+	return n, ok, storage.Error(err)
+}
+
+// survey counts the plan's keys up to a limit, and those that pass the tests of a conjunction, which may be nil.
+func (p *Plan) survey(con *conjunction, limit int) (n, matches int64, err error) {
+	if limit <= 0 {
+		return 0, 0, nil
+	}
 	v, err := p.c.View()
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer v.Close()
+	tests := p.keyTests(con)
+	err = p.eachKeyOf(v, func(key []byte) bool {
+		if tests == nil || tests.judge(key) != fails {
+			matches++
+		}
+		n++
+		return n < int64(limit)
+	})
+	return n, matches, err
+}
+
+// eachTested calls f with the keys that pass the tests of a conjunction, until it returns false.
+func (p *Plan) eachTested(v *storage.View, con *conjunction, f func(key []byte) bool) error {
+	tests := p.keyTests(con)
+	return p.eachKeyOf(v, func(key []byte) bool { return tests != nil && tests.judge(key) == fails || f(key) })
+}
+
+// eachKeyOf calls f with the keys of the plan, in any order, until it returns false.
+func (p *Plan) eachKeyOf(v *storage.View, f func(key []byte) bool) error {
 	q := *p
 	q.merge = false
 	ks, err := q.open(v)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	n := 0
-	for n < limit && ks.next() {
-		if n++; n%estimatedAfter == 0 && p.q.Expired != nil {
+	for n := 1; ks.next() && f(ks.key()); n++ {
+		if n%estimatedAfter == 0 && p.q.Expired != nil {
 			if err := p.q.Expired(); err != nil {
-				return n, err
+				return err
 			}
 		}
 	}
-	return n, ks.err()
+	return storage.Error(ks.err())
 }
 
 // orScan prefers a collection scan, or the keys that decide a search, to an index range of more than an eighth of the collection. It

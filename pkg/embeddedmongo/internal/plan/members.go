@@ -14,61 +14,72 @@ const memberCost = 2
 // maxMembers bounds the keys of members: 16 bytes each.
 const maxMembers = 1 << 18
 
-// costWithin estimates the cost of a number of rows when members of n documents filter the keys of the plan. It takes the documents as
-// evenly spread: where they are not, a review decides again.
-func (p *Plan) costWithin(n, rows int64) int64 {
-	keys := min(p.c.Count(), rows*p.c.Count()/max(n, 1))
-	return n*memberCost + keys + min(rows, n)*docCost
+// costWithin estimates the cost of a number of rows when members, the matches among n keys, filter the keys of the plan. It takes the
+// documents as evenly spread: where they are not, a review decides again.
+func (p *Plan) costWithin(n, matches, rows int64) int64 {
+	keys := min(p.c.Count(), rows*p.c.Count()/max(matches, 1))
+	return n + matches + keys + min(rows, matches)*docCostIn(p.c.Count())
 }
 
 // members are the documents below the keys of a plan, by a hash of their _id. A document outside of them does not match the plan's
-// bounds. One inside may not match either: hashes collide, and bounds need not be exact. So members spare documents, and the filter
-// still decides.
+// bounds, or its other keys. One inside may not match either: hashes collide, and bounds need not be exact. So members spare documents,
+// and the filter still decides.
 type members struct {
 	seed  maphash.Seed
 	table []uint64 // Open addressing; 0 is an empty slot.
 	mask  uint64
+	n     int
 }
 
-// membersOf reads the keys of a plan, about n, within a view; nil when they are far more.
-func membersOf(v *storage.View, p *Plan, n int) (*members, error) {
+// newMembers returns members with space for n documents. They grow.
+func newMembers(n int) *members {
 	size := uint64(64)
 	for size < 2*uint64(n) {
 		size *= 2
 	}
-	m := &members{seed: maphash.MakeSeed(), table: make([]uint64, size), mask: size - 1}
-	q := *p
-	q.merge = false
-	ks, err := q.open(v)
-	if err != nil {
+	return &members{seed: maphash.MakeSeed(), table: make([]uint64, size), mask: size - 1}
+}
+
+// membersOf reads the keys of a plan within a view, of which about n match; nil when they are far more.
+func membersOf(v *storage.View, p *Plan, n int) (*members, error) {
+	m := newMembers(n)
+	most := len(m.table) * 3 / 4
+	err := p.eachTested(v, p.con, func(key []byte) bool {
+		m.add(p.idOf(key))
+		return m.n < most
+	})
+	if m.n >= most {
 		return nil, err
 	}
-	left := size - size/4
-	for ks.next() {
-		if left--; left == 0 {
-			return nil, nil
-		}
-		if left%estimatedAfter == 0 && p.q.Expired != nil {
-			if err := p.q.Expired(); err != nil {
-				return nil, err
-			}
-		}
-		m.add(p.idOf(ks.key()))
-	}
-	return m, storage.Error(ks.err())
+	return m, err
 }
 
 func (m *members) hash(id []byte) uint64 { return max(1, maphash.Bytes(m.seed, id)) }
 
-func (m *members) add(id []byte) {
-	h := m.hash(id)
+func (m *members) add(id []byte) { m.put(m.hash(id)) }
+
+func (m *members) put(h uint64) {
 	for i := h & m.mask; ; i = (i + 1) & m.mask {
 		switch m.table[i] {
 		case h:
 			return
 		case 0:
 			m.table[i] = h
+			if m.n++; m.n > len(m.table)/4*3 {
+				m.grow()
+			}
 			return
+		}
+	}
+}
+
+// grow doubles the table.
+func (m *members) grow() {
+	old := m.table
+	m.table, m.mask, m.n = make([]uint64, 2*len(old)), 2*uint64(len(old))-1, 0
+	for _, h := range old {
+		if h != 0 {
+			m.put(h)
 		}
 	}
 }

@@ -14,9 +14,25 @@ const (
 	// docCost is that of a document out of the order of the keys: often it is in a block that the cache does not have.
 	docCost     = 50
 	firstReview = 300 * docCost
+	// coldDocs is the number of documents above which the cache of the system has few blocks of a collection. Most documents out of
+	// the order of the keys are then reads of the disk, of coldCost each.
+	coldDocs = 2_000_000
+	coldCost = 200
+	// scanCost is the cost of a document in the order of a collection scan.
+	scanCost = 8
+	// searchShare is the cost of a search for values, in units of the cost of the walk beside it. The walk reads documents in vain.
+	searchShare = 3
 	// maxSorted bounds the rows that a replacement plan may sort in memory.
 	maxSorted = 10_000
 )
+
+// docCostIn is the cost of a document of a collection with n of them.
+func docCostIn(n int64) int64 {
+	if n > coldDocs {
+		return coldCost
+	}
+	return docCost
+}
 
 // review re-plans a running query that reads in sort order. The number of matches is unknown beforehand. Whenever the
 // cost has doubled since the last review, it extrapolates the remaining cost from the rate of matches. It compares that
@@ -29,23 +45,30 @@ type review struct {
 }
 
 func newReview(p *Plan) review {
-	var scan *valueScan
-	if p.con != nil && p.q.Hint.IsMissing() {
-		scan = p.con.scanOf(p.c, p.q)
-	}
-	if len(p.others) == 0 && scan == nil || p.exact || !p.sorted || p.q.Sort == nil || p.q.Limit == 0 || p.q.Skip+p.q.Limit > maxSorted {
+	if p.con == nil || p.exact || !p.sorted || p.q.Sort == nil || p.q.Limit == 0 || p.q.Skip+p.q.Limit > maxSorted {
 		return review{}
+	}
+	scan := p.con.scanOf(p.c, p.q)
+	if scan != nil {
+		scan.ids = newMembers(0)
 	}
 	return review{others: p.others, scan: scan, at: firstReview}
 }
 
 func (w *review) due(r *Rows) bool { return w.at > 0 && r.cost() >= w.at }
 
-func (r *Rows) cost() int64 { return r.Keys + docCost*r.Docs }
+func (r *Rows) cost() int64 { return r.Keys + docCostIn(r.p.c.Count())*r.Docs }
+
+// choice is the cheapest plan of a review so far.
+type choice struct {
+	plan   *Plan
+	cost   int64
+	within int64 // The matches that the keys of the plan show, when they filter those of the running plan; 0 when the plan replaces it.
+}
 
 // reconsider restarts with another plan if that one is cheaper.
 func (r *Rows) reconsider() (better bool, err error) {
-	cost, limit := r.cost(), r.p.q.Skip+r.p.q.Limit
+	cost, rows := r.cost(), r.p.q.Skip+r.p.q.Limit-r.passed
 	r.review.at = 2 * cost
 	// A sort that may leave two documents in either order could show one of them twice.
 	if last := r.p.q.Sort.Fields[len(r.p.q.Sort.Fields)-1]; r.passed > 0 && last.Path != "_id" {
@@ -54,46 +77,71 @@ func (r *Rows) reconsider() (better bool, err error) {
 	if err := r.search(cost); err != nil {
 		return false, err
 	}
-	left := cost * (limit - r.passed) / max(r.passed, 1)
-	if r.members != nil { // The keys that remain bound the cost.
-		left = min(left, max(0, r.p.c.Count()-r.Keys)+(limit-r.passed)*docCost)
+	left, err := r.remaining(cost, rows)
+	if err != nil {
+		return false, err
 	}
-	var best *Plan
-	filtered := 0 // The keys of the best plan when they filter those of this plan; 0 when the best plan replaces it.
+	best := choice{cost: left}
 	for _, p := range r.review.others {
-		each := int64(docCost)
-		if t := p.keyTests(r.p.con); t != nil && t.whole {
-			each = 2 // Almost every document that is read matches.
-		}
-		n, err := p.reach(int(min(cost, left/memberCost)))
-		if err != nil {
-			return false, storage.Error(err)
-		}
-		if int64(n) >= min(cost, left/memberCost) {
-			continue
-		}
-		if c := int64(n) * each; c < left {
-			best, left, filtered = p, c, 0
-		}
-		if c := r.p.costWithin(int64(n), limit-r.passed); r.members == nil && n < maxMembers && c < left {
-			best, left, filtered = p, c, n+1
+		if err := r.compare(p, cost, rows, &best); err != nil {
+			return false, err
 		}
 	}
-	outside, err := r.fewOutside(cost, limit-r.passed, left)
+	if all := r.p.c.Count() * scanCost; r.review.scan == nil && all < best.cost {
+		best = choice{plan: scan(r.p.c, r.p.q, r.p.con), cost: all}
+	}
+	outside, err := r.fewOutside(cost, rows, best.cost)
 	if outside != nil {
 		r.outsiders, err = outsidersOf(r.view, outside)
 	}
-	if best == nil || outside != nil || err != nil {
+	if best.plan == nil || outside != nil || err != nil {
 		return false, err
 	}
-	if filtered > 0 {
-		r.members, err = membersOf(r.view, best, filtered)
+	if best.within > 0 {
+		r.members, err = membersOf(r.view, best.plan, int(best.within))
 		return false, err
 	}
-	whole := *best
-	whole.sorted, whole.con, whole.q = false, r.p.con, r.p.q
+	whole := *best.plan
+	whole.sorted, whole.merge, whole.con, whole.q = false, false, r.p.con, r.p.q
 	r.review = review{}
 	return true, r.begin(&whole)
+}
+
+// remaining extrapolates the cost of the remaining rows from the rate of matches so far. The number of keys that remain bounds it: those
+// of the collection, or those of the plan if they are few.
+func (r *Rows) remaining(cost, rows int64) (int64, error) {
+	left, keys := cost*rows/max(r.passed, 1), r.p.c.Count()
+	if left > cost {
+		n, err := r.p.reach(int(cost))
+		if err != nil {
+			return 0, err
+		}
+		if int64(n) < cost {
+			keys = int64(n)
+		}
+	}
+	keys = max(0, keys-r.Keys)
+	if r.members != nil {
+		return min(left, keys+rows*docCostIn(r.p.c.Count())), nil
+	}
+	return min(left, keys*(cost/max(r.Keys, 1)+1)), nil
+}
+
+// compare makes another plan the best one if it costs less: to read and sort all its matches, or to filter the keys of the running plan
+// by its keys. It reads no more keys of the plan than the query has cost so far.
+func (r *Rows) compare(p *Plan, cost, rows int64, best *choice) error {
+	limit := min(cost, best.cost/memberCost)
+	n, matches, err := p.survey(r.p.con, int(limit))
+	if err != nil || n >= limit {
+		return storage.Error(err)
+	}
+	if c := n + matches*docCostIn(r.p.c.Count()); c < best.cost {
+		*best = choice{plan: p, cost: c}
+	}
+	if c := r.p.costWithin(n, matches, rows); r.members == nil && matches < maxMembers && c < best.cost {
+		*best = choice{plan: p, cost: c, within: matches + 1}
+	}
+	return nil
 }
 
 // fewOutside is the complement of another plan whose keys exclude documents at a cost below that of the best plan so far; nil when
@@ -102,6 +150,7 @@ func (r *Rows) fewOutside(cost, rows, best int64) (outside *Plan, err error) {
 	if r.outsiders != nil || r.members != nil {
 		return nil, nil
 	}
+	each := docCostIn(r.p.c.Count())
 	for _, p := range r.review.others {
 		c := p.complement()
 		if c == nil {
@@ -112,25 +161,31 @@ func (r *Rows) fewOutside(cost, rows, best int64) (outside *Plan, err error) {
 		if err != nil {
 			return nil, storage.Error(err)
 		}
-		if n := int64(n); n < within && n*(memberCost+1)+rows*(docCost+1) < best {
-			outside, best = c, n*(memberCost+1)+rows*(docCost+1)
+		if n := int64(n); n < within && n*(memberCost+1)+rows*(each+1) < best {
+			outside, best = c, n*(memberCost+1)+rows*(each+1)
 		}
 	}
 	return outside, nil
 }
 
 // search continues the scan for the values of a search, at the cost of the reading so far. When it has ended, plans that read the
-// documents with these values are alternatives.
+// documents with these values are alternatives. The documents of too many values filter the keys of the running plan.
 func (r *Rows) search(cost int64) error {
 	scan := r.review.scan
 	if scan == nil {
 		return nil
 	}
-	done, found, err := scan.on(r.view, cost)
+	done, found, err := scan.on(r.view, searchShare*cost)
 	if !done || err != nil {
 		return err
 	}
 	if r.review.scan = nil; !found {
+		return nil
+	}
+	if scan.values == nil {
+		if r.members == nil {
+			r.members = scan.ids
+		}
 		return nil
 	}
 	con := scan.apply(r.p.con)

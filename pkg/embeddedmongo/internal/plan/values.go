@@ -32,7 +32,9 @@ type valueScan struct {
 	cost   int64
 	buf    []byte
 	prefix []byte
-	values []value.Value
+	values []value.Value // The matching values; nil once they are too many.
+	ids    *members      // The documents that have them; nil when nobody asks for them, or they are too many.
+	within bool          // The iterator is on a key with the matching value of prefix.
 }
 
 // scanOf plans the scan for a search of the conjunction; nil when it has none, or no index lists the values.
@@ -70,8 +72,8 @@ func names(fields []index.Field, path string) bool {
 	return false
 }
 
-// on continues the scan within a view until its cost has grown by a budget. found is false when values matched that are too many, or
-// of a type that keys do not decide; the scan is then useless.
+// on continues the scan within a view until its cost has grown by a budget. found is false when neither the values nor their documents
+// are known: those that matched are too many, or of a type that keys do not decide. The scan is then useless.
 func (s *valueScan) on(v *storage.View, budget int64) (done, found bool, err error) {
 	if !s.begun {
 		span := s.p.spans[0]
@@ -89,6 +91,13 @@ func (s *valueScan) on(v *storage.View, budget int64) (done, found bool, err err
 				return false, false, err
 			}
 		}
+		if s.within {
+			s.gather(until)
+			if s.ids == nil && s.values == nil {
+				return true, false, nil
+			}
+			continue
+		}
 		begin, end := s.p.fieldAt(s.it.Key(), s.at)
 		x, _, ok := value.ReadKey(s.it.Key()[begin:end], false, s.buf)
 		if !ok {
@@ -97,20 +106,46 @@ func (s *valueScan) on(v *storage.View, budget int64) (done, found bool, err err
 		if x.B != nil {
 			s.buf = x.B
 		}
-		if s.leaf.Test(x) {
-			if len(s.values) == maxValues {
-				return true, false, nil
-			}
-			s.values = append(s.values, x.Clone())
+		s.prefix = append(s.prefix[:0], s.it.Key()[:end]...)
+		if !s.leaf.Test(x) {
+			s.pass()
+			continue
 		}
-		s.pass(s.it.Key()[:end])
+		if s.values != nil {
+			if s.values = append(s.values, x.Clone()); len(s.values) > maxValues {
+				s.values = nil
+			}
+		}
+		switch {
+		case s.ids != nil:
+			s.within = true
+		case s.values == nil:
+			return true, false, nil
+		default:
+			s.pass()
+		}
 	}
 	return true, true, storage.Error(s.it.Error())
 }
 
+// gather adds the documents with the value that matched, until a cost.
+func (s *valueScan) gather(until int64) {
+	for s.cost < until {
+		s.cost++
+		if s.ids.add(s.p.idOf(s.it.Key())); s.ids.n >= maxMembers {
+			s.ids, s.within = nil, false
+			s.pass()
+			return
+		}
+		if s.more = s.it.Next(); !s.more || !bytes.HasPrefix(s.it.Key(), s.prefix) {
+			s.within = false
+			return
+		}
+	}
+}
+
 // pass advances to the next value.
-func (s *valueScan) pass(prefix []byte) {
-	s.prefix = append(s.prefix[:0], prefix...)
+func (s *valueScan) pass() {
 	for range nearKeys {
 		s.cost++
 		if s.more = s.it.Next(); !s.more || !bytes.HasPrefix(s.it.Key(), s.prefix) {
