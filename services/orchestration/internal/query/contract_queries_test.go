@@ -199,7 +199,7 @@ func (r *recorder) Groups(_ context.Context, c Collection, field string, filter 
 // Count returns more documents than are probed at once.
 func (r *recorder) Count(_ context.Context, c Collection, filter bson.D, _ int64) (int64, error) {
 	r.queries = append(r.queries, count(r.label, c, filter))
-	return fewDocuments + 1, nil
+	return lookupIDs + 1, nil
 }
 
 // Stream returns no documents.

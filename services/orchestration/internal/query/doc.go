@@ -32,8 +32,9 @@
 //
 // A filter on another collection means that a related document exists. Filters that share a route share the document:
 // flows with flow_runs and task_runs are flows with a run that matches the first and has a task run that matches the
-// second. Up to 1,000 ids of the far side become `$in`. Beyond them the near side is streamed in its order, and each batch is probed
-// against the far side until the page is full. If that takes too many batches, up to Resolver.MaxIDs ids become `$in`. Counts join both
+// second. Up to 200 ids of the far side become `$in`. The same holds for the ids to which the near side refers, if they are few. Beyond
+// them a page probes a sample of the near side in its order, and goes on while the share of matches promises to fill it soon. Else up
+// to Resolver.MaxIDs ids become `$in`. If they are more, the near side is streamed, and each batch is probed. Counts join both
 // sides by their ids. The result is ErrTooBroad, never a partial result, where all of this is impossible: below or_, or beyond
 // Resolver.MaxScanned documents.
 //

@@ -17,8 +17,6 @@ const (
 	lookupCost = 8
 	// farShare is how many times larger the near side must be to be counted by the ids of the far side.
 	farShare = 4
-	// joinBatch is the number of ids of one lookup.
-	joinBatch = 1000
 )
 
 // joiner counts the documents of a selection that have a related document, as a hash join. The smaller side is in memory; the other
@@ -68,7 +66,7 @@ func (j joiner) byFar(ctx context.Context, limit int) (n int64, joined bool, err
 	if err != nil || len(ids) > limit {
 		return 0, false, err
 	}
-	for batch := range slices.Chunk(ids, joinBatch) {
+	for batch := range slices.Chunk(ids, lookupIDs) {
 		among := bson.D{{Key: j.by.rel.local, Value: bson.D{{Key: "$in", Value: array(batch)}}}}
 		found, err := j.resolver.Reader.Count(ctx, j.own, allOf([]bson.D{j.filter, among}), 0)
 		if err != nil {
@@ -96,7 +94,7 @@ func (j joiner) byNear(ctx context.Context) (n int64, joined bool, err error) {
 		return 0, false, err
 	}
 	left := lookupCost * len(values)
-	if len(values) > fewIDs {
+	if len(values) > lookupIDs {
 		err = each(j.ids(ctx, left), func(row bson.Raw) error {
 			v := keyOf(row.Lookup("_id"))
 			n += values[v]
@@ -107,7 +105,7 @@ func (j joiner) byNear(ctx context.Context) (n int64, joined bool, err error) {
 			return nil
 		})
 	}
-	if err == nil && left == 0 || len(values) <= fewIDs {
+	if err == nil && left == 0 || len(values) <= lookupIDs {
 		var more int64
 		more, err = j.lookUp(ctx, values)
 		n += more
@@ -145,7 +143,7 @@ func (j joiner) lookUp(ctx context.Context, values map[string]int64) (n int64, e
 	for v := range values {
 		ids = append(ids, valueOf(v))
 	}
-	for batch := range slices.Chunk(ids, joinBatch) {
+	for batch := range slices.Chunk(ids, lookupIDs) {
 		among := bson.D{{Key: j.by.rel.foreign, Value: bson.D{{Key: "$in", Value: array(batch)}}}}
 		hits, err := j.resolver.Reader.Groups(ctx, j.by.rel.to, j.by.rel.foreign, allOf([]bson.D{j.by.filter, among}), len(batch))
 		if err != nil {

@@ -59,7 +59,7 @@ func (s *Selection) visit(ctx context.Context, p *prober, filter bson.D, o Strea
 		})
 		return n, err
 	}
-	if n, done, err := s.trial(ctx, filter, o, visit); done || err != nil {
+	if n, done, err := s.try(ctx, filter, o, visit); done || err != nil {
 		return n, err
 	}
 	if slices.ContainsFunc(s.probes, isOpen) {

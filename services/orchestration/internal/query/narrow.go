@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
@@ -12,56 +13,63 @@ import (
 // of filters that many documents match then need no ids.
 const trialScanned = 4000
 
-// trialPage is the size of the page for which a trial is judged at least. It bounds the documents of the near side that are counted.
-const trialPage = 20
+// trialSample is the number of documents that a trial probes first, at least. Their share of matches predicts how many more it takes.
+const trialSample = 50
 
-// promising reports whether a trial may fill a page: so many documents of the far side match that they are expected among the near
-// side's first ones. Otherwise their ids are few enough for a filter.
-func (s *Selection) promising(ctx context.Context, end int64) (bool, error) {
-	// More documents of the near side would change nothing: the number to expect is bounded.
-	end, most := max(end, trialPage), int64(s.resolver.MaxIDs)+1
-	near, err := s.resolver.Reader.Count(ctx, s.own, Scope(s.ws, nil), most*trialScanned/end+1)
-	if err != nil {
-		return false, err
-	}
-	for _, p := range s.probes {
-		enough := min(end*near/trialScanned, most)
-		if !p.open || p.not || enough <= fewIDs {
-			continue
-		}
-		far, err := s.resolver.Reader.Count(ctx, p.rel.to, p.filter, enough)
-		if err != nil {
-			return false, err
-		}
-		if far < enough {
-			return false, nil
-		}
-	}
-	return true, nil
+// errSparse ends a trial whose page takes too many documents.
+var errSparse = errors.New("few documents match")
+
+// trial is the page that a trial has found so far:
+//
+//	sample ──▶ matches are many ──▶ batches of the expected size ──▶ page is full, or near side is read
+//	   │                                      │
+//	   └── matches are few ─────────────▶ errSparse
+type trial struct {
+	end           int64 // The wanted documents, with those before the page.
+	scanned, left int64
+	page          []bson.Raw
 }
 
-// trial visits a page if few documents have to be probed for it. done is false, and nothing is visited, if they are more.
-func (s *Selection) trial(ctx context.Context, filter bson.D, o StreamOptions, visit func(bson.Raw) error) (n int64, done bool, err error) {
-	end := o.Skip + o.Limit
-	if !slices.ContainsFunc(s.probes, isOpen) || o.Limit == 0 || end > trialScanned {
+// next is the size of the batch that is expected to fill the page; errSparse if it takes more documents than the trial may probe.
+func (t *trial) next(most int) (int, error) {
+	found := int64(len(t.page))
+	switch {
+	case t.scanned == 0:
+		return int(max(trialSample, t.end/4)), nil
+	case found == 0:
+		return 0, errSparse
+	}
+	need := (t.end - found) * t.scanned / found
+	if need > t.left {
+		return 0, errSparse
+	}
+	return int(min(need+need/8+1, int64(most))), nil
+}
+
+// try visits a page if few documents have to be probed for it. done is false, and nothing is visited, if they are more.
+func (s *Selection) try(ctx context.Context, filter bson.D, o StreamOptions, visit func(bson.Raw) error) (n int64, done bool, err error) {
+	skip := o.Skip
+	t := &trial{end: skip + o.Limit, left: trialScanned}
+	if !slices.ContainsFunc(s.probes, isOpen) || o.Limit == 0 || t.end > trialScanned {
 		return 0, false, nil
 	}
-	if promising, err := s.promising(ctx, end); !promising || err != nil {
-		return 0, false, err
-	}
-	p := &prober{Resolver: s.resolver, left: trialScanned}
-	var page []bson.Raw
-	err = p.scan(ctx, s.own, filter, StreamOptions{Sort: o.Sort}, s.probes, func(doc bson.Raw) bool {
-		page = append(page, doc)
-		return int64(len(page)) < end
+	p := s.resolver.prober()
+	first, _ := t.next(p.Batch)
+	o = StreamOptions{Sort: o.Sort, First: min(first, p.Batch), Batch: int(min(t.end, int64(p.Batch)))}
+	err = p.scanBy(ctx, s.own, filter, o, s.probes, func(doc bson.Raw) bool {
+		t.page = append(t.page, doc)
+		return int64(len(t.page)) < t.end
+	}, func(scanned int) (int, error) {
+		t.scanned, t.left = t.scanned+int64(scanned), t.left-int64(scanned)
+		return t.next(p.Batch)
 	})
-	if errors.Is(err, ErrTooBroad) {
+	if errors.Is(err, errSparse) || errors.Is(err, ErrTooBroad) {
 		return 0, false, nil
 	}
 	if err != nil {
 		return 0, false, err
 	}
-	for _, doc := range page[min(o.Skip, int64(len(page))):] {
+	for _, doc := range t.page[min(skip, int64(len(t.page))):] {
 		n++
 		if err := visit(doc); err != nil {
 			return n, true, err
@@ -72,28 +80,63 @@ func (s *Selection) trial(ctx context.Context, filter bson.D, o StreamOptions, v
 
 func isOpen(p probe) bool { return p.open }
 
-// narrowed returns the selection with ids in place of probes where the far side has few enough.
+// narrowing replaces the open probes of a selection by ids, once.
+type narrowing struct {
+	mu      sync.Mutex
+	done    bool
+	filters []bson.D
+	probes  []probe
+}
+
+// narrowed returns the selection with ids in place of probes where the far side has few enough, or the near side refers to few.
 func (s *Selection) narrowed(ctx context.Context) (*Selection, error) {
 	if !slices.ContainsFunc(s.probes, isOpen) {
 		return s, nil
 	}
+	s.narrow.mu.Lock()
+	defer s.narrow.mu.Unlock()
+	if !s.narrow.done {
+		if err := s.narrow.gather(ctx, s); err != nil {
+			return nil, err
+		}
+	}
 	out := *s
-	out.probes = nil
-	filters := []bson.D{s.filter}
+	out.probes = s.narrow.probes
+	out.filter = allOf(append([]bson.D{s.filter}, s.narrow.filters...))
+	return &out, nil
+}
+
+func (n *narrowing) gather(ctx context.Context, s *Selection) error {
+	n.filters, n.probes = nil, nil
 	for _, p := range s.probes {
 		if p.open {
-			filter, few, err := s.resolver.among(ctx, p, s.resolver.MaxIDs)
+			filter, few, err := s.byIDs(ctx, p)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			if few {
-				filters = append(filters, filter)
+				n.filters = append(n.filters, filter)
 				continue
 			}
 			p.open = false
 		}
-		out.probes = append(out.probes, p)
+		n.probes = append(n.probes, p)
 	}
-	out.filter = allOf(filters)
-	return &out, nil
+	n.done = true
+	return nil
+}
+
+// byIDs returns the filter of the near side that has the ids of a probe; few is false if they are too many.
+func (s *Selection) byIDs(ctx context.Context, p probe) (filter bson.D, few bool, err error) {
+	r := s.resolver
+	far, err := r.Reader.Count(ctx, p.rel.to, p.filter, lookupIDs+1)
+	if err != nil {
+		return nil, false, err
+	}
+	if far > lookupIDs {
+		if filter, few, err = r.referred(ctx, s.ws, p, min(lookupIDs, r.MaxIDs)); few || err != nil {
+			return filter, few, err
+		}
+	}
+	return r.among(ctx, p, r.MaxIDs)
 }

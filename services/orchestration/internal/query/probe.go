@@ -27,7 +27,19 @@ var errStop = errors.New("enough")
 func (p *prober) scan(
 	ctx context.Context, c Collection, filter bson.D, o StreamOptions, probes []probe, next func(bson.Raw) bool,
 ) error {
-	batch := make([]bson.Raw, 0, p.Batch)
+	return p.scanBy(ctx, c, filter, o, probes, next, func(int) (int, error) { return p.Batch, nil })
+}
+
+// scanBy is scan with batches of varying size: after returns the size of the next one, after a batch of scanned documents. Its error
+// ends the scan.
+func (p *prober) scanBy(
+	ctx context.Context, c Collection, filter bson.D, o StreamOptions, probes []probe, next func(bson.Raw) bool, after func(scanned int) (int, error),
+) error {
+	size := p.Batch
+	if o.First > 0 {
+		size = o.First
+	}
+	batch := make([]bson.Raw, 0, size)
 	flush := func() error {
 		passed, err := p.passing(ctx, batch, probes)
 		if err != nil {
@@ -38,16 +50,23 @@ func (p *prober) scan(
 				return errStop
 			}
 		}
+		if len(batch) == size {
+			if size, err = after(len(batch)); err != nil {
+				return err
+			}
+		}
 		batch = batch[:0]
 		return nil
 	}
-	o.Batch = p.Batch
+	if o.Batch == 0 {
+		o.Batch = p.Batch
+	}
 	err := each(p.Reader.Stream(ctx, c, filter, o), func(doc bson.Raw) error {
 		if p.left--; p.left < 0 {
 			return fmt.Errorf("%s: more than %d documents to look at: %w", c, p.MaxScanned, ErrTooBroad)
 		}
 		batch = append(batch, append(bson.Raw(nil), doc...))
-		if len(batch) < p.Batch {
+		if len(batch) < size {
 			return nil
 		}
 		return flush()

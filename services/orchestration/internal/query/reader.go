@@ -34,6 +34,8 @@ type StreamOptions struct {
 	Limit int64 // 0: all.
 	// Batch is the number of documents of one reply, for readers that may stop early; 0: as many as a reply holds.
 	Batch int
+	// First is the number of documents of the first reply; 0: Batch.
+	First int
 	// Fields are the projected paths, besides _id; empty: whole documents.
 	Fields []string
 	// Index are the keys of an index whose entries are read instead of documents: one field for each key, dots included. The
@@ -76,6 +78,8 @@ func (r reader) Stream(ctx context.Context, c Collection, filter bson.D, o Strea
 	return func(yield func(bson.Raw, error) bool) {
 		find := options.Find().SetSkip(o.Skip).SetLimit(o.Limit)
 		switch {
+		case o.First > 0:
+			find.SetBatchSize(int32(o.First))
 		case o.Batch > 0:
 			find.SetBatchSize(int32(o.Batch))
 		case o.Limit > 0 && o.Limit <= wholePage:
@@ -101,6 +105,9 @@ func (r reader) Stream(ctx context.Context, c Collection, filter bson.D, o Strea
 		}
 		// The request may have been cancelled; the cursor must be closed all the same.
 		defer func() { _ = cursor.Close(context.WithoutCancel(ctx)) }()
+		if o.First > 0 {
+			cursor.SetBatchSize(int32(o.Batch))
+		}
 		for cursor.Next(ctx) {
 			if !yield(cursor.Current, nil) {
 				return

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -55,6 +56,7 @@ type Selection struct {
 	own      Collection
 	filter   bson.D // Scoped.
 	probes   []probe
+	narrow   *narrowing
 }
 
 // probe is a relation that is tested for each document.
@@ -77,7 +79,7 @@ func (r Resolver) Select(ctx context.Context, ws uuid.UUID, p Plan) (*Selection,
 	if err != nil {
 		return nil, fmt.Errorf("query: select %s: %w", p.own, err)
 	}
-	return &Selection{resolver: r, ws: ws, own: p.own, filter: Scope(ws, filter), probes: probes}, nil
+	return &Selection{resolver: r, ws: ws, own: p.own, filter: Scope(ws, filter), probes: probes, narrow: &narrowing{}}, nil
 }
 
 // resolveWithin is resolve within the workspace's share of reads.
@@ -138,12 +140,13 @@ func (r Resolver) resolve(ctx context.Context, ws uuid.UUID, n node) (bson.D, []
 
 const (
 	// fewIDs is the number of ids that a relation adds to the filter at once. Whether more are worth it depends on what is read.
-	fewIDs = 1000
-	// fewDocuments is the size of a collection whose documents are probed at once, if the far side is a large one.
-	fewDocuments = 100
+	fewIDs = 200
+	// lookupIDs is the number of values of the near side that one batch looks up at most.
+	lookupIDs = 1000
 )
 
-// resolveExists fetches the ids of the far side if they are few; else it returns a probe.
+// resolveExists fetches the ids of the far side if they are few, or if few values of the near side refer to it; else it returns a
+// probe.
 func (r Resolver) resolveExists(ctx context.Context, ws uuid.UUID, e exists) (bson.D, []probe, error) {
 	inner := r
 	inner.within = true
@@ -152,18 +155,17 @@ func (r Resolver) resolveExists(ctx context.Context, ws uuid.UUID, e exists) (bs
 		return nil, nil, err
 	}
 	p := probe{rel: e.rel, filter: Scope(ws, in), probes: probes, not: e.not}
+	if e.rel.from != FlowRun && e.rel.from != TaskRun {
+		filter, few, err := r.referred(ctx, ws, p, min(fewIDs, r.MaxIDs))
+		if err != nil || few {
+			return filter, nil, err
+		}
+	}
 	if len(probes) > 0 {
 		return bson.D{}, []probe{p}, nil
 	}
 	limit := r.MaxIDs
 	if !r.idsOnly && !r.within {
-		few, err := r.hasFew(ctx, ws, e.rel)
-		if err != nil {
-			return nil, nil, err
-		}
-		if few {
-			return bson.D{}, []probe{p}, nil
-		}
 		if limit = min(fewIDs, r.MaxIDs); limit < r.MaxIDs {
 			p.open = true
 		}
@@ -178,16 +180,30 @@ func (r Resolver) resolveExists(ctx context.Context, ws uuid.UUID, e exists) (bs
 	return filter, nil, nil
 }
 
-// hasFew reports whether the near side is a small collection beside a large one. A probe then looks up few documents by their ids.
-func (r Resolver) hasFew(ctx context.Context, ws uuid.UUID, rel relation) (bool, error) {
-	if rel.foreign != "_id" || rel.to != FlowRun && rel.to != TaskRun {
-		return false, nil
+// referred returns the filter of the near side that has those ids of the far side to which the near side refers. few is false if they
+// are more than the limit, or may be as many as the near side has documents. The far side is then a lookup of these ids, whatever its
+// size. It must be runs: ids of a small collection cost less than those of the near side.
+func (r Resolver) referred(ctx context.Context, ws uuid.UUID, p probe, limit int) (filter bson.D, few bool, err error) {
+	if p.rel.foreign != "_id" || p.rel.to != FlowRun && p.rel.to != TaskRun {
+		return nil, false, nil
 	}
-	near, err := r.Reader.Count(ctx, rel.from, Scope(ws, nil), fewDocuments+1)
+	refer := Scope(ws, bson.D{{Key: p.rel.local, Value: bson.D{{Key: "$gte", Value: leastID}}}})
+	values, err := r.Reader.Groups(ctx, p.rel.from, p.rel.local, refer, limit+1)
 	if err != nil {
-		return false, fmt.Errorf("%s by %s: %w", rel.from, rel.to, err)
+		return nil, false, fmt.Errorf("values of %s: %w", p.rel.from, err)
 	}
-	return near <= fewDocuments, nil
+	if len(values) > limit {
+		return nil, false, nil
+	}
+	found, err := r.prober().related(ctx, p, array(values))
+	if errors.Is(err, ErrTooBroad) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	values = slices.DeleteFunc(values, func(v bson.RawValue) bool { return !found[keyOf(v)] })
+	return p.having(values), true, nil
 }
 
 // among returns the filter of the near side that has the ids of the far side. few is false if they are more than the limit.
@@ -199,11 +215,16 @@ func (r Resolver) among(ctx context.Context, p probe, limit int) (filter bson.D,
 	if len(ids) > limit {
 		return nil, false, nil
 	}
+	return p.having(ids), true, nil
+}
+
+// having is the filter of the near side for all ids of the far side to which it refers.
+func (p probe) having(ids []bson.RawValue) bson.D {
 	op := "$in"
 	if p.not {
 		op = "$nin"
 	}
-	return bson.D{{Key: p.rel.local, Value: bson.D{{Key: op, Value: array(ids)}}}}, true, nil
+	return bson.D{{Key: p.rel.local, Value: bson.D{{Key: op, Value: array(ids)}}}}
 }
 
 // referring restricts a filter of the far side to documents that refer to any document of the near side. An index lists the others

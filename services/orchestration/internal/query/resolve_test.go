@@ -87,8 +87,8 @@ func TestBroadFiltersAreProbed(t *testing.T) {
 	}
 }
 
-// TestFewDocumentsAreProbed checks that a small collection is probed rather than compared with the ids of a large one.
-func TestFewDocumentsAreProbed(t *testing.T) {
+// TestFewReferencesAreLookedUp checks that few ids to which the near side refers are looked up, rather than all of the far side gathered.
+func TestFewReferencesAreLookedUp(t *testing.T) {
 	t.Parallel()
 	db, ws, ctx := database(t), uuid.New(), t.Context()
 	var runs []any
@@ -107,8 +107,10 @@ func TestFewDocumentsAreProbed(t *testing.T) {
 		require.NoError(t, err)
 		s, err := Resolver{Reader: NewReader(db)}.Select(ctx, ws, p)
 		require.NoError(t, err)
-		_, whole := s.Filter()
-		require.False(t, whole, body)
+		filter, whole := s.Filter()
+		require.True(t, whole, body)
+		require.Equal(t, latestRun.local, filter[1].Key)
+		require.Len(t, filter[1].Value.(bson.D)[0].Value, int(want), "ids of runs to which no artifact refers")
 		n, err := s.Count(ctx)
 		require.NoError(t, err)
 		require.Equal(t, want, n, body)
@@ -143,9 +145,13 @@ func TestPagesCountWithALimit(t *testing.T) {
 	t.Parallel()
 	db, ws, ctx := database(t), uuid.New(), t.Context()
 	var flows, runs []any
-	for i := range fewIDs + 100 {
+	const near = 1500 // The last of them have runs.
+	for i := range near {
 		id := bson.E{Key: "_id", Value: binary(numbered(i))}
 		flows = append(flows, append(envelope(ws, false), id, bson.E{Key: "name", Value: fmt.Sprintf("flow-%04d", i)}))
+		if i < near-lookupIDs/2 {
+			continue
+		}
 		runs = append(runs, append(envelope(ws, false), id, bson.E{Key: "flow_id", Value: binary(numbered(i))}))
 	}
 	for c, docs := range map[Collection][]any{Flow: flows, FlowRun: runs} {
@@ -155,7 +161,7 @@ func TestPagesCountWithALimit(t *testing.T) {
 	p, err := NewPlan(Flow, parse(t, &orchv1.FlowQuery{}, `{"flow_runs": {}}`))
 	require.NoError(t, err)
 	for _, size := range []int64{1, 200} {
-		r := &limitedCounts{Reader: NewReader(db), t: t, most: defaultMaxIDs * trialScanned / trialPage * 2}
+		r := &limitedCounts{Reader: NewReader(db), t: t, most: lookupIDs + 1}
 		s, err := Resolver{Reader: r}.Select(ctx, ws, p)
 		require.NoError(t, err)
 		page, err := s.Page(ctx, bson.D{{Key: "name", Value: 1}}, 0, size)
