@@ -3,6 +3,7 @@ package embeddedmongo_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -85,4 +86,42 @@ func TestSearchesReadDistinctValues(t *testing.T) {
 	var values A
 	require.NoError(t, c.Distinct(ctx, "at", search("rare")).Decode(&values))
 	require.Len(t, values, 2)
+}
+
+// A count of a search has no bound of its values, and agrees with the documents.
+func TestCountsOfManyValues(t *testing.T) {
+	ctx := context.WithoutCancel(t.Context())
+	_, cl := start(t, t.TempDir(), embeddedmongo.Options{NoSync: true})
+	c := cl.Database("d").Collection("c")
+	_, err := c.Indexes().CreateOne(ctx, mongo.IndexModel{Keys: D{{Key: "ws", Value: 1}, {Key: "name", Value: 1}, {Key: "_id", Value: 1}}})
+	require.NoError(t, err)
+	var docs []any
+	want := map[string]int64{"run-": 0, "7": 0, "absent": 0}
+	for i := range 12_000 {
+		name := fmt.Sprintf("run-%d", i*2/3)
+		docs = append(docs, D{{Key: "_id", Value: i}, {Key: "ws", Value: 1}, {Key: "name", Value: name}})
+		for text := range want {
+			if strings.Contains(name, text) {
+				want[text]++
+			}
+		}
+	}
+	docs = append(docs, D{{Key: "_id", Value: -1}, {Key: "ws", Value: 2}, {Key: "name", Value: "run-7"}})
+	_, err = c.InsertMany(ctx, docs)
+	require.NoError(t, err)
+	for text, n := range want {
+		filter := D{{Key: "ws", Value: 1}, {Key: "name", Value: bson.Regex{Pattern: text}}}
+		got, err := c.CountDocuments(ctx, filter)
+		require.NoError(t, err)
+		require.Equal(t, n, got, text)
+		got, err = c.CountDocuments(ctx, filter, options.Count().SetLimit(100))
+		require.NoError(t, err)
+		require.Equal(t, min(n, 100), got, text)
+	}
+	// A text with a zero byte is not decided by the key alone.
+	_, err = c.InsertOne(ctx, D{{Key: "_id", Value: -2}, {Key: "ws", Value: 1}, {Key: "name", Value: "run\x00absent"}})
+	require.NoError(t, err)
+	got, err := c.CountDocuments(ctx, D{{Key: "ws", Value: 1}, {Key: "name", Value: bson.Regex{Pattern: "absent"}}})
+	require.NoError(t, err)
+	require.EqualValues(t, 1, got)
 }

@@ -250,11 +250,7 @@ func (l *Leaf) mod(v value.Value) bool {
 func (l *Leaf) regex(v value.Value) bool {
 	switch v.T {
 	case bson.TypeString, bson.TypeSymbol:
-		for _, re := range l.re {
-			if re.match(v.B[4 : len(v.B)-1]) {
-				return true
-			}
-		}
+		return l.TestText(v.B[4 : len(v.B)-1])
 	case bson.TypeRegex:
 		for _, s := range l.source {
 			if value.Equal(s, v) {
@@ -270,3 +266,13 @@ func (l *Leaf) Parts() []string { return l.parts }
 
 // Test reports whether a single value passes the leaf, without traversing arrays.
 func (l *Leaf) Test(v value.Value) bool { return l.test(v, nil) }
+
+// TestText reports whether a text matches a regular expression of the leaf.
+func (l *Leaf) TestText(text []byte) bool {
+	for _, re := range l.re {
+		if re.match(text) {
+			return true
+		}
+	}
+	return false
+}

@@ -36,7 +36,7 @@ func narrowest(ps []*Plan, con *conjunction) (*Plan, error) {
 // searches reports whether the keys decide a search for a text, so no document is read for the others.
 func (p *Plan) searches(con *conjunction) bool {
 	t := p.keyTests(con)
-	return t != nil && slices.ContainsFunc(t.rest, func(n filter.Node) bool {
+	return t != nil && slices.ContainsFunc(t.tested, func(n filter.Node) bool {
 		l, ok := n.(*filter.Leaf)
 		return ok && l.Op == filter.Regex
 	})

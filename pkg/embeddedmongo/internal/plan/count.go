@@ -52,6 +52,9 @@ func Count(c *storage.Collection, q Query) (n int64, how string, p *Plan, err er
 		return n, "COUNT_COMMON", p, err
 	}
 	if q.Hint.IsMissing() {
+		if n, p, err = countSearch(c, q, con); p != nil || err != nil {
+			return n, "COUNT_SCAN", p, err
+		}
 		searched, err := con.withValues(c, q)
 		if err != nil {
 			return 0, "", nil, err

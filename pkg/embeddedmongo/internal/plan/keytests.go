@@ -11,17 +11,20 @@ import (
 // keyTests are conditions that the plan's bounds do not express but that the key fields decide, without reading documents.
 type keyTests struct {
 	p      *Plan
-	rest   filter.And
-	fields []field // What rest tests, in the order of the key.
-	whole  bool    // Bounds and tests express the whole filter.
+	tested filter.And
+	rest   filter.And // The conditions of tested on decoded values.
+	fields []field    // What the tests need, in the order of the key.
+	whole  bool       // Bounds and tests express the whole filter.
 }
 
-// field is an index field with its value in the current key.
+// field is an index field with its tests, and its value in the current key.
 type field struct {
-	at    int
-	path  string
-	value value.Value
-	buf   []byte
+	at     int
+	path   string
+	tests  []encodedTest // They decide before any value is decoded.
+	decode bool
+	value  value.Value
+	buf    []byte
 }
 
 // keyTests builds the tests of the plan for one execution; nil when it has none.
@@ -47,12 +50,12 @@ func (p *Plan) keyTests(con *conjunction) *keyTests {
 			t.whole = false
 			continue
 		}
-		t.rest = append(t.rest, n)
+		t.tested = append(t.tested, n)
 		for _, path := range paths {
 			covered[path] = true
 		}
 	}
-	if len(t.rest) == 0 {
+	if len(t.tested) == 0 {
 		return nil
 	}
 	for i, f := range p.ix.Fields {
@@ -61,34 +64,68 @@ func (p *Plan) keyTests(con *conjunction) *keyTests {
 			covered[f.Path] = false
 		}
 	}
+	for _, n := range t.tested {
+		t.add(n)
+	}
 	return t
+}
+
+// add adds a condition: as a test of the encoded field if it has one, else of the decoded values.
+func (t *keyTests) add(n filter.Node) {
+	paths, _ := filter.Tested(n)
+	for i := range t.fields {
+		f := &t.fields[i]
+		if !slices.Contains(paths, f.path) {
+			continue
+		}
+		if test := testOf(n, t.p.ix.Fields[f.at].Desc); test != nil {
+			f.tests = append(f.tests, test)
+			return
+		}
+		f.decode = true
+	}
+	t.rest = append(t.rest, n)
 }
 
 // verdict is the result of testing a key instead of its document.
 type verdict int
 
 const (
-	unknown verdict = iota // A field of the key cannot be decoded.
+	unknown verdict = iota // A field of the key has a type that it does not decide.
 	fails
 	holds
 )
 
 // judge tests a key.
 func (t *keyTests) judge(key []byte) verdict {
-	rest, at := storage.EntryFields(key), 0
+	rest, at, known := storage.EntryFields(key), 0, true
 	for i := range t.fields {
 		f := &t.fields[i]
 		for ; at < f.at; at++ {
 			rest = rest[value.KeyLen(rest, t.p.ix.Fields[at].Desc):]
 		}
-		x, n, ok := value.ReadKey(rest, t.p.ix.Fields[at].Desc, f.buf)
-		if !ok {
-			return unknown
+		desc := t.p.ix.Fields[at].Desc
+		n := value.KeyLen(rest, desc)
+		for _, test := range f.tests {
+			switch test(rest[:n]) {
+			case fails:
+				return fails
+			case unknown:
+				known = false
+			case holds:
+			}
 		}
-		if f.value = x; x.B != nil {
-			f.buf = x.B
+		if f.decode {
+			x, _, ok := value.ReadKey(rest, desc, f.buf)
+			known = known && ok
+			if f.value = x; x.B != nil {
+				f.buf = x.B
+			}
 		}
 		rest, at = rest[n:], at+1
+	}
+	if !known {
+		return unknown
 	}
 	if filter.MatchValues(t.rest, t.valueAt) {
 		return holds

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -30,11 +31,13 @@ type valueScan struct {
 	begun  bool
 	more   bool // The iterator is on a key that is not tested yet.
 	cost   int64
-	buf    []byte
 	prefix []byte
 	values []value.Value // The matching values; nil once they are too many.
 	ids    *members      // The documents that have them; nil when nobody asks for them, or they are too many.
 	within bool          // The iterator is on a key with the matching value of prefix.
+	test   encodedTest
+	counts bool // Count the documents instead.
+	n      int64
 }
 
 // scanOf plans the scan for a search of the conjunction; nil when it has none, or no index lists the values.
@@ -57,7 +60,7 @@ func (c *conjunction) scanOf(from *storage.Collection, q Query) *valueScan {
 			if at != len(p.bounds) || ix.Fields[at].Desc || best != nil && len(best.p.ix.Fields) <= len(ix.Fields) {
 				continue
 			}
-			best = &valueScan{p: p, leaf: leaf, at: at, values: []value.Value{}}
+			best = &valueScan{p: p, leaf: leaf, at: at, values: []value.Value{}, test: testOfText(leaf)}
 		}
 	}
 	return best
@@ -93,31 +96,33 @@ func (s *valueScan) on(v *storage.View, budget int64) (done, found bool, err err
 		}
 		if s.within {
 			s.gather(until)
-			if s.ids == nil && s.values == nil {
+			if s.ids == nil && s.values == nil && !s.counts {
 				return true, false, nil
 			}
 			continue
 		}
 		begin, end := s.p.fieldAt(s.it.Key(), s.at)
-		x, _, ok := value.ReadKey(s.it.Key()[begin:end], false, s.buf)
-		if !ok {
-			return true, false, nil
-		}
-		if x.B != nil {
-			s.buf = x.B
-		}
 		s.prefix = append(s.prefix[:0], s.it.Key()[:end]...)
-		if !s.leaf.Test(x) {
+		field := s.prefix[begin:]
+		switch s.test(field) {
+		case unknown:
+			return true, false, nil
+		case fails:
 			s.pass()
 			continue
+		case holds:
 		}
 		if s.values != nil {
-			if s.values = append(s.values, x.Clone()); len(s.values) > maxValues {
+			x, _, ok := value.ReadKey(field, false, nil)
+			if !ok {
+				return true, false, nil
+			}
+			if s.values = append(s.values, x); len(s.values) > maxValues {
 				s.values = nil
 			}
 		}
 		switch {
-		case s.ids != nil:
+		case s.counts, s.ids != nil:
 			s.within = true
 		case s.values == nil:
 			return true, false, nil
@@ -128,11 +133,13 @@ func (s *valueScan) on(v *storage.View, budget int64) (done, found bool, err err
 	return true, true, storage.Error(s.it.Error())
 }
 
-// gather adds the documents with the value that matched, until a cost.
+// gather adds or counts the documents with the value that matched, until a cost.
 func (s *valueScan) gather(until int64) {
 	for s.cost < until {
 		s.cost++
-		if s.ids.add(s.p.idOf(s.it.Key())); s.ids.n >= maxMembers {
+		if s.counts {
+			s.n++
+		} else if s.ids.add(s.p.idOf(s.it.Key())); s.ids.n >= maxMembers {
 			s.ids, s.within = nil, false
 			s.pass()
 			return
@@ -190,4 +197,26 @@ func (c *conjunction) withValues(from *storage.Collection, q Query) (*conjunctio
 		return c, err
 	}
 	return s.apply(c), nil
+}
+
+// countSearch counts a filter of equalities and a search by the values of an index, however many match. p is nil when no index lists
+// the values, or a key does not decide.
+func countSearch(c *storage.Collection, q Query, con *conjunction) (n int64, p *Plan, err error) {
+	s := con.scanOf(c, q)
+	if s == nil || s.p.ix.Multikey() != 0 || slices.ContainsFunc(con.nodes, func(n filter.Node) bool { return n != s.leaf && !s.p.expresses(n) }) {
+		return 0, nil, nil
+	}
+	s.values, s.counts = nil, true
+	v, err := c.View()
+	if err != nil {
+		return 0, nil, err
+	}
+	defer v.Close()
+	for done := false; !done && (q.most == 0 || s.n < q.most); {
+		var found bool
+		if done, found, err = s.on(v, estimatedAfter); !found || err != nil {
+			return 0, nil, err
+		}
+	}
+	return s.n, s.p, nil
 }
