@@ -151,12 +151,9 @@ func (p *Plan) reach(limit int) (int, error) {
 
 // counted is the number of the plan's keys by a counter; ok is false where none is kept.
 func (p *Plan) counted() (n int64, ok bool, err error) {
-	if p.ix.Multikey() != 0 {
-		return 0, false, nil // Counters are those of documents.
-	}
 	prefixes, fields := p.prefixes()
-	if prefixes == nil {
-		return 0, false, nil
+	if prefixes == nil || p.ix.Multikey()>>fields != 0 {
+		return 0, false, nil // A document has several keys, and counts once.
 	}
 	n, ok, err = p.counters(prefixes, fields)
 	return n, ok, storage.Error(err)

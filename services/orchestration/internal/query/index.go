@@ -166,7 +166,7 @@ func indexes() []Index {
 
 		{Collection: Log, Keys: scoped("flow_run_id", "timestamp", "_id"), For: "logs of runs by TIMESTAMP_*; the download; deleted with their run"},
 		{Collection: Log, Keys: scoped("task_run_id", "timestamp", "_id"), Partial: present("task_run_id"), For: "logs of task runs by TIMESTAMP_*"},
-		{Collection: Log, Keys: scoped("timestamp", "_id"), For: "TIMESTAMP_*"},
+		{Collection: Log, Keys: scoped("timestamp", "_id", "level", "name"), For: "TIMESTAMP_*; counts by level and name; what follows the id is only tested"},
 		{Collection: Log, Keys: keys("expire_at"), Sparse: true, TTL: true, For: "retention"},
 
 		{Collection: ConcurrencyLimit, Keys: scoped("name"), Unique: true, For: "one limit per name; lists by name; limits of tags"},
