@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"errors"
+	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -17,15 +18,16 @@ import (
 
 // change is one compiled update or removal.
 type change struct {
-	filter *filter.Filter
-	sort   *index.Sort
-	hint   value.Value
-	many   bool
-	upsert bool
-	update *update.Update // nil removes.
+	versions bool // The outcome has the versions of the document before and after the change.
+	filter   *filter.Filter
+	sort     *index.Sort
+	hint     value.Value
+	many     bool
+	upsert   bool
+	update   *update.Update // nil removes.
 }
 
-// outcome is the result of a change. before and after are set for single changes.
+// outcome is the result of a change. before and after are set for single changes that want them.
 type outcome struct {
 	matched, modified int64
 	upserted          value.Value
@@ -101,6 +103,9 @@ func (s *Service) pass(r *request, w *storage.Commit, c *storage.Collection, ch 
 
 // apply changes one document if, under its lock, it still matches.
 func (s *Service) apply(r *request, w *storage.Commit, c *storage.Collection, id []byte, ch *change, out *outcome) (hit bool, err error) {
+	modified := ch.update == nil
+	memory := documents.Get().(*[]byte)
+	defer documents.Put(memory)
 	err = c.Modify(w, id, func(old value.Doc) (value.Doc, storage.Action, error) {
 		ok, pos, err := ch.filter.MatchPosition(old)
 		if err != nil || !ok {
@@ -108,18 +113,23 @@ func (s *Service) apply(r *request, w *storage.Commit, c *storage.Collection, id
 		}
 		hit = true
 		if ch.update == nil {
-			out.before = old
+			if ch.versions {
+				out.before = bytes.Clone(old)
+			}
 			return nil, storage.Delete, nil
 		}
-		d, err := ch.update.Apply(old, update.Context{Now: r.now, Pos: pos})
+		d, err := ch.update.Apply(old, update.Context{Now: r.now, Pos: pos, Memory: memory})
 		if err != nil {
 			return nil, storage.Keep, err
 		}
 		if err := checkUpdated(d); err != nil {
 			return nil, storage.Keep, err
 		}
-		out.before, out.after, out.pos = old, d, pos
-		if &d[0] == &old[0] {
+		modified = &d[0] != &old[0]
+		if ch.versions {
+			out.before, out.after, out.pos = bytes.Clone(old), bytes.Clone(d), pos
+		}
+		if !modified {
 			return nil, storage.Keep, nil
 		}
 		return d, storage.Replace, nil
@@ -131,11 +141,14 @@ func (s *Service) apply(r *request, w *storage.Commit, c *storage.Collection, id
 		return false, err
 	}
 	out.matched++
-	if ch.update == nil || &out.after[0] != &out.before[0] {
+	if modified {
 		out.modified++
 	}
 	return true, nil
 }
+
+// documents reuses the memory of changed documents: the store copies them.
+var documents = sync.Pool{New: func() any { return new([]byte) }}
 
 // checkUpdated rejects an update whose result is not valid BSON.
 func checkUpdated(d value.Doc) error {

@@ -144,7 +144,7 @@ func (s *Service) findAndModify(r *request) (*value.Builder, error) {
 	if err != nil {
 		return nil, err
 	}
-	ch := &change{hint: r.get("hint"), upsert: r.get("upsert").Truthy()}
+	ch := &change{versions: true, hint: r.get("hint"), upsert: r.get("upsert").Truthy()}
 	if ch.filter, err = r.filter(r.get("query"), "query"); err != nil {
 		return nil, err
 	}

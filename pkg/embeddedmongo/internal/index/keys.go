@@ -17,9 +17,46 @@ type KeySet struct {
 	AllNull  bool     // No field is present: a sparse index leaves the document out.
 	Parallel string   // Two paths through different arrays, if any.
 
-	memory []byte        // Of the keys.
+	memory *Memory
 	wanted []byte        // The key that KeyValues searches.
 	found  []value.Value // Its values.
+}
+
+// Memory is reused by derivations of keys. It belongs to one goroutine at a time.
+type Memory struct {
+	bytes   []byte // Of the keys; earlier keys stay where they are when it grows.
+	keys    [][]byte
+	cursors []cursor
+}
+
+// Reset makes the memory available again: keys that were derived in it are lost.
+func (m *Memory) Reset() {
+	clear(m.keys)
+	clear(m.cursors[:cap(m.cursors)])
+	*m = Memory{bytes: m.bytes[:0], keys: m.keys[:0], cursors: m.cursors[:0]}
+	if cap(m.bytes) > maxMemory {
+		*m = Memory{}
+	}
+}
+
+// maxMemory bounds the bytes of keys that a Memory retains: few documents have large arrays.
+const maxMemory = 8 << 10
+
+// Minus lists the keys that are in a and not in b; both are sorted.
+func (m *Memory) Minus(a, b [][]byte) [][]byte {
+	if len(b) == 0 {
+		return a
+	}
+	start := len(m.keys)
+	for _, k := range a {
+		for len(b) > 0 && bytes.Compare(b[0], k) < 0 {
+			b = b[1:]
+		}
+		if len(b) == 0 || !bytes.Equal(b[0], k) {
+			m.keys = append(m.keys, k)
+		}
+	}
+	return m.keys[start:len(m.keys):len(m.keys)]
 }
 
 // cursor is the state of one field while keys are derived: the value reached, and the remaining path. A final cursor is not
@@ -31,37 +68,36 @@ type cursor struct {
 }
 
 // Entries derives a document's keys: one for each element of the array that the paths run through, or just one.
-func Entries(d value.Doc, fields []Field) KeySet { return EntriesIn(nil, d, fields) }
+func Entries(d value.Doc, fields []Field) KeySet { return EntriesIn(&Memory{}, d, fields) }
 
-// EntriesIn is Entries for a caller that provides memory: the keys are appended to it. Memory returns it for the next keys.
-func EntriesIn(memory []byte, d value.Doc, fields []Field) KeySet {
+// EntriesIn is Entries in memory that is reused. The keys are valid until its Reset.
+func EntriesIn(memory *Memory, d value.Doc, fields []Field) KeySet {
 	ks := KeySet{AllNull: true, memory: memory}
 	ks.derive(d, fields)
 	return ks
 }
 
-// Memory returns the memory behind the keys of EntriesIn. It may be larger than before; earlier keys stay where they are.
-func (ks *KeySet) Memory() []byte { return ks.memory }
-
 // KeyValues returns the values of the document from which Entries made a key, in the order of the fields: those of the array
 // element, where a path runs through an array. A missing value stands for null; nil means that the document has no such key.
 func KeyValues(d value.Doc, fields []Field, key []byte) []value.Value {
-	ks := KeySet{wanted: key}
+	ks := KeySet{wanted: key, memory: &Memory{}}
 	ks.derive(d, fields)
 	return ks.found
 }
 
 func (ks *KeySet) derive(d value.Doc, fields []Field) {
-	var buf [4]cursor
-	cs := buf[:0]
+	m := ks.memory
+	m.cursors = m.cursors[:0]
 	root := value.OfDoc(d)
 	for _, f := range fields {
-		cs = append(cs, cursor{v: root, rest: f.parts})
+		m.cursors = append(m.cursors, cursor{v: root, rest: f.parts})
 	}
-	if !ks.expand(cs, fields) {
-		ks.Keys = nil
+	start := len(m.keys)
+	if !ks.expand(m.cursors, fields) {
+		m.keys = m.keys[:start]
 		return
 	}
+	ks.Keys = m.keys[start:len(m.keys):len(m.keys)]
 	if len(ks.Keys) > 1 {
 		slices.SortFunc(ks.Keys, bytes.Compare)
 		ks.Keys = slices.CompactFunc(ks.Keys, bytes.Equal)
@@ -132,16 +168,24 @@ func (ks *KeySet) expand(cs []cursor, fields []Field) bool {
 		return ks.expand(cs, fields)
 	}
 	ks.Multikey |= through
-	elements := arr.Doc().Values()
-	if len(elements) == 0 {
-		// An empty array is indexed as undefined, a path through it as null.
-		elements = []value.Value{{T: bson.TypeUndefined}}
-	}
+	m := ks.memory
 	if ks.wanted == nil {
-		ks.Keys, ks.memory = slices.Grow(ks.Keys, len(elements)), slices.Grow(ks.memory, len(elements)*usualKey)
+		n := max(1, arr.Doc().Len())
+		m.keys, m.bytes = slices.Grow(m.keys, n), slices.Grow(m.bytes, n*usualKey)
 	}
-	next := make([]cursor, len(cs))
-	for _, e := range elements {
+	free := len(m.cursors)
+	m.cursors = append(m.cursors, cs...)
+	next := m.cursors[free:len(m.cursors):len(m.cursors)]
+	defer func() { m.cursors = m.cursors[:free] }()
+	elements := arr.Doc().Iter()
+	for n := 0; ; n++ {
+		_, e, more := elements.Next()
+		if !more && n > 0 {
+			return true
+		}
+		if !more { // An empty array is indexed as undefined, a path through it as null.
+			e = value.Value{T: bson.TypeUndefined}
+		}
 		copy(next, cs)
 		for i := range next {
 			switch c := &next[i]; {
@@ -158,26 +202,26 @@ func (ks *KeySet) expand(cs []cursor, fields []Field) bool {
 			return false
 		}
 	}
-	return true
 }
 
 // usualKey is the initial capacity of a key, in bytes: two ids, a word and a time.
 const usualKey = 128
 
 func (ks *KeySet) emit(cs []cursor, fields []Field) {
-	start := len(ks.memory)
-	if ks.memory == nil {
-		ks.memory = make([]byte, 0, usualKey)
+	m := ks.memory
+	start := len(m.bytes)
+	if m.bytes == nil {
+		m.bytes = make([]byte, 0, usualKey)
 	}
 	for i, c := range cs {
 		if !c.v.IsMissing() {
 			ks.AllNull = false
 		}
-		ks.memory = value.AppendKey(ks.memory, c.v, fields[i].Desc)
+		m.bytes = value.AppendKey(m.bytes, c.v, fields[i].Desc)
 	}
-	k := ks.memory[start:len(ks.memory):len(ks.memory)]
+	k := m.bytes[start:len(m.bytes):len(m.bytes)]
 	if ks.wanted == nil {
-		ks.Keys = append(ks.Keys, k)
+		m.keys = append(m.keys, k)
 		return
 	}
 	if ks.found == nil && bytes.Equal(k, ks.wanted) {

@@ -16,9 +16,10 @@ type changes struct {
 	id       []byte
 	old, new value.Doc
 	per      []indexChange
-	unique   []uint64 // Hashes of the keys that are added to unique indexes: their locks.
-	key      []byte   // Buffer for entry keys.
-	keys     []byte   // Memory of the keys in per.
+	unique   []uint64     // Hashes of the keys that are added to unique indexes: their locks.
+	key      []byte       // Buffer for entry keys.
+	fields   [][]byte     // Buffer for the names of the fields that differ.
+	keys     index.Memory // Of the keys in per.
 }
 
 // changesPool reuses the slices of finished changes.
@@ -38,15 +39,10 @@ func (ch *changes) release() {
 
 func (ch *changes) reset() {
 	clear(ch.per)
-	keys := ch.keys[:0]
-	if cap(keys) > maxKeyMemory {
-		keys = nil
-	}
-	*ch = changes{per: ch.per[:0], unique: ch.unique[:0], key: ch.key[:0], keys: keys}
+	ch.keys.Reset()
+	clear(ch.fields)
+	*ch = changes{per: ch.per[:0], unique: ch.unique[:0], key: ch.key[:0], keys: ch.keys, fields: ch.fields[:0]}
 }
-
-// maxKeyMemory bounds the memory for keys that finished changes retain, in bytes: few documents have large arrays.
-const maxKeyMemory = 8 << 10
 
 type indexChange struct {
 	ix             *Index
@@ -60,7 +56,8 @@ func (ch *changes) derive() error {
 	var changed [][]byte
 	replaced := ch.old != nil && ch.new != nil
 	if replaced {
-		changed = changedFields(ch.old, ch.new)
+		ch.fields = appendChangedFields(ch.fields[:0], ch.old, ch.new)
+		changed = ch.fields
 	}
 	for _, ix := range (*ch.c.maintained.Load())[1:] {
 		if replaced && ix.untouched(changed) {
@@ -83,13 +80,13 @@ func (ch *changes) derive() error {
 				return err
 			}
 		}
-		ic := indexChange{ix: ix, added: minus(after.Keys, before.Keys), removed: minus(before.Keys, after.Keys)}
+		ic := indexChange{ix: ix, added: ch.keys.Minus(after.Keys, before.Keys), removed: ch.keys.Minus(before.Keys, after.Keys)}
 		if len(ic.added) == 0 && len(ic.removed) == 0 {
 			continue
 		}
 		ic.header = indexHeader(tagIndex, ch.c.ID, ix.Spec.ID)
 		if counted := ix.counted.Load(); counted != 0 {
-			ic.prefixes = prefixChanges(ix, counted, before.Keys, after.Keys)
+			ic.prefixes = prefixChanges(&ch.keys, ix, counted, before.Keys, after.Keys)
 		}
 		if ix.Spec.Unique {
 			for _, k := range ic.added {
@@ -100,23 +97,6 @@ func (ch *changes) derive() error {
 		ch.per = append(ch.per, ic)
 	}
 	return nil
-}
-
-// minus lists what is in a and not in b; both are sorted.
-func minus(a, b [][]byte) [][]byte {
-	if len(b) == 0 {
-		return a
-	}
-	var out [][]byte
-	for _, k := range a {
-		for len(b) > 0 && bytes.Compare(b[0], k) < 0 {
-			b = b[1:]
-		}
-		if len(b) == 0 || !bytes.Equal(b[0], k) {
-			out = append(out, k)
-		}
-	}
-	return out
 }
 
 // checkUnique searches for other documents' entries with the added keys. The caller held the keys' locks before it opened the

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/index"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
@@ -140,7 +141,7 @@ func (k *checker) document(entries *pebble.Iterator, ix *Index, id []byte, d val
 		}
 		k.problem("document %s has no entry in index %s", value.Format(d.Get("_id")), ix.Spec.Name)
 	}
-	for _, p := range prefixChanges(ix, ix.counted.Load(), nil, ks.Keys) {
+	for _, p := range prefixChanges(&index.Memory{}, ix, ix.counted.Load(), nil, ks.Keys) {
 		if k.counts[ix] == nil {
 			k.counts[ix] = map[string]int64{}
 		}

@@ -158,9 +158,8 @@ func (ix *Index) untouched(changed [][]byte) bool {
 	return true
 }
 
-// changedFields lists the top-level fields in which two versions of a document differ.
-func changedFields(a, b value.Doc) [][]byte {
-	changed := make([][]byte, 0, 16)
+// appendChangedFields lists the top-level fields in which two versions of a document differ.
+func appendChangedFields(changed [][]byte, a, b value.Doc) [][]byte {
 	x, y := a.Iter(), b.Iter()
 	for {
 		ahead, behind := x, y // The remaining elements at the first difference.
@@ -208,20 +207,18 @@ func changedRest(x, y value.Iter) [][]byte {
 
 // entries derives the index keys of a document; none when a partial or sparse index excludes it.
 func (ix *Index) entries(d value.Doc) (index.KeySet, error) {
-	var memory []byte
-	return ix.entriesIn(&memory, d)
+	return ix.entriesIn(&index.Memory{}, d)
 }
 
-// entriesIn is entries with keys that are appended to the memory.
-func (ix *Index) entriesIn(memory *[]byte, d value.Doc) (index.KeySet, error) {
+// entriesIn is entries in memory that is reused.
+func (ix *Index) entriesIn(memory *index.Memory, d value.Doc) (index.KeySet, error) {
 	if ix.Partial != nil {
 		ok, err := ix.Partial.Match(d)
 		if err != nil || !ok {
 			return index.KeySet{}, err
 		}
 	}
-	ks := index.EntriesIn(*memory, d, ix.Fields)
-	*memory = ks.Memory()
+	ks := index.EntriesIn(memory, d, ix.Fields)
 	if ks.Parallel != "" {
 		return ks, mongoerr.New(mongoerr.ParallelArrays, "cannot index parallel arrays: %s", ks.Parallel)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/index"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
@@ -28,17 +29,17 @@ func prefixLen(ix *Index, key []byte, n int) int {
 }
 
 // prefixChanges compares the distinct prefixes of a document before and after a write.
-func prefixChanges(ix *Index, counted uint32, before, after [][]byte) []prefixChange {
+func prefixChanges(memory *index.Memory, ix *Index, counted uint32, before, after [][]byte) []prefixChange {
 	var out []prefixChange
 	for n := 1; n <= len(ix.Fields); n++ {
 		if counted&(1<<n) == 0 {
 			continue
 		}
 		b, a := distinctPrefixes(ix, before, n), distinctPrefixes(ix, after, n)
-		for _, p := range minus(b, a) {
+		for _, p := range memory.Minus(b, a) {
 			out = append(out, prefixChange{n, p, -1})
 		}
-		for _, p := range minus(a, b) {
+		for _, p := range memory.Minus(a, b) {
 			out = append(out, prefixChange{n, p, 1})
 		}
 	}

@@ -19,7 +19,7 @@ const (
 )
 
 // Modify runs f on the current version of a document under its lock and executes the action that f returns. It does nothing when
-// the document no longer exists.
+// the document no longer exists. The version is valid until f returns. Modify does not retain the new one.
 func (c *Collection) Modify(w *Commit, id []byte, f func(old value.Doc) (value.Doc, Action, error)) error {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -28,10 +28,15 @@ func (c *Collection) Modify(w *Commit, id []byte, f func(old value.Doc) (value.D
 	}
 	docKey := append(c.DocPrefix(), id...)
 	defer c.e.docs.lock(docKey).Unlock()
-	old, err := c.Get(id)
-	if err != nil || old == nil {
-		return err
+	v, closer, err := c.e.db.Get(docKey)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil
 	}
+	if err != nil {
+		return storageError(err)
+	}
+	defer closer.Close()
+	old := value.Doc(v)
 	d, action, err := f(old)
 	if err != nil || action == Keep {
 		return err

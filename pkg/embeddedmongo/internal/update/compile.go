@@ -1,6 +1,7 @@
 package update
 
 import (
+	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -18,6 +19,7 @@ func (u *Update) compileOperator(op string, v value.Value, now int64) error {
 	if v.T != bson.TypeEmbeddedDocument {
 		return mongoerr.New(mongoerr.FailedToParse, "modifiers operate on fields but we found type %s instead: %s", value.TypeName(v.T), op)
 	}
+	u.mods = slices.Grow(u.mods, v.Doc().Len())
 	for it := v.Doc().Iter(); ; {
 		k, arg, ok := it.Next()
 		if !ok {

@@ -21,6 +21,7 @@ type Update struct {
 	pipeline    []project.Stage
 	filters     map[string]*filter.Filter
 	positional  bool
+	isFlat      bool
 }
 
 // Context holds the inputs of one application of an update.
@@ -28,6 +29,8 @@ type Context struct {
 	Now    int64 // Milliseconds, for $currentDate and $$NOW.
 	Insert bool  // The document is being inserted by an upsert: $setOnInsert applies.
 	Pos    int   // The array position that "$" stands for, or -1.
+	// Memory, if any, is for the result: valid until the next update that shares it.
+	Memory *[]byte
 }
 
 type modifier struct {
@@ -85,6 +88,10 @@ func Compile(v value.Value, arrayFilters []value.Doc, now int64) (*Update, error
 	}
 	// Fields are applied in the order of their names, numbers as numbers, whatever the operators' order.
 	slices.SortStableFunc(u.mods, func(a, b modifier) int { return comparePaths(a.path, b.path) })
+	u.isFlat = len(u.filters) == 0 && u.flat()
+	if u.isFlat {
+		return u, u.checkNames()
+	}
 	return u, u.checkConflicts()
 }
 
@@ -104,7 +111,10 @@ func (u *Update) compilePipeline(stages value.Doc) error {
 }
 
 func (u *Update) compileArrayFilters(list []value.Doc, now int64) error {
-	u.filters = map[string]*filter.Filter{}
+	if len(list) == 0 {
+		return nil
+	}
+	u.filters = make(map[string]*filter.Filter, len(list))
 	for _, d := range list {
 		name, err := filterName(d)
 		if err != nil {
@@ -162,6 +172,18 @@ func comparePaths(a, b []string) int {
 		}
 		return strings.Compare(x, y)
 	})
+}
+
+// checkNames is checkConflicts for a flat update.
+func (u *Update) checkNames() error {
+	for i := range u.mods {
+		for j := range i {
+			if name := u.mods[i].path[0]; name == u.mods[j].path[0] {
+				return conflict(name, name)
+			}
+		}
+	}
+	return nil
 }
 
 func (u *Update) checkConflicts() error {
@@ -229,14 +251,10 @@ func (u *Update) Apply(old value.Doc, c Context) (value.Doc, error) {
 		}
 		out = keepID(old, out)
 	default:
-		root := &node{v: value.OfDoc(old)}
-		root.expand()
-		for _, m := range u.mods {
-			if err := u.apply(root, m, c); err != nil {
-				return nil, err
-			}
+		var err error
+		if out, err = u.modified(old, c); err != nil {
+			return nil, err
 		}
-		out = root.value().Doc()
 	}
 	if bytes.Equal(old, out) {
 		return old, nil
@@ -247,6 +265,23 @@ func (u *Update) Apply(old value.Doc, c Context) (value.Doc, error) {
 		}
 	}
 	return out, nil
+}
+
+// modified applies the modifiers.
+func (u *Update) modified(old value.Doc, c Context) (value.Doc, error) {
+	if u.isFlat {
+		if out, ok, err := u.splice(old, c); ok || err != nil {
+			return out, err
+		}
+	}
+	root := &node{v: value.OfDoc(old)}
+	root.expand()
+	for _, m := range u.mods {
+		if err := u.apply(root, m, c); err != nil {
+			return nil, err
+		}
+	}
+	return root.value().Doc(), nil
 }
 
 // replace keeps the old _id in front when the replacement has none.
