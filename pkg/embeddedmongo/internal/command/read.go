@@ -62,6 +62,7 @@ func findQuery(r *request) (q plan.Query, err error) {
 		return q, err
 	}
 	q.Hint = r.get("hint")
+	q.IDs = asksForIDs(r.get("projection"))
 	q.Expired = r.expired
 	return q, nil
 }
@@ -99,7 +100,6 @@ func (s *Service) find(r *request) (*value.Builder, error) {
 	if err != nil {
 		return nil, err
 	}
-	q.IDs = asksForIDs(r.get("projection"))
 	size := int64(firstBatch)
 	if q.ReturnKey = r.get("returnKey").Truthy(); q.ReturnKey {
 		proj = nil // As MongoDB has it.

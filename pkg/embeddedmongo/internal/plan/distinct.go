@@ -18,6 +18,7 @@ import (
 //
 //	DISTINCT_SCAN  a skip scan: one index key for each value
 //	KEYS           index keys, read
+//	KEY_JOIN       keys of two indexes
 //	FIRST_MATCH    documents of each value until one matches
 //	FETCH          documents
 func Distinct(c *storage.Collection, q Query, path string) (vs []value.Value, how string, p *Plan, err error) {
@@ -61,6 +62,19 @@ func (s *distinctValues) readKeys(c *storage.Collection, q Query, path string) (
 	}
 	if p != nil {
 		return "KEYS", p, p.eachKey(path, s)
+	}
+	valued := con // With the values that a search matches.
+	if chosen.con != nil {
+		valued = chosen.con
+	}
+	join, err := newKeyJoin(c, q, valued, path, s.limit)
+	if err != nil {
+		return "", nil, err
+	}
+	if join != nil {
+		if done, err := join.run(s); done || err != nil {
+			return "KEY_JOIN", join.by, err
+		}
 	}
 	if first != nil {
 		if done, err := first.instead(con); done || err != nil {

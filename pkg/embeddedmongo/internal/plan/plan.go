@@ -128,6 +128,13 @@ func newPlan(c *storage.Collection, q Query, con *conjunction) (*Plan, error) {
 			return covering, nil
 		}
 	}
+	if q.IDs && best.ix.IsID() && best.points() {
+		for _, p := range all {
+			if p.exact && p.sorted && p.looksUp() {
+				return p, nil // Keys decide the filter, and have the ids.
+			}
+		}
+	}
 	if best, err = best.orWhole(all, con); err != nil {
 		return nil, err
 	}
