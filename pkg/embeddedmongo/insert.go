@@ -17,31 +17,16 @@ import (
 //
 // Once it has begun, the command completes although ctx ends, as in MongoDB. The store retains no document.
 func (d Dialer) Insert(ctx context.Context, database, collection string, docs []bson.Raw) (bson.Raw, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	list, err := valid(docs)
+	if err != nil {
+		return nil, fmt.Errorf("insert document %w", err)
 	}
-	list := make([]value.Doc, len(docs))
-	for i, doc := range docs {
-		if err := value.Validate(value.Doc(doc)); err != nil {
-			return nil, fmt.Errorf("insert document %d of %d: %w", i+1, len(docs), err)
-		}
-		list[i] = value.Doc(doc)
-	}
-	s := d.s
-	if !s.begin() {
-		return nil, ErrClosed
-	}
-	defer s.wg.Done()
-	reply := s.service.Handle(s.ctx, inProcess, &wire.Message{
+	return d.execute(ctx, &wire.Message{
 		DB: database,
 		Body: value.NewBuilder().Add("insert", value.OfString(collection)).Add("ordered", value.False).
 			Add("writeConcern", value.OfDoc(value.NewBuilder().Add("w", value.OfString("majority")).Add("j", value.True).Done())).Done(),
 		Sequences: map[string][]value.Doc{"documents": list},
 	})
-	if reply == nil {
-		return nil, ErrClosed // A fail point closed the connection.
-	}
-	return bson.Raw(reply), nil
 }
 
 // inProcess is the connection number of commands without a connection.

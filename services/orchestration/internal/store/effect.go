@@ -246,14 +246,27 @@ func (c *Collection[M]) WithPending(ctx context.Context, ws, effect uuid.UUID) (
 // not wait for a majority or for the disk: a reader may briefly see an executed effect again. An effect that reappears
 // after a power failure is executed again, without consequences.
 func (s *Store) Done(ctx context.Context, collection query.Collection, boxes ...Outbox) error {
+	if err := s.pullExecuted(ctx, collection, boxes); err != nil {
+		return fmt.Errorf("remove executed effects of %d %ss: %w", len(boxes), collection, outage(err))
+	}
+	return nil
+}
+
+func (s *Store) pullExecuted(ctx context.Context, collection query.Collection, boxes []Outbox) error {
+	if d := s.direct; d != nil && len(boxes) > 0 {
+		var updates updates
+		for _, box := range boxes {
+			updates.add(box.filter(), pull(box.Effects, box.Deferred))
+		}
+		_, err := d.update(ctx, s.db.Name(), string(collection), updates.list, false)
+		return err
+	}
 	models := make([]mongo.WriteModel, len(boxes))
 	for i, box := range boxes {
 		models[i] = mongo.NewUpdateOneModel().SetFilter(box.filter()).SetUpdate(pull(box.Effects, box.Deferred))
 	}
-	if _, err := s.lazy(collection).BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false)); err != nil {
-		return fmt.Errorf("remove executed effects of %d %ss: %w", len(boxes), collection, outage(err))
-	}
-	return nil
+	_, err := s.lazy(collection).BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
+	return err
 }
 
 // pull returns the update that removes effects from an outbox, and its recorded failures.

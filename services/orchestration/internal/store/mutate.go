@@ -227,14 +227,28 @@ func deletion(id uuid.UUID, revision int64, now time.Time, effects []Effect) bso
 }
 
 func (c *Collection[M]) compareAndSet(ctx context.Context, ws, id uuid.UUID, revision int64, update bson.Raw) (bool, error) {
-	result, err := c.mongo.UpdateOne(ctx, atRevision(ws, id, revision), update)
+	matched, err := c.updateOne(ctx, atRevision(ws, id, revision), update)
 	if mongo.IsDuplicateKeyError(err) {
 		return false, ErrDuplicate
 	}
 	if err != nil {
 		return false, outage(err)
 	}
-	return result.MatchedCount == 1, nil
+	return matched == 1, nil
+}
+
+// updateOne updates one document by its id, and returns the number of matched documents.
+func (c *Collection[M]) updateOne(ctx context.Context, filter, update bson.Raw) (matched int64, err error) {
+	if d := c.store.direct; d != nil {
+		var updates updates
+		updates.add(filter, update)
+		return d.update(ctx, c.mongo.Database().Name(), c.mongo.Name(), updates.list, true)
+	}
+	result, err := c.mongo.UpdateOne(ctx, filter, update)
+	if err != nil {
+		return 0, err
+	}
+	return result.MatchedCount, nil
 }
 
 // atRevision is the filter of a document at a revision. It is encoded by hand, as updates are: they are most of what a

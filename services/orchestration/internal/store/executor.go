@@ -13,41 +13,68 @@ import (
 	"github.com/orch-project/orch/pkg/tracing"
 )
 
-// Inserter executes insert commands in this process, without a connection. A Dialer that is one also serves the insertions of
-// many documents: no driver copies the documents then. The embedded server's dialer is one.
-type Inserter interface {
+// Executor executes write commands in this process, without a connection. A Dialer that is one also serves insertions of many
+// documents, and updates by id: no driver copies the documents then. The embedded server's dialer is one.
+type Executor interface {
 	// Insert executes the insert command, unordered and with the write concern of a majority on disk, and returns its reply.
 	// It retains no document.
 	Insert(ctx context.Context, database, collection string, docs []bson.Raw) (reply bson.Raw, err error)
+	// Update executes the update command, unordered, and returns its reply. Without journal the reply does not wait for the
+	// disk. It retains no update.
+	Update(ctx context.Context, database, collection string, updates []bson.Raw, journal bool) (reply bson.Raw, err error)
 }
 
-// direct measures and traces the commands of an Inserter, as the monitor of the driver does with others.
+// direct measures and traces the commands of an Executor, as the monitor of the driver does with others.
 type direct struct {
-	inserter Inserter
+	executor Executor
 	metrics  *metrics
 	trace    bool
 }
 
-// newDirect returns nil unless the configured dialer is an Inserter. Options of the client see every command, so they exclude it.
+// newDirect returns nil unless the configured dialer is an Executor. Options of the client see every command, so they exclude it.
 func newDirect(cfg Config, m *metrics) *direct {
-	inserter, ok := cfg.Dialer.(Inserter)
+	executor, ok := cfg.Dialer.(Executor)
 	if !ok || cfg.Client != nil {
 		return nil
 	}
-	return &direct{inserter: inserter, metrics: m, trace: cfg.Trace}
+	return &direct{executor: executor, metrics: m, trace: cfg.Trace}
 }
 
-// insertCommand is the name of the command in metrics and traces.
-const insertCommand = "insert"
+// The names of the commands in metrics and traces.
+const (
+	insertCommand = "insert"
+	updateCommand = "update"
+)
 
 // insert inserts documents. Its errors are those of the driver.
 func (d *direct) insert(ctx context.Context, database, collection string, docs []bson.Raw) error {
+	_, err := d.run(ctx, insertCommand, collection, func() (bson.Raw, error) {
+		return d.executor.Insert(ctx, database, collection, docs)
+	})
+	return err
+}
+
+// update executes updates, each an element of the update command, and returns the number of matched documents. Its errors are
+// those of the driver.
+func (d *direct) update(ctx context.Context, database, collection string, updates []bson.Raw, journal bool) (matched int64, err error) {
+	reply, err := d.run(ctx, updateCommand, collection, func() (bson.Raw, error) {
+		return d.executor.Update(ctx, database, collection, updates, journal)
+	})
+	if err != nil {
+		return 0, err
+	}
+	matched, _ = reply.Lookup("n").AsInt64OK()
+	return matched, nil
+}
+
+// run measures and traces a command. Its errors are those of the driver.
+func (d *direct) run(ctx context.Context, command, collection string, execute func() (bson.Raw, error)) (bson.Raw, error) {
 	var span trace.Span
 	if d.trace && trace.SpanFromContext(ctx).IsRecording() {
-		span = startCommand(ctx, insertCommand, collection)
+		span = startCommand(ctx, command, collection)
 	}
 	start := time.Now()
-	reply, err := d.inserter.Insert(ctx, database, collection, docs)
+	reply, err := execute()
 	took := time.Since(start)
 	switch {
 	case err == nil:
@@ -58,9 +85,9 @@ func (d *direct) insert(ctx context.Context, database, collection string, docs [
 	var executed mongo.WriteException
 	failed := err != nil && !errors.As(err, &executed) // Errors of single documents are in the reply of a command that succeeded.
 	if failed {
-		d.metrics.failed(insertCommand)
+		d.metrics.failed(command)
 	} else {
-		d.metrics.succeeded(ctx, insertCommand, took)
+		d.metrics.succeeded(ctx, command, took)
 	}
 	if span != nil {
 		var outcome error
@@ -69,7 +96,7 @@ func (d *direct) insert(ctx context.Context, database, collection string, docs [
 		}
 		tracing.End(span, outcome)
 	}
-	return err
+	return reply, err
 }
 
 // writeReply is the reply of a write command.
@@ -93,6 +120,9 @@ type failedWrite struct {
 
 // replyError returns the error in a reply, as the driver does; nil if there is none.
 func replyError(reply bson.Raw) error {
+	if succeeded(reply) {
+		return nil
+	}
 	var r writeReply
 	if err := bson.Unmarshal(reply, &r); err != nil {
 		return fmt.Errorf("decode reply: %w", err)
@@ -111,4 +141,10 @@ func replyError(reply bson.Raw) error {
 		e.WriteConcernError = &mongo.WriteConcernError{Name: c.CodeName, Code: c.Code, Message: c.Message}
 	}
 	return e
+}
+
+// succeeded reports whether a reply has no error at all. Most have none, and need no decoding by reflection.
+func succeeded(reply bson.Raw) bool {
+	ok, is := reply.Lookup("ok").DoubleOK()
+	return is && ok == 1 && reply.Lookup("writeErrors").IsZero() && reply.Lookup("writeConcernError").IsZero()
 }

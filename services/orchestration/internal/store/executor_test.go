@@ -1,0 +1,90 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+)
+
+// TestReplyErrors: the errors of an Executor's reply have the classes that the driver's errors have.
+func TestReplyErrors(t *testing.T) {
+	t.Parallel()
+	errorOf := func(reply bson.D) error {
+		raw, err := bson.Marshal(reply)
+		require.NoError(t, err)
+		return replyError(raw)
+	}
+	failed := bson.D{{Key: "index", Value: 3}, {Key: "code", Value: 2}, {Key: "errmsg", Value: "bad"}}
+	duplicate := bson.D{{Key: "index", Value: 5}, {Key: "code", Value: 11000}, {Key: "errmsg", Value: "duplicate"}}
+	require.NoError(t, errorOf(bson.D{{Key: "n", Value: 2}, {Key: "ok", Value: 1.0}}))
+
+	taken, refused, err := splitWriteErrors(errorOf(bson.D{{Key: "n", Value: 0}, {Key: "writeErrors", Value: bson.A{failed, duplicate}}, {Key: "ok", Value: 1.0}}))
+	require.NoError(t, err)
+	require.Equal(t, []int{5}, taken)
+	require.Equal(t, 3, refused[0].Position)
+	require.True(t, IsPermanent(refused[0].Err))
+
+	shutdown := errorOf(bson.D{{Key: "ok", Value: 0.0}, {Key: "errmsg", Value: "server is closing"}, {Key: "code", Value: 91}})
+	require.ErrorIs(t, outage(shutdown), ErrUnavailable)
+	unconfirmed := errorOf(bson.D{{Key: "writeConcernError", Value: bson.D{{Key: "code", Value: 64}}}, {Key: "ok", Value: 1.0}})
+	_, _, err = splitWriteErrors(unconfirmed)
+	require.ErrorIs(t, outage(err), ErrUnavailable)
+}
+
+// executor replies to every command with the same reply or error.
+type executor struct {
+	reply bson.D
+	err   error
+}
+
+func (i executor) Insert(context.Context, string, string, []bson.Raw) (bson.Raw, error) {
+	if i.err != nil {
+		return nil, i.err
+	}
+	return bson.Marshal(i.reply)
+}
+
+func (i executor) Update(ctx context.Context, database, collection string, updates []bson.Raw, _ bool) (bson.Raw, error) {
+	return i.Insert(ctx, database, collection, updates)
+}
+
+// TestDirectUpdates: an update has the classes of errors of the driver, and counts matches.
+func TestDirectUpdates(t *testing.T) {
+	t.Parallel()
+	m := newMetrics(nil, &incomplete{})
+	update := func(i executor) (int64, error) {
+		return (&direct{executor: i, metrics: m}).update(t.Context(), "d", "c", nil, true)
+	}
+	n, err := update(executor{reply: bson.D{{Key: "n", Value: int32(1)}, {Key: "nModified", Value: int32(1)}, {Key: "ok", Value: 1.0}}})
+	require.NoError(t, err)
+	require.Equal(t, int64(1), n)
+	_, err = update(executor{reply: bson.D{{Key: "n", Value: int32(0)}, {Key: "writeErrors", Value: bson.A{bson.D{{Key: "code", Value: 11000}}}}, {Key: "ok", Value: 1.0}}})
+	require.True(t, mongo.IsDuplicateKeyError(err))
+	_, err = update(executor{err: errors.New("closed")})
+	require.ErrorIs(t, err, ErrUnavailable)
+	_, err = update(executor{reply: bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: 91}}})
+	require.ErrorIs(t, outage(err), ErrUnavailable)
+}
+
+// TestDirectInsertions: a command that was executed calls Config.Available, also when documents failed.
+func TestDirectInsertions(t *testing.T) {
+	t.Parallel()
+	available := 0
+	m := newMetrics(nil, &incomplete{})
+	m.available = func() { available++ }
+	insert := func(i executor) error {
+		return (&direct{executor: i, metrics: m}).insert(t.Context(), "d", "c", nil)
+	}
+	require.NoError(t, insert(executor{reply: bson.D{{Key: "ok", Value: 1.0}}}))
+	require.Equal(t, 1, available)
+	var executed mongo.WriteException
+	require.ErrorAs(t, insert(executor{reply: bson.D{{Key: "writeErrors", Value: bson.A{bson.D{{Key: "code", Value: 2}}}}, {Key: "ok", Value: 1.0}}}), &executed)
+	require.Equal(t, 2, available)
+	require.ErrorIs(t, insert(executor{err: context.DeadlineExceeded}), ErrUnavailable)
+	require.Error(t, insert(executor{reply: bson.D{{Key: "ok", Value: 0.0}}}))
+	require.Equal(t, 2, available)
+}
