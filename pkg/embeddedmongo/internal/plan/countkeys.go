@@ -28,6 +28,9 @@ func (p *Plan) countKeys() (n, keys int64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
+	if p.looksUp() {
+		return p.countLookups(it)
+	}
 	for _, s := range p.spans {
 		w := walk{it: it, expired: p.q.Expired}
 		if p.q.most > 0 {
@@ -43,6 +46,23 @@ func (p *Plan) countKeys() (n, keys int64, err error) {
 		n, keys = n+inside, keys+read
 	}
 	return n, keys, nil
+}
+
+// countLookups counts the spans that have a key. Seeks in ascending order cost less than the bounds of a walk.
+func (p *Plan) countLookups(it *pebble.Iterator) (n, keys int64, err error) {
+	for i, s := range p.spans {
+		if i%expiredAfter == expiredAfter-1 && p.q.Expired != nil {
+			if err := p.q.Expired(); err != nil {
+				return 0, 0, err
+			}
+		}
+		if it.SeekGE(s.lo) && s.contains(it.Key()) {
+			if n++; n == p.q.most {
+				break
+			}
+		}
+	}
+	return n, n, storage.Error(it.Error())
 }
 
 // countSpan counts the keys of one span. Where a counter holds the number of keys of the whole prefix, it walks the range and its

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -25,6 +26,7 @@ const (
 //	far side much smaller     ids of the far side ──▶ counts of the near side, by batches of $in
 //	near side in memory       values of the near side ──▶ ids of the far side pass by
 //	near side much smaller    values of the near side ──▶ lookups in the far side, by batches of $in
+//	far side but few          values of the near side ──▶ without the ids of the few ──▶ lookups of those that exist
 //
 // Either side may have more documents than a selection may scan, but not both.
 type joiner struct {
@@ -47,7 +49,11 @@ func (s *Selection) join(ctx context.Context) (n int64, joined bool, err error) 
 	if err != nil {
 		return 0, false, err
 	}
-	n, joined, err = j.byFar(ctx, int(min(int64(j.most), near/farShare)))
+	far := min(int64(j.most), near/farShare)
+	if _, ok := complement(j.by.rel.to, j.by.filter); ok {
+		far = min(far, lookupIDs) // The filter is a negation, which most documents match.
+	}
+	n, joined, err = j.byFar(ctx, int(far))
 	if err == nil && !joined && near <= int64(j.most) {
 		n, joined, err = j.byNear(ctx)
 	}
@@ -93,9 +99,14 @@ func (j joiner) byNear(ctx context.Context) (n int64, joined bool, err error) {
 	if err != nil {
 		return 0, false, err
 	}
+	if len(values) > lookupIDs {
+		if n, done, err := j.byRest(ctx, values); done || err != nil {
+			return n, err == nil, err
+		}
+	}
 	left := lookupCost * len(values)
 	if len(values) > lookupIDs {
-		err = each(j.ids(ctx, left), func(row bson.Raw) error {
+		err = each(j.ids(ctx, left, j.by.filter), func(row bson.Raw) error {
 			v := keyOf(row.Lookup("_id"))
 			n += values[v]
 			delete(values, v)
@@ -116,9 +127,30 @@ func (j joiner) byNear(ctx context.Context) (n int64, joined bool, err error) {
 	return n, err == nil, err
 }
 
-// ids yields rows with the ids of the far side as their _id, up to a limit.
-func (j joiner) ids(ctx context.Context, limit int) iter.Seq2[bson.Raw, error] {
-	filter := j.by.rel.referring(j.by.filter)
+// byRest counts by the documents of the far side that do not match, and removes their ids from the values. Those that are left match if
+// they exist. done is false if the documents are too many; the values that are left are then still to be tested.
+func (j joiner) byRest(ctx context.Context, values map[string]int64) (n int64, done bool, err error) {
+	rest, ok := complement(j.by.rel.to, j.by.filter)
+	if !ok || j.by.rel.foreign != "_id" || len(values) > j.resolver.MaxScanned {
+		return 0, false, nil
+	}
+	left := lookupCost * len(values)
+	err = each(j.ids(ctx, left, rest), func(row bson.Raw) error {
+		delete(values, keyOf(row.Lookup("_id")))
+		left--
+		return nil
+	})
+	if err != nil || left == 0 {
+		return 0, false, err
+	}
+	j.by.filter = Scope(j.ws, nil)
+	n, err = j.lookUp(ctx, values)
+	return n, err == nil, err
+}
+
+// ids yields rows with the ids of a filter of the far side as their _id, up to a limit.
+func (j joiner) ids(ctx context.Context, limit int, filter bson.D) iter.Seq2[bson.Raw, error] {
+	filter = j.by.rel.referring(filter)
 	if j.by.rel.foreign == "_id" {
 		return j.resolver.Reader.Stream(ctx, j.by.rel.to, filter, StreamOptions{Limit: int64(limit), Fields: []string{"_id"}})
 	}
@@ -140,12 +172,25 @@ func (j joiner) lookUp(ctx context.Context, values map[string]int64) (n int64, e
 		return 0, fmt.Errorf("more than %d values to look up: %w", j.resolver.MaxScanned, ErrTooBroad)
 	}
 	ids := make([]bson.RawValue, 0, len(values))
-	for v := range values {
+	for _, v := range slices.Sorted(maps.Keys(values)) { // Each batch then reads neighbouring keys.
 		ids = append(ids, valueOf(v))
 	}
 	for batch := range slices.Chunk(ids, lookupIDs) {
 		among := bson.D{{Key: j.by.rel.foreign, Value: bson.D{{Key: "$in", Value: array(batch)}}}}
-		hits, err := j.resolver.Reader.Groups(ctx, j.by.rel.to, j.by.rel.foreign, allOf([]bson.D{j.by.filter, among}), len(batch))
+		among = allOf([]bson.D{j.by.filter, among})
+		if len(j.by.filter) == 1 && j.by.rel.foreign == "_id" { // Almost always all exist.
+			found, err := j.resolver.Reader.Count(ctx, j.by.rel.to, among, 0)
+			if err != nil {
+				return 0, err
+			}
+			if found == int64(len(batch)) {
+				for _, v := range batch {
+					n += values[keyOf(v)]
+				}
+				continue
+			}
+		}
+		hits, err := j.resolver.Reader.Groups(ctx, j.by.rel.to, j.by.rel.foreign, among, len(batch))
 		if err != nil {
 			return 0, err
 		}

@@ -46,6 +46,8 @@ func TestJoinedCounts(t *testing.T) {
 		"lookups":              {criterion("name", "$eq", "run-1"), func(run int) bool { return run%2 == 1 }, Resolver{MaxIDs: 10}},
 		"scanned":              {criterion("sort_start", "$gte", int64(100)), func(run int) bool { return run >= 100 }, Resolver{MaxIDs: 1, Batch: 7}},
 		"more than a few ids":  {criterion("sort_start", "$lt", int64(1500)), func(run int) bool { return run < 1500 }, Resolver{}},
+		"all but few":          {criterion("sort_start", "$nin", bson.A{int64(40), nil}), func(run int) bool { return run != 40 }, Resolver{MaxIDs: 60}},
+		"all but half":         {criterion("name", "$nin", bson.A{"run-0", nil}), func(run int) bool { return run%2 == 1 }, Resolver{MaxIDs: 60}},
 		"none of the far side": {criterion("name", "$eq", "absent"), func(int) bool { return false }, Resolver{MaxIDs: 10}},
 	} {
 		for _, not := range []bool{false, true} {
