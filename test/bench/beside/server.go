@@ -39,6 +39,9 @@ func (s *Server) Taken() (cpu time.Duration, resident int64) {
 	return u.cpu, u.resident
 }
 
+// Output returns the end of the server's log.
+func (s *Server) Output() string { return s.process.tail() }
+
 // Stop ends the server and its dependencies, and deletes its files.
 func (s *Server) Stop() error {
 	var errs []error
@@ -53,7 +56,7 @@ func (s *Server) Stop() error {
 // adds settings.
 func StartOrch(binary string, env ...string) (*Server, error) { return StartOrchIn("", binary, env...) }
 
-// StartOrchIn is StartOrch with a data directory that stays; empty means a temporary one.
+// StartOrchIn is StartOrch with a data directory that stays, with the server's log in it (orch.log); empty means a temporary one.
 func StartOrchIn(data, binary string, env ...string) (_ *Server, err error) {
 	s := &Server{Name: "orch"}
 	defer func() { err = s.stopAfter(err) }()
@@ -61,14 +64,15 @@ func StartOrchIn(data, binary string, env ...string) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
+	logs := data
 	if data == "" {
-		data = filepath.Join(dir, "data")
+		data, logs = filepath.Join(dir, "data"), dir
 	}
 	if s.Address, err = FreeAddress(); err != nil {
 		return nil, err
 	}
 	env = append([]string{"ORCH_INTERNAL_LISTEN=127.0.0.1:0", "ORCH_LOG_LEVEL=warn"}, env...)
-	if s.process, err = start("orch", dir, env, nil, binary, "server", "--data-dir", data, "--listen", s.Address, "--vocabulary", "prefect"); err != nil {
+	if s.process, err = start("orch", logs, env, nil, binary, "server", "--data-dir", data, "--listen", s.Address, "--vocabulary", "prefect"); err != nil {
 		return nil, err
 	}
 	s.stops = append(s.stops, func() error { return s.process.stop(syscall.SIGTERM) })

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/orch-project/orch/test/bench/beside"
@@ -57,56 +56,99 @@ func idOf(answer beside.Answer) (string, error) {
 	return created.ID, nil
 }
 
-// pollEvery is the interval of the questions whether the work is over.
-const pollEvery = 500 * time.Millisecond
+const (
+	// pollEvery is the interval of the questions whether the work is over.
+	pollEvery = 500 * time.Millisecond
+	// reportEvery is the interval of the figures of a long run.
+	reportEvery = 30 * time.Second
+)
+
+// latencies are those of all clients. It is safe for concurrent use.
+type latencies struct {
+	mu       sync.Mutex
+	all      []time.Duration
+	reported int // How many of them were in a report.
+	began    time.Time
+	last     time.Time // Of the reports.
+}
+
+func (l *latencies) add(took time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, took)
+}
+
+// report prints the figures since the last report, when it is due.
+func (l *latencies) report() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	elapsed := time.Since(l.last)
+	if elapsed < reportEvery {
+		return
+	}
+	fmt.Printf("  %s: %s\n", time.Since(l.began).Round(time.Second), figuresOf(slices.Clone(l.all[l.reported:]), elapsed))
+	l.reported, l.last = len(l.all), time.Now()
+}
+
+// figuresOf returns the figures of latencies, and sorts them.
+func figuresOf(all []time.Duration, elapsed time.Duration) figures {
+	f := figures{requests: len(all), elapsed: elapsed}
+	if len(all) > 0 {
+		slices.Sort(all)
+		at := func(q float64) time.Duration { return all[int(float64(len(all)-1)*q)] }
+		f.p50, f.p99 = at(.5), at(.99)
+	}
+	return f
+}
 
 // work lets all clients work until the condition holds.
 func (c *clients) work(ctx context.Context, over func() (bool, error)) (figures, error) {
-	var stopped atomic.Bool
-	var mu sync.Mutex
-	var all []time.Duration
-	var errs []error
-	var workers sync.WaitGroup
 	began := time.Now()
-	for range c.n {
+	took := latencies{began: began, last: began}
+	errs := make([]error, c.n)
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	var workers sync.WaitGroup
+	for i := range errs {
 		workers.Go(func() {
+			defer stop() // The first error ends all.
 			conn := c.server.Conn()
 			defer conn.Close()
-			var mine []time.Duration
-			var err error
-			for err == nil && !stopped.Load() {
-				err = c.cycle(conn, &mine)
+			for errs[i] == nil && working.Err() == nil {
+				errs[i] = c.cycle(conn, &took)
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			all, errs = append(all, mine...), append(errs, err)
 		})
 	}
-	var failed error
-	for finished := false; !finished && failed == nil; {
+	failed := wait(working, over, took.report)
+	stop()
+	workers.Wait()
+	if err := errors.Join(append(errs, failed, ctx.Err())...); err != nil {
+		return figures{}, fmt.Errorf("after %s: %w", time.Since(began).Round(time.Second), err)
+	}
+	return figuresOf(took.all, time.Since(began)), nil
+}
+
+// wait returns when the condition holds, after an error, or when ctx ends. It calls poll now and then.
+func wait(ctx context.Context, over func() (bool, error), poll func()) error {
+	for {
 		select {
 		case <-time.After(pollEvery):
-			finished, failed = over()
+			if finished, err := over(); finished || err != nil {
+				return err
+			}
+			poll()
 		case <-ctx.Done():
-			failed = ctx.Err()
+			return nil
 		}
 	}
-	stopped.Store(true)
-	workers.Wait()
-	if err := errors.Join(append(errs, failed)...); err != nil {
-		return figures{}, err
-	}
-	slices.Sort(all)
-	at := func(q float64) time.Duration { return all[int(float64(len(all)-1)*q)] }
-	return figures{requests: len(all), elapsed: time.Since(began), p50: at(.5), p99: at(.99)}, nil
 }
 
 // cycle creates a run, changes its state, and reads it and a page.
-func (c *clients) cycle(conn *beside.Conn, took *[]time.Duration) error {
+func (c *clients) cycle(conn *beside.Conn, took *latencies) error {
 	call := func(method, path, body string) (beside.Answer, error) {
 		began := time.Now()
 		answer, err := conn.Call(method, path, []byte(body))
-		*took = append(*took, time.Since(began))
+		took.add(time.Since(began))
 		return answer, err
 	}
 	answer, err := call(http.MethodPost, "/flow_runs/", `{"flow_id":"`+c.flow+`","state":{"type":"PENDING","name":"Pending"}}`)

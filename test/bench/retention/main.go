@@ -5,7 +5,8 @@
 //
 // Eight clients create runs, change their states and read them: first alone, then while retention deletes. The directory is
 // measured after the deletion, and again after a complete compaction, which leaves only what is live. Write-ahead logs do not
-// count: a running store has up to 40 MB of them, whatever it stores.
+// count: a running store has up to 40 MB of them, whatever it stores. A line each half minute has the figures of that time. An
+// error of a client ends the run, with the end of the server's log.
 package main
 
 import (
@@ -83,11 +84,16 @@ func (o options) clientsBeside(ctx context.Context) (slowdown float64, err error
 	if err != nil {
 		return 0, fmt.Errorf("parse -newest: %w", err)
 	}
-	server, err := beside.StartOrchIn(o.dir, o.orch, fmt.Sprintf("ORCH_RETENTION_RATE=%d", o.rate))
+	server, err := beside.StartOrchIn(o.dir, o.orch, fmt.Sprintf("ORCH_RETENTION_RATE=%d", o.rate), "ORCH_LOG_LEVEL=info")
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, server.Stop()) }()
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%w\nThe server's log is %s/orch.log. It ends with:\n%s", err, o.dir, server.Output())
+		}
+		err = errors.Join(err, server.Stop())
+	}()
 	clients, err := newClients(server, o.clients)
 	if err != nil {
 		return 0, err
