@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"errors"
+	"runtime"
 	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -89,6 +90,9 @@ func (s *Service) pass(r *request, w *storage.Commit, c *storage.Collection, ch 
 		row, ok, err := run.Next()
 		if err != nil || !ok {
 			return lost, err
+		}
+		if ch.many {
+			runtime.Gosched() // As in insert.
 		}
 		hit, err := s.apply(r, w, c, bytes.Clone(row.ID), ch, out)
 		if err != nil {

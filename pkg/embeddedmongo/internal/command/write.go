@@ -180,6 +180,9 @@ func (s *Service) delete(r *request) (*value.Builder, error) {
 	var fails failures
 	n := int64(0)
 	for i, d := range docs {
+		if i > 0 {
+			runtime.Gosched() // As in insert.
+		}
 		op, err := r.compileDelete(d)
 		if err == nil {
 			var out outcome

@@ -14,13 +14,17 @@ type documentFilter struct{ bloom.FilterPolicy }
 
 // NewWriter implements pebble.FilterPolicy.
 func (f documentFilter) NewWriter(kind pebble.FilterType) pebble.FilterWriter {
-	return documentFilterWriter{f.FilterPolicy.NewWriter(kind)}
+	return &documentFilterWriter{FilterWriter: f.FilterPolicy.NewWriter(kind), yield: newYielder()}
 }
 
-type documentFilterWriter struct{ pebble.FilterWriter }
+type documentFilterWriter struct {
+	pebble.FilterWriter
+	yield yielder
+}
 
-// AddKey implements pebble.FilterWriter.
-func (w documentFilterWriter) AddKey(key []byte) {
+// AddKey implements pebble.FilterWriter. Pebble calls it for each key of a table, in the goroutine of the flush or compaction.
+func (w *documentFilterWriter) AddKey(key []byte) {
+	w.yield.step()
 	if len(key) == 0 || key[0] != tagIndex {
 		w.FilterWriter.AddKey(key)
 	}

@@ -66,8 +66,10 @@ const memTableStop = 5
 // compactions falls with their number.
 const l0CompactionThreshold = 20
 
-// l0Stop is the number of such tables at which writes wait for compactions.
-const l0Stop = 48
+// l0Stop is the number of such tables at which writes wait for compactions. On a slow disk a compaction takes
+// long, and a busy server adds three tables a second. A wait beyond the time limit of operations fails the requests of all clients;
+// slower reads fail none.
+const l0Stop = 128
 
 // noTombstoneCompactions disables the compactions of tables that are mostly deletions. A change of a document deletes as many index
 // entries as it adds, and retention only deletes: each flush then rewrote the level below. Reclaim returns space instead.

@@ -24,8 +24,8 @@ const (
 	reclaimRest = 2
 	// reclaimRounds bounds the attempts: a compaction shows what it left.
 	reclaimRounds = 3
-	// statisticsPoll is the interval at which Reclaim asks for statistics.
-	statisticsPoll = 20 * time.Millisecond
+	// pollInterval is the interval at which Reclaim reads the metrics of the store.
+	pollInterval = 20 * time.Millisecond
 )
 
 // deletions counts deleted documents, for the decision to reclaim their space.
@@ -79,6 +79,9 @@ func (e *Engine) Reclaim(ctx context.Context) (compacted int, err error) {
 			if float64(s.garbage) < reclaimShare*float64(s.size) {
 				continue
 			}
+			if err := e.calm(ctx); err != nil {
+				return compacted, err
+			}
 			began := time.Now()
 			if err := e.db.Compact(ctx, s.start, s.end, false); err != nil {
 				return compacted, storageError(err)
@@ -97,20 +100,32 @@ func (e *Engine) Reclaim(ctx context.Context) (compacted int, err error) {
 	return compacted, nil
 }
 
+// calm waits until level 0 has few tables. A slice is compacted from level 0 downwards, and blocks the compactions that keep level 0
+// small. Behind a backlog of them writes would stall.
+func (e *Engine) calm(ctx context.Context) error {
+	return poll(ctx, func() bool { return e.db.Metrics().Levels[0].Sublevels < l0CompactionThreshold })
+}
+
 // statistics waits until the deletions in all tables are counted, which Pebble does in the background.
 func (e *Engine) statistics(ctx context.Context) error {
-	poll := time.NewTicker(statisticsPoll)
-	defer poll.Stop()
-	for {
-		if m := e.db.Metrics(); m.Table.InitialStatsCollectionComplete && m.Table.PendingStatsCollectionCount == 0 {
-			return nil
-		}
+	return poll(ctx, func() bool {
+		m := e.db.Metrics()
+		return m.Table.InitialStatsCollectionComplete && m.Table.PendingStatsCollectionCount == 0
+	})
+}
+
+// poll waits until a condition holds.
+func poll(ctx context.Context, holds func() bool) error {
+	ticker := time.NewTicker(pollInterval)
+	defer ticker.Stop()
+	for !holds() {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-poll.C:
+		case <-ticker.C:
 		}
 	}
+	return nil
 }
 
 // slice is a range of keys, with the bytes in it on all levels and how many of them a compaction drops.
