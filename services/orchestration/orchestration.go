@@ -268,7 +268,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	})
 	o.retention = retention.New(retention.Deps{
 		Store: o.store, Vocabulary: cfg.Vocabulary, Flush: flush, Rate: cfg.RetentionRate, Registry: deps.Registry, Log: o.log,
-		RequestTime: o.load.Total,
+		Requests: o.load.Total,
 		Kinds: map[orchv1.RetentionKind]retention.Kind{
 			orchv1.RetentionKind_RETENTION_KIND_FLOW_RUNS:          {Count: o.runs.CountExpired, Delete: o.runs.DeleteExpired},
 			orchv1.RetentionKind_RETENTION_KIND_TASK_RUNS:          {Count: o.tasks.CountExpired, Delete: o.tasks.DeleteExpired},

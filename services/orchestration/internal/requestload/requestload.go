@@ -1,7 +1,8 @@
 // Package requestload measures the load of a process by its requests, so background work can yield to clients.
 //
 // The measure is the request time: the sum of the durations of all requests, those in progress included. Its growth per second
-// is the mean number of concurrent requests, whatever the speed of the machine (Little's law).
+// is the mean number of concurrent requests, whatever the speed of the machine (Little's law). Its growth per ended request is the
+// mean latency.
 package requestload
 
 import (
@@ -16,24 +17,42 @@ import (
 // Meter measures the request time. The zero value is ready for use.
 type Meter struct {
 	mu       sync.Mutex
-	requests int           // In progress.
+	requests int // In progress.
+	ended    int64
 	total    time.Duration // Until last.
 	last     time.Time
 }
 
-// Total returns the request time since the start.
-func (m *Meter) Total() time.Duration {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.advance()
-	return m.total
+// Load is the request time and the number of ended requests since some moment.
+type Load struct {
+	Time  time.Duration
+	Ended int64
 }
 
-func (m *Meter) add(requests int) {
+// Sub returns the load since an earlier moment.
+func (l Load) Sub(earlier Load) Load { return Load{l.Time - earlier.Time, l.Ended - earlier.Ended} }
+
+// Total returns the load since the start.
+func (m *Meter) Total() Load {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.advance()
-	m.requests += requests
+	return Load{m.total, m.ended}
+}
+
+func (m *Meter) begin() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.advance()
+	m.requests++
+}
+
+func (m *Meter) end() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.advance()
+	m.requests--
+	m.ended++
 }
 
 func (m *Meter) advance() {
@@ -50,8 +69,8 @@ func (m *Meter) Interceptor(except ...string) grpc.UnaryServerInterceptor {
 				return handler(ctx, request)
 			}
 		}
-		m.add(1)
-		defer m.add(-1)
+		m.begin()
+		defer m.end()
 		return handler(ctx, request)
 	}
 }

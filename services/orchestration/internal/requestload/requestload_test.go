@@ -35,8 +35,10 @@ func TestRequestTime(t *testing.T) {
 		}
 		calls.Go(func() { call("/orch.v1.RetentionService/RunRetention", time.Minute) })
 		<-time.After(1500 * time.Millisecond)
-		require.Equal(t, 4*time.Second, m.Total(), "requests in progress count")
+		before := m.Total()
+		require.Equal(t, Load{4 * time.Second, 1}, before, "the time of requests in progress counts")
 		calls.Wait()
-		require.Equal(t, 7*time.Second, m.Total())
+		require.Equal(t, Load{7 * time.Second, 3}, m.Total())
+		require.Equal(t, Load{3 * time.Second, 2}, m.Total().Sub(before))
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/crud"
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/requestload"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -35,8 +36,8 @@ type Deps struct {
 	Kinds map[orchv1.RetentionKind]Kind
 	// Rate is the maximum number of documents that are deleted per second, without dependents; 0 means no limit.
 	Rate int
-	// RequestTime returns the request time of clients since the start of the process, to which deletions yield.
-	RequestTime func() time.Duration
+	// Requests returns the load by clients since the start of the process, to which deletions yield.
+	Requests func() requestload.Load
 	// Registry may be nil.
 	Registry prometheus.Registerer
 	Log      *slog.Logger
@@ -53,7 +54,7 @@ type Service struct {
 	metrics   metrics
 	log       *slog.Logger
 
-	requestTime func() time.Duration
+	requests func() requestload.Load
 
 	mu    sync.Mutex
 	marks map[place]mark
@@ -75,7 +76,7 @@ func New(d Deps) *Service {
 		log:     d.Log,
 		marks:   map[place]mark{},
 
-		requestTime: d.RequestTime,
+		requests: d.Requests,
 	}
 }
 

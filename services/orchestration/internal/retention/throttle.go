@@ -2,62 +2,99 @@ package retention
 
 import (
 	"context"
+	"slices"
 	"time"
+
+	"github.com/orch-project/orch/services/orchestration/internal/requestload"
 )
 
 const (
-	// idleShare is the share of the working time that deletions take without clients, busyShare that beside a client that always
-	// waits for a response.
+	// idleShare is the share of the time that deletions take without clients, busyShare that beside a client that always waits for a
+	// response, until its slowdown is known.
 	idleShare = 0.5
 	busyShare = 0.2
-	// costGrowth is how much the estimated cost of a document grows with each batch, so it follows documents of another kind.
-	costGrowth = 1.02
+	// minShare is the least share, whatever the slowdown.
+	minShare = 0.02
+	// maxSlowdown is how much longer requests may take because of deletions, as a share of their latency without them. Compactions
+	// follow later and are not measured, so it is less than the tenth that is promised.
+	maxSlowdown = 0.08
+	// maxLatencies is the number of batches and pauses of which the median latency is taken, minLatencies the least number.
+	maxLatencies, minLatencies = 51, 9
 	// quietConcurrency is the mean number of concurrent requests below which there are no clients, health checks aside.
 	quietConcurrency = 0.01
 	// maxPause bounds a pause for clients, so an outlier does not stop the deletion. The rate has no such bound.
 	maxPause = 2 * time.Second
 )
 
-// throttle decides how long the pause after a batch lasts.
+// throttle decides how long the pause after a batch lasts. It compares the latency of clients during batches with that during pauses:
+//
+//	batch: latency beside deletions ──┐
+//	                                  ├──▶ slowdown ──▶ share of the time ──▶ length of the pause
+//	pause: latency without them ──────┘
 type throttle struct {
 	// rate is the maximum number of documents per second; 0 means no limit.
 	rate int
-	// requests returns the request time of clients since the start; its growth per second is their concurrency.
-	requests func() time.Duration
+	// requests returns the load by clients since the start.
+	requests func() requestload.Load
 
-	last  time.Time     // The end of the last pause,
-	total time.Duration // and the request time then.
-	// quiet reports that there were no clients between the last two pauses.
+	last time.Time // When the last batch or pause ended,
+	load requestload.Load
+	// quiet reports that there were no clients during the last batch.
 	quiet bool
-	// cost is the estimated work for one document: the shortest time that one took, since batches also wait for the disk and
-	// for clients. Waiting costs nobody anything.
-	cost time.Duration
+	// beside are latencies during batches, alone those during pauses.
+	beside, alone latencies
+}
+
+// latencies are the mean latencies of clients during the last batches or pauses. A slow disk prolongs a batch, and so its share of
+// all slow requests. The median is not affected.
+type latencies struct {
+	ring [maxLatencies]float64
+	n    int
+}
+
+// add adds a period, unless no request ended in it.
+func (l *latencies) add(load requestload.Load) {
+	if load.Ended > 0 && load.Time > 0 {
+		l.ring[l.n%maxLatencies] = float64(load.Time) / float64(load.Ended)
+		l.n++
+	}
+}
+
+func (l *latencies) median() float64 {
+	all := slices.Clone(l.ring[:min(l.n, maxLatencies)])
+	slices.Sort(all)
+	return all[len(all)/2]
 }
 
 // begin starts the measurement of the load.
-func (t *throttle) begin() { t.last, t.total = time.Now(), t.requests() }
+func (t *throttle) begin() { t.last, t.load = time.Now(), t.requests() }
 
-// concurrency is the mean number of concurrent requests since the last pause.
-func (t *throttle) concurrency() float64 {
-	elapsed := time.Since(t.last)
-	if elapsed <= 0 {
-		return 0
+// since returns the load since the last call, and its mean concurrency.
+func (t *throttle) since() (load requestload.Load, concurrency float64) {
+	last, before := t.last, t.load
+	t.begin()
+	load = t.load.Sub(before)
+	if elapsed := t.last.Sub(last); elapsed > 0 {
+		concurrency = float64(load.Time) / float64(elapsed)
 	}
-	return float64(t.requests()-t.total) / float64(elapsed)
+	return load, concurrency
 }
 
-// share is the share of time for deletions beside concurrent requests.
-func share(concurrency float64) float64 {
-	return idleShare - (idleShare-busyShare)*min(1, concurrency)
+// share is the share of the time for deletions beside concurrent requests.
+func (t *throttle) share(concurrency float64) float64 {
+	if concurrency < quietConcurrency || min(t.beside.n, t.alone.n) < minLatencies {
+		return idleShare - (idleShare-busyShare)*min(1, concurrency)
+	}
+	slowdown := t.beside.median()/t.alone.median() - 1
+	if slowdown*idleShare <= maxSlowdown {
+		return idleShare
+	}
+	return max(maxSlowdown/slowdown, minShare)
 }
 
-// rest is the pause after a batch of n documents that took some time.
-func (t *throttle) rest(n int64, took time.Duration) time.Duration {
-	t.cost = time.Duration(float64(t.cost) * costGrowth)
-	if one := took / time.Duration(n); t.cost == 0 || one < t.cost {
-		t.cost = one
-	}
-	rest := min(time.Duration(float64(n)*float64(t.cost)/share(t.concurrency()))-took, maxPause)
+// rest is the pause after a batch of n documents that took some time, beside concurrent requests.
+func (t *throttle) rest(n int64, took time.Duration, concurrency float64) time.Duration {
+	rest := min(time.Duration(float64(took)/t.share(concurrency))-took, maxPause)
 	if t.rate > 0 {
 		rest = max(rest, time.Duration(n)*time.Second/time.Duration(t.rate)-took)
 	}
@@ -66,12 +103,15 @@ func (t *throttle) rest(n int64, took time.Duration) time.Duration {
 
 // pause waits after a batch of n documents that took some time. It reports whether the context goes on.
 func (t *throttle) pause(ctx context.Context, n int64, took time.Duration) bool {
-	timer := time.NewTimer(t.rest(n, took))
+	load, concurrency := t.since()
+	t.beside.add(load)
+	t.quiet = concurrency < quietConcurrency
+	timer := time.NewTimer(t.rest(n, took, concurrency))
 	defer timer.Stop()
-	defer t.begin()
-	t.quiet = t.concurrency() < quietConcurrency
 	select {
 	case <-timer.C:
+		load, _ = t.since()
+		t.alone.add(load)
 		return true
 	case <-ctx.Done():
 		return false

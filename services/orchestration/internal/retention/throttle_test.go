@@ -2,20 +2,55 @@ package retention
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/orch-project/orch/services/orchestration/internal/requestload"
 )
 
-// clients returns the request time of some clients, of which each always waits for a response.
-func clients(n float64) func() time.Duration {
-	began := time.Now()
-	return func() time.Duration { return time.Duration(n * float64(time.Since(began))) }
+// clients are some clients that always wait for a response, with a latency that changes.
+type clients struct {
+	mu      sync.Mutex
+	n       float64
+	latency time.Duration
+	time    float64
+	ended   float64
+	last    time.Time
 }
 
-// TestShareOfTime: deletions take half of the time without clients, and a fifth beside busy ones.
+// busy returns clients with a latency; n may be a fraction.
+func busy(n float64, latency time.Duration) *clients {
+	return &clients{n: n, latency: latency, last: time.Now()}
+}
+
+// total returns the load since the start.
+func (c *clients) total() requestload.Load {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.advance()
+}
+
+func (c *clients) advance() requestload.Load {
+	elapsed := float64(time.Since(c.last))
+	c.last = time.Now()
+	c.time += c.n * elapsed
+	c.ended += c.n * elapsed / float64(c.latency)
+	return requestload.Load{Time: time.Duration(c.time), Ended: int64(c.ended)}
+}
+
+// setLatency changes the latency from now on.
+func (c *clients) setLatency(latency time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.advance()
+	c.latency = latency
+}
+
+// TestShareOfTime: until the slowdown is known, deletions take half of the time without clients, and a fifth beside busy ones.
 func TestShareOfTime(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -34,7 +69,7 @@ func TestShareOfTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				limit := throttle{rate: c.rate, requests: clients(c.clients)}
+				limit := throttle{rate: c.rate, requests: busy(c.clients, time.Hour).total}
 				limit.begin()
 				began := time.Now()
 				const batches = 3
@@ -49,29 +84,61 @@ func TestShareOfTime(t *testing.T) {
 	}
 }
 
-// Time that a batch waited for the disk is no work.
-func TestWaitingIsNotWork(t *testing.T) {
+// TestDeletionsYieldToClients: the more a batch slows clients, the longer the pauses; the mean slowdown keeps its bound.
+func TestDeletionsYieldToClients(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		limit := throttle{requests: clients(8)}
-		limit.begin()
-		<-time.After(10 * time.Millisecond)
-		require.Equal(t, 40*time.Millisecond, limit.rest(10, 10*time.Millisecond))
-		require.InEpsilon(t, 20*time.Millisecond, limit.rest(10, 31*time.Millisecond), 0.05)
-		require.Zero(t, limit.rest(10, 80*time.Millisecond))
-		for range 1000 {
-			limit.rest(10, 50*time.Millisecond)
-		}
-		require.Equal(t, 200*time.Millisecond, limit.rest(10, 50*time.Millisecond), "documents of another kind")
-	})
+	const usual = time.Millisecond
+	for name, c := range map[string]struct {
+		beside time.Duration // The latency during batches.
+		rate   int
+		share  float64
+	}{
+		"nobody notices":     {beside: usual, share: idleShare},
+		"faster by accident": {beside: usual * 9 / 10, share: idleShare},
+		"a tenth":            {beside: usual * 11 / 10, share: idleShare},
+		"a half":             {beside: usual * 3 / 2, share: 0.16},
+		"twice as long":      {beside: 2 * usual, share: 0.08},
+		"a disaster":         {beside: 100 * usual, share: minShare},
+		"a low rate":         {beside: usual, rate: 100, share: 0.01},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				all := busy(8, usual)
+				limit := throttle{rate: c.rate, requests: all.total}
+				limit.begin()
+				const took = 10 * time.Millisecond
+				var began time.Time
+				const batches, learning = 400, 200
+				for i := range batches {
+					if i == learning {
+						began = time.Now()
+					}
+					all.setLatency(c.beside)
+					<-time.After(took)
+					done := make(chan struct{})
+					go func() {
+						defer close(done)
+						limit.pause(t.Context(), 100, took)
+					}()
+					synctest.Wait() // The pause has begun.
+					all.setLatency(usual)
+					<-done
+				}
+				share := float64(took*(batches-learning)) / float64(time.Since(began))
+				require.InEpsilon(t, c.share, share, 0.05)
+				require.False(t, limit.quiet)
+			})
+		})
+	}
 }
 
 func TestPauseEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		limit := throttle{requests: clients(8)}
+		limit := throttle{requests: busy(8, time.Hour).total}
 		limit.begin()
-		require.Equal(t, maxPause, limit.rest(1, time.Hour))
+		require.Equal(t, maxPause, limit.rest(1, time.Hour, 8))
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		require.False(t, limit.pause(ctx, 1, time.Hour))
