@@ -20,6 +20,7 @@ const expiredAfter = 1024
 //
 //	RECORD_STORE_COUNT  the collection's own counter
 //	COUNT_COUNTER       a counter of an index prefix
+//	COUNT_BLOCKS        blocks of index keys
 //	COUNT_SCAN          index keys only
 //	COUNT_DIFFERENCE    two such counts
 //	COUNT_COMMON        keys of several ranges
@@ -88,9 +89,15 @@ func countCovered(c *storage.Collection, q Query, con *conjunction) (n int64, ho
 			return n, "COUNT_COUNTER", p, err
 		}
 	}
+	if n, ok, err := p.countBlocks(); ok || err != nil {
+		return n, "COUNT_BLOCKS", p, err
+	}
 	n, keys, err := p.countKeys()
 	if err != nil {
 		return 0, "", nil, err
+	}
+	if keys > dividedAfter && prefixes == nil && !p.dedupe {
+		c.Divide(p.ix)
 	}
 	after := int64(countersAfter)
 	if prefixes == nil {

@@ -143,14 +143,18 @@ func (ch *changes) write(b *pebble.Batch, docKey []byte, t *counterDeltas) error
 	t.docs += ch.delta()
 	for _, ic := range ch.per {
 		for _, k := range ic.removed {
-			if err := b.Delete(ch.entryKey(&ic, k), nil); err != nil {
+			key := ch.entryKey(&ic, k)
+			if err := b.Delete(key, nil); err != nil {
 				return err
 			}
+			t.key(ic.ix, key, -1)
 		}
 		for _, k := range ic.added {
-			if err := b.Set(ch.entryKey(&ic, k), nil, nil); err != nil {
+			key := ch.entryKey(&ic, k)
+			if err := b.Set(key, nil, nil); err != nil {
 				return err
 			}
+			t.key(ic.ix, key, 1)
 		}
 		for _, p := range ic.prefixes {
 			t.add(ic.ix, p)

@@ -7,6 +7,20 @@ type counterDeltas struct {
 	c     *Collection
 	docs  int64
 	below map[string]*countChange // By the key of a prefix counter.
+	keys  []keyChange
+}
+
+// keyChange is a key that a block gains or loses.
+type keyChange struct {
+	block *keyBlock
+	delta int64
+}
+
+// key adds a change of the number of keys in a block, if the index has blocks there.
+func (t *counterDeltas) key(ix *Index, key []byte, delta int64) {
+	if b := ix.blocks.of(key); b != nil {
+		t.keys = append(t.keys, keyChange{b, delta})
+	}
 }
 
 type countChange struct {
@@ -44,6 +58,9 @@ func (t *counterDeltas) write(b *pebble.Batch) error {
 // reader that loads a counter under the exclusive lock sees both changes or neither.
 func (t *counterDeltas) publish() {
 	t.c.count.Add(t.docs)
+	for _, k := range t.keys {
+		k.block.keys.Add(k.delta)
+	}
 	for key, change := range t.below {
 		change.ix.addCount(key, change.delta)
 	}

@@ -51,6 +51,9 @@ type Engine struct {
 	building atomic.Int64 // Index builds in progress.
 	indexed  atomic.Int64 // Documents that index builds have read.
 
+	tasks   sync.WaitGroup // Background work, which ends at Close.
+	closing atomic.Bool
+
 	syncState
 	failState
 }
@@ -143,6 +146,8 @@ func Open(dir string, o Options) (*Engine, error) {
 // Close closes the engine. No operation may be in progress. The log already holds everything; Close flushes a large memtable only
 // to spare the next start its replay.
 func (e *Engine) Close() error {
+	e.closing.Store(true)
+	e.tasks.Wait()
 	if !e.opts.ReadOnly && e.Failure() == nil && e.db.Metrics().MemTable.Size > 1<<20 && e.space.check(0) == nil {
 		if err := e.db.Flush(); err != nil {
 			e.opts.Logger.Warn("flushing at close", "error", err)

@@ -42,6 +42,9 @@ type Index struct {
 
 	countMu sync.Mutex
 	counts  map[string]int64 // Counters in memory, by counter key; loaded on demand.
+
+	blocks   *keyBlocks // nil until a large walk; guarded by the mutex of the collection.
+	dividing atomic.Bool
 }
 
 // Multikey returns the fields that some document reaches through an array, one bit a field.

@@ -181,6 +181,12 @@ func (w *world) prepare(ctx context.Context, q *question, n int) error {
 		}
 	}
 	if !q.byToken {
+		// The first page divides the index into blocks of keys, in the background.
+		for began := time.Now(); time.Since(began) < time.Duration(n)*500*time.Nanosecond; {
+			if _, err := w.ask(ctx, *q, n); err != nil {
+				return err
+			}
+		}
 		return nil
 	}
 	sort, err := q.sort()
