@@ -64,14 +64,14 @@ func (c *Collection[M]) Insert(ctx context.Context, ws uuid.UUID, m M, effects .
 	if err != nil {
 		return fmt.Errorf("insert %s: %w", c.Name(), err)
 	}
-	_, err = c.mongo.InsertOne(ctx, doc)
+	err = c.insertOne(ctx, doc)
 	if mongo.IsDuplicateKeyError(err) {
 		freed, failed := c.free(ctx, documentID(m))
 		if failed != nil {
 			return fmt.Errorf("insert %s: %w", c.Name(), failed)
 		}
 		if freed {
-			_, err = c.mongo.InsertOne(ctx, doc)
+			err = c.insertOne(ctx, doc)
 		}
 	}
 	if err != nil {
@@ -83,6 +83,14 @@ func (c *Collection[M]) Insert(ctx context.Context, ws uuid.UUID, m M, effects .
 	// The outbox of a new document holds the effects of this write and no others.
 	c.written(ws, documentID(m), 1, m, effects, c.recent.start())
 	return nil
+}
+
+func (c *Collection[M]) insertOne(ctx context.Context, doc bson.Raw) error {
+	if d := c.store.direct; d != nil {
+		return d.insert(ctx, c.mongo.Database().Name(), c.mongo.Name(), []bson.Raw{doc})
+	}
+	_, err := c.mongo.InsertOne(ctx, doc)
+	return err
 }
 
 // free removes the deleted document that still has an id. A deleted document's workspace is its id. It reports whether
@@ -120,7 +128,8 @@ func (c *Collection[M]) InsertStorable(ctx context.Context, docs []bson.Raw) ([]
 
 // Get reads a document by its id, or returns ErrNotFound.
 func (c *Collection[M]) Get(ctx context.Context, ws, id uuid.UUID) (M, error) {
-	return c.First(ctx, ws, bson.D{{Key: "_id", Value: Binary(id)}})
+	m, _, err := c.byID(ctx, c.mongo, ws, id)
+	return m, err
 }
 
 // First reads a matching document, or returns ErrNotFound.
@@ -131,13 +140,18 @@ func (c *Collection[M]) First(ctx context.Context, ws uuid.UUID, filter bson.D) 
 
 // GetRaw is Get for a caller that uses the stored document. It is without its outbox.
 func (c *Collection[M]) GetRaw(ctx context.Context, ws, id uuid.UUID) (bson.Raw, error) {
-	return c.firstRaw(ctx, c.mongo, ws, bson.D{{Key: "_id", Value: Binary(id)}}, options.FindOne().SetProjection(withoutOutbox))
+	return c.rawByID(ctx, c.mongo, ws, id, withoutOutbox)
 }
 
 func (c *Collection[M]) firstRaw(
 	ctx context.Context, from *mongo.Collection, ws uuid.UUID, filter bson.D, opts *options.FindOneOptionsBuilder,
 ) (bson.Raw, error) {
 	raw, err := from.FindOne(ctx, query.Scope(ws, filter), opts).Raw()
+	return c.found(raw, err)
+}
+
+// found returns a read document, or the error of its reader in the terms of the store.
+func (c *Collection[M]) found(raw bson.Raw, err error) (bson.Raw, error) {
 	if errors.Is(err, mongo.ErrNoDocuments) {
 		return nil, fmt.Errorf("read %s: %w", c.Name(), ErrNotFound)
 	}
@@ -148,8 +162,13 @@ func (c *Collection[M]) firstRaw(
 }
 
 func (c *Collection[M]) first(ctx context.Context, from *mongo.Collection, ws uuid.UUID, filter bson.D) (M, int64, error) {
-	var none M
 	raw, err := c.firstRaw(ctx, from, ws, filter, options.FindOne().SetProjection(withoutOutbox))
+	return c.decodeRevision(raw, err)
+}
+
+// decodeRevision decodes a read document and its revision. It returns err as it is.
+func (c *Collection[M]) decodeRevision(raw bson.Raw, err error) (M, int64, error) {
+	var none M
 	if err != nil {
 		return none, 0, err
 	}
@@ -162,7 +181,10 @@ func (c *Collection[M]) first(ctx context.Context, from *mongo.Collection, ws uu
 }
 
 // withoutOutbox excludes the outbox, which readers never need and which may be long.
-var withoutOutbox = bson.D{{Key: "outbox", Value: 0}}
+var withoutOutbox = func() bson.Raw {
+	start, doc := bsoncore.AppendDocumentStart(nil)
+	return end(bsoncore.AppendInt32Element(doc, "outbox", 0), start)
+}()
 
 // Find reads the matching documents, in order. A limit of 0 means none; -1 means all.
 func (c *Collection[M]) Find(ctx context.Context, ws uuid.UUID, filter, sort bson.D, offset, limit int64) ([]M, error) {
@@ -377,7 +399,7 @@ func encoding(m proto.Message, err error) error {
 
 // GetRevision reads a document and its revision, or returns ErrNotFound.
 func (c *Collection[M]) GetRevision(ctx context.Context, ws, id uuid.UUID) (M, int64, error) {
-	return c.first(ctx, c.mongo, ws, bson.D{{Key: "_id", Value: Binary(id)}})
+	return c.byID(ctx, c.mongo, ws, id)
 }
 
 // Decode decodes a message from its stored form.

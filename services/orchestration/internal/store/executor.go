@@ -13,8 +13,8 @@ import (
 	"github.com/orch-project/orch/pkg/tracing"
 )
 
-// Executor executes write commands in this process, without a connection. A Dialer that is one also serves insertions of many
-// documents, and updates by id: no driver copies the documents then. The embedded server's dialer is one.
+// Executor executes commands in this process, without a connection. A Dialer that is one also serves insertions, updates by id
+// and reads by id: no driver copies the documents then. The embedded server's dialer is one.
 type Executor interface {
 	// Insert executes the insert command, unordered and with the write concern of a majority on disk, and returns its reply.
 	// It retains no document.
@@ -22,6 +22,9 @@ type Executor interface {
 	// Update executes the update command, unordered, and returns its reply. Without journal the reply does not wait for the
 	// disk. It retains no update.
 	Update(ctx context.Context, database, collection string, updates []bson.Raw, journal bool) (reply bson.Raw, err error)
+	// FindOne executes the find command for one document by its id, and returns its reply. An empty projection returns the whole
+	// document. With majority the reply has only data that is on disk.
+	FindOne(ctx context.Context, database, collection string, filter, projection bson.Raw, majority bool) (reply bson.Raw, err error)
 }
 
 // direct measures and traces the commands of an Executor, as the monitor of the driver does with others.
@@ -44,6 +47,7 @@ func newDirect(cfg Config, m *metrics) *direct {
 const (
 	insertCommand = "insert"
 	updateCommand = "update"
+	findCommand   = "find"
 )
 
 // insert inserts documents. Its errors are those of the driver.
@@ -65,6 +69,21 @@ func (d *direct) update(ctx context.Context, database, collection string, update
 	}
 	matched, _ = reply.Lookup("n").AsInt64OK()
 	return matched, nil
+}
+
+// findOne reads a document by its id, or returns mongo.ErrNoDocuments. Its errors are those of the driver.
+func (d *direct) findOne(ctx context.Context, database, collection string, filter, projection bson.Raw, majority bool) (bson.Raw, error) {
+	reply, err := d.run(ctx, findCommand, collection, func() (bson.Raw, error) {
+		return d.executor.FindOne(ctx, database, collection, filter, projection, majority)
+	})
+	if err != nil {
+		return nil, err
+	}
+	doc, ok := reply.Lookup("cursor", "firstBatch", "0").DocumentOK()
+	if !ok {
+		return nil, mongo.ErrNoDocuments
+	}
+	return doc, nil
 }
 
 // run measures and traces a command. Its errors are those of the driver.

@@ -52,6 +52,27 @@ func (i executor) Update(ctx context.Context, database, collection string, updat
 	return i.Insert(ctx, database, collection, updates)
 }
 
+func (i executor) FindOne(ctx context.Context, database, collection string, filter, _ bson.Raw, _ bool) (bson.Raw, error) {
+	return i.Insert(ctx, database, collection, []bson.Raw{filter})
+}
+
+// TestDirectReads: an empty batch is the driver's error for a missing document.
+func TestDirectReads(t *testing.T) {
+	t.Parallel()
+	m := newMetrics(nil, &incomplete{})
+	read := func(batch ...any) (bson.Raw, error) {
+		e := executor{reply: bson.D{{Key: "cursor", Value: bson.D{{Key: "firstBatch", Value: bson.A(batch)}, {Key: "id", Value: int64(0)}}}, {Key: "ok", Value: 1.0}}}
+		return (&direct{executor: e, metrics: m}).findOne(t.Context(), "d", "c", nil, nil, true)
+	}
+	doc, err := read(bson.D{{Key: "_id", Value: int32(7)}})
+	require.NoError(t, err)
+	require.Equal(t, int32(7), doc.Lookup("_id").Int32())
+	_, err = read()
+	require.ErrorIs(t, err, mongo.ErrNoDocuments)
+	_, err = (&direct{executor: executor{reply: bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: 91}}}, metrics: m}).findOne(t.Context(), "d", "c", nil, nil, false)
+	require.ErrorIs(t, outage(err), ErrUnavailable)
+}
+
 // TestDirectUpdates: an update has the classes of errors of the driver, and counts matches.
 func TestDirectUpdates(t *testing.T) {
 	t.Parallel()

@@ -140,7 +140,7 @@ func (c *Collection[M]) base(ctx context.Context, ws, id uuid.UUID, confirm bool
 // stored reads the version that a change is based on. With an empty outbox it starts a write chain: all effects of earlier writes
 // are executed, and a compare-and-set on this version excludes others since.
 func (c *Collection[M]) stored(ctx context.Context, from *mongo.Collection, ws, id uuid.UUID) (base[M], error) {
-	raw, err := c.firstRaw(ctx, from, ws, bson.D{{Key: "_id", Value: Binary(id)}}, options.FindOne())
+	raw, err := c.rawByID(ctx, from, ws, id, nil)
 	if err != nil {
 		return base[M]{}, err
 	}
@@ -185,12 +185,11 @@ func (c *Collection[M]) written(ws, id uuid.UUID, revision int64, m M, effects [
 // Delete moves a document out of its workspace; effects returns the effects without the removal itself. It returns
 // ErrNotFound for an unknown document.
 func (c *Collection[M]) Delete(ctx context.Context, ws, id uuid.UUID, effects func(current M) ([]Effect, error)) error {
-	byID := bson.D{{Key: "_id", Value: Binary(id)}}
 	for attempt := range attempts {
 		if err := pauseBefore(ctx, attempt); err != nil {
 			return fmt.Errorf("delete %s: %w", c.Name(), err)
 		}
-		current, revision, err := c.first(ctx, c.mongo, ws, byID)
+		current, revision, err := c.byID(ctx, c.mongo, ws, id)
 		if err != nil {
 			return err
 		}
