@@ -30,6 +30,9 @@ func referring(t *testing.T) (plain, indexed *mongo.Collection) {
 			{Key: "kind", Value: fmt.Sprint("kind-", i%7)},
 			{Key: "tags", Value: A{fmt.Sprint("tag-", i%3), fmt.Sprint("tag-", i%5)}},
 		}
+		if i%2 == 0 || i%200 < 100 {
+			d = append(d, bson.E{Key: "queue", Value: []any{nil, "a", "b"}[i%37%3]})
+		}
 		switch {
 		case i%3 > 0:
 			d = append(d, bson.E{Key: "ref", Value: owner(random.IntN(2500))})
@@ -42,6 +45,11 @@ func referring(t *testing.T) (plain, indexed *mongo.Collection) {
 		_, err := c.InsertMany(ctx, docs)
 		require.NoError(t, err)
 	}
+	_, err := indexed.Indexes().CreateOne(ctx, mongo.IndexModel{
+		Keys:    D{{Key: "ws", Value: 1}, {Key: "queue", Value: 1}, {Key: "_id", Value: 1}},
+		Options: options.Index().SetPartialFilterExpression(M{"queue": M{"$exists": true}}),
+	})
+	require.NoError(t, err)
 	for _, name := range []string{"ref", "n", "kind", "tags"} {
 		_, err := indexed.Indexes().CreateOne(ctx, mongo.IndexModel{Keys: D{{Key: "ws", Value: 1}, {Key: name, Value: 1}, {Key: "_id", Value: 1}}})
 		require.NoError(t, err)
@@ -53,6 +61,16 @@ func referring(t *testing.T) (plain, indexed *mongo.Collection) {
 func TestGroupsByKeysOfTwoIndexes(t *testing.T) {
 	ctx := context.WithoutCancel(t.Context())
 	plain, indexed := referring(t)
+	ids := func(c *mongo.Collection, n int64) (ids A) {
+		cursor, err := c.Find(ctx, D{}, options.Find().SetSort(D{{Key: "n", Value: -1}}).SetLimit(n))
+		require.NoError(t, err)
+		var docs []bson.M
+		require.NoError(t, cursor.All(ctx, &docs))
+		for _, d := range docs {
+			ids = append(ids, d["_id"])
+		}
+		return ids
+	}
 	for name, tc := range map[string]struct {
 		filter D
 		joined bool
@@ -62,6 +80,11 @@ func TestGroupsByKeysOfTwoIndexes(t *testing.T) {
 		"some of a list":       {D{{Key: "tags", Value: M{"$in": A{"tag-1", "tag-2"}}}}, true},
 		"a search":             {D{{Key: "kind", Value: bson.Regex{Pattern: "kind-[12]"}}}, true},
 		"values":               {D{{Key: "kind", Value: M{"$in": A{"kind-1", "kind-3", "absent"}}}}, true},
+		"absent":               {D{{Key: "queue", Value: nil}, {Key: "ref", Value: M{"$lt": owner(2400)}}}, true},
+		"present":              {D{{Key: "queue", Value: M{"$ne": nil}}}, false},
+		"absent, and another":  {D{{Key: "queue", Value: nil}, {Key: "n", Value: M{"$lt": 4000}}}, false},
+		"ids":                  {D{{Key: "_id", Value: M{"$in": ids(plain, 50)}}}, false},
+		"many ids":             {D{{Key: "_id", Value: M{"$in": ids(plain, 2000)}}}, false},
 		"few":                  {D{{Key: "n", Value: M{"$lt": 40}}}, false},
 		"none":                 {D{{Key: "n", Value: M{"$lt": -1}}}, false},
 		"two other conditions": {D{{Key: "kind", Value: "kind-1"}, {Key: "n", Value: M{"$lt": 4000}}}, false},

@@ -47,6 +47,11 @@ func (s *distinctValues) readKeys(c *storage.Collection, q Query, path string) (
 	if p = skipping(c, q, con, path); p != nil {
 		return "DISTINCT_SCAN", p, p.jump(path, s)
 	}
+	if ids := s.fewIDs(c, q, con, path); ids != nil {
+		if done, err := s.readDocuments(ids, path); done || err != nil {
+			return "FETCH", ids, err
+		}
+	}
 	first := s.newFirstMatch(c, q, con, path)
 	if first != nil {
 		if done, err := first.trial(con); done || err != nil {
@@ -68,6 +73,9 @@ func (s *distinctValues) readKeys(c *storage.Collection, q Query, path string) (
 		valued = chosen.con
 	}
 	join, err := newKeyJoin(c, q, valued, path, s.limit)
+	if join == nil && err == nil {
+		join, err = newAbsentJoin(c, q, con, path)
+	}
 	if err != nil {
 		return "", nil, err
 	}
@@ -81,7 +89,7 @@ func (s *distinctValues) readKeys(c *storage.Collection, q Query, path string) (
 			return "FIRST_MATCH", first.p, err
 		}
 	}
-	if s.limit == 0 || hasPosition(path) || strings.Contains(path, ".") {
+	if !s.readable(path) {
 		return "", nil, nil
 	}
 	done, err := s.readDocuments(chosen, path)
@@ -89,6 +97,27 @@ func (s *distinctValues) readKeys(c *storage.Collection, q Query, path string) (
 		return "", nil, err
 	}
 	return "FETCH", chosen, nil
+}
+
+// readable reports whether the values are read from documents one by one, until the limit.
+func (s *distinctValues) readable(path string) bool {
+	return s.limit > 0 && !hasPosition(path) && !strings.Contains(path, ".")
+}
+
+// fewIDs is the plan of documents that the filter lists by their ids; nil when the keys of the path cost less.
+func (s *distinctValues) fewIDs(c *storage.Collection, q Query, con *conjunction, path string) *Plan {
+	if !s.readable(path) || !q.Hint.IsMissing() {
+		return nil
+	}
+	p := candidate(c, q, con, c.Indexes()[0], false)
+	if !p.points() || 2*scanCost*int64(len(p.spans)) > c.Count() {
+		return nil
+	}
+	if by := grouping(c, q, con, path); by != nil && by.fixed() > by.position(path) && len(by.spans) < len(p.spans) {
+		return nil
+	}
+	p.con = con
+	return p
 }
 
 // readDocuments adds the values of the matching documents until the limit. done is false for arrays: a group has them whole.
