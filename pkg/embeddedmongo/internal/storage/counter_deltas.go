@@ -8,6 +8,7 @@ type counterDeltas struct {
 	docs  int64
 	below map[string]*countChange // By the key of a prefix counter.
 	keys  []keyChange
+	first [16]keyChange // Memory of keys: most writes need no other.
 }
 
 // keyChange is a key that a block gains or loses.
@@ -19,6 +20,9 @@ type keyChange struct {
 // key adds a change of the number of keys in a block, if the index has blocks there.
 func (t *counterDeltas) key(ix *Index, key []byte, delta int64) {
 	if b := ix.blocks.of(key); b != nil {
+		if t.keys == nil {
+			t.keys = t.first[:0]
+		}
 		t.keys = append(t.keys, keyChange{b, delta})
 	}
 }
