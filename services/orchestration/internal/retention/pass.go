@@ -64,7 +64,7 @@ func (s *Service) Pass(ctx context.Context) (changed int, err error) {
 
 // work gives each step one batch in turn until all are done, the time is over, or the context ends.
 func (s *Service) work(ctx context.Context, all []*step, until time.Time) {
-	t := throttle{rate: s.rate, requests: s.requests}
+	t := throttle{rate: s.rate, requests: s.requests, seen: &s.slowdown}
 	t.begin()
 	for active := true; active; {
 		active = false

@@ -55,6 +55,7 @@ type Service struct {
 	log       *slog.Logger
 
 	requests func() requestload.Load
+	slowdown slowdown
 
 	mu    sync.Mutex
 	marks map[place]mark

@@ -3,6 +3,7 @@ package retention
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/orch-project/orch/services/orchestration/internal/requestload"
@@ -41,8 +42,32 @@ type throttle struct {
 	load requestload.Load
 	// quiet reports that there were no clients during the last batch.
 	quiet bool
+	seen  *slowdown
+}
+
+// slowdown is what several passes measured. It is safe for concurrent use.
+type slowdown struct {
+	mu sync.Mutex
 	// beside are latencies during batches, alone those during pauses.
 	beside, alone latencies
+}
+
+// add adds a period to the latencies of its kind.
+func (s *slowdown) add(kind *latencies, load requestload.Load) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kind.add(load)
+}
+
+// get returns how much longer requests take during batches, as a share of their latency during pauses; ok is false before enough
+// batches and pauses.
+func (s *slowdown) get() (share float64, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if min(s.beside.n, s.alone.n) < minLatencies {
+		return 0, false
+	}
+	return s.beside.median()/s.alone.median() - 1, true
 }
 
 // latencies are the mean latencies of clients during the last batches or pauses. A slow disk prolongs a batch, and so its share of
@@ -82,11 +107,11 @@ func (t *throttle) since() (load requestload.Load, concurrency float64) {
 
 // share is the share of the time for deletions beside concurrent requests.
 func (t *throttle) share(concurrency float64) float64 {
-	if concurrency < quietConcurrency || min(t.beside.n, t.alone.n) < minLatencies {
+	slowdown, ok := t.seen.get()
+	switch {
+	case concurrency < quietConcurrency || !ok:
 		return idleShare - (idleShare-busyShare)*min(1, concurrency)
-	}
-	slowdown := t.beside.median()/t.alone.median() - 1
-	if slowdown*idleShare <= maxSlowdown {
+	case slowdown*idleShare <= maxSlowdown:
 		return idleShare
 	}
 	return max(maxSlowdown/slowdown, minShare)
@@ -104,14 +129,14 @@ func (t *throttle) rest(n int64, took time.Duration, concurrency float64) time.D
 // pause waits after a batch of n documents that took some time. It reports whether the context goes on.
 func (t *throttle) pause(ctx context.Context, n int64, took time.Duration) bool {
 	load, concurrency := t.since()
-	t.beside.add(load)
+	t.seen.add(&t.seen.beside, load)
 	t.quiet = concurrency < quietConcurrency
 	timer := time.NewTimer(t.rest(n, took, concurrency))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		load, _ = t.since()
-		t.alone.add(load)
+		t.seen.add(&t.seen.alone, load)
 		return true
 	case <-ctx.Done():
 		return false

@@ -69,7 +69,7 @@ func TestShareOfTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				limit := throttle{rate: c.rate, requests: busy(c.clients, time.Hour).total}
+				limit := throttle{seen: &slowdown{}, rate: c.rate, requests: busy(c.clients, time.Hour).total}
 				limit.begin()
 				began := time.Now()
 				const batches = 3
@@ -105,7 +105,7 @@ func TestDeletionsYieldToClients(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				all := busy(8, usual)
-				limit := throttle{rate: c.rate, requests: all.total}
+				limit := throttle{seen: &slowdown{}, rate: c.rate, requests: all.total}
 				limit.begin()
 				const took = 10 * time.Millisecond
 				var began time.Time
@@ -136,7 +136,7 @@ func TestDeletionsYieldToClients(t *testing.T) {
 func TestPauseEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		limit := throttle{requests: busy(8, time.Hour).total}
+		limit := throttle{seen: &slowdown{}, requests: busy(8, time.Hour).total}
 		limit.begin()
 		require.Equal(t, maxPause, limit.rest(1, time.Hour, 8))
 		ctx, cancel := context.WithCancel(t.Context())
