@@ -255,6 +255,10 @@ bench-scale: build ## measure every filter, sort and count of the contract with 
 	cd services/orchestration && go run ./bench/scale -dir $(SCALEDATA) -many $(SCALE) $(BENCHFLAGS)
 	go run ./test/bench/scale -dir $(SCALEDATA)/$(SCALE) $(SCALEFLAGS)
 
+.PHONY: bench-tenants
+bench-tenants: ## measure a workspace beside another that asks the worst queries for a minute; SCALE=100000 for less, SCALEDATA keeps the store
+	cd services/orchestration && go run ./bench/scale -dir $(SCALEDATA) -many $(SCALE) -tenants 60s $(BENCHFLAGS)
+
 WEBRUNS ?= 1000000
 WEBDATA ?= $(or $(TMPDIR),/tmp)/orch-bench-web-$(WEBRUNS)
 
