@@ -72,6 +72,9 @@ func (p *Plan) orNarrower(candidates []*Plan) (*Plan, error) {
 // wholeKeys bounds the keys of a candidate that is read completely instead of reading in sort order, for each row of the page.
 const wholeKeys = 20
 
+// mostWhole bounds them for large pages, whose readers may stop early. A review reconsiders them.
+const mostWhole = 20_000
+
 // orWhole replaces a plan that reads in sort order by a selective one that needs a sort. Reading in sort order stops early when
 // many documents match, but reads the whole collection when few do. A candidate that binds another field and has few keys bounds
 // the cost. If intersected indexes decide the filter, the plan in sort order reads no document in vain. The other one must then have
@@ -82,7 +85,7 @@ func (p *Plan) orWhole(candidates []*Plan, con *conjunction) (*Plan, error) {
 		return p, nil
 	}
 	rows := p.q.Skip + p.q.Limit
-	best, least := p, int(min(max(probeKeys, wholeKeys*rows), maxMembers))
+	best, least := p, int(min(max(probeKeys, wholeKeys*rows), mostWhole))
 	if p.withCommon(con).exact {
 		least = int(min(int64(least), 2*rows))
 	}

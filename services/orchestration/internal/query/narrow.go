@@ -55,7 +55,8 @@ func (s *Selection) try(ctx context.Context, filter bson.D, o StreamOptions, vis
 	}
 	p := s.resolver.prober()
 	first, _ := t.next(p.Batch)
-	o = StreamOptions{Sort: o.Sort, First: min(first, p.Batch), Batch: int(min(t.end, int64(p.Batch)))}
+	// The limit makes the store read in order instead of sorting all documents. No trial reaches it.
+	o = StreamOptions{Sort: o.Sort, Limit: 2 * trialScanned, First: min(first, p.Batch), Batch: int(min(t.end, int64(p.Batch)))}
 	err = p.scanBy(ctx, s.own, filter, o, s.probes, func(doc bson.Raw) bool {
 		t.page = append(t.page, doc)
 		return int64(len(t.page)) < t.end
