@@ -19,8 +19,9 @@ const (
 	runBatch      = 100
 	quietRunBatch = 250
 	documentBatch = 200
-	// passMargin is the time before the deadline at which a pass begins no further batch.
-	passMargin = time.Second
+	// passMargin is the time before the deadline at which a pass begins no further batch. On a slow disk a batch takes more than a
+	// second. A batch that the deadline interrupts is finished by the relay.
+	passMargin = 3 * time.Second
 )
 
 // Pass deletes what the policies of all workspaces select, until nothing is left or the context's deadline is near. It
