@@ -21,6 +21,9 @@ func complement(c Collection, filter bson.D) (rest bson.D, ok bool) {
 	case "$nin":
 		not.Key = "$in"
 	case "$ne":
+		if partial(c, filter[1].Key) {
+			return nil, false // An index has exactly these documents.
+		}
 		not.Key = "$eq"
 	case "$exists":
 		present, isBool := condition[0].Value.(bool)
