@@ -72,7 +72,11 @@ func TestBlocksSpareKeys(t *testing.T) {
 	for _, r := range [][2]int{{0, n}, {5000, 15_000}, {7, 8}, {1, 19_999}, {-5, 3}} {
 		got, how := count(r[0], r[1])
 		require.EqualValues(t, 3*max(0, min(r[1], n/3)-max(r[0], 0)), got, "%v", r)
-		require.Contains(t, how, "COUNT_BLOCKS")
+		if r[1]-max(r[0], 0) < 10 {
+			require.Contains(t, how, "COUNT_SCAN", "%v has no whole block", r)
+		} else {
+			require.Contains(t, how, "COUNT_BLOCKS", "%v", r)
+		}
 	}
 	_, err = c.DeleteMany(ctx, D{{Key: "ws", Value: 2}, {Key: "at", Value: M{"$gte": 6000, "$lt": 7000}}})
 	require.NoError(t, err)

@@ -81,7 +81,7 @@ func (s *distinctValues) readKeys(c *storage.Collection, q Query, path string) (
 	}
 	if join != nil {
 		if done, err := join.run(s); done || err != nil {
-			return "KEY_JOIN", join.by, err
+			return "KEY_JOIN", join.groups, err
 		}
 	}
 	if first != nil {

@@ -22,6 +22,8 @@ func newIDSet(n int) *idSet {
 	return &idSet{seed: maphash.MakeSeed(), table: make([]uint32, size)}
 }
 
+func (s *idSet) len() int { return len(s.ends) }
+
 func (s *idSet) at(i uint32) []byte {
 	begin := 0
 	if i > 1 {

@@ -18,35 +18,34 @@ import (
 //
 // A condition that a field is absent has no keys in an index of the documents with the field. Then the ids are those that do not match.
 type keyJoin struct {
-	of *Plan // Its keys, together with the bounds of by, decide the filter.
-	n  int   // Of the keys of of.
-	// absent says that the documents of of do not match. Those that pass the tests, if there are any.
-	absent bool
-	tests  *keyTests
-	by     *Plan // Its keys are in the order of the path.
-	at     int   // The position of the path in the keys of by.
+	filter *Plan     // Its keys give the ids. Together with the bounds of groups they decide the filter of the query.
+	tests  *keyTests // Of the keys of filter; nil when all of them give ids.
+	n      int       // The number of keys of filter.
+	absent bool      // The documents with the ids do not match.
+	groups *Plan     // Its keys are in the order of the path.
+	at     int       // The position of the path in the keys of groups.
 }
 
 // newKeyJoin plans the join; nil when documents cost less, or no two indexes have all that it needs. rows is the number of values that
 // are wanted; 0 means all.
 func newKeyJoin(c *storage.Collection, q Query, con *conjunction, path string, rows int64) (*keyJoin, error) {
-	by := grouping(c, q, con, path)
-	if by == nil || len(by.spans) != 1 || by.ix.Multikey() != 0 {
+	groups := grouping(c, q, con, path)
+	if groups == nil || len(groups.spans) != 1 || groups.ix.Multikey() != 0 {
 		return nil, nil
 	}
 	var best *keyJoin
 	limit := maxMembers
 	for _, ix := range c.Indexes() {
-		of := candidate(c, q, con, ix, true)
-		if of == nil || len(of.bounds) == 0 || ix == by.ix || ix.IsID() || !of.decides(con, by) {
+		p := candidate(c, q, con, ix, true)
+		if p == nil || len(p.bounds) == 0 || ix == groups.ix || ix.IsID() || !p.decides(con, groups) {
 			continue
 		}
-		n, err := of.reach(limit)
+		n, err := p.reach(limit)
 		if err != nil {
 			return nil, err
 		}
 		if n < limit {
-			best, limit = &keyJoin{of: of, n: n, by: by, at: by.position(path)}, n
+			best, limit = &keyJoin{filter: p, n: n, groups: groups, at: groups.position(path)}, n
 		}
 	}
 	if best == nil {
@@ -71,8 +70,8 @@ func newAbsentJoin(c *storage.Collection, q Query, con *conjunction, path string
 			continue
 		}
 		others := slices.Delete(slices.Clone(con.nodes), i, i+1)
-		by := grouping(c, q, conjunctionOf(others), path)
-		if by == nil || !by.exact || len(by.spans) != 1 || by.ix.Multikey() != 0 {
+		groups := grouping(c, q, conjunctionOf(others), path)
+		if groups == nil || !groups.exact || len(groups.spans) != 1 || groups.ix.Multikey() != 0 {
 			continue
 		}
 		present := filter.And{absent.Present(), filter.Not{Node: absent}}
@@ -80,20 +79,20 @@ func newAbsentJoin(c *storage.Collection, q Query, con *conjunction, path string
 			if ix.Partial == nil || ix.Multikey() != 0 || !names(ix.Fields, absent.Path) {
 				continue
 			}
-			of := candidate(c, q, conjunctionOf(append(slices.Clone(others), present...)), ix, true)
-			if of == nil {
+			p := candidate(c, q, conjunctionOf(append(slices.Clone(others), present...)), ix, true)
+			if p == nil {
 				continue
 			}
-			tests := of.keyTests(conjunctionOf(present))
-			if !of.exact && (tests == nil || !tests.whole) {
+			tests := p.keyTests(conjunctionOf(present))
+			if !p.exact && (tests == nil || !tests.whole) {
 				continue
 			}
-			n, err := of.reach(maxMembers)
+			n, err := p.reach(maxMembers)
 			if err != nil {
 				return nil, err
 			}
 			if n < maxMembers && int64(n)*(1+memberCost)+joinedCost*c.Count() < scanCost*c.Count() {
-				return &keyJoin{of: of, n: n, absent: true, tests: tests, by: by, at: by.position(path)}, nil
+				return &keyJoin{filter: p, tests: tests, n: n, absent: true, groups: groups, at: groups.position(path)}, nil
 			}
 		}
 	}
@@ -115,14 +114,14 @@ func (p *Plan) decides(con *conjunction, other *Plan) bool {
 
 // run adds the values. done is false when a key does not have the type of its value, or cannot be tested.
 func (j *keyJoin) run(set *distinctValues) (done bool, err error) {
-	v, err := j.by.c.View()
+	v, err := j.groups.c.View()
 	if err != nil {
 		return false, err
 	}
 	defer v.Close()
 	ids := newIDSet(j.n)
 	decided := true
-	if err := j.of.eachKeyOf(v, func(key []byte) bool {
+	if err := j.filter.eachKeyOf(v, func(key []byte) bool {
 		matches := holds
 		if j.tests != nil {
 			matches = j.tests.judge(key)
@@ -135,7 +134,7 @@ func (j *keyJoin) run(set *distinctValues) (done bool, err error) {
 	}); err != nil || !decided {
 		return false, err
 	}
-	span := j.by.spans[0]
+	span := j.groups.spans[0]
 	it, err := v.Iter(span.lo, span.hi)
 	if err != nil {
 		return false, err
@@ -154,8 +153,8 @@ func (j *keyJoin) run(set *distinctValues) (done bool, err error) {
 				continue
 			}
 		case ids.has(storage.EntryID(key)) != j.absent:
-			begin, end := j.by.fieldAt(key, j.at)
-			if !set.addKey(ascending(key[begin:end], j.by.ix.Fields[j.at].Desc)) {
+			begin, end := j.groups.fieldAt(key, j.at)
+			if !set.addKey(ascending(key[begin:end], j.groups.ix.Fields[j.at].Desc)) {
 				return false, nil
 			}
 			last, passed = append(last[:0], key[:end]...), 0

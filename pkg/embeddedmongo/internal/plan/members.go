@@ -95,12 +95,8 @@ func (m *members) has(id []byte) bool {
 	return false
 }
 
-// maxOutsiders bounds the documents of outsiders.
+// maxOutsiders bounds the documents outside of a range.
 const maxOutsiders = 1 << 16
-
-// outsiders are the documents outside of a plan's final range, by their encoded _id: none of them matches. A filter that most
-// documents match has few, but in an order that depends on the field of the range they may come first.
-type outsiders map[string]bool
 
 // complement is the plan of the keys outside of the final range; nil when the plan has no such range, or a document may have keys on
 // both sides.
@@ -122,21 +118,22 @@ func (p *Plan) complement() *Plan {
 	return &out
 }
 
-// outsidersOf reads the keys of a complement within a view; nil when they are too many.
-func outsidersOf(v *storage.View, p *Plan) (outsiders, error) {
-	set := outsiders{}
+// outsidersOf reads the keys of a complement within a view: the documents outside of a plan's final range, of which none matches. A
+// filter that most documents match has few, but in an order that depends on the field of the range they may come first. It returns nil
+// when they are too many.
+func outsidersOf(v *storage.View, p *Plan) (*idSet, error) {
+	set := newIDSet(0)
 	if len(p.spans) == 0 {
 		return set, nil
 	}
-	ks, err := p.open(v)
-	if err != nil {
+	full := false
+	err := p.eachKeyOf(v, func(key []byte) bool {
+		set.add(p.idOf(key))
+		full = set.len() > maxOutsiders
+		return !full
+	})
+	if full || err != nil {
 		return nil, err
 	}
-	for ks.next() {
-		if len(set) == maxOutsiders {
-			return nil, nil
-		}
-		set[string(p.idOf(ks.key()))] = true
-	}
-	return set, storage.Error(ks.err())
+	return set, nil
 }

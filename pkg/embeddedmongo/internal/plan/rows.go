@@ -25,8 +25,8 @@ type Rows struct {
 	review review
 	// members, when not nil, has all documents that match.
 	members *members
-	// outsiders do not match.
-	outsiders outsiders
+	// outsiders, when not nil, do not match.
+	outsiders *idSet
 	seen      map[string]bool // The documents so far; nil when none can repeat.
 	twins     bool            // A document can repeat, but only in succession.
 	last      []byte
@@ -145,7 +145,7 @@ func (r *Rows) fetch(want bool) (Row, bool, error) {
 			}
 		}
 		id := r.p.idOf(r.ks.key())
-		if r.members != nil && !r.members.has(id) || r.outsiders[string(id)] || r.again(id) {
+		if r.members != nil && !r.members.has(id) || r.outsiders != nil && r.outsiders.has(id) || r.again(id) {
 			continue
 		}
 		matches := r.p.exact

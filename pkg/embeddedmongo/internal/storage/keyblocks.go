@@ -62,7 +62,7 @@ type Blocks struct {
 // between lists the blocks within a range. ok is false when a part of the range is not divided, and large when a block that the range
 // touches is too large.
 func (b *keyBlocks) between(lo, hi []byte) (out Blocks, large, ok bool) {
-	if b == nil || hi == nil || b.known != nil && bytes.Compare(hi, b.known) > 0 {
+	if !b.covers(hi) {
 		return out, false, false
 	}
 	first, last := b.at(lo), b.at(hi)
@@ -77,6 +77,14 @@ func (b *keyBlocks) between(lo, hi []byte) (out Blocks, large, ok bool) {
 	}
 	out.End = b.list[last].first
 	return out, large, true
+}
+
+// hasWhole reports whether a whole block is within a divided range.
+func (b *keyBlocks) hasWhole(r Range) bool { return b.covers(r.Hi) && b.at(r.Lo)+1 < b.at(r.Hi) }
+
+// covers reports whether the keys before one are divided.
+func (b *keyBlocks) covers(hi []byte) bool {
+	return b != nil && hi != nil && (b.known == nil || bytes.Compare(hi, b.known) <= 0)
 }
 
 // Range is the range of keys [Lo, Hi).
@@ -95,12 +103,12 @@ func (c *Collection) Blocks(ix *Index, r Range) (b Blocks, ok bool) {
 }
 
 // BlocksView lists the blocks of several ranges, with a view that shows exactly their keys. ok is false, without a view, when the
-// index is not divided there.
+// index is not divided there, or when no range has a whole block: writes do not wait for a count of few keys.
 func (c *Collection) BlocksView(ix *Index, ranges []Range) (list []Blocks, v *View, ok bool, err error) {
 	c.mu.RLock()
-	divided := ix.blocks != nil
+	whole := slices.ContainsFunc(ranges, func(r Range) bool { return ix.blocks.hasWhole(r) })
 	c.mu.RUnlock()
-	if !divided {
+	if !whole {
 		return nil, nil, false, nil
 	}
 	divide := false

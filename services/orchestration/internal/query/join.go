@@ -50,7 +50,7 @@ func (s *Selection) join(ctx context.Context) (n int64, joined bool, err error) 
 		return 0, false, err
 	}
 	far := min(int64(j.most), near/farShare)
-	if _, ok := complement(j.by.rel.to, j.by.filter); ok {
+	if _, ok := j.rest(); ok {
 		far = min(far, lookupIDs) // The filter is a negation, which most documents match.
 	}
 	n, joined, err = j.byFar(ctx, int(far))
@@ -127,11 +127,20 @@ func (j joiner) byNear(ctx context.Context) (n int64, joined bool, err error) {
 	return n, err == nil, err
 }
 
+// rest is the filter of the documents of the far side that do not match, if byRest can count by them. The near side must refer to them:
+// what refers to the near side need not be all of its documents.
+func (j joiner) rest() (filter bson.D, ok bool) {
+	if j.by.rel.foreign != "_id" {
+		return nil, false
+	}
+	return complement(j.by.rel.to, j.by.filter)
+}
+
 // byRest counts by the documents of the far side that do not match, and removes their ids from the values. Those that are left match if
 // they exist. done is false if the documents are too many; the values that are left are then still to be tested.
 func (j joiner) byRest(ctx context.Context, values map[string]int64) (n int64, done bool, err error) {
-	rest, ok := complement(j.by.rel.to, j.by.filter)
-	if !ok || j.by.rel.foreign != "_id" || len(values) > j.resolver.MaxScanned {
+	rest, ok := j.rest()
+	if !ok || len(values) > j.resolver.MaxScanned {
 		return 0, false, nil
 	}
 	left := lookupCost * len(values)

@@ -72,3 +72,26 @@ func TestJoinedCounts(t *testing.T) {
 		}
 	}
 }
+
+// TestJoinedCountsOfNegations checks that a negation on the side that refers is joined by its ids, as any other filter is: what it excludes
+// says nothing about documents that nothing refers to.
+func TestJoinedCountsOfNegations(t *testing.T) {
+	t.Parallel()
+	const runs, tasks = 8000, 1700
+	db, ws, ctx := database(t), uuid.New(), t.Context()
+	runOf := tasksOfRuns(t, db, ws, runs, tasks)
+	want := map[int]bool{}
+	for i := range tasks {
+		if run, ok := runOf(i); ok {
+			want[run] = true
+		}
+	}
+	require.Greater(t, len(want), lookupIDs)
+	r := countReads(NewReader(db))
+	s, err := Resolver{Reader: r}.Select(ctx, ws, Plan{own: FlowRun, root: exists{rel: runTaskRuns, in: criterion("created_by", "$exists", false)}})
+	require.NoError(t, err)
+	n, err := s.Count(ctx)
+	require.NoError(t, err)
+	require.EqualValues(t, len(want), n)
+	require.Zero(t, r.streamed[FlowRun], "the ids of the flow runs are not read")
+}
