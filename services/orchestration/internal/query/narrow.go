@@ -127,7 +127,7 @@ func (n *narrowing) gather(ctx context.Context, s *Selection) error {
 	return nil
 }
 
-// byIDs returns the filter of the near side that has the ids of a probe; few is false if they are too many.
+// byIDs returns the filter of the near side that has the ids of a probe, or its own ids; few is false if they are too many.
 func (s *Selection) byIDs(ctx context.Context, p probe) (filter bson.D, few bool, err error) {
 	r := s.resolver
 	far, err := r.Reader.Count(ctx, p.rel.to, p.filter, lookupIDs+1)
@@ -139,5 +139,39 @@ func (s *Selection) byIDs(ctx context.Context, p probe) (filter bson.D, few bool
 			return filter, few, err
 		}
 	}
-	return r.among(ctx, p, r.MaxIDs)
+	if filter, few, err = r.among(ctx, p, r.MaxIDs); few || err != nil {
+		return filter, few, err
+	}
+	return s.byOwnIDs(ctx, p)
+}
+
+// byOwnIDs returns the filter of the documents of the near side that have a related document, by their own ids; few is false if they
+// are more than Resolver.MaxIDs. It looks up the ids of the far side in batches, and serves far sides of many documents to which few
+// documents of the near side refer. A scan of the near side would read far until the first match, or be ErrTooBroad.
+func (s *Selection) byOwnIDs(ctx context.Context, p probe) (filter bson.D, few bool, err error) {
+	if p.not || p.rel.local == "_id" || len(p.probes) > 0 {
+		return nil, false, nil
+	}
+	r := s.resolver
+	limit := joinedIDs * r.MaxIDs
+	far, err := r.Reader.Groups(ctx, p.rel.to, p.rel.foreign, p.rel.referring(p.filter), limit+1)
+	if err != nil || len(far) > limit {
+		return nil, false, err
+	}
+	own := bson.A{}
+	for batch := range slices.Chunk(far, lookupIDs) {
+		among := Scope(s.ws, bson.D{{Key: p.rel.local, Value: bson.D{{Key: "$in", Value: array(batch)}}}})
+		o := StreamOptions{Limit: int64(r.MaxIDs - len(own) + 1), Fields: []string{"_id"}}
+		err := each(r.Reader.Stream(ctx, p.rel.from, among, o), func(doc bson.Raw) error {
+			own = append(own, clone(doc.Lookup("_id")))
+			return nil
+		})
+		if err != nil {
+			return nil, false, err
+		}
+		if len(own) > r.MaxIDs {
+			return nil, false, nil
+		}
+	}
+	return bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: own}}}}, true, nil
 }

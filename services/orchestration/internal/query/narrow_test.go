@@ -138,6 +138,35 @@ func TestPagesReadTheirShare(t *testing.T) {
 	}
 }
 
+// TestPagesOfFewAmongManyReferences checks pages of a far side that is too large for its ids. The first match of the near side is further
+// than a scan may read.
+func TestPagesOfFewAmongManyReferences(t *testing.T) {
+	t.Parallel()
+	const runs, tasks, from = 2500, 1700, 2200
+	db, ws, ctx := database(t), uuid.New(), t.Context()
+	runOf := tasksOfRuns(t, db, ws, runs, tasks)
+	var want []string
+	for i := range tasks {
+		if run, ok := runOf(i); ok && run >= from {
+			want = append(want, fmt.Sprint(i))
+		}
+	}
+	r := Resolver{Reader: NewReader(db), MaxIDs: 250, MaxScanned: 200}
+	require.Greater(t, runs-from, r.MaxIDs)
+	s, err := r.Select(ctx, ws, Plan{own: TaskRun, root: exists{rel: taskFlowRun, in: criterion("sort_start", "$gte", int64(from))}})
+	require.NoError(t, err)
+	for _, page := range []struct{ skip, limit int }{{0, 5}, {60, 10}, {150, 100}, {500, 5}} {
+		docs, err := s.Page(ctx, bson.D{{Key: "_id", Value: 1}}, int64(page.skip), int64(page.limit))
+		require.NoError(t, err)
+		first := min(page.skip, len(want))
+		var have []string
+		for _, doc := range docs {
+			have = append(have, doc.Lookup("dynamic_key").StringValue())
+		}
+		require.True(t, slices.Equal(want[first:min(first+page.limit, len(want))], have), "%v: %v", page, have)
+	}
+}
+
 // TestIDsAreGatheredOnce checks that the parts of a read share the ids that replaced a probe.
 func TestIDsAreGatheredOnce(t *testing.T) {
 	t.Parallel()
