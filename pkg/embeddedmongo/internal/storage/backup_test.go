@@ -16,7 +16,8 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-// recorder counts the bytes written to files of backups.
+// recorder counts the bytes written to tables of backups. A backup also copies the log, which may be a recycled file: then it is as large
+// as the log that used the file before.
 type recorder struct {
 	vfs.FS
 	in      string
@@ -25,7 +26,7 @@ type recorder struct {
 
 func (r *recorder) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	f, err := r.FS.Create(name, c)
-	if err != nil || !strings.HasPrefix(name, r.in) {
+	if err != nil || !strings.HasPrefix(name, r.in) || !strings.HasSuffix(name, tableSuffix) {
 		return f, err
 	}
 	return &recorded{f, r}, nil
