@@ -34,8 +34,9 @@
 // flows with flow_runs and task_runs are flows with a run that matches the first and has a task run that matches the
 // second. Up to 200 ids of the far side become `$in`. The same holds for the ids to which the near side refers, if they are few. Beyond
 // them a page probes a sample of the near side in its order, and goes on while the share of matches promises to fill it soon. Else up
-// to Resolver.MaxIDs ids become `$in`: those of the far side, or those of the near side that up to twenty times as many ids of the far
-// side find. If they are more, the near side is streamed, and each batch is probed. Counts join both sides by their ids. The result is ErrTooBroad, never a partial result, where all of this is impossible: below or_, or beyond
+// to Resolver.MaxIDs ids of the far side become `$in`. If they are more, up to twenty times as many are looked up, and the ids of the
+// near side that refer to them become `$in`. If those are too many, the near side is streamed, and each batch is probed. Counts join
+// both sides by their ids. The result is ErrTooBroad, never a partial result, where all of this is impossible: below or_, or beyond
 // Resolver.MaxScanned documents.
 //
 // # Events

@@ -127,8 +127,8 @@ func (j joiner) byNear(ctx context.Context) (n int64, joined bool, err error) {
 	return n, err == nil, err
 }
 
-// rest is the filter of the documents of the far side that do not match, if byRest can count by them. The near side must refer to them:
-// what refers to the near side need not be all of its documents.
+// rest is the filter of the documents of the far side that do not match, if byRest can count by them. That takes a near side
+// that refers to the far side by its ids.
 func (j joiner) rest() (filter bson.D, ok bool) {
 	if j.by.rel.foreign != "_id" {
 		return nil, false
