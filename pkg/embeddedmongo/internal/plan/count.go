@@ -105,7 +105,7 @@ func countCovered(c *storage.Collection, q Query, con *conjunction) (n int64, ho
 	}
 	stopped := q.most > 0 && n >= q.most // Counters would cost a walk of the whole index, which the limit spares.
 	if fields > 0 && keys > after && !stopped {
-		err = c.CountPrefixes(p.ix, fields)
+		err = c.KeepPrefixCounts(p.ix, fields)
 	}
 	return n, "COUNT_SCAN", p, err
 }

@@ -85,7 +85,7 @@ func (ch *changes) derive() error {
 			continue
 		}
 		ic.header = indexHeader(tagIndex, ch.c.ID, ix.Spec.ID)
-		if counted := ix.counted.Load(); counted != 0 {
+		if counted := ix.counted.Load() | ix.counting.Load(); counted != 0 {
 			ic.prefixes = prefixChanges(&ch.keys, ix, counted, before.Keys, after.Keys)
 		}
 		if ix.Spec.Unique {

@@ -40,10 +40,11 @@ func (e *Engine) Check(ctx context.Context) ([]CollectionReport, error) {
 }
 
 type checker struct {
-	c      *Collection
-	r      CollectionReport
-	want   map[*Index]int64
-	counts map[*Index]map[string]int64
+	c       *Collection
+	r       CollectionReport
+	want    map[*Index]int64
+	counted map[*Index]uint32 // The complete counters of the state that is checked.
+	counts  map[*Index]map[string]int64
 }
 
 func (k *checker) problem(format string, args ...any) {
@@ -58,9 +59,12 @@ func (c *Collection) check(ctx context.Context) (CollectionReport, error) {
 	snap := c.e.db.NewSnapshot()
 	indexes := c.Indexes()[1:]
 	memory := c.Count()
+	k := &checker{c: c, want: map[*Index]int64{}, counted: map[*Index]uint32{}, counts: map[*Index]map[string]int64{}}
+	for _, ix := range indexes {
+		k.counted[ix] = ix.counted.Load()
+	}
 	c.mu.Unlock()
 	defer snap.Close()
-	k := &checker{c: c, want: map[*Index]int64{}, counts: map[*Index]map[string]int64{}}
 	k.r = CollectionReport{Namespace: namespace(c.DB, c.Name), Indexes: len(indexes) + 1}
 	if err := k.documents(ctx, snap, indexes); err != nil {
 		return k.r, storageError(err)
@@ -141,7 +145,7 @@ func (k *checker) document(entries *pebble.Iterator, ix *Index, id []byte, d val
 		}
 		k.problem("document %s has no entry in index %s", value.Format(d.Get("_id")), ix.Spec.Name)
 	}
-	for _, p := range prefixChanges(&index.Memory{}, ix, ix.counted.Load(), nil, ks.Keys) {
+	for _, p := range prefixChanges(&index.Memory{}, ix, k.counted[ix], nil, ks.Keys) {
 		if k.counts[ix] == nil {
 			k.counts[ix] = map[string]int64{}
 		}

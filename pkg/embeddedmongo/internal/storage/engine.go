@@ -45,7 +45,8 @@ type Engine struct {
 	mu    sync.RWMutex
 	colls map[string]*Collection // By "db.coll".
 
-	backups sync.Mutex // Held during a backup.
+	backups  sync.Mutex // Held during a backup.
+	counting sync.Mutex // Held while prefixes are counted in the background.
 
 	stalls   atomic.Int64 // Moments at which writes began to wait for compactions.
 	building atomic.Int64 // Index builds in progress.

@@ -34,7 +34,11 @@ type Index struct {
 	Fields   []index.Field
 	Partial  *filter.Filter
 	multikey atomic.Uint32
-	counted  atomic.Uint32
+
+	// Each bit n stands for counters of the documents below each prefix of n fields.
+	counted  atomic.Uint32 // Readers may use them.
+	counting atomic.Uint32 // A walk adds up the numbers. Writes move these counters, and the complete ones.
+	queued   atomic.Uint32 // The background will count them.
 
 	// roots are the top-level fields that the entries depend on. An update of other fields leaves the entries unchanged.
 	// nil when the partial filter is not a plain conjunction, so any field may matter.

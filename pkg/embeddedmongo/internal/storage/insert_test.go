@@ -51,7 +51,7 @@ func indexed(t tester, e *Engine, name string) *Collection {
 		_, err = c.CreateIndex(t.Context(), IndexSpec{Name: DefaultIndexName(key), Key: key, Unique: x.unique, Sparse: x.sparse}, noTurns)
 		require.NoError(t, err)
 	}
-	require.NoError(t, c.CountPrefixes(c.Indexes()[1], 1))
+	require.NoError(t, c.KeepPrefixCounts(c.Indexes()[1], 1))
 	return c
 }
 

@@ -153,7 +153,7 @@ func (c *Collection) Divide(ix *Index) {
 func (c *Collection) divide(ix *Index) (more bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.dropped || !slices.Contains(c.Indexes(), ix) {
+	if !c.has(ix) {
 		ix.blocks = nil
 		return false, nil
 	}

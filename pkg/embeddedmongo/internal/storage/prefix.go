@@ -3,8 +3,6 @@ package storage
 import (
 	"bytes"
 
-	"github.com/cockroachdb/pebble/v2"
-
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/index"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
@@ -32,7 +30,7 @@ func prefixLen(ix *Index, key []byte, n int) int {
 func prefixChanges(memory *index.Memory, ix *Index, counted uint32, before, after [][]byte) []prefixChange {
 	var out []prefixChange
 	for n := 1; n <= len(ix.Fields); n++ {
-		if counted&(1<<n) == 0 {
+		if counted&prefixBit(n) == 0 {
 			continue
 		}
 		b, a := distinctPrefixes(ix, before, n), distinctPrefixes(ix, after, n)
@@ -65,7 +63,7 @@ func (c *Collection) prefixKey(ix *Index, n int, prefix []byte) []byte {
 // PrefixCount returns the number of documents below the encoded values of the first n fields, from a counter. ok is false when the
 // index keeps no counters for that prefix length.
 func (c *Collection) PrefixCount(ix *Index, n int, prefix []byte) (count int64, ok bool, err error) {
-	if ix.counted.Load()&(1<<n) == 0 {
+	if ix.counted.Load()&prefixBit(n) == 0 {
 		return 0, false, nil
 	}
 	key := c.prefixKey(ix, n, prefix)
@@ -87,74 +85,4 @@ func (c *Collection) PrefixCount(ix *Index, n int, prefix []byte) (count int64, 
 	}
 	ix.counts[string(key)] = v
 	return v, true, nil
-}
-
-// CountPrefixes adds counters of the documents below prefixes of n fields. It walks the index once; writes maintain the counters
-// afterwards. The planner calls it after a count that walked many entries.
-func (c *Collection) CountPrefixes(ix *Index, n int) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m := ix.multikey.Load()
-	// A document has one key below a prefix that ends behind all fields with several keys.
-	if c.dropped || ix.IsID() || ix.counted.Load()&(1<<n) != 0 || m>>n != 0 {
-		return nil
-	}
-	if err := c.e.space.check(0); err != nil {
-		return nil
-	}
-	lo := c.prefixKey(ix, n, nil)
-	b := c.e.db.NewBatch()
-	defer func() { b.Close() }()
-	if err := b.DeleteRange(lo, Successor(lo), nil); err != nil {
-		return err
-	}
-	header := c.IndexPrefix(ix)
-	it, err := c.e.db.NewIter(&pebble.IterOptions{LowerBound: header, UpperBound: Successor(header)})
-	if err != nil {
-		return storageError(err)
-	}
-	defer it.Close()
-	var cur []byte
-	var run int64
-	flush := func() error {
-		if run == 0 {
-			return nil
-		}
-		if err := addCounter(b, c.prefixKey(ix, n, cur), run); err != nil {
-			return err
-		}
-		if b.Len() < 1<<20 {
-			return nil
-		}
-		if err := c.e.db.Apply(b, pebble.NoSync); err != nil {
-			return err
-		}
-		b.Reset()
-		return nil
-	}
-	for ok := it.First(); ok; ok = it.Next() {
-		f := EntryFields(it.Key())
-		if len(cur) > 0 && bytes.HasPrefix(f, cur) {
-			run++
-			continue
-		}
-		if err := flush(); err != nil {
-			return err
-		}
-		cur, run = append(cur[:0], f[:prefixLen(ix, f, n)]...), 1
-	}
-	if err := it.Error(); err != nil {
-		return storageError(err)
-	}
-	if err := flush(); err != nil {
-		return err
-	}
-	c.meta.Lock()
-	defer c.meta.Unlock()
-	ix.counted.Store(ix.counted.Load() | 1<<n)
-	if err := c.putRecord(b, c.nextIx, c.Indexes()); err != nil {
-		return err
-	}
-	c.e.dirty.Add(1)
-	return c.e.db.Apply(b, pebble.NoSync)
 }
