@@ -3,6 +3,7 @@ package storage
 import (
 	"bytes"
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +27,8 @@ const (
 	reclaimRounds = 3
 	// pollInterval is the interval at which Reclaim reads the metrics of the store.
 	pollInterval = 20 * time.Millisecond
+	// statisticsPolls bounds the wait for the statistics of the tables: about ten seconds.
+	statisticsPolls = 500
 )
 
 // deletions counts deleted documents, for the decision to reclaim their space.
@@ -67,12 +70,9 @@ func (e *Engine) Reclaim(ctx context.Context) (compacted int, err error) {
 		return 0, storageError(err)
 	}
 	for range reclaimRounds {
-		if err := e.statistics(ctx); err != nil {
-			return compacted, err
-		}
-		tables, err := e.db.SSTables()
+		tables, err := e.statistics(ctx)
 		if err != nil {
-			return compacted, storageError(err)
+			return compacted, err
 		}
 		found := false
 		for _, s := range slicesOf(tables, reclaimSlice) {
@@ -106,12 +106,31 @@ func (e *Engine) calm(ctx context.Context) error {
 	return poll(ctx, func() bool { return e.db.Metrics().Levels[0].Sublevels < l0CompactionThreshold })
 }
 
-// statistics waits until the deletions in all tables are counted, which Pebble does in the background.
-func (e *Engine) statistics(ctx context.Context) error {
-	return poll(ctx, func() bool {
-		m := e.db.Metrics()
-		return m.Table.InitialStatsCollectionComplete && m.Table.PendingStatsCollectionCount == 0
+// statistics waits until the deletions in all tables are counted, which Pebble does in the background. It returns the tables. Pebble
+// does not repeat a count that an error ended, so the wait is bounded.
+func (e *Engine) statistics(ctx context.Context) (tables [][]pebble.SSTableInfo, err error) {
+	polls := 0
+	waited := poll(ctx, func() bool {
+		if tables, err = e.db.SSTables(); err != nil {
+			return true
+		}
+		polls++
+		return e.db.Metrics().Table.InitialStatsCollectionComplete && (haveStatistics(tables) || polls >= statisticsPolls)
 	})
+	return tables, errors.Join(waited, storageError(err))
+}
+
+// haveStatistics reports whether all tables have statistics. The metrics do not tell: a table is no longer pending while Pebble reads it.
+// A table with statistics has entries.
+func haveStatistics(levels [][]pebble.SSTableInfo) bool {
+	for _, level := range levels {
+		for _, t := range level {
+			if t.TableStats.NumEntries == 0 {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // poll waits until a condition holds.
