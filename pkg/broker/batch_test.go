@@ -53,7 +53,7 @@ func TestBatch(t *testing.T) {
 		var got [shards][]uuid.UUID
 		for _, w := range b.waiters {
 			frame := appendFrame(nil, []*waiter{w})
-			events, err := decodeFrame(frame)
+			events, err := decodeFrame(nil, frame)
 			require.NoError(t, err)
 			require.Len(t, events, w.events)
 			require.LessOrEqual(t, w.events, maxRun)

@@ -84,7 +84,7 @@ func BenchmarkDecodeFrame(b *testing.B) {
 	frame := appendFrame(nil, waiters)
 	b.SetBytes(int64(len(frame)))
 	for b.Loop() {
-		if _, err := decodeFrame(frame); err != nil {
+		if _, err := decodeFrame(nil, frame); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -86,37 +87,38 @@ type wireEvent struct {
 	TraceState      string          `json:"tracestate"`
 }
 
-// decodeMessage decodes the frame of a message.
-func decodeMessage(msg jetstream.Msg) ([]Event, error) {
-	frame, err := decompress(msg.Headers(), msg.Data())
+// decodeMessage decodes the frame of a message and appends its events. They may share the memory of the message, and a memory
+// that is not nil.
+func decodeMessage(to []Event, msg jetstream.Msg, memory *frameMemory) ([]Event, error) {
+	frame, err := decompress(memory, msg.Headers(), msg.Data())
 	if err != nil {
-		return nil, err
+		return to, err
 	}
-	return decodeFrame(frame)
+	return decodeFrame(to, frame)
 }
 
-// decodeFrame decodes a CloudEvents JSON batch. One bad event fails the whole frame. The events may share the frame's
-// memory.
-func decodeFrame(frame []byte) ([]Event, error) {
-	if events, ok := ownFrame(frame); ok {
+// decodeFrame decodes a CloudEvents JSON batch and appends its events. One bad event fails the whole frame. The events may share
+// the frame's memory.
+func decodeFrame(to []Event, frame []byte) ([]Event, error) {
+	if events, ok := ownFrame(to, frame); ok {
 		return events, nil
 	}
-	return foreignFrame(frame)
+	return foreignFrame(to, frame)
 }
 
 // foreignFrame decodes a batch of any sender.
-func foreignFrame(frame []byte) ([]Event, error) {
+func foreignFrame(to []Event, frame []byte) ([]Event, error) {
 	var wire []wireEvent
 	if err := json.Unmarshal(frame, &wire); err != nil {
-		return nil, fmt.Errorf("decode frame: %w", err)
+		return to, fmt.Errorf("decode frame: %w", err)
 	}
-	events := make([]Event, len(wire))
+	events := slices.Grow(to, len(wire))
 	for i := range wire {
 		e, err := wire[i].event()
 		if err != nil {
-			return nil, fmt.Errorf("decode event %d of frame: %w", i, err)
+			return to, fmt.Errorf("decode event %d of frame: %w", i, err)
 		}
-		events[i] = e
+		events = append(events, e)
 	}
 	return events, nil
 }

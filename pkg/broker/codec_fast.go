@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
@@ -9,15 +10,15 @@ import (
 	"github.com/orch-project/orch/pkg/jsontoken"
 )
 
-// ownFrame decodes a frame of appendFrame: with the members in that order, no white space between them, and no escapes
-// in the attributes. For every other frame, valid or not, it returns false, and encoding/json decodes it. The events
-// share the frame's memory.
-func ownFrame(frame []byte) ([]Event, bool) {
+// ownFrame decodes a frame of appendFrame and appends its events: with the members in that order, no white space between them,
+// and no escapes in the attributes. For every other frame, valid or not, it returns false, and encoding/json decodes it. The
+// events share the frame's memory.
+func ownFrame(to []Event, frame []byte) ([]Event, bool) {
 	r := ownReader{text: frame}
 	if !r.take("[") {
-		return nil, false
+		return to, false
 	}
-	var events []Event
+	events := to
 	for {
 		var e Event
 		if len(events) > 0 {
@@ -25,14 +26,17 @@ func ownFrame(frame []byte) ([]Event, bool) {
 			e.Source, e.Type = last.Source, last.Type // Probably the same; then all events share one string.
 		}
 		if !r.event(&e) {
-			return nil, false
+			return to, false
 		}
-		if events == nil { // Probably all events have this length.
-			events = make([]Event, 0, min(MaxFrameEvents, len(frame)/r.at+1))
+		if len(events) == len(to) { // Probably all events have this length.
+			events = slices.Grow(events, min(MaxFrameEvents, len(frame)/r.at+1))
 		}
 		events = append(events, e)
 		if !r.take(",") {
-			return events, r.take("]") && r.at == len(frame)
+			if !r.take("]") || r.at != len(frame) {
+				return to, false
+			}
+			return events, true
 		}
 	}
 }

@@ -53,9 +53,9 @@ func TestOwnFrames(t *testing.T) {
 			waiters = append(waiters, &waiter{body: appendEvent(nil, &e)})
 		}
 		frame := appendFrame(nil, waiters)
-		own, ok := ownFrame(frame)
+		own, ok := ownFrame(nil, frame)
 		require.True(t, ok, "%s", frame)
-		foreign, err := foreignFrame(frame)
+		foreign, err := foreignFrame(nil, frame)
 		require.NoError(t, err)
 		require.Empty(t, cmp.Diff(foreign, own))
 	})
@@ -77,7 +77,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"bad workspace": `[{"specversion":"1.0",` + id + `,"source":"s","type":"t","orchworkspace":"w"}]`,
 		"truncated":     `[{"specversion":"1.0"`,
 	} {
-		_, err := decodeFrame([]byte(text))
+		_, err := decodeFrame(nil, []byte(text))
 		require.Error(t, err, name)
 	}
 }
@@ -91,9 +91,9 @@ func FuzzDecodeFrame(f *testing.F) {
 	f.Add([]byte(`[{"specversion":"1.0","id":"018f4f2c-0000-7000-8000-000000000001","source":"s","type":"t",` +
 		`"time":"2026-01-02T03:04:05.123456789+01:00","data":{"a":[1e999,"\ud800"]}}]`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		events, err := decodeFrame(data)
-		if own, ok := ownFrame(data); ok {
-			foreign, err := foreignFrame(data)
+		events, err := decodeFrame(nil, data)
+		if own, ok := ownFrame(nil, data); ok {
+			foreign, err := foreignFrame(nil, data)
 			require.NoError(t, err)
 			require.Empty(t, cmp.Diff(foreign, own))
 		}
@@ -104,7 +104,7 @@ func FuzzDecodeFrame(f *testing.F) {
 		for i := range events {
 			waiters[i] = &waiter{body: appendEvent(nil, &events[i])}
 		}
-		again, err := decodeFrame(appendFrame(nil, waiters))
+		again, err := decodeFrame(nil, appendFrame(nil, waiters))
 		require.NoError(t, err)
 		require.Empty(t, cmp.Diff(events, again))
 	})

@@ -33,8 +33,8 @@ func compress(buffer, frame []byte) ([]byte, bool) {
 	return buffer, len(buffer) < len(frame)-len(frame)/8
 }
 
-// decompress returns the data of a message as it was before compression.
-func decompress(header nats.Header, data []byte) ([]byte, error) {
+// decompress returns the data of a message as it was before compression, in its own or in reused memory.
+func decompress(memory *frameMemory, header nats.Header, data []byte) ([]byte, error) {
 	encoding := header.Get(headerContentEncoding)
 	if encoding == "" {
 		return data, nil
@@ -49,7 +49,7 @@ func decompress(header nats.Header, data []byte) ([]byte, error) {
 	if n > maxDecompressed {
 		return nil, fmt.Errorf("%w: %d bytes, at most %d are accepted", errDecompress, n, maxDecompressed)
 	}
-	frame, err := s2.Decode(make([]byte, n), data)
+	frame, err := s2.Decode(memory.take(n), data)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errDecompress, err)
 	}

@@ -16,10 +16,10 @@ func TestCompression(t *testing.T) {
 	frame := bytes.Repeat([]byte(`{"specversion":"1.0"},`), 1000)
 	packed, smaller := compress(nil, frame)
 	require.True(t, smaller)
-	got, err := decompress(s2Header, packed)
+	got, err := decompress(nil, s2Header, packed)
 	require.NoError(t, err)
 	require.Equal(t, frame, got)
-	got, err = decompress(nil, frame)
+	got, err = decompress(nil, nil, frame)
 	require.NoError(t, err)
 	require.Equal(t, frame, got)
 
@@ -41,7 +41,7 @@ func TestCompression(t *testing.T) {
 		"too large":        {s2Header, s2.Encode(nil, make([]byte, maxDecompressed+1))},
 		"unknown encoding": {nats.Header{headerContentEncoding: {"gzip"}}, frame},
 	} {
-		_, err := decompress(damaged.header, damaged.data)
+		_, err := decompress(nil, damaged.header, damaged.data)
 		require.ErrorIs(t, err, errDecompress, name)
 	}
 }
@@ -58,7 +58,7 @@ func TestCompressedFramesOfOneProcess(t *testing.T) {
 	k := &committer{frame: frame, cfg: Config{InProcess: inProcess{}}}
 	data, header = k.encode()
 	require.Equal(t, encodingS2, header.Get(headerContentEncoding))
-	got, err := decompress(header, data)
+	got, err := decompress(nil, header, data)
 	require.NoError(t, err)
 	require.Equal(t, frame, got)
 	again, _ := k.encode()

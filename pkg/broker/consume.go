@@ -18,6 +18,9 @@ const (
 	prefetchBytes  = 8 << 20
 
 	defaultBatchEvents = 500
+
+	// maxKept bounds the lists that a consumer reuses, in events.
+	maxKept = 1024
 )
 
 // backoff is the redelivery delay of a frame after the handler failed, by its number of deliveries. The last value holds
@@ -39,6 +42,9 @@ type ConsumeOptions struct {
 	// batch. In the first Yield of a lag it waits three times the duration of each batch; later it only waits for Pace.
 	// So publishers on the same machine get most of it during a burst. Default 0: no precedence.
 	Yield time.Duration
+	// ReuseMemory tells that the handler keeps neither the batch nor the data of its events after it returns. Both are then
+	// overwritten by later batches. Default false: the handler owns them.
+	ReuseMemory bool
 	// Backoff replaces the redelivery delays after the handler failed: 1 s, 5 s, 30 s, then 2 min.
 	Backoff []time.Duration
 }
@@ -60,7 +66,7 @@ type Delivery struct {
 //   - A batch has at least one and at most MaxEvents events. It never waits to be filled.
 //   - Events of one workspace arrive in publishing order; after a redelivery they may not.
 //   - Delivery is at least once: Event.Key identifies duplicates.
-//   - One goroutine at a time calls handle, which owns the batch. Its context ends with ctx.
+//   - One goroutine at a time calls handle, which may change the batch. Its context ends with ctx.
 //   - nil from handle acknowledges the batch. *Rejected acknowledges it too, but first writes each event it names to the
 //     dead-letter stream. Any other error redelivers the whole batch after a backoff, without end.
 //
@@ -69,12 +75,18 @@ type Delivery struct {
 func (c *Conn) Consume(
 	ctx context.Context, durable string, opts ConsumeOptions, handle func(ctx context.Context, batch []Event) error,
 ) error {
+	var memory []Event
 	return c.ConsumeDeliveries(ctx, durable, opts, func(ctx context.Context, batch []Delivery) error {
-		events := make([]Event, len(batch))
+		events := slices.Grow(memory, len(batch))[:len(batch)]
 		for i := range batch {
 			events[i] = batch[i].Event
 		}
-		return handle(ctx, events)
+		err := handle(ctx, events)
+		if opts.ReuseMemory && cap(events) <= maxKept {
+			clear(events)
+			memory = events[:0]
+		}
+		return err
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -21,13 +22,17 @@ type consumption struct {
 	handle   func(ctx context.Context, batch []Delivery) error
 	log      *slog.Logger
 	inFlight *inFlight
+
+	deliveries []Delivery   // The events of the open frames, in the order of the frames.
+	decoded    []Event      // Memory for the events of one frame.
+	memory     *frameMemory // What events may share; nil if the handler owns it.
 }
 
-// frame is a delivered message and its events.
+// frame is a delivered message. Its events are in consumption.deliveries.
 type frame struct {
-	msg        jetstream.Msg
-	deliveries []Delivery
-	delivered  int // The number of deliveries, this one included.
+	msg       jetstream.Msg
+	events    int
+	delivered int // The number of deliveries, this one included.
 }
 
 // consume handles frames until ctx ends or fetching fails.
@@ -48,6 +53,10 @@ func (k *consumption) consume(ctx context.Context) error {
 		k.returnAll(fetcher.frames)
 	}()
 
+	k.deliveries, k.memory = nil, nil // An interruption may have left a frame open.
+	if k.opts.ReuseMemory {
+		k.memory = &frameMemory{}
+	}
 	var next *frame
 	limiter := batchLimiter{opts: k.opts}
 	for {
@@ -73,7 +82,9 @@ func (k *consumption) consume(ctx context.Context) error {
 			if !ok {
 				return fetcher.err
 			}
-			next = k.open(ctx, msg)
+			if next = k.open(ctx, msg); next == nil {
+				k.release(0)
+			}
 		}
 	}
 }
@@ -101,7 +112,7 @@ func (k *consumption) returnAll(frames <-chan jetstream.Msg) {
 
 // gather adds queued frames while they fit. The first one that does not fit begins the next batch.
 func (k *consumption) gather(ctx context.Context, batch []*frame, incoming <-chan jetstream.Msg) ([]*frame, *frame) {
-	events := len(batch[0].deliveries)
+	events := batch[0].events
 	for events < k.opts.MaxEvents {
 		var msg jetstream.Msg
 		var ok bool
@@ -116,7 +127,7 @@ func (k *consumption) gather(ctx context.Context, batch []*frame, incoming <-cha
 		if f == nil {
 			continue
 		}
-		if events += len(f.deliveries); events > k.opts.MaxEvents {
+		if events += f.events; events > k.opts.MaxEvents {
 			return batch, f
 		}
 		batch = append(batch, f)
@@ -137,7 +148,7 @@ func (k *consumption) open(ctx context.Context, msg jetstream.Msg) *frame {
 	if meta, err := msg.Metadata(); err == nil {
 		f.delivered, published, sequence = int(meta.NumDelivered), meta.Timestamp, meta.Sequence.Stream
 	}
-	events, err := decodeMessage(msg)
+	events, err := decodeMessage(k.decoded[:0], msg, k.memory)
 	if err != nil {
 		k.log.ErrorContext(ctx, "moving an undecodable frame to the dead letters", "error", err)
 		if err := k.conn.deadLetterFrame(ctx, k.durable, msg, err); err != nil {
@@ -150,27 +161,25 @@ func (k *consumption) open(ctx context.Context, msg jetstream.Msg) *frame {
 		k.acknowledge(ctx, f)
 		return nil
 	}
-	f.deliveries = make([]Delivery, len(events))
+	f.events = len(events)
 	for i := range events {
-		f.deliveries[i] = Delivery{Event: events[i], Redelivered: f.delivered - 1, Published: published, sequence: sequence}
+		k.deliveries = append(k.deliveries, Delivery{Event: events[i], Redelivered: f.delivered - 1, Published: published, sequence: sequence})
+	}
+	clear(events)
+	if k.decoded = events; cap(events) > maxKept {
+		k.decoded = nil
 	}
 	return f
 }
 
 // process calls the handler with the events of at least one frame, and settles the frames.
 func (k *consumption) process(ctx context.Context, frames []*frame) {
-	all := frames[0].deliveries
-	if len(frames) > 1 {
-		n := 0
-		for _, f := range frames {
-			n += len(f.deliveries)
-		}
-		all = make([]Delivery, 0, n)
-		for _, f := range frames {
-			all = append(all, f.deliveries...)
-		}
+	n := 0
+	for _, f := range frames {
+		n += f.events
 	}
-	err := k.handleAll(ctx, all)
+	err := k.handleAll(ctx, k.deliveries[:n:n])
+	k.release(n)
 	if err == nil {
 		for _, f := range frames {
 			k.acknowledge(ctx, f)
@@ -178,12 +187,27 @@ func (k *consumption) process(ctx context.Context, frames []*frame) {
 		return
 	}
 	if ctx.Err() == nil {
-		k.log.WarnContext(ctx, "handler failed; the events will be redelivered", "events", len(all), "error", err)
+		k.log.WarnContext(ctx, "handler failed; the events will be redelivered", "events", n, "error", err)
 	}
 	for _, f := range frames {
 		k.redeliver(ctx, f)
 	}
 	pause(ctx, min(handlerPause, k.opts.Backoff[0]))
+}
+
+// release ends the use of the first n events. The others, if any, are of the last open frame.
+func (k *consumption) release(n int) {
+	rest := k.deliveries[n:]
+	if k.memory == nil || cap(k.deliveries) > maxKept {
+		k.deliveries = slices.Clone(rest)
+	} else {
+		copy(k.deliveries, rest)
+		clear(k.deliveries[len(rest):])
+		k.deliveries = k.deliveries[:len(rest)]
+	}
+	if k.memory != nil {
+		k.memory.reset(len(rest) > 0)
+	}
 }
 
 // handleAll calls the handler with portions of MaxEvents: a single frame may hold more.

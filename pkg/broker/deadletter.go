@@ -72,7 +72,7 @@ func (c *Conn) deadLetterFrame(ctx context.Context, durable string, msg jetstrea
 	if meta, err := msg.Metadata(); err == nil {
 		id = fmt.Sprintf("%s.frame.%d", durable, meta.Sequence.Stream)
 	}
-	frame, err := decompress(msg.Headers(), msg.Data())
+	frame, err := decompress(nil, msg.Headers(), msg.Data())
 	if err != nil {
 		frame = msg.Data() // A damaged frame is kept as it is.
 	}

@@ -53,7 +53,7 @@ func (c *Conn) Subscribe(ctx context.Context, handle func(Event), opts ...Subscr
 		if msg.Headers().Get(headerRetryFor) != "" {
 			return // The feed has delivered the event when it was first published.
 		}
-		events, err := decodeMessage(msg)
+		events, err := decodeMessage(nil, msg, nil)
 		if err != nil {
 			c.log.WarnContext(ctx, "a live feed skips a frame", "error", err)
 			return

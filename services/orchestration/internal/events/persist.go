@@ -38,7 +38,7 @@ func (p Persister) Name() string { return "event persister" }
 
 // Run consumes until the context ends. During a database outage events stay in the broker.
 func (p Persister) Run(ctx context.Context) error {
-	opts := broker.ConsumeOptions{MaxEvents: maxBatch, Pace: pace, Yield: yield}
+	opts := broker.ConsumeOptions{MaxEvents: maxBatch, Pace: pace, Yield: yield, ReuseMemory: true}
 	return p.Service.broker.Consume(ctx, broker.DurablePersist, opts, newPersistence(p.Service).persist)
 }
 

@@ -198,7 +198,7 @@ func (t *tenant) recover(ctx context.Context, r *trigger.Record) error {
 
 // consume evaluates the events of the stream.
 func (e *Engine) consume(ctx context.Context) {
-	opts := broker.ConsumeOptions{MaxEvents: maxBatch, Backoff: []time.Duration{redeliver, time.Second, 5 * time.Second}}
+	opts := broker.ConsumeOptions{MaxEvents: maxBatch, ReuseMemory: true, Backoff: []time.Duration{redeliver, time.Second, 5 * time.Second}}
 	if err := e.Broker.Consume(ctx, broker.DurableAutomations, opts, e.handle); err != nil && ctx.Err() == nil {
 		e.Log.WarnContext(ctx, "consume events for automations", "error", err)
 	}
