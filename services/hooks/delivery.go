@@ -12,6 +12,7 @@ import (
 	"github.com/orch-project/orch/pkg/tracing"
 	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	"github.com/orch-project/orch/pkg/webhook/receive"
+	"github.com/orch-project/orch/pkg/webhook/render"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/hooks/internal/definitioncache"
 	"github.com/orch-project/orch/services/hooks/internal/deliveries"
@@ -118,7 +119,13 @@ func (d *delivery) ingest(ctx context.Context, id uuid.UUID) int {
 		tracing.End(span, err)
 		return d.fail(ctx, http.StatusBadRequest, deliverylog.ReasonTemplate, publish.Failure{Err: err})
 	}
-	event, err := d.renderer.Event(text, d.hook, d.request, body, id)
+	memory := d.events.Get().(*render.EventMemory)
+	defer func() {
+		if memory.Clear() {
+			d.events.Put(memory) // The publisher has its own copy of the event.
+		}
+	}()
+	event, err := d.renderer.EventIn(memory, text, d.hook, d.request, body, id)
 	tracing.End(span, err)
 	if err != nil {
 		return d.fail(ctx, http.StatusBadRequest, deliverylog.ReasonEvent, publish.Failure{Rendered: &text, Err: err})

@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -79,6 +80,7 @@ type Hooks struct {
 	definitions *definitioncache.Cache
 	directory   *directory.Directory // The keys of service accounts.
 	renderer    *render.Engine
+	events      sync.Pool // Of *render.EventMemory.
 	publisher   *publish.Publisher
 	guards      *guard.Registry
 	proxies     clientaddr.Networks
@@ -129,6 +131,7 @@ func New(cfg Config, deps Deps) (*Hooks, error) {
 	h := &Hooks{
 		cfg: cfg, clock: deps.Clock, ids: deps.IDs, broker: deps.Broker, tracer: deps.Tracer,
 		log:      deps.Log.With("component", "hooks"),
+		events:   sync.Pool{New: func() any { return &render.EventMemory{} }},
 		throttle: newThrottle(deps.Clock),
 		outage:   rate.Sometimes{First: 1, Interval: time.Second},
 		metrics:  newMetrics(deps.Registry),

@@ -33,6 +33,7 @@ var pushed = `{"ref":"refs/heads/main","before":"6113728f27ae82c7b1a177c8d03f9e9
 func BenchmarkEvent(b *testing.B) {
 	e := New(Options{})
 	hook := &orchv1.WebhookDefinition{Id: uuid.NewString(), Name: "github", Template: push}
+	var memory EventMemory
 	b.ReportAllocs()
 	for b.Loop() {
 		r := httptest.NewRequestWithContext(b.Context(), http.MethodPost, "/hooks/slug", strings.NewReader(pushed))
@@ -45,9 +46,10 @@ func BenchmarkEvent(b *testing.B) {
 		body := request.Body()
 		text, err := e.Render(b.Context(), hook.GetTemplate(), request, body)
 		require.NoError(b, err)
-		event, err := e.Event(text, hook, request, body, uuid.Nil)
+		event, err := e.EventIn(&memory, text, hook, request, body, uuid.Nil)
 		require.NoError(b, err)
 		_, err = events.ToBroker(vocabulary.Orch, event, uuid.Max)
 		require.NoError(b, err)
+		require.True(b, memory.Clear())
 	}
 }
