@@ -1,7 +1,6 @@
 package receive
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -29,14 +28,8 @@ func (r *Request) ReadBody(from *http.Request, limit int64) error {
 		r.TooLarge = true
 		limit = min(limit, Excerpt)
 	}
-	var buffer bytes.Buffer
-	if n := from.ContentLength; n > 0 {
-		buffer.Grow(int(min(n, limit, firstRead)) + bytes.MinRead)
-	}
-	_, err := buffer.ReadFrom(io.LimitReader(from.Body, limit+1))
-	if r.Raw = buffer.Bytes(); r.Raw == nil {
-		r.Raw = []byte{} // An empty body, as opposed to none.
-	}
+	raw, err := readAll(io.LimitReader(from.Body, limit+1), min(from.ContentLength, limit, firstRead))
+	r.Raw = raw
 	if int64(len(r.Raw)) > limit {
 		r.TooLarge = true
 		r.Raw = r.Raw[:limit]
@@ -49,4 +42,25 @@ func (r *Request) ReadBody(from *http.Request, limit int64) error {
 		return err
 	}
 	return r.checkCharset()
+}
+
+// readAll reads until the end. It allocates little more than length first, if that is known. The result is never nil.
+func readAll(from io.Reader, length int64) ([]byte, error) {
+	const unknown = 512
+	if length < 0 {
+		length = unknown
+	}
+	all := make([]byte, 0, length+1) // With room for more, the end is found without growth.
+	for {
+		n, err := from.Read(all[len(all):cap(all)])
+		all = all[:len(all)+n]
+		switch {
+		case errors.Is(err, io.EOF):
+			return all, nil
+		case err != nil:
+			return all, err
+		case len(all) == cap(all):
+			all = slices.Grow(all, len(all))
+		}
+	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/orch-project/orch/pkg/webhook/receive"
 )
@@ -65,6 +66,24 @@ func TestABodyThatBreaksOff(t *testing.T) {
 	require.ErrorIs(t, err, receive.ErrBody)
 	require.ErrorIs(t, err, broken)
 	require.Equal(t, "abc", string(request.Raw))
+}
+
+// A body is read completely, whatever the reader returns at once. One of known length takes no memory beyond it.
+func TestBodiesOfAnyReader(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		body := bytes.Repeat([]byte("abc"), rapid.IntRange(0, limit/3).Draw(t, "size"))
+		wrap := rapid.SampledFrom([]func(io.Reader) io.Reader{
+			iotest.OneByteReader, iotest.HalfReader, iotest.DataErrReader, func(r io.Reader) io.Reader { return r },
+		}).Draw(t, "reader")
+		length := rapid.SampledFrom([]int64{-1, 0, 1, int64(len(body)), limit}).Draw(t, "length")
+		request, r := post(wrap(bytes.NewReader(body)), length)
+		require.NoError(t, request.ReadBody(r, limit))
+		require.Equal(t, body, request.Raw)
+		if length == int64(len(body)) && length <= 16<<10 {
+			require.Equal(t, len(body)+1, cap(request.Raw))
+		}
+	})
 }
 
 func TestContentLengthTakesNoMemory(t *testing.T) {
