@@ -20,11 +20,12 @@ const maxJSONDepth = 800
 // FromJSON parses one JSON value. It keeps the order of keys; the last of duplicate keys wins. Integers are exact, up to the
 // length that Python parses; a number with a fraction or an exponent is a float. Strings share memory with text.
 func FromJSON(text string) (Value, error) {
-	values := jsonValues{stack: make([]Value, 0, 24)}
-	err := jsontoken.Scan(text, maxJSONDepth, &values)
+	values := idleJSONValues.Get().(*jsonValues)
+	defer values.release()
+	err := jsontoken.Scan(text, maxJSONDepth, values)
 	if err != nil && !utf8.ValidString(text) {
 		values.stack = values.stack[:0]
-		err = jsontoken.Scan(string([]rune(text)), maxJSONDepth, &values) // Each invalid byte becomes U+FFFD.
+		err = jsontoken.Scan(string([]rune(text)), maxJSONDepth, values) // Each invalid byte becomes U+FFFD.
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrJSON, err)

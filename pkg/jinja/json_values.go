@@ -1,8 +1,22 @@
 package jinja
 
+import "sync"
+
 // jsonValues builds template values from scanned JSON. Values wait on a stack until the list or dict around them ends, so a
 // list is one allocation and a dict two. Building them through a tree of pkg/jsontree takes 50 % more instructions.
 type jsonValues struct{ stack []Value }
+
+var idleJSONValues = sync.Pool{New: func() any { return &jsonValues{stack: make([]Value, 0, 64)} }}
+
+// release lets others use the stack, without references to what it held. A large stack is not kept.
+func (j *jsonValues) release() {
+	const maxStack = 512
+	if cap(j.stack) <= maxStack {
+		clear(j.stack[:cap(j.stack)])
+		j.stack = j.stack[:0]
+		idleJSONValues.Put(j)
+	}
+}
 
 func (j *jsonValues) push(v Value) { j.stack = append(j.stack, v) }
 
