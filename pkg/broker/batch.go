@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"go.opentelemetry.io/otel/trace"
 )
@@ -26,6 +27,14 @@ type waiter struct {
 	span      trace.Span  // The publisher's, for the span of the frame.
 	result    chan error  // Gets exactly one value from the committer; buffered, so that nobody need listen.
 	abandoned atomic.Bool // The publisher has gone: what is not yet in a frame need not be sent.
+	timer     *time.Timer // The publisher's; stopped unless it waits for the result.
+}
+
+// newWaiter is the constructor of a pool.
+func newWaiter() any {
+	timer := time.NewTimer(time.Hour)
+	timer.Stop()
+	return &waiter{result: make(chan error, 1), timer: timer}
 }
 
 // NewBatch returns an empty batch.

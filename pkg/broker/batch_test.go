@@ -16,7 +16,7 @@ func unconnected(shards, maxRun int) *Publisher {
 	return &Publisher{
 		committers: make([]*committer, shards),
 		maxRun:     maxRun,
-		idle:       sync.Pool{New: func() any { return &waiter{result: make(chan error, 1)} }},
+		idle:       sync.Pool{New: newWaiter},
 	}
 }
 

@@ -31,7 +31,7 @@ func newPublisher(c *Conn) *Publisher {
 		cfg:     c.cfg,
 		flow:    unlimited(),
 		maxRun:  min(MaxFrameEvents, c.cfg.QueueEvents),
-		idle:    sync.Pool{New: func() any { return &waiter{result: make(chan error, 1)} }},
+		idle:    sync.Pool{New: newWaiter},
 		closing: make(chan struct{}),
 		done:    make(chan struct{}),
 	}
@@ -61,12 +61,18 @@ func newPublisher(c *Conn) *Publisher {
 //
 // e is not retained.
 func (p *Publisher) Publish(ctx context.Context, e Event) error {
+	return p.PublishWithin(ctx, p.cfg.AckTimeout, e)
+}
+
+// PublishWithin is Publish with a timeout below Config.AckTimeout; a longer one has no effect. It costs less than a context with
+// a deadline.
+func (p *Publisher) PublishWithin(ctx context.Context, timeout time.Duration, e Event) error {
 	ctx, span := tracing.StartProducer(ctx, spanPublish)
 	e.continueTrace(ctx)
 	b := p.NewBatch()
 	err := b.Add(&e)
 	if err == nil {
-		err = p.publish(ctx, b)
+		err = p.publish(ctx, b, min(timeout, p.cfg.AckTimeout))
 	}
 	tracing.End(span, err)
 	return err
@@ -89,13 +95,13 @@ func (p *Publisher) publishAll(ctx context.Context, events []Event) error {
 			return fmt.Errorf("event %d of %d: %w", i+1, len(events), err)
 		}
 	}
-	return p.publish(ctx, b)
+	return p.publish(ctx, b, p.cfg.AckTimeout)
 }
 
 // PublishBatch is PublishAll for events that are encoded already. Whatever it returns, the batch is empty then.
 func (p *Publisher) PublishBatch(ctx context.Context, b *Batch) error {
 	ctx, span := tracing.StartProducer(ctx, spanPublish)
-	err := p.publish(ctx, b)
+	err := p.publish(ctx, b, p.cfg.AckTimeout)
 	tracing.End(span, err)
 	return err
 }
@@ -103,10 +109,8 @@ func (p *Publisher) PublishBatch(ctx context.Context, b *Batch) error {
 // spanPublish is the span from the queue to the acknowledgement.
 const spanPublish = "publish events"
 
-// publish queues a batch and waits until all of it is acknowledged.
-func (p *Publisher) publish(ctx context.Context, b *Batch) error {
-	timer := time.NewTimer(p.cfg.AckTimeout)
-	defer timer.Stop()
+// publish queues a batch and waits until all of it is acknowledged, for timeout after each progress.
+func (p *Publisher) publish(ctx context.Context, b *Batch, timeout time.Duration) error {
 	sent, settled := 0, 0
 	abandon := func(err error) error {
 		for _, w := range b.waiters[settled:sent] {
@@ -129,8 +133,7 @@ func (p *Publisher) publish(ctx context.Context, b *Batch) error {
 		if settled == sent {
 			return abandon(full) // Others fill the queue: overload.
 		}
-		timer.Reset(p.cfg.AckTimeout)
-		if err := p.await(ctx, b.waiters[settled], timer.C); err != nil {
+		if err := p.await(ctx, b.waiters[settled], timeout); err != nil {
 			return abandon(err)
 		}
 		settled++
@@ -187,16 +190,18 @@ func (p *Publisher) enqueue(w *waiter) error {
 }
 
 // await waits for the acknowledgement of w.
-func (p *Publisher) await(ctx context.Context, w *waiter, timeout <-chan time.Time) error {
+func (p *Publisher) await(ctx context.Context, w *waiter, timeout time.Duration) error {
+	w.timer.Reset(timeout)
+	defer w.timer.Stop()
 	select {
 	case err := <-w.result:
 		return err
 	case <-ctx.Done():
 		w.abandoned.Store(true)
 		return ctx.Err()
-	case <-timeout:
+	case <-w.timer.C:
 		w.abandoned.Store(true)
-		return fmt.Errorf("%w: no acknowledgement within %s", ErrUnavailable, p.cfg.AckTimeout)
+		return fmt.Errorf("%w: no acknowledgement within %s", ErrUnavailable, timeout)
 	case <-p.done:
 		select {
 		case err := <-w.result:

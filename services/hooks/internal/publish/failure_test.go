@@ -58,7 +58,9 @@ func TestAnExcerptEndsBetweenCharacters(t *testing.T) {
 // scriptedBroker responds with an error.
 type scriptedBroker struct{ err error }
 
-func (b scriptedBroker) Publish(context.Context, broker.Event) error { return b.err }
+func (b scriptedBroker) PublishWithin(context.Context, time.Duration, broker.Event) error {
+	return b.err
+}
 
 func (scriptedBroker) Acquire(context.Context, int, time.Duration) error { return nil }
 

@@ -34,8 +34,8 @@ var (
 
 // Broker is the part of a broker's publisher that is used here.
 type Broker interface {
-	// Publish returns nil when the event is durable; see broker.Publisher.
-	Publish(ctx context.Context, e broker.Event) error
+	// PublishWithin returns nil when the event is durable; see broker.Publisher.
+	PublishWithin(ctx context.Context, timeout time.Duration, e broker.Event) error
 	// Acquire waits for credit under backpressure; Release ends what it began.
 	Acquire(ctx context.Context, events int, timeout time.Duration) error
 	Release(events int)
@@ -75,14 +75,14 @@ func (p *Publisher) Publish(ctx context.Context, workspace string, e *orchv1.Rec
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
-	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.opts.Timeout)
-	defer cancel()
-	if err := p.opts.Broker.Acquire(sending, 1, 0); err != nil {
+	sending := context.WithoutCancel(ctx)
+	arrived := time.Now()
+	if err := p.opts.Broker.Acquire(sending, 1, p.opts.Timeout); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	defer p.opts.Broker.Release(1)
 	start := time.Now()
-	switch err := p.opts.Broker.Publish(sending, b); {
+	switch err := p.opts.Broker.PublishWithin(sending, p.opts.Timeout-start.Sub(arrived), b); {
 	case err == nil:
 		if p.opts.Acks != nil {
 			telemetry.Observe(ctx, p.opts.Acks, time.Since(start).Seconds())
