@@ -38,11 +38,11 @@ var passes = [][]part{
 	parts(
 		"receive: read body and headers", `/webhook/receive\.`,
 		"render: template", `/render\.\(\*Engine\)\.RenderAs`,
-		"event: parse rendered text, validate", `/render\.\(\*Engine\)\.Event$`,
+		"event: parse rendered text, validate", `/render\.\(\*Engine\)\.Event(In)?$`,
 		"publish: encode", `/pkg/events\.\(\*Writer\)\.Write$|/broker\.\(\*Batch\)\.Add$`,
 		"publish: frames", `/broker\.\(\*committer\)`,
 		"delivery log", `/hooks/internal/deliveries\.`,
-		"consume: decode frames", `/broker\.decodeFrame`,
+		"consume: decode frames", `/broker\.decode(Frame|Message)`,
 		"consume: documents of events", `/internal/events\.\(\*persistence\)\.document$`,
 		"store: insert", `/embeddedmongo/internal/command\.\(\*Service\)\.insert`,
 		"store: write-ahead log, memtable", `/pebble/v2\.\(\*(DB|Batch|commitPipeline)\)\.(Apply|commit|Commit)|/pebble/v2/record\.`,

@@ -26,9 +26,12 @@ Type: cpu
              net/http.(*conn).serve
 ` + separator + `   30000us   runtime.gcAssistAlloc
              github.com/orch-project/orch/pkg/webhook/render.(*Engine).RenderAs
+` + separator + `    2000us   github.com/orch-project/orch/pkg/webhook/render.(*EventMemory).scan
+             github.com/orch-project/orch/pkg/webhook/render.(*Engine).EventIn
+             github.com/orch-project/orch/services/hooks.(*delivery).ingest
 ` + separator + `    5000us   net/http.(*conn).serve
 ` + separator + `    1000us   unknown
 `)
 	require.NoError(t, err)
-	require.Equal(t, map[string]float64{"garbage collection": 50000, "render: template": 10000, "HTTP: other": 5000, "other": 1000}, sums)
+	require.Equal(t, map[string]float64{"garbage collection": 50000, "render: template": 10000, "event: parse rendered text, validate": 2000, "HTTP: other": 5000, "other": 1000}, sums)
 }
