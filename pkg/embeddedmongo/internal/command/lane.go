@@ -15,12 +15,15 @@ const (
 	freeChecks = 4
 	// turnTime is how long a long read works before others get their turn.
 	turnTime = 10 * time.Millisecond
+	// longCommand is the size, in bytes, from which a read is long before it begins: to plan a filter of a thousand ids takes about a
+	// millisecond.
+	longCommand = 32 << 10
 )
 
 // lane admits a few long reads and index builds at a time, in turns, so most processors stay free for short commands.
 //
-//	short ──▶ ends within freeChecks
-//	long  ──▶ exceeds them  ──▶ waits for a slot ──▶ works for a turn ──▶ gives the slot to the next, if one waits ─┐
+//	short ──▶ is no larger than longCommand, and ends within freeChecks
+//	long  ──▶ exceeds one    ──▶ waits for a slot ──▶ works for a turn ──▶ gives the slot to the next, if one waits ─┐
 //	                                  ▲                                                                           │
 //	                                  └───────────────────────────────────────────────────────────────────────────┘
 type lane struct {

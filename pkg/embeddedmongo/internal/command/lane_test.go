@@ -2,11 +2,19 @@ package command
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/wire"
 )
 
 // TestLongReadsTakeTurns simulates two long reads in a lane with one slot, and a short one.
@@ -51,4 +59,37 @@ func assertNext(t *testing.T, r *turns) {
 	if err := r.next(t.Context(), time.Time{}); err != nil {
 		t.Error(err)
 	}
+}
+
+// A read with a long filter waits for a turn before it is planned; a short one does not.
+func TestLongCommandsTakeTurns(t *testing.T) {
+	t.Parallel()
+	e, err := storage.Open("data", storage.Options{FS: vfs.NewMem(), NoSync: true})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, e.Close()) }()
+	_, err = e.Collection("d", "c")
+	require.NoError(t, err)
+	s := New(e, Config{Log: slog.New(slog.DiscardHandler)})
+	for range cap(s.lane.slots) {
+		s.lane.slots <- struct{}{} // Other long reads work.
+	}
+	find := func(ids int) value.Doc {
+		list := make(bson.A, ids)
+		for i := range list {
+			list[i] = fmt.Sprintf("%036d", i)
+		}
+		body, err := bson.Marshal(bson.D{
+			{Key: "find", Value: "c"}, {Key: "filter", Value: bson.M{"_id": bson.M{"$in": list}}}, {Key: "maxTimeMS", Value: 60_000}, {Key: "$db", Value: "d"},
+		})
+		require.NoError(t, err)
+		return s.Handle(t.Context(), 1, &wire.Message{Body: value.Doc(body)})
+	}
+	require.Equal(t, 1.0, find(100).Get("ok").Float())
+	answered := make(chan value.Doc, 1)
+	go func() { answered <- find(10_000) }()
+	require.Eventually(t, func() bool { return s.lane.waiting.Load() == 1 }, time.Minute, time.Millisecond)
+	require.Empty(t, answered)
+	<-s.lane.slots
+	require.Equal(t, 1.0, (<-answered).Get("ok").Float())
+	require.Len(t, s.lane.slots, cap(s.lane.slots)-1, "it gave its slot back")
 }

@@ -111,6 +111,12 @@ func (s *Service) Handle(ctx context.Context, conn int32, m *wire.Message) (repl
 	if reads[r.name] {
 		r.takeTurns(s.lane)
 		defer r.turns.end()
+		if len(m.Body) > longCommand {
+			r.turns.checks = freeChecks
+			if err := r.expired(); err != nil {
+				return failure(err)
+			}
+		}
 	}
 	b, err := h.run(s, r)
 	if err == nil && r.majority() {

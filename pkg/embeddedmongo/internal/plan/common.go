@@ -104,10 +104,10 @@ func (p *Plan) beside(con *conjunction, at int) *Plan {
 		other, ok := n.(*filter.Leaf)
 		return ok && other != leaf && other.Path == leaf.Path
 	})
-	sub := conjunctionOf(nodes)
+	sub := con.of(nodes)
 	var best *Plan
 	for _, ix := range p.c.Indexes() {
-		k := candidate(p.c, p.q, sub, ix, true)
+		k := candidateOf(p.c, p.q, sub, ix, true, maxMerge)
 		if k != nil && k.expresses(leaf) && k.endsAlike(p) && (best == nil || len(k.bounds) > len(best.bounds)) {
 			best = k
 		}

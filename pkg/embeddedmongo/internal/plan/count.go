@@ -118,11 +118,11 @@ func countDifference(c *storage.Collection, q Query, con *conjunction) (n int64,
 	for i, node := range con.nodes {
 		others := slices.Delete(slices.Clone(con.nodes), i, i+1)
 		if leaf, ok := node.(*filter.Leaf); ok && matchesMissing(leaf) && leaf.Op == filter.Eq {
-			present, p, err := countPresent(c, q, others, leaf)
+			present, p, err := countPresent(c, q, con, others, leaf)
 			if p == nil || err != nil {
 				return 0, nil, err
 			}
-			all, _, p, err := countCovered(c, q, conjunctionOf(others))
+			all, _, p, err := countCovered(c, q, con.of(others))
 			return max(0, all-present), p, err
 		}
 		not, ok := node.(filter.Not)
@@ -130,28 +130,28 @@ func countDifference(c *storage.Collection, q Query, con *conjunction) (n int64,
 			continue
 		}
 		if leaf, ok := not.Node.(*filter.Leaf); ok && matchesMissing(leaf) {
-			if n, p, err = countPresent(c, q, others, leaf); p != nil || err != nil {
+			if n, p, err = countPresent(c, q, con, others, leaf); p != nil || err != nil {
 				return n, p, err
 			}
 		}
-		out, _, excluded, err := countCovered(c, q, conjunctionOf(append(slices.Clone(others), not.Node)))
+		out, _, excluded, err := countCovered(c, q, con.of(append(slices.Clone(others), not.Node)))
 		if excluded == nil || err != nil {
 			return 0, nil, err
 		}
-		all, _, p, err := countCovered(c, q, conjunctionOf(others))
+		all, _, p, err := countCovered(c, q, con.of(others))
 		return max(0, all-out), p, err
 	}
 	return 0, nil, nil
 }
 
 // countPresent counts the documents that have the field of a leaf, and do not match the leaf.
-func countPresent(c *storage.Collection, q Query, others filter.And, leaf *filter.Leaf) (n int64, p *Plan, err error) {
+func countPresent(c *storage.Collection, q Query, con *conjunction, others filter.And, leaf *filter.Leaf) (n int64, p *Plan, err error) {
 	within := append(slices.Clone(others), leaf.Present())
-	out, _, excluded, err := countCovered(c, q, conjunctionOf(append(slices.Clone(within), leaf)))
+	out, _, excluded, err := countCovered(c, q, con.of(append(slices.Clone(within), leaf)))
 	if excluded == nil || err != nil {
 		return 0, nil, err
 	}
-	all, _, p, err := countCovered(c, q, conjunctionOf(within))
+	all, _, p, err := countCovered(c, q, con.of(within))
 	return max(0, all-out), p, err
 }
 

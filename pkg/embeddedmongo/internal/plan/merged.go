@@ -3,6 +3,7 @@ package plan
 import (
 	"bytes"
 	"container/heap"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -134,7 +135,7 @@ func (m *merged) leap(r *run, ending []byte) bool {
 			return true
 		}
 	}
-	key := concat(r.it.Key()[:r.at], ending)
+	key := slices.Concat(r.it.Key()[:r.at], ending)
 	if m.reverse {
 		return m.moved(r, r.it.SeekLT(append(key, 0))) // The last key at or before it.
 	}

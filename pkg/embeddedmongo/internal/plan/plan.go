@@ -195,6 +195,11 @@ func hint(list []*storage.Index, h value.Value) (*storage.Index, error) {
 
 // candidate plans with one index; nil when the index cannot serve the query.
 func candidate(c *storage.Collection, q Query, con *conjunction, ix *storage.Index, forced bool) *Plan {
+	return candidateOf(c, q, con, ix, forced, maxSpans)
+}
+
+// candidateOf is candidate with a number of spans: bounds that need more are left out.
+func candidateOf(c *storage.Collection, q Query, con *conjunction, ix *storage.Index, forced bool, most int) *Plan {
 	if !usable(ix, con) {
 		return nil
 	}
@@ -213,11 +218,11 @@ func candidate(c *storage.Collection, q Query, con *conjunction, ix *storage.Ind
 			}
 			preds = sameOrigin(preds, origin)
 		}
-		b := boundFor(preds, f.Desc, flagged)
+		b := con.boundFor(preds, f.Desc, flagged)
 		if b == nil {
 			break
 		}
-		if b.points != nil && combos*max(1, len(b.points)) > maxSpans {
+		if b.points != nil && combos*max(1, len(b.points)) > most {
 			break
 		}
 		combos *= max(1, len(b.points))

@@ -1,12 +1,8 @@
 package plan
 
 import (
-	"bytes"
 	"math"
-	"slices"
 	"strings"
-
-	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/filter"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
@@ -25,14 +21,22 @@ type predicate struct {
 type conjunction struct {
 	byPath map[string][]predicate
 	nodes  []filter.Node // All conjuncts, flattened.
+	lists  lists
 }
 
 func conjoin(f *filter.Filter) *conjunction { return conjunctionOf(f.Conjuncts()) }
 
 func conjunctionOf(nodes filter.And) *conjunction {
-	c := &conjunction{byPath: map[string][]predicate{}}
+	c := &conjunction{byPath: map[string][]predicate{}, lists: lists{}}
 	c.add(nodes)
 	return c
+}
+
+// of is the conjunction of some of the nodes, which shares the encoded lists.
+func (c *conjunction) of(nodes filter.And) *conjunction {
+	out := &conjunction{byPath: map[string][]predicate{}, lists: c.lists}
+	out.add(nodes)
+	return out
 }
 
 func (c *conjunction) add(all filter.And) {
@@ -87,10 +91,10 @@ func hasPosition(path string) bool {
 }
 
 // boundFor picks the tightest bound for a field: equality, then a list, then a range. nil when there is none.
-func boundFor(preds []predicate, desc, multikey bool) *bound {
+func (c *conjunction) boundFor(preds []predicate, desc, multikey bool) *bound {
 	var best *bound
 	for _, p := range preds {
-		if b := pointBound(p, preds, desc, multikey); b != nil && (best == nil || len(b.points) < len(best.points)) {
+		if b := c.pointBound(p, preds, desc, multikey); b != nil && (best == nil || len(b.points) < len(best.points)) {
 			best = b
 		}
 	}
@@ -101,7 +105,7 @@ func boundFor(preds []predicate, desc, multikey bool) *bound {
 }
 
 // pointBound is the bound of the values that one predicate lists. Values outside the ranges of the other predicates are left out.
-func pointBound(p predicate, preds []predicate, desc, multikey bool) *bound {
+func (c *conjunction) pointBound(p predicate, preds []predicate, desc, multikey bool) *bound {
 	var vs []value.Value
 	switch {
 	case p.values != nil:
@@ -118,22 +122,15 @@ func pointBound(p predicate, preds []predicate, desc, multikey bool) *bound {
 		vs = b.within(vs, preds)
 	}
 	b.equal = len(vs) == 1
-	b.points = make([][]byte, 0, len(vs))
-	for _, v := range vs {
-		switch {
-		case v.T == bson.TypeArray && !v.Doc().Empty():
-			return nil // An array is indexed by its elements.
-		case v.T == bson.TypeArray: // The field is an empty array, or an array that has one.
-			b.points = append(b.points, value.AppendKey(nil, value.Value{T: bson.TypeUndefined}, desc))
-			b.equal = false
-		}
-		// A key of null behind an array may stand for an element without the rest of the path.
-		if multikey && (v.IsNullish() || v.T == bson.TypeArray) && strings.Contains(p.path, ".") {
-			b.exact = false
-		}
-		b.points = append(b.points, value.AppendKey(nil, v, desc))
+	encoded := c.lists.encode(p, vs, desc)
+	if encoded.arrays {
+		return nil // An array is indexed by its elements.
 	}
-	slices.SortFunc(b.points, bytes.Compare)
+	b.points, b.equal = encoded.points, b.equal && !encoded.empty
+	// A key of null behind an array may stand for an element without the rest of the path.
+	if multikey && encoded.nullish && strings.Contains(p.path, ".") {
+		b.exact = false
+	}
 	return b
 }
 

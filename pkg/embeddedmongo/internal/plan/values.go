@@ -165,7 +165,7 @@ func (s *valueScan) pass() {
 
 // apply returns the conjunction with the values found as points of the search.
 func (s *valueScan) apply(con *conjunction) *conjunction {
-	out := &conjunction{byPath: make(map[string][]predicate, len(con.byPath)), nodes: con.nodes}
+	out := &conjunction{byPath: make(map[string][]predicate, len(con.byPath)), nodes: con.nodes, lists: con.lists}
 	for path, preds := range con.byPath {
 		for _, p := range preds {
 			if p.leaf == s.leaf {
