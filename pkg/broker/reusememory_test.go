@@ -130,5 +130,6 @@ func TestFrameMemory(t *testing.T) {
 		check()
 	})
 	var owned *frameMemory
-	require.NotSame(t, &owned.take(1)[:1][0], &owned.take(1)[:1][0])
+	one, other := owned.take(1)[:1], owned.take(1)[:1]
+	require.NotSame(t, &one[0], &other[0])
 }

@@ -84,12 +84,12 @@ func TestLongCommandsTakeTurns(t *testing.T) {
 		require.NoError(t, err)
 		return s.Handle(t.Context(), 1, &wire.Message{Body: value.Doc(body)})
 	}
-	require.Equal(t, 1.0, find(100).Get("ok").Float())
+	require.True(t, find(100).Get("ok").Truthy())
 	answered := make(chan value.Doc, 1)
 	go func() { answered <- find(10_000) }()
 	require.Eventually(t, func() bool { return s.lane.waiting.Load() == 1 }, time.Minute, time.Millisecond)
 	require.Empty(t, answered)
 	<-s.lane.slots
-	require.Equal(t, 1.0, (<-answered).Get("ok").Float())
+	require.True(t, (<-answered).Get("ok").Truthy())
 	require.Len(t, s.lane.slots, cap(s.lane.slots)-1, "it gave its slot back")
 }
