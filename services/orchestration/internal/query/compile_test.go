@@ -133,7 +133,7 @@ func TestCompileRefuses(t *testing.T) {
 	_, err := Compile(&orchv1.FlowFilter{Id: &orchv1.UuidFilter{Any_: &orchv1.UuidList{Values: []string{"x"}}}})
 	require.ErrorIs(t, err, ErrOperand)
 	require.ErrorContains(t, err, "id: any_")
-	_, err = Compile(&orchv1.FlowFilter{Name: &orchv1.NameFilter{Like_: proto.String(strings.Repeat("a", maxPattern+1))}})
+	_, err = Compile(&orchv1.FlowFilter{Name: &orchv1.NameFilter{Like_: proto.String(strings.Repeat("a", MaxPattern+1))}})
 	require.ErrorIs(t, err, ErrOperand)
 	_, err = Compile(&orchv1.Flow{Name: "no filter"})
 	require.ErrorIs(t, err, ErrUnsupported)

@@ -1,13 +1,18 @@
 package query
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 var (
 	// ErrTooBroad means that a related filter matches too many documents to join. The caller should return 422 and ask
 	// the client to narrow the related filter.
 	ErrTooBroad = errors.New("the related filter matches too much to be joined")
-	// ErrOperand means that an operand has no stored form, or is too long. The caller should return 422.
+	// ErrOperand means that an operand has no stored form. The caller should return 422.
 	ErrOperand = errors.New("operand not usable")
+	// ErrLongText means that a search text exceeds MaxPattern. It matches ErrOperand too.
+	ErrLongText = fmt.Errorf("%w: search text exceeds %d bytes", ErrOperand, MaxPattern)
 	// ErrUnsupported means that a message is not a filter, or that the compiler does not support a field of it. This is
 	// a bug of the server, not of the request.
 	ErrUnsupported = errors.New("unsupported filter")

@@ -154,8 +154,8 @@ func anyBegins(path string, prefixes []string) (node, error) {
 
 // begins matches texts that begin with a prefix.
 func begins(path, prefix string) (match, error) {
-	if len(prefix) > maxPattern {
-		return nil, fmt.Errorf("%w: a prefix of %d bytes is too long to be searched for", ErrOperand, len(prefix))
+	if len(prefix) > MaxPattern {
+		return nil, fmt.Errorf("search for a prefix of %d bytes: %w", len(prefix), ErrLongText)
 	}
 	within := bson.D{{Key: "$gte", Value: prefix}}
 	if end := afterPrefix(prefix); end != "" {

@@ -216,8 +216,8 @@ func valued(path string, v events.Value) (node, error) {
 	if v.Exact() {
 		return criterion(path, "$ne", v.Glob), nil
 	}
-	if len(v.Glob) > maxPattern {
-		return nil, fmt.Errorf("%w: a label's value of %d bytes is too long to be searched for", ErrOperand, len(v.Glob))
+	if len(v.Glob) > MaxPattern {
+		return nil, fmt.Errorf("search for a label's value of %d bytes: %w", len(v.Glob), ErrLongText)
 	}
 	within := regex(path, v.Pattern(), "")
 	if prefix, ok := v.Prefix(); ok {

@@ -89,7 +89,7 @@ func TestCompileEventsWindow(t *testing.T) {
 
 	_, err = CompileEvents(&orchv1.EventFilter{Occurred: &orchv1.EventOccurredFilter{Since: &timestamppb.Timestamp{Nanos: -1}}}, epoch)
 	require.ErrorIs(t, err, ErrOperand)
-	long := &orchv1.EventFilter{Text: &orchv1.EventTextFilter{Query: strings.Repeat("a", maxPattern+1)}}
+	long := &orchv1.EventFilter{Text: &orchv1.EventTextFilter{Query: strings.Repeat("a", MaxPattern+1)}}
 	_, err = CompileEvents(long, epoch)
 	require.ErrorIs(t, err, ErrOperand)
 }

@@ -8,14 +8,14 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// maxPattern bounds the bytes of a search text. Servers refuse patterns beyond some tens of kilobytes with an error
+// MaxPattern bounds the bytes of a search text. Servers refuse patterns beyond some tens of kilobytes with an error
 // that means nothing to a client.
-const maxPattern = 8 << 10
+const MaxPattern = 8 << 10
 
 // literal returns the pattern that matches exactly a text, in RE2 and in PCRE alike.
 func literal(text string) (string, error) {
-	if len(text) > maxPattern {
-		return "", fmt.Errorf("%w: a text of %d bytes is too long to be searched for", ErrOperand, len(text))
+	if len(text) > MaxPattern {
+		return "", fmt.Errorf("search for a text of %d bytes: %w", len(text), ErrLongText)
 	}
 	// A pattern cannot contain a NUL byte, but it can escape one.
 	return strings.ReplaceAll(regexp.QuoteMeta(text), "\x00", `\x00`), nil

@@ -4,6 +4,7 @@ package statuserr
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 
@@ -59,6 +60,10 @@ var table = []struct {
 	{query.ErrTooBroad, &orchv1.HttpError{
 		Status: http.StatusUnprocessableEntity,
 		Form:   &orchv1.HttpError_Detail{Detail: "The filter matches too much of a related collection; narrow it."},
+	}},
+	{query.ErrLongText, &orchv1.HttpError{ // Before ErrOperand, which it matches too.
+		Status: http.StatusUnprocessableEntity,
+		Form:   &orchv1.HttpError_Detail{Detail: fmt.Sprintf("The filter searches for a text of more than %d bytes.", query.MaxPattern)},
 	}},
 	{query.ErrOperand, &orchv1.HttpError{
 		Status: http.StatusUnprocessableEntity,

@@ -41,6 +41,7 @@ func TestTableIsTotal(t *testing.T) {
 		{broker.ErrInvalidEvent, 500},
 		{query.ErrTooBroad, 422},
 		{readshare.ErrBusy, 429},
+		{query.ErrLongText, 422},
 		{query.ErrOperand, 422},
 		{query.ErrUnsupported, 500},
 		{query.ErrRelated, 500},
@@ -74,4 +75,12 @@ func TestClientsReadNothingOfWhatWentOnInside(t *testing.T) {
 	err := statuserr.FromDomain(fmt.Errorf("connect to secret-host: refused"))
 	require.Equal(t, codes.Internal, status.Code(err))
 	require.NotContains(t, err.Error(), "secret-host")
+}
+
+// TestALongTextSaysSo: a text that is too long was answered as a value that cannot be compared.
+func TestALongTextSaysSo(t *testing.T) {
+	t.Parallel()
+	e := rpc.HTTPError(statuserr.FromDomain(fmt.Errorf("search: %w", query.ErrLongText)))
+	require.EqualValues(t, 422, e.GetStatus())
+	require.Contains(t, e.GetDetail(), "more than 8192 bytes")
 }
