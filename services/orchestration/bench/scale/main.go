@@ -17,9 +17,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
-	"strconv"
 	"time"
 )
 
@@ -32,6 +30,7 @@ type options struct {
 	only        string
 	measureOnly int
 	tenants     time.Duration
+	profile     string
 }
 
 func main() {
@@ -45,6 +44,7 @@ func main() {
 	flag.StringVar(&o.fill, "fill", "", "fill a store in this directory with -many runs, and measure nothing")
 	flag.IntVar(&o.measureOnly, "measure", 0, "measure the store of this size in -dir, and print JSON; for the command itself")
 	flag.DurationVar(&o.tenants, "tenants", 0, "measure a workspace beside the worst queries of another in the large store for this time, and nothing else")
+	flag.StringVar(&o.profile, "profile", "", "file for a CPU profile of the queries in the large store")
 	flag.Parse()
 	if err := o.run(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "scale:", err)
@@ -61,7 +61,7 @@ func (o options) run(ctx context.Context) (err error) {
 		return fmt.Errorf("read -only: %w", err)
 	}
 	if o.measureOnly > 0 {
-		return measure(ctx, filepath.Join(o.dir, strconv.Itoa(o.measureOnly), "store"), o.measureOnly, only)
+		return o.measure(ctx, o.measureOnly, only)
 	}
 	if o.dir == "" {
 		o.dir, err = os.MkdirTemp("", "orch-scale-")

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
+	"runtime/pprof"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,7 +44,7 @@ func (o options) child(ctx context.Context, n int) (r result, err error) {
 	if err != nil {
 		return r, fmt.Errorf("find own program: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, self, "-measure", strconv.Itoa(n), "-dir", o.dir, "-only", o.only) //nolint:gosec // This program with its own flags.
+	cmd := exec.CommandContext(ctx, self, "-measure", strconv.Itoa(n), "-dir", o.dir, "-only", o.only, "-profile", o.profileOf(n)) //nolint:gosec // This program with its own flags.
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -54,8 +56,17 @@ func (o options) child(ctx context.Context, n int) (r result, err error) {
 	return r, nil
 }
 
+// profileOf is the file for a profile of the queries in a store.
+func (o options) profileOf(n int) string {
+	if n != o.many {
+		return ""
+	}
+	return o.profile
+}
+
 // measure fills a store if it is new, measures it and prints the result.
-func measure(ctx context.Context, dir string, n int, only *regexp.Regexp) error {
+func (o options) measure(ctx context.Context, n int, only *regexp.Regexp) (err error) {
+	dir := filepath.Join(o.dir, strconv.Itoa(n), "store")
 	began := time.Now()
 	w, err := open(ctx, dir)
 	if err != nil {
@@ -68,6 +79,11 @@ func measure(ctx context.Context, dir string, n int, only *regexp.Regexp) error 
 	if w, err = open(ctx, dir); err != nil {
 		return err
 	}
+	stop, err := profiled(o.profile)
+	if err != nil {
+		return errors.Join(err, w.close(ctx))
+	}
+	defer func() { err = errors.Join(err, stop()) }()
 	r := result{Opened: memory("VmRSS")}
 	more, err := dashboards()
 	if err != nil {
@@ -84,6 +100,24 @@ func measure(ctx context.Context, dir string, n int, only *regexp.Regexp) error 
 	}
 	r.Peak = memory("VmHWM")
 	return errors.Join(w.close(ctx), json.NewEncoder(os.Stdout).Encode(r))
+}
+
+// profiled begins a CPU profile in a file, and returns what ends it; an empty name means none.
+func profiled(name string) (stop func() error, err error) {
+	if name == "" {
+		return func() error { return nil }, nil
+	}
+	f, err := os.Create(name) //nolint:gosec // The file that the flag names.
+	if err != nil {
+		return nil, fmt.Errorf("create profile: %w", err)
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(fmt.Errorf("start profile: %w", err), f.Close())
+	}
+	return func() error {
+		pprof.StopCPUProfile()
+		return f.Close()
+	}, nil
 }
 
 // memory is a figure of the process in bytes; 0 where the system has none.
