@@ -148,8 +148,10 @@ func (p *Plan) reach(limit int) (int, error) {
 	if p.looksUp() {
 		return min(len(p.spans), limit), nil // Some may not exist, but to know costs a seek each.
 	}
-	if n, ok, err := p.counted(); ok || err != nil {
-		return int(min(n, int64(limit))), err
+	if !p.skipsChunks() {
+		if n, ok, err := p.counted(); ok || err != nil {
+			return int(min(n, int64(limit))), err
+		}
 	}
 	n, _, err := p.survey(nil, limit)
 	return int(n), err

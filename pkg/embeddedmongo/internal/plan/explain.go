@@ -175,6 +175,9 @@ func (p *Plan) describeScan(how string) value.Doc {
 	b.Add("indexName", value.OfString(p.ix.Spec.Name)).Add("keyPattern", value.OfDoc(value.Doc(p.ix.Spec.Key))).
 		Add("isMultiKey", value.OfBool(p.ix.Multikey() != 0)).Add("isUnique", value.OfBool(p.ix.Spec.Unique || p.ix.IsID())).
 		Add("isSparse", value.OfBool(p.ix.Spec.Sparse)).Add("isPartial", value.OfBool(p.ix.Partial != nil))
+	if p.chunkField() >= 0 {
+		b.Add("gramIndexName", value.OfString(p.narrow.ix.Spec.Name))
+	}
 	b.Open("indexBounds", bson.TypeEmbeddedDocument)
 	for i, bd := range p.bounds {
 		kind := "range"

@@ -57,8 +57,9 @@ type Plan struct {
 	dedupe  bool // A document may have several entries within the bounds.
 	score   int
 
-	also   []*Plan // Plans whose keys are intersected with this one's by their common suffix.
-	within *Plan   // Its keys are members: they filter those of this plan.
+	also   []*Plan    // Plans whose keys are intersected with this one's by their common suffix.
+	narrow *narrowing // A search that leaves out keys in the order of time.
+	within *Plan      // Its keys are members: they filter those of this plan.
 	con    *conjunction
 	others []*Plan // Alternatives for a review when this plan reads too much.
 }
@@ -69,7 +70,7 @@ func New(c *storage.Collection, q Query) (*Plan, error) {
 		q.Sort = nil
 	}
 	con := conjoin(q.Filter)
-	if q.Limit == 0 && !q.Early && q.Hint.IsMissing() {
+	if q.Hint.IsMissing() {
 		var err error
 		if con, err = con.withValues(c, q); err != nil {
 			return nil, err
@@ -242,6 +243,9 @@ func candidateOf(c *storage.Collection, q Query, con *conjunction, ix *storage.I
 	}
 	p.exact = p.coversAll(con)
 	p.order(multi)
+	if !p.exact {
+		p.narrow = con.narrowing(c)
+	}
 	p.rate(forced)
 	if p.score <= 0 && !ix.IsID() && !forced {
 		return nil
@@ -311,6 +315,9 @@ func (p *Plan) rate(forced bool) {
 	}
 	if p.exact && len(p.bounds) > 0 {
 		p.score += 10
+	}
+	if p.skipsChunks() {
+		p.score += 20
 	}
 	if p.ix.Partial != nil {
 		p.score += 5 // It has fewer documents than an index of all.

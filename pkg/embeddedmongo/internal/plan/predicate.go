@@ -22,6 +22,10 @@ type conjunction struct {
 	byPath map[string][]predicate
 	nodes  []filter.Node // All conjuncts, flattened.
 	lists  lists
+
+	// narrow is the search in an index of trigrams; valid once narrowed.
+	narrow   *narrowing
+	narrowed bool
 }
 
 func conjoin(f *filter.Filter) *conjunction { return conjunctionOf(f.Conjuncts()) }

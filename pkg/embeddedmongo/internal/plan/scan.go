@@ -67,6 +67,14 @@ func (s *sequence) err() error             { return s.it.Error() }
 
 // open starts reading the plan's keys in a view.
 func (p *Plan) open(v *storage.View) (keys, error) {
+	ks, err := p.openKeys(v)
+	if err != nil {
+		return nil, err
+	}
+	return p.narrowed(v, ks)
+}
+
+func (p *Plan) openKeys(v *storage.View) (keys, error) {
 	if len(p.also) > 0 {
 		return p.openCommon(v)
 	}

@@ -38,6 +38,7 @@ type valueScan struct {
 	test   encodedTest
 	counts bool // Count the documents instead.
 	n      int64
+	grams  *valueGrams // The index of trigrams that lists the values; nil when none does.
 }
 
 // scanOf plans the scan for a search of the conjunction; nil when it has none, or no index lists the values.
@@ -63,6 +64,9 @@ func (c *conjunction) scanOf(from *storage.Collection, q Query) *valueScan {
 			best = &valueScan{p: p, leaf: leaf, at: at, values: []value.Value{}, test: testOfText(leaf)}
 		}
 	}
+	if best != nil {
+		best.grams = c.valueGrams(from, best)
+	}
 	return best
 }
 
@@ -78,6 +82,9 @@ func names(fields []index.Field, path string) bool {
 // on continues the scan within a view until its cost has grown by a budget. found is false when neither the values nor their documents
 // are known: those that matched are too many, or of a type that keys do not decide. The scan is then useless.
 func (s *valueScan) on(v *storage.View, budget int64) (done, found bool, err error) {
+	if s.grams != nil {
+		return s.onGrams(v, budget)
+	}
 	if !s.begun {
 		span := s.p.spans[0]
 		if s.it, err = v.Iter(span.lo, span.hi); err != nil {
@@ -112,14 +119,8 @@ func (s *valueScan) on(v *storage.View, budget int64) (done, found bool, err err
 			continue
 		case holds:
 		}
-		if s.values != nil {
-			x, _, ok := value.ReadKey(field, false, nil)
-			if !ok {
-				return true, false, nil
-			}
-			if s.values = append(s.values, x); len(s.values) > maxValues {
-				s.values = nil
-			}
+		if !s.list(field) {
+			return true, false, nil
 		}
 		switch {
 		case s.counts, s.ids != nil:
@@ -131,6 +132,18 @@ func (s *valueScan) on(v *storage.View, budget int64) (done, found bool, err err
 		}
 	}
 	return true, true, storage.Error(s.it.Error())
+}
+
+// list adds a value that matches to the list, unless they are too many. It returns false for a value that keys do not decide.
+func (s *valueScan) list(field []byte) bool {
+	if s.values == nil {
+		return true
+	}
+	x, _, ok := value.ReadKey(field, false, nil)
+	if s.values = append(s.values, x); len(s.values) > maxValues {
+		s.values = nil
+	}
+	return ok
 }
 
 // gather adds or counts the documents with the value that matched, until a cost.
@@ -165,7 +178,9 @@ func (s *valueScan) pass() {
 
 // apply returns the conjunction with the values found as points of the search.
 func (s *valueScan) apply(con *conjunction) *conjunction {
-	out := &conjunction{byPath: make(map[string][]predicate, len(con.byPath)), nodes: con.nodes, lists: con.lists}
+	out := &conjunction{
+		byPath: make(map[string][]predicate, len(con.byPath)), nodes: con.nodes, lists: con.lists, narrow: con.narrow, narrowed: con.narrowed,
+	}
 	for path, preds := range con.byPath {
 		for _, p := range preds {
 			if p.leaf == s.leaf {
@@ -180,19 +195,28 @@ func (s *valueScan) apply(con *conjunction) *conjunction {
 // scanShare is the part of a collection's keys that a scan may cost at most: a scan that fails then costs little beside the walk.
 const scanShare = 4
 
+// earlyScan is what the scan for a page may cost before the page begins. Only an index of trigrams lists values in so little. The review of
+// the page begins the scan anew.
+const earlyScan = 2000
+
 // withValues returns the conjunction with the matching values of a search as points, or itself when it has no search, or the
 // values are too many.
 func (c *conjunction) withValues(from *storage.Collection, q Query) (*conjunction, error) {
 	s := c.scanOf(from, q)
-	if s == nil {
+	page := q.Limit > 0 || q.Early
+	if s == nil || page && s.grams == nil {
 		return c, nil
+	}
+	budget := from.Count() / scanShare
+	if page {
+		budget = earlyScan
 	}
 	v, err := from.View()
 	if err != nil {
 		return nil, err
 	}
 	defer v.Close()
-	done, found, err := s.on(v, from.Count()/scanShare)
+	done, found, err := s.on(v, budget)
 	if err != nil || !done || !found {
 		return c, err
 	}

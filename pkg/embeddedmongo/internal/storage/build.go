@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
+	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/index"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/mongoerr"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
@@ -68,12 +70,12 @@ func (c *Collection) beginBuild(ix *Index) (begun bool, err error) {
 	if c.dropped {
 		return false, ErrDropped
 	}
-	for _, old := range c.Indexes() {
+	for _, old := range c.AllIndexes() {
 		if same, err := compareSpecs(old, ix.Spec); same || err != nil {
 			return false, err
 		}
 	}
-	if len(c.Indexes()) == maxIndexes {
+	if len(c.AllIndexes()) == maxIndexes {
 		return false, mongoerr.New(mongoerr.CannotCreateIndex, "add index %s to %s.%s: a collection has at most %d indexes", ix.Spec.Name, c.DB, c.Name, maxIndexes)
 	}
 	ix.Spec.ID, ix.Spec.Multikey, ix.Spec.Counted = c.nextIx, 0, 0
@@ -101,7 +103,7 @@ func (c *Collection) completeBuild(ix *Index) error {
 	if c.dropped {
 		return ErrDropped
 	}
-	list := append(slices.Clone(c.Indexes()), ix)
+	list := append(slices.Clone(c.AllIndexes()), ix)
 	b := c.e.db.NewBatch()
 	defer b.Close()
 	if err := c.putRecord(b, c.nextIx+1, list); err != nil {
@@ -141,7 +143,10 @@ func normalKey(d value.Doc) []byte {
 			return b
 		}
 		b = append(append(b, k...), 0)
-		if v.Float() < 0 {
+		switch {
+		case v.T == bson.TypeString:
+			b = append(b, v.Str()...)
+		case v.Float() < 0:
 			b = append(b, '-')
 		}
 	}
@@ -180,7 +185,8 @@ func (c *Collection) fillSome(ix *Index, from []byte) (next []byte, err error) {
 	defer c.e.docs.unlockAll(locks)
 	b := c.e.db.NewBatch()
 	defer b.Close()
-	if err := c.addEntries(b, ix, keys); err != nil {
+	added := postings{c: c}
+	if err := c.addEntries(b, ix, keys, &added); err != nil {
 		return nil, err
 	}
 	if err := c.e.space.check(b.Len()); err != nil {
@@ -189,6 +195,7 @@ func (c *Collection) fillSome(ix *Index, from []byte) (next []byte, err error) {
 	if err := c.e.db.Apply(b, pebble.NoSync); err != nil {
 		return nil, err
 	}
+	added.publish()
 	c.e.indexed.Add(int64(len(keys)))
 	return append(keys[len(keys)-1], 0), nil
 }
@@ -205,8 +212,9 @@ func (c *Collection) documentKeys(from []byte, limit int) (keys [][]byte, err er
 	return keys, storageError(errors.Join(it.Error(), it.Close()))
 }
 
-// addEntries adds the entries of the current versions of documents, which the caller has locked, to a batch.
-func (c *Collection) addEntries(b *pebble.Batch, ix *Index, keys [][]byte) error {
+// addEntries adds the entries of the current versions of documents, which the caller has locked, to a batch. Those of an index of trigrams
+// are postings that the caller publishes.
+func (c *Collection) addEntries(b *pebble.Batch, ix *Index, keys [][]byte, added *postings) error {
 	v, err := c.View() // The documents may have changed before they were locked.
 	if err != nil {
 		return err
@@ -220,6 +228,12 @@ func (c *Collection) addEntries(b *pebble.Batch, ix *Index, keys [][]byte) error
 			return err
 		}
 		if d == nil {
+			continue
+		}
+		if ix.Grams != nil {
+			if err := added.add(b, ix, &index.Memory{}, d); err != nil {
+				return err
+			}
 			continue
 		}
 		ks, err := ix.entries(d)
@@ -272,7 +286,7 @@ func (c *Collection) DropIndexes(choose func(*Index) bool) (dropped int, err err
 	b := c.e.db.NewBatch()
 	defer b.Close()
 	var keep []*Index
-	for _, ix := range c.Indexes() {
+	for _, ix := range c.AllIndexes() {
 		if ix.IsID() || !choose(ix) {
 			keep = append(keep, ix)
 			continue

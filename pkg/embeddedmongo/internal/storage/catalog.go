@@ -40,7 +40,7 @@ func (e *Engine) loadCatalog() error {
 			if err != nil {
 				return fmt.Errorf("open index %s of %s.%s: %w", s.Name, db, name, err)
 			}
-			c.setIndexes(append(slices.Clone(c.Indexes()), ix))
+			c.setIndexes(append(slices.Clone(c.AllIndexes()), ix))
 		}
 		n, err := e.counter(tagged(tagCount, c.ID))
 		if err != nil {

@@ -17,6 +17,7 @@ type changes struct {
 	old, new value.Doc
 	per      []indexChange
 	unique   []uint64     // Hashes of the keys that are added to unique indexes: their locks.
+	grams    []*Index     // The indexes of trigrams of texts that may be new.
 	key      []byte       // Buffer for entry keys.
 	fields   [][]byte     // Buffer for the names of the fields that differ.
 	keys     index.Memory // Of the keys in per.
@@ -41,7 +42,8 @@ func (ch *changes) reset() {
 	clear(ch.per)
 	ch.keys.Reset()
 	clear(ch.fields)
-	*ch = changes{per: ch.per[:0], unique: ch.unique[:0], key: ch.key[:0], keys: ch.keys, fields: ch.fields[:0]}
+	clear(ch.grams)
+	*ch = changes{per: ch.per[:0], grams: ch.grams[:0], unique: ch.unique[:0], key: ch.key[:0], keys: ch.keys, fields: ch.fields[:0]}
 }
 
 type indexChange struct {
@@ -61,6 +63,12 @@ func (ch *changes) derive() error {
 	}
 	for _, ix := range (*ch.c.maintained.Load())[1:] {
 		if replaced && ix.untouched(changed) {
+			continue
+		}
+		if ix.Grams != nil {
+			if ch.new != nil {
+				ch.grams = append(ch.grams, ix)
+			}
 			continue
 		}
 		var before, after index.KeySet
@@ -160,6 +168,12 @@ func (ch *changes) write(b *pebble.Batch, docKey []byte, t *counterDeltas) error
 			t.add(ic.ix, p)
 		}
 	}
+	for _, ix := range ch.grams {
+		t.postings.c = ch.c
+		if err := t.postings.add(b, ix, &ch.keys, ch.new); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -189,7 +203,7 @@ func (c *Collection) setMultikey(ix *Index, m uint32) error {
 	ix.Spec.Multikey |= m
 	b := c.e.db.NewBatch()
 	defer b.Close()
-	if err := c.putRecord(b, c.nextIx, c.Indexes()); err != nil {
+	if err := c.putRecord(b, c.nextIx, c.AllIndexes()); err != nil {
 		return err
 	}
 	c.e.dirty.Add(1)

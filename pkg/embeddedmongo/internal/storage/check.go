@@ -8,6 +8,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/grams"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/index"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
@@ -45,6 +46,9 @@ type checker struct {
 	want    map[*Index]int64
 	counted map[*Index]uint32 // The complete counters of the state that is checked.
 	counts  map[*Index]map[string]int64
+	texts   bucketTexts
+	found   map[*Index]*recent // The postings that exist.
+	posting []byte
 }
 
 func (k *checker) problem(format string, args ...any) {
@@ -57,9 +61,9 @@ func (c *Collection) check(ctx context.Context) (CollectionReport, error) {
 	// The exclusive lock gives one state of documents, entries and counters; it is released before the reading.
 	c.mu.Lock()
 	snap := c.e.db.NewSnapshot()
-	indexes := c.Indexes()[1:]
+	indexes := c.AllIndexes()[1:]
 	memory := c.Count()
-	k := &checker{c: c, want: map[*Index]int64{}, counted: map[*Index]uint32{}, counts: map[*Index]map[string]int64{}}
+	k := &checker{c: c, want: map[*Index]int64{}, counted: map[*Index]uint32{}, counts: map[*Index]map[string]int64{}, found: map[*Index]*recent{}}
 	for _, ix := range indexes {
 		k.counted[ix] = ix.counted.Load()
 	}
@@ -70,6 +74,9 @@ func (c *Collection) check(ctx context.Context) (CollectionReport, error) {
 		return k.r, storageError(err)
 	}
 	for _, ix := range indexes {
+		if ix.Grams != nil {
+			continue // Postings may be left of documents that no longer exist.
+		}
 		if err := k.entries(ctx, snap, ix); err != nil {
 			return k.r, storageError(err)
 		}
@@ -115,7 +122,11 @@ func (k *checker) documents(ctx context.Context, snap *pebble.Snapshot, indexes 
 			k.problem("document %s is stored under another _id", value.Format(d.Get("_id")))
 		}
 		for _, ix := range indexes {
-			if err := k.document(entries, ix, id, d); err != nil {
+			check := k.document
+			if ix.Grams != nil {
+				check = k.postings
+			}
+			if err := check(entries, ix, id, d); err != nil {
 				return err
 			}
 		}
@@ -152,6 +163,32 @@ func (k *checker) document(entries *pebble.Iterator, ix *Index, id []byte, d val
 		k.counts[ix][string(k.c.prefixKey(ix, p.n, p.prefix))]++
 	}
 	return nil
+}
+
+// postings checks that the postings of a document exist.
+func (k *checker) postings(entries *pebble.Iterator, ix *Index, _ []byte, d value.Doc) error {
+	found := k.found[ix]
+	if found == nil {
+		found = &recent{}
+		k.found[ix] = found
+	}
+	return k.texts.each(ix, &index.Memory{}, d, func(key []byte, fields int) error {
+		set, known := found.bucket(key)
+		if !known {
+			set = &grams.Set{}
+			found.put(string(key), set)
+		}
+		k.texts.grams(func(g grams.Gram) {
+			if !set.Add(g) {
+				return
+			}
+			k.posting = k.c.appendPosting(k.posting[:0], ix, key, fields, g)
+			if !entries.SeekGE(k.posting) || !bytes.Equal(entries.Key(), k.posting) {
+				k.problem("document %s has no posting in index %s", value.Format(d.Get("_id")), ix.Spec.Name)
+			}
+		})
+		return entries.Error()
+	})
 }
 
 // entries compares the number of entries with the expected one. As none is missing, an equal number means that none is stale.

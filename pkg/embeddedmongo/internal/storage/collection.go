@@ -20,11 +20,13 @@ type Collection struct {
 	DB, Name string
 	ID       uint32
 
-	e       *Engine
-	indexes atomic.Pointer[[]*Index] // The _id index first.
+	e *Engine
+	// The complete indexes, the _id index first, and by kind: those with an entry for each document, and those of trigrams.
+	all, indexes, grams atomic.Pointer[[]*Index]
 	// maintained are the indexes that writes maintain: the complete ones, then the one that is being built.
 	maintained atomic.Pointer[[]*Index]
 	count      atomic.Int64
+	gone       atomic.Int64 // Documents that were deleted, or left a bucket, since stale postings were removed.
 	highest    highest
 	builds     chan struct{} // Holds an element during an index build.
 
@@ -43,20 +45,36 @@ func newCollection(e *Engine, db, name string, r record) *Collection {
 	return c
 }
 
-// Indexes lists the complete indexes, the _id index first. The caller must not modify the list. A reader calls it before View:
-// an index may be completed between the two.
+// Indexes lists the complete indexes with entries for documents, the _id index first. The caller must not modify the list. A reader calls
+// it before View: an index may be completed between the two.
 func (c *Collection) Indexes() []*Index { return *c.indexes.Load() }
+
+// GramIndexes lists the complete indexes of trigrams. As for Indexes, a reader calls it before View.
+func (c *Collection) GramIndexes() []*Index { return *c.grams.Load() }
+
+// AllIndexes lists the complete indexes of all kinds, the _id index first. The caller must not modify the list.
+func (c *Collection) AllIndexes() []*Index { return *c.all.Load() }
 
 // setIndexes replaces the complete indexes. The caller holds mu.
 func (c *Collection) setIndexes(list []*Index) {
-	c.indexes.Store(&list)
+	var indexes, grams []*Index
+	for _, ix := range list {
+		if ix.Grams != nil {
+			grams = append(grams, ix)
+		} else {
+			indexes = append(indexes, ix)
+		}
+	}
+	c.all.Store(&list)
+	c.indexes.Store(&indexes)
+	c.grams.Store(&grams)
 	c.maintain(c.building)
 }
 
 // maintain makes writes maintain the complete indexes and the one that is being built, which may be nil. The caller holds mu.
 func (c *Collection) maintain(building *Index) {
 	c.building = building
-	list := c.Indexes()
+	list := c.AllIndexes()
 	if building != nil {
 		list = append(slices.Clone(list), building)
 	}

@@ -2,13 +2,16 @@ package storage
 
 import "github.com/cockroachdb/pebble/v2"
 
-// counterDeltas accumulates the counter changes of one batch: one record a counter, however many documents.
+// counterDeltas accumulates the counter changes of one batch: one record a counter, however many documents. Likewise it has one posting
+// for each trigram.
 type counterDeltas struct {
 	c     *Collection
 	docs  int64
 	below map[string]*countChange // By the key of a prefix counter.
 	keys  []keyChange
 	first [16]keyChange // Memory of keys: most writes need no other.
+	// postings are those that the batch adds.
+	postings postings
 }
 
 // keyChange is a key that a block gains or loses.
@@ -62,6 +65,7 @@ func (t *counterDeltas) write(b *pebble.Batch) error {
 // reader that loads a counter under the exclusive lock sees both changes or neither.
 func (t *counterDeltas) publish() {
 	t.c.count.Add(t.docs)
+	t.postings.publish()
 	for _, k := range t.keys {
 		k.block.keys.Add(k.delta)
 	}

@@ -171,7 +171,7 @@ func (c *Collection) completeCounting(ix *Index, n int) error {
 	ix.counted.Or(prefixBit(n))
 	b := c.e.db.NewBatch()
 	defer b.Close()
-	if err := c.putRecord(b, c.nextIx, c.Indexes()); err != nil {
+	if err := c.putRecord(b, c.nextIx, c.AllIndexes()); err != nil {
 		return err
 	}
 	c.e.dirty.Add(1)
@@ -179,4 +179,4 @@ func (c *Collection) completeCounting(ix *Index, n int) error {
 }
 
 // has reports whether the collection exists and has the index. The caller holds mu.
-func (c *Collection) has(ix *Index) bool { return !c.dropped && slices.Contains(c.Indexes(), ix) }
+func (c *Collection) has(ix *Index) bool { return !c.dropped && slices.Contains(c.AllIndexes(), ix) }

@@ -33,6 +33,7 @@ type Index struct {
 	Spec     IndexSpec
 	Fields   []index.Field
 	Partial  *filter.Filter
+	Grams    *Grams // Of an index of trigrams; nil for all others.
 	multikey atomic.Uint32
 
 	// Each bit n stands for counters of the documents below each prefix of n fields.
@@ -43,6 +44,8 @@ type Index struct {
 	// roots are the top-level fields that the entries depend on. An update of other fields leaves the entries unchanged.
 	// nil when the partial filter is not a plain conjunction, so any field may matter.
 	roots []string
+
+	recent recent // Of an index of trigrams.
 
 	countMu sync.Mutex
 	counts  map[string]int64 // Counters in memory, by counter key; loaded on demand.
@@ -88,9 +91,10 @@ func OpenIndex(spec IndexSpec) (*Index, error) {
 		}
 		path := string(k)
 		if v.T == bson.TypeString {
-			return nil, mongoerr.NotImplemented("index type %q on %s", v.Str(), path)
-		}
-		if !v.IsNumber() || v.Float() == 0 {
+			if err := ix.addTextKey(path, v.Str()); err != nil {
+				return nil, err
+			}
+		} else if !v.IsNumber() || v.Float() == 0 {
 			return nil, mongoerr.New(mongoerr.CannotCreateIndex, "values in the index key pattern must be 1 or -1, not %s", value.Format(v))
 		}
 		if seen[path] {
@@ -105,7 +109,12 @@ func OpenIndex(spec IndexSpec) (*Index, error) {
 				return nil, mongoerr.New(mongoerr.CannotCreateIndex, "index key path %q is not allowed", path)
 			}
 		}
-		ix.Fields = append(ix.Fields, index.NewField(path, v.Float() < 0))
+		if v.IsNumber() {
+			ix.Fields = append(ix.Fields, index.NewField(path, v.Float() < 0))
+		}
+	}
+	if err := ix.checkTextKeys(); err != nil {
+		return nil, err
 	}
 	if len(ix.Fields) > 31 {
 		return nil, mongoerr.New(mongoerr.CannotCreateIndex, "an index has at most 31 fields")
@@ -132,6 +141,11 @@ func (ix *Index) setRoots() {
 	paths := make([]string, 0, len(ix.Fields)+1)
 	for _, f := range ix.Fields {
 		paths = append(paths, f.Path)
+	}
+	if ix.Grams != nil {
+		for _, text := range ix.Grams.Texts {
+			paths = append(paths, text.Path)
+		}
 	}
 	if ix.Partial != nil {
 		for _, n := range ix.Partial.Conjuncts() {

@@ -78,6 +78,9 @@ func (c *Collection) Modify(w *Commit, id []byte, f func(old value.Doc) (value.D
 	if d == nil {
 		c.e.deleted.total.Add(1)
 	}
+	if d == nil || len(ch.grams) > 0 {
+		c.gone.Add(1)
+	}
 	return nil
 }
 
