@@ -62,6 +62,7 @@ func (s *Store) checkServer(ctx context.Context) error {
 		return err
 	}
 	s.sharded = reply.Msg == mongosMessage
+	s.embedded = slices.Contains(build.Modules, embeddedModule)
 	return s.checkMajority(ctx)
 }
 

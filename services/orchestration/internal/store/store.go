@@ -67,6 +67,8 @@ type Store struct {
 	incomplete *incomplete
 	// sharded says that the server is a mongos.
 	sharded bool
+	// embedded says that the server is the embedded one.
+	embedded bool
 }
 
 // Open connects, and refuses a server that the store cannot work with (ErrServer). Writes are acknowledged when a
