@@ -233,3 +233,46 @@ func TestSearchesByTrigramsFindWhatScansFind(t *testing.T) {
 		})
 	}
 }
+
+// A search reads the documents of the chunks that have its trigrams, and a page the values that have them.
+func TestSearchesByTrigramsReadLittle(t *testing.T) {
+	ctx := context.WithoutCancel(t.Context())
+	w := newGramWorld(t, 1)
+	gramIndexes(t, w.c)
+	var docs []any
+	for i := range 30_000 {
+		docs = append(docs, D{
+			{Key: "_id", Value: i}, {Key: "ws", Value: 1}, {Key: "at", Value: int64(i) << 23}, {Key: "name", Value: fmt.Sprint("name-", i)},
+			{Key: "message", Value: fmt.Sprint("run ", i, " has ended")}, {Key: "level", Value: 1},
+		})
+	}
+	_, err := w.c.InsertMany(ctx, docs)
+	require.NoError(t, err)
+	search := func(path, text string) D { return D{{Key: "ws", Value: 1}, {Key: path, Value: M{"$regex": text, "$options": "i"}}} }
+	for _, q := range []struct {
+		filter     D
+		direction  int
+		rows, docs int64
+	}{
+		{search("message", "RUN 12345 "), -1, 1, 40},
+		{search("message", "RUN 12345 "), 1, 1, 40},
+		{search("message", "absent"), -1, 0, 0},
+		{search("message", "ended"), -1, 20, 20},
+		{search("name", "E-1234"), 1, 11, 11},
+		{search("name", "absent"), -1, 0, 0},
+	} {
+		e := explain(t, w.c, D{
+			{Key: "find", Value: "c"}, {Key: "filter", Value: q.filter}, {Key: "limit", Value: 20},
+			{Key: "sort", Value: D{{Key: "at", Value: q.direction}, {Key: "_id", Value: q.direction}}},
+		})
+		require.Equal(t, q.rows, e.ExecutionStats.NReturned, "%v", q.filter)
+		require.LessOrEqual(t, e.ExecutionStats.TotalDocsExamined, q.docs, "%v", q.filter)
+		require.LessOrEqual(t, e.ExecutionStats.TotalKeysExamined, q.docs+20, "%v", q.filter)
+	}
+	_, scan := explain(t, w.c, D{{Key: "count", Value: "c"}, {Key: "query", Value: search("message", "run 12345 ")}}).stages(t)
+	require.Equal(t, "ws_1_at_chunks_message_grams_resource.v_grams_related.labels.v_grams", scan.Lookup("gramIndexName").StringValue())
+	// Texts that are too short for trigrams read keys and documents, as without the index.
+	n, err := w.c.CountDocuments(ctx, search("message", "12"))
+	require.NoError(t, err)
+	require.Greater(t, n, int64(1000))
+}
