@@ -136,7 +136,7 @@ func (x *explanation) collect(v bson.RawValue, winning bool) {
 			if winning {
 				x.stages = append(x.stages, e.Value().StringValue())
 			}
-		case "indexName":
+		case "indexName", "gramIndexName":
 			x.indexes = append(x.indexes, e.Value().StringValue())
 		case "winningPlan":
 			x.collect(e.Value(), true)

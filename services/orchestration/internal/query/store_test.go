@@ -1,6 +1,7 @@
 package query
 
 import (
+	"os"
 	"testing"
 
 	"github.com/google/uuid"
@@ -29,10 +30,18 @@ func envelope(ws uuid.UUID, deleted bool) bson.D {
 
 func binary(u uuid.UUID) bson.Binary { return bson.Binary{Subtype: uuidSubtype, Data: u[:]} }
 
+// storeIndexes are the indexes on the server of the tests.
+func storeIndexes() []Index {
+	if os.Getenv(mongotest.Variable) != "" {
+		return Indexes()
+	}
+	return append(Indexes(), EmbeddedIndexes()...)
+}
+
 // makeIndexes creates the indexes. It skips unique ones by default, because random documents violate them.
 func makeIndexes(tb testing.TB, db *mongo.Database, unique bool) {
 	tb.Helper()
-	for _, ix := range Indexes() {
+	for _, ix := range storeIndexes() {
 		o := options.Index()
 		switch {
 		case ix.Unique && unique:
