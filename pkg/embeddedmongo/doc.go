@@ -48,7 +48,7 @@
 //	              $mergeObjects $objectToArray $arrayToObject $getField · $sum $avg $min $max ·
 //	              $type $isNumber $toString $toInt $toLong $toDouble $toBool $toDate
 //	variables     $$ROOT $$CURRENT $$NOW $$REMOVE, and those of $let, $map, $filter, $reduce
-//	indexes       ascending, descending, compound, dotted, multikey · unique · sparse · partial · TTL
+//	indexes       ascending, descending, compound, dotted, multikey · unique · sparse · partial · TTL · trigrams of texts
 //	sorts         by paths, nested and through arrays, in MongoDB's order of types
 //
 // With Options.TestCommands, configureFailPoint makes commands fail as MongoDB's fail point failCommand does: errorCode, errorLabels,
@@ -68,6 +68,13 @@
 // search for a text lists the distinct values that match by a skip scan, where an index has them. Distinct is a
 // skip scan; groups end at the first match of each value. An index range of more than an eighth of the collection, read without a limit, becomes a
 // collection scan. The command explain describes the plan.
+//
+// # Indexes of trigrams
+//
+// They are an extension: {ws: 1, name: "grams"} has the trigrams of each distinct value, and {ws: 1, at: "chunks", message: "grams", …}
+// those of all texts in a chunk of time. They narrow the $regex of a literal of three bytes or more, with and without the option i. A filter has
+// to fix the fields before the texts, and another index has to begin with the same fields and the value or the time. Their entries do not name
+// documents, and may outlive them; a background pass removes those of values and chunks that no document has any more.
 //
 // # Differences from MongoDB
 //

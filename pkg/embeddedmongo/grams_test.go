@@ -248,7 +248,9 @@ func TestSearchesByTrigramsReadLittle(t *testing.T) {
 	}
 	_, err := w.c.InsertMany(ctx, docs)
 	require.NoError(t, err)
-	search := func(path, text string) D { return D{{Key: "ws", Value: 1}, {Key: path, Value: M{"$regex": text, "$options": "i"}}} }
+	search := func(path, text string) D {
+		return D{{Key: "ws", Value: 1}, {Key: path, Value: M{"$regex": text, "$options": "i"}}}
+	}
 	for _, q := range []struct {
 		filter     D
 		direction  int

@@ -1,7 +1,7 @@
 // Package grams divides texts into trigrams, so that an index of them narrows a search for a part of a text.
 //
-// A text is folded first: each letter becomes one of those that the option i of a regular expression takes as equal, and a byte that is no
-// part of a character becomes U+FFFD, as expressions read it. Then its bytes are divided:
+// A text is folded first. Each letter becomes one of those that the option i of a regular expression takes as equal. A byte that is no part
+// of a character becomes U+FFFD, as expressions read it. Then the bytes are divided:
 //
 //	Kürbis ─▶ kürbis ─▶ k.. ... .rb rbi bis     (ü has two bytes)
 //
@@ -58,7 +58,7 @@ func lower(c byte) byte {
 	return c
 }
 
-// Of calls f with each trigram of a folded text, in order. A trigram that repeats is repeated.
+// Of calls f with each trigram of a folded text, in order. It calls f again for one that occurs again.
 func Of(folded []byte, f func(Gram)) {
 	if len(folded) < Size {
 		return

@@ -17,7 +17,7 @@ const (
 	maxGramText  = 16 << 10
 	maxGramValue = 256
 	// recentBytes bounds the memory of the postings that an index remembers, twice.
-	recentBytes = 2 << 20
+	recentBytes = 4 << 20
 )
 
 // recent remembers the postings of an index that are in the store, so writes do not repeat them. A posting is remembered only once its

@@ -43,6 +43,8 @@ func TestCopy(t *testing.T) {
 		Keys: bson.D{{Key: "name", Value: 1}}, Options: options.Index().SetUnique(true).SetName("by_name"),
 	})
 	require.NoError(t, err)
+	_, err = from.Collection("many").Indexes().CreateOne(ctx, mongo.IndexModel{Keys: bson.D{{Key: "name", Value: "grams"}}})
+	require.NoError(t, err)
 	_, err = from.Collection("few").InsertOne(ctx, bson.D{{Key: "_id", Value: "one"}})
 	require.NoError(t, err)
 
@@ -57,6 +59,10 @@ func TestCopy(t *testing.T) {
 	}
 	_, err = to.Collection("many").InsertOne(ctx, bson.D{{Key: "_id", Value: "double"}, {Key: "name", Value: docs[0][1].Value}})
 	require.True(t, mongo.IsDuplicateKeyError(err), "the index and its being unique are copied: %v", err)
+
+	copied, err := to.Collection("many").Indexes().ListSpecifications(ctx)
+	require.NoError(t, err)
+	require.Len(t, copied, 2, "an index of trigrams is not copied, as MongoDB has none")
 
 	require.ErrorIs(t, transfer.Copy(ctx, from, to, func(string, int64, int64) {}), transfer.ErrNotEmpty)
 }
