@@ -44,12 +44,15 @@ type review struct {
 	at     int64
 }
 
-func newReview(p *Plan) review {
+func newReview(p *Plan, v *storage.View) review {
 	if p.con == nil || p.exact || !p.sorted || p.q.Sort == nil || p.q.Limit == 0 || p.q.Skip+p.q.Limit > maxSorted {
 		return review{}
 	}
 	scan := p.con.scanOf(p.c, p.q)
 	if scan != nil {
+		if scan.grams != nil && !v.HasPostings(scan.grams.ix) {
+			scan.grams = nil
+		}
 		scan.ids = newMembers(0)
 	}
 	return review{others: p.others, scan: scan, at: firstReview}

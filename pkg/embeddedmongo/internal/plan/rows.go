@@ -71,7 +71,7 @@ func (p *Plan) Run() (*Rows, error) {
 			return nil, err
 		}
 	}
-	r.review = newReview(p)
+	r.review = newReview(p, v)
 	return r, nil
 }
 

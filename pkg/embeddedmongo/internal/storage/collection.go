@@ -114,6 +114,7 @@ func (c *Collection) Get(id []byte) (value.Doc, error) {
 // View is a consistent state of a collection. It must be closed, and belongs to one goroutine at a time.
 type View struct {
 	c     *Collection
+	grams []*Index
 	first *pebble.Iterator
 	docs  *pebble.Iterator
 	rest  []*pebble.Iterator
@@ -122,12 +123,16 @@ type View struct {
 
 // View starts a consistent read.
 func (c *Collection) View() (*View, error) {
+	grams := c.GramIndexes() // The state that follows has all of their postings.
 	it, err := c.e.db.NewIter(&pebble.IterOptions{LowerBound: c.DocPrefix(), UpperBound: Successor(c.DocPrefix())})
 	if err != nil {
 		return nil, storageError(err)
 	}
-	return &View{c: c, first: it}, nil
+	return &View{c: c, grams: grams, first: it}, nil
 }
+
+// HasPostings reports whether the state has all postings of an index of trigrams. An index that was completed later has others.
+func (v *View) HasPostings(ix *Index) bool { return slices.Contains(v.grams, ix) }
 
 // Iter opens an iterator of the same state. The view closes it.
 func (v *View) Iter(lower, upper []byte) (*pebble.Iterator, error) {
