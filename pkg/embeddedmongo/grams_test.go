@@ -242,8 +242,12 @@ func TestSearchesByTrigramsReadLittle(t *testing.T) {
 	var docs []any
 	for i := range 30_000 {
 		docs = append(docs, D{
-			{Key: "_id", Value: i}, {Key: "ws", Value: 1}, {Key: "at", Value: int64(i) << 23}, {Key: "name", Value: fmt.Sprint("name-", i)},
-			{Key: "message", Value: fmt.Sprint("run ", i, " has ended")}, {Key: "level", Value: 1},
+			{Key: "_id", Value: i},
+			{Key: "ws", Value: 1},
+			{Key: "at", Value: int64(i) << 23},
+			{Key: "name", Value: fmt.Sprint("name-", i)},
+			{Key: "message", Value: fmt.Sprint("run ", i, " has ended")},
+			{Key: "level", Value: 1},
 		})
 	}
 	_, err := w.c.InsertMany(ctx, docs)
@@ -264,7 +268,9 @@ func TestSearchesByTrigramsReadLittle(t *testing.T) {
 		{search("name", "absent"), -1, 0, 0},
 	} {
 		e := explain(t, w.c, D{
-			{Key: "find", Value: "c"}, {Key: "filter", Value: q.filter}, {Key: "limit", Value: 20},
+			{Key: "find", Value: "c"},
+			{Key: "filter", Value: q.filter},
+			{Key: "limit", Value: 20},
 			{Key: "sort", Value: D{{Key: "at", Value: q.direction}, {Key: "_id", Value: q.direction}}},
 		})
 		require.Equal(t, q.rows, e.ExecutionStats.NReturned, "%v", q.filter)

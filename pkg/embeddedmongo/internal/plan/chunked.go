@@ -23,7 +23,6 @@ type chunked struct {
 	known  bool
 	bucket []byte // Buffers.
 	seek   []byte
-	failed error
 }
 
 // chunkField is the position of the time of the plan's search among the fields; -1 when the keys are not in its order.
@@ -112,7 +111,7 @@ func (c *chunked) err() error { return errors.Join(c.posted.failed, c.keys.err()
 
 // jump moves to the first key from one on, or backward to the last one before it, and reports whether it is in the span. There is one span.
 func (s *sequence) jump(to []byte) bool {
-	ok := false
+	var ok bool
 	switch {
 	case s.reverse && to == nil:
 		ok = s.it.Last()

@@ -82,8 +82,12 @@ func binaryID(i int) []byte { return fmt.Appendf(nil, "%016d", i) }
 var (
 	logGrams   = bson.D{{Key: "ws", Value: 1}, {Key: "at", Value: "chunks"}, {Key: "message", Value: "grams"}, {Key: "name", Value: "grams"}}
 	eventGrams = bson.D{
-		{Key: "ws", Value: 1}, {Key: "at", Value: "chunks"}, {Key: "event", Value: "grams"}, {Key: "resource.v", Value: "grams"},
-		{Key: "related.labels.v", Value: "grams"}, {Key: "payload", Value: "grams"},
+		{Key: "ws", Value: 1},
+		{Key: "at", Value: "chunks"},
+		{Key: "event", Value: "grams"},
+		{Key: "resource.v", Value: "grams"},
+		{Key: "related.labels.v", Value: "grams"},
+		{Key: "payload", Value: "grams"},
 	}
 )
 
@@ -93,8 +97,11 @@ func logOf(i, rate int) bson.D {
 		"Created task run 'load-%d' for task 'load'", "retrying after %d ms: connection reset by peer",
 	}
 	return bson.D{
-		{Key: "at", Value: int64(i) * 1_000_000 / int64(rate)}, {Key: "message", Value: fmt.Sprintf(messages[i%len(messages)], i)},
-		{Key: "name", Value: "prefect.flow_runs"}, {Key: "level", Value: 20}, {Key: "f1", Value: binaryID(i / 50)},
+		{Key: "at", Value: int64(i) * 1_000_000 / int64(rate)},
+		{Key: "message", Value: fmt.Sprintf(messages[i%len(messages)], i)},
+		{Key: "name", Value: "prefect.flow_runs"},
+		{Key: "level", Value: 20},
+		{Key: "f1", Value: binaryID(i / 50)},
 	}
 }
 
@@ -104,7 +111,8 @@ func eventOf(i, rate int) bson.D {
 		return fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", rnd.Uint32(), rnd.IntN(1<<16), rnd.IntN(1<<12), rnd.IntN(1<<12), rnd.Int64N(1<<48))
 	}
 	return bson.D{
-		{Key: "at", Value: int64(i) * 1_000_000 / int64(rate)}, {Key: "event", Value: "prefect.flow-run.Completed"},
+		{Key: "at", Value: int64(i) * 1_000_000 / int64(rate)},
+		{Key: "event", Value: "prefect.flow-run.Completed"},
 		{Key: "resource", Value: bson.A{bson.D{{Key: "k", Value: "prefect.resource.id"}, {Key: "v", Value: "prefect.flow-run." + id()}}, bson.D{{Key: "k", Value: "prefect.resource.name"}, {Key: "v", Value: "amber-fox"}}}},
 		{Key: "related", Value: bson.A{bson.D{{Key: "labels", Value: bson.A{bson.D{{Key: "v", Value: "prefect.flow.00000000-1111-4222-8333-444444444444"}}, bson.D{{Key: "v", Value: "flow"}}}}}}},
 		{Key: "payload", Value: `{"intended":{"from":"RUNNING","to":"COMPLETED"},"initial_state":{"type":"RUNNING","name":"Running"},"validated_state":{"type":"COMPLETED","name":"Completed","id":"` + id() + `"}}`},
