@@ -78,7 +78,7 @@ func (c *Collection) beginBuild(ix *Index) (begun bool, err error) {
 	if len(c.AllIndexes()) == maxIndexes {
 		return false, mongoerr.New(mongoerr.CannotCreateIndex, "add index %s to %s.%s: a collection has at most %d indexes", ix.Spec.Name, c.DB, c.Name, maxIndexes)
 	}
-	ix.Spec.ID, ix.Spec.Multikey, ix.Spec.Counted = c.nextIx, 0, 0
+	ix.Spec.ID, ix.Spec.Multikey, ix.Spec.Counted, ix.Spec.SetOnce = c.nextIx, 0, 0, false
 	header := c.IndexPrefix(ix)
 	if err := c.e.db.DeleteRange(header, Successor(header), pebble.NoSync); err != nil {
 		return false, err
@@ -106,6 +106,8 @@ func (c *Collection) completeBuild(ix *Index) error {
 	list := append(slices.Clone(c.AllIndexes()), ix)
 	b := c.e.db.NewBatch()
 	defer b.Close()
+	// Until here writes deleted entries that did not exist yet. A failed build leaves the mark on an index that nobody uses.
+	ix.Spec.SetOnce = true
 	if err := c.putRecord(b, c.nextIx+1, list); err != nil {
 		return err
 	}
@@ -246,7 +248,9 @@ func (c *Collection) addEntries(b *pebble.Batch, ix *Index, keys [][]byte, added
 			}
 		}
 		for _, k := range ks.Keys {
-			if err := b.Set(entryKey(header, k, id), nil, nil); err != nil {
+			// A write since the begin of the build may have set the entry. The deletion keeps the promise of SetOnce.
+			key := entryKey(header, k, id)
+			if err := errors.Join(b.Delete(key, nil), b.Set(key, nil, nil)); err != nil {
 				return err
 			}
 		}

@@ -152,7 +152,7 @@ func (ch *changes) write(b *pebble.Batch, docKey []byte, t *counterDeltas) error
 	for _, ic := range ch.per {
 		for _, k := range ic.removed {
 			key := ch.entryKey(&ic, k)
-			if err := b.Delete(key, nil); err != nil {
+			if err := ic.ix.deleteEntry(b, key); err != nil {
 				return err
 			}
 			t.key(ic.ix, key, -1)
@@ -175,6 +175,15 @@ func (ch *changes) write(b *pebble.Batch, docKey []byte, t *counterDeltas) error
 		}
 	}
 	return nil
+}
+
+// deleteEntry removes an entry that exists. Pebble drops a SingleDelete together with its Set as soon as the two meet, in a flush
+// already, and a Delete on the lowest level only. With a second Set below, a SingleDelete would bring that one back.
+func (ix *Index) deleteEntry(b *pebble.Batch, key []byte) error {
+	if ix.Spec.SetOnce {
+		return b.SingleDelete(key, nil)
+	}
+	return b.Delete(key, nil)
 }
 
 // entryKey is valid until the next one.

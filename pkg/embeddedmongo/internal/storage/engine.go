@@ -48,9 +48,10 @@ type Engine struct {
 	backups  sync.Mutex // Held during a backup.
 	counting sync.Mutex // Held while prefixes are counted in the background.
 
-	stalls   atomic.Int64 // Moments at which writes began to wait for compactions.
-	building atomic.Int64 // Index builds in progress.
-	indexed  atomic.Int64 // Documents that index builds have read.
+	stalls     atomic.Int64 // Moments at which writes began to wait for compactions.
+	resetTwice atomic.Int64 // Entries that compactions found set twice below one SingleDelete.
+	building   atomic.Int64 // Index builds in progress.
+	indexed    atomic.Int64 // Documents that index builds have read.
 
 	tasks   sync.WaitGroup // Background work, which ends at Close.
 	closing atomic.Bool
@@ -217,6 +218,12 @@ func (e *Engine) listener() *pebble.EventListener {
 		WriteStallBegin: func(i pebble.WriteStallBeginInfo) {
 			e.stalls.Add(1)
 			e.opts.Logger.Warn("store writes stall", "reason", i.Reason)
+		},
+		PossibleAPIMisuse: func(i pebble.PossibleAPIMisuseInfo) {
+			if i.Kind == pebble.NondeterministicSingleDelete {
+				e.resetTwice.Add(1)
+				e.opts.Logger.Error("an index entry was set twice; check the store", "key", i.UserKey)
+			}
 		},
 		WriteStallEnd: func() { e.opts.Logger.Info("store writes go on") },
 	}

@@ -26,6 +26,9 @@ type IndexSpec struct {
 	Expire   *int64   `bson:"expireAfterSeconds,omitempty"`
 	Multikey uint32   `bson:"multikey,omitempty"` // Bit i: field i was reached through an array in some document.
 	Counted  uint32   `bson:"counted,omitempty"`  // Bit n: documents are counted below each prefix of n fields.
+	// SetOnce promises that a Set of an entry is the only one since the entry's last deletion, so a SingleDelete removes it.
+	// Indexes that earlier versions built lack it: their builds set the entries of changed documents again.
+	SetOnce bool `bson:"setOnce,omitempty"`
 }
 
 // Index is an open index. ID 0 is the _id index, which is the document key space.
