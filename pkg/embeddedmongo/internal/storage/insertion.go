@@ -28,6 +28,10 @@ type insertion struct {
 	byID    []*newDoc           // The documents with a valid _id, ordered by it.
 
 	docLocks, uniqueLocks []uint64
+
+	// entries are the keys of one index that the batch adds, in memory that the next index reuses.
+	entries [][]byte
+	memory  []byte
 }
 
 // newDoc is a document to insert.
@@ -37,11 +41,13 @@ type newDoc struct {
 	key    []byte
 	err    error // Why it is not stored.
 	broken error // Why it cannot be indexed; a duplicate _id takes precedence.
+	stored bool  // It is in the batch.
+	next   int   // The position in changes.per of the next index whose entries are to be written.
 }
 
 func (n *newDoc) reset() {
 	n.changes.reset()
-	n.key, n.err, n.broken = nil, nil, nil
+	n.key, n.err, n.broken, n.stored, n.next = nil, nil, nil, false, 0
 }
 
 // insertionPool reuses the slices of finished insertions.
@@ -60,7 +66,11 @@ func (in *insertion) release() {
 	}
 	clear(in.met)
 	clear(in.byID)
-	*in = insertion{docs: in.docs[:0], met: in.met, byID: in.byID[:0], docLocks: in.docLocks[:0], uniqueLocks: in.uniqueLocks[:0]}
+	clear(in.entries)
+	*in = insertion{
+		docs: in.docs[:0], met: in.met, byID: in.byID[:0], docLocks: in.docLocks[:0], uniqueLocks: in.uniqueLocks[:0],
+		entries: in.entries[:0], memory: in.memory[:0],
+	}
 	insertionPool.Put(in)
 }
 
@@ -182,35 +192,64 @@ func (in *insertion) choose() []newDoc {
 	return in.docs
 }
 
-// write applies one batch with all documents that have no error.
+// write applies one batch with all documents that have no error. Its keys ascend, so the memtable finds the place of each beside that
+// of the one before it.
 func (in *insertion) write(w *Commit, docs []newDoc) error {
 	size := 0
-	var last []byte
 	for i := range docs {
 		if n := &docs[i]; n.err == nil {
+			n.stored = true
 			size += len(n.new) + 512
-			if bytes.Compare(last, n.id) < 0 {
-				last = n.id
-			}
 		}
 	}
-	if last == nil {
+	stored := slices.DeleteFunc(in.byID, func(n *newDoc) bool { return !n.stored })
+	if len(stored) == 0 {
 		return nil
 	}
 	b := in.c.e.db.NewBatchWithSize(size)
 	t := counterDeltas{c: in.c}
 	var err error
-	for i := range docs {
-		if n := &docs[i]; n.err == nil {
-			err = errors.Join(err, n.write(b, n.key, &t))
-		}
+	for _, n := range stored {
+		err = errors.Join(err, b.Set(n.key, n.new, nil))
+		t.docs++
 	}
-	if err = errors.Join(err, t.write(b), in.c.highest.raise(in.c, last)); err != nil {
+	for _, ix := range (*in.c.maintained.Load())[1:] {
+		err = errors.Join(err, in.writeEntries(b, ix, stored, &t))
+	}
+	if err = errors.Join(err, t.write(b), in.c.highest.raise(in.c, stored[len(stored)-1].id)); err != nil {
 		return errors.Join(err, b.Close())
 	}
 	if err := w.apply(b); err != nil {
 		return err
 	}
 	t.publish()
+	return nil
+}
+
+// writeEntries adds the entries of the documents in one index to the batch. It is called for the indexes in their order.
+func (in *insertion) writeEntries(b *pebble.Batch, ix *Index, docs []*newDoc, t *counterDeltas) error {
+	in.entries, in.memory = in.entries[:0], in.memory[:0]
+	for _, n := range docs {
+		if n.next == len(n.per) || n.per[n.next].ix != ix {
+			continue
+		}
+		change := &n.per[n.next]
+		n.next++
+		for _, fields := range change.added {
+			start := len(in.memory)
+			in.memory = appendEntryKey(in.memory, change.header[:], fields, n.id)
+			in.entries = append(in.entries, in.memory[start:])
+		}
+		for _, p := range change.prefixes {
+			t.add(ix, p)
+		}
+	}
+	slices.SortFunc(in.entries, bytes.Compare)
+	for _, key := range in.entries {
+		if err := b.Set(key, nil, nil); err != nil {
+			return err
+		}
+		t.key(ix, key, 1)
+	}
 	return nil
 }
