@@ -116,6 +116,9 @@ func (s *Service) find(r *request) (*value.Builder, error) {
 	if c == nil {
 		return s.list(r, ns, nil)
 	}
+	if id := soleID(q.Filter); id != nil && q.Hint.IsMissing() && q.Skip == 0 && !q.ReturnKey && size > 0 {
+		return s.findByID(r, c, ns, id, q.Filter, proj)
+	}
 	p, err := plan.New(c, q)
 	if err != nil {
 		return nil, err
@@ -125,6 +128,29 @@ func (s *Service) find(r *request) (*value.Builder, error) {
 		return nil, err
 	}
 	return s.reply(r, &cursor{ns: ns, src: &rows{run, q.Filter, proj, r.now}, close: run.Close}, size, single)
+}
+
+// findByID is find for a filter that fixes the _id. It needs no plan and no iterator.
+func (s *Service) findByID(
+	r *request, c *storage.Collection, ns string, id []byte, f *filter.Filter, proj *project.Projection,
+) (b *value.Builder, err error) {
+	err = c.Read(id, func(d value.Doc) error {
+		matches, pos, err := f.MatchPosition(d)
+		if err != nil || !matches {
+			return err
+		}
+		if proj != nil {
+			if d, err = proj.Apply(d, r.now, pos); err != nil {
+				return err
+			}
+		}
+		b, err = s.list(r, ns, []value.Doc{d})
+		return err
+	})
+	if err != nil || b != nil {
+		return b, err
+	}
+	return s.list(r, ns, nil)
 }
 
 func (s *Service) pipeline(r *request) (*aggregate.Pipeline, error) {

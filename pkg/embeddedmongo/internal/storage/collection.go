@@ -99,16 +99,25 @@ func (c *Collection) IndexPrefix(ix *Index) []byte {
 }
 
 // Get reads the current version of a document by its encoded _id; nil when there is none. The caller owns the bytes.
-func (c *Collection) Get(id []byte) (value.Doc, error) {
+func (c *Collection) Get(id []byte) (d value.Doc, err error) {
+	err = c.Read(id, func(v value.Doc) error {
+		d = bytes.Clone(v)
+		return nil
+	})
+	return d, err
+}
+
+// Read calls f with the current version of a document by its encoded _id; not at all when there is none. The version is valid until
+// f returns.
+func (c *Collection) Read(id []byte, f func(value.Doc) error) error {
 	v, closer, err := c.e.db.Get(append(c.DocPrefix(), id...))
 	if errors.Is(err, pebble.ErrNotFound) {
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, storageError(err)
+		return storageError(err)
 	}
-	d := value.Doc(bytes.Clone(v))
-	return d, closer.Close()
+	return errors.Join(f(v), storageError(closer.Close()))
 }
 
 // View is a consistent state of a collection. It must be closed, and belongs to one goroutine at a time.
