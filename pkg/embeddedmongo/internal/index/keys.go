@@ -27,20 +27,73 @@ type Memory struct {
 	bytes   []byte // Of the keys; earlier keys stay where they are when it grows.
 	keys    [][]byte
 	cursors []cursor
+	parsed  [2]parsed
+}
+
+// parsed are the top-level elements of a document.
+type parsed struct {
+	doc      value.Doc
+	elements []element
+}
+
+type element struct {
+	key []byte
+	v   value.Value
+}
+
+// Parse finds the top-level elements of the old and the new version of a document, either of which may be nil. Later derivations
+// from these two, in the same memory, then need no walk over the document for each field.
+func (m *Memory) Parse(before, after value.Doc) {
+	for i, d := range [...]value.Doc{before, after} {
+		p := &m.parsed[i]
+		p.doc, p.elements = d, p.elements[:0]
+		for it := d.Iter(); ; {
+			k, v, ok := it.Next()
+			if !ok {
+				break
+			}
+			p.elements = append(p.elements, element{k, v})
+		}
+	}
+}
+
+// root returns a top-level value of a document.
+func (m *Memory) root(d value.Doc, name string) value.Value {
+	for i := range m.parsed {
+		p := &m.parsed[i]
+		if len(d) == 0 || len(p.doc) == 0 || &p.doc[0] != &d[0] {
+			continue
+		}
+		for j := range p.elements {
+			if string(p.elements[j].key) == name {
+				return p.elements[j].v
+			}
+		}
+		return value.Value{}
+	}
+	return d.Get(name)
 }
 
 // Reset makes the memory available again: keys that were derived in it are lost.
 func (m *Memory) Reset() {
 	clear(m.keys)
 	clear(m.cursors[:cap(m.cursors)])
-	*m = Memory{bytes: m.bytes[:0], keys: m.keys[:0], cursors: m.cursors[:0]}
-	if cap(m.bytes) > maxMemory {
+	for i := range m.parsed {
+		p := &m.parsed[i]
+		clear(p.elements)
+		*p = parsed{elements: p.elements[:0]}
+	}
+	*m = Memory{bytes: m.bytes[:0], keys: m.keys[:0], cursors: m.cursors[:0], parsed: m.parsed}
+	if cap(m.bytes) > maxMemory || max(cap(m.parsed[0].elements), cap(m.parsed[1].elements)) > maxElements {
 		*m = Memory{}
 	}
 }
 
 // maxMemory bounds the bytes of keys that a Memory retains: few documents have large arrays.
 const maxMemory = 8 << 10
+
+// maxElements bounds the elements that a Memory retains: about six kilobytes.
+const maxElements = 128
 
 // Minus lists the keys that are in a and not in b; both are sorted.
 func (m *Memory) Minus(a, b [][]byte) [][]byte {
@@ -88,9 +141,8 @@ func KeyValues(d value.Doc, fields []Field, key []byte) []value.Value {
 func (ks *KeySet) derive(d value.Doc, fields []Field) {
 	m := ks.memory
 	m.cursors = m.cursors[:0]
-	root := value.OfDoc(d)
 	for _, f := range fields {
-		m.cursors = append(m.cursors, cursor{v: root, rest: f.parts})
+		m.cursors = append(m.cursors, cursor{v: m.root(d, f.parts[0]), rest: f.parts[1:]})
 	}
 	start := len(m.keys)
 	if !ks.expand(m.cursors, fields) {

@@ -49,7 +49,17 @@ func TestEntries(t *testing.T) {
 		for _, path := range c.paths {
 			fields = append(fields, NewField(path, false))
 		}
-		got := Entries(doc(t, c.doc), fields)
+		d := doc(t, c.doc)
+		got := Entries(d, fields)
+		var memory Memory
+		memory.Parse(nil, doc(t, `{"a": 9, "b": [9]}`))
+		for range 2 { // The second time from the parsed elements, beside those of another version.
+			derived := EntriesIn(&memory, d, fields)
+			require.Equal(t, got.Keys, derived.Keys, c.doc)
+			require.Equal(t, got.Multikey, derived.Multikey, c.doc)
+			memory.Reset()
+			memory.Parse(doc(t, `{"a": 9, "b": [9]}`), d)
+		}
 		require.Len(t, got.Keys, c.keys, c.doc)
 		require.Equal(t, c.parallel, got.Parallel, c.doc)
 		if c.parallel == "" {

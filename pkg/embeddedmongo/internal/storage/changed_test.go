@@ -53,8 +53,16 @@ func TestUntouchedIndexesKeepTheirEntries(t *testing.T) {
 		a, b := encoded(t, document(rt)), encoded(t, document(rt))
 		before, beforeErr := ix.entries(a)
 		after, afterErr := ix.entries(b)
-		if beforeErr == nil && afterErr == nil && ix.untouched(appendChangedFields(nil, a, b)) {
+		if beforeErr != nil || afterErr != nil {
+			return
+		}
+		changed := appendChangedFields(nil, a, b)
+		if ix.untouched(changed) {
 			require.Equal(rt, before.Keys, after.Keys)
+		}
+		if ix.excludes(b, changed) {
+			require.Empty(rt, before.Keys)
+			require.Empty(rt, after.Keys)
 		}
 	})
 }

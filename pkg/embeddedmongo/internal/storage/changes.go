@@ -53,6 +53,9 @@ type indexChange struct {
 	prefixes       []prefixChange
 }
 
+// parseFrom is the number of indexes from which on a change parses its documents for all of them.
+const parseFrom = 2
+
 // derive computes the added and removed index entries, and records multikey fields before such entries become visible.
 func (ch *changes) derive() error {
 	var changed [][]byte
@@ -61,8 +64,9 @@ func (ch *changes) derive() error {
 		ch.fields = appendChangedFields(ch.fields[:0], ch.old, ch.new)
 		changed = ch.fields
 	}
+	derived := 0
 	for _, ix := range (*ch.c.maintained.Load())[1:] {
-		if replaced && ix.untouched(changed) {
+		if replaced && (ix.untouched(changed) || ix.excludes(ch.new, changed)) {
 			continue
 		}
 		if ix.Grams != nil {
@@ -70,6 +74,9 @@ func (ch *changes) derive() error {
 				ch.grams = append(ch.grams, ix)
 			}
 			continue
+		}
+		if derived++; derived == parseFrom {
+			ch.keys.Parse(ch.old, ch.new)
 		}
 		var before, after index.KeySet
 		var err error

@@ -47,6 +47,8 @@ type Index struct {
 	// roots are the top-level fields that the entries depend on. An update of other fields leaves the entries unchanged.
 	// nil when the partial filter is not a plain conjunction, so any field may matter.
 	roots []string
+	// partialRoots are those that the partial filter reads; nil when there is none, or any field may matter.
+	partialRoots []string
 
 	recent recent // Of an index of trigrams.
 
@@ -141,38 +143,53 @@ func OpenIndex(spec IndexSpec) (*Index, error) {
 
 // setRoots collects the top-level fields that the entries depend on.
 func (ix *Index) setRoots() {
-	paths := make([]string, 0, len(ix.Fields)+1)
-	for _, f := range ix.Fields {
-		paths = append(paths, f.Path)
-	}
-	if ix.Grams != nil {
-		for _, text := range ix.Grams.Texts {
-			paths = append(paths, text.Path)
-		}
-	}
+	var partial []string
 	if ix.Partial != nil {
 		for _, n := range ix.Partial.Conjuncts() {
 			leaf, ok := n.(*filter.Leaf)
 			if !ok {
 				return
 			}
-			paths = append(paths, leaf.Path)
+			partial = appendRoot(partial, leaf.Path)
 		}
 	}
-	for _, path := range paths {
-		root, _, _ := strings.Cut(path, ".")
-		if !slices.Contains(ix.roots, root) {
-			ix.roots = append(ix.roots, root)
+	ix.partialRoots, ix.roots = partial, slices.Clone(partial)
+	for _, f := range ix.Fields {
+		ix.roots = appendRoot(ix.roots, f.Path)
+	}
+	if ix.Grams != nil {
+		for _, text := range ix.Grams.Texts {
+			ix.roots = appendRoot(ix.roots, text.Path)
 		}
 	}
 }
 
+// appendRoot adds the first name of a path, once.
+func appendRoot(roots []string, path string) []string {
+	root, _, _ := strings.Cut(path, ".")
+	if slices.Contains(roots, root) {
+		return roots
+	}
+	return append(roots, root)
+}
+
 // untouched reports whether a change of these top-level fields leaves the entries of a document unchanged.
 func (ix *Index) untouched(changed [][]byte) bool {
-	if ix.roots == nil {
+	return ix.roots != nil && disjoint(ix.roots, changed)
+}
+
+// excludes reports whether the partial filter excludes a document both before and after a change of these top-level fields. It may
+// be false for such a document.
+func (ix *Index) excludes(after value.Doc, changed [][]byte) bool {
+	if ix.partialRoots == nil || !disjoint(ix.partialRoots, changed) {
 		return false
 	}
-	for _, root := range ix.roots {
+	matches, err := ix.Partial.Match(after)
+	return err == nil && !matches
+}
+
+func disjoint(roots []string, changed [][]byte) bool {
+	for _, root := range roots {
 		for _, k := range changed {
 			if string(k) == root {
 				return false
