@@ -37,7 +37,7 @@ func churn(t require.TestingT, c *Collection, rnd *rand.Rand, documents, changes
 	}
 }
 
-var churned3 = []bson.D{{{Key: "a", Value: 1}}, {{Key: "b", Value: 1}}, {{Key: "a", Value: -1}, {Key: "b", Value: 1}}}
+var buildable = []bson.D{{{Key: "a", Value: 1}}, {{Key: "b", Value: 1}}, {{Key: "a", Value: -1}, {Key: "b", Value: 1}}}
 
 // indexBeside builds an index while others change documents.
 func indexBeside(t tester, c *Collection, key bson.D, rnd *rand.Rand, documents, changes int) {
@@ -62,7 +62,7 @@ func TestEntriesAreSetOnce(t *testing.T) {
 		e, err := Open("data", Options{FS: fs})
 		require.NoError(t, err)
 		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 2))
-		documents := rapid.IntRange(1, 200).Draw(t, "documents")
+		documents := rapid.IntRange(1, 100).Draw(t, "documents")
 		var snapshot *pebble.Snapshot
 		unpin := func() {
 			if snapshot != nil {
@@ -70,19 +70,19 @@ func TestEntriesAreSetOnce(t *testing.T) {
 				snapshot = nil
 			}
 		}
-		for range rapid.IntRange(1, 25).Draw(t, "steps") {
+		for range rapid.IntRange(1, 15).Draw(t, "steps") {
 			c := collection(t, e)
 			switch step := rapid.SampledFrom([]string{"churn", "churn", "churn", "flush", "compact", "index", "drop", "crash", "snapshot"}).Draw(t, "step"); step {
 			case "churn":
-				churn(t, c, rnd, documents, 100)
+				churn(t, c, rnd, documents, 60)
 			case "flush":
 				require.NoError(t, e.db.Flush())
 			case "compact":
 				require.NoError(t, e.Compact(t.Context()))
 			case "index":
-				indexBeside(t, c, rapid.SampledFrom(churned3).Draw(t, "key"), rnd, documents, 50)
+				indexBeside(t, c, rapid.SampledFrom(buildable).Draw(t, "key"), rnd, documents, 30)
 			case "drop":
-				name := rapid.SampledFrom(churned3).Draw(t, "key")
+				name := rapid.SampledFrom(buildable).Draw(t, "key")
 				raw, err := bson.Marshal(name)
 				require.NoError(t, err)
 				_, err = c.DropIndexes(func(ix *Index) bool { return ix.Spec.Name == DefaultIndexName(raw) })
