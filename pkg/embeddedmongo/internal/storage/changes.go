@@ -175,8 +175,13 @@ func (ch *changes) write(b *pebble.Batch, docKey []byte, t *counterDeltas) error
 			t.add(ic.ix, p)
 		}
 	}
+	return ch.addPostings(b, t)
+}
+
+// addPostings adds the postings of the new version to the batch.
+func (ch *changes) addPostings(b *pebble.Batch, t *counterDeltas) error {
+	t.postings.c = ch.c
 	for _, ix := range ch.grams {
-		t.postings.c = ch.c
 		if err := t.postings.add(b, ix, &ch.keys, ch.new); err != nil {
 			return err
 		}

@@ -216,6 +216,9 @@ func (in *insertion) write(w *Commit, docs []newDoc) error {
 	for _, ix := range (*in.c.maintained.Load())[1:] {
 		err = errors.Join(err, in.writeEntries(b, ix, stored, &t))
 	}
+	for _, n := range stored {
+		err = errors.Join(err, n.addPostings(b, &t))
+	}
 	if err = errors.Join(err, t.write(b), in.c.highest.raise(in.c, stored[len(stored)-1].id)); err != nil {
 		return errors.Join(err, b.Close())
 	}
