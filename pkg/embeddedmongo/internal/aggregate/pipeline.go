@@ -42,15 +42,27 @@ type stage func(in Source, now int64) Source
 func Compile(stages []value.Value, now int64) (*Pipeline, error) {
 	p := &Pipeline{now: now}
 	q := &p.Query
-	matches := []value.Value{}
+	var matches []*filter.Filter
 	pushing := true // The stages so far are part of the query.
+	joined := 0     // The stages that are part of a semi-join.
 	for i, s := range stages {
+		if i < joined {
+			continue
+		}
 		if s.T != bson.TypeEmbeddedDocument || s.Doc().Len() != 1 {
 			return nil, mongoerr.New(mongoerr.Kind{Code: 40323, Name: "Location40323"}, "a pipeline stage specification object must contain exactly one field")
 		}
 		name, arg := s.Doc().First()
+		if name == "$lookup" && pushing && q.Sort == nil && q.Skip == 0 && q.Limit == 0 {
+			f, n, err := semiJoins(stages[i:], now)
+			if err != nil {
+				return nil, err
+			}
+			matches, joined = append(matches, f), i+n
+			continue
+		}
 		if pushing {
-			done, err := push(q, &matches, name, arg)
+			done, err := push(q, &matches, name, arg, now)
 			if err != nil {
 				return nil, err
 			}
@@ -74,21 +86,12 @@ func Compile(stages []value.Value, now int64) (*Pipeline, error) {
 	if len(p.stages) > 0 {
 		q.Only = onlyField(stages[len(stages)-len(p.stages)].Doc().First())
 	}
-	all := value.EmptyDoc
-	switch len(matches) {
-	case 0:
-	case 1:
-		all = matches[0].Doc()
-	default:
-		all = value.NewBuilder().Add("$and", value.OfArray(matches)).Done()
-	}
-	f, err := filter.Compile(all, now)
-	q.Filter = f
-	return p, err
+	q.Filter = filter.All(matches, now)
+	return p, nil
 }
 
 // push moves a leading stage into the query when the query's own order (match, sort, skip, limit) allows it.
-func push(q *plan.Query, matches *[]value.Value, name string, arg value.Value) (bool, error) {
+func push(q *plan.Query, matches *[]*filter.Filter, name string, arg value.Value, now int64) (bool, error) {
 	switch name {
 	case "$match":
 		if arg.T != bson.TypeEmbeddedDocument {
@@ -97,8 +100,9 @@ func push(q *plan.Query, matches *[]value.Value, name string, arg value.Value) (
 		if q.Skip != 0 || q.Limit != 0 {
 			return false, nil
 		}
-		*matches = append(*matches, arg)
-		return true, nil
+		f, err := filter.Compile(arg.Doc(), now)
+		*matches = append(*matches, f)
+		return err == nil, err
 	case "$sort":
 		if q.Sort != nil || q.Skip != 0 || q.Limit != 0 {
 			return false, nil
@@ -250,6 +254,9 @@ func compileStage(name string, arg value.Value, now int64) (stage, error) {
 	case "$sortByCount":
 		return compileSortByCount(arg)
 	}
+	if name == "$lookup" {
+		return nil, mongoerr.NotImplemented("$lookup behind other stages than $match")
+	}
 	st, err := project.CompileStage(name, arg)
 	if err != nil {
 		return nil, err
@@ -259,6 +266,6 @@ func compileStage(name string, arg value.Value, now int64) (stage, error) {
 
 // Stages are the stages that Compile accepts.
 var Stages = []string{
-	"$match", "$sort", "$skip", "$limit", "$count", "$project", "$set", "$addFields", "$unset", "$unwind", "$group", "$sortByCount",
+	"$match", "$lookup", "$sort", "$skip", "$limit", "$count", "$project", "$set", "$addFields", "$unset", "$unwind", "$group", "$sortByCount",
 	"$replaceRoot", "$replaceWith",
 }

@@ -67,6 +67,11 @@ func (s *Service) explainRead(r *request, c *storage.Collection, run bool) (plan
 		if perr != nil {
 			return plan.Explanation{}, perr
 		}
+		joins, perr := s.bind(r, p)
+		if perr != nil {
+			return plan.Explanation{}, perr
+		}
+		defer func() { _ = joins.Close() }() // Nothing depends on it.
 		if p.CountField != "" {
 			return plan.ExplainCount(c, p.Query, run)
 		}

@@ -1,6 +1,8 @@
 package command
 
 import (
+	"errors"
+
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/aggregate"
@@ -166,6 +168,11 @@ func (s *Service) pipeline(r *request) (*aggregate.Pipeline, error) {
 	return p, nil
 }
 
+// bind binds the relations of a pipeline to the collections of its database.
+func (s *Service) bind(r *request, p *aggregate.Pipeline) (*plan.Joins, error) {
+	return plan.Bind(&p.Query, func(name string) *storage.Collection { return s.e.Lookup(r.db, name) })
+}
+
 func (s *Service) aggregate(r *request) (*value.Builder, error) {
 	if r.target.T != bson.TypeString {
 		return nil, mongoerr.NotImplemented("aggregate without a collection")
@@ -178,6 +185,16 @@ func (s *Service) aggregate(r *request) (*value.Builder, error) {
 	if err != nil {
 		return nil, err
 	}
+	joins, err := s.bind(r, p)
+	if err != nil {
+		return nil, err
+	}
+	kept := false // A cursor closes the joins.
+	defer func() {
+		if !kept {
+			_ = joins.Close() // The command ends anyway.
+		}
+	}()
 	size := int64(firstBatch)
 	cur := r.get("cursor")
 	if cur.T != bson.TypeEmbeddedDocument {
@@ -234,7 +251,8 @@ func (s *Service) aggregate(r *request) (*value.Builder, error) {
 		return nil, err
 	}
 	src := p.Run(&rows{r: run, q: p.Query.Filter, now: r.now})
-	return s.reply(r, &cursor{ns: ns, src: src, close: run.Close}, size, false)
+	kept = true
+	return s.reply(r, &cursor{ns: ns, src: src, close: func() error { return errors.Join(run.Close(), joins.Close()) }}, size, false)
 }
 
 // countQuery reads the query of a count; a negative limit means its magnitude.

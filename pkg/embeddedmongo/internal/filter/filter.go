@@ -6,13 +6,13 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-// Filter is a compiled query filter. It is immutable and safe for concurrent use.
+// Filter is a compiled query filter. It is immutable and safe for concurrent use, unless it has relations.
 type Filter struct {
 	root And
 	now  int64
 }
 
-// Match reports whether the document satisfies the filter. Only $expr can fail.
+// Match reports whether the document satisfies the filter. Only $expr and relations can fail.
 func (f *Filter) Match(d value.Doc) (bool, error) {
 	st := state{now: f.now, pos: -1}
 	ok := f.root.match(d, &st)
@@ -39,7 +39,7 @@ type state struct {
 	err error
 }
 
-// Node is one condition of a filter: And, Or, Nor, Not, *Leaf or *Expr.
+// Node is one condition of a filter: And, Or, Nor, Not, *Leaf, *Expr or *Related.
 type Node interface {
 	match(value.Doc, *state) bool
 }

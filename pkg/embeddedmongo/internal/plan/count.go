@@ -25,6 +25,7 @@ const expiredAfter = 1024
 //	COUNT_DIFFERENCE    two such counts
 //	COUNT_COMMON        keys of several ranges
 //	COUNT_MATCHING      index keys, read
+//	COUNT_RELATED       index keys, beside values of other collections
 //	FETCH               documents
 func Count(c *storage.Collection, q Query) (n int64, how string, p *Plan, err error) {
 	skip, limit := q.Skip, q.Limit
@@ -42,6 +43,9 @@ func Count(c *storage.Collection, q Query) (n int64, how string, p *Plan, err er
 		return c.Count(), "RECORD_STORE_COUNT", nil, nil
 	}
 	con := conjoin(q.Filter)
+	if len(relationsOf(con.nodes)) > 0 {
+		return countRelated(c, q, con)
+	}
 	if n, how, p, err = countCovered(c, q, con); p != nil || err != nil {
 		return n, how, p, err
 	}

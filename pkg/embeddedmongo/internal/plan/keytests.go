@@ -15,6 +15,8 @@ type keyTests struct {
 	rest   filter.And // The conditions of tested on decoded values.
 	fields []field    // What the tests need, in the order of the key.
 	whole  bool       // Bounds and tests express the whole filter.
+	// relations are those of rest. After an error of one the document decides, which returns the error.
+	relations []*filter.Related
 }
 
 // field is an index field with its tests, and its value in the current key.
@@ -40,6 +42,7 @@ func (p *Plan) keyTests(con *conjunction) *keyTests {
 			covered[f.Path] = false
 		}
 	}
+	covered["_id"] = false // Each key ends with it.
 	for _, n := range con.nodes {
 		if p.expresses(n) {
 			continue
@@ -64,6 +67,9 @@ func (p *Plan) keyTests(con *conjunction) *keyTests {
 			covered[f.Path] = false
 		}
 	}
+	if covered["_id"] {
+		t.fields = append(t.fields, field{at: len(p.ix.Fields), path: "_id"})
+	}
 	for _, n := range t.tested {
 		t.add(n)
 	}
@@ -78,14 +84,18 @@ func (t *keyTests) add(n filter.Node) {
 		if !slices.Contains(paths, f.path) {
 			continue
 		}
-		if test := testOf(n, t.p.ix.Fields[f.at].Desc); test != nil {
+		if test := testOf(n, t.p.descAt(f.at)); test != nil {
 			f.tests = append(f.tests, test)
 			return
 		}
 		f.decode = true
 	}
 	t.rest = append(t.rest, n)
+	t.relations = append(t.relations, relationsOf(filter.And{n})...)
 }
+
+// descAt reports whether a field of the keys is descending. The _id behind the last field is not.
+func (p *Plan) descAt(at int) bool { return at < len(p.ix.Fields) && p.ix.Fields[at].Desc }
 
 // verdict is the result of testing a key instead of its document.
 type verdict int
@@ -104,7 +114,10 @@ func (t *keyTests) judge(key []byte) verdict {
 		for ; at < f.at; at++ {
 			rest = rest[value.KeyLen(rest, t.p.ix.Fields[at].Desc):]
 		}
-		desc := t.p.ix.Fields[at].Desc
+		if at == len(t.p.ix.Fields) {
+			rest = storage.EntryID(key)
+		}
+		desc := t.p.descAt(at)
 		n := value.KeyLen(rest, desc)
 		for _, test := range f.tests {
 			switch test(rest[:n]) {
@@ -127,10 +140,11 @@ func (t *keyTests) judge(key []byte) verdict {
 	if !known {
 		return unknown
 	}
-	if filter.MatchValues(t.rest, t.valueAt) {
-		return holds
+	matches := verdictOf(filter.MatchValues(t.rest, t.valueAt))
+	if slices.ContainsFunc(t.relations, func(rel *filter.Related) bool { return rel.Values().Err() != nil }) {
+		return unknown
 	}
-	return fails
+	return matches
 }
 
 func (t *keyTests) valueAt(path string) value.Value {

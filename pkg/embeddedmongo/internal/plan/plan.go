@@ -62,6 +62,7 @@ type Plan struct {
 	within *Plan      // Its keys are members: they filter those of this plan.
 	con    *conjunction
 	others []*Plan // Alternatives for a review when this plan reads too much.
+	inside *Plan   // The keys that this plan leaves out, see outside.
 }
 
 // New plans a query.

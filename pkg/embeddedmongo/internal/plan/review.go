@@ -2,7 +2,9 @@ package plan
 
 import (
 	"errors"
+	"slices"
 
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/filter"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
 )
 
@@ -84,6 +86,9 @@ func (r *Rows) reconsider() (better bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if related, err := r.relate(cost, left); related || err != nil {
+		return false, err
+	}
 	best := choice{cost: left}
 	for _, p := range r.review.others {
 		if err := r.compare(p, cost, rows, &best); err != nil {
@@ -108,6 +113,60 @@ func (r *Rows) reconsider() (better bool, err error) {
 	whole.sorted, whole.merge, whole.con, whole.q = false, false, r.p.con, r.p.q
 	r.review = review{}
 	return true, r.begin(&whole)
+}
+
+// relateShare is the cost of gathering the members of a relation, in units of the cost of the walk so far.
+const relateShare = 4
+
+// relate makes the documents for which a relation holds members, if the keys of the running plan do not test the relation, those of
+// another index do, and that costs less than the rest of the walk.
+func (r *Rows) relate(cost, left int64) (done bool, err error) {
+	if r.members != nil || r.p.con == nil {
+		return false, nil
+	}
+	g := newGatherer(r.p.c, r.p.q, "_id")
+	for _, n := range r.p.con.nodes {
+		if r.tests != nil && slices.ContainsFunc(r.tests.tested, func(k filter.Node) bool { return sameRelation(k, n) }) {
+			continue
+		}
+		rel := relationOf(n)
+		if rel == nil {
+			continue
+		}
+		shared := slices.DeleteFunc(slices.Clone(r.p.con.nodes), func(k filter.Node) bool { return !r.p.expresses(k) })
+		g.prefer = rel.Path
+		p := g.widest(g.deciding(r.p.con.of(append(shared, n)), "_id"))
+		if p == nil {
+			continue
+		}
+		size, err := g.size(p, r.p.c.Count())
+		if err != nil {
+			return false, err
+		}
+		if whole := size * (1 + memberCost); whole > relateShare*cost || whole > left {
+			continue
+		}
+		if err := joinOf(rel).expect(size); err != nil {
+			return false, err
+		}
+		r.members, err = membersOf(r.view, p, int(size))
+		return r.members != nil, err
+	}
+	return false, nil
+}
+
+// relationOf returns the relation that a condition, or its negation, consists of; nil for others.
+func relationOf(n filter.Node) *filter.Related {
+	if not, ok := n.(filter.Not); ok {
+		n = not.Node
+	}
+	rel, _ := n.(*filter.Related)
+	return rel
+}
+
+func sameRelation(a, b filter.Node) bool {
+	rel := relationOf(a)
+	return rel != nil && rel == relationOf(b)
 }
 
 // remaining extrapolates the cost of the remaining rows from the rate of matches so far. The number of keys that remain bounds it: those

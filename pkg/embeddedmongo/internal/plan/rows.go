@@ -58,6 +58,10 @@ func (p *Plan) Run() (*Rows, error) {
 		v.Close()
 		return nil, err
 	}
+	if err := r.expect(); err != nil {
+		v.Close()
+		return nil, err
+	}
 	if p.q.ReturnKey {
 		if err := p.returnsKeys(); err != nil {
 			v.Close()
@@ -89,6 +93,19 @@ func (r *Rows) begin(p *Plan) (err error) {
 	}
 	r.ks, err = p.open(r.view)
 	return err
+}
+
+// expect announces how many values a reading without a limit asks for.
+func (r *Rows) expect() error {
+	if r.p.q.Limit > 0 || r.p.con == nil {
+		return nil
+	}
+	for _, rel := range relationsOf(r.p.con.nodes) {
+		if err := joinOf(rel).expect(r.p.c.Count()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Close ends the reading.

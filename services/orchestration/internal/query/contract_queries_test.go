@@ -189,6 +189,9 @@ type recorder struct {
 	queries []labelledQuery
 }
 
+// Joins is false: a MongoDB server is asked in several commands.
+func (r *recorder) Joins() bool { return false }
+
 // Groups returns one value: an empty result would simplify the filter too much.
 func (r *recorder) Groups(_ context.Context, c Collection, field string, filter bson.D, _ int) ([]bson.RawValue, error) {
 	r.queries = append(r.queries, groups(r.label, c, field, filter))

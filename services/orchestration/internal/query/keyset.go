@@ -52,6 +52,9 @@ func (s *Selection) VisitAfter(ctx context.Context, sort bson.D, after Position,
 
 // visit visits the documents of a filter that pass the probes, and returns their number.
 func (s *Selection) visit(ctx context.Context, p *prober, filter bson.D, o StreamOptions, visit func(bson.Raw) error) (n int64, err error) {
+	if len(s.stages) > 0 {
+		return s.visitJoined(ctx, filter, o, visit)
+	}
 	if len(s.probes) == 0 {
 		err = each(s.resolver.Reader.Stream(ctx, s.own, filter, o), func(doc bson.Raw) error {
 			n++

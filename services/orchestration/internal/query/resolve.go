@@ -57,6 +57,7 @@ type Selection struct {
 	filter   bson.D // Scoped.
 	probes   []probe
 	narrow   *narrowing
+	stages   []bson.D // Of a reader that joins: they select by related documents, in place of probes.
 }
 
 // probe is a relation that is tested for each document.
@@ -74,6 +75,9 @@ func (r Resolver) Select(ctx context.Context, ws uuid.UUID, p Plan) (*Selection,
 	root := p.root
 	if root == nil {
 		root = always{}
+	}
+	if r.Reader.Joins() && related(root) {
+		return r.selectJoined(ws, p.own, root)
 	}
 	filter, probes, err := r.resolveWithin(ctx, ws, root)
 	if err != nil {

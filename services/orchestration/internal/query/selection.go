@@ -12,7 +12,7 @@ import (
 // Filter returns the scoped filter, and whether it is complete. If not, matching documents may still fail a probe, and
 // only Page and Count give the result.
 func (s *Selection) Filter() (filter bson.D, complete bool) {
-	return slices.Clone(s.filter), len(s.probes) == 0
+	return slices.Clone(s.filter), len(s.probes)+len(s.stages) == 0
 }
 
 // Page returns the documents from skip on, at most limit of them (0 = all), in the order of sort. The caller owns them.
@@ -49,6 +49,10 @@ func (s *Selection) CountUpTo(ctx context.Context, limit int64) (int64, error) {
 		return 0, s.failed(err)
 	}
 	defer end()
+	if len(s.stages) > 0 {
+		n, err := s.resolver.Reader.CountRelated(ctx, s.own, s.filter, s.stages, limit)
+		return n, s.failed(err)
+	}
 	if limit == 0 {
 		if n, joined, err := s.join(ctx); joined || err != nil {
 			return n, s.failed(err)
@@ -80,6 +84,10 @@ func (s *Selection) Aggregate(ctx context.Context, within bson.D, stages []bson.
 		return s.failed(err)
 	}
 	defer end()
+	if len(s.stages) > 0 {
+		all := slices.Concat(s.stages, stages)
+		return s.failed(each(s.resolver.Reader.Aggregate(ctx, s.own, allOf([]bson.D{s.filter, within}), all), visit))
+	}
 	narrow, err := s.narrowed(ctx)
 	if err != nil {
 		return s.failed(err)

@@ -34,8 +34,12 @@ func TestQueriesMeanWhatTheySay(t *testing.T) {
 					want = append(want, d["_id"].(string))
 				}
 			}
+			reader := NewReader(db)
+			if rapid.Bool().Draw(t, "joins") {
+				reader = NewJoiningReader(db)
+			}
 			r := Resolver{
-				Reader: NewReader(db),
+				Reader: reader,
 				MaxIDs: rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "ids"),
 				Batch:  rapid.SampledFrom([]int{0, 1, 2}).Draw(t, "batch"),
 			}

@@ -31,8 +31,20 @@ func (s *Store) count(ctx context.Context, c query.Collection, filter bson.D, li
 	if err != nil {
 		return 0, fmt.Errorf("encode a filter: %w", err)
 	}
-	n, err := s.counts.Do(ctx, countKey{c, string(encoded), limit}, func(ctx context.Context) (int64, error) {
+	n, err := s.counts.Do(ctx, countKey{collection: c, filter: string(encoded), limit: limit}, func(ctx context.Context) (int64, error) {
 		return s.countNow(ctx, c, filter, limit)
+	})
+	return n, limited(ctx, ErrSlowCount, err)
+}
+
+// countRelated is count of the documents that stages select by related ones.
+func (s *Store) countRelated(ctx context.Context, c query.Collection, filter bson.D, stages []bson.D, limit int64) (int64, error) {
+	encoded, err := bson.Marshal(bson.D{{Key: "filter", Value: filter}, {Key: "stages", Value: stages}})
+	if err != nil {
+		return 0, fmt.Errorf("encode a filter: %w", err)
+	}
+	n, err := s.counts.Do(ctx, countKey{collection: c, stages: string(encoded), limit: limit}, func(ctx context.Context) (int64, error) {
+		return s.plainReader().CountRelated(ctx, c, filter, stages, limit)
 	})
 	return n, limited(ctx, ErrSlowCount, err)
 }

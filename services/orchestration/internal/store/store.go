@@ -63,6 +63,8 @@ type Store struct {
 	metrics *metrics
 	// direct is nil unless the server is in this process.
 	direct *direct
+	// embedded says that the server is in this process, so it joins.
+	embedded bool
 	// incomplete has the collections whose indexes are being built.
 	incomplete *incomplete
 	// sharded says that the server is a mongos.
@@ -100,13 +102,14 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to database: %w", err)
 	}
+	_, embedded := cfg.Dialer.(Executor)
 	s := &Store{
 		client:  client,
 		db:      client.Database(cfg.Database),
 		clock:   cfg.Clock,
 		ids:     cfg.IDs,
 		metrics: measured, incomplete: building,
-		direct: newDirect(cfg, measured),
+		direct: newDirect(cfg, measured), embedded: embedded,
 		relay:  noRelay{},
 		counts: &counts{After: sharedCountAfter},
 		reads:  readshare.New(readshare.Defaults),

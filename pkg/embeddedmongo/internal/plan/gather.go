@@ -1,0 +1,594 @@
+package plan
+
+import (
+	"bytes"
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/filter"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
+)
+
+// gatherer lists the values of a path among the matches of a filter, encoded in ascending order; a value may come several times. It
+// prefers what reads no document:
+//
+//	existing  all ids of an index but few           (ids only; nothing is listed)
+//	keys      the keys of one index decide          ws, state.type, _id
+//	sets      ids of other indexes decide the rest  ws, flow_id, _id  without the ids of  ws, work_queue_name
+//	documents
+type gatherer struct {
+	c        *storage.Collection
+	q        Query
+	con      *conjunction
+	path     string
+	prefer   string                 // Keys in the order of this field come first, of equally many.
+	every    bool                   // Each document counts, also those with a value that is listed already.
+	expected int64                  // The number of ids that will be looked up in existing; 0 when it is not known.
+	spend    func(cost int64) error // Is called with the cost of each step, in units of reading one key.
+
+	existing *existing
+	base     *Plan // nil: documents.
+	tests    *keyTests
+	at       int // The position of the path in the keys of base; -1 for ids.
+	ins      []*valueSet
+	outs     []*valueSet
+	pending  int64 // The cost that is not spent yet.
+}
+
+// newGatherer returns a gatherer that does not pause.
+func newGatherer(c *storage.Collection, q Query, path string) *gatherer {
+	return &gatherer{c: c, q: q, path: path, spend: func(int64) error {
+		if q.Expired != nil {
+			return q.Expired()
+		}
+		return nil
+	}}
+}
+
+// outside returns the plan of the keys that do not match a condition, where the last bound of an exact plan expresses it alone: those
+// before, between and behind its points, or outside of its range. nil when the keys do not tell.
+func (p *Plan) outside(n filter.Node) *Plan {
+	last := len(p.bounds) - 1
+	if last < 0 || !p.exact || p.ix.IsID() || p.ix.Multikey() != 0 || p.ix.Partial != nil || p.ix.Spec.Sparse || len(p.spans) == 0 {
+		return nil
+	}
+	leaf, ok := n.(*filter.Leaf)
+	b := p.bounds[last]
+	if !ok || len(b.used) != 1 || b.used[0] != leaf || !b.exact || slices.ContainsFunc(p.bounds[:last], func(b *bound) bool { return !b.equal }) {
+		return nil
+	}
+	at := p.spans[0].at
+	if b.points != nil { // The points of the last field are part of the prefix.
+		at = p.prefixBefore(last)
+	}
+	prefix := p.spans[0].lo[:at]
+	out := *p
+	out.merge, out.reverse, out.dedupe, out.also, out.spans = false, false, false, nil, nil
+	out.bounds, out.inside = p.bounds[:last], p
+	lo, end := prefix, successor(prefix)
+	add := func(hi []byte) {
+		if hi == nil || bytes.Compare(lo, hi) < 0 {
+			out.spans = append(out.spans, span{lo: lo, hi: hi, at: at})
+		}
+	}
+	for _, s := range p.spans {
+		add(s.lo)
+		if lo = s.hi; lo == nil {
+			return &out
+		}
+	}
+	if end == nil || bytes.Compare(lo, end) < 0 {
+		add(end)
+	}
+	return &out
+}
+
+// decides reports whether the keys decide a conjunction.
+func (p *Plan) decidesAll(con *conjunction) bool {
+	t := p.keyTests(con)
+	return p.exact || t != nil && t.whole
+}
+
+// deciding lists the plans whose keys decide a conjunction and have a path.
+func (g *gatherer) deciding(con *conjunction, path string) (list []*Plan) {
+	add := func(p *Plan) {
+		if p != nil && !p.ix.IsID() && (path == "_id" || p.position(path) >= 0) && p.decidesAll(con) {
+			p.con = con
+			list = append(list, p)
+		}
+	}
+	for _, ix := range g.c.Indexes() {
+		add(candidate(g.c, g.q, con, ix, true))
+	}
+	for i, n := range con.nodes {
+		if not, ok := n.(filter.Not); ok {
+			for _, p := range g.negated(con, i, not.Node) {
+				add(p)
+			}
+		}
+	}
+	return list
+}
+
+// negated lists the plans of the keys that do not match a condition, and match the other nodes of a conjunction.
+func (g *gatherer) negated(con *conjunction, at int, n filter.Node) (list []*Plan) {
+	positive := con.of(append(slices.Delete(slices.Clone(con.nodes), at, at+1), n))
+	for _, ix := range g.c.Indexes() {
+		if p := candidate(g.c, g.q, positive, ix, true); p != nil {
+			if out := p.outside(n); out != nil {
+				list = append(list, out)
+			}
+		}
+	}
+	return list
+}
+
+// wide reports whether a plan may read as many keys as the workspace has documents.
+func (p *Plan) wide() bool {
+	return p.inside == nil && p.ix.Partial == nil && !p.ix.Spec.Sparse && len(p.spans) == 1 && (len(p.bounds) == 0 || len(p.bounds) == 1 && p.bounds[0].equal)
+}
+
+// size is the number of keys of a plan up to a limit. Wide plans are not walked.
+func (g *gatherer) size(p *Plan, limit int64) (int64, error) {
+	if p.inside == nil {
+		if n, ok, err := p.counted(); ok || err != nil {
+			return min(n, limit), err
+		}
+	}
+	if p.wide() {
+		return min(g.c.Count(), limit), nil
+	}
+	if p.inside != nil {
+		in, ok, err := p.inside.counted()
+		if err != nil {
+			return 0, err
+		}
+		all, counted, err := p.counters([][]byte{p.spans[0].lo[storage.IndexHeader:p.spans[0].at]}, len(p.bounds))
+		if ok && counted || err != nil {
+			return min(max(0, all-in), limit), err
+		}
+	}
+	if n, ok, err := p.countBlocks(); ok || err != nil {
+		return min(n, limit), err
+	}
+	n, err := p.reach(int(limit))
+	if n > dividedAfter && !p.dedupe {
+		g.c.Divide(p.ix)
+	}
+	if err == nil {
+		err = g.charge(int64(n) / 2) // Counting costs less than gathering.
+	}
+	return int64(n), err
+}
+
+// least picks the plan with the fewest keys, and their number, among those with fewer than a limit; nil when there is none.
+func (g *gatherer) least(list []*Plan, most int64) (best *Plan, n int64, err error) {
+	for limit := min(probeKeys, most); limit > 0; limit = min(16*limit, most) {
+		n = limit
+		for i, p := range list {
+			if slices.ContainsFunc(list[:i], func(k *Plan) bool {
+				return k.ix == p.ix && len(k.bounds) == len(p.bounds) && len(k.spans) == len(p.spans)
+			}) {
+				continue
+			}
+			k, err := g.size(p, n)
+			if err != nil {
+				return nil, 0, err
+			}
+			if k < n || k == n && best != nil && k < limit && g.ahead(p, best) {
+				best, n = p, k
+			}
+		}
+		if best != nil || limit == most {
+			return best, n, nil
+		}
+	}
+	return nil, 0, nil
+}
+
+// ahead reports whether a plan of as many keys is better: it has the preferred order, or shorter keys.
+func (g *gatherer) ahead(p, other *Plan) bool {
+	if g.prefer != "" {
+		a, b := p.groupedBy(g.prefer), other.groupedBy(g.prefer)
+		if a != b {
+			return a
+		}
+	}
+	if p.exact != other.exact {
+		return p.exact
+	}
+	return len(p.ix.Fields) < len(other.ix.Fields)
+}
+
+// groupedBy reports whether the keys are in the order of a path behind the points.
+func (p *Plan) groupedBy(path string) bool {
+	at := p.position(path)
+	return at >= 0 && at <= p.fixed()
+}
+
+// widest picks the best of the wide plans; nil when there is none.
+func (g *gatherer) widest(list []*Plan) (best *Plan) {
+	for _, p := range list {
+		if p.wide() && (best == nil || g.ahead(p, best)) {
+			best = p
+		}
+	}
+	return best
+}
+
+// prepare chooses the way.
+func (g *gatherer) prepare() (err error) {
+	if g.con, err = conjoin(g.q.Filter).withValues(g.c, g.q); err != nil {
+		return err
+	}
+	if g.prefer == "" && g.path != "_id" {
+		g.prefer = g.path
+	}
+	if g.path == "_id" && g.prefer == "" {
+		done, err := g.exclude()
+		if done || err != nil {
+			return err
+		}
+	}
+	list := g.deciding(g.con, g.path)
+	all := g.c.Count() + 1
+	narrow := slices.DeleteFunc(slices.Clone(list), (*Plan).wide)
+	switch {
+	case len(narrow) == 1:
+		return g.read(narrow[0])
+	case len(narrow) > 1:
+		p, _, err := g.least(narrow, all)
+		if err != nil {
+			return err
+		}
+		if p == nil {
+			p = narrow[0]
+		}
+		return g.read(p)
+	}
+	if p := g.widest(list); p != nil {
+		return g.read(p)
+	}
+	return g.combine()
+}
+
+// read makes a plan the base.
+func (g *gatherer) read(p *Plan) error {
+	g.base, g.at = p, -1
+	if p.con == nil {
+		p.con = g.con
+	}
+	if g.path != "_id" {
+		g.at = p.position(g.path)
+	}
+	g.tests = p.keyTests(p.con)
+	return g.expectAll(g.con, p)
+}
+
+// expectAll announces the values that the tests of a plan ask for to the relations among them.
+func (g *gatherer) expectAll(con *conjunction, p *Plan) error {
+	return g.q.Filter.With(con.nodes).Relations(func(rel *filter.Related) error {
+		n, err := g.size(p, g.c.Count()+1)
+		if err != nil {
+			return err
+		}
+		return joinOf(rel).expect(n)
+	})
+}
+
+// excludeShare is the part of a collection that exclude may have in memory.
+const excludeShare = 8
+
+// exclude chooses the way of existing ids, if an index has them in order and few of them do not match.
+func (g *gatherer) exclude() (done bool, err error) {
+	p := grouping(g.c, g.q, g.con, "_id")
+	if p == nil || len(p.spans) != 1 || p.ix.Multikey() != 0 || len(p.bounds) > p.position("_id")+1 || p.ix.Fields[p.position("_id")].Desc {
+		return false, nil
+	}
+	var outs []*Plan
+	left := g.c.Count() / excludeShare
+	for i, n := range g.con.nodes {
+		if p.expresses(n) {
+			continue
+		}
+		others := slices.DeleteFunc(slices.Clone(g.con.nodes), func(k filter.Node) bool { return !p.expresses(k) })
+		best, size, err := g.least(g.others(g.con.of(append(others, g.con.nodes[i]))), left)
+		if best == nil || err != nil {
+			return false, err
+		}
+		outs, left = append(outs, best), left-size
+	}
+	if used := g.c.Count()/excludeShare - left; g.expected > 0 && len(outs) > 0 && g.expected*seekCost+used > g.c.Count()*(1+memberCost) {
+		return false, nil
+	}
+	e := &existing{p: p}
+	for _, out := range outs {
+		set, err := g.ids(out)
+		if err != nil {
+			return false, err
+		}
+		e.outs = append(e.outs, set)
+	}
+	g.existing = e
+	return true, nil
+}
+
+// others lists the plans of the documents that do not match the last node of a conjunction, but all before.
+func (g *gatherer) others(con *conjunction) []*Plan {
+	last := len(con.nodes) - 1
+	before := con.nodes[:last:last]
+	switch n := con.nodes[last].(type) {
+	case filter.Not:
+		return g.deciding(con.of(append(before, n.Node)), "_id")
+	case *filter.Leaf:
+		list := g.negated(con, last, n)
+		for _, p := range list {
+			p.con = con
+		}
+		if matchesMissing(n) {
+			list = append(list, g.deciding(con.of(append(before, n.Present(), filter.Not{Node: n})), "_id")...)
+		}
+		return list
+	}
+	return nil
+}
+
+// combine reads the keys of one index, and decides what they leave open by ids of other indexes. Else it reads documents.
+func (g *gatherer) combine() error {
+	docs, by := g.c.Count()*scanCost, g.base
+	selective, n, err := g.least(g.candidates(), docs/docCost)
+	if err != nil {
+		return err
+	}
+	if selective != nil {
+		docs = n * docCost
+		if g.path == "_id" {
+			by = selective
+		}
+	}
+	keys := n
+	if g.path != "_id" {
+		if by = grouping(g.c, g.q, g.con, g.path); by != nil && (by.ix.Multikey() != 0 || len(by.spans) != 1) {
+			by = nil
+		}
+		if keys, err = g.c.Count(), nil; by != nil {
+			keys, err = g.size(by, g.c.Count())
+		}
+	}
+	if by == nil || err != nil || keys >= docs {
+		return err
+	}
+	by.con = g.con
+	var ins, outs []*Plan
+	left := docs - keys
+	for i, n := range g.con.nodes {
+		if by.expresses(n) || by.decidesAll(g.con.of(filter.And{n})) {
+			continue
+		}
+		shared := slices.DeleteFunc(slices.Clone(g.con.nodes), func(k filter.Node) bool { return !by.expresses(k) || g.bindsPath(k) })
+		alone := g.con.of(append(shared, g.con.nodes[i]))
+		in, inside, err := g.least(g.deciding(alone, "_id"), left/(1+memberCost))
+		if err != nil {
+			return err
+		}
+		limit := left / (1 + memberCost)
+		if in != nil {
+			limit = inside
+		}
+		out, outside, err := g.least(g.others(alone), limit)
+		switch {
+		case err != nil:
+			return err
+		case out != nil:
+			outs, left = append(outs, out), left-outside*(1+memberCost)
+		case in != nil:
+			ins, left = append(ins, in), left-inside*(1+memberCost)
+		default:
+			return nil
+		}
+	}
+	for _, p := range ins {
+		set, err := g.ids(p)
+		if err != nil {
+			return err
+		}
+		g.ins = append(g.ins, set)
+	}
+	for _, p := range outs {
+		set, err := g.ids(p)
+		if err != nil {
+			return err
+		}
+		g.outs = append(g.outs, set)
+	}
+	return g.read(by)
+}
+
+// bindsPath reports whether a condition is one of the path: other indexes rarely have it.
+func (g *gatherer) bindsPath(n filter.Node) bool {
+	leaf, ok := n.(*filter.Leaf)
+	return ok && leaf.Path == g.path
+}
+
+// candidates are the plans that bind more than wide ones.
+func (g *gatherer) candidates() (list []*Plan) {
+	for _, ix := range g.c.Indexes() {
+		if p := candidate(g.c, g.q, g.con, ix, false); p != nil && !ix.IsID() && !p.wide() {
+			p.con = g.con
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// ids are the ids of the keys of a plan that pass its tests.
+func (g *gatherer) ids(p *Plan) (*valueSet, error) {
+	set := newValueSet(0)
+	in := &gatherer{c: g.c, q: g.q, con: p.con, path: "_id", spend: g.spend}
+	if err := in.read(p); err != nil {
+		return nil, err
+	}
+	return set, in.run(func(id []byte) error {
+		if set.add(id); set.len() > maxJoined {
+			return errManyValues
+		}
+		return nil
+	})
+}
+
+// charge adds a cost, and spends it in steps.
+func (g *gatherer) charge(cost int64) error {
+	if g.pending += cost; g.pending < joinStep {
+		return nil
+	}
+	cost, g.pending = g.pending, 0
+	return g.spend(cost)
+}
+
+// run calls f with the values.
+func (g *gatherer) run(f func(key []byte) error) error {
+	if g.base == nil {
+		return g.documents(f)
+	}
+	v, err := g.c.View()
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	if len(g.base.spans) == 0 {
+		return nil
+	}
+	p := g.base
+	it, err := v.Iter(p.spans[0].lo, p.spans[len(p.spans)-1].hi)
+	if err != nil {
+		return err
+	}
+	grouped := g.at >= 0 && g.at <= p.fixed() && !g.every
+	var found []byte // The key up to a value that is listed already.
+	passed := 0
+	for _, s := range p.spans {
+		found = found[:0]
+		for ok := it.SeekGE(s.lo); ok && s.contains(it.Key()); {
+			if err := g.charge(1); err != nil {
+				return err
+			}
+			key := it.Key()
+			if len(found) > 0 && bytes.HasPrefix(key, found) {
+				if passed++; passed == nearKeys {
+					g.pending += seekCost
+					ok = it.SeekGE(successor(found))
+				} else {
+					ok = it.Next()
+				}
+				continue
+			}
+			listed, err := g.list(v, key, f)
+			if err != nil {
+				return err
+			}
+			if listed && grouped {
+				_, end := p.fieldAt(key, g.at)
+				found, passed = append(found[:0], key[:end]...), 0
+			}
+			ok = it.Next()
+		}
+	}
+	return storage.Error(it.Error())
+}
+
+// list calls f with the value of a key that matches.
+func (g *gatherer) list(v *storage.View, key []byte, f func(key []byte) error) (listed bool, err error) {
+	matches := unknown
+	switch {
+	case g.tests != nil:
+		matches = g.tests.judge(key)
+	case g.base.exact || len(g.ins)+len(g.outs) > 0:
+		matches = holds
+	}
+	if matches == fails {
+		return false, nil
+	}
+	id := storage.EntryID(key)
+	for _, in := range g.ins {
+		if !in.has(id) {
+			return false, nil
+		}
+	}
+	for _, out := range g.outs {
+		if out.has(id) {
+			return false, nil
+		}
+	}
+	if matches == holds {
+		if g.at < 0 {
+			return true, f(id)
+		}
+		begin, end := g.base.fieldAt(key, g.at)
+		return true, f(ascending(key[begin:end], g.base.ix.Fields[g.at].Desc))
+	}
+	if err := g.charge(docCost); err != nil {
+		return false, err
+	}
+	d, err := v.Doc(id)
+	if d == nil || err != nil {
+		return false, err
+	}
+	ok, err := g.q.Filter.With(g.base.con.nodes).Match(d)
+	if !ok || err != nil {
+		return false, err
+	}
+	return true, g.listDoc(id, d, f)
+}
+
+// listDoc calls f with the values of a document: null stands for a missing one, and an array has those of its elements too.
+func (g *gatherer) listDoc(id []byte, d value.Doc, f func(key []byte) error) error {
+	if g.path == "_id" {
+		return f(id)
+	}
+	v := d.Get(g.path)
+	if v.T == bson.TypeArray {
+		for _, e := range v.Doc().Values() {
+			if err := f(value.AppendKey(nil, e, false)); err != nil {
+				return err
+			}
+		}
+	}
+	return f(value.AppendKey(nil, v, false))
+}
+
+// documents reads the matching documents.
+func (g *gatherer) documents(f func(key []byte) error) error {
+	q := g.q
+	q.IDs = g.path == "_id"
+	p, err := newPlan(g.c, q, g.con)
+	if err != nil {
+		return err
+	}
+	if err := g.expectAll(g.con, p); err != nil {
+		return err
+	}
+	r, err := p.Run()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	cost, docs, keys := int64(docCost), int64(0), int64(0)
+	if p.readsAll() {
+		cost = scanCost
+	}
+	for {
+		row, ok, err := r.Next()
+		if !ok || err != nil {
+			return err
+		}
+		if err := g.charge(r.Keys - keys + cost*(r.Docs-docs)); err != nil {
+			return err
+		}
+		keys, docs = r.Keys, r.Docs
+		if err := g.listDoc(row.ID, row.Doc, f); err != nil {
+			return err
+		}
+	}
+}

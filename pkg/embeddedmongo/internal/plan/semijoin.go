@@ -1,0 +1,447 @@
+package plan
+
+import (
+	"bytes"
+	"errors"
+	"iter"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/filter"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/mongoerr"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
+)
+
+const (
+	// eagerCost is the cost of gathering that precedes the choice of a plan, in units of reading one key: few values become points.
+	eagerCost = 4096
+	// mostPoints is the number of values that become points of the near side's indexes.
+	mostPoints = 1000
+	// freeProbes is the cost of the probes that a page may make before values are gathered beside them.
+	freeProbes = 200 * docCost
+	// gatherShare is the cost of gathering beside that of the probes. Neither is known before it ends.
+	gatherShare = 3
+	// maxJoined bounds the values that a semi-join has in memory: 24 to 48 bytes each.
+	maxJoined = 4 << 20
+	// maxProbed bounds the values whose probes are remembered.
+	maxProbed = 1 << 16
+	// joinStep is the cost after which gathering pauses.
+	joinStep = 1024
+)
+
+// semiJoin tells which values of the near side have a related document. It begins with probes, which suit a page that many documents
+// match. Beside them it gathers the values of the far side, so the total cost is within a small factor of the cheaper way:
+//
+//	probe      seek the value in the far side, and test the keys or documents behind it
+//	gather     the values of all matches of the far side ──▶ set
+//	existing   the far side's ids, without those of a few documents that do not match ──▶ seek the id
+//
+// It belongs to one command and one goroutine.
+type semiJoin struct {
+	rel *filter.Related
+	c   *storage.Collection // nil: the far side has no documents.
+	q   Query               // Of the far side.
+	con *conjunction
+
+	asked   bool
+	last    []byte // The last value, and whether it has a related document.
+	lastHas bool
+
+	set      *valueSet // All values, once they are gathered.
+	existing *existing
+	expected int64 // About as many values will be asked for; 0 when that is not known.
+
+	begun    bool
+	resume   func() (int64, error, bool) // Continues gathering; nil before and after.
+	stop     func()
+	partial  *valueSet // What is gathered so far.
+	gathered int64     // The cost of gathering so far.
+	hopeless bool      // The values are too many.
+
+	probed  [2]*valueSet // The values without and with a related document.
+	probes  int64        // The cost of the probes so far.
+	view    *storage.View
+	groups  *Plan // Its keys are grouped by the values; nil when ids are looked up, or no index has them.
+	tests   *keyTests
+	it      *pebble.Iterator
+	seek    []byte
+	planned bool
+	reads   int
+	failed  error
+}
+
+// Joins are the relations of a query's filter, bound for one execution.
+type Joins struct{ all []*semiJoin }
+
+// Close ends the reading of the far sides. nil has none.
+func (j *Joins) Close() error {
+	if j == nil {
+		return nil
+	}
+	var err error
+	for _, s := range j.all {
+		err = errors.Join(err, s.close())
+	}
+	return err
+}
+
+// Bind prepares the relations of the query's filter. A relation with few values becomes a condition of points. The caller closes the
+// joins behind the execution; they are nil for a filter without relations. find returns nil for a collection that does not exist.
+func Bind(q *Query, find func(name string) *storage.Collection) (*Joins, error) {
+	joins := &Joins{}
+	if err := joins.bind(q.Filter, q.Expired, find); err != nil {
+		return nil, errors.Join(err, joins.Close())
+	}
+	if len(joins.all) == 0 {
+		return nil, nil
+	}
+	nodes := slices.Clone(q.Filter.Conjuncts())
+	for i, n := range nodes {
+		var err error
+		if nodes[i], err = pointsOf(n); err != nil {
+			return nil, errors.Join(err, joins.Close())
+		}
+	}
+	q.Filter = q.Filter.With(nodes)
+	return joins, nil
+}
+
+func (j *Joins) bind(f *filter.Filter, expired func() error, find func(name string) *storage.Collection) error {
+	return f.Relations(func(rel *filter.Related) error {
+		if err := j.bind(rel.Far, expired, find); err != nil {
+			return err
+		}
+		s := &semiJoin{rel: rel, c: find(rel.From), q: Query{Filter: rel.Far, Expired: expired}}
+		rel.Bind(s)
+		j.all = append(j.all, s)
+		return nil
+	})
+}
+
+// pointsOf returns the condition that replaces a relation, or its negation, if few values are gathered at once.
+func pointsOf(n filter.Node) (filter.Node, error) {
+	not, negated := n.(filter.Not)
+	if negated {
+		n = not.Node
+	}
+	rel, ok := n.(*filter.Related)
+	if ok {
+		leaf, err := joinOf(rel).points()
+		if err != nil {
+			return nil, err
+		}
+		if leaf != nil {
+			n = leaf
+		}
+	}
+	if negated {
+		return filter.Not{Node: n}, nil
+	}
+	return n, nil
+}
+
+// relationsOf lists the relations of some conditions.
+func relationsOf(nodes filter.And) (list []*filter.Related) {
+	_ = (&filter.Filter{}).With(nodes).Relations(func(rel *filter.Related) error { // It has no error.
+		list = append(list, rel)
+		return nil
+	})
+	return list
+}
+
+// joinOf is the semi-join of a bound relation.
+func joinOf(rel *filter.Related) *semiJoin {
+	s, _ := rel.Values().(*semiJoin) // Bind has set it.
+	return s
+}
+
+// points is the condition that the near side has one of the values; nil when they are many, or not known at a small cost.
+func (s *semiJoin) points() (*filter.Leaf, error) {
+	if s.c == nil {
+		return filter.InValues(s.rel.Path, nil), nil
+	}
+	if err := s.gather(eagerCost); err != nil || s.set == nil || s.set.len() > mostPoints {
+		return nil, err
+	}
+	values, decoded := make([]value.Value, 0, s.set.len()), true
+	s.set.each(func(key []byte) {
+		v, _, ok := value.ReadKey(key, false, nil)
+		decoded = decoded && ok && (v.T == bson.TypeBinary || v.T == bson.TypeString)
+		values = append(values, v)
+	})
+	if !decoded {
+		return nil, nil
+	}
+	return filter.InValues(s.rel.Path, values), nil
+}
+
+// Err implements filter.Values.
+func (s *semiJoin) Err() error { return s.failed }
+
+// Has implements filter.Values.
+func (s *semiJoin) Has(key []byte) (bool, error) {
+	if s.c == nil || s.failed != nil {
+		return false, s.failed
+	}
+	if s.asked && bytes.Equal(s.last, key) {
+		return s.lastHas, nil
+	}
+	has, err := s.has(key)
+	if err != nil {
+		s.failed = err
+		return false, err
+	}
+	s.asked, s.last, s.lastHas = true, append(s.last[:0], key...), has
+	return has, nil
+}
+
+func (s *semiJoin) has(key []byte) (bool, error) {
+	switch {
+	case s.set != nil:
+		return s.set.has(key), nil
+	case s.existing != nil:
+		return s.existing.has(key)
+	case s.partial != nil && s.partial.has(key):
+		return true, nil
+	}
+	for i, known := range s.probed {
+		if known != nil && known.has(key) {
+			return i == 1, nil
+		}
+	}
+	has, known, err := s.probe(key)
+	if err != nil {
+		return false, err
+	}
+	if !known {
+		return s.has(key) // The values are gathered by now.
+	}
+	i := 0
+	if has {
+		i = 1
+	}
+	if s.probed[i] == nil || s.probed[i].len() == maxProbed {
+		s.probed[i] = newValueSet(0)
+	}
+	s.probed[i].add(key)
+	return has, nil
+}
+
+// decided reports whether all values are known without probes.
+func (s *semiJoin) decided() bool { return s.c == nil || s.set != nil || s.existing != nil }
+
+// charge adds to the cost of the probes, and gathers values at a multiple of this cost.
+func (s *semiJoin) charge(cost int64) error {
+	if s.reads++; s.reads%checkedDocs == 0 && s.q.Expired != nil {
+		if err := s.q.Expired(); err != nil {
+			return err
+		}
+	}
+	if s.probes += cost; s.probes < freeProbes {
+		return nil
+	}
+	return s.gather(gatherShare * (s.probes - freeProbes))
+}
+
+// expect announces the number of values that will be asked for. Where probes would cost more than to read all keys of the far side,
+// the values are gathered at once.
+func (s *semiJoin) expect(n int64) error {
+	if s.decided() {
+		return nil
+	}
+	s.expected = max(s.expected, n)
+	if n*docCost < s.c.Count()*(1+memberCost) {
+		return nil
+	}
+	return s.gather(-1)
+}
+
+// errPaused ends gathering when nobody needs it any more.
+var errPaused = errors.New("gathering has stopped")
+
+// errManyValues ends gathering of too many values.
+var errManyValues = mongoerr.New(mongoerr.SortMemory, "a $lookup has more than %d values, and no index to look them up", maxJoined)
+
+// gather continues to gather values until it has cost so much in all; a negative cost has no bound.
+func (s *semiJoin) gather(cost int64) error {
+	if s.decided() || s.hopeless {
+		return nil
+	}
+	if !s.begun {
+		s.begun, s.partial = true, newValueSet(0)
+		s.resume, s.stop = iter.Pull2(s.steps())
+	}
+	for cost < 0 || s.gathered < cost {
+		step, err, more := s.resume()
+		if errors.Is(err, errManyValues) {
+			s.hopeless, s.partial = true, nil
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+		s.gathered += step
+	}
+	if s.hopeless || s.decided() {
+		s.stop()
+		s.partial, s.probed = nil, [2]*valueSet{}
+	}
+	return nil
+}
+
+// steps gathers the values, and yields the cost of each step.
+func (s *semiJoin) steps() iter.Seq2[int64, error] {
+	return func(yield func(int64, error) bool) {
+		stopped := false
+		g := &gatherer{c: s.c, q: s.q, path: s.rel.Foreign, expected: s.expected, spend: func(cost int64) error {
+			if s.q.Expired != nil {
+				if err := s.q.Expired(); err != nil {
+					return err
+				}
+			}
+			if stopped = !yield(cost, nil); stopped {
+				return errPaused
+			}
+			return nil
+		}}
+		err := g.prepare()
+		if err == nil && g.existing != nil {
+			s.existing, err = g.existing, g.existing.open()
+			if err == nil {
+				return
+			}
+			s.existing = nil
+		}
+		if err == nil {
+			err = g.run(func(key []byte) error {
+				if s.partial.add(key); s.partial.len() > maxJoined {
+					return errManyValues
+				}
+				return nil
+			})
+		}
+		switch {
+		case stopped:
+		case err != nil:
+			yield(0, err)
+		default:
+			s.set = s.partial
+		}
+	}
+}
+
+// probe looks a value up in the far side. known is false when the values were gathered meanwhile.
+func (s *semiJoin) probe(key []byte) (has, known bool, err error) {
+	if !s.planned {
+		s.planned = true
+		if err := s.planProbes(); err != nil {
+			return false, false, err
+		}
+	}
+	switch {
+	case s.rel.Foreign == "_id":
+		if err := s.charge(docCost); err != nil || s.decided() {
+			return false, false, err
+		}
+		has, err = s.matches(key)
+		return has, true, err
+	case s.groups != nil:
+		return s.probeGroup(key)
+	}
+	if err := s.gather(-1); err != nil {
+		return false, false, err
+	}
+	if s.hopeless {
+		return false, false, errManyValues
+	}
+	return false, false, nil
+}
+
+func (s *semiJoin) planProbes() (err error) {
+	s.con = conjoin(s.q.Filter)
+	if s.rel.Foreign != "_id" {
+		p := grouping(s.c, s.q, s.con, s.rel.Foreign)
+		if p != nil && len(p.spans) == 1 && len(p.bounds) <= p.position(s.rel.Foreign)+1 && p.ix.Multikey() == 0 {
+			s.groups, s.tests = p, p.keyTests(s.con)
+		}
+	}
+	if s.view, err = s.c.View(); err != nil || s.groups == nil {
+		return err
+	}
+	s.it, err = s.view.Iter(s.groups.spans[0].lo, s.groups.spans[0].hi)
+	return err
+}
+
+// matches reports whether the document with an encoded id matches.
+func (s *semiJoin) matches(id []byte) (bool, error) {
+	d, err := s.view.Doc(id)
+	if d == nil || err != nil {
+		return false, err
+	}
+	return s.q.Filter.Match(d)
+}
+
+// probeGroup tests the keys with a value, and their documents where keys do not decide.
+func (s *semiJoin) probeGroup(key []byte) (has, known bool, err error) {
+	p, at := s.groups, s.groups.position(s.rel.Foreign)
+	s.seek = append(s.seek[:0], p.spans[0].lo[:p.prefixBefore(at)]...)
+	s.seek = append(s.seek, ascending(key, p.ix.Fields[at].Desc)...)
+	if err := s.charge(seekCost); err != nil || s.decided() {
+		return false, false, err
+	}
+	for ok := s.it.SeekGE(s.seek); ok && bytes.HasPrefix(s.it.Key(), s.seek); ok = s.it.Next() {
+		matches := unknown
+		switch {
+		case p.exact:
+			return true, true, nil
+		case s.tests != nil:
+			matches = s.tests.judge(s.it.Key())
+		}
+		cost := int64(1)
+		if matches == holds && !s.tests.whole || matches == unknown {
+			cost = docCost
+		}
+		if err := s.charge(cost); err != nil || s.decided() {
+			return false, false, err
+		}
+		switch {
+		case matches == fails:
+			continue
+		case cost == 1:
+			return true, true, nil
+		}
+		if has, err = s.matches(storage.EntryID(s.it.Key())); has || err != nil {
+			return has, true, err
+		}
+	}
+	return false, true, storage.Error(s.it.Error())
+}
+
+// prefixBefore is the length of the header and the fields before a position, in the first key of the plan's only span.
+func (p *Plan) prefixBefore(at int) int {
+	n := storage.IndexHeader
+	for i := range at {
+		n += value.KeyLen(p.spans[0].lo[n:], p.ix.Fields[i].Desc)
+	}
+	return n
+}
+
+func (s *semiJoin) close() error {
+	if s.stop != nil {
+		s.stop()
+	}
+	var err error
+	if s.view != nil {
+		err = s.view.Close()
+	}
+	if s.existing != nil {
+		err = errors.Join(err, s.existing.close())
+	}
+	return err
+}
