@@ -67,7 +67,7 @@ func (s *Service) explainRead(r *request, c *storage.Collection, run bool) (plan
 		if perr != nil {
 			return plan.Explanation{}, perr
 		}
-		joins, perr := s.bind(r, p)
+		joins, perr := s.bind(r, c, p)
 		if perr != nil {
 			return plan.Explanation{}, perr
 		}

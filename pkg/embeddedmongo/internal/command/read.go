@@ -169,8 +169,8 @@ func (s *Service) pipeline(r *request) (*aggregate.Pipeline, error) {
 }
 
 // bind binds the relations of a pipeline to the collections of its database.
-func (s *Service) bind(r *request, p *aggregate.Pipeline) (*plan.Joins, error) {
-	return plan.Bind(&p.Query, func(name string) *storage.Collection { return s.e.Lookup(r.db, name) })
+func (s *Service) bind(r *request, c *storage.Collection, p *aggregate.Pipeline) (*plan.Joins, error) {
+	return plan.Bind(c, &p.Query, func(name string) *storage.Collection { return s.e.Lookup(r.db, name) })
 }
 
 func (s *Service) aggregate(r *request) (*value.Builder, error) {
@@ -185,7 +185,7 @@ func (s *Service) aggregate(r *request) (*value.Builder, error) {
 	if err != nil {
 		return nil, err
 	}
-	joins, err := s.bind(r, p)
+	joins, err := s.bind(r, c, p)
 	if err != nil {
 		return nil, err
 	}

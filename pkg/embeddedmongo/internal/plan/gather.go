@@ -278,6 +278,9 @@ func (g *gatherer) expectAll(con *conjunction, p *Plan) error {
 	})
 }
 
+// smallSet is the number of ids that are better gathered than looked up.
+const smallSet = 1 << 16
+
 // excludeShare is the part of a collection that exclude may have in memory.
 const excludeShare = 8
 
@@ -286,6 +289,11 @@ func (g *gatherer) exclude() (done bool, err error) {
 	p := grouping(g.c, g.q, g.con, "_id")
 	if p == nil || len(p.spans) != 1 || p.ix.Multikey() != 0 || len(p.bounds) > p.position("_id")+1 || p.ix.Fields[p.position("_id")].Desc {
 		return false, nil
+	}
+	if !p.wide() && p.exact {
+		if n, err := g.size(p, smallSet); n < smallSet || err != nil {
+			return false, err
+		}
 	}
 	var outs []*Plan
 	left := g.c.Count() / excludeShare

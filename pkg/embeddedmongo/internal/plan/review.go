@@ -86,7 +86,7 @@ func (r *Rows) reconsider() (better bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if related, err := r.relate(cost, left); related || err != nil {
+	if related, err := r.relate(left); related || err != nil {
 		return false, err
 	}
 	best := choice{cost: left}
@@ -115,12 +115,12 @@ func (r *Rows) reconsider() (better bool, err error) {
 	return true, r.begin(&whole)
 }
 
-// relateShare is the cost of gathering the members of a relation, in units of the cost of the walk so far.
-const relateShare = 4
+// relateShare is how many times more the rest of the walk must cost than gathering the members of a relation.
+const relateShare = 2
 
 // relate makes the documents for which a relation holds members, if the keys of the running plan do not test the relation, those of
 // another index do, and that costs less than the rest of the walk.
-func (r *Rows) relate(cost, left int64) (done bool, err error) {
+func (r *Rows) relate(left int64) (done bool, err error) {
 	if r.members != nil || r.p.con == nil {
 		return false, nil
 	}
@@ -143,7 +143,7 @@ func (r *Rows) relate(cost, left int64) (done bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		if whole := size * (1 + memberCost); whole > relateShare*cost || whole > left {
+		if whole := size * (1 + memberCost); relateShare*whole > left {
 			continue
 		}
 		if err := joinOf(rel).expect(size); err != nil {

@@ -18,8 +18,10 @@ import (
 const (
 	// eagerCost is the cost of gathering that precedes the choice of a plan, in units of reading one key: few values become points.
 	eagerCost = 4096
-	// mostPoints is the number of values that become points of the near side's indexes.
+	// mostPoints is the number of values that become points of the near side's indexes. More do if pointShare times as many documents
+	// may refer to them.
 	mostPoints = 1000
+	pointShare = 32
 	// freeProbes is the cost of the probes that a page may make before values are gathered beside them.
 	freeProbes = 200 * docCost
 	// gatherShare is the cost of gathering beside that of the probes. Neither is known before it ends.
@@ -90,7 +92,7 @@ func (j *Joins) Close() error {
 
 // Bind prepares the relations of the query's filter. A relation with few values becomes a condition of points. The caller closes the
 // joins behind the execution; they are nil for a filter without relations. find returns nil for a collection that does not exist.
-func Bind(q *Query, find func(name string) *storage.Collection) (*Joins, error) {
+func Bind(c *storage.Collection, q *Query, find func(name string) *storage.Collection) (*Joins, error) {
 	joins := &Joins{}
 	if err := joins.bind(q.Filter, q.Expired, find); err != nil {
 		return nil, errors.Join(err, joins.Close())
@@ -101,7 +103,7 @@ func Bind(q *Query, find func(name string) *storage.Collection) (*Joins, error) 
 	nodes := slices.Clone(q.Filter.Conjuncts())
 	for i, n := range nodes {
 		var err error
-		if nodes[i], err = pointsOf(n); err != nil {
+		if nodes[i], err = pointsOf(c, n); err != nil {
 			return nil, errors.Join(err, joins.Close())
 		}
 	}
@@ -122,14 +124,14 @@ func (j *Joins) bind(f *filter.Filter, expired func() error, find func(name stri
 }
 
 // pointsOf returns the condition that replaces a relation, or its negation, if few values are gathered at once.
-func pointsOf(n filter.Node) (filter.Node, error) {
+func pointsOf(c *storage.Collection, n filter.Node) (filter.Node, error) {
 	not, negated := n.(filter.Not)
 	if negated {
 		n = not.Node
 	}
 	rel, ok := n.(*filter.Related)
 	if ok {
-		leaf, err := joinOf(rel).points()
+		leaf, err := joinOf(rel).points(c)
 		if err != nil {
 			return nil, err
 		}
@@ -159,11 +161,12 @@ func joinOf(rel *filter.Related) *semiJoin {
 }
 
 // points is the condition that the near side has one of the values; nil when they are many, or not known at a small cost.
-func (s *semiJoin) points() (*filter.Leaf, error) {
+func (s *semiJoin) points(near *storage.Collection) (*filter.Leaf, error) {
 	if s.c == nil {
 		return filter.InValues(s.rel.Path, nil), nil
 	}
-	if err := s.gather(eagerCost); err != nil || s.set == nil || s.set.len() > mostPoints {
+	err := s.gather(eagerCost)
+	if err != nil || s.set == nil || s.set.len() > mostPoints && near != nil && int64(s.set.len())*pointShare > near.Count() {
 		return nil, err
 	}
 	values, decoded := make([]value.Value, 0, s.set.len()), true
