@@ -80,10 +80,13 @@ type hashCount struct {
 	near, far *gatherer
 }
 
+// startedOver is the cost of gathering that a hash count may repeat.
+const startedOver = 16 * eagerCost
+
 // newHashCount plans the count; nil when another way costs less.
 func newHashCount(c *storage.Collection, q Query, con *conjunction, rel *filter.Related) (*hashCount, error) {
 	s := joinOf(rel)
-	if s.decided() || s.begun && s.gathered > eagerCost || q.most > 0 {
+	if s.decided() || s.gathered > startedOver || q.most > 0 {
 		return nil, nil
 	}
 	own := con.of(filter.And{})
