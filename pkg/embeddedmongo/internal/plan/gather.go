@@ -132,6 +132,9 @@ func (p *Plan) wide() bool {
 
 // size is the number of keys of a plan up to a limit. Wide plans are not walked.
 func (g *gatherer) size(p *Plan, limit int64) (int64, error) {
+	if p.ix.IsID() {
+		return min(int64(len(p.spans)), limit), nil
+	}
 	if p.inside == nil {
 		if n, ok, err := p.counted(); ok || err != nil {
 			return min(n, limit), err
@@ -173,11 +176,11 @@ func (g *gatherer) least(list []*Plan, most int64) (best *Plan, n int64, err err
 			}) {
 				continue
 			}
-			k, err := g.size(p, n)
+			k, err := g.size(p, n+1)
 			if err != nil {
 				return nil, 0, err
 			}
-			if k < n || k == n && best != nil && k < limit && g.ahead(p, best) {
+			if k < n || k == n && best != nil && g.ahead(p, best) {
 				best, n = p, k
 			}
 		}
@@ -234,6 +237,11 @@ func (g *gatherer) prepare() (err error) {
 	}
 	list := g.deciding(g.con, g.path)
 	all := g.c.Count() + 1
+	if few, _, err := g.least(g.candidates(), all/(2*docCost)); few != nil || err != nil {
+		if !slices.ContainsFunc(list, func(p *Plan) bool { return p.ix == few.ix && len(p.bounds) >= len(few.bounds) }) {
+			return err // The documents cost less than all keys of another index.
+		}
+	}
 	narrow := slices.DeleteFunc(slices.Clone(list), (*Plan).wide)
 	switch {
 	case len(narrow) == 1:
@@ -296,7 +304,11 @@ func (g *gatherer) exclude() (done bool, err error) {
 		}
 	}
 	var outs []*Plan
-	left := g.c.Count() / excludeShare
+	most := g.c.Count() / excludeShare
+	if g.expected > 0 {
+		most = g.c.Count() / 2 // The comparison below decides.
+	}
+	left := most
 	for i, n := range g.con.nodes {
 		if p.expresses(n) {
 			continue
@@ -308,7 +320,7 @@ func (g *gatherer) exclude() (done bool, err error) {
 		}
 		outs, left = append(outs, best), left-size
 	}
-	if used := g.c.Count()/excludeShare - left; g.expected > 0 && len(outs) > 0 && g.expected*seekCost+used > g.c.Count()*(1+memberCost) {
+	if used := most - left; g.expected > 0 && len(outs) > 0 && g.expected*seekCost+used > g.c.Count()*(1+memberCost) {
 		return false, nil
 	}
 	e := &existing{p: p}
@@ -357,11 +369,11 @@ func (g *gatherer) combine() error {
 		}
 	}
 	keys := n
-	if g.path != "_id" {
+	if g.path != "_id" || selective == nil {
 		if by = grouping(g.c, g.q, g.con, g.path); by != nil && (by.ix.Multikey() != 0 || len(by.spans) != 1) {
 			by = nil
 		}
-		if keys, err = g.c.Count(), nil; by != nil {
+		if keys = g.c.Count(); by != nil && by.ix.Partial != nil {
 			keys, err = g.size(by, g.c.Count())
 		}
 	}
@@ -423,7 +435,7 @@ func (g *gatherer) bindsPath(n filter.Node) bool {
 // candidates are the plans that bind more than wide ones.
 func (g *gatherer) candidates() (list []*Plan) {
 	for _, ix := range g.c.Indexes() {
-		if p := candidate(g.c, g.q, g.con, ix, false); p != nil && !ix.IsID() && !p.wide() {
+		if p := candidate(g.c, g.q, g.con, ix, false); p != nil && (ix.IsID() && p.points() || !ix.IsID() && !p.wide()) {
 			p.con = g.con
 			list = append(list, p)
 		}

@@ -17,14 +17,15 @@ import (
 
 const (
 	// eagerCost is the cost of gathering that precedes the choice of a plan, in units of reading one key: few values become points.
-	eagerCost = 4096
+	eagerCost = 1536
 	// mostPoints is the number of values that become points of the near side's indexes. More do if pointShare times as many documents
 	// may refer to them.
 	mostPoints = 1000
 	pointShare = 32
 	// freeProbes is the cost of the probes that a page may make before values are gathered beside them.
 	freeProbes = 200 * docCost
-	// gatherShare is the cost of gathering beside that of the probes. Neither is known before it ends.
+	// gatherShare is the cost of gathering beside that of the probes. Neither is known before it ends. It is the inverse while the
+	// probes cost less than expected.
 	gatherShare = 3
 	// maxJoined bounds the values that a semi-join has in memory: 24 to 48 bytes each.
 	maxJoined = 4 << 20
@@ -94,33 +95,41 @@ func (j *Joins) Close() error {
 // joins behind the execution; they are nil for a filter without relations. find returns nil for a collection that does not exist.
 func Bind(c *storage.Collection, q *Query, find func(name string) *storage.Collection) (*Joins, error) {
 	joins := &Joins{}
-	if err := joins.bind(q.Filter, q.Expired, find); err != nil {
+	f, err := joins.bind(c, q.Filter, q.Expired, find)
+	if err != nil {
 		return nil, errors.Join(err, joins.Close())
 	}
 	if len(joins.all) == 0 {
 		return nil, nil
 	}
-	nodes := slices.Clone(q.Filter.Conjuncts())
-	for i, n := range nodes {
-		var err error
-		if nodes[i], err = pointsOf(c, n); err != nil {
-			return nil, errors.Join(err, joins.Close())
-		}
-	}
-	q.Filter = q.Filter.With(nodes)
+	q.Filter = f
 	return joins, nil
 }
 
-func (j *Joins) bind(f *filter.Filter, expired func() error, find func(name string) *storage.Collection) error {
-	return f.Relations(func(rel *filter.Related) error {
-		if err := j.bind(rel.Far, expired, find); err != nil {
+// bind binds the relations of a filter of a collection, the far sides first, and returns the filter with points.
+func (j *Joins) bind(
+	c *storage.Collection, f *filter.Filter, expired func() error, find func(name string) *storage.Collection,
+) (_ *filter.Filter, err error) {
+	err = f.Relations(func(rel *filter.Related) error {
+		far := find(rel.From)
+		if rel.Far, err = j.bind(far, rel.Far, expired, find); err != nil {
 			return err
 		}
-		s := &semiJoin{rel: rel, c: find(rel.From), q: Query{Filter: rel.Far, Expired: expired}}
+		s := &semiJoin{rel: rel, c: far, q: Query{Filter: rel.Far, Expired: expired}}
 		rel.Bind(s)
 		j.all = append(j.all, s)
 		return nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	nodes := slices.Clone(f.Conjuncts())
+	for i, n := range nodes {
+		if nodes[i], err = pointsOf(c, n); err != nil {
+			return nil, err
+		}
+	}
+	return f.With(nodes), nil
 }
 
 // pointsOf returns the condition that replaces a relation, or its negation, if few values are gathered at once.
@@ -245,6 +254,9 @@ func (s *semiJoin) charge(cost int64) error {
 	}
 	if s.probes += cost; s.probes < freeProbes {
 		return nil
+	}
+	if s.probes < s.expected*docCost {
+		return s.gather((s.probes - freeProbes) / gatherShare) // The probes are known to end.
 	}
 	return s.gather(gatherShare * (s.probes - freeProbes))
 }
