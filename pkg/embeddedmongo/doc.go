@@ -37,7 +37,8 @@
 //	updates       $set $unset $setOnInsert $inc $mul $min $max $rename $currentDate · $push ($each $slice $position $sort) $addToSet
 //	              ($each) $pull $pullAll $pop · $ $[] $[x] with arrayFilters · replacement · pipeline of $set $addFields $unset
 //	              $project $replaceRoot $replaceWith · upsert
-//	stages        $match $sort $skip $limit $count $project $set $addFields $unset $unwind $group $sortByCount $replaceRoot $replaceWith
+//	stages        $match $lookup (semi-joins) $sort $skip $limit $count $project $set $addFields $unset $unwind $group $sortByCount
+//	              $replaceRoot $replaceWith
 //	accumulators  $sum $avg $min $max $first $last $push $addToSet $count $mergeObjects
 //	expressions   $add $subtract $multiply $divide $mod $abs $ceil $floor $round $trunc $sqrt $pow $exp $ln $log10 ·
 //	              $eq $ne $gt $gte $lt $lte $cmp · $and $or $not · $cond $ifNull $switch $let $literal $expr ·
@@ -54,9 +55,13 @@
 // With Options.TestCommands, configureFailPoint makes commands fail as MongoDB's fail point failCommand does: errorCode, errorLabels,
 // writeConcernError, closeConnection. Without it the command is rejected.
 //
-// Not in the subset, and rejected by name: transactions, change streams, $lookup and other stages that read a second
-// collection; collations other than simple; text, hashed, wildcard and geospatial indexes; capped collections, views and
-// validators; compression, authentication, server-side JavaScript; arithmetic on decimal128, and the BSON type undefined.
+// A $lookup selects documents by related ones, and returns none of them. Its localField and foreignField have no dots. Its pipeline has
+// $match and such a $lookup. A $match compares its result with [], and an $unset removes the results of all. They follow each other at
+// the begin of a pipeline, behind $match at most. Any other $lookup is rejected.
+//
+// Not in the subset, and rejected by name: transactions, change streams, other stages that read a second collection; collations
+// other than simple; text, hashed, wildcard and geospatial indexes; capped collections, views and validators; compression,
+// authentication, server-side JavaScript; arithmetic on decimal128, and the BSON type undefined.
 //
 // # Planner
 //
@@ -67,7 +72,8 @@
 // prefix length. After a large skip or count of a range the index is divided into blocks of keys, whose numbers are kept in memory. A
 // search for a text lists the distinct values that match by a skip scan, where an index has them. Distinct is a
 // skip scan; groups end at the first match of each value. An index range of more than an eighth of the collection, read without a limit, becomes a
-// collection scan. The command explain describes the plan.
+// collection scan. A semi-join looks values up in the far side, and gathers them beside that, until either ends. Few values are points,
+// many a set that keys are tested by. The command explain describes the plan.
 //
 // # Indexes of trigrams
 //

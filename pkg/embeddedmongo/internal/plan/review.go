@@ -118,8 +118,8 @@ func (r *Rows) reconsider() (better bool, err error) {
 // relateShare is how many times more the rest of the walk must cost than gathering the members of a relation.
 const relateShare = 2
 
-// relate makes the documents for which a relation holds members, if the keys of the running plan do not test the relation, those of
-// another index do, and that costs less than the rest of the walk.
+// relate makes the documents for which a relation holds members, if the keys of the running plan do not test the relation. Those of
+// another index must do, at less than the cost of the rest of the walk.
 func (r *Rows) relate(left int64) (done bool, err error) {
 	if r.members != nil || r.p.con == nil {
 		return false, nil

@@ -39,6 +39,9 @@
 // both sides by their ids. The result is ErrTooBroad, never a partial result, where all of this is impossible: below or_, or beyond
 // Resolver.MaxScanned documents.
 //
+// A store that joins (Reader.Joins) executes all of this in one command: each relation is a $lookup, whose result a $match compares with
+// []. Its results are exact whatever the sizes, and nothing is too broad.
+//
 // # Events
 //
 // EventFilter has its own grammar; see CompileEvents.
