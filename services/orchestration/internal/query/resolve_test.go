@@ -229,6 +229,48 @@ func TestTooBroadIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, ErrTooBroad)
 }
 
+// TestJoinsAreNeverTooBroad asks a reader that joins what TestTooBroadIsRefused refuses.
+func TestJoinsAreNeverTooBroad(t *testing.T) {
+	t.Parallel()
+	db, ws, ctx := database(t), uuid.New(), t.Context()
+	flowsWithRuns(t, db, ws, 30)
+	r := Resolver{Reader: NewJoiningReader(db), MaxIDs: 1, MaxScanned: 10, Batch: 3}
+	p, err := NewPlan(Flow, parse(t, &orchv1.FlowQuery{}, `{"flow_runs": {}, "task_runs": {}}`))
+	require.NoError(t, err)
+	s, err := r.Select(ctx, ws, p)
+	require.NoError(t, err)
+	_, whole := s.Filter()
+	require.False(t, whole)
+	sort := bson.D{{Key: "name", Value: 1}, {Key: "_id", Value: 1}}
+	page, err := s.Page(ctx, sort, 0, 20)
+	require.NoError(t, err)
+	require.Len(t, page, 10)
+	var behind int
+	require.NoError(t, s.VisitAfter(ctx, sort, PositionOf(sort, page[5]), 20, func(bson.Raw) error {
+		behind++
+		return nil
+	}))
+	require.Equal(t, 4, behind)
+	n, err := s.Count(ctx)
+	require.NoError(t, err)
+	require.EqualValues(t, 10, n)
+	var rows int
+	require.NoError(t, s.Aggregate(ctx, bson.D{{Key: "name", Value: bson.D{{Key: "$lt", Value: "flow-010"}}}},
+		[]bson.D{{{Key: "$group", Value: bson.D{{Key: "_id", Value: "$name"}}}}}, func(bson.Raw) error {
+			rows++
+			return nil
+		}))
+	require.Equal(t, 4, rows)
+
+	p, err = NewPlan(Deployment, parse(t, &orchv1.FlowRunQuery{}, `{"deployments": {"flow_or_deployment_name": {"like_": "flow"}}}`))
+	require.NoError(t, err)
+	s, err = r.Select(ctx, ws, p)
+	require.NoError(t, err)
+	n, err = s.Count(ctx)
+	require.NoError(t, err)
+	require.Zero(t, n)
+}
+
 func TestPlanOf(t *testing.T) {
 	t.Parallel()
 	db, ws, ctx := database(t), uuid.New(), t.Context()
@@ -254,11 +296,15 @@ func TestCancelledReadsEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s, err := Resolver{Reader: NewReader(db)}.Select(ctx, uuid.New(), Plan{own: Flow})
 	require.NoError(t, err)
+	related, err := Resolver{Reader: NewJoiningReader(db)}.Select(ctx, uuid.New(), Plan{own: Flow, root: exists{rel: flowRuns, in: always{}}})
+	require.NoError(t, err)
 	cancel()
-	_, err = s.Page(ctx, nil, 0, 0)
-	require.ErrorIs(t, err, context.Canceled)
-	_, err = s.Count(ctx)
-	require.ErrorIs(t, err, context.Canceled)
+	for _, s := range []*Selection{s, related} {
+		_, err = s.Page(ctx, nil, 0, 0)
+		require.ErrorIs(t, err, context.Canceled)
+		_, err = s.Count(ctx)
+		require.ErrorIs(t, err, context.Canceled)
+	}
 }
 
 // TestIndexesCanBeMade creates every index, so no store refuses a key or an option.
