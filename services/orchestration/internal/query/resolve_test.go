@@ -260,7 +260,7 @@ func TestJoinsAreNeverTooBroad(t *testing.T) {
 			rows++
 			return nil
 		}))
-	require.Equal(t, 4, rows)
+	require.Equal(t, 3, rows)
 
 	p, err = NewPlan(Deployment, parse(t, &orchv1.FlowRunQuery{}, `{"deployments": {"flow_or_deployment_name": {"like_": "flow"}}}`))
 	require.NoError(t, err)
