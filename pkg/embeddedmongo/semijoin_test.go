@@ -149,8 +149,11 @@ func (w *relatedWorld) stages(t *rapid.T, from string, depth int) (stages A, hol
 			as := fmt.Sprint("as", i)
 			names = append(names, as)
 			stages = append(stages, D{{Key: "$lookup", Value: D{
-				{Key: "from", Value: to}, {Key: "localField", Value: local}, {Key: "foreignField", Value: foreign},
-				{Key: "pipeline", Value: pipeline}, {Key: "as", Value: as},
+				{Key: "from", Value: to},
+				{Key: "localField", Value: local},
+				{Key: "foreignField", Value: foreign},
+				{Key: "pipeline", Value: pipeline},
+				{Key: "as", Value: as},
 			}}})
 			values := map[string]bool{}
 			for _, o := range w.docs[to] {

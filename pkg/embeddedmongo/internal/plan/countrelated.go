@@ -31,7 +31,7 @@ func countRelated(c *storage.Collection, q Query, con *conjunction) (n int64, ho
 	}
 	var seen *valueSet
 	if g.base != nil && g.base.dedupe {
-		seen = newValueSet(0)
+		seen = newValueSet()
 	}
 	err = g.run(func(id []byte) error {
 		if seen == nil {
@@ -126,7 +126,7 @@ func newHashCount(c *storage.Collection, q Query, con *conjunction, rel *filter.
 }
 
 func (h *hashCount) run(negated bool) (n int64, err error) {
-	values := newValueSet(0)
+	values := newValueSet()
 	values.counts = make([]uint32, len(values.table))
 	all := int64(0)
 	if err := h.near.run(func(key []byte) error {

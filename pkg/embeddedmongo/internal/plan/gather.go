@@ -445,7 +445,7 @@ func (g *gatherer) candidates() (list []*Plan) {
 
 // ids are the ids of the keys of a plan that pass its tests.
 func (g *gatherer) ids(p *Plan) (*valueSet, error) {
-	set := newValueSet(0)
+	set := newValueSet()
 	in := &gatherer{c: g.c, q: g.q, con: p.con, path: "_id", spend: g.spend}
 	if err := in.read(p); err != nil {
 		return nil, err

@@ -236,7 +236,7 @@ func (s *semiJoin) has(key []byte) (bool, error) {
 		i = 1
 	}
 	if s.probed[i] == nil || s.probed[i].len() == maxProbed {
-		s.probed[i] = newValueSet(0)
+		s.probed[i] = newValueSet()
 	}
 	s.probed[i].add(key)
 	return has, nil
@@ -286,7 +286,7 @@ func (s *semiJoin) gather(cost int64) error {
 		return nil
 	}
 	if !s.begun {
-		s.begun, s.partial = true, newValueSet(0)
+		s.begun, s.partial = true, newValueSet()
 		s.resume, s.stop = iter.Pull2(s.steps())
 	}
 	for cost < 0 || s.gathered < cost {

@@ -28,12 +28,8 @@ const (
 	idLen   = 6 + idBytes
 )
 
-func newValueSet(n int) *valueSet {
-	size := 64
-	for size < 2*n {
-		size *= 2
-	}
-	return &valueSet{seed: maphash.MakeSeed(), table: make([][2]uint64, size)}
+func newValueSet() *valueSet {
+	return &valueSet{seed: maphash.MakeSeed(), table: make([][2]uint64, 64)}
 }
 
 func (s *valueSet) len() int { return s.n }
