@@ -530,7 +530,7 @@ func (g *gatherer) list(v *storage.View, key []byte, f func(key []byte) error) (
 	if matches == fails {
 		return false, nil
 	}
-	id := storage.EntryID(key)
+	id := g.base.idOf(key)
 	for _, in := range g.ins {
 		if !in.has(id) {
 			return false, nil

@@ -38,10 +38,10 @@ type indexSet struct {
 	all, unique []mongo.IndexModel
 }
 
-// indexSets groups indexes by their collection, in order of the first of each. On the embedded server the collections have those of trigrams too.
+// indexSets groups indexes by their collection, in order of the first of each. An embedded server has those of trigrams too.
 func (s *Store) indexSets(indexes []query.Index) []indexSet {
 	sets := groupIndexes(indexes)
-	if !s.embedded {
+	if !s.trigrams {
 		return sets
 	}
 	for _, extra := range groupIndexes(query.EmbeddedIndexes()) {

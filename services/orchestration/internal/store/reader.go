@@ -32,7 +32,7 @@ type countKey struct {
 func (s *Store) Reader() query.Reader { return reader{s.plainReader(), s} }
 
 func (s *Store) plainReader() query.Reader {
-	if s.embedded {
+	if s.joins {
 		return query.NewJoiningReader(s.db)
 	}
 	return query.NewReader(s.db)

@@ -22,6 +22,12 @@ const lowestVersion = 6
 // embeddedModule is the module by which the embedded server differs from a standalone mongod.
 const embeddedModule = "orch-embedded"
 
+// Modules of an embedded server that has a feature.
+const (
+	joinsModule    = "orch-semi-joins"
+	trigramsModule = "orch-trigrams"
+)
+
 // majorityNotEnabled is the server's error code for a read concern that its settings forbid.
 const majorityNotEnabled = 148
 
@@ -62,7 +68,7 @@ func (s *Store) checkServer(ctx context.Context) error {
 		return err
 	}
 	s.sharded = reply.Msg == mongosMessage
-	s.embedded = slices.Contains(build.Modules, embeddedModule)
+	s.joins, s.trigrams = slices.Contains(build.Modules, joinsModule), slices.Contains(build.Modules, trigramsModule)
 	return s.checkMajority(ctx)
 }
 

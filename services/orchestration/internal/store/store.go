@@ -63,14 +63,12 @@ type Store struct {
 	metrics *metrics
 	// direct is nil unless the server is in this process.
 	direct *direct
-	// embedded says that the server is in this process, so it joins.
-	embedded bool
 	// incomplete has the collections whose indexes are being built.
 	incomplete *incomplete
 	// sharded says that the server is a mongos.
 	sharded bool
-	// embedded says that the server is the embedded one.
-	embedded bool
+	// joins and trigrams are features of the embedded server. One in another process may be older, and lack them.
+	joins, trigrams bool
 }
 
 // Open connects, and refuses a server that the store cannot work with (ErrServer). Writes are acknowledged when a
@@ -102,14 +100,13 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to database: %w", err)
 	}
-	_, embedded := cfg.Dialer.(Executor)
 	s := &Store{
 		client:  client,
 		db:      client.Database(cfg.Database),
 		clock:   cfg.Clock,
 		ids:     cfg.IDs,
 		metrics: measured, incomplete: building,
-		direct: newDirect(cfg, measured), embedded: embedded,
+		direct: newDirect(cfg, measured),
 		relay:  noRelay{},
 		counts: &counts{After: sharedCountAfter},
 		reads:  readshare.New(readshare.Defaults),
