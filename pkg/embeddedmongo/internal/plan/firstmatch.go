@@ -100,7 +100,7 @@ func (m *firstMatch) instead(con *conjunction) (done bool, err error) {
 func (m *firstMatch) fewest(con *conjunction, limit int) (best *Plan, n int, err error) {
 	var others []*Plan
 	for _, ix := range m.p.c.Indexes() {
-		if k := candidate(m.p.c, m.p.q, con, ix, false); k != nil && len(k.bounds) > 0 && k.bindsBeyond(m.p) {
+		if k := candidate(m.p.c, m.p.q, con, ix, false); k != nil && m.view.Has(ix) && len(k.bounds) > 0 && k.bindsBeyond(m.p) {
 			others = append(others, k)
 		}
 	}

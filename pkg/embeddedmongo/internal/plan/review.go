@@ -52,7 +52,7 @@ func newReview(p *Plan, v *storage.View) review {
 	}
 	scan := p.con.scanOf(p.c, p.q)
 	if scan != nil {
-		if scan.grams != nil && !v.HasPostings(scan.grams.ix) {
+		if scan.grams != nil && !v.Has(scan.grams.ix) {
 			scan.grams = nil
 		}
 		scan.ids = newMembers(0)
@@ -252,7 +252,7 @@ func (r *Rows) search(cost int64) error {
 	}
 	con := scan.apply(r.p.con)
 	for _, ix := range r.p.c.Indexes() {
-		if p := candidate(r.p.c, r.p.q, con, ix, false); p != nil && p.expresses(scan.leaf) {
+		if p := candidate(r.p.c, r.p.q, con, ix, false); p != nil && r.view.Has(ix) && p.expresses(scan.leaf) {
 			r.review.others = append(r.review.others, p)
 		}
 	}

@@ -280,3 +280,23 @@ func TestIndexesBuiltUnderLoadAreSound(t *testing.T) {
 	require.Len(t, c.Indexes(), 4)
 	sound(t, e)
 }
+
+// A state has the indexes that were complete when it began: it lacks keys of later ones, and a running query must not read those.
+func TestAViewHasTheIndexesOfItsState(t *testing.T) {
+	t.Parallel()
+	e, closing := opened(t, vfs.NewMem())
+	defer closing()
+	c := collection(t, e)
+	numbered(t, c, 10)
+	before, err := c.View()
+	require.NoError(t, err)
+	_, err = c.CreateIndex(t.Context(), specification(t, "n"), noTurns)
+	require.NoError(t, err)
+	after, err := c.View()
+	require.NoError(t, err)
+	list := c.Indexes()
+	require.True(t, before.Has(list[0]))
+	require.False(t, before.Has(list[1]))
+	require.True(t, after.Has(list[1]))
+	require.NoError(t, errors.Join(before.Close(), after.Close()))
+}

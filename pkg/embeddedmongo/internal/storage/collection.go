@@ -122,26 +122,26 @@ func (c *Collection) Read(id []byte, f func(value.Doc) error) error {
 
 // View is a consistent state of a collection. It must be closed, and belongs to one goroutine at a time.
 type View struct {
-	c     *Collection
-	grams []*Index
-	first *pebble.Iterator
-	docs  *pebble.Iterator
-	rest  []*pebble.Iterator
-	key   []byte
+	c       *Collection
+	indexes []*Index
+	first   *pebble.Iterator
+	docs    *pebble.Iterator
+	rest    []*pebble.Iterator
+	key     []byte
 }
 
 // View starts a consistent read.
 func (c *Collection) View() (*View, error) {
-	grams := c.GramIndexes() // The state that follows has all of their postings.
+	indexes := c.AllIndexes() // The state that follows has all of their keys.
 	it, err := c.e.db.NewIter(&pebble.IterOptions{LowerBound: c.DocPrefix(), UpperBound: Successor(c.DocPrefix())})
 	if err != nil {
 		return nil, storageError(err)
 	}
-	return &View{c: c, grams: grams, first: it}, nil
+	return &View{c: c, indexes: indexes, first: it}, nil
 }
 
-// HasPostings reports whether the state has all postings of an index of trigrams. An index that was completed later has others.
-func (v *View) HasPostings(ix *Index) bool { return slices.Contains(v.grams, ix) }
+// Has reports whether the state has all keys of an index. It lacks some of an index that was completed later.
+func (v *View) Has(ix *Index) bool { return slices.Contains(v.indexes, ix) }
 
 // Iter opens an iterator of the same state. The view closes it.
 func (v *View) Iter(lower, upper []byte) (*pebble.Iterator, error) {
