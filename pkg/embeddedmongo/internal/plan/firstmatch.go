@@ -99,8 +99,8 @@ func (m *firstMatch) instead(con *conjunction) (done bool, err error) {
 // of them has as many keys as the limit.
 func (m *firstMatch) fewest(con *conjunction, limit int) (best *Plan, n int, err error) {
 	var others []*Plan
-	for _, ix := range m.p.c.Indexes() {
-		if k := candidate(m.p.c, m.p.q, con, ix, false); k != nil && m.view.Has(ix) && len(k.bounds) > 0 && k.bindsBeyond(m.p) {
+	for _, ix := range m.p.c.Indexes() { // Before the view begins, none of them is too new for it.
+		if k := candidate(m.p.c, m.p.q, con, ix, false); k != nil && (m.view == nil || m.view.Has(ix)) && len(k.bounds) > 0 && k.bindsBeyond(m.p) {
 			others = append(others, k)
 		}
 	}

@@ -237,10 +237,12 @@ func (g *gatherer) prepare() (err error) {
 	}
 	list := g.deciding(g.con, g.path)
 	all := g.c.Count() + 1
-	if few, _, err := g.least(g.candidates(), all/(2*docCost)); few != nil || err != nil {
-		if !slices.ContainsFunc(list, func(p *Plan) bool { return p.ix == few.ix && len(p.bounds) >= len(few.bounds) }) {
-			return err // The documents cost less than all keys of another index.
-		}
+	few, _, err := g.least(g.candidates(), all/(2*docCost))
+	if err != nil {
+		return err
+	}
+	if few != nil && !slices.ContainsFunc(list, func(p *Plan) bool { return p.ix == few.ix && len(p.bounds) >= len(few.bounds) }) {
+		return nil // The documents cost less than all keys of another index.
 	}
 	narrow := slices.DeleteFunc(slices.Clone(list), (*Plan).wide)
 	switch {

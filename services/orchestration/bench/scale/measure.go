@@ -99,7 +99,7 @@ func (o options) measure(ctx context.Context, n int, only *regexp.Regexp) (err e
 		r.Answers = append(r.Answers, w.median(ctx, q, n))
 	}
 	r.Peak = memory("VmHWM")
-	return errors.Join(w.close(ctx), json.NewEncoder(os.Stdout).Encode(r))
+	return errors.Join(json.NewEncoder(os.Stdout).Encode(r), w.close(ctx))
 }
 
 // profiled begins a CPU profile in a file, and returns what ends it; an empty name means none.

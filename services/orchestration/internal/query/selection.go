@@ -22,7 +22,7 @@ func (s *Selection) Page(ctx context.Context, sort bson.D, skip, limit int64) ([
 		page = append(page, slices.Clone(doc))
 		return nil
 	})
-	if err != nil && len(s.probes) > 0 {
+	if err != nil && len(s.probes)+len(s.stages) > 0 {
 		page = nil
 	}
 	return page, err

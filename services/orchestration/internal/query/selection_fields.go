@@ -10,6 +10,14 @@ import (
 // VisitFields visits some fields of the selected documents that also match within, in no particular order. A document is valid
 // until visit returns. An error of visit ends the iteration.
 func (s *Selection) VisitFields(ctx context.Context, within bson.D, fields []string, visit func(bson.Raw) error) error {
+	if len(s.stages) > 0 {
+		project := bson.D{{Key: "_id", Value: 1}}
+		for _, f := range fields {
+			project = append(project, bson.E{Key: f, Value: 1})
+		}
+		stages := append(s.stages[:len(s.stages):len(s.stages)], bson.D{{Key: "$project", Value: project}})
+		return s.failed(each(s.resolver.Reader.Aggregate(ctx, s.own, allOf([]bson.D{s.filter, within}), stages), visit))
+	}
 	narrow, err := s.narrowed(ctx)
 	if err != nil {
 		return s.failed(err)
@@ -31,6 +39,9 @@ func (s *Selection) VisitFields(ctx context.Context, within bson.D, fields []str
 // VisitEntries is VisitFields on the entries of an index, without a read of the documents. It returns false, without a visit,
 // if the index does not decide the selection, or is being built.
 func (s *Selection) VisitEntries(ctx context.Context, within, index bson.D, visit func(entry bson.Raw) error) (decided bool, err error) {
+	if len(s.stages) > 0 {
+		return false, nil
+	}
 	narrow, err := s.narrowed(ctx)
 	if err != nil {
 		return false, s.failed(err)

@@ -65,6 +65,7 @@ func TestQueriesMeanWhatTheySay(t *testing.T) {
 			part := want[min(skip, len(want)):min(skip+limit, len(want))]
 			require.Equal(t, append([]string{}, part...), idsOf(page))
 			require.Equal(t, want, pagesOf(ctx, t, s, int64(limit)))
+			require.ElementsMatch(t, want, visitedFields(ctx, t, s))
 			n, err = s.CountUpTo(ctx, int64(limit))
 			require.NoError(t, err)
 			require.EqualValues(t, min(limit, len(want)), n)
@@ -118,6 +119,27 @@ func pagesOf(ctx context.Context, t *rapid.T, s *Selection, size int64) []string
 			return nil
 		})
 	}
+}
+
+// visitedFields returns the ids that the other ways to read a selection visit: by fields, and by an aggregation.
+func visitedFields(ctx context.Context, t *rapid.T, s *Selection) []string {
+	visit := func(list *[]bson.Raw) func(bson.Raw) error {
+		return func(doc bson.Raw) error {
+			*list = append(*list, slices.Clone(doc))
+			return nil
+		}
+	}
+	var fields, entries, rows []bson.Raw
+	require.NoError(t, s.VisitFields(ctx, nil, []string{"created"}, visit(&fields)))
+	if len(s.stages) > 0 { // No index decides them.
+		decided, err := s.VisitEntries(ctx, nil, bson.D{{Key: workspaceKey, Value: 1}, {Key: "_id", Value: 1}}, visit(&entries))
+		require.NoError(t, err)
+		require.False(t, decided)
+		require.Empty(t, entries)
+	}
+	require.NoError(t, s.Aggregate(ctx, nil, []bson.D{{{Key: "$project", Value: bson.D{{Key: "_id", Value: 1}}}}}, visit(&rows)))
+	require.ElementsMatch(t, idsOf(fields), idsOf(rows))
+	return idsOf(fields)
 }
 
 func idsOf(page []bson.Raw) []string {
