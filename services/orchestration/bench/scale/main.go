@@ -5,6 +5,7 @@
 //	make bench-scale SCALE=100000
 //	make bench-scale SCALE=10000000 SCALEDATA=/var/tmp/scale   (keeps the stores, and does not fill them again the next time)
 //	make bench-scale BENCHFLAGS='-only "flow_run.name"'
+//	make bench-scale BENCHFLAGS='-profile scale.pprof'   (what the queries in the large store do)
 //	make bench-tenants                                 (a workspace beside another that asks the worst queries)
 //
 // The documents are written directly to the embedded store; the queries go through package query, as the services' do.
