@@ -34,7 +34,9 @@ func TestLookupsByIDsAndAnotherIndex(t *testing.T) {
 			cursor, err := db.Collection("a").Aggregate(t.Context(), A{
 				M{"$match": M{"ws": 1}},
 				M{"$lookup": D{
-					{Key: "from", Value: "b"}, {Key: "localField", Value: "ref"}, {Key: "foreignField", Value: "_id"},
+					{Key: "from", Value: "b"},
+					{Key: "localField", Value: "ref"},
+					{Key: "foreignField", Value: "_id"},
 					{Key: "pipeline", Value: A{M{"$match": D{{Key: "ws", Value: 1}, {Key: "_id", Value: M{"$in": ids}}, {Key: "opt", Value: nil}}}}},
 					{Key: "as", Value: "found"},
 				}},

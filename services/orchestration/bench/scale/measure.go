@@ -107,7 +107,7 @@ func profiled(name string) (stop func() error, err error) {
 	if name == "" {
 		return func() error { return nil }, nil
 	}
-	f, err := os.Create(name) //nolint:gosec // The file that the flag names.
+	f, err := os.Create(name)
 	if err != nil {
 		return nil, fmt.Errorf("create profile: %w", err)
 	}
