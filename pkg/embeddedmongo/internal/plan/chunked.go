@@ -43,10 +43,10 @@ func (p *Plan) skipsChunks() bool {
 	return p.chunkField() >= 0 && len(p.spans) == 1 && len(p.also) == 0
 }
 
-// narrowed narrows the keys of the plan by its search.
+// narrowed narrows the keys of the plan by its search. A view that is older than the index of trigrams lacks postings.
 func (p *Plan) narrowed(v *storage.View, ks keys) (keys, error) {
 	at := p.chunkField()
-	if at < 0 {
+	if at < 0 || !v.Has(p.narrow.ix) {
 		return ks, nil
 	}
 	c := &chunked{keys: ks, p: p, at: at, posted: posted{view: v, reverse: p.reverse, expired: p.q.Expired}}

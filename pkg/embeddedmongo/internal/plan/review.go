@@ -136,7 +136,7 @@ func (r *Rows) relate(left int64) (done bool, err error) {
 		shared := slices.DeleteFunc(slices.Clone(r.p.con.nodes), func(k filter.Node) bool { return !r.p.expresses(k) })
 		g.prefer = rel.Path
 		p := g.widest(g.deciding(r.p.con.of(append(shared, n)), "_id"))
-		if p == nil {
+		if p == nil || !r.view.Has(p.ix) {
 			continue
 		}
 		size, err := g.size(p, r.p.c.Count())

@@ -331,7 +331,7 @@ func (s *semiJoin) steps() iter.Seq2[int64, error] {
 			if err == nil {
 				return
 			}
-			s.existing = nil
+			err, s.existing = errors.Join(err, s.existing.close()), nil
 		}
 		if err == nil {
 			err = g.run(func(key []byte) error {

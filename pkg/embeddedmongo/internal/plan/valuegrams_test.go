@@ -50,6 +50,19 @@ func TestReviewsUsePostingsOfTheirState(t *testing.T) {
 	after, err := c.View()
 	require.NoError(t, err)
 	defer after.Close()
+	create(bson.D{{Key: "ws", Value: 1}, {Key: "at", Value: "chunks"}, {Key: "name", Value: "grams"}})
+	latest, err := c.View()
+	require.NoError(t, err)
+	defer latest.Close()
+	byTime, err := New(c, Query{Filter: f, Sort: order, Limit: 5, Hint: value.Of("ws_1_at_1__id_1")})
+	require.NoError(t, err)
+	require.NotNil(t, byTime.narrow)
+	for v, narrowed := range map[*storage.View]bool{before: false, after: false, latest: true} {
+		ks, err := byTime.open(v)
+		require.NoError(t, err)
+		_, is := ks.(*chunked)
+		require.Equal(t, narrowed, is)
+	}
 	require.Nil(t, newReview(page, before).scan.grams)
 	require.NotNil(t, newReview(page, after).scan.grams)
 }
