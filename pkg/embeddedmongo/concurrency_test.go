@@ -27,6 +27,7 @@ func parallelWriters(t *testing.T, n int, f func(worker int) error) {
 }
 
 func TestNoIncrementIsLost(t *testing.T) {
+	t.Parallel()
 	total, writers := 100_000, 64
 	if testing.Short() {
 		total = 6400
@@ -52,6 +53,7 @@ func TestNoIncrementIsLost(t *testing.T) {
 }
 
 func TestCompareAndSetHasOneWinner(t *testing.T) {
+	t.Parallel()
 	docs, rounds, writers := 100, 1000, 16
 	if testing.Short() {
 		rounds = 20
@@ -99,6 +101,7 @@ func done(ctx context.Context, c *mongo.Collection, rounds int) bool {
 }
 
 func TestUniqueIndexUnderRaces(t *testing.T) {
+	t.Parallel()
 	ctx := context.WithoutCancel(t.Context())
 	s, cl := start(t, t.TempDir(), embeddedmongo.Options{})
 	c := cl.Database("d").Collection("flows")

@@ -64,6 +64,7 @@ func TestTornLogTailOpens(t *testing.T) {
 }
 
 func TestFlippedByteIsReportedNotServed(t *testing.T) {
+	t.Parallel()
 	dir := filled(t, 40_000) // More than a memtable: there are tables on disk.
 	tables := files(t, dir, ".sst")
 	require.NotEmpty(t, tables)

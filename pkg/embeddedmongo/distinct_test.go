@@ -19,6 +19,7 @@ import (
 // TestDistinctReadsKeys compares the distinct values that index keys have with those of documents. Values are ids, null, missing,
 // and numbers, whose types keys do not have. The same for reads of the _id alone.
 func TestDistinctReadsKeys(t *testing.T) {
+	t.Parallel()
 	ctx := context.WithoutCancel(t.Context())
 	s, cl := start(t, t.TempDir(), embeddedmongo.Options{NoSync: true})
 	indexed, plain := cl.Database("d").Collection("indexed"), cl.Database("d").Collection("plain")

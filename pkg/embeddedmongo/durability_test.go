@@ -202,6 +202,7 @@ func verifyCrash(t *testing.T, fs *vfs.MemFS, acked map[int]int) int {
 }
 
 func TestPowerCutLosesNothingAcknowledged(t *testing.T) {
+	t.Parallel()
 	cuts := 200
 	if testing.Short() {
 		cuts = 20

@@ -54,6 +54,7 @@ func owned(t *testing.T) *mongo.Collection {
 
 // Groups whose documents mostly match are found by a few documents of each.
 func TestGroupsEndAtTheirFirstMatch(t *testing.T) {
+	t.Parallel()
 	ctx := context.WithoutCancel(t.Context())
 	c := owned(t)
 	for _, tc := range []struct {
@@ -86,6 +87,7 @@ func TestGroupsEndAtTheirFirstMatch(t *testing.T) {
 
 // A partial index with few documents serves a page in another order.
 func TestPartialIndexesOfFewDocuments(t *testing.T) {
+	t.Parallel()
 	c := owned(t)
 	for _, present := range []M{{"$exists": true}, {"$ne": nil}} {
 		e := explain(t, c, D{

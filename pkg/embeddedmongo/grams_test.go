@@ -202,8 +202,10 @@ func (w *gramWorld) compare(searches int) {
 // Searches by an index of trigrams find what scans find: after inserts, renames and deletions, after stale postings were removed, and
 // when documents are inserted into buckets whose postings were removed.
 func TestSearchesByTrigramsFindWhatScansFind(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
 			ctx := context.WithoutCancel(t.Context())
 			w := newGramWorld(t, seed)
 			if seed%2 == 0 {
@@ -236,6 +238,7 @@ func TestSearchesByTrigramsFindWhatScansFind(t *testing.T) {
 
 // A search reads the documents of the chunks that have its trigrams, and a page the values that have them.
 func TestSearchesByTrigramsReadLittle(t *testing.T) {
+	t.Parallel()
 	ctx := context.WithoutCancel(t.Context())
 	w := newGramWorld(t, 1)
 	gramIndexes(t, w.c)

@@ -59,6 +59,7 @@ func referring(t *testing.T) (plain, indexed *mongo.Collection) {
 
 // Groups by a field of one index, of documents that another index decides, read no documents.
 func TestGroupsByKeysOfTwoIndexes(t *testing.T) {
+	t.Parallel()
 	ctx := context.WithoutCancel(t.Context())
 	plain, indexed := referring(t)
 	ids := func(c *mongo.Collection, n int64) (ids A) {
@@ -121,6 +122,7 @@ func TestGroupsByKeysOfTwoIndexes(t *testing.T) {
 
 // A page of many ids reads the documents of the page, and ids alone read keys.
 func TestPagesOfManyIDs(t *testing.T) {
+	t.Parallel()
 	ctx := context.WithoutCancel(t.Context())
 	plain, indexed := referring(t)
 	cursor, err := plain.Find(ctx, D{{Key: "ws", Value: 1}}, options.Find().SetSort(D{{Key: "_id", Value: -1}}).SetLimit(3000))

@@ -51,6 +51,7 @@ func spread(t *testing.T) *mongo.Collection {
 
 // A page in an order that the filter's index does not have reads keys of both indexes, and few documents besides its own.
 func TestPagesInAnotherOrder(t *testing.T) {
+	t.Parallel()
 	c := spread(t)
 	const limit = 50
 	for name, filter := range map[string]D{
@@ -75,6 +76,7 @@ func TestPagesInAnotherOrder(t *testing.T) {
 
 // A page whose order begins with documents that do not match passes them by their keys.
 func TestPagesPassOutsiders(t *testing.T) {
+	t.Parallel()
 	c := spread(t)
 	const limit = 50
 	e := explain(t, c, D{
@@ -98,6 +100,7 @@ func TestPagesPassOutsiders(t *testing.T) {
 
 // Counts of fields that are there or not are differences of counters.
 func TestCountsOfAbsentFields(t *testing.T) {
+	t.Parallel()
 	c := spread(t)
 	for _, tc := range []struct {
 		parent any
