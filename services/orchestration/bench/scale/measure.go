@@ -179,7 +179,7 @@ func (w *world) askIn(ctx context.Context, ws uuid.UUID, q question, n int) (int
 	if err != nil {
 		return 0, err
 	}
-	selection, err := query.Resolver{Reader: w.store.Reader(), Begin: w.store.Reads().Begin}.Select(ctx, ws, plan)
+	selection, err := w.store.Resolver().Select(ctx, ws, plan)
 	if err != nil {
 		return 0, err
 	}

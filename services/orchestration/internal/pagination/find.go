@@ -7,7 +7,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -27,8 +26,7 @@ func Find[M proto.Message](
 	if err := w.atOffset(page.GetOffset(), size); err != nil {
 		return nil, err
 	}
-	s := c.Store()
-	w.selection = query.Resolver{Reader: s.Reader(), Begin: s.Reads().Begin}.Matching(owner, c.Name(), filter)
+	w.selection = c.Store().Resolver().Matching(owner, c.Name(), filter)
 	var found []M
 	if err := w.visit(ctx, decoding(c, &found)); err != nil {
 		return nil, err

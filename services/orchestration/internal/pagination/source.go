@@ -29,8 +29,7 @@ type Source[M proto.Message] struct {
 
 // NewSource returns the source of a collection. order is the default sort.
 func NewSource[M proto.Message](collection *store.Collection[M], order protoreflect.Enum) Source[M] {
-	s := collection.Store()
-	return Source[M]{collection: collection, resolver: query.Resolver{Reader: s.Reader(), Begin: s.Reads().Begin}, order: order}
+	return Source[M]{collection: collection, resolver: collection.Store().Resolver(), order: order}
 }
 
 // Order returns the requested order, or the fallback for nil and for a sort enum's UNSPECIFIED.

@@ -13,6 +13,8 @@ var (
 	ErrOperand = errors.New("operand not usable")
 	// ErrLongText means that a search text exceeds MaxPattern. It matches ErrOperand too.
 	ErrLongText = fmt.Errorf("%w: search text exceeds %d bytes", ErrOperand, MaxPattern)
+	// ErrTimeLimit means that the commands of a read took longer than Resolver.Limit. It is the cause of the end of their context.
+	ErrTimeLimit = errors.New("commands of a query exceeded their time limit")
 	// ErrUnsupported means that a message is not a filter, or that the compiler does not support a field of it. This is
 	// a bug of the server, not of the request.
 	ErrUnsupported = errors.New("unsupported filter")

@@ -31,7 +31,7 @@ func PositionOf(sort bson.D, doc bson.Raw) Position {
 // position is a query of its own, whose bounds both stores find in the index of the sort. So no earlier document is read, and the
 // first range almost always fills the page. A document is valid until visit returns. An error of visit ends the iteration.
 func (s *Selection) VisitAfter(ctx context.Context, sort bson.D, after Position, limit int64, visit func(bson.Raw) error) error {
-	end, err := s.resolver.Begin(ctx, s.ws)
+	ctx, end, err := s.begin(ctx)
 	if err != nil {
 		return s.failed(err)
 	}

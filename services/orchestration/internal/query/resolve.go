@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -28,6 +29,9 @@ type Resolver struct {
 	Batch int
 	// Begin waits until a read of the workspace may begin; the caller calls end when it has ended. nil: reads begin at once.
 	Begin func(ctx context.Context, ws uuid.UUID) (end func(), err error)
+	// Limit bounds the time of a read that takes several commands, beside the bound of each command. It covers the commands that
+	// resolve related filters together, and those of each later call together. 0: none.
+	Limit time.Duration
 
 	idsOnly bool // Below or_, where a probe is impossible.
 	within  bool // Below another relation, which needs the ids for its own.
@@ -91,12 +95,22 @@ func (r Resolver) resolveWithin(ctx context.Context, ws uuid.UUID, n node) (bson
 	if !related(n) {
 		return r.resolve(ctx, ws, n)
 	}
-	end, err := r.Begin(ctx, ws)
+	ctx, end, err := r.beginSeveral(ctx, ws)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer end()
 	return r.resolve(ctx, ws, n)
+}
+
+// beginSeveral begins a read of several commands, which share the time limit.
+func (r Resolver) beginSeveral(ctx context.Context, ws uuid.UUID) (within context.Context, end func(), err error) {
+	leave, err := r.Begin(ctx, ws)
+	if err != nil || r.Limit == 0 {
+		return ctx, leave, err
+	}
+	within, cancel := context.WithTimeoutCause(ctx, r.Limit, ErrTimeLimit)
+	return within, func() { cancel(); leave() }, nil
 }
 
 // related reports whether a criterion reads other collections.

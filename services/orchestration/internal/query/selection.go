@@ -30,7 +30,7 @@ func (s *Selection) Page(ctx context.Context, sort bson.D, skip, limit int64) ([
 
 // Visit is Page without copies: a document is valid until visit returns. An error of visit ends the iteration.
 func (s *Selection) Visit(ctx context.Context, sort bson.D, skip, limit int64, visit func(bson.Raw) error) error {
-	end, err := s.resolver.Begin(ctx, s.ws)
+	ctx, end, err := s.begin(ctx)
 	if err != nil {
 		return s.failed(err)
 	}
@@ -44,7 +44,7 @@ func (s *Selection) Count(ctx context.Context) (int64, error) { return s.CountUp
 
 // CountUpTo is Count, and stops at a limit: the cost is then that of so many documents. 0 means none.
 func (s *Selection) CountUpTo(ctx context.Context, limit int64) (int64, error) {
-	end, err := s.resolver.Begin(ctx, s.ws)
+	ctx, end, err := s.begin(ctx)
 	if err != nil {
 		return 0, s.failed(err)
 	}
@@ -79,7 +79,7 @@ func (s *Selection) CountUpTo(ctx context.Context, limit int64) (int64, error) {
 // is aggregated batch by batch: the rows of one group may come several times, and the caller adds them up. A row is
 // valid until visit returns.
 func (s *Selection) Aggregate(ctx context.Context, within bson.D, stages []bson.D, visit func(bson.Raw) error) error {
-	end, err := s.resolver.Begin(ctx, s.ws)
+	ctx, end, err := s.begin(ctx)
 	if err != nil {
 		return s.failed(err)
 	}
@@ -119,6 +119,15 @@ func (s *Selection) Aggregate(ctx context.Context, within bson.D, stages []bson.
 		failure = flush()
 	}
 	return s.failed(errors.Join(err, failure))
+}
+
+// begin begins a read of the selection. With probes it takes several commands.
+func (s *Selection) begin(ctx context.Context) (within context.Context, end func(), err error) {
+	if len(s.probes) > 0 {
+		return s.resolver.beginSeveral(ctx, s.ws)
+	}
+	end, err = s.resolver.Begin(ctx, s.ws)
+	return ctx, end, err
 }
 
 func (s *Selection) failed(err error) error {

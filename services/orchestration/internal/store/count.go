@@ -49,12 +49,12 @@ func (s *Store) countRelated(ctx context.Context, c query.Collection, filter bso
 	return n, limited(ctx, ErrSlowCount, err)
 }
 
-// limited is outage, and marks the error of a command that exceeded its time limit.
+// limited is outage, and marks the error of a command that exceeded its time limit, or that of its query.
 func limited(ctx context.Context, slow, err error) error {
 	if err == nil {
 		return nil // Of each document of a stream; the tests below are not cheap.
 	}
-	if isSlow(err) && ctx.Err() == nil {
+	if isSlow(err) && (ctx.Err() == nil || errors.Is(context.Cause(ctx), query.ErrTimeLimit)) {
 		err = fmt.Errorf("%w: %w", slow, err)
 	}
 	return outage(err)

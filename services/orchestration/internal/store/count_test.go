@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -83,4 +84,29 @@ func TestAQueryHasATimeLimit(t *testing.T) {
 		require.ErrorIs(t, err, store.ErrSlowQuery, name)
 		require.ErrorIs(t, err, store.ErrUnavailable, name)
 	}
+}
+
+// TestAQueryOfSeveralCommandsHasATimeLimit: the end of a query's context reads like the time limit of a command, and that of a
+// request does not.
+func TestAQueryOfSeveralCommandsHasATimeLimit(t *testing.T) {
+	t.Parallel()
+	database := mongotest.Open(t, embeddedmongo.Options{NoSync: true})
+	s, err := store.Open(t.Context(), store.Config{
+		URI: database.URI, Database: database.Name, Dialer: database.Dialer, Clock: clock.System{}, IDs: id.System(),
+	})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close(t.Context())) }()
+	past := time.Now().Add(-time.Second)
+	bounded, end := context.WithDeadlineCause(t.Context(), past, query.ErrTimeLimit)
+	defer end()
+	_, err = s.Reader().Groups(bounded, query.Flow, "name", bson.D{}, 1)
+	require.ErrorIs(t, err, store.ErrSlowQuery)
+	_, err = s.Reader().Count(bounded, query.Flow, bson.D{}, 0)
+	require.ErrorIs(t, err, store.ErrSlowCount)
+
+	request, end := context.WithDeadline(t.Context(), past)
+	defer end()
+	_, err = s.Reader().Groups(request, query.Flow, "name", bson.D{}, 1)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.NotErrorIs(t, err, store.ErrSlowQuery)
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/orch-project/orch/services/orchestration/internal/coalesce"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
-	"github.com/orch-project/orch/services/orchestration/internal/readshare"
 )
 
 // sharedCountAfter is the age of a count from which all callers of the same count wait for the next one. Counts from counters of
@@ -38,8 +37,11 @@ func (s *Store) plainReader() query.Reader {
 	return query.NewReader(s.db)
 }
 
-// Reads has the reads of lists and counts that each workspace has in progress.
-func (s *Store) Reads() *readshare.Group { return s.reads }
+// Resolver resolves filters of related documents, and reads what they select, within the workspace's share of reads. Commands of one
+// read share the time limit of a single operation.
+func (s *Store) Resolver() query.Resolver {
+	return query.Resolver{Reader: s.Reader(), Begin: s.reads.Begin, Limit: operationTimeout}
+}
 
 type reader struct {
 	query.Reader
