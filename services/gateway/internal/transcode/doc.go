@@ -10,5 +10,6 @@
 // The (api) option states what google.api.http cannot: statuses, optional bodies and scopes. A new rpc needs no change
 // here. Package restjson maps the JSON; nothing here inspects a message.
 //
-// The first path segment selects a router, because a router tries its routes one after the other.
+// The first path segment selects the routes. Most requests have an operation, which comparing segments finds; the router decides whether
+// any other one gets 404 or 405.
 package transcode

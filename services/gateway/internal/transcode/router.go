@@ -17,7 +17,8 @@ type router struct {
 	// segments maps the first path segment to its routes. A compiled route takes some 15 KB and most servers use few of
 	// them, so the routes of a segment are compiled on first use.
 	segments map[string]func() *mux.Router
-	methods  []string // The methods of all operations, sorted.
+	direct   map[string]direct // The same routes by the first segment; they serve the requests that have an operation.
+	methods  []string          // The methods of all operations, sorted.
 }
 
 // match is the result of routing: an operation with its escaped path variables, the methods that the path allows, or
@@ -29,7 +30,7 @@ type match struct {
 }
 
 func newRouter(ops []*Operation) (*router, error) {
-	rt := &router{segments: map[string]func() *mux.Router{}}
+	rt := &router{segments: map[string]func() *mux.Router{}, direct: map[string]direct{}}
 	sorted := slices.Clone(ops)
 	slices.SortStableFunc(sorted, func(a, b *Operation) int { return compareSegments(a.segments, b.segments) })
 	seen := map[string]string{}
@@ -48,6 +49,7 @@ func newRouter(ops []*Operation) (*router, error) {
 	}
 	for first, ops := range bySegment {
 		rt.segments[first] = sync.OnceValue(func() *mux.Router { return routes(ops) })
+		rt.direct[first] = directRoutes(ops)
 	}
 	slices.Sort(rt.methods)
 	return rt, nil
@@ -75,17 +77,23 @@ func (target) ServeHTTP(http.ResponseWriter, *http.Request) {}
 
 // find matches a path without prefix, with or without one trailing slash.
 func (rt *router) find(method string, u *url.URL) match {
-	path := *u
-	path.Path = strings.TrimSuffix(path.Path, "/")
-	path.RawPath = strings.TrimSuffix(path.RawPath, "/")
-	segment := rt.segments[firstSegment(path.Path)]
-	if segment == nil {
+	path := trimmed(u)
+	first := firstSegment(path.Path)
+	routes := rt.direct[first]
+	if routes == nil {
 		return match{}
 	}
-	m := segment()
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
+	if found, ok := routes.find(method, path.EscapedPath()); ok {
+		return found
+	}
+	return rt.matched(rt.segments[first](), method, path)
+}
+
+// matched asks the router of a first segment. It also knows the methods that a path allows.
+func (rt *router) matched(m *mux.Router, method string, path url.URL) match {
 	request := http.Request{Method: method, URL: &path}
 	var found mux.RouteMatch
 	if m.Match(&request, &found) && found.MatchErr == nil {

@@ -45,6 +45,11 @@ func parseTemplate(path string, input protoreflect.MessageDescriptor) ([]segment
 		}
 		segments = append(segments, segment{field: fd, rest: match[2] == "**"})
 	}
+	for _, s := range segments[:len(segments)-1] {
+		if s.rest {
+			return nil, fmt.Errorf("the path %q goes on after %q, which takes the rest", path, s.field.Name())
+		}
+	}
 	if segments[0].field != nil {
 		return nil, fmt.Errorf("the path %q begins with a variable", path)
 	}

@@ -17,7 +17,7 @@ import (
 func TestTemplatesThatMakeNoSense(t *testing.T) {
 	t.Parallel()
 	input := (&orchv1.ReadFlowRequest{}).ProtoReflect().Descriptor()
-	for _, path := range []string{"", "/", "flows", "/{id}", "/flows/{other}", "/flows/{id", "/flows/{id}x", "/flows:count", "/flows/{id=a/*}"} {
+	for _, path := range []string{"", "/", "flows", "/{id}", "/flows/{other}", "/flows/{id", "/flows/{id}x", "/flows:count", "/flows/{id=a/*}", "/flows/{id=**}/runs"} {
 		_, err := parseTemplate(path, input)
 		require.Error(t, err, path)
 	}
