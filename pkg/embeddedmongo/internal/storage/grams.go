@@ -6,8 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
-
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/grams"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/index"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/mongoerr"
@@ -194,20 +192,6 @@ func (ix *Index) Lists(of *Index) bool {
 		}
 	}
 	return true
-}
-
-// eachText calls f with the values that conditions on a path test: at its end, through arrays, and the elements of an array there.
-func eachText(v value.Value, parts []string, f func(value.Value)) {
-	switch {
-	case v.T == bson.TypeArray:
-		for _, e := range v.Doc().Values() {
-			eachText(e, parts, f)
-		}
-	case len(parts) == 0:
-		f(v)
-	case v.T == bson.TypeEmbeddedDocument:
-		eachText(v.Doc().Get(parts[0]), parts[1:], f)
-	}
 }
 
 // textOf returns the bytes of a string, without a copy where it has no NUL byte; ok is false for other encoded values.

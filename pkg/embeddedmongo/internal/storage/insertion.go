@@ -32,6 +32,7 @@ type insertion struct {
 	// entries are the keys of one index that the batch adds, in memory that the next index reuses.
 	entries [][]byte
 	memory  []byte
+	known   knownTexts
 }
 
 // newDoc is a document to insert.
@@ -69,7 +70,7 @@ func (in *insertion) release() {
 	clear(in.entries)
 	*in = insertion{
 		docs: in.docs[:0], met: in.met, byID: in.byID[:0], docLocks: in.docLocks[:0], uniqueLocks: in.uniqueLocks[:0],
-		entries: in.entries[:0], memory: in.memory[:0],
+		entries: in.entries[:0], memory: in.memory[:0], known: knownTexts{key: in.known.key[:0]},
 	}
 	insertionPool.Put(in)
 }
@@ -208,6 +209,7 @@ func (in *insertion) write(w *Commit, docs []newDoc) error {
 	}
 	b := in.c.e.db.NewBatchWithSize(size)
 	t := counterDeltas{c: in.c}
+	t.postings.texts.known = &in.known
 	var err error
 	for _, n := range stored {
 		err = errors.Join(err, b.Set(n.key, n.new, nil))

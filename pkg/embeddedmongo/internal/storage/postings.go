@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"bytes"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -174,6 +175,41 @@ type bucketTexts struct {
 	folded []byte
 	ends   []int // Of the texts in folded.
 	key    []byte
+	size   int  // Of the texts of the document.
+	all    bool // It has a value that a search finds by any text.
+	known  *knownTexts
+}
+
+// knownTexts are texts of earlier documents of an insert batch whose trigrams the store or the batch has in one bucket of a chunk. Events
+// and logs repeat their names and labels, so most texts need no trigrams of their own. The texts belong to the documents of the batch.
+// Nil knows none.
+type knownTexts struct {
+	ix    *Index
+	key   []byte // The bucket.
+	texts [16][]byte
+	n     int // How many texts were added; each replaces the oldest.
+}
+
+// of prepares for a document of a bucket.
+func (k *knownTexts) of(ix *Index, key []byte) {
+	if k != nil && (k.ix != ix || !bytes.Equal(k.key, key)) {
+		*k = knownTexts{ix: ix, key: append(k.key[:0], key...)}
+	}
+}
+
+// meets reports whether a text is known, and remembers it otherwise.
+func (k *knownTexts) meets(text []byte) bool {
+	if k == nil {
+		return false
+	}
+	for _, known := range k.texts[:min(k.n, len(k.texts))] {
+		if bytes.Equal(known, text) {
+			return true
+		}
+	}
+	k.texts[k.n%len(k.texts)] = text
+	k.n++
+	return false
 }
 
 // each calls f with the key of each bucket, which is fields and bucket, and the length of its fields. The texts are those of the bucket
@@ -181,15 +217,15 @@ type bucketTexts struct {
 func (t *bucketTexts) each(ix *Index, memory *index.Memory, d value.Doc, f func(key []byte, fields int) error) error {
 	// A document with parallel arrays is in no index of entries with these fields. Without one, no search reads the postings.
 	keys := index.EntriesIn(memory, d, ix.Fields)
-	if len(keys.Keys) == 0 || ix.Grams.Chunks && !t.foldTexts(ix, d) {
-		return nil
-	}
 	for _, fields := range keys.Keys {
 		at := prefixLen(ix, fields, len(ix.Fields)-1)
 		t.key = append(t.key[:0], fields[:at]...)
 		switch {
 		case ix.Grams.Chunks:
 			t.key = AppendChunk(t.key, Chunk(fields[at:]))
+			if !t.foldTexts(ix, d) {
+				continue
+			}
 		case !t.foldValue(fields[at:]):
 			continue
 		default:
@@ -211,27 +247,42 @@ func (t *bucketTexts) grams(f func(grams.Gram)) {
 	}
 }
 
-// foldTexts folds the texts of a document; false when it has none.
+// foldTexts folds the texts of a document that are not known in the bucket; false when there are none.
 func (t *bucketTexts) foldTexts(ix *Index, d value.Doc) bool {
-	t.folded, t.ends = t.folded[:0], t.ends[:0]
-	size, all := 0, false
+	t.folded, t.ends, t.size, t.all = t.folded[:0], t.ends[:0], 0, false
+	t.known.of(ix, t.key)
 	for _, text := range ix.Grams.Texts {
-		eachText(value.OfDoc(d), text.Parts(), func(v value.Value) {
-			switch v.T {
-			case bson.TypeString, bson.TypeSymbol:
-				s := v.B[4 : len(v.B)-1]
-				if size += len(s); size <= maxGramText {
-					t.add(grams.Fold(t.folded, s))
-				}
-			case bson.TypeRegex: // It is found by an equal expression.
-				all = true
-			}
-		})
+		t.foldAt(value.OfDoc(d), text.Parts())
 	}
-	if all || size > maxGramText {
+	if t.all || t.size > maxGramText {
 		t.setAny()
 	}
 	return len(t.folded) > 0
+}
+
+// foldAt folds the values that conditions on a path test: at its end, through arrays, and the elements of an array there.
+func (t *bucketTexts) foldAt(v value.Value, parts []string) {
+	switch {
+	case v.T == bson.TypeArray:
+		for it := v.Doc().Iter(); ; {
+			_, e, ok := it.Next()
+			if !ok {
+				return
+			}
+			t.foldAt(e, parts)
+		}
+	case len(parts) > 0:
+		if v.T == bson.TypeEmbeddedDocument {
+			t.foldAt(v.Doc().Get(parts[0]), parts[1:])
+		}
+	case v.T == bson.TypeString || v.T == bson.TypeSymbol:
+		s := v.B[4 : len(v.B)-1]
+		if t.size += len(s); t.size <= maxGramText && !t.known.meets(s) {
+			t.add(grams.Fold(t.folded, s))
+		}
+	case v.T == bson.TypeRegex: // It is found by an equal expression.
+		t.all = true
+	}
 }
 
 // foldValue folds an encoded value; false when no search finds it.

@@ -273,3 +273,46 @@ func TestChunks(t *testing.T) {
 		}
 	})
 }
+
+// Documents of a batch that repeat the texts of earlier ones have all of their postings.
+func TestBatchesOfAlikeTexts(t *testing.T) {
+	t.Parallel()
+	pool := []string{"", "ab", "amber", "Amber", "ambers", "bright-moon", "k\u212as", strings.Repeat("long ", maxGramText/8), strings.Repeat("other", maxGramText/8)}
+	for i := range 20 {
+		pool = append(pool, fmt.Sprintf("name %d", i))
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		e, closing := opened(t, vfs.NewMem())
+		defer closing()
+		c := texts(t, e)
+		id := 0
+		for range rapid.IntRange(1, 3).Draw(rt, "batches") {
+			var docs []value.Doc
+			for range rapid.IntRange(1, 60).Draw(rt, "documents") {
+				id++
+				message := any(rapid.SampledFrom(pool).Draw(rt, "message"))
+				switch rapid.IntRange(0, 5).Draw(rt, "kind") {
+				case 0:
+					message = rapid.SliceOfN(rapid.SampledFrom(pool), 0, 3).Draw(rt, "messages")
+				case 1:
+					message = bson.Regex{Pattern: "a"}
+				}
+				at := any(int64(rapid.IntRange(0, 2).Draw(rt, "chunk")) << ChunkBits)
+				if _, one := message.(string); one && rapid.IntRange(0, 9).Draw(rt, "times") == 0 {
+					at = bson.A{int64(0), int64(1), int64(1) << ChunkBits}
+				}
+				docs = append(docs, value.Doc(encoded(t, bson.D{
+					{Key: "_id", Value: id}, {Key: "ws", Value: rapid.IntRange(0, 1).Draw(rt, "workspace")},
+					{Key: "name", Value: "n"}, {Key: "at", Value: at}, {Key: "message", Value: message},
+				})))
+			}
+			errs, _, err := insertAll(c, docs, false)
+			require.NoError(rt, err)
+			for _, err := range errs {
+				require.NoError(rt, err)
+			}
+			clear(docs)
+		}
+		sound(t, e)
+	})
+}
