@@ -114,21 +114,21 @@ func Outgoing(ctx context.Context, info Info) context.Context {
 
 // Incoming returns the metadata of the served call. It returns ErrNoWorkspace if the call has no workspace.
 func Incoming(ctx context.Context) (Info, error) {
-	md, _ := metadata.FromIncomingContext(ctx)
-	first := func(key string) string {
-		if values := md.Get(key); len(values) > 0 {
+	first := func(key string) string { // FromIncomingContext would copy all metadata.
+		if values := metadata.ValueFromIncomingContext(ctx, key); len(values) > 0 {
 			return values[0]
 		}
 		return ""
 	}
-	if first(keyWorkspace) == "" || first(keyAccount) == "" {
+	boundTo, of := first(keyWorkspace), first(keyAccount)
+	if boundTo == "" || of == "" {
 		return Info{}, ErrNoWorkspace
 	}
-	workspace, err := uuid.Parse(first(keyWorkspace))
+	workspace, err := uuid.Parse(boundTo)
 	if err != nil {
 		return Info{}, fmt.Errorf("parse workspace metadata: %w", err)
 	}
-	account, err := uuid.Parse(first(keyAccount))
+	account, err := uuid.Parse(of)
 	if err != nil {
 		return Info{}, fmt.Errorf("parse account metadata: %w", err)
 	}

@@ -28,10 +28,7 @@ func Outgoing(ctx context.Context) context.Context {
 // context, else that of the metadata.
 func (t *Tracer) Interceptor() grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-		var parent Parent
-		if md, ok := metadata.FromIncomingContext(ctx); ok {
-			parent = Parent{Trace: first(md, keyTrace), State: first(md, keyState)}
-		}
+		parent := Parent{Trace: first(ctx, keyTrace), State: first(ctx, keyState)}
 		ctx, span := t.Serve(ctx, MethodName(info.FullMethod), parent)
 		response, err := handler(ctx, request)
 		span.SetAttributes(attribute.String("rpc.system", "grpc"), attribute.String("rpc.response.status_code", status.Code(err).String()))
@@ -58,8 +55,9 @@ func MethodName(fullMethod string) string {
 	return strings.TrimPrefix(fullMethod, "/")
 }
 
-func first(md metadata.MD, key string) string {
-	if values := md.Get(key); len(values) > 0 {
+// first returns the first value of a key of the call's metadata.
+func first(ctx context.Context, key string) string {
+	if values := metadata.ValueFromIncomingContext(ctx, key); len(values) > 0 {
 		return values[0]
 	}
 	return ""

@@ -115,18 +115,21 @@ func (s *Service) CreateEvents(ctx context.Context, r *orchv1.CreateEventsReques
 
 // PublishEffects executes effects of KindPublish.
 func (s *Service) PublishEffects(ctx context.Context, effects []store.Effect) error {
-	batch := make([]broker.Event, 0, len(effects))
-	for _, effect := range effects {
+	writer := wire.NewWriter(s.vocab)
+	batch := s.broker.Publisher().NewBatch()
+	for i, effect := range effects {
 		ws, event, err := published(effect)
 		if err != nil {
 			return store.Permanent(err)
 		}
-		e, err := wire.ToBroker(s.vocab, event, ws)
+		e, err := writer.Write(event, ws)
 		if err != nil {
 			return store.Permanent(fmt.Errorf("publish event: %w", err))
 		}
 		e.ContinueFrom(effect.Trace)
-		batch = append(batch, e)
+		if err := batch.Add(&e); err != nil {
+			return fmt.Errorf("event %d of %d: %w", i+1, len(effects), err)
+		}
 	}
-	return s.broker.Publisher().PublishAll(ctx, batch)
+	return s.broker.Publisher().PublishBatch(ctx, batch)
 }
