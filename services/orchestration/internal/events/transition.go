@@ -33,12 +33,12 @@ const (
 	maxStateMessage = 100_000
 )
 
-// Event returns the event of a state change. Its id is the state's.
+// Event returns the event of a state change. Its id is the state's. It shares nothing with the states.
 func (t Transition) Event(v vocabulary.Vocabulary) *orchv1.ReceivedEvent {
 	before, state := t.Judgement.Initial, t.Judgement.Proposed
 	e := &orchv1.ReceivedEvent{
 		Id:       state.GetId(),
-		Occurred: state.GetTimestamp(),
+		Occurred: timestamppb.New(state.GetTimestamp().AsTime()),
 		Received: timestamppb.New(t.Judgement.Now),
 		Event:    v.Name(t.Kind, state.GetName()),
 		Resource: &orchv1.Resource{Labels: map[string]string{
@@ -54,7 +54,8 @@ func (t Transition) Event(v vocabulary.Vocabulary) *orchv1.ReceivedEvent {
 		Payload: t.payload(),
 	}
 	if before != nil && state.GetTimestamp().AsTime().Sub(before.GetTimestamp().AsTime()) <= followsWithin {
-		e.Follows = &before.Id
+		follows := before.GetId()
+		e.Follows = &follows
 	}
 	return e
 }
