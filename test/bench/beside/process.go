@@ -82,10 +82,18 @@ func (p *process) tail() string {
 	return string(text)
 }
 
+// Memory is resident memory in bytes.
+type Memory struct {
+	// Resident is all of it, File the part of it that maps files: mostly pages of the program, which the kernel can take back.
+	Resident, File int64
+}
+
+// Anonymous is the part that maps no file: heaps and stacks.
+func (m Memory) Anonymous() int64 { return m.Resident - m.File }
+
 // usage is the resource usage of a process and its descendants.
 type usage struct {
-	// resident memory in bytes.
-	resident int64
+	Memory
 	// cpu is the processor time since the start, of all threads, in user and kernel.
 	cpu time.Duration
 }
@@ -118,7 +126,9 @@ func usageOf(pid int) usage {
 	var sum usage
 	var walk func(int)
 	walk = func(of int) {
-		sum.resident += Resident(of)
+		m := memoryOf(of)
+		sum.Resident += m.Resident
+		sum.File += m.File
 		sum.cpu += time.Duration(ticks[of]) * kernelTick
 		for _, child := range children[of] {
 			walk(child)
@@ -129,17 +139,24 @@ func usageOf(pid int) usage {
 }
 
 // Resident returns the resident memory of a process in bytes; 0 when it has ended.
-func Resident(pid int) int64 {
+func Resident(pid int) int64 { return memoryOf(pid).Resident }
+
+// memoryOf returns the memory of a process; zero when it has ended.
+func memoryOf(pid int) Memory {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {
-		return 0
+		return Memory{}
 	}
+	// All, resident and shared pages. The shared ones map files. See proc_pid_statm(5).
 	fields := strings.Fields(string(text))
-	if len(fields) < 2 {
-		return 0
+	if len(fields) < 3 {
+		return Memory{}
 	}
-	pages, _ := strconv.ParseInt(fields[1], 10, 64)
-	return pages * int64(os.Getpagesize())
+	pages := func(i int) int64 {
+		n, _ := strconv.ParseInt(fields[i], 10, 64)
+		return n * int64(os.Getpagesize())
+	}
+	return Memory{Resident: pages(1), File: pages(2)}
 }
 
 // FreeAddress returns a loopback address without a listener.

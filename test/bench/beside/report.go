@@ -20,19 +20,20 @@ type Demands struct {
 func Report(w io.Writer, outcomes []Outcome, demands Demands) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(t, format+"\t\n", args...) }
-	line("row\tunit\treference/s\torch/s\tratio\tfloor\tref p50\tp99\torch p50\tp99\tref CPU\torch CPU\tref MB\torch MB\terrors")
+	line("row\tunit\treference/s\torch/s\tratio\tfloor\tref p50\tp99\torch p50\tp99\tref CPU\torch CPU\tref MB\torch MB\tanon\tfile\terrors")
 	var errs []error
 	short := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	for i := range outcomes {
 		o := &outcomes[i]
 		if o.Absent {
-			line("%s\t%s\t-\t-\t-\t%s\t\t\t\t\t\t\t\t\tabsent", o.Row.Name, o.Row.Unit, floor(o.Row.Floor))
+			line("%s\t%s\t-\t-\t-\t%s\t\t\t\t\t\t\t\t\t\t\tabsent", o.Row.Name, o.Row.Unit, floor(o.Row.Floor))
 			continue
 		}
-		line("%s\t%s\t%.1f\t%.1f\t%.1f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d+%d", o.Row.Name, o.Row.Unit,
+		line("%s\t%s\t%.1f\t%.1f\t%.1f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d+%d", o.Row.Name, o.Row.Unit,
 			o.Reference.PerSecond()*o.Row.Per, o.Ours.PerSecond()*o.Row.Per, o.Ratio(), floor(o.Row.Floor),
 			ms(o.Reference.Quantile(.5)), ms(o.Reference.Quantile(.99)), ms(o.Ours.Quantile(.5)), ms(o.Ours.Quantile(.99)),
-			ms(o.Reference.CPUPerRequest()), ms(o.Ours.CPUPerRequest()), o.Reference.Resident>>20, o.Ours.Resident>>20, o.Reference.Errors, o.Ours.Errors)
+			ms(o.Reference.CPUPerRequest()), ms(o.Ours.CPUPerRequest()), o.Reference.Resident>>20, o.Ours.Resident>>20,
+			o.Ours.Anonymous()>>20, o.Ours.File>>20, o.Reference.Errors, o.Ours.Errors)
 		if err := o.Ours.FirstError; err != nil {
 			short("%s: ours failed: %w", o.Row.Name, err)
 		}
@@ -48,18 +49,27 @@ func Report(w io.Writer, outcomes []Outcome, demands Demands) error {
 		}
 	}
 	_ = t.Flush() // It is a report on a terminal.
-	var ours, reference int64
+	var ours, reference Memory
 	for i := range outcomes {
 		if outcomes[i].Row.Apart {
 			continue
 		}
-		ours, reference = max(ours, outcomes[i].Ours.Resident), max(reference, outcomes[i].Reference.Resident)
+		ours, reference = most(ours, outcomes[i].Ours.Memory), most(reference, outcomes[i].Reference.Memory)
 	}
-	_, _ = fmt.Fprintf(w, "most resident memory under load: reference %d MB (its Postgres not counted), orch %d MB (everything)\n", reference>>20, ours>>20)
-	if demands.Memory > 0 && reference > 0 && float64(ours) > demands.Memory*float64(reference) {
-		short("memory: %d MB are more than %.2f of the reference's %d MB", ours>>20, demands.Memory, reference>>20)
+	_, _ = fmt.Fprintf(w, "most resident memory under load: reference %d MB (its Postgres not counted), orch %d MB (everything): %d anonymous, %d of files\n",
+		reference.Resident>>20, ours.Resident>>20, ours.Anonymous()>>20, ours.File>>20)
+	if demands.Memory > 0 && reference.Resident > 0 && float64(ours.Resident) > demands.Memory*float64(reference.Resident) {
+		short("memory: %d MB are more than %.2f of the reference's %d MB", ours.Resident>>20, demands.Memory, reference.Resident>>20)
 	}
 	return errors.Join(errs...)
+}
+
+// most is the memory with more resident.
+func most(a, b Memory) Memory {
+	if b.Resident > a.Resident {
+		return b
+	}
+	return a
 }
 
 func floor(f float64) string {

@@ -27,8 +27,8 @@ type Figures struct {
 	Requests, Errors int64
 	// Elapsed is the time of the rounds, CPU the server's processor time in them.
 	Elapsed, CPU time.Duration
-	// Resident is the maximum memory in a round, in bytes.
-	Resident int64
+	// Memory is what the server had resident when that was most.
+	Memory
 	// FirstError is the first error.
 	FirstError error
 
@@ -105,7 +105,9 @@ func (l Load) round(s *Server, op Op, f *Figures) {
 	began := time.Now()
 	for time.Since(began) < l.Round {
 		time.Sleep(min(250*time.Millisecond, l.Round-time.Since(began)))
-		f.Resident = max(f.Resident, usageOf(s.PID()).resident)
+		if m := usageOf(s.PID()).Memory; m.Resident > f.Resident {
+			f.Memory = m
+		}
 	}
 	stopped.Store(true)
 	f.Elapsed += time.Since(began)

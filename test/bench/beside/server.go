@@ -36,7 +36,7 @@ func (s *Server) PID() int { return s.process.cmd.Process.Pid }
 // Taken returns the server's processor time since its start, and its memory in bytes.
 func (s *Server) Taken() (cpu time.Duration, resident int64) {
 	u := usageOf(s.PID())
-	return u.cpu, u.resident
+	return u.cpu, u.Resident
 }
 
 // Output returns the end of the server's log.
