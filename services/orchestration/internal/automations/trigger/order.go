@@ -29,9 +29,8 @@ const (
 //
 // It is used by one goroutine.
 type Order struct {
-	done  map[uuid.UUID]int64 // When, in microseconds.
-	queue []uuid.UUID         // The ids of done, oldest first.
-	held  map[uuid.UUID]*Held // By the held event's id.
+	done *finished
+	held map[uuid.UUID]*Held // By the held event's id.
 	// followers are the held events by their leader and their own id. No map in it is empty.
 	followers map[uuid.UUID]map[uuid.UUID]*Held
 	known     func(leader uuid.UUID) bool
@@ -50,7 +49,7 @@ func NewOrder(known func(leader uuid.UUID) bool) *Order {
 		known = func(uuid.UUID) bool { return false }
 	}
 	return &Order{
-		done: map[uuid.UUID]int64{}, held: map[uuid.UUID]*Held{}, followers: map[uuid.UUID]map[uuid.UUID]*Held{}, known: known,
+		done: newFinished(maxDone), held: map[uuid.UUID]*Held{}, followers: map[uuid.UUID]map[uuid.UUID]*Held{}, known: known,
 	}
 }
 
@@ -152,19 +151,15 @@ func sortByOccurred(held []*Held) {
 }
 
 func (o *Order) isDone(id uuid.UUID, now time.Time) bool {
-	at, done := o.done[id]
-	return done && now.UnixMicro()-at < dedupWindow
+	at := o.done.find(id)
+	return at != nil && now.UnixMicro()-*at < dedupWindow
 }
 
 func (o *Order) finish(id uuid.UUID, now time.Time) {
 	at := now.UnixMicro()
-	if _, again := o.done[id]; !again {
-		o.queue = append(o.queue, id)
-	}
-	o.done[id] = at
-	for len(o.queue) > maxDone || (len(o.queue) > 0 && at-o.done[o.queue[0]] >= dedupWindow) {
-		delete(o.done, o.queue[0])
-		o.queue = o.queue[1:]
+	o.done.set(id, at)
+	for oldest, ok := o.done.oldest(); ok && at-oldest >= dedupWindow; oldest, ok = o.done.oldest() {
+		o.done.drop()
 	}
 }
 
@@ -175,8 +170,8 @@ func (o *Order) Done(id uuid.UUID, now time.Time) { o.finish(id, now) }
 // begins there.
 func (o *Order) Duplicates(first map[uuid.UUID]int64) {
 	for id, at := range first {
-		if done, ok := o.done[id]; ok && at < done {
-			o.done[id] = at
+		if done := o.done.find(id); done != nil && at < *done {
+			*done = at
 		}
 	}
 }
@@ -184,12 +179,13 @@ func (o *Order) Duplicates(first map[uuid.UUID]int64) {
 // Undo takes back that events were released, and which events are held, after an evaluation was not committed: its events
 // will come again.
 func (o *Order) Undo(released []*orchv1.ReceivedEvent, held map[uuid.UUID]*Held) {
+	undone := make(map[uuid.UUID]bool, len(released))
 	for _, e := range released {
 		if id, err := uuid.Parse(e.GetId()); err == nil {
-			delete(o.done, id)
+			undone[id] = true
 		}
 	}
-	o.queue = slices.DeleteFunc(o.queue, func(id uuid.UUID) bool { _, ok := o.done[id]; return !ok })
+	o.done.forget(undone)
 	o.held = held
 	clear(o.followers)
 	for id, h := range held {
