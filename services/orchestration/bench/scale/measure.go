@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/google/uuid"
@@ -44,7 +45,7 @@ func (o options) child(ctx context.Context, n int) (r result, err error) {
 	if err != nil {
 		return r, fmt.Errorf("find own program: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, self, "-measure", strconv.Itoa(n), "-dir", o.dir, "-only", o.only, "-profile", o.profileOf(n)) //nolint:gosec // This program with its own flags.
+	cmd := exec.CommandContext(ctx, self, "-measure", strconv.Itoa(n), "-dir", o.dir, "-only", o.only, "-profile", o.profileOf(n), "-cpu="+strconv.FormatBool(o.cpu)) //nolint:gosec // This program with its own flags.
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -96,7 +97,7 @@ func (o options) measure(ctx context.Context, n int, only *regexp.Regexp) (err e
 		if err := w.prepare(ctx, &q, n); err != nil {
 			return errors.Join(err, w.close(ctx))
 		}
-		r.Answers = append(r.Answers, w.median(ctx, q, n))
+		r.Answers = append(r.Answers, w.median(ctx, q, n, o.clock()))
 	}
 	r.Peak = memory("VmHWM")
 	return errors.Join(json.NewEncoder(os.Stdout).Encode(r), w.close(ctx))
@@ -144,18 +145,36 @@ const (
 	enough = 250 * time.Millisecond
 )
 
-func (w *world) median(ctx context.Context, q question, n int) answer {
+// clock returns what durations are measured by.
+func (o options) clock() func() time.Duration {
+	if o.cpu {
+		return processorTime
+	}
+	began := time.Now()
+	return func() time.Duration { return time.Since(began) }
+}
+
+// processorTime is the time that the process has used in user mode and in the kernel; 0 where the system does not tell.
+func processorTime() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+func (w *world) median(ctx context.Context, q question, n int, clock func() time.Duration) answer {
 	a := answer{Name: q.name}
 	var took []time.Duration
 	var total time.Duration
 	for len(took) < rounds+warmUp && (len(took) <= warmUp || total < enough) {
-		began := time.Now()
+		began := clock()
 		var err error
 		if a.Rows, err = w.ask(ctx, q, n); err != nil {
 			a.Error = err.Error()
 			return a
 		}
-		took = append(took, time.Since(began))
+		took = append(took, clock()-began)
 		if len(took) > warmUp {
 			total += took[len(took)-1]
 		}
