@@ -70,6 +70,7 @@ type semiJoin struct {
 	groups  *Plan // Its keys are grouped by the values; nil when ids are looked up, or no index has them.
 	tests   *keyTests
 	it      *pebble.Iterator
+	back    *pebble.Iterator // Reads a group from its end; nil until one has several keys.
 	seek    []byte
 	planned bool
 	reads   int
@@ -402,7 +403,8 @@ func (s *semiJoin) matches(id []byte) (bool, error) {
 	return s.q.Filter.Match(d)
 }
 
-// probeGroup tests the keys with a value, and their documents where keys do not decide.
+// probeGroup tests the keys with a value, and their documents where keys do not decide. It reads them from both ends in turns, because
+// conditions on times often hold for the newest or the oldest documents, see firstMatch.
 func (s *semiJoin) probeGroup(key []byte) (has, known bool, err error) {
 	p, at := s.groups, s.groups.position(s.rel.Foreign)
 	s.seek = append(s.seek[:0], p.spans[0].lo[:p.prefixBefore(at)]...)
@@ -410,32 +412,80 @@ func (s *semiJoin) probeGroup(key []byte) (has, known bool, err error) {
 	if err := s.charge(seekCost); err != nil || s.decided() {
 		return false, false, err
 	}
-	for ok := s.it.SeekGE(s.seek); ok && bytes.HasPrefix(s.it.Key(), s.seek); ok = s.it.Next() {
-		matches := unknown
-		switch {
-		case p.exact:
-			return true, true, nil
-		case s.tests != nil:
-			matches = s.tests.judge(s.it.Key())
+	for ok, both := s.it.SeekGE(s.seek), false; ok && bytes.HasPrefix(s.it.Key(), s.seek); {
+		if has, known, err = s.probeKey(s.it.Key()); has || !known || err != nil {
+			return has, known, err
 		}
-		cost := int64(1)
-		if matches == holds && !s.tests.whole || matches == unknown {
-			cost = docCost
+		if ok = s.it.Next(); !ok || !bytes.HasPrefix(s.it.Key(), s.seek) {
+			break
 		}
-		if err := s.charge(cost); err != nil || s.decided() {
-			return false, false, err
+		if both {
+			ok = s.back.Prev()
+		} else {
+			both = true
+			if ok, err = s.seekBack(); err != nil {
+				return false, false, err
+			}
 		}
-		switch {
-		case matches == fails:
-			continue
-		case cost == 1:
-			return true, true, nil
+		order := 1
+		if ok {
+			order = bytes.Compare(s.back.Key(), s.it.Key())
 		}
-		if has, err = s.matches(storage.EntryID(s.it.Key())); has || err != nil {
-			return has, true, err
+		if !ok || order < 0 {
+			break // All keys are tested.
+		}
+		if has, known, err = s.probeKey(s.back.Key()); has || !known || err != nil {
+			return has, known, err
+		}
+		if order == 0 {
+			break
 		}
 	}
-	return false, true, storage.Error(s.it.Error())
+	if s.back != nil {
+		err = storage.Error(s.back.Error())
+	}
+	return false, true, errors.Join(storage.Error(s.it.Error()), err)
+}
+
+// seekBack moves the second iterator to the last key with the value of seek.
+func (s *semiJoin) seekBack() (ok bool, err error) {
+	if s.back == nil {
+		span := s.groups.spans[0]
+		if s.back, err = s.view.Iter(span.lo, span.hi); err != nil {
+			return false, err
+		}
+	}
+	s.probes += seekCost
+	if end := successor(s.seek); end != nil {
+		return s.back.SeekLT(end), nil
+	}
+	return s.back.Last(), nil
+}
+
+// probeKey tests a key of a group, and its document if the key does not decide. known is false when the values were gathered meanwhile.
+func (s *semiJoin) probeKey(key []byte) (has, known bool, err error) {
+	if s.groups.exact {
+		return true, true, nil
+	}
+	matches := unknown
+	if s.tests != nil {
+		matches = s.tests.judge(key)
+	}
+	cost := int64(1)
+	if matches == holds && !s.tests.whole || matches == unknown {
+		cost = docCost
+	}
+	if err := s.charge(cost); err != nil || s.decided() {
+		return false, false, err
+	}
+	switch {
+	case matches == fails:
+		return false, true, nil
+	case cost == 1:
+		return true, true, nil
+	}
+	has, err = s.matches(storage.EntryID(key))
+	return has, true, err
 }
 
 // prefixBefore is the length of the header and the fields before a position, in the first key of the plan's only span.
