@@ -75,6 +75,7 @@ func (p *Plan) withCommon(con *conjunction) *Plan {
 		return p
 	}
 	out, iterators := *p, len(p.spans)
+	out.reached = 0
 	for i, n := range con.nodes {
 		if out.expresses(n) {
 			continue

@@ -108,7 +108,7 @@ func (p *Plan) orWhole(candidates []*Plan, con *conjunction) (*Plan, error) {
 	if n, err := p.reach(least + 1); err != nil || n <= least {
 		return p, err
 	}
-	if n := int64(least); p.costWithin(n, n, rows) < n*docCostIn(p.c.Count()) {
+	if n := int64(least); p.costWithin(n, n, rows) < best.sortCost(con, n, n, rows) {
 		in := *p
 		in.within = best
 		return &in, nil
@@ -153,7 +153,13 @@ func (p *Plan) reach(limit int) (int, error) {
 			return int(min(n, int64(limit))), err
 		}
 	}
+	if p.reached > 0 {
+		return min(p.reached-1, limit), nil
+	}
 	n, _, err := p.survey(nil, limit)
+	if err == nil && n < int64(limit) {
+		p.reached = int(n) + 1
+	}
 	return int(n), err
 }
 

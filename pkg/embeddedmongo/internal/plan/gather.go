@@ -35,6 +35,7 @@ type gatherer struct {
 	ins      []*valueSet
 	outs     []*valueSet
 	pending  int64 // The cost that is not spent yet.
+	estimate int64 // The cost of run, once prepare has ended; -1 when it is not known.
 }
 
 // newGatherer returns a gatherer that does not pause.
@@ -65,7 +66,7 @@ func (p *Plan) outside(n filter.Node) *Plan {
 	}
 	prefix := p.spans[0].lo[:at]
 	out := *p
-	out.merge, out.reverse, out.dedupe, out.also, out.spans = false, false, false, nil, nil
+	out.merge, out.reverse, out.dedupe, out.also, out.spans, out.reached = false, false, false, nil, nil, 0
 	out.bounds, out.inside = p.bounds[:last], p
 	lo, end := prefix, successor(prefix)
 	add := func(hi []byte) {
@@ -221,6 +222,9 @@ func (g *gatherer) widest(list []*Plan) (best *Plan) {
 	return best
 }
 
+// fewKeys is the number of matching keys below which most documents cannot match, so nothing is excluded.
+const fewKeys = 8192
+
 // prepare chooses the way.
 func (g *gatherer) prepare() (err error) {
 	if g.con, err = conjoin(g.q.Filter).withValues(g.c, g.q); err != nil {
@@ -229,36 +233,57 @@ func (g *gatherer) prepare() (err error) {
 	if g.prefer == "" && g.path != "_id" {
 		g.prefer = g.path
 	}
-	if g.path == "_id" && g.prefer == "" {
+	all, candidates := g.c.Count()+1, g.candidates()
+	most := all / (2 * docCost)
+	few, n, err := g.least(candidates, min(most, fewKeys))
+	if err != nil {
+		return err
+	}
+	if few == nil && g.path == "_id" && g.prefer == "" {
 		done, err := g.exclude()
 		if done || err != nil {
 			return err
 		}
 	}
 	list := g.deciding(g.con, g.path)
-	all := g.c.Count() + 1
-	few, _, err := g.least(g.candidates(), all/(2*docCost))
+	if few == nil && most > fewKeys {
+		few, n, err = g.least(candidates, most)
+	}
 	if err != nil {
 		return err
 	}
-	if few != nil && !slices.ContainsFunc(list, func(p *Plan) bool { return p.ix == few.ix && len(p.bounds) >= len(few.bounds) }) {
-		return nil // The documents cost less than all keys of another index.
-	}
 	narrow := slices.DeleteFunc(slices.Clone(list), (*Plan).wide)
-	switch {
-	case len(narrow) == 1:
+	var counted *Plan // Of narrow: n is the number of its keys.
+	if few != nil {
+		all = n * docCost
+		if i := slices.IndexFunc(narrow, func(p *Plan) bool { return p.ix == few.ix && len(p.bounds) >= len(few.bounds) }); i >= 0 {
+			all, counted = n, narrow[i]
+			narrow = slices.Delete(narrow, i, i+1)
+		}
+	}
+	if len(narrow) == 1 && few == nil {
+		g.estimate = -1
 		return g.read(narrow[0])
-	case len(narrow) > 1:
-		p, _, err := g.least(narrow, all)
-		if err != nil {
-			return err
-		}
-		if p == nil {
-			p = narrow[0]
-		}
+	}
+	p, keys, err := g.least(narrow, all)
+	switch {
+	case err != nil:
+		return err
+	case p != nil:
+		g.estimate = keys
 		return g.read(p)
+	case counted != nil:
+		g.estimate = n
+		return g.read(counted)
+	case few != nil: // Its documents cost less than the keys of other indexes.
+		g.estimate = n * docCost
+		return nil
+	case len(narrow) > 0:
+		g.estimate = -1
+		return g.read(narrow[0])
 	}
 	if p := g.widest(list); p != nil {
+		g.estimate = g.c.Count()
 		return g.read(p)
 	}
 	return g.combine()
@@ -360,12 +385,14 @@ func (g *gatherer) others(con *conjunction) []*Plan {
 // combine reads the keys of one index, and decides what they leave open by ids of other indexes. Else it reads documents.
 func (g *gatherer) combine() error {
 	docs, by := g.c.Count()*scanCost, g.base
+	g.estimate = docs
 	selective, n, err := g.least(g.candidates(), docs/docCost)
 	if err != nil {
 		return err
 	}
 	if selective != nil {
 		docs = n * docCost
+		g.estimate = docs
 		if g.path == "_id" {
 			by = selective
 		}
@@ -411,6 +438,7 @@ func (g *gatherer) combine() error {
 			return nil
 		}
 	}
+	g.estimate = keys // The sets precede it.
 	for _, p := range ins {
 		set, err := g.ids(p)
 		if err != nil {

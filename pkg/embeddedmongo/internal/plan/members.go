@@ -106,7 +106,7 @@ func (p *Plan) complement() *Plan {
 		return nil
 	}
 	out := *p
-	out.merge, out.reverse, out.also, out.spans = false, false, nil, nil
+	out.merge, out.reverse, out.also, out.spans, out.reached = false, false, nil, nil, 0
 	for _, s := range p.spans {
 		prefix := s.lo[:s.at]
 		out.spans = append(out.spans, span{lo: prefix, hi: s.lo, at: s.at})

@@ -63,6 +63,8 @@ type Plan struct {
 	con    *conjunction
 	others []*Plan // Alternatives for a review when this plan reads too much.
 	inside *Plan   // The keys that this plan leaves out, see outside.
+
+	reached int // The number of keys that reach has counted, and one; 0 when it is not known.
 }
 
 // New plans a query.

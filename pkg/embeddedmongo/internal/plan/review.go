@@ -44,6 +44,8 @@ type review struct {
 	others []*Plan
 	scan   *valueScan // Of a search in the filter, until it ends; nil for none.
 	at     int64
+	joins  []*semiJoin       // Those that the keys or documents ask.
+	open   []*filter.Related // The relations without all values. A review follows once one has them.
 }
 
 func newReview(p *Plan, v *storage.View) review {
@@ -57,12 +59,54 @@ func newReview(p *Plan, v *storage.View) review {
 		}
 		scan.ids = newMembers(0)
 	}
-	return review{others: p.others, scan: scan, at: firstReview}
+	w := review{others: p.others, scan: scan, at: firstReview}
+	for _, n := range p.con.nodes {
+		if rel := relationOf(n); rel != nil {
+			w.joins = append(w.joins, joinOf(rel))
+			if rel == n && !joinOf(rel).decided() {
+				w.open = append(w.open, rel)
+			}
+		}
+	}
+	return w
 }
 
-func (w *review) due(r *Rows) bool { return w.at > 0 && r.cost() >= w.at }
+func (w *review) due(r *Rows) bool {
+	return w.at > 0 && (r.cost() >= w.at || slices.ContainsFunc(w.open, func(rel *filter.Related) bool { return joinOf(rel).decided() }))
+}
 
-func (r *Rows) cost() int64 { return r.Keys + docCostIn(r.p.c.Count())*r.Docs }
+// cost is what the reading has cost so far, with what it has asked of far sides.
+func (r *Rows) cost() int64 {
+	cost := r.Keys + docCostIn(r.p.c.Count())*r.Docs
+	for _, s := range r.review.joins {
+		cost += s.probes + s.gathered
+	}
+	return cost
+}
+
+// related adds the plans that read the values of a relation as points, once they are known and few.
+func (r *Rows) related() {
+	r.review.open = slices.DeleteFunc(r.review.open, func(rel *filter.Related) bool {
+		s := joinOf(rel)
+		if !s.decided() {
+			return false
+		}
+		leaf := s.points(r.p.c)
+		if leaf == nil {
+			return true
+		}
+		nodes := slices.Clone(r.p.con.nodes)
+		nodes[slices.IndexFunc(nodes, func(n filter.Node) bool { return n == rel })] = leaf
+		con := r.p.con.of(nodes)
+		for _, ix := range r.p.c.Indexes() {
+			if p := candidate(r.p.c, r.p.q, con, ix, false); p != nil && r.view.Has(ix) && p.expresses(leaf) {
+				p.con = con
+				r.review.others = append(r.review.others, p)
+			}
+		}
+		return true
+	})
+}
 
 // choice is the cheapest plan of a review so far.
 type choice struct {
@@ -73,7 +117,7 @@ type choice struct {
 
 // reconsider restarts with another plan if that one is cheaper.
 func (r *Rows) reconsider() (better bool, err error) {
-	cost, rows := r.cost(), r.p.q.Skip+r.p.q.Limit-r.passed
+	cost, rows := r.cost(), max(1, r.p.q.Skip+r.p.q.Limit-r.passed)
 	r.review.at = 2 * cost
 	// A sort that may leave two documents in either order could show one of them twice.
 	if last := r.p.q.Sort.Fields[len(r.p.q.Sort.Fields)-1]; r.passed > 0 && last.Path != "_id" {
@@ -82,6 +126,7 @@ func (r *Rows) reconsider() (better bool, err error) {
 	if err := r.search(cost); err != nil {
 		return false, err
 	}
+	r.related()
 	left, err := r.remaining(cost, rows)
 	if err != nil {
 		return false, err
@@ -110,7 +155,10 @@ func (r *Rows) reconsider() (better bool, err error) {
 		return false, err
 	}
 	whole := *best.plan
-	whole.sorted, whole.merge, whole.con, whole.q = false, false, r.p.con, r.p.q
+	whole.sorted, whole.merge, whole.q = false, false, r.p.q
+	if whole.con == nil {
+		whole.con = r.p.con
+	}
 	r.review = review{}
 	return true, r.begin(&whole)
 }
@@ -172,6 +220,11 @@ func sameRelation(a, b filter.Node) bool {
 // remaining extrapolates the cost of the remaining rows from the rate of matches so far. The number of keys that remain bounds it: those
 // of the collection, or those of the plan if they are few.
 func (r *Rows) remaining(cost, rows int64) (int64, error) {
+	for _, s := range r.review.joins {
+		if s.decided() {
+			cost -= s.probes + s.gathered // They cost no more.
+		}
+	}
 	left, keys := cost*rows/max(r.passed, 1), r.p.c.Count()
 	if left > cost {
 		n, err := r.p.reach(int(cost))
@@ -197,7 +250,7 @@ func (r *Rows) compare(p *Plan, cost, rows int64, best *choice) error {
 	if err != nil || n >= limit {
 		return storage.Error(err)
 	}
-	if c := n + matches*docCostIn(r.p.c.Count()); c < best.cost {
+	if c := p.sortCost(r.p.con, n, matches, rows); c < best.cost {
 		*best = choice{plan: p, cost: c}
 	}
 	if c := r.p.costWithin(n, matches, rows); r.members == nil && matches < maxMembers && c < best.cost {

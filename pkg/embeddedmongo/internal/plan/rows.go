@@ -31,6 +31,7 @@ type Rows struct {
 	twins     bool            // A document can repeat, but only in succession.
 	last      []byte
 	sorter    *sorter
+	keyed     *keySort // Sorts the keys instead of the documents; nil for documents.
 	skip      int64
 	passed    int64  // Results so far, skipped ones included.
 	left      int64  // Results still to deliver; -1 without a limit.
@@ -84,6 +85,9 @@ func (r *Rows) begin(p *Plan) (err error) {
 	r.p, r.seen, r.twins, r.tests = p, nil, false, p.keyTests(p.con)
 	if r.only = -1; p.q.Only != "" && p.sorted && !p.dedupe && !p.ix.IsID() {
 		r.only = p.position(p.q.Only)
+	}
+	if r.keyed = nil; !p.sorted {
+		r.keyed = p.keySort()
 	}
 	switch {
 	case p.dedupe && p.merge && p.adjacent():
@@ -282,22 +286,43 @@ func (r *Rows) sortedNext() (Row, bool, error) {
 		}
 		r.sorter = newSorter(r.p.q.Sort, keep)
 		for {
-			row, ok, err := r.fetch(true)
+			row, ok, err := r.fetch(r.keyed == nil)
 			if err != nil {
 				return Row{}, false, err
 			}
 			if !ok {
 				break
 			}
-			if err := r.sorter.add(row); err != nil {
+			if r.keyed != nil {
+				err = r.sorter.put(r.keyed.of(r.ks.key()), row)
+			} else {
+				err = r.sorter.add(row)
+			}
+			if err != nil {
 				return Row{}, false, err
 			}
 		}
 		r.sorter.finish(max(r.p.q.Skip, r.passed)) // Skip what the replaced plan delivered.
 		r.ks = nil
 	}
-	row, ok := r.sorter.next()
-	return row, ok, nil
+	for {
+		row, ok := r.sorter.next()
+		if !ok || row.Doc != nil {
+			return row, ok, nil
+		}
+		if r.p.q.IDs {
+			if row.Doc = r.idDoc(row.ID); row.Doc != nil {
+				return row, true, nil
+			}
+		}
+		var err error
+		if row.Doc, err = r.view.Doc(row.ID); err != nil {
+			return Row{}, false, err
+		}
+		if r.Docs++; row.Doc != nil {
+			return row, true, nil
+		}
+	}
 }
 
 // All reads every result into memory that the caller owns.

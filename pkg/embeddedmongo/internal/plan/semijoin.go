@@ -17,7 +17,10 @@ import (
 
 const (
 	// eagerCost is the cost of gathering that precedes the choice of a plan, in units of reading one key: few values become points.
+	// Gathering goes on while its whole cost is known, and small beside the near side's.
 	eagerCost = 1536
+	// eagerShare is the part of the cost of a reading of the whole near side that gathering may cost before.
+	eagerShare = 2
 	// mostPoints is the number of values that become points of the near side's indexes. More do if pointShare times as many documents
 	// may refer to them.
 	mostPoints = 1000
@@ -62,6 +65,7 @@ type semiJoin struct {
 	stop     func()
 	partial  *valueSet // What is gathered so far.
 	gathered int64     // The cost of gathering so far.
+	estimate int64     // The cost of gathering in all, once it is planned; -1 when it is not known.
 	hopeless bool      // The values are too many.
 
 	probed  [2]*valueSet // The values without and with a related document.
@@ -96,7 +100,7 @@ func (j *Joins) Close() error {
 // joins behind the execution; they are nil for a filter without relations. find returns nil for a collection that does not exist.
 func Bind(c *storage.Collection, q *Query, find func(name string) *storage.Collection) (*Joins, error) {
 	joins := &Joins{}
-	f, err := joins.bind(c, q.Filter, q.Expired, find)
+	f, err := joins.bind(c, q, q.Filter, find)
 	if err != nil {
 		return nil, errors.Join(err, joins.Close())
 	}
@@ -107,52 +111,93 @@ func Bind(c *storage.Collection, q *Query, find func(name string) *storage.Colle
 	return joins, nil
 }
 
-// bind binds the relations of a filter of a collection, the far sides first, and returns the filter with points.
+// bind binds the relations of a filter of a collection, the far sides first, and returns the filter with points. q is the query whose
+// filter has them, on its near or on a far side.
 func (j *Joins) bind(
-	c *storage.Collection, f *filter.Filter, expired func() error, find func(name string) *storage.Collection,
+	c *storage.Collection, q *Query, f *filter.Filter, find func(name string) *storage.Collection,
 ) (_ *filter.Filter, err error) {
 	err = f.Relations(func(rel *filter.Related) error {
 		far := find(rel.From)
-		if rel.Far, err = j.bind(far, rel.Far, expired, find); err != nil {
+		if rel.Far, err = j.bind(far, &Query{Expired: q.Expired}, rel.Far, find); err != nil {
 			return err
 		}
-		s := &semiJoin{rel: rel, c: far, q: Query{Filter: rel.Far, Expired: expired}}
+		s := &semiJoin{rel: rel, c: far, q: Query{Filter: rel.Far, Expired: q.Expired}}
 		rel.Bind(s)
 		j.all = append(j.all, s)
 		return nil
 	})
-	if err != nil {
-		return nil, err
+	if err != nil || !slices.ContainsFunc(f.Conjuncts(), func(n filter.Node) bool { return relationOf(n) != nil }) {
+		return f, err
+	}
+	budget := int64(eagerCost)
+	if c != nil && q.Filter == f {
+		if budget, err = eagerBudget(c, *q); err != nil {
+			return nil, err
+		}
 	}
 	nodes := slices.Clone(f.Conjuncts())
 	for i, n := range nodes {
-		if nodes[i], err = pointsOf(c, n); err != nil {
+		if nodes[i], err = pointsOf(c, n, budget); err != nil {
 			return nil, err
 		}
 	}
 	return f.With(nodes), nil
 }
 
-// pointsOf returns the condition that replaces a relation, or its negation, if few values are gathered at once.
-func pointsOf(c *storage.Collection, n filter.Node) (filter.Node, error) {
-	not, negated := n.(filter.Not)
-	if negated {
-		n = not.Node
+// eagerBudget is what gathering for a query may cost before it has a plan, if its whole cost is known. A page costs some documents in any
+// case, and another reading the keys of the near side.
+func eagerBudget(c *storage.Collection, q Query) (int64, error) {
+	near, err := atMost(c, q, conjoin(q.Filter))
+	if err != nil {
+		return 0, err
 	}
-	rel, ok := n.(*filter.Related)
-	if ok {
-		leaf, err := joinOf(rel).points(c)
+	budget := min(near*docCost, freeProbes)
+	if q.Limit == 0 {
+		budget = max(budget, near/eagerShare)
+	}
+	return max(budget, eagerCost), nil
+}
+
+// atMost is a number that the matches of a conjunction do not exceed, as far as counters and lists tell.
+func atMost(c *storage.Collection, q Query, con *conjunction) (int64, error) {
+	most := c.Count()
+	for _, ix := range c.Indexes() {
+		p := candidate(c, q, con, ix, true)
+		if p == nil {
+			continue
+		}
+		if p.looksUp() {
+			most = min(most, int64(len(p.spans)))
+			continue
+		}
+		n, ok, err := p.counted()
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
-		if leaf != nil {
-			n = leaf
+		if ok {
+			most = min(most, n)
 		}
 	}
-	if negated {
-		return filter.Not{Node: n}, nil
+	return most, nil
+}
+
+// pointsOf returns the condition that replaces a relation, or its negation, if its values are few, and gathered within a budget.
+func pointsOf(c *storage.Collection, n filter.Node, budget int64) (filter.Node, error) {
+	rel := relationOf(n)
+	if rel == nil {
+		return n, nil
 	}
-	return n, nil
+	if err := joinOf(rel).ahead(budget); err != nil {
+		return nil, err
+	}
+	leaf := joinOf(rel).points(c)
+	if leaf == nil {
+		return n, nil
+	}
+	if _, negated := n.(filter.Not); negated {
+		return filter.Not{Node: leaf}, nil
+	}
+	return leaf, nil
 }
 
 // relationsOf lists the relations of some conditions.
@@ -170,14 +215,29 @@ func joinOf(rel *filter.Related) *semiJoin {
 	return s
 }
 
-// points is the condition that the near side has one of the values; nil when they are many, or not known at a small cost.
-func (s *semiJoin) points(near *storage.Collection) (*filter.Leaf, error) {
-	if s.c == nil {
-		return filter.InValues(s.rel.Path, nil), nil
+// ahead gathers the values before there is a plan. Once the cost in all is known, it ends them if that is within a budget.
+func (s *semiJoin) ahead(budget int64) error {
+	for most := max(eagerCost, budget/eagerShare); !s.decided() && !s.hopeless && s.estimate == 0 && s.gathered < most; {
+		if err := s.gather(s.gathered + 1); err != nil {
+			return err
+		}
 	}
-	err := s.gather(eagerCost)
-	if err != nil || s.set == nil || s.set.len() > mostPoints && near != nil && int64(s.set.len())*pointShare > near.Count() {
-		return nil, err
+	if s.estimate > budget || s.estimate < 0 {
+		return s.gather(eagerCost)
+	}
+	if s.estimate == 0 {
+		return nil
+	}
+	return s.gather(s.gathered + 2*s.estimate) // Other relations may cost too.
+}
+
+// points is the condition that the near side has one of the values; nil when they are many, or not gathered.
+func (s *semiJoin) points(near *storage.Collection) *filter.Leaf {
+	if s.c == nil {
+		return filter.InValues(s.rel.Path, nil)
+	}
+	if s.set == nil || s.set.len() > mostPoints && near != nil && int64(s.set.len()) > min(near.Count()/pointShare, maxSpans) {
+		return nil
 	}
 	values, decoded := make([]value.Value, 0, s.set.len()), true
 	s.set.each(func(key []byte) {
@@ -186,9 +246,9 @@ func (s *semiJoin) points(near *storage.Collection) (*filter.Leaf, error) {
 		values = append(values, v)
 	})
 	if !decoded {
-		return nil, nil
+		return nil
 	}
-	return filter.InValues(s.rel.Path, values), nil
+	return filter.InValues(s.rel.Path, values)
 }
 
 // Err implements filter.Values.
@@ -327,6 +387,7 @@ func (s *semiJoin) steps() iter.Seq2[int64, error] {
 			return nil
 		}}
 		err := g.prepare()
+		s.estimate = g.estimate
 		if err == nil && g.existing != nil {
 			s.existing, err = g.existing, g.existing.open()
 			if err == nil {

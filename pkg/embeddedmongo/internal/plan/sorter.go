@@ -28,6 +28,8 @@ type item struct {
 	row Row
 }
 
+func (it item) size() int { return len(it.row.Doc) + len(it.row.ID) + len(it.key) }
+
 func newSorter(by *index.Sort, keep int64) *sorter { return &sorter{by: by, keep: keep} }
 
 func less(a, b item) int {
@@ -53,17 +55,22 @@ func (s *sorter) add(r Row) error {
 	if err != nil {
 		return err
 	}
+	return s.put(key, r)
+}
+
+// put adds a row with its sort key, which it keeps. The document may be missing.
+func (s *sorter) put(key []byte, r Row) error {
 	it := item{key: key, seq: s.n}
 	s.n++
 	if s.keep > 0 && int64(len(s.items)) == s.keep {
 		if less(it, s.items[0]) > 0 {
 			return nil
 		}
-		s.size -= len(s.items[0].row.Doc)
+		s.size -= s.items[0].size()
 		heap.Pop(s)
 	}
 	it.row = Row{ID: bytes.Clone(r.ID), Doc: bytes.Clone(r.Doc)}
-	if s.size += len(it.row.Doc) + len(it.key); s.size > sortMemory {
+	if s.size += it.size(); s.size > sortMemory {
 		return mongoerr.New(mongoerr.SortMemory, "the sort exceeded the memory limit of %d bytes; an index on its fields avoids it", sortMemory)
 	}
 	if s.keep > 0 {
