@@ -137,6 +137,16 @@ func (j *Joins) bind(
 	}
 	nodes := slices.Clone(f.Conjuncts())
 	for i, n := range nodes {
+		if rel, ok := n.(*filter.Related); ok && c != nil {
+			leaf, err := joinOf(rel).references(c, Query{Expired: q.Expired}, conjoin(f))
+			if err != nil {
+				return nil, err
+			}
+			if leaf != nil {
+				nodes[i] = leaf
+				continue
+			}
+		}
 		if nodes[i], err = pointsOf(c, n, budget); err != nil {
 			return nil, err
 		}
