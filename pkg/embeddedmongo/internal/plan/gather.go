@@ -194,6 +194,11 @@ func (g *gatherer) least(list []*Plan, most int64) (best *Plan, n int64, err err
 
 // ahead reports whether a plan of as many keys is better: it has the preferred order, or shorter keys.
 func (g *gatherer) ahead(p, other *Plan) bool {
+	if g.path != "_id" && p.wide() {
+		if a, b := g.combined(p), g.combined(other); a != b {
+			return a
+		}
+	}
 	if g.prefer != "" {
 		a, b := p.groupedBy(g.prefer), other.groupedBy(g.prefer)
 		if a != b {
@@ -204,6 +209,15 @@ func (g *gatherer) ahead(p, other *Plan) bool {
 		return p.exact
 	}
 	return len(p.ix.Fields) < len(other.ix.Fields)
+}
+
+// combined reports whether keys of a plan are alike before their ids and times, see alike.
+func (g *gatherer) combined(p *Plan) bool {
+	if p.con == nil || g.path == "_id" || g.every {
+		return false
+	}
+	k := gatherer{base: p, at: p.position(g.path), tests: p.keyTests(p.con)}
+	return k.alike() >= 0
 }
 
 // groupedBy reports whether the keys are in the order of a path behind the points.
@@ -239,7 +253,7 @@ func (g *gatherer) prepare() (err error) {
 	if err != nil {
 		return err
 	}
-	if few == nil && g.path == "_id" && g.prefer == "" {
+	if few == nil && g.path == "_id" && g.prefer == "" && g.c.Count() > mostPoints {
 		done, err := g.exclude()
 		if done || err != nil {
 			return err
@@ -516,7 +530,8 @@ func (g *gatherer) run(f func(key []byte) error) error {
 		return err
 	}
 	grouped := g.at >= 0 && g.at <= p.fixed() && !g.every
-	var found []byte // The key up to a value that is listed already.
+	alike := g.alike()
+	var found []byte // The key up to a value that is listed already, or to the fields that decide the key.
 	passed := 0
 	for _, s := range p.spans {
 		found = found[:0]
@@ -534,12 +549,16 @@ func (g *gatherer) run(f func(key []byte) error) error {
 				}
 				continue
 			}
-			listed, err := g.list(v, key, f)
+			listed, matches, err := g.list(v, key, f)
 			if err != nil {
 				return err
 			}
-			if listed && grouped {
+			switch {
+			case listed && grouped:
 				_, end := p.fieldAt(key, g.at)
+				found, passed = append(found[:0], key[:end]...), 0
+			case alike >= 0 && matches != unknown:
+				_, end := p.fieldAt(key, alike)
 				found, passed = append(found[:0], key[:end]...), 0
 			}
 			ok = it.Next()
@@ -548,9 +567,27 @@ func (g *gatherer) run(f func(key []byte) error) error {
 	return storage.Error(it.Error())
 }
 
-// list calls f with the value of a key that matches.
-func (g *gatherer) list(v *storage.View, key []byte, f func(key []byte) error) (listed bool, err error) {
-	matches := unknown
+// alike is the position of the last field that decides whether a key matches, and which value it has: keys that are equal up to there
+// need one look. -1 when each key is another case. Fields of few values, such as states and flows, then cost a seek for each combination:
+//
+//	ws, state.type, flow_id, deployment_id │ _id
+func (g *gatherer) alike() int {
+	p := g.base
+	if g.every || g.at < 0 || len(g.ins)+len(g.outs) > 0 || p.ix.Multikey() != 0 || !p.exact && (g.tests == nil || !g.tests.whole) {
+		return -1
+	}
+	last := max(g.at, len(p.bounds)-1)
+	if g.tests != nil {
+		last = max(last, g.tests.fields[len(g.tests.fields)-1].at)
+	}
+	if last >= len(p.ix.Fields) || names(p.ix.Fields[:last+1], "_id") {
+		return -1
+	}
+	return last
+}
+
+// list calls f with the value of a key that matches. matches is what the key tells alone.
+func (g *gatherer) list(v *storage.View, key []byte, f func(key []byte) error) (listed bool, matches verdict, err error) {
 	switch {
 	case g.tests != nil:
 		matches = g.tests.judge(key)
@@ -558,38 +595,38 @@ func (g *gatherer) list(v *storage.View, key []byte, f func(key []byte) error) (
 		matches = holds
 	}
 	if matches == fails {
-		return false, nil
+		return false, matches, nil
 	}
 	id := g.base.idOf(key)
 	for _, in := range g.ins {
 		if !in.has(id) {
-			return false, nil
+			return false, matches, nil
 		}
 	}
 	for _, out := range g.outs {
 		if out.has(id) {
-			return false, nil
+			return false, matches, nil
 		}
 	}
 	if matches == holds {
 		if g.at < 0 {
-			return true, f(id)
+			return true, matches, f(id)
 		}
 		begin, end := g.base.fieldAt(key, g.at)
-		return true, f(ascending(key[begin:end], g.base.ix.Fields[g.at].Desc))
+		return true, matches, f(ascending(key[begin:end], g.base.ix.Fields[g.at].Desc))
 	}
 	if err := g.charge(docCost); err != nil {
-		return false, err
+		return false, matches, err
 	}
 	d, err := v.Doc(id)
 	if d == nil || err != nil {
-		return false, err
+		return false, matches, err
 	}
 	ok, err := g.q.Filter.With(g.base.con.nodes).Match(d)
 	if !ok || err != nil {
-		return false, err
+		return false, matches, err
 	}
-	return true, g.listDoc(id, d, f)
+	return true, matches, g.listDoc(id, d, f)
 }
 
 // listDoc calls f with the values of a document: null stands for a missing one, and an array has those of its elements too.

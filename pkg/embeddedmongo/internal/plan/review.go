@@ -246,9 +246,15 @@ func (r *Rows) remaining(cost, rows int64) (int64, error) {
 // by its keys. It reads no more keys of the plan than the query has cost so far.
 func (r *Rows) compare(p *Plan, cost, rows int64, best *choice) error {
 	limit := min(cost, best.cost/memberCost)
-	n, matches, err := p.survey(r.p.con, int(limit))
-	if err != nil || n >= limit {
-		return storage.Error(err)
+	n, known, err := p.counted()
+	if known && n >= limit || err != nil {
+		return err
+	}
+	matches := n
+	if !known || p.keyTests(r.p.con) != nil {
+		if n, matches, err = p.survey(r.p.con, int(limit)); err != nil || n >= limit {
+			return storage.Error(err)
+		}
 	}
 	if c := p.sortCost(r.p.con, n, matches, rows); c < best.cost {
 		*best = choice{plan: p, cost: c}

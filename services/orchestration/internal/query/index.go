@@ -80,8 +80,8 @@ func indexes() []Index {
 			For: "counts of each state.type in a window of time; state.type by EXPECTED_START_TIME_*, the deployment tested; the scatter; flows and deployments by states and times of their runs",
 		},
 		{
-			Collection: FlowRun, Keys: scoped("state.type", "flow_id"),
-			For: "flows by states of their runs: one key for each flow and state",
+			Collection: FlowRun, Keys: scoped("state.type", "flow_id", "deployment_id", "work_queue_name"),
+			For: "flows and deployments by states, deployments and queues of their runs: one key for each combination is read. It changes with the state in any case",
 		},
 		{Collection: FlowRun, Keys: byStart("state.name"), For: "state.name by START_TIME_*"},
 		{Collection: FlowRun, Keys: byStart("flow_id"), For: "runs of flows, and flows by their runs"},

@@ -21,6 +21,7 @@ func Retired() map[Collection][]bson.D {
 			scoped("start_time", "_id"),
 			scoped("state.name", "sort_start", "_id"),
 			scoped("state.type", "expected_start_time", "_id", "deployment_id"),
+			scoped("state.type", "flow_id"),
 			scoped("state.type", "expected_start_time", "_id", "deployment_id", "total_run_time"),
 			scoped("state.type", "sort_start", "_id"),
 			scoped("tags", "sort_start", "_id"),
