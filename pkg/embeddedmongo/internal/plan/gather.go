@@ -236,6 +236,9 @@ func (g *gatherer) widest(list []*Plan) (best *Plan) {
 	return best
 }
 
+// combinations is the expected cost of keys of which one of each combination of values is read. Nobody knows their number before.
+const combinations = 2048
+
 // fewKeys is the number of matching keys below which most documents cannot match, so nothing is excluded.
 const fewKeys = 8192
 
@@ -297,7 +300,9 @@ func (g *gatherer) prepare() (err error) {
 		return g.read(narrow[0])
 	}
 	if p := g.widest(list); p != nil {
-		g.estimate = g.c.Count()
+		if g.estimate = g.c.Count(); g.combined(p) {
+			g.estimate = min(g.estimate, combinations)
+		}
 		return g.read(p)
 	}
 	return g.combine()
@@ -399,7 +404,9 @@ func (g *gatherer) others(con *conjunction) []*Plan {
 // combine reads the keys of one index, and decides what they leave open by ids of other indexes. Else it reads documents.
 func (g *gatherer) combine() error {
 	docs, by := g.c.Count()*scanCost, g.base
-	g.estimate = docs
+	if g.estimate = docs; g.c.Count() < scanFloor {
+		g.estimate = g.c.Count() * docCost // They are read in the order of an index.
+	}
 	selective, n, err := g.least(g.candidates(), docs/docCost)
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 )
 
 // memberCost is the cost of adding a key to members, in units of reading one key.
-const memberCost = 2
+const memberCost = 1
 
 // maxMembers bounds the keys of members: 16 bytes each.
 const maxMembers = 1 << 18

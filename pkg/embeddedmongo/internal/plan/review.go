@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 
@@ -16,6 +17,15 @@ const (
 	// docCost is that of a document out of the order of the keys: often it is in a block that the cache does not have.
 	docCost     = 50
 	firstReview = 300 * docCost
+	// orderedCost is that of a document where the ids of the walk are in order, as ids of a time are: mostly it is in the block of the
+	// one before. They are, if at least orderedShare documents have one id out of order, of orderedDocs at least.
+	orderedCost  = 16
+	orderedShare = 8
+	orderedDocs  = 64
+	// largeDocs is the number of documents above which the cache of the store has few blocks of a collection, so each document out of
+	// order is a block to decompress.
+	largeDocs = 200_000
+	largeCost = 100
 	// coldDocs is the number of documents above which the cache of the system has few blocks of a collection. Most documents out of
 	// the order of the keys are then reads of the disk, of coldCost each.
 	coldDocs = 2_000_000
@@ -30,10 +40,39 @@ const (
 
 // docCostIn is the cost of a document of a collection with n of them.
 func docCostIn(n int64) int64 {
-	if n > coldDocs {
+	switch {
+	case n > coldDocs:
 		return coldCost
+	case n > largeDocs:
+		return largeCost
 	}
 	return docCost
+}
+
+// locality tells whether the documents that a walk has read are beside each other.
+type locality struct {
+	last      []byte
+	ups, docs int64
+}
+
+func (l *locality) read(id []byte) {
+	if bytes.Compare(l.last, id) < 0 {
+		l.ups++
+	}
+	l.docs++
+	l.last = append(l.last[:0], id...)
+}
+
+func (l *locality) ordered() bool {
+	return l.docs >= orderedDocs && min(l.ups, l.docs-l.ups)*orderedShare <= l.docs
+}
+
+// docCost is the cost of a document of the running walk.
+func (r *Rows) docCost() int64 {
+	if r.locality.ordered() {
+		return orderedCost
+	}
+	return docCostIn(r.p.c.Count())
 }
 
 // review re-plans a running query that reads in sort order. The number of matches is unknown beforehand. Whenever the
@@ -77,7 +116,7 @@ func (w *review) due(r *Rows) bool {
 
 // cost is what the reading has cost so far, with what it has asked of far sides.
 func (r *Rows) cost() int64 {
-	cost := r.Keys + docCostIn(r.p.c.Count())*r.Docs
+	cost := r.Keys + r.docCost()*r.Docs
 	for _, s := range r.review.joins {
 		cost += s.probes + s.gathered
 	}
@@ -112,7 +151,8 @@ func (r *Rows) related() {
 type choice struct {
 	plan   *Plan
 	cost   int64
-	within int64 // The matches that the keys of the plan show, when they filter those of the running plan; 0 when the plan replaces it.
+	within int64   // The matches that the keys of the plan show, when they filter those of the running plan; 0 when the plan replaces it.
+	beyond []*Plan // Their keys are more than the review reads, and so are those of plans alike.
 }
 
 // reconsider restarts with another plan if that one is cheaper.
@@ -226,7 +266,7 @@ func (r *Rows) remaining(cost, rows int64) (int64, error) {
 		}
 	}
 	left, keys := cost*rows/max(r.passed, 1), r.p.c.Count()
-	if left > cost {
+	if left > cost && !r.p.wide() {
 		n, err := r.p.reach(int(cost))
 		if err != nil {
 			return 0, err
@@ -237,7 +277,7 @@ func (r *Rows) remaining(cost, rows int64) (int64, error) {
 	}
 	keys = max(0, keys-r.Keys)
 	if r.members != nil {
-		return min(left, keys+rows*docCostIn(r.p.c.Count())), nil
+		return min(left, keys+rows*r.docCost()), nil
 	}
 	return min(left, keys*(cost/max(r.Keys, 1)+1)), nil
 }
@@ -245,24 +285,44 @@ func (r *Rows) remaining(cost, rows int64) (int64, error) {
 // compare makes another plan the best one if it costs less: to read and sort all its matches, or to filter the keys of the running plan
 // by its keys. It reads no more keys of the plan than the query has cost so far.
 func (r *Rows) compare(p *Plan, cost, rows int64, best *choice) error {
-	limit := min(cost, best.cost/memberCost)
-	n, known, err := p.counted()
+	limit := min(cost, best.cost/(1+memberCost))
+	n, known, err := r.countedAlike(p)
 	if known && n >= limit || err != nil {
 		return err
 	}
 	matches := n
 	if !known || p.keyTests(r.p.con) != nil {
-		if n, matches, err = p.survey(r.p.con, int(limit)); err != nil || n >= limit {
+		if slices.ContainsFunc(best.beyond, p.bindsAlike) {
+			return nil
+		}
+		if n, matches, err = p.survey(r.p.con, int(limit)); err != nil {
 			return storage.Error(err)
+		}
+		if n >= limit {
+			best.beyond = append(best.beyond, p)
+			return nil
 		}
 	}
 	if c := p.sortCost(r.p.con, n, matches, rows); c < best.cost {
-		*best = choice{plan: p, cost: c}
+		best.plan, best.cost, best.within = p, c, 0
 	}
 	if c := r.p.costWithin(n, matches, rows); r.members == nil && matches < maxMembers && c < best.cost {
-		*best = choice{plan: p, cost: c, within: matches + 1}
+		best.plan, best.cost, best.within = p, c, matches+1
 	}
 	return nil
+}
+
+// countedAlike is the number of keys of a plan by a counter of its index, or of another one with as many.
+func (r *Rows) countedAlike(p *Plan) (n int64, known bool, err error) {
+	for _, k := range r.review.others {
+		if k != p && !k.bindsAlike(p) {
+			continue
+		}
+		if n, known, err = k.counted(); known || err != nil {
+			return n, known, err
+		}
+	}
+	return 0, false, nil
 }
 
 // fewOutside is the complement of another plan whose keys exclude documents at a cost below that of the best plan so far; nil when
@@ -271,7 +331,7 @@ func (r *Rows) fewOutside(cost, rows, best int64) (outside *Plan, err error) {
 	if r.outsiders != nil || r.members != nil {
 		return nil, nil
 	}
-	each := docCostIn(r.p.c.Count())
+	each := r.docCost()
 	for _, p := range r.review.others {
 		c := p.complement()
 		if c == nil {

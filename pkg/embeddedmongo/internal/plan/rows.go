@@ -18,11 +18,12 @@ type Row struct {
 
 // Rows delivers a plan's results one by one. It must be closed.
 type Rows struct {
-	p      *Plan
-	view   *storage.View
-	ks     keys
-	tests  *keyTests
-	review review
+	p        *Plan
+	view     *storage.View
+	ks       keys
+	tests    *keyTests
+	review   review
+	locality locality
 	// members, when not nil, has all documents that match.
 	members *members
 	// outsiders, when not nil, do not match.
@@ -274,6 +275,9 @@ func (r *Rows) doc(id []byte) (value.Doc, error) {
 	if r.p.ix.IsID() {
 		d, err := r.ks.value()
 		return d, storage.Error(err)
+	}
+	if r.review.at > 0 {
+		r.locality.read(id)
 	}
 	return r.view.Doc(id)
 }
