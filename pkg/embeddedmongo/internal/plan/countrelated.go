@@ -105,7 +105,7 @@ func newHashCount(c *storage.Collection, q Query, con *conjunction, rel *filter.
 		return nil, nil
 	}
 	near, err := h.near.size(p, c.Count())
-	if err != nil || near*docCost < s.c.Count()*(1+memberCost) || near > maxJoined {
+	if err != nil || near*docCost < s.c.Count()*(1+memberCost) || near > int64(s.most) {
 		return nil, err // Probes cost less, or the memory is not enough.
 	}
 	h.far.expected = near

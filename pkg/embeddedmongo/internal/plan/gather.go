@@ -24,6 +24,7 @@ type gatherer struct {
 	con      *conjunction
 	path     string
 	prefer   string                 // Keys in the order of this field come first, of equally many.
+	most     int                    // Bounds the values in memory.
 	every    bool                   // Each document counts, also those with a value that is listed already.
 	expected int64                  // The number of ids that will be looked up in existing; 0 when it is not known.
 	spend    func(cost int64) error // Is called with the cost of each step, in units of reading one key.
@@ -40,7 +41,7 @@ type gatherer struct {
 
 // newGatherer returns a gatherer that does not pause.
 func newGatherer(c *storage.Collection, q Query, path string) *gatherer {
-	return &gatherer{c: c, q: q, path: path, spend: func(int64) error {
+	return &gatherer{c: c, q: q, path: path, most: maxJoined, spend: func(int64) error {
 		if q.Expired != nil {
 			return q.Expired()
 		}
@@ -497,12 +498,12 @@ func (g *gatherer) candidates() (list []*Plan) {
 // ids are the ids of the keys of a plan that pass its tests.
 func (g *gatherer) ids(p *Plan) (*valueSet, error) {
 	set := newValueSet()
-	in := &gatherer{c: g.c, q: g.q, con: p.con, path: "_id", spend: g.spend}
+	in := &gatherer{c: g.c, q: g.q, con: p.con, path: "_id", most: g.most, spend: g.spend}
 	if err := in.read(p); err != nil {
 		return nil, err
 	}
 	return set, in.run(func(id []byte) error {
-		if set.add(id); set.len() > maxJoined {
+		if set.add(id); set.len() > g.most {
 			return errManyValues
 		}
 		return nil

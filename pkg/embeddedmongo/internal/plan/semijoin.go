@@ -47,10 +47,11 @@ const (
 //
 // It belongs to one command and one goroutine.
 type semiJoin struct {
-	rel *filter.Related
-	c   *storage.Collection // nil: the far side has no documents.
-	q   Query               // Of the far side.
-	con *conjunction
+	rel  *filter.Related
+	c    *storage.Collection // nil: the far side has no documents.
+	q    Query               // Of the far side.
+	con  *conjunction
+	most int // Bounds the values in memory.
 
 	asked   bool
 	last    []byte // The last value, and whether it has a related document.
@@ -82,7 +83,10 @@ type semiJoin struct {
 }
 
 // Joins are the relations of a query's filter, bound for one execution.
-type Joins struct{ all []*semiJoin }
+type Joins struct {
+	all  []*semiJoin
+	most int // Bounds the values that each of them has in memory.
+}
 
 // Close ends the reading of the far sides. nil has none.
 func (j *Joins) Close() error {
@@ -99,7 +103,12 @@ func (j *Joins) Close() error {
 // Bind prepares the relations of the query's filter. A relation with few values becomes a condition of points. The caller closes the
 // joins behind the execution; they are nil for a filter without relations. find returns nil for a collection that does not exist.
 func Bind(c *storage.Collection, q *Query, find func(name string) *storage.Collection) (*Joins, error) {
-	joins := &Joins{}
+	return bindWithin(c, q, find, maxJoined)
+}
+
+// bindWithin is Bind with a bound of the values of each relation.
+func bindWithin(c *storage.Collection, q *Query, find func(name string) *storage.Collection, most int) (*Joins, error) {
+	joins := &Joins{most: most}
 	f, err := joins.bind(c, q, q.Filter, find)
 	if err != nil {
 		return nil, errors.Join(err, joins.Close())
@@ -121,7 +130,7 @@ func (j *Joins) bind(
 		if rel.Far, err = j.bind(far, &Query{Expired: q.Expired}, rel.Far, find); err != nil {
 			return err
 		}
-		s := &semiJoin{rel: rel, c: far, q: Query{Filter: rel.Far, Expired: q.Expired}}
+		s := &semiJoin{rel: rel, c: far, q: Query{Filter: rel.Far, Expired: q.Expired}, most: j.most}
 		rel.Bind(s)
 		j.all = append(j.all, s)
 		return nil
@@ -385,7 +394,7 @@ func (s *semiJoin) gather(cost int64) error {
 func (s *semiJoin) steps() iter.Seq2[int64, error] {
 	return func(yield func(int64, error) bool) {
 		stopped := false
-		g := &gatherer{c: s.c, q: s.q, path: s.rel.Foreign, expected: s.expected, spend: func(cost int64) error {
+		g := &gatherer{c: s.c, q: s.q, path: s.rel.Foreign, most: s.most, expected: s.expected, spend: func(cost int64) error {
 			if s.q.Expired != nil {
 				if err := s.q.Expired(); err != nil {
 					return err
@@ -407,7 +416,7 @@ func (s *semiJoin) steps() iter.Seq2[int64, error] {
 		}
 		if err == nil {
 			err = g.run(func(key []byte) error {
-				if s.partial.add(key); s.partial.len() > maxJoined {
+				if s.partial.add(key); s.partial.len() > s.most {
 					return errManyValues
 				}
 				return nil
