@@ -68,6 +68,24 @@ func TestPagesOfRareMatchesScan(t *testing.T) {
 	}
 }
 
+// An index with the fields of the sort sorts its keys, and reads the documents of the page only.
+func TestPagesSortKeys(t *testing.T) {
+	ctx := context.WithoutCancel(t.Context())
+	c := spread(t)
+	const limit = 200
+	filter, sort := D{{Key: "ws", Value: 1}, {Key: "mark", Value: M{"$gt": 0}}}, D{{Key: "_id", Value: -1}}
+	e := explain(t, c, D{{Key: "find", Value: "c"}, {Key: "filter", Value: filter}, {Key: "sort", Value: sort}, {Key: "limit", Value: limit}})
+	require.EqualValues(t, limit, e.ExecutionStats.NReturned)
+	require.EqualValues(t, limit, e.ExecutionStats.TotalDocsExamined)
+	cursor, err := c.Find(ctx, filter, options.Find().SetSort(sort).SetSkip(3).SetLimit(limit))
+	require.NoError(t, err)
+	var want []int
+	for i := range limit {
+		want = append(want, 39_987-20*(i+3))
+	}
+	require.Equal(t, want, identifiers(t, cursor))
+}
+
 func mixed(i int) int { return int(uint32(i) * 2654435761 % 40_000) }
 
 // descending returns n numbers from the first one down.

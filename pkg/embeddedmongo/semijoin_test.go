@@ -68,7 +68,7 @@ func newRelatedWorld(ctx context.Context, t require.TestingT, db *mongo.Database
 		if !indexed {
 			continue
 		}
-		for _, keys := range [][]string{{"_id"}, {field, "_id"}, {"kind", field}, {"kind", "_id"}, {"n", "_id", "kind"}, {"tags", "_id"}} {
+		for _, keys := range [][]string{{"_id"}, {field, "_id"}, {"kind", field}, {"kind", field, "n", "opt"}, {"kind", "_id"}, {"n", "_id", "kind"}, {"tags", "_id"}} {
 			key := D{{Key: "ws", Value: 1}}
 			for _, k := range keys {
 				key = append(key, bson.E{Key: k, Value: 1})
@@ -302,6 +302,42 @@ func compareSelection(t *rapid.T, c *mongo.Collection, stages A, want []bson.M) 
 		groups[row["_id"]] = true
 	}
 	require.Equal(t, kinds, groups, text)
+}
+
+// A collection whose documents have few values of the reference, or none, is not read to learn which of them match.
+func TestSemiJoinsLookFewReferencesUp(t *testing.T) {
+	ctx := context.WithoutCancel(t.Context())
+	_, cl := start(t, t.TempDir(), embeddedmongo.Options{NoSync: true})
+	db := cl.Database("d")
+	var near, far []any
+	for i := range 3000 {
+		d := D{{Key: "_id", Value: owner(i)}, {Key: "ws", Value: 1}}
+		if i%500 == 3 {
+			d = append(d, bson.E{Key: "ref", Value: owner(i % 4 * 2)})
+		}
+		near = append(near, d)
+		far = append(far, D{{Key: "_id", Value: owner(i)}, {Key: "ws", Value: 1}, {Key: "n", Value: i}})
+	}
+	for name, docs := range map[string][]any{"near": near, "far": far} {
+		_, err := db.Collection(name).InsertMany(ctx, docs)
+		require.NoError(t, err)
+	}
+	for _, keys := range []D{{{Key: "ws", Value: 1}, {Key: "_id", Value: 1}}, {{Key: "ws", Value: 1}, {Key: "ref", Value: 1}, {Key: "_id", Value: 1}}} {
+		_, err := db.Collection("near").Indexes().CreateOne(ctx, mongo.IndexModel{Keys: keys})
+		require.NoError(t, err)
+	}
+	for least, want := range map[int]int{6: 6, 7: 0} {
+		e := explain(t, db.Collection("near"), D{{Key: "aggregate", Value: "near"}, {Key: "cursor", Value: M{}}, {Key: "pipeline", Value: A{
+			M{"$match": M{"ws": 1}},
+			D{{Key: "$lookup", Value: D{
+				{Key: "from", Value: "far"}, {Key: "localField", Value: "ref"}, {Key: "foreignField", Value: "_id"},
+				{Key: "pipeline", Value: A{M{"$match": M{"ws": 1, "n": M{"$gte": least, "$ne": 5000}}}}}, {Key: "as", Value: "as"},
+			}}},
+			M{"$match": M{"as": M{"$ne": A{}}}}, M{"$unset": "as"}, M{"$sort": M{"_id": -1}}, M{"$limit": 20},
+		}}})
+		require.EqualValues(t, want, e.ExecutionStats.NReturned)
+		require.EqualValues(t, want, e.ExecutionStats.TotalDocsExamined)
+	}
 }
 
 // TestLookupsThatAreNoSemiJoins checks that any other form is rejected by name.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/filter"
@@ -88,9 +89,25 @@ func (p *Plan) withCommon(con *conjunction) *Plan {
 	if len(out.also) == 0 {
 		return p
 	}
+	out.also = byNumber(out.also)
 	out.dedupe, out.merge = false, true // The intersection yields each suffix once.
 	out.exact = out.coversAll(con)
 	return &out
+}
+
+// byNumber returns plans with those of the fewest keys first, as far as counters tell: what the first ones leave out is not looked for in
+// the others.
+func byNumber(plans []*Plan) []*Plan {
+	numbers := make(map[*Plan]int64, len(plans))
+	for _, p := range plans {
+		n, ok, err := p.counted()
+		if !ok || err != nil {
+			n = p.c.Count()
+		}
+		numbers[p] = n
+	}
+	slices.SortStableFunc(plans, func(a, b *Plan) int { return cmp.Compare(numbers[a], numbers[b]) })
+	return plans
 }
 
 // beside plans a conjunct that p does not express by an index with the same key suffix; nil when there is none.

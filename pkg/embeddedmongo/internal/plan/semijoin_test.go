@@ -186,6 +186,26 @@ func TestRelationsWithManyValues(t *testing.T) {
 	}
 }
 
+// Keys whose fields before the id decide the condition and the value are combined: one of each combination is read.
+func TestGatheringCombinesKeys(t *testing.T) {
+	t.Parallel()
+	r := newRelated(t, 6000, 6)
+	r.create(r.runs, "kind", "owner", "opt")
+	for want, opt := range map[int64]any{2: bson.D{{Key: "$ne", Value: nil}}, 4: nil} {
+		q := r.withRuns(r.filter(bson.E{Key: "opt", Value: opt}))
+		joins, err := Bind(r.owners, &q, r.find)
+		require.NoError(t, err)
+		n, _, _, err := Count(r.owners, q)
+		require.NoError(t, err)
+		require.Equal(t, want, n)
+		require.True(t, joins.all[0].decided())
+		if want == 2 { // Null may stand for a missing field, so keys do not decide the other condition.
+			require.Less(t, joins.all[0].gathered, int64(3000))
+		}
+		require.NoError(t, joins.Close())
+	}
+}
+
 // Gathering may stop at each of its steps, whatever it reads then. Nothing stays open; closing the store would report it.
 func TestGatheringStopsAtEachStep(t *testing.T) {
 	t.Parallel()
