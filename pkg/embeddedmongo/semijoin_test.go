@@ -330,10 +330,16 @@ func TestSemiJoinsLookFewReferencesUp(t *testing.T) {
 		e := explain(t, db.Collection("near"), D{{Key: "aggregate", Value: "near"}, {Key: "cursor", Value: M{}}, {Key: "pipeline", Value: A{
 			M{"$match": M{"ws": 1}},
 			D{{Key: "$lookup", Value: D{
-				{Key: "from", Value: "far"}, {Key: "localField", Value: "ref"}, {Key: "foreignField", Value: "_id"},
-				{Key: "pipeline", Value: A{M{"$match": M{"ws": 1, "n": M{"$gte": least, "$ne": 5000}}}}}, {Key: "as", Value: "as"},
+				{Key: "from", Value: "far"},
+				{Key: "localField", Value: "ref"},
+				{Key: "foreignField", Value: "_id"},
+				{Key: "pipeline", Value: A{M{"$match": M{"ws": 1, "n": M{"$gte": least, "$ne": 5000}}}}},
+				{Key: "as", Value: "as"},
 			}}},
-			M{"$match": M{"as": M{"$ne": A{}}}}, M{"$unset": "as"}, M{"$sort": M{"_id": -1}}, M{"$limit": 20},
+			M{"$match": M{"as": M{"$ne": A{}}}},
+			M{"$unset": "as"},
+			M{"$sort": M{"_id": -1}},
+			M{"$limit": 20},
 		}}})
 		require.EqualValues(t, want, e.ExecutionStats.NReturned)
 		require.EqualValues(t, want, e.ExecutionStats.TotalDocsExamined)
