@@ -5,9 +5,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/bloom"
 )
 
-// filterBits is the size of a bloom filter in bits per key: about 0.1 % of the look-ups of absent keys in a table read a block of it. An
-// insert looks for a random _id in more than ten tables.
-const filterBits = 14
+// filterBits is the size of a bloom filter in bits per key: about 1 % of the look-ups of absent keys read a block.
+const filterBits = 10
 
 // documentFilter is a bloom filter of all keys except index entries. Index entries are only read by iterating over ranges, which
 // uses no filter, and there are several for each document. A Get of an index entry would not find it.

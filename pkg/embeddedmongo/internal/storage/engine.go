@@ -69,7 +69,7 @@ const memTableStop = 5
 // l0CompactionThreshold is twice the number of flushed memtables in level 0 that begin a compaction. Each such table costs an
 // iterator about a microsecond. Each compaction rewrites the ends of all indexes, so under load the processor time of
 // compactions falls with their number.
-const l0CompactionThreshold = 30
+const l0CompactionThreshold = 20
 
 // l0Stop is the number of such tables at which writes wait for compactions. On a slow disk a compaction takes
 // long, and a busy server adds three tables a second. A wait beyond the time limit of operations fails the requests of all clients;

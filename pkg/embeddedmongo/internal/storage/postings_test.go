@@ -301,10 +301,13 @@ func TestBatchesOfAlikeTexts(t *testing.T) {
 				if _, one := message.(string); one && rapid.IntRange(0, 9).Draw(rt, "times") == 0 {
 					at = bson.A{int64(0), int64(1), int64(1) << ChunkBits}
 				}
-				docs = append(docs, value.Doc(encoded(t, bson.D{
-					{Key: "_id", Value: id}, {Key: "ws", Value: rapid.IntRange(0, 1).Draw(rt, "workspace")},
-					{Key: "name", Value: "n"}, {Key: "at", Value: at}, {Key: "message", Value: message},
-				})))
+				docs = append(docs, encoded(t, bson.D{
+					{Key: "_id", Value: id},
+					{Key: "ws", Value: rapid.IntRange(0, 1).Draw(rt, "workspace")},
+					{Key: "name", Value: "n"},
+					{Key: "at", Value: at},
+					{Key: "message", Value: message},
+				}))
 			}
 			errs, _, err := insertAll(c, docs, false)
 			require.NoError(rt, err)
