@@ -54,7 +54,7 @@ func Related(v vocabulary.Vocabulary, kind, id, role, name string) *orchv1.Relat
 
 // Publish returns the effect that publishes an event of a workspace. It is idempotent, since the event keeps its id.
 // The effect has another id: the event may share its id with the state that caused it, and so with the effect that
-// writes the state's history. The effect keeps the event, so nobody may change it afterwards, nor what it refers to.
+// writes the state's history.
 func Publish(ws uuid.UUID, e *orchv1.ReceivedEvent) (store.Effect, error) {
 	id, err := uuid.Parse(e.GetId())
 	if err != nil {
@@ -64,7 +64,7 @@ func Publish(ws uuid.UUID, e *orchv1.ReceivedEvent) (store.Effect, error) {
 	if err != nil {
 		return store.Effect{}, fmt.Errorf("publish event: %w", err)
 	}
-	return store.Effect{ID: uuid.NewSHA1(id, []byte(KindPublish)), At: e.GetReceived().AsTime(), Kind: KindPublish, Body: body, Message: e}, nil
+	return store.Effect{ID: uuid.NewSHA1(id, []byte(KindPublish)), At: e.GetReceived().AsTime(), Kind: KindPublish, Body: body}, nil
 }
 
 func published(e store.Effect) (uuid.UUID, *orchv1.ReceivedEvent, error) {
@@ -72,9 +72,6 @@ func published(e store.Effect) (uuid.UUID, *orchv1.ReceivedEvent, error) {
 		return uuid.Nil, nil, fmt.Errorf("read an effect: %d bytes are no event", len(e.Body))
 	}
 	ws := uuid.UUID(e.Body[:16])
-	if event, ok := e.Message.(*orchv1.ReceivedEvent); ok {
-		return ws, event, nil
-	}
 	event := &orchv1.ReceivedEvent{}
 	if err := proto.Unmarshal(e.Body[16:], event); err != nil {
 		return uuid.Nil, nil, fmt.Errorf("read an effect: %w", err)

@@ -33,12 +33,12 @@ const (
 	maxStateMessage = 100_000
 )
 
-// Event returns the event of a state change. Its id is the state's. It shares nothing with the states.
+// Event returns the event of a state change. Its id is the state's.
 func (t Transition) Event(v vocabulary.Vocabulary) *orchv1.ReceivedEvent {
 	before, state := t.Judgement.Initial, t.Judgement.Proposed
 	e := &orchv1.ReceivedEvent{
 		Id:       state.GetId(),
-		Occurred: timestamppb.New(state.GetTimestamp().AsTime()),
+		Occurred: state.GetTimestamp(),
 		Received: timestamppb.New(t.Judgement.Now),
 		Event:    v.Name(t.Kind, state.GetName()),
 		Resource: &orchv1.Resource{Labels: map[string]string{
@@ -54,8 +54,7 @@ func (t Transition) Event(v vocabulary.Vocabulary) *orchv1.ReceivedEvent {
 		Payload: t.payload(),
 	}
 	if before != nil && state.GetTimestamp().AsTime().Sub(before.GetTimestamp().AsTime()) <= followsWithin {
-		follows := before.GetId()
-		e.Follows = &follows
+		e.Follows = &before.Id
 	}
 	return e
 }

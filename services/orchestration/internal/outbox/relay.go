@@ -50,11 +50,9 @@ const (
 	batchSize = 128
 	pace      = 20 * time.Millisecond
 	// backlog bounds the documents queued in memory; the sweeper finds those that did not fit. maxInFlight bounds the
-	// effects queued with them; those that did not fit are read from the outboxes. Beyond maxMessages effects are queued without their
-	// messages, which take several times as much memory as the bodies.
+	// effects queued with them; those that did not fit are read from the outboxes.
 	backlog     = 4096
 	maxInFlight = 2048
-	maxMessages = 256
 )
 
 // Config is what a relay works with.
@@ -189,11 +187,7 @@ func (r *Relay) Wake(collection query.Collection, ws, id uuid.UUID, effects []st
 		r.drop(w)
 	case !w.read:
 		w.effects = append(w.effects, effects...)
-		if r.inFlight += len(effects); r.inFlight > maxMessages {
-			for i := len(w.effects) - len(effects); i < len(w.effects); i++ {
-				w.effects[i].Message = nil
-			}
-		}
+		r.inFlight += len(effects)
 	}
 	if !slices.Contains(w.chains, chain) {
 		w.chains = append(w.chains, chain)

@@ -12,7 +12,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/tracing"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
@@ -28,8 +27,6 @@ type Effect struct {
 	Kind string
 	// Body is the argument of the handler.
 	Body []byte
-	// Message is what Body encodes, as long as the effect has not left the process; nil otherwise. Nobody may change it.
-	Message proto.Message
 	// Trace is the span of the write that caused it; the write sets it while traces are on.
 	Trace tracing.Parent
 }
