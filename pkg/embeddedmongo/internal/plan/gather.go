@@ -2,6 +2,7 @@ package plan
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -158,14 +159,38 @@ func (g *gatherer) size(p *Plan, limit int64) (int64, error) {
 	if n, ok, err := p.countBlocks(); ok || err != nil {
 		return min(n, limit), err
 	}
-	n, err := p.reach(int(limit))
+	n, err := g.count(p, limit)
 	if n > dividedAfter && !p.dedupe {
 		g.c.Divide(p.ix)
 	}
-	if err == nil {
-		err = g.charge(int64(n) / 2) // Counting costs less than gathering.
+	return n, err
+}
+
+// countShare is the number of keys that are counted at the cost of one that is gathered.
+const countShare = 2
+
+// count counts the keys of a plan up to a limit. Other than reach, it pauses.
+func (g *gatherer) count(p *Plan, limit int64) (n int64, err error) {
+	if p.looksUp() || p.skipsChunks() || p.reached > 0 || limit <= 0 {
+		n, err := p.reach(int(limit))
+		return int64(n), err
 	}
-	return int64(n), err
+	v, err := g.c.View()
+	if err != nil {
+		return 0, err
+	}
+	defer v.Close()
+	var paused error
+	err = p.eachKeyOf(v, func([]byte) bool {
+		if n++; n%countShare == 0 {
+			paused = g.charge(1)
+		}
+		return paused == nil && n < limit
+	})
+	if err = errors.Join(paused, err); err == nil && n < limit {
+		p.reached = int(n) + 1
+	}
+	return n, err
 }
 
 // least picks the plan with the fewest keys, and their number, among those with fewer than a limit; nil when there is none.
