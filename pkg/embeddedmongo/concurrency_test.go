@@ -54,7 +54,7 @@ func TestNoIncrementIsLost(t *testing.T) {
 
 func TestCompareAndSetHasOneWinner(t *testing.T) {
 	t.Parallel()
-	docs, rounds, writers := 100, 1000, 16
+	docs, rounds, writers := 100, 200, 16
 	if testing.Short() {
 		rounds = 20
 	}

@@ -22,8 +22,8 @@ const (
 	orderedCost  = 16
 	orderedShare = 8
 	orderedDocs  = 64
-	// largeDocs is the number of documents above which the cache of the store has few blocks of a collection, so each document out of
-	// order is a block to decompress.
+	// largeDocs is the number of documents above which the cache of the store has few blocks of a collection. Each document out of
+	// order is then a block to decompress.
 	largeDocs = 200_000
 	largeCost = 100
 	// coldDocs is the number of documents above which the cache of the system has few blocks of a collection. Most documents out of
