@@ -120,15 +120,15 @@ func Incoming(ctx context.Context) (Info, error) {
 		}
 		return ""
 	}
-	boundTo, of := first(keyWorkspace), first(keyAccount)
-	if boundTo == "" || of == "" {
+	workspaceID, accountID := first(keyWorkspace), first(keyAccount)
+	if workspaceID == "" || accountID == "" {
 		return Info{}, ErrNoWorkspace
 	}
-	workspace, err := uuid.Parse(boundTo)
+	workspace, err := uuid.Parse(workspaceID)
 	if err != nil {
 		return Info{}, fmt.Errorf("parse workspace metadata: %w", err)
 	}
-	account, err := uuid.Parse(of)
+	account, err := uuid.Parse(accountID)
 	if err != nil {
 		return Info{}, fmt.Errorf("parse account metadata: %w", err)
 	}

@@ -50,8 +50,8 @@ func TestSegmentsAgreeWithTheRouter(t *testing.T) {
 		method := rapid.SampledFrom([]string{op.Method, op.Method, http.MethodGet, http.MethodPost, http.MethodDelete, "X"}).Draw(t, "method")
 
 		escaped := trimmed(u)
-		got, _ := rt.direct[first].find(method, escaped.EscapedPath())
-		want := rt.matched(rt.segments[first](), method, escaped)
+		got, _ := rt.segments[first].direct.find(method, escaped.EscapedPath())
+		want := rt.matched(rt.segments[first].router(), method, escaped)
 		require.Equal(t, want.op, got.op, "%s %q", method, escaped.EscapedPath())
 		for name, value := range want.vars {
 			require.Equal(t, value, got.vars[name], "%s of %q", name, escaped.EscapedPath())

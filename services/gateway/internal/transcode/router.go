@@ -14,11 +14,15 @@ import (
 
 // router finds the operation of a request.
 type router struct {
-	// segments maps the first path segment to its routes. A compiled route takes some 15 KB and most servers use few of
-	// them, so the routes of a segment are compiled on first use.
-	segments map[string]func() *mux.Router
-	direct   map[string]direct // The same routes by the first segment; they serve the requests that have an operation.
-	methods  []string          // The methods of all operations, sorted.
+	segments map[string]firstLevel // By the first path segment.
+	methods  []string              // The methods of all operations, sorted.
+}
+
+// firstLevel has the routes of one first path segment.
+type firstLevel struct {
+	direct direct // Serves the requests that have an operation.
+	// router decides about all others. A compiled route takes some 15 KB and most servers use few of them, so it is compiled on first use.
+	router func() *mux.Router
 }
 
 // match is the result of routing: an operation with its escaped path variables, the methods that the path allows, or
@@ -30,7 +34,7 @@ type match struct {
 }
 
 func newRouter(ops []*Operation) (*router, error) {
-	rt := &router{segments: map[string]func() *mux.Router{}, direct: map[string]direct{}}
+	rt := &router{segments: map[string]firstLevel{}}
 	sorted := slices.Clone(ops)
 	slices.SortStableFunc(sorted, func(a, b *Operation) int { return compareSegments(a.segments, b.segments) })
 	seen := map[string]string{}
@@ -48,8 +52,7 @@ func newRouter(ops []*Operation) (*router, error) {
 		}
 	}
 	for first, ops := range bySegment {
-		rt.segments[first] = sync.OnceValue(func() *mux.Router { return routes(ops) })
-		rt.direct[first] = directRoutes(ops)
+		rt.segments[first] = firstLevel{direct: directRoutes(ops), router: sync.OnceValue(func() *mux.Router { return routes(ops) })}
 	}
 	slices.Sort(rt.methods)
 	return rt, nil
@@ -78,18 +81,17 @@ func (target) ServeHTTP(http.ResponseWriter, *http.Request) {}
 // find matches a path without prefix, with or without one trailing slash.
 func (rt *router) find(method string, u *url.URL) match {
 	path := trimmed(u)
-	first := firstSegment(path.Path)
-	routes := rt.direct[first]
-	if routes == nil {
+	segment, known := rt.segments[firstSegment(path.Path)]
+	if !known {
 		return match{}
 	}
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
-	if found, ok := routes.find(method, path.EscapedPath()); ok {
+	if found, ok := segment.direct.find(method, path.EscapedPath()); ok {
 		return found
 	}
-	return rt.matched(rt.segments[first](), method, path)
+	return rt.matched(segment.router(), method, path)
 }
 
 // matched asks the router of a first segment. It also knows the methods that a path allows.

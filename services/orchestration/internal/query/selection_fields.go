@@ -10,6 +10,11 @@ import (
 // VisitFields visits some fields of the selected documents that also match within, in no particular order. A document is valid
 // until visit returns. An error of visit ends the iteration.
 func (s *Selection) VisitFields(ctx context.Context, within bson.D, fields []string, visit func(bson.Raw) error) error {
+	ctx, end, err := s.begin(ctx)
+	if err != nil {
+		return s.failed(err)
+	}
+	defer end()
 	if len(s.stages) > 0 {
 		project := bson.D{{Key: "_id", Value: 1}}
 		for _, f := range fields {
@@ -42,6 +47,11 @@ func (s *Selection) VisitEntries(ctx context.Context, within, index bson.D, visi
 	if len(s.stages) > 0 {
 		return false, nil
 	}
+	ctx, end, err := s.begin(ctx)
+	if err != nil {
+		return false, s.failed(err)
+	}
+	defer end()
 	narrow, err := s.narrowed(ctx)
 	if err != nil {
 		return false, s.failed(err)

@@ -84,7 +84,10 @@ func TestReadsOfSeveralCommandsHaveOneTimeLimit(t *testing.T) {
 			at := Position{{Type: bson.TypeNull}}
 			return s.VisitAfter(ctx, bson.D{{Key: "_id", Value: 1}}, at, 200, func(bson.Raw) error { return nil })
 		},
-		"count":     func(ctx context.Context, s *Selection) error { _, err := s.CountUpTo(ctx, 10); return err },
+		"count": func(ctx context.Context, s *Selection) error { _, err := s.CountUpTo(ctx, 10); return err },
+		"fields": func(ctx context.Context, s *Selection) error {
+			return s.VisitFields(ctx, nil, []string{"name"}, func(bson.Raw) error { return nil })
+		},
 		"aggregate": func(ctx context.Context, s *Selection) error { return s.Aggregate(ctx, nil, nil, nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
