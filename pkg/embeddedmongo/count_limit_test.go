@@ -1,7 +1,11 @@
 package embeddedmongo_test
 
 import (
+	"context"
+	"errors"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -13,7 +17,7 @@ import (
 // counters.
 func TestCountStopsAtItsLimit(t *testing.T) {
 	t.Parallel()
-	_, cl := start(t, t.TempDir(), embeddedmongo.Options{NoSync: true})
+	server, cl := start(t, t.TempDir(), embeddedmongo.Options{NoSync: true})
 	c := cl.Database("d").Collection("runs")
 	runIndexes(t, c)
 	const documents = 6000
@@ -45,6 +49,7 @@ func TestCountStopsAtItsLimit(t *testing.T) {
 	check := func() {
 		for name, filter := range filters {
 			all := matching(filter)
+			require.Equal(t, all, countWithoutConnection(t, server, filter, 0), name)
 			for _, limit := range limits {
 				for _, skip := range []int64{0, 3} {
 					var reply struct{ N int64 }
@@ -53,6 +58,7 @@ func TestCountStopsAtItsLimit(t *testing.T) {
 					}).Decode(&reply))
 					require.Equal(t, min(limit, all-skip), reply.N, "%s, limit %d, skip %d", name, limit, skip)
 				}
+				require.Equal(t, min(limit, all), countWithoutConnection(t, server, filter, limit), "%s, limit %d", name, limit)
 			}
 		}
 	}
@@ -63,3 +69,67 @@ func TestCountStopsAtItsLimit(t *testing.T) {
 	}
 	check()
 }
+
+// countWithoutConnection counts the runs that match a filter.
+func countWithoutConnection(t *testing.T, s *embeddedmongo.Server, filter D, limit int64) int64 {
+	t.Helper()
+	raw, err := bson.Marshal(filter)
+	require.NoError(t, err)
+	reply, err := s.ContextDialer().Count(t.Context(), "d", "runs", raw, limit)
+	require.NoError(t, err)
+	n, ok := reply.Lookup("n").AsInt64OK()
+	require.True(t, ok, "%s", reply)
+	return n
+}
+
+// TestACountEndsWithItsContext: nobody waits for the walk of an ended context, so the store does not finish it.
+func TestACountEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	s, cl := start(t, t.TempDir(), embeddedmongo.Options{NoSync: true})
+	docs := make([]any, 10_000)
+	for i := range docs {
+		docs[i] = D{{Key: "name", Value: strings.Repeat("a", 100)}}
+	}
+	_, err := cl.Database("d").Collection("runs").InsertMany(t.Context(), docs)
+	require.NoError(t, err)
+	filter, err := bson.Marshal(D{{Key: "name", Value: bson.Regex{Pattern: "(a+)+b"}}})
+	require.NoError(t, err)
+	count := func(ctx context.Context) (bson.Raw, error) {
+		return s.ContextDialer().Count(ctx, "d", "runs", filter, 0)
+	}
+
+	past, end := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer end()
+	_, err = count(past)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+
+	const clientDisconnect, maxTimeMSExpired = 279, 50
+	code := func(ctx context.Context) int64 {
+		reply, err := count(ctx)
+		if errors.Is(err, context.Canceled) {
+			return 0 // The caller left before the command began.
+		}
+		require.NoError(t, err)
+		code, _ := reply.Lookup("code").AsInt64OK()
+		return code
+	}
+	leaving := func() int64 {
+		ctx, leave := context.WithCancel(t.Context())
+		go leave()
+		return code(ctx)
+	}
+	for leaving() != clientDisconnect { // The walk may end before the store learns that the caller left.
+		require.NoError(t, t.Context().Err())
+	}
+	require.EqualValues(t, maxTimeMSExpired, code(late{t.Context()}))
+	_, err = s.ContextDialer().Count(t.Context(), "d", "runs", filter[:3], 0)
+	require.ErrorContains(t, err, "execute count")
+	require.NoError(t, s.Close())
+	_, err = count(t.Context())
+	require.ErrorIs(t, err, embeddedmongo.ErrClosed)
+}
+
+// late has a deadline in the past and has not ended yet.
+type late struct{ context.Context }
+
+func (late) Deadline() (time.Time, bool) { return time.Now().Add(-time.Second), true }

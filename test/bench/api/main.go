@@ -70,7 +70,7 @@ func run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	demands := beside.Demands{Memory: 0.5, LowerP99: true}
+	demands := beside.Demands{Memory: 100 << 20, P99: 0.1}
 	if *servers != "both" {
 		_ = beside.Report(os.Stdout, outcomes, beside.Demands{}) // Nothing to compare with.
 	} else {

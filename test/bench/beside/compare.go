@@ -16,8 +16,6 @@ type Row struct {
 	Per  float64
 	// Floor is the minimum ratio of Orch to the reference; 0 means that the row is only printed.
 	Floor float64
-	// Apart excludes the row from the memory demand, which is defined on other rows.
-	Apart bool
 	// Prepare returns the request of one server, before each round. ErrAbsent skips the row.
 	Prepare func(ctx context.Context, s *Server) (Op, error)
 }

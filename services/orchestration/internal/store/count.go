@@ -32,7 +32,7 @@ func (s *Store) count(ctx context.Context, c query.Collection, filter bson.D, li
 		return 0, fmt.Errorf("encode a filter: %w", err)
 	}
 	n, err := s.counts.Do(ctx, countKey{collection: c, filter: string(encoded), limit: limit}, func(ctx context.Context) (int64, error) {
-		return s.countNow(ctx, c, filter, limit)
+		return s.countNow(ctx, c, filter, encoded, limit)
 	})
 	return n, limited(ctx, ErrSlowCount, err)
 }
@@ -66,9 +66,10 @@ func isSlow(err error) bool {
 	return mongo.IsTimeout(err) && !errors.As(err, &selection)
 }
 
-func (s *Store) countNow(ctx context.Context, c query.Collection, filter bson.D, limit int64) (int64, error) {
+// countNow counts the matches of a filter, which encoded has as well.
+func (s *Store) countNow(ctx context.Context, c query.Collection, filter bson.D, encoded bson.Raw, limit int64) (int64, error) {
 	if !s.sharded {
-		n, err := s.countKeys(ctx, c, filter, limit)
+		n, err := s.countKeys(ctx, c, encoded, limit)
 		// The driver retries CountDocuments on the new primary, but no command that it does not know.
 		if !errors.Is(outage(err), ErrUnavailable) || ctx.Err() != nil || mongo.IsTimeout(err) {
 			return n, err
@@ -79,7 +80,10 @@ func (s *Store) countNow(ctx context.Context, c query.Collection, filter bson.D,
 
 // countKeys counts by the command count. Behind a mongos it could count documents twice while they move between shards. The driver
 // adds maxTimeMS, so the server ends a walk that takes too long.
-func (s *Store) countKeys(ctx context.Context, c query.Collection, filter bson.D, limit int64) (int64, error) {
+func (s *Store) countKeys(ctx context.Context, c query.Collection, filter bson.Raw, limit int64) (int64, error) {
+	if s.direct != nil {
+		return s.direct.count(ctx, s.db.Name(), string(c), filter, limit)
+	}
 	command := bson.D{
 		{Key: "count", Value: string(c)},
 		{Key: "query", Value: filter},

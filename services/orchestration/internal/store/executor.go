@@ -13,8 +13,8 @@ import (
 	"github.com/orch-project/orch/pkg/tracing"
 )
 
-// Executor executes commands in this process, without a connection. A Dialer that is one also serves insertions, updates by id
-// and reads by id: no driver copies the documents then. The embedded server's dialer is one.
+// Executor executes commands in this process, without a connection. A Dialer that is one also serves insertions, updates by id,
+// reads by id and counts: no driver copies the documents then. The embedded server's dialer is one.
 type Executor interface {
 	// Insert executes the insert command, unordered and with the write concern of a majority on disk, and returns its reply.
 	// It retains no document.
@@ -25,6 +25,9 @@ type Executor interface {
 	// FindOne executes the find command for one document by its id, and returns its reply. An empty projection returns the whole
 	// document. With majority the reply has only data that is on disk.
 	FindOne(ctx context.Context, database, collection string, filter, projection bson.Raw, majority bool) (reply bson.Raw, err error)
+	// Count executes the count command on data that is on disk, and returns its reply. A limit of 0 counts all matches. The command
+	// ends with ctx.
+	Count(ctx context.Context, database, collection string, filter bson.Raw, limit int64) (reply bson.Raw, err error)
 }
 
 // direct measures and traces the commands of an Executor, as the monitor of the driver does with others.
@@ -48,6 +51,7 @@ const (
 	insertCommand = "insert"
 	updateCommand = "update"
 	findCommand   = "find"
+	countCommand  = "count"
 )
 
 // insert inserts documents. Its errors are those of the driver.
@@ -84,6 +88,23 @@ func (d *direct) findOne(ctx context.Context, database, collection string, filte
 		return nil, mongo.ErrNoDocuments
 	}
 	return doc, nil
+}
+
+// count counts the matches of a filter, at most limit unless that is 0, within operationTimeout. Its errors are those of the driver.
+func (d *direct) count(ctx context.Context, database, collection string, filter bson.Raw, limit int64) (int64, error) {
+	bounded, end := context.WithTimeout(ctx, operationTimeout)
+	defer end()
+	reply, err := d.run(bounded, countCommand, collection, func() (bson.Raw, error) {
+		return d.executor.Count(bounded, database, collection, filter, limit)
+	})
+	if err != nil {
+		if ended := bounded.Err(); ended != nil {
+			err = ended // The reply only says that nobody waits for the command.
+		}
+		return 0, err
+	}
+	n, _ := reply.Lookup("n").AsInt64OK()
+	return n, nil
 }
 
 // run measures and traces a command. Its errors are those of the driver.

@@ -56,6 +56,10 @@ func (i executor) FindOne(ctx context.Context, database, collection string, filt
 	return i.Insert(ctx, database, collection, []bson.Raw{filter})
 }
 
+func (i executor) Count(ctx context.Context, database, collection string, filter bson.Raw, _ int64) (bson.Raw, error) {
+	return i.Insert(ctx, database, collection, []bson.Raw{filter})
+}
+
 // TestDirectReads: an empty batch is the driver's error for a missing document.
 func TestDirectReads(t *testing.T) {
 	t.Parallel()
@@ -71,6 +75,29 @@ func TestDirectReads(t *testing.T) {
 	require.ErrorIs(t, err, mongo.ErrNoDocuments)
 	_, err = (&direct{executor: executor{reply: bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: 91}}}, metrics: m}).findOne(t.Context(), "d", "c", nil, nil, false)
 	require.ErrorIs(t, outage(err), ErrUnavailable)
+}
+
+// TestDirectCounts: a command that ended with its context has the error of the context, and other errors are those of the driver.
+func TestDirectCounts(t *testing.T) {
+	t.Parallel()
+	m := newMetrics(nil, &incomplete{})
+	count := func(ctx context.Context, i executor) (int64, error) {
+		return (&direct{executor: i, metrics: m}).count(ctx, "d", "c", nil, 0)
+	}
+	for _, counted := range []any{int32(7), int64(7)} {
+		n, err := count(t.Context(), executor{reply: bson.D{{Key: "n", Value: counted}, {Key: "ok", Value: 1.0}}})
+		require.NoError(t, err)
+		require.EqualValues(t, 7, n)
+	}
+	slow := bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: 50}}
+	_, err := count(t.Context(), executor{reply: slow})
+	require.ErrorIs(t, limited(t.Context(), ErrSlowCount, err), ErrSlowCount)
+	_, err = count(t.Context(), executor{err: errors.New("closed")})
+	require.ErrorIs(t, err, ErrUnavailable)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = count(ended, executor{reply: bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: 279}}})
+	require.ErrorIs(t, err, context.Canceled)
 }
 
 // TestDirectUpdates: an update has the classes of errors of the driver, and counts matches.
