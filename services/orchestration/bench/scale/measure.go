@@ -191,11 +191,11 @@ func (w *world) median(ctx context.Context, q question, n int, clock func() time
 func (w *world) warm(ctx context.Context, q question, n int) error {
 	began := time.Now()
 	for asked := 1; ; asked++ {
-		this := time.Now()
+		sent := time.Now()
 		if _, err := w.ask(ctx, q, n); err != nil {
 			return err
 		}
-		if asked >= warmUp && (time.Since(this) < enough || time.Since(began) > time.Duration(n)*building) {
+		if asked >= warmUp && (time.Since(sent) < enough || time.Since(began) > time.Duration(n)*building) {
 			return nil
 		}
 	}

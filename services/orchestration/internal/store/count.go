@@ -66,7 +66,7 @@ func isSlow(err error) bool {
 	return mongo.IsTimeout(err) && !errors.As(err, &selection)
 }
 
-// countNow counts the matches of a filter, which encoded has as well.
+// countNow counts the matches of a filter. encoded is the same filter in BSON.
 func (s *Store) countNow(ctx context.Context, c query.Collection, filter bson.D, encoded bson.Raw, limit int64) (int64, error) {
 	if !s.sharded {
 		n, err := s.countKeys(ctx, c, encoded, limit)
@@ -78,8 +78,8 @@ func (s *Store) countNow(ctx context.Context, c query.Collection, filter bson.D,
 	return query.NewReader(s.db).Count(ctx, c, filter, limit)
 }
 
-// countKeys counts by the command count. Behind a mongos it could count documents twice while they move between shards. The driver
-// adds maxTimeMS, so the server ends a walk that takes too long.
+// countKeys counts by the command count. Behind a mongos it could count documents twice while they move between shards. The command
+// has a maxTimeMS, so the server ends a walk that takes too long.
 func (s *Store) countKeys(ctx context.Context, c query.Collection, filter bson.Raw, limit int64) (int64, error) {
 	if s.direct != nil {
 		return s.direct.count(ctx, s.db.Name(), string(c), filter, limit)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -98,6 +100,26 @@ func TestDirectCounts(t *testing.T) {
 	cancel()
 	_, err = count(ended, executor{reply: bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: 279}}})
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+// slowExecutor counts until nobody waits any more.
+type slowExecutor struct{ executor }
+
+func (slowExecutor) Count(ctx context.Context, _, _ string, _ bson.Raw, _ int64) (bson.Raw, error) {
+	<-ctx.Done()
+	return bson.Marshal(bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: 279}})
+}
+
+// TestDirectCountsHaveATimeLimit: a count whose caller sets no deadline ends after operationTimeout, and its error says so.
+func TestDirectCountsHaveATimeLimit(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := &direct{executor: slowExecutor{}, metrics: newMetrics(nil, &incomplete{})}
+		began := time.Now()
+		_, err := d.count(t.Context(), "d", "c", nil, 0)
+		require.ErrorIs(t, limited(t.Context(), ErrSlowCount, err), ErrSlowCount)
+		require.Equal(t, operationTimeout, time.Since(began))
+	})
 }
 
 // TestDirectUpdates: an update has the classes of errors of the driver, and counts matches.
