@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/filter"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/index"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
 )
 
@@ -241,14 +242,36 @@ func (p *Plan) prefixes() (list [][]byte, fields int) {
 	return list, len(p.bounds)
 }
 
-// counters adds the counters of the prefixes; ok is false when that prefix length has no counters.
+// counters adds the counters of the prefixes; ok is false when no index has counters of that prefix length and these fields.
 func (p *Plan) counters(prefixes [][]byte, fields int) (n int64, ok bool, err error) {
+	if n, ok, err = p.countersOf(p.ix, prefixes, fields); ok || err != nil {
+		return n, ok, err
+	}
+	for _, ix := range p.c.Indexes() {
+		if ix == p.ix || !sameLead(ix, p.ix, fields) {
+			continue
+		}
+		if n, ok, err = p.countersOf(ix, prefixes, fields); ok || err != nil {
+			return n, ok, err
+		}
+	}
+	return 0, false, nil
+}
+
+func (p *Plan) countersOf(ix *storage.Index, prefixes [][]byte, fields int) (n int64, ok bool, err error) {
 	for _, prefix := range prefixes {
-		k, ok, err := p.c.PrefixCount(p.ix, fields, prefix)
+		k, ok, err := p.c.PrefixCount(ix, fields, prefix)
 		if !ok || err != nil {
 			return 0, ok, err
 		}
 		n += k
 	}
 	return n, true, nil
+}
+
+// sameLead reports whether two indexes have the same documents, and the same encoding of their first n fields.
+func sameLead(a, b *storage.Index, n int) bool {
+	same := func(x, y index.Field) bool { return x.Path == y.Path && x.Desc == y.Desc }
+	return len(a.Fields) >= n && len(b.Fields) >= n && slices.EqualFunc(a.Fields[:n], b.Fields[:n], same) &&
+		a.Partial == nil && b.Partial == nil && !a.Spec.Sparse && !b.Spec.Sparse && (a.Multikey()|b.Multikey())&(1<<n-1) == 0
 }

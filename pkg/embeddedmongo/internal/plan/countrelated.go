@@ -78,6 +78,7 @@ func onlyRelation(con *conjunction) (only *filter.Related, negated bool) {
 //	far side   ws, state.type, _id ──▶ run 2 ──▶ 1   run 5   run 7 ──▶ 1 + 2
 type hashCount struct {
 	near, far *gatherer
+	n         int64 // The number of keys of the near side.
 }
 
 // startedOver is the cost of gathering that a hash count may repeat.
@@ -105,10 +106,10 @@ func newHashCount(c *storage.Collection, q Query, con *conjunction, rel *filter.
 		return nil, nil
 	}
 	near, err := h.near.size(p, c.Count())
-	if err != nil || near*docCost < s.c.Count()*(1+memberCost) || near > int64(s.most) {
+	if err != nil || near*s.probeCost() < s.c.Count()*(1+memberCost) || near > int64(s.most) {
 		return nil, err // Probes cost less, or the memory is not enough.
 	}
-	h.far.expected = near
+	h.n, h.far.expected = near, near
 	if err := h.far.prepare(); err != nil {
 		return nil, err
 	}
@@ -126,7 +127,7 @@ func newHashCount(c *storage.Collection, q Query, con *conjunction, rel *filter.
 }
 
 func (h *hashCount) run(negated bool) (n int64, err error) {
-	values := newValueSet()
+	values := newValueSetOf(h.n)
 	values.counts = make([]uint32, len(values.table))
 	all := int64(0)
 	if err := h.near.run(func(key []byte) error {

@@ -29,6 +29,8 @@ type gatherer struct {
 	every    bool                   // Each document counts, also those with a value that is listed already.
 	expected int64                  // The number of ids that will be looked up in existing; 0 when it is not known.
 	spend    func(cost int64) error // Is called with the cost of each step, in units of reading one key.
+	// reduction is that of the semi-join whose values are listed; nil for others.
+	reduction *reduction
 
 	existing *existing
 	base     *Plan // nil: documents.
@@ -133,30 +135,35 @@ func (p *Plan) wide() bool {
 	return p.inside == nil && p.ix.Partial == nil && !p.ix.Spec.Sparse && len(p.spans) == 1 && (len(p.bounds) == 0 || len(p.bounds) == 1 && p.bounds[0].equal)
 }
 
-// size is the number of keys of a plan up to a limit. Wide plans are not walked.
-func (g *gatherer) size(p *Plan, limit int64) (int64, error) {
+// known is the number of keys of a plan, if counters or blocks tell without a walk.
+func (g *gatherer) known(p *Plan) (n int64, ok bool, err error) {
 	if p.ix.IsID() {
-		return min(int64(len(p.spans)), limit), nil
+		return int64(len(p.spans)), true, nil
 	}
 	if p.inside == nil {
 		if n, ok, err := p.counted(); ok || err != nil {
-			return min(n, limit), err
+			return n, ok, err
 		}
 	}
 	if p.wide() {
-		return min(g.c.Count(), limit), nil
+		return g.c.Count(), true, nil
 	}
 	if p.inside != nil {
 		in, ok, err := p.inside.counted()
 		if err != nil {
-			return 0, err
+			return 0, false, err
 		}
 		all, counted, err := p.counters([][]byte{p.spans[0].lo[storage.IndexHeader:p.spans[0].at]}, len(p.bounds))
 		if ok && counted || err != nil {
-			return min(max(0, all-in), limit), err
+			return max(0, all-in), err == nil, err
 		}
 	}
-	if n, ok, err := p.countBlocks(); ok || err != nil {
+	return p.countBlocks()
+}
+
+// size is the number of keys of a plan up to a limit. Wide plans are not walked.
+func (g *gatherer) size(p *Plan, limit int64) (int64, error) {
+	if n, ok, err := g.known(p); ok || err != nil {
 		return min(n, limit), err
 	}
 	n, err := g.count(p, limit)
@@ -375,11 +382,17 @@ func (g *gatherer) exclude() (done bool, err error) {
 			return false, err
 		}
 	}
+	for _, k := range g.deciding(g.con, "_id") {
+		if n, ok, err := g.known(k); ok && n < g.c.Count()/2 || err != nil {
+			return false, err // More documents do not match.
+		}
+	}
 	var outs []*Plan
 	most := g.c.Count() / excludeShare
 	if g.expected > 0 {
 		most = g.c.Count() / 2 // The comparison below decides.
 	}
+	most = min(most, g.mostIDs())
 	left := most
 	for i, n := range g.con.nodes {
 		if p.expresses(n) {
@@ -465,11 +478,11 @@ func (g *gatherer) combine() error {
 		}
 		shared := slices.DeleteFunc(slices.Clone(g.con.nodes), func(k filter.Node) bool { return !by.expresses(k) || g.bindsPath(k) })
 		alone := g.con.of(append(shared, g.con.nodes[i]))
-		in, inside, err := g.least(g.deciding(alone, "_id"), left/(1+memberCost))
+		limit := min(left/(1+memberCost), g.mostIDs())
+		in, inside, err := g.least(g.deciding(alone, "_id"), limit)
 		if err != nil {
 			return err
 		}
-		limit := left / (1 + memberCost)
 		if in != nil {
 			limit = inside
 		}
@@ -520,6 +533,14 @@ func (g *gatherer) candidates() (list []*Plan) {
 	return list
 }
 
+// mostIDs bounds the keys whose ids are in memory. A reduction keeps those of the near side.
+func (g *gatherer) mostIDs() int64 {
+	if g.path == "_id" && g.reduction != nil {
+		return g.c.Count()
+	}
+	return int64(g.most)
+}
+
 // ids are the ids of the keys of a plan that pass its tests.
 func (g *gatherer) ids(p *Plan) (*valueSet, error) {
 	set := newValueSet()
@@ -527,8 +548,15 @@ func (g *gatherer) ids(p *Plan) (*valueSet, error) {
 	if err := in.read(p); err != nil {
 		return nil, err
 	}
+	var r *reduction // The ids are those of the values only if these are ids.
+	if g.path == "_id" {
+		r = g.reduction
+	}
 	return set, in.run(func(id []byte) error {
-		if set.add(id); set.len() > g.most {
+		if err := r.add(set, id); err != nil {
+			return err
+		}
+		if set.len() > g.most {
 			return errManyValues
 		}
 		return nil

@@ -123,6 +123,25 @@ func (r *Rows) cost() int64 {
 	return cost
 }
 
+// relations is at most the cost of the relations that n documents ask for.
+func (w *review) relations(n int64) (cost int64) {
+	for _, s := range w.joins {
+		cost += s.left(n)
+	}
+	return cost
+}
+
+// decided is a conjunction without the relations whose tests would cost probes.
+func (w *review) decided(con *conjunction) *conjunction {
+	open := func(n filter.Node) bool {
+		return slices.ContainsFunc(relationsOf(filter.And{n}), func(rel *filter.Related) bool { return !joinOf(rel).decided() })
+	}
+	if !slices.ContainsFunc(con.nodes, open) {
+		return con
+	}
+	return con.of(slices.DeleteFunc(slices.Clone(con.nodes), open))
+}
+
 // related adds the plans that read the values of a relation as points, once they are known and few.
 func (r *Rows) related() {
 	r.review.open = slices.DeleteFunc(r.review.open, func(rel *filter.Related) bool {
@@ -130,7 +149,7 @@ func (r *Rows) related() {
 		if !s.decided() {
 			return false
 		}
-		leaf := s.points(r.p.c)
+		leaf := s.points(r.p.c, false)
 		if leaf == nil {
 			return true
 		}
@@ -180,7 +199,7 @@ func (r *Rows) reconsider() (better bool, err error) {
 			return false, err
 		}
 	}
-	if all := r.p.c.Count() * scanCost; r.review.scan == nil && all < best.cost {
+	if all := r.p.c.Count()*scanCost + r.review.relations(r.p.c.Count()); r.review.scan == nil && all < best.cost {
 		best = choice{plan: scan(r.p.c, r.p.q, r.p.con), cost: all}
 	}
 	outside, err := r.fewOutside(cost, rows, best.cost)
@@ -231,7 +250,7 @@ func (r *Rows) relate(left int64) (done bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		if whole := size * (1 + memberCost); relateShare*whole > left {
+		if whole := size*(1+memberCost) + joinOf(rel).left(size); relateShare*whole > left {
 			continue
 		}
 		if err := joinOf(rel).expect(size); err != nil {
@@ -286,16 +305,16 @@ func (r *Rows) remaining(cost, rows int64) (int64, error) {
 // by its keys. It reads no more keys of the plan than the query has cost so far.
 func (r *Rows) compare(p *Plan, cost, rows int64, best *choice) error {
 	limit := min(cost, best.cost/(1+memberCost))
-	n, known, err := r.countedAlike(p)
+	n, known, err := p.counted()
 	if known && n >= limit || err != nil {
 		return err
 	}
-	matches := n
-	if !known || p.keyTests(r.p.con) != nil {
+	matches, con := n, r.review.decided(r.p.con)
+	if !known || p.keyTests(con) != nil {
 		if slices.ContainsFunc(best.beyond, p.bindsAlike) {
 			return nil
 		}
-		if n, matches, err = p.survey(r.p.con, int(limit)); err != nil {
+		if n, matches, err = p.survey(con, int(limit)); err != nil {
 			return storage.Error(err)
 		}
 		if n >= limit {
@@ -303,26 +322,13 @@ func (r *Rows) compare(p *Plan, cost, rows int64, best *choice) error {
 			return nil
 		}
 	}
-	if c := p.sortCost(r.p.con, n, matches, rows); c < best.cost {
+	if c := p.sortCost(r.p.con, n, matches, rows) + r.review.relations(matches); c < best.cost {
 		best.plan, best.cost, best.within = p, c, 0
 	}
 	if c := r.p.costWithin(n, matches, rows); r.members == nil && matches < maxMembers && c < best.cost {
 		best.plan, best.cost, best.within = p, c, matches+1
 	}
 	return nil
-}
-
-// countedAlike is the number of keys of a plan by a counter of its index, or of another one with as many.
-func (r *Rows) countedAlike(p *Plan) (n int64, known bool, err error) {
-	for _, k := range r.review.others {
-		if k != p && !k.bindsAlike(p) {
-			continue
-		}
-		if n, known, err = k.counted(); known || err != nil {
-			return n, known, err
-		}
-	}
-	return 0, false, nil
 }
 
 // fewOutside is the complement of another plan whose keys exclude documents at a cost below that of the best plan so far; nil when

@@ -45,6 +45,7 @@ const (
 //	gather     the values of all matches of the far side ──▶ set
 //	existing   the far side's ids, without those of a few documents that do not match ──▶ seek the id
 //
+// Both sets have only values of the near side where it has fewer, see reduction.
 // It belongs to one command and one goroutine.
 type semiJoin struct {
 	rel  *filter.Related
@@ -56,6 +57,9 @@ type semiJoin struct {
 	asked   bool
 	last    []byte // The last value, and whether it has a related document.
 	lastHas bool
+
+	reduction *reduction // nil for a near side that does not exist.
+	late      bool       // A value of the near side is probed that appeared after the reduction.
 
 	set      *valueSet // All values, once they are gathered.
 	existing *existing
@@ -84,8 +88,9 @@ type semiJoin struct {
 
 // Joins are the relations of a query's filter, bound for one execution.
 type Joins struct {
-	all  []*semiJoin
-	most int // Bounds the values that each of them has in memory.
+	all          []*semiJoin
+	most         int // Bounds the values that each of them has in memory.
+	reducedAfter int // See reduction.
 }
 
 // Close ends the reading of the far sides. nil has none.
@@ -103,21 +108,20 @@ func (j *Joins) Close() error {
 // Bind prepares the relations of the query's filter. A relation with few values becomes a condition of points. The caller closes the
 // joins behind the execution; they are nil for a filter without relations. find returns nil for a collection that does not exist.
 func Bind(c *storage.Collection, q *Query, find func(name string) *storage.Collection) (*Joins, error) {
-	return bindWithin(c, q, find, maxJoined)
+	return (&Joins{most: maxJoined, reducedAfter: reducedAfter}).bindAll(c, q, find)
 }
 
-// bindWithin is Bind with a bound of the values of each relation.
-func bindWithin(c *storage.Collection, q *Query, find func(name string) *storage.Collection, most int) (*Joins, error) {
-	joins := &Joins{most: most}
-	f, err := joins.bind(c, q, q.Filter, find)
+// bindAll is Bind within the bounds of j.
+func (j *Joins) bindAll(c *storage.Collection, q *Query, find func(name string) *storage.Collection) (*Joins, error) {
+	f, err := j.bind(c, q, q.Filter, find)
 	if err != nil {
-		return nil, errors.Join(err, joins.Close())
+		return nil, errors.Join(err, j.Close())
 	}
-	if len(joins.all) == 0 {
+	if len(j.all) == 0 {
 		return nil, nil
 	}
 	q.Filter = f
-	return joins, nil
+	return j, nil
 }
 
 // bind binds the relations of a filter of a collection, the far sides first, and returns the filter with points. q is the query whose
@@ -131,6 +135,9 @@ func (j *Joins) bind(
 			return err
 		}
 		s := &semiJoin{rel: rel, c: far, q: Query{Filter: rel.Far, Expired: q.Expired}, most: j.most}
+		if c != nil {
+			s.reduction = &reduction{near: c, q: Query{Expired: q.Expired}, filter: f, path: rel.Path, most: j.most, after: j.reducedAfter}
+		}
 		rel.Bind(s)
 		j.all = append(j.all, s)
 		return nil
@@ -209,11 +216,12 @@ func pointsOf(c *storage.Collection, n filter.Node, budget int64) (filter.Node, 
 	if err := joinOf(rel).ahead(budget); err != nil {
 		return nil, err
 	}
-	leaf := joinOf(rel).points(c)
-	if leaf == nil {
+	_, negated := n.(filter.Not)
+	leaf := joinOf(rel).points(c, negated)
+	switch {
+	case leaf == nil:
 		return n, nil
-	}
-	if _, negated := n.(filter.Not); negated {
+	case negated:
 		return filter.Not{Node: leaf}, nil
 	}
 	return leaf, nil
@@ -250,12 +258,13 @@ func (s *semiJoin) ahead(budget int64) error {
 	return s.gather(s.gathered + 2*s.estimate) // Other relations may cost too.
 }
 
-// points is the condition that the near side has one of the values; nil when they are many, or not gathered.
-func (s *semiJoin) points(near *storage.Collection) *filter.Leaf {
+// points is the condition that the near side has one of the values; nil when they are many, or not gathered. Its negation would be wrong
+// for values that the near side has after a reduction.
+func (s *semiJoin) points(near *storage.Collection, negated bool) *filter.Leaf {
 	if s.c == nil {
 		return filter.InValues(s.rel.Path, nil)
 	}
-	if s.set == nil || s.set.len() > mostPoints && near != nil && int64(s.set.len()) > min(near.Count()/pointShare, maxSpans) {
+	if s.set == nil || negated && s.reduction.reduced() || s.set.len() > mostPoints && near != nil && int64(s.set.len()) > min(near.Count()/pointShare, maxSpans) {
 		return nil
 	}
 	values, decoded := make([]value.Value, 0, s.set.len()), true
@@ -292,6 +301,11 @@ func (s *semiJoin) Has(key []byte) (bool, error) {
 
 func (s *semiJoin) has(key []byte) (bool, error) {
 	switch {
+	case s.decided() && s.reduction.unknown(key):
+		s.late = true
+		has, _, err := s.probe(key)
+		s.late = false
+		return has, err
 	case s.set != nil:
 		return s.set.has(key), nil
 	case s.existing != nil:
@@ -325,6 +339,9 @@ func (s *semiJoin) has(key []byte) (bool, error) {
 // decided reports whether all values are known without probes.
 func (s *semiJoin) decided() bool { return s.c == nil || s.set != nil || s.existing != nil }
 
+// superseded reports whether the values were gathered while a probe ran, so it need not end.
+func (s *semiJoin) superseded() bool { return s.decided() && !s.late }
+
 // charge adds to the cost of the probes, and gathers values at a multiple of this cost.
 func (s *semiJoin) charge(cost int64) error {
 	if s.reads++; s.reads%checkedDocs == 0 && s.q.Expired != nil {
@@ -341,15 +358,42 @@ func (s *semiJoin) charge(cost int64) error {
 	return s.gather(gatherShare * (s.probes - freeProbes))
 }
 
-// expect announces the number of values that will be asked for. Where probes would cost more than to read all keys of the far side,
-// the values are gathered at once.
+// probeCost is the cost of the probe of a value, which reads at most a document as a rule.
+func (s *semiJoin) probeCost() int64 {
+	if s.rel.Foreign == "_id" {
+		return docCostIn(s.c.Count())
+	}
+	return docCost
+}
+
+// left is at most the cost to tell which of n values have a related document, as far as it is known.
+func (s *semiJoin) left(n int64) int64 {
+	if s.decided() {
+		return 0
+	}
+	gather := s.c.Count() * (1 + memberCost)
+	if s.estimate > 0 {
+		gather = s.estimate
+	}
+	return min(n*s.probeCost(), max(0, gather-s.gathered))
+}
+
+// expect announces the number of values that will be asked for. Where probes would cost more than to gather the values, as far as that
+// cost is known, or more than to read all keys of the far side, they are gathered at once.
 func (s *semiJoin) expect(n int64) error {
 	if s.decided() {
 		return nil
 	}
 	s.expected = max(s.expected, n)
-	if n*docCost < s.c.Count()*(1+memberCost) {
+	probes := n * s.probeCost()
+	switch {
+	case probes >= s.c.Count()*(1+memberCost):
+		return s.gather(-1)
+	case probes < freeProbes:
 		return nil
+	}
+	if err := s.gather(s.gathered + 1); err != nil || s.estimate <= 0 || probes < s.estimate {
+		return err
 	}
 	return s.gather(-1)
 }
@@ -405,6 +449,10 @@ func (s *semiJoin) steps() iter.Seq2[int64, error] {
 			}
 			return nil
 		}}
+		if err := s.reduce(g); err != nil {
+			yield(0, err)
+			return
+		}
 		err := g.prepare()
 		s.estimate = g.estimate
 		if err == nil && g.existing != nil {
@@ -416,11 +464,20 @@ func (s *semiJoin) steps() iter.Seq2[int64, error] {
 		}
 		if err == nil {
 			err = g.run(func(key []byte) error {
-				if s.partial.add(key); s.partial.len() > s.most {
+				err := g.reduction.add(s.partial, key)
+				switch {
+				case err != nil:
+					return err
+				case s.partial.len() > s.most:
 					return errManyValues
+				case g.reduction.complete(s.partial):
+					return errEnough
 				}
 				return nil
 			})
+			if errors.Is(err, errEnough) {
+				err = nil
+			}
 		}
 		switch {
 		case stopped:
@@ -432,17 +489,28 @@ func (s *semiJoin) steps() iter.Seq2[int64, error] {
 	}
 }
 
+// reduce sets the reduction of a gatherer. It needs probes, for values that the near side has only later.
+func (s *semiJoin) reduce(g *gatherer) error {
+	if s.reduction == nil {
+		return nil
+	}
+	if err := s.prepareProbes(); err != nil {
+		return err
+	}
+	if s.rel.Foreign == "_id" || s.groups != nil {
+		g.reduction, s.reduction.spend = s.reduction, g.spend
+	}
+	return nil
+}
+
 // probe looks a value up in the far side. known is false when the values were gathered meanwhile.
 func (s *semiJoin) probe(key []byte) (has, known bool, err error) {
-	if !s.planned {
-		s.planned = true
-		if err := s.planProbes(); err != nil {
-			return false, false, err
-		}
+	if err := s.prepareProbes(); err != nil {
+		return false, false, err
 	}
 	switch {
 	case s.rel.Foreign == "_id":
-		if err := s.charge(docCost); err != nil || s.decided() {
+		if err := s.charge(docCost); err != nil || s.superseded() {
 			return false, false, err
 		}
 		has, err = s.matches(key)
@@ -459,7 +527,12 @@ func (s *semiJoin) probe(key []byte) (has, known bool, err error) {
 	return false, false, nil
 }
 
-func (s *semiJoin) planProbes() (err error) {
+// prepareProbes opens what probes read, once.
+func (s *semiJoin) prepareProbes() (err error) {
+	if s.planned {
+		return nil
+	}
+	s.planned = true
 	s.con = conjoin(s.q.Filter)
 	if s.rel.Foreign != "_id" {
 		p := grouping(s.c, s.q, s.con, s.rel.Foreign)
@@ -489,7 +562,7 @@ func (s *semiJoin) probeGroup(key []byte) (has, known bool, err error) {
 	p, at := s.groups, s.groups.position(s.rel.Foreign)
 	s.seek = append(s.seek[:0], p.spans[0].lo[:p.prefixBefore(at)]...)
 	s.seek = append(s.seek, ascending(key, p.ix.Fields[at].Desc)...)
-	if err := s.charge(seekCost); err != nil || s.decided() {
+	if err := s.charge(seekCost); err != nil || s.superseded() {
 		return false, false, err
 	}
 	for ok, both := s.it.SeekGE(s.seek), false; ok && bytes.HasPrefix(s.it.Key(), s.seek); {
@@ -555,7 +628,7 @@ func (s *semiJoin) probeKey(key []byte) (has, known bool, err error) {
 	if matches == holds && !s.tests.whole || matches == unknown {
 		cost = docCost
 	}
-	if err := s.charge(cost); err != nil || s.decided() {
+	if err := s.charge(cost); err != nil || s.superseded() {
 		return false, false, err
 	}
 	switch {

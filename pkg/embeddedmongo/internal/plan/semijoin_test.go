@@ -166,7 +166,7 @@ func TestRelationsWithManyValues(t *testing.T) {
 				rel, _ := q.Filter.Conjuncts()[1].(*filter.Related)
 				fresh := *rel
 				q.Filter = q.Filter.With(filter.And{q.Filter.Conjuncts()[0], &fresh})
-				joins, err := bindWithin(x.c, &q, r.find, bound)
+				joins, err := (&Joins{most: bound, reducedAfter: reducedAfter}).bindAll(x.c, &q, r.find)
 				require.NoError(t, err)
 				n, _, _, err := Count(x.c, q)
 				require.NoError(t, joins.Close())

@@ -28,8 +28,15 @@ const (
 	idLen   = 6 + idBytes
 )
 
-func newValueSet() *valueSet {
-	return &valueSet{seed: maphash.MakeSeed(), table: make([][2]uint64, 64)}
+func newValueSet() *valueSet { return newValueSetOf(0) }
+
+// newValueSetOf returns a set with space for n values. It grows.
+func newValueSetOf(n int64) *valueSet {
+	size := int64(64)
+	for size/4*3 <= n {
+		size *= 2
+	}
+	return &valueSet{seed: maphash.MakeSeed(), table: make([][2]uint64, size)}
 }
 
 func (s *valueSet) len() int { return s.n }
@@ -114,6 +121,17 @@ func (s *valueSet) grow() {
 			}
 		}
 	}
+}
+
+// keep removes the values that another set does not have. Nothing must be counted.
+func (s *valueSet) keep(other *valueSet) {
+	kept := newValueSet()
+	s.each(func(key []byte) {
+		if other.has(key) {
+			kept.add(key)
+		}
+	})
+	*s = *kept
 }
 
 // count adds a value, and one to its number.
