@@ -77,6 +77,7 @@ func onlyRelation(con *conjunction) (only *filter.Related, negated bool) {
 //	near side  ws, flow_run_id ──▶ run 1: 3   run 2: 1   run 7: 2
 //	far side   ws, state.type, _id ──▶ run 2 ──▶ 1   run 5   run 7 ──▶ 1 + 2
 type hashCount struct {
+	join      *semiJoin
 	near, far *gatherer
 	n         int64 // The number of keys of the near side.
 }
@@ -96,7 +97,7 @@ func newHashCount(c *storage.Collection, q Query, con *conjunction, rel *filter.
 			own.add(filter.And{n})
 		}
 	}
-	h := &hashCount{near: newGatherer(c, q, rel.Path), far: newGatherer(s.c, s.q, rel.Foreign)}
+	h := &hashCount{join: s, near: newGatherer(c, q, rel.Path), far: newGatherer(s.c, s.q, rel.Foreign)}
 	h.near.con, h.near.prefer, h.near.every = own, rel.Path, true
 	var p *Plan
 	if rel.Path == "_id" {
@@ -110,6 +111,9 @@ func newHashCount(c *storage.Collection, q Query, con *conjunction, rel *filter.
 		return nil, err // Probes cost less, or the memory is not enough.
 	}
 	h.n, h.far.expected = near, near
+	if err := s.reduce(h.far); err != nil {
+		return nil, err
+	}
 	if err := h.far.prepare(); err != nil {
 		return nil, err
 	}
@@ -132,8 +136,15 @@ func (h *hashCount) run(negated bool) (n int64, err error) {
 	all := int64(0)
 	if err := h.near.run(func(key []byte) error {
 		all++
-		values.count(key)
-		return nil
+		if !h.join.reduction.unknown(key) {
+			values.count(key)
+			return nil
+		}
+		has, err := h.join.Has(key) // What far lists does not tell about it.
+		if has {
+			n++
+		}
+		return err
 	}); err != nil {
 		return 0, err
 	}

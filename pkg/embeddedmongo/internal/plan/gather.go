@@ -312,7 +312,9 @@ func (g *gatherer) prepare() (err error) {
 		}
 	}
 	if len(narrow) == 1 && few == nil {
-		g.estimate = -1
+		if err := g.estimateKeys(narrow[0]); err != nil {
+			return err
+		}
 		return g.read(narrow[0])
 	}
 	p, keys, err := g.least(narrow, all)
@@ -329,7 +331,9 @@ func (g *gatherer) prepare() (err error) {
 		g.estimate = n * docCost
 		return nil
 	case len(narrow) > 0:
-		g.estimate = -1
+		if err := g.estimateKeys(narrow[0]); err != nil {
+			return err
+		}
 		return g.read(narrow[0])
 	}
 	if p := g.widest(list); p != nil {
@@ -339,6 +343,15 @@ func (g *gatherer) prepare() (err error) {
 		return g.read(p)
 	}
 	return g.combine()
+}
+
+// estimateKeys sets the estimate to the number of keys of a plan if that needs no walk.
+func (g *gatherer) estimateKeys(p *Plan) error {
+	n, ok, err := g.known(p)
+	if g.estimate = -1; ok {
+		g.estimate = n
+	}
+	return err
 }
 
 // read makes a plan the base.
@@ -382,17 +395,17 @@ func (g *gatherer) exclude() (done bool, err error) {
 			return false, err
 		}
 	}
-	for _, k := range g.deciding(g.con, "_id") {
-		if n, ok, err := g.known(k); ok && n < g.c.Count()/2 || err != nil {
-			return false, err // More documents do not match.
-		}
-	}
 	var outs []*Plan
 	most := g.c.Count() / excludeShare
 	if g.expected > 0 {
 		most = g.c.Count() / 2 // The comparison below decides.
 	}
 	most = min(most, g.mostIDs())
+	for _, k := range g.deciding(g.con, "_id") {
+		if n, ok, err := g.known(k); ok && g.c.Count()-n >= most || err != nil {
+			return false, err // Too many do not match.
+		}
+	}
 	left := most
 	for i, n := range g.con.nodes {
 		if p.expresses(n) {

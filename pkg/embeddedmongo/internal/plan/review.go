@@ -170,6 +170,7 @@ func (r *Rows) related() {
 type choice struct {
 	plan   *Plan
 	cost   int64
+	docs   int64   // The documents that it reads.
 	within int64   // The matches that the keys of the plan show, when they filter those of the running plan; 0 when the plan replaces it.
 	beyond []*Plan // Their keys are more than the review reads, and so are those of plans alike.
 }
@@ -200,7 +201,7 @@ func (r *Rows) reconsider() (better bool, err error) {
 		}
 	}
 	if all := r.p.c.Count()*scanCost + r.review.relations(r.p.c.Count()); r.review.scan == nil && all < best.cost {
-		best = choice{plan: scan(r.p.c, r.p.q, r.p.con), cost: all}
+		best = choice{plan: scan(r.p.c, r.p.q, r.p.con), cost: all, docs: r.p.c.Count()}
 	}
 	outside, err := r.fewOutside(cost, rows, best.cost)
 	if outside != nil {
@@ -219,10 +220,13 @@ func (r *Rows) reconsider() (better bool, err error) {
 		whole.con = r.p.con
 	}
 	r.review = review{}
+	if err := whole.expect(best.docs); err != nil {
+		return false, err
+	}
 	return true, r.begin(&whole)
 }
 
-// relateShare is how many times more the rest of the walk must cost than gathering the members of a relation.
+// relateShare is how many times more the rest of the walk must cost than gathering the members of a relation, beside the relation itself.
 const relateShare = 2
 
 // relate makes the documents for which a relation holds members, if the keys of the running plan do not test the relation. Those of
@@ -250,7 +254,7 @@ func (r *Rows) relate(left int64) (done bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		if whole := size*(1+memberCost) + joinOf(rel).left(size); relateShare*whole > left {
+		if relateShare*size*(1+memberCost)+joinOf(rel).left(size) > left {
 			continue
 		}
 		if err := joinOf(rel).expect(size); err != nil {
@@ -323,7 +327,7 @@ func (r *Rows) compare(p *Plan, cost, rows int64, best *choice) error {
 		}
 	}
 	if c := p.sortCost(r.p.con, n, matches, rows) + r.review.relations(matches); c < best.cost {
-		best.plan, best.cost, best.within = p, c, 0
+		best.plan, best.cost, best.docs, best.within = p, c, matches, 0
 	}
 	if c := r.p.costWithin(n, matches, rows); r.members == nil && matches < maxMembers && c < best.cost {
 		best.plan, best.cost, best.within = p, c, matches+1

@@ -60,9 +60,11 @@ func (p *Plan) Run() (*Rows, error) {
 		v.Close()
 		return nil, err
 	}
-	if err := r.expect(); err != nil {
-		v.Close()
-		return nil, err
+	if p.q.Limit == 0 {
+		if err := p.expect(p.c.Count()); err != nil {
+			v.Close()
+			return nil, err
+		}
 	}
 	if p.q.ReturnKey {
 		if err := p.returnsKeys(); err != nil {
@@ -100,13 +102,13 @@ func (r *Rows) begin(p *Plan) (err error) {
 	return err
 }
 
-// expect announces how many values a reading without a limit asks for.
-func (r *Rows) expect() error {
-	if r.p.q.Limit > 0 || r.p.con == nil {
+// expect announces to the relations of a plan that a reading tests n documents.
+func (p *Plan) expect(n int64) error {
+	if p.con == nil {
 		return nil
 	}
-	for _, rel := range relationsOf(r.p.con.nodes) {
-		if err := joinOf(rel).expect(r.p.c.Count()); err != nil {
+	for _, rel := range relationsOf(p.con.nodes) {
+		if err := joinOf(rel).expect(n); err != nil {
 			return err
 		}
 	}

@@ -371,7 +371,7 @@ func (s *semiJoin) left(n int64) int64 {
 	if s.decided() {
 		return 0
 	}
-	gather := s.c.Count() * (1 + memberCost)
+	gather := s.c.Count()
 	if s.estimate > 0 {
 		gather = s.estimate
 	}
