@@ -121,6 +121,9 @@ func newHashCount(c *storage.Collection, q Query, con *conjunction, rel *filter.
 		s.existing = h.far.existing
 		return nil, s.existing.open()
 	}
+	if h.far.estimate > near*s.probeCost() {
+		return nil, nil
+	}
 	if h.far.base != nil {
 		far, err := h.far.size(h.far.base, near)
 		if err != nil || far < near {
