@@ -401,8 +401,12 @@ func (g *gatherer) exclude() (done bool, err error) {
 		most = g.c.Count() / 2 // The comparison below decides.
 	}
 	most = min(most, g.mostIDs())
+	all, counted, err := p.counted()
+	if err != nil {
+		return false, err
+	}
 	for _, k := range g.deciding(g.con, "_id") {
-		if n, ok, err := g.known(k); ok && g.c.Count()-n >= most || err != nil {
+		if n, ok, err := g.known(k); ok && counted && all-n >= most || err != nil {
 			return false, err // Too many do not match.
 		}
 	}
