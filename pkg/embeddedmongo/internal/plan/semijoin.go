@@ -378,8 +378,8 @@ func (s *semiJoin) left(n int64) int64 {
 	return min(n*s.probeCost(), max(0, gather-s.gathered))
 }
 
-// expect announces the number of values that will be asked for. Where probes would cost more than to gather the values, as far as that
-// cost is known, or more than to read all keys of the far side, they are gathered at once.
+// expect announces the number of values that will be asked for. The values are gathered at once where that costs less than probes. While
+// its cost is not known, it counts as that of all keys of the far side.
 func (s *semiJoin) expect(n int64) error {
 	if s.decided() {
 		return nil
