@@ -61,7 +61,7 @@ func TestReducedRelationsHaveTheSameResults(t *testing.T) {
 					text := fmt.Sprint(name, negated, after, limit)
 					joins, err := (&Joins{most: maxJoined, reducedAfter: after}).bindAll(x.c, &q, r.find)
 					require.NoError(t, err, text)
-					got := int64(0)
+					var got int64
 					if limit == 0 {
 						got, _, _, err = Count(x.c, q)
 						require.NoError(t, err, text)
