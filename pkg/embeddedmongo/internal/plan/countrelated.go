@@ -78,8 +78,7 @@ func onlyRelation(con *conjunction) (only *filter.Related, negated bool) {
 //	far side   ws, state.type, _id ──▶ run 2 ──▶ 1   run 5   run 7 ──▶ 1 + 2
 type hashCount struct {
 	join      *semiJoin
-	near, far *gatherer
-	n         int64 // The number of keys of the near side.
+	near, far *gatherer // far expects as many values as near has keys.
 }
 
 // startedOver is the cost of gathering that a hash count may repeat.
@@ -110,7 +109,7 @@ func newHashCount(c *storage.Collection, q Query, con *conjunction, rel *filter.
 	if err != nil || near*s.probeCost() < s.c.Count()*(1+memberCost) || near > int64(s.most) {
 		return nil, err // Probes cost less, or the memory is not enough.
 	}
-	h.n, h.far.expected = near, near
+	h.far.expected = near
 	if err := s.reduce(h.far); err != nil {
 		return nil, err
 	}
@@ -134,7 +133,7 @@ func newHashCount(c *storage.Collection, q Query, con *conjunction, rel *filter.
 }
 
 func (h *hashCount) run(negated bool) (n int64, err error) {
-	values := newValueSetOf(h.n)
+	values := newValueSetOf(h.far.expected)
 	values.counts = make([]uint32, len(values.table))
 	all := int64(0)
 	if err := h.near.run(func(key []byte) error {

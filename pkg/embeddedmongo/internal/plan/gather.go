@@ -289,13 +289,13 @@ func (g *gatherer) prepare() (err error) {
 	if err != nil {
 		return err
 	}
+	list := g.deciding(g.con, g.path)
 	if few == nil && g.path == "_id" && g.prefer == "" && g.c.Count() > mostPoints {
-		done, err := g.exclude()
+		done, err := g.exclude(list)
 		if done || err != nil {
 			return err
 		}
 	}
-	list := g.deciding(g.con, g.path)
 	if few == nil && most > fewKeys {
 		few, n, err = g.least(candidates, most)
 	}
@@ -312,10 +312,7 @@ func (g *gatherer) prepare() (err error) {
 		}
 	}
 	if len(narrow) == 1 && few == nil {
-		if err := g.estimateKeys(narrow[0]); err != nil {
-			return err
-		}
-		return g.read(narrow[0])
+		return g.readUncounted(narrow[0])
 	}
 	p, keys, err := g.least(narrow, all)
 	switch {
@@ -331,10 +328,7 @@ func (g *gatherer) prepare() (err error) {
 		g.estimate = n * docCost
 		return nil
 	case len(narrow) > 0:
-		if err := g.estimateKeys(narrow[0]); err != nil {
-			return err
-		}
-		return g.read(narrow[0])
+		return g.readUncounted(narrow[0])
 	}
 	if p := g.widest(list); p != nil {
 		if g.estimate = g.c.Count(); g.combined(p) {
@@ -345,13 +339,16 @@ func (g *gatherer) prepare() (err error) {
 	return g.combine()
 }
 
-// estimateKeys sets the estimate to the number of keys of a plan if that needs no walk.
-func (g *gatherer) estimateKeys(p *Plan) error {
+// readUncounted makes a plan the base whose keys were not counted by a walk.
+func (g *gatherer) readUncounted(p *Plan) error {
 	n, ok, err := g.known(p)
+	if err != nil {
+		return err
+	}
 	if g.estimate = -1; ok {
 		g.estimate = n
 	}
-	return err
+	return g.read(p)
 }
 
 // read makes a plan the base.
@@ -384,8 +381,9 @@ const smallSet = 1 << 16
 // excludeShare is the part of a collection that exclude may have in memory.
 const excludeShare = 8
 
-// exclude chooses the way of existing ids, if an index has them in order and few of them do not match.
-func (g *gatherer) exclude() (done bool, err error) {
+// exclude chooses the way of existing ids, if an index has them in order and few of them do not match. deciding are the plans whose keys
+// decide the filter.
+func (g *gatherer) exclude(deciding []*Plan) (done bool, err error) {
 	p := grouping(g.c, g.q, g.con, "_id")
 	if p == nil || len(p.spans) != 1 || p.ix.Multikey() != 0 || len(p.bounds) > p.position("_id")+1 || p.ix.Fields[p.position("_id")].Desc {
 		return false, nil
@@ -405,7 +403,7 @@ func (g *gatherer) exclude() (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	for _, k := range g.deciding(g.con, "_id") {
+	for _, k := range deciding {
 		if n, ok, err := g.known(k); ok && counted && all-n >= most || err != nil {
 			return false, err // Too many do not match.
 		}
@@ -569,15 +567,27 @@ func (g *gatherer) ids(p *Plan) (*valueSet, error) {
 	if g.path == "_id" {
 		r = g.reduction
 	}
-	return set, in.run(func(id []byte) error {
-		if err := r.add(set, id); err != nil {
+	return set, in.collect(set, r)
+}
+
+// collect adds the values to a set, those of a reduction only. nil keeps all.
+func (g *gatherer) collect(set *valueSet, r *reduction) error {
+	err := g.run(func(key []byte) error {
+		if err := r.add(set, key); err != nil {
 			return err
 		}
-		if set.len() > g.most {
+		switch {
+		case set.len() > g.most:
 			return errManyValues
+		case r.complete(set):
+			return errEnough
 		}
 		return nil
 	})
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
 }
 
 // charge adds a cost, and spends it in steps.

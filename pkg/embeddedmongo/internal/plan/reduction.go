@@ -32,9 +32,9 @@ type reduction struct {
 	values  *valueSet // Of the near side; nil until they are read.
 }
 
-// plan chooses the keys. Their values are those of all documents that have the first fields of indexes, such as the workspace: a plan may
+// plan chooses the keys that g will read. Their values are those of all documents that have the first fields of indexes, such as the workspace: a plan may
 // test the relation before the other conditions.
-func (r *reduction) plan() error {
+func (r *reduction) plan(g *gatherer) error {
 	r.planned = true
 	leads := func(n filter.Node) bool {
 		leaf, ok := n.(*filter.Leaf)
@@ -45,7 +45,6 @@ func (r *reduction) plan() error {
 	if p == nil || len(p.spans) != 1 || p.ix.Multikey() != 0 {
 		return nil
 	}
-	g := newGatherer(r.near, r.q, r.path)
 	n, err := g.size(p, int64(r.most)+1)
 	if err != nil || n > int64(r.most) {
 		return err
@@ -71,8 +70,9 @@ func (r *reduction) add(set *valueSet, key []byte) error {
 
 // begin reads the values of the near side if that pays by now, and removes all others from a set.
 func (r *reduction) begin(set *valueSet) error {
+	g := &gatherer{c: r.near, q: r.q, path: r.path, most: r.most, spend: r.spend}
 	if !r.planned {
-		if err := r.plan(); err != nil {
+		if err := r.plan(g); err != nil {
 			return err
 		}
 	}
@@ -80,17 +80,11 @@ func (r *reduction) begin(set *valueSet) error {
 		return nil
 	}
 	values := newValueSetOf(r.n)
-	g := &gatherer{c: r.near, q: r.q, con: r.keys.con, path: r.path, most: r.most, spend: r.spend}
+	g.con = r.keys.con
 	if g.base, g.at = r.keys, -1; r.path != "_id" {
 		g.at = r.keys.position(r.path)
 	}
-	err := g.run(func(key []byte) error {
-		if values.add(key); values.len() > r.most {
-			return errManyValues
-		}
-		return nil
-	})
-	if err != nil {
+	if err := g.collect(values, nil); err != nil {
 		return err
 	}
 	r.values = values

@@ -61,9 +61,8 @@ func TestReducedRelationsHaveTheSameResults(t *testing.T) {
 					text := fmt.Sprint(name, negated, after, limit)
 					joins, err := (&Joins{most: maxJoined, reducedAfter: after}).bindAll(x.c, &q, r.find)
 					require.NoError(t, err, text)
-					var got int64
 					if limit == 0 {
-						got, _, _, err = Count(x.c, q)
+						got, _, _, err := Count(x.c, q)
 						require.NoError(t, err, text)
 						require.Equal(t, want, got, text)
 					} else {
@@ -126,4 +125,29 @@ func TestReductionsDoNotDecideLaterValues(t *testing.T) {
 		}
 		require.NoError(t, joins.Close())
 	}
+}
+
+// A count by values asks for the values that the near side has only after the reduction.
+func TestCountsAskForLaterValues(t *testing.T) {
+	t.Parallel()
+	r := newRelated(t, 300, 4000)
+	r.create(r.runs, "owner", "_id")
+	q := r.ofOwners(r.filter(bson.E{Key: "at", Value: bson.D{{Key: "$lt", Value: 2000}}}, bson.E{Key: "kind", Value: bson.D{{Key: "$ne", Value: 1}}}))
+	joins, err := (&Joins{most: maxJoined, reducedAfter: 1}).bindAll(r.runs, &q, r.find)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, joins.Close()) }()
+	con := conjoin(q.Filter)
+	rel, _ := onlyRelation(con)
+	h, err := newHashCount(r.runs, q, con, rel)
+	require.NoError(t, err)
+	require.NotNil(t, h)
+	require.True(t, joins.all[0].reduction.reduced())
+	for n, owner := range []int{1001, 1002, 3002, 5001} { // Only the second one matches.
+		doc := r.document(bson.D{{Key: "_id", Value: ownerID(9000 + n)}, {Key: "ws", Value: 1}, {Key: "owner", Value: ownerID(owner)}})
+		_, err := r.runs.InsertMany(r.e.Begin(true, false), []value.Doc{doc}, true, nil)
+		require.NoError(t, err)
+	}
+	got, err := h.run(false)
+	require.NoError(t, err)
+	require.EqualValues(t, 300-300/5+1, got)
 }

@@ -170,9 +170,10 @@ func (r *Rows) related() {
 type choice struct {
 	plan   *Plan
 	cost   int64
-	docs   int64   // The documents that it reads.
-	within int64   // The matches that the keys of the plan show, when they filter those of the running plan; 0 when the plan replaces it.
-	beyond []*Plan // Their keys are more than the review reads, and so are those of plans alike.
+	docs   int64        // The documents that it reads.
+	within int64        // The matches that the keys of the plan show, when they filter those of the running plan; 0 when the plan replaces it.
+	con    *conjunction // What keys are tested for, see review.decided.
+	beyond []*Plan      // Their keys are more than the review reads, and so are those of plans alike.
 }
 
 // reconsider restarts with another plan if that one is cheaper.
@@ -194,7 +195,7 @@ func (r *Rows) reconsider() (better bool, err error) {
 	if related, err := r.relate(left); related || err != nil {
 		return false, err
 	}
-	best := choice{cost: left}
+	best := choice{cost: left, con: r.review.decided(r.p.con)}
 	for _, p := range r.review.others {
 		if err := r.compare(p, cost, rows, &best); err != nil {
 			return false, err
@@ -313,12 +314,12 @@ func (r *Rows) compare(p *Plan, cost, rows int64, best *choice) error {
 	if known && n >= limit || err != nil {
 		return err
 	}
-	matches, con := n, r.review.decided(r.p.con)
-	if !known || p.keyTests(con) != nil {
+	matches := n
+	if !known || p.keyTests(best.con) != nil {
 		if slices.ContainsFunc(best.beyond, p.bindsAlike) {
 			return nil
 		}
-		if n, matches, err = p.survey(con, int(limit)); err != nil {
+		if n, matches, err = p.survey(best.con, int(limit)); err != nil {
 			return storage.Error(err)
 		}
 		if n >= limit {

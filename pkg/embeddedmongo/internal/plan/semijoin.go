@@ -463,21 +463,7 @@ func (s *semiJoin) steps() iter.Seq2[int64, error] {
 			err, s.existing = errors.Join(err, s.existing.close()), nil
 		}
 		if err == nil {
-			err = g.run(func(key []byte) error {
-				err := g.reduction.add(s.partial, key)
-				switch {
-				case err != nil:
-					return err
-				case s.partial.len() > s.most:
-					return errManyValues
-				case g.reduction.complete(s.partial):
-					return errEnough
-				}
-				return nil
-			})
-			if errors.Is(err, errEnough) {
-				err = nil
-			}
+			err = g.collect(s.partial, g.reduction)
 		}
 		switch {
 		case stopped:

@@ -18,6 +18,7 @@ import (
 // related is a store with runs and their owners: the run i has the owner i modulo the number of owners.
 type related struct {
 	t            *testing.T
+	e            *storage.Engine
 	runs, owners *storage.Collection
 }
 
@@ -26,7 +27,7 @@ func newRelated(t *testing.T, runs, owners int) *related {
 	e, err := storage.Open("data", storage.Options{FS: vfs.NewMem(), NoSync: true})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) }) // It reports open iterators.
-	r := &related{t: t}
+	r := &related{t: t, e: e}
 	insert := func(name string, n int, document func(i int) bson.D) *storage.Collection {
 		c, err := e.Collection("d", name)
 		require.NoError(t, err)
