@@ -21,16 +21,28 @@ type clients struct {
 	flow   string
 }
 
-// figures are the latencies of the requests of clients.
-type figures struct {
-	requests int
-	elapsed  time.Duration
-	p50, p99 time.Duration
+// phase is what clients did in a time, and the server's processor time in it.
+type phase struct {
+	latencies    []time.Duration
+	elapsed, cpu time.Duration
 }
 
+// figures summarise phases.
+type figures struct {
+	requests     int
+	elapsed, cpu time.Duration
+	p50, p99     time.Duration
+}
+
+// rate returns the requests per second.
+func (f figures) rate() float64 { return float64(f.requests) / f.elapsed.Seconds() }
+
+// cpuPerRequest returns the server's processor time for a request. It includes what the server does for nobody.
+func (f figures) cpuPerRequest() time.Duration { return f.cpu / time.Duration(max(f.requests, 1)) }
+
 func (f figures) String() string {
-	return fmt.Sprintf("%d requests, %.0f/s, p50 %s, p99 %s", f.requests, float64(f.requests)/f.elapsed.Seconds(),
-		f.p50.Round(10*time.Microsecond), f.p99.Round(10*time.Microsecond))
+	return fmt.Sprintf("%d requests in %s, %.0f/s, p50 %s, p99 %s, %s of processor time each", f.requests, f.elapsed.Round(time.Second),
+		f.rate(), f.p50.Round(10*time.Microsecond), f.p99.Round(10*time.Microsecond), f.cpuPerRequest().Round(time.Microsecond))
 }
 
 func newClients(server *beside.Server, n int) (*clients, error) {
@@ -66,10 +78,12 @@ const (
 // latencies are those of all clients. It is safe for concurrent use.
 type latencies struct {
 	mu       sync.Mutex
+	server   *beside.Server
 	all      []time.Duration
 	reported int // How many of them were in a report.
 	began    time.Time
-	last     time.Time // Of the reports.
+	last     time.Time     // Of the reports.
+	cpu      time.Duration // Of the server at the last report.
 }
 
 func (l *latencies) add(took time.Duration) {
@@ -86,13 +100,20 @@ func (l *latencies) report() {
 	if elapsed < reportEvery {
 		return
 	}
-	fmt.Printf("  %s: %s\n", time.Since(l.began).Round(time.Second), figuresOf(slices.Clone(l.all[l.reported:]), elapsed))
-	l.reported, l.last = len(l.all), time.Now()
+	cpu, _ := l.server.Taken()
+	fmt.Printf("  %s: %s\n", time.Since(l.began).Round(time.Second), figuresOf(phase{l.all[l.reported:], elapsed, cpu - l.cpu}))
+	l.reported, l.last, l.cpu = len(l.all), time.Now(), cpu
 }
 
-// figuresOf returns the figures of latencies, and sorts them.
-func figuresOf(all []time.Duration, elapsed time.Duration) figures {
-	f := figures{requests: len(all), elapsed: elapsed}
+// figuresOf returns the figures of phases together.
+func figuresOf(phases ...phase) (f figures) {
+	var all []time.Duration
+	for _, one := range phases {
+		all = append(all, one.latencies...)
+		f.elapsed += one.elapsed
+		f.cpu += one.cpu
+	}
+	f.requests = len(all)
 	if len(all) > 0 {
 		slices.Sort(all)
 		at := func(q float64) time.Duration { return all[int(float64(len(all)-1)*q)] }
@@ -102,9 +123,10 @@ func figuresOf(all []time.Duration, elapsed time.Duration) figures {
 }
 
 // work lets all clients work until the condition holds.
-func (c *clients) work(ctx context.Context, over func() (bool, error)) (figures, error) {
+func (c *clients) work(ctx context.Context, over func() (bool, error)) (phase, error) {
 	began := time.Now()
-	took := latencies{began: began, last: began}
+	cpu, _ := c.server.Taken()
+	took := latencies{server: c.server, began: began, last: began, cpu: cpu}
 	errs := make([]error, c.n)
 	working, stop := context.WithCancel(ctx)
 	defer stop()
@@ -123,9 +145,11 @@ func (c *clients) work(ctx context.Context, over func() (bool, error)) (figures,
 	stop()
 	workers.Wait()
 	if err := errors.Join(append(errs, failed, ctx.Err())...); err != nil {
-		return figures{}, fmt.Errorf("after %s: %w", time.Since(began).Round(time.Second), err)
+		return phase{}, fmt.Errorf("after %s: %w", time.Since(began).Round(time.Second), err)
 	}
-	return figuresOf(took.all, time.Since(began)), nil
+	elapsed := time.Since(began)
+	now, _ := c.server.Taken()
+	return phase{took.all, elapsed, now - cpu}, nil
 }
 
 // wait returns when the condition holds, after an error, or when ctx ends. It calls poll now and then.

@@ -16,9 +16,9 @@ const (
 	busyShare = 0.2
 	// minShare is the least share, whatever the slowdown.
 	minShare = 0.02
-	// maxSlowdown is how much longer requests may take because of deletions, as a share of their latency without them. Compactions
-	// follow later and are not measured, so it is less than the tenth that is promised.
-	maxSlowdown = 0.08
+	// maxSlowdown is how much longer requests may take because of batches, as a share of their latency during pauses. Compactions
+	// slow both, and are not measured. They cost about half as much again, so it is half of the tenth that is promised.
+	maxSlowdown = 0.05
 	// maxLatencies is the number of batches and pauses of which the median latency is taken, minLatencies the least number.
 	maxLatencies, minLatencies = 51, 9
 	// quietConcurrency is the mean number of concurrent requests below which there are no clients, health checks aside.

@@ -96,8 +96,8 @@ func TestDeletionsYieldToClients(t *testing.T) {
 		"nobody notices":     {beside: usual, share: idleShare},
 		"faster by accident": {beside: usual * 9 / 10, share: idleShare},
 		"a tenth":            {beside: usual * 11 / 10, share: idleShare},
-		"a half":             {beside: usual * 3 / 2, share: 0.16},
-		"twice as long":      {beside: 2 * usual, share: 0.08},
+		"a half":             {beside: usual * 3 / 2, share: 0.1},
+		"twice as long":      {beside: 2 * usual, share: 0.05},
 		"a disaster":         {beside: 100 * usual, share: minShare},
 		"a low rate":         {beside: usual, rate: 100, share: 0.01},
 	} {
