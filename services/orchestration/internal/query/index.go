@@ -106,6 +106,10 @@ func indexes() []Index {
 			Collection: FlowRun, Keys: byStart("created_by.id"), Partial: present("created_by"),
 			For: "runs that a schedule or an automation created; other runs have no key",
 		},
+		{
+			Collection: FlowRun, Keys: scoped("flow_version", "flow_id", "_id"), Partial: present("flow_version"),
+			For: "counts of flow_version, runs of a rare one, and flows by versions of their runs; a change of state leaves it",
+		},
 		{Collection: FlowRun, Keys: scoped("name", "_id"), For: "NAME_*; name.any_"},
 		{
 			Collection: FlowRun, Keys: scoped("expected_start_time", "_id", "deployment_id", "flow_id", "work_queue_id"),
