@@ -252,8 +252,8 @@ SCALEDATA ?= $(or $(TMPDIR),/tmp)/orch-bench-scale
 
 .PHONY: bench-scale
 bench-scale: build ## measure every filter, sort and count of the contract with SCALE runs beside ten thousand, then writes; SCALEDATA keeps the stores
-	cd services/orchestration && go run ./bench/scale -dir $(SCALEDATA) -many $(SCALE) $(BENCHFLAGS)
-	go run ./test/bench/scale -dir $(SCALEDATA)/$(SCALE) $(SCALEFLAGS)
+	failed=; (cd services/orchestration && go run ./bench/scale -dir $(SCALEDATA) -many $(SCALE) $(BENCHFLAGS)) || failed=1; \
+	go run ./test/bench/scale -dir $(SCALEDATA)/$(SCALE) $(SCALEFLAGS) && test -z "$$failed"
 
 .PHONY: bench-tenants
 bench-tenants: ## measure a workspace beside another that asks the worst queries for a minute; SCALE=100000 for less, SCALEDATA keeps the store
@@ -272,7 +272,7 @@ RETENTIONKEEP ?= 200000
 RETENTIONDATA ?= $(or $(TMPDIR),/tmp)/orch-bench-retention
 
 .PHONY: bench-retention
-bench-retention: build ## measure clients beside the deletion of a million runs, and the space afterwards; RETENTIONRUNS=20000 RETENTIONKEEP=4000 for less
+bench-retention: build ## measure clients beside the deletion of a million runs, and the space afterwards; RETENTIONRUNS=240000 RETENTIONKEEP=140000 for less
 	rm -rf $(RETENTIONDATA)
 	cd services/orchestration && go run ./bench/scale -fill $(RETENTIONDATA)/store -many $(RETENTIONRUNS)
 	go run ./test/bench/retention -dir $(RETENTIONDATA) -keep $(RETENTIONKEEP) $(BENCHFLAGS)

@@ -37,7 +37,7 @@ func run(ctx context.Context) (err error) {
 	flag.IntVar(&load.Conns, "conns", 8, "concurrent connections")
 	flag.DurationVar(&load.Round, "round", 10*time.Second, "time of a round")
 	flag.IntVar(&load.Rounds, "rounds", 3, "rounds of each server, in turns")
-	enforce := flag.Bool("enforce", false, "fail when a figure exceeds its bound")
+	enforce := flag.Bool("enforce", true, "fail when a figure exceeds its bound")
 	flag.Parse()
 	if *dir == "" {
 		return errors.New("no data directory: make bench-scale fills one")
