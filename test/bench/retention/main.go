@@ -4,11 +4,10 @@
 //	make bench-retention RETENTIONRUNS=20000 RETENTIONKEEP=4000 BENCHFLAGS="-warm-up 5s -baseline 5s -enforce=false"
 //
 // Eight clients create runs, change their states and read them: alone, while retention deletes, and alone again. The clients
-// themselves enlarge the store, so the figures of both times alone count together. A warm-up precedes them, as the first seconds of a
-// server are slower. The directory is measured at the end, and
-// again after a complete compaction, which leaves only what is live. Write-ahead logs do not count: a running store has up to
-// 40 MB of them, whatever it stores. A line each half minute has the figures of that time. An error of a client ends the run,
-// with the end of the server's log.
+// themselves enlarge the store, so the figures of both times alone count together. A warm-up precedes them, as the first seconds of
+// a server are slower. The directory is measured at the end, and again after a complete compaction, which leaves only what is live.
+// Write-ahead logs do not count: a running store has up to 40 MB of them, whatever it stores. A line each half minute has the
+// figures of that time. An error of a client ends the run, with the end of the server's log.
 package main
 
 import (
@@ -26,7 +25,7 @@ import (
 
 func main() { beside.Main("bench-retention", run) }
 
-// The bounds of the figures, which fail a run with -enforce.
+// The bounds of the figures, which fail a run without -enforce=false.
 const (
 	maxTail     = 1.5 // 99th percentile beside the deletion, relative to that alone.
 	maxSlowdown = 1.1 // Mean time of a request, likewise.
