@@ -42,7 +42,7 @@ func worst() []string {
 		`{"sort":"NAME_ASC","offset":1000000000}`,
 		`{"flow_runs":{"id":{"any_":[` + strings.Join(ids, ",") + `]}},"sort":"NAME_ASC"}`,
 		`{"flow_runs":{"id":{"not_any_":[` + strings.Join(ids, ",") + `]}},"sort":"NAME_ASC","offset":5000}`,
-		`{"flow_runs":{"name":{"like_":"e"},"work_queue_name":{"is_null_":true},"flow_version":{"any_":["absent"]}},"sort":"EXPECTED_START_TIME_DESC"}`,
+		`{"flow_runs":{"name":{"like_":"zq"},"work_queue_name":{"is_null_":true}},"sort":"EXPECTED_START_TIME_DESC"}`,
 		`{"task_runs":{"tags":{"is_null_":false}},"flows":{"name":{"like_":"f"}},"sort":"END_TIME_DESC"}`,
 		`{"flow_runs":{"tags":{"is_null_":false}},"task_runs":{"name":{"like_":"a"}},"flows":{"name":{"like_":"f"}},` +
 			`"deployments":{"name":{"like_":"d"}},"work_pools":{"type":{"any_":["process"]}},"work_pool_queues":{"name":{"any_":["queue-3"]}}}`,
