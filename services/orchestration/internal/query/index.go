@@ -108,7 +108,7 @@ func indexes() []Index {
 		},
 		{
 			Collection: FlowRun, Keys: scoped("flow_version", "flow_id", "_id"), Partial: present("flow_version"),
-			For: "counts of flow_version, runs of a rare one, and flows by versions of their runs; a change of state leaves it",
+			For: "counts of flow_version, runs of a rare one, and flows by versions of their runs; a change of state does not write it",
 		},
 		{Collection: FlowRun, Keys: scoped("name", "_id"), For: "NAME_*; name.any_"},
 		{
