@@ -17,9 +17,22 @@ const parameterSchema = `{"type": "object", "required": ["limit"], "properties":
 	"tables": {"type": "array", "position": 2}, "limit": {"type": "integer", "position": 0, "description": "at most <b>"},
 	"mode": {"enum": ["full", "delta"], "default": "delta", "position": 1}, "dry_run": {"type": "boolean", "default": true}}}`
 
+// upcomingRuns are more runs than fit the upcoming ones of an object.
+func upcomingRuns() *orchv1.FlowRunList {
+	list := &orchv1.FlowRunList{}
+	for i := range 4 {
+		list.FlowRuns = append(list.FlowRuns, &orchv1.FlowRun{
+			Id: someID, Name: "upcoming " + hostile, FlowId: someID, StateType: orchv1.StateType_STATE_TYPE_SCHEDULED.Enum(), StateName: proto.String("Scheduled"),
+			ExpectedStartTime: at(-time.Duration(i+1) * time.Hour), Tags: []string{"auto-scheduled"},
+		})
+	}
+	return list
+}
+
 // objectAnswers are the answers of the calls of the pages of flows, deployments and what they use.
 func objectAnswers() answers {
 	all := flowRunAnswers()
+	past, upcoming := all[orchv1.FlowRunService_ReadFlowRuns_FullMethodName].(*orchv1.FlowRunList), upcomingRuns()
 	deployment := &orchv1.Deployment{
 		Id: someID, FlowId: someID, Name: "prod " + hostile, Description: proto.String("# Nightly\n\n**bold** <script>alert(1)</script> [x](javascript:alert(1)) ![i](https://example.com/i.png)"),
 		Parameters: []byte(`{"limit": 10}`), ParameterOpenapiSchema: []byte(parameterSchema), Tags: []string{"prod"}, WorkPoolName: proto.String("kubernetes"),
@@ -41,6 +54,12 @@ func objectAnswers() answers {
 	block := &orchv1.BlockDocument{Id: someID, Name: proto.String("warehouse"), Data: []byte(`{"password": "********"}`), BlockType: &orchv1.BlockType{Name: "SQL"}, Updated: at(time.Hour)}
 	limit := &orchv1.DeploymentConcurrencyLimit{Id: someID, Name: "warehouse", Limit: 4, ActiveSlots: 1, Active: true, Created: at(time.Hour)}
 	maps.Copy(all, answers{
+		orchv1.FlowRunService_ReadFlowRuns_FullMethodName: func(r proto.Message) proto.Message {
+			if r.(*orchv1.ReadFlowRunsRequest).GetQuery().GetSort() == orchv1.FlowRunSort_FLOW_RUN_SORT_EXPECTED_START_TIME_ASC {
+				return upcoming
+			}
+			return past
+		},
 		orchv1.DeploymentService_ReadDeployment_FullMethodName:                     deployment,
 		orchv1.DeploymentService_ReadDeployments_FullMethodName:                    &orchv1.DeploymentList{Deployments: []*orchv1.Deployment{deployment}},
 		orchv1.DeploymentService_UpdateDeploymentSchedule_FullMethodName:           &emptypb.Empty{},
@@ -76,6 +95,7 @@ func objectCases() []pageCase {
 		{name: "flow", path: "/flows/flow/" + someID},
 		{name: "deployments", path: "/deployments"},
 		{name: "deployment", path: deployment},
+		{name: "runs-upcoming", path: "/runs/upcoming?deployment=" + someID},
 		{name: "deployment-schedule", path: deployment, status: 303, form: url.Values{"action": {"switch-schedule"}, "schedule": {someID}, "active": {"no"}}},
 		{name: "deployment-no-schedule", path: deployment, status: 404, form: url.Values{"action": {"switch-schedule"}, "schedule": {"x"}}},
 		{name: "deployment-run", path: deployment + "/run?tz=Europe/Vienna&like=" + someID},

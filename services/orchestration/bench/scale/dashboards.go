@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/restjson"
+	"github.com/orch-project/orch/pkg/runlist"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
@@ -22,7 +24,7 @@ func combined() []string {
 	completed := `"state":{"type":{"any_":["COMPLETED"]}}`
 	hour := `"expected_start_time":{"after_":` + from(time.Hour) + `}`
 	bygone := `"expected_start_time":{"after_":` + from(160*time.Minute) + `,"before_":` + from(150*time.Minute) + `}`
-	return []string{
+	return append(pastAndUpcoming(), []string{
 		`{"flow_runs":{` + hour + `,` + failed + `}}`,
 		`{"flow_runs":{` + hour + `,"state":{"name":{"any_":["Completed","Failed"]}},"tags":{"all_":["tag-3"]}}}`,
 		`{"flow_runs":{` + bygone + `}}`,
@@ -44,7 +46,27 @@ func combined() []string {
 		`{"flow_runs":{"name":{"like_":"amber-f"}}}`,
 		`{"flow_runs":{"name":{"like_":"e"},"state":{"type":{"any_":["CRASHED"]}}}}`,
 		`{"flow_runs":{"name":{"like_":"absent"}}}`,
+	}...)
+}
+
+// pastAndUpcoming are the two lists of runs on the page of a deployment, of a flow and of a work pool.
+func pastAndUpcoming() []string {
+	var bodies []string
+	one := func(value string) map[string]any { return map[string]any{"any_": []string{value}} }
+	for _, related := range []map[string]any{
+		{"deployments": map[string]any{"id": one(known("deployment", 3).String())}},
+		{"flows": map[string]any{"id": one(known("flow", 3).String())}},
+		{"work_pools": map[string]any{"name": one("pool-1")}},
+	} {
+		for _, list := range []runlist.List{runlist.Past(), runlist.Upcoming()} {
+			body, err := json.Marshal(list.Query(related))
+			if err != nil {
+				panic(err) // Maps of texts are JSON.
+			}
+			bodies = append(bodies, string(body))
+		}
 	}
+	return bodies
 }
 
 // related are filters of flows by their runs. As many flows match in a small and in a large store.

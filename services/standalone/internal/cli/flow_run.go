@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/orch-project/orch/pkg/runlist"
 	"github.com/orch-project/orch/services/standalone/internal/remote"
 )
 
@@ -73,15 +74,19 @@ func (c *connection) flowRunOf(ctx context.Context, argument string) (*remote.Se
 
 func flowRunListCommand(c *connection) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "ls",
-		Short:   "List the last flow runs",
-		Example: "  orch flow-run ls --state failed,crashed --flow load-orders",
-		Args:    cobra.NoArgs,
+		Use:   "ls",
+		Short: "List the last flow runs, or the upcoming ones",
+		Long:  `List the flow runs that have started, have ended or are late, the latest first. Each state that --state names includes runs that are still to come.`,
+		Example: `  orch flow-run ls --state failed,crashed --flow load-orders
+  orch flow-run ls --upcoming`,
+		Args: cobra.NoArgs,
 	}
 	flags := cmd.Flags()
 	states := flags.StringSlice("state", nil, "flow runs whose state has a type, such as failed; several may be given")
 	flow := flags.String("flow", "", "flow runs of a flow, by name")
 	deployment := flags.String("deployment", "", "flow runs of a deployment, by name")
+	upcoming := flags.Bool("upcoming", false, "flow runs that are scheduled and not late, the soonest first")
+	cmd.MarkFlagsMutuallyExclusive("state", "upcoming")
 	limit := flags.Int("limit", 20, "the maximum number of flow runs, at most 200")
 	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(stateTypes, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -95,18 +100,24 @@ func flowRunListCommand(c *connection) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		query := map[string]any{"sort": "EXPECTED_START_TIME_DESC", "limit": *limit}
 		named := func(name string) map[string]any {
 			return map[string]any{"name": map[string]any{"any_": []string{name}}}
 		}
-		if len(types) > 0 {
-			query["flow_runs"] = map[string]any{"state": map[string]any{"type": map[string]any{"any_": types}}}
-		}
+		related := map[string]any{}
 		if *flow != "" {
-			query["flows"] = named(*flow)
+			related["flows"] = named(*flow)
 		}
 		if *deployment != "" {
-			query["deployments"] = named(*deployment)
+			related["deployments"] = named(*deployment)
+		}
+		listed := runlist.Past()
+		if *upcoming {
+			listed = runlist.Upcoming()
+		}
+		query := listed.Query(related)
+		query["limit"] = *limit
+		if len(types) > 0 {
+			query["flow_runs"] = map[string]any{"state": map[string]any{"type": map[string]any{"any_": types}}}
 		}
 		answer, err := s.Call(cmd.Context(), http.MethodPost, s.InWorkspace("/flow_runs/filter"), query)
 		if err != nil {

@@ -69,6 +69,8 @@ func TestCommandsForPeople(t *testing.T) {
 	w.flowRun("broken", "FAILED")
 	w.shell.run("flow-run", "ls", "--flow", "load-orders", "--state", "failed")
 	w.shell.run("flow-run", "ls", "--deployment", "nightly")
+	w.shell.run("flow-run", "ls", "--deployment", "nightly", "--upcoming")
+	w.shell.run("flow-run", "ls", "--upcoming", "--state", "scheduled")
 	w.shell.run("flow-run", "ls", "--state", "faild")
 	w.shell.run("flow-run", "logs", "broken")
 	w.shell.run("flow-run", "logs", "broken", "--follow")

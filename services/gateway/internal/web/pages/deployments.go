@@ -155,10 +155,8 @@ func showDeployment(r *page.Request) (page.View, error) {
 	}
 	d := deployment.Answer()
 	flow := ask.New[*orchv1.Flow](orchv1.FlowService_ReadFlow_FullMethodName, ask.ID(d.GetFlowId()))
-	runs := ask.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, ask.Input{Body: ask.JSON{
-		"flow_runs": ask.JSON{"deployment_id": any_([]string{d.GetId()})}, "sort": "EXPECTED_START_TIME_DESC", "limit": stripRuns,
-	}})
-	_ = r.Ask(flow, runs) // Each panel says what it misses.
+	runs := newRunLists(ask.JSON{"deployments": ask.JSON{"id": any_([]string{d.GetId()})}}, "deployment", d.GetId())
+	_ = r.Ask(flow, runs.past, runs.upcoming) // Each panel says what it misses.
 	flowName := flow.Answer().GetName()
 	if flowName == "" {
 		flowName = d.GetFlowId()
@@ -168,7 +166,7 @@ func showDeployment(r *page.Request) (page.View, error) {
 		Pairs: pairs(
 			pair{"Flow", link(r.To("flows", "flow", d.GetFlowId()), flowName)},
 			pair{"Status", text(deploymentStatus(d))},
-			pair{"Last runs", mark(runStrip(r, runs.Answer().GetFlowRuns()))},
+			pair{"Last runs", mark(runs.strip(r))},
 			pair{"Work pool", poolLink(r, d)},
 			pair{"Work queue", optionalText(d.WorkQueueName)},
 			pair{"Concurrency", count64(d.GetGlobalConcurrencyLimit().GetLimit())},
@@ -178,7 +176,7 @@ func showDeployment(r *page.Request) (page.View, error) {
 			pair{"Last polled", timeCell(r, d.GetLastPolled())},
 			pair{"Updated", timeCell(r, d.GetUpdated())},
 		),
-		Panels: []panel{schedulePanel(r, d), runPanel(r, runs, r.To("runs")+"?from=-30d&deployment="+d.GetId())},
+		Panels: append([]panel{schedulePanel(r, d)}, runs.panels(r)...),
 	}
 	if len(d.GetParameters()) > 2 {
 		v.Panels = append(v.Panels, panel{Title: "Parameters", Body: show.JSON(d.GetParameters())})

@@ -1,19 +1,11 @@
 package pages
 
 import (
-	"slices"
-	"strings"
-
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/ask"
-	"github.com/orch-project/orch/services/gateway/internal/web/chart"
-	"github.com/orch-project/orch/services/gateway/internal/web/markup"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
-
-// stripRuns is the number of runs in the strip of a flow or deployment.
-const stripRuns = 50
 
 // flowPages are the list of flows and the page of one.
 func flowPages() []page.Page {
@@ -89,57 +81,17 @@ func showFlow(r *page.Request) (page.View, error) {
 		return page.View{}, err
 	}
 	f := flow.Answer()
-	runs := ask.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, ask.Input{Body: ask.JSON{
-		"flows": ask.JSON{"id": any_([]string{f.GetId()})}, "sort": "EXPECTED_START_TIME_DESC", "limit": stripRuns,
-	}})
+	runs := newRunLists(ask.JSON{"flows": ask.JSON{"id": any_([]string{f.GetId()})}}, "flow", f.GetId())
 	deployments := ask.New[*orchv1.DeploymentList](orchv1.DeploymentService_ReadDeployments_FullMethodName, ask.Input{Body: ask.JSON{
 		"flows": ask.JSON{"id": any_([]string{f.GetId()})}, "limit": param50,
 	}})
-	_ = r.Ask(runs, deployments) // Each panel says what it misses.
+	_ = r.Ask(runs.past, runs.upcoming, deployments) // Each panel says what it misses.
 	v := detailView{
 		Kind: "Flow", Title: show.Line(f.GetName(), 80), ID: show.ID(f.GetId()),
-		Pairs: pairs(pair{"Last runs", mark(runStrip(r, runs.Answer().GetFlowRuns()))}, pair{"Tags", mark(show.Tags(f.GetTags()))}, pair{"Created", timeCell(r, f.GetCreated())}),
-		Panels: []panel{
+		Pairs: pairs(pair{"Last runs", mark(runs.strip(r))}, pair{"Tags", mark(show.Tags(f.GetTags()))}, pair{"Created", timeCell(r, f.GetCreated())}),
+		Panels: append([]panel{
 			{Title: "Deployments", Table: deploymentTable(r, deployments.Answer().GetDeployments(), nil), Problem: page.Problem(deployments.Err())},
-			runPanel(r, runs, r.To("runs")+"?from=-30d&flow="+f.GetId()),
-		},
+		}, runs.panels(r)...),
 	}
 	return page.View{Title: v.Title, Template: "detail.html", Data: v}, nil
-}
-
-// runStrip draws the latest runs, given latest first.
-func runStrip(r *page.Request, runs []*orchv1.FlowRun) markup.Markup {
-	var longest float64
-	for _, run := range runs {
-		longest = max(longest, run.GetEstimatedRunTime())
-	}
-	var ticks []chart.Tick
-	failed := 0
-	for _, run := range slices.Backward(runs) {
-		class := strings.ToLower(show.StateWord(run.GetStateType()))
-		if class == "failed" || class == "crashed" {
-			failed++
-		}
-		ticks = append(ticks, chart.Tick{
-			Class: class, Title: run.GetName() + ": " + run.GetStateName(), Size: run.GetEstimatedRunTime() / max(longest, 1e-9),
-			Link: r.To("runs", "flow-run", run.GetId()),
-		})
-	}
-	return chart.Ticks(ticks, show.Plural(int64(len(runs)), "run", "runs")+", "+show.Count(int64(failed))+" failed")
-}
-
-// runPanel lists the latest ten of the answered runs.
-func runPanel(r *page.Request, runs *ask.Query[*orchv1.FlowRunList], all string) panel {
-	list, _ := cut(runs.Answer().GetFlowRuns(), 10)
-	t := &table{Columns: []string{"State", "Run", "Start", "Took", "Tasks", "Tags"}, Empty: "No run yet."}
-	for _, row := range runRows(r, list, true) {
-		took := mark(row.Took)
-		took.Number = true
-		t.add(mark(row.State), link(row.Link, row.Name), mark(row.Start), took, cell{Text: row.Tasks, Number: true}, mark(row.Tags))
-	}
-	p := panel{Title: "Last runs", Table: t, Problem: page.Problem(runs.Err())}
-	if len(list) > 0 {
-		p.More, p.MoreTitle = all, "All runs"
-	}
-	return p
 }

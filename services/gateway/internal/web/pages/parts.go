@@ -54,7 +54,8 @@ type table struct {
 	Rows    [][]cell
 	// Empty is shown instead of no rows.
 	Empty string
-	Older string
+	// Older and Later lead to the rest of a list; a list has one of them at most.
+	Older, Later string
 }
 
 // add appends a row and labels its cells.

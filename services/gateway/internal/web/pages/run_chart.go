@@ -77,7 +77,7 @@ func runHistogram(r *page.Request, w param.Window, runs *orchv1.FlowRunScatter, 
 	}
 	return histogram(r, buckets, caption, func(bar chart.Bar) string {
 		query := url.Values{"from": {stamp(bar.From)}, "to": {stamp(bar.To)}}
-		for _, name := range []string{"state", "flow", "deployment", "tag", "q", "tz"} {
+		for _, name := range selectionParameters {
 			if values := r.HTTP.URL.Query()[name]; len(values) > 0 {
 				query[name] = values
 			}

@@ -23,11 +23,15 @@ type runFilter struct {
 	Late        bool
 	Flows       []string
 	Deployments []string
+	Pools       []string // Names.
 	Tags        []string
 	Q           string
 	Rows        int
 	Older       param.Position
 }
+
+// selectionParameters are the parameters of an address that select runs, besides the window, and their zone.
+var selectionParameters = []string{"state", "flow", "deployment", "pool", "tag", "q", "tz"}
 
 // runStateWords are the values of the parameter state.
 func runStateWords() []string { return append(show.StateWords(), "LATE") }
@@ -45,6 +49,7 @@ func readRunFilter(r *page.Request) runFilter {
 		Window:      r.Window(),
 		Flows:       r.UUIDs("flow"),
 		Deployments: r.UUIDs("deployment"),
+		Pools:       r.Texts("pool"),
 		Tags:        r.Texts("tag"),
 		Q:           r.Text("q"),
 		Rows:        r.Rows(),
@@ -99,9 +104,19 @@ func (f runFilter) state() ask.JSON {
 
 // body is the body of a call that takes a selection of runs.
 func (f runFilter) body(before time.Time) ask.JSON {
-	body := ask.JSON{"flow_runs": f.runs(before)}
+	body := f.related()
+	body["flow_runs"] = f.runs(before)
+	return body
+}
+
+// related selects the flows and the work pools of the runs.
+func (f runFilter) related() ask.JSON {
+	body := ask.JSON{}
 	if len(f.Flows) > 0 {
 		body["flows"] = ask.JSON{"id": any_(f.Flows)}
+	}
+	if len(f.Pools) > 0 {
+		body["work_pools"] = ask.JSON{"name": any_(f.Pools)}
 	}
 	return body
 }

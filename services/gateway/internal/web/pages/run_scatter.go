@@ -41,7 +41,7 @@ func newScatterView(r *page.Request, f runFilter) *scatterView {
 	query := r.HTTP.URL.Query()
 	window := chartWindow(f.Window)
 	view := url.Values{"from": {stamp(window.From)}, "to": {stamp(window.To)}}
-	for _, name := range []string{"state", "flow", "deployment", "tag", "q", "tz"} {
+	for _, name := range selectionParameters {
 		if len(query[name]) > 0 {
 			view[name] = query[name]
 		}

@@ -24,7 +24,7 @@ const (
 )
 
 // viewParameters are the parameters of the list of runs that a view keeps.
-var viewParameters = []string{"from", "to", "state", "flow", "deployment", "tag", "q", "n", "tz", "chart"}
+var viewParameters = append([]string{"from", "to", "n", "chart"}, selectionParameters...)
 
 // savedView is a view that somebody saved.
 type savedView struct {

@@ -11,7 +11,7 @@ import (
 
 // runPages are the pages of runs, flows, deployments and what they use.
 func runPages() []page.Page {
-	return slices.Concat([]page.Page{homePage(), runsPage()}, scatterPages(), flowRunPages(), taskRunPages(), flowPages(), deploymentPages(),
+	return slices.Concat([]page.Page{homePage(), runsPage(), upcomingPage()}, scatterPages(), flowRunPages(), taskRunPages(), flowPages(), deploymentPages(),
 		workPoolPages(), automationPages(), artifactPages(), settingPages(), accountPages(), sessionPages())
 }
 
@@ -32,7 +32,9 @@ type runsView struct {
 	Tags      []string // One at least.
 	Hidden    []hiddenField
 	Path      string
-	Problems  []string
+	// Upcoming leads to the runs that have not started.
+	Upcoming string
+	Problems []string
 	// Bulk are the buttons for ticked rows that the reader may use, and BulkAll those for all runs that match.
 	Bulk, BulkAll []button
 	Views         []savedView
@@ -86,9 +88,9 @@ func showRuns(r *page.Request) (page.View, error) {
 	list, older := f.page(runs.Answer().GetFlowRuns())
 	v := runsView{
 		Rows: runRows(r, list, true), States: stateChoices(runStateWords(), f.stateWords()), StateText: stateText(f.stateWords()), Windows: windows(f.Window.Text), Q: f.Q, Tags: fieldsFor(f.Tags),
-		Path: r.Path(), Problems: problems(histogram), ActionPath: r.Here(),
-		Hidden:   hiddenFields(r, "flow", "deployment", "to", "n", "tz", "chart"),
-		Filtered: len(f.States)+len(f.Flows)+len(f.Deployments)+len(f.Tags) > 0 || f.Late || f.Q != "",
+		Path: r.Path(), Upcoming: upcomingLink(r), Problems: problems(histogram), ActionPath: r.Here(),
+		Hidden:   hiddenFields(r, "flow", "deployment", "pool", "to", "n", "tz", "chart"),
+		Filtered: len(f.States)+len(f.Flows)+len(f.Deployments)+len(f.Pools)+len(f.Tags) > 0 || f.Late || f.Q != "",
 	}
 	for _, action := range bulkActions() {
 		if r.May(action.Calls...) && len(v.Rows) > 0 {

@@ -112,10 +112,8 @@ func showWorkPool(r *page.Request) (page.View, error) {
 	}
 	queues := ask.New[*orchv1.WorkQueueList](orchv1.WorkPoolService_ReadWorkPoolQueues_FullMethodName, ask.Input{Path: path("work_pool_name"), Body: ask.JSON{}})
 	workers := ask.New[*orchv1.WorkerList](orchv1.WorkPoolService_ReadWorkers_FullMethodName, ask.Input{Path: path("work_pool_name"), Body: ask.JSON{}})
-	runs := ask.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, ask.Input{Body: ask.JSON{
-		"work_pools": ask.JSON{"name": any_([]string{name})}, "sort": "EXPECTED_START_TIME_DESC", "limit": 10,
-	}})
-	_ = r.Ask(queues, workers, runs) // Each panel says what it misses.
+	runs := newRunLists(ask.JSON{"work_pools": ask.JSON{"name": any_([]string{name})}}, "pool", name)
+	_ = r.Ask(queues, workers, runs.past, runs.upcoming) // Each panel says what it misses.
 	p := pool.Answer()
 	queueTable := &table{Columns: []string{"Queue", "Priority", "Status", "Slots", "Last polled"}, Empty: "No queue."}
 	for _, q := range queues.Answer().GetWorkQueues() {
@@ -134,12 +132,14 @@ func showWorkPool(r *page.Request) (page.View, error) {
 	}
 	v := detailView{
 		Kind: "Work pool", Title: show.Line(p.GetName(), 80), ID: show.ID(p.GetId()), Description: show.Markdown(p.GetDescription()),
-		Pairs: pairs(pair{"Type", text(p.GetType())}, pair{"Status", text(poolStatus(p))}, pair{"Slots", slots(p.GetActiveSlots(), p.ConcurrencyLimit)}, pair{"Created", timeCell(r, p.GetCreated())}),
-		Panels: []panel{
+		Pairs: pairs(
+			pair{"Type", text(p.GetType())}, pair{"Status", text(poolStatus(p))}, pair{"Last runs", mark(runs.strip(r))},
+			pair{"Slots", slots(p.GetActiveSlots(), p.ConcurrencyLimit)}, pair{"Created", timeCell(r, p.GetCreated())},
+		),
+		Panels: append([]panel{
 			{Title: "Queues", Table: queueTable, Problem: page.Problem(queues.Err())},
 			{Title: "Workers", Table: workerTable, Problem: page.Problem(workers.Err())},
-			runPanel(r, runs, r.To("runs")),
-		},
+		}, runs.panels(r)...),
 	}
 	if len(p.GetBaseJobTemplate()) > 2 {
 		v.Panels = append(v.Panels, panel{Title: "Base job template", Body: show.JSON(p.GetBaseJobTemplate())})
