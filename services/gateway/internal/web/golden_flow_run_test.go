@@ -72,6 +72,27 @@ func flowRunAnswers() answers {
 	return all
 }
 
+// endedRun are the answers for a run that failed a day ago. One of its tasks had not begun, and one had not ended.
+func endedRun() answers {
+	all := flowRunAnswers()
+	run := proto.CloneOf(all[orchv1.FlowRunService_ReadFlowRun_FullMethodName].(*orchv1.FlowRun))
+	const day = 24 * time.Hour
+	run.StartTime, run.ExpectedStartTime, run.EndTime, run.State.Timestamp = at(day+20*time.Second), at(day+21*time.Second), at(day), at(day)
+	graph := &orchv1.Graph{}
+	for i, state := range []orchv1.StateType{orchv1.StateType_STATE_TYPE_FAILED, orchv1.StateType_STATE_TYPE_RUNNING, orchv1.StateType_STATE_TYPE_PENDING} {
+		graph.Nodes = append(graph.Nodes, &orchv1.GraphEntry{Id: someID, Node: &orchv1.GraphNode{
+			Kind: orchv1.GraphNodeKind_GRAPH_NODE_KIND_TASK_RUN, Id: someID, Label: []string{"fetch-1", "watch-2", "load-3"}[i], StateType: state,
+			StartTime: at(day + 18*time.Second),
+		}})
+	}
+	graph.Nodes[0].Node.EndTime = at(day + time.Second)
+	maps.Copy(all, answers{
+		orchv1.FlowRunService_ReadFlowRun_FullMethodName:             run,
+		orchv1.FlowRunGraphService_ReadFlowRunGraphV2_FullMethodName: graph,
+	})
+	return all
+}
+
 // flowRunCases are the pages of one flow run and one task run.
 func flowRunCases() []pageCase {
 	const run, task = "/runs/flow-run/" + someID, "/runs/task-run/" + someID
@@ -115,6 +136,7 @@ func flowRunCases() []pageCase {
 		}},
 	}}
 	return append(cases,
+		pageCase{name: "flow-run-ended", path: run, answers: endedRun()},
 		pageCase{name: "flow-run-large", path: run, answers: large},
 		pageCase{name: "flow-run-refused", path: run, answers: refused, form: url.Values{"action": {"cancel-run"}}},
 		pageCase{name: "flow-run-gone", path: run, status: 404},

@@ -21,7 +21,8 @@ type Span struct {
 type Lane struct {
 	Label, Link string
 	// Note follows the line, such as a duration.
-	Note  string
+	Note string
+	// Spans are empty if no run of the lane began.
 	Spans []Span
 }
 
@@ -62,8 +63,11 @@ func (t Timeline) Markup() markup.Markup {
 		drawSpans(&b, axis, lane.Spans)
 		b.Raw(`</svg><span class="note">`).Text(lane.Note).Raw("</span></li>")
 	}
-	b.Raw(`</ol><div class="axis-x"><span>`).Text(t.ends(axis.from, axis)).Raw("</span><span>").Text(t.ends(axis.to, axis)).Raw("</span></div><figcaption>")
-	b.Text(t.Caption)
+	b.Raw("</ol>")
+	if len(axis.busy) > 0 {
+		b.Raw(`<div class="axis-x"><span>`).Text(t.ends(axis.from, axis)).Raw("</span><span>").Text(t.ends(axis.to, axis)).Raw("</span></div>")
+	}
+	b.Raw("<figcaption>").Text(t.Caption)
 	if len(axis.cuts) > 0 {
 		b.Text(" · " + show.Plural(int64(len(axis.cuts)), "idle time is cut", "idle times are cut"))
 	}

@@ -164,6 +164,14 @@ func readFlowRunHead(r *page.Request) (flowRunHead, error) {
 	return head, nil
 }
 
+// ended returns when the run had ended at the moment of the page, the zero time if it had not.
+func (h flowRunHead) ended() time.Time {
+	if h.state.GetTimestamp() == nil || !terminal(h.state.GetType()) {
+		return time.Time{}
+	}
+	return h.state.GetTimestamp().AsTime()
+}
+
 // facts lists the properties of a run.
 func (h flowRunHead) facts(r *page.Request) []pair {
 	run, clock := h.run, clockOf(r)

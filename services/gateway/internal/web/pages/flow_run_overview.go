@@ -41,7 +41,7 @@ func flowRunOverview(r *page.Request, h flowRunHead, v *flowRunView) error {
 		v.Logs = &logsView{Rows: logRows(r, logs), Brief: true}
 	}
 	if graph.Err() == nil {
-		v.Timeline = timeline(r, graph.Answer().GetNodes(), until(r, h.at))
+		v.Timeline = timeline(r, graph.Answer().GetNodes(), until(r, h.at), h.ended())
 	}
 	return nil
 }
@@ -69,13 +69,15 @@ func showTaskHistory(r *page.Request, h flowRunHead, v *flowRunView) ask.Questio
 // taskSuffix is what the client appends to a task's name to name its run.
 var taskSuffix = regexp.MustCompile(`-([0-9a-f]{2,8}|[0-9]+)$`)
 
-// timeline draws the nodes of a graph that had started at a moment. Those that ended later were running.
-func timeline(r *page.Request, nodes []*orchv1.GraphEntry, now time.Time) markup.Markup {
+// timeline draws the nodes of a graph that had started at a moment. Those that ended later were running. The zero time as the
+// end of the run means that it had not ended.
+func timeline(r *page.Request, nodes []*orchv1.GraphEntry, now, ended time.Time) markup.Markup {
 	nodes = slices.DeleteFunc(slices.Clone(nodes), func(e *orchv1.GraphEntry) bool { return e.GetNode().GetStartTime().AsTime().After(now) })
 	folded := len(nodes) > maxLanes
 	var lanes []*chart.Lane
 	byLabel := map[string]*chart.Lane{}
 	states := map[*chart.Lane]map[string]int{}
+	runs := map[*chart.Lane]int{}
 	for _, entry := range nodes {
 		node := entry.GetNode()
 		to := r.To("runs", "task-run", node.GetId())
@@ -91,25 +93,18 @@ func timeline(r *page.Request, nodes []*orchv1.GraphEntry, now time.Time) markup
 			lane = &chart.Lane{Label: label, Link: to}
 			lanes, byLabel[label], states[lane] = append(lanes, lane), lane, map[string]int{}
 		}
-		from, until := node.GetStartTime().AsTime(), now
-		class := strings.ToLower(show.StateWord(node.GetStateType()))
-		if node.EndTime != nil {
-			if end := node.GetEndTime().AsTime(); end.After(now) {
-				class = strings.ToLower(show.StateWord(orchv1.StateType_STATE_TYPE_RUNNING))
-			} else {
-				until = end
-			}
-		}
+		span, class := spanOf(node, now, ended)
 		states[lane][class]++
-		lane.Spans = append(lane.Spans, chart.Span{
-			From: from, To: latest(from, until), Class: class, Title: node.GetLabel() + ": " + class + ", " + show.Duration(until.Sub(from)),
-		})
+		runs[lane]++
+		if span != nil {
+			lane.Spans = append(lane.Spans, *span)
+		}
 	}
 	t := chart.Timeline{Clock: clockOf(r), Caption: show.Plural(int64(len(nodes)), "task", "tasks")}
 	for _, lane := range lanes {
 		lane.Note = laneNote(lane, states[lane])
-		if n := len(lane.Spans); n > 1 {
-			lane.Label, lane.Link = fmt.Sprintf("%s ×%d", lane.Label, n), ""
+		if runs[lane] > 1 {
+			lane.Label, lane.Link = fmt.Sprintf("%s ×%d", lane.Label, runs[lane]), ""
 		}
 		t.Lanes = append(t.Lanes, *lane)
 	}
@@ -118,6 +113,29 @@ func timeline(r *page.Request, nodes []*orchv1.GraphEntry, now time.Time) markup
 		t.Caption += fmt.Sprintf(" · the first %d task names are shown", 5*maxLanes)
 	}
 	return t.Markup()
+}
+
+// notReached words the state of a task that its run ended before it began.
+const notReached = "not reached"
+
+// spanOf returns the time of a node until now, and its state in lower case. A node without an end lasts until the run's. A
+// pending one of a run that has ended never began and has no span.
+func spanOf(node *orchv1.GraphNode, now, ended time.Time) (*chart.Span, string) {
+	from, until := node.GetStartTime().AsTime(), now
+	class := strings.ToLower(show.StateWord(node.GetStateType()))
+	switch end := node.GetEndTime().AsTime(); {
+	case node.EndTime != nil && end.After(now):
+		class = strings.ToLower(show.StateWord(orchv1.StateType_STATE_TYPE_RUNNING))
+	case node.EndTime != nil:
+		until = end
+	case ended.IsZero():
+	case node.GetStateType() == orchv1.StateType_STATE_TYPE_PENDING:
+		return nil, notReached
+	default:
+		until = ended
+	}
+	until = latest(from, until)
+	return &chart.Span{From: from, To: until, Class: class, Title: node.GetLabel() + ": " + class + ", " + show.Duration(until.Sub(from))}, class
 }
 
 func latest(a, b time.Time) time.Time {
@@ -129,7 +147,7 @@ func latest(a, b time.Time) time.Time {
 
 // laneNote words the duration of one run, or the states of several.
 func laneNote(lane *chart.Lane, states map[string]int) string {
-	if len(lane.Spans) == 1 {
+	if len(lane.Spans) == 1 && len(states) == 1 {
 		return show.Duration(lane.Spans[0].To.Sub(lane.Spans[0].From).Round(time.Millisecond))
 	}
 	type share struct {
@@ -141,6 +159,9 @@ func laneNote(lane *chart.Lane, states map[string]int) string {
 		shares = append(shares, share{class, n})
 	}
 	slices.SortFunc(shares, func(a, b share) int { return cmp.Or(b.n-a.n, strings.Compare(a.class, b.class)) })
+	if len(shares) == 1 && shares[0].n == 1 {
+		return shares[0].class
+	}
 	var words []string
 	for _, s := range shares {
 		words = append(words, fmt.Sprintf("%d %s", s.n, s.class))
