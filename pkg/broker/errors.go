@@ -3,18 +3,20 @@ package broker
 import (
 	"errors"
 	"fmt"
+
+	"github.com/orch-project/orch/pkg/isolation"
 )
 
 var (
 	// ErrUnavailable means that the event was not acknowledged: the broker is unreachable, full or too slow, or this
 	// process is overloaded. The caller should respond 503. The event may be stored all the same.
-	ErrUnavailable = errors.New("broker: unavailable")
+	ErrUnavailable = isolation.NewOutage("broker: unavailable")
 
 	// ErrTooLarge means that the event exceeds MaxEventBytes. It was not sent.
-	ErrTooLarge = errors.New("broker: event too large")
+	ErrTooLarge = isolation.NewPermanent("broker: event too large")
 
 	// ErrInvalidEvent means that the event cannot be encoded as a CloudEvent. It was not sent.
-	ErrInvalidEvent = errors.New("broker: invalid event")
+	ErrInvalidEvent = isolation.NewPermanent("broker: invalid event")
 
 	// ErrClosed means that the owner closed the connection. It matches ErrUnavailable too.
 	ErrClosed = fmt.Errorf("%w: closed", ErrUnavailable)

@@ -64,15 +64,17 @@ func (l *Limits) Repossess(ctx context.Context) (freed int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	var all error
+	pass := l.limits.Store().Pass(ctx, "free the slots of an expired lease")
 	for _, k := range order {
 		held, err := l.repossess(ctx, k.ws, k.lease)
 		if held {
 			freed++
 		}
-		all = errors.Join(all, err)
+		if pass.Record(err, "workspace", k.ws, "lease_id", k.lease) != nil {
+			break
+		}
 	}
-	return freed, errors.Join(all, l.forget(ctx, now))
+	return freed, errors.Join(pass.Err(), l.forget(ctx, now))
 }
 
 // repossess gives the slots of one lease back, limit by limit in the order in which it is renewed, unless it was renewed
@@ -117,10 +119,11 @@ func (l *Limits) forget(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
+	pass := l.leases.Store().Pass(ctx, "delete expired leases")
 	for ws := range spaces {
-		if err := l.leases.DeleteMany(ctx, ws, bson.D{over}); err != nil {
-			return err
+		if pass.Record(l.leases.DeleteMany(ctx, ws, bson.D{over}), "workspace", ws) != nil {
+			break
 		}
 	}
-	return nil
+	return pass.Err()
 }

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/isolation"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
@@ -139,7 +140,7 @@ func (s *Service) RetryDeadLetter(ctx context.Context, r *orchv1.RetryDeadLetter
 	switch {
 	case err == nil:
 		return &emptypb.Empty{}, nil
-	case errors.Is(err, store.ErrUnavailable), errors.Is(err, broker.ErrUnavailable):
+	case isolation.IsOutage(err):
 		return nil, err
 	case errors.Is(err, outbox.ErrRetryFailed):
 		return nil, rpc.Detail(http.StatusConflict, "Dead letter failed again: "+err.Error())

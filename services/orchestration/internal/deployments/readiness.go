@@ -62,25 +62,34 @@ func (s *Service) Unready(ctx context.Context, since time.Time) error {
 	if err != nil {
 		return err
 	}
+	pass := s.deployments.Store().Pass(ctx, "mark deployments not ready")
 	for _, one := range silent {
-		id, err := resourceid.Parse(one.Message.GetId())
-		if err != nil {
-			return err
-		}
-		_, err = s.deployments.Mutate(ctx, one.Workspace, id, func(current *orchv1.Deployment, _ int64) (*store.Change[*orchv1.Deployment], error) {
-			if !unpolled(current, since) {
-				return nil, nil
-			}
-			next := proto.CloneOf(current)
-			next.Status = orchv1.DeploymentStatus_DEPLOYMENT_STATUS_NOT_READY.Enum()
-			told, err := s.lifecycle(one.Workspace, next, "not-ready", nil)
-			return &store.Change[*orchv1.Deployment]{Message: next, Quiet: true, Effects: []store.Effect{told}}, err
-		})
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return err
+		err := s.markUnready(ctx, one.Workspace, one.Message, since)
+		if pass.Record(err, "workspace", one.Workspace, "deployment_id", one.Message.GetId()) != nil {
+			break
 		}
 	}
-	return nil
+	return pass.Err()
+}
+
+func (s *Service) markUnready(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment, since time.Time) error {
+	id, err := resourceid.Parse(d.GetId())
+	if err != nil {
+		return err
+	}
+	_, err = s.deployments.Mutate(ctx, ws, id, func(current *orchv1.Deployment, _ int64) (*store.Change[*orchv1.Deployment], error) {
+		if !unpolled(current, since) {
+			return nil, nil
+		}
+		next := proto.CloneOf(current)
+		next.Status = orchv1.DeploymentStatus_DEPLOYMENT_STATUS_NOT_READY.Enum()
+		changed, err := s.lifecycle(ws, next, "not-ready", nil)
+		return &store.Change[*orchv1.Deployment]{Message: next, Quiet: true, Effects: []store.Effect{changed}}, err
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 // unpolled tells whether a deployment counts as ready and nobody has polled it since a moment. The poll of its queue counts

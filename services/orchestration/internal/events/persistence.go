@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/isolation"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -51,14 +52,14 @@ func (p *persistence) record(ctx context.Context, events []Received, rejected *b
 	case errors.As(err, &unrecordable):
 		rejected.Merge(unrecordable)
 		return nil
-	case isOutage(err):
+	case isolation.IsOutage(err):
 		return err
 	case len(events) == 1:
 		return p.refuse(rejected, events[0].key(), err)
 	}
 	half := len(events) / 2
 	err = p.record(ctx, events[:half], rejected)
-	if isOutage(err) {
+	if isolation.IsOutage(err) {
 		return err
 	}
 	return errors.Join(err, p.record(ctx, events[half:], rejected))
@@ -69,7 +70,7 @@ func (p *persistence) settle(ctx context.Context, events []persisted, refused []
 	var failures []error
 	for _, r := range refused {
 		err := p.refuse(rejected, events[r.Position].key, r.Err)
-		if isOutage(err) {
+		if isolation.IsOutage(err) {
 			return err
 		}
 		failures = append(failures, err)
@@ -80,7 +81,7 @@ func (p *persistence) settle(ctx context.Context, events []persisted, refused []
 // refuse rejects an event whose error is permanent, or that was refused too often. Otherwise it returns the error, and the
 // event is to be redelivered.
 func (p *persistence) refuse(rejected *broker.Rejected, key broker.Key, err error) error {
-	if isOutage(err) {
+	if isolation.IsOutage(err) {
 		return err
 	}
 	if !store.IsPermanent(err) {
@@ -99,10 +100,6 @@ func (r Received) key() broker.Key {
 	id, _ := uuid.Parse(r.Event.GetId()) // Every stored event has an id.
 	return broker.Key{Workspace: r.Workspace, ID: id}
 }
-
-// isOutage reports whether an error says nothing about the event: the store or the broker is unreachable, or the time is
-// over.
-func isOutage(err error) bool { return store.InDoubt(err) || errors.Is(err, broker.ErrUnavailable) }
 
 // recordable are the events that may be recorded and were not refused, in their order.
 func recordable(events []persisted, refused []store.Refusal) []Received {

@@ -3,7 +3,6 @@ package flowruns
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -51,6 +50,7 @@ func (s *Service) tellCancelled(ctx context.Context) error {
 		return nil
 	}
 	since := s.runs.Store().Now().Add(-cancelledSince).UnixMicro()
+	pass := s.runs.Store().Pass(ctx, "cancel the task runs of cancelled runs")
 	for {
 		found, err := s.runs.FirstOfAll(ctx, bson.D{
 			{Key: "state.type", Value: word(orchv1.StateType_STATE_TYPE_CANCELLED)},
@@ -62,18 +62,20 @@ func (s *Service) tellCancelled(ctx context.Context) error {
 		byWorkspace := map[uuid.UUID][]uuid.UUID{}
 		for _, one := range found {
 			id, err := uuid.Parse(one.Message.GetId())
-			if err != nil {
-				return fmt.Errorf("read the id of a flow run: %w", err)
+			if err == nil {
+				byWorkspace[one.Workspace] = append(byWorkspace[one.Workspace], id)
 			}
-			byWorkspace[one.Workspace] = append(byWorkspace[one.Workspace], id)
+			if pass.Record(err, "workspace", one.Workspace, "flow_run_id", one.Message.GetId()) != nil {
+				return pass.Err()
+			}
 		}
 		for ws, runs := range byWorkspace {
-			if err := s.onCancelled(ctx, ws, runs); err != nil {
-				return err
+			if pass.Record(s.onCancelled(ctx, ws, runs), "workspace", ws) != nil {
+				return pass.Err()
 			}
 		}
 		if len(found) < sweepBatch {
-			return nil
+			return pass.Err()
 		}
 		// Runs with the timestamp of the last one that did not fit come with the next batch. More than one batch of
 		// equal timestamps is truncated.

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/orch-project/orch/pkg/isolation"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
@@ -42,8 +43,11 @@ func (s *Service) cancelSubflows(ctx context.Context) (cancelled int, err error)
 			return cancelled, errors.Join(append(failures, err)...)
 		}
 		orphans, err := s.ofCancelled(ctx, found)
-		if err != nil {
+		if isolation.IsOutage(err) {
 			return cancelled, errors.Join(append(failures, err)...)
+		}
+		if err != nil {
+			failures = append(failures, err)
 		}
 		for _, orphan := range orphans {
 			written, err := s.suggest(ctx, orphan, rules.MinimalFlowPolicy, cancelSubflow)
@@ -77,17 +81,18 @@ func cancelSubflow(current *orchv1.FlowRun) *orchv1.StateCreate {
 	return &orchv1.StateCreate{Type: to, Message: new(messageParentCancelled)}
 }
 
-// ofCancelled returns the subflows whose parents are cancelled.
+// ofCancelled returns the subflows whose parents are cancelled, of the workspaces whose parents it could read.
 func (s *Service) ofCancelled(ctx context.Context, subflows []store.Owned[*orchv1.FlowRun]) ([]store.Owned[*orchv1.FlowRun], error) {
 	byWorkspace := map[uuid.UUID][]*orchv1.FlowRun{}
 	for _, one := range subflows {
 		byWorkspace[one.Workspace] = append(byWorkspace[one.Workspace], one.Message)
 	}
 	var orphans []store.Owned[*orchv1.FlowRun]
+	pass := s.runs.Store().Pass(ctx, "read the parents of subflows")
 	for ws, runs := range byWorkspace {
 		cancelled, err := s.cancelledParents(ctx, ws, runs)
-		if err != nil {
-			return nil, err
+		if pass.Record(err, "workspace", ws) != nil {
+			break
 		}
 		for _, run := range runs {
 			if cancelled[run.GetParentTaskRunId()] {
@@ -95,7 +100,7 @@ func (s *Service) ofCancelled(ctx context.Context, subflows []store.Owned[*orchv
 			}
 		}
 	}
-	return orphans, nil
+	return orphans, pass.Err()
 }
 
 // cancelledParents returns the ids of the parent task runs whose flow runs are cancelled.

@@ -51,29 +51,26 @@ func (w *sweep) pass(ctx context.Context, s *Service, filter bson.D, propose fun
 	}
 	var failures []error
 	var batch []store.Owned[*orchv1.FlowRun]
-	execute := func() error {
+	execute := func() (ends bool) {
 		tried, written, errs := s.suggestAll(ctx, batch, w.policy, propose)
 		w.advance(batch[:tried])
 		batch = batch[:0]
 		changed += written
 		failures = append(failures, errs...)
-		if nearEnd(ctx) {
-			return errPassEnds
-		}
-		return nil
+		return nearEnd(ctx)
 	}
 	err = s.runs.EachInOrder(ctx, filter, bson.D{{Key: w.field, Value: 1}}, func(ws uuid.UUID, run *orchv1.FlowRun) error {
 		if w.tried[run.GetId()] && w.value(run).Equal(w.from) {
 			return nil
 		}
 		batch = append(batch, store.Owned[*orchv1.FlowRun]{Workspace: ws, Message: run})
-		if len(batch) < sweepBatch {
-			return nil
+		if len(batch) == sweepBatch && execute() {
+			return errPassEnds
 		}
-		return execute()
+		return nil
 	})
-	if err == nil && len(batch) > 0 {
-		err = execute()
+	if err == nil && len(batch) > 0 && execute() {
+		err = errPassEnds
 	}
 	switch {
 	case errors.Is(err, errPassEnds):

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/orch-project/orch/pkg/isolation"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -192,12 +193,12 @@ func (r *Relay) executeMixed(ctx context.Context, b *batch, boxes []store.Outbox
 	if err == nil {
 		return
 	}
-	if isOutage(err) {
+	if isolation.IsOutage(err) {
 		first := boxes[0]
 		boxes = boxes[1:]
 		err := r.execute(ctx, b.collection, first)
 		b.fail(first, err)
-		if isOutage(err) {
+		if isolation.IsOutage(err) {
 			for _, box := range boxes {
 				b.fail(box, err)
 			}

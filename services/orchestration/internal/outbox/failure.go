@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/isolation"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -31,19 +31,9 @@ type failure struct {
 	blocked  bool // It was blocked before; nothing was attempted.
 }
 
-// isOutage reports whether an error says nothing about the effect: the store or the broker is unreachable or full, or the
-// deadline passed.
-func isOutage(err error) bool {
-	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, broker.ErrUnavailable) ||
-		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
-}
-
 // permanent reports whether another attempt cannot succeed: by its kind, or because too many have failed.
 func (r *Relay) permanent(err error, attempts int) bool {
-	if errors.Is(err, broker.ErrTooLarge) || errors.Is(err, broker.ErrInvalidEvent) || store.IsPermanent(err) {
-		return true
-	}
-	return attempts+1 >= maxAttempts && !isOutage(err)
+	return store.IsPermanent(err) || attempts+1 >= maxAttempts && !isolation.IsOutage(err)
 }
 
 // backoff is the time until the next attempt, after so many failed ones: between half of and all of an exponentially growing
@@ -72,7 +62,7 @@ func (r *Relay) deferFailures(ctx context.Context, b *batch) {
 	for id, f := range b.failures {
 		switch {
 		case f.blocked || errors.Is(f.err, errBlocked): // Recorded already.
-		case isOutage(f.err):
+		case isolation.IsOutage(f.err):
 			outages++
 			records = append(records, store.Failure{DocumentKey: store.DocumentKey{Workspace: f.ws, ID: id}, Attempts: f.attempts, NextAt: now.Add(r.jitter(outageBackoff))})
 		default:
@@ -95,7 +85,7 @@ func (r *Relay) deferFailures(ctx context.Context, b *batch) {
 
 func anOutage(b *batch) error {
 	for _, f := range b.failures {
-		if f.err != nil && isOutage(f.err) {
+		if f.err != nil && isolation.IsOutage(f.err) {
 			return f.err
 		}
 	}

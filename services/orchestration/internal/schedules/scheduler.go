@@ -137,22 +137,31 @@ func (s *Scheduler) adopt(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("look for deployments without a scheduler: %w", err)
 	}
+	pass := s.deployments.Store().Pass(ctx, "begin to schedule a deployment")
 	for _, one := range strangers {
-		id, err := uuid.Parse(one.Message.GetId())
-		if err != nil {
-			return fmt.Errorf("read the id of a deployment: %w", err)
-		}
-		_, err = s.deployments.Mutate(ctx, one.Workspace, id, func(current *orchv1.Deployment, _ int64) (*store.Change[*orchv1.Deployment], error) {
-			next := proto.CloneOf(current)
-			next.ScheduleDue = Due(next, now)
-			return &store.Change[*orchv1.Deployment]{Message: next, Quiet: true}, nil
-		})
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return err
+		if pass.Record(s.makeDue(ctx, one.Workspace, one.Message, now), "workspace", one.Workspace, "deployment_id", one.Message.GetId()) != nil {
+			break
 		}
 	}
-	s.adopted = true
-	return nil
+	s.adopted = pass.Outage() == nil
+	return pass.Outage()
+}
+
+// makeDue has the next pass examine a deployment.
+func (s *Scheduler) makeDue(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment, now time.Time) error {
+	id, err := uuid.Parse(d.GetId())
+	if err != nil {
+		return fmt.Errorf("read the id of a deployment: %w", err)
+	}
+	_, err = s.deployments.Mutate(ctx, ws, id, func(current *orchv1.Deployment, _ int64) (*store.Change[*orchv1.Deployment], error) {
+		next := proto.CloneOf(current)
+		next.ScheduleDue = Due(next, now)
+		return &store.Change[*orchv1.Deployment]{Message: next, Quiet: true}, nil
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 // scheduleAll plans the runs of deployments side by side, and writes the plans in one command. Where another writer was

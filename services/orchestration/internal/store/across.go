@@ -1,16 +1,20 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/orch-project/orch/pkg/isolation"
 )
 
 // The following reads serve background work over all workspaces. Each filter needs an index that does not start with the
-// workspace.
+// workspace. They leave out a document that cannot be decoded, such as one of a newer version: it is logged and counted, and does
+// not end the work on the others. AllAcross is for decisions that need every document.
 
 // Owned is a document with its workspace. Revision is that of the read.
 type Owned[M any] struct {
@@ -34,18 +38,51 @@ func (c *Collection[M]) EachOfAll(ctx context.Context, visit func(ws uuid.UUID, 
 	return c.across(ctx, nil, options.Find(), visit)
 }
 
-// FirstOfAll reads the first matching documents of all workspaces, in order.
+// AllAcross reads the matching documents of all workspaces, in no order. It fails if one of them cannot be decoded.
+func (c *Collection[M]) AllAcross(ctx context.Context, filter bson.D) ([]Owned[M], error) {
+	decoding := c.decodings(ctx)
+	found, err := c.collect(ctx, filter, options.Find(), decoding)
+	return found, cmp.Or(err, decoding.Err())
+}
+
+// FirstOfAll reads the first matching documents of all workspaces, in order; a limit of 0 means all. It returns fewer than the limit
+// only if there are no more that can be decoded.
 func (c *Collection[M]) FirstOfAll(ctx context.Context, filter, sort bson.D, limit int64) ([]Owned[M], error) {
-	var found []Owned[M]
-	err := c.across(ctx, filter, options.Find().SetSort(sort).SetLimit(limit), func(ws uuid.UUID, revision int64, m M) error {
+	for omitted := 0; ; {
+		o := options.Find().SetSort(sort)
+		if limit > 0 {
+			o.SetLimit(limit + int64(omitted))
+		}
+		decoding := c.decodings(ctx)
+		found, err := c.collect(ctx, filter, o, decoding)
+		if err != nil || limit == 0 || decoding.Failures() <= omitted {
+			return found, err
+		}
+		omitted = decoding.Failures()
+	}
+}
+
+func (c *Collection[M]) collect(ctx context.Context, filter bson.D, o *options.FindOptionsBuilder, decoding *isolation.Pass) (found []Owned[M], err error) {
+	err = c.scan(ctx, filter, o, decoding, func(ws uuid.UUID, revision int64, m M) error {
 		found = append(found, Owned[M]{ws, m, revision})
 		return nil
 	})
 	return found, err
 }
 
+// decodings begins to record documents that cannot be decoded.
+func (c *Collection[M]) decodings(ctx context.Context) *isolation.Pass {
+	return c.store.Pass(ctx, "decode a "+string(c.Name()))
+}
+
 func (c *Collection[M]) across(
 	ctx context.Context, filter bson.D, o *options.FindOptionsBuilder, visit func(ws uuid.UUID, revision int64, m M) error,
+) error {
+	return c.scan(ctx, filter, o, c.decodings(ctx), visit)
+}
+
+func (c *Collection[M]) scan(
+	ctx context.Context, filter bson.D, o *options.FindOptionsBuilder, decoding *isolation.Pass, visit func(ws uuid.UUID, revision int64, m M) error,
 ) error {
 	alive := append(append(bson.D(nil), filter...), bson.E{Key: "deleted_at", Value: bson.D{{Key: "$exists", Value: false}}})
 	cursor, err := c.mongo.Find(ctx, alive, o.SetProjection(withoutOutbox))
@@ -54,13 +91,12 @@ func (c *Collection[M]) across(
 	}
 	defer cursor.Close(context.WithoutCancel(ctx))
 	for cursor.Next(ctx) {
-		ws, err := UUID(cursor.Current.Lookup("ws"))
+		ws, m, err := c.decodeOwned(cursor.Current)
 		if err != nil {
-			return err
-		}
-		m, err := c.decode(cursor.Current)
-		if err != nil {
-			return err
+			if err := decoding.Record(err, "workspace", ws, "id", cursor.Current.Lookup("_id")); err != nil {
+				return err
+			}
+			continue
 		}
 		revision, _ := cursor.Current.Lookup("rev").AsInt64OK()
 		if err := visit(ws, revision, m); err != nil {
@@ -71,4 +107,15 @@ func (c *Collection[M]) across(
 		return fmt.Errorf("scan %ss of all workspaces: %w", c.Name(), outage(err))
 	}
 	return nil
+}
+
+// decodeOwned decodes a document with its workspace, which it returns with an error too if it is readable.
+func (c *Collection[M]) decodeOwned(raw bson.Raw) (uuid.UUID, M, error) {
+	var none M
+	ws, err := UUID(raw.Lookup("ws"))
+	if err != nil {
+		return ws, none, err
+	}
+	m, err := c.decode(raw)
+	return ws, m, err
 }

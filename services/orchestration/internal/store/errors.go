@@ -8,6 +8,8 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver"
+
+	"github.com/orch-project/orch/pkg/isolation"
 )
 
 var (
@@ -18,7 +20,7 @@ var (
 	// ErrContention means that other writers won too often; trying again may succeed.
 	ErrContention = errors.New("too many concurrent writers of a document")
 	// ErrUnavailable means that the database did not respond; it is unknown whether a write took place.
-	ErrUnavailable = errors.New("database unavailable")
+	ErrUnavailable = isolation.NewOutage("database unavailable")
 )
 
 // outageCodes are the server's error codes that are independent of the request: another attempt can succeed, maybe on another

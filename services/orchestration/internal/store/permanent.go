@@ -6,12 +6,15 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver"
+
+	"github.com/orch-project/orch/pkg/isolation"
 )
 
 // permanentError marks an error that every further attempt would return again.
 type permanentError struct{ error }
 
-func (e permanentError) Unwrap() error { return e.error }
+func (e permanentError) Unwrap() error        { return e.error }
+func (e permanentError) Is(target error) bool { return target == isolation.ErrPermanent }
 
 // Permanent marks an error of an effect that every further attempt would return again: the effect cannot be decoded, or
 // its operation is refused. Nil stays nil.
@@ -36,10 +39,10 @@ const (
 	codeIndexKeyTooLong   = 17280
 )
 
-// IsPermanent reports whether an error is marked by Permanent, or means that the database refuses a document.
+// IsPermanent reports whether an error is marked as permanent, by Permanent or by the broker, or means that the database refuses a
+// document.
 func IsPermanent(err error) bool {
-	var marked permanentError
-	if errors.As(err, &marked) || errors.Is(err, driver.ErrDocumentTooLarge) {
+	if errors.Is(err, isolation.ErrPermanent) || errors.Is(err, driver.ErrDocumentTooLarge) {
 		return true
 	}
 	var server mongo.ServerError

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/id"
+	"github.com/orch-project/orch/pkg/isolation"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/readshare"
 )
@@ -44,7 +46,7 @@ type Config struct {
 	Wait bool
 	// Available is called after each command that succeeds; it may be nil.
 	Available func()
-	// Log gets the beginning and the end of the wait; nil means slog.Default().
+	// Log gets the beginning and the end of the wait, and failures of background work; nil means slog.Default().
 	Log *slog.Logger
 }
 
@@ -61,6 +63,8 @@ type Store struct {
 	counts  *counts
 	reads   *readshare.Group
 	metrics *metrics
+	// passes record failures of background work.
+	passes *isolation.Recorder
 	// direct is nil unless the server is in this process.
 	direct *direct
 	// incomplete has the collections whose indexes are being built.
@@ -85,6 +89,9 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if cfg.Dialer != nil {
 		opts.SetDialer(cfg.Dialer)
 	}
+	if cfg.Metrics == nil {
+		cfg.Metrics = prometheus.NewRegistry()
+	}
 	building := &incomplete{}
 	measured := newMetrics(cfg.Metrics, building)
 	measured.available = cfg.Available
@@ -105,7 +112,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		db:      client.Database(cfg.Database),
 		clock:   cfg.Clock,
 		ids:     cfg.IDs,
-		metrics: measured, incomplete: building,
+		metrics: measured, incomplete: building, passes: isolation.New(cmp.Or(cfg.Log, slog.Default()), cfg.Metrics),
 		direct: newDirect(cfg, measured),
 		relay:  noRelay{},
 		counts: &counts{After: sharedCountAfter},
@@ -145,6 +152,11 @@ func (noRelay) Wake(query.Collection, uuid.UUID, uuid.UUID, []Effect, *WriteChai
 }
 
 func (noRelay) Settle(context.Context, query.Collection, uuid.UUID) error { return nil }
+
+// Pass begins a pass of background work over workspaces or documents. Its failures are logged and counted under the name.
+func (s *Store) Pass(ctx context.Context, name string) *isolation.Pass {
+	return s.passes.Begin(ctx, name)
+}
 
 // Ping reports whether the database responds.
 func (s *Store) Ping(ctx context.Context) error {

@@ -1,8 +1,8 @@
 package taskruns
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -44,12 +44,13 @@ func (s *Service) Record(ctx context.Context, batch []events.Received) error {
 		}
 		byWorkspace[e.Workspace] = append(byWorkspace[e.Workspace], r)
 	}
+	pass := s.runs.Store().Pass(ctx, "record states of task runs")
 	for ws, all := range byWorkspace {
-		if err := s.record(ctx, ws, all); err != nil {
-			return fmt.Errorf("record %d states of task runs: %w", len(all), err)
+		if pass.Record(s.record(ctx, ws, all), "workspace", ws, "states", len(all)) != nil {
+			break
 		}
 	}
-	return rejected.Err()
+	return cmp.Or(pass.Err(), rejected.Err())
 }
 
 func (s *Service) record(ctx context.Context, ws uuid.UUID, all []*recorded) error {

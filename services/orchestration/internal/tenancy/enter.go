@@ -3,6 +3,7 @@ package tenancy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/google/uuid"
@@ -40,28 +41,29 @@ func (r *Registry) Enterable(ctx context.Context, info request.Info) (bson.A, er
 
 // RevokeAll revokes every role of an actor in the workspaces of an account.
 func (r *Registry) RevokeAll(ctx context.Context, account, actor uuid.UUID) error {
-	var held []store.Owned[uuid.UUID]
-	err := r.Access.EachAcross(ctx, bson.D{{Key: "actor_id", Value: store.Binary(actor)}}, func(ws uuid.UUID, a *orchv1.WorkspaceAccess) error {
-		id, err := uuid.Parse(a.GetId())
-		held = append(held, store.Owned[uuid.UUID]{Workspace: ws, Message: id})
-		return err
-	})
-	if err != nil {
-		return err
-	}
+	held, err := r.Access.AllAcross(ctx, bson.D{{Key: "actor_id", Value: store.Binary(actor)}})
+	pass := r.Store.Pass(ctx, "revoke a role in a workspace")
 	for _, one := range held {
-		_, err := r.Workspaces.Get(ctx, account, one.Workspace)
-		if errors.Is(err, store.ErrNotFound) {
-			continue // A workspace of another account.
-		}
-		if err != nil {
-			return err
-		}
-		if err := r.Revoke(ctx, one.Workspace, one.Message); err != nil && !errors.Is(err, store.ErrNotFound) {
-			return err
+		if pass.Record(r.revokeIn(ctx, account, one.Workspace, one.Message), "workspace", one.Workspace, "access_id", one.Message.GetId()) != nil {
+			break
 		}
 	}
-	return nil
+	return errors.Join(err, pass.Err())
+}
+
+// revokeIn revokes an access unless its workspace is one of another account.
+func (r *Registry) revokeIn(ctx context.Context, account, workspace uuid.UUID, a *orchv1.WorkspaceAccess) error {
+	id, err := uuid.Parse(a.GetId())
+	if err != nil {
+		return fmt.Errorf("read the id of an access: %w", err)
+	}
+	if _, err = r.Workspaces.Get(ctx, account, workspace); err == nil {
+		err = r.Revoke(ctx, workspace, id)
+	}
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 // Revoke deletes an access without an audit event; the causing action publishes one.

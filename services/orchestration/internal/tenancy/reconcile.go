@@ -47,7 +47,8 @@ func (r Reconciler) Run(ctx context.Context) error {
 	}
 }
 
-// Reconcile writes every missing or stale entry.
+// Reconcile writes every missing or stale entry. An entry that fails is logged and leaves the others alone. It returns an outage:
+// after one, it is unknown which entries are present.
 func (r *Registry) Reconcile(ctx context.Context) error {
 	present := map[string]bool{}
 	for _, walk := range []func() error{
@@ -68,13 +69,17 @@ func (r *Registry) Reconcile(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list directory: %w", err)
 	}
+	pass := r.Store.Pass(ctx, "remove an entry of the directory")
 	for _, key := range keys {
 		if present[key] || key == directory.Complete {
 			continue
 		}
-		if err := r.bury(ctx, key); err != nil {
-			return err
+		if pass.Record(r.bury(ctx, key), "key", key) != nil {
+			break
 		}
+	}
+	if err := pass.Outage(); err != nil {
+		return err
 	}
 	err = r.directory.Swap(ctx, directory.Complete, func(current []byte) ([]byte, error) {
 		if current != nil {
@@ -92,22 +97,26 @@ func (r *Registry) Reconcile(ctx context.Context) error {
 func each[M proto.Message](ctx context.Context, r *Registry, kind directory.Kind, from *store.Collection[M], present map[string]bool) error {
 	type owned struct{ owner, id uuid.UUID }
 	var all []owned
+	pass := r.Store.Pass(ctx, "write an entry of the directory")
 	err := from.EachOfAll(ctx, func(owner uuid.UUID, _ int64, m M) error {
 		fields := m.ProtoReflect().Descriptor().Fields()
-		id, err := uuid.Parse(m.ProtoReflect().Get(fields.ByName(protoreflect.Name("id"))).String())
-		all = append(all, owned{owner, id})
-		return err
+		text := m.ProtoReflect().Get(fields.ByName(protoreflect.Name("id"))).String()
+		id, err := uuid.Parse(text)
+		if err == nil {
+			all = append(all, owned{owner, id})
+		}
+		return pass.Record(err, "kind", kind, "owner", owner, "id", text)
 	})
 	if err != nil {
 		return err
 	}
 	for _, one := range all {
 		present[directory.Key(kind, one.id.String())] = true
-		if err := r.write(ctx, kind, one.owner, one.id); err != nil {
-			return err
+		if pass.Record(r.write(ctx, kind, one.owner, one.id), "kind", kind, "owner", one.owner, "id", one.id) != nil {
+			break
 		}
 	}
-	return nil
+	return pass.Outage()
 }
 
 // bury writes a tombstone for the entry of a missing document, unless the document was created in the meantime. It

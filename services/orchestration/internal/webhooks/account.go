@@ -44,20 +44,26 @@ func (s *Service) accountEntry(ctx context.Context, account uuid.UUID) ([]byte, 
 // reconcileAccounts writes the definition of every account whose entry is missing or outdated. Accounts that never had
 // rules need none.
 func (s *Service) reconcileAccounts(ctx context.Context) error {
-	return s.tenancy.Accounts.EachOfAll(ctx, func(_ uuid.UUID, revision int64, a *orchv1.Account) error {
-		id, err := uuid.Parse(a.GetId())
-		if err != nil {
-			return fmt.Errorf("read the id of an account: %w", err)
+	pass := s.tenancy.Store.Pass(ctx, "write the definition of an account")
+	err := s.tenancy.Accounts.EachOfAll(ctx, func(_ uuid.UUID, revision int64, a *orchv1.Account) error {
+		return pass.Record(s.reconcileAccount(ctx, revision, a), "account", a.GetId())
+	})
+	return errors.Join(err, pass.Outage())
+}
+
+func (s *Service) reconcileAccount(ctx context.Context, revision int64, a *orchv1.Account) error {
+	id, err := uuid.Parse(a.GetId())
+	if err != nil {
+		return fmt.Errorf("read the id of an account: %w", err)
+	}
+	hasRules := a.GetSettings().GetWebhookRateLimit() != nil || len(a.GetSettings().GetWebhookAllowedIps()) > 0
+	return s.definitions.Swap(ctx, webhookdef.AccountKey(id), func(current []byte) ([]byte, error) {
+		if len(current) == 0 && !hasRules {
+			return nil, nil
 		}
-		hasRules := a.GetSettings().GetWebhookRateLimit() != nil || len(a.GetSettings().GetWebhookAllowedIps()) > 0
-		return s.definitions.Swap(ctx, webhookdef.AccountKey(id), func(current []byte) ([]byte, error) {
-			if len(current) == 0 && !hasRules {
-				return nil, nil
-			}
-			if replaced, err := webhookdef.DecodeAccount(current); err == nil && replaced.GetRevision() >= revision {
-				return nil, nil
-			}
-			return s.accountEntry(ctx, id)
-		})
+		if replaced, err := webhookdef.DecodeAccount(current); err == nil && replaced.GetRevision() >= revision {
+			return nil, nil
+		}
+		return s.accountEntry(ctx, id)
 	})
 }

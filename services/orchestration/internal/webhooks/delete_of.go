@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"context"
+	"errors"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -13,23 +14,19 @@ import (
 
 // DeleteOfServiceAccount deletes the webhooks that are bound to a service account, in all workspaces.
 func (s *Service) DeleteOfServiceAccount(ctx context.Context, _, serviceAccount uuid.UUID) error {
-	type bound struct{ ws, id uuid.UUID }
-	var all []bound
-	err := s.webhooks.EachAcross(ctx, bson.D{{Key: "service_account_id", Value: store.Binary(serviceAccount)}}, func(ws uuid.UUID, w *orchv1.Webhook) error {
-		id, err := uuid.Parse(w.GetId())
-		all = append(all, bound{ws, id})
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	for _, one := range all {
-		if err := s.deleteBound(ctx, one.ws, one.id, serviceAccount.String()); err != nil {
-			return err
+	bound, err := s.webhooks.AllAcross(ctx, bson.D{{Key: "service_account_id", Value: store.Binary(serviceAccount)}})
+	pass := s.webhooks.Store().Pass(ctx, "delete a webhook of a service account")
+	for _, one := range bound {
+		id, err := uuid.Parse(one.Message.GetId())
+		if err == nil {
+			err = s.deleteBound(ctx, one.Workspace, id, serviceAccount.String())
 		}
-		s.flush.Flush(ctx, query.Webhook, one.ws, one.id)
+		if pass.Record(err, "workspace", one.Workspace, "webhook_id", one.Message.GetId()) != nil {
+			break
+		}
+		s.flush.Flush(ctx, query.Webhook, one.Workspace, id)
 	}
-	return nil
+	return errors.Join(err, pass.Err())
 }
 
 // DeleteOfWorkspace deletes the webhooks of a deleted workspace.

@@ -2,6 +2,8 @@ package webhooks
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -41,22 +43,26 @@ func (r Reconciler) Run(ctx context.Context) error {
 	}
 }
 
-// Reconcile writes the definition of every webhook and every account whose entry is missing or outdated.
+// Reconcile writes the definition of every webhook and every account whose entry is missing or outdated. A definition that fails is
+// logged and leaves the others alone.
 func (s *Service) Reconcile(ctx context.Context) error {
-	if err := s.reconcileAccounts(ctx); err != nil {
-		return err
+	pass := s.webhooks.Store().Pass(ctx, "write the definition of a webhook")
+	err := s.webhooks.EachOfAll(ctx, func(ws uuid.UUID, revision int64, w *orchv1.Webhook) error {
+		return pass.Record(s.reconcile(ctx, ws, revision, w), "workspace", ws, "webhook_id", w.GetId())
+	})
+	return errors.Join(s.reconcileAccounts(ctx), err, pass.Outage())
+}
+
+func (s *Service) reconcile(ctx context.Context, ws uuid.UUID, revision int64, w *orchv1.Webhook) error {
+	id, err := uuid.Parse(w.GetId())
+	if err != nil {
+		return fmt.Errorf("read the id of a webhook: %w", err)
 	}
-	return s.webhooks.EachOfAll(ctx, func(ws uuid.UUID, revision int64, w *orchv1.Webhook) error {
-		id, err := uuid.Parse(w.GetId())
-		if err != nil {
-			return err
+	key := webhookdef.Key(w.GetSlug())
+	return s.definitions.Swap(ctx, key, func(current []byte) ([]byte, error) {
+		if replaced, err := webhookdef.Decode(current); err == nil && replaced.GetId() == w.GetId() && replaced.GetRevision() >= revision {
+			return nil, nil
 		}
-		key := webhookdef.Key(w.GetSlug())
-		return s.definitions.Swap(ctx, key, func(current []byte) ([]byte, error) {
-			if replaced, err := webhookdef.Decode(current); err == nil && replaced.GetId() == w.GetId() && replaced.GetRevision() >= revision {
-				return nil, nil
-			}
-			return s.entry(ctx, ws, id, key)
-		})
+		return s.entry(ctx, ws, id, key)
 	})
 }

@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -59,13 +60,14 @@ func (s *Service) record(ctx context.Context, entries [][]byte) error {
 	if err := s.skip(ctx, ids, refused); err != nil {
 		return err
 	}
+	pass := s.deliveries.Store().Pass(ctx, "prune deliveries")
 	for webhook := range owners {
 		s.recorded(webhook.ws, webhook.webhook)
-		if err := s.prune(ctx, webhook); err != nil {
-			return err
+		if pass.Record(s.prune(ctx, webhook), "workspace", webhook.ws, "webhook_id", webhook.webhook) != nil {
+			break
 		}
 	}
-	return s.countTraffic(ctx, traffic)
+	return cmp.Or(pass.Outage(), s.countTraffic(ctx, traffic))
 }
 
 // skip logs the deliveries that the database always refuses. Its error is the first refusal that may pass.

@@ -3,6 +3,8 @@ package webhooks
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -22,6 +24,7 @@ const watchBatch = 200
 // replicas may execute it concurrently.
 func (s *Service) Watch(ctx context.Context) (int, error) {
 	examined := 0
+	pass := s.watches.Store().Pass(ctx, "examine a webhook")
 	for {
 		now := s.watches.Store().Now()
 		due := bson.D{{Key: "due", Value: bson.D{{Key: "$lte", Value: now.UnixMicro()}}}}
@@ -29,24 +32,36 @@ func (s *Service) Watch(ctx context.Context) (int, error) {
 		if err != nil {
 			return examined, err
 		}
+		progress := examined
 		for _, one := range found {
-			id, err := uuid.Parse(one.Message.GetId())
-			if err != nil {
-				return examined, err
+			err := s.examine(ctx, one.Workspace, one.Message, now)
+			if pass.Record(err, "workspace", one.Workspace, "webhook_id", one.Message.GetId()) != nil {
+				return examined, pass.Err()
 			}
-			examine := func(w *orchv1.WebhookWatch) []health.Transition { return s.health.Examine(w, now) }
-			if err := s.changeWatch(ctx, one.Workspace, id, examine); err != nil && !isNotFound(err) {
-				return examined, err
+			if err == nil {
+				examined++
 			}
-			examined++
 		}
-		if len(found) < watchBatch {
-			return examined, nil
+		if len(found) < watchBatch || examined == progress {
+			return examined, pass.Err()
 		}
 	}
 }
 
-// countTraffic adds the requests that processes of the hooks service counted. A count that arrives again changes nothing.
+func (s *Service) examine(ctx context.Context, ws uuid.UUID, watch *orchv1.WebhookWatch, now time.Time) error {
+	id, err := uuid.Parse(watch.GetId())
+	if err != nil {
+		return fmt.Errorf("read the id of a watch: %w", err)
+	}
+	err = s.changeWatch(ctx, ws, id, func(w *orchv1.WebhookWatch) []health.Transition { return s.health.Examine(w, now) })
+	if isNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// countTraffic adds the requests that processes of the hooks service counted. A count that arrives again changes nothing. It
+// returns an outage; a webhook whose watch fails loses the count.
 func (s *Service) countTraffic(ctx context.Context, traffic []*orchv1.WebhookTraffic) error {
 	byWebhook := map[owner][]*orchv1.WebhookTraffic{}
 	for _, t := range traffic {
@@ -58,6 +73,7 @@ func (s *Service) countTraffic(ctx context.Context, traffic []*orchv1.WebhookTra
 		}
 		byWebhook[owner{ws, id}] = append(byWebhook[owner{ws, id}], t)
 	}
+	pass := s.watches.Store().Pass(ctx, "count requests of a webhook")
 	for key, counts := range byWebhook {
 		count := func(w *orchv1.WebhookWatch) (changes []health.Transition) {
 			for _, t := range counts {
@@ -69,11 +85,11 @@ func (s *Service) countTraffic(ctx context.Context, traffic []*orchv1.WebhookTra
 		if isNotFound(err) {
 			err = s.beginWatch(ctx, key.ws, key.webhook, count)
 		}
-		if err != nil {
-			return err
+		if pass.Record(err, "workspace", key.ws, "webhook_id", key.webhook) != nil {
+			break
 		}
 	}
-	return nil
+	return pass.Outage()
 }
 
 // beginWatch begins to watch a webhook, and applies a change. A webhook that was deleted is not watched: it is read after the

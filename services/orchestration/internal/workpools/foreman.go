@@ -45,22 +45,31 @@ func (s *Service) markWorkersOffline(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
+	pass := s.workers.Store().Pass(ctx, "mark workers offline")
 	for _, one := range silent {
-		id, err := resourceid.Parse(one.Message.GetId())
-		if err != nil {
-			return err
+		err := s.markOffline(ctx, one.Workspace, one.Message, now)
+		if pass.Record(err, "workspace", one.Workspace, "worker_id", one.Message.GetId()) != nil {
+			break
 		}
-		_, err = s.workers.Mutate(ctx, one.Workspace, id, store.Edit(func(next *orchv1.Worker) error {
-			if overdue(next, now) {
-				next.Status = orchv1.WorkerStatus_WORKER_STATUS_OFFLINE
-			}
-			return nil
-		}, nil))
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return err
-		}
-		s.log.InfoContext(ctx, "a worker is offline", "worker", one.Message.GetName(), "work_pool_id", one.Message.GetWorkPoolId())
 	}
+	return pass.Err()
+}
+
+func (s *Service) markOffline(ctx context.Context, ws uuid.UUID, w *orchv1.Worker, now time.Time) error {
+	id, err := resourceid.Parse(w.GetId())
+	if err != nil {
+		return err
+	}
+	_, err = s.workers.Mutate(ctx, ws, id, store.Edit(func(next *orchv1.Worker) error {
+		if overdue(next, now) {
+			next.Status = orchv1.WorkerStatus_WORKER_STATUS_OFFLINE
+		}
+		return nil
+	}, nil))
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	s.log.InfoContext(ctx, "a worker is offline", "worker", w.GetName(), "work_pool_id", w.GetWorkPoolId())
 	return nil
 }
 
@@ -74,70 +83,87 @@ func overdue(w *orchv1.Worker, now time.Time) bool {
 
 // markPoolsUnready ends the readiness of pools whose workers are all offline.
 func (s *Service) markPoolsUnready(ctx context.Context) error {
-	const ready, unready = orchv1.WorkPoolStatus_WORK_POOL_STATUS_READY, orchv1.WorkPoolStatus_WORK_POOL_STATUS_NOT_READY
 	pools, err := s.pools.FirstOfAll(ctx, bson.D{{Key: "status", Value: "READY"}}, bson.D{}, 0)
 	if err != nil {
 		return err
 	}
+	pass := s.pools.Store().Pass(ctx, "mark work pools not ready")
 	for _, one := range pools {
-		id, err := resourceid.Parse(one.Message.GetId())
-		if err != nil {
-			return err
+		err := s.markPoolUnready(ctx, one.Workspace, one.Message)
+		if pass.Record(err, "workspace", one.Workspace, "work_pool_id", one.Message.GetId()) != nil {
+			break
 		}
-		online, err := s.hasOnlineWorker(ctx, one.Workspace, id)
-		if err != nil {
-			return err
-		}
-		if online {
-			continue
-		}
-		if err := s.setPoolStatus(ctx, one.Workspace, id, ready, unready); err != nil {
-			return err
-		}
-		s.log.InfoContext(ctx, "a work pool is not ready", "work_pool", one.Message.GetName())
 	}
+	return pass.Err()
+}
+
+// markPoolUnready ends the readiness of a pool without a worker that is online.
+func (s *Service) markPoolUnready(ctx context.Context, ws uuid.UUID, pool *orchv1.WorkPool) error {
+	const ready, unready = orchv1.WorkPoolStatus_WORK_POOL_STATUS_READY, orchv1.WorkPoolStatus_WORK_POOL_STATUS_NOT_READY
+	id, err := resourceid.Parse(pool.GetId())
+	if err != nil {
+		return err
+	}
+	online, err := s.hasOnlineWorker(ctx, ws, id)
+	if err != nil || online {
+		return err
+	}
+	if err := s.setPoolStatus(ctx, ws, id, ready, unready); err != nil {
+		return err
+	}
+	s.log.InfoContext(ctx, "a work pool is not ready", "work_pool", pool.GetName())
 	return nil
 }
 
 // markQueuesUnready ends the readiness of queues that were not polled since a moment.
 func (s *Service) markQueuesUnready(ctx context.Context, moment time.Time) error {
-	const unready = orchv1.WorkQueueStatus_WORK_QUEUE_STATUS_NOT_READY
 	queues, err := s.queues.FirstOfAll(ctx, bson.D{{Key: "status", Value: "READY"}}, bson.D{}, 0)
 	if err != nil {
 		return err
 	}
+	pass := s.queues.Store().Pass(ctx, "mark work queues not ready")
 	for _, one := range queues {
 		if !unpolled(one.Message, moment) {
 			continue
 		}
-		id, err := resourceid.Parse(one.Message.GetId())
-		if err != nil {
-			return err
+		err := s.markQueueUnready(ctx, one.Workspace, one.Message, moment)
+		if pass.Record(err, "workspace", one.Workspace, "work_queue_id", one.Message.GetId()) != nil {
+			break
 		}
-		pool, err := s.poolOf(ctx, one.Workspace, one.Message)
-		if errors.Is(err, store.ErrNotFound) {
-			continue // It is being deleted with its pool.
-		}
-		if err != nil {
-			return err
-		}
-		_, err = s.queues.Mutate(ctx, one.Workspace, id, func(current *orchv1.WorkQueue, _ int64) (*store.Change[*orchv1.WorkQueue], error) {
-			if !unpolled(current, moment) {
-				return nil, nil
-			}
-			next := proto.CloneOf(current)
-			next.Status = unready.Enum()
-			told, err := s.queueEvent(one.Workspace, next, pool, queueStatusVerbs[unready], nil)
-			if err != nil {
-				return nil, err
-			}
-			return &store.Change[*orchv1.WorkQueue]{Message: next, Effects: []store.Effect{told}, Quiet: true}, nil
-		})
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return err
-		}
-		s.log.InfoContext(ctx, "a work queue is not ready", "work_queue", one.Message.GetName(), "work_pool", pool.GetName())
 	}
+	return pass.Err()
+}
+
+// markQueueUnready ends the readiness of a queue that was not polled since a moment.
+func (s *Service) markQueueUnready(ctx context.Context, ws uuid.UUID, queue *orchv1.WorkQueue, moment time.Time) error {
+	const unready = orchv1.WorkQueueStatus_WORK_QUEUE_STATUS_NOT_READY
+	id, err := resourceid.Parse(queue.GetId())
+	if err != nil {
+		return err
+	}
+	pool, err := s.poolOf(ctx, ws, queue)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil // It is being deleted with its pool.
+	}
+	if err != nil {
+		return err
+	}
+	_, err = s.queues.Mutate(ctx, ws, id, func(current *orchv1.WorkQueue, _ int64) (*store.Change[*orchv1.WorkQueue], error) {
+		if !unpolled(current, moment) {
+			return nil, nil
+		}
+		next := proto.CloneOf(current)
+		next.Status = unready.Enum()
+		changed, err := s.queueEvent(ws, next, pool, queueStatusVerbs[unready], nil)
+		if err != nil {
+			return nil, err
+		}
+		return &store.Change[*orchv1.WorkQueue]{Message: next, Effects: []store.Effect{changed}, Quiet: true}, nil
+	})
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	s.log.InfoContext(ctx, "a work queue is not ready", "work_queue", queue.GetName(), "work_pool", pool.GetName())
 	return nil
 }
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -124,13 +125,14 @@ func (e *Engine) Forget(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	pass := e.Store.Pass(ctx, "forget buckets of automations")
 	for ws := range byWorkspace {
 		filter := append(bson.D{{Key: "unsettled", Value: bson.D{{Key: "$exists", Value: false}}}}, over...)
-		if err := e.buckets.DeleteMany(ctx, ws, filter); err != nil {
-			return err
+		if pass.Record(e.buckets.DeleteMany(ctx, ws, filter), "workspace", ws) != nil {
+			break
 		}
 	}
-	return e.forgetActions(ctx)
+	return errors.Join(pass.Err(), e.forgetActions(ctx))
 }
 
 func (e *Engine) forgetActions(ctx context.Context) error {
@@ -143,10 +145,11 @@ func (e *Engine) forgetActions(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	pass := e.Store.Pass(ctx, "forget action runs")
 	for ws := range byWorkspace {
-		if err := e.actions.DeleteMany(ctx, ws, over); err != nil {
-			return err
+		if pass.Record(e.actions.DeleteMany(ctx, ws, over), "workspace", ws) != nil {
+			break
 		}
 	}
-	return nil
+	return pass.Err()
 }

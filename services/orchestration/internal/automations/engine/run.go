@@ -137,19 +137,24 @@ func (e *Engine) prepare(ctx context.Context) error {
 	if err := e.holds.EachAcross(ctx, following, func(ws uuid.UUID, _ *orchv1.AutomationHold) error { note(ws); return nil }); err != nil {
 		return err
 	}
+	pass := e.Store.Pass(ctx, "load the automations of a workspace")
 	for ws := range workspaces {
-		t := e.tenant(ws)
-		t.mu.Lock()
-		err := t.load(ctx)
-		t.mu.Unlock()
-		if err != nil {
-			return err
-		}
-		if _, err := t.waiting(ctx); err != nil { // It begins to evaluate the backlog.
-			return err
+		if pass.Record(e.tenant(ws).begin(ctx), "workspace", ws) != nil {
+			break
 		}
 	}
-	return e.recover(ctx)
+	return errors.Join(pass.Outage(), e.recover(ctx))
+}
+
+// begin loads the workspace, and begins to evaluate its backlog.
+func (t *tenant) begin(ctx context.Context) error {
+	t.mu.Lock()
+	err := t.load(ctx)
+	t.mu.Unlock()
+	if err == nil {
+		_, err = t.waiting(ctx)
+	}
+	return err
 }
 
 // recover passes on firings that are committed and may not have been passed on.
@@ -166,12 +171,13 @@ func (e *Engine) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	pass := e.Store.Pass(ctx, "pass on the firings of an automation")
 	for _, r := range left {
-		if err := e.tenant(r.Workspace).recover(ctx, r); err != nil {
-			return err
+		if pass.Record(e.tenant(r.Workspace).recover(ctx, r), "workspace", r.Workspace, "bucket", r.ID) != nil {
+			break
 		}
 	}
-	return nil
+	return pass.Outage()
 }
 
 func (t *tenant) recover(ctx context.Context, r *trigger.Record) error {

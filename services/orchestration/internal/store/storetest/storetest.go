@@ -46,6 +46,7 @@ func Run(t *testing.T, open Open) {
 		{"countsIncludeEarlierWrites", countsIncludeEarlierWrites},
 		{"countsStopAtTheirLimit", countsStopAtTheirLimit},
 		{"refusedDocumentsAreNamed", refusedDocumentsAreNamed},
+		{"scansLeaveOutUndecodableDocuments", scansLeaveOutUndecodableDocuments},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

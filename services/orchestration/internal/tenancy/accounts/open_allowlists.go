@@ -2,6 +2,8 @@ package accounts
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/google/uuid"
 
@@ -14,27 +16,36 @@ import (
 // OpenAllowlists disables the enforcement of all allowlists and returns how many there were. The lists are kept. Each
 // account gets an audit event.
 func (s *Service) OpenAllowlists(ctx context.Context) (int, error) {
-	var closed []uuid.UUID
-	err := s.registry.Accounts.EachOfAll(ctx, func(_ uuid.UUID, _ int64, a *orchv1.Account) error {
-		if !a.GetSettings().GetEnforceIpAllowlist() {
-			return nil
+	all, err := s.registry.Accounts.AllAcross(ctx, nil)
+	opened := 0
+	pass := s.registry.Store.Pass(ctx, "open the allowlist of an account")
+	for _, one := range all {
+		if !one.Message.GetSettings().GetEnforceIpAllowlist() {
+			continue
 		}
-		id, err := uuid.Parse(a.GetId())
-		closed = append(closed, id)
-		return err
-	})
+		err := s.openAllowlist(ctx, one.Message)
+		if err == nil {
+			opened++
+		}
+		if pass.Record(err, "account", one.Message.GetId()) != nil {
+			break
+		}
+	}
+	return opened, errors.Join(err, pass.Err())
+}
+
+func (s *Service) openAllowlist(ctx context.Context, a *orchv1.Account) error {
+	id, err := uuid.Parse(a.GetId())
 	if err != nil {
-		return 0, err
+		return fmt.Errorf("read the id of an account: %w", err)
 	}
-	for i, id := range closed {
-		open := s.decide(request.Info{Account: id}, "account-settings", func(a *orchv1.Account) error {
-			a.Settings.EnforceIpAllowlist = false
-			return nil
-		})
-		if _, err := s.registry.Accounts.Mutate(ctx, tenancy.Server, id, open); err != nil {
-			return i, err
-		}
-		s.registry.Spread(ctx, query.Account, id)
+	open := s.decide(request.Info{Account: id}, "account-settings", func(a *orchv1.Account) error {
+		a.Settings.EnforceIpAllowlist = false
+		return nil
+	})
+	if _, err := s.registry.Accounts.Mutate(ctx, tenancy.Server, id, open); err != nil {
+		return err
 	}
-	return len(closed), nil
+	s.registry.Spread(ctx, query.Account, id)
+	return nil
 }

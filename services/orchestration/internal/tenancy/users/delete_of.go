@@ -3,6 +3,7 @@ package users
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -50,12 +51,9 @@ func (s *Service) deleteHomeless(ctx context.Context, account uuid.UUID, m *orch
 	if err != nil {
 		return err
 	}
-	elsewhere := false
-	err = of.Memberships.EachAcross(ctx, bson.D{{Key: "actor_id", Value: store.Binary(actor)}}, func(of uuid.UUID, _ *orchv1.AccountMembership) error {
-		elsewhere = elsewhere || of != account
-		return nil
-	})
-	if err != nil || elsewhere {
+	memberships, err := of.Memberships.AllAcross(ctx, bson.D{{Key: "actor_id", Value: store.Binary(actor)}})
+	elsewhere := func(m store.Owned[*orchv1.AccountMembership]) bool { return m.Workspace != account }
+	if err != nil || slices.ContainsFunc(memberships, elsewhere) {
 		return err
 	}
 	err = of.Users.Delete(ctx, tenancy.Server, user, func(current *orchv1.User) ([]store.Effect, error) {

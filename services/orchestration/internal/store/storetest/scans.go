@@ -1,0 +1,53 @@
+package storetest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// scansLeaveOutUndecodableDocuments: a document of a newer version, in one workspace, does not hide those of the others.
+func scansLeaveOutUndecodableDocuments(t *testing.T, s *store.Store) {
+	t.Helper()
+	c, ws, other := flows(s), uuid.New(), uuid.New()
+	const documents = 9
+	for i := range documents {
+		of := ws
+		if i%3 == 0 {
+			of = other
+		}
+		require.NoError(t, c.Insert(t.Context(), of, &orchv1.Flow{Id: uuid.NewString(), Name: fmt.Sprint(i)}))
+	}
+	names := func(found []store.Owned[*orchv1.Flow], err error) (list []string) {
+		require.NoError(t, err)
+		for _, one := range found {
+			list = append(list, one.Message.GetName())
+		}
+		return list
+	}
+	all, err := c.AllAcross(t.Context(), nil)
+	require.NoError(t, err)
+	require.Len(t, all, documents)
+
+	// The first and the second one of an order.
+	newer := bson.D{{Key: "$set", Value: bson.D{{Key: "tags", Value: bson.D{{Key: "of", Value: "a newer version"}}}}}}
+	for _, name := range []string{"0", "3"} {
+		require.NoError(t, s.UpdateMany(t.Context(), query.Flow, other, bson.D{{Key: "name", Value: name}}, newer))
+	}
+	byName := bson.D{{Key: "name", Value: 1}}
+	require.Equal(t, []string{"1", "2"}, names(c.FirstOfAll(t.Context(), nil, byName, 2)), "a page is full while there are more")
+	require.Equal(t, []string{"1", "2", "4", "5", "6", "7", "8"}, names(c.FirstOfAll(t.Context(), nil, byName, documents)))
+	seen := map[uuid.UUID]int{}
+	require.NoError(t, c.EachAcross(t.Context(), nil, func(ws uuid.UUID, _ *orchv1.Flow) error { seen[ws]++; return nil }))
+	require.Equal(t, map[uuid.UUID]int{ws: 6, other: 1}, seen)
+	all, err = c.AllAcross(t.Context(), nil)
+	require.Error(t, err, "it is for decisions that need every document")
+	require.Len(t, all, documents-2)
+}
