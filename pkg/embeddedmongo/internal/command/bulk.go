@@ -35,6 +35,7 @@ func (s *Service) bulkWrite(r *request) (*value.Builder, error) {
 		spaces[i] = [2]string{db, coll}
 	}
 	w := s.e.Begin(wait, true)
+	defer w.Release()
 	var t bulkTotals
 	var results []value.Doc
 	for i, op := range ops {

@@ -2,7 +2,9 @@ package command
 
 import (
 	"bytes"
+	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,10 +30,49 @@ type cursor struct {
 	id      int64
 	ns      string
 	src     aggregate.Source
-	close   func() error
-	pending value.Doc // Read, but did not fit into the last batch.
+	owned   []func() error // Release what src reads, the last one first.
+	r       *request       // The command that reads: the first one, then a getMore.
+	left    time.Duration  // Of the time limit, for later commands; 0 without a limit.
+	pending value.Doc      // Read, but did not fit into the last batch.
 	used    time.Time
 	busy    bool
+}
+
+// expired is that of the command that reads.
+func (c *cursor) expired() error { return c.r.expired() }
+
+// resume makes a getMore read. The time limit bounds the work of all commands of the cursor, and not the time between them, as in
+// MongoDB.
+func (c *cursor) resume(r *request) {
+	if c.r = r; c.left != 0 {
+		r.deadline = time.Now().Add(c.left)
+	}
+}
+
+// pause stores what is left of the time limit.
+func (c *cursor) pause() {
+	if !c.r.deadline.IsZero() {
+		c.left = max(time.Until(c.r.deadline), 1)
+	}
+}
+
+// owns makes the cursor release something when it ends.
+func (c *cursor) owns(release func() error) { c.owned = append(c.owned, release) }
+
+// release ends a cursor that the service does not keep, however its command ends.
+func (c *cursor) release() error {
+	if c.id != 0 {
+		return nil
+	}
+	return c.close()
+}
+
+func (c *cursor) close() (err error) {
+	for _, release := range slices.Backward(c.owned) {
+		err = errors.Join(err, release())
+	}
+	c.owned = nil
+	return err
 }
 
 type cursors struct {
@@ -116,11 +157,11 @@ func (cs *cursors) closeAll() {
 }
 
 // batch appends documents to an open array until the batch is full; more reports that the stream may continue.
-func (c *cursor) batch(b *value.Builder, n int64, r *request) (more bool, err error) {
+func (c *cursor) batch(b *value.Builder, n int64) (more bool, err error) {
 	start := b.Len()
 	for i := int64(0); n < 0 || i < n; i++ {
 		if i&63 == 63 {
-			if err := r.expired(); err != nil {
+			if err := c.expired(); err != nil {
 				return false, err
 			}
 		}
@@ -147,12 +188,11 @@ func (c *cursor) batch(b *value.Builder, n int64, r *request) (more bool, err er
 	return true, nil
 }
 
-// reply sends a first batch and keeps the stream as a cursor when there is more.
-func (s *Service) reply(r *request, c *cursor, size int64, single bool) (*value.Builder, error) {
+// reply sends a first batch and keeps the stream as a cursor when there is more. Else the caller releases the cursor.
+func (s *Service) reply(c *cursor, size int64, single bool) (*value.Builder, error) {
 	b := newReply().Open("cursor", bson.TypeEmbeddedDocument).Open("firstBatch", bson.TypeArray)
-	more, err := c.batch(b, size, r)
+	more, err := c.batch(b, size)
 	if err != nil {
-		_ = c.close() // The command fails or ends anyway; there is no one to report to.
 		return nil, err
 	}
 	b.Close()
@@ -161,7 +201,6 @@ func (s *Service) reply(r *request, c *cursor, size int64, single bool) (*value.
 		if c.pending == nil && size > 0 {
 			d, ok, err := c.src.Next()
 			if err != nil {
-				_ = c.close() // The command fails or ends anyway; there is no one to report to.
 				return nil, err
 			}
 			if more = ok; ok {
@@ -172,9 +211,8 @@ func (s *Service) reply(r *request, c *cursor, size int64, single bool) (*value.
 		more = false
 	}
 	if more {
+		c.pause()
 		s.cursors.add(c)
-	} else if err := c.close(); err != nil {
-		return nil, err
 	}
 	return b.Add("id", value.OfInt64(c.id)).Add("ns", value.OfString(c.ns)).Close(), nil
 }
@@ -199,17 +237,22 @@ func (s *Service) getMore(r *request) (*value.Builder, error) {
 		s.cursors.put(c)
 		return nil, mongoerr.New(mongoerr.Kind{Code: 13, Name: "Unauthorized"}, "cursor id %d belongs to %s", id, c.ns)
 	}
+	c.resume(r)
+	more := false
+	defer func() {
+		if more {
+			c.pause()
+			s.cursors.put(c)
+		} else {
+			s.cursors.drop(c)
+		}
+	}()
 	b := newReply().Open("cursor", bson.TypeEmbeddedDocument).Open("nextBatch", bson.TypeArray)
-	more, err := c.batch(b, size, r)
-	if err != nil {
-		s.cursors.drop(c)
+	if more, err = c.batch(b, size); err != nil {
 		return nil, err
 	}
 	ns := c.ns
-	if more {
-		s.cursors.put(c)
-	} else {
-		s.cursors.drop(c)
+	if !more {
 		id = 0
 	}
 	return b.Close().Add("id", value.OfInt64(id)).Add("ns", value.OfString(ns)).Close(), nil
@@ -233,5 +276,5 @@ func (s *Service) killCursors(r *request) (*value.Builder, error) {
 // list replies with documents that are in memory.
 func (s *Service) list(r *request, ns string, docs []value.Doc) (*value.Builder, error) {
 	l := aggregate.Docs(docs)
-	return s.reply(r, &cursor{ns: ns, src: &l, close: func() error { return nil }}, -1, false)
+	return s.reply(&cursor{r: r, ns: ns, src: &l}, -1, false)
 }

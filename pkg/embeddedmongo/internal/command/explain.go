@@ -30,10 +30,11 @@ func (s *Service) explain(r *request) (*value.Builder, error) {
 	if err := inner.check(h.options); err != nil {
 		return nil, err
 	}
-	c, ns, err := s.lookup(&inner)
+	c, ns, err := s.reader(&inner)
 	if err != nil {
 		return nil, err
 	}
+	defer c.Close()
 	x, err := s.explainRead(&inner, c, verbosity != "queryPlanner")
 	if err != nil {
 		return nil, err
@@ -47,7 +48,7 @@ func (s *Service) explain(r *request) (*value.Builder, error) {
 	return b, nil
 }
 
-func (s *Service) explainRead(r *request, c *storage.Collection, run bool) (plan.Explanation, error) {
+func (s *Service) explainRead(r *request, c *storage.Reader, run bool) (plan.Explanation, error) {
 	var q plan.Query
 	var err error
 	switch r.name {

@@ -77,7 +77,12 @@ func (s *Service) pass(r *request, w *storage.Commit, c *storage.Collection, ch 
 	if !ch.many && ch.sort != nil {
 		q.Limit = 1
 	}
-	p, err := plan.New(c, q)
+	rd, err := c.Reader()
+	if err != nil {
+		return false, err
+	}
+	defer rd.Close()
+	p, err := plan.New(rd, q)
 	if err != nil {
 		return false, err
 	}

@@ -49,6 +49,15 @@ func (s *Service) lookup(r *request) (*storage.Collection, string, error) {
 	return s.e.Lookup(r.db, name), r.db + "." + name, nil
 }
 
+// reader opens the collection that a read command names; nil when it does not exist. The caller closes it.
+func (s *Service) reader(r *request) (rd *storage.Reader, ns string, err error) {
+	c, ns, err := s.lookup(r)
+	if c != nil && err == nil {
+		rd, err = c.Reader()
+	}
+	return rd, ns, err
+}
+
 // findQuery reads the query of a find.
 func findQuery(r *request) (q plan.Query, err error) {
 	if q.Filter, err = r.filter(r.get("filter"), "filter"); err != nil {
@@ -89,7 +98,7 @@ func asksForIDs(v value.Value) bool {
 	return string(k) == "_id" && !more && (number && n != 0 || include.T == bson.TypeBoolean && include.Truthy())
 }
 
-func (s *Service) find(r *request) (*value.Builder, error) {
+func (s *Service) find(r *request) (b *value.Builder, err error) {
 	c, ns, err := s.lookup(r)
 	if err != nil {
 		return nil, err
@@ -121,7 +130,15 @@ func (s *Service) find(r *request) (*value.Builder, error) {
 	if id := soleID(q.Filter); id != nil && q.Hint.IsMissing() && q.Skip == 0 && !q.ReturnKey && size > 0 {
 		return s.findByID(r, c, ns, id, q.Filter, proj)
 	}
-	p, err := plan.New(c, q)
+	cur := &cursor{r: r, ns: ns}
+	defer func() { err = errors.Join(err, cur.release()) }()
+	rd, err := c.Reader()
+	if err != nil {
+		return nil, err
+	}
+	cur.owns(rd.Close)
+	q.Expired = cur.expired
+	p, err := plan.New(rd, q)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +146,8 @@ func (s *Service) find(r *request) (*value.Builder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.reply(r, &cursor{ns: ns, src: &rows{run, q.Filter, proj, r.now}, close: run.Close}, size, single)
+	cur.src = &rows{run, q.Filter, proj, r.now}
+	return s.reply(cur, size, single)
 }
 
 // findByID is find for a filter that fixes the _id. It needs no plan and no iterator.
@@ -169,32 +187,36 @@ func (s *Service) pipeline(r *request) (*aggregate.Pipeline, error) {
 }
 
 // bind binds the relations of a pipeline to the collections of its database.
-func (s *Service) bind(r *request, c *storage.Collection, p *aggregate.Pipeline) (*plan.Joins, error) {
-	return plan.Bind(c, &p.Query, func(name string) *storage.Collection { return s.e.Lookup(r.db, name) })
+func (s *Service) bind(r *request, c *storage.Reader, p *aggregate.Pipeline) (*plan.Joins, error) {
+	return plan.Bind(c, &p.Query, func(name string) (*storage.Reader, error) {
+		if far := s.e.Lookup(r.db, name); far != nil {
+			return far.Reader()
+		}
+		return nil, nil
+	})
 }
 
-func (s *Service) aggregate(r *request) (*value.Builder, error) {
+func (s *Service) aggregate(r *request) (b *value.Builder, err error) {
 	if r.target.T != bson.TypeString {
 		return nil, mongoerr.NotImplemented("aggregate without a collection")
-	}
-	c, ns, err := s.lookup(r)
-	if err != nil {
-		return nil, err
 	}
 	p, err := s.pipeline(r)
 	if err != nil {
 		return nil, err
 	}
+	c, ns, err := s.reader(r)
+	if err != nil {
+		return nil, err
+	}
+	made := &cursor{r: r, ns: ns}
+	defer func() { err = errors.Join(err, made.release()) }()
+	made.owns(c.Close)
+	p.Query.Expired = made.expired
 	joins, err := s.bind(r, c, p)
 	if err != nil {
 		return nil, err
 	}
-	kept := false // A cursor closes the joins.
-	defer func() {
-		if !kept {
-			_ = joins.Close() // The command ends anyway.
-		}
-	}()
+	made.owns(joins.Close)
 	size := int64(firstBatch)
 	cur := r.get("cursor")
 	if cur.T != bson.TypeEmbeddedDocument {
@@ -227,7 +249,7 @@ func (s *Service) aggregate(r *request) (*value.Builder, error) {
 	}
 	if c == nil {
 		src := p.Run(&aggregate.Docs{})
-		return s.reply(r, &cursor{ns: ns, src: src, close: func() error { return nil }}, size, false)
+		return s.reply(&cursor{r: r, ns: ns, src: src}, size, false)
 	}
 	if p.GroupPath != "" {
 		vs, _, keys, err := plan.Groups(c, p.Query, p.GroupPath, p.GroupLimit)
@@ -239,7 +261,7 @@ func (s *Service) aggregate(r *request) (*value.Builder, error) {
 			for _, v := range vs {
 				src = append(src, value.NewBuilder().Add("_id", v).Done())
 			}
-			return s.reply(r, &cursor{ns: ns, src: &src, close: func() error { return nil }}, size, false)
+			return s.reply(&cursor{r: r, ns: ns, src: &src}, size, false)
 		}
 	}
 	pl, err := plan.New(c, p.Query)
@@ -250,9 +272,8 @@ func (s *Service) aggregate(r *request) (*value.Builder, error) {
 	if err != nil {
 		return nil, err
 	}
-	src := p.Run(&rows{r: run, q: p.Query.Filter, now: r.now})
-	kept = true
-	return s.reply(r, &cursor{ns: ns, src: src, close: func() error { return errors.Join(run.Close(), joins.Close()) }}, size, false)
+	made.src = p.Run(&rows{r: run, q: p.Query.Filter, now: r.now})
+	return s.reply(made, size, false)
 }
 
 // countQuery reads the query of a count; a negative limit means its magnitude.
@@ -272,14 +293,15 @@ func countQuery(r *request) (q plan.Query, err error) {
 }
 
 func (s *Service) count(r *request) (*value.Builder, error) {
-	c, _, err := s.lookup(r)
-	if err != nil {
-		return nil, err
-	}
 	q, err := countQuery(r)
 	if err != nil {
 		return nil, err
 	}
+	c, _, err := s.reader(r)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
 	var n int64
 	if c != nil {
 		if n, _, _, err = plan.Count(c, q); err != nil {
@@ -299,14 +321,15 @@ func distinctQuery(r *request) (q plan.Query, key string, err error) {
 }
 
 func (s *Service) distinct(r *request) (*value.Builder, error) {
-	c, _, err := s.lookup(r)
-	if err != nil {
-		return nil, err
-	}
 	q, key, err := distinctQuery(r)
 	if err != nil {
 		return nil, err
 	}
+	c, _, err := s.reader(r)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
 	var vs []value.Value
 	if c != nil {
 		if vs, _, _, err = plan.Distinct(c, q, key); err != nil {

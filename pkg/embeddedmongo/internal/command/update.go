@@ -103,6 +103,7 @@ func (s *Service) update(r *request) (*value.Builder, error) {
 	}
 	many := len(docs) > 1 || docs[0].Get("multi").Truthy()
 	w := s.e.Begin(wait, many)
+	defer w.Release()
 	var fails failures
 	var upserted []value.Value
 	var matched, modified int64
@@ -175,6 +176,7 @@ func (s *Service) findAndModify(r *request) (*value.Builder, error) {
 		}
 	}
 	w := s.e.Begin(wait, false)
+	defer w.Release()
 	out, err := s.modifyOrInsert(r, w, r.db, name, ch)
 	if werr := w.Wait(); err == nil {
 		err = werr

@@ -68,6 +68,7 @@ func (s *Service) insert(r *request) (*value.Builder, error) {
 		return nil, err
 	}
 	w := s.e.Begin(wait, len(docs) > 1)
+	defer w.Release()
 	var fails failures
 	n := int32(0)
 	var errs []error
@@ -177,6 +178,7 @@ func (s *Service) delete(r *request) (*value.Builder, error) {
 		many = true
 	}
 	w := s.e.Begin(wait, many)
+	defer w.Release()
 	var fails failures
 	n := int64(0)
 	for i, d := range docs {

@@ -33,7 +33,7 @@ type posted struct {
 }
 
 // open starts a search for a term below encoded fields.
-func (s *posted) open(c *storage.Collection, ix *storage.Index, fields []byte, t *term) (buckets, error) {
+func (s *posted) open(c *storage.Reader, ix *storage.Index, fields []byte, t *term) (buckets, error) {
 	found, err := s.openTerm(c, ix, fields, t)
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (s *posted) open(c *storage.Collection, ix *storage.Index, fields []byte, t
 	return &anyOf{s: s, kids: []buckets{found, every}}, nil
 }
 
-func (s *posted) openTerm(c *storage.Collection, ix *storage.Index, fields []byte, t *term) (buckets, error) {
+func (s *posted) openTerm(c *storage.Reader, ix *storage.Index, fields []byte, t *term) (buckets, error) {
 	if len(t.all)+len(t.any) == 0 {
 		prefix := c.GramPrefix(ix, fields, t.gram)
 		it, err := s.view.Iter(prefix, successor(prefix))

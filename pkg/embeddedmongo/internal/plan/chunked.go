@@ -43,10 +43,10 @@ func (p *Plan) skipsChunks() bool {
 	return p.chunkField() >= 0 && len(p.spans) == 1 && len(p.also) == 0
 }
 
-// narrowed narrows the keys of the plan by its search. A view that is older than the index of trigrams lacks postings.
+// narrowed narrows the keys of the plan by its search.
 func (p *Plan) narrowed(v *storage.View, ks keys) (keys, error) {
 	at := p.chunkField()
-	if at < 0 || !v.Has(p.narrow.ix) {
+	if at < 0 {
 		return ks, nil
 	}
 	c := &chunked{keys: ks, p: p, at: at, posted: posted{view: v, reverse: p.reverse, expired: p.q.Expired}}

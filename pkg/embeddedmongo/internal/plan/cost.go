@@ -187,10 +187,7 @@ func (p *Plan) survey(con *conjunction, limit int) (n, matches int64, err error)
 	if limit <= 0 {
 		return 0, 0, nil
 	}
-	v, err := p.c.View()
-	if err != nil {
-		return 0, 0, err
-	}
+	v := p.c.View()
 	defer v.Close()
 	tests := p.keyTests(con)
 	err = p.eachKeyOf(v, func(key []byte) bool {
@@ -253,7 +250,7 @@ func (p *Plan) orScan(candidates []*Plan, con *conjunction) (*Plan, error) {
 }
 
 // scan is the plan that reads all documents.
-func scan(c *storage.Collection, q Query, con *conjunction) *Plan {
+func scan(c *storage.Reader, q Query, con *conjunction) *Plan {
 	ix := c.Indexes()[0]
 	p := &Plan{c: c, q: q, ix: ix, spans: spans(c.DocPrefix(), nil), exact: len(con.nodes) == 0}
 	p.order(0)

@@ -21,14 +21,13 @@ const expiredAfter = 1024
 //
 //	RECORD_STORE_COUNT  the collection's own counter
 //	COUNT_COUNTER       a counter of an index prefix
-//	COUNT_BLOCKS        blocks of index keys
 //	COUNT_SCAN          index keys only
 //	COUNT_DIFFERENCE    two such counts
 //	COUNT_COMMON        keys of several ranges
 //	COUNT_MATCHING      index keys, read
 //	COUNT_RELATED       index keys, beside values of other collections
 //	FETCH               documents
-func Count(c *storage.Collection, q Query) (n int64, how string, p *Plan, err error) {
+func Count(c *storage.Reader, q Query) (n int64, how string, p *Plan, err error) {
 	skip, limit := q.Skip, q.Limit
 	q.Skip, q.Limit, q.Sort = 0, 0, nil
 	if limit > 0 {
@@ -83,7 +82,7 @@ func Count(c *storage.Collection, q Query) (n int64, how string, p *Plan, err er
 }
 
 // countCovered counts by a covering index; p is nil when there is none.
-func countCovered(c *storage.Collection, q Query, con *conjunction) (n int64, how string, p *Plan, err error) {
+func countCovered(c *storage.Reader, q Query, con *conjunction) (n int64, how string, p *Plan, err error) {
 	if p = covering(c, q, con); p == nil {
 		return 0, "", nil, nil
 	}
@@ -94,15 +93,9 @@ func countCovered(c *storage.Collection, q Query, con *conjunction) (n int64, ho
 			return n, "COUNT_COUNTER", p, err
 		}
 	}
-	if n, ok, err := p.countBlocks(); ok || err != nil {
-		return n, "COUNT_BLOCKS", p, err
-	}
 	n, keys, err := p.countKeys()
 	if err != nil {
 		return 0, "", nil, err
-	}
-	if keys > dividedAfter && prefixes == nil && !p.dedupe {
-		c.Divide(p.ix)
 	}
 	after := int64(countersAfter)
 	if prefixes == nil {
@@ -110,15 +103,15 @@ func countCovered(c *storage.Collection, q Query, con *conjunction) (n int64, ho
 	}
 	stopped := q.most > 0 && n >= q.most // Counters would cost a walk of the whole index, which the limit spares.
 	if fields > 0 && keys > after && !stopped {
-		err = c.KeepPrefixCounts(p.ix, fields)
+		c.KeepPrefixCounts(p.ix, fields)
 	}
-	return n, "COUNT_SCAN", p, err
+	return n, "COUNT_SCAN", p, nil
 }
 
 // countDifference counts a filter with a negation as a difference: the matches of the other conditions minus those that also match
 // the negated one. Covering indexes count both. A negated condition that holds for missing fields is counted among the documents with
 // the field, so partial indexes serve. p is the plan of the minuend; nil when either has no covering index.
-func countDifference(c *storage.Collection, q Query, con *conjunction) (n int64, p *Plan, err error) {
+func countDifference(c *storage.Reader, q Query, con *conjunction) (n int64, p *Plan, err error) {
 	q.most = 0 // Either may be larger than the difference.
 	for i, node := range con.nodes {
 		others := slices.Delete(slices.Clone(con.nodes), i, i+1)
@@ -150,7 +143,7 @@ func countDifference(c *storage.Collection, q Query, con *conjunction) (n int64,
 }
 
 // countPresent counts the documents that have the field of a leaf, and do not match the leaf.
-func countPresent(c *storage.Collection, q Query, con *conjunction, others filter.And, leaf *filter.Leaf) (n int64, p *Plan, err error) {
+func countPresent(c *storage.Reader, q Query, con *conjunction, others filter.And, leaf *filter.Leaf) (n int64, p *Plan, err error) {
 	within := append(slices.Clone(others), leaf.Present())
 	out, _, excluded, err := countCovered(c, q, con.of(append(slices.Clone(within), leaf)))
 	if excluded == nil || err != nil {
@@ -188,7 +181,7 @@ func (p *Plan) countRows() (n int64, err error) {
 }
 
 // covering is the best plan whose bounds express the whole filter; nil when there is none.
-func covering(c *storage.Collection, q Query, con *conjunction) *Plan {
+func covering(c *storage.Reader, q Query, con *conjunction) *Plan {
 	if !q.Hint.IsMissing() {
 		return nil
 	}
@@ -207,7 +200,7 @@ func covering(c *storage.Collection, q Query, con *conjunction) *Plan {
 }
 
 // countable is a plan that, intersected with others, expresses the whole filter by keys; nil when there is none.
-func countable(c *storage.Collection, q Query, con *conjunction) *Plan {
+func countable(c *storage.Reader, q Query, con *conjunction) *Plan {
 	if !q.Hint.IsMissing() {
 		return nil
 	}
@@ -259,14 +252,11 @@ func (p *Plan) counters(prefixes [][]byte, fields int) (n int64, ok bool, err er
 }
 
 func (p *Plan) countersOf(ix *storage.Index, prefixes [][]byte, fields int) (n int64, ok bool, err error) {
-	for _, prefix := range prefixes {
-		k, ok, err := p.c.PrefixCount(ix, fields, prefix)
-		if !ok || err != nil {
-			return 0, ok, err
-		}
+	counts, ok, err := p.c.PrefixCounts(ix, fields, prefixes)
+	for _, k := range counts {
 		n += k
 	}
-	return n, true, nil
+	return n, ok, err
 }
 
 // sameLead reports whether two indexes have the same documents, and the same encoding of their first n fields.

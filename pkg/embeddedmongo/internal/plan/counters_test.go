@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,20 +19,35 @@ func TestCountersOfOtherIndexes(t *testing.T) {
 	keys := r.document(bson.D{{Key: "ws", Value: 1}, {Key: "kind", Value: 1}, {Key: "opt", Value: 1}})
 	_, err := r.runs.CreateIndex(t.Context(), storage.IndexSpec{Name: "sparse", Key: bson.Raw(keys), Sparse: true}, func() error { return nil })
 	require.NoError(t, err)
-	require.NoError(t, r.runs.KeepPrefixCounts(r.index("ws_1_kind_1__id_1"), 2))
+	runs := r.counted(r.index("ws_1_kind_1__id_1"), 2)
 	kind := conjoin(r.filter(bson.E{Key: "kind", Value: 1}))
 	for name, want := range map[string]bool{"ws_1_kind_1__id_1": true, "ws_1_kind_1_at_1": true, "ws_1_at_1_kind_1": false, "sparse": false} {
-		p := candidate(r.runs, Query{}, kind, r.index(name), true)
+		p := candidate(runs, Query{}, kind, r.index(name), true)
 		if p == nil {
 			require.Equal(t, "sparse", name)
-			p = &Plan{c: r.runs, ix: r.index(name)}
+			p = &Plan{c: runs, ix: r.index(name)}
 		}
-		n, ok, err := p.counters([][]byte{candidate(r.runs, Query{}, kind, r.index("ws_1_kind_1__id_1"), true).spans[0].lo[storage.IndexHeader:]}, 2)
+		n, ok, err := p.counters([][]byte{candidate(runs, Query{}, kind, r.index("ws_1_kind_1__id_1"), true).spans[0].lo[storage.IndexHeader:]}, 2)
 		require.NoError(t, err)
 		require.Equal(t, want, ok, name)
 		if want {
 			require.EqualValues(t, 600, n, name)
 		}
+	}
+}
+
+// counted reads the runs once an index has counters of the prefixes of n fields, which are made in the background.
+func (r *related) counted(ix *storage.Index, n int) *storage.Reader {
+	r.t.Helper()
+	r.runs.KeepPrefixCounts(ix, n)
+	for {
+		runs := r.reader(r.runs)
+		_, ok, err := runs.PrefixCounts(ix, n, nil)
+		require.NoError(r.t, err)
+		if ok {
+			return runs
+		}
+		runtime.Gosched()
 	}
 }
 

@@ -19,10 +19,7 @@ func (p *Plan) countKeys() (n, keys int64, err error) {
 	if len(p.spans) == 0 {
 		return 0, 0, nil
 	}
-	v, err := p.c.View()
-	if err != nil {
-		return 0, 0, err
-	}
+	v := p.c.View()
 	defer v.Close()
 	it, err := v.Iter(p.spans[0].lo, p.spans[len(p.spans)-1].hi)
 	if err != nil {
@@ -65,45 +62,6 @@ func (p *Plan) countLookups(it *pebble.Iterator) (n, keys int64, err error) {
 	return n, n, storage.Error(it.Error())
 }
 
-// countBlocks counts the documents within an exact plan's spans by blocks of keys, and the keys at the ends of each span. ok is false
-// when the index is not divided there.
-func (p *Plan) countBlocks() (n int64, ok bool, err error) {
-	if p.dedupe || p.ix.IsID() || len(p.spans) == 0 || len(p.spans) > maxCounters {
-		return 0, false, nil
-	}
-	ranges := make([]storage.Range, len(p.spans))
-	for i, s := range p.spans {
-		ranges[i] = storage.Range{Lo: s.lo, Hi: s.hi}
-	}
-	blocks, v, ok, err := p.c.BlocksView(p.ix, ranges)
-	if !ok || err != nil {
-		return 0, false, err
-	}
-	defer v.Close()
-	it, err := v.Iter(ranges[0].Lo, ranges[len(ranges)-1].Hi)
-	if err != nil {
-		return 0, false, err
-	}
-	for i, r := range ranges {
-		ends := []storage.Range{r}
-		if b := blocks[i]; len(b.Starts) > 0 {
-			ends = []storage.Range{{Lo: r.Lo, Hi: b.Starts[0]}, {Lo: b.End, Hi: r.Hi}}
-			for _, k := range b.Counts {
-				n += k
-			}
-		}
-		for _, e := range ends {
-			w := walk{it: it, expired: p.q.Expired}
-			w.begin(e.Lo, e.Hi)
-			if _, err := w.on(-1); err != nil {
-				return 0, false, err
-			}
-			n += w.n
-		}
-	}
-	return n, true, nil
-}
-
 // countSpan counts the keys of one span. Where a counter holds the number of keys of the whole prefix, it walks the range and its
 // complement in turns and stops when either ends. The cost is that of the smaller part.
 func (p *Plan) countSpan(v *storage.View, s span, inside *walk) (n, keys int64, err error) {
@@ -117,7 +75,7 @@ func (p *Plan) countSpan(v *storage.View, s span, inside *walk) (n, keys int64, 
 		return inside.n, inside.n, err
 	}
 	prefix := s.lo[:s.at]
-	total, counted, err := p.c.PrefixCount(p.ix, fields, prefix[storage.IndexHeader:])
+	totals, counted, err := p.c.PrefixCounts(p.ix, fields, [][]byte{prefix[storage.IndexHeader:]})
 	if !counted || err != nil {
 		if err == nil {
 			_, err = inside.on(-1)
@@ -146,7 +104,7 @@ func (p *Plan) countSpan(v *storage.View, s span, inside *walk) (n, keys int64, 
 		}
 		if all {
 			out := outside[0].n + outside[1].n
-			return max(0, total-out), inside.n + out, nil
+			return totals[0] - out, inside.n + out, nil
 		}
 	}
 }

@@ -12,7 +12,7 @@ var errEnough = errors.New("enough")
 
 // countRelated counts the matches of a filter with relations by index keys where they decide it, and by documents elsewhere. how names
 // the method.
-func countRelated(c *storage.Collection, q Query, con *conjunction) (n int64, how string, p *Plan, err error) {
+func countRelated(c *storage.Reader, q Query, con *conjunction) (n int64, how string, p *Plan, err error) {
 	g := newGatherer(c, q, "_id")
 	g.prefer = "_id"
 	if rel, negated := onlyRelation(con); rel != nil {
@@ -85,7 +85,7 @@ type hashCount struct {
 const startedOver = 16 * eagerCost
 
 // newHashCount plans the count; nil when another way costs less.
-func newHashCount(c *storage.Collection, q Query, con *conjunction, rel *filter.Related) (*hashCount, error) {
+func newHashCount(c *storage.Reader, q Query, con *conjunction, rel *filter.Related) (*hashCount, error) {
 	s := joinOf(rel)
 	if s.decided() || s.gathered > startedOver || q.most > 0 {
 		return nil, nil

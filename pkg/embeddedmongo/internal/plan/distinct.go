@@ -21,7 +21,7 @@ import (
 //	KEY_JOIN       keys of two indexes
 //	FIRST_MATCH    documents of each value until one matches
 //	FETCH          documents
-func Distinct(c *storage.Collection, q Query, path string) (vs []value.Value, how string, p *Plan, err error) {
+func Distinct(c *storage.Reader, q Query, path string) (vs []value.Value, how string, p *Plan, err error) {
 	set := newDistinctValues(q, path)
 	if how, p, err = set.readKeys(c, q, path); p != nil || err != nil {
 		return set.sorted(), how, p, err
@@ -34,7 +34,7 @@ func Distinct(c *storage.Collection, q Query, path string) (vs []value.Value, ho
 
 // Groups lists the values by which documents are grouped by a path, in order: missing is null, and arrays are values. It stops at a
 // limit; 0 means none. p is nil when no index has the values.
-func Groups(c *storage.Collection, q Query, path string, limit int64) (vs []value.Value, how string, p *Plan, err error) {
+func Groups(c *storage.Reader, q Query, path string, limit int64) (vs []value.Value, how string, p *Plan, err error) {
 	set := newDistinctValues(q, path)
 	set.grouped, set.limit = true, limit
 	how, p, err = set.readKeys(c, q, path)
@@ -42,7 +42,7 @@ func Groups(c *storage.Collection, q Query, path string, limit int64) (vs []valu
 }
 
 // readKeys adds the values that the keys of an index have; p is nil when no index has them.
-func (s *distinctValues) readKeys(c *storage.Collection, q Query, path string) (how string, p *Plan, err error) {
+func (s *distinctValues) readKeys(c *storage.Reader, q Query, path string) (how string, p *Plan, err error) {
 	con := conjoin(q.Filter)
 	if p = skipping(c, q, con, path); p != nil {
 		return "DISTINCT_SCAN", p, p.jump(path, s)
@@ -105,7 +105,7 @@ func (s *distinctValues) readable(path string) bool {
 }
 
 // fewIDs is the plan of documents that the filter lists by their ids; nil when the keys of the path cost less.
-func (s *distinctValues) fewIDs(c *storage.Collection, q Query, con *conjunction, path string) *Plan {
+func (s *distinctValues) fewIDs(c *storage.Reader, q Query, con *conjunction, path string) *Plan {
 	if !s.readable(path) || !q.Hint.IsMissing() {
 		return nil
 	}
@@ -246,7 +246,7 @@ func each(v value.Value, parts []string, f func(value.Value)) {
 
 // skipping finds an index whose fields before the path the filter fixes by points. It may have a range of the path too. It may have
 // conditions on later fields if it fixes the path by points: one key of each then decides.
-func skipping(c *storage.Collection, q Query, con *conjunction, path string) (best *Plan) {
+func skipping(c *storage.Reader, q Query, con *conjunction, path string) (best *Plan) {
 	for _, ix := range c.Indexes() {
 		if ix.IsID() {
 			continue
@@ -281,10 +281,7 @@ func (p *Plan) position(path string) int {
 // jump is a skip scan: it reads one key for each distinct value, in each span. A null entry may stand for a missing field, so it
 // reads null entries until a document has null.
 func (p *Plan) jump(path string, set *distinctValues) error {
-	v, err := p.c.View()
-	if err != nil {
-		return err
-	}
+	v := p.c.View()
 	defer v.Close()
 	if len(p.spans) == 0 {
 		return nil
@@ -393,10 +390,7 @@ const coveringDocs = 4096
 
 // eachKey adds the values of the matching keys. It reads the documents of those keys that do not have the value.
 func (p *Plan) eachKey(path string, set *distinctValues) error {
-	v, err := p.c.View()
-	if err != nil {
-		return err
-	}
+	v := p.c.View()
 	defer v.Close()
 	ks, err := p.open(v)
 	if err != nil {

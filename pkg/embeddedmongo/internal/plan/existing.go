@@ -20,9 +20,7 @@ type existing struct {
 }
 
 func (e *existing) open() (err error) {
-	if e.view, err = e.p.c.View(); err != nil {
-		return err
-	}
+	e.view = e.p.c.View()
 	span := e.p.spans[0]
 	e.n = e.p.prefixBefore(e.p.position("_id"))
 	e.seek = bytes.Clone(span.lo[:e.n])

@@ -16,7 +16,7 @@ type Explanation struct {
 }
 
 // Explain plans a query and, with run, executes it to count keys and documents. c may be nil.
-func Explain(c *storage.Collection, q Query, run bool) (x Explanation, err error) {
+func Explain(c *storage.Reader, q Query, run bool) (x Explanation, err error) {
 	if c == nil {
 		return nowhere(), nil
 	}
@@ -50,7 +50,7 @@ func Explain(c *storage.Collection, q Query, run bool) (x Explanation, err error
 }
 
 // ExplainCount explains a count.
-func ExplainCount(c *storage.Collection, q Query, run bool) (x Explanation, err error) {
+func ExplainCount(c *storage.Reader, q Query, run bool) (x Explanation, err error) {
 	if c == nil {
 		return nowhere(), nil
 	}
@@ -72,7 +72,7 @@ func ExplainCount(c *storage.Collection, q Query, run bool) (x Explanation, err 
 }
 
 // ExplainDistinct explains a distinct.
-func ExplainDistinct(c *storage.Collection, q Query, path string, run bool) (x Explanation, err error) {
+func ExplainDistinct(c *storage.Reader, q Query, path string, run bool) (x Explanation, err error) {
 	if c == nil {
 		return nowhere(), nil
 	}
@@ -87,7 +87,7 @@ func ExplainDistinct(c *storage.Collection, q Query, path string, run bool) (x E
 }
 
 // ExplainGroups explains groups by a path; ok is false when no index has the values.
-func ExplainGroups(c *storage.Collection, q Query, path string, limit int64) (x Explanation, ok bool, err error) {
+func ExplainGroups(c *storage.Reader, q Query, path string, limit int64) (x Explanation, ok bool, err error) {
 	if c == nil {
 		return nowhere(), true, nil
 	}

@@ -44,7 +44,7 @@ type firstMatch struct {
 }
 
 // newFirstMatch plans the scan; nil when no index has the path behind points.
-func (s *distinctValues) newFirstMatch(c *storage.Collection, q Query, con *conjunction, path string) *firstMatch {
+func (s *distinctValues) newFirstMatch(c *storage.Reader, q Query, con *conjunction, path string) *firstMatch {
 	p := grouping(c, q, con, path)
 	if p == nil {
 		return nil
@@ -53,7 +53,7 @@ func (s *distinctValues) newFirstMatch(c *storage.Collection, q Query, con *conj
 }
 
 // grouping is the best plan whose keys are grouped by a path below the points of the filter; nil when there is none.
-func grouping(c *storage.Collection, q Query, con *conjunction, path string) (best *Plan) {
+func grouping(c *storage.Reader, q Query, con *conjunction, path string) (best *Plan) {
 	for _, ix := range c.Indexes() {
 		if ix.IsID() || !names(ix.Fields, path) || !q.Hint.IsMissing() {
 			continue
@@ -99,8 +99,8 @@ func (m *firstMatch) instead(con *conjunction) (done bool, err error) {
 // of them has as many keys as the limit.
 func (m *firstMatch) fewest(con *conjunction, limit int) (best *Plan, n int, err error) {
 	var others []*Plan
-	for _, ix := range m.p.c.Indexes() { // Before the view begins, none of them is too new for it.
-		if k := candidate(m.p.c, m.p.q, con, ix, false); k != nil && (m.view == nil || m.view.Has(ix)) && len(k.bounds) > 0 && k.bindsBeyond(m.p) {
+	for _, ix := range m.p.c.Indexes() {
+		if k := candidate(m.p.c, m.p.q, con, ix, false); k != nil && len(k.bounds) > 0 && k.bindsBeyond(m.p) {
 			others = append(others, k)
 		}
 	}
@@ -123,9 +123,7 @@ func (m *firstMatch) fewest(con *conjunction, limit int) (best *Plan, n int, err
 
 // run executes the scan within a budget. prepare may read keys in the view of the scan.
 func (m *firstMatch) run(budget int64, prepare func() error) (done bool, err error) {
-	if m.view, err = m.p.c.View(); err != nil {
-		return false, err
-	}
+	m.view = m.p.c.View()
 	defer m.view.Close()
 	if prepare != nil {
 		if err := prepare(); err != nil {

@@ -20,7 +20,7 @@ import (
 //	sets      ids of other indexes decide the rest  ws, flow_id, _id  without the ids of  ws, work_queue_name
 //	documents
 type gatherer struct {
-	c        *storage.Collection
+	c        *storage.Reader
 	q        Query
 	con      *conjunction
 	path     string
@@ -43,7 +43,7 @@ type gatherer struct {
 }
 
 // newGatherer returns a gatherer that does not pause.
-func newGatherer(c *storage.Collection, q Query, path string) *gatherer {
+func newGatherer(c *storage.Reader, q Query, path string) *gatherer {
 	return &gatherer{c: c, q: q, path: path, most: maxJoined, spend: func(int64) error {
 		if q.Expired != nil {
 			return q.Expired()
@@ -135,7 +135,7 @@ func (p *Plan) wide() bool {
 	return p.inside == nil && p.ix.Partial == nil && !p.ix.Spec.Sparse && len(p.spans) == 1 && (len(p.bounds) == 0 || len(p.bounds) == 1 && p.bounds[0].equal)
 }
 
-// known is the number of keys of a plan, if counters or blocks tell without a walk.
+// known is the number of keys of a plan, if counters tell without a walk.
 func (g *gatherer) known(p *Plan) (n int64, ok bool, err error) {
 	if p.ix.IsID() {
 		return int64(len(p.spans)), true, nil
@@ -158,7 +158,7 @@ func (g *gatherer) known(p *Plan) (n int64, ok bool, err error) {
 			return max(0, all-in), err == nil, err
 		}
 	}
-	return p.countBlocks()
+	return 0, false, nil
 }
 
 // size is the number of keys of a plan up to a limit. Wide plans are not walked.
@@ -166,11 +166,7 @@ func (g *gatherer) size(p *Plan, limit int64) (int64, error) {
 	if n, ok, err := g.known(p); ok || err != nil {
 		return min(n, limit), err
 	}
-	n, err := g.count(p, limit)
-	if n > dividedAfter && !p.dedupe {
-		g.c.Divide(p.ix)
-	}
-	return n, err
+	return g.count(p, limit)
 }
 
 // countShare is the number of keys that are counted at the cost of one that is gathered.
@@ -182,10 +178,7 @@ func (g *gatherer) count(p *Plan, limit int64) (n int64, err error) {
 		n, err := p.reach(int(limit))
 		return int64(n), err
 	}
-	v, err := g.c.View()
-	if err != nil {
-		return 0, err
-	}
+	v := g.c.View()
 	defer v.Close()
 	var paused error
 	err = p.eachKeyOf(v, func([]byte) bool {
@@ -604,10 +597,7 @@ func (g *gatherer) run(f func(key []byte) error) error {
 	if g.base == nil {
 		return g.documents(f)
 	}
-	v, err := g.c.View()
-	if err != nil {
-		return err
-	}
+	v := g.c.View()
 	defer v.Close()
 	if len(g.base.spans) == 0 {
 		return nil

@@ -28,7 +28,7 @@ type keyJoin struct {
 
 // newKeyJoin plans the join; nil when documents cost less, or no two indexes have all that it needs. rows is the number of values that
 // are wanted; 0 means all.
-func newKeyJoin(c *storage.Collection, q Query, con *conjunction, path string, rows int64) (*keyJoin, error) {
+func newKeyJoin(c *storage.Reader, q Query, con *conjunction, path string, rows int64) (*keyJoin, error) {
 	groups := grouping(c, q, con, path)
 	if groups == nil || len(groups.spans) != 1 || groups.ix.Multikey() != 0 {
 		return nil, nil
@@ -63,7 +63,7 @@ func newKeyJoin(c *storage.Collection, q Query, con *conjunction, path string, r
 
 // newAbsentJoin plans the join for a condition that a field is absent, by a partial index of the documents with the field; nil when there
 // is none, or it costs more than a scan.
-func newAbsentJoin(c *storage.Collection, q Query, con *conjunction, path string) (*keyJoin, error) {
+func newAbsentJoin(c *storage.Reader, q Query, con *conjunction, path string) (*keyJoin, error) {
 	for i, n := range con.nodes {
 		absent, ok := n.(*filter.Leaf)
 		if !ok || absent.Op != filter.Eq || !absent.Value.IsNullish() {
@@ -114,10 +114,7 @@ func (p *Plan) decides(con *conjunction, other *Plan) bool {
 
 // run adds the values. done is false when a key does not have the type of its value, or cannot be tested.
 func (j *keyJoin) run(set *distinctValues) (done bool, err error) {
-	v, err := j.groups.c.View()
-	if err != nil {
-		return false, err
-	}
+	v := j.groups.c.View()
 	defer v.Close()
 	ids := newIDSet(j.n)
 	decided := true

@@ -158,7 +158,7 @@ func (t *keyTests) valueAt(path string) value.Value {
 
 // countMatching counts by testing the keys of an index that covers all paths of the filter. p is nil when no index does, or when
 // the chosen plan reads documents through another, more selective index.
-func countMatching(c *storage.Collection, q Query, con *conjunction, chosen *Plan) (n int64, p *Plan, err error) {
+func countMatching(c *storage.Reader, q Query, con *conjunction, chosen *Plan) (n int64, p *Plan, err error) {
 	if !q.Hint.IsMissing() {
 		return 0, nil, nil
 	}

@@ -38,14 +38,14 @@ type narrowing struct {
 }
 
 // narrowing returns the search of the filter in an index of chunks; nil when there is none.
-func (c *conjunction) narrowing(from *storage.Collection) *narrowing {
+func (c *conjunction) narrowing(from *storage.Reader) *narrowing {
 	if !c.narrowed {
 		c.narrowed, c.narrow = true, c.searchIn(from)
 	}
 	return c.narrow
 }
 
-func (c *conjunction) searchIn(from *storage.Collection) *narrowing {
+func (c *conjunction) searchIn(from *storage.Reader) *narrowing {
 	for _, ix := range from.GramIndexes() {
 		if !ix.Grams.Chunks {
 			continue

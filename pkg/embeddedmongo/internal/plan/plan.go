@@ -44,7 +44,7 @@ type Query struct {
 
 // Plan is an access path: an index with its bounds, and the order in which it reads.
 type Plan struct {
-	c      *storage.Collection
+	c      *storage.Reader
 	q      Query
 	ix     *storage.Index
 	bounds []*bound
@@ -68,7 +68,7 @@ type Plan struct {
 }
 
 // New plans a query.
-func New(c *storage.Collection, q Query) (*Plan, error) {
+func New(c *storage.Reader, q Query) (*Plan, error) {
 	if q.Sort != nil && len(q.Sort.Fields) == 0 {
 		q.Sort = nil
 	}
@@ -83,7 +83,7 @@ func New(c *storage.Collection, q Query) (*Plan, error) {
 }
 
 // newPlan plans a query by a conjunction of its filter.
-func newPlan(c *storage.Collection, q Query, con *conjunction) (*Plan, error) {
+func newPlan(c *storage.Reader, q Query, con *conjunction) (*Plan, error) {
 	list := c.Indexes()
 	hinted, err := hint(list, q.Hint)
 	if err != nil {
@@ -198,12 +198,12 @@ func hint(list []*storage.Index, h value.Value) (*storage.Index, error) {
 }
 
 // candidate plans with one index; nil when the index cannot serve the query.
-func candidate(c *storage.Collection, q Query, con *conjunction, ix *storage.Index, forced bool) *Plan {
+func candidate(c *storage.Reader, q Query, con *conjunction, ix *storage.Index, forced bool) *Plan {
 	return candidateOf(c, q, con, ix, forced, maxSpans)
 }
 
 // candidateOf is candidate with a number of spans: bounds that need more are left out.
-func candidateOf(c *storage.Collection, q Query, con *conjunction, ix *storage.Index, forced bool, most int) *Plan {
+func candidateOf(c *storage.Reader, q Query, con *conjunction, ix *storage.Index, forced bool, most int) *Plan {
 	if !usable(ix, con) {
 		return nil
 	}

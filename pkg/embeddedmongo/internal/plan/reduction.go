@@ -18,7 +18,7 @@ const reducedAfter = 1 << 15
 //
 // The near side may have other values by the time of a lookup. They are unknown, not absent.
 type reduction struct {
-	near   *storage.Collection
+	near   *storage.Reader
 	q      Query
 	filter *filter.Filter // Of the near side.
 	path   string

@@ -20,7 +20,7 @@ const (
 // references is the condition that the near side has one of its values that have a related document, if it has few values at all; nil
 // for others. Often all documents lack the reference, and nothing matches. It holds for the documents of before: a document with a value
 // that appears meanwhile does not match, so the negation of the condition would be wrong.
-func (s *semiJoin) references(near *storage.Collection, q Query, con *conjunction) (*filter.Leaf, error) {
+func (s *semiJoin) references(near *storage.Reader, q Query, con *conjunction) (*filter.Leaf, error) {
 	if s.decided() || s.c.Count() <= mostPoints || s.rel.Foreign != "_id" || s.rel.Path == "_id" {
 		return nil, nil
 	}
@@ -53,10 +53,7 @@ func (s *semiJoin) references(near *storage.Collection, q Query, con *conjunctio
 // fewValues lists the values of a path in the keys of the plan's only span, encoded in ascending order, by a skip scan; nil when they are
 // many, or few documents share one.
 func (p *Plan) fewValues(path string) (fields [][]byte, err error) {
-	v, err := p.c.View()
-	if err != nil {
-		return nil, err
-	}
+	v := p.c.View()
 	defer v.Close()
 	span, at := p.spans[0], p.position(path)
 	it, err := v.Iter(span.lo, span.hi)

@@ -87,15 +87,12 @@ type review struct {
 	open   []*filter.Related // The relations without all values. A review follows once one has them.
 }
 
-func newReview(p *Plan, v *storage.View) review {
+func newReview(p *Plan) review {
 	if p.con == nil || p.exact || !p.sorted || p.q.Sort == nil || p.q.Limit == 0 || p.q.Skip+p.q.Limit > maxSorted {
 		return review{}
 	}
 	scan := p.con.scanOf(p.c, p.q)
 	if scan != nil {
-		if scan.grams != nil && !v.Has(scan.grams.ix) {
-			scan.grams = nil
-		}
 		scan.ids = newMembers(0)
 	}
 	w := review{others: p.others, scan: scan, at: firstReview}
@@ -157,7 +154,7 @@ func (r *Rows) related() {
 		nodes[slices.IndexFunc(nodes, func(n filter.Node) bool { return n == rel })] = leaf
 		con := r.p.con.of(nodes)
 		for _, ix := range r.p.c.Indexes() {
-			if p := candidate(r.p.c, r.p.q, con, ix, false); p != nil && r.view.Has(ix) && p.expresses(leaf) {
+			if p := candidate(r.p.c, r.p.q, con, ix, false); p != nil && p.expresses(leaf) {
 				p.con = con
 				r.review.others = append(r.review.others, p)
 			}
@@ -248,7 +245,7 @@ func (r *Rows) relate(left int64) (done bool, err error) {
 		shared := slices.DeleteFunc(slices.Clone(r.p.con.nodes), func(k filter.Node) bool { return !r.p.expresses(k) })
 		g.prefer = rel.Path
 		p := g.widest(g.deciding(r.p.con.of(append(shared, n)), "_id"))
-		if p == nil || !r.view.Has(p.ix) {
+		if p == nil {
 			continue
 		}
 		size, err := g.size(p, r.p.c.Count())
@@ -382,7 +379,7 @@ func (r *Rows) search(cost int64) error {
 	}
 	con := scan.apply(r.p.con)
 	for _, ix := range r.p.c.Indexes() {
-		if p := candidate(r.p.c, r.p.q, con, ix, false); p != nil && r.view.Has(ix) && p.expresses(scan.leaf) {
+		if p := candidate(r.p.c, r.p.q, con, ix, false); p != nil && p.expresses(scan.leaf) {
 			r.review.others = append(r.review.others, p)
 		}
 	}

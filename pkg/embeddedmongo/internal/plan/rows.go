@@ -45,11 +45,15 @@ type Rows struct {
 
 // Run starts the plan.
 func (p *Plan) Run() (*Rows, error) {
-	v, err := p.c.View()
-	if err != nil {
+	r := &Rows{view: p.c.View(), skip: p.q.Skip, left: -1}
+	if err := r.start(p); err != nil {
+		r.view.Close()
 		return nil, err
 	}
-	r := &Rows{view: v, skip: p.q.Skip, left: -1}
+	return r, nil
+}
+
+func (r *Rows) start(p *Plan) (err error) {
 	if p.q.Limit > 0 {
 		r.left = p.q.Limit
 	}
@@ -57,30 +61,23 @@ func (p *Plan) Run() (*Rows, error) {
 		r.left = 0 // No walk is needed to skip more documents than there are.
 	}
 	if err := r.begin(p); err != nil {
-		v.Close()
-		return nil, err
+		return err
 	}
 	if p.q.Limit == 0 {
 		if err := p.expect(p.c.Count()); err != nil {
-			v.Close()
-			return nil, err
+			return err
 		}
 	}
 	if p.q.ReturnKey {
-		if err := p.returnsKeys(); err != nil {
-			v.Close()
-			return nil, err
-		}
-		return r, nil // Another plan would return other keys.
+		return p.returnsKeys() // Another plan would return other keys.
 	}
 	if p.within != nil {
-		if r.members, err = membersOf(v, p.within, int(wholeKeys*(p.q.Skip+p.q.Limit))); err != nil {
-			v.Close()
-			return nil, err
+		if r.members, err = membersOf(r.view, p.within, int(wholeKeys*(p.q.Skip+p.q.Limit))); err != nil {
+			return err
 		}
 	}
-	r.review = newReview(p, v)
-	return r, nil
+	r.review = newReview(p)
+	return nil
 }
 
 // begin starts reading by a plan.

@@ -82,7 +82,8 @@ func (p *Plan) openKeys(v *storage.View) (keys, error) {
 		return p.openMerged(v)
 	}
 	if len(p.spans) == 0 {
-		return &sequence{it: v.Docs()}, nil
+		it, err := v.Docs()
+		return &sequence{it: it}, err
 	}
 	it, err := v.Iter(p.spans[0].lo, p.spans[len(p.spans)-1].hi)
 	if err != nil {

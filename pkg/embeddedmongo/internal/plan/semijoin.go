@@ -49,8 +49,8 @@ const (
 // It belongs to one command and one goroutine.
 type semiJoin struct {
 	rel  *filter.Related
-	c    *storage.Collection // nil: the far side has no documents.
-	q    Query               // Of the far side.
+	c    *storage.Reader // The join closes it. nil: the far side has no documents.
+	q    Query           // Of the far side.
 	con  *conjunction
 	most int // Bounds the values in memory.
 
@@ -99,25 +99,31 @@ func (j *Joins) Close() error {
 		return nil
 	}
 	var err error
-	for _, s := range j.all {
+	for _, s := range slices.Backward(j.all) { // The far sides of far sides first.
 		err = errors.Join(err, s.close())
 	}
 	return err
 }
 
 // Bind prepares the relations of the query's filter. A relation with few values becomes a condition of points. The caller closes the
-// joins behind the execution; they are nil for a filter without relations. find returns nil for a collection that does not exist.
-func Bind(c *storage.Collection, q *Query, find func(name string) *storage.Collection) (*Joins, error) {
+// joins behind the execution; they are nil for a filter without relations. find opens a collection; nil for one that does not exist.
+func Bind(c *storage.Reader, q *Query, find func(name string) (*storage.Reader, error)) (*Joins, error) {
 	return (&Joins{most: maxJoined, reducedAfter: reducedAfter}).bindAll(c, q, find)
 }
 
 // bindAll is Bind within the bounds of j.
-func (j *Joins) bindAll(c *storage.Collection, q *Query, find func(name string) *storage.Collection) (*Joins, error) {
+func (j *Joins) bindAll(c *storage.Reader, q *Query, find func(name string) (*storage.Reader, error)) (*Joins, error) {
+	bound := false
+	defer func() {
+		if !bound {
+			_ = j.Close() // The command fails anyway.
+		}
+	}()
 	f, err := j.bind(c, q, q.Filter, find)
 	if err != nil {
-		return nil, errors.Join(err, j.Close())
+		return nil, err
 	}
-	if len(j.all) == 0 {
+	if bound = true; len(j.all) == 0 {
 		return nil, nil
 	}
 	q.Filter = f
@@ -127,19 +133,23 @@ func (j *Joins) bindAll(c *storage.Collection, q *Query, find func(name string) 
 // bind binds the relations of a filter of a collection, the far sides first, and returns the filter with points. q is the query whose
 // filter has them, on its near or on a far side.
 func (j *Joins) bind(
-	c *storage.Collection, q *Query, f *filter.Filter, find func(name string) *storage.Collection,
+	c *storage.Reader, q *Query, f *filter.Filter, find func(name string) (*storage.Reader, error),
 ) (_ *filter.Filter, err error) {
 	err = f.Relations(func(rel *filter.Related) error {
-		far := find(rel.From)
+		far, err := find(rel.From)
+		if err != nil {
+			return err
+		}
+		s := &semiJoin{rel: rel, c: far, most: j.most}
+		j.all = append(j.all, s)
 		if rel.Far, err = j.bind(far, &Query{Expired: q.Expired}, rel.Far, find); err != nil {
 			return err
 		}
-		s := &semiJoin{rel: rel, c: far, q: Query{Filter: rel.Far, Expired: q.Expired}, most: j.most}
+		s.q = Query{Filter: rel.Far, Expired: q.Expired}
 		if c != nil {
 			s.reduction = &reduction{near: c, q: Query{Expired: q.Expired}, filter: f, path: rel.Path, most: j.most, after: j.reducedAfter}
 		}
 		rel.Bind(s)
-		j.all = append(j.all, s)
 		return nil
 	})
 	if err != nil || !slices.ContainsFunc(f.Conjuncts(), func(n filter.Node) bool { return relationOf(n) != nil }) {
@@ -172,7 +182,7 @@ func (j *Joins) bind(
 
 // eagerBudget is what gathering for a query may cost before it has a plan, if its whole cost is known. A page costs some documents in any
 // case, and another reading the keys of the near side.
-func eagerBudget(c *storage.Collection, q Query) (int64, error) {
+func eagerBudget(c *storage.Reader, q Query) (int64, error) {
 	near, err := atMost(c, q, conjoin(q.Filter))
 	if err != nil {
 		return 0, err
@@ -185,7 +195,7 @@ func eagerBudget(c *storage.Collection, q Query) (int64, error) {
 }
 
 // atMost is a number that the matches of a conjunction do not exceed, as far as counters and lists tell.
-func atMost(c *storage.Collection, q Query, con *conjunction) (int64, error) {
+func atMost(c *storage.Reader, q Query, con *conjunction) (int64, error) {
 	most := c.Count()
 	for _, ix := range c.Indexes() {
 		p := candidate(c, q, con, ix, true)
@@ -208,7 +218,7 @@ func atMost(c *storage.Collection, q Query, con *conjunction) (int64, error) {
 }
 
 // pointsOf returns the condition that replaces a relation, or its negation, if its values are few, and gathered within a budget.
-func pointsOf(c *storage.Collection, n filter.Node, budget int64) (filter.Node, error) {
+func pointsOf(c *storage.Reader, n filter.Node, budget int64) (filter.Node, error) {
 	rel := relationOf(n)
 	if rel == nil {
 		return n, nil
@@ -260,7 +270,7 @@ func (s *semiJoin) ahead(budget int64) error {
 
 // points is the condition that the near side has one of the values; nil when they are many, or not gathered. Its negation would be wrong
 // for values that the near side has after a reduction.
-func (s *semiJoin) points(near *storage.Collection, negated bool) *filter.Leaf {
+func (s *semiJoin) points(near *storage.Reader, negated bool) *filter.Leaf {
 	if s.c == nil {
 		return filter.InValues(s.rel.Path, nil)
 	}
@@ -526,8 +536,9 @@ func (s *semiJoin) prepareProbes() (err error) {
 			s.groups, s.tests = p, p.keyTests(s.con)
 		}
 	}
-	if s.view, err = s.c.View(); err != nil || s.groups == nil {
-		return err
+	s.view = s.c.View()
+	if s.groups == nil {
+		return nil
 	}
 	s.it, err = s.view.Iter(s.groups.spans[0].lo, s.groups.spans[0].hi)
 	return err
@@ -646,6 +657,9 @@ func (s *semiJoin) close() error {
 	}
 	if s.existing != nil {
 		err = errors.Join(err, s.existing.close())
+	}
+	if s.c != nil {
+		err = errors.Join(err, s.c.Close())
 	}
 	return err
 }

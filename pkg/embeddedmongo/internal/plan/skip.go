@@ -1,13 +1,8 @@
 package plan
 
 import (
-	"bytes"
-
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
 )
-
-// dividedAfter is the number of keys from which a walk looks for blocks of keys, and divides the index if there are none.
-const dividedAfter = 20_000
 
 // skipKeys skips the rows before a page on the keys alone, without the tests that a row of a page takes. Where a counter holds the
 // number of all rows, a page of the second half is reached from the end of the list:
@@ -15,7 +10,7 @@ const dividedAfter = 20_000
 //	skip ──────────────▶│ page │          few rows before the page
 //	                    │ page │◀── total - skip   fewer rows behind it
 //
-// A long way leads over blocks of keys. It leaves plans that read documents, or several ranges in one order, to the rows.
+// It leaves plans that read documents, or several ranges in one order, to the rows.
 func (r *Rows) skipKeys() error {
 	s, ok := r.ks.(*sequence)
 	if !ok || r.skip == 0 || !r.p.exact || !r.p.sorted || r.p.dedupe || r.p.ix.IsID() || len(s.spans) != 1 {
@@ -35,12 +30,6 @@ func (r *Rows) skipKeys() error {
 	if total > 0 {
 		near = min(near, total-skip)
 	}
-	if near > dividedAfter {
-		if b, ok := r.p.c.Blocks(r.p.ix, storage.Range{Lo: s.spans[0].lo, Hi: s.spans[0].hi}); ok && len(b.Starts) > 0 {
-			return r.leap(s, b, skip)
-		}
-		r.p.c.Divide(r.p.ix)
-	}
 	if near < skip {
 		return r.walk(s, near, !s.reverse)
 	}
@@ -48,8 +37,7 @@ func (r *Rows) skipKeys() error {
 	return r.walk(s, skip, s.reverse)
 }
 
-// total is the number of matches by a counter of any index; 0 where none is kept. It may include a write that the rows do not see
-// yet, as an offset has no defined place among concurrent writes.
+// total is the number of matches by a counter of any index; 0 where none is kept.
 func (p *Plan) total() (int64, error) {
 	if p.con == nil {
 		return 0, nil
@@ -94,63 +82,8 @@ func (r *Rows) walk(s *sequence, n int64, reverse bool) error {
 	switch {
 	case ok:
 		r.Keys++
-	case s.held: // There are fewer rows than the counter says: the page begins with the first one.
-		s.started, s.held = false, false
 	default:
 		s.at = len(s.spans) // There are no more rows.
 	}
 	return storage.Error(s.it.Error())
-}
-
-// leap moves over n keys of the range: one by one at its end, then block by block, then one by one within a block. The iterator then is on
-// the first row of the page.
-func (r *Rows) leap(s *sequence, b storage.Blocks, n int64) error {
-	last := len(b.Starts) - 1
-	ok, step, inside := s.it.First(), s.it.Next, func() bool { return bytes.Compare(s.it.Key(), b.Starts[0]) < 0 }
-	if s.reverse {
-		ok, step, inside = s.it.Last(), s.it.Prev, func() bool { return bytes.Compare(s.it.Key(), b.End) >= 0 }
-	}
-	ok, n, err := r.pass(ok, n, step, inside)
-	if err != nil {
-		return err
-	}
-	if n > 0 {
-		i := 0
-		for ; i <= last; i++ {
-			k := i
-			if s.reverse {
-				k = last - i
-			}
-			if b.Counts[k] > n {
-				break
-			}
-			n -= b.Counts[k]
-		}
-		switch ends := append(b.Starts[:last+1:last+1], b.End); {
-		case s.reverse:
-			ok = s.it.SeekLT(ends[last+1-i])
-		default:
-			ok = s.it.SeekGE(ends[i])
-		}
-		if ok, _, err = r.pass(ok, n, step, func() bool { return true }); err != nil {
-			return err
-		}
-	}
-	if s.started, s.held = ok, ok; !ok {
-		s.at = len(s.spans) // There are no more rows.
-	}
-	return storage.Error(s.it.Error())
-}
-
-// pass steps over up to n keys while a condition holds, and returns how many are left.
-func (r *Rows) pass(ok bool, n int64, step, condition func() bool) (more bool, left int64, err error) {
-	for ; ok && n > 0 && condition(); n-- {
-		if r.Keys++; r.Keys%expiredAfter == 0 && r.p.q.Expired != nil {
-			if err := r.p.q.Expired(); err != nil {
-				return false, n, err
-			}
-		}
-		ok = step()
-	}
-	return ok, n, nil
 }

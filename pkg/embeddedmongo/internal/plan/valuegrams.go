@@ -17,7 +17,7 @@ type valueGrams struct {
 }
 
 // valueGrams returns the search that lists the values of a scan; nil when there is none.
-func (c *conjunction) valueGrams(from *storage.Collection, s *valueScan) *valueGrams {
+func (c *conjunction) valueGrams(from *storage.Reader, s *valueScan) *valueGrams {
 	for _, ix := range from.GramIndexes() {
 		if ix.Grams.Chunks || ix.Grams.Texts[0].Path != s.leaf.Path || !samePaths(ix.Before(), s.p.ix.Fields[:s.at]) {
 			continue

@@ -14,8 +14,8 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-// A page that began before an index of trigrams was complete does not read its postings: its state lacks some.
-func TestReviewsUsePostingsOfTheirState(t *testing.T) {
+// A search that began before an index of trigrams was complete does not read its postings: its state lacks some.
+func TestSearchesUsePostingsOfTheirState(t *testing.T) {
 	t.Parallel()
 	e, err := storage.Open("data", storage.Options{FS: vfs.NewMem(), NoSync: true})
 	require.NoError(t, err)
@@ -41,28 +41,25 @@ func TestReviewsUsePostingsOfTheirState(t *testing.T) {
 	require.NoError(t, err)
 	order, err := index.CompileSort(document(bson.D{{Key: "at", Value: 1}, {Key: "_id", Value: 1}}))
 	require.NoError(t, err)
-	page, err := New(c, Query{Filter: f, Sort: order, Limit: 5})
-	require.NoError(t, err)
-	before, err := c.View()
-	require.NoError(t, err)
-	defer before.Close()
-	create(bson.D{{Key: "ws", Value: 1}, {Key: "name", Value: "grams"}})
-	after, err := c.View()
-	require.NoError(t, err)
-	defer after.Close()
-	create(bson.D{{Key: "ws", Value: 1}, {Key: "at", Value: "chunks"}, {Key: "name", Value: "grams"}})
-	latest, err := c.View()
-	require.NoError(t, err)
-	defer latest.Close()
-	byTime, err := New(c, Query{Filter: f, Sort: order, Limit: 5, Hint: value.Of("ws_1_at_1__id_1")})
-	require.NoError(t, err)
-	require.NotNil(t, byTime.narrow)
-	for v, narrowed := range map[*storage.View]bool{before: false, after: false, latest: true} {
-		ks, err := byTime.open(v)
+	reader := func() *storage.Reader {
+		rd, err := c.Reader()
 		require.NoError(t, err)
-		_, is := ks.(*chunked)
-		require.Equal(t, narrowed, is)
+		return rd
 	}
-	require.Nil(t, newReview(page, before).scan.grams)
-	require.NotNil(t, newReview(page, after).scan.grams)
+	before := reader()
+	create(bson.D{{Key: "ws", Value: 1}, {Key: "name", Value: "grams"}})
+	between := reader()
+	create(bson.D{{Key: "ws", Value: 1}, {Key: "at", Value: "chunks"}, {Key: "name", Value: "grams"}})
+	after := reader()
+	for _, x := range []struct {
+		rd             *storage.Reader
+		values, chunks bool
+	}{{before, false, false}, {between, true, false}, {after, true, true}} {
+		q := Query{Filter: f, Sort: order, Limit: 5, Hint: value.Of("ws_1_at_1__id_1")}
+		require.Equal(t, x.values, conjoin(f).scanOf(x.rd, q).grams != nil)
+		byTime, err := New(x.rd, q)
+		require.NoError(t, err)
+		require.Equal(t, x.chunks, byTime.narrow != nil)
+		require.NoError(t, x.rd.Close())
+	}
 }

@@ -42,7 +42,7 @@ type valueScan struct {
 }
 
 // scanOf plans the scan for a search of the conjunction; nil when it has none, or no index lists the values.
-func (c *conjunction) scanOf(from *storage.Collection, q Query) *valueScan {
+func (c *conjunction) scanOf(from *storage.Reader, q Query) *valueScan {
 	var best *valueScan
 	for _, n := range c.nodes {
 		leaf, ok := n.(*filter.Leaf)
@@ -201,7 +201,7 @@ const earlyScan = 2000
 
 // withValues returns the conjunction with the matching values of a search as points, or itself when it has no search, or the
 // values are too many.
-func (c *conjunction) withValues(from *storage.Collection, q Query) (*conjunction, error) {
+func (c *conjunction) withValues(from *storage.Reader, q Query) (*conjunction, error) {
 	s := c.scanOf(from, q)
 	page := q.Limit > 0 || q.Early
 	if s == nil || page && s.grams == nil {
@@ -211,10 +211,7 @@ func (c *conjunction) withValues(from *storage.Collection, q Query) (*conjunctio
 	if page {
 		budget = earlyScan
 	}
-	v, err := from.View()
-	if err != nil {
-		return nil, err
-	}
+	v := from.View()
 	defer v.Close()
 	done, found, err := s.on(v, budget)
 	if err != nil || !done || !found {
@@ -225,16 +222,13 @@ func (c *conjunction) withValues(from *storage.Collection, q Query) (*conjunctio
 
 // countSearch counts a filter of equalities and a search by the values of an index, however many match. p is nil when no index lists
 // the values, or a key does not decide.
-func countSearch(c *storage.Collection, q Query, con *conjunction) (n int64, p *Plan, err error) {
+func countSearch(c *storage.Reader, q Query, con *conjunction) (n int64, p *Plan, err error) {
 	s := con.scanOf(c, q)
 	if s == nil || s.p.ix.Multikey() != 0 || slices.ContainsFunc(con.nodes, func(n filter.Node) bool { return n != s.leaf && !s.p.expresses(n) }) {
 		return 0, nil, nil
 	}
 	s.values, s.counts = nil, true
-	v, err := c.View()
-	if err != nil {
-		return 0, nil, err
-	}
+	v := c.View()
 	defer v.Close()
 	for done := false; !done && (q.most == 0 || s.n < q.most); {
 		var found bool

@@ -217,10 +217,12 @@ func (c *Collection) documentKeys(from []byte, limit int) (keys [][]byte, err er
 // addEntries adds the entries of the current versions of documents, which the caller has locked, to a batch. Those of an index of trigrams
 // are postings that the caller publishes.
 func (c *Collection) addEntries(b *pebble.Batch, ix *Index, keys [][]byte, added *postings) error {
-	v, err := c.View() // The documents may have changed before they were locked.
+	r, err := c.Reader() // The documents may have changed before they were locked.
 	if err != nil {
 		return err
 	}
+	defer r.Close()
+	v := r.View()
 	defer v.Close()
 	header := c.IndexPrefix(ix)
 	for _, key := range keys {
@@ -309,10 +311,14 @@ func (c *Collection) DropIndexes(choose func(*Index) bool) (dropped int, err err
 	if err := c.putRecord(b, c.nextIx, keep); err != nil {
 		return 0, err
 	}
+	// Readers find the list without the indexes, or the state with their entries.
+	all := c.AllIndexes()
+	c.setIndexes(keep)
+	c.drops.Add(1)
 	if err := c.e.db.Apply(b, pebble.Sync); err != nil {
+		c.setIndexes(all)
 		return 0, err
 	}
-	c.setIndexes(keep)
 	return dropped, nil
 }
 

@@ -158,18 +158,14 @@ func (ch *changes) write(b *pebble.Batch, docKey []byte, t *counterDeltas) error
 	t.docs += ch.delta()
 	for _, ic := range ch.per {
 		for _, k := range ic.removed {
-			key := ch.entryKey(&ic, k)
-			if err := ic.ix.deleteEntry(b, key); err != nil {
+			if err := ic.ix.deleteEntry(b, ch.entryKey(&ic, k)); err != nil {
 				return err
 			}
-			t.key(ic.ix, key, -1)
 		}
 		for _, k := range ic.added {
-			key := ch.entryKey(&ic, k)
-			if err := b.Set(key, nil, nil); err != nil {
+			if err := b.Set(ch.entryKey(&ic, k), nil, nil); err != nil {
 				return err
 			}
-			t.key(ic.ix, key, 1)
 		}
 		for _, p := range ic.prefixes {
 			t.add(ic.ix, p)

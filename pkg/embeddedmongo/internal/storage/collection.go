@@ -20,15 +20,15 @@ type Collection struct {
 	DB, Name string
 	ID       uint32
 
-	e *Engine
-	// The complete indexes, the _id index first, and by kind: those with an entry for each document, and those of trigrams.
-	all, indexes, grams atomic.Pointer[[]*Index]
+	e        *Engine
+	complete atomic.Pointer[indexes]
 	// maintained are the indexes that writes maintain: the complete ones, then the one that is being built.
 	maintained atomic.Pointer[[]*Index]
 	count      atomic.Int64
 	gone       atomic.Int64 // Documents that were deleted, or left a bucket, since stale postings were removed.
 	highest    highest
 	builds     chan struct{} // Holds an element during an index build.
+	drops      atomic.Int64  // Drops of indexes that began.
 
 	// mu is held shared while a write is applied, exclusively while the indexes change and the collection is dropped.
 	mu       sync.RWMutex
@@ -39,35 +39,39 @@ type Collection struct {
 	nextIx uint16
 }
 
+// indexes are the complete indexes of a collection: all, the _id index first, and by kind.
+type indexes struct {
+	all       []*Index
+	documents []*Index // With an entry for each document, the _id index first.
+	grams     []*Index
+}
+
 func newCollection(e *Engine, db, name string, r record) *Collection {
 	c := &Collection{DB: db, Name: name, ID: r.ID, e: e, nextIx: r.NextIx, builds: make(chan struct{}, 1)}
 	c.setIndexes([]*Index{newIDIndex()})
 	return c
 }
 
-// Indexes lists the complete indexes with entries for documents, the _id index first. The caller must not modify the list. A reader calls
-// it before View: an index may be completed between the two.
-func (c *Collection) Indexes() []*Index { return *c.indexes.Load() }
+// Indexes lists the complete indexes with entries for documents, the _id index first. The caller must not modify the list.
+func (c *Collection) Indexes() []*Index { return c.complete.Load().documents }
 
-// GramIndexes lists the complete indexes of trigrams. As for Indexes, a reader calls it before View.
-func (c *Collection) GramIndexes() []*Index { return *c.grams.Load() }
+// GramIndexes lists the complete indexes of trigrams.
+func (c *Collection) GramIndexes() []*Index { return c.complete.Load().grams }
 
 // AllIndexes lists the complete indexes of all kinds, the _id index first. The caller must not modify the list.
-func (c *Collection) AllIndexes() []*Index { return *c.all.Load() }
+func (c *Collection) AllIndexes() []*Index { return c.complete.Load().all }
 
 // setIndexes replaces the complete indexes. The caller holds mu.
 func (c *Collection) setIndexes(list []*Index) {
-	var indexes, grams []*Index
+	complete := &indexes{all: list}
 	for _, ix := range list {
 		if ix.Grams != nil {
-			grams = append(grams, ix)
+			complete.grams = append(complete.grams, ix)
 		} else {
-			indexes = append(indexes, ix)
+			complete.documents = append(complete.documents, ix)
 		}
 	}
-	c.all.Store(&list)
-	c.indexes.Store(&indexes)
-	c.grams.Store(&grams)
+	c.complete.Store(complete)
 	c.maintain(c.building)
 }
 
@@ -118,72 +122,4 @@ func (c *Collection) Read(id []byte, f func(value.Doc) error) error {
 		return storageError(err)
 	}
 	return errors.Join(f(v), storageError(closer.Close()))
-}
-
-// View is a consistent state of a collection. It must be closed, and belongs to one goroutine at a time.
-type View struct {
-	c       *Collection
-	indexes []*Index
-	first   *pebble.Iterator
-	docs    *pebble.Iterator
-	rest    []*pebble.Iterator
-	key     []byte
-}
-
-// View starts a consistent read.
-func (c *Collection) View() (*View, error) {
-	indexes := c.AllIndexes() // The state that follows has all of their keys.
-	it, err := c.e.db.NewIter(&pebble.IterOptions{LowerBound: c.DocPrefix(), UpperBound: Successor(c.DocPrefix())})
-	if err != nil {
-		return nil, storageError(err)
-	}
-	return &View{c: c, indexes: indexes, first: it}, nil
-}
-
-// Has reports whether the state has all keys of an index. It lacks some of an index that was completed later.
-func (v *View) Has(ix *Index) bool { return slices.Contains(v.indexes, ix) }
-
-// Iter opens an iterator of the same state. The view closes it.
-func (v *View) Iter(lower, upper []byte) (*pebble.Iterator, error) {
-	it, err := v.first.Clone(pebble.CloneOptions{IterOptions: &pebble.IterOptions{LowerBound: lower, UpperBound: upper}})
-	if err != nil {
-		return nil, storageError(err)
-	}
-	v.rest = append(v.rest, it)
-	return it, nil
-}
-
-// Docs is the iterator over the documents themselves.
-func (v *View) Docs() *pebble.Iterator { return v.first }
-
-// Doc reads a document by its encoded _id; nil when there is none. The bytes are valid until the next call.
-func (v *View) Doc(id []byte) (value.Doc, error) {
-	if v.docs == nil {
-		it, err := v.Iter(v.c.DocPrefix(), Successor(v.c.DocPrefix()))
-		if err != nil {
-			return nil, err
-		}
-		v.docs = it
-	}
-	v.key = append(append(v.key[:0], v.c.DocPrefix()...), id...)
-	// The prefix is the whole key, so bloom filters skip most levels.
-	if !v.docs.SeekPrefixGE(v.key) {
-		return nil, storageError(v.docs.Error())
-	}
-	d, err := v.docs.ValueAndErr()
-	return d, storageError(err)
-}
-
-// Close releases the state.
-func (v *View) Close() error {
-	var err error
-	for _, it := range v.rest {
-		err = errors.Join(err, it.Close())
-	}
-	v.rest = nil
-	if v.first != nil {
-		err = errors.Join(err, v.first.Close())
-		v.first = nil
-	}
-	return storageError(err)
 }

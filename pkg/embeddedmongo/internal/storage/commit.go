@@ -12,6 +12,7 @@ type Commit struct {
 	waiting []*pebble.Batch // Applied with a sync requested.
 	mark    int64           // dirty when the first of them was applied.
 	counted bool            // In journaled, until Wait.
+	waited  bool
 }
 
 // Begin starts a commit. journal is false for {j: false}: Wait then returns at once. many announces several documents, which share
@@ -47,12 +48,20 @@ func (c *Commit) apply(b *pebble.Batch) error {
 // Wait returns when all writes of the command, and all unsynced writes that it may have read, are on disk. A reply such as
 // "duplicate key" or "no match" must not depend on a write that a power cut undoes.
 func (c *Commit) Wait() error {
+	c.waited = true
 	err := c.wait()
 	if c.counted {
 		c.counted = false
 		c.e.journaled.Add(-1)
 	}
 	return err
+}
+
+// Release ends a commit that Wait has not ended: its command failed or panicked before. The caller defers it.
+func (c *Commit) Release() {
+	if !c.waited {
+		_ = c.Wait() // The command replies with its own error.
+	}
 }
 
 func (c *Commit) wait() error {

@@ -10,8 +10,6 @@ import (
 )
 
 const (
-	// countedInline is the number of documents up to which the caller of KeepPrefixCounts counts them: about ten milliseconds.
-	countedInline = 16_384
 	// countedAtOnce is the number of keys between two turns: about half a millisecond.
 	countedAtOnce = 2048
 	// countersBatch is the size, in bytes, of a batch of counters. Writes do not wait for it.
@@ -25,17 +23,14 @@ var errClosing = errors.New("the store closes")
 func prefixBit(n int) uint32 { return 1 << n }
 
 // KeepPrefixCounts makes the index keep counters of the documents below prefixes of n fields. The planner calls it after a count
-// that walked many keys. Few documents are counted before it returns, and many in the background, for one index at a time.
-func (c *Collection) KeepPrefixCounts(ix *Index, n int) error {
+// that walked many keys. The documents are counted in the background, for one index at a time: a reader never waits for writers.
+func (c *Collection) KeepPrefixCounts(ix *Index, n int) {
 	// A document has one key below a prefix that ends behind all fields with several keys.
 	if ix.IsID() || ix.Multikey()>>n != 0 || (ix.counted.Load()|ix.counting.Load())&prefixBit(n) != 0 {
-		return nil
-	}
-	if c.Count() <= countedInline {
-		return c.countPrefixes(ix, n, func() error { return nil })
+		return
 	}
 	if ix.queued.Or(prefixBit(n))&prefixBit(n) != 0 {
-		return nil
+		return
 	}
 	c.e.tasks.Go(func() {
 		c.e.counting.Lock()
@@ -52,7 +47,6 @@ func (c *Collection) KeepPrefixCounts(ix *Index, n int) error {
 			c.e.opts.Logger.Warn("count documents below prefixes", "collection", c.Name, "index", ix.Spec.Name, "fields", n, "error", err)
 		}
 	})
-	return nil
 }
 
 // countPrefixes counts the documents below prefixes of n fields. Clients read and write meanwhile. It calls turn every few keys,

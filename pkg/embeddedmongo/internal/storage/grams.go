@@ -163,6 +163,9 @@ func (ix *Index) splitPosting(key []byte) (fields, bucket []byte) {
 	return rest[:at], rest[at+grams.Size:]
 }
 
+// Range is the range of keys [Lo, Hi).
+type Range struct{ Lo, Hi []byte }
+
 // BucketRange is the range of keys that the documents of a bucket have in an index that lists them.
 func (c *Collection) BucketRange(ix, of *Index, fields, bucket []byte) Range {
 	lo := append(c.IndexPrefix(ix), fields...)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -51,12 +50,6 @@ type Index struct {
 	partialRoots []string
 
 	recent recent // Of an index of trigrams.
-
-	countMu sync.Mutex
-	counts  map[string]int64 // Counters in memory, by counter key; loaded on demand.
-
-	blocks   *keyBlocks // nil until a large walk; guarded by the mutex of the collection.
-	dividing atomic.Bool
 }
 
 // Multikey returns the fields that some document reaches through an array, one bit a field.
@@ -81,7 +74,7 @@ func NewIndex(spec IndexSpec) (*Index, error) {
 
 // OpenIndex checks a specification and compiles it.
 func OpenIndex(spec IndexSpec) (*Index, error) {
-	ix := &Index{Spec: spec, counts: map[string]int64{}}
+	ix := &Index{Spec: spec}
 	ix.multikey.Store(spec.Multikey)
 	ix.counted.Store(spec.Counted)
 	d := value.Doc(spec.Key)

@@ -51,18 +51,20 @@ func indexed(t tester, e *Engine, name string) *Collection {
 		_, err = c.CreateIndex(t.Context(), IndexSpec{Name: DefaultIndexName(key), Key: key, Unique: x.unique, Sparse: x.sparse}, noTurns)
 		require.NoError(t, err)
 	}
-	require.NoError(t, c.KeepPrefixCounts(c.Indexes()[1], 1))
+	require.NoError(t, c.countPrefixes(c.Indexes()[1], 1, noTurns))
 	return c
 }
 
 // contents are all documents in the order of their ids.
 func contents(t require.TestingT, c *Collection) []string {
-	v, err := c.View()
+	r, err := c.Reader()
 	require.NoError(t, err)
-	defer v.Close()
+	defer r.Close()
+	it, err := r.View().Docs()
+	require.NoError(t, err)
 	var all []string
-	for ok := v.Docs().First(); ok; ok = v.Docs().Next() {
-		all = append(all, string(v.Docs().Value()))
+	for ok := it.First(); ok; ok = it.Next() {
+		all = append(all, string(it.Value()))
 	}
 	return all
 }

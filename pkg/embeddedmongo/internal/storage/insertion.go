@@ -254,7 +254,6 @@ func (in *insertion) writeEntries(b *pebble.Batch, ix *Index, docs []*newDoc, t 
 		if err := b.Set(key, nil, nil); err != nil {
 			return err
 		}
-		t.key(ix, key, 1)
 	}
 	return nil
 }

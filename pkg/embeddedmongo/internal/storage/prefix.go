@@ -7,9 +7,6 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-// maxCounts bounds the cached counters of one index. Beyond it the cache is cleared, and counters are loaded again on demand.
-const maxCounts = 1 << 16
-
 // prefixChange is a change of the number of documents below one prefix of n fields.
 type prefixChange struct {
 	n      int
@@ -58,31 +55,4 @@ func distinctPrefixes(ix *Index, keys [][]byte, n int) [][]byte {
 func (c *Collection) prefixKey(ix *Index, n int, prefix []byte) []byte {
 	b := append(taggedIndex(tagPrefix, c.ID, ix.Spec.ID), byte(n))
 	return append(b, prefix...)
-}
-
-// PrefixCount returns the number of documents below the encoded values of the first n fields, from a counter. ok is false when the
-// index keeps no counters for that prefix length.
-func (c *Collection) PrefixCount(ix *Index, n int, prefix []byte) (count int64, ok bool, err error) {
-	if ix.counted.Load()&prefixBit(n) == 0 {
-		return 0, false, nil
-	}
-	key := c.prefixKey(ix, n, prefix)
-	ix.countMu.Lock()
-	v, ok := ix.counts[string(key)]
-	ix.countMu.Unlock()
-	if ok {
-		return v, true, nil
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if v, err = c.e.counter(key); err != nil {
-		return 0, false, storageError(err)
-	}
-	ix.countMu.Lock()
-	defer ix.countMu.Unlock()
-	if len(ix.counts) >= maxCounts {
-		clear(ix.counts)
-	}
-	ix.counts[string(key)] = v
-	return v, true, nil
 }

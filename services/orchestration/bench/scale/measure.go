@@ -143,7 +143,7 @@ const (
 	warmUp = 2
 	// enough ends the rounds of a slow query, after one at least.
 	enough = 250 * time.Millisecond
-	// building is the time, for each run, in which the store builds counters or blocks of keys for later queries.
+	// building is the time, for each run, in which the store builds counters for later queries.
 	building = 500 * time.Nanosecond
 )
 
@@ -250,12 +250,6 @@ func (w *world) prepare(ctx context.Context, q *question, n int) error {
 		}
 	}
 	if !q.byToken {
-		// The first page divides the index into blocks of keys, in the background.
-		for began := time.Now(); time.Since(began) < time.Duration(n)*building; {
-			if _, err := w.ask(ctx, *q, n); err != nil {
-				return err
-			}
-		}
 		return nil
 	}
 	sort, err := q.sort()

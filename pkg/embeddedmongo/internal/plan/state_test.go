@@ -1,0 +1,164 @@
+package plan
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
+)
+
+// insert writes runs with the values of one field.
+func (r *related) insert(field string, values ...any) {
+	r.t.Helper()
+	w := r.e.Begin(false, true)
+	for _, v := range values {
+		require.NoError(r.t, r.runs.Insert(w, r.document(bson.D{{Key: "_id", Value: bson.NewObjectID()}, {Key: "ws", Value: 1}, {Key: field, Value: v}})))
+	}
+}
+
+func numbers(from, to int) (list []any) {
+	for i := from; i < to; i++ {
+		list = append(list, i)
+	}
+	return list
+}
+
+// A write or a drop between plan and reading changes no result: the plan, the keys and the counters are of one state.
+func TestPlansReadTheirState(t *testing.T) {
+	t.Parallel()
+	between := map[string]func(r *related, ix *storage.Index) error{
+		"first array": func(r *related, _ *storage.Index) error {
+			r.insert("v", bson.A{150, 151, 152})
+			return nil
+		},
+		"documents": func(r *related, _ *storage.Index) error {
+			r.insert("v", numbers(0, 50)...)
+			r.insert("v", numbers(100, 150)...)
+			return nil
+		},
+		"dropped index": func(r *related, ix *storage.Index) error {
+			_, err := r.runs.DropIndexes(func(k *storage.Index) bool { return k == ix })
+			return err
+		},
+		"dropped collection": func(r *related, _ *storage.Index) error { return r.e.Drop(r.runs) },
+	}
+	queries := map[string]func(r *related, c *storage.Reader, q Query, change func()) int{
+		"find": func(r *related, c *storage.Reader, q Query, change func()) int {
+			p, err := New(c, q)
+			require.NoError(r.t, err)
+			change()
+			rows, err := p.Run()
+			require.NoError(r.t, err)
+			found, err := rows.All()
+			require.NoError(r.t, errors.Join(err, rows.Close()))
+			return len(found)
+		},
+		"count": func(r *related, c *storage.Reader, q Query, change func()) int {
+			change()
+			n, _, _, err := Count(c, q)
+			require.NoError(r.t, err)
+			return int(n)
+		},
+		"distinct": func(r *related, c *storage.Reader, q Query, change func()) int {
+			change()
+			list, _, _, err := Distinct(c, q, "v")
+			require.NoError(r.t, err)
+			return len(list)
+		},
+		"groups": func(r *related, c *storage.Reader, q Query, change func()) int {
+			change()
+			list, _, p, err := Groups(c, q, "v", 0)
+			require.NoError(r.t, err)
+			if p == nil {
+				return 100 // The keys of numbers do not tell their types, so documents are grouped.
+			}
+			return len(list)
+		},
+	}
+	for change, f := range between {
+		for name, run := range queries {
+			t.Run(change+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				r := newRelated(t, 10, 10)
+				r.create(r.runs, "v")
+				r.insert("v", numbers(0, 200)...)
+				ix := r.index("ws_1_v_1")
+				q := Query{Filter: r.filter(bson.E{Key: "v", Value: bson.D{{Key: "$gte", Value: 100}}}), Hint: value.Of("ws_1_v_1")}
+				require.Equal(t, 100, run(r, r.reader(r.runs), q, func() { require.NoError(t, f(r, ix)) }))
+			})
+		}
+	}
+}
+
+// A count by counters or keys is the number at one moment, whatever is written and removed inside and outside of its range meanwhile.
+func TestCountsAreOfOneMoment(t *testing.T) {
+	t.Parallel()
+	const all = 20_000
+	bounds := func(from, to int) bson.E {
+		return bson.E{Key: "v", Value: bson.D{{Key: "$gte", Value: from}, {Key: "$lt", Value: to}}}
+	}
+	for name, x := range map[string]struct {
+		conditions []bson.E
+		how        string
+		want       int
+	}{
+		"range":      {[]bson.E{bounds(100, all)}, "COUNT_SCAN", all - 100},
+		"prefix":     {nil, "COUNT_COUNTER", all},
+		"difference": {[]bson.E{{Key: "v", Value: bson.D{{Key: "$ne", Value: 5}}}}, "COUNT_DIFFERENCE", all - 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRelated(t, 0, 10)
+			r.create(r.runs, "v")
+			r.insert("v", numbers(0, all)...)
+			runs := r.counted(r.index("ws_1_v_1"), 1)
+			changed := false
+			change := func() error { // It is called while the count walks.
+				if changed {
+					return nil
+				}
+				changed = true
+				r.insert("v", numbers(all, all+500)...)
+				w := r.e.Begin(false, true)
+				ids := r.ids(bounds(0, 100), bounds(all/2, all/2+100))
+				for _, id := range ids {
+					err := r.runs.Modify(w, id, func(value.Doc) (value.Doc, storage.Action, error) { return nil, storage.Delete, nil })
+					require.NoError(t, err)
+				}
+				return nil
+			}
+			if name != "range" { // These counts do not walk.
+				require.NoError(t, change())
+			}
+			n, how, _, err := Count(runs, Query{Filter: r.filter(x.conditions...), Expired: change})
+			require.NoError(t, err)
+			require.True(t, changed)
+			require.Equal(t, x.how, how)
+			require.EqualValues(t, x.want, n)
+		})
+	}
+}
+
+// ids lists the encoded ids of the runs that match one of several conditions.
+func (r *related) ids(alternatives ...bson.E) (list [][]byte) {
+	r.t.Helper()
+	rd, err := r.runs.Reader()
+	require.NoError(r.t, err)
+	defer rd.Close()
+	for _, condition := range alternatives {
+		p, err := New(rd, Query{Filter: r.filter(condition)})
+		require.NoError(r.t, err)
+		rows, err := p.Run()
+		require.NoError(r.t, err)
+		found, err := rows.All()
+		require.NoError(r.t, errors.Join(err, rows.Close()))
+		for _, row := range found {
+			list = append(list, row.ID)
+		}
+	}
+	return list
+}
