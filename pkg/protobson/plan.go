@@ -100,7 +100,7 @@ type codec struct {
 }
 
 // Envelope lists the top-level names that a store adds around a message. No stored message may use them.
-var Envelope = []string{"_id", "ws", "rev", "outbox", "expire_at", "deleted_at"}
+var Envelope = []string{"_id", "ws", "rev", "tok", "outbox", "expire_at", "deleted_at"}
 
 // plans grows to the number of message types in the program.
 var plans sync.Map // protoreflect.MessageDescriptor → *plan

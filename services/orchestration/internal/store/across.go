@@ -16,26 +16,27 @@ import (
 // workspace. They leave out a document that cannot be decoded, such as one of a newer version: it is logged and counted, and does
 // not end the work on the others. AllAcross is for decisions that need every document.
 
-// Owned is a document with its workspace. Revision is that of the read.
+// Owned is a document with its workspace. Revision and Token are those of the read.
 type Owned[M any] struct {
 	Workspace uuid.UUID
 	Message   M
 	Revision  int64
+	Token     int64
 }
 
 // EachAcross calls visit with the matching documents of all workspaces, in no order, until it returns an error.
 func (c *Collection[M]) EachAcross(ctx context.Context, filter bson.D, visit func(ws uuid.UUID, m M) error) error {
-	return c.across(ctx, filter, options.Find(), func(ws uuid.UUID, _ int64, m M) error { return visit(ws, m) })
+	return c.across(ctx, filter, options.Find(), func(ws uuid.UUID, _ Revision, m M) error { return visit(ws, m) })
 }
 
 // EachInOrder is EachAcross in the order of an index. A document that visit moves within that order may be visited again.
 func (c *Collection[M]) EachInOrder(ctx context.Context, filter, sort bson.D, visit func(ws uuid.UUID, m M) error) error {
-	return c.across(ctx, filter, options.Find().SetSort(sort), func(ws uuid.UUID, _ int64, m M) error { return visit(ws, m) })
+	return c.across(ctx, filter, options.Find().SetSort(sort), func(ws uuid.UUID, _ Revision, m M) error { return visit(ws, m) })
 }
 
 // EachOfAll calls visit with every document of every workspace, in no order, until it returns an error.
 func (c *Collection[M]) EachOfAll(ctx context.Context, visit func(ws uuid.UUID, revision int64, m M) error) error {
-	return c.across(ctx, nil, options.Find(), visit)
+	return c.across(ctx, nil, options.Find(), func(ws uuid.UUID, r Revision, m M) error { return visit(ws, r.Revision, m) })
 }
 
 // AllAcross reads the matching documents of all workspaces, in no order. It fails if one of them cannot be decoded.
@@ -63,8 +64,8 @@ func (c *Collection[M]) FirstOfAll(ctx context.Context, filter, sort bson.D, lim
 }
 
 func (c *Collection[M]) collect(ctx context.Context, filter bson.D, o *options.FindOptionsBuilder, decoding *isolation.Pass) (found []Owned[M], err error) {
-	err = c.scan(ctx, filter, o, decoding, func(ws uuid.UUID, revision int64, m M) error {
-		found = append(found, Owned[M]{ws, m, revision})
+	err = c.scan(ctx, filter, o, decoding, func(ws uuid.UUID, r Revision, m M) error {
+		found = append(found, Owned[M]{ws, m, r.Revision, r.Token})
 		return nil
 	})
 	return found, err
@@ -76,13 +77,13 @@ func (c *Collection[M]) decodings(ctx context.Context) *isolation.Pass {
 }
 
 func (c *Collection[M]) across(
-	ctx context.Context, filter bson.D, o *options.FindOptionsBuilder, visit func(ws uuid.UUID, revision int64, m M) error,
+	ctx context.Context, filter bson.D, o *options.FindOptionsBuilder, visit func(ws uuid.UUID, r Revision, m M) error,
 ) error {
 	return c.scan(ctx, filter, o, c.decodings(ctx), visit)
 }
 
 func (c *Collection[M]) scan(
-	ctx context.Context, filter bson.D, o *options.FindOptionsBuilder, decoding *isolation.Pass, visit func(ws uuid.UUID, revision int64, m M) error,
+	ctx context.Context, filter bson.D, o *options.FindOptionsBuilder, decoding *isolation.Pass, visit func(ws uuid.UUID, r Revision, m M) error,
 ) error {
 	alive := append(append(bson.D(nil), filter...), bson.E{Key: "deleted_at", Value: bson.D{{Key: "$exists", Value: false}}})
 	cursor, err := c.mongo.Find(ctx, alive, o.SetProjection(withoutOutbox))
@@ -98,8 +99,7 @@ func (c *Collection[M]) scan(
 			}
 			continue
 		}
-		revision, _ := cursor.Current.Lookup("rev").AsInt64OK()
-		if err := visit(ws, revision, m); err != nil {
+		if err := visit(ws, revisionOf(uuid.Nil, cursor.Current), m); err != nil {
 			return err
 		}
 	}

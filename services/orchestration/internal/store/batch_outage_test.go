@@ -63,9 +63,9 @@ func TestBatchesThatASteppingDownPrimaryInterrupts(t *testing.T) {
 				read := flow()
 				next := proto.Clone(read).(*orchv1.Flow)
 				next.Name = "g"
-				return Replacement[*orchv1.Flow]{Version[*orchv1.Flow]{read, 1}, next}
+				return Replacement[*orchv1.Flow]{Version[*orchv1.Flow]{Message: read, Revision: 1}, next}
 			}
-			complete, err := flows.ReplaceAll(t.Context(), ws, []Replacement[*orchv1.Flow]{replacement(), replacement()})
+			_, complete, err := flows.ReplaceAll(t.Context(), ws, []Replacement[*orchv1.Flow]{replacement(), replacement()})
 			require.ErrorIs(t, err, c.want)
 			require.False(t, complete, "a batch that is written in part is read again")
 

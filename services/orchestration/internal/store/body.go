@@ -62,16 +62,12 @@ func (e Effect) Subject() (ws, id uuid.UUID, err error) {
 	return uuid.UUID(e.Body[:idSize]), uuid.UUID(e.Body[idSize:]), nil
 }
 
-// Revision identifies a version of a document.
-type Revision struct {
-	ID       uuid.UUID
-	Revision int64
-}
-
-// revisionSize is the encoded size of a Revision.
+// revisionSize is the encoded size of a Revision without its token.
 const revisionSize = idSize + 8
 
-// AboutRevisions returns an effect on versions of documents of a workspace, caused now.
+// AboutRevisions returns an effect on versions of documents of a workspace, caused now. It is without their tokens, so that replicas
+// of earlier versions of the program can execute it. The caller read those versions from a majority, so no rollback returns their
+// numbers, and their ids are never used again.
 func (s *Store) AboutRevisions(kind string, ws uuid.UUID, all []Revision) Effect {
 	body := append(make([]byte, 0, idSize+len(all)*revisionSize), ws[:]...)
 	for _, one := range all {
@@ -80,7 +76,7 @@ func (s *Store) AboutRevisions(kind string, ws uuid.UUID, all []Revision) Effect
 	return Effect{ID: s.NewID(), At: s.Now(), Kind: kind, Body: body}
 }
 
-// Revisions returns the workspace and the versions of an effect made by AboutRevisions.
+// Revisions returns the workspace and the versions, without tokens, of an effect made by AboutRevisions.
 func (e Effect) Revisions() (ws uuid.UUID, all []Revision, err error) {
 	if len(e.Body) < idSize || (len(e.Body)-idSize)%revisionSize != 0 {
 		return uuid.Nil, nil, Permanent(fmt.Errorf("decode effect %q: body has %d bytes, want a workspace and revisions", e.Kind, len(e.Body)))

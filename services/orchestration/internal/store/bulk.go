@@ -14,16 +14,28 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
-// Version is a document and the revision at which it was read.
+// Version is a document, and the revision and the token at which it was read.
 type Version[M proto.Message] struct {
 	Message  M
 	Revision int64
+	Token    int64
 }
 
-// Replacement is the new content of a document that was read. Next must not share memory with the old message.
+func (v Version[M]) revision() Revision {
+	return Revision{ID: documentID(v.Message), Revision: v.Revision, Token: v.Token}
+}
+
+// Replacement is the new content of a document that was read. Next must not share memory with the old message. The zero Version
+// means that the document is new.
 type Replacement[M proto.Message] struct {
 	Read Version[M]
 	Next M
+}
+
+// next is the version that replaces the one that was read.
+func (r Replacement[M]) next() Version[M] {
+	to := Revision{Revision: r.Read.Revision}.next()
+	return Version[M]{Message: r.Next, Revision: to.Revision, Token: to.Token}
 }
 
 // FindVersions reads the matching documents, in no order, each with its revision.
@@ -43,8 +55,8 @@ func (c *Collection[M]) versions(ctx context.Context, ws uuid.UUID, filter bson.
 		if err != nil {
 			return nil, err
 		}
-		revision, _ := cursor.Current.Lookup("rev").AsInt64OK()
-		found = append(found, Version[M]{m, revision})
+		r := revisionOf(uuid.Nil, cursor.Current)
+		found = append(found, Version[M]{Message: m, Revision: r.Revision, Token: r.Token})
 	}
 	if err := cursor.Err(); err != nil {
 		return nil, fmt.Errorf("read %ss: %w", c.Name(), outage(err))
@@ -55,32 +67,55 @@ func (c *Collection[M]) versions(ctx context.Context, ws uuid.UUID, filter bson.
 // InsertAll inserts documents without effects in one command, and sets their times. It skips documents whose unique
 // keys exist, and returns their positions.
 func (c *Collection[M]) InsertAll(ctx context.Context, ws uuid.UUID, all []M) (taken []int, err error) {
+	fresh := make([]Version[M], len(all))
+	for i, m := range all {
+		fresh[i] = Replacement[M]{Next: m}.next()
+	}
+	return c.insertVersions(ctx, ws, fresh)
+}
+
+func (c *Collection[M]) insertVersions(ctx context.Context, ws uuid.UUID, all []Version[M]) (taken []int, err error) {
 	if len(all) == 0 {
 		return nil, nil
 	}
 	docs := make([]bson.Raw, len(all))
-	for i, m := range all {
-		stamp(m, c.store.Now(), true)
-		if docs[i], err = envelope(ws, 1, nil, m, time.Time{}); err != nil {
+	for i, v := range all {
+		stamp(v.Message, c.store.Now(), true)
+		if docs[i], err = envelope(ws, v.revision(), nil, v.Message, time.Time{}); err != nil {
 			return nil, fmt.Errorf("insert %s: %w", c.Name(), err)
 		}
 	}
 	return c.insertAll(ctx, docs)
 }
 
-// ReplaceAll changes documents without effects by compare-and-set, in one command. It reports whether all were written.
-// If not, another writer won or a unique key exists, and the caller reads and decides again.
-func (c *Collection[M]) ReplaceAll(ctx context.Context, ws uuid.UUID, all []Replacement[M]) (complete bool, err error) {
-	if len(all) == 0 {
-		return true, nil
-	}
-	models := make([]mongo.WriteModel, len(all))
+// ReplaceAll inserts the new documents, then changes the others by compare-and-set, with at most one command for each. They have no
+// effects. It returns the versions that are stored afterwards, in the order of all, and whether all were written. If not, another
+// writer won or a unique key exists, and the caller reads and decides again.
+func (c *Collection[M]) ReplaceAll(ctx context.Context, ws uuid.UUID, all []Replacement[M]) (stored []Version[M], complete bool, err error) {
+	var fresh []Version[M]
+	var models []mongo.WriteModel
+	stored = make([]Version[M], len(all))
 	for i, r := range all {
-		if models[i], err = c.versioned(ws, r.Read.Message, r.Read.Revision, &Change[M]{Message: r.Next}); err != nil {
-			return false, err
+		stored[i] = r.next()
+		if r.Read.Revision == 0 {
+			fresh = append(fresh, stored[i])
+			continue
 		}
+		model, err := c.versioned(ws, r.Read, stored[i].revision(), &Change[M]{Message: r.Next})
+		if err != nil {
+			return nil, false, err
+		}
+		models = append(models, model)
 	}
-	return c.updateAll(ctx, models)
+	taken, err := c.insertVersions(ctx, ws, fresh)
+	if err != nil {
+		return nil, false, err
+	}
+	complete = true
+	if len(models) > 0 {
+		complete, err = c.updateAll(ctx, models)
+	}
+	return stored, complete && len(taken) == 0, err
 }
 
 // Update is a change of a document that was read by FirstOfAll. Its message must not share memory with the one that was
@@ -99,7 +134,8 @@ func (c *Collection[M]) ChangeAll(ctx context.Context, all []Update[M]) (complet
 	}
 	models := make([]mongo.WriteModel, len(all))
 	for i, u := range all {
-		if models[i], err = c.versioned(u.Read.Workspace, u.Read.Message, u.Read.Revision, u.Change); err != nil {
+		read := Version[M]{Message: u.Read.Message, Revision: u.Read.Revision, Token: u.Read.Token}
+		if models[i], err = c.versioned(u.Read.Workspace, read, read.revision().next(), u.Change); err != nil {
 			return false, err
 		}
 	}
@@ -115,12 +151,12 @@ func (c *Collection[M]) ChangeAll(ctx context.Context, all []Update[M]) (complet
 }
 
 // versioned is the update of a document that still has the revision at which it was read.
-func (c *Collection[M]) versioned(ws uuid.UUID, current M, revision int64, change *Change[M]) (*mongo.UpdateOneModel, error) {
-	update, err := c.update(current, change, revision+1)
+func (c *Collection[M]) versioned(ws uuid.UUID, read Version[M], next Revision, change *Change[M]) (*mongo.UpdateOneModel, error) {
+	update, err := c.update(read.Message, change, next)
 	if err != nil {
 		return nil, fmt.Errorf("change %s: %w", c.Name(), err)
 	}
-	return mongo.NewUpdateOneModel().SetUpdate(update).SetFilter(atRevision(ws, documentID(current), revision)), nil
+	return mongo.NewUpdateOneModel().SetUpdate(update).SetFilter(read.revision().filter(ws)), nil
 }
 
 // updateAll executes updates in one command, and reports whether each of them found its document and no taken key.

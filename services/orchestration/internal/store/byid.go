@@ -33,7 +33,15 @@ func ofWorkspace(ws, id uuid.UUID) bson.Raw {
 }
 
 // byID reads a document and its revision by its id.
-func (c *Collection[M]) byID(ctx context.Context, from *mongo.Collection, ws, id uuid.UUID) (M, int64, error) {
+func (c *Collection[M]) byID(ctx context.Context, from *mongo.Collection, ws, id uuid.UUID) (M, Revision, error) {
+	var none M
 	raw, err := c.rawByID(ctx, from, ws, id, withoutOutbox)
-	return c.decodeRevision(raw, err)
+	if err != nil {
+		return none, Revision{}, err
+	}
+	m, err := c.decode(raw)
+	if err != nil {
+		return none, Revision{}, err
+	}
+	return m, revisionOf(id, raw), nil
 }

@@ -60,13 +60,15 @@ func (c *Collection[M]) Insert(ctx context.Context, ws uuid.UUID, m M, effects .
 	}
 	effects = traced(ctx, effects)
 	stamp(m, c.store.Now(), true)
-	doc, err := envelope(ws, 1, effects, m, time.Time{})
+	id := documentID(m)
+	revision := first(id)
+	doc, err := envelope(ws, revision, effects, m, time.Time{})
 	if err != nil {
 		return fmt.Errorf("insert %s: %w", c.Name(), err)
 	}
 	err = c.insertOne(ctx, doc)
 	if mongo.IsDuplicateKeyError(err) {
-		freed, failed := c.free(ctx, documentID(m))
+		freed, failed := c.free(ctx, id)
 		if failed != nil {
 			return fmt.Errorf("insert %s: %w", c.Name(), failed)
 		}
@@ -81,7 +83,7 @@ func (c *Collection[M]) Insert(ctx context.Context, ws uuid.UUID, m M, effects .
 		return fmt.Errorf("insert %s: %w", c.Name(), outage(err))
 	}
 	// The outbox of a new document holds the effects of this write and no others.
-	c.written(ws, documentID(m), 1, m, effects, c.recent.start())
+	c.written(ws, revision, m, effects, c.recent.start())
 	return nil
 }
 
@@ -134,8 +136,7 @@ func (c *Collection[M]) Get(ctx context.Context, ws, id uuid.UUID) (M, error) {
 
 // First reads a matching document, or returns ErrNotFound.
 func (c *Collection[M]) First(ctx context.Context, ws uuid.UUID, filter bson.D) (M, error) {
-	m, _, err := c.first(ctx, c.mongo, ws, filter)
-	return m, err
+	return c.first(ctx, c.mongo, ws, filter)
 }
 
 // GetRaw is Get for a caller that uses the stored document. It is without its outbox.
@@ -161,23 +162,13 @@ func (c *Collection[M]) found(raw bson.Raw, err error) (bson.Raw, error) {
 	return raw, nil
 }
 
-func (c *Collection[M]) first(ctx context.Context, from *mongo.Collection, ws uuid.UUID, filter bson.D) (M, int64, error) {
+func (c *Collection[M]) first(ctx context.Context, from *mongo.Collection, ws uuid.UUID, filter bson.D) (M, error) {
 	raw, err := c.firstRaw(ctx, from, ws, filter, options.FindOne().SetProjection(withoutOutbox))
-	return c.decodeRevision(raw, err)
-}
-
-// decodeRevision decodes a read document and its revision. It returns err as it is.
-func (c *Collection[M]) decodeRevision(raw bson.Raw, err error) (M, int64, error) {
-	var none M
 	if err != nil {
-		return none, 0, err
+		var none M
+		return none, err
 	}
-	m, err := c.decode(raw)
-	if err != nil {
-		return none, 0, err
-	}
-	revision, _ := raw.Lookup("rev").AsInt64OK()
-	return m, revision, nil
+	return c.decode(raw)
 }
 
 // withoutOutbox excludes the outbox, which readers never need and which may be long.
@@ -327,7 +318,7 @@ func (c *Collection[M]) decode(raw bson.Raw) (M, error) {
 }
 
 // envelope returns the stored form of a message.
-func envelope(ws uuid.UUID, revision int64, effects []Effect, m proto.Message, expire time.Time) (bson.Raw, error) {
+func envelope(ws uuid.UUID, revision Revision, effects []Effect, m proto.Message, expire time.Time) (bson.Raw, error) {
 	scratch := scratches.Get().(*[]byte)
 	defer scratches.Put(scratch)
 	doc, err := appendEnvelope((*scratch)[:0], ws, revision, effects, m, expire)
@@ -341,7 +332,7 @@ func envelope(ws uuid.UUID, revision int64, effects []Effect, m proto.Message, e
 }
 
 // appendEnvelope appends the stored form of a message. After an error dst is unchanged.
-func appendEnvelope(dst []byte, ws uuid.UUID, revision int64, effects []Effect, m proto.Message, expire time.Time) ([]byte, error) {
+func appendEnvelope(dst []byte, ws uuid.UUID, revision Revision, effects []Effect, m proto.Message, expire time.Time) ([]byte, error) {
 	start, doc := bsoncore.AppendDocumentStart(dst)
 	doc, err := protobson.AppendDocument(doc, m)
 	if err != nil {
@@ -351,9 +342,9 @@ func appendEnvelope(dst []byte, ws uuid.UUID, revision int64, effects []Effect, 
 }
 
 // endEnvelope appends the fields of the envelope and ends the document.
-func endEnvelope(doc []byte, start int32, ws uuid.UUID, revision int64, effects []Effect, expire time.Time) []byte {
+func endEnvelope(doc []byte, start int32, ws uuid.UUID, revision Revision, effects []Effect, expire time.Time) []byte {
 	doc = bsoncore.AppendBinaryElement(doc, "ws", bson.TypeBinaryUUID, ws[:])
-	doc = bsoncore.AppendInt64Element(doc, "rev", revision)
+	doc = revision.append(doc)
 	if len(effects) > 0 {
 		doc = appendEffects(doc, "outbox", effects)
 	}
@@ -369,24 +360,27 @@ var scratches = sync.Pool{New: func() any { b := make([]byte, 0, 2048); return &
 
 const maxScratch = 64 << 10
 
+// unchanging is the revision of documents that InsertNew inserts.
+var unchanging = Revision{Revision: 1}
+
 // NewDocument returns the stored form of a document for InsertNew. It is removed some time after expire; the zero time
 // keeps it.
 func NewDocument(ws uuid.UUID, m proto.Message, expire time.Time) (bson.Raw, error) {
-	doc, err := envelope(ws, 1, nil, m, expire)
+	doc, err := envelope(ws, unchanging, nil, m, expire)
 	return doc, encoding(m, err)
 }
 
 // AppendDocument is NewDocument for a caller that encodes many documents into memory of its own. After an error dst is
 // unchanged.
 func AppendDocument(dst []byte, ws uuid.UUID, m proto.Message, expire time.Time) ([]byte, error) {
-	doc, err := appendEnvelope(dst, ws, 1, nil, m, expire)
+	doc, err := appendEnvelope(dst, ws, unchanging, nil, m, expire)
 	return doc, encoding(m, err)
 }
 
 // AppendEncoded is AppendDocument for a caller that encodes the fields of a message itself, as protobson does.
 func AppendEncoded(dst []byte, ws uuid.UUID, expire time.Time, appendFields func(dst []byte) []byte) []byte {
 	start, doc := bsoncore.AppendDocumentStart(dst)
-	return endEnvelope(appendFields(doc), start, ws, 1, nil, expire)
+	return endEnvelope(appendFields(doc), start, ws, unchanging, nil, expire)
 }
 
 // encoding is the error of encoding a document; nil if there is none.
@@ -399,7 +393,8 @@ func encoding(m proto.Message, err error) error {
 
 // GetRevision reads a document and its revision, or returns ErrNotFound.
 func (c *Collection[M]) GetRevision(ctx context.Context, ws, id uuid.UUID) (M, int64, error) {
-	return c.byID(ctx, c.mongo, ws, id)
+	m, revision, err := c.byID(ctx, c.mongo, ws, id)
+	return m, revision.Revision, err
 }
 
 // Decode decodes a message from its stored form.

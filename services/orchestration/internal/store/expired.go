@@ -89,7 +89,7 @@ var WithoutEffects = bson.E{Key: "outbox.at", Value: bson.D{{Key: "$exists", Val
 func (c *Collection[M]) Oldest(
 	ctx context.Context, ws uuid.UUID, filter bson.D, order string, hinted bool, fields []string, limit int64,
 ) ([]Version[M], error) {
-	projection := bson.D{{Key: "rev", Value: 1}}
+	projection := bson.D{{Key: fieldRevision, Value: 1}, {Key: fieldToken, Value: 1}}
 	for _, field := range fields {
 		projection = append(projection, bson.E{Key: field, Value: 1})
 	}
@@ -114,7 +114,7 @@ func (c *Collection[M]) DeleteVersions(ctx context.Context, ws uuid.UUID, all []
 		id := documentID(v.Message)
 		c.recent.forget(id)
 		boxes[i] = Outbox{DocumentKey: DocumentKey{Workspace: ws, ID: id}, Effects: traced(ctx, append(effects(v.Message), c.removal(now)))}
-		models[i] = mongo.NewUpdateOneModel().SetFilter(atRevision(ws, id, v.Revision)).SetUpdate(deletion(id, v.Revision+1, now, boxes[i].Effects))
+		models[i] = mongo.NewUpdateOneModel().SetFilter(v.revision().filter(ws)).SetUpdate(deletion(v.revision().next(), now, boxes[i].Effects))
 	}
 	batch := len(models)
 	if c.store.sharded {

@@ -80,7 +80,7 @@ func (c *Collection[M]) Mutate(ctx context.Context, ws, id uuid.UUID, decide Dec
 		if err != nil {
 			return none, err
 		}
-		change, err := decide(base.message, base.revision+1)
+		change, err := decide(base.message, base.revision.Revision+1)
 		if !confirm && (err != nil || change == nil) {
 			c.recent.forget(id)
 			confirm = true
@@ -93,11 +93,12 @@ func (c *Collection[M]) Mutate(ctx context.Context, ws, id uuid.UUID, decide Dec
 			return base.message, nil
 		}
 		change.Effects = traced(ctx, change.Effects)
-		update, err := c.update(base.message, change, base.revision+1)
+		next := base.revision.next()
+		update, err := c.update(base.message, change, next)
 		if err != nil {
 			return none, fmt.Errorf("change %s: %w", c.Name(), err)
 		}
-		won, err := c.compareAndSet(ctx, ws, id, base.revision, update)
+		won, err := c.compareAndSet(ctx, ws, base.revision, update)
 		if err != nil || !won {
 			c.recent.forget(id)
 		}
@@ -105,7 +106,7 @@ func (c *Collection[M]) Mutate(ctx context.Context, ws, id uuid.UUID, decide Dec
 			return none, fmt.Errorf("change %s: %w", c.Name(), err)
 		}
 		if won {
-			c.written(ws, id, base.revision+1, change.Message, change.Effects, base.chain)
+			c.written(ws, next, change.Message, change.Effects, base.chain)
 			return change.Message, nil
 		}
 	}
@@ -115,14 +116,15 @@ func (c *Collection[M]) Mutate(ctx context.Context, ws, id uuid.UUID, decide Dec
 // base is the version that a change is based on.
 type base[M proto.Message] struct {
 	message  M
-	revision int64
+	revision Revision
 	chain    *WriteChain
 }
 
 // base returns the version that a change is based on: a cached version, else the stored one.
 //
 // An unconfirmed version may be outdated, or not on disk yet. It serves only as the base of a compare-and-set. If that succeeds,
-// the version was the latest one. The log has the compare-and-set behind that version's write, so its acknowledgement covers both.
+// the version was the latest one: no other version has its token. The log has the compare-and-set behind that version's write, so its
+// acknowledgement covers both.
 // A result without a write has no such proof, so it needs a confirmed version: a majority read, which waits for the disk.
 func (c *Collection[M]) base(ctx context.Context, ws, id uuid.UUID, confirm bool) (base[M], error) {
 	from := c.local
@@ -148,8 +150,7 @@ func (c *Collection[M]) stored(ctx context.Context, from *mongo.Collection, ws, 
 	if err != nil {
 		return base[M]{}, err
 	}
-	b := base[M]{message: m}
-	b.revision, _ = raw.Lookup("rev").AsInt64OK()
+	b := base[M]{message: m, revision: revisionOf(id, raw)}
 	if idle(raw) {
 		b.chain = c.recent.start()
 	}
@@ -174,12 +175,12 @@ const emptyArray = 5
 
 // written passes the effects of a write to the relay, and caches the version. before links it to the write that it is
 // based on.
-func (c *Collection[M]) written(ws, id uuid.UUID, revision int64, m M, effects []Effect, before *WriteChain) {
+func (c *Collection[M]) written(ws uuid.UUID, revision Revision, m M, effects []Effect, before *WriteChain) {
 	chain := before
 	if len(effects) > 0 {
-		chain = c.store.relay.Wake(c.Name(), ws, id, effects, before)
+		chain = c.store.relay.Wake(c.Name(), ws, revision.ID, effects, before)
 	}
-	c.recent.put(id, version{ws: ws, revision: revision, chain: chain}, m)
+	c.recent.put(revision.ID, version{ws: ws, revision: revision, chain: chain}, m)
 }
 
 // Delete moves a document out of its workspace; effects returns the effects without the removal itself. It returns
@@ -199,7 +200,7 @@ func (c *Collection[M]) Delete(ctx context.Context, ws, id uuid.UUID, effects fu
 		}
 		now := c.store.Now()
 		caused = traced(ctx, append(caused, c.removal(now)))
-		won, err := c.compareAndSet(ctx, ws, id, revision, deletion(id, revision+1, now, caused))
+		won, err := c.compareAndSet(ctx, ws, revision, deletion(revision.next(), now, caused))
 		if err != nil {
 			return fmt.Errorf("delete %s: %w", c.Name(), err)
 		}
@@ -218,15 +219,15 @@ func (c *Collection[M]) removal(now time.Time) Effect {
 }
 
 // deletion is the update that moves a document out of its workspace and pushes its last effects.
-func deletion(id uuid.UUID, revision int64, now time.Time, effects []Effect) bson.Raw {
-	set := bsoncore.AppendBinaryElement(nil, "ws", bson.TypeBinaryUUID, id[:])
-	set = bsoncore.AppendInt64Element(set, "rev", revision)
+func deletion(revision Revision, now time.Time, effects []Effect) bson.Raw {
+	set := bsoncore.AppendBinaryElement(nil, "ws", bson.TypeBinaryUUID, revision.ID[:])
+	set = revision.append(set)
 	set = bsoncore.AppendInt64Element(set, "deleted_at", now.UnixMicro())
 	return appendUpdate(set, nil, effects)
 }
 
-func (c *Collection[M]) compareAndSet(ctx context.Context, ws, id uuid.UUID, revision int64, update bson.Raw) (bool, error) {
-	matched, err := c.updateOne(ctx, atRevision(ws, id, revision), update)
+func (c *Collection[M]) compareAndSet(ctx context.Context, ws uuid.UUID, base Revision, update bson.Raw) (bool, error) {
+	matched, err := c.updateOne(ctx, base.filter(ws), update)
 	if mongo.IsDuplicateKeyError(err) {
 		return false, ErrDuplicate
 	}
@@ -250,18 +251,8 @@ func (c *Collection[M]) updateOne(ctx context.Context, filter, update bson.Raw) 
 	return result.MatchedCount, nil
 }
 
-// atRevision is the filter of a document at a revision. It is encoded by hand, as updates are: they are most of what a
-// busy server sends, and the driver's encoders dominate their cost.
-func atRevision(ws, id uuid.UUID, revision int64) bson.Raw {
-	start, doc := bsoncore.AppendDocumentStart(make([]byte, 0, 80))
-	doc = bsoncore.AppendBinaryElement(doc, "_id", bson.TypeBinaryUUID, id[:])
-	doc = bsoncore.AppendBinaryElement(doc, "ws", bson.TypeBinaryUUID, ws[:])
-	doc = bsoncore.AppendInt64Element(doc, "rev", revision)
-	return end(doc, start)
-}
-
 // update writes only the fields that differ, so its cost depends on the change.
-func (c *Collection[M]) update(current M, change *Change[M], revision int64) (bson.Raw, error) {
+func (c *Collection[M]) update(current M, change *Change[M], revision Revision) (bson.Raw, error) {
 	if err := distinct(change.Effects); err != nil {
 		return nil, err
 	}
@@ -273,7 +264,7 @@ func (c *Collection[M]) update(current M, change *Change[M], revision int64) (bs
 	if err != nil {
 		return nil, err
 	}
-	return appendUpdate(bsoncore.AppendInt64Element(set, "rev", revision), unset, change.Effects), nil
+	return appendUpdate(revision.append(set), unset, change.Effects), nil
 }
 
 // appendUpdate appends the update that sets fields, given as elements, removes others and pushes effects.

@@ -45,7 +45,7 @@ type recent struct {
 // and the garbage collector has no pointers to follow.
 type version struct {
 	ws       uuid.UUID
-	revision int64
+	revision Revision
 	message  []byte
 	chain    *WriteChain
 }

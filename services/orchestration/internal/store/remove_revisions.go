@@ -10,7 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
-// RemoveRevisions removes the documents that still have their revisions, with one command, and returns the ids that the
+// RemoveRevisions removes the documents that still have their revision numbers, with one command, and returns the ids that the
 // workspace does not have afterwards. It costs a third of DeleteVersions, because the documents carry no effects.
 //
 // The caller has stored an effect that makes the call again. So RemoveRevisions does not wait for the disk.
@@ -22,7 +22,7 @@ func (c *Collection[M]) RemoveRevisions(ctx context.Context, ws uuid.UUID, all [
 	for i, one := range all {
 		c.recent.forget(one.ID)
 		ids[i] = one.ID
-		models[i] = mongo.NewDeleteOneModel().SetFilter(atRevision(ws, one.ID, one.Revision))
+		models[i] = mongo.NewDeleteOneModel().SetFilter(bson.D{{Key: "_id", Value: Binary(one.ID)}, {Key: "ws", Value: Binary(ws)}, {Key: fieldRevision, Value: one.Revision}})
 	}
 	result, err := c.store.lazy(c.Name()).BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
 	if err != nil {

@@ -153,7 +153,7 @@ func (s *Service) write(ctx context.Context, ws uuid.UUID, work *ledger, thoroug
 	if err != nil {
 		return false, err
 	}
-	if complete, err = s.runs.ReplaceAll(ctx, ws, changed); err != nil {
+	if _, complete, err = s.runs.ReplaceAll(ctx, ws, changed); err != nil {
 		return false, err
 	}
 	if !thorough {

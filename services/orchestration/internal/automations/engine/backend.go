@@ -36,7 +36,7 @@ func (e *Engine) Load(ctx context.Context, ws uuid.UUID, ids []uuid.UUID) ([]*tr
 	}
 	records := make([]*trigger.Record, 0, len(found))
 	for _, v := range found {
-		r, err := record(ws, v.Revision, v.Message)
+		r, err := record(ws, v)
 		if err != nil {
 			return nil, err
 		}
@@ -46,12 +46,12 @@ func (e *Engine) Load(ctx context.Context, ws uuid.UUID, ids []uuid.UUID) ([]*tr
 	return records, nil
 }
 
-func record(ws uuid.UUID, revision int64, b *orchv1.AutomationBucket) (*trigger.Record, error) {
-	id, err := uuid.Parse(b.GetId())
+func record(ws uuid.UUID, v store.Version[*orchv1.AutomationBucket]) (*trigger.Record, error) {
+	id, err := uuid.Parse(v.Message.GetId())
 	if err != nil {
 		return nil, fmt.Errorf("read a bucket's id: %w", err)
 	}
-	return &trigger.Record{Workspace: ws, ID: id, Revision: revision, Bucket: proto.CloneOf(b), Stored: b}, nil
+	return &trigger.Record{Workspace: ws, ID: id, Revision: v.Revision, Token: v.Token, Bucket: proto.CloneOf(v.Message), Stored: v.Message}, nil
 }
 
 // Save implements trigger.Backend.
@@ -66,32 +66,23 @@ func (e *Engine) save(ctx context.Context, records []*trigger.Record) error {
 		return nil
 	}
 	ws := records[0].Workspace
-	var created []*orchv1.AutomationBucket
-	var changed []store.Replacement[*orchv1.AutomationBucket]
-	for _, r := range records {
+	changes := make([]store.Replacement[*orchv1.AutomationBucket], len(records))
+	for i, r := range records {
 		e.finish(r.Bucket)
-		next := proto.CloneOf(r.Bucket)
-		if r.Revision == 0 {
-			created = append(created, next)
-			continue
+		changes[i] = store.Replacement[*orchv1.AutomationBucket]{
+			Read: store.Version[*orchv1.AutomationBucket]{Message: r.Stored, Revision: r.Revision, Token: r.Token},
+			Next: proto.CloneOf(r.Bucket),
 		}
-		changed = append(changed, store.Replacement[*orchv1.AutomationBucket]{
-			Read: store.Version[*orchv1.AutomationBucket]{Message: r.Stored, Revision: r.Revision}, Next: next,
-		})
 	}
-	taken, err := e.buckets.InsertAll(ctx, ws, created)
+	stored, complete, err := e.buckets.ReplaceAll(ctx, ws, changes)
 	if err != nil {
 		return err
 	}
-	complete, err := e.buckets.ReplaceAll(ctx, ws, changed)
-	if err != nil {
-		return err
-	}
-	if len(taken) > 0 || !complete {
+	if !complete {
 		return trigger.ErrConflict
 	}
-	for _, r := range records {
-		r.Revision++
+	for i, r := range records {
+		r.Revision, r.Token = stored[i].Revision, stored[i].Token
 		r.Stored = proto.CloneOf(r.Bucket)
 	}
 	return nil

@@ -12,12 +12,13 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// Record is a bucket and the revision under which it is stored; 0 means that it is not stored yet.
+// Record is a bucket, and the revision and the token under which it is stored. A revision of 0 means that it is not stored yet.
 type Record struct {
 	Workspace uuid.UUID
 	ID        uuid.UUID
 	Bucket    *orchv1.AutomationBucket
 	Revision  int64
+	Token     int64
 	// Stored is the bucket as the backend has it, nil if it does not; it is the backend's.
 	Stored *orchv1.AutomationBucket
 }

@@ -68,21 +68,21 @@ func replaceAllTellsWhetherItLost(t *testing.T, s *store.Store) {
 	}
 	old, names := read()
 	require.ElementsMatch(t, []string{"a", "b"}, names)
-	complete, err := c.ReplaceAll(t.Context(), ws, named(old, func(name string) string { return name + "2" }))
+	_, complete, err := c.ReplaceAll(t.Context(), ws, named(old, func(name string) string { return name + "2" }))
 	require.NoError(t, err)
 	require.True(t, complete)
 
-	complete, err = c.ReplaceAll(t.Context(), ws, named(old, func(name string) string { return name + "3" }))
+	_, complete, err = c.ReplaceAll(t.Context(), ws, named(old, func(name string) string { return name + "3" }))
 	require.NoError(t, err)
 	require.False(t, complete, "they have been changed since")
 	versions, names := read()
 	require.ElementsMatch(t, []string{"a2", "b2"}, names)
 	require.Equal(t, old[0].Revision+1, versions[0].Revision)
 
-	complete, err = c.ReplaceAll(t.Context(), ws, named(versions, func(string) string { return "same" }))
+	_, complete, err = c.ReplaceAll(t.Context(), ws, named(versions, func(string) string { return "same" }))
 	require.NoError(t, err)
 	require.False(t, complete, "a name is taken")
-	complete, err = c.ReplaceAll(t.Context(), ws, nil)
+	_, complete, err = c.ReplaceAll(t.Context(), ws, nil)
 	require.NoError(t, err)
 	require.True(t, complete)
 

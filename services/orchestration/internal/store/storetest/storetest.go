@@ -34,6 +34,8 @@ func Run(t *testing.T, open Open) {
 		{"insertStampsAndRefusesDuplicates", insertStampsAndRefusesDuplicates},
 		{"mutateLosesNoUpdate", mutateLosesNoUpdate},
 		{"whatIsRememberedIsWhatIsStored", whatIsRememberedIsWhatIsStored},
+		{"idsOfDeletedDocumentsStartOtherVersions", idsOfDeletedDocumentsStartOtherVersions},
+		{"documentsWithoutATokenChange", documentsWithoutATokenChange},
 		{"decisionsOwnErrorsAndNoChange", decisionsOwnErrorsAndNoChange},
 		{"effectsStayUntilTheyAreDone", effectsStayUntilTheyAreDone},
 		{"failuresAreDueAgainInTheirOrder", failuresAreDueAgainInTheirOrder},
