@@ -39,9 +39,11 @@ func (l *Limits) of(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment) (*o
 		if err == nil || !errors.Is(err, store.ErrNotFound) {
 			return limit, err
 		}
-		// The effect that creates it was not executed yet.
-		limit, _, err = l.upsert(ctx, ws, nameOfDeployment(d.GetId()), d.GetConcurrencySlots())
-		return limit, err
+		id, err := uuid.Parse(d.GetId())
+		if err != nil {
+			return nil, fmt.Errorf("read the id of a deployment: %w", err)
+		}
+		return l.follow(ctx, ws, id) // The effect that creates it was not executed yet.
 	}
 	return nil, store.ErrNotFound
 }
@@ -98,7 +100,8 @@ func (l *Limits) ReleaseEffect(ws, lease uuid.UUID) store.Effect {
 // KeepEffect returns the effect that ends a lease while its slots stay taken until their release.
 func (l *Limits) KeepEffect(ws, lease uuid.UUID) store.Effect { return l.effect(kindKeep, ws, lease) }
 
-// DeploymentEffect returns the effect that gives a deployment its own limit with so many slots; nil deletes the limit.
+// DeploymentEffect returns the effect that gives a deployment its own limit with the slots that the deployment says. slots are
+// for replicas of earlier versions of the program, which take them from the effect; nil deletes the limit.
 func (l *Limits) DeploymentEffect(ws, deployment uuid.UUID, slots *int64) store.Effect {
 	e := l.effect(kindDeployment, ws, deployment)
 	n := int64(-1)
@@ -127,28 +130,6 @@ func (l *Limits) releaseLeases(ctx context.Context, effects []store.Effect) erro
 
 func (l *Limits) keepSlots(ctx context.Context, effects []store.Effect) error {
 	return each(effects, func(ws, lease uuid.UUID, _ []byte) error { return l.Keep(ctx, ws, lease) })
-}
-
-func (l *Limits) followDeployments(ctx context.Context, effects []store.Effect) error {
-	return each(effects, func(ws, deployment uuid.UUID, rest []byte) error {
-		if len(rest) != 8 {
-			return store.Permanent(fmt.Errorf("decode effect: %d bytes are not a number", len(rest)))
-		}
-		slots := int64(binary.BigEndian.Uint64(rest))
-		name := nameOfDeployment(deployment.String())
-		if slots >= 0 {
-			_, _, err := l.upsert(ctx, ws, name, slots)
-			return err
-		}
-		limit, err := l.limits.First(ctx, ws, bson.D{{Key: "name", Value: name}})
-		if err == nil {
-			err = l.delete(ctx, ws, limit.GetId())
-		}
-		if errors.Is(err, store.ErrNotFound) {
-			return nil
-		}
-		return err
-	})
 }
 
 func each(effects []store.Effect, do func(ws, id uuid.UUID, rest []byte) error) error {

@@ -19,9 +19,11 @@ import (
 type Limits struct {
 	limits *store.Collection[*orchv1.ConcurrencyLimitV2]
 	leases *store.Collection[*orchv1.ConcurrencyLease]
-	vocab  vocabulary.Vocabulary
-	turns  *turns
-	chance func() float64
+	// deployments are read for the slots of their own limits.
+	deployments *store.Collection[*orchv1.Deployment]
+	vocab       vocabulary.Vocabulary
+	turns       *turns
+	chance      func() float64
 	// written is called after each write of a limit; a test replaces it to simulate a lost response.
 	written func() error
 }
@@ -32,12 +34,13 @@ func NewLimits(s *store.Store, vocab vocabulary.Vocabulary, chance func() float6
 		chance = rand.Float64
 	}
 	return &Limits{
-		limits:  store.NewCollection(s, query.ConcurrencyLimit, &orchv1.ConcurrencyLimitV2{}),
-		leases:  store.NewCollection(s, query.ConcurrencyLease, &orchv1.ConcurrencyLease{}),
-		vocab:   vocab,
-		turns:   newTurns(),
-		chance:  chance,
-		written: func() error { return nil },
+		limits:      store.NewCollection(s, query.ConcurrencyLimit, &orchv1.ConcurrencyLimitV2{}),
+		deployments: store.NewCollection(s, query.Deployment, &orchv1.Deployment{}),
+		leases:      store.NewCollection(s, query.ConcurrencyLease, &orchv1.ConcurrencyLease{}),
+		vocab:       vocab,
+		turns:       newTurns(),
+		chance:      chance,
+		written:     func() error { return nil },
 	}
 }
 

@@ -151,7 +151,7 @@ func (s *Service) DeleteConcurrencyLimit(ctx context.Context, r *orchv1.DeleteCo
 	if err != nil {
 		return nil, err
 	}
-	return &emptypb.Empty{}, unknownTag(s.delete(ctx, ws, limit.GetId()))
+	return &emptypb.Empty{}, unknownTag(s.delete(ctx, ws, limit.GetId(), always))
 }
 
 // DeleteConcurrencyLimitByTag deletes the limit of a tag.
@@ -160,5 +160,5 @@ func (s *Service) DeleteConcurrencyLimitByTag(ctx context.Context, r *orchv1.Del
 	if err != nil {
 		return nil, err
 	}
-	return &emptypb.Empty{}, unknownTag(s.delete(ctx, ws, limit.GetId()))
+	return &emptypb.Empty{}, unknownTag(s.delete(ctx, ws, limit.GetId(), always))
 }
