@@ -11,6 +11,7 @@ package lease
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -21,7 +22,7 @@ import (
 const (
 	// Term is how long a lease lasts without renewal.
 	Term = 15 * time.Second
-	// RenewEvery is how often a holder renews its lease, and how often other replicas try to take it.
+	// RenewEvery is how often a holder renews its lease, also while it executes its task, and how often other replicas try to take it.
 	RenewEvery = 5 * time.Second
 )
 
@@ -33,6 +34,8 @@ type Task struct {
 	do     func(ctx context.Context) error
 	log    *slog.Logger
 	holder uuid.UUID
+
+	ticks <-chan time.Time // When to renew during the task; nil means every RenewEvery.
 
 	until time.Time // Of the lease; zero while another replica holds it.
 	next  time.Time // When the task is due.
@@ -96,11 +99,56 @@ func (t *Task) Tick(ctx context.Context) {
 		return
 	}
 	t.next = now.Add(t.every)
-	// Work beyond the end of the lease waits for the next interval: another replica may then execute the task.
-	within, cancel := context.WithTimeout(ctx, t.until.Sub(now))
-	defer cancel()
-	if err := t.do(within); err != nil {
+	if err := t.execute(ctx); err != nil {
 		t.warn(ctx, "execute task", err)
+	}
+}
+
+// execute executes the task, and renews the lease meanwhile: a task may take longer than a term. It ends the task when it loses the
+// lease, because another replica may then execute it.
+func (t *Task) execute(ctx context.Context) error {
+	within, end := context.WithCancel(ctx)
+	defer end()
+	ticks := t.ticks
+	if ticks == nil {
+		ticker := time.NewTicker(RenewEvery)
+		defer ticker.Stop()
+		ticks = ticker.C
+	}
+	done := make(chan struct{})
+	var renewing sync.WaitGroup
+	renewing.Go(func() {
+		defer end()
+		t.renew(within, ticks, done)
+	})
+	defer renewing.Wait()
+	defer close(done)
+	return t.do(within)
+}
+
+// renew renews the lease at each tick. It returns when done is closed, and when it cannot prove that the lease is held.
+func (t *Task) renew(ctx context.Context, ticks <-chan time.Time, done <-chan struct{}) {
+	renewed := time.Now().Add(-RenewEvery) // At the latest then.
+	for {
+		select {
+		case <-done:
+			return
+		case <-ctx.Done():
+			return
+		case <-ticks:
+		}
+		began, until := time.Now(), t.store.Now().Add(Term)
+		_, held, err := t.store.TakeLease(ctx, t.name, t.holder, until)
+		switch {
+		case err == nil && held:
+			renewed, t.until = began, until
+		case err == nil:
+			t.until = time.Time{}
+			return
+		case time.Since(renewed) > Term-RenewEvery: // It may end before the next attempt.
+			t.warn(ctx, "renew lease", err)
+			return
+		}
 	}
 }
 
