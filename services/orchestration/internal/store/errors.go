@@ -38,8 +38,11 @@ var outageCodes = []int{
 	134,   // ReadConcernMajorityNotAvailableYet
 	175,   // QueryPlanKilled
 	189,   // PrimarySteppedDown
+	202,   // NetworkInterfaceExceededTimeLimit
 	237,   // CursorKilled
 	262,   // ExceededTimeLimit
+	365,   // TemporarilyUnavailable: the server lacks memory for the operation now.
+	462,   // IngressRequestRateLimitExceeded
 	9001,  // SocketException
 	10058, // NotWritablePrimary of old servers
 	10107, // NotWritablePrimary
@@ -50,6 +53,9 @@ var outageCodes = []int{
 	13436, // NotPrimaryOrSecondary
 	14031, // OutOfDiskSpace
 }
+
+// outageLabels are the labels of such errors, whatever their codes.
+var outageLabels = []string{"RetryableWriteError", "SystemOverloadedError"}
 
 // outage marks errors that are independent of the request: a lost connection, a timeout, or a primary that stepped down.
 func outage(err error) error {
@@ -69,7 +75,7 @@ func isOutage(err error) bool {
 	}
 	var server mongo.ServerError
 	return errors.As(err, &server) &&
-		(server.HasErrorLabel("RetryableWriteError") || slices.ContainsFunc(outageCodes, server.HasErrorCode))
+		(slices.ContainsFunc(outageLabels, server.HasErrorLabel) || slices.ContainsFunc(outageCodes, server.HasErrorCode))
 }
 
 // InDoubt reports whether a write with this error may have taken place.

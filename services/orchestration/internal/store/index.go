@@ -86,9 +86,11 @@ func (s *Store) ensure(ctx context.Context, set indexSet) error {
 // create creates indexes of a collection, and replaces those with other options.
 func (s *Store) create(ctx context.Context, collection query.Collection, models []mongo.IndexModel) error {
 	view := s.db.Collection(string(collection)).Indexes()
-	_, err := view.CreateMany(ctx, models)
+	// A member that is down must not hold up the build: the default waits for all members that vote.
+	quorum := options.CreateIndexes().SetCommitQuorumMajority()
+	_, err := view.CreateMany(ctx, models, quorum)
 	if differs(err) {
-		err = remake(ctx, view, models)
+		err = remake(ctx, view, models, quorum)
 	}
 	if err != nil {
 		return fmt.Errorf("create indexes of %s: %w", collection, outage(err))
@@ -129,14 +131,14 @@ func differs(err error) bool {
 }
 
 // remake replaces indexes that differ, one by one.
-func remake(ctx context.Context, view mongo.IndexView, models []mongo.IndexModel) error {
+func remake(ctx context.Context, view mongo.IndexView, models []mongo.IndexModel, quorum *options.CreateIndexesOptionsBuilder) error {
 	for _, m := range models {
-		_, err := view.CreateOne(ctx, m)
+		_, err := view.CreateOne(ctx, m, quorum)
 		if differs(err) {
 			if err := view.DropWithKey(ctx, m.Keys); err != nil {
 				return err
 			}
-			_, err = view.CreateOne(ctx, m)
+			_, err = view.CreateOne(ctx, m, quorum)
 		}
 		if err != nil {
 			return err

@@ -12,6 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/embeddedmongo"
@@ -134,4 +136,32 @@ func pendingBuilds(t *testing.T, registry *prometheus.Registry) float64 {
 	}
 	t.Fatal("no gauge of index builds")
 	return 0
+}
+
+// TestIndexBuildsNeedAMajority: a build does not wait for a member of the replica set that is down.
+func TestIndexBuildsNeedAMajority(t *testing.T) {
+	t.Parallel()
+	database := mongotest.Open(t, embeddedmongo.Options{NoSync: true})
+	var quorums []string
+	s, err := store.Open(t.Context(), store.Config{
+		URI: database.URI, Database: database.Name, Dialer: database.Dialer, Clock: clock.System{}, IDs: id.System(),
+		Client: func(o *options.ClientOptions) {
+			o.SetMonitor(&event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
+				if e.CommandName == "createIndexes" {
+					quorum, _ := e.Command.Lookup("commitQuorum").StringValueOK()
+					quorums = append(quorums, quorum)
+				}
+			}})
+		},
+	})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close(t.Context())) }()
+	unique := query.Index{Collection: query.Flow, Keys: flowsByName, Unique: true}
+	require.NoError(t, s.EnsureIndexes(t.Context(), []query.Index{unique}))
+	unique.Unique = false // It is made again with other options.
+	require.NoError(t, s.EnsureIndexes(t.Context(), []query.Index{unique}))
+	require.GreaterOrEqual(t, len(quorums), 3)
+	for _, quorum := range quorums {
+		require.Equal(t, "majority", quorum)
+	}
 }

@@ -64,7 +64,7 @@ func (s *Store) checkServer(ctx context.Context) error {
 	if err := admin.RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&reply); err != nil {
 		return fmt.Errorf("read MongoDB topology: %w", outage(err))
 	}
-	if err := checkTopology(build, reply); err != nil {
+	if err := checkTopology(build, reply, s.toOneMember); err != nil {
 		return err
 	}
 	s.sharded = reply.Msg == mongosMessage
@@ -79,8 +79,9 @@ func checkVersion(build buildInfo) error {
 	return nil
 }
 
-// checkTopology accepts the primary of a replica set, a mongos, and the embedded server.
-func checkTopology(build buildInfo, reply hello) error {
+// checkTopology accepts the primary of a replica set, a mongos, and the embedded server. A client of the whole set that met another
+// member did so while the primary stepped down; a client of one member always does.
+func checkTopology(build buildInfo, reply hello, toOneMember bool) error {
 	switch {
 	case slices.Contains(build.Modules, embeddedModule), reply.Msg == mongosMessage:
 		return nil
@@ -88,6 +89,8 @@ func checkTopology(build buildInfo, reply hello) error {
 		return fmt.Errorf("%w: the replica set is not initiated: run rs.initiate() in mongosh", ErrServer)
 	case reply.SetName == "":
 		return fmt.Errorf("%w: a standalone server has no majority: start mongod with --replSet rs0 and run rs.initiate() in mongosh", ErrServer)
+	case !reply.Writable && !toOneMember:
+		return fmt.Errorf("%w: replica set %q elects a primary", ErrUnavailable, reply.SetName)
 	case !reply.Writable:
 		return fmt.Errorf("%w: a member of replica set %q that is not its primary: set replicaSet=%s instead of directConnection in the connection string",
 			ErrServer, reply.SetName, reply.SetName)

@@ -176,3 +176,13 @@ func (s *scripted) exchange(c net.Conn) error {
 	_, err = c.Write(append(append(out, prefix...), document...))
 	return err
 }
+
+// TestCheckTopologyDuringAStepDown: a client of a replica set that meets a secondary waits for the next primary. A client of that one
+// member never meets one.
+func TestCheckTopologyDuringAStepDown(t *testing.T) {
+	t.Parallel()
+	secondary := hello{SetName: "rs0"}
+	require.ErrorIs(t, checkTopology(buildInfo{}, secondary, false), ErrUnavailable)
+	require.ErrorIs(t, checkTopology(buildInfo{}, secondary, true), ErrServer)
+	require.NoError(t, checkTopology(buildInfo{}, hello{SetName: "rs0", Writable: true}, false))
+}

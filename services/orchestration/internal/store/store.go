@@ -71,6 +71,8 @@ type Store struct {
 	incomplete *incomplete
 	// sharded says that the server is a mongos.
 	sharded bool
+	// toOneMember says that the connection string names one member of a replica set (directConnection).
+	toOneMember bool
 	// joins and trigrams are features of the embedded server. One in another process may be older, and lack them.
 	joins, trigrams bool
 }
@@ -114,7 +116,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		ids:     cfg.IDs,
 		metrics: measured, incomplete: building, passes: isolation.New(cmp.Or(cfg.Log, slog.Default()), cfg.Metrics),
 		direct: newDirect(cfg, measured),
-		relay:  noRelay{},
+		relay:  noRelay{}, toOneMember: opts.Direct != nil && *opts.Direct,
 		counts: &counts{After: sharedCountAfter},
 		reads:  readshare.New(readshare.Defaults),
 	}
