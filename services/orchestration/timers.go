@@ -12,6 +12,7 @@ import (
 	"github.com/orch-project/orch/pkg/telemetry"
 	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
 	"github.com/orch-project/orch/services/orchestration/internal/lease"
+	"github.com/orch-project/orch/services/orchestration/internal/workpools"
 )
 
 // Timers say how often background tasks run; 0 turns a task off.
@@ -40,6 +41,7 @@ type task func(context.Context) (changed int, err error)
 // timers are the workers that run background tasks: the repossessor in every replica, each other one in one at a time.
 func (o *Orchestration) timers(every Timers) []run.Worker {
 	var workers []run.Worker
+	foreman := workpools.NewForeman(o.pools, every.Foreman)
 	for _, timer := range []struct {
 		name  string
 		every time.Duration
@@ -48,7 +50,7 @@ func (o *Orchestration) timers(every Timers) []run.Worker {
 		{"scheduler", every.Scheduler, o.scheduler.Pass},
 		{"pause expirations", every.PauseExpirations, o.runs.ExpirePauses},
 		{"late runs", every.LateRuns, o.runs.MarkLate},
-		{"foreman", every.Foreman, func(ctx context.Context) (int, error) { return 0, o.pools.CheckReadiness(ctx) }},
+		{"foreman", every.Foreman, func(ctx context.Context) (int, error) { return 0, foreman.Pass(ctx) }},
 		{"cancellation clean-up", every.CancellationCleanup, o.runs.CleanUpCancellations},
 		{"webhook watcher", every.WebhookWatcher, o.webhooks.Watch},
 		{"retention", every.Retention, o.retention.Pass},

@@ -16,7 +16,7 @@ import (
 )
 
 // pollGrain is the resolution of the stored poll time: more frequent polls cause no additional writes.
-const pollGrain = 5 * time.Second
+const pollGrain = 20 * time.Second
 
 // GetScheduledFlowRunsForDeployments returns the scheduled runs of deployments, the next one first. The poll marks the
 // deployments as ready: a worker serves them.

@@ -18,8 +18,8 @@ import (
 // wordReady is the stored word of the status of a deployment that somebody polls.
 const wordReady = "READY"
 
-// Ready marks the deployments of queues as polled now. Those that were ready are written with one command; each of the
-// others is told of.
+// Ready marks the deployments of queues as polled now. Those that were ready are written together, at most once in pollGrain, however
+// many replicas are polled. Each of the others is published as ready.
 func (s *Service) Ready(ctx context.Context, ws uuid.UUID, queues []uuid.UUID) error {
 	ids := make(bson.A, len(queues))
 	for i, id := range queues {
@@ -27,7 +27,9 @@ func (s *Service) Ready(ctx context.Context, ws uuid.UUID, queues []uuid.UUID) e
 	}
 	of := bson.E{Key: "work_queue_id", Value: bson.D{{Key: "$in", Value: ids}}}
 	now := s.deployments.Store().Now()
-	err := s.deployments.Store().UpdateMany(ctx, query.Deployment, ws, bson.D{of, {Key: "status", Value: wordReady}},
+	recent := bson.D{{Key: "$gt", Value: now.Add(-pollGrain).UnixMicro()}, {Key: "$lte", Value: now.UnixMicro()}}
+	err := s.deployments.Store().UpdateMany(ctx, query.Deployment, ws,
+		bson.D{of, {Key: "status", Value: wordReady}, {Key: "last_polled", Value: bson.D{{Key: "$not", Value: recent}}}},
 		bson.D{{Key: "$set", Value: bson.D{{Key: "last_polled", Value: now.UnixMicro()}}}})
 	if err != nil {
 		return err
@@ -81,6 +83,10 @@ func (s *Service) markUnready(ctx context.Context, ws uuid.UUID, d *orchv1.Deplo
 		if !unpolled(current, since) {
 			return nil, nil
 		}
+		// A poll of its queue writes the queue first. That write decides: the one of the deployment may be on its way.
+		if polled, err := s.queuePolled(ctx, ws, current, since); err != nil || polled {
+			return nil, err
+		}
 		next := proto.CloneOf(current)
 		next.Status = orchv1.DeploymentStatus_DEPLOYMENT_STATUS_NOT_READY.Enum()
 		changed, err := s.lifecycle(ws, next, "not-ready", nil)
@@ -90,6 +96,22 @@ func (s *Service) markUnready(ctx context.Context, ws uuid.UUID, d *orchv1.Deplo
 		return nil
 	}
 	return err
+}
+
+// queuePolled reports whether somebody has polled the queue of a deployment since a moment.
+func (s *Service) queuePolled(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment, since time.Time) (bool, error) {
+	if d.WorkQueueId == nil {
+		return false, nil
+	}
+	id, err := resourceid.Parse(d.GetWorkQueueId())
+	if err != nil {
+		return false, err
+	}
+	queue, err := s.queues.Get(ctx, ws, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil && queue.LastPolled != nil && !queue.GetLastPolled().AsTime().Before(since), err
 }
 
 // unpolled tells whether a deployment counts as ready and nobody has polled it since a moment. The poll of its queue counts

@@ -32,6 +32,7 @@ type Service struct {
 	orchv1.UnimplementedDeploymentServiceServer
 	orchv1.UnimplementedUiScheduleServiceServer
 	deployments *store.Collection[*orchv1.Deployment]
+	queues      *store.Collection[*orchv1.WorkQueue]
 	flows       *store.Collection[*orchv1.Flow]
 	runs        *flowruns.Service
 	scheduler   *schedules.Scheduler
@@ -85,6 +86,7 @@ func New(d Deps) *Service {
 	deployments := store.NewCollection(d.Store, query.Deployment, &orchv1.Deployment{})
 	return &Service{
 		deployments: deployments,
+		queues:      store.NewCollection(d.Store, query.WorkQueue, &orchv1.WorkQueue{}),
 		flows:       store.NewCollection(d.Store, query.Flow, &orchv1.Flow{}),
 		runs:        d.Runs,
 		scheduler:   d.Scheduler,

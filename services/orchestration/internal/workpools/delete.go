@@ -39,24 +39,12 @@ func (s *Service) DeleteWorkPool(ctx context.Context, r *orchv1.DeleteWorkPoolRe
 	if err != nil {
 		return nil, err
 	}
-	queues, err := s.queuesOf(ctx, ws, pool)
-	if err != nil {
-		return nil, err
-	}
 	err = s.pools.Delete(ctx, ws, id, func(current *orchv1.WorkPool) ([]store.Effect, error) {
-		var effects []store.Effect
-		for _, queue := range queues {
-			deleted, err := s.queueEvent(ws, queue, current, "deleted", nil)
-			if err != nil {
-				return nil, err
-			}
-			effects = append(effects, deleted)
-		}
 		deleted, err := s.poolEvent(ws, current, "deleted", nil)
 		if err != nil {
 			return nil, err
 		}
-		return append(effects, deleted, s.pools.Store().About(kindDissolve, ws, id)), nil
+		return []store.Effect{deleted, s.pools.Store().About(kindDissolve, ws, id)}, nil
 	})
 	if err != nil {
 		return nil, translatePool(err, r.GetName())
@@ -79,19 +67,32 @@ func (p *Pools) Handlers() map[string]func(context.Context, []store.Effect) erro
 	}
 }
 
-// dissolve deletes the queues and workers of a pool that is gone. The events of the queues went out with the pool's.
+// dissolve deletes the queues and workers of a pool that is gone. Each queue carries its own event, since those of all queues could
+// exceed the size of a document.
 func (p *Pools) dissolve(ctx context.Context, ws, pool uuid.UUID) error {
-	members := bson.D{{Key: "work_pool_id", Value: store.Binary(pool)}}
-	queues, err := p.queues.Find(ctx, ws, members, bson.D{{Key: "_id", Value: 1}}, 0, -1)
+	gone, err := p.pools.Get(ctx, pool, pool) // The workspace of a deleted document is its id.
+	if errors.Is(err, store.ErrNotFound) {
+		gone, err = &orchv1.WorkPool{Id: pool.String()}, nil // Its dead letter is retried: the events are without the name.
+	}
 	if err != nil {
 		return err
 	}
-	for _, queue := range queues {
-		if err := p.discard(ctx, ws, queue); err != nil {
-			return err
-		}
+	members := bson.D{{Key: "work_pool_id", Value: store.Binary(pool)}}
+	if err := p.queues.Drain(ctx, ws, members, func(queue uuid.UUID) error { return p.deleteQueueOf(ctx, ws, queue, gone) }); err != nil {
+		return err
 	}
 	return p.workers.DeleteMany(ctx, ws, members)
+}
+
+// deleteQueueOf deletes a queue of a deleted pool, and takes it from its deployments and runs.
+func (p *Pools) deleteQueueOf(ctx context.Context, ws, queue uuid.UUID, pool *orchv1.WorkPool) error {
+	if err := p.detach(ctx, ws, queue); err != nil {
+		return err
+	}
+	return p.queues.Delete(ctx, ws, queue, func(current *orchv1.WorkQueue) ([]store.Effect, error) {
+		deleted, err := p.queueEvent(ws, current, pool, "deleted", nil)
+		return []store.Effect{deleted}, err
+	})
 }
 
 // discard removes a queue without an event, and takes it from its deployments and runs.

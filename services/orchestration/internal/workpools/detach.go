@@ -58,7 +58,8 @@ func (p *Pools) renameRuns(ctx context.Context, effects []store.Effect) error {
 
 func (p *Pools) rename(ctx context.Context, ws, id uuid.UUID, queue *orchv1.WorkQueue) error {
 	for _, collection := range holders {
-		err := p.pools.Store().UpdateMany(ctx, collection, ws, bson.D{{Key: "work_queue_id", Value: store.Binary(id)}},
+		err := p.pools.Store().UpdateMany(ctx, collection, ws,
+			bson.D{{Key: "work_queue_id", Value: store.Binary(id)}, {Key: "work_queue_name", Value: bson.D{{Key: "$ne", Value: queue.GetName()}}}},
 			bson.D{{Key: "$set", Value: bson.D{{Key: "work_queue_name", Value: queue.GetName()}}}})
 		if err != nil {
 			return err

@@ -10,6 +10,6 @@
 //	    │  └──────── foreman: no worker online, no poll ────┘  │
 //	    └──── un-pause ──── PAUSED ◄──────── pause ────────────┘
 //
-// [Pools] finds and creates pools and queues for other packages; [Service] serves both APIs; [Service.CheckReadiness] is
+// [Pools] finds and creates pools and queues for other packages; [Service] serves both APIs; [Foreman] is
 // the foreman.
 package workpools

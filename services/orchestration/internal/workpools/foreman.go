@@ -21,23 +21,24 @@ const (
 	defaultHeartbeat = 30 * time.Second
 )
 
-// CheckReadiness is the foreman: workers without heartbeats go offline, pools without a worker that is online become not
-// ready, and so do queues and deployments that nobody polls. One part that fails does not keep the others from being done.
-func (s *Service) CheckReadiness(ctx context.Context) error {
+// checkReadiness is a pass of the foreman: workers without heartbeats go offline, pools without a worker that is online become not
+// ready, and so do queues and deployments that nobody polls. Silence counts from since at the earliest. One part that fails does not
+// keep the others from being done.
+func (s *Service) checkReadiness(ctx context.Context, since time.Time) error {
 	now := s.pools.Store().Now()
-	return errors.Join(
-		s.markWorkersOffline(ctx, now),
-		s.markPoolsUnready(ctx),
-		s.markQueuesUnready(ctx, now.Add(-pollRecent)),
-		s.readiness.Unready(ctx, now.Add(-pollRecent)),
-	)
+	err := errors.Join(s.markWorkersOffline(ctx, now, since), s.markPoolsUnready(ctx))
+	moment := now.Add(-pollRecent)
+	if since.After(moment) {
+		return err
+	}
+	return errors.Join(err, s.markQueuesUnready(ctx, moment), s.readiness.Unready(ctx, moment))
 }
 
 // markWorkersOffline ends workers that missed their heartbeats.
-func (s *Service) markWorkersOffline(ctx context.Context, now time.Time) error {
+func (s *Service) markWorkersOffline(ctx context.Context, now, since time.Time) error {
 	var silent []store.Owned[*orchv1.Worker]
 	err := s.workers.EachAcross(ctx, bson.D{{Key: "status", Value: wordOnline}}, func(ws uuid.UUID, w *orchv1.Worker) error {
-		if overdue(w, now) {
+		if overdue(w, now, since) {
 			silent = append(silent, store.Owned[*orchv1.Worker]{Workspace: ws, Message: w})
 		}
 		return nil
@@ -47,7 +48,7 @@ func (s *Service) markWorkersOffline(ctx context.Context, now time.Time) error {
 	}
 	pass := s.workers.Store().Pass(ctx, "mark workers offline")
 	for _, one := range silent {
-		err := s.markOffline(ctx, one.Workspace, one.Message, now)
+		err := s.markOffline(ctx, one.Workspace, one.Message, now, since)
 		if pass.Record(err, "workspace", one.Workspace, "worker_id", one.Message.GetId()) != nil {
 			break
 		}
@@ -55,13 +56,13 @@ func (s *Service) markWorkersOffline(ctx context.Context, now time.Time) error {
 	return pass.Err()
 }
 
-func (s *Service) markOffline(ctx context.Context, ws uuid.UUID, w *orchv1.Worker, now time.Time) error {
+func (s *Service) markOffline(ctx context.Context, ws uuid.UUID, w *orchv1.Worker, now, since time.Time) error {
 	id, err := resourceid.Parse(w.GetId())
 	if err != nil {
 		return err
 	}
 	_, err = s.workers.Mutate(ctx, ws, id, store.Edit(func(next *orchv1.Worker) error {
-		if overdue(next, now) {
+		if overdue(next, now, since) {
 			next.Status = orchv1.WorkerStatus_WORKER_STATUS_OFFLINE
 		}
 		return nil
@@ -73,12 +74,17 @@ func (s *Service) markOffline(ctx context.Context, ws uuid.UUID, w *orchv1.Worke
 	return nil
 }
 
-func overdue(w *orchv1.Worker, now time.Time) bool {
+// overdue reports whether a worker has missed its heartbeats since a moment.
+func overdue(w *orchv1.Worker, now, since time.Time) bool {
 	interval := defaultHeartbeat
 	if seconds := w.GetHeartbeatIntervalSeconds(); seconds > 0 {
 		interval = time.Duration(min(seconds, int64(time.Hour.Seconds()))) * time.Second
 	}
-	return now.Sub(w.GetLastHeartbeatTime().AsTime()) > missedHeartbeats*interval
+	last := w.GetLastHeartbeatTime().AsTime()
+	if since.After(last) {
+		last = since
+	}
+	return now.Sub(last) > missedHeartbeats*interval
 }
 
 // markPoolsUnready ends the readiness of pools whose workers are all offline.

@@ -1,6 +1,7 @@
 package workpools
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -22,10 +23,10 @@ func TestForemanFollowsHeartbeatsAndPolls(t *testing.T) {
 	require.Equal(t, orchv1.WorkPoolStatus_WORK_POOL_STATUS_READY, w.read("p").GetStatus())
 
 	w.clock.Advance(30 * time.Second)
-	require.NoError(t, w.service.CheckReadiness(w.ctx))
+	require.NoError(t, w.service.checkReadiness(w.ctx, time.Time{}))
 	require.Equal(t, orchv1.WorkPoolStatus_WORK_POOL_STATUS_READY, w.read("p").GetStatus(), "three intervals are not over yet")
 	w.clock.Advance(time.Second)
-	require.NoError(t, w.service.CheckReadiness(w.ctx))
+	require.NoError(t, w.service.checkReadiness(w.ctx, time.Time{}))
 	require.Equal(t, orchv1.WorkPoolStatus_WORK_POOL_STATUS_NOT_READY, w.read("p").GetStatus())
 	workers, err := w.service.ReadWorkers(w.ctx, &orchv1.ReadWorkersRequest{WorkPoolName: "p"})
 	require.NoError(t, err)
@@ -38,8 +39,8 @@ func TestForemanFollowsHeartbeatsAndPolls(t *testing.T) {
 	}
 	require.Equal(t, orchv1.WorkQueueStatus_WORK_QUEUE_STATUS_READY, queue())
 	w.clock.Advance(30 * time.Second)
-	require.NoError(t, w.service.CheckReadiness(w.ctx))
-	require.NoError(t, w.service.CheckReadiness(w.ctx), "a second pass changes nothing")
+	require.NoError(t, w.service.checkReadiness(w.ctx, time.Time{}))
+	require.NoError(t, w.service.checkReadiness(w.ctx, time.Time{}), "a second pass changes nothing")
 	require.Equal(t, orchv1.WorkQueueStatus_WORK_QUEUE_STATUS_NOT_READY, queue())
 
 	require.Equal(t, []string{
@@ -59,7 +60,7 @@ func TestAQueueIsPolledAfterTheClockSteppedBack(t *testing.T) {
 		w.clock.Advance(-time.Hour)
 	}
 	w.clock.Advance(time.Hour + pollRecent + time.Second)
-	require.NoError(t, w.service.CheckReadiness(w.ctx))
+	require.NoError(t, w.service.checkReadiness(w.ctx, time.Time{}))
 	q, err := w.service.ReadWorkPoolQueue(w.ctx, &orchv1.ReadWorkPoolQueueRequest{WorkPoolName: "p", Name: "default"})
 	require.NoError(t, err)
 	require.Equal(t, orchv1.WorkQueueStatus_WORK_QUEUE_STATUS_NOT_READY, q.GetStatus())
@@ -86,4 +87,62 @@ func TestPausesAreTold(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Equal(t, []string{"orch.work-pool.updated", "orch.work-pool.paused", "orch.work-pool.paused"}, w.told(query.WorkPool, pool.GetId())[3:])
+}
+
+// TestForemanWaitsAfterAStartAndAGap: a worker that had no chance to send a heartbeat is not offline, and nothing is not ready.
+func TestForemanWaitsAfterAStartAndAGap(t *testing.T) {
+	t.Parallel()
+	const every = 15 * time.Second
+	for name, interrupt := range map[string]func(w *world, foreman *Foreman) *Foreman{
+		"a start": func(w *world, _ *Foreman) *Foreman {
+			w.clock.Advance(time.Hour)
+			return NewForeman(w.service, every)
+		},
+		"a gap between passes": func(w *world, foreman *Foreman) *Foreman {
+			w.clock.Advance(time.Hour)
+			return foreman
+		},
+		"an outage of the store": func(w *world, foreman *Foreman) *Foreman {
+			for range 8 {
+				w.clock.Advance(every)
+				ended, cancel := context.WithCancel(w.ctx)
+				cancel()
+				require.Error(w, foreman.Pass(ended))
+				foreman.last = time.Time{} // The context stands for a store that does not respond.
+			}
+			return foreman
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			pool := w.pool("p")
+			foreman := NewForeman(w.service, every)
+			require.NoError(t, foreman.Pass(w.ctx))
+			_, err := w.service.WorkerHeartbeat(w.ctx, &orchv1.WorkerHeartbeatRequest{
+				WorkPoolName: "p", Heartbeat: &orchv1.Heartbeat{Name: "w", HeartbeatIntervalSeconds: new(int64(10))},
+			})
+			require.NoError(t, err)
+			_, err = w.service.GetScheduledFlowRuns(w.ctx, &orchv1.GetScheduledFlowRunsRequest{Name: "p"})
+			require.NoError(t, err)
+			before := w.told(query.WorkPool, pool.GetId())
+
+			foreman = interrupt(w, foreman)
+			for range 2 { // 30 s: three heartbeats of the worker.
+				require.NoError(t, foreman.Pass(w.ctx))
+				w.clock.Advance(every)
+			}
+			require.NoError(t, foreman.Pass(w.ctx))
+			require.Equal(t, before, w.told(query.WorkPool, pool.GetId()), "no event within the grace")
+			w.clock.Advance(time.Second)
+			require.NoError(t, foreman.Pass(w.ctx))
+			require.Equal(t, append(before, "orch.work-pool.not-ready"), w.told(query.WorkPool, pool.GetId()))
+			require.NotContains(t, w.told(query.WorkQueue, pool.GetDefaultQueueId()), "orch.work-queue.not-ready")
+			for range 2 {
+				w.clock.Advance(every)
+				require.NoError(t, foreman.Pass(w.ctx))
+			}
+			require.Contains(t, w.told(query.WorkQueue, pool.GetDefaultQueueId()), "orch.work-queue.not-ready")
+		})
+	}
 }

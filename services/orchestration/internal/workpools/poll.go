@@ -109,11 +109,11 @@ func (s *Service) rankRuns(
 	if pool.GetIsPaused() {
 		return nil, nil
 	}
-	room, err := s.poolRoom(ctx, ws, pool, all)
+	taken, err := s.activeByQueue(ctx, ws, counted(pool, all, polled))
 	if err != nil {
 		return nil, err
 	}
-	room = min(room, limit)
+	room := min(poolRoom(pool, all, taken), limit)
 	now := s.runs.Store().Now()
 	var ranked []*orchv1.WorkerFlowRunResponse
 	for _, queue := range polled {
@@ -123,11 +123,8 @@ func (s *Service) rankRuns(
 		if queue.GetIsPaused() {
 			continue
 		}
-		take, err := s.queueRoom(ctx, ws, queue)
-		if err != nil {
-			return nil, err
-		}
-		if take = min(take, room); take == 0 {
+		take := min(free(queue.ConcurrencyLimit, taken[queue.GetId()]), room)
+		if take == 0 {
 			continue
 		}
 		runs, err := s.scheduled(ctx, ws, queue, within, take)
@@ -144,31 +141,29 @@ func (s *Service) rankRuns(
 	return ranked, nil
 }
 
-// poolRoom returns the number of free slots of a pool. Runs of paused queues take none.
-func (s *Service) poolRoom(ctx context.Context, ws uuid.UUID, pool *orchv1.WorkPool, queues []*orchv1.WorkQueue) (int64, error) {
-	if pool.ConcurrencyLimit == nil {
-		return unlimited, nil
+// counted returns the queues whose runs a poll counts: those that share the slots of the pool, and those with slots of their own.
+func counted(pool *orchv1.WorkPool, all, polled []*orchv1.WorkQueue) []*orchv1.WorkQueue {
+	if pool.ConcurrencyLimit != nil {
+		return all
 	}
-	var taken int64
-	for _, queue := range queues {
-		if queue.GetIsPaused() {
-			continue
+	var limited []*orchv1.WorkQueue
+	for _, queue := range polled {
+		if queue.ConcurrencyLimit != nil && !queue.GetIsPaused() {
+			limited = append(limited, queue)
 		}
-		n, err := s.activeRuns(ctx, ws, queue)
-		if err != nil {
-			return 0, err
-		}
-		taken += n
 	}
-	return free(pool.ConcurrencyLimit, taken), nil
+	return limited
 }
 
-func (s *Service) queueRoom(ctx context.Context, ws uuid.UUID, queue *orchv1.WorkQueue) (int64, error) {
-	if queue.ConcurrencyLimit == nil {
-		return unlimited, nil
+// poolRoom returns the number of free slots of a pool. Runs of paused queues take none.
+func poolRoom(pool *orchv1.WorkPool, queues []*orchv1.WorkQueue, taken map[string]int64) int64 {
+	var sum int64
+	for _, queue := range queues {
+		if !queue.GetIsPaused() {
+			sum += taken[queue.GetId()]
+		}
 	}
-	taken, err := s.activeRuns(ctx, ws, queue)
-	return free(queue.ConcurrencyLimit, taken), err
+	return free(pool.ConcurrencyLimit, sum)
 }
 
 // wordInProcess is the stored value of a retry within the run's own process: no worker may start the run again.

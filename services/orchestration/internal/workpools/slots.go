@@ -38,6 +38,39 @@ func (p *Pools) activeRuns(ctx context.Context, ws uuid.UUID, queue *orchv1.Work
 	return sum, nil
 }
 
+// activeByQueue counts the runs that hold slots of queues, by queue, with one query.
+func (p *Pools) activeByQueue(ctx context.Context, ws uuid.UUID, queues []*orchv1.WorkQueue) (map[string]int64, error) {
+	taken := make(map[string]int64, len(queues))
+	if len(queues) == 0 {
+		return taken, nil
+	}
+	ids := make([]uuid.UUID, len(queues))
+	for i, queue := range queues {
+		var err error
+		if ids[i], err = resourceid.Parse(queue.GetId()); err != nil {
+			return nil, err
+		}
+	}
+	var rows []struct {
+		Queue bson.Binary `bson:"_id"`
+		Runs  int64       `bson:"n"`
+	}
+	err := p.runs.Aggregate(ctx, ws,
+		bson.D{{Key: "work_queue_id", Value: store.OneOf(ids)}, {Key: "state.type", Value: bson.D{{Key: "$in", Value: wordsOccupying}}}},
+		[]bson.D{{{Key: "$group", Value: bson.D{{Key: "_id", Value: "$work_queue_id"}, {Key: "n", Value: bson.D{{Key: "$sum", Value: 1}}}}}}}, &rows)
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range rows {
+		id, err := uuid.FromBytes(row.Queue.Data)
+		if err != nil {
+			return nil, err
+		}
+		taken[id.String()] = row.Runs
+	}
+	return taken, nil
+}
+
 // unlimited is the number of free slots where there is no limit.
 const unlimited = math.MaxInt64
 
