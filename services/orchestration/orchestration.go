@@ -213,7 +213,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 		Mixed: []string{events.KindPublish, flowruns.KindHistory, taskruns.KindHistory, schedules.KindMaterialise},
 		// What they delete is found through the document that the next effect removes.
 		Blocking: []string{workspaces.KindEmpty, accounts.KindClose},
-		Secrets:  cfg.Secrets, Retention: cfg.DeadLettersRetention, Metrics: deps.Registry, Random: deps.Random, Tracer: deps.Tracer, Log: o.log,
+		Secrets:  cfg.Secrets, Retention: cfg.DeadLettersRetention, Broker: takesEvents(deps.Broker), Metrics: deps.Registry, Random: deps.Random, Tracer: deps.Tracer, Log: o.log,
 	})
 	o.store = o.store.WithRelay(o.relay)
 	flush := outbox.NewFlusher(o.relay, deps.FlushDeadline, o.log)
@@ -381,6 +381,23 @@ func (o *Orchestration) Workers() []run.Worker {
 		o.evaluator,
 		o.actions,
 	}, o.timers(o.every)...)
+}
+
+// takesEvents reports whether the broker responds, and its stream of events has room.
+func takesEvents(b *broker.Conn) func(context.Context) error {
+	const nearlyFull = 0.95 // A frame that does not fit is refused before the stream is full.
+	return func(ctx context.Context) error {
+		status, err := b.Status(ctx)
+		if err != nil {
+			return fmt.Errorf("read the status of the broker: %w", err)
+		}
+		for _, stream := range status.Streams {
+			if stream.Name == broker.StreamEvents && stream.MaxBytes > 0 && float64(stream.Bytes) > nearlyFull*float64(stream.MaxBytes) {
+				return fmt.Errorf("%w: stream %s is full", broker.ErrUnavailable, stream.Name)
+			}
+		}
+		return nil
+	}
 }
 
 // taskWorkerWaker wakes a task worker that waits for runs of a task key. A worker that misses the wake-up polls later.

@@ -127,13 +127,39 @@ func (r *Relay) executeBatch(ctx context.Context, b *batch) {
 			locked = append(locked, box)
 		}
 	}
-	r.executeMixed(ctx, b, locked)
+	r.executeMixed(ctx, b, r.executable(ctx, b, locked))
 	for _, box := range locked {
 		r.unlock(key{b.collection, box.ID})
 	}
 	for _, i := range r.shuffled(len(single)) {
 		b.fail(single[i], r.executeSingle(ctx, b, single[i]))
 	}
+}
+
+// executable returns outboxes without their effects from the first one of a suspended kind on, which fail. Of each suspended kind whose
+// attempt is due it first executes one document by itself.
+func (r *Relay) executable(ctx context.Context, b *batch, boxes []store.Outbox) []store.Outbox {
+	left := make([]store.Outbox, 0, len(boxes))
+	for _, box := range boxes {
+		for n, e := range box.Effects {
+			due, cause, suspended := r.probes(e.Kind)
+			if !suspended {
+				continue
+			}
+			if due {
+				b.fail(box, r.execute(ctx, b.collection, box))
+				box.Effects = nil
+				break
+			}
+			b.fail(box, suspendedError{cause})
+			box.Effects, box.Deferred = box.Effects[:n], false // Its recorded failure stays.
+			break
+		}
+		if len(box.Effects) > 0 {
+			left = append(left, box)
+		}
+	}
+	return left
 }
 
 // flushed reports whether Flush executed effects of a document since the batch was taken.
@@ -200,7 +226,7 @@ func (r *Relay) executeMixed(ctx context.Context, b *batch, boxes []store.Outbox
 		b.fail(first, err)
 		if isolation.IsOutage(err) {
 			for _, box := range boxes {
-				b.fail(box, err)
+				b.fail(box, suspendedError{err}) // Not attempted by themselves.
 			}
 			return
 		}

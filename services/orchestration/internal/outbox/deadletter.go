@@ -63,12 +63,12 @@ func (r *Relay) DiscardDeadLetter(ctx context.Context, id uuid.UUID) error {
 	return r.resolve(ctx, letter)
 }
 
-// resolve removes a dead letter. A blocked document loses the effect first, so that a crash between the two leaves a letter
-// whose retry does nothing new.
+// resolve removes a dead letter. A blocked document loses the effect first, on a majority, so that a crash or a failover between the
+// two leaves a letter whose retry does nothing new.
 func (r *Relay) resolve(ctx context.Context, letter store.DeadLetter) error {
 	if letter.Blocking {
 		box := store.Outbox{DocumentKey: store.DocumentKey{Workspace: letter.DocumentWorkspace, ID: letter.Document}, Effects: []store.Effect{{ID: letter.ID}}, Deferred: true}
-		if err := r.store.Done(ctx, letter.Collection, box); err != nil {
+		if err := r.store.DoneDurably(ctx, letter.Collection, box); err != nil {
 			return err
 		}
 	}

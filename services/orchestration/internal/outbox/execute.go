@@ -40,7 +40,7 @@ func (r *Relay) execute(ctx context.Context, collection query.Collection, box st
 // executeRun executes consecutive effects of one kind, and returns how many of them are done. After a permanent failure it
 // executes them one by one.
 func (r *Relay) executeRun(ctx context.Context, collection query.Collection, box store.Outbox, effects []store.Effect) (int, error) {
-	err := r.handle(ctx, effects)
+	err := r.judge(ctx, effects[0].Kind, r.handle(ctx, effects))
 	if err == nil {
 		return len(effects), nil
 	}
@@ -49,7 +49,7 @@ func (r *Relay) executeRun(ctx context.Context, collection query.Collection, box
 	}
 	for i, e := range effects {
 		if len(effects) > 1 {
-			err = r.handle(ctx, effects[i:i+1])
+			err = r.judge(ctx, e.Kind, r.handle(ctx, effects[i:i+1]))
 		}
 		if err == nil {
 			continue
@@ -73,12 +73,15 @@ func sameKind(effects []store.Effect) int {
 	return run
 }
 
-// handle passes effects of one kind to their handler.
+// handle passes effects of one kind to their handler, unless the kind is suspended.
 func (r *Relay) handle(ctx context.Context, effects []store.Effect) error {
 	kind := effects[0].Kind
 	handler, ok := r.handlers.handler(kind)
 	if !ok {
 		return store.Permanent(fmt.Errorf("no handler registered for effect kind %q", kind))
+	}
+	if err := r.admit(kind); err != nil {
+		return fmt.Errorf("execute effect %q: %w", kind, err)
 	}
 	ctx, span := r.tracer.Continue(ctx, "effect "+kind, parentOf(effects))
 	err := handler(ctx, effects)
@@ -86,6 +89,7 @@ func (r *Relay) handle(ctx context.Context, effects []store.Effect) error {
 	if err != nil {
 		return fmt.Errorf("execute effect %q: %w", kind, err)
 	}
+	r.resume(ctx, kind)
 	return nil
 }
 

@@ -17,7 +17,7 @@ const (
 	// minBackoff doubles with each attempt until maxBackoff.
 	minBackoff = time.Second
 	maxBackoff = 10 * time.Minute
-	// outageBackoff is the time until the next attempt after an outage, which does not count as an attempt.
+	// outageBackoff is the time until the next attempt of a document that met an outage, which does not count as an attempt.
 	outageBackoff = 5 * time.Second
 	// maxAttempts is after how many failures of its own an effect becomes a dead letter: about two hours.
 	maxAttempts = 20
@@ -51,19 +51,19 @@ func (r *Relay) jitter(delay time.Duration) time.Duration {
 }
 
 // deferFailures records the failures of a batch in the documents. While the store is unreachable there is no record; the
-// sweeper then finds the effects by their age.
+// sweeper then finds the effects by their age. So it finds those that were not attempted during an outage.
 func (r *Relay) deferFailures(ctx context.Context, b *batch) {
 	if ctx.Err() != nil {
 		return
 	}
 	now := r.store.Now()
 	var records []store.Failure
-	outages := 0
 	for id, f := range b.failures {
 		switch {
 		case f.blocked || errors.Is(f.err, errBlocked): // Recorded already.
+		case wasSuspended(f.err):
 		case isolation.IsOutage(f.err):
-			outages++
+			// Other documents are attempted first, in case that only this one meets the outage.
 			records = append(records, store.Failure{DocumentKey: store.DocumentKey{Workspace: f.ws, ID: id}, Attempts: f.attempts, NextAt: now.Add(r.jitter(outageBackoff))})
 		default:
 			next := r.backoff(f.attempts + 1)
@@ -75,21 +75,9 @@ func (r *Relay) deferFailures(ctx context.Context, b *batch) {
 	if len(records) == 0 {
 		return
 	}
-	if outages > 0 {
-		r.log.WarnContext(ctx, "effects wait for the end of an outage", "collection", b.collection, "documents", outages, "error", anOutage(b))
-	}
 	if err := r.store.Defer(ctx, b.collection, records...); err != nil {
 		r.log.WarnContext(ctx, "failures of effects were not recorded", "collection", b.collection, "error", err)
 	}
-}
-
-func anOutage(b *batch) error {
-	for _, f := range b.failures {
-		if f.err != nil && isolation.IsOutage(f.err) {
-			return f.err
-		}
-	}
-	return nil
 }
 
 // Bury writes a dead letter for an effect that is in no outbox. RetryDeadLetter executes it by the handler of its kind.

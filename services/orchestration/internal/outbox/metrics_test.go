@@ -4,11 +4,13 @@ import (
 	"context"
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
 // An increase from nothing is none for Prometheus, so the counters of all kinds exist from the start.
@@ -34,4 +36,40 @@ func TestDeadLettersAreCountedFromZero(t *testing.T) {
 		}
 	}
 	t.Fatal("no counter")
+}
+
+// TestSamplerMeasuresInOneReplica: one replica publishes the backlog, the others publish 0. A collection that cannot be measured is
+// counted, and does not hide the others.
+func TestSamplerMeasuresInOneReplica(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.insert(w.effect("test", "pending"))
+	gauges := func(registry *prometheus.Registry) map[string]float64 {
+		families, err := registry.Gather()
+		require.NoError(t, err)
+		values := map[string]float64{}
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				values[f.GetName()] = m.GetGauge().GetValue()
+			}
+		}
+		return values
+	}
+	var registries []*prometheus.Registry
+	for range 2 {
+		registry := prometheus.NewRegistry()
+		registries = append(registries, registry)
+		relay := w.relayWith(outbox.Handlers{}, func(c *outbox.Config) {
+			c.Metrics, c.Collections = registry, []query.Collection{"", query.Flow}
+		})
+		runningWorker(t, outbox.Sampler{Relay: relay})
+		if len(registries) == 1 {
+			require.Eventually(t, func() bool { return gauges(registry)["orch_outbox_pending"] == 1 }, time.Minute, time.Millisecond)
+		}
+	}
+	first := gauges(registries[0])
+	require.Positive(t, first["orch_outbox_oldest_seconds"])
+	require.EqualValues(t, 1, first["orch_outbox_unmeasured_collections"])
+	require.Zero(t, gauges(registries[1])["orch_outbox_pending"])
+	require.Zero(t, gauges(registries[1])["orch_outbox_unmeasured_collections"])
 }

@@ -5,6 +5,7 @@
 //	write ── Wake(document, effects) ──► queue ──► worker: execute ──► done: pull ──► more? ──► forget
 //	                                       ▲                │
 //	sweeper: effects older than 5 s ───────┤                ├─ retry: attempts + 1, next_at ──► sweeper
+//	                                       │                ├─ outage: stays, its kind is suspended ──► sweeper
 //	sweeper: next_at is over ──────────────┤                └─ permanent: dead letter, then the effects behind it
 //	sweeper: times of the future ──────────┘
 //
@@ -18,8 +19,8 @@
 //
 //   - Done. The effect leaves the outbox.
 //   - Retry: anything but a permanent failure. The document records attempts and the time of the next one, which grows
-//     exponentially with jitter up to maxBackoff. Outages of store and broker do not count as attempts. After maxAttempts
-//     the failure counts as permanent.
+//     exponentially with jitter up to maxBackoff. After maxAttempts the failure counts as permanent. Outages of store and broker do
+//     not count as attempts, unless store and broker respond to others: see suspension.
 //   - Permanent: no handler, undecodable, too large, refused. The effect becomes a dead letter and the effects behind it go
 //     on, unless its kind is in Config.Blocking: then the document waits until the dead letter is retried or discarded.
 package outbox
@@ -71,6 +72,9 @@ type Config struct {
 	// Retention is how long a dead letter is stored after its last failure; 0 stores it until it is retried or discarded. Dead
 	// letters that block their documents do not expire.
 	Retention time.Duration
+	// Broker reports whether the broker takes events; nil means unknown. An effect that meets an outage of it while it does counts the
+	// attempt.
+	Broker func(ctx context.Context) error
 	// Metrics may be nil.
 	Metrics prometheus.Registerer
 	// Random returns numbers in [0, 1), the jitter of retries; nil means the runtime's source.
@@ -89,11 +93,17 @@ type Relay struct {
 	blocking    map[string]bool
 	secrets     secrets.Keyring
 	retention   time.Duration
+	broker      func(ctx context.Context) error
 	metrics     metrics
 	random      func() float64
 	tracer      *tracing.Tracer
 	log         *slog.Logger
 	queue       chan key
+	resumed     chan struct{} // Gets a value when an outage ends.
+
+	// swept is the time of the last effect of each collection that a sweep reached, if it left others behind it. It belongs to the
+	// sweeper.
+	swept map[query.Collection]time.Time
 
 	turn sync.Mutex // Held by the worker that takes documents.
 	last time.Time  // When one took any; guarded by turn.
@@ -102,7 +112,8 @@ type Relay struct {
 	pending  map[key]*work // Queued or being executed.
 	inFlight int           // Effects queued in memory.
 	// settled are closed when a document is no longer pending.
-	settled map[key][]chan struct{}
+	settled   map[key][]chan struct{}
+	suspended map[string]*suspension // By kind.
 	// executing are the documents whose effects a worker or a caller of Flush executes now; closed when it is done.
 	executing map[key]chan struct{}
 }
@@ -137,12 +148,16 @@ func New(c Config) *Relay {
 		blocking:    set(c.Blocking),
 		secrets:     c.Secrets,
 		retention:   c.Retention,
+		broker:      c.Broker,
 		metrics:     newMetrics(c.Metrics),
 		random:      c.Random,
 		tracer:      c.Tracer,
 		log:         c.Log,
 		queue:       make(chan key, backlog),
+		resumed:     make(chan struct{}, 1),
 		pending:     map[key]*work{},
+		suspended:   map[string]*suspension{},
+		swept:       map[query.Collection]time.Time{},
 		settled:     map[key][]chan struct{}{},
 		executing:   map[key]chan struct{}{},
 	}

@@ -130,12 +130,20 @@ func (w *world) relayOf(handlers outbox.Handlers, mixed ...string) *outbox.Relay
 // relayRetaining is relayOf with a retention of dead letters.
 func (w *world) relayRetaining(retention time.Duration, handlers outbox.Handlers, mixed ...string) *outbox.Relay {
 	w.Helper()
+	return w.relayWith(handlers, func(c *outbox.Config) { c.Retention, c.Mixed = retention, mixed })
+}
+
+// relayWith is relayOf with changes of its configuration.
+func (w *world) relayWith(handlers outbox.Handlers, change func(c *outbox.Config)) *outbox.Relay {
+	w.Helper()
 	mux := outbox.NewMux()
 	require.NoError(w, mux.Handle(handlers))
-	relay := outbox.New(outbox.Config{
-		Store: w.store, Collections: []query.Collection{query.Flow}, Handlers: mux, Mixed: mixed,
+	config := outbox.Config{
+		Store: w.store, Collections: []query.Collection{query.Flow}, Handlers: mux,
 		Blocking: []string{"blocking"}, Secrets: w.keys, Retention: retention, Log: slog.New(slog.DiscardHandler),
-	})
+	}
+	change(&config)
+	relay := outbox.New(config)
 	w.store = w.store.WithRelay(relay)
 	w.flows = store.NewCollection(w.store, query.Flow, &orchv1.Flow{})
 	return relay

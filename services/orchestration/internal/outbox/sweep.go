@@ -2,6 +2,8 @@ package outbox
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -18,49 +20,73 @@ const (
 	// sweepPage bounds one query. Of one workspace a sweep takes no more than half a page's documents beyond the page in
 	// which it exceeded that, so no workspace keeps the others waiting.
 	sweepPage = 1000
-	// sweepSoon is the pause after a sweep that left documents behind.
-	sweepSoon = 500 * time.Millisecond
 	// Times beyond skew in the future are those of a clock that has stepped back since. Every sweepsPerFuture-th sweep looks for
 	// them, the first one included.
 	skew            = time.Minute
 	sweepsPerFuture = 30
 )
 
-// Sweep queues the documents whose effects are older than age, or whose next attempt is due. It waits for room in the queue.
-// More reports that it left some for the next sweep.
+// Sweep queues the documents whose next attempt is due, and those whose effects are older than age. It waits for room in the queue.
+// A collection that fails does not keep the others from being swept. More reports that it left some for the next sweep, which goes on
+// behind the last document of this one.
 func (r *Relay) Sweep(ctx context.Context, age time.Duration) (more bool, err error) {
 	now := r.store.Now()
+	return r.eachCollection(ctx, func(collection query.Collection) (bool, error) {
+		again, err := r.sweepFailed(ctx, collection, now)
+		left, missed := r.sweepLeft(ctx, collection, now.Add(-age))
+		return again || left, errors.Join(err, missed)
+	})
+}
+
+// eachCollection calls do with each collection, and joins the errors. More reports that one of the calls reported more.
+func (r *Relay) eachCollection(ctx context.Context, do func(collection query.Collection) (more bool, err error)) (more bool, err error) {
+	var failures []error
 	for _, collection := range r.collections {
-		left, err := r.store.Due(ctx, collection, now.Add(-age), sweepPage)
+		left, err := do(collection)
+		more = more || left
 		if err != nil {
-			return more, err
+			failures = append(failures, fmt.Errorf("sweep %s: %w", collection, err))
 		}
-		if err := r.queueDue(ctx, collection, left); err != nil {
-			return more, err
+		if ctx.Err() != nil {
+			break
 		}
-		rest, err := r.sweepFailed(ctx, collection, now)
-		if err != nil {
-			return more, err
-		}
-		more = more || rest || len(left) == sweepPage
 	}
-	return more, nil
+	return more, errors.Join(failures...)
+}
+
+// sweepLeft queues a page of the documents with effects that were caused before a time. A page that is full is followed by the
+// next one in the next sweep, so documents that cannot be executed during an outage do not hide those behind them.
+func (r *Relay) sweepLeft(ctx context.Context, collection query.Collection, before time.Time) (more bool, err error) {
+	after := r.swept[collection]
+	page, err := r.store.DueBetween(ctx, collection, after, before, sweepPage)
+	if err != nil {
+		return false, err
+	}
+	reached := after
+	for _, d := range page {
+		if d.Oldest.After(reached) {
+			reached = d.Oldest
+		}
+	}
+	if len(page) < sweepPage || !reached.After(after) {
+		delete(r.swept, collection)
+	} else {
+		r.swept[collection] = reached
+	}
+	// The next sweep returns to the first documents as well.
+	more = len(page) == sweepPage || len(page) > 0 && !after.IsZero()
+	return more, r.queueDue(ctx, collection, page)
 }
 
 // sweepFuture queues the documents whose effects or next attempts wait for a time that the clock will only reach again: it has
 // stepped back since, maybe by hours.
 func (r *Relay) sweepFuture(ctx context.Context) error {
 	now := r.store.Now()
-	for _, collection := range r.collections {
+	_, err := r.eachCollection(ctx, func(collection query.Collection) (bool, error) {
 		due, err := r.store.DueInFuture(ctx, collection, now.Add(skew), now.Add(maxBackoff+skew), sweepPage)
-		if err != nil {
-			return err
-		}
-		if err := r.queueDue(ctx, collection, due); err != nil {
-			return err
-		}
-	}
-	return nil
+		return false, errors.Join(err, r.queueDue(ctx, collection, due))
+	})
+	return err
 }
 
 // sweepFailed queues the documents whose next attempt is due, page by page in the order of that time.
@@ -134,25 +160,31 @@ type Sweeper struct{ Relay *Relay }
 // Name implements run.Worker.
 func (s Sweeper) Name() string { return "outbox sweeper" }
 
-// Run sweeps once for what the last process left, and then at intervals until the context ends.
+// Run sweeps once for what the last process left, and then at intervals until the context ends. While a sweep leaves documents
+// behind, the next one follows at once: the queue bounds its rate. The end of an outage starts one too.
 func (s Sweeper) Run(ctx context.Context) error {
 	age := time.Duration(0)
 	for sweeps := 0; ; sweeps++ {
-		wait := sweepEvery
 		more, err := s.Relay.Sweep(ctx, age)
-		if err == nil && sweeps%sweepsPerFuture == 0 {
-			err = s.Relay.sweepFuture(ctx)
+		if sweeps%sweepsPerFuture == 0 {
+			err = errors.Join(err, s.Relay.sweepFuture(ctx))
 		}
+		if err != nil && ctx.Err() == nil {
+			s.Relay.log.WarnContext(ctx, "failed to sweep some outboxes", "error", err)
+		}
+		wait := sweepEvery
 		switch {
-		case err != nil && ctx.Err() == nil:
-			s.Relay.log.WarnContext(ctx, "sweep of the outboxes did not finish", "error", err)
-		case more:
-			wait = sweepSoon
+		case s.Relay.suspending():
+			wait = probeEvery
+		case more && err == nil:
+			wait = pace
 		}
 		age = sweepAge
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-s.Relay.resumed:
+			age = 0 // Effects that met the outage at its end are younger.
 		case <-time.After(wait):
 		}
 	}

@@ -47,10 +47,20 @@ func trigrams(time string, texts ...string) bson.D {
 	return d
 }
 
+// The index of the outboxes with effects. Those without a recorded failure come first, by the times of their effects, so the sweeper
+// does not step over those with one.
+var (
+	outboxKeys    = keys("outbox_next_at", "outbox.at")
+	outboxPartial = bson.D{{Key: "outbox.at", Value: bson.D{{Key: "$exists", Value: true}}}}
+)
+
+// hasOutbox reports whether an index is that of outboxes.
+func (i Index) hasOutbox() bool { return i.Keys[len(i.Keys)-1].Key == "outbox.at" }
+
 // withRetries adds the index of recorded failures to each collection whose documents have an outbox.
 func withRetries(all []Index) []Index {
 	for _, index := range all {
-		if index.Keys[0].Key == "outbox.at" {
+		if index.hasOutbox() {
 			all = append(all, Index{Collection: index.Collection, Keys: keys("outbox_next_at"), Sparse: true, For: "relay's sweeper: effects that failed"})
 		}
 	}
@@ -63,7 +73,7 @@ func indexes() []Index {
 		{Collection: Flow, Keys: scoped("created", "_id"), For: "CREATED_DESC"},
 		{Collection: Flow, Keys: scoped("updated", "_id"), For: "UPDATED_DESC"},
 		{Collection: Flow, Keys: scoped("tags"), For: "tags"},
-		{Collection: Flow, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: Flow, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 
 		{Collection: FlowRun, Keys: scoped("_id"), For: "ID_DESC; id"},
 		{
@@ -138,7 +148,7 @@ func indexes() []Index {
 			Collection: FlowRun, Keys: keys("state.type", "parent_task_run_id"), Partial: present("parent_task_run_id"),
 			For: "unfinished subflows of all workspaces",
 		},
-		{Collection: FlowRun, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper; a state whose row of the history is not written yet"},
+		{Collection: FlowRun, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper; a state whose row of the history is not written yet"},
 
 		{
 			Collection: FlowRunState, Keys: scoped("flow_run_id", "run_revision"), Unique: true,
@@ -170,7 +180,7 @@ func indexes() []Index {
 			Collection: TaskRun, Keys: scoped("task_key", "offer_at", "_id"), Partial: present("offer_at"),
 			For: "deferred runs that wait for a task worker",
 		},
-		{Collection: TaskRun, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper; a state whose row of the history is not written yet"},
+		{Collection: TaskRun, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper; a state whose row of the history is not written yet"},
 
 		{
 			Collection: TaskRunState, Keys: scoped("task_run_id", "run_revision"), Unique: true, Partial: present("run_revision"),
@@ -199,7 +209,7 @@ func indexes() []Index {
 		{Collection: ConcurrencyLimit, Keys: scoped("name"), Unique: true, For: "one limit per name; lists by name; limits of tags"},
 		{Collection: ConcurrencyLimit, Keys: scoped("holders.lease_id"), For: "renewing and ending a lease"},
 		{Collection: ConcurrencyLimit, Keys: keys("holders.expires"), Sparse: true, For: "expired leases of all workspaces"},
-		{Collection: ConcurrencyLimit, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: ConcurrencyLimit, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 		{Collection: ConcurrencyLease, Keys: keys("expires"), For: "expired leases that hold nothing"},
 
 		{Collection: Artifact, Keys: scoped("_id"), For: "ID_DESC; id"},
@@ -209,7 +219,7 @@ func indexes() []Index {
 		{Collection: Artifact, Keys: scoped("updated", "_id"), For: "UPDATED_DESC"},
 		{Collection: Artifact, Keys: scoped("flow_run_id", "_id"), For: "artifacts of runs"},
 		{Collection: Artifact, Keys: scoped("task_run_id", "_id"), For: "artifacts of task runs"},
-		{Collection: Artifact, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: Artifact, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 
 		{Collection: ArtifactLatest, Keys: scoped("key"), Unique: true, For: "one document per key; KEY_*; key"},
 		{Collection: ArtifactLatest, Keys: scoped("_id"), For: "ID_DESC"},
@@ -218,32 +228,32 @@ func indexes() []Index {
 		{Collection: ArtifactLatest, Keys: scoped("updated", "_id"), For: "UPDATED_DESC"},
 		{Collection: ArtifactLatest, Keys: scoped("flow_run_id", "_id"), For: "keys by runs"},
 		{Collection: ArtifactLatest, Keys: scoped("task_run_id", "_id"), For: "keys by task runs"},
-		{Collection: ArtifactLatest, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: ArtifactLatest, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 
 		{Collection: Variable, Keys: scoped("name"), Unique: true, For: "one variable per name; NAME_*; name.any_; read by name"},
 		{Collection: Variable, Keys: scoped("created", "_id"), For: "CREATED_DESC"},
 		{Collection: Variable, Keys: scoped("updated", "_id"), For: "UPDATED_DESC"},
 		{Collection: Variable, Keys: scoped("tags"), For: "tags"},
-		{Collection: Variable, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: Variable, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 
 		{Collection: SavedSearch, Keys: scoped("name"), Unique: true, For: "one search per name; listed by name"},
-		{Collection: SavedSearch, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: SavedSearch, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 
 		{Collection: Asset, Keys: scoped("key"), Unique: true, For: "one asset per key; listed by key"},
 
 		{Collection: BlockType, Keys: scoped("slug"), Unique: true, For: "one type per slug; slug.any_; read by slug"},
 		{Collection: BlockType, Keys: scoped("name", "_id"), For: "listed by name"},
-		{Collection: BlockType, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: BlockType, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 		{Collection: BlockSchema, Keys: scoped("checksum", "version"), Unique: true, For: "one schema per checksum and version; read by checksum"},
 		{Collection: BlockSchema, Keys: scoped("created", "_id"), For: "listed newest first"},
 		{Collection: BlockSchema, Keys: scoped("block_type_id"), For: "schemas of a type; types by their schemas"},
-		{Collection: BlockSchema, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: BlockSchema, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 		{Collection: BlockDocument, Keys: scoped("block_type_id", "name"), Unique: true, For: "one document per type and name; documents of a type"},
 		{Collection: BlockDocument, Keys: scoped("name", "_id"), For: "NAME_*; name.any_"},
 		{Collection: BlockDocument, Keys: scoped("block_type_name", "name", "_id"), For: "BLOCK_TYPE_AND_NAME_ASC"},
 		{Collection: BlockDocument, Keys: scoped("created", "_id"), For: "CREATED_DESC"},
 		{Collection: BlockDocument, Keys: scoped("block_schema_id"), For: "documents of a schema"},
-		{Collection: BlockDocument, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: BlockDocument, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 
 		{Collection: Automation, Keys: scoped("name", "_id"), For: "NAME_*; name.any_"},
 		{Collection: Automation, Keys: scoped("created", "_id"), For: "CREATED_DESC; created"},
@@ -251,7 +261,7 @@ func indexes() []Index {
 		{Collection: Automation, Keys: scoped("tags"), For: "tags"},
 		{Collection: Automation, Keys: scoped("owner_resource"), Partial: present("owner_resource"), For: "automations that a resource owns"},
 		{Collection: Automation, Keys: scoped("related_resources"), For: "automations of a resource, or that run it"},
-		{Collection: Automation, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: Automation, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 
 		{Collection: AutomationBucket, Keys: keys("due"), Sparse: true, For: "timers of proactive triggers"},
 		{Collection: AutomationBucket, Keys: keys("unsettled"), Sparse: true, For: "firings that a crash left behind"},
@@ -270,7 +280,7 @@ func indexes() []Index {
 		},
 		{Collection: Webhook, Keys: scoped("created", "_id"), For: "CREATED_DESC"},
 		{Collection: Webhook, Keys: scoped("updated", "_id"), For: "UPDATED_DESC"},
-		{Collection: Webhook, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: Webhook, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 
 		{Collection: Webhook, Keys: keys("service_account_id"), Sparse: true, For: "webhooks of a service account that goes"},
 
@@ -279,30 +289,30 @@ func indexes() []Index {
 		{Collection: AutomationDelivery, Keys: scoped("automation_id", "attempted", "_id"), For: "the deliveries of an automation by ATTEMPTED_*, and the oldest of them"},
 		{Collection: AutomationDelivery, Keys: keys("expire_at"), TTL: true, For: "retention"},
 		{Collection: WebhookWatch, Keys: keys("due"), Sparse: true, For: "webhooks that the watcher examines, of all workspaces"},
-		{Collection: WebhookWatch, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: WebhookWatch, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 
-		{Collection: RetentionPolicy, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: RetentionPolicy, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 
 		{Collection: Account, Keys: scoped("handle"), Unique: true, For: "one account per handle; listed by handle"},
-		{Collection: Account, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: Account, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 		{Collection: Workspace, Keys: scoped("name"), Unique: true, For: "one workspace per name; listed by name"},
 		{Collection: Workspace, Keys: scoped("handle"), Unique: true, For: "one workspace per handle; handle.any_"},
-		{Collection: Workspace, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: Workspace, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 		{Collection: User, Keys: scoped("email"), Unique: true, For: "one user per address"},
-		{Collection: User, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: User, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 		{Collection: Membership, Keys: scoped("actor_id"), Unique: true, For: "one membership per user; who the caller is"},
 		{Collection: Membership, Keys: keys("actor_id"), For: "accounts of a user"},
-		{Collection: Membership, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: Membership, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 		{Collection: ServiceAccount, Keys: scoped("name"), Unique: true, For: "one service account per name; listed by name"},
-		{Collection: ServiceAccount, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: ServiceAccount, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 		{Collection: WorkspaceRole, Keys: scoped("name"), Unique: true, For: "one role per name; listed by name"},
-		{Collection: WorkspaceRole, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: WorkspaceRole, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 		{Collection: WorkspaceAccess, Keys: scoped("actor_id"), Unique: true, For: "one role per actor; who the caller is"},
 		{Collection: WorkspaceAccess, Keys: keys("actor_id"), For: "workspaces of an actor"},
-		{Collection: WorkspaceAccess, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: WorkspaceAccess, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 		{Collection: Team, Keys: scoped("name"), Unique: true, For: "one team per name; listed by name"},
 		{Collection: Team, Keys: scoped("memberships.id"), For: "teams of an actor"},
-		{Collection: Team, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: Team, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 
 		// Indexes for related filters of collections that are described elsewhere.
 		{Collection: Deployment, Keys: scoped("flow_id", "name"), Unique: true, For: "one deployment per flow and name; flows by their deployments"},
@@ -310,16 +320,16 @@ func indexes() []Index {
 		{Collection: Deployment, Keys: scoped("created", "_id"), For: "CREATED_DESC"},
 		{Collection: Deployment, Keys: scoped("updated", "_id"), For: "UPDATED_DESC"},
 		{Collection: Deployment, Keys: scoped("tags"), For: "tags"},
-		{Collection: Deployment, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: Deployment, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 		{Collection: Deployment, Keys: keys("schedule_due"), Partial: present("schedule_due"), For: "what the scheduler examines, of all workspaces"},
 		{Collection: Deployment, Keys: scoped("work_queue_id"), For: "deployments by work queue and pool"},
 		{Collection: WorkQueue, Keys: WorkQueuesByPool, Unique: true, For: "one queue per pool and name; queues by pool"},
 		{Collection: WorkQueue, Keys: scoped("name", "_id"), For: "NAME_*; name.any_"},
 		{Collection: WorkQueue, Keys: keys("status"), For: "ready queues of all workspaces"},
-		{Collection: WorkQueue, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: WorkQueue, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 		{Collection: WorkPool, Keys: WorkPoolsByName, Unique: true, For: "one pool per name; NAME_*; read by name"},
 		{Collection: WorkPool, Keys: keys("status"), For: "ready pools of all workspaces"},
-		{Collection: WorkPool, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: WorkPool, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 		{Collection: Worker, Keys: scoped("work_pool_id", "name"), Unique: true, For: "one worker per pool and name"},
 		{Collection: Worker, Keys: scoped("work_pool_id", "last_heartbeat_time", "_id"), For: "workers of a pool, the last seen first"},
 		{Collection: Worker, Keys: scoped("work_pool_id", "status", "last_heartbeat_time"), For: "workers of a pool that are online"},

@@ -6,6 +6,16 @@ import "go.mongodb.org/mongo-driver/v2/bson"
 // of its collection, so the store drops them. An index that leaves Indexes, or whose keys change, is added here:
 // one version later if a hint of this version names it, because a query with a hint of a missing index fails.
 func Retired() map[Collection][]bson.D {
+	retired := retired()
+	for _, index := range indexes() {
+		if index.hasOutbox() {
+			retired[index.Collection] = append(retired[index.Collection], keys("outbox.at"))
+		}
+	}
+	return retired
+}
+
+func retired() map[Collection][]bson.D {
 	return map[Collection][]bson.D{
 		AutomationAction: {
 			keys("next"),

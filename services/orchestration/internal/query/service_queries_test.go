@@ -42,7 +42,7 @@ func serviceQueries(ws uuid.UUID) []labelledQuery {
 			is("expected_start_time", bson.D{{Key: "$gte", Value: int64(5)}, {Key: "$lte", Value: int64(50)}})), asc("expected_start_time", "_id"), pageSize),
 		count("runs of a state in a window of time", FlowRun, scoped(in("state.type", "SCHEDULED"),
 			is("expected_start_time", bson.D{{Key: "$gte", Value: int64(5)}, {Key: "$lte", Value: int64(50)}}))),
-		first("run with an effect", FlowRun, bson.D{is("outbox.at", bson.D{{Key: "$gt", Value: int64(0)}}), is("outbox.id", some)}),
+		first("run with an effect", FlowRun, bson.D{is("outbox_next_at", nil), is("outbox.at", bson.D{{Key: "$gt", Value: int64(0)}}), is("outbox.id", some)}),
 		find("history of a flow run", FlowRunState, scoped(is("flow_run_id", some)), asc("timestamp", "_id"), 0),
 		find("inputs of a run by prefix", FlowRunInput, scoped(is("flow_run_id", some), is("key", bson.D{{Key: "$gte", Value: "a"}})), asc("key"), 0),
 
@@ -110,9 +110,9 @@ func serviceQueries(ws uuid.UUID) []labelledQuery {
 		all = append(all, counted)
 	}
 	for _, ix := range Indexes() {
-		if ix.Keys[0].Key == "outbox.at" {
+		if ix.hasOutbox() {
 			all = append(all,
-				find("documents with due effects", ix.Collection, bson.D{before("outbox.at")}, nil, 100),
+				find("documents with due effects", ix.Collection, bson.D{is("outbox_next_at", nil), before("outbox.at")}, nil, 100),
 				find("documents whose failed effects are due", ix.Collection, bson.D{before("outbox_next_at")}, asc("outbox_next_at"), 100))
 		}
 	}

@@ -42,7 +42,9 @@ func TestAnEmptyOutboxIsNotReadAgain(t *testing.T) {
 		}, true},
 		"pending effects": {func(key store.DocumentKey) { change(t, flows(s), key, effect) }, false},
 		"recorded failure": {func(key store.DocumentKey) {
+			change(t, flows(s), key, effect)
 			require.NoError(t, s.Defer(t.Context(), query.Flow, store.Failure{DocumentKey: key, Attempts: 1, NextAt: time.Unix(2000, 0)}))
+			require.NoError(t, s.Done(t.Context(), query.Flow, store.Outbox{DocumentKey: key, Effects: []store.Effect{effect}}))
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -287,20 +287,16 @@ func (c *Collection[M]) Aggregate(ctx context.Context, ws uuid.UUID, filter bson
 
 // DeleteMany removes documents without effects that belong to another document.
 func (c *Collection[M]) DeleteMany(ctx context.Context, ws uuid.UUID, filter bson.D) error {
-	return c.deleteIn(ctx, c.mongo, ws, filter)
-}
-
-// DeleteDependents is DeleteMany for the handlers of effects. It does not wait for a majority or for the disk: the effect is
-// removed from its outbox by a later write.
-func (c *Collection[M]) DeleteDependents(ctx context.Context, ws uuid.UUID, filter bson.D) error {
-	return c.deleteIn(ctx, c.store.lazy(c.Name()), ws, filter)
-}
-
-func (c *Collection[M]) deleteIn(ctx context.Context, in *mongo.Collection, ws uuid.UUID, filter bson.D) error {
-	if _, err := in.DeleteMany(ctx, query.Scope(ws, filter)); err != nil {
+	if _, err := c.mongo.DeleteMany(ctx, query.Scope(ws, filter)); err != nil {
 		return fmt.Errorf("delete %ss: %w", c.Name(), outage(err))
 	}
 	return nil
+}
+
+// DeleteDependents is DeleteMany for the handlers of effects. It waits for a majority like every other write: the next primary may
+// have the write that removes the effect, and then nothing deletes the dependents again.
+func (c *Collection[M]) DeleteDependents(ctx context.Context, ws uuid.UUID, filter bson.D) error {
+	return c.DeleteMany(ctx, ws, filter)
 }
 
 func (c *Collection[M]) decode(raw bson.Raw) (M, error) {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -38,7 +37,7 @@ type Failure struct {
 	Blocked string
 }
 
-// Defer records failures with one command. Its write concern is that of Done: a lost record is written again later.
+// Defer records the failures of outboxes with effects, with one command. Its write concern is that of Done: a lost record is written again later.
 func (s *Store) Defer(ctx context.Context, collection query.Collection, failures ...Failure) error {
 	models := make([]mongo.WriteModel, len(failures))
 	for i, f := range failures {
@@ -50,7 +49,13 @@ func (s *Store) Defer(ctx context.Context, collection query.Collection, failures
 				{Key: fieldBlocked, Value: f.Blocked},
 			}
 		}
-		models[i] = mongo.NewUpdateOneModel().SetFilter(f.filter()).SetUpdate(bson.D{{Key: "$set", Value: set}})
+		// Another process may have executed the effects meanwhile. A record would delay the next ones.
+		var pending bson.D
+		if err := bson.Unmarshal(f.filter(), &pending); err != nil {
+			return fmt.Errorf("defer the effects of %d %ss: %w", len(failures), collection, err)
+		}
+		pending = append(pending, bson.E{Key: "outbox.0", Value: bson.D{{Key: "$exists", Value: true}}})
+		models[i] = mongo.NewUpdateOneModel().SetFilter(pending).SetUpdate(bson.D{{Key: "$set", Value: set}})
 	}
 	if _, err := s.lazy(collection).BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false)); err != nil {
 		return fmt.Errorf("defer the effects of %d %ss: %w", len(failures), collection, outage(err))
@@ -63,16 +68,29 @@ type DueOutbox struct {
 	DocumentKey
 	// NextAt is zero for an outbox without a recorded failure.
 	NextAt time.Time
+	// Oldest is when the oldest effect was caused.
+	Oldest time.Time
 }
 
-// Due finds documents with effects that were caused before a time and have no recorded failure: what a crash left. It
+// caused is the filter of the outboxes without a recorded failure whose effects were caused within a window of time. The index of
+// outboxes has them before the others, in the order of that time; a sort would cost as much as all of them.
+func caused(window bson.D) bson.D {
+	return bson.D{{Key: fieldNextAt, Value: nil}, {Key: "outbox.at", Value: window}}
+}
+
+// Due finds documents with effects that were caused before a time and have no recorded failure: what a crash or an outage left. It
 // returns at most limit, oldest first.
 func (s *Store) Due(ctx context.Context, collection query.Collection, before time.Time, limit int64) ([]DueOutbox, error) {
-	filter := bson.D{
-		{Key: "outbox.at", Value: bson.D{{Key: "$lt", Value: before.UnixMicro()}}},
-		{Key: fieldNextAt, Value: bson.D{{Key: "$exists", Value: false}}},
+	return s.DueBetween(ctx, collection, time.Time{}, before, limit)
+}
+
+// DueBetween is Due for effects that were caused after a time, unless that is zero.
+func (s *Store) DueBetween(ctx context.Context, collection query.Collection, after, before time.Time, limit int64) ([]DueOutbox, error) {
+	window := bson.D{{Key: "$lt", Value: before.UnixMicro()}}
+	if !after.IsZero() {
+		window = append(window, bson.E{Key: "$gt", Value: after.UnixMicro()})
 	}
-	return s.due(ctx, collection, filter, options.Find().SetLimit(limit))
+	return s.due(ctx, collection, caused(window), options.Find().SetLimit(limit))
 }
 
 // DueAgain finds documents whose next attempt is due, ordered by its time: at most limit, after one time and until
@@ -97,11 +115,8 @@ func (s *Store) DueAgain(
 
 // DueInFuture finds documents with times of the future, which a clock left that has stepped back since: an effect without a
 // recorded failure that was caused after a time, or a next attempt after another. It returns at most twice limit.
-func (s *Store) DueInFuture(ctx context.Context, collection query.Collection, caused, attempt time.Time, limit int64) ([]DueOutbox, error) {
-	fresh, err := s.due(ctx, collection, bson.D{
-		{Key: "outbox.at", Value: bson.D{{Key: "$gt", Value: caused.UnixMicro()}}},
-		{Key: fieldNextAt, Value: bson.D{{Key: "$exists", Value: false}}},
-	}, options.Find().SetLimit(limit))
+func (s *Store) DueInFuture(ctx context.Context, collection query.Collection, after, attempt time.Time, limit int64) ([]DueOutbox, error) {
+	fresh, err := s.due(ctx, collection, caused(bson.D{{Key: "$gt", Value: after.UnixMicro()}}), options.Find().SetLimit(limit))
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +129,7 @@ func (s *Store) DueInFuture(ctx context.Context, collection query.Collection, ca
 func (s *Store) due(
 	ctx context.Context, collection query.Collection, filter bson.D, opts *options.FindOptionsBuilder,
 ) ([]DueOutbox, error) {
-	opts.SetProjection(bson.D{{Key: "ws", Value: 1}, {Key: fieldNextAt, Value: 1}})
+	opts.SetProjection(bson.D{{Key: "ws", Value: 1}, {Key: fieldNextAt, Value: 1}, {Key: "outbox.at", Value: 1}})
 	cursor, err := s.db.Collection(string(collection)).Find(ctx, filter, opts)
 	if err != nil {
 		return nil, fmt.Errorf("find due outboxes in %s: %w", collection, outage(err))
@@ -132,29 +147,55 @@ func (s *Store) due(
 		if micros, ok := cursor.Current.Lookup(fieldNextAt).AsInt64OK(); ok {
 			d.NextAt = time.UnixMicro(micros).UTC()
 		}
+		d.Oldest = oldestEffect(cursor.Current)
 		due = append(due, d)
 	}
 	return due, outage(cursor.Err())
 }
 
-// Backlog counts the documents of a collection with pending effects, and returns the time of the oldest effect; the
-// zero time when there is none.
-func (s *Store) Backlog(ctx context.Context, collection query.Collection) (pending int64, oldest time.Time, err error) {
-	waiting := bson.D{{Key: "outbox.at", Value: bson.D{{Key: "$gt", Value: int64(0)}}}}
-	if pending, err = s.db.Collection(string(collection)).CountDocuments(ctx, waiting); err != nil || pending == 0 {
-		return 0, time.Time{}, outage(err)
-	}
-	doc, err := s.db.Collection(string(collection)).FindOne(ctx, waiting,
-		options.FindOne().SetSort(bson.D{{Key: "outbox.at", Value: 1}}).SetProjection(bson.D{{Key: "outbox.at", Value: 1}})).Raw()
-	if errors.Is(err, mongo.ErrNoDocuments) {
-		return 0, time.Time{}, nil // The relay emptied the outboxes meanwhile.
-	}
+// oldestEffect is when the oldest effect of an outbox was caused; the zero time if it is empty.
+func oldestEffect(doc bson.Raw) time.Time {
+	box, _ := doc.Lookup("outbox").ArrayOK()
+	values, err := box.Values()
 	if err != nil {
-		return pending, time.Time{}, outage(err)
+		return time.Time{}
 	}
-	micros, ok := doc.Lookup("outbox", "0", "at").AsInt64OK()
-	if !ok {
-		return pending, time.Time{}, errors.New("read oldest effect of outbox: no time")
+	oldest := time.Time{}
+	for _, v := range values {
+		effect, _ := v.DocumentOK()
+		if micros, ok := effect.Lookup("at").AsInt64OK(); ok && (oldest.IsZero() || micros < oldest.UnixMicro()) {
+			oldest = time.UnixMicro(micros).UTC()
+		}
 	}
-	return pending, time.UnixMicro(micros).UTC(), nil
+	return oldest
+}
+
+// Backlog counts at most backlogFresh documents with pending effects and no recorded failure, and backlogFailed that have a failure
+// recorded: its cost is bounded. Beyond these numbers it regards the failed ones whose next attempt comes first.
+const (
+	backlogFresh  = 10_000
+	backlogFailed = 1_000
+)
+
+// Backlog counts the documents of a collection with pending effects, up to a bound, and returns when the oldest effect was caused;
+// the zero time when there is none.
+func (s *Store) Backlog(ctx context.Context, collection query.Collection) (pending int64, oldest time.Time, err error) {
+	waiting := caused(bson.D{{Key: "$gt", Value: int64(0)}})
+	if pending, err = s.count(ctx, collection, waiting, backlogFresh); err != nil {
+		return 0, time.Time{}, err
+	}
+	first, err := s.due(ctx, collection, waiting, options.Find().SetLimit(1))
+	if err != nil {
+		return pending, time.Time{}, err
+	}
+	if len(first) == 0 {
+		pending = 0 // The relay emptied the outboxes meanwhile.
+	}
+	failed, err := s.DueAgain(ctx, collection, time.Time{}, time.UnixMicro(math.MaxInt64), nil, backlogFailed)
+	for _, d := range append(first, failed...) {
+		if !d.Oldest.IsZero() && (oldest.IsZero() || d.Oldest.Before(oldest)) {
+			oldest = d.Oldest
+		}
+	}
+	return pending + int64(len(failed)), oldest, err
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -196,7 +197,7 @@ func effectsOf(doc bson.Raw) ([]Effect, error) {
 }
 
 const (
-	// pendingLook bounds the outboxes that WithPending searches.
+	// pendingLook bounds the outboxes that each step of WithPending searches.
 	pendingLook = 1000
 	// pendingWindow bounds the difference between the time in an effect's id and the time at which the effect was
 	// caused.
@@ -205,68 +206,83 @@ const (
 
 // WithPending reads the document whose outbox holds a recent effect, or returns ErrNotFound. There is no index on the
 // ids of effects, because it would cost every write more than this search costs. The search is bounded. An id of
-// version 7 contains the time at which its effect was caused; for other ids it searches only the newest outboxes.
+// version 7 contains the time at which its effect was caused; for other ids it searches the oldest outboxes. Outboxes with a recorded
+// failure come last.
 func (c *Collection[M]) WithPending(ctx context.Context, ws, effect uuid.UUID) (M, error) {
 	var none M
-	caused := bson.D{{Key: "$gt", Value: int64(0)}}
+	steps := []bson.D{caused(bson.D{{Key: "$gt", Value: int64(0)}})}
 	if effect.Version() == 7 {
 		at := time.Unix(effect.Time().UnixTime())
-		caused = bson.D{
-			{Key: "$gte", Value: at.Add(-pendingWindow).UnixMicro()}, {Key: "$lte", Value: at.Add(pendingWindow).UnixMicro()},
+		from, until := at.Add(-pendingWindow).UnixMicro(), at.Add(pendingWindow).UnixMicro()
+		steps = []bson.D{
+			caused(bson.D{{Key: "$gte", Value: at.UnixMicro()}, {Key: "$lte", Value: until}}),
+			caused(bson.D{{Key: "$gte", Value: from}, {Key: "$lt", Value: at.UnixMicro()}}),
 		}
 	}
-	cursor, err := c.mongo.Find(ctx, bson.D{{Key: "outbox.at", Value: caused}}, options.Find().
-		SetSort(bson.D{{Key: "outbox.at", Value: -1}}).SetLimit(pendingLook).
-		SetProjection(bson.D{{Key: "ws", Value: 1}, {Key: "outbox.id", Value: 1}}))
+	for _, filter := range append(steps, bson.D{{Key: fieldNextAt, Value: bson.D{{Key: "$gt", Value: int64(0)}}}}) {
+		id, err := c.pendingIn(ctx, filter, effect)
+		if err == nil {
+			return c.Get(ctx, ws, id)
+		}
+		if !errors.Is(err, ErrNotFound) {
+			return none, err
+		}
+	}
+	return none, fmt.Errorf("find %s of effect: %w", c.Name(), ErrNotFound)
+}
+
+// pendingIn finds the document that holds an effect among the first matching ones, or returns ErrNotFound.
+func (c *Collection[M]) pendingIn(ctx context.Context, filter bson.D, effect uuid.UUID) (uuid.UUID, error) {
+	cursor, err := c.mongo.Find(ctx, filter, options.Find().SetLimit(pendingLook).SetProjection(bson.D{{Key: "outbox.id", Value: 1}}))
 	if err != nil {
-		return none, fmt.Errorf("find %s of effect: %w", c.Name(), outage(err))
+		return uuid.Nil, fmt.Errorf("find %s of effect: %w", c.Name(), outage(err))
 	}
 	defer cursor.Close(context.WithoutCancel(ctx))
 	for cursor.Next(ctx) {
 		effects, err := effectsOf(cursor.Current)
 		if err != nil {
-			return none, err
+			return uuid.Nil, err
 		}
-		if !slices.ContainsFunc(effects, func(e Effect) bool { return e.ID == effect }) {
-			continue
+		if slices.ContainsFunc(effects, func(e Effect) bool { return e.ID == effect }) {
+			return UUID(cursor.Current.Lookup("_id"))
 		}
-		id, err := UUID(cursor.Current.Lookup("_id"))
-		if err != nil {
-			return none, err
-		}
-		return c.Get(ctx, ws, id)
 	}
 	if err := cursor.Err(); err != nil {
-		return none, fmt.Errorf("find %s of effect: %w", c.Name(), outage(err))
+		return uuid.Nil, fmt.Errorf("find %s of effect: %w", c.Name(), outage(err))
 	}
-	return none, fmt.Errorf("find %s of effect: %w", c.Name(), ErrNotFound)
+	return uuid.Nil, ErrNotFound
 }
 
 // Done removes executed effects from their documents' outboxes with one command, and clears recorded failures. It does
 // not wait for a majority or for the disk: a reader may briefly see an executed effect again. An effect that reappears
 // after a power failure is executed again, without consequences.
 func (s *Store) Done(ctx context.Context, collection query.Collection, boxes ...Outbox) error {
-	if err := s.pullExecuted(ctx, collection, boxes); err != nil {
-		return fmt.Errorf("remove executed effects of %d %ss: %w", len(boxes), collection, outage(err))
-	}
-	return nil
+	return s.pullExecuted(ctx, s.lazy(collection), boxes, false)
 }
 
-func (s *Store) pullExecuted(ctx context.Context, collection query.Collection, boxes []Outbox) error {
+// DoneDurably is Done, and waits for a majority. It is for effects whose other records are removed afterwards.
+func (s *Store) DoneDurably(ctx context.Context, collection query.Collection, boxes ...Outbox) error {
+	return s.pullExecuted(ctx, s.db.Collection(string(collection)), boxes, true)
+}
+
+func (s *Store) pullExecuted(ctx context.Context, from *mongo.Collection, boxes []Outbox, durably bool) (err error) {
 	if d := s.direct; d != nil && len(boxes) > 0 {
 		var updates updates
 		for _, box := range boxes {
 			updates.add(box.filter(), pull(box.Effects, box.Deferred))
 		}
-		_, err := d.update(ctx, s.db.Name(), string(collection), updates.list, false)
-		return err
+		_, err = d.update(ctx, s.db.Name(), from.Name(), updates.list, durably)
+	} else {
+		models := make([]mongo.WriteModel, len(boxes))
+		for i, box := range boxes {
+			models[i] = mongo.NewUpdateOneModel().SetFilter(box.filter()).SetUpdate(pull(box.Effects, box.Deferred))
+		}
+		_, err = from.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
 	}
-	models := make([]mongo.WriteModel, len(boxes))
-	for i, box := range boxes {
-		models[i] = mongo.NewUpdateOneModel().SetFilter(box.filter()).SetUpdate(pull(box.Effects, box.Deferred))
+	if err != nil {
+		return fmt.Errorf("remove executed effects of %d %ss: %w", len(boxes), from.Name(), outage(err))
 	}
-	_, err := s.lazy(collection).BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
-	return err
+	return nil
 }
 
 // pull returns the update that removes effects from an outbox, and its recorded failures.

@@ -13,7 +13,7 @@ import (
 // RemoveRevisions removes the documents that still have their revision numbers, with one command, and returns the ids that the
 // workspace does not have afterwards. It costs a third of DeleteVersions, because the documents carry no effects.
 //
-// The caller has stored an effect that makes the call again. So RemoveRevisions does not wait for the disk.
+// It waits for a majority: the caller then removes the effect that would repeat the call, and deletes the dependents.
 func (c *Collection[M]) RemoveRevisions(ctx context.Context, ws uuid.UUID, all []Revision) (gone []uuid.UUID, err error) {
 	if len(all) == 0 {
 		return nil, nil
@@ -24,15 +24,14 @@ func (c *Collection[M]) RemoveRevisions(ctx context.Context, ws uuid.UUID, all [
 		ids[i] = one.ID
 		models[i] = mongo.NewDeleteOneModel().SetFilter(bson.D{{Key: "_id", Value: Binary(one.ID)}, {Key: "ws", Value: Binary(ws)}, {Key: fieldRevision, Value: one.Revision}})
 	}
-	result, err := c.store.lazy(c.Name()).BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
+	result, err := c.mongo.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
 	if err != nil {
 		return nil, fmt.Errorf("remove %d %ss: %w", len(all), c.Name(), outage(err))
 	}
 	if result.DeletedCount == int64(len(all)) {
 		return ids, nil
 	}
-	// A majority read may still see what this command removed.
-	found, err := c.keysIn(ctx, c.local, bson.D{{Key: "_id", Value: OneOf(ids)}, {Key: "ws", Value: Binary(ws)}}, nil, 0)
+	found, err := c.keys(ctx, bson.D{{Key: "_id", Value: OneOf(ids)}, {Key: "ws", Value: Binary(ws)}}, nil, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
@@ -135,16 +134,11 @@ func (c *Collection[M]) owned(ctx context.Context, docs []Chosen, at []int) (map
 
 // keys reads the ids and workspaces of documents of all workspaces. A nil sort means no order.
 func (c *Collection[M]) keys(ctx context.Context, filter, sort bson.D, limit int64) ([]bson.Raw, error) {
-	return c.keysIn(ctx, c.mongo, filter, sort, limit)
-}
-
-// keysIn is keys with the read concern of a handle of the collection.
-func (c *Collection[M]) keysIn(ctx context.Context, in *mongo.Collection, filter, sort bson.D, limit int64) ([]bson.Raw, error) {
 	opts := options.Find().SetProjection(bson.D{{Key: "_id", Value: 1}, {Key: "ws", Value: 1}}).SetLimit(limit)
 	if sort != nil {
 		opts.SetSort(sort)
 	}
-	cursor, err := in.Find(ctx, filter, opts)
+	cursor, err := c.mongo.Find(ctx, filter, opts)
 	if err != nil {
 		return nil, fmt.Errorf("find ids of %ss: %w", c.Name(), outage(err))
 	}

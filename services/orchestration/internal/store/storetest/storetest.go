@@ -172,7 +172,7 @@ func effectsStayUntilTheyAreDone(t *testing.T, s *store.Store) {
 	document := store.DocumentKey{Workspace: ws, ID: key}
 	due, err := s.Due(t.Context(), query.Flow, s.Now().Add(time.Second), 10)
 	require.NoError(t, err)
-	require.Equal(t, []store.DueOutbox{{DocumentKey: document}}, due)
+	require.Equal(t, []store.DueOutbox{{DocumentKey: document, Oldest: pending[0].At.Truncate(time.Microsecond)}}, due)
 	found, err := c.WithPending(t.Context(), ws, pending[2].ID)
 	require.NoError(t, err)
 	require.Equal(t, key.String(), found.GetId())
