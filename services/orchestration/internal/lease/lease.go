@@ -24,6 +24,8 @@ const (
 	Term = 15 * time.Second
 	// RenewEvery is how often a holder renews its lease, also while it executes its task, and how often other replicas try to take it.
 	RenewEvery = 5 * time.Second
+	// Limit bounds one execution of a task. The next one is due at the next interval.
+	Limit = time.Minute
 )
 
 // Task is executed periodically by the one replica that holds the lease of its name.
@@ -107,7 +109,7 @@ func (t *Task) Tick(ctx context.Context) {
 // execute executes the task, and renews the lease meanwhile: a task may take longer than a term. It ends the task when it loses the
 // lease, because another replica may then execute it.
 func (t *Task) execute(ctx context.Context) error {
-	within, end := context.WithCancel(ctx)
+	within, end := context.WithTimeout(ctx, Limit)
 	defer end()
 	ticks := t.ticks
 	if ticks == nil {

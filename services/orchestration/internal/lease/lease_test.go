@@ -40,7 +40,9 @@ type replica struct {
 func (w *world) replica(name string, every time.Duration) *replica {
 	r := &replica{}
 	r.Task = lease.NewTask(w.store, name, every, slog.New(slog.DiscardHandler), func(ctx context.Context) error {
-		require.NoError(w, ctx.Err())
+		deadline, ok := ctx.Deadline()
+		require.True(w, ok, "a task is bounded")
+		require.LessOrEqual(w, time.Until(deadline), lease.Limit)
 		r.done++
 		return r.fail
 	})

@@ -142,7 +142,7 @@ func (r *Relay) executable(ctx context.Context, b *batch, boxes []store.Outbox) 
 	left := make([]store.Outbox, 0, len(boxes))
 	for _, box := range boxes {
 		for n, e := range box.Effects {
-			due, cause, suspended := r.probes(e.Kind)
+			s, due, suspended := r.suspension(e.Kind)
 			if !suspended {
 				continue
 			}
@@ -151,7 +151,7 @@ func (r *Relay) executable(ctx context.Context, b *batch, boxes []store.Outbox) 
 				box.Effects = nil
 				break
 			}
-			b.fail(box, suspendedError{cause})
+			b.fail(box, suspendedError{s.cause})
 			box.Effects, box.Deferred = box.Effects[:n], false // Its recorded failure stays.
 			break
 		}

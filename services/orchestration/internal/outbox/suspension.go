@@ -55,15 +55,15 @@ func (r *Relay) admit(kind string) error {
 	return suspendedError{s.cause}
 }
 
-// probes reports whether the next effect of a suspended kind is attempted, and its cause. ok is false for a kind that is not suspended.
-func (r *Relay) probes(kind string) (due bool, cause error, ok bool) {
+// suspension returns the state of a suspended kind, and whether its next attempt is due. ok is false for a kind that is not suspended.
+func (r *Relay) suspension(kind string) (s suspension, due, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.suspended[kind]
-	if s == nil {
-		return false, nil, false
+	of := r.suspended[kind]
+	if of == nil {
+		return suspension{}, false, false
 	}
-	return !time.Now().Before(s.probe), s.cause, true
+	return *of, !time.Now().Before(of.probe), true
 }
 
 // resume ends the suspension of a kind whose effect succeeded.

@@ -112,7 +112,7 @@ func (r reader) Stream(ctx context.Context, c Collection, filter bson.D, o Strea
 		if len(o.Index) > 0 {
 			find.SetHint(o.Index).SetReturnKey(true).SetBatchSize(entriesBatch)
 		}
-		cursor, err := r.db.Collection(string(c)).Find(ctx, filter, find)
+		cursor, err := Find(ctx, r.db.Collection(string(c)), filter, find)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -157,7 +157,7 @@ func (r reader) CountRelated(ctx context.Context, c Collection, filter bson.D, s
 func (r reader) Aggregate(ctx context.Context, c Collection, filter bson.D, stages []bson.D) iter.Seq2[bson.Raw, error] {
 	return func(yield func(bson.Raw, error) bool) {
 		pipeline := append([]bson.D{{{Key: "$match", Value: filter}}}, stages...)
-		cursor, err := r.db.Collection(string(c)).Aggregate(ctx, pipeline, options.Aggregate().SetBatchSize(wholePage))
+		cursor, err := Aggregate(ctx, r.db.Collection(string(c)), pipeline)
 		if err != nil {
 			yield(nil, err)
 			return

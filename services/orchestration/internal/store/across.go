@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/orch-project/orch/pkg/isolation"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
 // The following reads serve background work over all workspaces. Each filter needs an index that does not start with the
@@ -86,7 +89,7 @@ func (c *Collection[M]) scan(
 	ctx context.Context, filter bson.D, o *options.FindOptionsBuilder, decoding *isolation.Pass, visit func(ws uuid.UUID, r Revision, m M) error,
 ) error {
 	alive := append(append(bson.D(nil), filter...), bson.E{Key: "deleted_at", Value: bson.D{{Key: "$exists", Value: false}}})
-	cursor, err := c.mongo.Find(ctx, alive, o.SetProjection(withoutOutbox))
+	cursor, err := c.scanning(ctx, alive, o.SetProjection(withoutOutbox))
 	if err != nil {
 		return fmt.Errorf("scan %ss of all workspaces: %w", c.Name(), outage(err))
 	}
@@ -107,6 +110,16 @@ func (c *Collection[M]) scan(
 		return fmt.Errorf("scan %ss of all workspaces: %w", c.Name(), outage(err))
 	}
 	return nil
+}
+
+// scanLimit bounds the server's work on all batches of a scan. The visits between them do not count.
+const scanLimit = time.Minute
+
+// scanning begins a scan, which may take longer than an operation.
+func (c *Collection[M]) scanning(ctx context.Context, filter bson.D, o *options.FindOptionsBuilder) (*mongo.Cursor, error) {
+	begin, cancel := context.WithTimeout(ctx, scanLimit)
+	defer cancel()
+	return query.Find(begin, c.mongo, filter, o)
 }
 
 // decodeOwned decodes a document with its workspace, which it returns with an error too if it is readable.

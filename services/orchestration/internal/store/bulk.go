@@ -44,7 +44,7 @@ func (c *Collection[M]) FindVersions(ctx context.Context, ws uuid.UUID, filter b
 }
 
 func (c *Collection[M]) versions(ctx context.Context, ws uuid.UUID, filter bson.D, opts *options.FindOptionsBuilder) ([]Version[M], error) {
-	cursor, err := c.mongo.Find(ctx, query.Scope(ws, filter), opts)
+	cursor, err := query.Find(ctx, c.mongo, query.Scope(ws, filter), opts)
 	if err != nil {
 		return nil, fmt.Errorf("read %ss: %w", c.Name(), outage(err))
 	}

@@ -208,7 +208,7 @@ func (c *Collection[M]) FindBy(ctx context.Context, ws uuid.UUID, index, filter,
 
 func (c *Collection[M]) find(ctx context.Context, ws uuid.UUID, filter bson.D, opts *options.FindOptionsBuilder) ([]M, error) {
 	opts.SetProjection(withoutOutbox)
-	cursor, err := c.mongo.Find(ctx, query.Scope(ws, filter), opts)
+	cursor, err := query.Find(ctx, c.mongo, query.Scope(ws, filter), opts)
 	if err != nil {
 		return nil, fmt.Errorf("find %ss: %w", c.Name(), outage(err))
 	}
@@ -252,7 +252,7 @@ func (c *Collection[M]) Distinct(ctx context.Context, ws uuid.UUID, field string
 
 // Each calls visit with the matching documents, in order, until it returns false.
 func (c *Collection[M]) Each(ctx context.Context, ws uuid.UUID, filter, sort bson.D, visit func(M) bool) error {
-	cursor, err := c.mongo.Find(ctx, query.Scope(ws, filter), options.Find().SetProjection(withoutOutbox).SetSort(sort))
+	cursor, err := c.scanning(ctx, query.Scope(ws, filter), options.Find().SetProjection(withoutOutbox).SetSort(sort))
 	if err != nil {
 		return fmt.Errorf("scan %ss: %w", c.Name(), outage(err))
 	}
@@ -275,7 +275,7 @@ func (c *Collection[M]) Each(ctx context.Context, ws uuid.UUID, filter, sort bso
 // Aggregate runs a pipeline over the matching documents, and decodes its rows into the slice that out points to.
 func (c *Collection[M]) Aggregate(ctx context.Context, ws uuid.UUID, filter bson.D, stages []bson.D, out any) error {
 	pipeline := append([]bson.D{{{Key: "$match", Value: query.Scope(ws, filter)}}}, stages...)
-	cursor, err := c.mongo.Aggregate(ctx, pipeline)
+	cursor, err := query.Aggregate(ctx, c.mongo, pipeline)
 	if err != nil {
 		return fmt.Errorf("aggregate %ss: %w", c.Name(), outage(err))
 	}

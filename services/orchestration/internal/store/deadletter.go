@@ -113,7 +113,7 @@ func (s *Store) DeadLetters(ctx context.Context, ws, after uuid.UUID, limit int6
 	if ws != uuid.Nil {
 		filter = append(filter, bson.E{Key: "ws", Value: Binary(ws)})
 	}
-	cursor, err := s.db.Collection(deadLetterName).Find(ctx, filter, options.Find().SetSort(bson.D{{Key: "_id", Value: 1}}).SetLimit(limit))
+	cursor, err := query.Find(ctx, s.db.Collection(deadLetterName), filter, options.Find().SetSort(bson.D{{Key: "_id", Value: 1}}).SetLimit(limit))
 	if err != nil {
 		return nil, fmt.Errorf("read dead letters: %w", outage(err))
 	}

@@ -130,7 +130,7 @@ func (s *Store) due(
 	ctx context.Context, collection query.Collection, filter bson.D, opts *options.FindOptionsBuilder,
 ) ([]DueOutbox, error) {
 	opts.SetProjection(bson.D{{Key: "ws", Value: 1}, {Key: fieldNextAt, Value: 1}, {Key: "outbox.at", Value: 1}})
-	cursor, err := s.db.Collection(string(collection)).Find(ctx, filter, opts)
+	cursor, err := query.Find(ctx, s.db.Collection(string(collection)), filter, opts)
 	if err != nil {
 		return nil, fmt.Errorf("find due outboxes in %s: %w", collection, outage(err))
 	}

@@ -86,7 +86,7 @@ func (e Effect) append(doc []byte) []byte {
 
 // Pending reads the effects of a document that are not executed yet, in order. A missing document has none.
 func (s *Store) Pending(ctx context.Context, collection query.Collection, document DocumentKey) ([]Effect, error) {
-	cursor, err := s.db.Collection(string(collection)).Find(ctx, document.filter(),
+	cursor, err := query.Find(ctx, s.db.Collection(string(collection)), document.filter(),
 		options.Find().SetProjection(bson.D{{Key: "outbox", Value: 1}}).SetLimit(1))
 	if err != nil {
 		return nil, fmt.Errorf("read outbox of %s: %w", collection, outage(err))
@@ -116,7 +116,7 @@ type Outbox struct {
 
 // PendingOf reads the outboxes of several documents. The result omits missing documents; its order is undefined.
 func (s *Store) PendingOf(ctx context.Context, collection query.Collection, ids []DocumentKey) ([]Outbox, error) {
-	cursor, err := s.db.Collection(string(collection)).Find(ctx, anyOf(ids),
+	cursor, err := query.Find(ctx, s.db.Collection(string(collection)), anyOf(ids),
 		options.Find().SetProjection(outboxFields).SetBatchSize(int32(len(ids)+1)))
 	if err != nil {
 		return nil, fmt.Errorf("read outboxes of %d %ss: %w", len(ids), collection, outage(err))
@@ -233,7 +233,7 @@ func (c *Collection[M]) WithPending(ctx context.Context, ws, effect uuid.UUID) (
 
 // pendingIn finds the document that holds an effect among the first matching ones, or returns ErrNotFound.
 func (c *Collection[M]) pendingIn(ctx context.Context, filter bson.D, effect uuid.UUID) (uuid.UUID, error) {
-	cursor, err := c.mongo.Find(ctx, filter, options.Find().SetLimit(pendingLook).SetProjection(bson.D{{Key: "outbox.id", Value: 1}}))
+	cursor, err := query.Find(ctx, c.mongo, filter, options.Find().SetLimit(pendingLook).SetProjection(bson.D{{Key: "outbox.id", Value: 1}}))
 	if err != nil {
 		return uuid.Nil, fmt.Errorf("find %s of effect: %w", c.Name(), outage(err))
 	}

@@ -138,7 +138,7 @@ func (c *Collection[M]) keys(ctx context.Context, filter, sort bson.D, limit int
 	if sort != nil {
 		opts.SetSort(sort)
 	}
-	cursor, err := c.mongo.Find(ctx, filter, opts)
+	cursor, err := query.Find(ctx, c.mongo, filter, opts)
 	if err != nil {
 		return nil, fmt.Errorf("find ids of %ss: %w", c.Name(), outage(err))
 	}

@@ -19,7 +19,9 @@ const updateBatch = 500
 // so an attempt that ends early makes progress, and the next one continues.
 func (s *Store) UpdateMany(ctx context.Context, collection query.Collection, ws uuid.UUID, filter, update bson.D) error {
 	of := s.db.Collection(string(collection))
-	cursor, err := of.Find(ctx, query.Scope(ws, filter), options.Find().SetProjection(bson.D{{Key: "_id", Value: 1}}).SetBatchSize(updateBatch))
+	begin, cancel := context.WithTimeout(ctx, scanLimit)
+	defer cancel()
+	cursor, err := query.Find(begin, of, query.Scope(ws, filter), options.Find().SetProjection(bson.D{{Key: "_id", Value: 1}}).SetBatchSize(updateBatch))
 	if err != nil {
 		return fmt.Errorf("find %ss to update: %w", collection, outage(err))
 	}
