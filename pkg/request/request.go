@@ -15,6 +15,8 @@ import (
 
 	"github.com/google/uuid"
 	"google.golang.org/grpc/metadata"
+
+	"github.com/orch-project/orch/pkg/clientversion"
 )
 
 // Info is the metadata of one request.
@@ -66,6 +68,15 @@ var (
 	DefaultAccount   = uuid.MustParse("00000000-0000-8000-8000-00000000000a")
 	DefaultWorkspace = uuid.MustParse("00000000-0000-8000-8000-000000000001")
 )
+
+// Client returns the version of the client whose call is served. It is the zero Client if the server acts by itself.
+func Client(ctx context.Context) clientversion.Client {
+	info, err := Incoming(ctx)
+	if err != nil {
+		return clientversion.Client{}
+	}
+	return clientversion.New(info.UserAgent, info.APIVersion)
+}
 
 // ErrNoWorkspace reports a call without the gateway's metadata.
 var ErrNoWorkspace = errors.New("call has no workspace")

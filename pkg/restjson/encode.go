@@ -27,6 +27,9 @@ var (
 // maxEncodeDepth exceeds the depth that the decoder accepts, because inline wrappers and unions nest without brackets.
 const maxEncodeDepth = 3 * maxDepth
 
+// Omission encodes messages without these fields. Clients that refuse unknown keys need it.
+type Omission []protoreflect.FullName
+
 // Marshal returns m as REST JSON. Its errors are bugs in the server: ErrUnset, ErrInvalid or ErrUnsupported. It copies free
 // JSON fields as they are; the code that sets them must ensure valid JSON (see [Compact]).
 func Marshal(m proto.Message) ([]byte, error) {
@@ -34,9 +37,12 @@ func Marshal(m proto.Message) ([]byte, error) {
 }
 
 // Append appends m as REST JSON to dst. After an error it returns dst unchanged.
-func Append(dst []byte, m proto.Message) ([]byte, error) {
+func Append(dst []byte, m proto.Message) ([]byte, error) { return Omission(nil).Append(dst, m) }
+
+// Append is the package's Append without the omitted fields.
+func (o Omission) Append(dst []byte, m proto.Message) ([]byte, error) {
 	r := m.ProtoReflect()
-	out, err := encoder{}.message(dst, r, planOf(r.Descriptor()))
+	out, err := o.encoder().message(dst, r, planOf(r.Descriptor()))
 	if err != nil {
 		return dst, fmt.Errorf("encode %s: %w", r.Descriptor().FullName(), err)
 	}
@@ -46,22 +52,49 @@ func Append(dst []byte, m proto.Message) ([]byte, error) {
 // AppendField appends the value of one field to dst, for an rpc whose response_body names it. An unset optional field is null.
 // After an error it returns dst unchanged.
 func AppendField(dst []byte, m protoreflect.Message, fd protoreflect.FieldDescriptor) ([]byte, error) {
+	return Omission(nil).AppendField(dst, m, fd)
+}
+
+// AppendField is the package's AppendField without the omitted fields.
+func (o Omission) AppendField(dst []byte, m protoreflect.Message, fd protoreflect.FieldDescriptor) ([]byte, error) {
 	p := planOf(m.Descriptor())
 	f := p.byNumber[fd.Number()]
 	if f == nil {
 		return dst, fmt.Errorf("encode %s: %w", fd.FullName(), ErrUnsupported)
 	}
-	out, err := encoder{}.field(dst, m, f)
+	out, err := o.encoder().field(dst, m, f)
 	if err != nil {
 		return dst, fmt.Errorf("encode %s: %w", fd.FullName(), err)
 	}
 	return out, nil
 }
 
-// encoder is the state of encoding: the depth, and whether to use generated encoders.
+// encoder is the state of encoding: the depth, the omitted fields, and whether to use generated encoders, which omit none.
 type encoder struct {
 	depth      int
+	omit       Omission
 	reflective bool
+}
+
+func (o Omission) encoder() encoder { return encoder{omit: o, reflective: len(o) > 0} }
+
+// Reaches reports whether a message, or one inside it, has an omitted field.
+func (o Omission) Reaches(md protoreflect.MessageDescriptor) bool {
+	return len(o) > 0 && o.reaches(md, map[protoreflect.FullName]bool{})
+}
+
+func (o Omission) reaches(md protoreflect.MessageDescriptor, seen map[protoreflect.FullName]bool) bool {
+	if seen[md.FullName()] {
+		return false
+	}
+	seen[md.FullName()] = true
+	for i := range md.Fields().Len() {
+		fd := md.Fields().Get(i)
+		if slices.Contains(o, fd.FullName()) || fd.Message() != nil && o.reaches(fd.Message(), seen) {
+			return true
+		}
+	}
+	return false
 }
 
 func (e encoder) message(dst []byte, m protoreflect.Message, p *plan) ([]byte, error) {
@@ -107,6 +140,9 @@ func (e encoder) object(dst []byte, m protoreflect.Message, p *plan) (_ []byte, 
 		first = false
 	}
 	for _, f := range p.fields {
+		if len(e.omit) > 0 && slices.Contains(e.omit, f.desc.FullName()) {
+			continue
+		}
 		if !first {
 			dst = append(dst, ',')
 		}

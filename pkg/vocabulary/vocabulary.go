@@ -123,14 +123,14 @@ func (v Vocabulary) VersionHeader() string {
 	return VersionHeaders()[0]
 }
 
-// ClientVersion returns the version header of a request under either name, or an empty string.
-func ClientVersion(header http.Header) string {
+// ClientAPIVersion returns the version header of a request under either name, and that name. Both are empty without the header.
+func ClientAPIVersion(header http.Header) (value, name string) {
 	for _, name := range VersionHeaders() {
 		if value := header.Get(name); value != "" {
-			return value
+			return value, name
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // Automation returns the id and the name of the automation that sends a request, from the headers of either vocabulary.

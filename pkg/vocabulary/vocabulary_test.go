@@ -40,9 +40,11 @@ func TestParse(t *testing.T) {
 
 func TestHeadersInBothVocabularies(t *testing.T) {
 	for _, name := range vocabulary.VersionHeaders() {
-		require.Equal(t, "0.8.4", vocabulary.ClientVersion(http.Header{http.CanonicalHeaderKey(name): {"0.8.4"}}))
+		value, of := vocabulary.ClientAPIVersion(http.Header{http.CanonicalHeaderKey(name): {"0.8.4"}})
+		require.Equal(t, []string{"0.8.4", name}, []string{value, of})
 	}
-	require.Empty(t, vocabulary.ClientVersion(http.Header{}))
+	value, of := vocabulary.ClientAPIVersion(http.Header{})
+	require.Empty(t, value+of)
 	require.True(t, vocabulary.Orch.ForeignAgent("prefect/3.8.8 (API 0.8.4)"))
 	require.False(t, vocabulary.Prefect.ForeignAgent("prefect/3.8.8 (API 0.8.4)"))
 	require.False(t, vocabulary.Orch.ForeignAgent("curl/8"))

@@ -316,6 +316,6 @@ func TestVersionHeader(t *testing.T) {
 			require.Equal(t, 200, s.do(t, "GET", "/api/version", "", name+": "+value).status)
 		}
 		got := s.do(t, "GET", "/api/flows/"+flowID, "", name+": nonsense")
-		require.Equal(t, `{"detail":"Invalid `+name+` header format. Expected header in format 'x.y.z' but received nonsense"}`, got.body)
+		require.Equal(t, `{"detail":"Invalid `+name+` header format.Expected header in format 'x.y.z' but received nonsense"}`, got.body)
 	}
 }

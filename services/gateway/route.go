@@ -77,6 +77,7 @@ func (g *Gateway) serveAPI(w http.ResponseWriter, r *http.Request) {
 
 // info is the request metadata for the services.
 func (g *Gateway) info(w http.ResponseWriter, r *http.Request, prefix string) request.Info {
+	apiVersion, _ := vocabulary.ClientAPIVersion(r.Header)
 	info := request.Info{
 		Account:    request.DefaultAccount,
 		Workspace:  request.DefaultWorkspace,
@@ -84,7 +85,7 @@ func (g *Gateway) info(w http.ResponseWriter, r *http.Request, prefix string) re
 		HooksURL:   printable(g.addresses.Hooks(r)),
 		UserAgent:  printable(r.UserAgent()),
 		Peer:       g.addresses.Client(r),
-		APIVersion: printable(vocabulary.ClientVersion(r.Header)),
+		APIVersion: printable(apiVersion),
 		ID:         requestlog.RequestID(w),
 	}
 	if id, name, ok := vocabulary.Automation(r.Header); ok {

@@ -12,5 +12,6 @@
 // names by pattern. testdata/intended-differences.txt lists intended differences with reasons, testdata/unfinished.txt
 // missing features.
 //
-// The recordings are those of package restjson: pkg/restjson/testdata/traffic, one JSON object a line.
+// The recordings have one JSON object a line: those of package restjson in pkg/restjson/testdata/traffic, and stories of the
+// reference's 3.9 in testdata/3.9.
 package traffic

@@ -15,16 +15,21 @@ import (
 	"github.com/orch-project/orch/test/traffic"
 )
 
-const recordings = "../../pkg/restjson/testdata/traffic"
+// recordings are of a 3.8 client against its server, and of stories about what 3.9 does differently.
+var recordings = []string{"../../pkg/restjson/testdata/traffic", "testdata/3.9"}
 
 // TestTrafficIsAnsweredAlike replays every recording against a new server.
 func TestTrafficIsAnsweredAlike(t *testing.T) {
 	programs := build(t)
 	intended := testkit.ReadIntended(t, "testdata/intended-differences.txt")
 	unfinished := testkit.ReadIntended(t, "testdata/unfinished.txt")
-	loaded, err := traffic.Load(recordings)
-	require.NoError(t, err)
-	require.NotEmpty(t, loaded)
+	var loaded []traffic.Recording
+	for _, dir := range recordings {
+		found, err := traffic.Load(dir)
+		require.NoError(t, err)
+		require.NotEmpty(t, found)
+		loaded = append(loaded, found...)
+	}
 
 	var mu sync.Mutex // Guards the lists and the outcomes.
 	var all []traffic.Outcome

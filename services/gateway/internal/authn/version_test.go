@@ -18,13 +18,14 @@ func TestVersion(t *testing.T) {
 		"0.8.4":      "",
 		"0.9.0":      "",
 		"9.0.0":      "",
+		"0.7.9":      "The request specified API version 0.7.9 but this server requires version 0.8.0 or higher.",
 		"0.7.99":     "requires version 0.8.0 or higher",
 		"0.8":        "Invalid",
 		"0.8.4.1":    "Invalid",
 		"v0.8.4":     "Invalid",
-		"0.8.-4":     "Invalid",
+		"0.8.-4":     "requires version 0.8.0 or higher",
 		"0.8.4\xff":  "Invalid",
-		"newest":     "Invalid",
+		"abc":        " header format.Expected header in format 'x.y.z' but received abc",
 		"0.8.999999": "",
 	} {
 		for _, name := range []string{"X-ORCH-API-VERSION", "X-PREFECT-API-VERSION"} {

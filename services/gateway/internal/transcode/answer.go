@@ -22,7 +22,7 @@ func bodiless(status int) bool {
 }
 
 // appendAnswer appends the body of a successful response to dst.
-func (op *Operation) appendAnswer(dst []byte, status int, message proto.Message) (body []byte, contentType string, err error) {
+func (op *Operation) appendAnswer(dst []byte, status int, message proto.Message, omit restjson.Omission) (body []byte, contentType string, err error) {
 	m := message.ProtoReflect()
 	switch name := m.Descriptor().FullName(); {
 	case bodiless(status):
@@ -33,12 +33,12 @@ func (op *Operation) appendAnswer(dst []byte, status int, message proto.Message)
 		body, contentType = appendHTTPBody(dst, m.Get(op.responseBody).Message())
 		return body, contentType, nil
 	case op.responseBody != nil:
-		body, err = restjson.AppendField(dst, m, op.responseBody)
+		body, err = omit.AppendField(dst, m, op.responseBody)
 	case name == httpBodyName:
 		body, contentType = appendHTTPBody(dst, m)
 		return body, contentType, nil
 	default:
-		body, err = restjson.Append(dst, message)
+		body, err = omit.Append(dst, message)
 	}
 	if err != nil {
 		return nil, "", fmt.Errorf("encode response of %s: %w", op.RPC, err)

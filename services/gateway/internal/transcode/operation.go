@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"github.com/orch-project/orch/pkg/access"
+	"github.com/orch-project/orch/pkg/clientversion"
 	"github.com/orch-project/orch/pkg/restjson"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
@@ -48,6 +49,7 @@ type Operation struct {
 	responseBody protoreflect.FieldDescriptor // nil: the whole message.
 	redact       redactor
 	guarded      []access.GuardedField
+	omittable    bool // The response has fields that some clients refuse.
 }
 
 // param is a field that comes from the path, the query or a header.
@@ -110,6 +112,7 @@ func newOperation(md protoreflect.MethodDescriptor, rule *annotations.HttpRule) 
 	}
 	op.bindParams(md.Input())
 	op.guarded = access.Guarded(md.Input())
+	op.omittable = restjson.Omission(clientversion.Omittable()).Reaches(md.Output())
 	return op, nil
 }
 
@@ -171,6 +174,14 @@ func (op *Operation) bindParams(input protoreflect.MessageDescriptor) {
 		}
 		op.params = append(op.params, param{field: fd, name: restjson.Name(fd), in: in, required: restjson.Required(fd)})
 	}
+}
+
+// omission returns the fields of the response that the client of a request refuses.
+func (op *Operation) omission(r *http.Request) restjson.Omission {
+	if !op.omittable {
+		return nil
+	}
+	return clientversion.Of(r).Omitted()
 }
 
 // statusOf returns the success status: the documented one, or the declared alternative that the handler chose.

@@ -55,7 +55,7 @@ func (t *Transcoder) stream(ctx context.Context, w http.ResponseWriter, r *http.
 		request.Set(cursor, protoreflect.ValueOfString(next))
 		response, reply, err := t.opts.Caller(op.RPC).Call(ctx, op.RPC, request.Interface())
 		if err == nil {
-			body, _, err = op.appendAnswer(body[:0], first.status, response)
+			body, _, err = op.appendAnswer(body[:0], first.status, response, op.omission(r))
 		}
 		if err != nil {
 			t.opts.Log.ErrorContext(ctx, "abort streamed response", "method", op.RPC, "error", err)

@@ -137,6 +137,10 @@ func (t *Transcoder) serve(ctx context.Context, w http.ResponseWriter, r *http.R
 		}
 	}()
 	offered, encoded := rpc.WithEncoded(ctx, op.RPC, (*answer)[:0])
+	omit := op.omission(r)
+	if len(omit) > 0 {
+		offered = ctx // Handlers encode every field.
+	}
 	response, reply, err := t.opts.Caller(op.RPC).Call(offered, op.RPC, request.Interface())
 	for name, value := range reply.Header {
 		w.Header().Set(name, value)
@@ -152,7 +156,7 @@ func (t *Transcoder) serve(ctx context.Context, w http.ResponseWriter, r *http.R
 	}
 	out, contentType := encoded.Body, jsonType
 	if !encoded.Written {
-		out, contentType, err = op.appendAnswer((*answer)[:0], status, response)
+		out, contentType, err = op.appendAnswer((*answer)[:0], status, response, omit)
 	}
 	if err != nil {
 		t.fail(ctx, w, op, nil, err)

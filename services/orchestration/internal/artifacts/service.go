@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/crud"
@@ -22,7 +23,6 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
-	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -86,7 +86,7 @@ func (s *Service) effects(ctx context.Context, ws uuid.UUID, before, artifact *o
 	if before != nil && before.Key != nil && (artifact.Key == nil || artifact.GetKey() != before.GetKey()) {
 		caused = append(caused, s.followed(ws, before.GetKey()))
 	}
-	if verb != "deleted" && resourceid.Client(ctx).TellsOfArtifacts() {
+	if verb != "deleted" && request.Client(ctx).PublishesArtifactEvents() {
 		return caused, nil
 	}
 	happened, err := s.lifecycle.Effect(ws, verb, before, artifact)

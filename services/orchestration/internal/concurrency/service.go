@@ -44,7 +44,7 @@ func translate(err error) error {
 		return rpc.Detail(http.StatusUnprocessableEntity, fmt.Sprintf("Only concurrency limits with slot decay can be used for rate limiting. "+
 			"The following limits do not have a decay configured: '%s'", strings.Join(steady.Names, ",")))
 	case errors.Is(err, ErrLeaseGone):
-		return rpc.Detail(http.StatusGone, "Lease not found - it may have expired or been released")
+		return rpc.Detail(http.StatusGone, "Lease not found - it may have expired or been revoked")
 	}
 	return err
 }

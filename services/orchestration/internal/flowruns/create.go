@@ -147,6 +147,7 @@ func (s *Service) insert(ctx context.Context, ws uuid.UUID, c Creation, flow *or
 		proposal = &orchv1.StateCreate{Type: orchv1.StateType_STATE_TYPE_PENDING}
 	}
 	t := rules.Propose(run, proposal, now, of.NewID)
+	t.Client = request.Client(ctx)
 	rules.MinimalFlowPolicy.Judge(t)
 	related, err := s.relatedOf(ctx, ws, run)
 	if err != nil {

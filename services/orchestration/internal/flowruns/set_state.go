@@ -61,7 +61,7 @@ func (s *Service) transit(ctx context.Context, ws, id uuid.UUID, policy rules.Po
 		// The state is younger than its slot, and a slot is released after the state that frees it. So the times of events
 		// never show more holders than slots.
 		t = rules.Propose(current, state, of.Now(), of.NewID)
-		t.Client, t.API, t.Need, t.Slot = slot.client, slot.api, need, held
+		t.Client, t.Need, t.Slot = slot.client, need, held
 		policy.Judge(t)
 		if !t.Written() {
 			return nil, nil

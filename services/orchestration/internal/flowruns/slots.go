@@ -8,11 +8,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/orch-project/orch/pkg/clientversion"
 	"github.com/orch-project/orch/pkg/request"
-	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
-	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -31,18 +30,12 @@ type slots struct {
 type attempt struct {
 	slots
 	ws     uuid.UUID
-	client rules.Version
-	api    vocabulary.Version
+	client clientversion.Client
 	taken  uuid.UUID // The lease of the acquired slot; uuid.Nil if there is none.
 }
 
 func (s slots) attempt(ctx context.Context, ws uuid.UUID) *attempt {
-	a := &attempt{slots: s, ws: ws, client: resourceid.Client(ctx)}
-	// The server's own proposals have no client.
-	if info, err := request.Incoming(ctx); err == nil {
-		a.api, _ = vocabulary.ParseVersion(info.APIVersion) // The gateway refused invalid versions.
-	}
-	return a
+	return &attempt{slots: s, ws: ws, client: request.Client(ctx)}
 }
 
 // ask performs the slot operation that the policy needs, and returns the operation and its result. It may run again after a

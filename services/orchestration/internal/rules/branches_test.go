@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"github.com/orch-project/orch/pkg/vocabulary"
+	"github.com/orch-project/orch/pkg/clientversion"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
 )
@@ -146,7 +146,7 @@ func TestSlotsOfPendingRuns(t *testing.T) {
 	} {
 		run, proposal := runIn(scheduled), propose(pending)
 		tr := rules.Propose(run, proposal, noon, uuid.New)
-		tr.Client = rules.ClientVersion(c.agent)
+		tr.Client = clientversion.New(c.agent, "")
 		tr.Need, tr.Slot = rules.CoreFlowPolicy.NeedsSlot(run, proposal, tr.Client), c.slot
 		rules.CoreFlowPolicy.Judge(tr)
 		require.Equal(t, c.status, tr.Result().GetStatus(), name)
@@ -186,7 +186,7 @@ func TestSlotsOfRunsThatBegin(t *testing.T) {
 	} {
 		run, proposal := runIn(pending, details(func(d *orchv1.StateDetails) { d.DeploymentConcurrencyLeaseId = &old })), propose(c.to)
 		tr := rules.Propose(run, proposal, noon, uuid.New)
-		tr.Client = rules.ClientVersion(c.agent)
+		tr.Client = clientversion.New(c.agent, "")
 		tr.Need, tr.Slot = rules.CoreFlowPolicy.NeedsSlot(run, proposal, tr.Client), c.slot
 		rules.CoreFlowPolicy.Judge(tr)
 		require.Equal(t, c.written, tr.Run.GetState().GetType(), name)
@@ -245,28 +245,5 @@ func TestBackgroundRulesAreThoseOfTasks(t *testing.T) {
 		if c.written != "" {
 			require.Equal(t, c.written, got.Run.GetState().GetName(), name)
 		}
-	}
-}
-
-// Clients of old versions of the API leave it to the server to run failed task runs again, and know no pauses.
-func TestRetriesOfOldClients(t *testing.T) {
-	t.Parallel()
-	for api, want := range map[vocabulary.Version]struct{ tasks, pauses bool }{
-		{}:        {false, true},
-		{0, 8, 0}: {true, false},
-		{0, 8, 2}: {true, false},
-		{0, 8, 3}: {false, false},
-		{0, 8, 4}: {false, true},
-		{0, 9, 0}: {false, true},
-	} {
-		attempt := func(runCount int64) *rules.Transition {
-			run := runIn(running, func(r *orchv1.FlowRun) { r.EmpiricalPolicy.Retries, r.RunCount = new(int64(1)), runCount })
-			return judged(rules.CoreFlowPolicy, run, propose(failed), func(t *rules.Transition) { t.API = api })
-		}
-		got := attempt(1)
-		require.Equal(t, "AwaitingRetry", got.Run.GetState().GetName())
-		require.Equal(t, want.tasks, got.RetriesTasks, api)
-		require.Equal(t, want.pauses, got.Run.GetEmpiricalPolicy().RetryType != nil, api)
-		require.False(t, attempt(2).RetriesTasks, "no attempt is left")
 	}
 }

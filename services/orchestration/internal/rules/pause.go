@@ -47,7 +47,12 @@ var handlePausing = Rule{
 	},
 }
 
-// handleResuming lets a paused run continue or end.
+// resetPauses makes the next attempt of a run start anew: it counts, and reaches every pause again.
+func resetPauses(policy *orchv1.FlowRunPolicy, retry *orchv1.RetryType) {
+	policy.Resuming, policy.PauseKeys, policy.RetryType = new(false), &orchv1.StringSet{}, retry
+}
+
+// handleResuming lets a paused run continue or end. A run whose process waits continues in it; one that is scheduled instead starts anew.
 var handleResuming = Rule{
 	Name: "HandleResumingPausedFlows", From: setOf(paused), To: anyState,
 	Before: func(t *Transition) {
@@ -71,6 +76,11 @@ var handleResuming = Rule{
 		}
 	},
 	After: func(t *Transition) {
-		t.Run.GetEmpiricalPolicy().Resuming = new(true)
+		policy := t.Run.GetEmpiricalPolicy()
+		if t.to() == scheduled && !t.Initial.GetStateDetails().GetPauseReschedule() && t.Client.TracksPauses() {
+			resetPauses(policy, orchv1.RetryType_RETRY_TYPE_RESCHEDULE.Enum())
+			return
+		}
+		policy.Resuming = new(true)
 	},
 }

@@ -5,14 +5,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-)
-
-// The API versions from which clients retry failed task runs themselves, and know pauses.
-var (
-	retriesTasksItself = vocabulary.Version{0, 8, 3}
-	knowsPauses        = vocabulary.Version{0, 8, 4}
 )
 
 // retryFailedFlows schedules a failed run again while its policy allows another attempt. The client that ran it waits
@@ -31,11 +24,9 @@ var retryFailedFlows = Rule{
 		delay := time.Duration(policy.GetRetryDelay()) * time.Second
 		instead.StateDetails.ScheduledTime = timestamppb.New(t.Now.Add(delay))
 		instead.StateDetails.DeploymentConcurrencyLeaseId = t.Proposed.GetStateDetails().DeploymentConcurrencyLeaseId
-		t.RetriesTasks = t.API.Before(retriesTasksItself)
-		if !t.API.Before(knowsPauses) {
-			policy.Resuming = new(false)
-			policy.PauseKeys = &orchv1.StringSet{}
-			policy.RetryType = orchv1.RetryType_RETRY_TYPE_IN_PROCESS.Enum()
+		t.RetriesTasks = !t.Client.RetriesTaskRuns()
+		if t.Client.TracksPauses() {
+			resetPauses(policy, orchv1.RetryType_RETRY_TYPE_IN_PROCESS.Enum())
 		}
 		t.reject(instead, "Retrying")
 	},

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/orch-project/orch/pkg/clientversion"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -62,7 +63,7 @@ const (
 )
 
 // NeedsSlot returns the slot operation that must precede the decision on a proposal.
-func (p Policy) NeedsSlot(run *orchv1.FlowRun, proposal *orchv1.StateCreate, client Version) SlotNeed {
+func (p Policy) NeedsSlot(run *orchv1.FlowRun, proposal *orchv1.StateCreate, client clientversion.Client) SlotNeed {
 	if run.DeploymentId == nil {
 		return NoSlot
 	}
@@ -73,11 +74,11 @@ func (p Policy) NeedsSlot(run *orchv1.FlowRun, proposal *orchv1.StateCreate, cli
 		}
 		switch rule.Name {
 		case secureSlot.Name:
-			if !client.takesSlotsItself() {
+			if !client.AcquiresSlots() {
 				return TakeSlot
 			}
 		case validateSlot.Name:
-			if client.renewsLeases() && run.GetState().GetStateDetails().GetDeploymentConcurrencyLeaseId() != "" {
+			if client.RenewsLeases() && run.GetState().GetStateDetails().GetDeploymentConcurrencyLeaseId() != "" {
 				return RenewSlot
 			}
 		case enforceSlotOnLate.Name:
@@ -151,7 +152,7 @@ var secureSlot = Rule{
 var removeLease = Rule{
 	Name: "RemoveDeploymentConcurrencyLeaseForOldClientVersions", From: setOf(pending), To: setOf(running, cancelling),
 	After: func(t *Transition) {
-		if !t.Client.renewsLeases() {
+		if !t.Client.RenewsLeases() {
 			t.Use.Kept = t.Proposed.GetStateDetails().GetDeploymentConcurrencyLeaseId()
 		}
 	},

@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"github.com/orch-project/orch/pkg/clientversion"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
 )
@@ -18,17 +19,17 @@ func TestClientVersions(t *testing.T) {
 		"prefect/3.0.0rc19 (API 0.8.4)": rules.TakeSlot, "prefect/3.0.0rc20 (API 0.8.4)": rules.NoSlot,
 		"prefect/3.0.3 (API 0.8.4)": rules.NoSlot, "prefect/3.0.4 (API 0.8.4)": rules.TakeSlot,
 	} {
-		require.Equal(t, want, rules.CoreFlowPolicy.NeedsSlot(run, propose(pending), rules.ClientVersion(agent)), agent)
+		require.Equal(t, want, rules.CoreFlowPolicy.NeedsSlot(run, propose(pending), clientversion.New(agent, "")), agent)
 	}
-	require.Equal(t, rules.NoSlot, rules.MinimalFlowPolicy.NeedsSlot(run, propose(pending), rules.Version{}))
-	require.Equal(t, rules.NoSlot, rules.CoreFlowPolicy.NeedsSlot(runIn(scheduled, withoutDeployment), propose(pending), rules.Version{}))
-	require.Equal(t, rules.LookForSlot, rules.MarkLatePolicy.NeedsSlot(run, propose(scheduled, proposalNamed("Late")), rules.Version{}))
+	require.Equal(t, rules.NoSlot, rules.MinimalFlowPolicy.NeedsSlot(run, propose(pending), clientversion.Client{}))
+	require.Equal(t, rules.NoSlot, rules.CoreFlowPolicy.NeedsSlot(runIn(scheduled, withoutDeployment), propose(pending), clientversion.Client{}))
+	require.Equal(t, rules.LookForSlot, rules.MarkLatePolicy.NeedsSlot(run, propose(scheduled, proposalNamed("Late")), clientversion.Client{}))
 	leased := runIn(pending, details(func(d *orchv1.StateDetails) { d.DeploymentConcurrencyLeaseId = new(uuid.NewString()) }))
 	for agent, want := range map[string]rules.SlotNeed{
 		"": rules.NoSlot, "prefect/3.4.10 (API 0.8.4)": rules.NoSlot, "prefect/3.4.11 (API 0.8.4)": rules.RenewSlot,
 		"prefect/3.4.11+3.gabc (API 0.8.4)": rules.RenewSlot, "prefect/3.4.11.dev1 (API 0.8.4)": rules.NoSlot,
 	} {
-		require.Equal(t, want, rules.CoreFlowPolicy.NeedsSlot(leased, propose(running), rules.ClientVersion(agent)), agent)
+		require.Equal(t, want, rules.CoreFlowPolicy.NeedsSlot(leased, propose(running), clientversion.New(agent, "")), agent)
 	}
 }
 

@@ -21,15 +21,13 @@ var handleFlowTerminalStates = Rule{
 			t.abort("A run without a deployment cannot be scheduled again.")
 			return
 		}
-		if Terminal(to) {
+		if Terminal(to) || !t.Client.TracksPauses() {
 			return
 		}
-		policy := t.Run.GetEmpiricalPolicy()
-		policy.Resuming = new(false)
-		policy.PauseKeys = &orchv1.StringSet{}
-		policy.RetryType = nil
+		var retry *orchv1.RetryType
 		if to == scheduled {
-			policy.RetryType = orchv1.RetryType_RETRY_TYPE_RESCHEDULE.Enum()
+			retry = orchv1.RetryType_RETRY_TYPE_RESCHEDULE.Enum()
 		}
+		resetPauses(t.Run.GetEmpiricalPolicy(), retry)
 	},
 }

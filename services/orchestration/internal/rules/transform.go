@@ -107,13 +107,13 @@ func nameRuns(t *Transition) {
 
 // countRun counts attempts; a resumption after a suspension does not count.
 func countRun(t *Transition) {
-	if t.to() == running && !t.Run.GetEmpiricalPolicy().GetResuming() {
+	if t.to() == running && !(t.Client.TracksPauses() && t.Run.GetEmpiricalPolicy().GetResuming()) {
 		t.Run.RunCount++
 	}
 }
 
 func clearResuming(t *Transition) {
-	if t.to() == running || Terminal(t.to()) {
+	if t.Client.TracksPauses() && (t.to() == running || Terminal(t.to())) {
 		t.Run.GetEmpiricalPolicy().Resuming = new(false)
 	}
 }

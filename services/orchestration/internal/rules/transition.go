@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/orch-project/orch/pkg/vocabulary"
+	"github.com/orch-project/orch/pkg/clientversion"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -16,10 +16,8 @@ type Transition struct {
 	// Run is a copy of the run for transforms and hooks; its State is still the initial one.
 	Run *orchv1.FlowRun
 
-	// Client is the version of the proposing client.
-	Client Version
-	// API is the client's API version.
-	API vocabulary.Version
+	// Client is the proposing client; zero if the server proposes.
+	Client clientversion.Client
 	// RetriesTasks reports that the run's failed task runs are scheduled again with it.
 	RetriesTasks bool
 	// Need is the slot operation of the deployment's limit, and Slot its result.

@@ -16,7 +16,6 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/randomname"
-	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -124,7 +123,7 @@ func (s *Service) insert(
 	t := rules.ProposeTask(run, proposal, rules.TaskFacts{FlowRun: flowRun, Random: s.random}, now, of.NewID)
 	rules.MinimalTaskPolicy.Judge(t)
 	offer(t)
-	effects, err := s.effects(ws, t, 1, resourceid.Client(ctx).TellsOfTaskRuns())
+	effects, err := s.effects(ws, t, 1, request.Client(ctx).PublishesTaskRunEvents())
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
@@ -90,7 +91,7 @@ func (s *Service) transition(
 			return nil, nil
 		}
 		offer(t)
-		effects, err := s.effects(ws, t, revision, resourceid.Client(ctx).TellsOfTaskRuns())
+		effects, err := s.effects(ws, t, revision, request.Client(ctx).PublishesTaskRunEvents())
 		if err != nil {
 			return nil, err
 		}
