@@ -32,30 +32,44 @@ type nthWeekday struct{ weekday, n int }
 // takes longer to come back.
 const cronHorizon = 50
 
-// allHours is the set of all hours of a day.
-const allHours = 1<<24 - 1
-
 // Location implements Schedule.
 func (c *Cron) Location() *time.Location { return c.zone }
 
-// Times implements Schedule.
+// Times implements Schedule. A local time that the clocks show twice is due once; one that they skip is due later by the length of the gap.
 func (c *Cron) Times(start time.Time) iter.Seq2[time.Time, error] {
 	return func(yield func(time.Time, error) bool) {
-		local := wall(start, c.zone)
+		local := wall(start, c.zone).Add(-skippedBefore(start, c.zone))
 		if local.Nanosecond() > 0 {
 			local = local.Truncate(time.Second).Add(time.Second)
 		}
-		yielded := distinct{}
+		last := start.Add(-1)
+		emit := func(t time.Time) bool {
+			if !t.After(last) {
+				return true
+			}
+			last = t
+			return yield(t, nil)
+		}
+		var moved []time.Time // Skipped local times, which are due among those behind the gap.
 		for {
 			match, ok := c.next(local)
+			local = match.Add(time.Second)
+			t := instant(match, c.zone, later)
+			if ok && !wall(t, c.zone).Equal(match) {
+				moved = append(moved, t)
+				continue
+			}
+			for len(moved) > 0 && (!ok || moved[0].Before(t)) {
+				if !emit(moved[0]) {
+					return
+				}
+				moved = moved[1:]
+			}
 			if !ok {
 				yield(time.Time{}, ErrTooSparse)
 				return
 			}
-			local = match.Add(time.Second)
-			t := instant(match, c.zone, later)
-			// Skipped local times end up on later ones, which may match as well.
-			if yielded.add(t) && !yield(t, nil) {
+			if !emit(t) {
 				return
 			}
 		}

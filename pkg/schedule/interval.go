@@ -13,8 +13,8 @@ const day = int64(24 * time.Hour / time.Microsecond)
 const maxInterval = 3_652_500 * day
 
 // Interval is due at an anchor and every so often before and after it. Whole days of an interval are days of the wall
-// clock, the rest is elapsed time. The first instant is found by elapsed time alone, as clients expect it: a daily
-// schedule anchored in winter starts an hour later in summer.
+// clock, the rest is elapsed time. A daily schedule keeps its hour across clock changes; where a change skips that hour, it
+// keeps the later one from then on.
 type Interval struct {
 	every  int64 // In microseconds.
 	anchor time.Time
@@ -38,29 +38,96 @@ func (i *Interval) Location() *time.Location { return i.zone }
 // Times implements Schedule.
 func (i *Interval) Times(start time.Time) iter.Seq2[time.Time, error] {
 	return func(yield func(time.Time, error) bool) {
-		// Microseconds of any year up to the last one fit.
-		from, anchor := start.UnixMicro(), i.anchor.UnixMicro()
-		if start.Nanosecond()%1000 != 0 {
-			from++
+		next := start.Truncate(time.Microsecond)
+		if next.Before(start) {
+			next = next.Add(time.Microsecond)
 		}
-		next := time.UnixMicro(anchor + (from-anchor)/i.every*i.every).In(i.zone)
-		for next.UnixMicro() < from {
-			next = i.step(next)
-		}
-		for next.Year() <= lastYear {
-			if !yield(next, nil) {
+		for at := i.seek(next); at.time.Year() <= lastYear; at = i.step(at) {
+			if at.time.Before(next) {
+				continue
+			}
+			if !yield(at.time, nil) {
 				return
 			}
-			next = i.step(next)
+			next = at.time.Add(time.Microsecond)
 		}
 	}
 }
 
-func (i *Interval) step(t time.Time) time.Time {
-	days, rest := i.every/day, i.every%day
-	if days > 0 {
-		stepped := instant(wall(t, i.zone).AddDate(0, 0, int(days)), i.zone, later)
-		t = stepped.In(i.zone)
+// occurrence is one time of an interval. Days before the anchor are counted back from it, so each has a negative number; all
+// others are numbered 0.
+type occurrence struct {
+	time   time.Time
+	number int64
+}
+
+// calendar reports whether the interval is whole days of a wall clock that may change.
+func (i *Interval) calendar() bool { return i.every%day == 0 && i.zone != time.UTC }
+
+// seek returns an occurrence from which steps lead to the first one that is not before an instant.
+func (i *Interval) seek(from time.Time) occurrence {
+	elapsed := from.UnixMicro() - i.anchor.UnixMicro()
+	switch {
+	case !i.calendar():
+		n := elapsed / i.every
+		if elapsed < 0 {
+			n--
+		}
+		return occurrence{time: time.UnixMicro(i.anchor.UnixMicro() + n*i.every).In(i.zone)}
+	case elapsed >= 0:
+		return i.walk(from)
 	}
-	return t.Add(time.Duration(rest) * time.Microsecond)
+	at := i.before(elapsed / i.every)
+	for at.time.After(from) {
+		at = i.before(at.number - 1)
+	}
+	return at
+}
+
+// walk follows the days from the anchor. It leaps within the periods between clock changes, and takes single steps across the
+// changes, because each may move the hour of all later days.
+func (i *Interval) walk(from time.Time) occurrence {
+	at := occurrence{time: i.anchor.In(i.zone)}
+	for at.time.Before(from) {
+		end := from
+		if _, change := at.time.ZoneBounds(); !change.IsZero() && change.Before(from) {
+			end = change
+		}
+		steps := dates(at.time, end.In(i.zone))/(i.every/day) - 1
+		at.time = i.addDays(at.time, max(1, steps))
+	}
+	return at
+}
+
+// dates is the number of days between the dates of two times.
+func dates(from, to time.Time) int64 {
+	midnight := func(t time.Time) int64 {
+		year, month, d := t.Date()
+		return time.Date(year, month, d, 0, 0, 0, 0, time.UTC).Unix()
+	}
+	return (midnight(to) - midnight(from)) / int64(24*time.Hour/time.Second)
+}
+
+// before returns the occurrence of a number, which is not positive.
+func (i *Interval) before(number int64) occurrence {
+	if number == 0 {
+		return occurrence{time: i.anchor.In(i.zone)}
+	}
+	return occurrence{time: i.addDays(i.anchor, number), number: number}
+}
+
+func (i *Interval) step(at occurrence) occurrence {
+	if at.number < 0 {
+		return i.before(at.number + 1)
+	}
+	if i.every >= day {
+		at.time = i.addDays(at.time, 1)
+	}
+	at.time = at.time.Add(time.Duration(i.every%day) * time.Microsecond)
+	return at
+}
+
+// addDays moves a time by the whole days of some intervals, on the wall clock.
+func (i *Interval) addDays(t time.Time, intervals int64) time.Time {
+	return instant(wall(t, i.zone).AddDate(0, 0, int(i.every/day*intervals)), i.zone, later).In(i.zone)
 }

@@ -58,11 +58,8 @@ func (q Query) Times(now time.Time) ([]time.Time, error) {
 	if q.N != nil {
 		n = min(*q.N, maxTimes)
 	}
-	if q.Expr != nil { // The short form returns the times after its start, in wall-clock time.
+	if q.Expr != nil { // The short form returns the times after its start.
 		start = start.Add(time.Microsecond)
-		if c, ok := s.(*Cron); ok {
-			s = Shown{c}
-		}
 	}
 	times, err := First(s, start, end, n)
 	if _, rule := s.(*RRule); rule && errors.Is(err, ErrTooSparse) {

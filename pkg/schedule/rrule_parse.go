@@ -16,7 +16,8 @@ const maxRRule = 6500
 var DefaultStart = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // ParseRRule reads recurrence rules of RFC 5545: one rule, or lines of DTSTART, RRULE, RDATE, EXRULE and EXDATE. All dates
-// are local to the zone given here, whatever zone they name. DTSTART and UNTIL must agree on whether they name one.
+// are local to the zone given here, whatever zone they name. UNTIL must name one if DTSTART does, and none if DTSTART does
+// not; without DTSTART both forms are valid.
 func ParseRRule(text string, zone *time.Location) (*RRule, error) {
 	invalid := func(reason error) error {
 		return fmt.Errorf("%w: Invalid RRule string %q: %w", ErrInvalid, text, reason)
@@ -57,6 +58,7 @@ type localTime struct {
 
 type ruleParser struct {
 	start                          localTime
+	started                        bool // The text has a DTSTART.
 	rules, dates, except, excluded []string
 }
 
@@ -106,7 +108,7 @@ func (p *ruleParser) line(written string) error {
 			_, err := Zone(zone)
 			start.zoned = err == nil
 		}
-		p.start = start
+		p.start, p.started = start, true
 		return unsupported(inZone)
 	default:
 		return fmt.Errorf("unsupported property: %s", name)
@@ -218,7 +220,7 @@ func (p *ruleParser) parameter(r *recurrence, name, value string) error {
 		if until, err = parseLocal(value); err != nil {
 			return fmt.Errorf("invalid until date: %w", err)
 		}
-		if until.zoned != p.start.zoned {
+		if p.started && until.zoned != p.start.zoned {
 			return errors.New("RRULE UNTIL values must be specified in UTC when DTSTART is timezone-aware")
 		}
 		r.until = until.at

@@ -50,9 +50,9 @@ const lastYear = 9999
 
 // Schedule tells when runs are due. Implementations are immutable and safe for concurrent use.
 type Schedule interface {
-	// Times yields the instants from start on, start included, in the schedule's zone. Instants ascend, except that the
-	// hour before a clock change may be yielded in the order of local times; none is yielded twice. The sequence ends
-	// with the schedule, or with one error that wraps ErrTooSparse.
+	// Times yields the instants from start on, start included, in the schedule's zone. Instants ascend, except that a
+	// recurrence rule may yield those around a clock change in the order of local times; none is yielded twice. The
+	// sequence ends with the schedule, or with one error that wraps ErrTooSparse.
 	Times(start time.Time) iter.Seq2[time.Time, error]
 	// Location is the schedule's zone.
 	Location() *time.Location
@@ -105,9 +105,6 @@ func (w Window) Within(s Schedule, start time.Time) ([]time.Time, error) {
 		}
 		if t.After(start.Add(w.MaxAhead)) || len(found) >= w.MaxRuns {
 			break
-		}
-		if t.Before(start) { // The first of two equal local times, when start is between them.
-			continue
 		}
 		found = append(found, t)
 		if len(found) >= w.MinRuns && !t.Before(start.Add(w.MinAhead)) {

@@ -67,6 +67,19 @@ func instant(local time.Time, zone *time.Location, skipped gap) time.Time {
 	}
 }
 
+// skippedBefore is the length of the gap that ended before an instant, if a skipped local time may still be due from then on.
+func skippedBefore(t time.Time, zone *time.Location) time.Duration {
+	end, _ := t.In(zone).ZoneBounds()
+	if end.IsZero() {
+		return 0
+	}
+	length := offset(end, zone) - offset(end.Add(-1), zone)
+	if t.Sub(end) >= length {
+		return 0
+	}
+	return length
+}
+
 // offset is how far a zone's clocks are ahead of UTC at an instant.
 func offset(t time.Time, zone *time.Location) time.Duration {
 	_, seconds := t.In(zone).Zone()

@@ -114,15 +114,21 @@ func checkMaxScheduledRuns(asked *int64) error {
 	return nil
 }
 
-// anchored gives a recurrence the moment at which it begins, where it names none.
+// anchored gives a recurrence the moment at which it begins, where it names none. A rule whose UNTIL has a zone stays as it
+// is, because DTSTART would then need one.
 func anchored(rule string) string {
 	if schedule.HasStart(rule) {
 		return rule
 	}
+	started := rule
 	if !strings.Contains(rule, ":") {
-		rule = "RRULE:" + rule
+		started = "RRULE:" + rule
 	}
-	return "DTSTART:20200101T000000\n" + rule
+	started = "DTSTART:20200101T000000\n" + started
+	if _, err := schedule.ParseRRule(started, time.UTC); err != nil {
+		return rule
+	}
+	return started
 }
 
 // errNoSchedule is the answer to a schedule that has no times and changes none that is there.

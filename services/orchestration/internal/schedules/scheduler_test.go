@@ -65,7 +65,7 @@ func TestOneUnusableScheduleDoesNotSilenceOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	s := w.scheduler(w.store, schedules.DefaultLimits)
-	d := w.deployment("mixed", cron("0 0 31 2 *", "UTC"), cron("0 * * * *", "UTC"), rrule("FREQ=DAILY;UNTIL=20300101T000000Z"),
+	d := w.deployment("mixed", cron("0 0 31 2 *", "UTC"), cron("0 * * * *", "UTC"), rrule("DTSTART:20200101T000000\nRRULE:FREQ=DAILY;UNTIL=20300101T000000Z"),
 		cron("not cron", "UTC"), rrule("FREQ=YEARLY;BYWEEKNO=54"), interval(0, began))
 	w.pass(s)
 	require.Len(t, w.scheduled(d), 3)
