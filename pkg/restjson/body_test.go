@@ -9,6 +9,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/restjson"
 	testv1 "github.com/orch-project/orch/proto/gen/orch/test/v1"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
 func fieldOf(m proto.Message, name string) protoreflect.FieldDescriptor {
@@ -51,6 +52,20 @@ func TestMask(t *testing.T) {
 		m := &testv1.Request{}
 		require.Equal(t, want, fieldErrorsOf(t, restjson.UnmarshalField([]byte(in), m.ProtoReflect(), fieldOf(m, "body"))), in)
 		require.Nil(t, m.GetUpdateMask(), in)
+	}
+}
+
+// An implied field is in the mask once, with its key or without.
+func TestMaskNamesImpliedFields(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string][]string{
+		`{}`:                                {"parameters"},
+		`{"active":false}`:                  {"active", "parameters"},
+		`{"parameters":{"a":1},"slug":"s"}`: {"parameters", "slug"},
+	} {
+		m := &orchv1.UpdateDeploymentScheduleRequest{}
+		require.NoError(t, restjson.UnmarshalField([]byte(in), m.ProtoReflect(), fieldOf(m, "schedule")), in)
+		require.Equal(t, want, m.GetUpdateMask().GetPaths(), in)
 	}
 }
 

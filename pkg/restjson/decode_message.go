@@ -113,18 +113,21 @@ func (d *decoder) object(m protoreflect.Message, p *plan, top bool) {
 		}
 		d.pop()
 	})
-	if d.Stopped() || masked {
+	if d.Stopped() {
 		return
 	}
 	for _, f := range p.fields {
-		if seen.has(f.index) {
-			continue
-		}
-		if f.opts.GetRequired() {
+		switch {
+		case seen.has(f.index):
+		case masked:
+			if f.opts.GetImplied() {
+				d.present = append(d.present, f.desc.Name())
+			}
+		case f.opts.GetRequired():
 			d.pushKey(f.name)
 			d.addError("missing", "Field required", d.Data[start:d.Pos])
 			d.pop()
-		} else {
+		default:
 			d.setDefault(m, f)
 		}
 	}

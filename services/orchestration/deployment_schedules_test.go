@@ -122,15 +122,17 @@ func TestSchedulesAreChangedBySlug(t *testing.T) {
 		return by
 	}
 	// The existing one has no slug: all are replaced.
-	patch(&orchv1.DeploymentScheduleUpdate{Slug: new("a"), Schedule: cron("@daily")}, &orchv1.DeploymentScheduleUpdate{Slug: new("b"), Schedule: cron("@hourly")})
+	patch(&orchv1.DeploymentScheduleUpdate{Slug: new("a"), Schedule: cron("@daily"), Parameters: []byte(`{"x":1}`)}, &orchv1.DeploymentScheduleUpdate{Slug: new("b"), Schedule: cron("@hourly")})
 	before := slugs()
 	require.Len(t, before, 2)
 	require.True(t, before["a"].GetActive())
+	require.JSONEq(t, `{"x":1}`, string(before["a"].GetParameters()))
 
 	patch(&orchv1.DeploymentScheduleUpdate{Slug: new("a"), Active: new(false)}, &orchv1.DeploymentScheduleUpdate{Slug: new("c"), Replaces: new("b")})
 	after := slugs()
 	require.Len(t, after, 2)
 	require.False(t, after["a"].GetActive())
+	require.Empty(t, after["a"].GetParameters(), "the update has none")
 	require.Equal(t, "@daily", after["a"].GetSchedule().GetCron().GetCron())
 	require.Equal(t, before["b"].GetId(), after["c"].GetId(), "replaces renames")
 

@@ -4888,7 +4888,7 @@ type DeploymentScheduleUpdate struct {
 	// MaxScheduledRuns Maximum number of scheduled runs to keep ahead, above 0; null uses the server's setting.
 	MaxScheduledRuns *int64 `json:"max_scheduled_runs,omitempty"`
 
-	// Parameters Parameters of the scheduled runs, merged over the deployment's; at most 512 KiB.
+	// Parameters Parameters of the scheduled runs, merged over the deployment's; at most 512 KiB; an update without them empties them.
 	Parameters *map[string]interface{} `json:"parameters,omitempty"`
 
 	// Replaces Slug of the schedule that this one replaces; null for none; at most 500 characters.

@@ -2154,7 +2154,7 @@ func Of(fullName string) string {
 	case "orch.v1.DeploymentScheduleUpdate.max_scheduled_runs":
 		return "Maximum number of scheduled runs to keep ahead, above 0; null uses the server's setting."
 	case "orch.v1.DeploymentScheduleUpdate.parameters":
-		return "Parameters of the scheduled runs, merged over the deployment's; at most 512 KiB."
+		return "Parameters of the scheduled runs, merged over the deployment's; at most 512 KiB; an update without them empties them."
 	case "orch.v1.DeploymentScheduleUpdate.replaces":
 		return "Slug of the schedule that this one replaces; null for none; at most 500 characters."
 	case "orch.v1.DeploymentScheduleUpdate.schedule":
@@ -4035,6 +4035,8 @@ func Of(fullName string) string {
 		return "Makes min exclusive."
 	case "orch.v1.RestField.extra":
 		return "On a map<string, bytes>: collects the keys that the message does not name."
+	case "orch.v1.RestField.implied":
+		return "Under a mask: the field is in the mask even if its key is absent, so an update without the key resets it."
 	case "orch.v1.RestField.in":
 		return "Location of a parameter in the request; unset means the body or the path."
 	case "orch.v1.RestField.internal":

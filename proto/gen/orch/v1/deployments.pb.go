@@ -1079,7 +1079,7 @@ type DeploymentScheduleUpdate struct {
 	Active *bool `protobuf:"varint,2,opt,name=active,proto3,oneof" json:"active,omitempty"`
 	// Maximum number of scheduled runs to keep ahead, above 0; null uses the server's setting.
 	MaxScheduledRuns *int64 `protobuf:"varint,3,opt,name=max_scheduled_runs,json=maxScheduledRuns,proto3,oneof" json:"max_scheduled_runs,omitempty"`
-	// Parameters of the scheduled runs, merged over the deployment's; at most 512 KiB.
+	// Parameters of the scheduled runs, merged over the deployment's; at most 512 KiB; an update without them empties them.
 	Parameters []byte `protobuf:"bytes,4,opt,name=parameters,proto3" json:"parameters,omitempty"`
 	// Name of the schedule, unique within the deployment; null for none; at most 500 characters.
 	Slug *string `protobuf:"bytes,5,opt,name=slug,proto3,oneof" json:"slug,omitempty"`
@@ -4228,13 +4228,14 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\breplaces\x18\x06 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03H\x02R\breplaces\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
 	"\x13_max_scheduled_runsB\a\n" +
 	"\x05_slugB\v\n" +
-	"\t_replaces\"\xf5\x02\n" +
+	"\t_replaces\"\xf8\x02\n" +
 	"\x18DeploymentScheduleUpdate\x122\n" +
 	"\bschedule\x18\x01 \x01(\v2\x11.orch.v1.ScheduleH\x00R\bschedule\x88\x01\x01\x12\x1b\n" +
 	"\x06active\x18\x02 \x01(\bH\x01R\x06active\x88\x01\x01\x12B\n" +
-	"\x12max_scheduled_runs\x18\x03 \x01(\x03B\x0f\xca\xf3\x18\v)\x00\x00\x00\x00\x00\x00\x00\x008\x01H\x02R\x10maxScheduledRuns\x88\x01\x01\x12+\n" +
+	"\x12max_scheduled_runs\x18\x03 \x01(\x03B\x0f\xca\xf3\x18\v)\x00\x00\x00\x00\x00\x00\x00\x008\x01H\x02R\x10maxScheduledRuns\x88\x01\x01\x12.\n" +
 	"\n" +
-	"parameters\x18\x04 \x01(\fB\v\xca\xf3\x18\a\x10\x03\xc8\x01\x80\x80 R\n" +
+	"parameters\x18\x04 \x01(\fB\x0e\xca\xf3\x18\n" +
+	"\x10\x03\xc8\x01\x80\x80 \xd8\x01\x01R\n" +
 	"parameters\x12 \n" +
 	"\x04slug\x18\x05 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03H\x03R\x04slug\x88\x01\x01\x12(\n" +
 	"\breplaces\x18\x06 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03H\x04R\breplaces\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\v\n" +

@@ -243,6 +243,8 @@ type RestField struct {
 	MaxBytes uint32 `protobuf:"varint,25,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
 	// On a map: the maximum length of a key in characters.
 	MaxKeyLength uint32 `protobuf:"varint,26,opt,name=max_key_length,json=maxKeyLength,proto3" json:"max_key_length,omitempty"`
+	// Under a mask: the field is in the mask even if its key is absent, so an update without the key resets it.
+	Implied bool `protobuf:"varint,27,opt,name=implied,proto3" json:"implied,omitempty"`
 	// Path of the document field that a filter field selects by, when it differs from the field's name.
 	Path          string `protobuf:"bytes,22,opt,name=path,proto3" json:"path,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -452,6 +454,13 @@ func (x *RestField) GetMaxKeyLength() uint32 {
 		return x.MaxKeyLength
 	}
 	return 0
+}
+
+func (x *RestField) GetImplied() bool {
+	if x != nil {
+		return x.Implied
+	}
+	return false
 }
 
 func (x *RestField) GetPath() string {
@@ -820,7 +829,7 @@ var File_orch_v1_rest_proto protoreflect.FileDescriptor
 
 const file_orch_v1_rest_proto_rawDesc = "" +
 	"\n" +
-	"\x12orch/v1/rest.proto\x12\aorch.v1\x1a google/protobuf/descriptor.proto\"\xdb\x05\n" +
+	"\x12orch/v1/rest.proto\x12\aorch.v1\x1a google/protobuf/descriptor.proto\"\xf5\x05\n" +
 	"\tRestField\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12'\n" +
 	"\x06format\x18\x02 \x01(\x0e2\x0f.orch.v1.FormatR\x06format\x12\x1a\n" +
@@ -851,7 +860,8 @@ const file_orch_v1_rest_proto_rawDesc = "" +
 	"\x06secret\x18\x17 \x01(\bR\x06secret\x12\x14\n" +
 	"\x05scope\x18\x18 \x01(\tR\x05scope\x12\x1b\n" +
 	"\tmax_bytes\x18\x19 \x01(\rR\bmaxBytes\x12$\n" +
-	"\x0emax_key_length\x18\x1a \x01(\rR\fmaxKeyLength\x12\x12\n" +
+	"\x0emax_key_length\x18\x1a \x01(\rR\fmaxKeyLength\x12\x18\n" +
+	"\aimplied\x18\x1b \x01(\bR\aimplied\x12\x12\n" +
 	"\x04path\x18\x16 \x01(\tR\x04pathB\x06\n" +
 	"\x04_minB\x06\n" +
 	"\x04_max\"\xd0\x01\n" +

@@ -65,15 +65,8 @@ func reschedule(d *orchv1.Deployment, given []*orchv1.DeploymentScheduleUpdate, 
 	return distinctSlugs(d.GetSchedules())
 }
 
-// sent names the fields of an update below the top level of a request, where no mask tells null from absent: unset
-// stays.
+// sent is the mask of an update below the top level of a request, where no mask tells null from absent: an optional field
+// that is unset stays. Parameters are reset when they are absent, as by an update of one schedule.
 func sent(g *orchv1.DeploymentScheduleUpdate) []string {
-	mask := []string{"schedule", "active", "slug"}
-	if g.MaxScheduledRuns != nil {
-		mask = append(mask, "max_scheduled_runs")
-	}
-	if len(g.GetParameters()) > 0 {
-		mask = append(mask, "parameters")
-	}
-	return mask
+	return notNull(g, []string{"schedule", "active", "slug", "max_scheduled_runs", "parameters"})
 }

@@ -104,12 +104,12 @@ func (s *Service) changeSchedule(ctx context.Context, deployment string, obsolet
 
 func errScheduleNotFound() error { return rpc.Detail(http.StatusNotFound, "Schedule not found.") }
 
-// notNull leaves out of a mask what was sent as null: a schedule keeps it.
+// notNull returns a mask without the optional fields that were sent as null: a schedule keeps them.
 func notNull(update *orchv1.DeploymentScheduleUpdate, mask []string) []string {
 	r := update.ProtoReflect()
 	return slices.DeleteFunc(slices.Clone(mask), func(name string) bool {
 		fd := r.Descriptor().Fields().ByName(protoreflect.Name(name))
-		return fd != nil && !r.Has(fd)
+		return fd != nil && fd.HasPresence() && !r.Has(fd)
 	})
 }
 
