@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
 
+	"github.com/orch-project/orch/pkg/safedial"
 	"github.com/orch-project/orch/pkg/tracing"
 )
 
@@ -73,7 +75,7 @@ func (r *Runner) send(ctx context.Context, m *message) (*answer, error) {
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, withoutAddress(err)
+		return nil, m.explain(withoutAddress(err))
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
@@ -81,6 +83,17 @@ func (r *Runner) send(ctx context.Context, m *message) (*answer, error) {
 		return nil, fmt.Errorf("read the answer: %w", withoutAddress(err))
 	}
 	return &answer{response.StatusCode, response.Header, body}, nil
+}
+
+// explain adds to a refused address which setting refuses it.
+func (m *message) explain(err error) error {
+	switch {
+	case !errors.Is(err, safedial.ErrForbidden):
+		return err
+	case m.publicOnly:
+		return fmt.Errorf("%w; the block allows no others (allow_private_urls)", err)
+	}
+	return fmt.Errorf("%w; ORCH_AUTOMATIONS_ALLOWED_NETWORKS permits others", err)
 }
 
 // withoutAddress is an error of net/http without the address that it quotes.

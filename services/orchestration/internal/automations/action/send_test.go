@@ -89,6 +89,19 @@ func TestABlockMayForbidPrivateAddresses(t *testing.T) {
 		m.publicOnly = b.refusesPrivate()
 		_, err := r.send(t.Context(), m)
 		require.Equal(t, public, errors.Is(err, safedial.ErrForbidden))
+		if public {
+			require.ErrorContains(t, err, "allow_private_urls")
+		}
+	}
+}
+
+func TestRefusedAddressNamesTheSetting(t *testing.T) {
+	t.Parallel()
+	r := &Runner{client: safedial.Policy{}.Client(10 * time.Second)}
+	for _, address := range []string{"http://127.0.0.1:1/", "http://10.0.0.1/", "http://[::1]:1/", "http://169.254.169.254/"} {
+		_, err := r.send(t.Context(), newMessage(http.MethodPost, address))
+		require.ErrorIs(t, err, safedial.ErrForbidden, address)
+		require.ErrorContains(t, err, "ORCH_AUTOMATIONS_ALLOWED_NETWORKS", address)
 	}
 }
 
