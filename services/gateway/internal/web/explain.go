@@ -98,7 +98,7 @@ func describe(e *orchv1.HttpError) (title, text string) {
 		return "Not allowed", text
 	case http.StatusNotFound:
 		if text == "Not Found" {
-			text = "The address leads nowhere, or to something that was deleted."
+			text = "This page does not exist, or no longer."
 		}
 		return "Not found", text
 	case http.StatusUnprocessableEntity:

@@ -19,8 +19,8 @@ func infraCommand() *cobra.Command {
 		Short: "Run only the embedded broker and store, for separate service processes",
 		Long: `Run only the embedded broker and the embedded store, on TCP.
 
-The three services find both on the default addresses. Orchestration and hooks need the key that encrypts secrets; start them
-in any order:
+The three services find both on the default addresses. Orchestration and hooks need the key that encrypts secrets, which the
+first start of orch infra creates. Start the services after it, in any order:
 
   orch infra
   export ORCH_SECRETS_KEY_FILE=~/.local/share/orch/secrets.key

@@ -12,7 +12,7 @@ import (
 func webhookUpdateCommand(c *connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "update WEBHOOK",
-		Short: "Change a webhook; what no flag names stays",
+		Short: "Change a webhook; settings that you do not name stay the same",
 		Args:  cobra.ExactArgs(1),
 	}
 	flags := newWebhookFlags(cmd)

@@ -14,8 +14,8 @@ import (
 func webhookReplayCommand(c *connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay WEBHOOK [DELIVERY...]",
-		Short: "Process deliveries again, by the template of now",
-		Long: `Process deliveries again, by the template of now: those that are named, or with --failed all that were refused and were
+		Short: "Process deliveries again, with the current template",
+		Long: `Process deliveries again, with the current template: those that are named, or with --failed all that were refused and were
 not replayed with success since.`,
 		Example: "  orch webhook replay pushes --failed --since 24h",
 		Args:    cobra.MinimumNArgs(1),

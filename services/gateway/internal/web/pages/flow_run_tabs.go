@@ -43,7 +43,7 @@ func flowRunTasks(r *page.Request, h flowRunHead, v *flowRunView) error {
 	}
 	p := panel{Table: t, Problem: page.Problem(tasks.Err())}
 	if !h.at.IsZero() {
-		p.Title = "Task runs with their states of now"
+		p.Title = "Task runs with their current states"
 	}
 	v.Panels = append(v.Panels, p)
 	v.Tasks = &taskFilter{
