@@ -16,8 +16,10 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// Both operations return the same document. Its template of every worker type parses, declares the variables that it uses,
-// and works without variables of the client.
+// needs lists the variables without which a run of a type cannot start.
+var needs = map[string][]string{"azure-container-instance": {"resource_group_name", "subscription_id"}, "vertex-ai": {"region", "image"}}
+
+// Both operations return the same document. Its template of every worker type parses and declares the variables that it uses.
 func TestWorkerTypes(t *testing.T) {
 	t.Parallel()
 	s := collectionviews.New()
@@ -28,20 +30,41 @@ func TestWorkerTypes(t *testing.T) {
 	require.JSONEq(t, string(types.GetContent()), string(view.GetContent()))
 
 	var packages map[string]map[string]struct {
-		Type     string          `json:"type"`
-		Template json.RawMessage `json:"default_base_job_configuration"`
+		Type        string          `json:"type"`
+		Name        string          `json:"display_name"`
+		Description string          `json:"description"`
+		Logo        string          `json:"logo_url"`
+		Manual      string          `json:"documentation_url"`
+		Install     string          `json:"install_command"`
+		Template    json.RawMessage `json:"default_base_job_configuration"`
 	}
 	require.NoError(t, json.Unmarshal(view.GetContent(), &packages))
-	require.NotEmpty(t, packages)
-	for _, workers := range packages {
+	var names []string
+	for packageName, workers := range packages {
 		for name, worker := range workers {
+			names = append(names, name)
 			require.Equal(t, name, worker.Type)
+			require.NotEmpty(t, worker.Name, name)
+			require.NotEmpty(t, worker.Description, name)
+			require.Regexp(t, "^data:image/svg\\+xml,%3Csvg", worker.Logo, name)
+			require.Regexp(t, "^https://", worker.Manual, name)
+			require.Equal(t, "pip install "+packageName, worker.Install)
 			template, err := jobtemplate.Parse(worker.Template)
 			require.NoError(t, err, name)
 			require.NoError(t, template.CheckDefaults(), name)
-			require.NoError(t, template.CheckVariables(true, nil), "%s has no required variable", name)
+			given := map[string]any{}
+			for _, variable := range needs[name] {
+				given[variable] = "x"
+			}
+			text, err := json.Marshal(given)
+			require.NoError(t, err)
+			require.NoError(t, template.CheckVariables(true, text), name)
+			require.Equal(t, len(given) > 0, template.CheckVariables(true, nil) != nil, name)
 		}
 	}
+	require.ElementsMatch(t, []string{
+		"process", "docker", "kubernetes", "ecs", "azure-container-instance", "cloud-run", "cloud-run-v2", "vertex-ai",
+	}, names)
 }
 
 func TestUnknownView(t *testing.T) {
