@@ -55,10 +55,15 @@ func (c *Conn) tryConnect(ctx context.Context) (retry bool, err error) {
 		return false, nil
 	}
 	c.nc.Close()
+	return temporary(err), err
+}
+
+// temporary reports whether another attempt may succeed after an error that [unavailable] marked.
+func temporary(err error) bool {
 	if response, ok := errors.AsType[*jetstream.APIError](err); ok {
-		return response.Code == temporarilyUnavailable, err
+		return response.Code == temporarilyUnavailable
 	}
-	return errors.Is(err, ErrUnavailable), err
+	return errors.Is(err, ErrUnavailable)
 }
 
 // temporarilyUnavailable is the code of JetStream's errors that go away, such as a cluster without a leader.

@@ -43,21 +43,12 @@ type KV struct {
 // the broker that its view is current: open a bucket once.
 func (c *Conn) KeyValue(ctx context.Context, bucket string, cfg KVConfig) (*KV, error) {
 	setDefault(&cfg.MaxBytes, defaultBucketBytes)
-	kv, err := c.js.KeyValue(ctx, bucket)
-	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		kv, err = c.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
-			Bucket:      bucket,
-			Description: cfg.Description,
-			MaxBytes:    cfg.MaxBytes,
-			Replicas:    c.cfg.Replicas,
-			Storage:     jetstream.FileStorage,
-		})
-		if errors.Is(err, jetstream.ErrBucketExists) {
-			kv, err = c.js.KeyValue(ctx, bucket) // Another service created it concurrently.
-		}
+	kv, err := c.openBucket(ctx, bucket, cfg)
+	for err != nil && temporary(err) && pause(ctx, retryInterval) {
+		kv, err = c.openBucket(ctx, bucket, cfg)
 	}
 	if err != nil {
-		return nil, unavailable(ctx, "opening bucket "+bucket, err)
+		return nil, err
 	}
 	k := &KV{conn: c, bucket: bucket, kv: kv}
 	k.probe(ctx)
@@ -67,6 +58,27 @@ func (c *Conn) KeyValue(ctx context.Context, bucket string, cfg KVConfig) (*KV, 
 		}
 	})
 	return k, nil
+}
+
+// openBucket makes one attempt to open or create a bucket. It ends after requestTimeout, because a request to a stream
+// without a leader, as in a cluster that starts, never gets a response.
+func (c *Conn) openBucket(ctx context.Context, bucket string, cfg KVConfig) (jetstream.KeyValue, error) {
+	attempt, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	kv, err := c.js.KeyValue(attempt, bucket)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		kv, err = c.js.CreateKeyValue(attempt, jetstream.KeyValueConfig{
+			Bucket:      bucket,
+			Description: cfg.Description,
+			MaxBytes:    cfg.MaxBytes,
+			Replicas:    c.cfg.Replicas,
+			Storage:     jetstream.FileStorage,
+		})
+		if errors.Is(err, jetstream.ErrBucketExists) {
+			kv, err = c.js.KeyValue(attempt, bucket) // Another service created it concurrently.
+		}
+	}
+	return kv, unavailable(ctx, "opening bucket "+bucket, err)
 }
 
 // Put stores a value durably and returns its revision, which grows with every change of the bucket. Keys consist of
