@@ -69,6 +69,8 @@ type Store struct {
 	direct *direct
 	// incomplete has the collections whose indexes are being built.
 	incomplete *incomplete
+	// elections delays reads until a new primary is up to date.
+	elections *elections
 	// sharded says that the server is a mongos.
 	sharded bool
 	// toOneMember says that the connection string names one member of a replica set (directConnection).
@@ -102,6 +104,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		spans = newCommandSpans().monitor()
 	}
 	opts.SetMonitor(measured.monitor(spans))
+	elections := newElections()
+	elections.observe(opts)
 	if cfg.Client != nil {
 		cfg.Client(opts)
 	}
@@ -117,9 +121,10 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		metrics: measured, incomplete: building, passes: isolation.New(cmp.Or(cfg.Log, slog.Default()), cfg.Metrics),
 		direct: newDirect(cfg, measured),
 		relay:  noRelay{}, toOneMember: opts.Direct != nil && *opts.Direct,
-		counts: &counts{After: sharedCountAfter},
-		reads:  readshare.New(readshare.Defaults),
+		counts: &counts{After: sharedCountAfter}, elections: elections,
+		reads: readshare.New(readshare.Defaults),
 	}
+	elections.start(s.confirmPrimary)
 	if err := s.establish(ctx, cfg); err != nil {
 		return nil, errors.Join(err, s.Close(context.WithoutCancel(ctx)))
 	}
@@ -170,6 +175,7 @@ func (s *Store) Ping(ctx context.Context) error {
 
 // Close closes the connections.
 func (s *Store) Close(ctx context.Context) error {
+	s.elections.close()
 	if err := s.client.Disconnect(ctx); err != nil {
 		return fmt.Errorf("close database connections: %w", err)
 	}
