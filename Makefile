@@ -113,6 +113,11 @@ e2e-cluster: ## run ten hosts in network namespaces under load, kill, cut off an
 	ORCH_TEST_CLUSTER=1 ORCH_TEST_CLUSTER_LOAD=$(or $(CLUSTER_LOAD),20s) \
 		go test -count=1 -v -timeout=20m -tags=e2e -run='^TestCluster' $(TESTFLAGS) ./test/e2e
 
+.PHONY: e2e-replicaset
+e2e-replicaset: ## fail over three MongoDB members and three NATS servers under load, force a rollback; needs root, iproute2 and ORCH_TEST_MONGOD
+	@[ -n "$$ORCH_TEST_MONGOD" ] || { echo 'e2e-replicaset needs a MongoDB server: set ORCH_TEST_MONGOD to the path of mongod'; exit 1; }
+	go test -count=1 -v -timeout=20m -tags=e2e -run='^TestReplicaSet$$' $(TESTFLAGS) ./test/e2e
+
 # The version that upgrades are tested from.
 UPGRADE_FROM ?= c3fd151dcea0381523655180987af48a51744d13
 UPGRADE_OLD := $(CURDIR)/.cache/upgrade

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,7 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Cluster is the server on many hosts: two replicas of each service, three NATS servers, and the embedded store.
+// Cluster is the server on many hosts: two replicas of each service, three NATS servers, and a store.
 type Cluster struct {
 	Network   *Network
 	Processes map[string]*Process // By host.
@@ -25,8 +26,36 @@ type Cluster struct {
 	NetDelay string
 }
 
-// clusterHosts are the hosts of a cluster.
-var clusterHosts = []string{"n1", "n2", "n3", "st", "or1", "or2", "hk1", "hk2", "gw1", "gw2"}
+// brokerHosts run the NATS servers of a cluster.
+var brokerHosts = []string{"n1", "n2", "n3"}
+
+// serviceHosts run the services of a cluster: host and program, in start order.
+var serviceHosts = []struct{ host, program string }{
+	{"or1", "orchestration"}, {"or2", "orchestration"}, {"hk1", "hooks"}, {"hk2", "hooks"}, {"gw1", "gateway"}, {"gw2", "gateway"},
+}
+
+// ClusterStore is a store on hosts of a cluster.
+type ClusterStore interface {
+	// Hosts are the names of its hosts.
+	Hosts() []string
+	// Start starts its processes with data below a directory, adds them to the cluster, and returns the connection string.
+	Start(t testing.TB, c *Cluster, programs Programs, dir string) string
+}
+
+// EmbeddedStore is the embedded store as a process of its own, on the host st.
+type EmbeddedStore struct{}
+
+// Hosts implements [ClusterStore].
+func (EmbeddedStore) Hosts() []string { return []string{"st"} }
+
+// Start implements [ClusterStore].
+func (EmbeddedStore) Start(t testing.TB, c *Cluster, programs Programs, dir string) string {
+	t.Helper()
+	host := c.Network.Host("st")
+	c.Processes["st"] = host.Start(t, nil, programs.Path("orch"), "infra", "--data-dir", dir,
+		"--mongo-listen", host.IP+":27018", "--nats-listen", "127.0.0.1:0")
+	return "mongodb://" + host.IP + ":27018/?directConnection=true"
+}
 
 // natsConfig is the configuration of one server of a cluster of three.
 const natsConfig = `server_name: %[1]s
@@ -43,10 +72,14 @@ accounts {
 system_account: SYS
 `
 
-// StartCluster starts a cluster and waits until every replica is ready.
-func StartCluster(t testing.TB, programs Programs) *Cluster {
+// StartCluster starts a cluster on a store and waits until every replica is ready. env is for the services.
+func StartCluster(t testing.TB, programs Programs, store ClusterStore, env ...string) *Cluster {
 	t.Helper()
-	n := NewNetwork(t, clusterHosts...)
+	names := append(slices.Clone(brokerHosts), store.Hosts()...)
+	for _, s := range serviceHosts {
+		names = append(names, s.host)
+	}
+	n := NewNetwork(t, names...)
 	c := &Cluster{Network: n, Processes: map[string]*Process{}}
 	group := func(names ...string) (hosts []*Host) {
 		for _, name := range names {
@@ -55,15 +88,15 @@ func StartCluster(t testing.TB, programs Programs) *Cluster {
 		return hosts
 	}
 	n.Resolve(t, map[string][]*Host{
-		"n1": group("n1"), "n2": group("n2"), "n3": group("n3"), "store": group("st"),
+		"n1": group("n1"), "n2": group("n2"), "n3": group("n3"),
 		"orchestration": group("or1", "or2"), "hooks": group("hk1", "hk2"),
 	})
 	dir := t.TempDir()
 	node := buildTool(t, dir, "natsnode")
 	c.NetDelay = buildTool(t, dir, "netdelay")
-	for _, name := range []string{"n1", "n2", "n3"} {
+	for _, name := range brokerHosts {
 		var routes []string
-		for _, h := range group("n1", "n2", "n3") {
+		for _, h := range group(brokerHosts...) {
 			routes = append(routes, fmt.Sprintf("%q", "nats://"+h.IP+":6222"))
 		}
 		config := filepath.Join(dir, name+".conf")
@@ -73,22 +106,18 @@ func StartCluster(t testing.TB, programs Programs) *Cluster {
 		}
 		c.Processes[name] = n.Host(name).Start(t, nil, node, config)
 	}
-	store := n.Host("st")
-	c.Processes["st"] = store.Start(t, nil, programs.Path("orch"), "infra", "--data-dir", filepath.Join(dir, "store"),
-		"--mongo-listen", store.IP+":27018", "--nats-listen", "127.0.0.1:0")
+	uri := store.Start(t, c, programs, filepath.Join(dir, "store"))
 	key := base64.StdEncoding.EncodeToString([]byte("32 bytes of a key of a test only"))
-	env := []string{
+	env = append([]string{
 		"ORCH_LOG_FORMAT=json", "ORCH_NATS_REPLICAS=3", "ORCH_NATS_URL=nats://orch:cluster@n1:4222,nats://orch:cluster@n2:4222,nats://orch:cluster@n3:4222",
-		"ORCH_MONGODB_URI=mongodb://" + store.IP + ":27018/?directConnection=true", "ORCH_SECRETS_KEY=" + key, "ORCH_INSECURE=true",
+		"ORCH_MONGODB_URI=" + uri, "ORCH_SECRETS_KEY=" + key, "ORCH_INSECURE=true",
 		"ORCH_ALLOW_PLAINTEXT=true", "ORCH_ALLOWED_HOSTS=*",
 		"ORCH_GATEWAY_LISTEN=0.0.0.0:4200", "ORCH_GATEWAY_INTERNAL_LISTEN=0.0.0.0:9400", "ORCH_GATEWAY_DRAIN_DELAY=1s",
 		"ORCH_HOOKS_LISTEN=0.0.0.0:4201", "ORCH_HOOKS_INTERNAL_LISTEN=0.0.0.0:9400", "ORCH_HOOKS_DRAIN_DELAY=1s",
 		"ORCH_ORCHESTRATION_LISTEN=0.0.0.0:4202", "ORCH_ORCHESTRATION_INTERNAL_LISTEN=0.0.0.0:9400",
 		"ORCH_ORCHESTRATION_ADDR=dns:///orchestration:4202", "ORCH_HOOKS_ADDR=hooks:4201",
-	}
-	for _, s := range []struct{ host, program string }{
-		{"or1", "orchestration"}, {"or2", "orchestration"}, {"hk1", "hooks"}, {"hk2", "hooks"}, {"gw1", "gateway"}, {"gw2", "gateway"},
-	} {
+	}, env...)
+	for _, s := range serviceHosts {
 		c.Processes[s.host] = n.Host(s.host).Start(t, env, programs.Path(s.program))
 		if s.program == "gateway" {
 			c.Gateways = append(c.Gateways, &Orch{URL: "http://" + n.Host(s.host).IP + ":4200"})
@@ -119,21 +148,40 @@ func (c *Cluster) WaitReady(t testing.TB) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*startTimeout)
 	defer cancel()
-	for _, h := range c.Network.hosts {
-		if h.Name[0] == 'n' || h.Name == "st" {
-			continue
-		}
-		if err := WaitFor(ctx, "http://"+h.IP+":9400/ready", http.StatusOK); err != nil {
+	for _, s := range serviceHosts {
+		if err := WaitFor(ctx, "http://"+c.Network.Host(s.host).IP+":9400/ready", http.StatusOK); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
 // Leader returns the NATS server that leads the stream of events.
-func (c *Cluster) Leader(t testing.TB) string {
+func (c *Cluster) Leader(t testing.TB) (leader string) {
+	t.Helper()
+	c.events(t, func(_ context.Context, _ jetstream.JetStream, info *jetstream.StreamInfo) {
+		leader = info.Cluster.Leader
+	})
+	return leader
+}
+
+// LimitEvents changes the maximum size of the stream of events and returns the one before. A negative size is no limit.
+func (c *Cluster) LimitEvents(t testing.TB, size func(stored uint64) int64) (before int64) {
+	t.Helper()
+	c.events(t, func(ctx context.Context, js jetstream.JetStream, info *jetstream.StreamInfo) {
+		before = info.Config.MaxBytes
+		info.Config.MaxBytes = size(info.State.Bytes)
+		if _, err := js.UpdateStream(ctx, info.Config); err != nil {
+			t.Fatalf("change the size of the stream: %v", err)
+		}
+	})
+	return before
+}
+
+// events waits until the stream of events has a leader and passes on what the broker says about it.
+func (c *Cluster) events(t testing.TB, use func(ctx context.Context, js jetstream.JetStream, info *jetstream.StreamInfo)) {
 	t.Helper()
 	var servers []string
-	for _, name := range []string{"n1", "n2", "n3"} {
+	for _, name := range brokerHosts {
 		servers = append(servers, "nats://orch:cluster@"+c.Network.Host(name).IP+":4222")
 	}
 	nc, err := nats.Connect(strings.Join(servers, ","))
@@ -149,7 +197,8 @@ func (c *Cluster) Leader(t testing.TB) string {
 	defer cancel()
 	for {
 		if stream, err := js.Stream(ctx, "EVENTS"); err == nil && stream.CachedInfo().Cluster != nil && stream.CachedInfo().Cluster.Leader != "" {
-			return stream.CachedInfo().Cluster.Leader
+			use(ctx, js, stream.CachedInfo())
+			return
 		}
 		if ctx.Err() != nil {
 			t.Fatal("the stream has no leader")

@@ -72,7 +72,7 @@ func TestCluster(t *testing.T) {
 	if os.Getenv("ORCH_TEST_CLUSTER") == "" {
 		t.Skip("ORCH_TEST_CLUSTER is not set; make e2e-cluster sets it")
 	}
-	c := StartCluster(t, programs)
+	c := StartCluster(t, programs, EmbeddedStore{})
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
 	client := &Client{

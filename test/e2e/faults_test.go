@@ -154,13 +154,12 @@ type work struct {
 	slug   string
 	flow   string
 	number atomic.Int64
-	// contested are the runs that clients race for.
-	contested map[string]*Register
+	race   *Contention
 }
 
 func newWork(t *testing.T, o faulty) *work {
 	t.Helper()
-	w := &work{T: t, orch: o, contested: map[string]*Register{}, client: &Client{
+	w := &work{T: t, orch: o, client: &Client{
 		HTTP: &http.Client{Timeout: 15 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 32}}, Ledger: NewLedger(),
 	}}
 	t.Cleanup(w.client.HTTP.CloseIdleConnections)
@@ -174,11 +173,8 @@ func newWork(t *testing.T, o faulty) *work {
 	require.NoError(t, err)
 	require.Equal(t, http.StatusCreated, status)
 	w.flow = flow.ID
-	for range 2 {
-		run := w.client.CreateRun(t.Context(), o.Orch, w.flow)
-		require.NotEmpty(t, run)
-		w.contested[run] = NewRegister()
-	}
+	w.race, err = NewContention(t.Context(), w.client, o.Orch, w.flow, 2)
+	require.NoError(t, err)
 	return w
 }
 
@@ -208,10 +204,8 @@ func (w *work) run(do func()) {
 			}
 		}
 	})
-	for run, register := range w.contested {
-		client(3, func(ctx context.Context) { w.client.Contend(ctx, w.orch.Orch, run, register) })
-		client(1, func(ctx context.Context) { w.client.Observe(ctx, w.orch.Orch, run, register) })
-	}
+	w.race.Start(ctx, func() *Orch { return w.orch.Orch })
+	defer w.race.Stop()
 	do()
 }
 
@@ -233,19 +227,7 @@ func (w *work) check() {
 		w.client.Ledger.Unknown(), time.Since(began).Seconds(), len(verdict.Lost), len(verdict.Twice))
 	require.Empty(w, verdict.Lost)
 	require.Empty(w, verdict.Twice)
-	for run, register := range w.contested {
-		// A state that nobody was told of may reach the history later than the run.
-		var wrong []string
-		for began := time.Now(); ; wait(w.Context(), time.Second) {
-			history, err := w.client.History(w.Context(), w.orch.Orch, run)
-			require.NoError(w, err)
-			if wrong = register.Check(history); len(wrong) == 0 || time.Since(began) > redelivered {
-				break
-			}
-		}
-		require.Empty(w, wrong[:min(len(wrong), 5)], "%d contradictions to a linearizable set_state", len(wrong))
-		w.Logf("%d operations on a contested run are linearizable", register.Size())
-	}
+	w.Logf("%d operations on contested runs are linearizable", w.race.Check(w, w.orch.Orch, redelivered))
 }
 
 // disk is a small file system.
