@@ -47,7 +47,7 @@ func (s *Service) slotsOfLimit(t *testing.T, deployment uuid.UUID) *int64 {
 	return proto.Int64(found[0].GetLimit())
 }
 
-// TestFollowDeploymentsAfterAStall: a replica stalls before a write of the effect of an older change, another one executes the effects of
+// TestFollowDeploymentsAfterAStall: a replica stalls before a write of the effect of an older change. Another one executes the effects of
 // that and of the newer change, and then the first one goes on. The limit must be that of the deployment.
 func TestFollowDeploymentsAfterAStall(t *testing.T) {
 	t.Parallel()

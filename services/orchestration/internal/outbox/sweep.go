@@ -54,8 +54,8 @@ func (r *Relay) eachCollection(ctx context.Context, do func(collection query.Col
 	return more, errors.Join(failures...)
 }
 
-// sweepLeft queues a page of the documents with effects that were caused before a time. A page that is full is followed by the
-// next one in the next sweep, so documents that cannot be executed during an outage do not hide those behind them.
+// sweepLeft queues a page of the documents with effects that were caused before a time. After a full page the next sweep takes the
+// next one. So documents that cannot be executed during an outage do not hide those behind them.
 func (r *Relay) sweepLeft(ctx context.Context, collection query.Collection, before time.Time) (more bool, err error) {
 	after := r.swept[collection]
 	page, err := r.store.DueBetween(ctx, collection, after, before, sweepPage)
