@@ -20,6 +20,9 @@ const (
 	// sweepPage bounds one query. Of one workspace a sweep takes no more than half a page's documents beyond the page in
 	// which it exceeded that, so no workspace keeps the others waiting.
 	sweepPage = 1000
+	// sweepPages bounds the pages of one collection in a sweep, so that a long backlog of it does not keep the other collections waiting.
+	// During an outage a sweep takes one page.
+	sweepPages = 10
 	// Times beyond skew in the future are those of a clock that has stepped back since. Every sweepsPerFuture-th sweep looks for
 	// them, the first one included.
 	skew            = time.Minute
@@ -33,8 +36,13 @@ func (r *Relay) Sweep(ctx context.Context, age time.Duration) (more bool, err er
 	now := r.store.Now()
 	return r.eachCollection(ctx, func(collection query.Collection) (bool, error) {
 		again, err := r.sweepFailed(ctx, collection, now)
-		left, missed := r.sweepLeft(ctx, collection, now.Add(-age))
-		return again || left, errors.Join(err, missed)
+		for pages := 1; ; pages++ {
+			left, missed := r.sweepLeft(ctx, collection, now.Add(-age))
+			_, behind := r.swept[collection]
+			if !behind || missed != nil || pages == sweepPages || r.suspending() {
+				return again || left, errors.Join(err, missed)
+			}
+		}
 	})
 }
 
@@ -54,7 +62,7 @@ func (r *Relay) eachCollection(ctx context.Context, do func(collection query.Col
 	return more, errors.Join(failures...)
 }
 
-// sweepLeft queues a page of the documents with effects that were caused before a time. After a full page the next sweep takes the
+// sweepLeft queues a page of the documents with effects that were caused before a time. After a full page the next call takes the
 // next one. So documents that cannot be executed during an outage do not hide those behind them.
 func (r *Relay) sweepLeft(ctx context.Context, collection query.Collection, before time.Time) (more bool, err error) {
 	after := r.swept[collection]
@@ -73,7 +81,7 @@ func (r *Relay) sweepLeft(ctx context.Context, collection query.Collection, befo
 	} else {
 		r.swept[collection] = reached
 	}
-	// The next sweep returns to the first documents as well.
+	// The next call returns to the first documents as well.
 	more = len(page) == sweepPage || len(page) > 0 && !after.IsZero()
 	return more, r.queueDue(ctx, collection, page)
 }

@@ -35,7 +35,10 @@ func TestDueCost(t *testing.T) {
 		docs := make([]any, n)
 		for i := range docs {
 			doc := bson.D{
-				{Key: "_id", Value: store.Binary(uuid.New())}, {Key: "ws", Value: store.Binary(uuid.New())}, {Key: "rev", Value: int64(1)}, {Key: "name", Value: uuid.NewString()},
+				{Key: "_id", Value: store.Binary(uuid.New())},
+				{Key: "ws", Value: store.Binary(uuid.New())},
+				{Key: "rev", Value: int64(1)},
+				{Key: "name", Value: uuid.NewString()},
 				{Key: "outbox", Value: bson.A{
 					bson.D{{Key: "id", Value: store.Binary(uuid.New())}, {Key: "at", Value: at.UnixMicro()}, {Key: "kind", Value: "publish"}},
 					bson.D{{Key: "id", Value: store.Binary(uuid.New())}, {Key: "at", Value: at.Add(time.Second).UnixMicro()}, {Key: "kind", Value: "publish"}},
