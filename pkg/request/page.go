@@ -10,6 +10,10 @@ import (
 // list has ended with a page that is not, which may be empty.
 const NextPageTokenHeader = "Orch-Next-Page-Token" //nolint:gosec // A header's name.
 
+// CountCappedHeader is the response header of a page whose number of matching documents is that many or more: its counting stopped at
+// a bound. The header has the number that the body has.
+const CountCappedHeader = "Orch-Count-Capped"
+
 // PageTokenField is the field, or query parameter, of a request with the token of a page.
 const PageTokenField = "page_token"
 

@@ -47,8 +47,11 @@ func SetStatus(ctx context.Context, code int) error {
 	return grpc.SetHeader(ctx, metadata.Pairs(statusKey, strconv.Itoa(code)))
 }
 
-// SetHeader sets an HTTP header of the response.
+// SetHeader sets an HTTP header of the response. A caller within the process gets no header.
 func SetHeader(ctx context.Context, name, value string) error {
+	if grpc.ServerTransportStreamFromContext(ctx) == nil {
+		return nil
+	}
 	return grpc.SetHeader(ctx, metadata.Pairs(headerPrefix+strings.ToLower(name), value))
 }
 

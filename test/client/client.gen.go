@@ -3669,7 +3669,7 @@ type BodyReadEventsEventsFilterPost struct {
 	// Limit Maximum number of events per page, 0 to 50; default 50.
 	Limit *int64 `json:"limit,omitempty"`
 
-	// TotalLimit Number at which counting of the total stops, 1 or more; a total equal to it means that many or more, and absent counts all.
+	// TotalLimit Number at which counting of the total stops, 1 or more; a total equal to it means that many or more.
 	TotalLimit *int64 `json:"total_limit,omitempty"`
 }
 
@@ -4719,7 +4719,7 @@ type DeploymentOrFlowNameFilter struct {
 
 // DeploymentPaginationResponse DeploymentPage is one numbered page of deployments.
 type DeploymentPaginationResponse struct {
-	// Count Number of matching deployments on all pages.
+	// Count Number of matching deployments on all pages, up to 100,000, or 10,000 by related resources; Orch-Count-Capped tells of more.
 	Count int64 `json:"count"`
 
 	// Limit Maximum number of deployments per page.
@@ -5124,7 +5124,7 @@ type EventPage struct {
 	// NextPage Absolute URL of the next page; null on the last page.
 	NextPage *string `json:"next_page"`
 
-	// Total Number of matching events on all pages.
+	// Total Number of matching events on all pages, up to 100,000, or 10,000 by labels, roles or texts; Orch-Count-Capped tells of more.
 	Total int64 `json:"total"`
 }
 
@@ -5342,7 +5342,7 @@ type FlowFilterTags struct {
 
 // FlowPaginationResponse FlowPage is one numbered page of flows.
 type FlowPaginationResponse struct {
-	// Count Number of matching flows on all pages.
+	// Count Number of matching flows on all pages, up to 100,000, or 10,000 by related resources; Orch-Count-Capped tells of more.
 	Count int64 `json:"count"`
 
 	// Limit Maximum number of flows per page.
@@ -5820,7 +5820,7 @@ type FlowRunOrchestrationResult struct {
 
 // FlowRunPaginationResponse FlowRunPage is one numbered page of flow runs.
 type FlowRunPaginationResponse struct {
-	// Count Number of matching flow runs on all pages.
+	// Count Number of matching flow runs on all pages, up to 100,000, or 10,000 by related resources; Orch-Count-Capped tells of more.
 	Count int64 `json:"count"`
 
 	// Limit Maximum number of flow runs per page.
@@ -7843,7 +7843,7 @@ type TaskRunFilterTags struct {
 
 // TaskRunPaginationResponse TaskRunPage is one numbered page of task runs.
 type TaskRunPaginationResponse struct {
-	// Count Number of matching task runs on all pages.
+	// Count Number of matching task runs on all pages, up to 100,000, or 10,000 by related resources; Orch-Count-Capped tells of more.
 	Count int64 `json:"count"`
 
 	// Limit Maximum number of task runs per page.
@@ -49333,6 +49333,11 @@ func (r ReadAccountDomainsResult) ContentType() string {
 	return ""
 }
 
+// ReadAccountEventsResult200Headers the declared response headers of an HTTP 200 response for ReadAccountEvents
+type ReadAccountEventsResult200Headers struct {
+	OrchCountCapped *int
+}
+
 type ReadAccountEventsResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -49342,6 +49347,8 @@ type ReadAccountEventsResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReadAccountEventsResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -49388,6 +49395,11 @@ func (r ReadAccountEventsResult) ContentType() string {
 	return ""
 }
 
+// ReadAccountEventsPageResult200Headers the declared response headers of an HTTP 200 response for ReadAccountEventsPage
+type ReadAccountEventsPageResult200Headers struct {
+	OrchCountCapped *int
+}
+
 type ReadAccountEventsPageResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -49397,6 +49409,8 @@ type ReadAccountEventsPageResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReadAccountEventsPageResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -55180,6 +55194,7 @@ func (r ReadDeploymentByNameResult) ContentType() string {
 
 // PaginateDeploymentsResult200Headers the declared response headers of an HTTP 200 response for PaginateDeployments
 type PaginateDeploymentsResult200Headers struct {
+	OrchCountCapped   *int
 	OrchNextPageToken *string
 }
 
@@ -56099,6 +56114,11 @@ func (r CountEventsResult) ContentType() string {
 	return ""
 }
 
+// ReadEventsResult200Headers the declared response headers of an HTTP 200 response for ReadEvents
+type ReadEventsResult200Headers struct {
+	OrchCountCapped *int
+}
+
 type ReadEventsResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -56108,6 +56128,8 @@ type ReadEventsResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReadEventsResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -56154,6 +56176,11 @@ func (r ReadEventsResult) ContentType() string {
 	return ""
 }
 
+// ReadEventsPageResult200Headers the declared response headers of an HTTP 200 response for ReadEventsPage
+type ReadEventsPageResult200Headers struct {
+	OrchCountCapped *int
+}
+
 type ReadEventsPageResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -56163,6 +56190,8 @@ type ReadEventsPageResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReadEventsPageResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -56783,6 +56812,7 @@ func (r AverageFlowRunLatenessResult) ContentType() string {
 
 // PaginateFlowRunsResult200Headers the declared response headers of an HTTP 200 response for PaginateFlowRuns
 type PaginateFlowRunsResult200Headers struct {
+	OrchCountCapped   *int
 	OrchNextPageToken *string
 }
 
@@ -57884,6 +57914,7 @@ func (r ReadFlowByNameResult) ContentType() string {
 
 // PaginateFlowsResult200Headers the declared response headers of an HTTP 200 response for PaginateFlows
 type PaginateFlowsResult200Headers struct {
+	OrchCountCapped   *int
 	OrchNextPageToken *string
 }
 
@@ -59178,6 +59209,7 @@ func (r TaskRunHistoryResult) ContentType() string {
 
 // PaginateTaskRunsResult200Headers the declared response headers of an HTTP 200 response for PaginateTaskRuns
 type PaginateTaskRunsResult200Headers struct {
+	OrchCountCapped   *int
 	OrchNextPageToken *string
 }
 
@@ -63248,6 +63280,11 @@ func (r UpdateWorkPoolResult) ContentType() string {
 	return ""
 }
 
+// ReadWorkPoolConcurrencyStatusResult200Headers the declared response headers of an HTTP 200 response for ReadWorkPoolConcurrencyStatus
+type ReadWorkPoolConcurrencyStatusResult200Headers struct {
+	OrchCountCapped *int
+}
+
 type ReadWorkPoolConcurrencyStatusResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -63257,6 +63294,8 @@ type ReadWorkPoolConcurrencyStatusResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReadWorkPoolConcurrencyStatusResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -64107,6 +64146,11 @@ func (r UpdateWorkQueueResult) ContentType() string {
 	return ""
 }
 
+// ReadWorkQueueConcurrencyStatusResult200Headers the declared response headers of an HTTP 200 response for ReadWorkQueueConcurrencyStatus
+type ReadWorkQueueConcurrencyStatusResult200Headers struct {
+	OrchCountCapped *int
+}
+
 type ReadWorkQueueConcurrencyStatusResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -64116,6 +64160,8 @@ type ReadWorkQueueConcurrencyStatusResult struct {
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReadWorkQueueConcurrencyStatusResult200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -71892,6 +71938,19 @@ func ParseReadAccountEventsResult(rsp *http.Response) (*ReadAccountEventsResult,
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReadAccountEventsResult200Headers
+		if values := rsp.Header.Values("Orch-Count-Capped"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Count-Capped", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchCountCapped = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -71930,6 +71989,19 @@ func ParseReadAccountEventsPageResult(rsp *http.Response) (*ReadAccountEventsPag
 		}
 		response.JSONDefault = &dest
 
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReadAccountEventsPageResult200Headers
+		if values := rsp.Header.Values("Orch-Count-Capped"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Count-Capped", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchCountCapped = &value
+		}
+		response.Headers200 = &headers
 	}
 
 	return response, nil
@@ -76297,6 +76369,13 @@ func ParsePaginateDeploymentsResult(rsp *http.Response) (*PaginateDeploymentsRes
 	switch {
 	case rsp.StatusCode == 200:
 		var headers PaginateDeploymentsResult200Headers
+		if values := rsp.Header.Values("Orch-Count-Capped"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Count-Capped", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchCountCapped = &value
+		}
 		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -76981,6 +77060,19 @@ func ParseReadEventsResult(rsp *http.Response) (*ReadEventsResult, error) {
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReadEventsResult200Headers
+		if values := rsp.Header.Values("Orch-Count-Capped"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Count-Capped", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchCountCapped = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -77019,6 +77111,19 @@ func ParseReadEventsPageResult(rsp *http.Response) (*ReadEventsPageResult, error
 		}
 		response.JSONDefault = &dest
 
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReadEventsPageResult200Headers
+		if values := rsp.Header.Values("Orch-Count-Capped"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Count-Capped", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchCountCapped = &value
+		}
+		response.Headers200 = &headers
 	}
 
 	return response, nil
@@ -77504,6 +77609,13 @@ func ParsePaginateFlowRunsResult(rsp *http.Response) (*PaginateFlowRunsResult, e
 	switch {
 	case rsp.StatusCode == 200:
 		var headers PaginateFlowRunsResult200Headers
+		if values := rsp.Header.Values("Orch-Count-Capped"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Count-Capped", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchCountCapped = &value
+		}
 		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -78341,6 +78453,13 @@ func ParsePaginateFlowsResult(rsp *http.Response) (*PaginateFlowsResult, error) 
 	switch {
 	case rsp.StatusCode == 200:
 		var headers PaginateFlowsResult200Headers
+		if values := rsp.Header.Values("Orch-Count-Capped"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Count-Capped", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchCountCapped = &value
+		}
 		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -79335,6 +79454,13 @@ func ParsePaginateTaskRunsResult(rsp *http.Response) (*PaginateTaskRunsResult, e
 	switch {
 	case rsp.StatusCode == 200:
 		var headers PaginateTaskRunsResult200Headers
+		if values := rsp.Header.Values("Orch-Count-Capped"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Count-Capped", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchCountCapped = &value
+		}
 		if values := rsp.Header.Values("Orch-Next-Page-Token"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Next-Page-Token", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -82423,6 +82549,19 @@ func ParseReadWorkPoolConcurrencyStatusResult(rsp *http.Response) (*ReadWorkPool
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReadWorkPoolConcurrencyStatusResult200Headers
+		if values := rsp.Header.Values("Orch-Count-Capped"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Count-Capped", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchCountCapped = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -83076,6 +83215,19 @@ func ParseReadWorkQueueConcurrencyStatusResult(rsp *http.Response) (*ReadWorkQue
 		}
 		response.JSONDefault = &dest
 
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReadWorkQueueConcurrencyStatusResult200Headers
+		if values := rsp.Header.Values("Orch-Count-Capped"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Orch-Count-Capped", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.OrchCountCapped = &value
+		}
+		response.Headers200 = &headers
 	}
 
 	return response, nil

@@ -2056,7 +2056,7 @@ func Of(fullName string) string {
 	case "orch.v1.DeploymentPage":
 		return "DeploymentPage is one numbered page of deployments."
 	case "orch.v1.DeploymentPage.count":
-		return "Number of matching deployments on all pages."
+		return "Number of matching deployments on all pages, up to 100,000, or 10,000 by related resources; Orch-Count-Capped tells of more."
 	case "orch.v1.DeploymentPage.limit":
 		return "Maximum number of deployments per page."
 	case "orch.v1.DeploymentPage.page":
@@ -2404,7 +2404,7 @@ func Of(fullName string) string {
 	case "orch.v1.EventPage.next_page":
 		return "Absolute URL of the next page; null on the last page."
 	case "orch.v1.EventPage.total":
-		return "Number of matching events on all pages."
+		return "Number of matching events on all pages, up to 100,000, or 10,000 by labels, roles or texts; Orch-Count-Capped tells of more."
 	case "orch.v1.EventQuery":
 		return "EventQuery selects and paginates events."
 	case "orch.v1.EventQuery.filter":
@@ -2412,7 +2412,7 @@ func Of(fullName string) string {
 	case "orch.v1.EventQuery.limit":
 		return "Maximum number of events per page, 0 to 50; default 50."
 	case "orch.v1.EventQuery.total_limit":
-		return "Number at which counting of the total stops, 1 or more; a total equal to it means that many or more, and absent counts all."
+		return "Number at which counting of the total stops, 1 or more; a total equal to it means that many or more."
 	case "orch.v1.EventRelatedFilter":
 		return "EventRelatedFilter selects by a related resource."
 	case "orch.v1.EventRelatedFilter.id":
@@ -2576,7 +2576,7 @@ func Of(fullName string) string {
 	case "orch.v1.FlowPage":
 		return "FlowPage is one numbered page of flows."
 	case "orch.v1.FlowPage.count":
-		return "Number of matching flows on all pages."
+		return "Number of matching flows on all pages, up to 100,000, or 10,000 by related resources; Orch-Count-Capped tells of more."
 	case "orch.v1.FlowPage.limit":
 		return "Maximum number of flows per page."
 	case "orch.v1.FlowPage.page":
@@ -2952,7 +2952,7 @@ func Of(fullName string) string {
 	case "orch.v1.FlowRunPage":
 		return "FlowRunPage is one numbered page of flow runs."
 	case "orch.v1.FlowRunPage.count":
-		return "Number of matching flow runs on all pages."
+		return "Number of matching flow runs on all pages, up to 100,000, or 10,000 by related resources; Orch-Count-Capped tells of more."
 	case "orch.v1.FlowRunPage.limit":
 		return "Maximum number of flow runs per page."
 	case "orch.v1.FlowRunPage.page":
@@ -4922,7 +4922,7 @@ func Of(fullName string) string {
 	case "orch.v1.TaskRunPage":
 		return "TaskRunPage is one numbered page of task runs."
 	case "orch.v1.TaskRunPage.count":
-		return "Number of matching task runs on all pages."
+		return "Number of matching task runs on all pages, up to 100,000, or 10,000 by related resources; Orch-Count-Capped tells of more."
 	case "orch.v1.TaskRunPage.limit":
 		return "Maximum number of task runs per page."
 	case "orch.v1.TaskRunPage.page":

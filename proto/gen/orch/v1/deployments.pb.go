@@ -2696,7 +2696,7 @@ type DeploymentPage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Deployments of the page.
 	Results []*Deployment `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
-	// Number of matching deployments on all pages.
+	// Number of matching deployments on all pages, up to 100,000, or 10,000 by related resources; Orch-Count-Capped tells of more.
 	Count int64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
 	// Maximum number of deployments per page.
 	Limit int64 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`

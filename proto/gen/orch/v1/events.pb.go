@@ -540,7 +540,7 @@ type EventPage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Events of the page, newest first unless the filter states another order.
 	Events []*ReceivedEvent `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
-	// Number of matching events on all pages.
+	// Number of matching events on all pages, up to 100,000, or 10,000 by labels, roles or texts; Orch-Count-Capped tells of more.
 	Total int64 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
 	// Absolute URL of the next page; null on the last page.
 	NextPage      *string `protobuf:"bytes,3,opt,name=next_page,json=nextPage,proto3,oneof" json:"next_page,omitempty"`
@@ -1545,7 +1545,7 @@ type EventQuery struct {
 	Filter *EventFilter `protobuf:"bytes,1,opt,name=filter,proto3,oneof" json:"filter,omitempty"`
 	// Maximum number of events per page, 0 to 50; default 50.
 	Limit int64 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
-	// Number at which counting of the total stops, 1 or more; a total equal to it means that many or more, and absent counts all.
+	// Number at which counting of the total stops, 1 or more; a total equal to it means that many or more.
 	TotalLimit    *int64 `protobuf:"varint,3,opt,name=total_limit,json=totalLimit,proto3,oneof" json:"total_limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -1371,7 +1371,7 @@ type FlowRunPage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Flow runs of the page.
 	Results []*FlowRun `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
-	// Number of matching flow runs on all pages.
+	// Number of matching flow runs on all pages, up to 100,000, or 10,000 by related resources; Orch-Count-Capped tells of more.
 	Count int64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
 	// Maximum number of flow runs per page.
 	Limit int64 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`

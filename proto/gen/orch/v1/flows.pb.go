@@ -661,7 +661,7 @@ type FlowPage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Flows of the page.
 	Results []*Flow `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
-	// Number of matching flows on all pages.
+	// Number of matching flows on all pages, up to 100,000, or 10,000 by related resources; Orch-Count-Capped tells of more.
 	Count int64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
 	// Maximum number of flows per page.
 	Limit int64 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`

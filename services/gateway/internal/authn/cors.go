@@ -25,7 +25,7 @@ func (g *Guard) CORS(w http.ResponseWriter, r *http.Request) bool {
 	} else {
 		header.Set("Access-Control-Allow-Origin", "*") // Any page may read the response, but none with the user's credentials.
 	}
-	header.Set("Access-Control-Expose-Headers", "X-Request-Id, Retry-After, ETag, Link, "+request.NextPageTokenHeader)
+	header.Set("Access-Control-Expose-Headers", "X-Request-Id, Retry-After, ETag, Link, "+request.NextPageTokenHeader+", "+request.CountCappedHeader)
 	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 		return false
 	}

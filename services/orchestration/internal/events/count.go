@@ -23,6 +23,11 @@ func (s *Service) CountEvents(ctx context.Context, r *orchv1.CountEventsRequest)
 	if err != nil {
 		return nil, err
 	}
+	ctx, end, err := s.begin(ctx, info.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	q := r.GetQuery()
 	filter := s.complete(q.GetFilter())
 	named, none, err := s.named(ctx, info.Workspace, filter)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -52,7 +53,17 @@ func ofWorkspace(info request.Info) place {
 	return place{info.Workspace, info.PublicURL + "/events/filter/next?page-token="}
 }
 
+// begin begins a read of several commands within the share of a workspace, or of an account.
+func (s *Service) begin(ctx context.Context, ws uuid.UUID) (within context.Context, end func(), err error) {
+	return s.events.Store().Resolver().BeginSeveral(ctx, ws)
+}
+
 func (s *Service) firstPage(ctx context.Context, in place, q *orchv1.EventQuery) (*orchv1.EventPage, error) {
+	ctx, end, err := s.begin(ctx, in.id)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	filter := s.complete(q.GetFilter())
 	named, none, err := s.named(ctx, in.id, filter)
 	if err != nil {
@@ -67,18 +78,21 @@ func (s *Service) firstPage(ctx context.Context, in place, q *orchv1.EventQuery)
 	}
 	limit := q.GetLimit()
 	p := position{filter: filter, limit: limit}
-	if filter.GetResource().GetDistinct() {
-		p.total, err = s.countResources(ctx, in.id, compiled, q.GetTotalLimit())
-	} else {
-		p.total, err = s.total(ctx, in.id, named, compiled, q.GetTotalLimit())
-	}
+	total, err := s.total(ctx, in.id, named, compiled, q.GetTotalLimit())
 	if err != nil {
 		return nil, err
 	}
-	if limit == 0 {
-		return &orchv1.EventPage{Total: p.total}, nil
+	p.total = total.n
+	page := &orchv1.EventPage{Total: p.total}
+	if limit > 0 {
+		if page, err = s.page(ctx, in, p, compiled); err != nil {
+			return nil, err
+		}
 	}
-	return s.page(ctx, in, p, compiled)
+	if total.capped {
+		err = rpc.SetHeader(ctx, request.CountCappedHeader, strconv.FormatInt(page.GetTotal(), 10))
+	}
+	return page, err
 }
 
 func (s *Service) nextPage(ctx context.Context, in place, token string) (*orchv1.EventPage, error) {
@@ -86,6 +100,11 @@ func (s *Service) nextPage(ctx context.Context, in place, token string) (*orchv1
 	if err != nil {
 		return nil, rpc.Detail(http.StatusForbidden, "Forbidden")
 	}
+	ctx, end, err := s.begin(ctx, in.id)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	named, none, err := s.named(ctx, in.id, p.filter)
 	if err != nil {
 		return nil, err
@@ -128,6 +147,7 @@ func (s *Service) page(ctx context.Context, in place, p position, compiled bson.
 	if err != nil {
 		return nil, err
 	}
+	p.total = max(p.total, p.seen+int64(len(found))) // Counting may have stopped before.
 	page := &orchv1.EventPage{Events: found, Total: p.total}
 	if int64(len(found)) <= p.limit {
 		return page, nil
@@ -147,18 +167,12 @@ func (s *Service) page(ctx context.Context, in place, p position, compiled bson.
 }
 
 func (s *Service) read(ctx context.Context, ws uuid.UUID, p position, compiled bson.D) ([]*orchv1.ReceivedEvent, error) {
-	sort, beyond := query.EventSort(p.filter.GetOrder()), "$lt"
-	if p.filter.GetOrder() == orchv1.EventOrder_EVENT_ORDER_ASC {
-		beyond = "$gt"
-	}
+	sort := query.EventSort(p.filter.GetOrder())
 	if p.filter.GetResource().GetDistinct() {
 		return s.readDistinct(ctx, ws, p, compiled, sort)
 	}
 	if p.afterID != uuid.Nil {
-		compiled = bson.D{{Key: "$and", Value: bson.A{compiled, bson.D{{Key: "$or", Value: bson.A{
-			bson.D{{Key: "occurred", Value: bson.D{{Key: beyond, Value: p.afterOccurred}}}},
-			bson.D{{Key: "occurred", Value: p.afterOccurred}, {Key: "_id", Value: bson.D{{Key: beyond, Value: p.afterKey(ws)}}}},
-		}}}}}}
+		compiled = query.EventsBeyond(compiled, p.filter.GetOrder(), p.afterOccurred, p.afterKey(ws))
 	}
 	if len(p.filter.GetResource().GetIdPrefix().GetValues()) > 0 && p.total <= fewEvents {
 		return s.events.FindBy(ctx, ws, query.EventsByResource, compiled, sort, p.limit+1)
@@ -185,20 +199,4 @@ func (s *Service) readDistinct(ctx context.Context, ws uuid.UUID, p position, co
 		return int64(len(found)) <= p.limit
 	})
 	return found, err
-}
-
-// countResources counts the resources of the matching events, up to a limit; 0 means none.
-func (s *Service) countResources(ctx context.Context, ws uuid.UUID, compiled bson.D, limit int64) (int64, error) {
-	var rows []struct {
-		N int64 `bson:"n"`
-	}
-	stages := []bson.D{{{Key: "$group", Value: bson.D{{Key: "_id", Value: "$resource_id"}}}}}
-	if limit > 0 {
-		stages = append(stages, bson.D{{Key: "$limit", Value: limit}})
-	}
-	err := s.events.Aggregate(ctx, ws, compiled, append(stages, bson.D{{Key: "$count", Value: "n"}}), &rows)
-	if err != nil || len(rows) == 0 {
-		return 0, err
-	}
-	return rows[0].N, nil
 }

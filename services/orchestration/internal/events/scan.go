@@ -16,6 +16,11 @@ func (s *Service) ScanEvents(ctx context.Context, r *orchv1.ScanEventsRequest) (
 	if err != nil {
 		return nil, err
 	}
+	ctx, end, err := s.begin(ctx, info.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	filter := s.complete(r.GetFilter())
 	filter.Order = orchv1.EventOrder_EVENT_ORDER_ASC
 	if filter.GetResource().GetDistinct() {

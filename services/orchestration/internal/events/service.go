@@ -36,6 +36,7 @@ type Service struct {
 	record    func(context.Context, []Received) error
 	records   func(name string) bool
 	tracer    *tracing.Tracer
+	totals    totalBounds
 }
 
 // Deps are the dependencies of the service.
@@ -70,6 +71,7 @@ func New(d Deps) *Service {
 		record:    d.Record,
 		records:   d.Records,
 		tracer:    d.Tracer,
+		totals:    totalBounds{indexed: 100_000, tested: 10_000, read: 100_000},
 	}
 }
 

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -57,23 +58,118 @@ func admits(f *orchv1.EventNameFilter, name string) bool {
 		!slices.Contains(f.GetExcludeName().GetValues(), name) && !slices.ContainsFunc(f.GetExcludePrefix().GetValues(), begins)
 }
 
-// total counts the matching events, up to a limit; 0 means none. Usually no event lies outside of the time window. Then it omits
-// the window, and an index alone counts many filters.
-func (s *Service) total(ctx context.Context, ws uuid.UUID, filter *orchv1.EventFilter, compiled bson.D, limit int64) (int64, error) {
+// totalBounds are the numbers at which totals stop.
+type totalBounds struct {
+	indexed int64 // Of events that index keys count.
+	tested  int64 // Of events that are read.
+	read    int64 // Events that are read for a total.
+}
+
+// count is a number of events; capped means that it is that many or more.
+type count struct {
+	n      int64
+	capped bool
+}
+
+// upTo is a count that stops behind a limit.
+func upTo(limit int64, do func(limit int64) (int64, error)) (count, error) {
+	n, err := do(limit + 1)
+	return count{min(n, limit), n > limit}, err
+}
+
+// total counts the matching events, or their resources, up to a limit; 0 means the default of the filter. Usually no event lies outside
+// of the time window. Then it omits the window, and an index alone counts many filters.
+func (s *Service) total(ctx context.Context, ws uuid.UUID, filter *orchv1.EventFilter, compiled bson.D, limit int64) (count, error) {
+	if filter.GetResource().GetDistinct() {
+		return upTo(cmp.Or(limit, s.totals.tested), func(limit int64) (int64, error) { return s.countResources(ctx, ws, compiled, limit) })
+	}
 	inside, err := s.allWithin(ctx, ws, filter.GetOccurred())
 	if err != nil {
+		return count{}, err
+	}
+	compile := func(f *orchv1.EventFilter) (bson.D, error) {
+		return query.CompileEvents(f, query.EventOptions{Now: s.events.Store().Now(), Vocabulary: s.vocab, Workspace: ws, AnyTime: inside})
+	}
+	if compiled, err = compile(filter); err != nil {
+		return count{}, err
+	}
+	matches := func(limit int64) (int64, error) { return s.events.CountUpTo(ctx, ws, compiled, limit) }
+	if id := onlyRelated(filter); id != "" && inside {
+		return upTo(cmp.Or(limit, s.totals.indexed), func(limit int64) (int64, error) { return s.countRelated(ctx, ws, id, limit) })
+	}
+	keys := indexed(filter)
+	if proto.Equal(keys, filter) {
+		return upTo(cmp.Or(limit, s.totals.indexed), matches)
+	}
+	read, err := compile(keys)
+	if err != nil {
+		return count{}, err
+	}
+	tested, err := upTo(s.totals.read, func(limit int64) (int64, error) { return s.events.CountUpTo(ctx, ws, read, limit) })
+	if err != nil {
+		return count{}, err
+	}
+	if !tested.capped {
+		return upTo(cmp.Or(limit, s.totals.tested), matches)
+	}
+	newest, err := upTo(cmp.Or(limit, s.totals.tested), func(limit int64) (int64, error) { return s.countNewest(ctx, ws, read, compiled, limit) })
+	newest.capped = true
+	return newest, err
+}
+
+// indexed is the part of a filter that the keys of one index decide: the window, with the ids or names that select the fewest events.
+func indexed(filter *orchv1.EventFilter) *orchv1.EventFilter {
+	keys := &orchv1.EventFilter{Occurred: filter.GetOccurred(), Order: filter.GetOrder()}
+	resource, anyOf, related := filter.GetResource(), filter.GetAnyResource().GetObject(), filter.GetRelated().GetObject()
+	switch {
+	case filter.GetId() != nil:
+		keys.Id = filter.GetId()
+	case resource.GetId() != nil:
+		keys.Resource = &orchv1.EventResourceFilter{Id: resource.GetId()}
+	case anyOf.GetId() != nil:
+		keys.AnyResource = anyResource(anyOf.GetId())
+	case related.GetId() != nil:
+		keys.AnyResource = anyResource(related.GetId())
+	case resource.GetIdPrefix() != nil:
+		keys.Resource = &orchv1.EventResourceFilter{IdPrefix: resource.GetIdPrefix()}
+	default:
+		keys.Event = filter.GetEvent()
+	}
+	return keys
+}
+
+func anyResource(ids *orchv1.StringList) *orchv1.EventAnyResourceFilters {
+	return &orchv1.EventAnyResourceFilters{Kind: &orchv1.EventAnyResourceFilters_Object{Object: &orchv1.EventAnyResourceFilter{Id: ids}}}
+}
+
+// countNewest counts the matches among the newest events that keys select, up to a limit.
+func (s *Service) countNewest(ctx context.Context, ws uuid.UUID, keys, compiled bson.D, limit int64) (int64, error) {
+	return s.countRows(ctx, ws, keys,
+		bson.D{{Key: "$sort", Value: query.EventSort(orchv1.EventOrder_EVENT_ORDER_DESC)}},
+		bson.D{{Key: "$limit", Value: s.totals.read}},
+		bson.D{{Key: "$match", Value: compiled}},
+		bson.D{{Key: "$limit", Value: limit}},
+	)
+}
+
+// countResources counts the resources of the matching events, up to a limit.
+func (s *Service) countResources(ctx context.Context, ws uuid.UUID, compiled bson.D, limit int64) (int64, error) {
+	return s.countRows(ctx, ws, compiled,
+		bson.D{{Key: "$group", Value: bson.D{{Key: "_id", Value: "$resource_id"}}}},
+		bson.D{{Key: "$limit", Value: limit}},
+	)
+}
+
+// countRows counts the rows of a pipeline.
+func (s *Service) countRows(ctx context.Context, ws uuid.UUID, filter bson.D, stages ...bson.D) (int64, error) {
+	var rows []struct {
+		N int64 `bson:"n"`
+	}
+	err := s.events.Aggregate(ctx, ws, filter, append(stages, bson.D{{Key: "$count", Value: "n"}}), &rows)
+	if err != nil || len(rows) == 0 {
 		return 0, err
 	}
-	if inside {
-		if id := onlyRelated(filter); id != "" {
-			return s.countRelated(ctx, ws, id, limit)
-		}
-		compiled, err = query.CompileEvents(filter, query.EventOptions{Vocabulary: s.vocab, Workspace: ws, AnyTime: true})
-		if err != nil {
-			return 0, err
-		}
-	}
-	return s.events.CountUpTo(ctx, ws, compiled, limit)
+	return rows[0].N, nil
 }
 
 // onlyRelated returns the id of a related resource if that is the filter's only criterion, else "".

@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/request"
@@ -128,11 +127,8 @@ func (w *window) visit(ctx context.Context, visit func(doc bson.Raw) error) erro
 	return w.announce(ctx, last)
 }
 
-// announce sets the response header with the token of the page behind a position. A caller within the process gets no header.
+// announce sets the response header with the token of the page behind a position.
 func (w *window) announce(ctx context.Context, last query.Position) (err error) {
-	if grpc.ServerTransportStreamFromContext(ctx) == nil {
-		return nil
-	}
 	next := token{bound: w.token.bound, after: last} // The token of this page belongs to the same list.
 	if !w.started {
 		if next.bound, err = bind(w.owner, w.page, w.filters, w.sort); err != nil {

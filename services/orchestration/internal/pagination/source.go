@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -11,6 +12,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -137,7 +139,7 @@ func (s Source[M]) window(ctx context.Context, q proto.Message, order protorefle
 // Numbered is a page with its number.
 type Numbered[M proto.Message] struct {
 	Results []M
-	// Count is the number of matching documents on all pages.
+	// Count is the number of matching documents on all pages, or where counting stopped: see query.Selection.CountCapped.
 	Count int64
 	// Limit is the page size, Pages the number of pages, and Page the number of this one, counted from 1.
 	Limit, Pages, Page int64
@@ -173,9 +175,14 @@ func (s Source[M]) VisitNumbered(ctx context.Context, q NumberedQuery, order pro
 	if w.selection, err = s.Select(ctx, q); err != nil {
 		return Numbered[M]{}, err
 	}
-	count, err := w.selection.Count(ctx)
+	count, capped, err := w.selection.CountCapped(ctx)
 	if err != nil {
 		return Numbered[M]{}, err
+	}
+	if capped {
+		if err := rpc.SetHeader(ctx, request.CountCappedHeader, strconv.FormatInt(count, 10)); err != nil {
+			return Numbered[M]{}, err
+		}
 	}
 	if err := w.visit(ctx, visit); err != nil {
 		return Numbered[M]{}, err

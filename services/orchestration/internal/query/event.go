@@ -79,6 +79,23 @@ func EventSort(order orchv1.EventOrder) bson.D {
 	return bson.D{{Key: "occurred", Value: direction}, {Key: "_id", Value: direction}}
 }
 
+// EventsBeyond restricts an event filter to what follows an event in an order: the rest of a page, which is tested on the keys. The
+// bound of the time alone is a range of the index, so a page costs its events, however many precede it.
+func EventsBeyond(filter bson.D, order orchv1.EventOrder, occurred int64, key bson.Binary) bson.D {
+	within, beyond := "$lte", "$lt"
+	if order == orchv1.EventOrder_EVENT_ORDER_ASC {
+		within, beyond = "$gte", "$gt"
+	}
+	return bson.D{{Key: "$and", Value: bson.A{
+		filter,
+		bson.D{{Key: "occurred", Value: bson.D{{Key: within, Value: occurred}}}},
+		bson.D{{Key: "$or", Value: bson.A{
+			bson.D{{Key: "occurred", Value: bson.D{{Key: beyond, Value: occurred}}}},
+			bson.D{{Key: "occurred", Value: occurred}, {Key: "_id", Value: bson.D{{Key: beyond, Value: key}}}},
+		}}},
+	}}}
+}
+
 // eventFilter compiles the parts of an EventFilter; id and role are the names of the labels.
 type eventFilter struct{ id, role string }
 

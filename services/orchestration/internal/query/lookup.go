@@ -100,7 +100,7 @@ func (r Resolver) selectJoined(ws uuid.UUID, own Collection, root node) (*Select
 	if err != nil {
 		return nil, fmt.Errorf("query: select %s: %w", own, err)
 	}
-	return &Selection{resolver: r, ws: ws, own: own, filter: filter, stages: stages, narrow: &narrowing{}}, nil
+	return &Selection{resolver: r, ws: ws, own: own, filter: filter, stages: stages, narrow: &narrowing{}, related: true}, nil
 }
 
 // visitJoined visits the documents of a filter that the stages select, and returns their number.

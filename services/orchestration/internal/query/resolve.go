@@ -16,6 +16,8 @@ const (
 	defaultMaxIDs     = 10_000
 	defaultMaxScanned = 100_000
 	defaultBatch      = 500
+	defaultOwnCap     = 100_000
+	defaultRelatedCap = 10_000
 )
 
 // Resolver turns plans into selections: it queries the store for the matches of related filters.
@@ -27,6 +29,9 @@ type Resolver struct {
 	MaxScanned int
 	// Batch is how many documents are probed together. 0: 500.
 	Batch int
+	// OwnCap and RelatedCap are the numbers at which Selection.CountCapped stops: of own fields, and of related filters, whose matches
+	// cost more. 0: 100,000 and 10,000.
+	OwnCap, RelatedCap int64
 	// Begin waits until a read of the workspace may begin; the caller calls end when it has ended. nil: reads begin at once.
 	Begin func(ctx context.Context, ws uuid.UUID) (end func(), err error)
 	// Limit bounds the time of a read that takes several commands, beside the bound of each command. It covers the commands that
@@ -47,6 +52,12 @@ func (r Resolver) withDefaults() Resolver {
 	if r.Batch == 0 {
 		r.Batch = defaultBatch
 	}
+	if r.OwnCap == 0 {
+		r.OwnCap = defaultOwnCap
+	}
+	if r.RelatedCap == 0 {
+		r.RelatedCap = defaultRelatedCap
+	}
 	if r.Begin == nil {
 		r.Begin = func(context.Context, uuid.UUID) (func(), error) { return func() {}, nil }
 	}
@@ -61,6 +72,7 @@ type Selection struct {
 	filter   bson.D // Scoped.
 	probes   []probe
 	narrow   *narrowing
+	related  bool     // The plan has a related filter.
 	stages   []bson.D // Of a reader that joins: they select by related documents, in place of probes.
 }
 
@@ -87,7 +99,7 @@ func (r Resolver) Select(ctx context.Context, ws uuid.UUID, p Plan) (*Selection,
 	if err != nil {
 		return nil, fmt.Errorf("query: select %s: %w", p.own, err)
 	}
-	return &Selection{resolver: r, ws: ws, own: p.own, filter: Scope(ws, filter), probes: probes, narrow: &narrowing{}}, nil
+	return &Selection{resolver: r, ws: ws, own: p.own, filter: Scope(ws, filter), probes: probes, narrow: &narrowing{}, related: related(root)}, nil
 }
 
 // resolveWithin is resolve within the workspace's share of reads.
@@ -95,7 +107,7 @@ func (r Resolver) resolveWithin(ctx context.Context, ws uuid.UUID, n node) (bson
 	if !related(n) {
 		return r.resolve(ctx, ws, n)
 	}
-	ctx, end, err := r.beginSeveral(ctx, ws)
+	ctx, end, err := r.BeginSeveral(ctx, ws)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -103,8 +115,8 @@ func (r Resolver) resolveWithin(ctx context.Context, ws uuid.UUID, n node) (bson
 	return r.resolve(ctx, ws, n)
 }
 
-// beginSeveral begins a read of several commands, which share the time limit.
-func (r Resolver) beginSeveral(ctx context.Context, ws uuid.UUID) (within context.Context, end func(), err error) {
+// BeginSeveral begins a read of several commands, which share the time limit.
+func (r Resolver) BeginSeveral(ctx context.Context, ws uuid.UUID) (within context.Context, end func(), err error) {
 	leave, err := r.Begin(ctx, ws)
 	if err != nil || r.Limit == 0 {
 		return ctx, leave, err

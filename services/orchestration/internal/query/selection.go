@@ -75,6 +75,16 @@ func (s *Selection) CountUpTo(ctx context.Context, limit int64) (int64, error) {
 	return n, s.failed(err)
 }
 
+// CountCapped is Count for the number beside a page, whose cost is bounded. capped says that there are more documents.
+func (s *Selection) CountCapped(ctx context.Context) (n int64, capped bool, err error) {
+	most := s.resolver.OwnCap
+	if s.related {
+		most = s.resolver.RelatedCap
+	}
+	n, err = s.CountUpTo(ctx, most+1)
+	return min(n, most), n > most, err
+}
+
 // Aggregate runs stages on the selected documents that also match within, and visits the rows. A selection with probes
 // is aggregated batch by batch: the rows of one group may come several times, and the caller adds them up. A row is
 // valid until visit returns.
@@ -124,7 +134,7 @@ func (s *Selection) Aggregate(ctx context.Context, within bson.D, stages []bson.
 // begin begins a read of the selection. With probes it takes several commands.
 func (s *Selection) begin(ctx context.Context) (within context.Context, end func(), err error) {
 	if len(s.probes) > 0 {
-		return s.resolver.beginSeveral(ctx, s.ws)
+		return s.resolver.BeginSeveral(ctx, s.ws)
 	}
 	end, err = s.resolver.Begin(ctx, s.ws)
 	return ctx, end, err
