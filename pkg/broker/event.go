@@ -68,6 +68,9 @@ func (e *Event) Validate() error {
 	return nil
 }
 
+// Fits reports whether the encoded event is at most MaxEventBytes.
+func (e *Event) Fits() bool { return len(appendEvent(nil, e)) <= MaxEventBytes }
+
 // canonical is e as consumers will see it.
 func (e Event) canonical() Event {
 	if !e.Time.IsZero() {

@@ -69,7 +69,13 @@ func TestValidate(t *testing.T) {
 		"related with empty role": {func(e *orchv1.Event) { e.Related = related(1, resource("r", role, "")) }, []string{"related.0: The orch.resource.role label must be non-empty"}},
 		"1.4 MB":                  {func(e *orchv1.Event) { e.Payload = []byte(`{"x":"` + strings.Repeat("x", 1_400_000) + `"}`) }, nil},
 		"1.6 MB":                  {func(e *orchv1.Event) { e.Payload = []byte(`{"x":"` + strings.Repeat("x", 1_600_000) + `"}`) }, []string{"The maximum size of an event is 1500000 bytes"}},
-		"1.6 MB once escaped":     {func(e *orchv1.Event) { e.Resource.Labels["x"] = strings.Repeat("\x01", 270_000) }, []string{"The maximum size of an event is 1500000 bytes"}},
+		"1.6 MB once escaped": {func(e *orchv1.Event) {
+			e.Resource.Labels["x"], e.Resource.Labels["y"], e.Resource.Labels["z"] = strings.Repeat("\x01", 90_000), strings.Repeat("\x01", 90_000), strings.Repeat("\x01", 90_000)
+		}, []string{"The maximum size of an event is 1500000 bytes"}},
+		"longest label":          {func(e *orchv1.Event) { e.Resource.Labels["x"] = strings.Repeat("é", 131_072) }, nil},
+		"label too long":         {func(e *orchv1.Event) { e.Resource.Labels["x"] = strings.Repeat("é", 131_073) }, []string{"resource: A label must have at most 131072 characters"}},
+		"label name too long":    {func(e *orchv1.Event) { e.Resource.Labels[strings.Repeat("x", 131_073)] = "" }, []string{"resource: A label must have at most 131072 characters"}},
+		"related label too long": {func(e *orchv1.Event) { e.Related = related(1, resource("r", role, strings.Repeat("x", 1_400_000))) }, []string{"related.0: A label must have at most 131072 characters"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -51,6 +51,12 @@ func labels(v vocabulary.Vocabulary, labels map[string]string, limits Limits, re
 	if limits.Labels > 0 && len(labels) > limits.Labels {
 		fieldErrors = append(fieldErrors, refused(fmt.Sprintf("The maximum number of labels per resource is %d", limits.Labels), at()...))
 	}
+	for name, value := range labels {
+		if longer(name, limits.LabelLength) || longer(value, limits.LabelLength) {
+			fieldErrors = append(fieldErrors, refused(fmt.Sprintf("A label must have at most %d characters", limits.LabelLength), at()...))
+			break // One error says it; another one would depend on the order of the map.
+		}
+	}
 	needed := [...]struct{ name, by string }{{v.ResourceID(), "Resources"}, {v.ResourceRole(), "Related Resources"}}
 	for i, label := range needed {
 		if i > 0 && !related {
@@ -64,6 +70,11 @@ func labels(v vocabulary.Vocabulary, labels map[string]string, limits Limits, re
 		}
 	}
 	return fieldErrors
+}
+
+// longer reports whether a text has more characters than a limit; 0 means unlimited. A text has at least as many bytes.
+func longer(text string, limit int) bool {
+	return limit > 0 && len(text) > limit && utf8.RuneCountInString(text) > limit
 }
 
 // fits reports whether the event is within the size limit. Most events are so small that an estimate suffices. An event

@@ -76,7 +76,7 @@ func (c *Collection[M]) collect(ctx context.Context, filter bson.D, o *options.F
 
 // decodings begins to record documents that cannot be decoded.
 func (c *Collection[M]) decodings(ctx context.Context) *isolation.Pass {
-	return c.store.Pass(ctx, "decode a "+string(c.Name()))
+	return c.store.Pass(ctx, "decode "+string(c.Name())+" documents")
 }
 
 func (c *Collection[M]) across(
@@ -97,7 +97,8 @@ func (c *Collection[M]) scan(
 	for cursor.Next(ctx) {
 		ws, m, err := c.decodeOwned(cursor.Current)
 		if err != nil {
-			if err := decoding.Record(err, "workspace", ws, "id", cursor.Current.Lookup("_id")); err != nil {
+			id, _ := UUID(cursor.Current.Lookup("_id")) // For the log alone.
+			if err := decoding.Record(err, "workspace", ws, "id", id); err != nil {
 				return err
 			}
 			continue

@@ -160,6 +160,13 @@ func (r *Runner) publishRetried(ctx context.Context, ws, id uuid.UUID, run *orch
 	return r.publishAll(ctx, ws, ended)
 }
 
+const (
+	// maxDetails bounds the payload of an action's event, in bytes: with more, the event could exceed its limit. It then has no details.
+	maxDetails = 1 << 20
+	// maxReason bounds the reason of a failure in it, in bytes.
+	maxReason = 64 << 10
+)
+
 // events are those of an action that ended: that it began, and its outcome.
 func (r *Runner) events(id uuid.UUID, run *orchv1.AutomationActionRun, o *result) (began, ended *orchv1.ReceivedEvent, err error) {
 	v, a := r.Vocabulary, run.GetAutomation()
@@ -187,12 +194,17 @@ func (r *Runner) events(id uuid.UUID, run *orchv1.AutomationActionRun, o *result
 	if began.Payload, err = json.Marshal(payload); err != nil {
 		return nil, nil, fmt.Errorf("write the payload of an action: %w", err)
 	}
-	maps.Copy(payload, o.details)
 	if o.reason != "" {
-		payload["reason"] = o.reason
+		payload["reason"] = o.reason[:min(len(o.reason), maxReason)]
 		ended.Event = v.Name("automation", "action", "failed")
 	}
-	if ended.Payload, err = json.Marshal(payload); err != nil {
+	detailed := maps.Clone(payload)
+	maps.Copy(detailed, o.details)
+	if ended.Payload, err = json.Marshal(detailed); err == nil && len(ended.GetPayload()) > maxDetails {
+		payload["omitted"] = []string{"details"}
+		ended.Payload, err = json.Marshal(payload)
+	}
+	if err != nil {
 		return nil, nil, fmt.Errorf("write the payload of an action: %w", err)
 	}
 	return began, ended, nil

@@ -195,9 +195,18 @@ func (b *backlog) split(due []*timer) (now, early []*timer) {
 
 // drain evaluates the backlog a turn at a time, until it is empty. Between two turns it waits behind the other workspaces.
 func (t *tenant) drain(ctx context.Context) {
-	for more := true; more && t.engine.acquire(ctx); {
-		var err error
-		more, err = t.turn(ctx)
+	for more := true; more; {
+		if wait, _ := t.quarantinedFor(t.engine.now()); wait > 0 {
+			more = pause(ctx, wait)
+			continue
+		}
+		if !t.engine.acquire(ctx) {
+			return
+		}
+		err := t.attempt(ctx, func(ctx context.Context) (err error) {
+			more, err = t.turn(ctx)
+			return err
+		})
 		t.engine.release()
 		if err != nil {
 			if ctx.Err() == nil {

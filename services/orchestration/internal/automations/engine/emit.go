@@ -1,9 +1,12 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -18,25 +21,27 @@ import (
 )
 
 // Emit implements trigger.Backend: it stores the action runs of firings and publishes what happened. All ids are made of
-// the firings', so a repetition finds what is there.
+// the firings', so a repetition finds what is there. A firing that can never be emitted becomes a dead letter: otherwise its bucket
+// would retain it, and nothing of that trigger would be evaluated any more.
 func (e *Engine) Emit(ctx context.Context, firings []trigger.Emission) error {
+	var failures []error
+	err := isolate(firings, func(part []trigger.Emission) error { return e.emitAll(ctx, part) }, func(f trigger.Emission, cause error) {
+		failures = append(failures, e.deadLetterFiring(ctx, f, cause))
+	})
+	return errors.Join(append(failures, err)...)
+}
+
+func (e *Engine) emitAll(ctx context.Context, firings []trigger.Emission) error {
 	var published []broker.Event
 	byWorkspace := map[uuid.UUID][]*orchv1.AutomationActionRun{}
 	for _, f := range firings {
 		ws := f.Automation.Workspace
-		event, err := Triggered(e.Vocabulary, f.Automation.Message, f.Firing, e.now())
+		sent, err := Triggered(e.Vocabulary, f.Automation.Message, f.Firing, e.now(), ws)
 		if err != nil {
 			return err
 		}
-		if reason := f.Firing.GetEvent(); reason != nil {
-			event.Traceparent, event.Tracestate = reason.Traceparent, reason.Tracestate
-		}
-		sent, err := wire.ToBroker(e.Vocabulary, event, ws)
-		if err != nil {
-			return fmt.Errorf("publish that an automation fired: %w", err)
-		}
 		published = append(published, sent)
-		byWorkspace[ws] = append(byWorkspace[ws], actionRuns(f, event.GetId(), e.now())...)
+		byWorkspace[ws] = append(byWorkspace[ws], actionRuns(f, sent.ID.String(), e.now())...)
 	}
 	ctx, spans := broker.ContinueTraces(ctx, e.Tracer, "fire automation", published)
 	err := e.emit(ctx, published, byWorkspace)
@@ -49,9 +54,19 @@ func (e *Engine) Emit(ctx context.Context, firings []trigger.Emission) error {
 	return nil
 }
 
+// deadLetterFiring writes a dead letter for the event that an automation fired.
+func (e *Engine) deadLetterFiring(ctx context.Context, f trigger.Emission, cause error) error {
+	event, err := triggered(e.Vocabulary, f.Automation.Message, f.Firing, e.now(), f.Automation.Workspace, len(omissions))
+	if err != nil {
+		e.Log.ErrorContext(ctx, "failed to write the dead letter of a firing", "automation", f.Automation.ID, "firing", f.Firing.GetId(), "error", err)
+		return nil // It has no valid id, so nothing can refer to it.
+	}
+	return e.Broker.DeadLetterEvent(ctx, broker.DurableAutomations, &event, 0, fmt.Errorf("fire automation %s: %w", f.Automation.ID, cause))
+}
+
 // emit stores the action runs and publishes the events.
 func (e *Engine) emit(ctx context.Context, events []broker.Event, runs map[uuid.UUID][]*orchv1.AutomationActionRun) error {
-	for ws, due := range runs {
+	for ws, due := range runs { // Of one workspace, that of the session.
 		if err := e.storeActionRuns(ctx, ws, due); err != nil {
 			return err
 		}
@@ -89,17 +104,34 @@ func due(f *orchv1.AutomationFiring) int64 {
 	return f.GetTriggered()
 }
 
-// Triggered is the event that says that an automation fired.
-func Triggered(v vocabulary.Vocabulary, a *orchv1.Automation, f *orchv1.AutomationFiring, now time.Time) (*orchv1.ReceivedEvent, error) {
+// omissions are the parts of the triggering event that the event of a firing leaves out when it would be too large, in this order.
+var omissions = []string{"payload", "related", "labels", "event"}
+
+// Triggered is the event that says that an automation fired. It leaves out as much of the triggering event as it must to fit.
+func Triggered(v vocabulary.Vocabulary, a *orchv1.Automation, f *orchv1.AutomationFiring, now time.Time, ws uuid.UUID) (broker.Event, error) {
+	for n := 0; ; n++ {
+		event, err := triggered(v, a, f, now, ws, n)
+		if err != nil || event.Fits() || n == len(omissions) {
+			return event, err
+		}
+	}
+}
+
+// triggered is Triggered without the first n omissions.
+func triggered(v vocabulary.Vocabulary, a *orchv1.Automation, f *orchv1.AutomationFiring, now time.Time, ws uuid.UUID, n int) (broker.Event, error) {
 	of, err := uuid.Parse(f.GetId())
 	if err != nil {
-		return nil, fmt.Errorf("read a firing's id: %w", err)
+		return broker.Event{}, fmt.Errorf("read a firing's id: %w", err)
 	}
+	omitted := omissions[:n]
 	labels := f.GetLabels()
-	if labels == nil {
+	if labels == nil || slices.Contains(omitted, "labels") {
 		labels = map[string]string{}
 	}
 	payload := map[string]any{"triggering_labels": labels, "triggering_event": nil}
+	if n > 0 {
+		payload["omitted"] = omitted
+	}
 	verb := "triggered"
 	if f.GetState() == orchv1.TriggerState_TRIGGER_STATE_RESOLVED {
 		verb = "resolved"
@@ -112,37 +144,45 @@ func Triggered(v vocabulary.Vocabulary, a *orchv1.Automation, f *orchv1.Automati
 		Resource: MarkChain(v, AutomationResource(v, a, false), f),
 	}
 	if reason := f.GetEvent(); reason != nil {
-		text, err := embedded(reason)
-		if err != nil {
-			return nil, fmt.Errorf("write the triggering event: %w", err)
+		if !slices.Contains(omitted, "event") {
+			text, err := restjson.Marshal(without(v, reason, omitted))
+			if err != nil {
+				return broker.Event{}, fmt.Errorf("write the triggering event: %w", err)
+			}
+			payload["triggering_event"] = json.RawMessage(text)
 		}
-		payload["triggering_event"] = json.RawMessage(text)
 		event.Related = append(event.Related, RelatedEvent(v, reason.GetId(), "triggering-event"))
+		event.Traceparent, event.Tracestate = reason.Traceparent, reason.Tracestate
 	}
-	if event.Payload, err = json.Marshal(payload); err != nil {
-		return nil, fmt.Errorf("write the payload of a firing: %w", err)
+	if event.Payload, err = plainJSON(payload); err != nil {
+		return broker.Event{}, fmt.Errorf("write the payload of a firing: %w", err)
 	}
-	return event, nil
+	return wire.ToBroker(v, event, ws)
 }
 
-// maxEmbedded bounds the triggering event inside a firing's event, in bytes. The rest of the limit of an event is for what
-// the firing's event adds.
-const maxEmbedded = 1 << 20
-
-// embedded is a triggering event as the payload of a firing's event holds it. A payload that would make the firing's event
-// too large is left out.
-func embedded(reason *orchv1.ReceivedEvent) ([]byte, error) {
+// without is a triggering event without the omitted parts. Of its labels the resource's id remains.
+func without(v vocabulary.Vocabulary, reason *orchv1.ReceivedEvent, omitted []string) *orchv1.Event {
 	plain := Plain(reason)
-	text, err := restjson.Marshal(plain)
-	if err != nil || len(text) <= maxEmbedded {
-		return text, err
+	for _, part := range omitted {
+		switch part {
+		case "payload":
+			plain.Payload = []byte(`{"omitted":"the payload is too large"}`)
+		case "related":
+			plain.Related = nil
+		case "labels":
+			plain.Resource = &orchv1.Resource{Labels: map[string]string{v.ResourceID(): reason.GetResource().GetLabels()[v.ResourceID()]}}
+		}
 	}
-	plain.Payload = []byte(`{"omitted":"the payload is too large"}`)
-	if text, err = restjson.Marshal(plain); err != nil || len(text) <= maxEmbedded {
-		return text, err
-	}
-	plain.Related = nil
-	return restjson.Marshal(plain)
+	return plain
+}
+
+// plainJSON is json.Marshal without escapes for HTML, which make markup six times as large.
+func plainJSON(value any) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(value)
+	return bytes.TrimSpace(text.Bytes()), err
 }
 
 // Plain is an event as its sender sent it.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"errors"
 
 	"github.com/google/uuid"
 
@@ -58,7 +59,11 @@ func (i *incoming) mayFollow() bool {
 
 // decode returns the event. It is decoded once.
 func (i *incoming) decode() (*orchv1.ReceivedEvent, error) {
-	if i.event == nil && i.err == nil {
+	switch {
+	case i.event != nil || i.err != nil:
+	case i.sent == nil:
+		i.err = errors.New("read an event of the backlog: the document has none")
+	default:
 		i.event, _, i.err = wire.FromBroker(*i.sent)
 	}
 	return i.event, i.err

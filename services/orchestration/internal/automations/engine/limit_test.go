@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/clock"
+	wire "github.com/orch-project/orch/pkg/events"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/trigger"
@@ -132,15 +133,19 @@ func TestChainsOfAnEventAreBounded(t *testing.T) {
 	root := uuid.New()
 	v := vocabulary.Orch
 	direct := &orchv1.AutomationFiring{Id: uuid.NewString(), Event: goEvent(root)}
-	triggered, err := Triggered(v, b.Message, direct, noon)
-	require.NoError(t, err)
+	fired := func(f *orchv1.AutomationFiring) *orchv1.ReceivedEvent {
+		sent, err := Triggered(v, b.Message, f, noon, uuid.New())
+		require.NoError(t, err)
+		event, _, err := wire.FromBroker(sent)
+		require.NoError(t, err)
+		return event
+	}
+	triggered := fired(direct)
 	require.NotContains(t, triggered.GetResource().GetLabels(), chainLabel(v))
 	second := &orchv1.AutomationFiring{Id: uuid.NewString(), Event: triggered}
 	require.Equal(t, 2, ChainDepth(v, second))
 	require.Equal(t, root, chainRoot(v, second))
-	again, err := Triggered(v, b.Message, second, noon)
-	require.NoError(t, err)
-	third := &orchv1.AutomationFiring{Id: uuid.NewString(), Event: again}
+	third := &orchv1.AutomationFiring{Id: uuid.NewString(), Event: fired(second)}
 	require.Equal(t, 3, ChainDepth(v, third))
 	require.Equal(t, root, chainRoot(v, third))
 

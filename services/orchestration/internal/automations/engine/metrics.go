@@ -16,7 +16,9 @@ type Metrics struct {
 	delay   prometheus.Histogram
 	timers  prometheus.Gauge
 	backlog prometheus.Gauge
-	Actions *prometheus.CounterVec
+	// quarantined is the number of workspaces in quarantine.
+	quarantined prometheus.Gauge
+	Actions     *prometheus.CounterVec
 }
 
 // NewMetrics returns metrics that count from 0.
@@ -34,6 +36,9 @@ func NewMetrics() *Metrics {
 		timers: prometheus.NewGauge(prometheus.GaugeOpts{Name: "orch_automations_timers", Help: "Open windows that the clock ends."}),
 		backlog: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "orch_automations_backlog_events", Help: "Events that wait for the next turn of their workspace.",
+		}),
+		quarantined: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "orch_automations_quarantined_workspaces", Help: "Workspaces whose automations cannot be evaluated, so their events wait.",
 		}),
 		Actions: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "orch_automations_actions_total", Help: "Actions by type and outcome."}, []string{"type", "outcome"}),
 	}
@@ -56,7 +61,7 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCo
 
 // Collect implements prometheus.Collector.
 func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
-	for _, c := range []prometheus.Collector{m.events, m.firings, m.limited, m.delay, m.timers, m.backlog, m.Actions} {
+	for _, c := range []prometheus.Collector{m.events, m.firings, m.limited, m.delay, m.timers, m.backlog, m.quarantined, m.Actions} {
 		c.Collect(ch)
 	}
 }

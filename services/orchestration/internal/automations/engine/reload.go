@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -30,17 +31,16 @@ func (t *tenant) reload(ctx context.Context, ids []uuid.UUID) (err error) {
 		filter = bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: list}}}}
 	}
 	var changed []*trigger.Automation
+	pass := t.engine.Store.Pass(ctx, "compile an automation")
 	err = t.engine.automations.Each(ctx, t.ws, filter, bson.D{{Key: "_id", Value: 1}}, func(a *orchv1.Automation) bool {
 		one, err := trigger.Compile(t.ws, a, t.engine.Vocabulary)
-		if err != nil {
-			t.engine.Log.WarnContext(ctx, "automation is not evaluated", "automation", a.GetId(), "error", err)
-			return true
+		if err == nil {
+			changed = append(changed, one)
+			next[one.ID] = one
 		}
-		changed = append(changed, one)
-		next[one.ID] = one
-		return true
+		return pass.Record(err, "workspace", t.ws, "automation", a.GetId()) == nil
 	})
-	if err != nil {
+	if err = errors.Join(err, pass.Outage()); err != nil {
 		return err
 	}
 	t.use(trigger.NewSet(slices.Collect(maps.Values(next))...))

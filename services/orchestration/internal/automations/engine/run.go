@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -119,6 +120,7 @@ func (e *Engine) prepare(ctx context.Context) error {
 	e.mu.Unlock()
 	e.populated.Store(0)
 	e.Metrics.backlog.Set(0)
+	e.Metrics.quarantined.Set(0)
 	e.started = e.now()
 	e.timers.reset()
 	err := e.buckets.EachAcross(ctx, bson.D{{Key: "due", Value: bson.D{{Key: "$gt", Value: int64(0)}}}}, func(ws uuid.UUID, b *orchv1.AutomationBucket) error {
@@ -137,13 +139,27 @@ func (e *Engine) prepare(ctx context.Context) error {
 	if err := e.holds.EachAcross(ctx, following, func(ws uuid.UUID, _ *orchv1.AutomationHold) error { note(ws); return nil }); err != nil {
 		return err
 	}
-	pass := e.Store.Pass(ctx, "load the automations of a workspace")
 	for ws := range workspaces {
-		if pass.Record(e.tenant(ws).begin(ctx), "workspace", ws) != nil {
-			break
+		e.tenant(ws) // Known to loadAll.
+	}
+	e.loadAll(ctx)
+	return e.recover(ctx)
+}
+
+// loadAll loads the workspaces that are not loaded yet. Those that fail are attempted again by the next call.
+func (e *Engine) loadAll(ctx context.Context) {
+	pass := e.Store.Pass(ctx, "load the automations of a workspace")
+	for _, t := range e.all() {
+		if !t.isLoaded() && pass.Record(t.attempt(ctx, t.begin), "workspace", t.ws) != nil {
+			return
 		}
 	}
-	return errors.Join(pass.Outage(), e.recover(ctx))
+}
+
+func (t *tenant) isLoaded() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.loaded
 }
 
 // begin loads the workspace, and begins to evaluate its backlog.
@@ -173,11 +189,15 @@ func (e *Engine) recover(ctx context.Context) error {
 	}
 	pass := e.Store.Pass(ctx, "pass on the firings of an automation")
 	for _, r := range left {
-		if pass.Record(e.tenant(r.Workspace).recover(ctx, r), "workspace", r.Workspace, "bucket", r.ID) != nil {
+		t := e.tenant(r.Workspace)
+		if wait, _ := t.quarantinedFor(e.now()); wait > 0 {
+			continue
+		}
+		if pass.Record(t.recover(ctx, r), "workspace", r.Workspace, "bucket", r.ID) != nil {
 			break
 		}
 	}
-	return pass.Outage()
+	return ctx.Err() // What failed is attempted again.
 }
 
 func (t *tenant) recover(ctx context.Context, r *trigger.Record) error {
@@ -214,7 +234,7 @@ func (e *Engine) consume(ctx context.Context) {
 func (e *Engine) handle(ctx context.Context, batch []broker.Event) error {
 	var mu sync.Mutex
 	rejected := &broker.Rejected{}
-	var failure error
+	pass := e.Store.Pass(ctx, "evaluate events of a workspace")
 	var group sync.WaitGroup
 	slots := make(chan struct{}, parallel) // Of its own: a batch does not wait for turns of backlogs.
 	for ws, events := range groupByWorkspace(batch) {
@@ -227,14 +247,11 @@ func (e *Engine) handle(ctx context.Context, batch []broker.Event) error {
 			mu.Lock()
 			defer mu.Unlock()
 			rejected.Merge(unreadable)
-			failure = errors.Join(failure, err)
+			_ = pass.Record(err, "workspace", ws) // The workspaces are evaluated side by side, so there is none to leave out.
 		})
 	}
 	group.Wait()
-	if failure != nil {
-		return failure
-	}
-	return rejected.Err()
+	return cmp.Or(pass.Outage(), rejected.Err())
 }
 
 // groupByWorkspace returns the events of each workspace in their order. Most batches have one workspace; they are not copied.
@@ -284,11 +301,20 @@ func (e *Engine) serve(ctx context.Context, due []*timer) {
 		}
 		group.Go(func() {
 			defer e.release()
-			if err := e.tenant(ws).tick(ctx, list); err != nil {
+			t := e.tenant(ws)
+			if wait, _ := t.quarantinedFor(e.now()); wait > 0 {
+				e.timers.back(list, e.now().Add(wait).UnixMicro())
+				return
+			}
+			if err := t.tick(ctx, list); err != nil {
 				if ctx.Err() == nil {
 					e.Log.WarnContext(ctx, "timers of automations are served later", "workspace", ws, "error", err)
 				}
-				e.timers.back(list, e.now().Add(retryTick).UnixMicro())
+				retry := retryTick
+				if !transient(err) {
+					retry = lastRetry
+				}
+				e.timers.back(list, e.now().Add(retry).UnixMicro())
 			}
 		})
 	}
@@ -299,9 +325,13 @@ func (e *Engine) serve(ctx context.Context, due []*timer) {
 func (e *Engine) keep(ctx context.Context) {
 	forget := e.now()
 	for pause(ctx, recoverEvery) {
+		e.loadAll(ctx)
 		errs := []error{e.recover(ctx)}
+		pass := e.Store.Pass(ctx, "release events that wait for others")
 		for _, t := range e.all() {
-			errs = append(errs, t.expire(ctx))
+			if wait, _ := t.quarantinedFor(e.now()); wait == 0 && pass.Record(t.expire(ctx), "workspace", t.ws) != nil {
+				break
+			}
 		}
 		if e.now().Sub(forget) >= forgetEvery {
 			forget = e.now()

@@ -29,7 +29,8 @@ type tenant struct {
 	engine *Engine
 	ws     uuid.UUID
 
-	backlog backlog
+	backlog    backlog
+	quarantine quarantine
 	// sampling is set while the metrics are computed.
 	sampling atomic.Bool
 

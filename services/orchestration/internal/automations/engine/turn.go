@@ -2,10 +2,12 @@ package engine
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/google/uuid"
 
 	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/isolation"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -21,25 +23,45 @@ type turnBounds struct {
 	first bool
 }
 
-// accept evaluates a turn of the workspace's events in their order, and defers the rest. While the workspace has a backlog,
-// it defers all of them. A workspace that is the only one with automations has no bounds.
+// accept evaluates a turn of the workspace's events in their order, and defers the rest. While the workspace has a backlog or is in
+// quarantine, it defers all of them. A workspace that is the only one with automations has no bounds. It returns outages only.
 func (t *tenant) accept(ctx context.Context, batch []broker.Event) (*broker.Rejected, error) {
 	events, rejected := fromStream(batch), &broker.Rejected{}
-	waiting, err := t.waiting(ctx)
+	n, err := t.evaluateNow(ctx, events, rejected)
 	if err != nil {
-		return nil, err
-	}
-	if !waiting {
-		n, err := t.evaluateFirst(ctx, events, rejected)
-		if err != nil {
+		if !t.failed(ctx, err) {
 			return nil, err
 		}
-		events = events[n:]
+		n, rejected = 0, &broker.Rejected{} // What was evaluated before the failure is a duplicate in the backlog.
 	}
+	events = events[n:]
 	if len(events) == 0 {
 		return rejected, nil
 	}
-	return rejected, t.postpone(ctx, events, rejected)
+	err = t.postpone(ctx, events, rejected)
+	if err == nil || isolation.IsOutage(err) {
+		return rejected, err
+	}
+	for i := range events {
+		rejected.Reject(broker.Key{Workspace: t.ws, ID: events[i].id()}, fmt.Errorf("store an event for later evaluation: %w", err))
+	}
+	return rejected, nil
+}
+
+// evaluateNow evaluates the first events of a batch unless they have to wait: behind a backlog, or in a quarantine.
+func (t *tenant) evaluateNow(ctx context.Context, events []incoming, rejected *broker.Rejected) (n int, err error) {
+	if _, in := t.quarantinedFor(t.engine.now()); in {
+		return 0, nil
+	}
+	waiting, err := t.waiting(ctx)
+	if err != nil || waiting {
+		return 0, err
+	}
+	n, err = t.evaluateFirst(ctx, events, rejected)
+	if err == nil {
+		t.succeeded(ctx)
+	}
+	return n, err
 }
 
 // evaluateFirst evaluates the first events of a batch, as many as a turn permits. It returns their number.
