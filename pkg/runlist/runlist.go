@@ -1,6 +1,8 @@
 // Package runlist divides flow runs into two lists: the past ones, and the upcoming ones. Every run is in exactly one of them.
 package runlist
 
+import "maps"
+
 // late is the name of the SCHEDULED state of a run that is overdue.
 const late = "Late"
 
@@ -45,8 +47,6 @@ func Upcoming() List {
 // filter of deployments. The caller adds its limit.
 func (l List) Query(related map[string]any) map[string]any {
 	body := map[string]any{"flow_runs": l.filter(), "sort": l.sort}
-	for name, filter := range related {
-		body[name] = filter
-	}
+	maps.Copy(body, related)
 	return body
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 
 	"github.com/orch-project/orch/pkg/auth"
 	"github.com/orch-project/orch/pkg/directory"
@@ -22,16 +21,14 @@ var (
 	errCredential = errors.New("the request carries no valid key of the webhook's service account")
 	// errNoRole means that the key is valid, but its service account may not enter the workspace.
 	errNoRole = errors.New("the webhook's service account has no role in the workspace: grant it one (orch workspace grant)")
-	// errMethod means that the webhook's list of methods lacks that of the request.
-	errMethod = errors.New("the webhook does not accept the method of the request")
 )
 
-// authorize decides whether the request may post to the webhook. Errors: errMethod, errCredential, errNoRole, or
+// authorize decides whether the request may post to the webhook. Errors: receive.ErrMethod, errCredential, errNoRole, or
 // definitioncache.ErrUnavailable when it cannot decide. Before it refuses a key, the directory catches up: the key may be
 // new.
 func (d *delivery) authorize() error {
-	if methods := d.hook.GetMethods(); len(methods) > 0 && !slices.Contains(methods, methodOf(d.r.Method)) {
-		return errMethod
+	if err := receive.CheckMethod(d.hook.GetMethods(), d.r.Method); err != nil {
+		return err
 	}
 	if d.hook.ServiceAccountId == nil {
 		return nil
@@ -72,8 +69,8 @@ func (d *delivery) unauthorized(ctx context.Context, err error) int {
 		return d.unavailable(ctx, err)
 	}
 	d.refused(ctx, err)
-	if errors.Is(err, errMethod) {
-		return d.methodNotAllowed(allowOf(d.hook.GetMethods()))
+	if errors.Is(err, receive.ErrMethod) {
+		return d.methodNotAllowed(receive.Allow(d.hook.GetMethods()))
 	}
 	return d.challenge(err)
 }
@@ -94,7 +91,7 @@ func (d *delivery) notAdmitted(ctx context.Context, err error) int {
 // refusalReason is the class of a refusal, for the delivery log and the metrics.
 func refusalReason(err error) string {
 	switch {
-	case errors.Is(err, errMethod):
+	case errors.Is(err, receive.ErrMethod):
 		return deliverylog.ReasonMethod
 	case errors.Is(err, errNoRole):
 		return deliverylog.ReasonRole

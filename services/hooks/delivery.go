@@ -114,7 +114,7 @@ func (d *delivery) ingest(ctx context.Context, id uuid.UUID) int {
 	}
 	body := d.request.Body()
 	_, span := tracing.Start(ctx, "render")
-	text, err := d.renderer.RenderAs(ctx, d.hook.GetUndefined(), d.hook.GetTemplate(), d.request, body)
+	text, err := d.renderer.RenderFor(ctx, d.hook, d.request, body)
 	if err != nil {
 		tracing.End(span, err)
 		return d.fail(ctx, http.StatusBadRequest, deliverylog.ReasonTemplate, publish.Failure{Err: err})

@@ -80,7 +80,9 @@ func TestEveryRunIsPastOrUpcoming(t *testing.T) {
 	other := s.create("/flows/", `{"name": "other"}`)
 	s.create("/flow_runs/", fmt.Sprintf(`{"flow_id": %q, "name": "of another flow", "state": {"type": "COMPLETED"}}`, other))
 
-	named := func(name string) map[string]any { return map[string]any{"name": map[string]any{"any_": []string{name}}} }
+	named := func(name string) map[string]any {
+		return map[string]any{"name": map[string]any{"any_": []string{name}}}
+	}
 	for object, related := range map[string]map[string]any{
 		"deployment": {"deployments": named("nightly")}, "flow": {"flows": named("orders")}, "pool": {"work_pools": named("pool")},
 	} {

@@ -1516,6 +1516,7 @@ func (e WebhookMethod) Valid() bool {
 // Defines values for WebhookRenderingStage.
 const (
 	WebhookRenderingStageEvent    WebhookRenderingStage = "event"
+	WebhookRenderingStageRequest  WebhookRenderingStage = "request"
 	WebhookRenderingStageTemplate WebhookRenderingStage = "template"
 )
 
@@ -1523,6 +1524,8 @@ const (
 func (e WebhookRenderingStage) Valid() bool {
 	switch e {
 	case WebhookRenderingStageEvent:
+		return true
+	case WebhookRenderingStageRequest:
 		return true
 	case WebhookRenderingStageTemplate:
 		return true
@@ -8636,6 +8639,12 @@ type WebhookDeliveryCount struct {
 	Status *int64 `json:"status,omitempty"`
 }
 
+// WebhookDeliveryDraft WebhookDeliveryDraft is what may change before a recorded request is rendered.
+type WebhookDeliveryDraft struct {
+	// Template Jinja2 template to render; absent means the webhook's.
+	Template *string `json:"template,omitempty"`
+}
+
 // WebhookDeliveryFilter WebhookDeliveryFilter selects deliveries of one webhook; absent criteria match everything.
 type WebhookDeliveryFilter struct {
 	// Duplicate Selects duplicates or originals.
@@ -8755,8 +8764,11 @@ type WebhookDraft struct {
 	// Template Jinja2 template to render.
 	Template string `json:"template"`
 
-	// Undefined What the template does with a missing value; default lenient.
+	// Undefined What the template does with a missing value; absent means that of the webhook, or lenient without one.
 	Undefined *WebhookUndefined `json:"undefined,omitempty"`
+
+	// WebhookId UUID of the webhook whose other settings apply; absent means the settings of a new webhook.
+	WebhookId *openapi_types.UUID `json:"webhook_id,omitempty"`
 }
 
 // WebhookEncoding WebhookEncoding is the text encoding of a signature.
@@ -8941,11 +8953,14 @@ type WebhookRateLimit struct {
 
 // WebhookRendering WebhookRendering is the outcome of rendering a draft.
 type WebhookRendering struct {
-	// Error Error of the template or of its output; null for none.
+	// Error Error of the request, of the template or of its output; null for none.
 	Error *WebhookRenderingError `json:"error,omitempty"`
 
 	// Event Event that would be published; null for none.
 	Event interface{} `json:"event,omitempty"`
+
+	// Handshake Provider handshake that the request performs, which causes no event; null for an ordinary request.
+	Handshake *string `json:"handshake,omitempty"`
 
 	// Rendered Output of the template; null when rendering failed.
 	Rendered *string `json:"rendered,omitempty"`
@@ -8954,7 +8969,7 @@ type WebhookRendering struct {
 	Warnings *[]WebhookRenderingError `json:"warnings,omitempty"`
 }
 
-// WebhookRenderingError WebhookRenderingError is an error of a template or of its output.
+// WebhookRenderingError WebhookRenderingError is an error of a request, of a template or of its output.
 type WebhookRenderingError struct {
 	// Column Column of the error, from 1; null when it has no single place.
 	Column *int64 `json:"column,omitempty"`
@@ -8965,11 +8980,11 @@ type WebhookRenderingError struct {
 	// Message Error text for a person.
 	Message *string `json:"message,omitempty"`
 
-	// Stage Place of the error: the template or its output.
+	// Stage Place of the error: the request, the template or its output.
 	Stage *WebhookRenderingStage `json:"stage,omitempty"`
 }
 
-// WebhookRenderingStage WebhookRenderingStage is the text that holds an error.
+// WebhookRenderingStage WebhookRenderingStage is what holds an error.
 type WebhookRenderingStage string
 
 // WebhookReplace WebhookReplace holds all fields of a webhook.
@@ -11502,6 +11517,12 @@ type ReadDeliveryParams struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
+// RenderDeliveryParams defines parameters for RenderDelivery.
+type RenderDeliveryParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
 // ReplayDeliveryParams defines parameters for ReplayDelivery.
 type ReplayDeliveryParams struct {
 	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
@@ -12164,6 +12185,9 @@ type ReadDeliveriesJSONRequestBody = WebhookDeliveryQuery
 
 // ReplayDeliveriesJSONRequestBody defines body for ReplayDeliveries for application/json ContentType.
 type ReplayDeliveriesJSONRequestBody = WebhookReplayQuery
+
+// RenderDeliveryJSONRequestBody defines body for RenderDelivery for application/json ContentType.
+type RenderDeliveryJSONRequestBody = WebhookDeliveryDraft
 
 // CreateWorkPoolJSONRequestBody defines body for CreateWorkPool for application/json ContentType.
 type CreateWorkPoolJSONRequestBody = CreateWorkPoolJSONBody
@@ -19064,6 +19088,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /webhooks/{id}/deliveries/{delivery_id} (the `ReadDelivery` operationId).
 	ReadDelivery(ctx context.Context, id openapi_types.UUID, deliveryId openapi_types.UUID, params *ReadDeliveryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RenderDeliveryWithBody Render a delivery
+	//
+	// Renders the recorded request as a replay would, with a draft of the template if there is one, and publishes nothing.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /webhooks/{id}/deliveries/{delivery_id}/render (the `RenderDelivery` operationId).
+	RenderDeliveryWithBody(ctx context.Context, id openapi_types.UUID, deliveryId openapi_types.UUID, params *RenderDeliveryParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RenderDelivery Render a delivery
+	//
+	// Renders the recorded request as a replay would, with a draft of the template if there is one, and publishes nothing.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /webhooks/{id}/deliveries/{delivery_id}/render (the `RenderDelivery` operationId).
+	RenderDelivery(ctx context.Context, id openapi_types.UUID, deliveryId openapi_types.UUID, params *RenderDeliveryParams, body RenderDeliveryJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ReplayDelivery Replay a delivery
 	//
@@ -26932,6 +26974,44 @@ func (c *Client) SummarizeDeliveries(ctx context.Context, id openapi_types.UUID,
 // Corresponds with GET /webhooks/{id}/deliveries/{delivery_id} (the `ReadDelivery` operationId).
 func (c *Client) ReadDelivery(ctx context.Context, id openapi_types.UUID, deliveryId openapi_types.UUID, params *ReadDeliveryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewReadDeliveryRequest(c.Server, id, deliveryId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RenderDeliveryWithBody Render a delivery
+//
+// Renders the recorded request as a replay would, with a draft of the template if there is one, and publishes nothing.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /webhooks/{id}/deliveries/{delivery_id}/render (the `RenderDelivery` operationId).
+func (c *Client) RenderDeliveryWithBody(ctx context.Context, id openapi_types.UUID, deliveryId openapi_types.UUID, params *RenderDeliveryParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRenderDeliveryRequestWithBody(c.Server, id, deliveryId, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RenderDelivery Render a delivery
+//
+// Renders the recorded request as a replay would, with a draft of the template if there is one, and publishes nothing.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /webhooks/{id}/deliveries/{delivery_id}/render (the `RenderDelivery` operationId).
+func (c *Client) RenderDelivery(ctx context.Context, id openapi_types.UUID, deliveryId openapi_types.UUID, params *RenderDeliveryParams, body RenderDeliveryJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRenderDeliveryRequest(c.Server, id, deliveryId, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -42621,6 +42701,75 @@ func NewReadDeliveryRequest(server string, id openapi_types.UUID, deliveryId ope
 	return req, nil
 }
 
+// NewRenderDeliveryRequest calls the generic RenderDelivery builder with application/json body
+func NewRenderDeliveryRequest(server string, id openapi_types.UUID, deliveryId openapi_types.UUID, params *RenderDeliveryParams, body RenderDeliveryJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRenderDeliveryRequestWithBody(server, id, deliveryId, params, "application/json", bodyReader)
+}
+
+// NewRenderDeliveryRequestWithBody constructs an http.Request for the RenderDelivery method, with any body, and a specified content type
+func NewRenderDeliveryRequestWithBody(server string, id openapi_types.UUID, deliveryId openapi_types.UUID, params *RenderDeliveryParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "delivery_id", deliveryId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/webhooks/%s/deliveries/%s/render", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewReplayDeliveryRequest constructs an http.Request for the ReplayDelivery method
 func NewReplayDeliveryRequest(server string, id openapi_types.UUID, deliveryId openapi_types.UUID, params *ReplayDeliveryParams) (*http.Request, error) {
 	var err error
@@ -48008,6 +48157,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /webhooks/{id}/deliveries/{delivery_id} (the `ReadDelivery` operationId).
 	ReadDeliveryWithResponse(ctx context.Context, id openapi_types.UUID, deliveryId openapi_types.UUID, params *ReadDeliveryParams, reqEditors ...RequestEditorFn) (*ReadDeliveryResult, error)
+
+	// RenderDeliveryWithBodyWithResponse Render a delivery
+	//
+	// Renders the recorded request as a replay would, with a draft of the template if there is one, and publishes nothing.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /webhooks/{id}/deliveries/{delivery_id}/render (the `RenderDelivery` operationId).
+	RenderDeliveryWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, deliveryId openapi_types.UUID, params *RenderDeliveryParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RenderDeliveryResult, error)
+
+	// RenderDeliveryWithResponse Render a delivery
+	//
+	// Renders the recorded request as a replay would, with a draft of the template if there is one, and publishes nothing.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /webhooks/{id}/deliveries/{delivery_id}/render (the `RenderDelivery` operationId).
+	RenderDeliveryWithResponse(ctx context.Context, id openapi_types.UUID, deliveryId openapi_types.UUID, params *RenderDeliveryParams, body RenderDeliveryJSONRequestBody, reqEditors ...RequestEditorFn) (*RenderDeliveryResult, error)
 
 	// ReplayDeliveryWithResponse Replay a delivery
 	//
@@ -62792,6 +62959,61 @@ func (r ReadDeliveryResult) ContentType() string {
 	return ""
 }
 
+type RenderDeliveryResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WebhookRendering
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RenderDeliveryResult) GetJSON200() *WebhookRendering {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r RenderDeliveryResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r RenderDeliveryResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RenderDeliveryResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RenderDeliveryResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RenderDeliveryResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RenderDeliveryResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ReplayDeliveryResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -70525,6 +70747,36 @@ func (c *ClientWithResponses) ReadDeliveryWithResponse(ctx context.Context, id o
 		return nil, err
 	}
 	return ParseReadDeliveryResult(rsp)
+}
+
+// RenderDeliveryWithBodyWithResponse Render a delivery
+//
+// Renders the recorded request as a replay would, with a draft of the template if there is one, and publishes nothing.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /webhooks/{id}/deliveries/{delivery_id}/render (the `RenderDelivery` operationId).
+func (c *ClientWithResponses) RenderDeliveryWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, deliveryId openapi_types.UUID, params *RenderDeliveryParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RenderDeliveryResult, error) {
+	rsp, err := c.RenderDeliveryWithBody(ctx, id, deliveryId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRenderDeliveryResult(rsp)
+}
+
+// RenderDeliveryWithResponse Render a delivery
+//
+// Renders the recorded request as a replay would, with a draft of the template if there is one, and publishes nothing.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /webhooks/{id}/deliveries/{delivery_id}/render (the `RenderDelivery` operationId).
+func (c *ClientWithResponses) RenderDeliveryWithResponse(ctx context.Context, id openapi_types.UUID, deliveryId openapi_types.UUID, params *RenderDeliveryParams, body RenderDeliveryJSONRequestBody, reqEditors ...RequestEditorFn) (*RenderDeliveryResult, error) {
+	rsp, err := c.RenderDelivery(ctx, id, deliveryId, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRenderDeliveryResult(rsp)
 }
 
 // ReplayDeliveryWithResponse Replay a delivery
@@ -82123,6 +82375,46 @@ func ParseReadDeliveryResult(rsp *http.Response) (*ReadDeliveryResult, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest WebhookDelivery
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRenderDeliveryResult parses an HTTP response from a RenderDeliveryWithResponse call
+func ParseRenderDeliveryResult(rsp *http.Response) (*RenderDeliveryResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RenderDeliveryResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WebhookRendering
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

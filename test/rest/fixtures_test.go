@@ -2,8 +2,11 @@ package rest_test
 
 import (
 	"fmt"
+	"net/http"
 	"regexp"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -26,6 +29,7 @@ var pathObjects = map[string]string{
 	"block_types id":               "block type",
 	"bots id":                      "service account",
 	"countable":                    "countable",
+	"delivery_id":                  "delivery",
 	"deployments id":               "deployment",
 	"flow_runs id":                 "flow run",
 	"flows id":                     "flow",
@@ -105,7 +109,30 @@ func newFixtures(s *server) *fixtures {
 		"workspace":       f.post(account+"/workspaces/", `{"name": "{name}"}`, "id"),
 		"account role":    f.post(account+"/account_roles/filter", `{"account_roles": {"name": {"any_": ["Member"]}}}`, "0.id"),
 	}
+	f.create["delivery"] = f.delivery
 	return f
+}
+
+// delivery posts to the webhook, and returns the entry of the delivery log.
+func (f *fixtures) delivery() string {
+	f.t.Helper()
+	open := f.s.send("PATCH", f.expand("/accounts/{account}/settings"), `{"webhook_allowed_ips": []}`, nil) // Another example limits them.
+	require.Less(f.t, open.status, 300, "%s", open.body)
+	address, filter := f.read("/webhooks/"+f.get("webhook"), "url"), "/webhooks/"+f.get("webhook")+"/deliveries/filter"
+	require.Eventually(f.t, func() bool {
+		r, err := http.NewRequestWithContext(f.t.Context(), http.MethodPost, address, strings.NewReader("{}"))
+		require.NoError(f.t, err)
+		response, err := f.s.client.Do(r)
+		require.NoError(f.t, err)
+		require.NoError(f.t, response.Body.Close())
+		return response.StatusCode == http.StatusBadRequest // The template makes no event.
+	}, time.Minute, 10*time.Millisecond, "the webhook accepts the address")
+	var got answer
+	require.Eventually(f.t, func() bool {
+		got = f.s.send("POST", filter, `{"deliveries": {"status": {"ge_": 400, "le_": 400}}}`, nil)
+		return strings.HasPrefix(string(got.body), "[{")
+	}, time.Minute, 10*time.Millisecond, "the delivery is logged")
+	return got.text("0.id")
 }
 
 // reset forgets the objects of the preceding example.

@@ -5,6 +5,9 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"net/http"
+	"slices"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
 // Handshakes are those that a webhook has asked for, beside the ones that are always answered.
@@ -12,6 +15,17 @@ type Handshakes struct {
 	Slack, SNS, Meta bool
 	// VerifyToken is what Meta must name; without one its handshake is not answered.
 	VerifyToken string
+}
+
+// HandshakesOf returns the handshakes that a webhook has asked for, with its token for Meta's.
+func HandshakesOf(hook *orchv1.WebhookDefinition, verifyToken string) Handshakes {
+	has := func(h orchv1.WebhookHandshake) bool { return slices.Contains(hook.GetHandshakes(), h) }
+	return Handshakes{
+		Slack:       has(orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_SLACK),
+		SNS:         has(orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_SNS),
+		Meta:        has(orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_META),
+		VerifyToken: verifyToken,
+	}
 }
 
 // HandshakeSNS is the name of the handshake of Amazon SNS.

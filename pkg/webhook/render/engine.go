@@ -65,14 +65,12 @@ func (e *Engine) Render(ctx context.Context, template string, r *receive.Request
 	return render(ctx, e.templates, template, r, body)
 }
 
-// RenderAs renders a template with a request; undefined selects what a missing value does.
-func (e *Engine) RenderAs(
-	ctx context.Context, undefined orchv1.WebhookUndefined, template string, r *receive.Request, body receive.Body,
-) (string, error) {
-	if undefined == orchv1.WebhookUndefined_WEBHOOK_UNDEFINED_STRICT {
-		return render(ctx, e.strict, template, r, body)
+// RenderFor renders the template of a webhook with a request, by the webhook's settings.
+func (e *Engine) RenderFor(ctx context.Context, hook *orchv1.WebhookDefinition, r *receive.Request, body receive.Body) (string, error) {
+	if hook.GetUndefined() == orchv1.WebhookUndefined_WEBHOOK_UNDEFINED_STRICT {
+		return render(ctx, e.strict, hook.GetTemplate(), r, body)
 	}
-	return render(ctx, e.templates, template, r, body)
+	return render(ctx, e.templates, hook.GetTemplate(), r, body)
 }
 
 // Undefined returns the error of the first missing value that Render prints as nothing; nil if there is none.

@@ -3991,6 +3991,10 @@ func Of(fullName string) string {
 		return "UUID that identifies the member in access lists and events."
 	case "orch.v1.RemoveTeamMemberRequest.id":
 		return "UUID of the team."
+	case "orch.v1.RenderDeliveryRequest.delivery_id":
+		return "UUID of the delivery."
+	case "orch.v1.RenderDeliveryRequest.id":
+		return "UUID of the webhook."
 	case "orch.v1.RenewConcurrencyLeaseRequest.lease_id":
 		return "UUID of the lease."
 	case "orch.v1.ReplaceArtifactRequest.id":
@@ -5583,6 +5587,8 @@ func Of(fullName string) string {
 		return "No request arrived for max_silence."
 	case "orch.v1.WEBHOOK_HEALTH_STATUS_UNKNOWN":
 		return "No request was accepted yet."
+	case "orch.v1.WEBHOOK_RENDERING_STAGE_REQUEST":
+		return "The webhook does not accept the request."
 	case "orch.v1.WEBHOOK_SCHEME_GITHUB":
 		return "X-Hub-Signature-256, as GitHub, Meta and others send it."
 	case "orch.v1.WEBHOOK_SCHEME_GITLAB":
@@ -5823,6 +5829,10 @@ func Of(fullName string) string {
 		return "Why the requests were refused or failed; null when they succeeded."
 	case "orch.v1.WebhookDeliveryCount.status":
 		return "HTTP status of the response."
+	case "orch.v1.WebhookDeliveryDraft":
+		return "WebhookDeliveryDraft is what may change before a recorded request is rendered."
+	case "orch.v1.WebhookDeliveryDraft.template":
+		return "Jinja2 template to render; absent means the webhook's."
 	case "orch.v1.WebhookDeliveryFilter":
 		return "WebhookDeliveryFilter selects deliveries of one webhook; absent criteria match everything."
 	case "orch.v1.WebhookDeliveryFilter.duplicate":
@@ -5884,7 +5894,9 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookDraft.template":
 		return "Jinja2 template to render."
 	case "orch.v1.WebhookDraft.undefined":
-		return "What the template does with a missing value; default lenient."
+		return "What the template does with a missing value; absent means that of the webhook, or lenient without one."
+	case "orch.v1.WebhookDraft.webhook_id":
+		return "UUID of the webhook whose other settings apply; absent means the settings of a new webhook."
 	case "orch.v1.WebhookEncoding":
 		return "WebhookEncoding is the text encoding of a signature."
 	case "orch.v1.WebhookFilter":
@@ -5990,15 +6002,17 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookRendering":
 		return "WebhookRendering is the outcome of rendering a draft."
 	case "orch.v1.WebhookRendering.error":
-		return "Error of the template or of its output; null for none."
+		return "Error of the request, of the template or of its output; null for none."
 	case "orch.v1.WebhookRendering.event":
 		return "Event that would be published; null for none."
+	case "orch.v1.WebhookRendering.handshake":
+		return "Provider handshake that the request performs, which causes no event; null for an ordinary request."
 	case "orch.v1.WebhookRendering.rendered":
 		return "Output of the template; null when rendering failed."
 	case "orch.v1.WebhookRendering.warnings":
 		return "First missing value that the lenient template printed as nothing; empty if there is none."
 	case "orch.v1.WebhookRenderingError":
-		return "WebhookRenderingError is an error of a template or of its output."
+		return "WebhookRenderingError is an error of a request, of a template or of its output."
 	case "orch.v1.WebhookRenderingError.column":
 		return "Column of the error, from 1; null when it has no single place."
 	case "orch.v1.WebhookRenderingError.line":
@@ -6006,9 +6020,9 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookRenderingError.message":
 		return "Error text for a person."
 	case "orch.v1.WebhookRenderingError.stage":
-		return "Place of the error: the template or its output."
+		return "Place of the error: the request, the template or its output."
 	case "orch.v1.WebhookRenderingStage":
-		return "WebhookRenderingStage is the text that holds an error."
+		return "WebhookRenderingStage is what holds an error."
 	case "orch.v1.WebhookReplace":
 		return "WebhookReplace holds all fields of a webhook."
 	case "orch.v1.WebhookReplace.allowed_ips":
@@ -6071,6 +6085,8 @@ func Of(fullName string) string {
 		return "Read a webhook. Returns the webhook with this UUID, or 404; secrets are never returned."
 	case "orch.v1.WebhookService.ReadWebhooks":
 		return "Filter webhooks. Returns a page of the webhooks that match."
+	case "orch.v1.WebhookService.RenderDelivery":
+		return "Render a delivery. Renders the recorded request as a replay would, with a draft of the template if there is one, and publishes nothing."
 	case "orch.v1.WebhookService.RenderWebhook":
 		return "Render a template. Renders a request without storing or publishing anything; template errors are part of the 200 response."
 	case "orch.v1.WebhookService.ReplaceWebhook":

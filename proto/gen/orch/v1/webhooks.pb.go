@@ -610,13 +610,15 @@ func (WebhookDeliverySort) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{9}
 }
 
-// WebhookRenderingStage is the text that holds an error.
+// WebhookRenderingStage is what holds an error.
 type WebhookRenderingStage int32
 
 const (
 	WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_UNSPECIFIED WebhookRenderingStage = 0
 	WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_TEMPLATE    WebhookRenderingStage = 1
 	WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_EVENT       WebhookRenderingStage = 2
+	// The webhook does not accept the request.
+	WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_REQUEST WebhookRenderingStage = 3
 )
 
 // Enum value maps for WebhookRenderingStage.
@@ -625,11 +627,13 @@ var (
 		0: "WEBHOOK_RENDERING_STAGE_UNSPECIFIED",
 		1: "WEBHOOK_RENDERING_STAGE_TEMPLATE",
 		2: "WEBHOOK_RENDERING_STAGE_EVENT",
+		3: "WEBHOOK_RENDERING_STAGE_REQUEST",
 	}
 	WebhookRenderingStage_value = map[string]int32{
 		"WEBHOOK_RENDERING_STAGE_UNSPECIFIED": 0,
 		"WEBHOOK_RENDERING_STAGE_TEMPLATE":    1,
 		"WEBHOOK_RENDERING_STAGE_EVENT":       2,
+		"WEBHOOK_RENDERING_STAGE_REQUEST":     3,
 	}
 )
 
@@ -3823,8 +3827,10 @@ type WebhookDraft struct {
 	Query string `protobuf:"bytes,5,opt,name=query,proto3" json:"query,omitempty"`
 	// Path of the sample request after the slug.
 	Path string `protobuf:"bytes,6,opt,name=path,proto3" json:"path,omitempty"`
-	// What the template does with a missing value; default lenient.
-	Undefined     WebhookUndefined `protobuf:"varint,7,opt,name=undefined,proto3,enum=orch.v1.WebhookUndefined" json:"undefined,omitempty"`
+	// What the template does with a missing value; absent means that of the webhook, or lenient without one.
+	Undefined *WebhookUndefined `protobuf:"varint,7,opt,name=undefined,proto3,enum=orch.v1.WebhookUndefined,oneof" json:"undefined,omitempty"`
+	// UUID of the webhook whose other settings apply; absent means the settings of a new webhook.
+	WebhookId     *string `protobuf:"bytes,8,opt,name=webhook_id,json=webhookId,proto3,oneof" json:"webhook_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3902,10 +3908,63 @@ func (x *WebhookDraft) GetPath() string {
 }
 
 func (x *WebhookDraft) GetUndefined() WebhookUndefined {
-	if x != nil {
-		return x.Undefined
+	if x != nil && x.Undefined != nil {
+		return *x.Undefined
 	}
 	return WebhookUndefined_WEBHOOK_UNDEFINED_UNSPECIFIED
+}
+
+func (x *WebhookDraft) GetWebhookId() string {
+	if x != nil && x.WebhookId != nil {
+		return *x.WebhookId
+	}
+	return ""
+}
+
+// WebhookDeliveryDraft is what may change before a recorded request is rendered.
+type WebhookDeliveryDraft struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Jinja2 template to render; absent means the webhook's.
+	Template      *string `protobuf:"bytes,1,opt,name=template,proto3,oneof" json:"template,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookDeliveryDraft) Reset() {
+	*x = WebhookDeliveryDraft{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookDeliveryDraft) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookDeliveryDraft) ProtoMessage() {}
+
+func (x *WebhookDeliveryDraft) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookDeliveryDraft.ProtoReflect.Descriptor instead.
+func (*WebhookDeliveryDraft) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *WebhookDeliveryDraft) GetTemplate() string {
+	if x != nil && x.Template != nil {
+		return *x.Template
+	}
+	return ""
 }
 
 // WebhookRendering is the outcome of rendering a draft.
@@ -3915,17 +3974,19 @@ type WebhookRendering struct {
 	Rendered *string `protobuf:"bytes,1,opt,name=rendered,proto3,oneof" json:"rendered,omitempty"`
 	// Event that would be published; null for none.
 	Event []byte `protobuf:"bytes,2,opt,name=event,proto3,oneof" json:"event,omitempty"`
-	// Error of the template or of its output; null for none.
+	// Error of the request, of the template or of its output; null for none.
 	Error *WebhookRenderingError `protobuf:"bytes,3,opt,name=error,proto3,oneof" json:"error,omitempty"`
 	// First missing value that the lenient template printed as nothing; empty if there is none.
-	Warnings      []*WebhookRenderingError `protobuf:"bytes,4,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	Warnings []*WebhookRenderingError `protobuf:"bytes,4,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// Provider handshake that the request performs, which causes no event; null for an ordinary request.
+	Handshake     *string `protobuf:"bytes,5,opt,name=handshake,proto3,oneof" json:"handshake,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WebhookRendering) Reset() {
 	*x = WebhookRendering{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[32]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3937,7 +3998,7 @@ func (x *WebhookRendering) String() string {
 func (*WebhookRendering) ProtoMessage() {}
 
 func (x *WebhookRendering) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[32]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3950,7 +4011,7 @@ func (x *WebhookRendering) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookRendering.ProtoReflect.Descriptor instead.
 func (*WebhookRendering) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{32}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *WebhookRendering) GetRendered() string {
@@ -3981,12 +4042,19 @@ func (x *WebhookRendering) GetWarnings() []*WebhookRenderingError {
 	return nil
 }
 
-// WebhookRenderingError is an error of a template or of its output.
+func (x *WebhookRendering) GetHandshake() string {
+	if x != nil && x.Handshake != nil {
+		return *x.Handshake
+	}
+	return ""
+}
+
+// WebhookRenderingError is an error of a request, of a template or of its output.
 type WebhookRenderingError struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Error text for a person.
 	Message string `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
-	// Place of the error: the template or its output.
+	// Place of the error: the request, the template or its output.
 	Stage WebhookRenderingStage `protobuf:"varint,2,opt,name=stage,proto3,enum=orch.v1.WebhookRenderingStage" json:"stage,omitempty"`
 	// Line of the error, from 1; null when it has no single place.
 	Line *int64 `protobuf:"varint,3,opt,name=line,proto3,oneof" json:"line,omitempty"`
@@ -3998,7 +4066,7 @@ type WebhookRenderingError struct {
 
 func (x *WebhookRenderingError) Reset() {
 	*x = WebhookRenderingError{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[33]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4010,7 +4078,7 @@ func (x *WebhookRenderingError) String() string {
 func (*WebhookRenderingError) ProtoMessage() {}
 
 func (x *WebhookRenderingError) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[33]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4023,7 +4091,7 @@ func (x *WebhookRenderingError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookRenderingError.ProtoReflect.Descriptor instead.
 func (*WebhookRenderingError) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{33}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *WebhookRenderingError) GetMessage() string {
@@ -4077,7 +4145,7 @@ type WebhookPreset struct {
 
 func (x *WebhookPreset) Reset() {
 	*x = WebhookPreset{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[34]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4089,7 +4157,7 @@ func (x *WebhookPreset) String() string {
 func (*WebhookPreset) ProtoMessage() {}
 
 func (x *WebhookPreset) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[34]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4102,7 +4170,7 @@ func (x *WebhookPreset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookPreset.ProtoReflect.Descriptor instead.
 func (*WebhookPreset) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{34}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *WebhookPreset) GetName() string {
@@ -4169,7 +4237,7 @@ type WebhookPresetSample struct {
 
 func (x *WebhookPresetSample) Reset() {
 	*x = WebhookPresetSample{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[35]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4181,7 +4249,7 @@ func (x *WebhookPresetSample) String() string {
 func (*WebhookPresetSample) ProtoMessage() {}
 
 func (x *WebhookPresetSample) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[35]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4194,7 +4262,7 @@ func (x *WebhookPresetSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookPresetSample.ProtoReflect.Descriptor instead.
 func (*WebhookPresetSample) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{35}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *WebhookPresetSample) GetMethod() string {
@@ -4228,7 +4296,7 @@ type WebhookPresetList struct {
 
 func (x *WebhookPresetList) Reset() {
 	*x = WebhookPresetList{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[36]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4240,7 +4308,7 @@ func (x *WebhookPresetList) String() string {
 func (*WebhookPresetList) ProtoMessage() {}
 
 func (x *WebhookPresetList) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[36]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4253,7 +4321,7 @@ func (x *WebhookPresetList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookPresetList.ProtoReflect.Descriptor instead.
 func (*WebhookPresetList) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{36}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *WebhookPresetList) GetPresets() []*WebhookPreset {
@@ -4271,7 +4339,7 @@ type ListWebhookPresetsRequest struct {
 
 func (x *ListWebhookPresetsRequest) Reset() {
 	*x = ListWebhookPresetsRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[37]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4283,7 +4351,7 @@ func (x *ListWebhookPresetsRequest) String() string {
 func (*ListWebhookPresetsRequest) ProtoMessage() {}
 
 func (x *ListWebhookPresetsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[37]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4296,7 +4364,7 @@ func (x *ListWebhookPresetsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhookPresetsRequest.ProtoReflect.Descriptor instead.
 func (*ListWebhookPresetsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{37}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{38}
 }
 
 type CreateWebhookRequest struct {
@@ -4308,7 +4376,7 @@ type CreateWebhookRequest struct {
 
 func (x *CreateWebhookRequest) Reset() {
 	*x = CreateWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[38]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4320,7 +4388,7 @@ func (x *CreateWebhookRequest) String() string {
 func (*CreateWebhookRequest) ProtoMessage() {}
 
 func (x *CreateWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[38]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4333,7 +4401,7 @@ func (x *CreateWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateWebhookRequest.ProtoReflect.Descriptor instead.
 func (*CreateWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{38}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *CreateWebhookRequest) GetWebhook() *WebhookCreate {
@@ -4359,7 +4427,7 @@ type ListWebhooksRequest struct {
 
 func (x *ListWebhooksRequest) Reset() {
 	*x = ListWebhooksRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[39]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4371,7 +4439,7 @@ func (x *ListWebhooksRequest) String() string {
 func (*ListWebhooksRequest) ProtoMessage() {}
 
 func (x *ListWebhooksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[39]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4384,7 +4452,7 @@ func (x *ListWebhooksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhooksRequest.ProtoReflect.Descriptor instead.
 func (*ListWebhooksRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{39}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ListWebhooksRequest) GetName() string {
@@ -4424,7 +4492,7 @@ type ReadWebhooksRequest struct {
 
 func (x *ReadWebhooksRequest) Reset() {
 	*x = ReadWebhooksRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[40]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4436,7 +4504,7 @@ func (x *ReadWebhooksRequest) String() string {
 func (*ReadWebhooksRequest) ProtoMessage() {}
 
 func (x *ReadWebhooksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[40]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4449,7 +4517,7 @@ func (x *ReadWebhooksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadWebhooksRequest.ProtoReflect.Descriptor instead.
 func (*ReadWebhooksRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{40}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ReadWebhooksRequest) GetQuery() *WebhookQuery {
@@ -4468,7 +4536,7 @@ type CountWebhooksRequest struct {
 
 func (x *CountWebhooksRequest) Reset() {
 	*x = CountWebhooksRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[41]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4480,7 +4548,7 @@ func (x *CountWebhooksRequest) String() string {
 func (*CountWebhooksRequest) ProtoMessage() {}
 
 func (x *CountWebhooksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[41]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4493,7 +4561,7 @@ func (x *CountWebhooksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountWebhooksRequest.ProtoReflect.Descriptor instead.
 func (*CountWebhooksRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{41}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *CountWebhooksRequest) GetQuery() *WebhookCountQuery {
@@ -4513,7 +4581,7 @@ type ReadWebhookRequest struct {
 
 func (x *ReadWebhookRequest) Reset() {
 	*x = ReadWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[42]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4525,7 +4593,7 @@ func (x *ReadWebhookRequest) String() string {
 func (*ReadWebhookRequest) ProtoMessage() {}
 
 func (x *ReadWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[42]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4538,7 +4606,7 @@ func (x *ReadWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadWebhookRequest.ProtoReflect.Descriptor instead.
 func (*ReadWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{42}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ReadWebhookRequest) GetId() string {
@@ -4560,7 +4628,7 @@ type ReplaceWebhookRequest struct {
 
 func (x *ReplaceWebhookRequest) Reset() {
 	*x = ReplaceWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[43]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4572,7 +4640,7 @@ func (x *ReplaceWebhookRequest) String() string {
 func (*ReplaceWebhookRequest) ProtoMessage() {}
 
 func (x *ReplaceWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[43]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4585,7 +4653,7 @@ func (x *ReplaceWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplaceWebhookRequest.ProtoReflect.Descriptor instead.
 func (*ReplaceWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{43}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ReplaceWebhookRequest) GetId() string {
@@ -4621,7 +4689,7 @@ type UpdateWebhookRequest struct {
 
 func (x *UpdateWebhookRequest) Reset() {
 	*x = UpdateWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[44]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4633,7 +4701,7 @@ func (x *UpdateWebhookRequest) String() string {
 func (*UpdateWebhookRequest) ProtoMessage() {}
 
 func (x *UpdateWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[44]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4646,7 +4714,7 @@ func (x *UpdateWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateWebhookRequest.ProtoReflect.Descriptor instead.
 func (*UpdateWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{44}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *UpdateWebhookRequest) GetId() string {
@@ -4680,7 +4748,7 @@ type DeleteWebhookRequest struct {
 
 func (x *DeleteWebhookRequest) Reset() {
 	*x = DeleteWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[45]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4692,7 +4760,7 @@ func (x *DeleteWebhookRequest) String() string {
 func (*DeleteWebhookRequest) ProtoMessage() {}
 
 func (x *DeleteWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[45]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4705,7 +4773,7 @@ func (x *DeleteWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWebhookRequest.ProtoReflect.Descriptor instead.
 func (*DeleteWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{45}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *DeleteWebhookRequest) GetId() string {
@@ -4725,7 +4793,7 @@ type RotateWebhookRequest struct {
 
 func (x *RotateWebhookRequest) Reset() {
 	*x = RotateWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[46]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4737,7 +4805,7 @@ func (x *RotateWebhookRequest) String() string {
 func (*RotateWebhookRequest) ProtoMessage() {}
 
 func (x *RotateWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[46]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4750,7 +4818,7 @@ func (x *RotateWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateWebhookRequest.ProtoReflect.Descriptor instead.
 func (*RotateWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{46}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *RotateWebhookRequest) GetId() string {
@@ -4769,7 +4837,7 @@ type RenderWebhookRequest struct {
 
 func (x *RenderWebhookRequest) Reset() {
 	*x = RenderWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[47]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4781,7 +4849,7 @@ func (x *RenderWebhookRequest) String() string {
 func (*RenderWebhookRequest) ProtoMessage() {}
 
 func (x *RenderWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[47]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4794,7 +4862,7 @@ func (x *RenderWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenderWebhookRequest.ProtoReflect.Descriptor instead.
 func (*RenderWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{47}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *RenderWebhookRequest) GetDraft() *WebhookDraft {
@@ -4820,7 +4888,7 @@ type ListDeliveriesRequest struct {
 
 func (x *ListDeliveriesRequest) Reset() {
 	*x = ListDeliveriesRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[48]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4832,7 +4900,7 @@ func (x *ListDeliveriesRequest) String() string {
 func (*ListDeliveriesRequest) ProtoMessage() {}
 
 func (x *ListDeliveriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[48]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4845,7 +4913,7 @@ func (x *ListDeliveriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeliveriesRequest.ProtoReflect.Descriptor instead.
 func (*ListDeliveriesRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{48}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ListDeliveriesRequest) GetId() string {
@@ -4887,7 +4955,7 @@ type ReadDeliveriesRequest struct {
 
 func (x *ReadDeliveriesRequest) Reset() {
 	*x = ReadDeliveriesRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[49]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4899,7 +4967,7 @@ func (x *ReadDeliveriesRequest) String() string {
 func (*ReadDeliveriesRequest) ProtoMessage() {}
 
 func (x *ReadDeliveriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[49]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4912,7 +4980,7 @@ func (x *ReadDeliveriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDeliveriesRequest.ProtoReflect.Descriptor instead.
 func (*ReadDeliveriesRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{49}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ReadDeliveriesRequest) GetId() string {
@@ -4941,7 +5009,7 @@ type ReadDeliveryRequest struct {
 
 func (x *ReadDeliveryRequest) Reset() {
 	*x = ReadDeliveryRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[50]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4953,7 +5021,7 @@ func (x *ReadDeliveryRequest) String() string {
 func (*ReadDeliveryRequest) ProtoMessage() {}
 
 func (x *ReadDeliveryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[50]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4966,7 +5034,7 @@ func (x *ReadDeliveryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDeliveryRequest.ProtoReflect.Descriptor instead.
 func (*ReadDeliveryRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{50}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ReadDeliveryRequest) GetId() string {
@@ -4983,6 +5051,68 @@ func (x *ReadDeliveryRequest) GetDeliveryId() string {
 	return ""
 }
 
+type RenderDeliveryRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the webhook.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// UUID of the delivery.
+	DeliveryId    string                `protobuf:"bytes,2,opt,name=delivery_id,json=deliveryId,proto3" json:"delivery_id,omitempty"`
+	Draft         *WebhookDeliveryDraft `protobuf:"bytes,3,opt,name=draft,proto3" json:"draft,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RenderDeliveryRequest) Reset() {
+	*x = RenderDeliveryRequest{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[52]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenderDeliveryRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenderDeliveryRequest) ProtoMessage() {}
+
+func (x *RenderDeliveryRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[52]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenderDeliveryRequest.ProtoReflect.Descriptor instead.
+func (*RenderDeliveryRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{52}
+}
+
+func (x *RenderDeliveryRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *RenderDeliveryRequest) GetDeliveryId() string {
+	if x != nil {
+		return x.DeliveryId
+	}
+	return ""
+}
+
+func (x *RenderDeliveryRequest) GetDraft() *WebhookDeliveryDraft {
+	if x != nil {
+		return x.Draft
+	}
+	return nil
+}
+
 type ReplayDeliveryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// UUID of the webhook.
@@ -4995,7 +5125,7 @@ type ReplayDeliveryRequest struct {
 
 func (x *ReplayDeliveryRequest) Reset() {
 	*x = ReplayDeliveryRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[51]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5007,7 +5137,7 @@ func (x *ReplayDeliveryRequest) String() string {
 func (*ReplayDeliveryRequest) ProtoMessage() {}
 
 func (x *ReplayDeliveryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[51]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5020,7 +5150,7 @@ func (x *ReplayDeliveryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayDeliveryRequest.ProtoReflect.Descriptor instead.
 func (*ReplayDeliveryRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{51}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ReplayDeliveryRequest) GetId() string {
@@ -5048,7 +5178,7 @@ type ReplayDeliveriesRequest struct {
 
 func (x *ReplayDeliveriesRequest) Reset() {
 	*x = ReplayDeliveriesRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[52]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5060,7 +5190,7 @@ func (x *ReplayDeliveriesRequest) String() string {
 func (*ReplayDeliveriesRequest) ProtoMessage() {}
 
 func (x *ReplayDeliveriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[52]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5073,7 +5203,7 @@ func (x *ReplayDeliveriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayDeliveriesRequest.ProtoReflect.Descriptor instead.
 func (*ReplayDeliveriesRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{52}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ReplayDeliveriesRequest) GetId() string {
@@ -5530,27 +5660,38 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"deliveries\x18\x01 \x01(\v2\x1e.orch.v1.WebhookDeliveryFilterH\x00R\n" +
 	"deliveries\x88\x01\x01\x12(\n" +
 	"\x05limit\x18\x02 \x01(\v2\x12.orch.v1.PageLimitR\x05limit:\x06\xd2\xf3\x18\x02\b\x01B\r\n" +
-	"\v_deliveries\"\x9c\x03\n" +
+	"\v_deliveries\"\xd9\x03\n" +
 	"\fWebhookDraft\x12\"\n" +
 	"\btemplate\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\btemplate\x12H\n" +
 	"\x06method\x18\x02 \x01(\tB0\xca\xf3\x18,\"\x06\"POST\"j\"^(GET|HEAD|POST|PUT|PATCH|DELETE)$R\x06method\x12<\n" +
 	"\aheaders\x18\x03 \x03(\v2\".orch.v1.WebhookDraft.HeadersEntryR\aheaders\x12\x1f\n" +
 	"\x04body\x18\x04 \x01(\fB\x06\xca\xf3\x18\x02\x10\x02H\x00R\x04body\x88\x01\x01\x12\x14\n" +
 	"\x05query\x18\x05 \x01(\tR\x05query\x12\x12\n" +
-	"\x04path\x18\x06 \x01(\tR\x04path\x12H\n" +
-	"\tundefined\x18\a \x01(\x0e2\x19.orch.v1.WebhookUndefinedB\x0f\xca\xf3\x18\v\"\t\"lenient\"R\tundefined\x1a:\n" +
+	"\x04path\x18\x06 \x01(\tR\x04path\x12<\n" +
+	"\tundefined\x18\a \x01(\x0e2\x19.orch.v1.WebhookUndefinedH\x01R\tundefined\x88\x01\x01\x12*\n" +
+	"\n" +
+	"webhook_id\x18\b \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x02R\twebhookId\x88\x01\x01\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01:\x06\xd2\xf3\x18\x02\b\x01B\a\n" +
-	"\x05_body\"\xee\x01\n" +
+	"\x05_bodyB\f\n" +
+	"\n" +
+	"_undefinedB\r\n" +
+	"\v_webhook_id\"T\n" +
+	"\x14WebhookDeliveryDraft\x12'\n" +
+	"\btemplate\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02@\x01H\x00R\btemplate\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\v\n" +
+	"\t_template\"\x9f\x02\n" +
 	"\x10WebhookRendering\x12\x1f\n" +
 	"\brendered\x18\x01 \x01(\tH\x00R\brendered\x88\x01\x01\x12!\n" +
 	"\x05event\x18\x02 \x01(\fB\x06\xca\xf3\x18\x02\x10\x02H\x01R\x05event\x88\x01\x01\x129\n" +
 	"\x05error\x18\x03 \x01(\v2\x1e.orch.v1.WebhookRenderingErrorH\x02R\x05error\x88\x01\x01\x12:\n" +
-	"\bwarnings\x18\x04 \x03(\v2\x1e.orch.v1.WebhookRenderingErrorR\bwarningsB\v\n" +
+	"\bwarnings\x18\x04 \x03(\v2\x1e.orch.v1.WebhookRenderingErrorR\bwarnings\x12!\n" +
+	"\thandshake\x18\x05 \x01(\tH\x03R\thandshake\x88\x01\x01B\v\n" +
 	"\t_renderedB\b\n" +
 	"\x06_eventB\b\n" +
-	"\x06_error\"\xb1\x01\n" +
+	"\x06_errorB\f\n" +
+	"\n" +
+	"_handshake\"\xb1\x01\n" +
 	"\x15WebhookRenderingError\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x124\n" +
 	"\x05stage\x18\x02 \x01(\x0e2\x1e.orch.v1.WebhookRenderingStageR\x05stage\x12\x17\n" +
@@ -5619,7 +5760,12 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x13ReadDeliveryRequest\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12'\n" +
 	"\vdelivery_id\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\n" +
-	"deliveryId\"X\n" +
+	"deliveryId\"\x8d\x01\n" +
+	"\x15RenderDeliveryRequest\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12'\n" +
+	"\vdelivery_id\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\n" +
+	"deliveryId\x123\n" +
+	"\x05draft\x18\x03 \x01(\v2\x1d.orch.v1.WebhookDeliveryDraftR\x05draft\"X\n" +
 	"\x15ReplayDeliveryRequest\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12'\n" +
 	"\vdelivery_id\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\n" +
@@ -5696,11 +5842,12 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x13WebhookDeliverySort\x12%\n" +
 	"!WEBHOOK_DELIVERY_SORT_UNSPECIFIED\x10\x00\x12'\n" +
 	"#WEBHOOK_DELIVERY_SORT_RECEIVED_DESC\x10\x01\x12&\n" +
-	"\"WEBHOOK_DELIVERY_SORT_RECEIVED_ASC\x10\x02*\xa2\x01\n" +
+	"\"WEBHOOK_DELIVERY_SORT_RECEIVED_ASC\x10\x02*\xd4\x01\n" +
 	"\x15WebhookRenderingStage\x12'\n" +
 	"#WEBHOOK_RENDERING_STAGE_UNSPECIFIED\x10\x00\x122\n" +
 	" WEBHOOK_RENDERING_STAGE_TEMPLATE\x10\x01\x1a\f\xda\xf3\x18\btemplate\x12,\n" +
-	"\x1dWEBHOOK_RENDERING_STAGE_EVENT\x10\x02\x1a\t\xda\xf3\x18\x05event2\xaf\x13\n" +
+	"\x1dWEBHOOK_RENDERING_STAGE_EVENT\x10\x02\x1a\t\xda\xf3\x18\x05event\x120\n" +
+	"\x1fWEBHOOK_RENDERING_STAGE_REQUEST\x10\x03\x1a\v\xda\xf3\x18\arequest2\xd3\x14\n" +
 	"\x0eWebhookService\x12u\n" +
 	"\rCreateWebhook\x12\x1d.orch.v1.CreateWebhookRequest\x1a\x10.orch.v1.Webhook\"3\xe2\xf3\x18\x14\b\xc9\x01\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x02\x15:\awebhook\"\n" +
 	"/webhooks/\x12r\n" +
@@ -5721,7 +5868,8 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"deliveries\" /webhooks/{id}/deliveries/filter\x12\x89\x01\n" +
 	"\fReadDelivery\x12\x1c.orch.v1.ReadDeliveryRequest\x1a\x18.orch.v1.WebhookDelivery\"A\xe2\xf3\x18\x0e\"\fsee_webhooks\x82\xd3\xe4\x93\x02)\x12'/webhooks/{id}/deliveries/{delivery_id}\x12\xa0\x01\n" +
 	"\x13SummarizeDeliveries\x12#.orch.v1.SummarizeDeliveriesRequest\x1a\x1f.orch.v1.WebhookDeliverySummary\"C\xe2\xf3\x18\x0e\"\fsee_webhooks\x82\xd3\xe4\x93\x02+b\x06counts\"!/webhooks/{id}/deliveries/summary\x12\x8a\x01\n" +
-	"\x11ListWebhookIssues\x12!.orch.v1.ListWebhookIssuesRequest\x1a\x19.orch.v1.WebhookIssueList\"7\xe2\xf3\x18\x0e\"\fsee_webhooks\x82\xd3\xe4\x93\x02\x1fb\x06issues\"\x15/webhooks/{id}/issues\x12\x97\x01\n" +
+	"\x11ListWebhookIssues\x12!.orch.v1.ListWebhookIssuesRequest\x1a\x19.orch.v1.WebhookIssueList\"7\xe2\xf3\x18\x0e\"\fsee_webhooks\x82\xd3\xe4\x93\x02\x1fb\x06issues\"\x15/webhooks/{id}/issues\x12\xa1\x01\n" +
+	"\x0eRenderDelivery\x12\x1e.orch.v1.RenderDeliveryRequest\x1a\x19.orch.v1.WebhookRendering\"T\xe2\xf3\x18\x13\x18\x01\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x027:\x05draft\"./webhooks/{id}/deliveries/{delivery_id}/render\x12\x97\x01\n" +
 	"\x0eReplayDelivery\x12\x1e.orch.v1.ReplayDeliveryRequest\x1a\x18.orch.v1.WebhookDelivery\"K\xe2\xf3\x18\x11\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x020\"./webhooks/{id}/deliveries/{delivery_id}/replay\x12\xa6\x01\n" +
 	"\x10ReplayDeliveries\x12 .orch.v1.ReplayDeliveriesRequest\x1a\x1c.orch.v1.WebhookDeliveryList\"R\xe2\xf3\x18\x13\x18\x01\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x025:\x05queryb\n" +
 	"deliveries\" /webhooks/{id}/deliveries/replay\x1a\x0e\xea\xf3\x18\n" +
@@ -5741,7 +5889,7 @@ func file_orch_v1_webhooks_proto_rawDescGZIP() []byte {
 }
 
 var file_orch_v1_webhooks_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
-var file_orch_v1_webhooks_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
+var file_orch_v1_webhooks_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
 var file_orch_v1_webhooks_proto_goTypes = []any{
 	(WebhookHealthStatus)(0),            // 0: orch.v1.WebhookHealthStatus
 	(WebhookScheme)(0),                  // 1: orch.v1.WebhookScheme
@@ -5786,46 +5934,48 @@ var file_orch_v1_webhooks_proto_goTypes = []any{
 	(*WebhookDeliveryQuery)(nil),        // 40: orch.v1.WebhookDeliveryQuery
 	(*WebhookReplayQuery)(nil),          // 41: orch.v1.WebhookReplayQuery
 	(*WebhookDraft)(nil),                // 42: orch.v1.WebhookDraft
-	(*WebhookRendering)(nil),            // 43: orch.v1.WebhookRendering
-	(*WebhookRenderingError)(nil),       // 44: orch.v1.WebhookRenderingError
-	(*WebhookPreset)(nil),               // 45: orch.v1.WebhookPreset
-	(*WebhookPresetSample)(nil),         // 46: orch.v1.WebhookPresetSample
-	(*WebhookPresetList)(nil),           // 47: orch.v1.WebhookPresetList
-	(*ListWebhookPresetsRequest)(nil),   // 48: orch.v1.ListWebhookPresetsRequest
-	(*CreateWebhookRequest)(nil),        // 49: orch.v1.CreateWebhookRequest
-	(*ListWebhooksRequest)(nil),         // 50: orch.v1.ListWebhooksRequest
-	(*ReadWebhooksRequest)(nil),         // 51: orch.v1.ReadWebhooksRequest
-	(*CountWebhooksRequest)(nil),        // 52: orch.v1.CountWebhooksRequest
-	(*ReadWebhookRequest)(nil),          // 53: orch.v1.ReadWebhookRequest
-	(*ReplaceWebhookRequest)(nil),       // 54: orch.v1.ReplaceWebhookRequest
-	(*UpdateWebhookRequest)(nil),        // 55: orch.v1.UpdateWebhookRequest
-	(*DeleteWebhookRequest)(nil),        // 56: orch.v1.DeleteWebhookRequest
-	(*RotateWebhookRequest)(nil),        // 57: orch.v1.RotateWebhookRequest
-	(*RenderWebhookRequest)(nil),        // 58: orch.v1.RenderWebhookRequest
-	(*ListDeliveriesRequest)(nil),       // 59: orch.v1.ListDeliveriesRequest
-	(*ReadDeliveriesRequest)(nil),       // 60: orch.v1.ReadDeliveriesRequest
-	(*ReadDeliveryRequest)(nil),         // 61: orch.v1.ReadDeliveryRequest
-	(*ReplayDeliveryRequest)(nil),       // 62: orch.v1.ReplayDeliveryRequest
-	(*ReplayDeliveriesRequest)(nil),     // 63: orch.v1.ReplayDeliveriesRequest
-	nil,                                 // 64: orch.v1.WebhookDelivery.HeadersEntry
-	nil,                                 // 65: orch.v1.WebhookDraft.HeadersEntry
-	nil,                                 // 66: orch.v1.WebhookPresetSample.HeadersEntry
-	(*timestamppb.Timestamp)(nil),       // 67: google.protobuf.Timestamp
-	(Operator)(0),                       // 68: orch.v1.Operator
-	(*UuidFilter)(nil),                  // 69: orch.v1.UuidFilter
-	(*NameFilter)(nil),                  // 70: orch.v1.NameFilter
-	(*BoolFilter)(nil),                  // 71: orch.v1.BoolFilter
-	(*OptionalUuidFilter)(nil),          // 72: orch.v1.OptionalUuidFilter
-	(*PageLimit)(nil),                   // 73: orch.v1.PageLimit
-	(*StringList)(nil),                  // 74: orch.v1.StringList
-	(*TimeFilter)(nil),                  // 75: orch.v1.TimeFilter
-	(*fieldmaskpb.FieldMask)(nil),       // 76: google.protobuf.FieldMask
-	(*CountResponse)(nil),               // 77: orch.v1.CountResponse
-	(*emptypb.Empty)(nil),               // 78: google.protobuf.Empty
+	(*WebhookDeliveryDraft)(nil),        // 43: orch.v1.WebhookDeliveryDraft
+	(*WebhookRendering)(nil),            // 44: orch.v1.WebhookRendering
+	(*WebhookRenderingError)(nil),       // 45: orch.v1.WebhookRenderingError
+	(*WebhookPreset)(nil),               // 46: orch.v1.WebhookPreset
+	(*WebhookPresetSample)(nil),         // 47: orch.v1.WebhookPresetSample
+	(*WebhookPresetList)(nil),           // 48: orch.v1.WebhookPresetList
+	(*ListWebhookPresetsRequest)(nil),   // 49: orch.v1.ListWebhookPresetsRequest
+	(*CreateWebhookRequest)(nil),        // 50: orch.v1.CreateWebhookRequest
+	(*ListWebhooksRequest)(nil),         // 51: orch.v1.ListWebhooksRequest
+	(*ReadWebhooksRequest)(nil),         // 52: orch.v1.ReadWebhooksRequest
+	(*CountWebhooksRequest)(nil),        // 53: orch.v1.CountWebhooksRequest
+	(*ReadWebhookRequest)(nil),          // 54: orch.v1.ReadWebhookRequest
+	(*ReplaceWebhookRequest)(nil),       // 55: orch.v1.ReplaceWebhookRequest
+	(*UpdateWebhookRequest)(nil),        // 56: orch.v1.UpdateWebhookRequest
+	(*DeleteWebhookRequest)(nil),        // 57: orch.v1.DeleteWebhookRequest
+	(*RotateWebhookRequest)(nil),        // 58: orch.v1.RotateWebhookRequest
+	(*RenderWebhookRequest)(nil),        // 59: orch.v1.RenderWebhookRequest
+	(*ListDeliveriesRequest)(nil),       // 60: orch.v1.ListDeliveriesRequest
+	(*ReadDeliveriesRequest)(nil),       // 61: orch.v1.ReadDeliveriesRequest
+	(*ReadDeliveryRequest)(nil),         // 62: orch.v1.ReadDeliveryRequest
+	(*RenderDeliveryRequest)(nil),       // 63: orch.v1.RenderDeliveryRequest
+	(*ReplayDeliveryRequest)(nil),       // 64: orch.v1.ReplayDeliveryRequest
+	(*ReplayDeliveriesRequest)(nil),     // 65: orch.v1.ReplayDeliveriesRequest
+	nil,                                 // 66: orch.v1.WebhookDelivery.HeadersEntry
+	nil,                                 // 67: orch.v1.WebhookDraft.HeadersEntry
+	nil,                                 // 68: orch.v1.WebhookPresetSample.HeadersEntry
+	(*timestamppb.Timestamp)(nil),       // 69: google.protobuf.Timestamp
+	(Operator)(0),                       // 70: orch.v1.Operator
+	(*UuidFilter)(nil),                  // 71: orch.v1.UuidFilter
+	(*NameFilter)(nil),                  // 72: orch.v1.NameFilter
+	(*BoolFilter)(nil),                  // 73: orch.v1.BoolFilter
+	(*OptionalUuidFilter)(nil),          // 74: orch.v1.OptionalUuidFilter
+	(*PageLimit)(nil),                   // 75: orch.v1.PageLimit
+	(*StringList)(nil),                  // 76: orch.v1.StringList
+	(*TimeFilter)(nil),                  // 77: orch.v1.TimeFilter
+	(*fieldmaskpb.FieldMask)(nil),       // 78: google.protobuf.FieldMask
+	(*CountResponse)(nil),               // 79: orch.v1.CountResponse
+	(*emptypb.Empty)(nil),               // 80: google.protobuf.Empty
 }
 var file_orch_v1_webhooks_proto_depIdxs = []int32{
-	67,  // 0: orch.v1.Webhook.created:type_name -> google.protobuf.Timestamp
-	67,  // 1: orch.v1.Webhook.updated:type_name -> google.protobuf.Timestamp
+	69,  // 0: orch.v1.Webhook.created:type_name -> google.protobuf.Timestamp
+	69,  // 1: orch.v1.Webhook.updated:type_name -> google.protobuf.Timestamp
 	16,  // 2: orch.v1.Webhook.verification:type_name -> orch.v1.WebhookVerification
 	4,   // 3: orch.v1.Webhook.deduplication:type_name -> orch.v1.WebhookDeduplication
 	5,   // 4: orch.v1.Webhook.handshakes:type_name -> orch.v1.WebhookHandshake
@@ -5834,17 +5984,17 @@ var file_orch_v1_webhooks_proto_depIdxs = []int32{
 	7,   // 7: orch.v1.Webhook.methods:type_name -> orch.v1.WebhookMethod
 	12,  // 8: orch.v1.Webhook.health:type_name -> orch.v1.WebhookHealth
 	0,   // 9: orch.v1.WebhookHealth.status:type_name -> orch.v1.WebhookHealthStatus
-	67,  // 10: orch.v1.WebhookHealth.since:type_name -> google.protobuf.Timestamp
-	67,  // 11: orch.v1.WebhookHealth.last_delivery:type_name -> google.protobuf.Timestamp
+	69,  // 10: orch.v1.WebhookHealth.since:type_name -> google.protobuf.Timestamp
+	69,  // 11: orch.v1.WebhookHealth.last_delivery:type_name -> google.protobuf.Timestamp
 	0,   // 12: orch.v1.WebhookWatch.status:type_name -> orch.v1.WebhookHealthStatus
-	67,  // 13: orch.v1.WebhookWatch.since:type_name -> google.protobuf.Timestamp
-	67,  // 14: orch.v1.WebhookWatch.last_delivery:type_name -> google.protobuf.Timestamp
-	67,  // 15: orch.v1.WebhookWatch.window:type_name -> google.protobuf.Timestamp
-	67,  // 16: orch.v1.WebhookWatch.watched_since:type_name -> google.protobuf.Timestamp
+	69,  // 13: orch.v1.WebhookWatch.since:type_name -> google.protobuf.Timestamp
+	69,  // 14: orch.v1.WebhookWatch.last_delivery:type_name -> google.protobuf.Timestamp
+	69,  // 15: orch.v1.WebhookWatch.window:type_name -> google.protobuf.Timestamp
+	69,  // 16: orch.v1.WebhookWatch.watched_since:type_name -> google.protobuf.Timestamp
 	14,  // 17: orch.v1.WebhookWatch.sources:type_name -> orch.v1.WebhookTrafficSource
-	67,  // 18: orch.v1.WebhookWatch.due:type_name -> google.protobuf.Timestamp
+	69,  // 18: orch.v1.WebhookWatch.due:type_name -> google.protobuf.Timestamp
 	14,  // 19: orch.v1.WebhookTraffic.source:type_name -> orch.v1.WebhookTrafficSource
-	67,  // 20: orch.v1.WebhookTraffic.last:type_name -> google.protobuf.Timestamp
+	69,  // 20: orch.v1.WebhookTraffic.last:type_name -> google.protobuf.Timestamp
 	1,   // 21: orch.v1.WebhookVerification.scheme:type_name -> orch.v1.WebhookScheme
 	2,   // 22: orch.v1.WebhookVerification.digest:type_name -> orch.v1.WebhookDigest
 	3,   // 23: orch.v1.WebhookVerification.encoding:type_name -> orch.v1.WebhookEncoding
@@ -5870,14 +6020,14 @@ var file_orch_v1_webhooks_proto_depIdxs = []int32{
 	6,   // 43: orch.v1.WebhookUpdate.undefined:type_name -> orch.v1.WebhookUndefined
 	7,   // 44: orch.v1.WebhookUpdate.methods:type_name -> orch.v1.WebhookMethod
 	11,  // 45: orch.v1.WebhookList.webhooks:type_name -> orch.v1.Webhook
-	68,  // 46: orch.v1.WebhookFilter.operator:type_name -> orch.v1.Operator
-	69,  // 47: orch.v1.WebhookFilter.id:type_name -> orch.v1.UuidFilter
-	70,  // 48: orch.v1.WebhookFilter.name:type_name -> orch.v1.NameFilter
-	71,  // 49: orch.v1.WebhookFilter.enabled:type_name -> orch.v1.BoolFilter
-	72,  // 50: orch.v1.WebhookFilter.service_account_id:type_name -> orch.v1.OptionalUuidFilter
+	70,  // 46: orch.v1.WebhookFilter.operator:type_name -> orch.v1.Operator
+	71,  // 47: orch.v1.WebhookFilter.id:type_name -> orch.v1.UuidFilter
+	72,  // 48: orch.v1.WebhookFilter.name:type_name -> orch.v1.NameFilter
+	73,  // 49: orch.v1.WebhookFilter.enabled:type_name -> orch.v1.BoolFilter
+	74,  // 50: orch.v1.WebhookFilter.service_account_id:type_name -> orch.v1.OptionalUuidFilter
 	23,  // 51: orch.v1.WebhookQuery.webhooks:type_name -> orch.v1.WebhookFilter
 	8,   // 52: orch.v1.WebhookQuery.sort:type_name -> orch.v1.WebhookSort
-	73,  // 53: orch.v1.WebhookQuery.limit:type_name -> orch.v1.PageLimit
+	75,  // 53: orch.v1.WebhookQuery.limit:type_name -> orch.v1.PageLimit
 	23,  // 54: orch.v1.WebhookCountQuery.webhooks:type_name -> orch.v1.WebhookFilter
 	16,  // 55: orch.v1.WebhookDefinition.verification:type_name -> orch.v1.WebhookVerification
 	4,   // 56: orch.v1.WebhookDefinition.deduplication:type_name -> orch.v1.WebhookDeduplication
@@ -5886,92 +6036,95 @@ var file_orch_v1_webhooks_proto_depIdxs = []int32{
 	6,   // 59: orch.v1.WebhookDefinition.undefined:type_name -> orch.v1.WebhookUndefined
 	7,   // 60: orch.v1.WebhookDefinition.methods:type_name -> orch.v1.WebhookMethod
 	18,  // 61: orch.v1.AccountDefinition.rate_limit:type_name -> orch.v1.WebhookRateLimit
-	67,  // 62: orch.v1.WebhookDelivery.received:type_name -> google.protobuf.Timestamp
-	64,  // 63: orch.v1.WebhookDelivery.headers:type_name -> orch.v1.WebhookDelivery.HeadersEntry
+	69,  // 62: orch.v1.WebhookDelivery.received:type_name -> google.protobuf.Timestamp
+	66,  // 63: orch.v1.WebhookDelivery.headers:type_name -> orch.v1.WebhookDelivery.HeadersEntry
 	28,  // 64: orch.v1.WebhookDeliveryBatch.deliveries:type_name -> orch.v1.WebhookDelivery
 	15,  // 65: orch.v1.WebhookDeliveryBatch.traffic:type_name -> orch.v1.WebhookTraffic
 	28,  // 66: orch.v1.WebhookDeliveryList.deliveries:type_name -> orch.v1.WebhookDelivery
 	33,  // 67: orch.v1.WebhookDeliverySummary.counts:type_name -> orch.v1.WebhookDeliveryCount
-	67,  // 68: orch.v1.WebhookDeliveryCount.first:type_name -> google.protobuf.Timestamp
-	67,  // 69: orch.v1.WebhookDeliveryCount.last:type_name -> google.protobuf.Timestamp
+	69,  // 68: orch.v1.WebhookDeliveryCount.first:type_name -> google.protobuf.Timestamp
+	69,  // 69: orch.v1.WebhookDeliveryCount.last:type_name -> google.protobuf.Timestamp
 	36,  // 70: orch.v1.WebhookIssueList.issues:type_name -> orch.v1.WebhookIssue
-	67,  // 71: orch.v1.WebhookIssue.first:type_name -> google.protobuf.Timestamp
-	67,  // 72: orch.v1.WebhookIssue.last:type_name -> google.protobuf.Timestamp
-	74,  // 73: orch.v1.WebhookDeliveryTextFilter.any_:type_name -> orch.v1.StringList
-	69,  // 74: orch.v1.WebhookDeliveryFilter.id:type_name -> orch.v1.UuidFilter
+	69,  // 71: orch.v1.WebhookIssue.first:type_name -> google.protobuf.Timestamp
+	69,  // 72: orch.v1.WebhookIssue.last:type_name -> google.protobuf.Timestamp
+	76,  // 73: orch.v1.WebhookDeliveryTextFilter.any_:type_name -> orch.v1.StringList
+	71,  // 74: orch.v1.WebhookDeliveryFilter.id:type_name -> orch.v1.UuidFilter
 	37,  // 75: orch.v1.WebhookDeliveryFilter.status:type_name -> orch.v1.WebhookDeliveryStatusFilter
-	75,  // 76: orch.v1.WebhookDeliveryFilter.received:type_name -> orch.v1.TimeFilter
-	71,  // 77: orch.v1.WebhookDeliveryFilter.duplicate:type_name -> orch.v1.BoolFilter
-	72,  // 78: orch.v1.WebhookDeliveryFilter.replayed_event_id:type_name -> orch.v1.OptionalUuidFilter
+	77,  // 76: orch.v1.WebhookDeliveryFilter.received:type_name -> orch.v1.TimeFilter
+	73,  // 77: orch.v1.WebhookDeliveryFilter.duplicate:type_name -> orch.v1.BoolFilter
+	74,  // 78: orch.v1.WebhookDeliveryFilter.replayed_event_id:type_name -> orch.v1.OptionalUuidFilter
 	38,  // 79: orch.v1.WebhookDeliveryFilter.reason:type_name -> orch.v1.WebhookDeliveryTextFilter
 	38,  // 80: orch.v1.WebhookDeliveryFilter.remote_address:type_name -> orch.v1.WebhookDeliveryTextFilter
-	69,  // 81: orch.v1.WebhookDeliveryFilter.webhook_id:type_name -> orch.v1.UuidFilter
+	71,  // 81: orch.v1.WebhookDeliveryFilter.webhook_id:type_name -> orch.v1.UuidFilter
 	39,  // 82: orch.v1.WebhookDeliveryQuery.deliveries:type_name -> orch.v1.WebhookDeliveryFilter
 	9,   // 83: orch.v1.WebhookDeliveryQuery.sort:type_name -> orch.v1.WebhookDeliverySort
-	73,  // 84: orch.v1.WebhookDeliveryQuery.limit:type_name -> orch.v1.PageLimit
+	75,  // 84: orch.v1.WebhookDeliveryQuery.limit:type_name -> orch.v1.PageLimit
 	39,  // 85: orch.v1.WebhookReplayQuery.deliveries:type_name -> orch.v1.WebhookDeliveryFilter
-	73,  // 86: orch.v1.WebhookReplayQuery.limit:type_name -> orch.v1.PageLimit
-	65,  // 87: orch.v1.WebhookDraft.headers:type_name -> orch.v1.WebhookDraft.HeadersEntry
+	75,  // 86: orch.v1.WebhookReplayQuery.limit:type_name -> orch.v1.PageLimit
+	67,  // 87: orch.v1.WebhookDraft.headers:type_name -> orch.v1.WebhookDraft.HeadersEntry
 	6,   // 88: orch.v1.WebhookDraft.undefined:type_name -> orch.v1.WebhookUndefined
-	44,  // 89: orch.v1.WebhookRendering.error:type_name -> orch.v1.WebhookRenderingError
-	44,  // 90: orch.v1.WebhookRendering.warnings:type_name -> orch.v1.WebhookRenderingError
+	45,  // 89: orch.v1.WebhookRendering.error:type_name -> orch.v1.WebhookRenderingError
+	45,  // 90: orch.v1.WebhookRendering.warnings:type_name -> orch.v1.WebhookRenderingError
 	10,  // 91: orch.v1.WebhookRenderingError.stage:type_name -> orch.v1.WebhookRenderingStage
-	46,  // 92: orch.v1.WebhookPreset.sample:type_name -> orch.v1.WebhookPresetSample
-	66,  // 93: orch.v1.WebhookPresetSample.headers:type_name -> orch.v1.WebhookPresetSample.HeadersEntry
-	45,  // 94: orch.v1.WebhookPresetList.presets:type_name -> orch.v1.WebhookPreset
+	47,  // 92: orch.v1.WebhookPreset.sample:type_name -> orch.v1.WebhookPresetSample
+	68,  // 93: orch.v1.WebhookPresetSample.headers:type_name -> orch.v1.WebhookPresetSample.HeadersEntry
+	46,  // 94: orch.v1.WebhookPresetList.presets:type_name -> orch.v1.WebhookPreset
 	19,  // 95: orch.v1.CreateWebhookRequest.webhook:type_name -> orch.v1.WebhookCreate
-	73,  // 96: orch.v1.ListWebhooksRequest.limit:type_name -> orch.v1.PageLimit
+	75,  // 96: orch.v1.ListWebhooksRequest.limit:type_name -> orch.v1.PageLimit
 	24,  // 97: orch.v1.ReadWebhooksRequest.query:type_name -> orch.v1.WebhookQuery
 	25,  // 98: orch.v1.CountWebhooksRequest.query:type_name -> orch.v1.WebhookCountQuery
 	20,  // 99: orch.v1.ReplaceWebhookRequest.webhook:type_name -> orch.v1.WebhookReplace
-	76,  // 100: orch.v1.ReplaceWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
+	78,  // 100: orch.v1.ReplaceWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
 	21,  // 101: orch.v1.UpdateWebhookRequest.webhook:type_name -> orch.v1.WebhookUpdate
-	76,  // 102: orch.v1.UpdateWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
+	78,  // 102: orch.v1.UpdateWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
 	42,  // 103: orch.v1.RenderWebhookRequest.draft:type_name -> orch.v1.WebhookDraft
-	73,  // 104: orch.v1.ListDeliveriesRequest.limit:type_name -> orch.v1.PageLimit
+	75,  // 104: orch.v1.ListDeliveriesRequest.limit:type_name -> orch.v1.PageLimit
 	40,  // 105: orch.v1.ReadDeliveriesRequest.query:type_name -> orch.v1.WebhookDeliveryQuery
-	41,  // 106: orch.v1.ReplayDeliveriesRequest.query:type_name -> orch.v1.WebhookReplayQuery
-	49,  // 107: orch.v1.WebhookService.CreateWebhook:input_type -> orch.v1.CreateWebhookRequest
-	50,  // 108: orch.v1.WebhookService.ListWebhooks:input_type -> orch.v1.ListWebhooksRequest
-	51,  // 109: orch.v1.WebhookService.ReadWebhooks:input_type -> orch.v1.ReadWebhooksRequest
-	52,  // 110: orch.v1.WebhookService.CountWebhooks:input_type -> orch.v1.CountWebhooksRequest
-	53,  // 111: orch.v1.WebhookService.ReadWebhook:input_type -> orch.v1.ReadWebhookRequest
-	54,  // 112: orch.v1.WebhookService.ReplaceWebhook:input_type -> orch.v1.ReplaceWebhookRequest
-	55,  // 113: orch.v1.WebhookService.UpdateWebhook:input_type -> orch.v1.UpdateWebhookRequest
-	56,  // 114: orch.v1.WebhookService.DeleteWebhook:input_type -> orch.v1.DeleteWebhookRequest
-	57,  // 115: orch.v1.WebhookService.RotateWebhook:input_type -> orch.v1.RotateWebhookRequest
-	48,  // 116: orch.v1.WebhookService.ListWebhookPresets:input_type -> orch.v1.ListWebhookPresetsRequest
-	58,  // 117: orch.v1.WebhookService.RenderWebhook:input_type -> orch.v1.RenderWebhookRequest
-	59,  // 118: orch.v1.WebhookService.ListDeliveries:input_type -> orch.v1.ListDeliveriesRequest
-	60,  // 119: orch.v1.WebhookService.ReadDeliveries:input_type -> orch.v1.ReadDeliveriesRequest
-	61,  // 120: orch.v1.WebhookService.ReadDelivery:input_type -> orch.v1.ReadDeliveryRequest
-	31,  // 121: orch.v1.WebhookService.SummarizeDeliveries:input_type -> orch.v1.SummarizeDeliveriesRequest
-	34,  // 122: orch.v1.WebhookService.ListWebhookIssues:input_type -> orch.v1.ListWebhookIssuesRequest
-	62,  // 123: orch.v1.WebhookService.ReplayDelivery:input_type -> orch.v1.ReplayDeliveryRequest
-	63,  // 124: orch.v1.WebhookService.ReplayDeliveries:input_type -> orch.v1.ReplayDeliveriesRequest
-	11,  // 125: orch.v1.WebhookService.CreateWebhook:output_type -> orch.v1.Webhook
-	22,  // 126: orch.v1.WebhookService.ListWebhooks:output_type -> orch.v1.WebhookList
-	22,  // 127: orch.v1.WebhookService.ReadWebhooks:output_type -> orch.v1.WebhookList
-	77,  // 128: orch.v1.WebhookService.CountWebhooks:output_type -> orch.v1.CountResponse
-	11,  // 129: orch.v1.WebhookService.ReadWebhook:output_type -> orch.v1.Webhook
-	78,  // 130: orch.v1.WebhookService.ReplaceWebhook:output_type -> google.protobuf.Empty
-	78,  // 131: orch.v1.WebhookService.UpdateWebhook:output_type -> google.protobuf.Empty
-	78,  // 132: orch.v1.WebhookService.DeleteWebhook:output_type -> google.protobuf.Empty
-	11,  // 133: orch.v1.WebhookService.RotateWebhook:output_type -> orch.v1.Webhook
-	47,  // 134: orch.v1.WebhookService.ListWebhookPresets:output_type -> orch.v1.WebhookPresetList
-	43,  // 135: orch.v1.WebhookService.RenderWebhook:output_type -> orch.v1.WebhookRendering
-	30,  // 136: orch.v1.WebhookService.ListDeliveries:output_type -> orch.v1.WebhookDeliveryList
-	30,  // 137: orch.v1.WebhookService.ReadDeliveries:output_type -> orch.v1.WebhookDeliveryList
-	28,  // 138: orch.v1.WebhookService.ReadDelivery:output_type -> orch.v1.WebhookDelivery
-	32,  // 139: orch.v1.WebhookService.SummarizeDeliveries:output_type -> orch.v1.WebhookDeliverySummary
-	35,  // 140: orch.v1.WebhookService.ListWebhookIssues:output_type -> orch.v1.WebhookIssueList
-	28,  // 141: orch.v1.WebhookService.ReplayDelivery:output_type -> orch.v1.WebhookDelivery
-	30,  // 142: orch.v1.WebhookService.ReplayDeliveries:output_type -> orch.v1.WebhookDeliveryList
-	125, // [125:143] is the sub-list for method output_type
-	107, // [107:125] is the sub-list for method input_type
-	107, // [107:107] is the sub-list for extension type_name
-	107, // [107:107] is the sub-list for extension extendee
-	0,   // [0:107] is the sub-list for field type_name
+	43,  // 106: orch.v1.RenderDeliveryRequest.draft:type_name -> orch.v1.WebhookDeliveryDraft
+	41,  // 107: orch.v1.ReplayDeliveriesRequest.query:type_name -> orch.v1.WebhookReplayQuery
+	50,  // 108: orch.v1.WebhookService.CreateWebhook:input_type -> orch.v1.CreateWebhookRequest
+	51,  // 109: orch.v1.WebhookService.ListWebhooks:input_type -> orch.v1.ListWebhooksRequest
+	52,  // 110: orch.v1.WebhookService.ReadWebhooks:input_type -> orch.v1.ReadWebhooksRequest
+	53,  // 111: orch.v1.WebhookService.CountWebhooks:input_type -> orch.v1.CountWebhooksRequest
+	54,  // 112: orch.v1.WebhookService.ReadWebhook:input_type -> orch.v1.ReadWebhookRequest
+	55,  // 113: orch.v1.WebhookService.ReplaceWebhook:input_type -> orch.v1.ReplaceWebhookRequest
+	56,  // 114: orch.v1.WebhookService.UpdateWebhook:input_type -> orch.v1.UpdateWebhookRequest
+	57,  // 115: orch.v1.WebhookService.DeleteWebhook:input_type -> orch.v1.DeleteWebhookRequest
+	58,  // 116: orch.v1.WebhookService.RotateWebhook:input_type -> orch.v1.RotateWebhookRequest
+	49,  // 117: orch.v1.WebhookService.ListWebhookPresets:input_type -> orch.v1.ListWebhookPresetsRequest
+	59,  // 118: orch.v1.WebhookService.RenderWebhook:input_type -> orch.v1.RenderWebhookRequest
+	60,  // 119: orch.v1.WebhookService.ListDeliveries:input_type -> orch.v1.ListDeliveriesRequest
+	61,  // 120: orch.v1.WebhookService.ReadDeliveries:input_type -> orch.v1.ReadDeliveriesRequest
+	62,  // 121: orch.v1.WebhookService.ReadDelivery:input_type -> orch.v1.ReadDeliveryRequest
+	31,  // 122: orch.v1.WebhookService.SummarizeDeliveries:input_type -> orch.v1.SummarizeDeliveriesRequest
+	34,  // 123: orch.v1.WebhookService.ListWebhookIssues:input_type -> orch.v1.ListWebhookIssuesRequest
+	63,  // 124: orch.v1.WebhookService.RenderDelivery:input_type -> orch.v1.RenderDeliveryRequest
+	64,  // 125: orch.v1.WebhookService.ReplayDelivery:input_type -> orch.v1.ReplayDeliveryRequest
+	65,  // 126: orch.v1.WebhookService.ReplayDeliveries:input_type -> orch.v1.ReplayDeliveriesRequest
+	11,  // 127: orch.v1.WebhookService.CreateWebhook:output_type -> orch.v1.Webhook
+	22,  // 128: orch.v1.WebhookService.ListWebhooks:output_type -> orch.v1.WebhookList
+	22,  // 129: orch.v1.WebhookService.ReadWebhooks:output_type -> orch.v1.WebhookList
+	79,  // 130: orch.v1.WebhookService.CountWebhooks:output_type -> orch.v1.CountResponse
+	11,  // 131: orch.v1.WebhookService.ReadWebhook:output_type -> orch.v1.Webhook
+	80,  // 132: orch.v1.WebhookService.ReplaceWebhook:output_type -> google.protobuf.Empty
+	80,  // 133: orch.v1.WebhookService.UpdateWebhook:output_type -> google.protobuf.Empty
+	80,  // 134: orch.v1.WebhookService.DeleteWebhook:output_type -> google.protobuf.Empty
+	11,  // 135: orch.v1.WebhookService.RotateWebhook:output_type -> orch.v1.Webhook
+	48,  // 136: orch.v1.WebhookService.ListWebhookPresets:output_type -> orch.v1.WebhookPresetList
+	44,  // 137: orch.v1.WebhookService.RenderWebhook:output_type -> orch.v1.WebhookRendering
+	30,  // 138: orch.v1.WebhookService.ListDeliveries:output_type -> orch.v1.WebhookDeliveryList
+	30,  // 139: orch.v1.WebhookService.ReadDeliveries:output_type -> orch.v1.WebhookDeliveryList
+	28,  // 140: orch.v1.WebhookService.ReadDelivery:output_type -> orch.v1.WebhookDelivery
+	32,  // 141: orch.v1.WebhookService.SummarizeDeliveries:output_type -> orch.v1.WebhookDeliverySummary
+	35,  // 142: orch.v1.WebhookService.ListWebhookIssues:output_type -> orch.v1.WebhookIssueList
+	44,  // 143: orch.v1.WebhookService.RenderDelivery:output_type -> orch.v1.WebhookRendering
+	28,  // 144: orch.v1.WebhookService.ReplayDelivery:output_type -> orch.v1.WebhookDelivery
+	30,  // 145: orch.v1.WebhookService.ReplayDeliveries:output_type -> orch.v1.WebhookDeliveryList
+	127, // [127:146] is the sub-list for method output_type
+	108, // [108:127] is the sub-list for method input_type
+	108, // [108:108] is the sub-list for extension type_name
+	108, // [108:108] is the sub-list for extension extendee
+	0,   // [0:108] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_webhooks_proto_init() }
@@ -6006,14 +6159,15 @@ func file_orch_v1_webhooks_proto_init() {
 	file_orch_v1_webhooks_proto_msgTypes[31].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[32].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[33].OneofWrappers = []any{}
-	file_orch_v1_webhooks_proto_msgTypes[39].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[34].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[40].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_webhooks_proto_rawDesc), len(file_orch_v1_webhooks_proto_rawDesc)),
 			NumEnums:      11,
-			NumMessages:   56,
+			NumMessages:   58,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

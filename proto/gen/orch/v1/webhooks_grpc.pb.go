@@ -38,6 +38,7 @@ const (
 	WebhookService_ReadDelivery_FullMethodName        = "/orch.v1.WebhookService/ReadDelivery"
 	WebhookService_SummarizeDeliveries_FullMethodName = "/orch.v1.WebhookService/SummarizeDeliveries"
 	WebhookService_ListWebhookIssues_FullMethodName   = "/orch.v1.WebhookService/ListWebhookIssues"
+	WebhookService_RenderDelivery_FullMethodName      = "/orch.v1.WebhookService/RenderDelivery"
 	WebhookService_ReplayDelivery_FullMethodName      = "/orch.v1.WebhookService/ReplayDelivery"
 	WebhookService_ReplayDeliveries_FullMethodName    = "/orch.v1.WebhookService/ReplayDeliveries"
 )
@@ -82,6 +83,9 @@ type WebhookServiceClient interface {
 	SummarizeDeliveries(ctx context.Context, in *SummarizeDeliveriesRequest, opts ...grpc.CallOption) (*WebhookDeliverySummary, error)
 	// List issues. Groups the failures of the webhook's delivery log by their cause, the latest first.
 	ListWebhookIssues(ctx context.Context, in *ListWebhookIssuesRequest, opts ...grpc.CallOption) (*WebhookIssueList, error)
+	// Render a delivery. Renders the recorded request as a replay would, with a draft of the template if there is one, and
+	// publishes nothing.
+	RenderDelivery(ctx context.Context, in *RenderDeliveryRequest, opts ...grpc.CallOption) (*WebhookRendering, error)
 	// Replay a delivery. Processes the recorded request with the current template and returns the new delivery.
 	ReplayDelivery(ctx context.Context, in *ReplayDeliveryRequest, opts ...grpc.CallOption) (*WebhookDelivery, error)
 	// Replay deliveries. Processes matching deliveries with the current template, oldest first; default failed ones
@@ -257,6 +261,16 @@ func (c *webhookServiceClient) ListWebhookIssues(ctx context.Context, in *ListWe
 	return out, nil
 }
 
+func (c *webhookServiceClient) RenderDelivery(ctx context.Context, in *RenderDeliveryRequest, opts ...grpc.CallOption) (*WebhookRendering, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WebhookRendering)
+	err := c.cc.Invoke(ctx, WebhookService_RenderDelivery_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *webhookServiceClient) ReplayDelivery(ctx context.Context, in *ReplayDeliveryRequest, opts ...grpc.CallOption) (*WebhookDelivery, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(WebhookDelivery)
@@ -317,6 +331,9 @@ type WebhookServiceServer interface {
 	SummarizeDeliveries(context.Context, *SummarizeDeliveriesRequest) (*WebhookDeliverySummary, error)
 	// List issues. Groups the failures of the webhook's delivery log by their cause, the latest first.
 	ListWebhookIssues(context.Context, *ListWebhookIssuesRequest) (*WebhookIssueList, error)
+	// Render a delivery. Renders the recorded request as a replay would, with a draft of the template if there is one, and
+	// publishes nothing.
+	RenderDelivery(context.Context, *RenderDeliveryRequest) (*WebhookRendering, error)
 	// Replay a delivery. Processes the recorded request with the current template and returns the new delivery.
 	ReplayDelivery(context.Context, *ReplayDeliveryRequest) (*WebhookDelivery, error)
 	// Replay deliveries. Processes matching deliveries with the current template, oldest first; default failed ones
@@ -379,6 +396,9 @@ func (UnimplementedWebhookServiceServer) SummarizeDeliveries(context.Context, *S
 }
 func (UnimplementedWebhookServiceServer) ListWebhookIssues(context.Context, *ListWebhookIssuesRequest) (*WebhookIssueList, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListWebhookIssues not implemented")
+}
+func (UnimplementedWebhookServiceServer) RenderDelivery(context.Context, *RenderDeliveryRequest) (*WebhookRendering, error) {
+	return nil, status.Error(codes.Unimplemented, "method RenderDelivery not implemented")
 }
 func (UnimplementedWebhookServiceServer) ReplayDelivery(context.Context, *ReplayDeliveryRequest) (*WebhookDelivery, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReplayDelivery not implemented")
@@ -695,6 +715,24 @@ func _WebhookService_ListWebhookIssues_Handler(srv interface{}, ctx context.Cont
 	return interceptor(ctx, in, info, handler)
 }
 
+func _WebhookService_RenderDelivery_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RenderDeliveryRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WebhookServiceServer).RenderDelivery(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: WebhookService_RenderDelivery_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WebhookServiceServer).RenderDelivery(ctx, req.(*RenderDeliveryRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _WebhookService_ReplayDelivery_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ReplayDeliveryRequest)
 	if err := dec(in); err != nil {
@@ -801,6 +839,10 @@ var WebhookService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListWebhookIssues",
 			Handler:    _WebhookService_ListWebhookIssues_Handler,
+		},
+		{
+			MethodName: "RenderDelivery",
+			Handler:    _WebhookService_RenderDelivery_Handler,
 		},
 		{
 			MethodName: "ReplayDelivery",

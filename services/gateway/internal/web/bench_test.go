@@ -10,8 +10,8 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// TestPreviewReadsOneDelivery previews a template as the script does while somebody types.
-func TestPreviewReadsOneDelivery(t *testing.T) {
+// TestPreviewRendersOneDelivery previews a template as the script does while somebody types.
+func TestPreviewRendersOneDelivery(t *testing.T) {
 	t.Parallel()
 	s := &stub{answers: console()}
 	site := siteWith(t, s, nil)
@@ -21,7 +21,7 @@ func TestPreviewReadsOneDelivery(t *testing.T) {
 	require.Equal(t, 200, got.Code, got.Body.String())
 	require.Contains(t, got.Body.String(), `id="preview"`)
 	require.NotContains(t, got.Body.String(), "<html")
-	require.Equal(t, []string{orchv1.WebhookService_ReadDeliveries_FullMethodName, orchv1.WebhookService_RenderWebhook_FullMethodName}, s.calls)
-	require.EqualValues(t, 1, s.last[orchv1.WebhookService_ReadDeliveries_FullMethodName].(*orchv1.ReadDeliveriesRequest).GetQuery().GetLimit().GetValue())
+	require.Equal(t, []string{orchv1.WebhookService_RenderDelivery_FullMethodName}, s.calls)
+	require.Equal(t, "{{ body }}", s.last[orchv1.WebhookService_RenderDelivery_FullMethodName].(*orchv1.RenderDeliveryRequest).GetDraft().GetTemplate())
 	require.Less(t, strings.Count(got.Body.String(), "<"), 100)
 }

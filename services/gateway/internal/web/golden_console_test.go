@@ -19,7 +19,7 @@ func consoleCases() []pageCase {
 	large := console()
 	large[orchv1.WebhookService_ReadDelivery_FullMethodName] = largeDelivery()
 	benchError, replayAway := console(), console()
-	benchError[orchv1.WebhookService_RenderWebhook_FullMethodName] = &orchv1.WebhookRendering{Error: &orchv1.WebhookRenderingError{
+	benchError[orchv1.WebhookService_RenderDelivery_FullMethodName] = &orchv1.WebhookRendering{Error: &orchv1.WebhookRenderingError{
 		Message: "'ref' is undefined " + hostile, Stage: orchv1.WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_TEMPLATE,
 		Line: proto.Int64(2), Column: proto.Int64(9),
 	}}
@@ -137,7 +137,7 @@ func console() answers {
 			Name: "slack", Title: "Slack " + hostile, Description: "Add the URL. " + hostile, Documentation: "https://example.com/?a=<b>", Secret: "the " + hostile,
 			Webhook: []byte(`{"template": "{{ body }}<b>", "verification": {"scheme": "slack"}, "handshakes": ["slack"], "deduplication": "none"}`),
 		}}},
-		orchv1.WebhookService_RenderWebhook_FullMethodName: &orchv1.WebhookRendering{
+		orchv1.WebhookService_RenderDelivery_FullMethodName: &orchv1.WebhookRendering{
 			Rendered: proto.String(`{"event": "github.push"}`), Event: []byte(`{"event": "github.push", "payload": {"note": "<script>"}}`),
 		},
 		orchv1.WebhookService_ReplayDeliveries_FullMethodName: &orchv1.WebhookDeliveryList{Deliveries: []*orchv1.WebhookDelivery{replayed}},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -115,19 +114,12 @@ func (g *Guard) EventID(proof *verify.Proof, r *receive.Request) uuid.UUID {
 
 // Confirms reports whether the webhook confirms subscriptions to topics of Amazon SNS, whose URLs are signed.
 func (g *Guard) Confirms() bool {
-	return g.has(orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_SNS) && g.definition.GetVerification().GetScheme() == orchv1.WebhookScheme_WEBHOOK_SCHEME_SNS
-}
-
-func (g *Guard) has(h orchv1.WebhookHandshake) bool {
-	return slices.Contains(g.definition.GetHandshakes(), h)
+	return receive.HandshakesOf(g.definition, "").SNS && g.definition.GetVerification().GetScheme() == orchv1.WebhookScheme_WEBHOOK_SCHEME_SNS
 }
 
 // Handshakes returns the handshakes that the webhook enables.
 func (g *Guard) Handshakes() receive.Handshakes {
-	return receive.Handshakes{
-		Slack:       g.has(orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_SLACK),
-		SNS:         g.has(orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_SNS) && !g.Confirms(),
-		Meta:        g.has(orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_META),
-		VerifyToken: g.verifyToken,
-	}
+	h := receive.HandshakesOf(g.definition, g.verifyToken)
+	h.SNS = h.SNS && !g.Confirms()
+	return h
 }

@@ -62,28 +62,28 @@ func (s *Service) entry(ctx context.Context, ws, id uuid.UUID, key string) ([]by
 	if err != nil {
 		return nil, err
 	}
-	definition := &orchv1.WebhookDefinition{Id: id.String(), Account: w.GetAccount(), Workspace: ws.String(), Revision: revision}
-	if webhookdef.Key(w.GetSlug()) == key {
-		definition.Name = w.GetName()
-		definition.Template = w.GetTemplate()
-		definition.Enabled = w.GetEnabled()
-		if open(w) {
-			forbidden, err := s.enforced(ctx, w)
-			if err != nil {
-				return nil, err
-			}
-			definition.Enabled = !forbidden
+	if webhookdef.Key(w.GetSlug()) != key {
+		return webhookdef.Encode(&orchv1.WebhookDefinition{Id: id.String(), Account: w.GetAccount(), Workspace: ws.String(), Revision: revision})
+	}
+	definition := definitionOf(ws, w)
+	definition.Revision = revision
+	if open(w) {
+		forbidden, err := s.enforced(ctx, w)
+		if err != nil {
+			return nil, err
 		}
-		definition.ServiceAccountId = w.ServiceAccountId
-		definition.Verification = w.GetVerification()
-		definition.Deduplication = deduplication(w).Enum()
-		definition.Handshakes = w.GetHandshakes()
-		definition.Undefined = undefinedOf(w).Enum()
-		definition.Methods = w.GetMethods()
-		definition.RateLimit = w.GetRateLimit()
-		definition.AllowedIps = w.GetAllowedIps()
-		definition.SealedSecrets = w.GetSealedSecrets()
-		definition.SealedVerifyToken = w.SealedVerifyToken
+		definition.Enabled = !forbidden
 	}
 	return webhookdef.Encode(definition)
+}
+
+// definitionOf returns what the hooks service knows of a webhook, without its revision. Replays and renderings use it too, so
+// they process a request by the settings of the hooks service.
+func definitionOf(ws uuid.UUID, w *orchv1.Webhook) *orchv1.WebhookDefinition {
+	return &orchv1.WebhookDefinition{
+		Id: w.GetId(), Account: w.GetAccount(), Workspace: ws.String(), Name: w.GetName(), Template: w.GetTemplate(), Enabled: w.GetEnabled(),
+		ServiceAccountId: w.ServiceAccountId, Verification: w.GetVerification(), Deduplication: deduplication(w).Enum(),
+		Handshakes: w.GetHandshakes(), Undefined: undefinedOf(w).Enum(), Methods: w.GetMethods(), RateLimit: w.GetRateLimit(),
+		AllowedIps: w.GetAllowedIps(), SealedSecrets: w.GetSealedSecrets(), SealedVerifyToken: w.SealedVerifyToken,
+	}
 }

@@ -3,14 +3,18 @@ package webhooks
 import (
 	"context"
 	"encoding/json"
-	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
 	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/restjson"
+	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	"github.com/orch-project/orch/pkg/webhook/receive"
 	"github.com/orch-project/orch/pkg/webhook/render"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -27,21 +31,69 @@ func (s *Service) RenderWebhook(ctx context.Context, r *orchv1.RenderWebhookRequ
 		return nil, err
 	}
 	draft := r.GetDraft()
+	w := &orchv1.Webhook{Id: uuid.Nil.String(), Name: draftName}
 	tried := s.draftRequest(draft)
-	w := &orchv1.Webhook{Id: uuid.Nil.String(), Name: draftName, Template: draft.GetTemplate(), Undefined: draft.GetUndefined()}
-	event, text, err := s.produce(ctx, w, info.Workspace, tried, uuid.Nil)
-	rendering := &orchv1.WebhookRendering{Rendered: text, Warnings: s.warnings(ctx, w, tried)}
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
+	if draft.WebhookId != nil {
+		if _, w, err = s.owned(ctx, draft.GetWebhookId()); err != nil {
+			return nil, err
 		}
-		rendering.Error = renderingError(err)
-		return rendering, nil
+		if err := s.addSecrets(info.Workspace, w, tried); err != nil {
+			return nil, fmt.Errorf("render template: %w", err)
+		}
+		w = proto.CloneOf(w)
 	}
-	if rendering.Event, err = restjson.Marshal(event); err != nil {
+	w.Template = draft.GetTemplate()
+	if draft.Undefined != nil {
+		w.Undefined = draft.GetUndefined()
+	}
+	return s.rendering(ctx, info.Workspace, w, tried, uuid.Nil)
+}
+
+// RenderDelivery renders the request of a delivery as its replay would, without publishing.
+func (s *Service) RenderDelivery(ctx context.Context, r *orchv1.RenderDeliveryRequest) (*orchv1.WebhookRendering, error) {
+	info, w, err := s.owned(ctx, r.GetId())
+	if err != nil {
 		return nil, err
 	}
-	return rendering, nil
+	d, err := s.delivery(ctx, info.Workspace, r.GetId(), r.GetDeliveryId())
+	if err != nil {
+		return nil, err
+	}
+	if reason := deliverylog.NotReplayable(d); reason != "" {
+		return nil, rpc.Detail(http.StatusConflict, reason)
+	}
+	recorded, err := s.recordedRequest(info.Workspace, w, d)
+	if err != nil {
+		return nil, fmt.Errorf("render delivery: %w", err)
+	}
+	if r.GetDraft().GetTemplate() != "" {
+		w = proto.CloneOf(w)
+		w.Template = r.GetDraft().GetTemplate()
+	}
+	return s.rendering(ctx, info.Workspace, w, recorded, eventID(d))
+}
+
+// rendering is what a webhook makes of a request.
+func (s *Service) rendering(ctx context.Context, ws uuid.UUID, w *orchv1.Webhook, r *receive.Request, id uuid.UUID) (*orchv1.WebhookRendering, error) {
+	tried := s.attempt(ctx, ws, w, r, id, timestamppb.New(s.webhooks.Store().Now()))
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	out := &orchv1.WebhookRendering{Rendered: tried.rendered}
+	switch {
+	case tried.err != nil:
+		out.Error = renderingError(tried.err, tried.stage())
+	case tried.handshake != "":
+		out.Handshake = &tried.handshake
+		return out, nil
+	default:
+		var err error
+		if out.Event, err = restjson.Marshal(tried.event); err != nil {
+			return nil, err
+		}
+	}
+	out.Warnings = s.warnings(ctx, w, r)
+	return out, nil
 }
 
 // warnings returns the first missing value that a lenient template prints as nothing. A strict template has failed for it.
@@ -53,7 +105,7 @@ func (s *Service) warnings(ctx context.Context, w *orchv1.Webhook, r *receive.Re
 	if missing == nil {
 		return nil
 	}
-	return []*orchv1.WebhookRenderingError{renderingError(missing)}
+	return []*orchv1.WebhookRenderingError{renderingError(missing, orchv1.WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_TEMPLATE)}
 }
 
 // draftRequest is the request of a draft, as it would have been received.
@@ -82,11 +134,8 @@ func (s *Service) draftRequest(draft *orchv1.WebhookDraft) *receive.Request {
 	return r
 }
 
-func renderingError(err error) *orchv1.WebhookRenderingError {
-	out := &orchv1.WebhookRenderingError{Message: err.Error(), Stage: orchv1.WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_TEMPLATE}
-	if errors.Is(err, render.ErrEvent) {
-		out.Stage = orchv1.WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_EVENT
-	}
+func renderingError(err error, stage orchv1.WebhookRenderingStage) *orchv1.WebhookRenderingError {
+	out := &orchv1.WebhookRenderingError{Message: err.Error(), Stage: stage}
 	if line, column, ok := render.Place(err); ok {
 		out.Line, out.Column = &line, &column
 	}

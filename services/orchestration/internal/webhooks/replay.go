@@ -2,7 +2,6 @@ package webhooks
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -12,13 +11,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/orch-project/orch/pkg/broker"
-	"github.com/orch-project/orch/pkg/events"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/webhook/deliverylog"
-	"github.com/orch-project/orch/pkg/webhook/receive"
-	"github.com/orch-project/orch/pkg/webhook/verify"
-	"github.com/orch-project/orch/pkg/webhookdef"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -98,17 +92,10 @@ func (s *Service) replayable(ctx context.Context, q *orchv1.WebhookDeliveryQuery
 // replay replays one delivery, and records the replay.
 func (s *Service) replay(ctx context.Context, ws uuid.UUID, w *orchv1.Webhook, d *orchv1.WebhookDelivery) (*orchv1.WebhookDelivery, error) {
 	start := time.Now()
-	r := deliverylog.Request(d)
-	id, err := uuid.Parse(w.GetId())
+	r, err := s.recordedRequest(ws, w, d)
 	if err != nil {
 		return nil, fmt.Errorf("replay delivery: %w", err)
 	}
-	// The log stores neither the slug nor the secrets of that time; the current ones may be newer.
-	signing, verifyToken, err := webhookdef.OpenSecrets(s.secrets, ws, id, w)
-	if err != nil {
-		return nil, fmt.Errorf("replay delivery: %w", err)
-	}
-	r.Slug, r.Secrets = w.GetSlug(), verify.Notations(append(signing, verifyToken)...)
 	replayed := proto.Clone(d).(*orchv1.WebhookDelivery)
 	replayed.Id = s.webhooks.Store().NewID().String()
 	replayed.Received = timestamppb.New(s.webhooks.Store().Now())
@@ -117,21 +104,18 @@ func (s *Service) replay(ctx context.Context, ws uuid.UUID, w *orchv1.Webhook, d
 	replayed.Reason, replayed.Count = nil, 1
 	replayed.Error, replayed.ErrorLine, replayed.ErrorColumn, replayed.Rendered, replayed.RenderedTruncated = nil, nil, nil, nil, false
 
-	event, text, err := s.produce(ctx, w, ws, r, eventID(d))
+	tried := s.attempt(ctx, ws, w, r, eventID(d), replayed.GetReceived())
 	switch {
-	case err == nil:
-		event.Received = replayed.GetReceived()
-		if err := s.send(ctx, ws, event); err != nil {
+	case tried.err != nil:
+		replayed.Status, replayed.Reason = tried.status(), &tried.reason
+		deliverylog.Fail(replayed, r, tried.err, tried.rendered)
+	case tried.handshake != "":
+		replayed.Status, replayed.Handshake = http.StatusOK, &tried.handshake
+	default:
+		if err := s.publisher.Publish(ctx, tried.carried); err != nil {
 			return nil, err
 		}
-		replayed.Status, replayed.Event, replayed.EventId = http.StatusNoContent, &event.Event, &event.Id
-	default:
-		reason := deliverylog.ReasonTemplate
-		if text != nil {
-			reason = deliverylog.ReasonEvent
-		}
-		replayed.Status, replayed.Reason = http.StatusBadRequest, &reason
-		deliverylog.Fail(replayed, r, err, text)
+		replayed.Status, replayed.Event, replayed.EventId = http.StatusNoContent, &tried.event.Event, &tried.event.Id
 	}
 	replayed.Latency = time.Since(start).Seconds()
 	s.noteReplay(ctx, ws, d, replayed)
@@ -149,26 +133,6 @@ func eventID(d *orchv1.WebhookDelivery) uuid.UUID {
 		return uuid.Nil
 	}
 	return id
-}
-
-// produce returns the event of a request. On an error, text is the rendered template, or nil if rendering failed.
-func (s *Service) produce(ctx context.Context, w *orchv1.Webhook, ws uuid.UUID, r *receive.Request, id uuid.UUID) (event *orchv1.ReceivedEvent, text *string, err error) {
-	body := r.Body()
-	rendered, err := s.renderer.RenderAs(ctx, w.GetUndefined(), w.GetTemplate(), r, body)
-	if err != nil {
-		return nil, nil, err
-	}
-	definition := &orchv1.WebhookDefinition{Id: w.GetId(), Name: w.GetName(), Workspace: ws.String()}
-	event, err = s.renderer.Event(rendered, definition, r, body, id)
-	return event, &rendered, err
-}
-
-func (s *Service) send(ctx context.Context, ws uuid.UUID, event *orchv1.ReceivedEvent) error {
-	carried, err := events.ToBroker(s.vocab, event, ws)
-	if err != nil {
-		return errors.Join(broker.ErrInvalidEvent, err)
-	}
-	return s.publisher.Publish(ctx, carried)
 }
 
 // noteReplay stores the new delivery, and marks the old one as replayed on success. The event is already published, so

@@ -94,7 +94,7 @@ the sender would, with the secret of --secret-file.`,
 		if err != nil {
 			return err
 		}
-		request["undefined"] = w.Undefined
+		request["webhook_id"] = w.ID
 		answer, err := s.Call(cmd.Context(), http.MethodPost, s.InWorkspace("/webhooks/render"), request)
 		if err != nil {
 			return err

@@ -2,7 +2,9 @@ package pages
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/webhook/deliverylog"
@@ -18,22 +20,28 @@ type benchView struct {
 	Name, Back, Path string
 	Template         string
 	Saved            bool // Whether the template is the stored one.
-	Delivery         string
-	Deliveries       []choice
-	Request          string
-	Outcome          markup.Markup
-	Received         markup.Markup
-	Headers          []header
-	Body             markup.Markup
-	Preview          preview
-	Check            *templateCheck
-	Problems         []string
-	LeftOut          string
+	Strict           bool // Whether a missing value is an error.
+	// Rows is the height of the editor, and Numbers the numbers of its lines.
+	Rows       int
+	Numbers    string
+	Delivery   string
+	Deliveries []choice
+	Request    string
+	Outcome    markup.Markup
+	Received   markup.Markup
+	Headers    []header
+	Body       markup.Markup
+	Preview    preview
+	Check      *templateCheck
+	Problems   []string
+	LeftOut    string
 }
 
 // preview is what a template makes of a delivery.
 type preview struct {
-	Error       string
+	Error string
+	// Line is that of the error in the template, 0 for none.
+	Line        int64
 	Source      markup.Markup
 	SourceTitle string
 	Rendered    markup.Markup
@@ -45,13 +53,13 @@ type preview struct {
 const benchDeliveries = 50
 
 func benchPage() page.Page {
-	previewCalls := []string{orchv1.WebhookService_RenderWebhook_FullMethodName}
+	previewCalls := []string{orchv1.WebhookService_RenderDelivery_FullMethodName}
 	return page.Page{
 		Pattern: "/webhooks/webhook/{id}/bench",
 		Section: "/webhooks",
 		Needs: []string{
 			orchv1.WebhookService_ReadWebhook_FullMethodName, orchv1.WebhookService_ReadDeliveries_FullMethodName,
-			orchv1.WebhookService_RenderWebhook_FullMethodName,
+			orchv1.WebhookService_RenderDelivery_FullMethodName,
 		},
 		Show: func(r *page.Request) (page.View, error) { return showBench(r, "", false) },
 		Actions: []page.Action{
@@ -79,16 +87,10 @@ func postedBench(r *page.Request, check bool) (page.View, error) {
 
 // previewDelivery renders a template for one delivery, while the reader types. It reads nothing else.
 func previewDelivery(r *page.Request, template, delivery string) (page.View, error) {
-	named := readDeliveries(r.Vars["id"], ask.JSON{"limit": 1, "deliveries": ask.JSON{"id": any_([]string{delivery})}})
-	if err := r.Ask(named); err != nil {
-		return page.View{}, err
-	}
-	found, _ := renderable(named.Answer().GetDeliveries())
-	if len(found) == 0 {
+	rendering := render(r.Vars["id"], template, delivery)
+	if err := r.Ask(rendering); rpc.HTTPError(err).GetStatus() == http.StatusNotFound {
 		return page.View{}, &page.NotFound{What: "delivery"}
 	}
-	rendering := render(template, found[0])
-	_ = r.Ask(rendering) // The preview says what failed.
 	return page.View{Title: "Preview", Template: "bench.html", Data: benchView{Preview: newPreview(template, rendering)}}, nil
 }
 
@@ -148,6 +150,8 @@ func showBench(r *page.Request, template string, check bool) (page.View, error) 
 		Template: cmp.Or(template, w.GetTemplate()), LeftOut: leftOut,
 	}
 	v.Saved = v.Template == w.GetTemplate()
+	v.Strict = w.GetUndefined() == orchv1.WebhookUndefined_WEBHOOK_UNDEFINED_STRICT
+	v.Rows, v.Numbers = editorLines(v.Template)
 	var chosen *orchv1.WebhookDelivery
 	if named != nil {
 		if one, _ := renderable(named.Answer().GetDeliveries()); len(one) > 0 && one[0].GetId() == wanted[0] {
@@ -161,14 +165,30 @@ func showBench(r *page.Request, template string, check bool) (page.View, error) 
 	}
 	v.choose(r, deliveries, chosen)
 	if chosen != nil {
-		rendering := render(v.Template, chosen)
+		rendering := render(id, v.Template, chosen.GetId())
 		_ = r.Ask(rendering)
 		v.Preview = newPreview(v.Template, rendering)
 	}
 	if check {
-		v.Check = checkTemplate(r, w.GetTemplate(), v.Template, deliveries)
+		v.Check = checkTemplate(r, w, v.Template, deliveries)
 	}
 	return page.View{Title: "Bench of " + v.Name, Template: "bench.html", Data: v}, nil
+}
+
+// The least and the greatest height of the editor, in lines. Up to the greatest, no line is out of view.
+const leastRows, mostRows = 14, 60
+
+// maxNumbers bounds the numbers beside the editor.
+const maxNumbers = 1_000
+
+// editorLines returns the height of the editor for a template, and the numbers of its lines.
+func editorLines(template string) (rows int, numbers string) {
+	lines := strings.Count(template, "\n") + 1
+	var b strings.Builder
+	for i := range min(lines, maxNumbers) {
+		fmt.Fprintln(&b, i+1)
+	}
+	return min(max(lines+1, leastRows), mostRows), b.String()
 }
 
 // renderable selects the deliveries whose request the log has whole, and words what it leaves out.
@@ -214,13 +234,11 @@ func deliveryTitle(r *page.Request, d *orchv1.WebhookDelivery) string {
 	return clockOf(r).Text(d.GetReceived().AsTime()) + " " + show.OutcomeWord(d) + " " + show.Line(requestLine(d), 40)
 }
 
-// render is the question what a template makes of a delivery's request.
-func render(template string, d *orchv1.WebhookDelivery) *ask.Query[*orchv1.WebhookRendering] {
-	draft := ask.JSON{"template": template, "method": d.GetMethod(), "headers": d.GetHeaders(), "query": d.GetQuery(), "path": d.GetPath()}
-	if d.GetBody() != "" {
-		draft["body"] = d.GetBody()
-	}
-	return ask.New[*orchv1.WebhookRendering](orchv1.WebhookService_RenderWebhook_FullMethodName, ask.Input{Body: draft})
+// render is the question what the webhook would make of a delivery's request, with a draft of its template.
+func render(webhook, template, delivery string) *ask.Query[*orchv1.WebhookRendering] {
+	return ask.New[*orchv1.WebhookRendering](orchv1.WebhookService_RenderDelivery_FullMethodName, ask.Input{
+		Path: map[string]string{"id": webhook, "delivery_id": delivery}, Body: ask.JSON{"template": template},
+	})
 }
 
 func newPreview(template string, rendering *ask.Query[*orchv1.WebhookRendering]) preview {
@@ -236,11 +254,17 @@ func newPreview(template string, rendering *ask.Query[*orchv1.WebhookRendering])
 		if e.Line != nil {
 			p.Error = errorPlace(&orchv1.WebhookDelivery{ErrorLine: e.Line, ErrorColumn: e.Column}) + ": " + p.Error
 		}
-		if e.GetStage() == orchv1.WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_EVENT {
-			p.SourceTitle, p.Source = "Rendered text", show.Code(rendered, place)
-		} else {
-			p.SourceTitle, p.Source = "Template", show.Code(template, place)
+		switch e.GetStage() {
+		case orchv1.WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_REQUEST: // The template is not rendered.
+		case orchv1.WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_EVENT:
+			p.SourceTitle, p.Source = "Rendered text", show.CodeExcerpt(rendered, place)
+		default:
+			p.SourceTitle, p.Source, p.Line = "Template", show.CodeExcerpt(template, place), e.GetLine()
 		}
+		return p
+	}
+	if a.Handshake != nil {
+		p.Problem = "The request is a handshake (" + show.Line(a.GetHandshake(), 40) + "): the webhook answers it, and it causes no event."
 		return p
 	}
 	p.Rendered, p.Event = show.Preformatted(rendered), show.JSON(a.GetEvent())

@@ -1,12 +1,9 @@
 package pages
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/ask"
@@ -47,19 +44,19 @@ var (
 	checkClasses = []string{"failed", "crashed", "completed", "running", "cancelled", "pending"}
 )
 
-// checkTemplate renders the deliveries with both templates at once.
-func checkTemplate(r *page.Request, before, after string, deliveries []*orchv1.WebhookDelivery) *templateCheck {
+// checkTemplate renders the deliveries with the webhook's template and with a new one at once.
+func checkTemplate(r *page.Request, w *orchv1.Webhook, after string, deliveries []*orchv1.WebhookDelivery) *templateCheck {
 	var questions []ask.Question
 	olds, news := make([]*ask.Query[*orchv1.WebhookRendering], len(deliveries)), make([]*ask.Query[*orchv1.WebhookRendering], len(deliveries))
 	for i, d := range deliveries {
-		olds[i], news[i] = render(before, d), render(after, d)
+		olds[i], news[i] = render(w.GetId(), w.GetTemplate(), d.GetId()), render(w.GetId(), after, d.GetId())
 		questions = append(questions, olds[i], news[i])
 	}
 	_ = r.Ask(questions...) // Those without an answer are counted as not compared.
 	counts := make([]int, len(checkWords))
 	c := &templateCheck{}
 	for i, d := range deliveries {
-		row := compareRenderings(olds[i], news[i], r.Now)
+		row := compareRenderings(olds[i], news[i])
 		counts[row.rank]++
 		row.Word, row.Class, row.Delivery = checkWords[row.rank], checkClasses[row.rank], newDeliveryRow(r, d)
 		if row.rank != checkSame {
@@ -86,7 +83,7 @@ func checkTemplate(r *page.Request, before, after string, deliveries []*orchv1.W
 }
 
 // compareRenderings classes what two templates make of one request.
-func compareRenderings(before, after *ask.Query[*orchv1.WebhookRendering], now time.Time) checkRow {
+func compareRenderings(before, after *ask.Query[*orchv1.WebhookRendering]) checkRow {
 	if before.Err() != nil || after.Err() != nil {
 		return checkRow{rank: checkUnknown, Text: cmp.Or(page.Problem(before.Err()), page.Problem(after.Err()))}
 	}
@@ -99,24 +96,9 @@ func compareRenderings(before, after *ask.Query[*orchv1.WebhookRendering], now t
 	case was != nil:
 		return checkRow{rank: checkMended, Text: "was: " + show.Line(was.GetMessage(), 200)}
 	}
-	ignored := []string{"$.id", "$.received"}
-	if renderedNow(before.Answer().GetEvent(), now) && renderedNow(after.Answer().GetEvent(), now) {
-		ignored = append(ignored, "$.occurred") // Neither template sets it, so it is the time of the rendering.
-	}
-	differences := show.Differences(before.Answer().GetEvent(), after.Answer().GetEvent(), ignored...)
+	differences := show.Differences(before.Answer().GetEvent(), after.Answer().GetEvent(), "$.id", "$.received")
 	if len(differences) == 0 {
 		return checkRow{rank: checkSame}
 	}
 	return checkRow{rank: checkChanged, Differences: differences}
-}
-
-// renderedNow reports whether an event occurred within a minute of now.
-func renderedNow(event []byte, now time.Time) bool {
-	var e struct {
-		Occurred time.Time `json:"occurred"`
-	}
-	if json.NewDecoder(bytes.NewReader(event)).Decode(&e) != nil {
-		return false
-	}
-	return e.Occurred.Sub(now).Abs() < time.Minute
 }

@@ -1,0 +1,99 @@
+package webhooks
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/events"
+	"github.com/orch-project/orch/pkg/webhook/deliverylog"
+	"github.com/orch-project/orch/pkg/webhook/receive"
+	"github.com/orch-project/orch/pkg/webhook/verify"
+	"github.com/orch-project/orch/pkg/webhookdef"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// attempt is what a webhook makes of a request whose sender is verified: an event, a handshake, or an error with its reason.
+type attempt struct {
+	// rendered is the output of the template; nil before it.
+	rendered  *string
+	event     *orchv1.ReceivedEvent
+	carried   broker.Event
+	handshake string
+	reason    string
+	err       error
+}
+
+// status is the HTTP status of a failed attempt.
+func (a attempt) status() int64 {
+	if a.reason == deliverylog.ReasonMethod {
+		return http.StatusMethodNotAllowed
+	}
+	return http.StatusBadRequest
+}
+
+// stage is what holds the error of a failed attempt.
+func (a attempt) stage() orchv1.WebhookRenderingStage {
+	switch a.reason {
+	case deliverylog.ReasonMethod:
+		return orchv1.WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_REQUEST
+	case deliverylog.ReasonEvent:
+		return orchv1.WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_EVENT
+	}
+	return orchv1.WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_TEMPLATE
+}
+
+// attempt does with a request what the hooks service would do, except that it publishes nothing. It skips the checks of the
+// sender: the log has no credentials, and a rate depends on other requests. The id is the event's; uuid.Nil means a new one.
+func (s *Service) attempt(
+	ctx context.Context, ws uuid.UUID, w *orchv1.Webhook, r *receive.Request, id uuid.UUID, received *timestamppb.Timestamp,
+) attempt {
+	hook := definitionOf(ws, w)
+	if err := receive.CheckMethod(hook.GetMethods(), r.Method); err != nil {
+		return attempt{reason: deliverylog.ReasonMethod, err: err}
+	}
+	if answer := r.BodyHandshake(receive.HandshakesOf(hook, "")); answer != nil {
+		return attempt{handshake: answer.Name}
+	}
+	body := r.Body()
+	text, err := s.renderer.RenderFor(ctx, hook, r, body)
+	if err != nil {
+		return attempt{reason: deliverylog.ReasonTemplate, err: err}
+	}
+	a := attempt{rendered: &text}
+	if a.event, err = s.renderer.Event(text, hook, r, body, id); err == nil {
+		a.event.Received = received
+		a.carried, err = events.ToBroker(s.vocab, a.event, ws)
+	}
+	if err == nil {
+		err = s.publisher.NewBatch().Add(&a.carried) // The broker refuses events that are too large.
+	}
+	if err != nil {
+		a.reason, a.err = deliverylog.ReasonEvent, err
+	}
+	return a
+}
+
+// recordedRequest is the request of a delivery as a replay processes it. The log stores neither the slug nor the secrets of that
+// time; the current ones may be newer.
+func (s *Service) recordedRequest(ws uuid.UUID, w *orchv1.Webhook, d *orchv1.WebhookDelivery) (*receive.Request, error) {
+	r := deliverylog.Request(d)
+	return r, s.addSecrets(ws, w, r)
+}
+
+// addSecrets adds the slug and the secrets of the webhook to a request, so that its event does not show them.
+func (s *Service) addSecrets(ws uuid.UUID, w *orchv1.Webhook, r *receive.Request) error {
+	id, err := uuid.Parse(w.GetId())
+	if err != nil {
+		return err
+	}
+	signing, verifyToken, err := webhookdef.OpenSecrets(s.secrets, ws, id, w)
+	if err != nil {
+		return err
+	}
+	r.Slug, r.Secrets = w.GetSlug(), verify.Notations(append(signing, verifyToken)...)
+	return nil
+}
