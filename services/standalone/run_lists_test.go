@@ -15,6 +15,13 @@ import (
 	"github.com/orch-project/orch/pkg/runlist"
 )
 
+// of returns the server for a subtest, which its failures end.
+func (s *server) of(t *testing.T) *server {
+	sub := *s
+	sub.t = t
+	return &sub
+}
+
 // create posts a body and returns the id of the new object.
 func (s *server) create(path, body string) string {
 	s.t.Helper()

@@ -175,6 +175,8 @@ func TestRenderingsHonourEverySettingOfAWebhook(t *testing.T) {
 	require.ElementsMatch(t, known, tested, "each setting of a webhook has its effect here, or a reason for none")
 	for name, c := range settingEffects {
 		t.Run(string(name), func(t *testing.T) {
+			t.Parallel()
+			s := s.of(t)
 			if c.method == "" {
 				c.method = http.MethodPost
 			}

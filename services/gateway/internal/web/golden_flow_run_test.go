@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"time"
 
+	"google.golang.org/genproto/googleapis/api/httpbody"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/rpc"
@@ -93,6 +94,34 @@ func endedRun() answers {
 	return all
 }
 
+// pausedRun are the answers for a run that waits for an input with fields of several kinds.
+func pausedRun() answers {
+	all := flowRunAnswers()
+	run := proto.CloneOf(all[orchv1.FlowRunService_ReadFlowRun_FullMethodName].(*orchv1.FlowRun))
+	run.StateType, run.StateName, run.EndTime = orchv1.StateType_STATE_TYPE_PAUSED.Enum(), proto.String("Paused"), nil
+	run.State = &orchv1.State{
+		Id: someID, Type: run.GetStateType(), Name: run.StateName, Timestamp: at(time.Minute),
+		StateDetails: &orchv1.StateDetails{PauseTimeout: at(-9 * time.Minute), RunInputKeyset: &orchv1.StringMap{Values: map[string]string{
+			"schema": "paused-1-schema", "description": "paused-1-description", "response": "paused-1-response",
+		}}},
+	}
+	maps.Copy(all, answers{
+		orchv1.FlowRunService_ReadFlowRun_FullMethodName: run,
+		orchv1.FlowRunInputService_ReadFlowRunInput_FullMethodName: func(r proto.Message) proto.Message {
+			if r.(*orchv1.ReadFlowRunInputRequest).GetKey() == "paused-1-description" {
+				return &httpbody.HttpBody{Data: []byte(`"# Release?\n\n<script>alert(1)</script>"`)}
+			}
+			return &httpbody.HttpBody{Data: []byte(`{"type": "object", "required": ["ticket", "sure"], "$defs": {
+				"Place": {"type": "object", "title": "Place", "required": ["street"], "properties": {"street": {"type": "string"}, "number": {"type": "integer", "default": 1}}},
+				"Env": {"enum": ["staging", "production"], "type": "string"}}, "properties": {
+				"ticket": {"type": "string", "title": "Ticket <b>"}, "sure": {"type": "boolean"}, "dry": {"type": "boolean", "default": true}, "env": {"$ref": "#/$defs/Env", "default": "staging"},
+				"note": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": null}, "at": {"type": "string", "format": "date-time", "default": "2030-01-31T12:00:00Z"},
+				"day": {"type": "string", "format": "date"}, "where": {"$ref": "#/$defs/Place"}, "tags": {"type": "array"}}}`)}
+		},
+	})
+	return all
+}
+
 // flowRunCases are the pages of one flow run and one task run.
 func flowRunCases() []pageCase {
 	const run, task = "/runs/flow-run/" + someID, "/runs/task-run/" + someID
@@ -137,6 +166,8 @@ func flowRunCases() []pageCase {
 	}}
 	return append(cases,
 		pageCase{name: "flow-run-ended", path: run, answers: endedRun()},
+		pageCase{name: "flow-run-paused", path: run, answers: pausedRun()},
+		pageCase{name: "flow-run-paused-bad", path: run, answers: pausedRun(), status: 422, form: url.Values{"action": {"resume-run"}, "p.note": {hostile}, "p.where/number": {"two"}}},
 		pageCase{name: "flow-run-large", path: run, answers: large},
 		pageCase{name: "flow-run-refused", path: run, answers: refused, form: url.Values{"action": {"cancel-run"}}},
 		pageCase{name: "flow-run-gone", path: run, status: 404},

@@ -28,6 +28,11 @@ type flowRunView struct {
 	Panels   []panel
 	Pairs    []pair
 	Timeline markup.Markup
+	// Overview reports the first tab.
+	Overview bool
+	// Question is what a paused run asks for, nil for nothing; Expires words how long the run stays paused.
+	Question *questionView
+	Expires  string
 	Logs     *logsView
 	Tasks    *taskFilter
 	Problems []string
@@ -59,7 +64,9 @@ var flowRunTabs = []struct{ name, title string }{
 // flowRunPages are the pages of one flow run.
 func flowRunPages() []page.Page {
 	all := []page.Page{
-		flowRunTab("", flowRunOverview, orchv1.FlowRunGraphService_ReadFlowRunGraphV2_FullMethodName, orchv1.TaskRunService_TaskRunHistory_FullMethodName, orchv1.LogService_ReadLogs_FullMethodName),
+		flowRunTab("", flowRunOverview, append([]string{
+			orchv1.FlowRunGraphService_ReadFlowRunGraphV2_FullMethodName, orchv1.TaskRunService_TaskRunHistory_FullMethodName, orchv1.LogService_ReadLogs_FullMethodName,
+		}, questionCalls...)...),
 		flowRunTab("tasks", flowRunTasks, orchv1.TaskRunService_ReadTaskRuns_FullMethodName),
 		flowRunTab("logs", flowRunLogs, orchv1.LogService_ReadLogs_FullMethodName),
 		flowRunTab("events", flowRunEvents, orchv1.EventService_ReadEvents_FullMethodName),
@@ -107,6 +114,7 @@ func showFlowRun(r *page.Request, name string, content func(*page.Request, flowR
 	if flowName == "" {
 		flowName = run.GetFlowId()
 	}
+	v.Overview = name == ""
 	v.Flow = show.Link(r.To("flows", "flow", run.GetFlowId()), flowName)
 	base := r.To("runs", "flow-run", run.GetId())
 	for _, t := range flowRunTabs {
@@ -118,6 +126,7 @@ func showFlowRun(r *page.Request, name string, content func(*page.Request, flowR
 	}
 	if name == "" && head.at.IsZero() {
 		offerFlowRunActions(r, run, &v)
+		v.Question, v.Expires = newQuestionView(r, run), pauseEnds(r, run)
 	}
 	if err := content(r, head, &v); err != nil {
 		return page.View{}, err

@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"encoding/json"
 	"time"
 
 	"google.golang.org/protobuf/types/known/emptypb"
@@ -36,7 +35,7 @@ func offerFlowRunActions(r *page.Request, run *orchv1.FlowRun, v *flowRunView) {
 		{button{Action: "retry-run", Title: "Retry"}, orchv1.FlowRunService_SetFlowRunState_FullMethodName, ended && run.DeploymentId != nil},
 		{button{Action: "cancel-run", Title: "Cancel"}, orchv1.FlowRunService_SetFlowRunState_FullMethodName, !ended && run.GetStateType() != orchv1.StateType_STATE_TYPE_CANCELLING},
 		{button{Action: "pause-run", Title: "Pause"}, orchv1.FlowRunService_SetFlowRunState_FullMethodName, run.GetStateType() == orchv1.StateType_STATE_TYPE_RUNNING},
-		{button{Action: "resume-run", Title: "Resume"}, orchv1.FlowRunService_ResumeFlowRun_FullMethodName, run.GetStateType() == orchv1.StateType_STATE_TYPE_PAUSED},
+		{button{Action: "resume-run", Title: "Resume"}, orchv1.FlowRunService_ResumeFlowRun_FullMethodName, run.GetStateType() == orchv1.StateType_STATE_TYPE_PAUSED && !asks(run)},
 		{button{Action: "delete-run", Title: "Delete", Class: "danger"}, orchv1.FlowRunService_DeleteFlowRun_FullMethodName, ended},
 	} {
 		if b.fits && r.May(b.rpc) {
@@ -81,7 +80,7 @@ func flowRunActions() []page.Action {
 				"state_details": ask.JSON{"pause_timeout": r.Now.Add(pauseFor), "pause_reschedule": true},
 			}, false)
 		}},
-		{Name: "resume-run", Calls: []string{orchv1.FlowRunService_ResumeFlowRun_FullMethodName}, Done: "The run resumes.", Do: resumeFlowRun},
+		{Name: "resume-run", Calls: append([]string{orchv1.FlowRunService_ResumeFlowRun_FullMethodName}, questionCalls...), Done: "The run resumes.", Do: resumeFlowRun},
 		{Name: "set-run-state", Calls: setState, Done: "The state is set.", Do: func(r *page.Request) (page.View, error) {
 			state := ask.JSON{"type": r.Field("state")}
 			if message := r.Field("message"); message != "" {
@@ -102,32 +101,32 @@ func proposeState(r *page.Request, action string, state ask.JSON, force bool) (p
 	return afterTransition(r, action, result.Answer(), err)
 }
 
-func resumeFlowRun(r *page.Request) (page.View, error) {
-	body := ask.JSON{}
-	if input := r.Field("input"); input != "" {
-		body["run_input"] = json.RawMessage(input)
-	}
-	result := ask.New[*orchv1.OrchestrationResult](orchv1.FlowRunService_ResumeFlowRun_FullMethodName, ask.Input{
-		Path: map[string]string{"id": r.Vars["id"]}, Body: body,
-	})
-	err := r.Ask(result)
-	return afterTransition(r, "resume-run", result.Answer(), err)
-}
-
 // afterTransition shows the run after a decision of the orchestration rules.
 func afterTransition(r *page.Request, action string, result *orchv1.OrchestrationResult, err error) (page.View, error) {
-	problem := page.Problem(err)
+	problem, err := transitionProblem(result, err)
 	switch {
-	case err != nil && problem == "":
+	case err != nil:
 		return page.View{}, err
-	case err == nil && result.GetStatus() == orchv1.SetStateStatus_SET_STATE_STATUS_ACCEPT:
+	case problem == "":
 		return r.Done(r.Here(), action, -1), nil
-	case err == nil:
-		problem = refusal(result)
 	}
 	view, err := showFlowRun(r, "", flowRunOverview)
 	view.Notices = append(view.Notices, page.Notice{Kind: "bad", Text: problem})
 	return view, err
+}
+
+// transitionProblem words why a state was not accepted; empty if it was. Errors that are not about the state are returned.
+func transitionProblem(result *orchv1.OrchestrationResult, err error) (string, error) {
+	if err != nil {
+		if problem := page.Problem(err); problem != "" {
+			return problem, nil
+		}
+		return "", err
+	}
+	if result.GetStatus() == orchv1.SetStateStatus_SET_STATE_STATUS_ACCEPT {
+		return "", nil
+	}
+	return refusal(result), nil
 }
 
 // refusal words a decision that did not accept the proposed state.
