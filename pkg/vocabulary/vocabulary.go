@@ -3,7 +3,7 @@
 // One setting selects the vocabulary of the whole process. With [Orch] a finished run is "orch.flow-run.Completed" and
 // its resource "orch.flow-run.<id>"; with [Prefect] the names are those that existing clients expect. Names are never
 // translated at run time, because the store contains them. So the first start records the setting in the data, and a
-// start with another setting fails.
+// start with another setting fails. A [Conversion] rewrites the data of a stopped server.
 //
 // No other package contains these names; a test searches the tree for them.
 package vocabulary
@@ -35,6 +35,9 @@ func Parse(setting string) (Vocabulary, error) {
 		return Orch, nil
 	case "prefect":
 		return Prefect, nil
+	}
+	if c, ok := ParseConversion(setting); ok {
+		return Vocabulary{}, c.Err()
 	}
 	return Vocabulary{}, fmt.Errorf("parse vocabulary %q: neither orch nor prefect", setting)
 }

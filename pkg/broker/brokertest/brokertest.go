@@ -65,6 +65,8 @@ func Run(t *testing.T, open func(t *testing.T) Broker) {
 		{"KeyValue/LastContact", lastContact},
 		{"KeyValue/Swap", swap},
 		{"Journal/NotesInOrder", journal},
+		{"Rewrite/Events", rewriteEvents},
+		{"Rewrite/Journal", rewriteJournal},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

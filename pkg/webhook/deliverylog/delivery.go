@@ -21,9 +21,12 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
+// Journal is the name of the journal.
+const Journal = "deliveries"
+
 // Open opens the journal by which entries, each a WebhookDeliveryBatch, reach the store.
 func Open(ctx context.Context, conn *broker.Conn) (*broker.Journal, error) {
-	return conn.Journal(ctx, "deliveries", broker.JournalConfig{Description: "The log of webhooks' deliveries, on its way to the store."})
+	return conn.Journal(ctx, Journal, broker.JournalConfig{Description: "The log of webhooks' deliveries, on its way to the store."})
 }
 
 // MaxBody is how much of a body the delivery log keeps, in bytes. A longer one is cut.

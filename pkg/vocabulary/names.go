@@ -1,0 +1,76 @@
+package vocabulary
+
+import (
+	"strings"
+)
+
+// kinds are the parts that follow the prefix in names of the server and of its clients: kinds of resources and events, and
+// labels. A name with another part is a user's own, whatever its prefix.
+var kinds = set(`account account-membership api-key artifact artifact-collection asset automation block block-document block-schema
+	block-type concurrency-limit deployment event flow flow-run log name orchestration posture
+	request resource retention-policy run-count runner saved-search service-account state-message state-name state-timestamp
+	state-type tag task-run team team-membership trigger-type user variable version webhook work-pool work-queue worker
+	worker-type workspace workspace-access workspace-role`)
+
+func set(words string) map[string]bool {
+	all := map[string]bool{}
+	for _, word := range strings.Fields(words) {
+		all[word] = true
+	}
+	return all
+}
+
+// Other returns the other vocabulary.
+func (v Vocabulary) Other() Vocabulary { return Vocabulary{prefect: !v.prefect} }
+
+// prefixes are what names begin with, in the order of both vocabularies' lists.
+func (v Vocabulary) prefixes() [2]string { return [2]string{v.Name() + ".", v.CloudName() + "."} }
+
+// Owner returns the vocabulary to which a name of the server belongs; ok is false for every other text. The name may end
+// early ("orch.flow-run.") or contain "*" as patterns do ("orch.*", "orch.flow*").
+func Owner(name string) (v Vocabulary, ok bool) {
+	for _, v := range []Vocabulary{Orch, Prefect} {
+		if name == v.KindKey() {
+			return v, true
+		}
+		for _, prefix := range v.prefixes() {
+			if rest, found := strings.CutPrefix(name, prefix); found {
+				kind, _, _ := strings.Cut(rest, ".")
+				return v, known(kind)
+			}
+		}
+	}
+	return Vocabulary{}, false
+}
+
+// known reports whether a part is a kind, or a pattern that a kind matches.
+func known(kind string) bool {
+	begin, _, pattern := strings.Cut(kind, "*")
+	if !pattern {
+		return kinds[kind]
+	}
+	for k := range kinds {
+		if strings.HasPrefix(k, begin) {
+			return true
+		}
+	}
+	return false
+}
+
+// Rename returns a name of the server, of either vocabulary, as v spells it. It returns every other text as it is.
+func (v Vocabulary) Rename(name string) string {
+	owner, ok := Owner(name)
+	if !ok || owner == v {
+		return name
+	}
+	if name == owner.KindKey() {
+		return v.KindKey()
+	}
+	from, to := owner.prefixes(), v.prefixes()
+	for i, prefix := range from {
+		if rest, found := strings.CutPrefix(name, prefix); found {
+			return to[i] + rest
+		}
+	}
+	return name
+}
