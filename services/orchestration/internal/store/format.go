@@ -49,6 +49,9 @@ func (s *Store) claim(ctx context.Context, vocab vocabulary.Vocabulary, supporte
 		return fmt.Errorf("%w: format %d, this server supports %d: install the newer version again, or restore a backup",
 			ErrFormat, found.Version, supported)
 	case found.Vocabulary != vocab.String():
+		if c, ok := vocabulary.ParseConversion(found.Vocabulary); ok {
+			return fmt.Errorf("%w: %w", ErrFormat, c.Err())
+		}
 		return fmt.Errorf("%w: written with the vocabulary %q, this server is set to %q (--vocabulary %s)",
 			ErrFormat, found.Vocabulary, vocab, found.Vocabulary)
 	case found.Version < supported:
