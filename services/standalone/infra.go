@@ -43,6 +43,18 @@ func openInfra(dir datadir.Dir, natsListen string, noSync bool, log *slog.Logger
 	return i, nil
 }
 
+// openParts starts the store on a data directory, and the broker too if streams is set.
+func openParts(dir datadir.Dir, streams bool, log *slog.Logger) (*infra, error) {
+	if streams {
+		return openInfra(dir, "", false, log)
+	}
+	store, err := embeddedmongo.Open(dir.Store(), embeddedmongo.Options{Logger: log})
+	if err != nil {
+		return nil, fmt.Errorf("open the data directory %s: %w", dir.Path, err)
+	}
+	return &infra{store: store}, nil
+}
+
 // Close stops both. Acknowledged data is on disk already.
 func (i *infra) Close() error {
 	var errs []error

@@ -39,6 +39,7 @@ func New(version string) *cobra.Command {
 		restoreCommand(),
 		doctorCommand(),
 		upgradeCommand(),
+		vocabularyCommand(),
 		adminCommand(),
 		exportCommand(),
 		importCommand(),

@@ -83,6 +83,9 @@ func Open(path string, vocab vocabulary.Vocabulary) (Dir, error) {
 	case found.Format != FormatVersion:
 		return Dir{}, fmt.Errorf("%w: %s has format %d, this server speaks %d", ErrFormat, path, found.Format, FormatVersion)
 	case found.Vocabulary != vocab.String():
+		if c, ok := vocabulary.ParseConversion(found.Vocabulary); ok {
+			return Dir{}, fmt.Errorf("%w: %s: %w", ErrFormat, path, c.Err())
+		}
 		return Dir{}, fmt.Errorf("%w: %s was written in the vocabulary %q, this server is set to %q (start it with --vocabulary %s)",
 			ErrFormat, path, found.Vocabulary, vocab, found.Vocabulary)
 	}
@@ -107,6 +110,9 @@ func OpenAny(path string) (Dir, error) {
 	}
 	if found.Format != FormatVersion {
 		return Dir{}, fmt.Errorf("%w: %s has format %d, this server speaks %d", ErrFormat, path, found.Format, FormatVersion)
+	}
+	if c, ok := vocabulary.ParseConversion(found.Vocabulary); ok {
+		return Dir{}, fmt.Errorf("%w: %s: %w", ErrFormat, path, c.Err())
 	}
 	return Dir{Path: path}, nil
 }
@@ -169,6 +175,22 @@ func New(path string) (Dir, error) {
 // Mark assigns a vocabulary to a new directory.
 func (d Dir) Mark(vocab vocabulary.Vocabulary) error {
 	return writeMark(d.Path, mark{FormatVersion, vocab.String()})
+}
+
+// MarkConversion marks the directory as being converted: no server opens it until Mark assigns a vocabulary.
+func (d Dir) MarkConversion(c vocabulary.Conversion) error {
+	return writeMark(d.Path, mark{FormatVersion, c.String()})
+}
+
+// VocabularyMark returns the vocabulary in the mark of an existing directory, or the conversion that is not complete. For a
+// directory of `orch infra` it returns ErrUnmarked.
+func VocabularyMark(path string) (string, error) {
+	dir, err := Existing(path)
+	if errors.Is(err, vocabulary.ErrConverting) {
+		found, err := readMark(path)
+		return found.Vocabulary, err
+	}
+	return dir.Vocabulary.String(), err
 }
 
 // Secrets returns the encryption keys: the configured ones, then those of the directory's own file. The configured key

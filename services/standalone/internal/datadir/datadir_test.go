@@ -125,3 +125,27 @@ func TestOpenAcceptsAnInterruptedStart(t *testing.T) {
 	_, err = datadir.Open(path, vocabulary.Orch)
 	require.NoError(t, err)
 }
+
+func TestADirectoryIsRefusedUntilItsConversionIsComplete(t *testing.T) {
+	t.Parallel()
+	path := t.TempDir()
+	dir, err := datadir.Open(path, vocabulary.Orch)
+	require.NoError(t, err)
+	require.NoError(t, dir.MarkConversion(vocabulary.Conversion{From: vocabulary.Orch, To: vocabulary.Prefect}))
+	for name, open := range map[string]func() error{
+		"Open":      func() error { _, err := datadir.Open(path, vocabulary.Orch); return err },
+		"as target": func() error { _, err := datadir.Open(path, vocabulary.Prefect); return err },
+		"OpenAny":   func() error { _, err := datadir.OpenAny(path); return err },
+		"Existing":  func() error { _, err := datadir.Existing(path); return err },
+	} {
+		err := open()
+		require.ErrorIs(t, err, vocabulary.ErrConverting, name)
+		require.ErrorContains(t, err, "orch vocabulary convert --to prefect", name)
+	}
+	mark, err := datadir.VocabularyMark(path)
+	require.NoError(t, err)
+	require.Equal(t, "orch-to-prefect", mark)
+	require.NoError(t, dir.Mark(vocabulary.Prefect))
+	_, err = datadir.Open(path, vocabulary.Prefect)
+	require.NoError(t, err)
+}
