@@ -34,7 +34,11 @@ type Error struct {
 	Source string
 
 	class errClass
+	cause error
 }
+
+// Unwrap returns the host's error that stopped the rendering, nil if there is none.
+func (e *Error) Unwrap() error { return e.cause }
 
 // Error returns kind, position and message in one line.
 func (e *Error) Error() string {

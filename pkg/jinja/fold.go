@@ -63,7 +63,7 @@ func (c *compiler) checkConstant(e expr, x evalFn) error {
 		return nil
 	}
 	rt := &state{engine: c.engine, out: &buffer{limit: constantBudget.OutputBytes}}
-	rt.init(context.Background(), &constantBudget)
+	rt.init(context.Background(), &constantBudget, 0, nil)
 	v, err := x(&frame{rt: rt})
 	if err == nil {
 		_, err = rt.repr(v)

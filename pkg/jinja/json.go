@@ -17,15 +17,16 @@ var ErrJSON = errors.New("not a JSON value")
 // maxJSONDepth is the maximum nesting depth of JSON.
 const maxJSONDepth = 800
 
-// FromJSON parses one JSON value. It keeps the order of keys; the last of duplicate keys wins. Integers are exact, up to the
+// FromJSON parses one JSON value, of at most jsontoken.MaxValues values. It keeps the order of keys; the last of duplicate keys wins. Integers are exact, up to the
 // length that Python parses; a number with a fraction or an exponent is a float. Strings share memory with text.
 func FromJSON(text string) (Value, error) {
 	values := idleJSONValues.Get().(*jsonValues)
 	defer values.release()
-	err := jsontoken.Scan(text, maxJSONDepth, values)
+	limits := jsontoken.Limits{Depth: maxJSONDepth, Values: jsontoken.MaxValues}
+	err := jsontoken.Scan(text, limits, values)
 	if err != nil && !utf8.ValidString(text) {
 		values.stack = values.stack[:0]
-		err = jsontoken.Scan(string([]rune(text)), maxJSONDepth, values) // Each invalid byte becomes U+FFFD.
+		err = jsontoken.Scan(string([]rune(text)), limits, values) // Each invalid byte becomes U+FFFD.
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrJSON, err)

@@ -8,7 +8,9 @@ import (
 // meter counts what one rendering consumes. One goroutine owns it.
 type meter struct {
 	steps    int64 // remaining
-	bytes    int64 // remaining
+	bytes    int64 // remaining of what the host granted
+	reserve  int64 // remaining of the budget, to be charged to memory
+	memory   Memory
 	check    int64 // remaining steps at the next check of the clock
 	depth    int
 	maxDepth int
@@ -20,9 +22,21 @@ type meter struct {
 // clockEvery is the number of steps between checks of the clock and the context.
 const clockEvery = 2048
 
-func (m *meter) init(ctx context.Context, b *Budget) {
+// Memory is the host's bound for the memory of all renderings. An error stops the rendering, whose error wraps it.
+type Memory interface {
+	Charge(bytes int) error
+}
+
+// memoryStep is the number of bytes that a rendering charges to Memory at least.
+const memoryStep = 64 << 10
+
+// init starts a rendering whose variables hold bytes. A nil memory grants the whole budget.
+func (m *meter) init(ctx context.Context, b *Budget, held int, memory Memory) {
 	m.budget = b
-	m.steps, m.bytes, m.maxDepth = b.Steps, b.Bytes, b.Depth
+	m.steps, m.bytes, m.maxDepth = b.Steps, b.Bytes-int64(held), b.Depth
+	if m.memory = memory; memory != nil && m.bytes > 0 {
+		m.bytes, m.reserve = 0, m.bytes
+	}
 	m.check = max(m.steps-clockEvery, -1)
 	if b.Timeout > 0 {
 		m.deadline = time.Now().Add(b.Timeout)
@@ -70,9 +84,23 @@ func (m *meter) slowStep() error {
 // charge charges n bytes before their allocation.
 func (m *meter) charge(n int) error {
 	if n < 0 || int64(n) > m.bytes {
-		return budgetErr("the template exceeds its budget of %d bytes", m.budget.Bytes)
+		return m.grow(n)
 	}
 	m.bytes -= int64(n)
+	return nil
+}
+
+// grow charges n bytes that exceed what the host granted.
+func (m *meter) grow(n int) error {
+	if n < 0 || int64(n) > m.bytes+m.reserve {
+		return budgetErr("the template exceeds its budget of %d bytes", m.budget.Bytes)
+	}
+	more := min(max(int64(n)-m.bytes, memoryStep), m.reserve)
+	if err := m.memory.Charge(int(more)); err != nil {
+		return &Error{Kind: KindBudget, Type: "BudgetError", Message: err.Error(), class: classBudget, cause: err}
+	}
+	m.bytes += more - int64(n)
+	m.reserve -= more
 	return nil
 }
 
@@ -81,7 +109,7 @@ func (m *meter) chargeTimes(n, size int) error {
 	if n <= 0 || size <= 0 {
 		return nil
 	}
-	if int64(n) > m.bytes/int64(size) {
+	if int64(n) > (m.bytes+m.reserve)/int64(size) {
 		return m.charge(-1)
 	}
 	return m.charge(n * size)

@@ -32,9 +32,18 @@ func (t *Template) Reads(name string) bool { return t.reads[name] }
 
 // Render runs the template with vars, which it does not change, and returns the output. An error is an *Error.
 func (t *Template) Render(ctx context.Context, vars Vars) (out string, err error) {
+	return t.RenderWithin(ctx, vars, 0, nil)
+}
+
+// RenderWithin is Render with the memory of the host. The bytes that the variables hold count against the budget; the host has
+// charged them. A nil memory has no bound.
+func (t *Template) RenderWithin(ctx context.Context, vars Vars, held int, memory Memory) (out string, err error) {
 	defer recoverPanic(&err)
 	rt := t.engine.state(t, vars)
-	rt.init(ctx, &t.engine.budget)
+	rt.init(ctx, &t.engine.budget, held, memory)
+	if rt.bytes < 0 {
+		return "", rt.charge(-1)
+	}
 	if out, err = rt.render(); err != nil {
 		return "", err
 	}

@@ -39,6 +39,9 @@ func (l *Lexer) value(i, depth int, to *emitter) int {
 	if i >= len(l.Data) {
 		return l.noValue(i)
 	}
+	if l.values++; l.values > l.MaxValues && l.MaxValues > 0 {
+		return l.failed(i, fmt.Sprintf("the text has more than %d values", l.MaxValues))
+	}
 	var end int
 	switch l.Data[i] {
 	case '"':

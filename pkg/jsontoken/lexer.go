@@ -7,6 +7,9 @@ type Lexer struct {
 	Pos  int
 	// MaxDepth is the maximum nesting depth of arrays and objects.
 	MaxDepth int
+	// MaxValues is the maximum number of values that Scan, Skip and Raw take; 0 means no limit. Callers that build something for
+	// each value set it.
+	MaxValues int
 	// Depth is the number of open arrays and objects.
 	Depth int
 	// Spaces counts the white-space bytes read so far.
@@ -17,6 +20,7 @@ type Lexer struct {
 	Reason string
 	At     int
 
+	values  int // Values taken so far.
 	stopped bool
 }
 

@@ -155,7 +155,7 @@ func BenchmarkScan(b *testing.B) {
 	b.ReportAllocs()
 	b.SetBytes(int64(len(event)))
 	for b.Loop() {
-		if err := jsontoken.Scan(event, depth, counter{}); err != nil {
+		if err := jsontoken.Scan(event, jsontoken.Limits{Depth: depth}, counter{}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -36,12 +36,12 @@ func (e *SyntaxError) Error() string {
 //
 //	{"a": [1, "x"]}  ──▶  Key a · Number 1 · Text x · Array of 2 · Object of 1
 //
-// A text that is not JSON, or nests deeper than maxDepth, returns a *SyntaxError; an error of the builder is returned as it is.
-func Scan(text string, maxDepth int, b Builder) error {
+// A text that is not JSON or exceeds the limits returns a *SyntaxError; an error of the builder is returned as it is.
+func Scan(text string, limits Limits, b Builder) error {
 	buffer := buffers.Get().(*[]byte)
 	*buffer = append((*buffer)[:0], text...)
 	defer release(buffer)
-	l := Lexer{Data: *buffer, MaxDepth: maxDepth}
+	l := Lexer{Data: *buffer, MaxDepth: limits.Depth, MaxValues: limits.Values}
 	to := emitter{Builder: b, text: text}
 	if l.advance(l.value(l.space(0), 0, &to)) {
 		l.End()

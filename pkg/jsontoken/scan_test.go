@@ -54,7 +54,7 @@ const depth = 50
 
 func scan(text string) (any, error) {
 	var a anys
-	if err := jsontoken.Scan(text, depth, &a); err != nil {
+	if err := jsontoken.Scan(text, jsontoken.Limits{Depth: depth}, &a); err != nil {
 		return nil, err
 	}
 	return a.stack[0], nil

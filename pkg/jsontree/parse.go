@@ -18,17 +18,23 @@ var ErrNotObject = errors.New("not a JSON object")
 type Limits struct {
 	// MaxDepth is the maximum nesting depth of arrays and objects.
 	MaxDepth int
+	// MaxValues is the maximum number of values; 0 means no limit.
+	MaxValues int
 	// MaxDigits is the maximum number of digits of an integer; 0 means no limit.
 	MaxDigits int
 }
 
 // EventLimits returns the limits for JSON that becomes part of an event. The depth leaves room for the event around it, within the
 // 128 levels of pkg/restjson. The digits are those of Python's default limit: a client could not read a page with a longer integer.
-func EventLimits() Limits { return Limits{MaxDepth: 120, MaxDigits: 4300} }
+func EventLimits() Limits {
+	return Limits{MaxDepth: 120, MaxValues: jsontoken.MaxValues, MaxDigits: 4300}
+}
 
-// Parse reads one JSON value with optional white space around it, nested up to jsontoken.MaxDepth. A text that is not JSON returns a
+// Parse reads one JSON value with optional white space around it, within jsontoken.MaxDepth and jsontoken.MaxValues. A text that is not JSON returns a
 // *jsontoken.SyntaxError. Strings of the value share memory with text.
-func Parse(text string) (Value, error) { return Limits{MaxDepth: jsontoken.MaxDepth}.Parse(text) }
+func Parse(text string) (Value, error) {
+	return Limits{MaxDepth: jsontoken.MaxDepth, MaxValues: jsontoken.MaxValues}.Parse(text)
+}
 
 // ParseObject reads a JSON object. An empty text is an empty object.
 func ParseObject(text []byte) (*Object, error) {
@@ -51,10 +57,11 @@ func (l Limits) Parse(text string) (Value, error) {
 	b := builders.Get().(*builder)
 	defer b.release()
 	b.maxDigits = l.MaxDigits
-	err := jsontoken.Scan(text, l.MaxDepth, b)
+	limits := jsontoken.Limits{Depth: l.MaxDepth, Values: l.MaxValues}
+	err := jsontoken.Scan(text, limits, b)
 	if err != nil && !utf8.ValidString(text) {
 		b.reset()
-		err = jsontoken.Scan(strings.ToValidUTF8(text, "\ufffd"), l.MaxDepth, b)
+		err = jsontoken.Scan(strings.ToValidUTF8(text, "\ufffd"), limits, b)
 	}
 	if err != nil {
 		return nil, err

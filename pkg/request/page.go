@@ -18,9 +18,14 @@ const CountCappedHeader = "Orch-Count-Capped"
 const PageTokenField = "page_token"
 
 // OutgoingPublicURL returns the PublicURL that Outgoing has added to a context; empty without one.
-func OutgoingPublicURL(ctx context.Context) string {
+func OutgoingPublicURL(ctx context.Context) string { return outgoing(ctx, keyPublicURL) }
+
+// OutgoingAccount returns the account that Outgoing has added to a context; empty without one.
+func OutgoingAccount(ctx context.Context) string { return outgoing(ctx, keyAccount) }
+
+func outgoing(ctx context.Context, key string) string {
 	md, _ := metadata.FromOutgoingContext(ctx)
-	if values := md.Get(keyPublicURL); len(values) > 0 {
+	if values := md.Get(key); len(values) > 0 {
 		return values[0]
 	}
 	return ""

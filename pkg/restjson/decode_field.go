@@ -58,7 +58,13 @@ func (d *decoder) list(m protoreflect.Message, f *field) {
 	list := m.Mutable(f.desc).List()
 	var seen map[any]bool
 	n := 0
+	most := int(f.opts.GetMaxItems())
 	d.Items(func(i int) {
+		if most > 0 && n >= most && !unique { // Nothing is built from items that count refuses.
+			n++
+			d.Skip()
+			return
+		}
 		d.pushIndex(i)
 		defer d.pop()
 		if f.kind == kindMessage {

@@ -9,6 +9,7 @@ import (
 	"github.com/orch-project/orch/pkg/auth"
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/config"
+	"github.com/orch-project/orch/pkg/membudget"
 	"github.com/orch-project/orch/pkg/tlsfiles"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	"github.com/orch-project/orch/services/gateway/internal/address"
@@ -38,11 +39,16 @@ type Config struct {
 	AllowedHosts []string `env:"ORCH_ALLOWED_HOSTS" desc:"Host names accepted without authentication, in addition to loopback and the configured URLs; * accepts all."`
 	CORSOrigins  []string `env:"ORCH_CORS_ORIGINS" desc:"Origins of web pages that may use the API; * allows all."`
 
+	BodyMemory int64 `env:"ORCH_GATEWAY_BODY_MEMORY" envDefault:"134217728" desc:"The memory in bytes for request bodies that are read and decoded at once; an account gets half of it, and a request beyond it returns 503."`
+
 	MaxSockets int `env:"ORCH_GATEWAY_MAX_SOCKETS" envDefault:"20000" desc:"The maximum number of open websockets; the server refuses further ones with 503."`
 
 	SlowRequest time.Duration `env:"ORCH_SLOW_REQUEST" envDefault:"1s" desc:"The duration above which a request is logged at level info."`
 	DrainDelay  time.Duration `env:"ORCH_GATEWAY_DRAIN_DELAY" envDefault:"0s" desc:"How long the server still accepts requests after readiness turns false, so that load balancers notice."`
 }
+
+// minBodyMemory is the memory of which the half of one account suffices for the largest body.
+const minBodyMemory = 64 << 20
 
 // Validate implements config.Validator.
 func (c *Config) Validate() error {
@@ -66,6 +72,12 @@ func (c *Config) Validate() error {
 		c.MaxSockets = 20000 // Settings built in code may leave it zero.
 	case c.MaxSockets < 0:
 		errs = append(errs, errors.New("ORCH_GATEWAY_MAX_SOCKETS: must not be negative"))
+	}
+	switch {
+	case c.BodyMemory == 0:
+		c.BodyMemory = membudget.Default // Settings built in code may leave it zero.
+	case c.BodyMemory < minBodyMemory:
+		errs = append(errs, fmt.Errorf("ORCH_GATEWAY_BODY_MEMORY: must be at least %d", minBodyMemory))
 	}
 	switch {
 	case c.SlowRequest == 0:

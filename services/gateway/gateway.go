@@ -26,6 +26,7 @@ import (
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/config"
 	"github.com/orch-project/orch/pkg/directory"
+	"github.com/orch-project/orch/pkg/membudget"
 	"github.com/orch-project/orch/pkg/openapi"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
@@ -167,6 +168,7 @@ func (g *Gateway) build() error {
 		Caller:   g.callerOf,
 		Admit:    g.admit,
 		Permit:   g.permit,
+		Memory:   membudget.New(g.cfg.BodyMemory),
 		Log:      g.log,
 	})
 	if err != nil {

@@ -262,6 +262,14 @@ func TestBodiesAreBounded(t *testing.T) {
 		require.Equal(t, 201, s.do(t, "POST", "/api/flows/", zipped(t, fill(limit)), "Content-Encoding: gzip").status)
 		require.Equal(t, 413, s.do(t, "POST", "/api/flows/", zipped(t, fill(limit+1)), "Content-Encoding: gzip").status)
 	})
+	t.Run("of many values", func(t *testing.T) {
+		flow := func(n int) string { return `{"name":"a","tags":[` + strings.Repeat(`"",`, n-4) + `""]}` }
+		require.Equal(t, 422, s.do(t, "POST", "/api/flows/", flow(250_000)).status, "it is read: the tags are not distinct")
+		got := s.do(t, "POST", "/api/flows/", flow(250_001))
+		require.Equal(t, 413, got.status)
+		require.Contains(t, got.body, "more than 250000 values")
+		require.Equal(t, 413, s.do(t, "POST", "/api/flows/", zipped(t, flow(1_500_000)), "Content-Encoding: gzip").status)
+	})
 	t.Run("encodings", func(t *testing.T) {
 		require.Equal(t, 201, s.do(t, "POST", "/api/flows/", fill(50), "Content-Encoding: identity").status)
 		got := s.do(t, "POST", "/api/flows/", fill(50), "Content-Encoding: br")

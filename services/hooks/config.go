@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/clientaddr"
 	"github.com/orch-project/orch/pkg/config"
+	"github.com/orch-project/orch/pkg/membudget"
 	"github.com/orch-project/orch/pkg/safedial"
 	"github.com/orch-project/orch/pkg/secrets"
 	"github.com/orch-project/orch/pkg/tlsfiles"
@@ -37,17 +39,29 @@ type Config struct {
 	OutboundNetworks string   `env:"ORCH_HOOKS_OUTBOUND_NETWORKS" desc:"Addresses or networks (CIDR) that are not public, to which the service may connect for hosts of Amazon SNS."`
 
 	MaxBody         int64         `env:"ORCH_HOOKS_MAX_BODY" envDefault:"5242880" desc:"The maximum size of a webhook's request body in bytes; a larger body returns 413."`
+	BodyMemory      int64         `env:"ORCH_HOOKS_BODY_MEMORY" envDefault:"0" desc:"The memory in bytes for bodies that are read, decompressed, parsed and rendered at once; an account gets half of it, and a request beyond it returns 503. 0 means 128 MiB, or 24 times ORCH_HOOKS_MAX_BODY if that is more."`
 	TemplateTimeout time.Duration `env:"ORCH_HOOKS_TEMPLATE_TIMEOUT" envDefault:"1s" desc:"The maximum rendering time of a template."`
 	AckTimeout      time.Duration `env:"ORCH_HOOKS_ACK_TIMEOUT" envDefault:"2s" desc:"The maximum wait for the broker's acknowledgement; after it a webhook returns 503."`
 	StrictQuiet     bool          `env:"ORCH_HOOKS_STRICT_QUIET" envDefault:"false" desc:"Return 400 instead of 401, 403, 404, 405 and 415, so that senders learn nothing."`
 	DrainDelay      time.Duration `env:"ORCH_HOOKS_DRAIN_DELAY" envDefault:"0s" desc:"How long the server still accepts requests after readiness turns false, so that load balancers notice."`
 }
 
+const (
+	// maxBody is the default of ORCH_HOOKS_MAX_BODY.
+	maxBody = 5 << 20
+	// minBodies is how many times the largest body the memory for bodies holds at least. The half of one account then suffices to
+	// parse and render a body of that size.
+	minBodies = 24
+)
+
 // Validate implements config.Validator.
 func (c *Config) Validate() error {
 	errs := []error{c.Broker.Validate(), c.TLS.Validate()}
 	if c.MaxBody < 0 {
 		errs = append(errs, errors.New("ORCH_HOOKS_MAX_BODY: must not be negative"))
+	}
+	if c.BodyMemory != 0 && c.BodyMemory < minBodies*cmp.Or(c.MaxBody, maxBody) {
+		errs = append(errs, fmt.Errorf("ORCH_HOOKS_BODY_MEMORY: must be 0 or at least %d times ORCH_HOOKS_MAX_BODY", minBodies))
 	}
 	if c.TemplateTimeout < 0 {
 		errs = append(errs, errors.New("ORCH_HOOKS_TEMPLATE_TIMEOUT: must not be negative"))
@@ -75,9 +89,8 @@ func (c *Config) Validate() error {
 
 // withDefaults fills in what settings made in code left out, or as 0.
 func (c Config) withDefaults() Config {
-	if c.MaxBody == 0 {
-		c.MaxBody = 5 << 20
-	}
+	c.MaxBody = cmp.Or(c.MaxBody, maxBody)
+	c.BodyMemory = cmp.Or(c.BodyMemory, max(membudget.Default, minBodies*c.MaxBody))
 	if c.TemplateTimeout == 0 {
 		c.TemplateTimeout = time.Second
 	}

@@ -101,7 +101,7 @@ func refusalReason(err error) string {
 		return deliverylog.ReasonSignature
 	case errors.Is(err, guard.ErrForbidden):
 		return deliverylog.ReasonAddress
-	case errors.Is(err, receive.ErrBody), errors.Is(err, receive.ErrUnsupported), errors.Is(err, errTooLarge):
+	case errors.Is(err, receive.ErrBody), errors.Is(err, receive.ErrUnsupported), errors.Is(err, receive.ErrTooManyValues), errors.Is(err, errTooLarge):
 		return deliverylog.ReasonBody
 	}
 	return deliverylog.ReasonRate

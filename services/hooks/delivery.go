@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/orch-project/orch/pkg/membudget"
 	"github.com/orch-project/orch/pkg/tracing"
 	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	"github.com/orch-project/orch/pkg/webhook/receive"
@@ -35,6 +36,7 @@ type delivery struct {
 	guard   *guard.Guard
 	from    netip.Addr
 	request *receive.Request
+	memory  *membudget.Reservation // What the request takes of Hooks.memory.
 
 	note     deliveries.Note // The entry of the delivery log.
 	verified bool            // The request passed every check of its sender.
@@ -56,6 +58,8 @@ func (d *delivery) run() int {
 		return d.unavailable(ctx, err)
 	}
 	d.guard, d.from = d.guards.Of(d.hook), d.proxies.Client(d.r)
+	d.memory = d.Hooks.memory.Open(d.hook.GetAccount())
+	defer d.memory.Close()
 	d.request = receive.New(d.r, d.slug, d.rest, d.clock.Now())
 	d.request.Secrets = d.guard.Secrets()
 	if err := d.guards.Admit(d.guard, d.definitions.Account(d.hook.GetAccount()), d.from, d.request.Received); err != nil {
@@ -69,18 +73,13 @@ func (d *delivery) run() int {
 			return d.unauthorized(ctx, err)
 		}
 	}
-	if err := d.request.ReadBody(d.r, d.cfg.MaxBody); err != nil {
-		status := http.StatusBadRequest
-		if errors.Is(err, receive.ErrUnsupported) {
-			status = http.StatusUnsupportedMediaType
-		}
-		return d.unreadable(ctx, status, err)
+	if err := d.request.ReadBody(d.r, d.cfg.MaxBody, d.memory); err != nil {
+		return d.unreadable(ctx, err)
 	}
 	if d.request.TooLarge {
 		d.w.Header().Set("Connection", "close") // See lingeringClose.
 		d.w.Header().Set("Content-Length", "0")
-		return d.unreadable(ctx, http.StatusRequestEntityTooLarge,
-			fmt.Errorf("%w: it exceeds ORCH_HOOKS_MAX_BODY, %d bytes", errTooLarge, d.cfg.MaxBody))
+		return d.unreadable(ctx, fmt.Errorf("%w: it exceeds ORCH_HOOKS_MAX_BODY, %d bytes", errTooLarge, d.cfg.MaxBody))
 	}
 	if d.request.ClaimsHandshake() {
 		// A handshake needs no credential: its response only echoes the request.
@@ -96,6 +95,9 @@ func (d *delivery) run() int {
 		return d.unauthorized(ctx, err)
 	}
 	d.verified = true
+	if err := d.memory.Charge(d.request.Parsed()); err != nil {
+		return d.overloaded(ctx, err)
+	}
 	if proof != nil && proof.ConfirmURL != "" && d.guard.Confirms() {
 		return d.confirm(ctx, d.guard.EventID(proof, d.request), proof.ConfirmURL)
 	}
@@ -114,7 +116,11 @@ func (d *delivery) ingest(ctx context.Context, id uuid.UUID) int {
 	}
 	body := d.request.Body()
 	_, span := tracing.Start(ctx, "render")
-	text, err := d.renderer.RenderFor(ctx, d.hook, d.request, body)
+	text, err := d.renderer.RenderFor(ctx, d.hook, d.request, body, d.memory)
+	if errors.Is(err, membudget.ErrExhausted) {
+		tracing.End(span, err)
+		return d.overloaded(ctx, err)
+	}
 	if err != nil {
 		tracing.End(span, err)
 		return d.fail(ctx, http.StatusBadRequest, deliverylog.ReasonTemplate, publish.Failure{Err: err})
@@ -154,12 +160,28 @@ func (d *delivery) ingest(ctx context.Context, id uuid.UUID) int {
 
 // unreadable responds to a request whose body cannot be read. While its sender is not verified, the request is logged like a
 // refusal: strangers must not fill the store with bodies.
-func (d *delivery) unreadable(ctx context.Context, status int, err error) int {
+func (d *delivery) unreadable(ctx context.Context, err error) int {
+	status := http.StatusBadRequest
+	switch {
+	case errors.Is(err, membudget.ErrExhausted):
+		return d.overloaded(ctx, err)
+	case errors.Is(err, receive.ErrUnsupported):
+		status = http.StatusUnsupportedMediaType
+	case errors.Is(err, errTooLarge), errors.Is(err, receive.ErrTooManyValues):
+		status = http.StatusRequestEntityTooLarge
+	}
 	if d.guard.Signed() || d.hook.ServiceAccountId != nil && d.request.ClaimsHandshake() {
 		d.refused(ctx, err)
 		return d.refuse(status)
 	}
 	return d.fail(ctx, status, deliverylog.ReasonBody, publish.Failure{Err: err})
+}
+
+// overloaded responds 503 to a request for which the service, or the account, has no memory left.
+func (d *delivery) overloaded(ctx context.Context, err error) int {
+	d.metrics.overloads.Inc()
+	d.note.Reason = deliverylog.ReasonOverload // If the sender is verified; see unavailable.
+	return d.unavailable(ctx, err)
 }
 
 // duplicate responds to a delivery whose event was published before.

@@ -1,7 +1,7 @@
 // Package hooks is webhook ingestion: it turns HTTP requests of other systems into events by templates that users wrote.
 //
 //	request ──▶ receive ──▶ definition ──▶ guard ──▶ credential ──▶ body ──▶ signature ──▶ render ──▶ publish ──▶ 204
-//	              405       404 · 503     403 · 429     401       400·413·415   401         400      400 · 503
+//	              405       404 · 503     403 · 429     401     400·413·415·503  401         400      400 · 503
 //	                                          │           │            │          │           │         │
 //	                                          └───────────┴────────────┴── failure event ─────┴─────────┘
 //
@@ -34,6 +34,7 @@ import (
 	"github.com/orch-project/orch/pkg/directory"
 	"github.com/orch-project/orch/pkg/id"
 	"github.com/orch-project/orch/pkg/jinja"
+	"github.com/orch-project/orch/pkg/membudget"
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/safedial"
 	"github.com/orch-project/orch/pkg/tracing"
@@ -85,6 +86,7 @@ type Hooks struct {
 	guards      *guard.Registry
 	proxies     clientaddr.Networks
 	duplicates  dedup.Window
+	memory      *membudget.Budget // Of bodies.
 	recorder    *deliveries.Recorder
 	sns         *sns.Client
 	throttle    *throttle
@@ -132,6 +134,7 @@ func New(cfg Config, deps Deps) (*Hooks, error) {
 		cfg: cfg, clock: deps.Clock, ids: deps.IDs, broker: deps.Broker, tracer: deps.Tracer,
 		log:      deps.Log.With("component", "hooks"),
 		events:   sync.Pool{New: func() any { return &render.EventMemory{} }},
+		memory:   membudget.New(cfg.BodyMemory),
 		throttle: newThrottle(deps.Clock),
 		outage:   rate.Sometimes{First: 1, Interval: time.Second},
 		metrics:  newMetrics(deps.Registry),

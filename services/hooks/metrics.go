@@ -20,6 +20,7 @@ type metrics struct {
 	unknown    prometheus.Counter
 	disabled   prometheus.Counter
 	duplicates prometheus.Counter
+	overloads  prometheus.Counter
 	// unlogged counts deliveries that are missing in the delivery log.
 	unlogged prometheus.Counter
 }
@@ -47,6 +48,10 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		duplicates: telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "orch_hooks_duplicates_total",
 			Help: "Duplicate deliveries, which made no event.",
+		})),
+		overloads: telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "orch_hooks_overloads_total",
+			Help: "Requests that got 503 because the memory for bodies, or the account's half of it, was in use.",
 		})),
 		unlogged: telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "orch_hooks_unlogged_deliveries_total",

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -215,4 +217,14 @@ func (w *world) measured() string {
 	text, err := json.Marshal(families)
 	require.NoError(w.t, err)
 	return string(text)
+}
+
+// upload begins a request with a body of size bytes, sends a part of it, and leaves the connection open until the test ends.
+func (w *world) upload(slug string, size int, part string) {
+	w.t.Helper()
+	conn, err := net.Dial("tcp", w.server.Listener.Addr().String())
+	require.NoError(w.t, err)
+	w.t.Cleanup(func() { _ = conn.Close() })
+	_, err = fmt.Fprintf(conn, "POST /hooks/%s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", slug, size, part)
+	require.NoError(w.t, err)
 }

@@ -382,7 +382,7 @@ func TestTaskRunsAreFound(t *testing.T) {
 		{"flow run's state", &orchv1.TaskRunQuery{FlowRuns: &orchv1.FlowRunFilter{State: &orchv1.FlowRunFilterState{
 			Name: &orchv1.StringFilter{Any_: &orchv1.StringList{Values: []string{"Running"}}},
 		}}}, []string{"beta", "alpha"}},
-		{"tags", &orchv1.TaskRunQuery{TaskRuns: &orchv1.TaskRunFilter{Tags: &orchv1.AllTagsFilter{All_: &orchv1.StringList{Values: []string{"x"}}}}}, []string{"alpha"}},
+		{"tags", &orchv1.TaskRunQuery{TaskRuns: &orchv1.TaskRunFilter{Tags: &orchv1.AllTagsFilter{All_: &orchv1.AllOfList{Values: []string{"x"}}}}}, []string{"alpha"}},
 	} {
 		got := call[*orchv1.TaskRunList](d, orchv1.TaskRunService_ReadTaskRuns_FullMethodName, &orchv1.ReadTaskRunsRequest{Query: q.query})
 		require.Equal(t, q.want, ids(got), q.name)

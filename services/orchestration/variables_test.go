@@ -199,7 +199,7 @@ func TestVariablesAreFilteredAndSorted(t *testing.T) {
 		require.Equal(t, want, names(&orchv1.VariableQuery{Sort: sort}))
 	}
 	all := func(tags ...string) *orchv1.AllTagsFilter {
-		return &orchv1.AllTagsFilter{All_: &orchv1.StringList{Values: tags}}
+		return &orchv1.AllTagsFilter{All_: &orchv1.AllOfList{Values: tags}}
 	}
 	for _, c := range []struct {
 		filter *orchv1.VariableFilter

@@ -8590,7 +8590,7 @@ type WebhookDelivery struct {
 	// Query Query string of the request, without the question mark.
 	Query *string `json:"query,omitempty"`
 
-	// Reason Why the request was refused or failed: method, address, rate, credential, role, body, signature, unavailable, handshake, template, event or broker; null on success.
+	// Reason Why the request was refused or failed: method, address, rate, credential, role, body, signature, unavailable, handshake, overload, template, event or broker; null on success.
 	Reason *string `json:"reason,omitempty"`
 
 	// Received Time at which the request arrived, in UTC.

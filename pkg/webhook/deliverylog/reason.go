@@ -13,7 +13,9 @@ const (
 	// ReasonUnavailable means that the server could not check the request.
 	ReasonUnavailable = "unavailable"
 
-	// ReasonTemplate and later ones mark failures after the verification.
+	// ReasonOverload and later ones mark failures after the verification.
+	// ReasonOverload means that the service had no memory left for the request.
+	ReasonOverload = "overload"
 	ReasonTemplate = "template"
 	ReasonEvent    = "event"
 	// ReasonBroker means that the broker did not acknowledge the event.
@@ -26,6 +28,6 @@ const (
 func Reasons() []string {
 	return []string{
 		ReasonMethod, ReasonAddress, ReasonRate, ReasonCredential, ReasonRole, ReasonBody, ReasonSignature, ReasonUnavailable,
-		ReasonHandshake, ReasonTemplate, ReasonEvent, ReasonBroker,
+		ReasonOverload, ReasonHandshake, ReasonTemplate, ReasonEvent, ReasonBroker,
 	}
 }

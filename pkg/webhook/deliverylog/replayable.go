@@ -34,5 +34,5 @@ func Verified(d *orchv1.WebhookDelivery) bool {
 
 // VerifiedReasons returns the reasons of failures after the verification.
 func VerifiedReasons() []string {
-	return []string{ReasonHandshake, ReasonTemplate, ReasonEvent, ReasonBroker}
+	return []string{ReasonOverload, ReasonHandshake, ReasonTemplate, ReasonEvent, ReasonBroker}
 }

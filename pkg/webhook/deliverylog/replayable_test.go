@@ -21,7 +21,10 @@ func TestOnlyVerifiedRequestsAreReplayable(t *testing.T) {
 		}
 		return d
 	}
-	replayable := map[string]bool{deliverylog.ReasonTemplate: true, deliverylog.ReasonEvent: true, deliverylog.ReasonBroker: true}
+	replayable := map[string]bool{
+		deliverylog.ReasonTemplate: true, deliverylog.ReasonEvent: true, deliverylog.ReasonBroker: true,
+		deliverylog.ReasonOverload: true,
+	}
 	for _, reason := range append(deliverylog.Reasons(), "unheard-of") {
 		for _, status := range []int64{400, 401, 403, 405, 413, 415, 429, 503} {
 			require.Equal(t, replayable[reason], deliverylog.NotReplayable(entry(status, reason)) == "", "%d %s", status, reason)

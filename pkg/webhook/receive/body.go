@@ -1,5 +1,11 @@
 package receive
 
+// The media types of forms.
+const (
+	mediaForm      = "application/x-www-form-urlencoded"
+	mediaMultipart = "multipart/form-data"
+)
+
 // Body is a request's body, decoded but not parsed.
 type Body struct {
 	// Form tells that the body was a form; Pairs has its entries and Text is empty.
@@ -17,10 +23,10 @@ type Body struct {
 func (r *Request) Body() Body {
 	media, charset := mediaType(r.Get("content-type"))
 	e := charsetOf(charset)
-	if media == "application/x-www-form-urlencoded" && r.Raw != nil {
+	if media == mediaForm && r.Raw != nil {
 		return Body{Form: true, Pairs: parseForm(r.Raw, e)}
 	}
-	if media == "multipart/form-data" {
+	if media == mediaMultipart {
 		if pairs, ok := parseMultipart(r.Get("content-type"), r.Raw); ok {
 			return Body{Form: true, Pairs: pairs}
 		}

@@ -20,7 +20,7 @@ func read(tb testing.TB, contentType, body string) *receive.Request {
 		r.Header.Set("Content-Type", contentType)
 	}
 	request := receive.New(r, "x", "", time.Time{})
-	require.NoError(tb, request.ReadBody(r, 1<<20))
+	require.NoError(tb, request.ReadBody(r, 1<<20, nil))
 	return request
 }
 

@@ -2,7 +2,6 @@ package receive
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -25,23 +24,6 @@ func mediaType(contentType string) (media, charset string) {
 		}
 	}
 	return strings.ToLower(strings.TrimSpace(media)), charset
-}
-
-// checkCharset reports a body that the charset of its Content-Type cannot decode: ErrUnsupported for an unknown charset,
-// ErrBody for bytes outside of it. A body without a charset is read as UTF-8, whatever its bytes are.
-func (r *Request) checkCharset() error {
-	_, charset := mediaType(r.Get("content-type"))
-	if charset == "" || len(r.Raw) == 0 || r.TooLarge {
-		return nil
-	}
-	e, known := lookUpCharset(charset)
-	switch {
-	case !known:
-		return fmt.Errorf("%w: charset %q", ErrUnsupported, charset)
-	case e == nil && !utf8.Valid(r.Raw), e != nil && !wide(e) && strings.ContainsRune(decode(r.Raw, e), utf8.RuneError):
-		return fmt.Errorf("%w: the bytes are not %s", ErrBody, charset)
-	}
-	return nil
 }
 
 // charsetOf returns the encoding of a charset; nil means UTF-8, which replaces an unknown charset.
@@ -82,14 +64,25 @@ func wide(e encoding.Encoding) bool {
 
 var utf8Mark = []byte("\ufeff")
 
-// decode decodes bytes to text. Undecodable bytes become U+FFFD. A byte order mark is dropped; one that contradicts the
-// charset wins, as in browsers.
-func decode(raw []byte, e encoding.Encoding) string {
+// maxDecoded bounds the length of decoded text in multiples of its bytes: a byte may become U+FFFD, whose UTF-8 has three.
+const maxDecoded = 3
+
+// decodes reports whether decodeBytes changes bytes.
+func decodes(raw []byte, e encoding.Encoding) bool {
+	return e != nil || bytes.HasPrefix(raw, utf8Mark) || !utf8.Valid(raw)
+}
+
+// decode decodes bytes to text as decodeBytes does.
+func decode(raw []byte, e encoding.Encoding) string { return string(decodeBytes(raw, e)) }
+
+// decodeBytes decodes bytes to UTF-8; the result may share their memory. Undecodable bytes become U+FFFD. A byte order mark is
+// dropped; one that contradicts the charset wins, as in browsers.
+func decodeBytes(raw []byte, e encoding.Encoding) []byte {
 	var t transform.Transformer
 	if e == nil {
 		raw = bytes.TrimPrefix(raw, utf8Mark)
 		if utf8.Valid(raw) {
-			return string(raw)
+			return raw
 		}
 		t = unicode.UTF8.NewDecoder()
 	} else {
@@ -97,7 +90,7 @@ func decode(raw []byte, e encoding.Encoding) string {
 	}
 	out, _, err := transform.Bytes(t, raw)
 	if err != nil { // No decoder of the index fails.
-		return strings.ToValidUTF8(string(raw), "\ufffd")
+		return bytes.ToValidUTF8(raw, []byte("\ufffd"))
 	}
-	return string(out)
+	return out
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/orch-project/orch/pkg/membudget"
 )
 
 // ErrUnsupported is wrapped when the body has a content encoding or a charset that the server cannot decode.
@@ -27,8 +29,8 @@ const (
 
 // decompress replaces a compressed body with its content, to which the limit applies as well. The codings of
 // Content-Encoding are undone from the last to the first. The error wraps ErrUnsupported for an unknown coding, ErrBody
-// for a body that is not what its coding says; the body then stays as it was sent.
-func (r *Request) decompress(limit int64) error {
+// for a body that is not what its coding says; the body then stays as it was sent. It charges memory before it allocates.
+func (r *Request) decompress(limit int64, memory *membudget.Reservation) error {
 	header := r.Get("content-encoding")
 	if r.TooLarge || len(r.Raw) == 0 || header == "" {
 		return nil
@@ -43,7 +45,7 @@ func (r *Request) decompress(limit int64) error {
 		if coding == "" || coding == "identity" {
 			continue
 		}
-		content, err := decodeContent(coding, body, limit)
+		content, err := decodeContent(coding, body, limit, memory)
 		if err != nil {
 			return err
 		}
@@ -57,8 +59,51 @@ func (r *Request) decompress(limit int64) error {
 	return nil
 }
 
+// The memory of decoders in bytes, beside their window.
+const (
+	inflateMemory = 64 << 10
+	decoderMemory = 512 << 10
+)
+
+// window returns the memory in bytes that the decoder of a coding takes for a body.
+func window(coding string, body []byte) int {
+	switch coding {
+	case "br":
+		return decoderMemory + brotliWindow(body)
+	case "zstd":
+		var header zstd.Header
+		if header.Decode(body) != nil || header.Skippable || header.WindowSize > maxZstdWindow {
+			return decoderMemory + maxZstdWindow
+		}
+		return decoderMemory + 2*int(header.WindowSize)
+	}
+	return inflateMemory
+}
+
+// brotliWindow returns the size of the window that a stream of brotli names in its first byte (RFC 7932, section 9.1).
+func brotliWindow(body []byte) int {
+	const smallest = 10
+	if len(body) == 0 {
+		return 1 << smallest
+	}
+	switch first := body[0]; {
+	case first&1 == 0:
+		return 1 << 16
+	case first>>1&7 != 0:
+		return 1 << (17 + first>>1&7)
+	case first>>4&7 > 1:
+		return 1 << (8 + first>>4&7)
+	}
+	return 1 << 17
+}
+
 // decodeContent undoes one coding. It returns at most one byte more than the limit.
-func decodeContent(coding string, body []byte, limit int64) ([]byte, error) {
+func decodeContent(coding string, body []byte, limit int64, memory *membudget.Reservation) ([]byte, error) {
+	decoder := window(coding, body)
+	if err := memory.Charge(decoder); err != nil {
+		return nil, fmt.Errorf("decode %s: %w", coding, err)
+	}
+	defer memory.Refund(decoder)
 	broken := func(err error) error { return fmt.Errorf("%w: decode %s: %w", ErrBody, coding, err) }
 	var content io.Reader
 	switch coding {
@@ -91,7 +136,10 @@ func decodeContent(coding string, body []byte, limit int64) ([]byte, error) {
 	default:
 		return nil, fmt.Errorf("%w: content encoding %q", ErrUnsupported, coding)
 	}
-	decoded, err := io.ReadAll(io.LimitReader(content, limit+1))
+	decoded, err := readAll(io.LimitReader(content, limit+1), min(int64(len(body)), limit), memory)
+	if errors.Is(err, membudget.ErrExhausted) {
+		return nil, fmt.Errorf("decode %s: %w", coding, err)
+	}
 	if err != nil && int64(len(decoded)) <= limit {
 		return nil, broken(err)
 	}

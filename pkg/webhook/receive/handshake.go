@@ -32,10 +32,13 @@ const (
 	eventGridEventType  = "Microsoft.EventGrid.SubscriptionValidationEvent"
 )
 
+// maxEventGridHandshake bounds the body of a handshake of Event Grid, which is read without a credential. Real ones are below 4 kB.
+const maxEventGridHandshake = 8 << 10
+
 // ClaimsHandshake reports whether a request may be a handshake, by its header alone.
 func (r *Request) ClaimsHandshake() bool {
-	return r.Method == http.MethodOptions ||
-		r.Method == http.MethodPost && strings.EqualFold(strings.TrimSpace(r.Get(eventGridHeader)), eventGridValidation)
+	return r.Method == http.MethodOptions || r.Method == http.MethodPost && r.Length <= maxEventGridHandshake &&
+		r.Get("content-encoding") == "" && strings.EqualFold(strings.TrimSpace(r.Get(eventGridHeader)), eventGridValidation)
 }
 
 // Handshake returns the response to a handshake; nil if the request is not one. The body must have been read.
@@ -65,18 +68,21 @@ func (r *Request) cloudEventsHandshake() *Handshake {
 	return h
 }
 
-// eventGridHandshake echoes the code of a subscription's validation, which is a list of one event.
+// eventGridHandshake echoes the code of a subscription's validation, which is a list of one event. It reads the first event only.
 func (r *Request) eventGridHandshake() *Handshake {
-	var events []struct {
+	if len(r.Raw) > maxEventGridHandshake {
+		return nil
+	}
+	var e struct {
 		EventType string `json:"eventType"`
 		Data      struct {
 			ValidationCode string `json:"validationCode"`
 		} `json:"data"`
 	}
-	if json.Unmarshal([]byte(r.Body().Text), &events) != nil || len(events) == 0 {
+	events := json.NewDecoder(strings.NewReader(r.Body().Text))
+	if token, err := events.Token(); err != nil || token != json.Delim('[') || events.Decode(&e) != nil {
 		return nil
 	}
-	e := events[0]
 	if !strings.EqualFold(e.EventType, eventGridEventType) || e.Data.ValidationCode == "" {
 		return nil
 	}

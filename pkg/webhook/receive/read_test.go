@@ -44,7 +44,7 @@ func TestTheLimitIsInclusive(t *testing.T) {
 				length = int64(n)
 			}
 			request, r := post(bytes.NewReader(body), length)
-			require.NoError(t, request.ReadBody(r, limit))
+			require.NoError(t, request.ReadBody(r, limit, nil))
 			require.Equal(t, n > limit, request.TooLarge, n)
 			if n <= limit {
 				require.Equal(t, body, request.Raw, n)
@@ -62,7 +62,7 @@ func TestABodyThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("connection reset")
 	request, r := post(io.MultiReader(strings.NewReader("abc"), iotest.ErrReader(broken)), -1)
-	err := request.ReadBody(r, limit)
+	err := request.ReadBody(r, limit, nil)
 	require.ErrorIs(t, err, receive.ErrBody)
 	require.ErrorIs(t, err, broken)
 	require.Equal(t, "abc", string(request.Raw))
@@ -78,7 +78,7 @@ func TestBodiesOfAnyReader(t *testing.T) {
 		}).Draw(t, "reader")
 		length := rapid.SampledFrom([]int64{-1, 0, 1, int64(len(body)), limit}).Draw(t, "length")
 		request, r := post(wrap(bytes.NewReader(body)), length)
-		require.NoError(t, request.ReadBody(r, limit))
+		require.NoError(t, request.ReadBody(r, limit, nil))
 		require.Equal(t, body, request.Raw)
 		if length == int64(len(body)) && length <= 16<<10 {
 			require.Equal(t, len(body)+1, cap(request.Raw))
@@ -89,7 +89,7 @@ func TestBodiesOfAnyReader(t *testing.T) {
 func TestContentLengthTakesNoMemory(t *testing.T) {
 	t.Parallel()
 	request, r := post(strings.NewReader("abc"), 100<<20)
-	require.NoError(t, request.ReadBody(r, 200<<20))
+	require.NoError(t, request.ReadBody(r, 200<<20, nil))
 	require.Less(t, cap(request.Raw), 1<<20)
 }
 
@@ -126,7 +126,7 @@ func TestCompressedBodies(t *testing.T) {
 			read := func(raw []byte) (*receive.Request, error) {
 				header := " " + strings.ToUpper(strings.TrimPrefix(coding, "raw "))
 				request, r := post(bytes.NewReader(raw), int64(len(raw)), "Content-Encoding", header, "Content-Type", "application/json")
-				return request, request.ReadBody(r, limit)
+				return request, request.ReadBody(r, limit, nil)
 			}
 			request, err := read(encode(t, coding, []byte(`{"a": 1}`)))
 			require.NoError(t, err)
@@ -172,7 +172,7 @@ func TestContentCodings(t *testing.T) {
 		{"klingon", nil, nil},
 	} {
 		request, r := post(bytes.NewReader(c.body), int64(len(c.body)), "Content-Encoding", c.header)
-		err := request.ReadBody(r, limit)
+		err := request.ReadBody(r, limit, nil)
 		require.ErrorIs(t, err, c.err, c.header)
 		if c.err == nil && c.body != nil {
 			require.Equal(t, "text", request.Body().Text)
@@ -197,7 +197,7 @@ func TestCharsets(t *testing.T) {
 		{"text/plain; charset=klingon", "", nil},
 	} {
 		request, r := post(strings.NewReader(c.body), int64(len(c.body)), "Content-Type", c.contentType)
-		require.ErrorIs(t, request.ReadBody(r, limit), c.err, "%s: %q", c.contentType, c.body)
+		require.ErrorIs(t, request.ReadBody(r, limit, nil), c.err, "%s: %q", c.contentType, c.body)
 	}
 }
 

@@ -21,6 +21,8 @@ type Request struct {
 	// Wire are the bytes of the body as they were sent. They differ from Raw when the body was compressed; senders sign
 	// the ones or the others.
 	Wire []byte
+	// Length is the length of the body that the header announces, in bytes; -1 when it announces none.
+	Length int64
 	// TooLarge tells that the body exceeds the limit.
 	TooLarge bool
 	// Slug is what came behind /hooks/. It is kept only to be removed from whatever is shown to people.
@@ -34,6 +36,8 @@ type Request struct {
 	Authorization string
 	// Received is when the request arrived, by the server's clock.
 	Received time.Time
+
+	tree, parsed int // See Tree and Parsed.
 }
 
 // Field is one header field: a name in lower case, and the values of all its lines.
@@ -59,6 +63,7 @@ func New(r *http.Request, slug, path string, received time.Time) *Request {
 		Slug:          slug,
 		URI:           r.RequestURI,
 		Authorization: r.Header.Get("Authorization"),
+		Length:        r.ContentLength,
 		Received:      received,
 	}
 }

@@ -42,7 +42,7 @@ func BenchmarkEvent(b *testing.B) {
 			"X-Hub-Signature-256": {"sha256=d57c68ca6f92289e6987922ff26938930f6e66a2d161ef06abdf1859230aa23c"}, "User-Agent": {"GitHub-Hookshot/044aadd"},
 		}
 		request := receive.New(r, "slug", "", time.Now())
-		require.NoError(b, request.ReadBody(r, 5<<20))
+		require.NoError(b, request.ReadBody(r, 5<<20, nil))
 		body := request.Body()
 		text, err := e.Render(b.Context(), hook.GetTemplate(), request, body)
 		require.NoError(b, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/orch-project/orch/pkg/events"
 	"github.com/orch-project/orch/pkg/id"
 	"github.com/orch-project/orch/pkg/jinja"
+	"github.com/orch-project/orch/pkg/membudget"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	"github.com/orch-project/orch/pkg/webhook"
 	"github.com/orch-project/orch/pkg/webhook/receive"
@@ -62,20 +63,23 @@ func New(o Options) *Engine {
 
 // Render renders a template with a request. A missing value prints nothing.
 func (e *Engine) Render(ctx context.Context, template string, r *receive.Request, body receive.Body) (string, error) {
-	return render(ctx, e.templates, template, r, body)
+	return render(ctx, e.templates, template, r, body, nil)
 }
 
-// RenderFor renders the template of a webhook with a request, by the webhook's settings.
-func (e *Engine) RenderFor(ctx context.Context, hook *orchv1.WebhookDefinition, r *receive.Request, body receive.Body) (string, error) {
+// RenderFor renders the template of a webhook with a request, by the webhook's settings. It charges memory, which may be nil, for
+// what the template allocates. The caller has charged r.Parsed.
+func (e *Engine) RenderFor(
+	ctx context.Context, hook *orchv1.WebhookDefinition, r *receive.Request, body receive.Body, memory *membudget.Reservation,
+) (string, error) {
 	if hook.GetUndefined() == orchv1.WebhookUndefined_WEBHOOK_UNDEFINED_STRICT {
-		return render(ctx, e.strict, hook.GetTemplate(), r, body)
+		return render(ctx, e.strict, hook.GetTemplate(), r, body, memory)
 	}
-	return render(ctx, e.templates, hook.GetTemplate(), r, body)
+	return render(ctx, e.templates, hook.GetTemplate(), r, body, memory)
 }
 
 // Undefined returns the error of the first missing value that Render prints as nothing; nil if there is none.
 func (e *Engine) Undefined(ctx context.Context, template string, r *receive.Request, body receive.Body) error {
-	if _, err := render(ctx, e.strict, template, r, body); isUndefined(err) {
+	if _, err := render(ctx, e.strict, template, r, body, nil); isUndefined(err) {
 		return err
 	}
 	return nil
@@ -88,12 +92,18 @@ func isUndefined(err error) bool {
 	return ok && (at.Kind == jinja.KindUndefined || strings.Contains(at.Error(), "StrictUndefined"))
 }
 
-func render(ctx context.Context, templates *jinja.Engine, template string, r *receive.Request, body receive.Body) (string, error) {
+func render(
+	ctx context.Context, templates *jinja.Engine, template string, r *receive.Request, body receive.Body, memory *membudget.Reservation,
+) (string, error) {
 	t, err := templates.Cached(template)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrTemplate, err)
 	}
-	text, err := t.Render(ctx, variables(t, r, body))
+	held := 0
+	if t.Reads("body") {
+		held = r.Tree()
+	}
+	text, err := t.RenderWithin(ctx, variables(t, r, body), held, memory)
 	if isUndefined(err) {
 		return "", fmt.Errorf("%w: a value is missing: %w", ErrTemplate, err)
 	}

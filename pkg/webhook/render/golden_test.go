@@ -65,7 +65,7 @@ func readRequest(tb testing.TB, text []byte) *receive.Request {
 	require.NoError(tb, err)
 	r.Header.Del("Content-Length")
 	request := receive.New(r, "Canary_slug-0123456789", "", at)
-	require.NoError(tb, request.ReadBody(r, 5<<20))
+	require.NoError(tb, request.ReadBody(r, 5<<20, nil))
 	return request
 }
 

@@ -303,6 +303,8 @@ func Of(fullName string) string {
 		return "Read the default result storage. Returns the block document that stores results of flows without a storage of their own, or null."
 	case "orch.v1.AdminService.UpdateServerDefaultResultStorage":
 		return "Set the default result storage. The block document must exist and be able to write results; otherwise the response is 404 or 422."
+	case "orch.v1.AllOfList":
+		return "AllOfList is a nullable JSON array of at most 500 strings, all of which must match."
 	case "orch.v1.AllStringFilter":
 		return "AllStringFilter selects by a list of strings."
 	case "orch.v1.AllStringFilter.all_":
@@ -4674,13 +4676,13 @@ func Of(fullName string) string {
 	case "orch.v1.StringFilter.not_any_":
 		return "Excludes objects whose value is one of these."
 	case "orch.v1.StringList":
-		return "StringList is a nullable JSON array of strings."
+		return "StringList is a nullable JSON array of at most 10,000 strings."
 	case "orch.v1.StringMap":
 		return "StringMap is a nullable JSON object of strings."
 	case "orch.v1.StringOrList":
 		return "StringOrList is one string or a JSON array of strings."
 	case "orch.v1.StringSet":
-		return "StringSet is a nullable JSON array of distinct strings."
+		return "StringSet is a nullable JSON array of at most 10,000 distinct strings."
 	case "orch.v1.SubflowState":
 		return "SubflowState reports a subflow run's state to the task run that represents it."
 	case "orch.v1.SubflowState.flow_run_id":
@@ -5470,7 +5472,7 @@ func Of(fullName string) string {
 	case "orch.v1.UuidFilter.not_any_":
 		return "Excludes objects whose value is one of these."
 	case "orch.v1.UuidList":
-		return "UuidList is a nullable JSON array of UUIDs."
+		return "UuidList is a nullable JSON array of at most 10,000 UUIDs."
 	case "orch.v1.ValidateAutomationTemplateRequest.template":
 		return "Jinja2 template as a JSON string; default empty."
 	case "orch.v1.ValidateTemplateRequest.template":
@@ -5794,7 +5796,7 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookDelivery.raw_body":
 		return "Request body as received."
 	case "orch.v1.WebhookDelivery.reason":
-		return "Why the request was refused or failed: method, address, rate, credential, role, body, signature, unavailable, handshake, template, event or broker; null on success."
+		return "Why the request was refused or failed: method, address, rate, credential, role, body, signature, unavailable, handshake, overload, template, event or broker; null on success."
 	case "orch.v1.WebhookDelivery.received":
 		return "Time at which the request arrived, in UTC."
 	case "orch.v1.WebhookDelivery.remote_address":

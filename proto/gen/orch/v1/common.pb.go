@@ -234,7 +234,7 @@ func (x *Labels) GetValues() map[string]*Scalar {
 	return nil
 }
 
-// StringList is a nullable JSON array of strings.
+// StringList is a nullable JSON array of at most 10,000 strings.
 type StringList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Values        []string               `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
@@ -279,7 +279,7 @@ func (x *StringList) GetValues() []string {
 	return nil
 }
 
-// StringSet is a nullable JSON array of distinct strings.
+// StringSet is a nullable JSON array of at most 10,000 distinct strings.
 type StringSet struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Values        []string               `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
@@ -324,6 +324,51 @@ func (x *StringSet) GetValues() []string {
 	return nil
 }
 
+// AllOfList is a nullable JSON array of at most 500 strings, all of which must match.
+type AllOfList struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Values        []string               `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AllOfList) Reset() {
+	*x = AllOfList{}
+	mi := &file_orch_v1_common_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AllOfList) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AllOfList) ProtoMessage() {}
+
+func (x *AllOfList) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_common_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AllOfList.ProtoReflect.Descriptor instead.
+func (*AllOfList) Descriptor() ([]byte, []int) {
+	return file_orch_v1_common_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *AllOfList) GetValues() []string {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
 // StringMap is a nullable JSON object of strings.
 type StringMap struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -334,7 +379,7 @@ type StringMap struct {
 
 func (x *StringMap) Reset() {
 	*x = StringMap{}
-	mi := &file_orch_v1_common_proto_msgTypes[4]
+	mi := &file_orch_v1_common_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -346,7 +391,7 @@ func (x *StringMap) String() string {
 func (*StringMap) ProtoMessage() {}
 
 func (x *StringMap) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_common_proto_msgTypes[4]
+	mi := &file_orch_v1_common_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -359,7 +404,7 @@ func (x *StringMap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StringMap.ProtoReflect.Descriptor instead.
 func (*StringMap) Descriptor() ([]byte, []int) {
-	return file_orch_v1_common_proto_rawDescGZIP(), []int{4}
+	return file_orch_v1_common_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *StringMap) GetValues() map[string]string {
@@ -369,7 +414,7 @@ func (x *StringMap) GetValues() map[string]string {
 	return nil
 }
 
-// UuidList is a nullable JSON array of UUIDs.
+// UuidList is a nullable JSON array of at most 10,000 UUIDs.
 type UuidList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Values        []string               `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
@@ -379,7 +424,7 @@ type UuidList struct {
 
 func (x *UuidList) Reset() {
 	*x = UuidList{}
-	mi := &file_orch_v1_common_proto_msgTypes[5]
+	mi := &file_orch_v1_common_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -391,7 +436,7 @@ func (x *UuidList) String() string {
 func (*UuidList) ProtoMessage() {}
 
 func (x *UuidList) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_common_proto_msgTypes[5]
+	mi := &file_orch_v1_common_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -404,7 +449,7 @@ func (x *UuidList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UuidList.ProtoReflect.Descriptor instead.
 func (*UuidList) Descriptor() ([]byte, []int) {
-	return file_orch_v1_common_proto_rawDescGZIP(), []int{5}
+	return file_orch_v1_common_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *UuidList) GetValues() []string {
@@ -428,7 +473,7 @@ type StringOrList struct {
 
 func (x *StringOrList) Reset() {
 	*x = StringOrList{}
-	mi := &file_orch_v1_common_proto_msgTypes[6]
+	mi := &file_orch_v1_common_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -440,7 +485,7 @@ func (x *StringOrList) String() string {
 func (*StringOrList) ProtoMessage() {}
 
 func (x *StringOrList) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_common_proto_msgTypes[6]
+	mi := &file_orch_v1_common_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -453,7 +498,7 @@ func (x *StringOrList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StringOrList.ProtoReflect.Descriptor instead.
 func (*StringOrList) Descriptor() ([]byte, []int) {
-	return file_orch_v1_common_proto_rawDescGZIP(), []int{6}
+	return file_orch_v1_common_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *StringOrList) GetKind() isStringOrList_Kind {
@@ -507,7 +552,7 @@ type PageLimit struct {
 
 func (x *PageLimit) Reset() {
 	*x = PageLimit{}
-	mi := &file_orch_v1_common_proto_msgTypes[7]
+	mi := &file_orch_v1_common_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -519,7 +564,7 @@ func (x *PageLimit) String() string {
 func (*PageLimit) ProtoMessage() {}
 
 func (x *PageLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_common_proto_msgTypes[7]
+	mi := &file_orch_v1_common_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -532,7 +577,7 @@ func (x *PageLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageLimit.ProtoReflect.Descriptor instead.
 func (*PageLimit) Descriptor() ([]byte, []int) {
-	return file_orch_v1_common_proto_rawDescGZIP(), []int{7}
+	return file_orch_v1_common_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *PageLimit) GetValue() int64 {
@@ -557,7 +602,7 @@ type CreatedBy struct {
 
 func (x *CreatedBy) Reset() {
 	*x = CreatedBy{}
-	mi := &file_orch_v1_common_proto_msgTypes[8]
+	mi := &file_orch_v1_common_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -569,7 +614,7 @@ func (x *CreatedBy) String() string {
 func (*CreatedBy) ProtoMessage() {}
 
 func (x *CreatedBy) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_common_proto_msgTypes[8]
+	mi := &file_orch_v1_common_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -582,7 +627,7 @@ func (x *CreatedBy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreatedBy.ProtoReflect.Descriptor instead.
 func (*CreatedBy) Descriptor() ([]byte, []int) {
-	return file_orch_v1_common_proto_rawDescGZIP(), []int{8}
+	return file_orch_v1_common_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *CreatedBy) GetId() string {
@@ -616,7 +661,7 @@ type CountResponse struct {
 
 func (x *CountResponse) Reset() {
 	*x = CountResponse{}
-	mi := &file_orch_v1_common_proto_msgTypes[9]
+	mi := &file_orch_v1_common_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -628,7 +673,7 @@ func (x *CountResponse) String() string {
 func (*CountResponse) ProtoMessage() {}
 
 func (x *CountResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_common_proto_msgTypes[9]
+	mi := &file_orch_v1_common_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -641,7 +686,7 @@ func (x *CountResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountResponse.ProtoReflect.Descriptor instead.
 func (*CountResponse) Descriptor() ([]byte, []int) {
-	return file_orch_v1_common_proto_rawDescGZIP(), []int{9}
+	return file_orch_v1_common_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CountResponse) GetCount() int64 {
@@ -662,7 +707,7 @@ type AnyUuidFilter struct {
 
 func (x *AnyUuidFilter) Reset() {
 	*x = AnyUuidFilter{}
-	mi := &file_orch_v1_common_proto_msgTypes[10]
+	mi := &file_orch_v1_common_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -674,7 +719,7 @@ func (x *AnyUuidFilter) String() string {
 func (*AnyUuidFilter) ProtoMessage() {}
 
 func (x *AnyUuidFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_common_proto_msgTypes[10]
+	mi := &file_orch_v1_common_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -687,7 +732,7 @@ func (x *AnyUuidFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnyUuidFilter.ProtoReflect.Descriptor instead.
 func (*AnyUuidFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_common_proto_rawDescGZIP(), []int{10}
+	return file_orch_v1_common_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *AnyUuidFilter) GetAny_() *UuidList {
@@ -710,7 +755,7 @@ type UuidFilter struct {
 
 func (x *UuidFilter) Reset() {
 	*x = UuidFilter{}
-	mi := &file_orch_v1_common_proto_msgTypes[11]
+	mi := &file_orch_v1_common_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -722,7 +767,7 @@ func (x *UuidFilter) String() string {
 func (*UuidFilter) ProtoMessage() {}
 
 func (x *UuidFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_common_proto_msgTypes[11]
+	mi := &file_orch_v1_common_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -735,7 +780,7 @@ func (x *UuidFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UuidFilter.ProtoReflect.Descriptor instead.
 func (*UuidFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_common_proto_rawDescGZIP(), []int{11}
+	return file_orch_v1_common_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *UuidFilter) GetAny_() *UuidList {
@@ -767,7 +812,7 @@ type OptionalUuidFilter struct {
 
 func (x *OptionalUuidFilter) Reset() {
 	*x = OptionalUuidFilter{}
-	mi := &file_orch_v1_common_proto_msgTypes[12]
+	mi := &file_orch_v1_common_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -779,7 +824,7 @@ func (x *OptionalUuidFilter) String() string {
 func (*OptionalUuidFilter) ProtoMessage() {}
 
 func (x *OptionalUuidFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_common_proto_msgTypes[12]
+	mi := &file_orch_v1_common_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -792,7 +837,7 @@ func (x *OptionalUuidFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OptionalUuidFilter.ProtoReflect.Descriptor instead.
 func (*OptionalUuidFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_common_proto_rawDescGZIP(), []int{12}
+	return file_orch_v1_common_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *OptionalUuidFilter) GetOperator() Operator {
@@ -829,7 +874,7 @@ type OperatorUuidFilter struct {
 
 func (x *OperatorUuidFilter) Reset() {
 	*x = OperatorUuidFilter{}
-	mi := &file_orch_v1_common_proto_msgTypes[13]
+	mi := &file_orch_v1_common_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -841,7 +886,7 @@ func (x *OperatorUuidFilter) String() string {
 func (*OperatorUuidFilter) ProtoMessage() {}
 
 func (x *OperatorUuidFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_common_proto_msgTypes[13]
+	mi := &file_orch_v1_common_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -854,7 +899,7 @@ func (x *OperatorUuidFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperatorUuidFilter.ProtoReflect.Descriptor instead.
 func (*OperatorUuidFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_common_proto_rawDescGZIP(), []int{13}
+	return file_orch_v1_common_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *OperatorUuidFilter) GetOperator() Operator {
@@ -882,7 +927,7 @@ type AnyStringFilter struct {
 
 func (x *AnyStringFilter) Reset() {
 	*x = AnyStringFilter{}
-	mi := &file_orch_v1_common_proto_msgTypes[14]
+	mi := &file_orch_v1_common_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -894,7 +939,7 @@ func (x *AnyStringFilter) String() string {
 func (*AnyStringFilter) ProtoMessage() {}
 
 func (x *AnyStringFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_common_proto_msgTypes[14]
+	mi := &file_orch_v1_common_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -907,7 +952,7 @@ func (x *AnyStringFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnyStringFilter.ProtoReflect.Descriptor instead.
 func (*AnyStringFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_common_proto_rawDescGZIP(), []int{14}
+	return file_orch_v1_common_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *AnyStringFilter) GetAny_() *StringList {
@@ -930,7 +975,7 @@ type StringFilter struct {
 
 func (x *StringFilter) Reset() {
 	*x = StringFilter{}
-	mi := &file_orch_v1_common_proto_msgTypes[15]
+	mi := &file_orch_v1_common_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -942,7 +987,7 @@ func (x *StringFilter) String() string {
 func (*StringFilter) ProtoMessage() {}
 
 func (x *StringFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_common_proto_msgTypes[15]
+	mi := &file_orch_v1_common_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -955,7 +1000,7 @@ func (x *StringFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StringFilter.ProtoReflect.Descriptor instead.
 func (*StringFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_common_proto_rawDescGZIP(), []int{15}
+	return file_orch_v1_common_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *StringFilter) GetAny_() *StringList {
@@ -987,7 +1032,7 @@ type OptionalStringFilter struct {
 
 func (x *OptionalStringFilter) Reset() {
 	*x = OptionalStringFilter{}
-	mi := &file_orch_v1_common_proto_msgTypes[16]
+	mi := &file_orch_v1_common_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -999,7 +1044,7 @@ func (x *OptionalStringFilter) String() string {
 func (*OptionalStringFilter) ProtoMessage() {}
 
 func (x *OptionalStringFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_common_proto_msgTypes[16]
+	mi := &file_orch_v1_common_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1012,7 +1057,7 @@ func (x *OptionalStringFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OptionalStringFilter.ProtoReflect.Descriptor instead.
 func (*OptionalStringFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_common_proto_rawDescGZIP(), []int{16}
+	return file_orch_v1_common_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *OptionalStringFilter) GetOperator() Operator {
@@ -1049,7 +1094,7 @@ type NameFilter struct {
 
 func (x *NameFilter) Reset() {
 	*x = NameFilter{}
-	mi := &file_orch_v1_common_proto_msgTypes[17]
+	mi := &file_orch_v1_common_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1061,7 +1106,7 @@ func (x *NameFilter) String() string {
 func (*NameFilter) ProtoMessage() {}
 
 func (x *NameFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_common_proto_msgTypes[17]
+	mi := &file_orch_v1_common_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1074,7 +1119,7 @@ func (x *NameFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameFilter.ProtoReflect.Descriptor instead.
 func (*NameFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_common_proto_rawDescGZIP(), []int{17}
+	return file_orch_v1_common_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *NameFilter) GetAny_() *StringList {
@@ -1102,7 +1147,7 @@ type LikeFilter struct {
 
 func (x *LikeFilter) Reset() {
 	*x = LikeFilter{}
-	mi := &file_orch_v1_common_proto_msgTypes[18]
+	mi := &file_orch_v1_common_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1114,7 +1159,7 @@ func (x *LikeFilter) String() string {
 func (*LikeFilter) ProtoMessage() {}
 
 func (x *LikeFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_common_proto_msgTypes[18]
+	mi := &file_orch_v1_common_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1127,7 +1172,7 @@ func (x *LikeFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LikeFilter.ProtoReflect.Descriptor instead.
 func (*LikeFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_common_proto_rawDescGZIP(), []int{18}
+	return file_orch_v1_common_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *LikeFilter) GetLike_() string {
@@ -1150,7 +1195,7 @@ type PrefixNameFilter struct {
 
 func (x *PrefixNameFilter) Reset() {
 	*x = PrefixNameFilter{}
-	mi := &file_orch_v1_common_proto_msgTypes[19]
+	mi := &file_orch_v1_common_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1162,7 +1207,7 @@ func (x *PrefixNameFilter) String() string {
 func (*PrefixNameFilter) ProtoMessage() {}
 
 func (x *PrefixNameFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_common_proto_msgTypes[19]
+	mi := &file_orch_v1_common_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1175,7 +1220,7 @@ func (x *PrefixNameFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrefixNameFilter.ProtoReflect.Descriptor instead.
 func (*PrefixNameFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_common_proto_rawDescGZIP(), []int{19}
+	return file_orch_v1_common_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PrefixNameFilter) GetAny_() *StringList {
@@ -1205,7 +1250,7 @@ type TimeFilter struct {
 
 func (x *TimeFilter) Reset() {
 	*x = TimeFilter{}
-	mi := &file_orch_v1_common_proto_msgTypes[20]
+	mi := &file_orch_v1_common_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1217,7 +1262,7 @@ func (x *TimeFilter) String() string {
 func (*TimeFilter) ProtoMessage() {}
 
 func (x *TimeFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_common_proto_msgTypes[20]
+	mi := &file_orch_v1_common_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1230,7 +1275,7 @@ func (x *TimeFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TimeFilter.ProtoReflect.Descriptor instead.
 func (*TimeFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_common_proto_rawDescGZIP(), []int{20}
+	return file_orch_v1_common_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *TimeFilter) GetBefore_() *timestamppb.Timestamp {
@@ -1262,7 +1307,7 @@ type OptionalTimeFilter struct {
 
 func (x *OptionalTimeFilter) Reset() {
 	*x = OptionalTimeFilter{}
-	mi := &file_orch_v1_common_proto_msgTypes[21]
+	mi := &file_orch_v1_common_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1274,7 +1319,7 @@ func (x *OptionalTimeFilter) String() string {
 func (*OptionalTimeFilter) ProtoMessage() {}
 
 func (x *OptionalTimeFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_common_proto_msgTypes[21]
+	mi := &file_orch_v1_common_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1287,7 +1332,7 @@ func (x *OptionalTimeFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OptionalTimeFilter.ProtoReflect.Descriptor instead.
 func (*OptionalTimeFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_common_proto_rawDescGZIP(), []int{21}
+	return file_orch_v1_common_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *OptionalTimeFilter) GetBefore_() *timestamppb.Timestamp {
@@ -1317,7 +1362,7 @@ type AllTagsFilter struct {
 	// Combination of the criteria: and_ requires all, or_ requires one; default and_.
 	Operator Operator `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
 	// Selects objects that have all of these values.
-	All_ *StringList `protobuf:"bytes,2,opt,name=all_,json=all,proto3,oneof" json:"all_,omitempty"`
+	All_ *AllOfList `protobuf:"bytes,2,opt,name=all_,json=all,proto3,oneof" json:"all_,omitempty"`
 	// True selects objects without a value, false those with one.
 	IsNull_       *bool `protobuf:"varint,3,opt,name=is_null_,json=isNull,proto3,oneof" json:"is_null_,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1326,7 +1371,7 @@ type AllTagsFilter struct {
 
 func (x *AllTagsFilter) Reset() {
 	*x = AllTagsFilter{}
-	mi := &file_orch_v1_common_proto_msgTypes[22]
+	mi := &file_orch_v1_common_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1338,7 +1383,7 @@ func (x *AllTagsFilter) String() string {
 func (*AllTagsFilter) ProtoMessage() {}
 
 func (x *AllTagsFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_common_proto_msgTypes[22]
+	mi := &file_orch_v1_common_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1351,7 +1396,7 @@ func (x *AllTagsFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllTagsFilter.ProtoReflect.Descriptor instead.
 func (*AllTagsFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_common_proto_rawDescGZIP(), []int{22}
+	return file_orch_v1_common_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *AllTagsFilter) GetOperator() Operator {
@@ -1361,7 +1406,7 @@ func (x *AllTagsFilter) GetOperator() Operator {
 	return Operator_OPERATOR_UNSPECIFIED
 }
 
-func (x *AllTagsFilter) GetAll_() *StringList {
+func (x *AllTagsFilter) GetAll_() *AllOfList {
 	if x != nil {
 		return x.All_
 	}
@@ -1381,7 +1426,7 @@ type TagsFilter struct {
 	// Combination of the criteria: and_ requires all, or_ requires one; default and_.
 	Operator Operator `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
 	// Selects objects that have all of these values.
-	All_ *StringList `protobuf:"bytes,2,opt,name=all_,json=all,proto3,oneof" json:"all_,omitempty"`
+	All_ *AllOfList `protobuf:"bytes,2,opt,name=all_,json=all,proto3,oneof" json:"all_,omitempty"`
 	// Selects objects whose value is one of these.
 	Any_ *StringList `protobuf:"bytes,3,opt,name=any_,json=any,proto3,oneof" json:"any_,omitempty"`
 	// True selects objects without a value, false those with one.
@@ -1392,7 +1437,7 @@ type TagsFilter struct {
 
 func (x *TagsFilter) Reset() {
 	*x = TagsFilter{}
-	mi := &file_orch_v1_common_proto_msgTypes[23]
+	mi := &file_orch_v1_common_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1404,7 +1449,7 @@ func (x *TagsFilter) String() string {
 func (*TagsFilter) ProtoMessage() {}
 
 func (x *TagsFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_common_proto_msgTypes[23]
+	mi := &file_orch_v1_common_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1417,7 +1462,7 @@ func (x *TagsFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TagsFilter.ProtoReflect.Descriptor instead.
 func (*TagsFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_common_proto_rawDescGZIP(), []int{23}
+	return file_orch_v1_common_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TagsFilter) GetOperator() Operator {
@@ -1427,7 +1472,7 @@ func (x *TagsFilter) GetOperator() Operator {
 	return Operator_OPERATOR_UNSPECIFIED
 }
 
-func (x *TagsFilter) GetAll_() *StringList {
+func (x *TagsFilter) GetAll_() *AllOfList {
 	if x != nil {
 		return x.All_
 	}
@@ -1459,7 +1504,7 @@ type BoolFilter struct {
 
 func (x *BoolFilter) Reset() {
 	*x = BoolFilter{}
-	mi := &file_orch_v1_common_proto_msgTypes[24]
+	mi := &file_orch_v1_common_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1471,7 +1516,7 @@ func (x *BoolFilter) String() string {
 func (*BoolFilter) ProtoMessage() {}
 
 func (x *BoolFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_common_proto_msgTypes[24]
+	mi := &file_orch_v1_common_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1484,7 +1529,7 @@ func (x *BoolFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BoolFilter.ProtoReflect.Descriptor instead.
 func (*BoolFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_common_proto_rawDescGZIP(), []int{24}
+	return file_orch_v1_common_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *BoolFilter) GetEq_() bool {
@@ -1505,7 +1550,7 @@ type ExistsFilter struct {
 
 func (x *ExistsFilter) Reset() {
 	*x = ExistsFilter{}
-	mi := &file_orch_v1_common_proto_msgTypes[25]
+	mi := &file_orch_v1_common_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1517,7 +1562,7 @@ func (x *ExistsFilter) String() string {
 func (*ExistsFilter) ProtoMessage() {}
 
 func (x *ExistsFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_common_proto_msgTypes[25]
+	mi := &file_orch_v1_common_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1530,7 +1575,7 @@ func (x *ExistsFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExistsFilter.ProtoReflect.Descriptor instead.
 func (*ExistsFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_common_proto_rawDescGZIP(), []int{25}
+	return file_orch_v1_common_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ExistsFilter) GetExists_() bool {
@@ -1553,7 +1598,7 @@ type IsNullFilter struct {
 
 func (x *IsNullFilter) Reset() {
 	*x = IsNullFilter{}
-	mi := &file_orch_v1_common_proto_msgTypes[26]
+	mi := &file_orch_v1_common_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1565,7 +1610,7 @@ func (x *IsNullFilter) String() string {
 func (*IsNullFilter) ProtoMessage() {}
 
 func (x *IsNullFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_common_proto_msgTypes[26]
+	mi := &file_orch_v1_common_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1578,7 +1623,7 @@ func (x *IsNullFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IsNullFilter.ProtoReflect.Descriptor instead.
 func (*IsNullFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_common_proto_rawDescGZIP(), []int{26}
+	return file_orch_v1_common_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *IsNullFilter) GetOperator() Operator {
@@ -1611,19 +1656,21 @@ const file_orch_v1_common_proto_rawDesc = "" +
 	"X\xc8\x01\xa8\x01\x01\xd0\x01\xfa\x01R\x06values\x1aJ\n" +
 	"\vValuesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12%\n" +
-	"\x05value\x18\x02 \x01(\v2\x0f.orch.v1.ScalarR\x05value:\x028\x01:\x06\xd2\xf3\x18\x02\x10\x01\",\n" +
+	"\x05value\x18\x02 \x01(\v2\x0f.orch.v1.ScalarR\x05value:\x028\x01:\x06\xd2\xf3\x18\x02\x10\x01\"5\n" +
 	"\n" +
-	"StringList\x12\x16\n" +
-	"\x06values\x18\x01 \x03(\tR\x06values:\x06\xd2\xf3\x18\x02\x10\x01\"3\n" +
-	"\tStringSet\x12\x1e\n" +
-	"\x06values\x18\x01 \x03(\tB\x06\xca\xf3\x18\x02`\x01R\x06values:\x06\xd2\xf3\x18\x02\x10\x01\"\x9a\x01\n" +
+	"StringList\x12\x1f\n" +
+	"\x06values\x18\x01 \x03(\tB\a\xca\xf3\x18\x03X\x90NR\x06values:\x06\xd2\xf3\x18\x02\x10\x01\"6\n" +
+	"\tStringSet\x12!\n" +
+	"\x06values\x18\x01 \x03(\tB\t\xca\xf3\x18\x05X\x90N`\x01R\x06values:\x06\xd2\xf3\x18\x02\x10\x01\"4\n" +
+	"\tAllOfList\x12\x1f\n" +
+	"\x06values\x18\x01 \x03(\tB\a\xca\xf3\x18\x03X\xf4\x03R\x06values:\x06\xd2\xf3\x18\x02\x10\x01\"\x9a\x01\n" +
 	"\tStringMap\x12J\n" +
 	"\x06values\x18\x01 \x03(\v2\x1e.orch.v1.StringMap.ValuesEntryB\x12\xca\xf3\x18\x0eH\x80\x80\x04X\xe8\a\xa8\x01\x01\xd0\x01\xf4\x03R\x06values\x1a9\n" +
 	"\vValuesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01:\x06\xd2\xf3\x18\x02\x10\x01\"2\n" +
-	"\bUuidList\x12\x1e\n" +
-	"\x06values\x18\x01 \x03(\tB\x06\xca\xf3\x18\x02\x10\x01R\x06values:\x06\xd2\xf3\x18\x02\x10\x01\"f\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01:\x06\xd2\xf3\x18\x02\x10\x01\"5\n" +
+	"\bUuidList\x12!\n" +
+	"\x06values\x18\x01 \x03(\tB\t\xca\xf3\x18\x05\x10\x01X\x90NR\x06values:\x06\xd2\xf3\x18\x02\x10\x01\"f\n" +
 	"\fStringOrList\x12#\n" +
 	"\fstring_value\x18\x01 \x01(\tH\x00R\vstringValue\x12)\n" +
 	"\x04list\x18\x02 \x01(\v2\x13.orch.v1.StringListH\x00R\x04listB\x06\n" +
@@ -1702,17 +1749,17 @@ const file_orch_v1_common_proto_rawDesc = "" +
 	"\n" +
 	"\b_before_B\t\n" +
 	"\a_after_B\v\n" +
-	"\t_is_null_\"\xb6\x01\n" +
+	"\t_is_null_\"\xb5\x01\n" +
 	"\rAllTagsFilter\x12;\n" +
-	"\boperator\x18\x01 \x01(\x0e2\x11.orch.v1.OperatorB\f\xca\xf3\x18\b\"\x06\"and_\"R\boperator\x12+\n" +
-	"\x04all_\x18\x02 \x01(\v2\x13.orch.v1.StringListH\x00R\x03all\x88\x01\x01\x12\x1d\n" +
+	"\boperator\x18\x01 \x01(\x0e2\x11.orch.v1.OperatorB\f\xca\xf3\x18\b\"\x06\"and_\"R\boperator\x12*\n" +
+	"\x04all_\x18\x02 \x01(\v2\x12.orch.v1.AllOfListH\x00R\x03all\x88\x01\x01\x12\x1d\n" +
 	"\bis_null_\x18\x03 \x01(\bH\x01R\x06isNull\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\a\n" +
 	"\x05_all_B\v\n" +
-	"\t_is_null_\"\xe9\x01\n" +
+	"\t_is_null_\"\xe8\x01\n" +
 	"\n" +
 	"TagsFilter\x12;\n" +
-	"\boperator\x18\x01 \x01(\x0e2\x11.orch.v1.OperatorB\f\xca\xf3\x18\b\"\x06\"and_\"R\boperator\x12+\n" +
-	"\x04all_\x18\x02 \x01(\v2\x13.orch.v1.StringListH\x00R\x03all\x88\x01\x01\x12+\n" +
+	"\boperator\x18\x01 \x01(\x0e2\x11.orch.v1.OperatorB\f\xca\xf3\x18\b\"\x06\"and_\"R\boperator\x12*\n" +
+	"\x04all_\x18\x02 \x01(\v2\x12.orch.v1.AllOfListH\x00R\x03all\x88\x01\x01\x12+\n" +
 	"\x04any_\x18\x03 \x01(\v2\x13.orch.v1.StringListH\x01R\x03any\x88\x01\x01\x12\x1d\n" +
 	"\bis_null_\x18\x04 \x01(\bH\x02R\x06isNull\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\a\n" +
 	"\x05_all_B\a\n" +
@@ -1748,51 +1795,52 @@ func file_orch_v1_common_proto_rawDescGZIP() []byte {
 }
 
 var file_orch_v1_common_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_orch_v1_common_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_orch_v1_common_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_orch_v1_common_proto_goTypes = []any{
 	(Operator)(0),                 // 0: orch.v1.Operator
 	(*Scalar)(nil),                // 1: orch.v1.Scalar
 	(*Labels)(nil),                // 2: orch.v1.Labels
 	(*StringList)(nil),            // 3: orch.v1.StringList
 	(*StringSet)(nil),             // 4: orch.v1.StringSet
-	(*StringMap)(nil),             // 5: orch.v1.StringMap
-	(*UuidList)(nil),              // 6: orch.v1.UuidList
-	(*StringOrList)(nil),          // 7: orch.v1.StringOrList
-	(*PageLimit)(nil),             // 8: orch.v1.PageLimit
-	(*CreatedBy)(nil),             // 9: orch.v1.CreatedBy
-	(*CountResponse)(nil),         // 10: orch.v1.CountResponse
-	(*AnyUuidFilter)(nil),         // 11: orch.v1.AnyUuidFilter
-	(*UuidFilter)(nil),            // 12: orch.v1.UuidFilter
-	(*OptionalUuidFilter)(nil),    // 13: orch.v1.OptionalUuidFilter
-	(*OperatorUuidFilter)(nil),    // 14: orch.v1.OperatorUuidFilter
-	(*AnyStringFilter)(nil),       // 15: orch.v1.AnyStringFilter
-	(*StringFilter)(nil),          // 16: orch.v1.StringFilter
-	(*OptionalStringFilter)(nil),  // 17: orch.v1.OptionalStringFilter
-	(*NameFilter)(nil),            // 18: orch.v1.NameFilter
-	(*LikeFilter)(nil),            // 19: orch.v1.LikeFilter
-	(*PrefixNameFilter)(nil),      // 20: orch.v1.PrefixNameFilter
-	(*TimeFilter)(nil),            // 21: orch.v1.TimeFilter
-	(*OptionalTimeFilter)(nil),    // 22: orch.v1.OptionalTimeFilter
-	(*AllTagsFilter)(nil),         // 23: orch.v1.AllTagsFilter
-	(*TagsFilter)(nil),            // 24: orch.v1.TagsFilter
-	(*BoolFilter)(nil),            // 25: orch.v1.BoolFilter
-	(*ExistsFilter)(nil),          // 26: orch.v1.ExistsFilter
-	(*IsNullFilter)(nil),          // 27: orch.v1.IsNullFilter
-	nil,                           // 28: orch.v1.Labels.ValuesEntry
-	nil,                           // 29: orch.v1.StringMap.ValuesEntry
-	(*timestamppb.Timestamp)(nil), // 30: google.protobuf.Timestamp
+	(*AllOfList)(nil),             // 5: orch.v1.AllOfList
+	(*StringMap)(nil),             // 6: orch.v1.StringMap
+	(*UuidList)(nil),              // 7: orch.v1.UuidList
+	(*StringOrList)(nil),          // 8: orch.v1.StringOrList
+	(*PageLimit)(nil),             // 9: orch.v1.PageLimit
+	(*CreatedBy)(nil),             // 10: orch.v1.CreatedBy
+	(*CountResponse)(nil),         // 11: orch.v1.CountResponse
+	(*AnyUuidFilter)(nil),         // 12: orch.v1.AnyUuidFilter
+	(*UuidFilter)(nil),            // 13: orch.v1.UuidFilter
+	(*OptionalUuidFilter)(nil),    // 14: orch.v1.OptionalUuidFilter
+	(*OperatorUuidFilter)(nil),    // 15: orch.v1.OperatorUuidFilter
+	(*AnyStringFilter)(nil),       // 16: orch.v1.AnyStringFilter
+	(*StringFilter)(nil),          // 17: orch.v1.StringFilter
+	(*OptionalStringFilter)(nil),  // 18: orch.v1.OptionalStringFilter
+	(*NameFilter)(nil),            // 19: orch.v1.NameFilter
+	(*LikeFilter)(nil),            // 20: orch.v1.LikeFilter
+	(*PrefixNameFilter)(nil),      // 21: orch.v1.PrefixNameFilter
+	(*TimeFilter)(nil),            // 22: orch.v1.TimeFilter
+	(*OptionalTimeFilter)(nil),    // 23: orch.v1.OptionalTimeFilter
+	(*AllTagsFilter)(nil),         // 24: orch.v1.AllTagsFilter
+	(*TagsFilter)(nil),            // 25: orch.v1.TagsFilter
+	(*BoolFilter)(nil),            // 26: orch.v1.BoolFilter
+	(*ExistsFilter)(nil),          // 27: orch.v1.ExistsFilter
+	(*IsNullFilter)(nil),          // 28: orch.v1.IsNullFilter
+	nil,                           // 29: orch.v1.Labels.ValuesEntry
+	nil,                           // 30: orch.v1.StringMap.ValuesEntry
+	(*timestamppb.Timestamp)(nil), // 31: google.protobuf.Timestamp
 }
 var file_orch_v1_common_proto_depIdxs = []int32{
-	28, // 0: orch.v1.Labels.values:type_name -> orch.v1.Labels.ValuesEntry
-	29, // 1: orch.v1.StringMap.values:type_name -> orch.v1.StringMap.ValuesEntry
+	29, // 0: orch.v1.Labels.values:type_name -> orch.v1.Labels.ValuesEntry
+	30, // 1: orch.v1.StringMap.values:type_name -> orch.v1.StringMap.ValuesEntry
 	3,  // 2: orch.v1.StringOrList.list:type_name -> orch.v1.StringList
-	6,  // 3: orch.v1.AnyUuidFilter.any_:type_name -> orch.v1.UuidList
-	6,  // 4: orch.v1.UuidFilter.any_:type_name -> orch.v1.UuidList
-	6,  // 5: orch.v1.UuidFilter.not_any_:type_name -> orch.v1.UuidList
+	7,  // 3: orch.v1.AnyUuidFilter.any_:type_name -> orch.v1.UuidList
+	7,  // 4: orch.v1.UuidFilter.any_:type_name -> orch.v1.UuidList
+	7,  // 5: orch.v1.UuidFilter.not_any_:type_name -> orch.v1.UuidList
 	0,  // 6: orch.v1.OptionalUuidFilter.operator:type_name -> orch.v1.Operator
-	6,  // 7: orch.v1.OptionalUuidFilter.any_:type_name -> orch.v1.UuidList
+	7,  // 7: orch.v1.OptionalUuidFilter.any_:type_name -> orch.v1.UuidList
 	0,  // 8: orch.v1.OperatorUuidFilter.operator:type_name -> orch.v1.Operator
-	6,  // 9: orch.v1.OperatorUuidFilter.any_:type_name -> orch.v1.UuidList
+	7,  // 9: orch.v1.OperatorUuidFilter.any_:type_name -> orch.v1.UuidList
 	3,  // 10: orch.v1.AnyStringFilter.any_:type_name -> orch.v1.StringList
 	3,  // 11: orch.v1.StringFilter.any_:type_name -> orch.v1.StringList
 	3,  // 12: orch.v1.StringFilter.not_any_:type_name -> orch.v1.StringList
@@ -1801,14 +1849,14 @@ var file_orch_v1_common_proto_depIdxs = []int32{
 	3,  // 15: orch.v1.NameFilter.any_:type_name -> orch.v1.StringList
 	3,  // 16: orch.v1.PrefixNameFilter.any_:type_name -> orch.v1.StringList
 	3,  // 17: orch.v1.PrefixNameFilter.startswith_:type_name -> orch.v1.StringList
-	30, // 18: orch.v1.TimeFilter.before_:type_name -> google.protobuf.Timestamp
-	30, // 19: orch.v1.TimeFilter.after_:type_name -> google.protobuf.Timestamp
-	30, // 20: orch.v1.OptionalTimeFilter.before_:type_name -> google.protobuf.Timestamp
-	30, // 21: orch.v1.OptionalTimeFilter.after_:type_name -> google.protobuf.Timestamp
+	31, // 18: orch.v1.TimeFilter.before_:type_name -> google.protobuf.Timestamp
+	31, // 19: orch.v1.TimeFilter.after_:type_name -> google.protobuf.Timestamp
+	31, // 20: orch.v1.OptionalTimeFilter.before_:type_name -> google.protobuf.Timestamp
+	31, // 21: orch.v1.OptionalTimeFilter.after_:type_name -> google.protobuf.Timestamp
 	0,  // 22: orch.v1.AllTagsFilter.operator:type_name -> orch.v1.Operator
-	3,  // 23: orch.v1.AllTagsFilter.all_:type_name -> orch.v1.StringList
+	5,  // 23: orch.v1.AllTagsFilter.all_:type_name -> orch.v1.AllOfList
 	0,  // 24: orch.v1.TagsFilter.operator:type_name -> orch.v1.Operator
-	3,  // 25: orch.v1.TagsFilter.all_:type_name -> orch.v1.StringList
+	5,  // 25: orch.v1.TagsFilter.all_:type_name -> orch.v1.AllOfList
 	3,  // 26: orch.v1.TagsFilter.any_:type_name -> orch.v1.StringList
 	0,  // 27: orch.v1.IsNullFilter.operator:type_name -> orch.v1.Operator
 	1,  // 28: orch.v1.Labels.ValuesEntry.value:type_name -> orch.v1.Scalar
@@ -1831,12 +1879,11 @@ func file_orch_v1_common_proto_init() {
 		(*Scalar_Number)(nil),
 		(*Scalar_StringValue)(nil),
 	}
-	file_orch_v1_common_proto_msgTypes[6].OneofWrappers = []any{
+	file_orch_v1_common_proto_msgTypes[7].OneofWrappers = []any{
 		(*StringOrList_StringValue)(nil),
 		(*StringOrList_List)(nil),
 	}
-	file_orch_v1_common_proto_msgTypes[8].OneofWrappers = []any{}
-	file_orch_v1_common_proto_msgTypes[10].OneofWrappers = []any{}
+	file_orch_v1_common_proto_msgTypes[9].OneofWrappers = []any{}
 	file_orch_v1_common_proto_msgTypes[11].OneofWrappers = []any{}
 	file_orch_v1_common_proto_msgTypes[12].OneofWrappers = []any{}
 	file_orch_v1_common_proto_msgTypes[13].OneofWrappers = []any{}
@@ -1853,13 +1900,14 @@ func file_orch_v1_common_proto_init() {
 	file_orch_v1_common_proto_msgTypes[24].OneofWrappers = []any{}
 	file_orch_v1_common_proto_msgTypes[25].OneofWrappers = []any{}
 	file_orch_v1_common_proto_msgTypes[26].OneofWrappers = []any{}
+	file_orch_v1_common_proto_msgTypes[27].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_common_proto_rawDesc), len(file_orch_v1_common_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   29,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

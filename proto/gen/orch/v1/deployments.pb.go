@@ -4536,9 +4536,9 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\x05limit\x18\x02 \x01(\x03B\x1a\xca\xf3\x18\x16\"\x0250)\x00\x00\x00\x00\x00\x00\xf0?1\x00\x00\x00\x00\x00\x00I@R\x05limit:?\xd2\xf3\x18;:9Body_bulk_delete_deployments_deployments_bulk_delete_postB\x0e\n" +
 	"\f_deployments\"@\n" +
 	"\x1cDeploymentBulkDeleteResponse\x12 \n" +
-	"\adeleted\x18\x01 \x03(\tB\x06\xca\xf3\x18\x02\x10\x01R\adeleted\"\x9f\x02\n" +
-	"\x1eScheduledFlowRunsOfDeployments\x12/\n" +
-	"\x0edeployment_ids\x18\x01 \x03(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\rdeploymentIds\x12E\n" +
+	"\adeleted\x18\x01 \x03(\tB\x06\xca\xf3\x18\x02\x10\x01R\adeleted\"\xa2\x02\n" +
+	"\x1eScheduledFlowRunsOfDeployments\x122\n" +
+	"\x0edeployment_ids\x18\x01 \x03(\tB\v\xca\xf3\x18\a\x10\x01\x18\x01X\x90NR\rdeploymentIds\x12E\n" +
 	"\x10scheduled_before\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x0fscheduledBefore\x12(\n" +
 	"\x05limit\x18\x03 \x01(\v2\x12.orch.v1.PageLimitR\x05limit:[\xd2\xf3\x18W:UBody_get_scheduled_flow_runs_for_deployments_deployments_get_scheduled_flow_runs_post\"\x91\x01\n" +
 	"\x17CreateDeploymentRequest\x129\n" +

@@ -2291,9 +2291,9 @@ const file_orch_v1_events_proto_rawDesc = "" +
 	"\a_labels\"<\n" +
 	"\x0eResourceInRole\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
-	"\x04role\x18\x02 \x01(\tR\x04role:\x06\xd2\xf3\x18\x02\x18\x01\"M\n" +
-	"\x12ResourceInRoleList\x12/\n" +
-	"\x06values\x18\x01 \x03(\v2\x17.orch.v1.ResourceInRoleR\x06values:\x06\xd2\xf3\x18\x02\x10\x01\"\xb3\x02\n" +
+	"\x04role\x18\x02 \x01(\tR\x04role:\x06\xd2\xf3\x18\x02\x18\x01\"V\n" +
+	"\x12ResourceInRoleList\x128\n" +
+	"\x06values\x18\x01 \x03(\v2\x17.orch.v1.ResourceInRoleB\a\xca\xf3\x18\x03X\x90NR\x06values:\x06\xd2\xf3\x18\x02\x10\x01\"\xb3\x02\n" +
 	"\x12EventRelatedFilter\x12(\n" +
 	"\x02id\x18\x01 \x01(\v2\x13.orch.v1.StringListH\x00R\x02id\x88\x01\x01\x12,\n" +
 	"\x04role\x18\x02 \x01(\v2\x13.orch.v1.StringListH\x01R\x04role\x88\x01\x01\x12N\n" +
@@ -2302,9 +2302,9 @@ const file_orch_v1_events_proto_rawDesc = "" +
 	"\x03_idB\a\n" +
 	"\x05_roleB\x15\n" +
 	"\x13_resources_in_rolesB\t\n" +
-	"\a_labels\"U\n" +
-	"\x16EventRelatedFilterList\x123\n" +
-	"\x06values\x18\x01 \x03(\v2\x1b.orch.v1.EventRelatedFilterR\x06values:\x06\xd2\xf3\x18\x02\x10\x01\"\x8b\x01\n" +
+	"\a_labels\"]\n" +
+	"\x16EventRelatedFilterList\x12;\n" +
+	"\x06values\x18\x01 \x03(\v2\x1b.orch.v1.EventRelatedFilterB\x06\xca\xf3\x18\x02XdR\x06values:\x06\xd2\xf3\x18\x02\x10\x01\"\x8b\x01\n" +
 	"\x13EventRelatedFilters\x125\n" +
 	"\x06object\x18\x01 \x01(\v2\x1b.orch.v1.EventRelatedFilterH\x00R\x06object\x125\n" +
 	"\x04list\x18\x02 \x01(\v2\x1f.orch.v1.EventRelatedFilterListH\x00R\x04listB\x06\n" +
@@ -2316,9 +2316,9 @@ const file_orch_v1_events_proto_rawDesc = "" +
 	"\x03_idB\f\n" +
 	"\n" +
 	"_id_prefixB\t\n" +
-	"\a_labels\"]\n" +
-	"\x1aEventAnyResourceFilterList\x127\n" +
-	"\x06values\x18\x01 \x03(\v2\x1f.orch.v1.EventAnyResourceFilterR\x06values:\x06\xd2\xf3\x18\x02\x10\x01\"\x97\x01\n" +
+	"\a_labels\"e\n" +
+	"\x1aEventAnyResourceFilterList\x12?\n" +
+	"\x06values\x18\x01 \x03(\v2\x1f.orch.v1.EventAnyResourceFilterB\x06\xca\xf3\x18\x02XdR\x06values:\x06\xd2\xf3\x18\x02\x10\x01\"\x97\x01\n" +
 	"\x17EventAnyResourceFilters\x129\n" +
 	"\x06object\x18\x01 \x01(\v2\x1f.orch.v1.EventAnyResourceFilterH\x00R\x06object\x129\n" +
 	"\x04list\x18\x02 \x01(\v2#.orch.v1.EventAnyResourceFilterListH\x00R\x04listB\x06\n" +

@@ -537,11 +537,11 @@ const file_orch_v1_flow_run_inputs_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tB\n" +
 	"\xca\xf3\x18\x06\x18\x01H\x80\x80@R\x05value\x12$\n" +
 	"\x06sender\x18\x03 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03H\x00R\x06sender\x88\x01\x01::\xd2\xf3\x186:4Body_create_flow_run_input_flow_runs__id__input_postB\t\n" +
-	"\a_sender\"\xc2\x01\n" +
+	"\a_sender\"\xc5\x01\n" +
 	"\x11FlowRunInputQuery\x12\x1e\n" +
 	"\x06prefix\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x06prefix\x12\x1d\n" +
-	"\x05limit\x18\x02 \x01(\x03B\a\xca\xf3\x18\x03\"\x011R\x05limit\x12+\n" +
-	"\fexclude_keys\x18\x03 \x03(\tB\b\xca\xf3\x18\x04\"\x02[]R\vexcludeKeys:A\xd2\xf3\x18=:;Body_filter_flow_run_input_flow_runs__id__input_filter_post\"A\n" +
+	"\x05limit\x18\x02 \x01(\x03B\a\xca\xf3\x18\x03\"\x011R\x05limit\x12.\n" +
+	"\fexclude_keys\x18\x03 \x03(\tB\v\xca\xf3\x18\a\"\x02[]X\x90NR\vexcludeKeys:A\xd2\xf3\x18=:;Body_filter_flow_run_input_flow_runs__id__input_filter_post\"A\n" +
 	"\x10FlowRunInputList\x12-\n" +
 	"\x06inputs\x18\x01 \x03(\v2\x15.orch.v1.FlowRunInputR\x06inputs\"f\n" +
 	"\x19CreateFlowRunInputRequest\x12\x16\n" +

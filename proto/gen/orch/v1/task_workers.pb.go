@@ -507,9 +507,9 @@ const file_orch_v1_task_workers_proto_rawDesc = "" +
 	"\ttimestamp\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01R\ttimestamp\x12\x19\n" +
 	"\x02id\x18\x04 \x01(\tB\t\xca\xf3\x18\x05\x10\x01\x80\x01\x01R\x02id:\x18\xd2\xf3\x18\x14:\x12TaskWorkerResponse\"H\n" +
 	"\x0eTaskWorkerList\x126\n" +
-	"\ftask_workers\x18\x01 \x03(\v2\x13.orch.v1.TaskWorkerR\vtaskWorkers\"7\n" +
-	"\x10TaskWorkerFilter\x12#\n" +
-	"\ttask_keys\x18\x01 \x03(\tB\x06\xca\xf3\x18\x02\x18\x01R\btaskKeys\"\xad\x01\n" +
+	"\ftask_workers\x18\x01 \x03(\v2\x13.orch.v1.TaskWorkerR\vtaskWorkers\":\n" +
+	"\x10TaskWorkerFilter\x12&\n" +
+	"\ttask_keys\x18\x01 \x03(\tB\t\xca\xf3\x18\x05\x18\x01X\x90NR\btaskKeys\"\xad\x01\n" +
 	"\x0fTaskWorkerQuery\x12L\n" +
 	"\x12task_worker_filter\x18\x01 \x01(\v2\x19.orch.v1.TaskWorkerFilterH\x00R\x10taskWorkerFilter\x88\x01\x01:5\xd2\xf3\x181:/Body_read_task_workers_task_workers_filter_postB\x15\n" +
 	"\x13_task_worker_filter\"H\n" +

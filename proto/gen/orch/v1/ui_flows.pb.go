@@ -1146,14 +1146,14 @@ const file_orch_v1_ui_flows_proto_rawDesc = "" +
 	"\x06counts\x18\x01 \x03(\v2\x1f.orch.v1.CountsById.CountsEntryR\x06counts\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x90\x01\n" +
-	"\x18FlowRunTaskRunCountQuery\x12*\n" +
-	"\fflow_run_ids\x18\x01 \x03(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\n" +
-	"flowRunIds:H\xd2\xf3\x18D:BBody_count_task_runs_by_flow_run_ui_flow_runs_count_task_runs_post\"\x85\x01\n" +
-	"\x18FlowDeploymentCountQuery\x12#\n" +
-	"\bflow_ids\x18\x01 \x03(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\aflowIds:D\xd2\xf3\x18@:>Body_count_deployments_by_flow_ui_flows_count_deployments_post\"m\n" +
-	"\x10FlowNextRunQuery\x12#\n" +
-	"\bflow_ids\x18\x01 \x03(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\aflowIds:4\xd2\xf3\x180:.Body_next_runs_by_flow_ui_flows_next_runs_post\"\xad\x02\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x93\x01\n" +
+	"\x18FlowRunTaskRunCountQuery\x12-\n" +
+	"\fflow_run_ids\x18\x01 \x03(\tB\v\xca\xf3\x18\a\x10\x01\x18\x01X\x90NR\n" +
+	"flowRunIds:H\xd2\xf3\x18D:BBody_count_task_runs_by_flow_run_ui_flow_runs_count_task_runs_post\"\x88\x01\n" +
+	"\x18FlowDeploymentCountQuery\x12&\n" +
+	"\bflow_ids\x18\x01 \x03(\tB\v\xca\xf3\x18\a\x10\x01\x18\x01X\x90NR\aflowIds:D\xd2\xf3\x18@:>Body_count_deployments_by_flow_ui_flows_count_deployments_post\"p\n" +
+	"\x10FlowNextRunQuery\x12&\n" +
+	"\bflow_ids\x18\x01 \x03(\tB\v\xca\xf3\x18\a\x10\x01\x18\x01X\x90NR\aflowIds:4\xd2\xf3\x180:.Body_next_runs_by_flow_ui_flows_next_runs_post\"\xad\x02\n" +
 	"\x11SimpleNextFlowRun\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12!\n" +
 	"\aflow_id\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x06flowId\x12\x1a\n" +

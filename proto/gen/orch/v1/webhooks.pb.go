@@ -2746,7 +2746,7 @@ type WebhookDelivery struct {
 	// Id of the event, equal for every processing of the delivery.
 	DeduplicationId *string `protobuf:"bytes,27,opt,name=deduplication_id,json=deduplicationId,proto3,oneof" json:"deduplication_id,omitempty"`
 	// Why the request was refused or failed: method, address, rate, credential, role, body, signature, unavailable, handshake,
-	// template, event or broker; null on success.
+	// overload, template, event or broker; null on success.
 	Reason *string `protobuf:"bytes,28,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
 	// Number of requests that this entry stands for: itself, and refused requests before it that have no entry.
 	Count         int64 `protobuf:"varint,29,opt,name=count,proto3" json:"count,omitempty"`

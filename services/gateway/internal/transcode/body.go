@@ -3,6 +3,7 @@ package transcode
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -12,6 +13,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/orch-project/orch/pkg/jsontoken"
+	"github.com/orch-project/orch/pkg/membudget"
 	"github.com/orch-project/orch/pkg/restjson"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -29,15 +32,26 @@ func release(b *bytes.Buffer) {
 	}
 }
 
-// readBody reads at most limit bytes, after decompression, into the buffer. Its errors are responses.
-func readBody(w http.ResponseWriter, r *http.Request, limit int64, into *bytes.Buffer) error {
+// valueMemory is what a value of a body takes once it is decoded, in bytes.
+const valueMemory = 64
+
+// readBody reads at most limit bytes, after decompression, into the buffer, and bounds the values that they decode to. It charges
+// memory for both. Its errors are responses.
+func readBody(w http.ResponseWriter, r *http.Request, limit int64, into *bytes.Buffer, memory *membudget.Reservation) error {
 	if r.ContentLength > limit {
 		return tooLarge()
 	}
 	if r.ContentLength > 0 {
-		into.Grow(int(r.ContentLength) + bytes.MinRead)
+		length := int(r.ContentLength) + bytes.MinRead
+		if memory.Charge(length) != nil {
+			return overloaded()
+		}
+		into.Grow(length)
 	}
 	var from io.Reader = http.MaxBytesReader(w, r.Body, limit)
+	if r.ContentLength < 0 {
+		from = chargedReader{from, memory}
+	}
 	switch encoding := strings.ToLower(strings.TrimSpace(r.Header.Get("Content-Encoding"))); encoding {
 	case "", "identity":
 	case "gzip", "x-gzip":
@@ -49,7 +63,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64, into *bytes.B
 			return readError(err)
 		}
 		defer func() { _ = inflated.Close() }() // Close returns the errors of Read.
-		from = io.LimitReader(inflated, limit+1)
+		from = io.LimitReader(chargedReader{inflated, memory}, limit+1)
 	default:
 		return rpc.Error(&orchv1.HttpError{
 			Status:  http.StatusUnsupportedMediaType,
@@ -63,14 +77,52 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64, into *bytes.B
 	if int64(into.Len()) > limit {
 		return tooLarge()
 	}
+	values, ok := jsontoken.CountValues(into.Bytes(), jsontoken.MaxValues)
+	if !ok {
+		return tooManyValues()
+	}
+	if memory.Charge(into.Len()+valueMemory*values) != nil {
+		return overloaded()
+	}
 	return nil
 }
 
+// chargedReader charges for what a buffer that doubles holds of it.
+type chargedReader struct {
+	io.Reader
+	memory *membudget.Reservation
+}
+
+// Read implements io.Reader.
+func (r chargedReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if full := r.memory.Charge(2 * n); full != nil {
+		return n, full
+	}
+	return n, err
+}
+
 func readError(err error) error {
+	if errors.Is(err, membudget.ErrExhausted) {
+		return overloaded()
+	}
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return tooLarge()
 	}
 	return rpc.Detail(http.StatusBadRequest, "There was an error parsing the body")
+}
+
+// overloaded is the response while the account's or the process's memory for bodies is in use.
+func overloaded() error {
+	return rpc.Error(&orchv1.HttpError{
+		Status:  http.StatusServiceUnavailable,
+		Form:    &orchv1.HttpError_Detail{Detail: "The server reads as many request bodies as it has memory for."},
+		Headers: map[string]string{"Retry-After": "1"},
+	})
+}
+
+func tooManyValues() error {
+	return rpc.Detail(http.StatusRequestEntityTooLarge, fmt.Sprintf("Request body has more than %d values", jsontoken.MaxValues))
 }
 
 func tooLarge() error {

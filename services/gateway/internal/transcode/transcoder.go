@@ -11,6 +11,8 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/orch-project/orch/pkg/membudget"
+	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/requestlog"
@@ -34,6 +36,8 @@ type Options struct {
 	Admit func(r *http.Request, op *Operation, vars map[string]string) (context.Context, error)
 	// Permit authorizes an additional scope that a request's fields require. Its error is the response.
 	Permit func(r *http.Request, op *Operation, vars map[string]string, scope string) error
+	// Memory bounds the bodies that are read and decoded at once; nil has no bound.
+	Memory *membudget.Budget
 	// Log receives the server's failures.
 	Log *slog.Logger
 }
@@ -105,17 +109,19 @@ func (t *Transcoder) serve(ctx context.Context, w http.ResponseWriter, r *http.R
 	op := found.op
 	body := buffers.Get().(*bytes.Buffer)
 	defer release(body)
+	memory := t.opts.Memory.Open(request.OutgoingAccount(ctx))
+	defer memory.Close()
 	if op.body != nil {
-		if err := readBody(w, r, MaxBody, body); err != nil {
+		if err := readBody(w, r, MaxBody, body, memory); err != nil {
 			writeHTTPError(w, rpc.HTTPError(err), nil)
 			return
 		}
 	}
-	request := op.input.New()
-	fieldErrors, err := op.decodeParams(request, op.query(r), r.Header, found.vars)
+	message := op.input.New()
+	fieldErrors, err := op.decodeParams(message, op.query(r), r.Header, found.vars)
 	if err == nil && op.body != nil {
 		var more []*orchv1.FieldError
-		more, err = op.decodeBody(request, r.Header.Get("Content-Type"), body.Bytes())
+		more, err = op.decodeBody(message, r.Header.Get("Content-Type"), body.Bytes())
 		fieldErrors = append(fieldErrors, more...)
 	}
 	if err != nil {
@@ -126,7 +132,7 @@ func (t *Transcoder) serve(ctx context.Context, w http.ResponseWriter, r *http.R
 		op.refuse(w, invalid(fieldErrors), body.Bytes())
 		return
 	}
-	if err := t.permit(r, found, request); err != nil {
+	if err := t.permit(r, found, message); err != nil {
 		writeHTTPError(w, rpc.HTTPError(err), nil)
 		return
 	}
@@ -141,7 +147,7 @@ func (t *Transcoder) serve(ctx context.Context, w http.ResponseWriter, r *http.R
 	if len(omit) > 0 {
 		offered = ctx // Handlers encode every field.
 	}
-	response, reply, err := t.opts.Caller(op.RPC).Call(offered, op.RPC, request.Interface())
+	response, reply, err := t.opts.Caller(op.RPC).Call(offered, op.RPC, message.Interface())
 	for name, value := range reply.Header {
 		w.Header().Set(name, value)
 	}
@@ -167,7 +173,7 @@ func (t *Transcoder) serve(ctx context.Context, w http.ResponseWriter, r *http.R
 	case bodiless(status):
 		w.WriteHeader(status)
 	case reply.Next != "":
-		t.stream(ctx, w, r, op, request, part{status: status, contentType: contentType, body: out, next: reply.Next})
+		t.stream(ctx, w, r, op, message, part{status: status, contentType: contentType, body: out, next: reply.Next})
 	default:
 		writeBody(w, r, status, contentType, out)
 	}

@@ -57,6 +57,10 @@ var table = []struct {
 	{store.ErrUnavailable, unavailable},
 	{broker.ErrUnavailable, unavailable},
 	{broker.ErrTooLarge, &orchv1.HttpError{Status: http.StatusRequestEntityTooLarge, Form: &orchv1.HttpError_Detail{Detail: "Event too large"}}},
+	{store.ErrTooLargeQuery, &orchv1.HttpError{
+		Status: http.StatusUnprocessableEntity,
+		Form:   &orchv1.HttpError_Detail{Detail: "The filter is larger than the database accepts; name fewer values."},
+	}},
 	{query.ErrTooBroad, &orchv1.HttpError{
 		Status: http.StatusUnprocessableEntity,
 		Form:   &orchv1.HttpError_Detail{Detail: "The filter matches too much of a related collection; narrow it."},

@@ -49,13 +49,18 @@ func (s *Store) countRelated(ctx context.Context, c query.Collection, filter bso
 	return n, limited(ctx, ErrSlowCount, err)
 }
 
-// limited is outage, and marks the error of a command that exceeded its time limit, or that of its query.
+// limited is outage, and marks the error of a command that exceeded its time limit, or that of its query. It also marks a command
+// that is too large for the database.
 func limited(ctx context.Context, slow, err error) error {
 	if err == nil {
 		return nil // Of each document of a stream; the tests below are not cheap.
 	}
 	if isSlow(err) && (ctx.Err() == nil || errors.Is(context.Cause(ctx), query.ErrTimeLimit)) {
 		err = fmt.Errorf("%w: %w", slow, err)
+	}
+	var server mongo.ServerError
+	if errors.As(err, &server) && server.HasErrorCode(codeDocumentTooLarge) {
+		err = fmt.Errorf("%w: %w", ErrTooLargeQuery, err)
 	}
 	return outage(err)
 }

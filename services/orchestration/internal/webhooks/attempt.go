@@ -59,7 +59,7 @@ func (s *Service) attempt(
 		return attempt{handshake: answer.Name}
 	}
 	body := r.Body()
-	text, err := s.renderer.RenderFor(ctx, hook, r, body)
+	text, err := s.renderer.RenderFor(ctx, hook, r, body, nil)
 	if err != nil {
 		return attempt{reason: deliverylog.ReasonTemplate, err: err}
 	}

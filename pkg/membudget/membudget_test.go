@@ -1,0 +1,61 @@
+package membudget_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/orch-project/orch/pkg/membudget"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestAnAccountGetsHalf(t *testing.T) {
+	t.Parallel()
+	b := membudget.New(100)
+	first, second, other := b.Open("a"), b.Open("a"), b.Open("b")
+	require.NoError(t, first.Charge(30))
+	require.ErrorIs(t, second.Charge(21), membudget.ErrExhausted, "both are of one account")
+	require.NoError(t, second.Charge(20))
+	require.NoError(t, other.Charge(50))
+	require.ErrorIs(t, b.Open("c").Charge(1), membudget.ErrExhausted, "the process has no more")
+	require.EqualValues(t, 100, b.Used())
+
+	first.Refund(10)
+	require.NoError(t, b.Open("c").Charge(10), "a refund is free for every account")
+	first.Close()
+	second.Close()
+	other.Close()
+	require.EqualValues(t, 10, b.Used())
+	require.NoError(t, b.Open("a").Charge(50))
+}
+
+func TestNothingIsReservedTwice(t *testing.T) {
+	t.Parallel()
+	b := membudget.New(1000)
+	var requests sync.WaitGroup
+	for range 50 {
+		requests.Go(func() {
+			for range 100 {
+				r := b.Open("a")
+				for r.Charge(7) == nil {
+				}
+				r.Refund(21)
+				r.Close()
+			}
+		})
+	}
+	requests.Wait()
+	require.Zero(t, b.Used())
+}
+
+func TestWithoutABudgetNothingIsRefused(t *testing.T) {
+	t.Parallel()
+	var b *membudget.Budget
+	r := b.Open("a")
+	require.NoError(t, r.Charge(1<<40))
+	r.Refund(1)
+	r.Close()
+}
