@@ -1,6 +1,7 @@
 package store
 
 import (
+	"math"
 	"math/rand/v2"
 
 	"github.com/google/uuid"
@@ -38,7 +39,7 @@ func first(id uuid.UUID) Revision { return Revision{ID: id}.next() }
 
 // next is the revision of a write that is based on this one.
 func (r Revision) next() Revision {
-	return Revision{ID: r.ID, Revision: r.Revision + 1, Token: 1 + rand.Int64N(1<<62)}
+	return Revision{ID: r.ID, Revision: r.Revision + 1, Token: 1 + rand.Int64N(math.MaxInt64)}
 }
 
 // append appends the fields of a revision. Without a token it appends the number alone.
