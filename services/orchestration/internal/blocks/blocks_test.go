@@ -3,7 +3,6 @@ package blocks
 import (
 	"encoding/json"
 	"os"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -57,39 +56,45 @@ func TestPythonWritesNumbers(t *testing.T) {
 	}
 }
 
-// TestSystemTypesAreWhole: each has a schema that speaks of itself, and what is secret there is a field.
+// TestSystemTypesAreWhole: each has schemas of its own slug, their secrets are fields, and the blocks in them exist.
 func TestSystemTypesAreWhole(t *testing.T) {
 	t.Parallel()
 	slugs := map[string]bool{}
+	checksums := map[string]string{} // The slug of each schema.
+	for _, s := range systemTypes() {
+		for _, schema := range s.Schemas {
+			checksums[schema.Checksum] = s.Slug
+		}
+	}
 	for _, s := range systemTypes() {
 		require.False(t, slugs[s.Slug], s.Slug)
 		slugs[s.Slug] = true
 		require.NoError(t, namecheck.Dashed(s.Slug, "slug", "slug"))
 		require.NotEmpty(t, s.Name)
 		require.NotEmpty(t, s.Description)
-		fields := object(t, string(s.Fields))
-		require.Equal(t, s.Slug, fields.Text("block_type_slug"))
-		require.Equal(t, "object", fields.Text("type"))
-		require.NotEmpty(t, fields.Text("title"))
-		require.Zero(t, fields.Object("block_schema_references").Len())
-		properties := fields.Object("properties")
-		for i, m := range properties.Members() {
-			name := m.Key
-			property := properties.Object(name)
-			require.NotEmpty(t, property.Text("title"), name)
-			require.NotEmpty(t, property.Text("description"), name)
-			position, _ := property.Get("position")
-			require.Equal(t, json.Number(strconv.Itoa(i)), position, name)
+		if s.DocumentationURL != nil {
+			require.Regexp(t, "^https://", *s.DocumentationURL)
 		}
-		secret, err := secretPaths(&orchv1.BlockSchema{Fields: s.Fields})
-		require.NoError(t, err)
-		for _, path := range secret {
-			require.NotNil(t, properties.Object(path[0]), "%s: %v", s.Slug, path)
+		require.NotEmpty(t, s.Schemas, s.Slug)
+		for _, schema := range s.Schemas {
+			require.Regexp(t, "^sha256:[0-9a-f]{64}$", schema.Checksum, s.Slug)
+			require.NotEmpty(t, schema.Version, s.Slug)
+			fields := object(t, string(schema.Fields))
+			require.Equal(t, s.Slug, fields.Text("block_type_slug"))
+			require.Equal(t, "object", fields.Text("type"))
+			require.NotEmpty(t, fields.Text("title"))
+			for _, nested := range nestedBlocks(fields) {
+				require.Equal(t, nested.slug, checksums[nested.checksum], "%s: the block in %s is there", s.Slug, nested.field)
+			}
+			properties := fields.Object("properties")
+			secret, err := secretPaths(&orchv1.BlockSchema{Fields: schema.Fields})
+			require.NoError(t, err)
+			for _, path := range secret {
+				require.NotNil(t, properties.Object(path[0]), "%s: %v", s.Slug, path)
+			}
 		}
 	}
-	for _, slug := range []string{"secret", "webhook", "local-file-system", "slack-webhook", "json"} {
-		require.True(t, slugs[slug], slug)
-	}
+	require.Len(t, slugs, 54)
 }
 
 func schemaWithSecrets(t *testing.T, list ...string) *orchv1.BlockSchema {

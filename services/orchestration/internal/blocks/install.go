@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 
@@ -56,47 +57,95 @@ func (s *Service) ensure(ctx context.Context, ws uuid.UUID) error {
 	return nil
 }
 
+// installers bounds the concurrent writes of an installation.
+const installers = 16
+
+// present lists the server's types and schemas that a workspace has.
+type present struct {
+	types   map[string]*orchv1.BlockType // By slug.
+	schemas map[[2]string]bool           // By checksum and version.
+}
+
 // install creates the types and schemas that a workspace lacks, without events. Under concurrency one call wins each
 // insert, because the keys are unique.
 func (s *Service) install(ctx context.Context, ws uuid.UUID, restore bool) error {
-	for _, t := range systemTypes() {
-		if err := s.installType(ctx, ws, t, restore); err != nil {
-			return fmt.Errorf("install the block type %s: %w", t.Slug, err)
-		}
+	found, err := s.found(ctx, ws)
+	if err != nil {
+		return fmt.Errorf("install block types: %w", err)
 	}
-	return nil
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(installers)
+	for _, t := range systemTypes() {
+		group.Go(func() error {
+			if err := s.installType(ctx, ws, t, found, restore); err != nil {
+				return fmt.Errorf("install the block type %s: %w", t.Slug, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
 }
 
-func (s *Service) installType(ctx context.Context, ws uuid.UUID, t systemType, restore bool) error {
-	blockType, err := s.typeBySlug(ctx, ws, t.Slug)
-	if errors.Is(err, store.ErrNotFound) {
-		blockType = &orchv1.BlockType{
-			Id: s.types.Store().NewID().String(), Name: t.Name, Slug: t.Slug, Description: proto.String(t.Description), IsProtected: t.IsProtected,
-		}
-		if err = s.types.Insert(ctx, ws, blockType); errors.Is(err, store.ErrDuplicate) {
-			blockType, err = s.typeBySlug(ctx, ws, t.Slug)
+// found reads which of the server's types and schemas a workspace has.
+func (s *Service) found(ctx context.Context, ws uuid.UUID) (present, error) {
+	f := present{types: map[string]*orchv1.BlockType{}, schemas: map[[2]string]bool{}}
+	var slugs, checksums bson.A
+	for _, t := range systemTypes() {
+		slugs = append(slugs, t.Slug)
+		for _, schema := range t.Schemas {
+			checksums = append(checksums, schema.Checksum)
 		}
 	}
+	types, err := s.types.Find(ctx, ws, bson.D{{Key: "slug", Value: bson.D{{Key: "$in", Value: slugs}}}}, nil, 0, -1)
 	if err != nil {
-		return err
+		return f, err
+	}
+	for _, t := range types {
+		f.types[t.GetSlug()] = t
+	}
+	schemas, err := s.schemas.Find(ctx, ws, bson.D{{Key: "checksum", Value: bson.D{{Key: "$in", Value: checksums}}}}, nil, 0, -1)
+	if err != nil {
+		return f, err
+	}
+	for _, schema := range schemas {
+		f.schemas[[2]string{schema.GetChecksum(), schema.GetVersion()}] = true
+	}
+	return f, nil
+}
+
+func (s *Service) installType(ctx context.Context, ws uuid.UUID, t systemType, found present, restore bool) error {
+	blockType := found.types[t.Slug]
+	if blockType == nil {
+		blockType = &orchv1.BlockType{
+			Id: s.types.Store().NewID().String(), Name: t.Name, Slug: t.Slug, Description: &t.Description, DocumentationUrl: t.DocumentationURL,
+			IsProtected: t.IsProtected,
+		}
+		err := s.types.Insert(ctx, ws, blockType)
+		if errors.Is(err, store.ErrDuplicate) {
+			blockType, err = s.typeBySlug(ctx, ws, t.Slug)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	if restore {
 		if err := s.restoreType(ctx, ws, blockType, t); err != nil {
 			return err
 		}
 	}
-	_, err = s.schemas.First(ctx, ws, bson.D{{Key: "checksum", Value: t.checksum}, {Key: "version", Value: systemVersion}})
-	if !errors.Is(err, store.ErrNotFound) {
-		return err
+	for _, schema := range t.Schemas {
+		if found.schemas[[2]string{schema.Checksum, schema.Version}] {
+			continue
+		}
+		err := s.schemas.Insert(ctx, ws, &orchv1.BlockSchema{
+			Id: s.schemas.Store().NewID().String(), Checksum: schema.Checksum, Fields: schema.Fields, BlockTypeId: &blockType.Id,
+			Capabilities: schema.Capabilities, Version: schema.Version,
+		})
+		if err != nil && !errors.Is(err, store.ErrDuplicate) {
+			return err
+		}
 	}
-	err = s.schemas.Insert(ctx, ws, &orchv1.BlockSchema{
-		Id: s.schemas.Store().NewID().String(), Checksum: t.checksum, Fields: t.Fields, BlockTypeId: proto.String(blockType.GetId()),
-		Capabilities: t.Capabilities, Version: systemVersion,
-	})
-	if errors.Is(err, store.ErrDuplicate) {
-		return nil
-	}
-	return err
+	return nil
 }
 
 // restoreType resets the presentation of a type.
@@ -107,7 +156,7 @@ func (s *Service) restoreType(ctx context.Context, ws uuid.UUID, blockType *orch
 	}
 	return s.changeType(ctx, ws, id, func(next *orchv1.BlockType) error {
 		next.Name, next.Description, next.IsProtected = t.Name, proto.String(t.Description), t.IsProtected
-		next.LogoUrl, next.DocumentationUrl, next.CodeExample = nil, nil, nil
+		next.LogoUrl, next.DocumentationUrl, next.CodeExample = nil, t.DocumentationURL, nil
 		return nil
 	})
 }

@@ -86,7 +86,7 @@ func (s *Service) registerNested(ctx context.Context, ws uuid.UUID, fields *json
 			own.Set("definitions", needed)
 		}
 		child := &orchv1.BlockSchema{
-			Id: s.schemas.Store().NewID().String(), BlockTypeId: proto.String(blockType.GetId()), Version: systemVersion,
+			Id: s.schemas.Store().NewID().String(), BlockTypeId: proto.String(blockType.GetId()), Version: nonVersioned,
 		}
 		if _, _, err := s.register(ctx, ws, child, own, depth+1); err != nil {
 			return err

@@ -11,25 +11,32 @@ import (
 	"github.com/orch-project/orch/pkg/jsontree"
 )
 
-// systemFiles are the types that every workspace has from the start, one per file.
+// systemFiles are the types that every workspace has from the start, one per file: those of a new server of the reference's
+// 3.9.1, with its schemas and checksums. The texts are our own, so those checksums are not of the file's fields. A schema
+// without a checksum is our own, as the one for signed calls of webhooks.
 //
 //go:embed system/*.json
 var systemFiles embed.FS
 
-// systemType is one of the server's own types with its one schema.
+// systemType is one of the server's own types with its schemas.
 type systemType struct {
-	Name         string          `json:"name"`
-	Slug         string          `json:"slug"`
-	Description  string          `json:"description"`
-	IsProtected  bool            `json:"is_protected"`
-	Capabilities []string        `json:"capabilities"`
-	Fields       json.RawMessage `json:"fields"`
-
-	checksum string
+	Name             string         `json:"name"`
+	Slug             string         `json:"slug"`
+	Description      string         `json:"description"`
+	IsProtected      bool           `json:"is_protected"`
+	DocumentationURL *string        `json:"documentation_url"`
+	Schemas          []systemSchema `json:"schemas"`
 }
 
-// systemVersion is the schema version of the server's own types.
-const systemVersion = "non-versioned"
+type systemSchema struct {
+	Checksum     string          `json:"checksum"`
+	Version      string          `json:"version"`
+	Capabilities []string        `json:"capabilities"`
+	Fields       json.RawMessage `json:"fields"`
+}
+
+// nonVersioned is the version of schemas that came as a part of others.
+const nonVersioned = "non-versioned"
 
 // systemTypes parses the embedded files; an error in them is a bug.
 var systemTypes = sync.OnceValue(func() []systemType {
@@ -55,11 +62,15 @@ func readSystemType(name string) (systemType, error) {
 	if err := json.Unmarshal(text, &t); err != nil {
 		return systemType{}, err
 	}
-	fields, err := jsontree.ParseObject(t.Fields)
-	if err != nil {
-		return systemType{}, err
+	for i := range t.Schemas {
+		fields, err := jsontree.ParseObject(t.Schemas[i].Fields)
+		if err != nil {
+			return systemType{}, err
+		}
+		t.Schemas[i].Fields = jsontree.Text(fields)
+		if t.Schemas[i].Checksum == "" {
+			t.Schemas[i].Checksum = Checksum(fields)
+		}
 	}
-	t.checksum = Checksum(fields)
-	t.Fields = jsontree.Text(fields)
 	return t, nil
 }
