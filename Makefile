@@ -213,6 +213,14 @@ test-schemathesis: $(VENV)/schemathesis ## ask the running server what its OpenA
 	ORCH_TEST_SCHEMATHESIS=$(VENV)/schemathesis/bin/schemathesis ORCH_TEST_EXAMPLES=$(EXAMPLES) ORCH_TEST_SEED=$(SEED) \
 		go test -count=1 -v -timeout=0 -tags=e2e -run='^TestServerKeepsItsDocument$$' ./test/schemathesis
 
+.PHONY: test-generated-clients
+test-generated-clients: $(VENV)/generators ## generate a Python client from the OpenAPI document without a warning, and build a request with it
+	@mkdir -p .cache/generated
+	PATH=$(VENV)/generators/bin:$$PATH openapi-python-client generate --path pkg/openapi/testdata/openapi.json \
+		--output-path .cache/generated/python --overwrite --fail-on-warning
+	cd .cache/generated/python && $(VENV)/generators/bin/python -c \
+		'from orch_client.models import BlockDocumentFilter as F, BlockDocumentFilterIsAnonymous as A; assert F(is_anonymous=A(eq=False)).to_dict()["is_anonymous"] == {"eq_": False}'
+
 .PHONY: e2e-cli
 e2e-cli: $(VENV)/prefect ## keep webhooks with the unmodified command line of Prefect
 	ORCH_TEST_PREFECT=$(VENV)/prefect/bin/prefect go test -count=1 -timeout=10m -v -tags=e2e,python -run='^TestStockCommandLine$$' $(TESTFLAGS) ./test/e2e/...

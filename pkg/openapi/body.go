@@ -12,7 +12,7 @@ import (
 
 const (
 	jsonType = "application/json"
-	// anyType is the media type of raw bodies, whose type the handler sets.
+	// anyType is the media type of raw bodies of any type.
 	anyType = "*/*"
 )
 
@@ -75,6 +75,9 @@ func (g *generator) success(md protoreflect.MethodDescriptor, name string, statu
 	media, content, err := g.body(md.Output(), name, output)
 	if err != nil {
 		return nil, err
+	}
+	if declared := methodOptions(md).GetMedia(); declared != "" {
+		media, content = declared, &schema{Type: "string"} // Generators read no other form of text.
 	}
 	return &response{Description: http.StatusText(status), Content: map[string]mediaType{media: {Schema: content}}}, nil
 }

@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -36,6 +37,9 @@ func (g *generator) field(fd protoreflect.FieldDescriptor, dir direction) (*sche
 		if out.Default, err = defaultValue(fd, o.GetDefault(), dir); err != nil {
 			return nil, err
 		}
+	}
+	if len(out.AllOf) > 0 && bytes.HasPrefix(out.Default, []byte("{")) {
+		out.Default = nil // Generators reject an object as the default of a reference; the description states it.
 	}
 	return out, nil
 }

@@ -4081,6 +4081,8 @@ func Of(fullName string) string {
 		return "The server ignores the request's version header."
 	case "orch.v1.RestMethod.hidden":
 		return "Left out of OpenAPI."
+	case "orch.v1.RestMethod.media":
+		return "Media type of a raw response; any type when empty."
 	case "orch.v1.RestMethod.operation_id":
 		return "The OpenAPI operation id; the method's name in snake_case when empty."
 	case "orch.v1.RestMethod.optional_body":

@@ -555,11 +555,12 @@ const file_orch_v1_flow_run_inputs_proto_rawDesc = "" +
 	"\x03key\x18\x02 \x01(\tR\x03key\"E\n" +
 	"\x19DeleteFlowRunInputRequest\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12\x10\n" +
-	"\x03key\x18\x02 \x01(\tR\x03key2\xea\x04\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key2\xf6\x04\n" +
 	"\x13FlowRunInputService\x12\x8f\x01\n" +
 	"\x12CreateFlowRunInput\x12\".orch.v1.CreateFlowRunInputRequest\x1a\x16.google.protobuf.Empty\"=\xe2\xf3\x18\x15\b\xc9\x01\"\x10manage_flow_runs\x82\xd3\xe4\x93\x02\x1e:\x05input\"\x15/flow_runs/{id}/input\x12\x99\x01\n" +
-	"\x11ReadFlowRunInputs\x12!.orch.v1.ReadFlowRunInputsRequest\x1a\x19.orch.v1.FlowRunInputList\"F\xe2\xf3\x18\x0f\"\rsee_flow_runs\x82\xd3\xe4\x93\x02-:\x05queryb\x06inputs\"\x1c/flow_runs/{id}/input/filter\x12\x82\x01\n" +
-	"\x10ReadFlowRunInput\x12 .orch.v1.ReadFlowRunInputRequest\x1a\x14.google.api.HttpBody\"6\xe2\xf3\x18\x0f\"\rsee_flow_runs\x82\xd3\xe4\x93\x02\x1d\x12\x1b/flow_runs/{id}/input/{key}\x12\x8e\x01\n" +
+	"\x11ReadFlowRunInputs\x12!.orch.v1.ReadFlowRunInputsRequest\x1a\x19.orch.v1.FlowRunInputList\"F\xe2\xf3\x18\x0f\"\rsee_flow_runs\x82\xd3\xe4\x93\x02-:\x05queryb\x06inputs\"\x1c/flow_runs/{id}/input/filter\x12\x8e\x01\n" +
+	"\x10ReadFlowRunInput\x12 .orch.v1.ReadFlowRunInputRequest\x1a\x14.google.api.HttpBody\"B\xe2\xf3\x18\x1b\"\rsee_flow_runsZ\n" +
+	"text/plain\x82\xd3\xe4\x93\x02\x1d\x12\x1b/flow_runs/{id}/input/{key}\x12\x8e\x01\n" +
 	"\x12DeleteFlowRunInput\x12\".orch.v1.DeleteFlowRunInputRequest\x1a\x16.google.protobuf.Empty\"<\xe2\xf3\x18\x15\b\xcc\x01\"\x10manage_flow_runs\x82\xd3\xe4\x93\x02\x1d*\x1b/flow_runs/{id}/input/{key}\x1a\x0f\xea\xf3\x18\v\n" +
 	"\tFlow RunsB7Z5github.com/orch-project/orch/proto/gen/orch/v1;orchv1b\x06proto3"
 

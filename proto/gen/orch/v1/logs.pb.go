@@ -898,10 +898,9 @@ const file_orch_v1_logs_proto_rawDesc = "" +
 	"write_logs\x82\xd3\xe4\x93\x02\x0e:\x04logs\"\x06/logs/\x12i\n" +
 	"\bReadLogs\x12\x18.orch.v1.ReadLogsRequest\x1a\x10.orch.v1.LogList\"1\xe2\xf3\x18\f\x18\x01\"\bsee_logs\x82\xd3\xe4\x93\x02\x1b:\x05queryb\x04logs\"\f/logs/filter\x1a\n" +
 	"\xea\xf3\x18\x06\n" +
-	"\x04Logs2\xac\x01\n" +
-	"\x11FlowRunLogService\x12\x85\x01\n" +
-	"\x13DownloadFlowRunLogs\x12#.orch.v1.DownloadFlowRunLogsRequest\x1a\x14.google.api.HttpBody\"3\xe2\xf3\x18\n" +
-	"\"\bsee_logs\x82\xd3\xe4\x93\x02\x1f\x12\x1d/flow_runs/{id}/logs/download\x1a\x0f\xea\xf3\x18\v\n" +
+	"\x04Logs2\xb6\x01\n" +
+	"\x11FlowRunLogService\x12\x8f\x01\n" +
+	"\x13DownloadFlowRunLogs\x12#.orch.v1.DownloadFlowRunLogsRequest\x1a\x14.google.api.HttpBody\"=\xe2\xf3\x18\x14\"\bsee_logsZ\btext/csv\x82\xd3\xe4\x93\x02\x1f\x12\x1d/flow_runs/{id}/logs/download\x1a\x0f\xea\xf3\x18\v\n" +
 	"\tFlow RunsB7Z5github.com/orch-project/orch/proto/gen/orch/v1;orchv1b\x06proto3"
 
 var (

@@ -600,7 +600,9 @@ type RestMethod struct {
 	// The tag under which OpenAPI lists the operation; the service's tag when empty.
 	Tag string `protobuf:"bytes,9,opt,name=tag,proto3" json:"tag,omitempty"`
 	// Realm in which the caller must hold the scope.
-	Realm         Realm `protobuf:"varint,10,opt,name=realm,proto3,enum=orch.v1.Realm" json:"realm,omitempty"`
+	Realm Realm `protobuf:"varint,10,opt,name=realm,proto3,enum=orch.v1.Realm" json:"realm,omitempty"`
+	// Media type of a raw response; any type when empty.
+	Media         string `protobuf:"bytes,11,opt,name=media,proto3" json:"media,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -703,6 +705,13 @@ func (x *RestMethod) GetRealm() Realm {
 		return x.Realm
 	}
 	return Realm_REALM_UNSPECIFIED
+}
+
+func (x *RestMethod) GetMedia() string {
+	if x != nil {
+		return x.Media
+	}
+	return ""
 }
 
 // RestService maps a service to an OpenAPI tag.
@@ -873,7 +882,7 @@ const file_orch_v1_rest_proto_rawDesc = "" +
 	"\atag_key\x18\x05 \x01(\tR\x06tagKey\x12\x10\n" +
 	"\x03tag\x18\x06 \x01(\tR\x03tag\x12\x16\n" +
 	"\x06schema\x18\a \x01(\tR\x06schema\x12\x14\n" +
-	"\x05title\x18\b \x01(\tR\x05title\"\xaa\x02\n" +
+	"\x05title\x18\b \x01(\tR\x05title\"\xc0\x02\n" +
 	"\n" +
 	"RestMethod\x12\x16\n" +
 	"\x06status\x18\x01 \x01(\x05R\x06status\x12\x1d\n" +
@@ -888,7 +897,8 @@ const file_orch_v1_rest_proto_rawDesc = "" +
 	"anyVersion\x12\x10\n" +
 	"\x03tag\x18\t \x01(\tR\x03tag\x12$\n" +
 	"\x05realm\x18\n" +
-	" \x01(\x0e2\x0e.orch.v1.RealmR\x05realm\"\x1f\n" +
+	" \x01(\x0e2\x0e.orch.v1.RealmR\x05realm\x12\x14\n" +
+	"\x05media\x18\v \x01(\tR\x05media\"\x1f\n" +
 	"\vRestService\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\tR\x03tag*j\n" +
 	"\x06Format\x12\x16\n" +
