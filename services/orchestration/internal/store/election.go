@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -146,13 +145,4 @@ func (e *elections) wait(ctx context.Context) {
 	case <-confirmed:
 	case <-ctx.Done():
 	}
-}
-
-// confirmPrimary waits until a majority has all writes that the primary knows of. An update that changes nothing does that.
-func (s *Store) confirmPrimary(ctx context.Context) error {
-	nothing := bson.D{{Key: "$unset", Value: bson.D{{Key: "elections", Value: 1}}}}
-	if _, err := s.db.Collection(metaName).UpdateOne(ctx, bson.D{{Key: "_id", Value: "elections"}}, nothing); err != nil {
-		return fmt.Errorf("confirm the primary: %w", outage(err))
-	}
-	return nil
 }

@@ -163,7 +163,7 @@ func (s *scripted) exchange(c net.Conn) error {
 		return err
 	}
 	reply, known := s.replies[first.Key()]
-	if !known {
+	if target, _ := first.Value().StringValueOK(); !known || target == metaName && first.Key() == "update" { // The primary is confirmed.
 		reply = bson.D{{Key: "ok", Value: 1.0}}
 	}
 	document, err := bson.Marshal(reply)

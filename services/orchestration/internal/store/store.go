@@ -124,7 +124,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		counts: &counts{After: sharedCountAfter}, elections: elections,
 		reads: readshare.New(readshare.Defaults),
 	}
-	elections.start(s.confirmPrimary)
+	elections.start(s.Writable)
 	if err := s.establish(ctx, cfg); err != nil {
 		return nil, errors.Join(err, s.Close(context.WithoutCancel(ctx)))
 	}
