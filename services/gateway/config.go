@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/orch-project/orch/pkg/auth"
@@ -37,7 +38,7 @@ type Config struct {
 	AuthBasic    string   `env:"ORCH_AUTH_BASIC" secret:"true" desc:"The user:password that every request must carry; empty turns basic authentication off."`
 	Insecure     bool     `env:"ORCH_INSECURE" envDefault:"false" desc:"Allow other machines to reach the server without authentication."`
 	AllowedHosts []string `env:"ORCH_ALLOWED_HOSTS" desc:"Host names accepted without authentication, in addition to loopback and the configured URLs; * accepts all."`
-	CORSOrigins  []string `env:"ORCH_CORS_ORIGINS" desc:"Origins of web pages that may use the API; * allows all."`
+	CORSOrigins  []string `env:"ORCH_CORS_ORIGINS" desc:"Origins of web pages that may use the API; * allows all, and needs authentication or ORCH_INSECURE."`
 
 	BodyMemory int64 `env:"ORCH_GATEWAY_BODY_MEMORY" envDefault:"134217728" desc:"The memory in bytes for request bodies that are read and decoded at once; an account gets half of it, and a request beyond it returns 503."`
 
@@ -63,6 +64,10 @@ func (c *Config) Validate() error {
 		}
 	} else if mode == authn.None && !c.Insecure {
 		errs = append(errs, authn.CheckExposure(cmp.Or(c.Published, c.Listen)))
+	}
+	if mode == authn.None && !c.Insecure && slices.Contains(c.CORSOrigins, "*") {
+		errs = append(errs, errors.New("ORCH_CORS_ORIGINS: without authentication, * lets every web page read and write all data: "+
+			"name the origins, or allow it with --insecure"))
 	}
 	if _, err := c.addresses(); err != nil {
 		errs = append(errs, err)

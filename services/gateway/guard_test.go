@@ -76,6 +76,37 @@ func TestAHostThatAClientMadeUp(t *testing.T) {
 	}
 }
 
+// A page whose name was rebound to the address of the proxy names any host in X-Forwarded-Host, but its browser sends its own name.
+func TestAReboundPageReadsNothingBehindATrustedProxy(t *testing.T) {
+	t.Parallel()
+	s := start(t, gateway.Deps{}, func(c *gateway.Config) {
+		c.TrustedProxies, c.PublicURL = []string{"127.0.0.1"}, "https://orch.example.com"
+	})
+	for host, status := range map[string]int{
+		"evil.example:4200": 403, "localhost.evil.example": 403,
+		"127.0.0.1:4200": 200, "localhost": 200, "[::1]:4200": 200, "10.0.0.7:4200": 200, "gateway:4200": 200, "orch.example.com": 200,
+	} {
+		t.Run(host, func(t *testing.T) {
+			for _, path := range []string{"/api/health", "/"} {
+				require.Equal(t, status, s.do(t, http.MethodGet, path, "", "Host: "+host, "X-Forwarded-Host: localhost").status, path)
+			}
+		})
+	}
+}
+
+func TestResponsesCarryHeadersForBrowsers(t *testing.T) {
+	t.Parallel()
+	s := start(t, gateway.Deps{}, func(c *gateway.Config) { c.PublicURL = "https://orch.example.com" })
+	for _, path := range []string{"/api/health", "/api/nowhere", "/api/openapi.json", "/", "/hooks/nobody"} {
+		header := s.do(t, http.MethodGet, path, "").header
+		require.Equal(t, "nosniff", header.Get("X-Content-Type-Options"), path)
+		require.Equal(t, "max-age=31536000", header.Get("Strict-Transport-Security"), path)
+	}
+	require.Equal(t, "no-store", s.do(t, http.MethodGet, "/api/health", "").header.Get("Cache-Control"))
+	plain := start(t, gateway.Deps{}, func(*gateway.Config) {})
+	require.Empty(t, plain.do(t, http.MethodGet, "/api/health", "").header.Get("Strict-Transport-Security"), "the server is reached by http")
+}
+
 func TestCORS(t *testing.T) {
 	t.Parallel()
 	s := start(t, gateway.Deps{}, func(c *gateway.Config) {
@@ -96,7 +127,7 @@ func TestCORS(t *testing.T) {
 
 	require.Equal(t, 403, s.do(t, "OPTIONS", "/api/flows/", "", "Origin: https://evil.example.com", "Access-Control-Request-Method: POST").status)
 
-	all := start(t, gateway.Deps{}, func(c *gateway.Config) { c.CORSOrigins = []string{"*"} })
+	all := start(t, gateway.Deps{}, func(c *gateway.Config) { c.CORSOrigins, c.Insecure = []string{"*"}, true })
 	got = all.do(t, "GET", "/api/version", "", "Origin: https://anybody.example.com")
 	require.Equal(t, 200, got.status)
 	require.Equal(t, "*", got.header.Get("Access-Control-Allow-Origin"))
@@ -155,6 +186,7 @@ func TestUnsafeSettingsAreRefused(t *testing.T) {
 		"all interfaces": {func(c *gateway.Config) { c.Listen = ":0" }, authn.ErrExposed.Error()},
 		"unspecified":    {func(c *gateway.Config) { c.Listen = "0.0.0.0:0" }, authn.ErrExposed.Error()},
 		"published":      {func(c *gateway.Config) { c.Published = "0.0.0.0:4200" }, authn.ErrExposed.Error()},
+		"all origins":    {func(c *gateway.Config) { c.CORSOrigins = []string{"https://ui.example.com", "*"} }, "ORCH_CORS_ORIGINS"},
 		"no port":        {func(c *gateway.Config) { c.Listen = "127.0.0.1" }, "listen address"},
 		"no password":    {func(c *gateway.Config) { c.AuthBasic = "ada" }, "ORCH_AUTH_BASIC"},
 		"public URL":     {func(c *gateway.Config) { c.PublicURL = "orch.example.com" }, "public URL"},

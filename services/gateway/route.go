@@ -20,6 +20,10 @@ import (
 
 // route dispatches a request to the handler of its path.
 func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if strings.HasPrefix(g.cfg.PublicURL, "https://") {
+		w.Header().Set("Strict-Transport-Security", "max-age=31536000")
+	}
 	if below(r.URL.Path, "/hooks") {
 		requestlog.SetRoute(w, "/hooks/{slug}")
 		g.hooks.ServeHTTP(w, r)
@@ -33,6 +37,7 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if below(r.URL.Path, "/api") {
+		w.Header().Set("Cache-Control", "no-store") // Responses hold data of a workspace, and new keys.
 		g.serveAPI(w, r)
 		return
 	}

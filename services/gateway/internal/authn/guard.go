@@ -55,7 +55,7 @@ func New(opts Options) *Guard {
 
 // Surroundings checks the host and origin of a request, not its credentials. Its error is the response.
 func (g *Guard) Surroundings(r *http.Request) error {
-	if g.opts.Basic == nil && !g.opts.Keys && !g.ownHost(g.opts.Resolver.Host(r)) {
+	if g.opts.Basic == nil && !g.opts.Keys && (!g.ownHost(g.opts.Resolver.Host(r)) || !g.proxyHost(r.Host)) {
 		return rpc.Detail(http.StatusForbidden, "This server does not answer to that Host; ORCH_ALLOWED_HOSTS or ORCH_PUBLIC_URL can name it.")
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && !g.ownOrigin(r, origin) && !g.allowedOrigin(origin) {
@@ -88,6 +88,18 @@ func (g *Guard) ownHost(host string) bool {
 		return false
 	}
 	_, err := netip.ParseAddr(name) // An IP address cannot be rebound by DNS as a name can.
+	return err == nil
+}
+
+// proxyHost reports whether a browser cannot have been led to the connection's host by DNS, or the host is the server's own. Behind a
+// trusted proxy it is the name by which the proxy reaches the server: an IP address, or a name without dots. X-Forwarded-Host alone
+// proves nothing, because a page can send it.
+func (g *Guard) proxyHost(host string) bool {
+	name := address.Hostname(host)
+	if !strings.Contains(name, ".") || g.ownHost(host) {
+		return true
+	}
+	_, err := netip.ParseAddr(name)
 	return err == nil
 }
 
