@@ -70,6 +70,10 @@ var special = []netip.Prefix{
 	netip.MustParsePrefix("2001:db8::/32"),   // Documentation.
 	netip.MustParsePrefix("2002::/16"),       // IPv4 in 6to4.
 	netip.MustParsePrefix("fec0::/10"),       // Site-local.
+	netip.MustParsePrefix("::/96"),           // IPv4 in the form "compatible".
+	netip.MustParsePrefix("::ffff:0:0:0/96"), // IPv4 in the form "translated".
+	netip.MustParsePrefix("3fff::/20"),       // Documentation.
+	netip.MustParsePrefix("5f00::/16"),       // Segment routing.
 }
 
 // Check returns ErrForbidden for an address that may not be connected to.

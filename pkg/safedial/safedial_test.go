@@ -24,6 +24,7 @@ func TestCheck(t *testing.T) {
 		"192.168.1.1": false, "169.254.169.254": false, "fe80::1": false, "fd00:ec2::254": false, "100.100.100.200": false,
 		"::ffff:127.0.0.1": false, "::ffff:169.254.169.254": false, "64:ff9b::7f00:1": false, "2002:7f00:1::": false,
 		"224.0.0.1": false, "255.255.255.255": false, "198.18.0.1": false,
+		"::127.0.0.1": false, "::ffff:0:127.0.0.1": false, "3fff::1": false, "5f00::1": false,
 	} {
 		err := safedial.Policy{}.Check(netip.MustParseAddr(address))
 		if public {

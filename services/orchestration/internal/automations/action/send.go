@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -69,6 +70,7 @@ func (r *Runner) send(ctx context.Context, m *message) (*answer, error) {
 		request.Header.Set("User-Agent", "orch-automations")
 	}
 	tracing.SetHeader(ctx, request.Header)
+	request.Header.Del("Tracestate") // Vendors' data about the trace is for this network.
 	client := r.client
 	if m.publicOnly {
 		client = r.publicClient
@@ -96,10 +98,23 @@ func (m *message) explain(err error) error {
 	return fmt.Errorf("%w; ORCH_AUTOMATIONS_ALLOWED_NETWORKS permits others", err)
 }
 
-// withoutAddress is an error of net/http without the address that it quotes.
+// withoutAddress is an error of net/http without the addresses that it quotes. That of the request may be a secret, and those that a
+// name has, or the resolver's, belong to the operator's network.
 func withoutAddress(err error) error {
-	if u, ok := err.(*url.Error); ok { //nolint:errorlint // Only the outermost quotes it.
-		return u.Err
+	var unresolved *net.DNSError
+	var operation *net.OpError
+	var quoting *url.Error
+	switch {
+	case errors.Is(err, safedial.ErrForbidden):
+		return safedial.ErrForbidden
+	case errors.As(err, &unresolved) && unresolved.IsTimeout:
+		return fmt.Errorf("resolve the name: %w", context.DeadlineExceeded)
+	case errors.As(err, &unresolved):
+		return errors.New("the name cannot be resolved")
+	case errors.As(err, &operation):
+		return fmt.Errorf("%s: %w", operation.Op, operation.Err)
+	case errors.As(err, &quoting):
+		return quoting.Err
 	}
 	return err
 }

@@ -2,10 +2,14 @@ package action
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -50,6 +54,27 @@ func TestTargetsThatHang(t *testing.T) {
 	})))
 	require.NoError(t, err)
 	require.Len(t, endless.body, maxAnswer)
+}
+
+// Errors of the network describe neither the resolver nor the addresses that a name has.
+func TestErrorsOfTheNetworkNameNoAddress(t *testing.T) {
+	t.Parallel()
+	at := &net.TCPAddr{IP: net.IPv4(10, 1, 2, 3), Port: 443}
+	dial := func(err error) error {
+		return &url.Error{Op: "Post", URL: "http://intern/secret", Err: &net.OpError{Op: "dial", Net: "tcp", Addr: at, Err: err}}
+	}
+	for name, test := range map[string]struct {
+		err  error
+		want string
+	}{
+		"refused":         {dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)), "dial: connect: connection refused"},
+		"not public":      {dial(fmt.Errorf("connect to 10.1.2.3: %w", safedial.ErrForbidden)), "the address is not public"},
+		"unknown":         {dial(&net.DNSError{Err: "no such host", Name: "intern", Server: "10.1.2.3:53", IsNotFound: true}), "the name cannot be resolved"},
+		"resolver silent": {dial(&net.DNSError{Err: "timeout", Name: "intern", Server: "10.1.2.3:53", IsTimeout: true}), "resolve the name: context deadline exceeded"},
+		"address refused": {&url.Error{Op: "Post", URL: "http://intern/secret", Err: errors.New("bad header")}, "bad header"},
+	} {
+		t.Run(name, func(t *testing.T) { require.EqualError(t, withoutAddress(test.err), test.want) })
+	}
 }
 
 // A message whose headers or method cannot be sent is an error that shows neither their values nor the address, and nothing is
