@@ -184,7 +184,7 @@ func (k *committer) send(frame []byte, header nats.Header) (uint64, error) {
 		switch {
 		case err == nil:
 			return number, nil
-		case errors.As(err, &refused):
+		case errors.As(err, &refused) && !isTemporary(err):
 			return 0, fmt.Errorf("%w: the stream refused a frame: %w", ErrUnavailable, err)
 		case errors.Is(err, nats.ErrMaxPayload):
 			return 0, fmt.Errorf("%w: the server's max_payload was lowered: %w", ErrUnavailable, err)

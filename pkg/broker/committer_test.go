@@ -195,7 +195,9 @@ func TestUndecodableFrame(t *testing.T) {
 	letters, err := c.DeadLetters(t.Context(), DurablePersist, 0, 10)
 	require.NoError(t, err)
 	require.Len(t, letters, 1)
-	require.Equal(t, "not a frame", string(letters[0].Raw))
+	stored, err := c.DeadLetter(t.Context(), letters[0].Seq)
+	require.NoError(t, err)
+	require.Equal(t, "not a frame", string(stored.Raw))
 	require.NotEmpty(t, letters[0].Reason)
 	require.NoError(t, c.RetryDeadLetter(t.Context(), letters[0].Seq)) // A newer version may understand it.
 	require.NoError(t, c.Publisher().Publish(t.Context(), want))
@@ -203,5 +205,7 @@ func TestUndecodableFrame(t *testing.T) {
 	again, err := c.DeadLetters(t.Context(), DurablePersist, letters[0].Seq, 10)
 	require.NoError(t, err)
 	require.Len(t, again, 1)
-	require.Equal(t, letters[0].Raw, again[0].Raw)
+	repeated, err := c.DeadLetter(t.Context(), again[0].Seq)
+	require.NoError(t, err)
+	require.Equal(t, stored.Raw, repeated.Raw)
 }

@@ -26,7 +26,8 @@ type Conn struct {
 	epoch     *epoch
 	publisher *Publisher
 
-	deadLettered atomic.Int64 // Dead letters that this process has written.
+	deadLettered       atomic.Int64 // Dead letters that this process has written.
+	deadLettersDropped atomic.Int64 // Dead letters that it has dropped because the stream was full.
 
 	ctx    context.Context // Ends with Close: the life of the goroutines below.
 	cancel context.CancelFunc

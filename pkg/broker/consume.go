@@ -25,7 +25,10 @@ const (
 
 // backoff is the redelivery delay of a frame after the handler failed, by its number of deliveries. The last value holds
 // for all further ones. Redelivery never ends.
-var backoff = [...]time.Duration{time.Second, 5 * time.Second, 30 * time.Second, 2 * time.Minute}
+var backoff = [...]time.Duration{time.Second, 2 * time.Second, 5 * time.Second}
+
+// outageBackoff bounds the redelivery delay of a frame after an outage, whatever its number of deliveries: the frame did not fail.
+const outageBackoff = 2 * time.Second
 
 // handlerPause is how long a consumer pauses after the handler failed, whatever the frame. Without it a consumer would
 // receive and return the whole backlog while the store is down.
@@ -45,7 +48,8 @@ type ConsumeOptions struct {
 	// ReuseMemory tells that the handler keeps neither the batch nor the data of its events after it returns. Both are then
 	// overwritten by later batches. Default false: the handler owns them.
 	ReuseMemory bool
-	// Backoff replaces the redelivery delays after the handler failed: 1 s, 5 s, 30 s, then 2 min.
+	// Backoff replaces the redelivery delays after the handler failed: 1 s, 2 s, then 5 s. After an outage (isolation.IsOutage) the
+	// delay is between one and two seconds, or the last of Backoff if that is shorter.
 	Backoff []time.Duration
 }
 

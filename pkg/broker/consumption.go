@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/orch-project/orch/pkg/isolation"
 )
 
 // consumption is one running Consume.
@@ -153,7 +156,7 @@ func (k *consumption) open(ctx context.Context, msg jetstream.Msg) *frame {
 		k.log.ErrorContext(ctx, "moving an undecodable frame to the dead letters", "error", err)
 		if err := k.conn.deadLetterFrame(ctx, k.durable, msg, err); err != nil {
 			k.log.ErrorContext(ctx, "dead letter was not written; the frame will be redelivered", "error", err)
-			k.redeliver(ctx, f)
+			k.redeliver(ctx, f, err)
 			return nil
 		}
 	}
@@ -190,7 +193,7 @@ func (k *consumption) process(ctx context.Context, frames []*frame) {
 		k.log.WarnContext(ctx, "handler failed; the events will be redelivered", "events", n, "error", err)
 	}
 	for _, f := range frames {
-		k.redeliver(ctx, f)
+		k.redeliver(ctx, f, err)
 	}
 	pause(ctx, min(handlerPause, k.opts.Backoff[0]))
 }
@@ -234,12 +237,22 @@ func (k *consumption) acknowledge(ctx context.Context, f *frame) {
 	}
 }
 
-func (k *consumption) redeliver(ctx context.Context, f *frame) {
+// redeliver returns a frame to the server, with a delay for the cause.
+func (k *consumption) redeliver(ctx context.Context, f *frame, cause error) {
 	k.inFlight.remove(f.msg)
-	delay := k.opts.Backoff[min(f.delivered, len(k.opts.Backoff))-1]
-	if err := f.msg.NakWithDelay(delay); err != nil && ctx.Err() == nil {
+	if err := f.msg.NakWithDelay(k.redeliveryDelay(f.delivered, cause)); err != nil && ctx.Err() == nil {
 		k.log.WarnContext(ctx, "frame was not returned; it will be redelivered after the ack wait", "error", err)
 	}
+}
+
+// redeliveryDelay is the time until a frame is delivered again. An outage says nothing about the frame. The jitter keeps the frames of
+// all consumers from coming back at once.
+func (k *consumption) redeliveryDelay(delivered int, cause error) time.Duration {
+	if isolation.IsOutage(cause) {
+		most := min(outageBackoff, k.opts.Backoff[len(k.opts.Backoff)-1])
+		return most/2 + rand.N(most/2+1)
+	}
+	return k.opts.Backoff[min(delivered, len(k.opts.Backoff))-1]
 }
 
 // flush sends the last acknowledgements.

@@ -13,10 +13,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Headers of a dead letter.
+// Headers of a dead letter. A list of dead letters reads the headers alone.
 const (
 	headerReason      = "Orch-Reason"
 	headerDurable     = "Orch-Durable"
+	headerWorkspace   = "Orch-Workspace"
+	headerEventID     = "Orch-Event-Id"
+	headerEventType   = "Orch-Event-Type"
 	headerContentType = "Content-Type"
 	maxReasonLength   = 1024
 )
@@ -26,16 +29,16 @@ const (
 const headerRetryFor = "Orch-Retry-For"
 
 // DeadLetter is an event that a durable consumer rejected. The stream keeps it for 30 days unless it is retried or
-// discarded.
+// discarded, or its workspace has to make room.
 type DeadLetter struct {
 	Seq     uint64 // Its sequence number, which identifies it.
 	Durable string // The consumer that rejected it.
 	Reason  string // Why the consumer rejected it; one line, at most 1,024 bytes.
 	At      time.Time
 
-	// Event is the rejected event; zero when the frame could not be decoded.
+	// Event is the rejected event; zero when the frame could not be decoded. In a list it has id, workspace and type.
 	Event Event
-	// Raw is the stored message: one CloudEvent, or the bytes of an undecodable frame.
+	// Raw is the stored message: one CloudEvent, or the bytes of an undecodable frame. It is nil in a list.
 	Raw []byte
 
 	contentType string
@@ -57,44 +60,73 @@ func (c *Conn) deadLetterEvents(ctx context.Context, durable string, batch []Del
 }
 
 // DeadLetterEvent writes an event that a durable consumer rejects. Consume does it for the events of a batch; a consumer that
-// acknowledged an event before calls it itself. The id of a dead letter consists of consumer, workspace, event id and delivery.
+// acknowledged an event before calls it itself. The subject of a dead letter has consumer, workspace, event id and delivery.
 // So a repeated call for one delivery writes one dead letter, and an event that was retried gets a new one.
 func (c *Conn) DeadLetterEvent(ctx context.Context, durable string, e *Event, delivery uint64, reason error) error {
 	c.log.WarnContext(ctx, "moving an event to the dead letters",
 		"durable", durable, "workspace", e.Workspace, "event", e.ID, "error", reason)
-	id := fmt.Sprintf("%s.%s.%s.%d", durable, e.Workspace, e.ID, delivery)
-	return c.deadLetter(ctx, durable, id, contentTypeEvent, appendEvent(nil, e), reason)
+	return c.deadLetter(ctx, letter{
+		durable: durable, event: *e, id: fmt.Sprintf("%s.%d", e.ID, delivery), contentType: contentTypeEvent, body: appendEvent(nil, e), reason: reason,
+	})
 }
 
 // deadLetterFrame writes a frame that cannot be decoded.
 func (c *Conn) deadLetterFrame(ctx context.Context, durable string, msg jetstream.Msg, reason error) error {
-	id := ""
+	l := letter{durable: durable, id: "frame.0", contentType: msg.Headers().Get(headerContentType), reason: reason}
 	if meta, err := msg.Metadata(); err == nil {
-		id = fmt.Sprintf("%s.frame.%d", durable, meta.Sequence.Stream)
+		l.id = fmt.Sprintf("frame.%d", meta.Sequence.Stream)
 	}
-	frame, err := decompress(nil, msg.Headers(), msg.Data())
-	if err != nil {
-		frame = msg.Data() // A damaged frame is kept as it is.
+	var err error
+	if l.body, err = decompress(nil, msg.Headers(), msg.Data()); err != nil {
+		l.body = msg.Data() // A damaged frame is kept as it is.
 	}
-	return c.deadLetter(ctx, durable, id, msg.Headers().Get(headerContentType), frame, reason)
+	return c.deadLetter(ctx, l)
 }
 
-func (c *Conn) deadLetter(ctx context.Context, durable, id, contentType string, body []byte, reason error) error {
-	msg := &nats.Msg{
-		Subject: deadLetterPrefix + durable,
-		Data:    body,
-		Header:  nats.Header{headerDurable: {durable}, headerReason: {headerValue(reason)}, headerContentType: {contentType}},
-	}
+// letter is a dead letter to be written. The event of an undecodable frame is zero.
+type letter struct {
+	durable     string
+	event       Event
+	id          string // Of the event and its delivery: two tokens of a subject.
+	contentType string
+	body        []byte
+	reason      error
+}
+
+// subject identifies the letter, and names its share and its size.
+func (l letter) subject() string {
+	return fmt.Sprintf("%s%s.%s.%d.%s", deadLetterPrefix, l.durable, l.event.Workspace, sizeClass(len(l.body)), l.id)
+}
+
+// deadLetter writes a dead letter once. When the stream is full, the workspace with the most dead letters makes room. A letter for which
+// there is no room all the same is dropped and counted: it must not delay the events that can be handled.
+func (c *Conn) deadLetter(ctx context.Context, l letter) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	ack, err := c.js.PublishMsg(ctx, msg, jetstream.WithMsgID(id))
-	if err != nil {
-		return fmt.Errorf("write dead letter: %w", err)
+	header := nats.Header{
+		headerDurable: {l.durable}, headerReason: {headerValue(l.reason)}, headerContentType: {l.contentType},
+		headerWorkspace: {l.event.Workspace.String()}, headerEventID: {l.event.ID.String()}, headerEventType: {headerValue(errors.New(l.event.Type))},
 	}
-	if !ack.Duplicate {
-		c.deadLettered.Add(1)
+	for attempt := 0; ; attempt++ {
+		_, err := c.js.PublishMsg(ctx, &nats.Msg{Subject: l.subject(), Data: l.body, Header: header}, jetstream.WithExpectLastSequencePerSubject(0))
+		switch {
+		case err == nil:
+			c.deadLettered.Add(1)
+			return nil
+		case wrongRevision(err):
+			return nil // It was written before.
+		case !isFull(err):
+			return unavailable(ctx, "write dead letter", err)
+		case attempt == maxRoomAttempts:
+			c.deadLettersDropped.Add(1)
+			c.log.ErrorContext(ctx, "dropping a dead letter: the stream of dead letters is full",
+				"durable", l.durable, "workspace", l.event.Workspace, "event", l.event.ID, "bytes", len(l.body))
+			return nil
+		}
+		if err := c.makeRoom(ctx); err != nil {
+			return err
+		}
 	}
-	return nil
 }
 
 // headerValue is the text of err on one line, of bounded length.
@@ -115,29 +147,56 @@ func headerValue(err error) string {
 }
 
 // DeadLetters lists the dead letters of a durable consumer (of all when it is empty), oldest first: at most limit, with
-// sequence numbers above after.
-func (c *Conn) DeadLetters(ctx context.Context, durable string, after uint64, limit int) ([]DeadLetter, error) {
-	stream, err := c.js.Stream(ctx, StreamDeadLetters)
-	if err != nil {
-		return nil, unavailable(ctx, "list dead letters", err)
-	}
-	subject := deadLetterPrefix + ">"
-	if durable != "" {
-		subject = deadLetterPrefix + durable
-	}
-	var list []DeadLetter
+// sequence numbers above after. It reads no bodies.
+func (c *Conn) DeadLetters(ctx context.Context, durable string, after uint64, limit int) (list []DeadLetter, err error) {
+	bound, unbind := c.epoch.bind(ctx)
+	defer unbind()
 	for len(list) < limit {
-		msg, err := stream.GetMsg(ctx, after+1, jetstream.WithGetMsgSubject(subject))
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			break
-		}
+		page, err := c.deadLetterHeaders(bound, after, limit)
 		if err != nil {
 			return list, unavailable(ctx, "list dead letters", err)
 		}
-		list = append(list, newDeadLetter(msg))
-		after = msg.Sequence
+		if len(page) == 0 {
+			break
+		}
+		for _, d := range page {
+			if after = d.Seq; len(list) < limit && (durable == "" || d.Durable == durable) {
+				list = append(list, d)
+			}
+		}
 	}
 	return list, nil
+}
+
+// deadLetterHeaders reads the headers of the next dead letters, without their bodies. It returns none at the end.
+func (c *Conn) deadLetterHeaders(ctx context.Context, after uint64, limit int) (page []DeadLetter, err error) {
+	consumer, err := c.js.CreateConsumer(ctx, StreamDeadLetters, jetstream.ConsumerConfig{
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1, AckPolicy: jetstream.AckNonePolicy,
+		HeadersOnly: true, MemoryStorage: true, Replicas: 1, InactiveThreshold: 10 * time.Second,
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		// The server removes it after InactiveThreshold otherwise.
+		_ = c.js.DeleteConsumer(context.WithoutCancel(ctx), StreamDeadLetters, consumer.CachedInfo().Name)
+	}()
+	pending := min(uint64(limit), consumer.CachedInfo().NumPending)
+	if pending == 0 {
+		return nil, nil
+	}
+	messages, err := consumer.Fetch(int(pending), jetstream.FetchMaxWait(requestTimeout))
+	if err != nil {
+		return nil, err
+	}
+	for msg := range messages.Messages() {
+		meta, err := msg.Metadata()
+		if err != nil {
+			return nil, err
+		}
+		page = append(page, newDeadLetter(meta.Sequence.Stream, meta.Timestamp, msg.Headers(), nil))
+	}
+	return page, messages.Error()
 }
 
 // DeadLetter returns one dead letter. It returns ErrNotFound for an unknown sequence number.
@@ -155,19 +214,21 @@ func (c *Conn) readDeadLetter(ctx context.Context, verb string, seq uint64) (jet
 	if err != nil {
 		return nil, DeadLetter{}, deadLetterError(ctx, verb, seq, err)
 	}
-	return stream, newDeadLetter(msg), nil
+	return stream, newDeadLetter(msg.Sequence, msg.Time, msg.Header, msg.Data), nil
 }
 
-func newDeadLetter(msg *jetstream.RawStreamMsg) DeadLetter {
+// newDeadLetter returns a stored dead letter; the body is nil in a list.
+func newDeadLetter(seq uint64, at time.Time, header nats.Header, body []byte) DeadLetter {
 	d := DeadLetter{
-		Seq:         msg.Sequence,
-		Durable:     msg.Header.Get(headerDurable),
-		Reason:      msg.Header.Get(headerReason),
-		At:          msg.Time,
-		Raw:         msg.Data,
-		contentType: msg.Header.Get(headerContentType),
+		Seq: seq, Durable: header.Get(headerDurable), Reason: header.Get(headerReason), At: at, Raw: body, contentType: header.Get(headerContentType),
 	}
-	if e, err := decodeEvent(msg.Data); err == nil {
+	if body == nil {
+		d.Event.Type = header.Get(headerEventType)
+		d.Event.ID, _ = uuid.Parse(header.Get(headerEventID)) // An older version did not write it.
+		d.Event.Workspace, _ = uuid.Parse(header.Get(headerWorkspace))
+		return d
+	}
+	if e, err := decodeEvent(body); err == nil {
 		d.Event = e
 	}
 	return d

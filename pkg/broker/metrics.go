@@ -13,7 +13,7 @@ type Metrics struct {
 
 	streamMessages, streamBytes, streamMaxBytes *prometheus.Desc
 	consumerPending, consumerUnacknowledged     *prometheus.Desc
-	deadLetters                                 *prometheus.Desc
+	deadLetters, deadLettersDropped             *prometheus.Desc
 }
 
 // NewMetrics returns a collector for a connection. Register it once.
@@ -31,21 +31,24 @@ func NewMetrics(c *Conn) *Metrics {
 		consumerUnacknowledged: describe("orch_broker_consumer_unacknowledged_frames",
 			"Frames that were delivered to a durable consumer and are not acknowledged.", "durable"),
 		deadLetters: describe("orch_broker_dead_letters_total", "Dead letters that this process has written."),
+		deadLettersDropped: describe("orch_broker_dead_letters_dropped_total",
+			"Dead letters that this process has dropped because their stream was full."),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		m.streamMessages, m.streamBytes, m.streamMaxBytes, m.consumerPending, m.consumerUnacknowledged, m.deadLetters,
+		m.streamMessages, m.streamBytes, m.streamMaxBytes, m.consumerPending, m.consumerUnacknowledged, m.deadLetters, m.deadLettersDropped,
 	} {
 		out <- d
 	}
 }
 
-// Collect implements prometheus.Collector. While the broker is unreachable it only reports the counter.
+// Collect implements prometheus.Collector. While the broker is unreachable it only reports the counters.
 func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(m.deadLetters, prometheus.CounterValue, float64(m.conn.deadLettered.Load()))
+	out <- prometheus.MustNewConstMetric(m.deadLettersDropped, prometheus.CounterValue, float64(m.conn.deadLettersDropped.Load()))
 	ctx, cancel := context.WithTimeout(m.conn.ctx, requestTimeout)
 	defer cancel()
 	status, err := m.conn.Status(ctx)

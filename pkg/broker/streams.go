@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -134,21 +133,6 @@ func attempts(ctx context.Context, request func(context.Context) error) error {
 		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
 			return err
 		}
-	}
-}
-
-// exceedsStorage reports whether the broker refused a stream because its size exceeds the storage. A cluster says so among the
-// reasons for which no server is suitable. Those that may pass, such as a server that is offline, are no refusal of the size.
-func exceedsStorage(err error) bool {
-	const insufficientStorage, noPeers = jetstream.ErrorCode(10047), jetstream.ErrorCode(10005)
-	refused, ok := errors.AsType[*jetstream.APIError](err)
-	switch {
-	case !ok:
-		return false
-	case refused.ErrorCode == noPeers:
-		return strings.Contains(refused.Description, "insufficient storage") && !strings.Contains(refused.Description, "peer offline")
-	default:
-		return refused.ErrorCode == insufficientStorage
 	}
 }
 

@@ -72,7 +72,11 @@ func TestValidate(t *testing.T) {
 		"1.6 MB once escaped": {func(e *orchv1.Event) {
 			e.Resource.Labels["x"], e.Resource.Labels["y"], e.Resource.Labels["z"] = strings.Repeat("\x01", 90_000), strings.Repeat("\x01", 90_000), strings.Repeat("\x01", 90_000)
 		}, []string{"The maximum size of an event is 1500000 bytes"}},
-		"longest label":          {func(e *orchv1.Event) { e.Resource.Labels["x"] = strings.Repeat("é", 131_072) }, nil},
+		"longest label": {func(e *orchv1.Event) { e.Resource.Labels["x"] = strings.Repeat("é", 131_072) }, nil},
+		"an unreadable state of a task run": {func(e *orchv1.Event) {
+			e.Event, e.Payload = vocab.Name("task-run", "Running"), []byte(`{"validated_state":{"type":"DREAMING"}}`)
+			e.Resource.Labels = resource(vocab.Name("task-run", uuid.Max.String()), vocab.Name("orchestration"), "client")
+		}, []string{"payload: the event describes no task run state: its task run: task_run is missing"}},
 		"label too long":         {func(e *orchv1.Event) { e.Resource.Labels["x"] = strings.Repeat("é", 131_073) }, []string{"resource: A label must have at most 131072 characters"}},
 		"label name too long":    {func(e *orchv1.Event) { e.Resource.Labels[strings.Repeat("x", 131_073)] = "" }, []string{"resource: A label must have at most 131072 characters"}},
 		"related label too long": {func(e *orchv1.Event) { e.Related = related(1, resource("r", role, strings.Repeat("x", 1_400_000))) }, []string{"related.0: A label must have at most 131072 characters"}},

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/orch-project/orch/pkg/restjson"
+	"github.com/orch-project/orch/pkg/taskrunevents"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
@@ -15,7 +16,7 @@ import (
 const maxGrowth = 6
 
 // Validate returns the field errors of an event; nil if it is valid. Types and formats are checked by the decoder; this
-// checks names, labels and sizes.
+// checks names, labels, sizes, and the states of task runs that clients report.
 func Validate(v vocabulary.Vocabulary, e *orchv1.Event, limits Limits) []FieldError {
 	var fieldErrors []FieldError
 	switch n := utf8.RuneCountInString(e.GetEvent()); {
@@ -34,6 +35,11 @@ func Validate(v vocabulary.Vocabulary, e *orchv1.Event, limits Limits) []FieldEr
 	}
 	if e.GetId() == uuid.Nil.String() { // Consumers identify the event by it.
 		fieldErrors = append(fieldErrors, refused("The id must not be nil", "id"))
+	}
+	if len(fieldErrors) == 0 && taskrunevents.OfClient(v, e) {
+		if _, err := taskrunevents.Read(v, e); err != nil {
+			fieldErrors = append(fieldErrors, refused(err.Error(), "payload"))
+		}
 	}
 	if len(fieldErrors) == 0 && limits.Bytes > 0 && !fits(e, limits.Bytes) {
 		fieldErrors = append(fieldErrors, tooLarge(limits.Bytes))

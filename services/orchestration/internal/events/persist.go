@@ -30,6 +30,9 @@ const (
 	yieldAfter = 64
 )
 
+// backoff is the redelivery delay of a batch with an event that was refused for a reason which may pass.
+var backoff = []time.Duration{time.Second, 5 * time.Second, 30 * time.Second, 2 * time.Minute}
+
 // Persister is the durable consumer that stores events in bulk.
 type Persister struct{ Service *Service }
 
@@ -38,7 +41,7 @@ func (p Persister) Name() string { return "event persister" }
 
 // Run consumes until the context ends. During a database outage events stay in the broker.
 func (p Persister) Run(ctx context.Context) error {
-	opts := broker.ConsumeOptions{MaxEvents: maxBatch, Pace: pace, Yield: yield, ReuseMemory: true}
+	opts := broker.ConsumeOptions{MaxEvents: maxBatch, Pace: pace, Yield: yield, ReuseMemory: true, Backoff: backoff}
 	return p.Service.broker.Consume(ctx, broker.DurablePersist, opts, newPersistence(p.Service).persist)
 }
 

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/orch-project/orch/pkg/taskrunevents"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -44,7 +45,7 @@ func order(a, b *orchv1.State) int {
 // advance sets a later state.
 func advance(run *orchv1.TaskRun, e *recorded) {
 	to, from := run.ProtoReflect(), e.run.ProtoReflect()
-	for _, fd := range recordable {
+	for _, fd := range taskrunevents.Fields {
 		name := string(fd.Name())
 		switch {
 		case e.carried[fd.Name()]:
@@ -63,7 +64,7 @@ func advance(run *orchv1.TaskRun, e *recorded) {
 func fill(run *orchv1.TaskRun, e *recorded) bool {
 	to, from := run.ProtoReflect(), e.run.ProtoReflect()
 	changed := false
-	for _, fd := range recordable {
+	for _, fd := range taskrunevents.Fields {
 		if !e.carried[fd.Name()] {
 			continue
 		}

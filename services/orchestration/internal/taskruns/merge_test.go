@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 	"pgregory.net/rapid"
 
+	"github.com/orch-project/orch/pkg/taskrunevents"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
@@ -118,7 +119,7 @@ func TestMergeIsBlindToOrderAndRepetition(t *testing.T) {
 		for _, e := range told {
 			r, err := readRecorded(vocabulary.Orch, e)
 			require.NoError(t, err)
-			for _, fd := range recordable {
+			for _, fd := range taskrunevents.Fields {
 				if r.carried[fd.Name()] {
 					assign(plain.ProtoReflect(), r.run.ProtoReflect(), fd)
 				}

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/taskrunevents"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
 	"github.com/orch-project/orch/services/orchestration/internal/randomname"
@@ -33,7 +34,7 @@ func (s *Service) Record(ctx context.Context, batch []events.Received) error {
 	byWorkspace := map[uuid.UUID][]*recorded{}
 	rejected := &broker.Rejected{}
 	for _, e := range batch {
-		if !ofClient(s.vocab, e.Event) {
+		if !taskrunevents.OfClient(s.vocab, e.Event) {
 			continue
 		}
 		r, err := readRecorded(s.vocab, e.Event)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/taskrunevents"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -236,10 +237,10 @@ func TestRecordRefusesEachUnreadableEventAlone(t *testing.T) {
 	err := s.Record(t.Context(), received(ws, slices.Concat(bad, []*orchv1.ReceivedEvent{good}, others)...))
 	var rejected *broker.Rejected
 	require.ErrorAs(t, err, &rejected)
-	require.ErrorIs(t, err, errUnrecordable)
+	require.ErrorIs(t, err, taskrunevents.ErrUnreadable)
 	require.Len(t, rejected.Reasons, len(bad))
 	for _, e := range bad {
-		require.ErrorIs(t, rejected.Reasons[broker.Key{Workspace: ws, ID: uuid.MustParse(e.GetId())}], errUnrecordable)
+		require.ErrorIs(t, rejected.Reasons[broker.Key{Workspace: ws, ID: uuid.MustParse(e.GetId())}], taskrunevents.ErrUnreadable)
 	}
 	runs, states := runsIn(t.Context(), t, s, ws)
 	require.Len(t, runs, 1)
