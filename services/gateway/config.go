@@ -42,7 +42,8 @@ type Config struct {
 
 	BodyMemory int64 `env:"ORCH_GATEWAY_BODY_MEMORY" envDefault:"134217728" desc:"The memory in bytes for request bodies that are read and decoded at once; an account gets half of it, and a request beyond it returns 503."`
 
-	MaxSockets int `env:"ORCH_GATEWAY_MAX_SOCKETS" envDefault:"20000" desc:"The maximum number of open websockets; the server refuses further ones with 503."`
+	MaxSockets     int `env:"ORCH_GATEWAY_MAX_SOCKETS" envDefault:"20000" desc:"The maximum number of open websockets; the server refuses further ones with 503."`
+	AccountSockets int `env:"ORCH_GATEWAY_ACCOUNT_SOCKETS" envDefault:"0" desc:"The maximum number of open websockets of one account. 0 means half of ORCH_GATEWAY_MAX_SOCKETS with ORCH_AUTH=keys, else no such limit."`
 
 	SlowRequest time.Duration `env:"ORCH_SLOW_REQUEST" envDefault:"1s" desc:"The duration above which a request is logged at level info."`
 	DrainDelay  time.Duration `env:"ORCH_GATEWAY_DRAIN_DELAY" envDefault:"0s" desc:"How long the server still accepts requests after readiness turns false, so that load balancers notice."`
@@ -78,6 +79,9 @@ func (c *Config) Validate() error {
 	case c.MaxSockets < 0:
 		errs = append(errs, errors.New("ORCH_GATEWAY_MAX_SOCKETS: must not be negative"))
 	}
+	if c.AccountSockets < 0 {
+		errs = append(errs, errors.New("ORCH_GATEWAY_ACCOUNT_SOCKETS: must not be negative"))
+	}
 	switch {
 	case c.BodyMemory == 0:
 		c.BodyMemory = membudget.Default // Settings built in code may leave it zero.
@@ -91,6 +95,14 @@ func (c *Config) Validate() error {
 		errs = append(errs, errors.New("ORCH_SLOW_REQUEST: must not be negative"))
 	}
 	return errors.Join(errs...)
+}
+
+// accountSockets returns the maximum number of websockets of one account; 0 means no limit.
+func (c *Config) accountSockets() int {
+	if c.AccountSockets == 0 && c.mode() == authn.ByKey {
+		return (c.MaxSockets + 1) / 2
+	}
+	return c.AccountSockets
 }
 
 // mode returns the authentication mode of validated settings.

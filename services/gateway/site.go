@@ -64,7 +64,8 @@ func (g *Gateway) followTopics() func(http.ResponseWriter, web.Visit, stream.Wat
 	}
 	return func(w http.ResponseWriter, visit web.Visit, watch stream.Watch, admit func() error) error {
 		b, _ := visit.Request.Context().Value(boundKey{}).(bound)
-		return g.sockets.ServeLive(w, visit.Request, watch, func() (request.Info, error) { return b.info, admit() })
+		client := stream.Client{Address: b.info.Peer, Account: b.info.Account}
+		return g.sockets.ServeLive(w, visit.Request, watch, client, func() (request.Info, error) { return b.info, admit() })
 	}
 }
 

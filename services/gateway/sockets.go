@@ -21,11 +21,12 @@ func (g *Gateway) openSockets() {
 		return
 	}
 	g.sockets = stream.New(stream.Options{
-		Caller:     g.caller,
-		Broker:     g.deps.Broker,
-		Vocabulary: g.cfg.Vocabulary,
-		Max:        g.cfg.MaxSockets,
-		Log:        g.log,
+		Caller:       g.caller,
+		Broker:       g.deps.Broker,
+		Vocabulary:   g.cfg.Vocabulary,
+		Max:          g.cfg.MaxSockets,
+		MaxOfAccount: g.cfg.accountSockets(),
+		Log:          g.log,
 	})
 }
 
@@ -56,12 +57,34 @@ func (g *Gateway) serveSocket(w http.ResponseWriter, r *http.Request, place addr
 	}
 	requestlog.SetRoute(w, route)
 	info := g.info(w, r, place.Prefix)
-	err := g.sockets.Serve(w, r, route, func(token string, legacy bool, scope string) (request.Info, error) {
+	client, err := g.socketClient(r, info, place, g.sockets.Scopes(route)[0])
+	if err != nil {
+		transcode.WriteError(w, rpc.HTTPError(err))
+		return
+	}
+	err = g.sockets.Serve(w, r, route, client, func(token string, legacy bool, scope string) (request.Info, error) {
 		return g.admitSocket(r, info, place, token, legacy, scope)
 	})
 	if err != nil {
 		transcode.WriteError(w, rpc.HTTPError(err))
 	}
+}
+
+// socketClient returns what the request of a websocket proves. A wrong Authorization header is refused before the upgrade. A
+// client without that header, or without the permission, authenticates by its first message.
+func (g *Gateway) socketClient(r *http.Request, info request.Info, place address.Place, scope string) (stream.Client, error) {
+	client := stream.Client{Address: info.Peer}
+	if g.mode != authn.None && r.Header.Get("Authorization") == "" {
+		return client, nil
+	}
+	info, err := g.admitSocket(r, info, place, "", true, scope)
+	switch {
+	case err == nil:
+		client.Account = info.Account
+	case rpc.HTTPError(err).GetStatus() == http.StatusUnauthorized:
+		return client, err
+	}
+	return client, nil
 }
 
 // admitSocket returns the caller of a websocket for a token (empty: none) and a scope. A legacy websocket cannot send a

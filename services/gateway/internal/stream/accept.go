@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/vocabulary"
 )
 
@@ -18,19 +19,18 @@ const reasonNoAuth = "Expected 'auth' message"
 
 // accept upgrades a request, performs the handshake and runs the route on the socket. A legacy socket has no handshake: its
 // request authenticates it. The error is an HTTP response that is not written yet.
-func (s *Server) accept(w http.ResponseWriter, r *http.Request, template string, to route, legacy bool, admit Admit) error {
+func (s *Server) accept(w http.ResponseWriter, r *http.Request, template string, to route, legacy bool, counted *admitted, admit Admit) error {
 	var info request.Info
 	if legacy {
 		var err error
-		if info, err = admit("", true, to.scope); err != nil {
+		if info, err = admit.all("", true, to.scopes); err != nil {
+			return err
+		}
+		if err := counted.authenticate(info.Account); err != nil {
 			return err
 		}
 	}
-	legacyAdmit := func() error {
-		_, err := admit("", true, to.scope)
-		return err
-	}
-	k := &socket{admitted: legacyAdmit, log: s.opts.Log.With("route", template)}
+	k := &socket{admit: admit, legacy: legacy, scopes: to.scopes, log: s.opts.Log.With("route", template)}
 	if at := strings.LastIndex(r.URL.Path, "/work_pools/"); at >= 0 {
 		k.pool, _ = poolOfPath(strings.TrimSuffix(r.URL.Path[at:], "/"))
 	}
@@ -56,7 +56,7 @@ func (s *Server) accept(w http.ResponseWriter, r *http.Request, template string,
 	defer s.leave(k)
 	end := ending{}
 	if !legacy {
-		info, end = handshake(ctx, k, admit, to.scope)
+		info, end = handshake(ctx, k, counted)
 	}
 	if end.ok() {
 		k.info = info
@@ -87,29 +87,27 @@ func offersSubprotocol(r *http.Request) bool {
 }
 
 // handshake authenticates a client by its first message.
-func handshake(ctx context.Context, k *socket, admit Admit, scope string) (request.Info, ending) {
+func handshake(ctx context.Context, k *socket, counted *admitted) (request.Info, ending) {
 	k.conn.SetReadLimit(maxHello)
 	var first struct {
 		Type  string  `json:"type"`
 		Token *string `json:"token"`
 	}
-	if end := k.hello(ctx, &first, websocket.StatusPolicyViolation, reasonNoAuth); !end.ok() {
+	if end := k.hello(ctx, authTimeout, &first, websocket.StatusPolicyViolation, reasonNoAuth); !end.ok() {
 		return request.Info{}, end
 	}
 	if first.Type != "auth" {
 		return request.Info{}, ending{websocket.StatusPolicyViolation, reasonNoAuth}
 	}
-	token := ""
 	if first.Token != nil {
-		token = *first.Token
+		k.token = *first.Token
 	}
-	info, err := admit(token, false, scope)
-	k.admitted = func() error {
-		_, err := admit(token, false, scope)
-		return err
-	}
+	info, err := k.admit.all(k.token, false, k.scopes)
 	if err != nil {
 		return request.Info{}, ending{websocket.StatusPolicyViolation, status.Convert(err).Message()}
+	}
+	if err := counted.authenticate(info.Account); err != nil {
+		return request.Info{}, ending{websocket.StatusTryAgainLater, rpc.HTTPError(err).GetDetail()}
 	}
 	if k.write(ctx, []byte(`{"type":"auth_success"}`)) != nil {
 		return request.Info{}, gone

@@ -23,7 +23,7 @@ func (k *socket) readFilter(ctx context.Context, f proto.Message) (backfill bool
 		Backfill *bool           `json:"backfill"`
 	}
 	refuse := func(reason string) (bool, ending) { return false, ending{websocket.StatusProtocolError, reason} }
-	if end := k.hello(ctx, &first, websocket.StatusProtocolError, "Expected 'filter' message"); !end.ok() {
+	if end := k.hello(ctx, helloTimeout, &first, websocket.StatusProtocolError, "Expected 'filter' message"); !end.ok() {
 		return false, end
 	}
 	if first.Type != "filter" {

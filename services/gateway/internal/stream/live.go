@@ -40,11 +40,11 @@ type Watch struct {
 }
 
 // ServeLive upgrades the request of a page and sends nudges until the page closes the socket: at most one a second, and
-// none while nothing changes. Admit authenticates the request, now and at intervals.
-func (s *Server) ServeLive(w http.ResponseWriter, r *http.Request, watch Watch, admit func() (request.Info, error)) error {
-	to := route{limit: maxPageMessage, serve: func(s *Server, ctx context.Context, k *socket) ending { return s.follow(ctx, k, watch) }}
-	return s.bounded(func() error {
-		return s.accept(w, r, pathLive, to, true, func(string, bool, string) (request.Info, error) { return admit() })
+// none while nothing changes. The client is authenticated; admit checks the request now and at intervals.
+func (s *Server) ServeLive(w http.ResponseWriter, r *http.Request, watch Watch, client Client, admit func() (request.Info, error)) error {
+	to := route{scopes: []string{""}, limit: maxPageMessage, serve: func(s *Server, ctx context.Context, k *socket) ending { return s.follow(ctx, k, watch) }}
+	return s.bounded(client, func(a *admitted) error {
+		return s.accept(w, r, pathLive, to, true, a, func(string, bool, string) (request.Info, error) { return admit() })
 	})
 }
 

@@ -56,7 +56,7 @@ func follow(t *testing.T) *followed {
 			}
 			return request.Info{Account: request.DefaultAccount, Workspace: request.DefaultWorkspace}, nil
 		}
-		if err := s.ServeLive(w, r, watch, admit); err != nil {
+		if err := s.ServeLive(w, r, watch, stream.Client{}, admit); err != nil {
 			http.Error(w, err.Error(), http.StatusForbidden)
 		}
 	}))

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -38,8 +37,8 @@ type Options struct {
 	Broker *broker.Conn
 	// Vocabulary is the server's vocabulary.
 	Vocabulary vocabulary.Vocabulary
-	// Max bounds the open sockets; the server refuses further ones with 503.
-	Max int
+	// Max bounds the open sockets, and MaxOfAccount those of one account (0: no such bound). The server refuses further ones with 503.
+	Max, MaxOfAccount int
 	// Readmit is the interval between permission checks of an open socket. The default is 3 s.
 	Readmit time.Duration
 	Log     *slog.Logger
@@ -48,6 +47,16 @@ type Options struct {
 // Admit authenticates a token and checks the scope that a socket needs. The token is empty if the client sent none;
 // legacy sockets authenticate by their request's header. The error is the response.
 type Admit func(token string, legacy bool, scope string) (request.Info, error)
+
+// all checks every scope that a route needs.
+func (a Admit) all(token string, legacy bool, scopes []string) (info request.Info, err error) {
+	for _, scope := range scopes {
+		if info, err = a(token, legacy, scope); err != nil {
+			return info, err
+		}
+	}
+	return info, nil
+}
 
 // Server serves websockets. Close it.
 type Server struct {
@@ -65,16 +74,19 @@ type Server struct {
 	ctx    context.Context // Ends with Close; the lifetime of the feeds.
 	cancel context.CancelFunc
 
+	admission *admission
+
 	mu      sync.Mutex
 	sockets map[*socket]struct{}
 	closing bool
 	open    sync.WaitGroup // Counts the open sockets.
-	count   atomic.Int64
 }
 
 // route serves an admitted socket of one path until the socket ends, and returns how it ended.
 type route struct {
-	scope string
+	scopes []string // All of which the client needs.
+	// calls are the rpcs that the socket calls on behalf of its client.
+	calls []string
 	limit int64 // Maximum message size in bytes after the handshake.
 	serve func(*Server, context.Context, *socket) ending
 }
@@ -84,7 +96,7 @@ func New(opts Options) *Server {
 	if opts.Readmit <= 0 {
 		opts.Readmit = readmitEvery
 	}
-	s := &Server{opts: opts, sockets: map[*socket]struct{}{}, ingestion: newPublishing(opts.Broker.Publisher())}
+	s := &Server{opts: opts, admission: newAdmission(opts.Max, opts.MaxOfAccount), sockets: map[*socket]struct{}{}, ingestion: newPublishing(opts.Broker.Publisher())}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.events = newFeed[passed](s.ctx, s.feedEvents)
 	s.logs = newFeed[*orchv1.Log](s.ctx, s.feedLogs)
@@ -92,14 +104,34 @@ func New(opts Options) *Server {
 	s.pools = newFeed[uuid.UUID](s.ctx, s.feedPools)
 	s.runs = newFeed[string](s.ctx, s.feedRuns)
 	s.deliveries = newFeed[uuid.UUID](s.ctx, s.feedDeliveries)
-	s.routes = map[string]route{
-		pathEventsIn:  {scope: "manage_events", limit: maxEvent, serve: (*Server).eventsIn},
-		pathEventsOut: {scope: "see_events", limit: maxFilter, serve: (*Server).eventsOut},
-		pathLogsOut:   {scope: "see_logs", limit: maxFilter, serve: (*Server).logsOut},
-		pathTasks:     {scope: "manage_task_runs", limit: maxSubscription, serve: (*Server).tasksOut},
-		pathWorkers:   {scope: "write_workers", limit: maxWorkerFrame, serve: (*Server).workerConnect},
-	}
+	s.routes = routes()
 	return s
+}
+
+// routes returns the table of all sockets with what their clients may do.
+func routes() map[string]route {
+	return map[string]route{
+		pathEventsIn: {scopes: []string{"manage_events"}, limit: maxEvent, serve: (*Server).eventsIn},
+		pathEventsOut: {
+			scopes: []string{"see_events"}, limit: maxFilter, serve: (*Server).eventsOut,
+			calls: []string{orchv1.EventService_ScanEvents_FullMethodName},
+		},
+		pathLogsOut: {scopes: []string{"see_logs"}, limit: maxFilter, serve: (*Server).logsOut},
+		pathTasks: {
+			scopes: []string{"manage_task_runs"}, limit: maxSubscription, serve: (*Server).tasksOut,
+			calls: []string{
+				orchv1.TaskWorkerService_ClaimTaskRun_FullMethodName, orchv1.TaskWorkerService_SettleTaskRun_FullMethodName,
+				orchv1.TaskWorkerService_LeaveTaskWorker_FullMethodName,
+			},
+		},
+		pathWorkers: {
+			scopes: []string{"write_workers", "see_work_pools"}, limit: maxWorkerFrame, serve: (*Server).workerConnect,
+			calls: []string{
+				orchv1.WorkPoolService_ConnectWorker_FullMethodName, orchv1.WorkPoolService_WorkerHeartbeat_FullMethodName,
+				orchv1.WorkPoolService_ReadWorkPool_FullMethodName, orchv1.WorkPoolService_GetScheduledFlowRuns_FullMethodName,
+			},
+		},
+	}
 }
 
 // Upgrade reports whether a request asks for a websocket.
@@ -120,22 +152,23 @@ func (s *Server) Route(path string) (template string, ok bool) {
 }
 
 // Serve upgrades a request and returns when the socket has ended.
-func (s *Server) Serve(w http.ResponseWriter, r *http.Request, template string, admit Admit) error {
-	return s.bounded(func() error { return s.accept(w, r, template, s.routes[template], !offersSubprotocol(r), admit) })
+func (s *Server) Serve(w http.ResponseWriter, r *http.Request, template string, client Client, admit Admit) error {
+	return s.bounded(client, func(a *admitted) error {
+		return s.accept(w, r, template, s.routes[template], !offersSubprotocol(r), a, admit)
+	})
 }
 
-// bounded opens a socket unless the server has as many as it may.
-func (s *Server) bounded(open func() error) error {
-	if s.count.Add(1) > int64(s.opts.Max) {
-		s.count.Add(-1)
-		return rpc.Error(&orchv1.HttpError{
-			Status:  http.StatusServiceUnavailable,
-			Form:    &orchv1.HttpError_Detail{Detail: "This server has as many open websockets as it takes."},
-			Headers: map[string]string{"Retry-After": "5"},
-		})
+// Scopes returns the scopes that the client of a route needs.
+func (s *Server) Scopes(template string) []string { return s.routes[template].scopes }
+
+// bounded opens a socket unless as many are open as may be.
+func (s *Server) bounded(client Client, open func(*admitted) error) error {
+	a, err := s.admission.admit(client)
+	if err != nil {
+		return err
 	}
-	defer s.count.Add(-1)
-	return open()
+	defer a.end()
+	return open(a)
 }
 
 // join registers a socket for Close; false when the server is already closing.

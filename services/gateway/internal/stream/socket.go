@@ -20,7 +20,8 @@ import (
 )
 
 const (
-	// helloTimeout bounds the wait for each message that a client must begin with.
+	// authTimeout bounds the wait for the message that authenticates a client, helloTimeout that for the message after it.
+	authTimeout  = 5 * time.Second
 	helloTimeout = 15 * time.Second
 	// writeTimeout bounds a write to a client that does not read.
 	writeTimeout = 15 * time.Second
@@ -55,8 +56,11 @@ type socket struct {
 	log  *slog.Logger
 	// pool is the name of the work pool in the path of a worker's channel.
 	pool string
-	// admitted checks again whether the client may use the socket.
-	admitted func() error
+	// The client authenticated with a token, or a legacy one with its request. It needs all of the scopes.
+	admit  Admit
+	token  string
+	legacy bool
+	scopes []string
 	// barrier is called with every ping, before what came after it is read; the pong is sent when it returns true. Set
 	// before the first read, or nil.
 	barrier func(context.Context) bool
@@ -118,12 +122,12 @@ func readEnding(err error) ending {
 
 // hello reads a message that the client must begin with into out, which is a pointer to a struct. A client that is too
 // slow, or sends something else, gets the code and reason.
-func (k *socket) hello(ctx context.Context, out any, code websocket.StatusCode, reason string) ending {
+func (k *socket) hello(ctx context.Context, within time.Duration, out any, code websocket.StatusCode, reason string) ending {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	refused := ending{code, reason}
 	late := make(chan struct{})
-	timer := time.AfterFunc(helloTimeout, func() {
+	timer := time.AfterFunc(within, func() {
 		defer close(late)
 		k.end(refused) // Closing ends the read; ending its context would drop the connection without a close frame.
 	})
@@ -155,7 +159,7 @@ func (k *socket) staysAdmitted(ctx context.Context, every time.Duration) (stop f
 				return
 			case <-ticker.C:
 			}
-			err := k.admitted()
+			_, err := k.admit.all(k.token, k.legacy, k.scopes)
 			if err == nil || rpc.HTTPError(err).GetStatus() >= http.StatusInternalServerError {
 				continue
 			}
@@ -168,6 +172,12 @@ func (k *socket) staysAdmitted(ctx context.Context, every time.Duration) (stop f
 		cancel()
 		asking.Wait()
 	}
+}
+
+// permits checks whether the client has a scope beyond those of the socket.
+func (k *socket) permits(scope string) error {
+	_, err := k.admit(k.token, k.legacy, scope)
+	return err
 }
 
 // untilGone returns a context that ends when the client disconnects. Any message from the client closes the socket;

@@ -55,7 +55,7 @@ func serve(t *testing.T) (open func(path string) *websocket.Conn, proxy *testkit
 		admit := func(string, bool, string) (request.Info, error) {
 			return request.Info{Account: request.DefaultAccount, Workspace: request.DefaultWorkspace}, nil
 		}
-		if err := s.Serve(w, r, route, admit); err != nil {
+		if err := s.Serve(w, r, route, stream.Client{}, admit); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		}
 	}))
@@ -156,7 +156,7 @@ func TestRevokedClientsLoseTheirSockets(t *testing.T) {
 	set := func(err error) { verdict.Store(&err) }
 	set(nil)
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		err := s.Serve(w, r, r.URL.Path, func(string, bool, string) (request.Info, error) {
+		err := s.Serve(w, r, r.URL.Path, stream.Client{}, func(string, bool, string) (request.Info, error) {
 			asked.Add(1)
 			return request.Info{Account: request.DefaultAccount, Workspace: request.DefaultWorkspace}, *verdict.Load()
 		})

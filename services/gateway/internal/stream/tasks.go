@@ -47,7 +47,7 @@ func (s *Server) tasksOut(ctx context.Context, k *socket) ending {
 		ClientID string   `json:"client_id"`
 	}
 	const expected = "expected 'subscribe' message"
-	if end := k.hello(ctx, &first, statusProtocolViolation, violation(expected).reason); !end.ok() {
+	if end := k.hello(ctx, helloTimeout, &first, statusProtocolViolation, violation(expected).reason); !end.ok() {
 		return end
 	}
 	switch {

@@ -113,7 +113,7 @@ type workerChannel struct {
 //	run is due ──▶ work_pool.flow_runs_due.v1, for a worker that requested scheduled_flow_runs.v1
 func (s *Server) workerConnect(ctx context.Context, k *socket) ending {
 	var first json.RawMessage
-	if end := k.hello(ctx, &first, channelProtocol.code, channelProtocol.reason); !end.ok() {
+	if end := k.hello(ctx, helloTimeout, &first, channelProtocol.code, channelProtocol.reason); !end.ok() {
 		return end
 	}
 	c := &workerChannel{server: s, socket: k, beats: make(chan []byte)}
@@ -182,11 +182,16 @@ func strict(data []byte, out any) bool {
 	return d.Decode(out) == nil && !d.More()
 }
 
+// connect begins the channel. A worker that may not manage work pools neither creates its pool nor gives it a template.
 func (c *workerChannel) connect(ctx context.Context) (*orchv1.ConnectWorkerResponse, error) {
+	create, template := c.hello.CreatePoolIfNotFound, c.hello.BaseJobTemplate
+	if c.socket.permits("manage_work_pools") != nil {
+		create, template = false, nil
+	}
 	response, _, err := c.server.opts.Caller.Call(ctx, orchv1.WorkPoolService_ConnectWorker_FullMethodName, &orchv1.ConnectWorkerRequest{
 		WorkPoolName: c.socket.pool, WorkerName: c.hello.WorkerName, WorkerType: c.hello.WorkerType,
 		HeartbeatIntervalSeconds: c.hello.Interval, WorkQueueNames: c.hello.WorkQueueNames,
-		CreatePoolIfNotFound: c.hello.CreatePoolIfNotFound, DefaultBaseJobTemplate: c.hello.BaseJobTemplate,
+		CreatePoolIfNotFound: create, DefaultBaseJobTemplate: template,
 	})
 	connected, ok := response.(*orchv1.ConnectWorkerResponse)
 	if err == nil && !ok {
