@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
@@ -13,14 +14,18 @@ import (
 	"github.com/orch-project/orch/pkg/id"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	"github.com/orch-project/orch/services/orchestration/internal/conversion"
+	"github.com/orch-project/orch/services/orchestration/internal/lease"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // ErrInUse reports a database or a broker that running services use.
-var ErrInUse = errors.New("services use the data: stop gateway, hooks and orchestration first; after a crash their leases end within 15 s")
+var ErrInUse = errors.New("services use the data: stop gateway, hooks and orchestration first")
 
 // ErrUnusedData reports a database that no server has used.
 var ErrUnusedData = store.ErrUnused
+
+// leasePoll is how often leases are read while they end.
+const leasePoll = time.Second
 
 // Data is the data of services that do not run: a database, and the broker's streams.
 type Data struct {
@@ -47,14 +52,28 @@ func (d *Data) Close(ctx context.Context) error { return d.store.Close(ctx) }
 // Vocabulary returns the mark of the database: a vocabulary, or a conversion that is not complete.
 func (d *Data) Vocabulary(ctx context.Context) (string, error) { return d.store.Vocabulary(ctx) }
 
-// Unused returns ErrInUse if services use the database or the broker now.
+// Unused returns ErrInUse if services use the database or the broker now. A lease of a process that ended may have some seconds
+// left: Unused waits whether it is renewed.
 func (d *Data) Unused(ctx context.Context) error {
-	name, until, err := d.store.HeldLease(ctx)
-	if err != nil {
-		return err
-	}
-	if name != "" {
-		return fmt.Errorf("%w (the lease %q is held until %s)", ErrInUse, name, until.UTC().Format("15:04:05"))
+	seen := map[string]time.Time{}
+	for {
+		name, until, err := d.store.HeldLease(ctx)
+		if err != nil {
+			return err
+		}
+		if name == "" {
+			break
+		}
+		before, again := seen[name]
+		if again && until.After(before) || time.Until(until) > 2*lease.Term {
+			return fmt.Errorf("%w (the lease %q is held until %s)", ErrInUse, name, until.UTC().Format(time.TimeOnly))
+		}
+		seen[name] = until
+		select {
+		case <-time.After(leasePoll):
+		case <-ctx.Done():
+			return fmt.Errorf("wait for leases to end: %w", ctx.Err())
+		}
 	}
 	if d.broker == nil {
 		return nil

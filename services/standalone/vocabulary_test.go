@@ -22,6 +22,8 @@ import (
 
 	"github.com/orch-project/orch/pkg/config"
 	"github.com/orch-project/orch/pkg/embeddedmongo"
+	"github.com/orch-project/orch/pkg/embeddednats"
+	"github.com/orch-project/orch/pkg/testkit"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	"github.com/orch-project/orch/services/orchestration"
 	"github.com/orch-project/orch/services/standalone"
@@ -367,4 +369,40 @@ func TestInterruptedConversionContinues(t *testing.T) {
 	}
 	require.Equal(t, names(t, expected), names(t, dir))
 	start(t, dir, inVocabulary(vocabulary.Prefect)).stop()
+}
+
+func TestConversionOfADatabase(t *testing.T) {
+	uri, nats, dir := mongo(t), testkit.StartNATS(t, embeddednats.Options{Listen: "127.0.0.1:0"}), t.TempDir()
+	s := start(t, dir)
+	s.furnish(vocabulary.Orch)
+	s.settled(vocabulary.Orch)
+	s.stop()
+	require.NoError(t, standalone.Export(t.Context(), dir, uri, "orch", func(string, int64, int64) {}, quiet))
+	key, err := os.ReadFile(filepath.Join(dir, "secrets.key"))
+	require.NoError(t, err)
+	t.Setenv("ORCH_SECRETS_KEY", string(key))
+	t.Setenv("ORCH_NATS_URL", nats.Server().ClientURL())
+	how := orchestration.Conversion{To: vocabulary.Prefect, Out: &bytes.Buffer{}, Progress: func(string, int64, int64) {}}
+
+	client, err := mongodb.Connect(options.Client().ApplyURI(uri))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, client.Disconnect(context.WithoutCancel(t.Context()))) })
+	leases := client.Database("orch").Collection("lease")
+	_, err = leases.DeleteMany(t.Context(), bson.D{}) // The server has just ended.
+	require.NoError(t, err)
+	_, err = leases.InsertOne(t.Context(), bson.D{{Key: "_id", Value: "held"}, {Key: "until", Value: time.Now().Add(time.Hour).UnixMicro()}})
+	require.NoError(t, err)
+	require.ErrorIs(t, standalone.ConvertDatabaseVocabulary(t.Context(), uri, "orch", how, quiet), orchestration.ErrInUse)
+	_, err = leases.DeleteOne(t.Context(), bson.D{{Key: "_id", Value: "held"}})
+	require.NoError(t, err)
+
+	require.NoError(t, standalone.ConvertDatabaseVocabulary(t.Context(), uri, "orch", how, quiet))
+	mark, err := standalone.DatabaseVocabulary(t.Context(), uri, "orch")
+	require.NoError(t, err)
+	require.Equal(t, "prefect", mark)
+	imported := filepath.Join(t.TempDir(), "i")
+	require.NoError(t, standalone.Import(t.Context(), uri, "orch", imported, func(string, int64, int64) {}, quiet))
+	require.NoError(t, os.WriteFile(filepath.Join(imported, "secrets.key"), key, 0o600))
+	convert(t, dir, vocabulary.Prefect, false)
+	require.Equal(t, names(t, dir), names(t, imported), "both forms behave alike")
 }
