@@ -156,29 +156,55 @@ func find(ctx context.Context, s *remote.Server, path, kind, argument string) (s
 	if id, err := uuid.Parse(argument); err == nil {
 		return id.String(), nil
 	}
-	type record struct {
-		ID   string `json:"id"`
-		Name string `json:"name"`
-	}
-	found, err := remote.Read[[]record](ctx, s, http.MethodPost, path+"/filter",
-		map[string]any{kind: map[string]any{"name": map[string]any{"any_": []string{argument}}}})
-	switch {
-	case err != nil:
+	found, err := recordsNamed(ctx, s, path, kind, argument)
+	if err != nil {
 		return "", err
-	case len(found) == 0:
-		some, err := remote.Read[[]record](ctx, s, http.MethodPost, path+"/filter", map[string]any{"limit": everyone})
-		if err != nil {
-			return "", err
-		}
-		names := make([]string, len(some))
-		for i, one := range some {
-			names[i] = one.Name
-		}
-		return "", fmt.Errorf("no record has the name %q%s", argument, suggestion(argument, names))
-	case len(found) > 1:
+	}
+	if len(found) > 1 {
 		return "", fmt.Errorf("%d records have the name %q; use the id", len(found), argument)
 	}
 	return found[0].ID, nil
+}
+
+// record is a record that has a name.
+type record struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// recordsNamed returns the records of a name, and fails if there is none. The arguments are those of find.
+func recordsNamed(ctx context.Context, s *remote.Server, path, kind, name string) ([]record, error) {
+	found, err := remote.Read[[]record](ctx, s, http.MethodPost, path+"/filter",
+		map[string]any{kind: map[string]any{"name": map[string]any{"any_": []string{name}}}})
+	if err != nil || len(found) > 0 {
+		return found, err
+	}
+	some, err := remote.Read[[]record](ctx, s, http.MethodPost, path+"/filter", map[string]any{"limit": everyone})
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(some))
+	for i, one := range some {
+		names[i] = one.Name
+	}
+	return nil, fmt.Errorf("no %s is named %q%s", strings.ReplaceAll(strings.TrimSuffix(kind, "s"), "_", " "), name, suggestion(name, names))
+}
+
+// namesByID returns the names of records by their ids.
+func namesByID(ctx context.Context, s *remote.Server, path, kind string, ids []string) (map[string]string, error) {
+	slices.Sort(ids)
+	names := map[string]string{}
+	for chunk := range slices.Chunk(slices.Compact(ids), everyone) {
+		found, err := remote.Read[[]record](ctx, s, http.MethodPost, path+"/filter",
+			map[string]any{kind: map[string]any{"id": map[string]any{"any_": chunk}}, "limit": everyone})
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range found {
+			names[one.ID] = one.Name
+		}
+	}
+	return names, nil
 }
 
 // everyone is the page size when a command lists all records.

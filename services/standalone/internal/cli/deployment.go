@@ -1,16 +1,21 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"github.com/orch-project/orch/pkg/runlist"
 	"github.com/orch-project/orch/services/standalone/internal/remote"
 )
 
@@ -22,12 +27,89 @@ type deploymentSummary struct {
 	Paused bool     `json:"paused"`
 	Status string   `json:"status"`
 	Tags   []string `json:"tags"`
+	Pool   string   `json:"work_pool_name"`
+
+	Schedules []deploymentSchedule `json:"schedules"`
 }
 
-var deploymentHead = []string{"ID", "NAME", "PAUSED", "STATUS", "TAGS"}
+// deploymentSchedule is a schedule of a deployment; one of its kinds is set.
+type deploymentSchedule struct {
+	Active   bool `json:"active"`
+	Schedule struct {
+		Cron     string  `json:"cron"`
+		Interval float64 `json:"interval"` // In seconds.
+		RRule    string  `json:"rrule"`
+	} `json:"schedule"`
+}
 
-func deploymentRow(d deploymentSummary) []string {
-	return []string{d.ID, d.Name, strconv.FormatBool(d.Paused), d.Status, strings.Join(d.Tags, ", ")}
+// String describes the schedule in a few words.
+func (s deploymentSchedule) String() string {
+	text := cmp.Or(s.Schedule.Cron, s.Schedule.RRule)
+	if s.Schedule.Interval > 0 {
+		text = "every " + time.Duration(s.Schedule.Interval*float64(time.Second)).String()
+		for _, zero := range []string{"m0s", "h0m"} {
+			if strings.HasSuffix(text, zero) {
+				text = text[:len(text)-len("0s")]
+			}
+		}
+	}
+	if !s.Active {
+		text += " (off)"
+	}
+	return text
+}
+
+var deploymentHead = []string{"ID", "FLOW", "NAME", "SCHEDULE", "WORK POOL", "NEXT RUN", "PAUSED", "STATUS", "TAGS"}
+
+// showDeployments prints deployments with the names of their flows and the times of their next runs.
+func (c *connection) showDeployments(cmd *cobra.Command, s *remote.Server, deployments ...json.RawMessage) error {
+	var ids, flowIDs []string
+	for _, text := range deployments {
+		d, err := remote.Decode[deploymentSummary](text)
+		if err != nil {
+			return err
+		}
+		ids, flowIDs = append(ids, d.ID), append(flowIDs, d.FlowID)
+	}
+	var flows, next map[string]string
+	if c.output != "json" { // Without the role to read flows and runs, the table has ids and no times.
+		flows, _ = namesByID(cmd.Context(), s, s.InWorkspace("/flows"), "flows", flowIDs)
+		next, _ = nextRuns(cmd.Context(), s, ids)
+	}
+	return showAll(c, cmd, deployments, deploymentHead, func(d deploymentSummary) []string {
+		var schedules []string
+		for _, schedule := range d.Schedules {
+			schedules = append(schedules, schedule.String())
+		}
+		return []string{d.ID, cmp.Or(flows[d.FlowID], d.FlowID), d.Name, strings.Join(schedules, "; "), d.Pool, next[d.ID], strconv.FormatBool(d.Paused), d.Status, strings.Join(d.Tags, ", ")}
+	})
+}
+
+// nextRuns returns the time of the soonest upcoming run of each deployment that has one. A page has the runs of a few deployments if
+// they run often, so it asks again for the others.
+func nextRuns(ctx context.Context, s *remote.Server, ids []string) (map[string]string, error) {
+	next := map[string]string{}
+	for len(ids) > 0 {
+		asked := ids[:min(len(ids), everyone)]
+		query := runlist.Upcoming().Query(map[string]any{"deployments": map[string]any{"id": map[string]any{"any_": asked}}})
+		query["limit"] = everyone
+		runs, err := remote.Read[[]flowRunSummary](ctx, s, http.MethodPost, s.InWorkspace("/flow_runs/filter"), query)
+		if err != nil {
+			return nil, err
+		}
+		for _, run := range runs {
+			if next[run.DeploymentID] == "" && run.Expected != nil {
+				next[run.DeploymentID] = run.Expected.Format(time.RFC3339)
+			}
+		}
+		full := len(runs) == everyone
+		remaining := slices.DeleteFunc(slices.Clone(asked), func(id string) bool { return !full || next[id] != "" })
+		if len(remaining) == len(asked) {
+			remaining = nil // Their runs have no time.
+		}
+		ids = append(remaining, ids[len(asked):]...)
+	}
+	return next, nil
 }
 
 func deploymentCommand(version string) *cobra.Command {
@@ -73,7 +155,7 @@ func deploymentListCommand(c *connection) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return showAll(c, cmd, all, deploymentHead, deploymentRow)
+			return c.showDeployments(cmd, s, all...)
 		},
 	}
 }
@@ -104,7 +186,10 @@ func (c *connection) deploymentSwitch(verb, short string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return show(c, cmd, answer, deploymentHead, deploymentRow)
+			if c.output == "json" {
+				return printJSON(cmd.OutOrStdout(), answer)
+			}
+			return c.showDeployments(cmd, s, answer)
 		},
 	}
 }

@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,6 +47,9 @@ func deploymentRunCommand(c *connection) *cobra.Command {
 		}
 		body := map[string]any{"state": map[string]any{"type": "SCHEDULED"}}
 		if len(values) > 0 {
+			if err := knowsParameters(cmd.Context(), s, path, values); err != nil {
+				return err
+			}
 			body["parameters"] = values
 		}
 		if *name != "" {
@@ -54,7 +60,7 @@ func deploymentRunCommand(c *connection) *cobra.Command {
 			return err
 		}
 		if !*watch {
-			return show(c, cmd, answer, flowRunHead, flowRunRow)
+			return c.showFlowRun(cmd, s, answer)
 		}
 		run, err := remote.Decode[flowRunSummary](answer)
 		if err != nil {
@@ -82,6 +88,30 @@ func readParameters(texts []string) (map[string]any, error) {
 	return values, nil
 }
 
+// knowsParameters refuses parameters that the deployment's schema does not have.
+func knowsParameters(ctx context.Context, s *remote.Server, path string, values map[string]any) error {
+	deployment, err := remote.Read[struct {
+		Schema struct {
+			Properties map[string]json.RawMessage `json:"properties"`
+			Additional any                        `json:"additionalProperties"`
+		} `json:"parameter_openapi_schema"`
+	}](ctx, s, http.MethodGet, path, nil)
+	if err != nil {
+		return fmt.Errorf("read the deployment: %w", err)
+	}
+	schema := deployment.Schema
+	if schema.Properties == nil || schema.Additional != nil && schema.Additional != false {
+		return nil
+	}
+	known := slices.Sorted(maps.Keys(schema.Properties))
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if _, ok := schema.Properties[name]; !ok {
+			return fmt.Errorf("%w: the deployment has no parameter %q%s; it has: %s", errArgument, name, suggestion(name, known), cmp.Or(strings.Join(known, ", "), "none"))
+		}
+	}
+	return nil
+}
+
 // watch shows each state of a flow run until it ends.
 func (c *connection) watch(cmd *cobra.Command, s *remote.Server, path string, every time.Duration) error {
 	ticker := time.NewTicker(every)
@@ -104,7 +134,7 @@ func (c *connection) watch(cmd *cobra.Command, s *remote.Server, path string, ev
 			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s is %s %s\n", run.Name, shown.Name, printable(shown.Message))
 		}
 		if run.State.ended() {
-			if err := show(c, cmd, answer, flowRunHead, flowRunRow); err != nil {
+			if err := c.showFlowRun(cmd, s, answer); err != nil {
 				return err
 			}
 			if run.State.Type != "COMPLETED" {

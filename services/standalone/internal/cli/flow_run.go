@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -33,13 +35,48 @@ type flowRunSummary struct {
 	State    *runState  `json:"state"`
 	Start    *time.Time `json:"start_time"`
 	Expected *time.Time `json:"expected_start_time"`
-	Runtime  float64    `json:"total_run_time"`
+	// Runtime includes the time of a run in progress, in seconds.
+	Runtime      float64 `json:"estimated_run_time"`
+	FlowID       string  `json:"flow_id"`
+	DeploymentID string  `json:"deployment_id"`
 }
 
-var flowRunHead = []string{"ID", "NAME", "STATE", "START", "RUN TIME"}
+var flowRunHead = []string{"ID", "NAME", "FLOW", "DEPLOYMENT", "STATE", "START", "RUN TIME"}
 
-func flowRunRow(r flowRunSummary) []string {
-	start, state := "", "none"
+// showFlowRuns prints flow runs with the names of their flows and deployments.
+func (c *connection) showFlowRuns(cmd *cobra.Command, s *remote.Server, runs ...json.RawMessage) error {
+	var flowIDs, deploymentIDs []string
+	for _, text := range runs {
+		run, err := remote.Decode[flowRunSummary](text)
+		if err != nil {
+			return err
+		}
+		flowIDs = append(flowIDs, run.FlowID)
+		if run.DeploymentID != "" {
+			deploymentIDs = append(deploymentIDs, run.DeploymentID)
+		}
+	}
+	var flows, deployments map[string]string
+	if c.output != "json" { // Without the role to read names, the table has ids.
+		flows, _ = namesByID(cmd.Context(), s, s.InWorkspace("/flows"), "flows", flowIDs)
+		deployments, _ = namesByID(cmd.Context(), s, s.InWorkspace("/deployments"), "deployments", deploymentIDs)
+	}
+	row := func(r flowRunSummary) []string {
+		return flowRunRow(r, cmp.Or(flows[r.FlowID], r.FlowID), cmp.Or(deployments[r.DeploymentID], r.DeploymentID))
+	}
+	return showAll(c, cmd, runs, flowRunHead, row)
+}
+
+// showFlowRun prints one flow run.
+func (c *connection) showFlowRun(cmd *cobra.Command, s *remote.Server, run json.RawMessage) error {
+	if c.output == "json" {
+		return printJSON(cmd.OutOrStdout(), run)
+	}
+	return c.showFlowRuns(cmd, s, run)
+}
+
+func flowRunRow(r flowRunSummary, flow, deployment string) []string {
+	start, state, took := "", "none", ""
 	switch {
 	case r.Start != nil:
 		start = r.Start.Format(time.RFC3339)
@@ -49,7 +86,10 @@ func flowRunRow(r flowRunSummary) []string {
 	if r.State != nil {
 		state = r.State.Name
 	}
-	return []string{r.ID, r.Name, state, start, time.Duration(r.Runtime * float64(time.Second)).Round(time.Millisecond).String()}
+	if r.Runtime > 0 {
+		took = time.Duration(r.Runtime * float64(time.Second)).Round(time.Millisecond).String()
+	}
+	return []string{r.ID, r.Name, flow, deployment, state, start, took}
 }
 
 func flowRunCommand(version string) *cobra.Command {
@@ -96,26 +136,29 @@ func flowRunListCommand(c *connection) *cobra.Command {
 				return fmt.Errorf("%w: unknown state type %q%s; the types are %s", errArgument, word, suggestion(word, lower(stateTypes)), strings.Join(lower(stateTypes), ", "))
 			}
 		}
+		if *limit < 1 || *limit > everyone {
+			return fmt.Errorf("%w: --limit must be 1 to %d", errArgument, everyone)
+		}
 		s, err := c.server()
 		if err != nil {
 			return err
 		}
-		named := func(name string) map[string]any {
-			return map[string]any{"name": map[string]any{"any_": []string{name}}}
-		}
 		related := map[string]any{}
-		if *flow != "" {
-			related["flows"] = named(*flow)
-		}
-		if *deployment != "" {
-			related["deployments"] = named(*deployment)
+		for kind, name := range map[string]string{"flows": *flow, "deployments": *deployment} {
+			if name == "" {
+				continue
+			}
+			if _, err := recordsNamed(cmd.Context(), s, s.InWorkspace("/"+kind), kind, name); err != nil {
+				return fmt.Errorf("list flow runs: %w", err)
+			}
+			related[kind] = map[string]any{"name": map[string]any{"any_": []string{name}}}
 		}
 		listed := runlist.Past()
 		if *upcoming {
 			listed = runlist.Upcoming()
 		}
 		query := listed.Query(related)
-		query["limit"] = *limit
+		query["limit"] = min(*limit+1, everyone) // One more tells whether there are more.
 		if len(types) > 0 {
 			query["flow_runs"] = map[string]any{"state": map[string]any{"type": map[string]any{"any_": types}}}
 		}
@@ -123,7 +166,18 @@ func flowRunListCommand(c *connection) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return show(c, cmd, answer, flowRunHead, flowRunRow)
+		runs, err := remote.Decode[[]json.RawMessage](answer)
+		if err != nil {
+			return err
+		}
+		more := len(runs) > *limit || len(runs) == everyone
+		if err := c.showFlowRuns(cmd, s, runs[:min(*limit, len(runs))]...); err != nil {
+			return err
+		}
+		if more {
+			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "There may be more flow runs: narrow the list, or raise --limit, at most to %d.\n", everyone)
+		}
+		return nil
 	}
 	return cmd
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -18,6 +19,7 @@ type logLine struct {
 	Timestamp time.Time `json:"timestamp"`
 	Level     int       `json:"level"`
 	Message   string    `json:"message"`
+	TaskRunID string    `json:"task_run_id"`
 }
 
 // levelError is the least severity of errors.
@@ -54,6 +56,7 @@ func flowRunLogsCommand(c *connection) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		tasks := map[string]string{} // Names of task runs by id.
 		lines := stream{
 			fetch: func(since time.Time) ([]json.RawMessage, error) {
 				filter := map[string]any{"flow_run_id": map[string]any{"any_": []string{path.Base(run)}}}
@@ -64,7 +67,15 @@ func flowRunLogsCommand(c *connection) *cobra.Command {
 			},
 			read: func(text json.RawMessage) (string, time.Time, string, error) {
 				line, err := remote.Decode[logLine](text)
-				shown := fmt.Sprintf("%s  %-8s  %s", line.Timestamp.Format("2006-01-02T15:04:05.000Z07:00"), levelName(line.Level), printable(line.Message))
+				if err != nil {
+					return "", time.Time{}, "", err
+				}
+				message := line.Message
+				if line.TaskRunID != "" {
+					addTaskNames(cmd.Context(), s, path.Base(run), tasks, line.TaskRunID)
+					message = tasks[line.TaskRunID] + ": " + message
+				}
+				shown := fmt.Sprintf("%s  %-8s  %s", line.Timestamp.Format("2006-01-02T15:04:05.000Z07:00"), levelName(line.Level), printable(message))
 				if line.Level >= levelError {
 					shown = colored(cmd.OutOrStdout(), red, shown)
 				}
@@ -81,4 +92,21 @@ func flowRunLogsCommand(c *connection) *cobra.Command {
 		return c.follow(cmd, time.Time{}, *every, lines)
 	}
 	return cmd
+}
+
+// addTaskNames adds the names of the task runs of a flow run, unless the wanted one is known. A task run without a name here, such as
+// one that is stored after its first line, has its id.
+func addTaskNames(ctx context.Context, s *remote.Server, run string, names map[string]string, wanted string) {
+	if _, known := names[wanted]; known {
+		return
+	}
+	names[wanted] = wanted
+	all, _ := listAll(ctx, s, s.InWorkspace("/task_runs/filter"), map[string]any{
+		"flow_runs": map[string]any{"id": map[string]any{"any_": []string{run}}}, "sort": "ID_DESC",
+	})
+	for _, text := range all {
+		if one, err := remote.Decode[record](text); err == nil {
+			names[one.ID] = one.Name
+		}
+	}
 }

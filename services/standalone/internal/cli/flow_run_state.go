@@ -85,5 +85,5 @@ func (c *connection) propose(cmd *cobra.Command, s *remote.Server, path string, 
 	if err != nil {
 		return err
 	}
-	return show(c, cmd, answer, flowRunHead, flowRunRow)
+	return c.showFlowRun(cmd, s, answer)
 }

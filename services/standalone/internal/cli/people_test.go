@@ -49,7 +49,9 @@ func (w *workplace) flowRun(name, state string) string {
 			"timestamp": time.Date(2026, 3, 2, 9, 0, second, 0, time.UTC),
 		}
 	}
-	_, err := w.server.Call(w.t.Context(), http.MethodPost, "/logs/", []any{line(20, "Load orders", 1), line(40, "The table is locked", 2)})
+	failure := line(40, "The table is locked", 2)
+	failure["task_run_id"] = w.create("/task_runs/", map[string]any{"flow_run_id": id, "name": "load-0", "task_key": "load", "dynamic_key": "0"})
+	_, err := w.server.Call(w.t.Context(), http.MethodPost, "/logs/", []any{line(20, "Load orders", 1), failure})
 	require.NoError(w.t, err)
 	return id
 }
@@ -61,16 +63,31 @@ func TestCommandsForPeople(t *testing.T) {
 	w.shell.run("deployment", "ls", "-o", "yaml", "--nonsense")
 	w.shell.run("deployment", "run", "nightli")
 	w.shell.run("deployment", "run", "load-orders/nightly", "--param", "day", "--name", "bad")
-	w.shell.run("deployment", "run", "load-orders/nightly", "--param", "day=2026-03-02", "-p", "full=true", "--name", "monday")
 	w.shell.run("deployment", "run", "nightly", "--name", "tuesday", "-o", "json", "--every", "0s")
 	w.shell.run("deployment", "pause", "nightly")
 	w.shell.run("deployment", "resume", "nightly")
 	w.shell.run("deployment", "resume", "load-orders/weekly")
+	hourly := w.create("/deployments/", map[string]any{
+		"name": "hourly", "flow_id": w.flow, "schedules": []any{map[string]any{"active": false, "schedule": map[string]any{"interval": 3600}}},
+		"parameter_openapi_schema": map[string]any{"type": "object", "properties": map[string]any{"day": map[string]any{"type": "string"}}},
+	})
+	for day, name := range []string{"tomorrow", "day-after"} {
+		w.create("/deployments/"+hourly+"/create_flow_run", map[string]any{"name": name, "state": map[string]any{
+			"type": "SCHEDULED", "state_details": map[string]any{"scheduled_time": time.Now().AddDate(0, 0, day+1)},
+		}})
+	}
+	w.shell.run("deployment", "ls")
+	w.shell.run("deployment", "run", "hourly", "-p", "dey=2026")
+	w.shell.run("deployment", "run", "load-orders/nightly", "--param", "day=2026-03-02", "-p", "full=true", "--name", "monday")
 	w.flowRun("broken", "FAILED")
 	w.shell.run("flow-run", "ls", "--flow", "load-orders", "--state", "failed")
-	w.shell.run("flow-run", "ls", "--deployment", "nightly")
-	w.shell.run("flow-run", "ls", "--deployment", "nightly", "--upcoming")
+	w.shell.run("flow-run", "ls", "--deployment", "hourly")
+	w.shell.run("flow-run", "ls", "--deployment", "hourly", "--upcoming")
+	w.shell.run("flow-run", "ls", "--deployment", "hourly", "--upcoming", "--limit", "1")
 	w.shell.run("flow-run", "ls", "--upcoming", "--state", "scheduled")
+	w.shell.run("flow-run", "ls", "--flow", "load-ordrs")
+	w.shell.run("flow-run", "ls", "--deployment", "nope")
+	w.shell.run("flow-run", "ls", "--limit", "0")
 	w.shell.run("flow-run", "ls", "--state", "faild")
 	w.shell.run("flow-run", "logs", "broken")
 	w.shell.run("flow-run", "logs", "broken", "--follow")
