@@ -33,11 +33,11 @@ func TestArtifactsThatClientsTellOfAreNotToldTwice(t *testing.T) {
 	t.Parallel()
 	d := newDomain(t)
 	for agent, want := range map[string][]string{
-		"curl/8":           {"orch.artifact.created", "orch.artifact.updated", "orch.artifact.deleted"},
-		"prefect/3.4.14":   {"orch.artifact.created", "orch.artifact.updated", "orch.artifact.deleted"},
-		"prefect/3.4.15":   {"orch.artifact.deleted"},
-		newClient:          {"orch.artifact.deleted"},
-		"prefect/4.0.0rc1": {"orch.artifact.deleted"},
+		"curl/8":                       {"orch.artifact.created", "orch.artifact.updated", "orch.artifact.deleted"},
+		"prefect/3.4.14 (API 0.8.4)":   {"orch.artifact.created", "orch.artifact.updated", "orch.artifact.deleted"},
+		"prefect/3.4.15 (API 0.8.4)":   {"orch.artifact.deleted"},
+		newClient:                      {"orch.artifact.deleted"},
+		"prefect/4.0.0rc1 (API 0.8.4)": {"orch.artifact.deleted"},
 	} {
 		artifact := callAs[*orchv1.Artifact](d.by(agent), d, orchv1.ArtifactService_CreateArtifact_FullMethodName,
 			&orchv1.CreateArtifactRequest{Artifact: &orchv1.ArtifactCreate{Data: []byte(`1`)}})
