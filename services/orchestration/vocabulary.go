@@ -112,6 +112,8 @@ func (d *Data) Convert(ctx context.Context, how Conversion) error {
 		return under.Err()
 	case converting && how.DryRun:
 		return under.Err()
+	case !converting && mark != how.To.Other().String():
+		return fmt.Errorf("convert to the vocabulary %s: %w: the data has the vocabulary %q", how.To, store.ErrFormat, mark)
 	}
 	report := conversion.NewReport(how.Out)
 	converter := conversion.New(conversion.Config{
