@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -222,6 +223,10 @@ func webhookPairs(r *page.Request, w *orchv1.Webhook) []pair {
 	for _, h := range w.GetHandshakes() {
 		handshakes = append(handshakes, enumWord(h))
 	}
+	var methods []string
+	for _, m := range w.GetMethods() {
+		methods = append(methods, enumWord(m))
+	}
 	key := ""
 	if w.ServiceAccountId != nil {
 		key = "of service account " + w.GetServiceAccountId()
@@ -237,6 +242,8 @@ func webhookPairs(r *page.Request, w *orchv1.Webhook) []pair {
 		pair{"Silent", text(silence)},
 		pair{"API key", text(key)},
 		pair{"Deduplication", text(enumWord(w.GetDeduplication()))},
+		pair{"Missing values", text(enumWord(w.GetUndefined()))},
+		pair{"Methods", text(cmp.Or(strings.Join(methods, ", "), "all"))},
 		pair{"Handshakes", text(strings.Join(handshakes, ", "))},
 		pair{"Rate limit", text(limit)},
 		pair{"Addresses", text(strings.Join(w.GetAllowedIps(), ", "))},

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,11 +11,15 @@ import (
 	"strconv"
 	"strings"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
+
 	"github.com/orch-project/orch/pkg/restjson"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/ask"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
+	"github.com/orch-project/orch/services/gateway/internal/web/param"
+	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
 
 // webhookFormView is the data of the form of a webhook's settings.
@@ -28,8 +33,11 @@ type webhookFormView struct {
 	SecretsHint              string
 	Requests, Seconds, Allow string
 	Topics, Silence          string
-	Presets                  presetsView
-	Problems                 []string
+	// Undefined, Methods and Handshakes are choices of the contract; Accounts are the service accounts.
+	Undefined, Methods, Handshakes, Accounts []choice
+	VerifyToken, VerifyTokenHint             string
+	Presets                                  presetsView
+	Problems                                 []string
 	// Invalid has the names of the fields that the server refused.
 	Invalid map[string]bool
 }
@@ -39,6 +47,8 @@ type webhookFields struct {
 	name, description, template, scheme, secrets string
 	deduplication, requests, seconds, allow      string
 	topics, silence                              string
+	undefined, verifyToken, account              string
+	methods, handshakes                          []string
 	preset                                       string
 }
 
@@ -53,7 +63,7 @@ func webhookNewPage() page.Page {
 		Pattern: "/webhooks/new",
 		Section: "/webhooks",
 		Needs:   []string{orchv1.WebhookService_CreateWebhook_FullMethodName},
-		Uses:    presetCalls,
+		Uses:    append([]string{serviceAccountsRPC}, presetCalls...),
 		Show:    showNewWebhook,
 		Actions: []page.Action{{
 			Name: "webhook-create", Calls: []string{orchv1.WebhookService_CreateWebhook_FullMethodName},
@@ -94,6 +104,7 @@ func webhookEditPage() page.Page {
 		Pattern: "/webhooks/webhook/{id}/edit",
 		Section: "/webhooks",
 		Needs:   []string{orchv1.WebhookService_ReadWebhook_FullMethodName, orchv1.WebhookService_UpdateWebhook_FullMethodName},
+		Uses:    []string{serviceAccountsRPC},
 		Show: func(r *page.Request) (page.View, error) {
 			webhook := readWebhook(r.Vars["id"])
 			if err := r.Ask(webhook); err != nil {
@@ -118,7 +129,13 @@ func exampleTemplate(r *page.Request) string {
 func fieldsOf(w *orchv1.Webhook) webhookFields {
 	f := webhookFields{
 		name: w.GetName(), description: w.GetDescription(), deduplication: enumWord(w.GetDeduplication()),
-		allow: strings.Join(w.GetAllowedIps(), "\n"),
+		allow: strings.Join(w.GetAllowedIps(), "\n"), undefined: enumWord(w.GetUndefined()), account: w.GetServiceAccountId(),
+	}
+	for _, m := range w.GetMethods() {
+		f.methods = append(f.methods, enumWord(m))
+	}
+	for _, h := range w.GetHandshakes() {
+		f.handshakes = append(f.handshakes, enumWord(h))
 	}
 	if w.GetVerification() != nil {
 		f.scheme = enumWord(w.GetVerification().GetScheme())
@@ -138,7 +155,8 @@ func postedFields(r *page.Request) webhookFields {
 		name: r.Field("name"), description: r.Field("description"), template: newlines(r.Form.Get("template")), scheme: r.Field("scheme"),
 		secrets: newlines(r.Form.Get("secrets")), deduplication: r.Field("deduplication"),
 		requests: r.Field("requests"), seconds: r.Field("seconds"), allow: newlines(r.Field("allow")), preset: r.Field("preset"),
-		topics: newlines(r.Field("topics")), silence: r.Field("silence"),
+		topics: newlines(r.Field("topics")), silence: r.Field("silence"), undefined: r.Field("undefined"), account: r.Field("account"),
+		verifyToken: r.Form.Get("verify_token"), methods: r.Form["methods"], handshakes: r.Form["handshakes"],
 	}
 }
 
@@ -147,9 +165,17 @@ func newlines(text string) string { return strings.ReplaceAll(text, "\r\n", "\n"
 
 // body is the form as the API has it. Verification that stays the same is not sent, so the server keeps all of it.
 func (f webhookFields) body(before *orchv1.Webhook) (ask.JSON, error) {
-	body := ask.JSON{"name": f.name, "description": f.description, "allowed_ips": lines(f.allow), "rate_limit": nil, "max_silence": nil}
-	if f.deduplication != "" {
-		body["deduplication"] = f.deduplication
+	body := ask.JSON{
+		"name": f.name, "description": f.description, "allowed_ips": lines(f.allow), "rate_limit": nil, "max_silence": nil, "service_account_id": nil,
+		"methods": append([]string{}, f.methods...), "handshakes": append([]string{}, f.handshakes...),
+	}
+	for name, value := range map[string]string{
+		"deduplication": f.deduplication, "undefined": f.undefined, "service_account_id": f.account,
+		"verify_token": f.verifyToken, // Without one the stored token stays.
+	} {
+		if value != "" {
+			body[name] = value
+		}
 	}
 	if f.requests != "" {
 		requests, err := strconv.ParseInt(f.requests, 10, 64)
@@ -289,6 +315,7 @@ func webhookForm(r *page.Request, f webhookFields, before *orchv1.Webhook, err e
 	}
 	if before != nil {
 		v.Title, v.Back, v.Action, v.Button = "Settings of "+before.GetName(), r.To("webhooks", "webhook", before.GetId()), "webhook-edit", "Save the settings"
+		v.VerifyTokenHint = "An empty field keeps the stored token."
 		if n := before.GetVerification().GetSecretCount(); n > 0 {
 			v.SecretsHint = strconv.FormatInt(n, 10) + " stored. They are never shown. An empty field keeps them."
 		}
@@ -303,6 +330,10 @@ func webhookForm(r *page.Request, f webhookFields, before *orchv1.Webhook, err e
 	for _, word := range enumWords(orchv1.WebhookDeduplication(0).Descriptor()) {
 		v.Deduplications = append(v.Deduplications, choice{Value: word, Title: word, Selected: word == f.deduplication})
 	}
+	v.Undefined = enumChoices(orchv1.WebhookUndefined(0).Descriptor(), cmp.Or(f.undefined, enumWord(orchv1.WebhookUndefined_WEBHOOK_UNDEFINED_LENIENT)))
+	v.Methods = enumChoices(orchv1.WebhookMethod(0).Descriptor(), f.methods...)
+	v.Handshakes = enumChoices(orchv1.WebhookHandshake(0).Descriptor(), f.handshakes...)
+	v.Accounts, v.VerifyToken = serviceAccountChoices(r, f.account), f.verifyToken
 	view := page.View{Title: v.Title, Template: "webhook_form.html"}
 	if err != nil {
 		view.Status = http.StatusUnprocessableEntity
@@ -311,6 +342,33 @@ func webhookForm(r *page.Request, f webhookFields, before *orchv1.Webhook, err e
 	view.Data = v
 	return view
 }
+
+// enumChoices are the values of an enum.
+func enumChoices(descriptor protoreflect.EnumDescriptor, selected ...string) []choice {
+	var all []choice
+	for _, word := range enumWords(descriptor) {
+		all = append(all, choice{Value: word, Title: word, Selected: slices.Contains(selected, word)})
+	}
+	return all
+}
+
+// serviceAccountChoices are the service accounts of the account. A reader who may not see them can keep or remove the chosen one.
+func serviceAccountChoices(r *page.Request, selected string) []choice {
+	all := []choice{{Title: "none", Selected: selected == ""}}
+	if r.May(serviceAccountsRPC) {
+		accounts := ask.New[*orchv1.ServiceAccountList](serviceAccountsRPC, inAccount(r, ask.JSON{"limit": param.MaxRows}))
+		_ = r.Ask(accounts)
+		for _, a := range accounts.Answer().GetServiceAccounts() {
+			all = append(all, choice{Value: a.GetId(), Title: show.Line(a.GetName(), 60), Selected: a.GetId() == selected})
+		}
+	}
+	if !slices.ContainsFunc(all, func(c choice) bool { return c.Selected }) {
+		all = append(all, choice{Value: selected, Title: selected, Selected: true})
+	}
+	return all
+}
+
+const serviceAccountsRPC = orchv1.ServiceAccountService_ReadServiceAccounts_FullMethodName
 
 // formProblems words a refusal, and names the fields that it is about.
 func formProblems(err error) (texts []string, fields map[string]bool) {

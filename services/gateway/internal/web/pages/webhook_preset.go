@@ -78,13 +78,27 @@ func newWebhookPreset(p *orchv1.WebhookPreset) (*webhookPreset, error) {
 func (p *webhookPreset) fill() webhookFields {
 	f := webhookFields{preset: p.GetName(), name: p.GetName(), template: p.template, scheme: p.scheme}
 	f.deduplication, _ = p.fields["deduplication"].(string)
+	f.undefined, _ = p.fields["undefined"].(string)
+	f.methods, f.handshakes = texts(p.fields["methods"]), texts(p.fields["handshakes"])
 	if seconds, ok := p.fields["max_silence"].(float64); ok {
 		f.silence = strconv.FormatFloat(seconds, 'f', -1, 64)
 	}
 	return f
 }
 
-// complete adds what the preset has and the form does not: handshakes, and the headers of its signature scheme.
+// texts returns the texts of a JSON list.
+func texts(list any) []string {
+	var found []string
+	values, _ := list.([]any)
+	for _, v := range values {
+		if s, ok := v.(string); ok {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// complete adds what the preset has and the form does not, such as the headers of its signature scheme.
 func (p *webhookPreset) complete(body ask.JSON) {
 	for name, value := range p.fields {
 		if _, has := body[name]; !has && name != "verification" && name != "deduplication" { // The form shows these two.
