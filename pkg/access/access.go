@@ -143,6 +143,9 @@ var (
 	SelfOfProgram = NewSet("see_profile")
 )
 
+// ReadOnly reports whether operations with a scope only read.
+func ReadOnly(scope string) bool { return verb(scope) == "see" }
+
 // verb is the first word of a scope.
 func verb(scope string) string {
 	v, _, _ := strings.Cut(scope, "_")

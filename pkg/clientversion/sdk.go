@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/orch-project/orch/pkg/vocabulary"
 )
 
 // SDK is a version of Prefect's Python package. The zero SDK is unknown.
@@ -42,24 +44,21 @@ const (
 // prereleases are the ranks of the words for prereleases.
 var prereleases = map[string]int{"a": 1, "alpha": 1, "b": 2, "beta": 2, "c": 3, "rc": 3, "pre": 3, "preview": 3}
 
-var (
-	// userAgent is the whole User-Agent of an SDK, such as "prefect/3.4.11 (API 0.8.4)".
-	userAgent = regexp.MustCompile(`^prefect/(\d+\.\d+\.\d+[a-z0-9.+]*) \(API \S+\)$`)
-	// python is a version as PEP 440 defines, in the characters that userAgent allows.
-	python = regexp.MustCompile(`^(\d+(?:\.\d+)*)` +
-		`(?:\.?(alpha|a|beta|b|preview|pre|c|rc)\.?(\d*))?` +
-		`(?:\.?(post|rev|r)\.?(\d*))?` +
-		`(?:\.?(dev)\.?(\d*))?` +
-		`(\+[a-z0-9]+(?:\.[a-z0-9]+)*)?$`)
-)
+// python is a version as PEP 440 defines, in the characters that a User-Agent allows.
+var python = regexp.MustCompile(`^(\d+(?:\.\d+)*)` +
+	`(?:\.?(alpha|a|beta|b|preview|pre|c|rc)\.?(\d*))?` +
+	`(?:\.?(post|rev|r)\.?(\d*))?` +
+	`(?:\.?(dev)\.?(\d*))?` +
+	`(\+[a-z0-9]+(?:\.[a-z0-9]+)*)?$`)
 
 // ParseSDK returns the version in a User-Agent. Every text that is no User-Agent of an SDK, or has no valid version, is unknown.
 func ParseSDK(agent string) SDK {
-	m := userAgent.FindStringSubmatch(agent)
-	if m == nil {
+	client, ok := vocabulary.PrefectAgent(agent)
+	if !ok {
 		return SDK{}
 	}
-	return parse(m[1])
+	_, version, _ := strings.Cut(client, "/")
+	return parse(version)
 }
 
 // parse returns a version without the text around it.

@@ -34,6 +34,9 @@ func (f FieldError) Error() string {
 // valueError is the prefix of the API's messages for values that break a rule.
 const valueError = "Value error, "
 
+// TypeVocabulary is the type of the error about an event with the names of another vocabulary.
+const TypeVocabulary = "vocabulary"
+
 // refused returns the field error of a value of the right type that breaks a rule.
 func refused(message string, path ...any) FieldError {
 	return FieldError{Path: path, Type: "value_error", Message: valueError + message}

@@ -70,7 +70,7 @@ func labels(v vocabulary.Vocabulary, labels map[string]string, limits Limits, re
 		}
 		name := label.name
 		if value, ok := labels[name]; !ok {
-			fieldErrors = append(fieldErrors, refused(label.by+" must include the "+name+" label", at()...))
+			fieldErrors = append(fieldErrors, missing(v, labels, i, label.by+" must include the "+name+" label", at()))
 		} else if value == "" {
 			fieldErrors = append(fieldErrors, refused("The "+name+" label must be non-empty", at()...))
 		}
@@ -81,6 +81,19 @@ func labels(v vocabulary.Vocabulary, labels map[string]string, limits Limits, re
 // longer reports whether a text has more characters than a limit; 0 means unlimited. A text has at least as many bytes.
 func longer(text string, limit int) bool {
 	return limit > 0 && len(text) > limit && utf8.RuneCountInString(text) > limit
+}
+
+// missing returns the field error of a label that a resource lacks. A resource with that label of the other vocabulary is of a
+// client that expects that vocabulary.
+func missing(v vocabulary.Vocabulary, labels map[string]string, label int, message string, at []any) FieldError {
+	other := v.Other()
+	foreign := [...]string{other.ResourceID(), other.ResourceRole()}[label]
+	if _, ok := labels[foreign]; !ok {
+		return refused(message, at...)
+	}
+	e := refused(fmt.Sprintf("%s; %s is a name of the vocabulary %s, which the stopped server gets by: %s", message, foreign, other, v.Remedy()), at...)
+	e.Type = TypeVocabulary
+	return e
 }
 
 // fits reports whether the event is within the size limit. Most events are so small that an estimate suffices. An event

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/orch-project/orch/pkg/clientversion"
+	"github.com/orch-project/orch/pkg/vocabulary"
 )
 
 // Info is the metadata of one request.
@@ -31,6 +32,8 @@ type Info struct {
 	UserAgent string
 	// APIVersion is the API version that the client requests, or empty.
 	APIVersion string
+	// Expects is the vocabulary that the client's headers show.
+	Expects vocabulary.Vocabulary
 	// Automation is the automation that sends the request, or the zero value.
 	Automation Automation
 	// Peer is the client's address; the zero address if unknown.
@@ -89,6 +92,7 @@ const (
 	keyHooksURL  = "orch-hooks-url"
 	keyUserAgent = "orch-user-agent"
 	keyAPI       = "orch-client-api-version"
+	keyExpects   = "orch-client-vocabulary" // Absent for the vocabulary Orch.
 	keyPeer      = "orch-peer"
 	keyID        = "orch-request-id"
 	// The automation's id and name; the name is in base64, because metadata is ASCII.
@@ -112,6 +116,9 @@ func Outgoing(ctx context.Context, info Info) context.Context {
 	}
 	if info.APIVersion != "" {
 		md.Set(keyAPI, info.APIVersion)
+	}
+	if info.Expects != vocabulary.Orch {
+		md.Set(keyExpects, info.Expects.String())
 	}
 	if info.Automation != (Automation{}) {
 		md.Set(keyAutomation, info.Automation.ID.String())
@@ -156,6 +163,9 @@ func Incoming(ctx context.Context) (Info, error) {
 		UserAgent:  first(keyUserAgent),
 		APIVersion: first(keyAPI),
 		ID:         first(keyID),
+	}
+	if info.Expects, err = vocabulary.Parse(first(keyExpects)); err != nil {
+		return Info{}, fmt.Errorf("parse client vocabulary metadata: %w", err)
 	}
 	if text := first(keyPeer); text != "" {
 		if info.Peer, err = netip.ParseAddr(text); err != nil {

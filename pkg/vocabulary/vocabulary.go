@@ -3,7 +3,8 @@
 // One setting selects the vocabulary of the whole process. With [Orch] a finished run is "orch.flow-run.Completed" and
 // its resource "orch.flow-run.<id>"; with [Prefect] the names are those that existing clients expect. Names are never
 // translated at run time, because the store contains them. So the first start records the setting in the data, and a
-// start with another setting fails. A [Conversion] rewrites the data of a stopped server.
+// start with another setting fails. A [Conversion] rewrites the data of a stopped server. Fresh data of a single binary may
+// be [Undecided]: its first client decides.
 //
 // No other package contains these names; a test searches the tree for them.
 package vocabulary
@@ -19,7 +20,7 @@ import (
 
 // Vocabulary is the selected set of names. The zero value is Orch.
 type Vocabulary struct {
-	prefect bool
+	prefect, undecided bool
 }
 
 // The two vocabularies.
@@ -27,6 +28,16 @@ var (
 	Orch    = Vocabulary{}
 	Prefect = Vocabulary{prefect: true}
 )
+
+// Undecided is the vocabulary of fresh data until the first client that writes decides; see OfClient. It has the names of
+// Orch, but nothing that contains a name may be stored meanwhile.
+var Undecided = Vocabulary{undecided: true}
+
+// undecided is the text of Undecided in data.
+const undecided = "undecided"
+
+// Decided reports whether names may be stored.
+func (v Vocabulary) Decided() bool { return !v.undecided }
 
 // Parse parses a setting, "orch" or "prefect"; an empty one is "orch".
 func Parse(setting string) (Vocabulary, error) {
@@ -42,8 +53,24 @@ func Parse(setting string) (Vocabulary, error) {
 	return Vocabulary{}, fmt.Errorf("parse vocabulary %q: neither orch nor prefect", setting)
 }
 
-// String returns the setting.
+// ParseStored parses the text of String that a server has written into its data.
+func ParseStored(text string) (Vocabulary, error) {
+	if text == undecided {
+		return Undecided, nil
+	}
+	return Parse(text)
+}
+
+// String returns the setting, or "undecided".
 func (v Vocabulary) String() string {
+	if v.undecided {
+		return undecided
+	}
+	return v.prefix()
+}
+
+// prefix begins the server's names.
+func (v Vocabulary) prefix() string {
 	if v.prefect {
 		return "prefect"
 	}
@@ -64,10 +91,10 @@ func (v *Vocabulary) UnmarshalText(text []byte) error {
 func (v Vocabulary) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
 // Name adds the server's prefix: Name("flow-run", "Completed") is "orch.flow-run.Completed".
-func (v Vocabulary) Name(parts ...string) string { return join(v.String(), parts) }
+func (v Vocabulary) Name(parts ...string) string { return join(v.prefix(), parts) }
 
 // CloudName adds the prefix of the hosted form: CloudName("webhook", "failed") is "orch-cloud.webhook.failed".
-func (v Vocabulary) CloudName(parts ...string) string { return join(v.String()+"-cloud", parts) }
+func (v Vocabulary) CloudName(parts ...string) string { return join(v.prefix()+"-cloud", parts) }
 
 func join(prefix string, parts []string) string {
 	n := len(prefix)
@@ -107,7 +134,7 @@ func (v Vocabulary) ResourceName() string { return v.resource().name }
 func (v Vocabulary) ResourceRole() string { return v.resource().role }
 
 // KindKey is the key that marks a parameter value for hydration.
-func (v Vocabulary) KindKey() string { return "__" + v.String() + "_kind" }
+func (v Vocabulary) KindKey() string { return "__" + v.prefix() + "_kind" }
 
 // The API's version, and the oldest supported one.
 const (
@@ -159,22 +186,16 @@ func Subprotocols() []string { return []string{Orch.String(), Prefect.String()} 
 const ClientAuthSetting = "PREFECT_API_AUTH_STRING"
 
 // ServerVersion is the version that clients compare with their own: the server's, or the version whose API it
-// implements.
+// implements. Prefect's clients refuse another major version. One without headers may ask before the decision.
 func (v Vocabulary) ServerVersion(own string) string {
-	if v.prefect {
+	if v.prefect || v.undecided {
 		return "3.8.8"
 	}
 	return own
 }
 
-// ForeignAgent reports whether a client with this User-Agent expects the other vocabulary.
-func (v Vocabulary) ForeignAgent(userAgent string) bool {
-	const agent = "prefect/"
-	return !v.prefect && len(userAgent) > len(agent) && userAgent[:len(agent)] == agent
-}
-
-// UserKeyPrefix is the prefix of users' API keys.
-func (v Vocabulary) UserKeyPrefix() string { return v.String()[:1] + "nu_" }
+// UserKeyPrefix is the prefix of users' API keys. The server accepts the keys of either vocabulary.
+func (v Vocabulary) UserKeyPrefix() string { return v.prefix()[:1] + "nu_" }
 
 // BotKeyPrefix is the prefix of service accounts' API keys.
-func (v Vocabulary) BotKeyPrefix() string { return v.String()[:1] + "nb_" }
+func (v Vocabulary) BotKeyPrefix() string { return v.prefix()[:1] + "nb_" }

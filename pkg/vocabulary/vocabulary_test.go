@@ -45,9 +45,6 @@ func TestHeadersInBothVocabularies(t *testing.T) {
 	}
 	value, of := vocabulary.ClientAPIVersion(http.Header{})
 	require.Empty(t, value+of)
-	require.True(t, vocabulary.Orch.ForeignAgent("prefect/3.8.8 (API 0.8.4)"))
-	require.False(t, vocabulary.Prefect.ForeignAgent("prefect/3.8.8 (API 0.8.4)"))
-	require.False(t, vocabulary.Orch.ForeignAgent("curl/8"))
 }
 
 // stray matches a literal name of the server that should be built by this package.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/id"
+	"github.com/orch-project/orch/pkg/vocabulary"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -37,7 +38,7 @@ func CheckUpgrade(ctx context.Context, cfg Config, dialer options.ContextDialer,
 		return nil
 	case plan.Found > plan.Supported:
 		return fmt.Errorf("%w: it has format %d, this version supports %d", ErrUpgrade, plan.Found, plan.Supported)
-	case plan.Vocabulary != cfg.Vocabulary.String():
+	case plan.Vocabulary != cfg.Vocabulary.String() && plan.Vocabulary != vocabulary.Undecided.String():
 		return fmt.Errorf("%w: it has the vocabulary %q, the settings have %q", ErrUpgrade, plan.Vocabulary, cfg.Vocabulary)
 	case len(plan.Migrations) == 0:
 		fmt.Fprintf(out, "format %d: nothing to migrate\n", plan.Found)

@@ -550,9 +550,9 @@ const file_orch_v1_dead_letters_proto_rawDesc = "" +
 	"\x19DEAD_LETTER_SOURCE_OUTBOX\x10\x01\x1a\n" +
 	"\xda\xf3\x18\x06outbox\x12)\n" +
 	"\x19DEAD_LETTER_SOURCE_BROKER\x10\x02\x1a\n" +
-	"\xda\xf3\x18\x06broker2\xe5\x04\n" +
-	"\x11DeadLetterService\x12\x9f\x01\n" +
-	"\x0fReadDeadLetters\x12\x1f.orch.v1.ReadDeadLettersRequest\x1a\x17.orch.v1.DeadLetterList\"R\xe2\xf3\x18\x17\x18\x01\"\x11administer_serverP\x03\x82\xd3\xe4\x93\x021:\x05queryb\fdead_letters\"\x1a/admin/dead_letters/filter\x12\x80\x01\n" +
+	"\xda\xf3\x18\x06broker2\xe8\x04\n" +
+	"\x11DeadLetterService\x12\xa2\x01\n" +
+	"\x0fReadDeadLetters\x12\x1f.orch.v1.ReadDeadLettersRequest\x1a\x17.orch.v1.DeadLetterList\"U\xe2\xf3\x18\x17\x18\x01\"\x11administer_serverP\x03\x82\xd3\xe4\x93\x021:\x05queryb\fdead_letters\"\x1a/admin/dead_letters/filter\x90\x02\x01\x12\x80\x01\n" +
 	"\x0eReadDeadLetter\x12\x1e.orch.v1.ReadDeadLetterRequest\x1a\x13.orch.v1.DeadLetter\"9\xe2\xf3\x18\x15\"\x11administer_serverP\x03\x82\xd3\xe4\x93\x02\x1a\x12\x18/admin/dead_letters/{id}\x12\x8e\x01\n" +
 	"\x0fRetryDeadLetter\x12\x1f.orch.v1.RetryDeadLetterRequest\x1a\x16.google.protobuf.Empty\"B\xe2\xf3\x18\x18\b\xcc\x01\"\x11administer_serverP\x03\x82\xd3\xe4\x93\x02 \"\x1e/admin/dead_letters/{id}/retry\x12\x8c\x01\n" +
 	"\x11DiscardDeadLetter\x12!.orch.v1.DiscardDeadLetterRequest\x1a\x16.google.protobuf.Empty\"<\xe2\xf3\x18\x18\b\xcc\x01\"\x11administer_serverP\x03\x82\xd3\xe4\x93\x02\x1a*\x18/admin/dead_letters/{id}\x1a\v\xea\xf3\x18\a\n" +

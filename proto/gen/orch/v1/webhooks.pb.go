@@ -5847,7 +5847,7 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"#WEBHOOK_RENDERING_STAGE_UNSPECIFIED\x10\x00\x122\n" +
 	" WEBHOOK_RENDERING_STAGE_TEMPLATE\x10\x01\x1a\f\xda\xf3\x18\btemplate\x12,\n" +
 	"\x1dWEBHOOK_RENDERING_STAGE_EVENT\x10\x02\x1a\t\xda\xf3\x18\x05event\x120\n" +
-	"\x1fWEBHOOK_RENDERING_STAGE_REQUEST\x10\x03\x1a\v\xda\xf3\x18\arequest2\xd3\x14\n" +
+	"\x1fWEBHOOK_RENDERING_STAGE_REQUEST\x10\x03\x1a\v\xda\xf3\x18\arequest2\xd7\x14\n" +
 	"\x0eWebhookService\x12u\n" +
 	"\rCreateWebhook\x12\x1d.orch.v1.CreateWebhookRequest\x1a\x10.orch.v1.Webhook\"3\xe2\xf3\x18\x14\b\xc9\x01\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x02\x15:\awebhook\"\n" +
 	"/webhooks/\x12r\n" +
@@ -5860,8 +5860,8 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\rUpdateWebhook\x12\x1d.orch.v1.UpdateWebhookRequest\x1a\x16.google.protobuf.Empty\"7\xe2\xf3\x18\x14\b\xcc\x01\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x02\x19:\awebhook2\x0e/webhooks/{id}\x12v\n" +
 	"\rDeleteWebhook\x12\x1d.orch.v1.DeleteWebhookRequest\x1a\x16.google.protobuf.Empty\".\xe2\xf3\x18\x14\b\xcc\x01\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x02\x10*\x0e/webhooks/{id}\x12t\n" +
 	"\rRotateWebhook\x12\x1d.orch.v1.RotateWebhookRequest\x1a\x10.orch.v1.Webhook\"2\xe2\xf3\x18\x11\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x02\x17\"\x15/webhooks/{id}/rotate\x12\x8a\x01\n" +
-	"\x12ListWebhookPresets\x12\".orch.v1.ListWebhookPresetsRequest\x1a\x1a.orch.v1.WebhookPresetList\"4\xe2\xf3\x18\x0e\"\fsee_webhooks\x82\xd3\xe4\x93\x02\x1cb\apresets\x12\x11/webhooks/presets\x12\x7f\n" +
-	"\rRenderWebhook\x12\x1d.orch.v1.RenderWebhookRequest\x1a\x19.orch.v1.WebhookRendering\"4\xe2\xf3\x18\x11\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x02\x19:\x05draft\"\x10/webhooks/render\x12\x8f\x01\n" +
+	"\x12ListWebhookPresets\x12\".orch.v1.ListWebhookPresetsRequest\x1a\x1a.orch.v1.WebhookPresetList\"4\xe2\xf3\x18\x0e\"\fsee_webhooks\x82\xd3\xe4\x93\x02\x1cb\apresets\x12\x11/webhooks/presets\x12\x82\x01\n" +
+	"\rRenderWebhook\x12\x1d.orch.v1.RenderWebhookRequest\x1a\x19.orch.v1.WebhookRendering\"7\xe2\xf3\x18\x11\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x02\x19:\x05draft\"\x10/webhooks/render\x90\x02\x01\x12\x8f\x01\n" +
 	"\x0eListDeliveries\x12\x1e.orch.v1.ListDeliveriesRequest\x1a\x1c.orch.v1.WebhookDeliveryList\"?\xe2\xf3\x18\x0e\"\fsee_webhooks\x82\xd3\xe4\x93\x02'b\n" +
 	"deliveries\x12\x19/webhooks/{id}/deliveries\x12\x9f\x01\n" +
 	"\x0eReadDeliveries\x12\x1e.orch.v1.ReadDeliveriesRequest\x1a\x1c.orch.v1.WebhookDeliveryList\"O\xe2\xf3\x18\x10\x18\x01\"\fsee_webhooks\x82\xd3\xe4\x93\x025:\x05queryb\n" +

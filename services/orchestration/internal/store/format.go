@@ -28,7 +28,8 @@ type format struct {
 }
 
 // Claim writes the format and the vocabulary into a new database, migrates one of an earlier format, and refuses a
-// database of a later format or another vocabulary: stored names are in the vocabulary that wrote them.
+// database of a later format or another vocabulary: stored names are in the vocabulary that wrote them. A database that
+// was claimed with the vocabulary Undecided contains no names yet, so the next claim decides.
 func (s *Store) Claim(ctx context.Context, vocab vocabulary.Vocabulary) error {
 	return s.claim(ctx, vocab, FormatVersion, migrations)
 }
@@ -41,6 +42,9 @@ func (s *Store) claim(ctx context.Context, vocab vocabulary.Vocabulary, supporte
 		options.FindOneAndUpdate().SetUpsert(true).SetReturnDocument(options.After)).Decode(&found)
 	if mongo.IsDuplicateKeyError(err) { // Another replica was first.
 		found, err = s.format(ctx)
+	}
+	if err == nil && found.Vocabulary == vocabulary.Undecided.String() && found.Version <= supported {
+		found, err = s.decide(ctx, vocab)
 	}
 	switch {
 	case err != nil:
@@ -58,6 +62,17 @@ func (s *Store) claim(ctx context.Context, vocab vocabulary.Vocabulary, supporte
 		return s.migrate(ctx, found.Version, supported, steps)
 	}
 	return nil
+}
+
+// decide writes the vocabulary into a database that is undecided, and returns its format. Of concurrent claims one decides.
+func (s *Store) decide(ctx context.Context, vocab vocabulary.Vocabulary) (format, error) {
+	_, err := s.db.Collection(metaName).UpdateOne(ctx,
+		bson.D{{Key: "_id", Value: "format"}, {Key: "vocabulary", Value: vocabulary.Undecided.String()}},
+		bson.D{{Key: "$set", Value: bson.D{{Key: "vocabulary", Value: vocab.String()}}}})
+	if err != nil {
+		return format{}, err
+	}
+	return s.format(ctx)
 }
 
 // format reads the format of a database; mongo.ErrNoDocuments means that it is new.

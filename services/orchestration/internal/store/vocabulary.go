@@ -9,16 +9,18 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/orch-project/orch/pkg/vocabulary"
 )
 
-// ErrUnused reports a database that no server has used.
+// ErrUnused reports a database without names: no server has used it, or no client has written.
 var ErrUnused = errors.New("no server has used the database")
 
 // Vocabulary reads the mark of the database: a vocabulary, or a conversion that is not complete.
 func (s *Store) Vocabulary(ctx context.Context) (mark string, err error) {
 	found, err := s.format(ctx)
 	switch {
-	case errors.Is(err, mongo.ErrNoDocuments):
+	case errors.Is(err, mongo.ErrNoDocuments), err == nil && found.Vocabulary == vocabulary.Undecided.String():
 		return "", fmt.Errorf("read the vocabulary of database %s: %w", s.db.Name(), ErrUnused)
 	case err != nil:
 		return "", fmt.Errorf("read the vocabulary of database %s: %w", s.db.Name(), outage(err))

@@ -42,6 +42,7 @@ func Run(t *testing.T, open Open) {
 		{"effectsOfOneIdAreRefused", effectsOfOneIdAreRefused},
 		{"deletedLeavesItsWorkspaceAtOnce", deletedLeavesItsWorkspaceAtOnce},
 		{"claimRefusesAnotherVocabulary", claimRefusesAnotherVocabulary},
+		{"claimDecides", claimDecides},
 		{"insertAllTellsWhatIsTaken", insertAllTellsWhatIsTaken},
 		{"replaceAllTellsWhetherItLost", replaceAllTellsWhetherItLost},
 		{"chosenIDsAreOfTheirWorkspace", chosenIDsAreOfTheirWorkspace},
@@ -305,4 +306,26 @@ func claimRefusesAnotherVocabulary(t *testing.T, s *store.Store) {
 	err := s.Claim(t.Context(), vocabulary.Prefect)
 	require.ErrorIs(t, err, store.ErrFormat)
 	require.ErrorContains(t, err, `"orch"`)
+}
+
+// claimDecides: an undecided database takes the vocabulary of the first claim that has one, of concurrent ones too.
+func claimDecides(t *testing.T, s *store.Store) {
+	t.Helper()
+	require.NoError(t, s.Claim(t.Context(), vocabulary.Undecided))
+	require.NoError(t, s.Claim(t.Context(), vocabulary.Undecided))
+	refused := make(chan error, 8)
+	for i := range cap(refused) {
+		go func() {
+			refused <- s.Claim(t.Context(), []vocabulary.Vocabulary{vocabulary.Orch, vocabulary.Prefect}[i%2])
+		}()
+	}
+	count := 0
+	for range cap(refused) {
+		if err := <-refused; err != nil {
+			require.ErrorIs(t, err, store.ErrFormat)
+			count++
+		}
+	}
+	require.Equal(t, cap(refused)/2, count, "one vocabulary")
+	require.ErrorIs(t, s.Claim(t.Context(), vocabulary.Undecided), store.ErrFormat)
 }
