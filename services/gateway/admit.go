@@ -56,6 +56,11 @@ func (g *Gateway) admit(r *http.Request, op *transcode.Operation, vars map[strin
 			return nil, err
 		}
 	}
+	if op != nil && !op.ReadOnly {
+		if err := g.refuse(r, b.info, g.cfg.Vocabulary.Refusal); err != nil {
+			return nil, err
+		}
+	}
 	return request.Outgoing(r.Context(), b.info), nil
 }
 

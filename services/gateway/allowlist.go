@@ -42,7 +42,7 @@ func (g *Gateway) admitAddress(r *http.Request, account uuid.UUID) error {
 	from := g.addresses.Client(r)
 	err := authn.Keys{Directory: g.known}.From(r.Context(), account, from)
 	if errors.Is(err, authn.ErrAddress) {
-		g.refused.do(account, func() { g.tellOfAddress(r.Context(), account, from) })
+		g.addressed.do(account, func() { g.tellOfAddress(r.Context(), account, from) })
 	}
 	return err
 }

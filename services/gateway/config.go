@@ -11,6 +11,7 @@ import (
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/config"
 	"github.com/orch-project/orch/pkg/membudget"
+	"github.com/orch-project/orch/pkg/quickstart"
 	"github.com/orch-project/orch/pkg/tlsfiles"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	"github.com/orch-project/orch/services/gateway/internal/address"
@@ -109,6 +110,11 @@ func (c *Config) accountSockets() int {
 func (c *Config) mode() authn.Mode {
 	mode, _ := authn.ParseMode(c.Auth, c.AuthBasic != "")
 	return mode
+}
+
+// Credential returns what the server requires of its clients.
+func (c *Config) Credential() quickstart.Credential {
+	return map[authn.Mode]quickstart.Credential{authn.Basic: quickstart.Password, authn.ByKey: quickstart.Key}[c.mode()]
 }
 
 func (c *Config) addresses() (*address.Resolver, error) {

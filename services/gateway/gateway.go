@@ -18,6 +18,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -34,6 +35,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/address"
 	"github.com/orch-project/orch/services/gateway/internal/authn"
+	"github.com/orch-project/orch/services/gateway/internal/refusals"
 	"github.com/orch-project/orch/services/gateway/internal/requestlog"
 	"github.com/orch-project/orch/services/gateway/internal/serverinfo"
 	"github.com/orch-project/orch/services/gateway/internal/stream"
@@ -49,6 +51,8 @@ type Deps struct {
 	// Broker is the process's connection; the caller closes it. Without a broker there are no websockets, no API keys,
 	// and only the default account and workspace.
 	Broker *broker.Conn
+	// Listener accepts the connections; the caller closes it. Nil listens on Config.Listen.
+	Listener *Listener
 	// Hooks serves /hooks/; nil forwards requests to Config.HooksAddr.
 	Hooks http.Handler
 	// Log defaults to slog.Default().
@@ -72,7 +76,8 @@ type Gateway struct {
 	cfg       Config
 	deps      Deps
 	log       *slog.Logger
-	ln        net.Listener
+	listener  *Listener
+	requests  sync.WaitGroup // Counts the requests in flight.
 	addresses *address.Resolver
 	guard     *authn.Guard
 	mode      authn.Mode
@@ -83,7 +88,8 @@ type Gateway struct {
 	site      *web.Site
 	sessions  *session.Store
 	sockets   *stream.Server // Nil without a broker.
-	refused   tellers
+	addressed tellers        // Limits the events about refused addresses.
+	refused   *refusals.Log  // Clients of another vocabulary.
 	hooks     http.Handler
 	handler   http.Handler
 	closers   []func()
@@ -115,9 +121,13 @@ func New(cfg Config, deps Deps) (_ *Gateway, err error) {
 	if err := g.build(); err != nil {
 		return nil, err
 	}
-	if g.ln, err = net.Listen("tcp", cfg.Listen); err != nil {
-		return nil, fmt.Errorf("listen on %s: %w", cfg.Listen, err)
+	if g.listener = deps.Listener; g.listener != nil {
+		return g, nil
 	}
+	if g.listener, err = Listen(cfg.Listen, nil, g.log); err != nil {
+		return nil, err
+	}
+	g.closers = append(g.closers, func() { _ = g.listener.Close() }) // Run has closed it already.
 	return g, nil
 }
 
@@ -163,6 +173,7 @@ func (g *Gateway) build() error {
 		Settings:   settings,
 		Ready:      g.Ready,
 	})
+	g.refused = refusals.New(refusals.Options{Broker: g.deps.Broker, Log: g.log})
 	g.api, err = transcode.New(transcode.Options{
 		Services: openapi.Services(),
 		Caller:   g.callerOf,
@@ -190,8 +201,11 @@ func (g *Gateway) build() error {
 
 // callerOf returns the caller that serves the gateway's own rpcs in this process.
 func (g *Gateway) callerOf(method string) rpc.Caller {
-	if g.about.Has(method) {
+	switch {
+	case g.about.Has(method):
 		return g.about
+	case method == orchv1.EventService_CreateEvents_FullMethodName:
+		return recorder{g.caller, g.refused}
 	}
 	return g.caller
 }
@@ -200,7 +214,7 @@ func (g *Gateway) callerOf(method string) rpc.Caller {
 func (g *Gateway) Handler() http.Handler { return g.handler }
 
 // Addr is the address that the gateway listens on.
-func (g *Gateway) Addr() net.Addr { return g.ln.Addr() }
+func (g *Gateway) Addr() net.Addr { return g.listener.Addr() }
 
 // Name implements run.Worker.
 func (g *Gateway) Name() string { return "gateway" }
@@ -245,9 +259,6 @@ func (g *Gateway) Close() error {
 		c()
 	}
 	g.closers = nil
-	if g.ln != nil {
-		return g.ln.Close()
-	}
 	return nil
 }
 

@@ -75,9 +75,14 @@ func (g *Gateway) serveAPI(w http.ResponseWriter, r *http.Request) {
 		g.site.Description(w, r)
 		return
 	}
+	g.api.ServeHTTP(w, g.bind(w, r, place))
+}
+
+// bind returns a request without the API's prefix, bound to its place. The writer may be nil.
+func (g *Gateway) bind(w http.ResponseWriter, r *http.Request, place address.Place) *http.Request {
 	stripped := r.WithContext(context.WithValue(r.Context(), boundKey{}, bound{info: g.info(w, r, place.Prefix), place: place}))
 	stripped.URL = place.URL
-	g.api.ServeHTTP(w, stripped)
+	return stripped
 }
 
 // info is the request metadata for the services.
@@ -91,6 +96,7 @@ func (g *Gateway) info(w http.ResponseWriter, r *http.Request, prefix string) re
 		UserAgent:  printable(r.UserAgent()),
 		Peer:       g.addresses.Client(r),
 		APIVersion: printable(apiVersion),
+		Expects:    vocabulary.OfClient(r.Header),
 		ID:         requestlog.RequestID(w),
 	}
 	if id, name, ok := vocabulary.Automation(r.Header); ok {

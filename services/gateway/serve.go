@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"net/http"
 	"sync"
 	"time"
 
@@ -20,49 +18,52 @@ const (
 	idleTimeout       = 2 * time.Minute
 	maxHeaderBytes    = 64 << 10
 	shutdownTimeout   = 30 * time.Second
+	successorTimeout  = 30 * time.Second // A successor that is not ready by then serves nevertheless.
+	readyTick         = 2 * time.Millisecond
 )
 
 var errDraining = errors.New("the server is shutting down")
 
 // Run serves until ctx ends. Then readiness turns false, requests in flight finish, and Run returns nil.
 func (g *Gateway) Run(ctx context.Context) error {
-	server := &http.Server{
-		Handler:           g.handler,
-		ReadHeaderTimeout: readHeaderTimeout,
-		ReadTimeout:       readTimeout,
-		WriteTimeout:      writeTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
-	}
 	defer g.follow(ctx)()
-	g.log.InfoContext(ctx, "listening", "address", g.ln.Addr().String())
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(g.ln) }()
+	if g.listener.awaitsSuccessor() {
+		g.awaitReady(ctx)
+	}
+	g.log.InfoContext(ctx, "listening", "address", g.Addr().String())
+	g.listener.attach(g)
 	var err error
 	select {
-	case err = <-served:
-		err = fmt.Errorf("serve HTTP on %s: %w", g.ln.Addr(), err)
+	case err = <-g.listener.served:
+		err = fmt.Errorf("serve HTTP on %s: %w", g.Addr(), err)
 	case <-ctx.Done():
 		g.draining.Store(true)
 		grace, cancel := context.WithTimeout(run.Grace(ctx), shutdownTimeout)
 		defer cancel()
 		sockets := make(chan error, 1)
 		go func() { sockets <- g.closeSockets(grace) }()
-		err = server.Shutdown(grace)
-		if err = errors.Join(err, <-sockets); err != nil {
-			err = errors.Join(fmt.Errorf("drain requests in flight: %w", err), server.Close())
-		}
-		if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
-			err = errors.Join(err, ended)
-		}
+		err = errors.Join(g.listener.detach(grace, g), <-sockets)
 	}
-	_ = g.Close() // The listener is closed already.
-	return err
+	return errors.Join(err, g.Close())
 }
 
-// follow keeps the directory and the dashboard's sessions current until the returned function is called, so requests
-// that drain after the end of ctx are still authorized.
+// awaitReady waits until the gateway is ready, or ctx ends: requests wait already, and must not get the 503 of a start.
+func (g *Gateway) awaitReady(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, successorTimeout)
+	defer cancel()
+	tick := time.NewTicker(readyTick)
+	defer tick.Stop()
+	for g.Ready() != nil {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// follow keeps the directory, the dashboard's sessions and the refusals current until the returned function is called. It
+// outlives ctx, so that requests which drain are still authorized.
 func (g *Gateway) follow(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var followers sync.WaitGroup
@@ -76,6 +77,11 @@ func (g *Gateway) follow(ctx context.Context) (stop func()) {
 	followers.Go(func() {
 		if err := g.sessions.Run(ctx); err != nil {
 			g.log.WarnContext(ctx, "follow dashboard sessions", "error", err)
+		}
+	})
+	followers.Go(func() {
+		if err := g.refused.Run(ctx); err != nil {
+			g.log.WarnContext(ctx, "follow refusals of other gateways", "error", err)
 		}
 	})
 	return func() {

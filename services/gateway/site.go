@@ -44,11 +44,12 @@ func (g *Gateway) openSite() error {
 		Sessions:   g.sessions,
 		Owner:      g.owner,
 		Vocabulary: g.cfg.Vocabulary,
+		Refused:    g.refused,
 		Version:    g.deps.Version,
 		Addresses:  g.pageAddresses,
 		Ready:      g.Ready,
 		Parts:      g.parts,
-		Credential: map[authn.Mode]string{authn.Basic: "password", authn.ByKey: "key"}[g.mode],
+		Credential: string(g.cfg.Credential()),
 		Log:        g.log,
 	})
 	if err != nil {

@@ -24,6 +24,7 @@ func (g *Gateway) openSockets() {
 		Caller:       g.caller,
 		Broker:       g.deps.Broker,
 		Vocabulary:   g.cfg.Vocabulary,
+		Refused:      g.refused,
 		Max:          g.cfg.MaxSockets,
 		MaxOfAccount: g.cfg.accountSockets(),
 		Log:          g.log,
@@ -77,7 +78,7 @@ func (g *Gateway) socketClient(r *http.Request, info request.Info, place address
 	if g.mode != authn.None && r.Header.Get("Authorization") == "" {
 		return client, nil
 	}
-	info, err := g.admitSocket(r, info, place, "", true, scope)
+	info, err := g.authorizeSocket(r, info, place, "", true, scope)
 	switch {
 	case err == nil:
 		client.Account = info.Account
@@ -87,9 +88,23 @@ func (g *Gateway) socketClient(r *http.Request, info request.Info, place address
 	return client, nil
 }
 
-// admitSocket returns the caller of a websocket for a token (empty: none) and a scope. A legacy websocket cannot send a
-// token; there the request's header counts.
+// admitSocket is authorizeSocket for a client that may use the server: it decides the vocabulary, or expects the server's.
 func (g *Gateway) admitSocket(
+	r *http.Request, info request.Info, place address.Place, token string, legacy bool, scope string,
+) (request.Info, error) {
+	info, err := g.authorizeSocket(r, info, place, token, legacy, scope)
+	if err == nil {
+		err = g.refuse(r, info, func(string) string { return g.cfg.Vocabulary.ShortRefusal() })
+	}
+	if err == nil {
+		err = g.decideBySocket(r, scope)
+	}
+	return info, err
+}
+
+// authorizeSocket returns the caller of a websocket for a token (empty: none) and a scope. A legacy websocket cannot send a
+// token; there the request's header counts.
+func (g *Gateway) authorizeSocket(
 	r *http.Request, info request.Info, place address.Place, token string, legacy bool, scope string,
 ) (request.Info, error) {
 	need, err := needOf(nil, place, nil)

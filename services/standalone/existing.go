@@ -34,6 +34,20 @@ func existing(ctx context.Context, path string, log *slog.Logger) (_ datadir.Dir
 	return dir, err
 }
 
+// settle returns an undecided directory with the vocabulary of its store, and marks it. Services beside `orch infra` may have
+// decided.
+func settle(ctx context.Context, dir datadir.Dir, store *embeddedmongo.Server) (datadir.Dir, error) {
+	vocab, err := vocabularyOf(ctx, store)
+	if errors.Is(err, errUnused) {
+		vocab, err = vocabulary.Undecided, nil
+	}
+	if err != nil {
+		return dir, err
+	}
+	dir.Vocabulary = vocab
+	return dir, dir.Mark(vocab)
+}
+
 // vocabularyOf returns the vocabulary that the services of a store have written into it.
 func vocabularyOf(ctx context.Context, store *embeddedmongo.Server) (_ vocabulary.Vocabulary, err error) {
 	client, err := mongo.Connect(options.Client().ApplyURI(store.URI()).SetDialer(store.ContextDialer()))

@@ -35,10 +35,12 @@ type server struct {
 	stop func()
 }
 
-// start runs a server on a directory until the test ends. Settings are "NAME=value".
+// start runs a server on a directory until the test ends, with the vocabulary orch. Settings are "NAME=value".
 func start(t *testing.T, dir string, settings ...string) *server {
 	t.Helper()
-	env := map[string]string{"ORCH_DATA_DIR": dir, "ORCH_GATEWAY_LISTEN": "127.0.0.1:0", "ORCH_INTERNAL_LISTEN": "127.0.0.1:0"}
+	env := map[string]string{
+		"ORCH_DATA_DIR": dir, "ORCH_GATEWAY_LISTEN": "127.0.0.1:0", "ORCH_INTERNAL_LISTEN": "127.0.0.1:0", "ORCH_VOCABULARY": "orch",
+	}
 	for _, setting := range settings {
 		name, value, _ := strings.Cut(setting, "=")
 		env[name] = value

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/emptypb"
 
+	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -54,9 +55,14 @@ func (*Server) ServerVersion(context.Context, *emptypb.Empty) (*orchv1.VersionRe
 	return &orchv1.VersionResponse{Version: vocabulary.APIVersion}, nil
 }
 
-// ReadVersion implements orchv1.ServerServiceServer.
-func (s *Server) ReadVersion(context.Context, *emptypb.Empty) (*orchv1.VersionResponse, error) {
-	return &orchv1.VersionResponse{Version: s.Vocabulary.ServerVersion(s.Version)}, nil
+// ReadVersion implements orchv1.ServerServiceServer. Prefect's clients compare the major version before they write, so they
+// get theirs: the refusal of the write says more. A client without User-Agent may be theirs behind a proxy.
+func (s *Server) ReadVersion(ctx context.Context, _ *emptypb.Empty) (*orchv1.VersionResponse, error) {
+	vocab := s.Vocabulary
+	if info, err := request.Incoming(ctx); err == nil && (info.Expects == vocabulary.Prefect || info.UserAgent == "") {
+		vocab = vocabulary.Prefect
+	}
+	return &orchv1.VersionResponse{Version: vocab.ServerVersion(s.Version)}, nil
 }
 
 // ReadSettings implements orchv1.ServerServiceServer.

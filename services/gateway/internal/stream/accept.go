@@ -3,7 +3,6 @@ package stream
 import (
 	"context"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/coder/websocket"
@@ -58,6 +57,9 @@ func (s *Server) accept(w http.ResponseWriter, r *http.Request, template string,
 	if !legacy {
 		info, end = handshake(ctx, k, counted)
 	}
+	if end.ok() && !s.opts.Vocabulary.Decided() && to.writes() {
+		end = decided
+	}
 	if end.ok() {
 		k.info = info
 		k.log = k.log.With("request_id", info.ID)
@@ -72,18 +74,6 @@ func (s *Server) accept(w http.ResponseWriter, r *http.Request, template string,
 	k.end(end)
 	k.listening.Wait()
 	return nil
-}
-
-// offersSubprotocol reports whether the client offers one of the server's subprotocols.
-func offersSubprotocol(r *http.Request) bool {
-	for _, line := range r.Header.Values("Sec-WebSocket-Protocol") {
-		for offer := range strings.SplitSeq(line, ",") {
-			if slices.ContainsFunc(vocabulary.Subprotocols(), func(p string) bool { return strings.EqualFold(p, strings.TrimSpace(offer)) }) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // handshake authenticates a client by its first message.

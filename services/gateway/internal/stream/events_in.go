@@ -3,12 +3,14 @@ package stream
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/coder/websocket"
 
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/events"
+	"github.com/orch-project/orch/services/gateway/internal/refusals"
 )
 
 // maxEvent is the maximum message size of /events/in in bytes; POST /events has the same bound.
@@ -42,7 +44,7 @@ func (s *Server) readEvents(ctx context.Context, k *socket, in *ingestion) endin
 		if text, end = k.readInto(ctx, text); !end.ok() {
 			return end
 		}
-		e, end := receive(receiver, text)
+		e, end := s.receive(ctx, k, receiver, text)
 		if !end.ok() {
 			return end
 		}
@@ -59,9 +61,16 @@ func (s *Server) readEvents(ctx context.Context, k *socket, in *ingestion) endin
 const maxKept = 16 << 10
 
 // receive decodes and validates an event as POST /events does.
-func receive(r *events.Receiver, text []byte) (broker.Event, ending) {
+func (s *Server) receive(ctx context.Context, k *socket, r *events.Receiver, text []byte) (broker.Event, ending) {
 	e, fieldErrors, err := r.Read(text, time.Now())
 	switch {
+	case slices.ContainsFunc(fieldErrors, func(f events.FieldError) bool { return f.Type == events.TypeVocabulary }):
+		refusal := refusals.Refusal{Client: k.info.UserAgent, Events: true}
+		if k.info.Peer.IsValid() {
+			refusal.Address = k.info.Peer.String()
+		}
+		s.opts.Refused.Add(ctx, k.info.Workspace, refusal)
+		return broker.Event{}, ending{websocket.StatusInvalidFramePayloadData, s.opts.Vocabulary.ShortRefusal()}
 	case len(fieldErrors) > 0:
 		return broker.Event{}, invalidEvent(fieldErrors[0])
 	case err != nil:

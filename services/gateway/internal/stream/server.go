@@ -4,17 +4,20 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/orch-project/orch/pkg/access"
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/gateway/internal/refusals"
 )
 
 // The paths below the API prefix.
@@ -37,6 +40,8 @@ type Options struct {
 	Broker *broker.Conn
 	// Vocabulary is the server's vocabulary.
 	Vocabulary vocabulary.Vocabulary
+	// Refused records clients whose events have the names of another vocabulary.
+	Refused *refusals.Log
 	// Max bounds the open sockets, and MaxOfAccount those of one account (0: no such bound). The server refuses further ones with 503.
 	Max, MaxOfAccount int
 	// Readmit is the interval between permission checks of an open socket. The default is 3 s.
@@ -151,10 +156,17 @@ func (s *Server) Route(path string) (template string, ok bool) {
 	return path, ok && path != pathWorkers
 }
 
+// Writes reports whether the sockets of a route write.
+func (s *Server) Writes(template string) bool { return s.routes[template].writes() }
+
+func (r route) writes() bool {
+	return slices.ContainsFunc(r.scopes, func(scope string) bool { return !access.ReadOnly(scope) })
+}
+
 // Serve upgrades a request and returns when the socket has ended.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, template string, client Client, admit Admit) error {
 	return s.bounded(client, func(a *admitted) error {
-		return s.accept(w, r, template, s.routes[template], !offersSubprotocol(r), a, admit)
+		return s.accept(w, r, template, s.routes[template], len(vocabulary.OfferedSubprotocols(r.Header)) == 0, a, admit)
 	})
 }
 

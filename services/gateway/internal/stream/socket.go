@@ -45,8 +45,10 @@ var gone = ending{code: -1}
 
 var (
 	shuttingDown = ending{websocket.StatusServiceRestart, "the server is shutting down; connect again"}
-	brokerAway   = ending{websocket.StatusTryAgainLater, "the broker is not reachable; try again later"}
-	storeAway    = ending{websocket.StatusTryAgainLater, "the store is not reachable; try again later"}
+	// decided ends a socket that writes to an undecided server: it has decided the vocabulary.
+	decided    = ending{websocket.StatusServiceRestart, "the server has chosen its vocabulary; connect again"}
+	brokerAway = ending{websocket.StatusTryAgainLater, "the broker is not reachable; try again later"}
+	storeAway  = ending{websocket.StatusTryAgainLater, "the store is not reachable; try again later"}
 )
 
 // socket is one open websocket.

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/orch-project/orch/pkg/access"
 	"github.com/orch-project/orch/pkg/clientversion"
@@ -34,6 +35,8 @@ type Operation struct {
 	Realm orchv1.Realm
 	// Public operations need no permission.
 	Public bool
+	// ReadOnly operations write nothing.
+	ReadOnly bool
 	// AnyVersion operations ignore the version header.
 	AnyVersion bool
 
@@ -99,6 +102,7 @@ func newOperation(md protoreflect.MethodDescriptor, rule *annotations.HttpRule) 
 	if op.Method, path = binding(rule); op.Method == "" {
 		return nil, fmt.Errorf("no HTTP method in %v", rule)
 	}
+	op.ReadOnly = readOnly(md, op)
 	var err error
 	if op.segments, err = parseTemplate(path, md.Input()); err != nil {
 		return nil, err
@@ -114,6 +118,14 @@ func newOperation(md protoreflect.MethodDescriptor, rule *annotations.HttpRule) 
 	op.guarded = access.Guarded(md.Input())
 	op.omittable = restjson.Omission(clientversion.Omittable()).Reaches(md.Output())
 	return op, nil
+}
+
+// readOnly reports whether an operation writes nothing: by its HTTP method, by the verb of its scope, or by the standard
+// option of a method that reads with another scope.
+func readOnly(md protoreflect.MethodDescriptor, op *Operation) bool {
+	options, _ := md.Options().(*descriptorpb.MethodOptions)
+	return op.Method == http.MethodGet || access.ReadOnly(op.Scope) ||
+		options.GetIdempotencyLevel() == descriptorpb.MethodOptions_NO_SIDE_EFFECTS
 }
 
 func binding(rule *annotations.HttpRule) (method, path string) {

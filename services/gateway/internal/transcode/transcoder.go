@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 
@@ -74,6 +75,13 @@ func New(opts Options) (*Transcoder, error) {
 
 // Operations returns the operations that the transcoder serves.
 func (t *Transcoder) Operations() []*Operation { return t.ops }
+
+// Find returns the operation of a method and a URL without API prefix, and the path's variables, still escaped; nil
+// without one.
+func (t *Transcoder) Find(method string, u *url.URL) (*Operation, map[string]string) {
+	found := t.router.find(method, u)
+	return found.op, found.vars
+}
 
 // ServeHTTP serves a request whose URL has no API prefix.
 func (t *Transcoder) ServeHTTP(w http.ResponseWriter, r *http.Request) {

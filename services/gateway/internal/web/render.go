@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -26,6 +27,8 @@ type frame struct {
 	Docs, SignOut                             string
 	DocsIcon                                  *pongo2.Value
 	Notices                                   []page.Notice
+	Refused                                   []refusedRow
+	Remedy                                    string
 	Calls                                     []callRow
 	CallCount                                 int
 	Workspaces                                []workspaceRow
@@ -50,6 +53,9 @@ type navEntry struct {
 }
 
 type callRow struct{ Method, Path, JSON, Curl string }
+
+// refusedRow is a client of another vocabulary.
+type refusedRow struct{ Client, Address, Last, Expects, What string }
 
 type workspaceRow struct {
 	Path, Name string
@@ -94,6 +100,7 @@ func (s *Site) frame(r *page.Request, visit Visit, p *page.Page) frame {
 	f.Docs, f.DocsIcon = s.prefix(r.HTTP)+"/docs/", show.Icon("api").HTML()
 	f.SignOut, f.Fragment = s.prefix(r.HTTP)+"/logout", r.Fragment
 	_, f.SignedIn = session.From(r.HTTP.Context())
+	f.Refused, f.Remedy = s.refusedClients(r, visit), s.opts.Vocabulary.Remedy()
 	for _, section := range pages.Sections() {
 		if !r.May(section.Needs...) || section.WithKeys && r.Server.Credential != "key" {
 			continue
@@ -115,6 +122,25 @@ func (s *Site) frame(r *page.Request, visit Visit, p *page.Page) frame {
 		f.Workspaces = append(f.Workspaces, row)
 	}
 	return f
+}
+
+// refusedClients are the clients of the workspace that were lately refused.
+func (s *Site) refusedClients(r *page.Request, visit Visit) []refusedRow {
+	if s.opts.Refused == nil || !visit.Member {
+		return nil
+	}
+	var rows []refusedRow
+	for _, refusal := range s.opts.Refused.Of(visit.Workspace) {
+		row := refusedRow{
+			Client: cmp.Or(refusal.Client, "a client without User-Agent"), Address: cmp.Or(refusal.Address, "an unknown address"),
+			Last: show.Clock{Zone: r.Zone}.Text(refusal.Last), Expects: s.opts.Vocabulary.Other().String(), What: "writes",
+		}
+		if refusal.Events {
+			row.What = "events"
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 // notice words the outcome of the action that redirected here. The URL names the action; its sentence is constant.

@@ -177,6 +177,30 @@ func (s *Site) formToken(w http.ResponseWriter, r *http.Request) string {
 
 var errForbidden = rpc.Detail(http.StatusForbidden, "Forbidden")
 
+// Writes reports whether a request is a form whose action writes, and its sender may perform it. It parses the form.
+func (s *Site) Writes(r *http.Request) bool {
+	if r.Method != http.MethodPost {
+		return false
+	}
+	at, rest := splitPlace(r.URL.EscapedPath())
+	found, _ := s.routes.find(rest)
+	if found == nil {
+		return false
+	}
+	visit, err := s.opts.Enter(nil, s.withSession(r), at.account, at.workspace)
+	if err != nil || s.checkForm(nil, r) != nil {
+		return false
+	}
+	forbidden := func(rpc string) bool { return !visit.Allowed(rpc) }
+	writes := func(rpc string) bool { return !s.opts.API.Operation(rpc).ReadOnly }
+	for _, action := range found.Actions {
+		if action.Name == r.PostForm.Get("action") {
+			return slices.ContainsFunc(action.Calls, writes) && !slices.ContainsFunc(slices.Concat(found.Needs, action.Calls), forbidden)
+		}
+	}
+	return false
+}
+
 // post performs the action that the form names.
 func (s *Site) post(w http.ResponseWriter, r *page.Request, visit Visit, p *page.Page) {
 	switch err := s.checkForm(w, r.HTTP); {

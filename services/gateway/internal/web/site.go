@@ -15,6 +15,7 @@ import (
 	"github.com/orch-project/orch/pkg/openapi"
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/vocabulary"
+	"github.com/orch-project/orch/services/gateway/internal/refusals"
 	"github.com/orch-project/orch/services/gateway/internal/requestlog"
 	"github.com/orch-project/orch/services/gateway/internal/stream"
 	"github.com/orch-project/orch/services/gateway/internal/web/ask"
@@ -48,6 +49,8 @@ type Options struct {
 	// Owner returns the owner of a credential with a digest; empty for one that is not valid. Owners see their own sessions.
 	Owner      func(digest string) string
 	Vocabulary vocabulary.Vocabulary
+	// Refused are the clients that were refused because they expect another vocabulary; nil shows none.
+	Refused *refusals.Log
 	// Version is the server's version.
 	Version string
 	// Addresses returns the server's addresses as the client of a request sees them.
@@ -143,11 +146,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.serveStatic(w, r) {
 		return
 	}
-	if token := session.Token(r, s.secure(r)); token != "" && r.Header.Get("Authorization") == "" {
-		if found, ok := s.opts.Sessions.Find(r.Context(), token); ok {
-			r = r.WithContext(session.With(r.Context(), found))
-		}
-	}
+	r = s.withSession(r)
 	switch r.URL.Path {
 	case "/login":
 		requestlog.SetRoute(w, "/login")
@@ -159,6 +158,16 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.servePage(w, r)
+}
+
+// withSession returns a request with the session of its browser, if it has one.
+func (s *Site) withSession(r *http.Request) *http.Request {
+	if token := session.Token(r, s.secure(r)); token != "" && r.Header.Get("Authorization") == "" {
+		if found, ok := s.opts.Sessions.Find(r.Context(), token); ok {
+			return r.WithContext(session.With(r.Context(), found))
+		}
+	}
+	return r
 }
 
 // serveStatic serves files that need no sign-in. It reports whether it responded.

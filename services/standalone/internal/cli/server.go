@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/orch-project/orch/pkg/config"
+	"github.com/orch-project/orch/pkg/quickstart"
 	"github.com/orch-project/orch/pkg/telemetry"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	"github.com/orch-project/orch/services/standalone"
@@ -69,7 +70,7 @@ Every setting is an environment variable too; --check-config prints all values a
 	}
 	cmd.Flags().StringVar(&flags.dataDir, "data-dir", "", "the data directory (default: below the user's home)")
 	cmd.Flags().StringVar(&flags.listen, "listen", "", "the address of API, dashboard and webhooks (default 127.0.0.1:4200)")
-	cmd.Flags().StringVar(&flags.vocabulary, "vocabulary", "", "the server's vocabulary: orch, or prefect for existing clients")
+	cmd.Flags().StringVar(&flags.vocabulary, "vocabulary", "", "the server's vocabulary: orch, or prefect for Prefect's clients (default: that of the data; the first client that writes decides on fresh data)")
 	cmd.Flags().StringVar(&flags.auth, "auth", "", "the authentication mode: none, basic, or keys (API keys)")
 	cmd.Flags().StringVar(&flags.traceFile, "trace-file", "", "a file that gets every span as a line of JSON")
 	cmd.Flags().BoolVar(&flags.insecure, "insecure", false, "allow other machines to reach the server without authentication")
@@ -101,15 +102,29 @@ func greet(w io.Writer, s *standalone.Server, version string) {
 	if s.InternalURL() != "" {
 		fmt.Fprintf(&b, "  metrics    %s/metrics\n", s.InternalURL())
 	}
-	fmt.Fprintf(&b, "  data       %s\n\n", s.DataDir())
-	credential := ""
+	fmt.Fprintf(&b, "  data       %s\n", s.DataDir())
+	fmt.Fprintf(&b, "  vocabulary %s\n\n", s.Vocabulary())
 	if key := s.OwnerKey(); key != "" {
 		fmt.Fprintf(&b, "  The owner's API key, shown this once; every request needs one:\n\n  %s\n\n", key)
-		credential = " -H 'Authorization: Bearer " + key + "'"
 	}
-	fmt.Fprintf(&b, "Try it:\n\n")
-	fmt.Fprintf(&b, "  curl -s %s/api/flows/%s -H 'Content-Type: application/json' -d '{\"name\": \"hello\"}'\n\n", root, credential)
+	first := quickstart.Server{
+		API:        root + "/api",
+		Vocabulary: s.Vocabulary(), Credential: s.Credential(), Secret: s.OwnerKey(),
+	}
+	if advice := first.Advice(); advice != "" {
+		fmt.Fprintf(&b, "%s\n\n", advice)
+	}
+	fmt.Fprintf(&b, "Try it:\n\n%s\n\n", tryIt(first))
 	_, _ = io.WriteString(w, b.String()) // A closed standard output does not stop the server.
+}
+
+// tryIt returns the first command: a flow of Prefect's client or, on a server that refuses that client, a flow by curl.
+// Python code must not be indented.
+func tryIt(s quickstart.Server) string {
+	if s.ServesPrefect() {
+		return s.Flow()
+	}
+	return s.Curl("/flows/", `{"name": "hello"}`)
 }
 
 // reachable returns an address for people: loopback for a server that listens on all interfaces.

@@ -1,6 +1,6 @@
 // Package datadir manages the data directory of a single binary.
 //
-//	orch.json   the format's version and the vocabulary; written at the first start
+//	orch.json   the format's version and the vocabulary; written at the first start, and again when a client decides
 //	store/      the embedded store
 //	nats/       the streams of the embedded broker
 //	secrets.key the keys that encrypt secrets, unless ORCH_SECRETS_KEY sets others; created at the first start
@@ -64,7 +64,8 @@ func Default() (string, error) {
 	return filepath.Join(home, ".local", "share", "orch"), nil
 }
 
-// Open creates a directory, or opens one of this format and vocabulary. Only the user can read it.
+// Open creates a directory, or opens one of this format and vocabulary. Only the user can read it. Undecided opens a
+// directory of any vocabulary; without a mark, the store may contain one, so the caller marks the directory.
 func Open(path string, vocab vocabulary.Vocabulary) (Dir, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return Dir{}, fmt.Errorf("make the data directory: %w", err)
@@ -74,20 +75,40 @@ func Open(path string, vocab vocabulary.Vocabulary) (Dir, error) {
 		if err := checkOwn(path); err != nil {
 			return Dir{}, err
 		}
-		return Dir{Path: path, Vocabulary: vocab}, writeMark(path, mark{FormatVersion, vocab.String()})
+		dir := Dir{Path: path, Vocabulary: vocab}
+		if !vocab.Decided() {
+			return dir, nil
+		}
+		return dir, dir.Mark(vocab)
 	}
 	if err != nil {
 		return Dir{}, fmt.Errorf("read what %s is: %w", path, err)
 	}
+	dir, err := found.dir(path)
 	switch {
-	case found.Format != FormatVersion:
-		return Dir{}, fmt.Errorf("%w: %s has format %d, this server speaks %d", ErrFormat, path, found.Format, FormatVersion)
-	case found.Vocabulary != vocab.String():
-		if c, ok := vocabulary.ParseConversion(found.Vocabulary); ok {
-			return Dir{}, fmt.Errorf("%w: %s: %w", ErrFormat, path, c.Err())
-		}
-		return Dir{}, fmt.Errorf("%w: %s was written in the vocabulary %q, this server is set to %q (start it with --vocabulary %s)",
-			ErrFormat, path, found.Vocabulary, vocab, found.Vocabulary)
+	case err != nil:
+		return Dir{}, err
+	case !vocab.Decided() || dir.Vocabulary == vocab:
+		return dir, nil
+	case !dir.Vocabulary.Decided():
+		dir.Vocabulary = vocab
+		return dir, dir.Mark(vocab)
+	}
+	return Dir{}, fmt.Errorf("%w: %s was written in the vocabulary %q, this server is set to %q (start it with --vocabulary %s, or run %s)",
+		ErrFormat, path, dir.Vocabulary, vocab, dir.Vocabulary, dir.Vocabulary.Remedy())
+}
+
+// dir returns the directory that a mark describes.
+func (m mark) dir(path string) (Dir, error) {
+	if m.Format != FormatVersion {
+		return Dir{}, fmt.Errorf("%w: %s has format %d, this server speaks %d", ErrFormat, path, m.Format, FormatVersion)
+	}
+	vocab, err := vocabulary.ParseStored(m.Vocabulary)
+	switch {
+	case errors.Is(err, vocabulary.ErrConverting):
+		return Dir{}, fmt.Errorf("%w: %s: %w", ErrFormat, path, err)
+	case err != nil:
+		return Dir{}, fmt.Errorf("read what %s is: %w", path, err)
 	}
 	return Dir{Path: path, Vocabulary: vocab}, nil
 }
@@ -108,13 +129,8 @@ func OpenAny(path string) (Dir, error) {
 	if err != nil {
 		return Dir{}, fmt.Errorf("read what %s is: %w", path, err)
 	}
-	if found.Format != FormatVersion {
-		return Dir{}, fmt.Errorf("%w: %s has format %d, this server speaks %d", ErrFormat, path, found.Format, FormatVersion)
-	}
-	if c, ok := vocabulary.ParseConversion(found.Vocabulary); ok {
-		return Dir{}, fmt.Errorf("%w: %s: %w", ErrFormat, path, c.Err())
-	}
-	return Dir{Path: path}, nil
+	_, err = found.dir(path)
+	return Dir{Path: path}, err
 }
 
 // supervisionFiles are the extensions of files that those who start a server put beside its data.
@@ -151,14 +167,7 @@ func Existing(path string) (Dir, error) {
 	if err != nil {
 		return Dir{}, fmt.Errorf("%s is neither a data directory nor a backup: %w", path, err)
 	}
-	if found.Format != FormatVersion {
-		return Dir{}, fmt.Errorf("%w: %s has format %d, this server speaks %d", ErrFormat, path, found.Format, FormatVersion)
-	}
-	vocab, err := vocabulary.Parse(found.Vocabulary)
-	if err != nil {
-		return Dir{}, fmt.Errorf("read what %s is: %w", path, err)
-	}
-	return Dir{Path: path, Vocabulary: vocab}, nil
+	return found.dir(path)
 }
 
 // New creates a directory that must not exist or be empty. It has no vocabulary until it is marked.
@@ -172,7 +181,7 @@ func New(path string) (Dir, error) {
 	return Dir{Path: path}, nil
 }
 
-// Mark assigns a vocabulary to a new directory.
+// Mark assigns a vocabulary to a new or undecided directory, atomically and durably.
 func (d Dir) Mark(vocab vocabulary.Vocabulary) error {
 	return writeMark(d.Path, mark{FormatVersion, vocab.String()})
 }

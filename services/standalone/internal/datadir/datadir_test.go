@@ -37,6 +37,28 @@ func TestOpenRefusesAnotherVocabularyNamingBoth(t *testing.T) {
 	require.ErrorContains(t, err, `"prefect"`)
 }
 
+func TestUndecidedDirectoryTakesTheFirstVocabulary(t *testing.T) {
+	path := t.TempDir()
+	dir, err := datadir.Open(path, vocabulary.Undecided)
+	require.NoError(t, err)
+	require.NoFileExists(t, filepath.Join(path, "orch.json"), "the caller looks into the store first")
+	require.NoError(t, dir.Mark(vocabulary.Undecided))
+	found, err := datadir.Existing(path)
+	require.NoError(t, err)
+	require.Equal(t, vocabulary.Undecided, found.Vocabulary)
+
+	_, err = datadir.Open(path, vocabulary.Prefect)
+	require.NoError(t, err)
+	for _, vocab := range []vocabulary.Vocabulary{vocabulary.Undecided, vocabulary.Prefect} {
+		dir, err = datadir.Open(path, vocab)
+		require.NoError(t, err)
+		require.Equal(t, vocabulary.Prefect, dir.Vocabulary)
+	}
+	_, err = datadir.Open(path, vocabulary.Orch)
+	require.ErrorIs(t, err, datadir.ErrFormat)
+	require.ErrorContains(t, err, "orch vocabulary convert --to orch")
+}
+
 func TestOpenRefusesAnotherFormatAndTouchesNothing(t *testing.T) {
 	path := t.TempDir()
 	mark := filepath.Join(path, "orch.json")

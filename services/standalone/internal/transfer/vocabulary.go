@@ -18,5 +18,5 @@ func Vocabulary(ctx context.Context, db *mongo.Database) (vocabulary.Vocabulary,
 	if err := db.Collection("meta").FindOne(ctx, bson.D{{Key: "_id", Value: "format"}}).Decode(&found); err != nil {
 		return vocabulary.Vocabulary{}, fmt.Errorf("read mark of database %s: %w", db.Name(), err)
 	}
-	return vocabulary.Parse(found.Vocabulary)
+	return vocabulary.ParseStored(found.Vocabulary)
 }

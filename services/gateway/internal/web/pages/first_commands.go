@@ -2,9 +2,14 @@ package pages
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/orch-project/orch/pkg/jsontree"
+	"github.com/orch-project/orch/pkg/quickstart"
+	"github.com/orch-project/orch/pkg/vocabulary"
 	"github.com/orch-project/orch/services/gateway/internal/web/ask"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 )
@@ -12,35 +17,42 @@ import (
 // command is a shell command that a reader copies. Credentials come from the environment of the shell.
 type command struct{ Title, Text string }
 
-// firstCommands are the ways to begin in an empty workspace.
-func firstCommands(r *page.Request) []command {
-	return []command{
-		{"1. Run a flow", flowCommand(r)},
-		{"2. Create a webhook", webhookCommand(r)},
-		{"3. Post to it", postCommand(r)},
-	}
+// firstSteps are the ways to begin in an empty workspace.
+type firstSteps struct {
+	// Advice says which clients the server serves, empty if there is nothing to say.
+	Advice   string
+	Commands []command
 }
 
-// flowCommand runs a flow with the Python client.
-func flowCommand(r *page.Request) string {
-	environment := ""
-	switch r.Server.Credential {
-	case "key":
-		environment = `PREFECT_API_KEY="$ORCH_API_KEY" `
-	case "password":
-		environment = `PREFECT_API_AUTH_STRING="$ORCH_API_KEY" `
+// newFirstSteps returns the commands that work on the server as it is.
+func newFirstSteps(r *page.Request) *firstSteps {
+	server := quickstart.Server{
+		API: r.Server.Root + "/api", Vocabulary: r.Server.Vocabulary, Credential: quickstart.Credential(r.Server.Credential),
+		Account: uuid.MustParse(r.Account), Workspace: uuid.MustParse(r.Workspace),
 	}
-	return "pip install prefect\n" + environment + "PREFECT_API_URL=" + r.Server.API + ` python -c "from prefect import flow
-@flow
-def hello(): print('hello')
-hello()"`
+	steps := &firstSteps{Advice: server.Advice()}
+	add := func(title, text string) {
+		steps.Commands = append(steps.Commands, command{strconv.Itoa(len(steps.Commands)+1) + ". " + title, text})
+	}
+	if server.ServesPrefect() {
+		add("Run a flow", server.Flow())
+	}
+	add("Create a webhook", webhookCommand(r))
+	add("Post to it", postCommand(r))
+	return steps
 }
 
-// webhookCommand creates a webhook.
+// webhookCommand creates a webhook. On an undecided server it names Prefect's API version, so that it decides as the
+// command before it does.
 func webhookCommand(r *page.Request) string {
-	template := `{"event": "hello.{{ body.name }}", "resource": {"` + r.Server.Vocabulary.ResourceID() + `": "hello"}}`
+	vocab, header := r.Server.Vocabulary, ""
+	if !vocab.Decided() {
+		vocab = vocabulary.Prefect
+		header = " -H '" + vocab.VersionHeader() + ": " + vocabulary.APIVersion + "'"
+	}
+	template := `{"event": "hello.{{ body.name }}", "resource": {"` + vocab.ResourceID() + `": "hello"}}`
 	body := `{"name": "hello", "template": ` + string(jsontree.Text(template)) + `}`
-	return ask.Call{Method: http.MethodPost, Path: "/webhooks/", Body: body}.Curl(r.Server.API, r.Server.Credential)
+	return ask.Call{Method: http.MethodPost, Path: "/webhooks/", Body: body}.Curl(r.Server.API, r.Server.Credential) + header
 }
 
 // postCommand posts to the first webhook.

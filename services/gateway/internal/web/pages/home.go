@@ -23,9 +23,8 @@ type homeView struct {
 	Problems    []string
 	// Webhooks are those whose requests fail or do not come.
 	Webhooks []homeWebhook
-	// Empty reports a workspace without flows; the page then shows how to begin.
-	Empty    bool
-	Commands []command
+	// FirstSteps show how to begin in a workspace without flows; nil in any other.
+	FirstSteps *firstSteps
 }
 
 // homeWebhook is a webhook that needs attention.
@@ -90,9 +89,9 @@ func showHome(r *page.Request) (page.View, error) {
 	flows := ask.New[*orchv1.CountResponse](orchv1.FlowService_CountFlows_FullMethodName, ask.Input{Body: ask.JSON{}}) // It is rarely asked.
 	counts := stateTotals(histogram.Answer())
 	if len(counts) == 0 && len(webhooks.Answer().GetWebhooks()) == 0 && histogram.Err() == nil && r.Ask(flows) == nil && flows.Answer().GetCount() == 0 {
-		v.Empty, v.Commands = true, firstCommands(r)
+		v.FirstSteps = newFirstSteps(r)
 	}
-	if !v.Empty {
+	if v.FirstSteps == nil {
 		v.Scatter = newScatterView(r, f)
 	}
 	query := url.Values{"from": {f.Window.Text}}

@@ -1,0 +1,121 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/orch-project/orch/pkg/access"
+	wire "github.com/orch-project/orch/pkg/events"
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	"github.com/orch-project/orch/services/gateway/internal/address"
+	"github.com/orch-project/orch/services/gateway/internal/refusals"
+	"github.com/orch-project/orch/services/gateway/internal/stream"
+)
+
+// decides reports whether a request decides the vocabulary of an undecided server, and which one: it writes, and its
+// sender may call the operation.
+func (g *Gateway) decides(r *http.Request) (vocabulary.Vocabulary, bool) {
+	if g.cfg.Vocabulary.Decided() || !g.writes(r) {
+		return vocabulary.Undecided, false
+	}
+	return vocabulary.OfClient(r.Header), true
+}
+
+// writes reports whether a request of an admitted sender writes. A webhook exists only after a write, so a delivery is
+// none. A websocket whose token is in its first message writes after that message; see admitSocket.
+func (g *Gateway) writes(r *http.Request) bool {
+	if below(r.URL.Path, "/hooks") || g.guard.Surroundings(r) != nil {
+		return false
+	}
+	if !below(r.URL.Path, "/api") {
+		return g.site.Writes(r)
+	}
+	place, ok := address.Split(r.URL)
+	switch {
+	case !ok:
+		return false
+	case stream.Upgrade(r):
+		return g.socketWrites(r, place)
+	}
+	op, vars := g.api.Find(r.Method, place.URL)
+	if op == nil || op.ReadOnly {
+		return false
+	}
+	_, err := g.admit(g.bind(nil, r, place), op, vars)
+	return err == nil
+}
+
+// socketWrites is writes for a websocket whose request authenticates it.
+func (g *Gateway) socketWrites(r *http.Request, place address.Place) bool {
+	if g.sockets == nil {
+		return false
+	}
+	template, ok := g.sockets.Route(place.URL.Path)
+	if !ok || !g.sockets.Writes(template) {
+		return false
+	}
+	need, err := needOf(nil, place, nil)
+	if err != nil {
+		return false
+	}
+	need.Scope = g.sockets.Scopes(template)[0]
+	return g.authorize(r, nil, need) == nil
+}
+
+// decideBySocket decides by a websocket that its first message has authenticated. The gateway then closes it, and the
+// client connects to the successor.
+func (g *Gateway) decideBySocket(r *http.Request, scope string) error {
+	if g.cfg.Vocabulary.Decided() || access.ReadOnly(scope) {
+		return nil
+	}
+	return g.listener.choose(context.WithoutCancel(r.Context()), vocabulary.OfClient(r.Header))
+}
+
+// refuse returns the response to an admitted client that expects another vocabulary, nil for every other client. Half of
+// such a client's data would be lost: its events have other names.
+func (g *Gateway) refuse(r *http.Request, info request.Info, sentence func(client string) string) error {
+	if !g.cfg.Vocabulary.ForeignAgent(r.UserAgent()) {
+		return nil
+	}
+	client, _ := vocabulary.PrefectAgent(r.UserAgent())
+	g.refused.Add(r.Context(), info.Workspace, refusals.Refusal{Client: client, Address: addressOf(info)})
+	return rpc.Detail(http.StatusBadRequest, sentence(client))
+}
+
+// addressOf returns the address of a request's client, empty if unknown.
+func addressOf(info request.Info) string {
+	if !info.Peer.IsValid() {
+		return ""
+	}
+	return info.Peer.String()
+}
+
+// recorder is a caller that records refused events of clients which expect another vocabulary.
+type recorder struct {
+	rpc.Caller
+	refused *refusals.Log
+}
+
+// Call implements rpc.Caller.
+func (c recorder) Call(ctx context.Context, method string, in proto.Message) (proto.Message, rpc.Reply, error) {
+	out, reply, err := c.Caller.Call(ctx, method, in)
+	if err == nil {
+		return out, reply, nil
+	}
+	for _, f := range rpc.HTTPError(err).GetFieldErrors().GetErrors() {
+		if f.GetType() != wire.TypeVocabulary {
+			continue
+		}
+		md, _ := metadata.FromOutgoingContext(ctx)
+		if info, broken := request.Incoming(metadata.NewIncomingContext(ctx, md)); broken == nil {
+			c.refused.Add(ctx, info.Workspace, refusals.Refusal{Client: info.UserAgent, Address: addressOf(info), Events: true})
+		}
+		break
+	}
+	return out, reply, err
+}

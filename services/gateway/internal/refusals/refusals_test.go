@@ -1,0 +1,69 @@
+package refusals_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/orch-project/orch/pkg/clock"
+	"github.com/orch-project/orch/pkg/testkit"
+	"github.com/orch-project/orch/services/gateway/internal/refusals"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+func newLog() (*refusals.Log, *clock.Manual, *bytes.Buffer) {
+	var out bytes.Buffer
+	now := clock.NewManual(time.Date(2030, 1, 31, 12, 0, 0, 0, time.UTC))
+	return refusals.New(refusals.Options{Clock: now, Log: slog.New(slog.NewTextHandler(&out, nil))}), now, &out
+}
+
+func TestRefusalsOfAWorkspace(t *testing.T) {
+	t.Parallel()
+	log, now, out := newLog()
+	here, there := uuid.New(), uuid.New()
+	sdk := refusals.Refusal{Client: "prefect/3.6.1", Address: "192.0.2.7"}
+	proxied := refusals.Refusal{Address: "192.0.2.8", Events: true}
+	for range 5 {
+		log.Add(t.Context(), here, sdk)
+	}
+	require.Equal(t, 1, strings.Count(out.String(), "refused a client"), "repetitions are not logged")
+	now.Advance(time.Minute)
+	log.Add(t.Context(), here, proxied)
+	found := log.Of(here)
+	require.Len(t, found, 2)
+	require.Equal(t, "192.0.2.8", found[0].Address, "the latest one is first")
+	require.Equal(t, "prefect/3.6.1", found[1].Client)
+	require.Empty(t, log.Of(there), "other workspaces do not see it")
+
+	now.Advance(refusals.Lifetime - time.Second)
+	require.Len(t, log.Of(here), 1)
+	log.Add(t.Context(), here, sdk)
+	require.Equal(t, 3, strings.Count(out.String(), "refused a client"))
+	now.Advance(refusals.Lifetime)
+	require.Empty(t, log.Of(here))
+}
+
+func TestRefusalsAreBounded(t *testing.T) {
+	t.Parallel()
+	log, now, _ := newLog()
+	first := uuid.New()
+	for i := range 20 {
+		log.Add(t.Context(), first, refusals.Refusal{Client: strings.Repeat("x", 1000), Address: fmt.Sprint(i)})
+	}
+	found := log.Of(first)
+	require.Len(t, found, 8)
+	require.Equal(t, "19", found[0].Address)
+	require.Len(t, found[0].Client, 100)
+	for range 1000 {
+		now.Advance(time.Millisecond)
+		log.Add(t.Context(), uuid.New(), refusals.Refusal{Client: "x"})
+	}
+	require.Empty(t, log.Of(first), "the oldest workspace gives way")
+}
