@@ -1,0 +1,192 @@
+//go:build e2esdk
+
+package sdk
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"html"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/orch-project/orch/pkg/quickstart"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	"github.com/orch-project/orch/test/e2e"
+)
+
+// firstContactVersions are the SDKs that newcomers have.
+var firstContactVersions = []string{"3.1", "3.3", "3.6", "3.9"}
+
+// authentication is a mode of the server.
+type authentication struct {
+	name string
+	env  []string
+	// secret returns the value of ORCH_API_KEY.
+	secret func(t *testing.T, o *e2e.Orch) string
+	kind   quickstart.Credential
+	// since is the first SDK that sends the credential over websockets.
+	since string
+}
+
+const password = "ada:correct-horse-battery-staple"
+
+var authentications = []authentication{
+	{"none", nil, func(*testing.T, *e2e.Orch) string { return "" }, quickstart.None, "3.0"},
+	{"keys", []string{"ORCH_AUTH=keys"}, ownerKey, quickstart.Key, "3.0"},
+	{"basic", []string{"ORCH_AUTH_BASIC=" + password}, func(*testing.T, *e2e.Orch) string { return password }, quickstart.Password, "3.4"},
+}
+
+// ownerKey returns the key that the banner shows, in either vocabulary.
+func ownerKey(t *testing.T, o *e2e.Orch) string {
+	key := regexp.MustCompile(`(?m)^ +([op]nu_[a-z2-7]+)$`).FindStringSubmatch(o.Processes[0].Output())
+	require.NotNil(t, key, "the banner shows a key")
+	return key[1]
+}
+
+// newcomer is somebody with a shell, an SDK and a server.
+type newcomer struct {
+	t      *testing.T
+	server *e2e.Orch
+	secret string
+	python string // The SDK's environment.
+}
+
+// TestFirstContact runs the commands of the banner and of the empty home page as they are printed, by each SDK, on servers of
+// each vocabulary and authentication. Task runs and their events arrive, or the SDK's console says what helps.
+func TestFirstContact(t *testing.T) {
+	for _, version := range firstContactVersions {
+		python, err := filepath.Abs(*environment + "-" + version)
+		require.NoError(t, err)
+		for _, auth := range authentications {
+			if version < auth.since {
+				continue
+			}
+			t.Run(version+"/"+auth.name, func(t *testing.T) {
+				arrive := func(vocab string, commands func(*newcomer) []string) {
+					env := slices.Clone(auth.env)
+					if vocab != "" {
+						env = append(env, "ORCH_VOCABULARY="+vocab)
+					}
+					n := &newcomer{t: t, server: e2e.StartSingleAt(t, programs, t.TempDir(), e2e.FreeAddress(t), env...), python: python}
+					n.secret = auth.secret(t, n.server)
+					for _, command := range commands(n) {
+						n.succeed(command)
+					}
+					if vocab != "orch" {
+						n.awaitTaskRun()
+						return
+					}
+					root := quickstart.Server{API: n.server.API(), Vocabulary: vocabulary.Undecided, Credential: auth.kind}
+					output, err := n.run(root.Flow())
+					require.Error(t, err)
+					require.Contains(t, unwrapped(output), "orch vocabulary convert --to prefect", "the console says what helps")
+					require.Contains(t, n.home(), `id="refused"`, "and so does the dashboard")
+				}
+				for _, vocab := range []string{"", "prefect", "orch"} {
+					name := map[string]string{"": "undecided"}[vocab] + vocab
+					t.Run(name+"/page", func(t *testing.T) { arrive(vocab, (*newcomer).page) })
+					t.Run(name+"/banner", func(t *testing.T) { arrive(vocab, (*newcomer).banner) })
+				}
+			})
+		}
+	}
+}
+
+// unwrapped returns an output without the line breaks of a console.
+func unwrapped(output string) string { return strings.Join(strings.Fields(output), " ") }
+
+// run runs a command in a shell, as somebody pastes it. Their environment has the SDK and no setting of it.
+func (n *newcomer) run(command string) (string, error) {
+	ctx, cancel := context.WithTimeout(n.t.Context(), waitTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", command)
+	cmd.Dir = n.t.TempDir()
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		return strings.HasPrefix(variable, "PREFECT_") || strings.HasPrefix(variable, "PATH=")
+	})
+	cmd.Env = append(cmd.Env, "PATH="+filepath.Join(n.python, "bin")+":"+os.Getenv("PATH"), "HOME="+n.t.TempDir(),
+		"PREFECT_HOME="+n.t.TempDir(), quickstart.Variable+"="+n.secret)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	output, err := cmd.CombinedOutput()
+	return string(output), err
+}
+
+// succeed runs a command that must work. A POST to a webhook answers 204.
+func (n *newcomer) succeed(command string) {
+	output, err := n.run(command)
+	require.NoError(n.t, err, "%s\n%s", command, output)
+	require.NotContains(n.t, output, `"detail"`, "%s\n%s", command, output)
+	require.NotContains(n.t, output, "check your network settings", "%s\n%s", command, output)
+	if strings.HasPrefix(command, "curl -i") {
+		require.Contains(n.t, output, " 204 ", "%s\n%s", command, output)
+	}
+}
+
+// banner returns the command that the server printed at its start.
+func (n *newcomer) banner() []string {
+	_, text, found := strings.Cut(n.server.Processes[0].Output(), "Try it:\n\n")
+	require.True(n.t, found)
+	command, _, found := strings.Cut(text, "\n\n")
+	require.True(n.t, found)
+	return []string{command}
+}
+
+var shown = regexp.MustCompile(`(?s)<div class="command"><pre class="wrap"><code>(.*?)</code>`)
+
+// page returns the commands of the empty home page.
+func (n *newcomer) page() []string {
+	var commands []string
+	for _, match := range shown.FindAllStringSubmatch(n.home(), -1) {
+		commands = append(commands, html.UnescapeString(match[1]))
+	}
+	require.NotEmpty(n.t, commands)
+	return commands
+}
+
+func (n *newcomer) home() string {
+	return string(n.ask(http.MethodGet, n.server.URL+"/", ""))
+}
+
+// ask sends a request that must succeed.
+func (n *newcomer) ask(method, url, body string) []byte {
+	request, err := http.NewRequestWithContext(n.t.Context(), method, url, strings.NewReader(body))
+	require.NoError(n.t, err)
+	request.Header.Set("Content-Type", "application/json")
+	if user, secret, found := strings.Cut(n.secret, ":"); found {
+		request.SetBasicAuth(user, secret)
+	} else if n.secret != "" {
+		request.Header.Set("Authorization", "Bearer "+n.secret)
+	}
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(n.t, err)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(n.t, err)
+	require.Equal(n.t, http.StatusOK, response.StatusCode, "%s", text)
+	return text
+}
+
+// awaitTaskRun waits until a completed task run and its events are stored.
+func (n *newcomer) awaitTaskRun() {
+	require.Eventually(n.t, func() bool {
+		var runs []struct {
+			State struct{ Type string } `json:"state"`
+		}
+		require.NoError(n.t, json.Unmarshal(n.ask(http.MethodPost, n.server.API()+"/task_runs/filter", "{}"), &runs))
+		events := n.ask(http.MethodPost, n.server.API()+"/events/filter", `{"filter": {"event": {"name": ["prefect.task-run.Completed"]}}}`)
+		return len(runs) == 1 && runs[0].State.Type == "COMPLETED" && bytes.Contains(events, []byte(`"prefect.task-run.Completed"`))
+	}, time.Minute, 50*time.Millisecond, "the task run and its events arrive")
+}
