@@ -251,3 +251,26 @@ func (s *server) check(w hook, draft string) string {
 	s.t.Helper()
 	return s.submit("/webhooks/webhook/"+w.ID+"/bench", url.Values{"action": {"bench-check"}, "template": {draft}})
 }
+
+func TestAFailureThatWasReplayedIsNoCauseAnyMore(t *testing.T) {
+	t.Parallel()
+	s := start(t, t.TempDir())
+	text, err := json.Marshal(map[string]string{"name": "strict", "undefined": "strict", "template": unseen})
+	require.NoError(t, err)
+	w := s.hook(string(text))
+	require.Equal(t, http.StatusBadRequest, w.send(http.MethodPost, "application/json", `{"device": {}}`))
+	delivery := w.deliveries(1)[0].ID
+	issues := func() int {
+		var list []struct{ Count int }
+		require.Equal(t, 200, s.ask(http.MethodPost, "/webhooks/"+w.ID+"/issues", "", &list))
+		return len(list)
+	}
+	page := "/webhooks/webhook/" + w.ID
+	require.Equal(t, http.StatusBadRequest, w.replay(delivery).Status, "a replay that fails counts nothing")
+	require.Equal(t, 1, issues())
+	require.Contains(t, s.page(page), "Why deliveries fail")
+	w.update(`{"undefined": "lenient"}`)
+	require.Equal(t, http.StatusNoContent, w.replay(delivery).Status)
+	require.Zero(t, issues())
+	require.NotContains(t, s.page(page), "Why deliveries fail", "the page and the command agree")
+}

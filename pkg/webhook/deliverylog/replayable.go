@@ -36,3 +36,8 @@ func Verified(d *orchv1.WebhookDelivery) bool {
 func VerifiedReasons() []string {
 	return []string{ReasonOverload, ReasonHandshake, ReasonTemplate, ReasonEvent, ReasonBroker}
 }
+
+// Unresolved reports whether a delivery is a failure that no replay has made good. Failed replays are not counted: the original is.
+func Unresolved(d *orchv1.WebhookDelivery) bool {
+	return d.GetStatus() >= http.StatusBadRequest && d.ReplayOf == nil && d.ReplayedEventId == nil
+}

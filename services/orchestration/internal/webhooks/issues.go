@@ -3,11 +3,11 @@ package webhooks
 import (
 	"cmp"
 	"context"
-	"net/http"
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 )
@@ -38,7 +38,7 @@ func (s *Service) ListWebhookIssues(ctx context.Context, r *orchv1.ListWebhookIs
 	list := &orchv1.WebhookIssueList{}
 	issues := map[cause]*orchv1.WebhookIssue{}
 	for _, d := range entries {
-		if d.GetStatus() < http.StatusBadRequest || d.ReplayOf != nil || d.ReplayedEventId != nil {
+		if !deliverylog.Unresolved(d) {
 			continue
 		}
 		key := cause{d.GetStatus(), d.GetReason(), d.GetError(), d.GetErrorLine(), d.GetErrorColumn()}

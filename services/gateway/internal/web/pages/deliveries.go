@@ -254,12 +254,12 @@ type cause struct {
 // maxCauses bounds the groups of a page.
 const maxCauses = 8
 
-// causes groups failures by status, reason, error and place, the largest group first. The deliveries are newest first.
+// causes groups failures that no replay has made good by status, reason, error and place, the largest group first. The deliveries are newest first.
 func causes(r *page.Request, webhook string, deliveries []*orchv1.WebhookDelivery) []cause {
 	byKey := map[string]*cause{}
 	var groups []*cause
 	for _, d := range deliveries {
-		if d.GetStatus() < http.StatusBadRequest {
+		if !deliverylog.Unresolved(d) {
 			continue
 		}
 		key := fmt.Sprintf("%d %s %s", d.GetStatus(), d.GetReason(), causeText(d))
