@@ -2033,6 +2033,8 @@ func Of(fullName string) string {
 		return "Retry configuration of the run."
 	case "orch.v1.DeploymentFlowRunCreate.enforce_parameter_schema":
 		return "Whether parameters must conform to the schema; null uses the deployment's setting."
+	case "orch.v1.DeploymentFlowRunCreate.final_parameters":
+		return "Whether parameters are data: markers in them are not replaced."
 	case "orch.v1.DeploymentFlowRunCreate.idempotency_key":
 		return "Key that makes creation idempotent within the flow; null disables deduplication; at most 2,000 characters."
 	case "orch.v1.DeploymentFlowRunCreate.infrastructure_document_id":

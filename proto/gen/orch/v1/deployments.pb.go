@@ -2056,9 +2056,11 @@ type DeploymentFlowRunCreate struct {
 	// Name of the work queue; null uses the deployment's; at most 500 characters.
 	WorkQueueName *string `protobuf:"bytes,12,opt,name=work_queue_name,json=workQueueName,proto3,oneof" json:"work_queue_name,omitempty"`
 	// Infrastructure settings that override the deployment's, key by key; at most 512 KiB.
-	JobVariables  []byte `protobuf:"bytes,13,opt,name=job_variables,json=jobVariables,proto3,oneof" json:"job_variables,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	JobVariables []byte `protobuf:"bytes,13,opt,name=job_variables,json=jobVariables,proto3,oneof" json:"job_variables,omitempty"`
+	// Whether parameters are data: markers in them are not replaced.
+	FinalParameters bool `protobuf:"varint,14,opt,name=final_parameters,json=finalParameters,proto3" json:"final_parameters,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *DeploymentFlowRunCreate) Reset() {
@@ -2180,6 +2182,13 @@ func (x *DeploymentFlowRunCreate) GetJobVariables() []byte {
 		return x.JobVariables
 	}
 	return nil
+}
+
+func (x *DeploymentFlowRunCreate) GetFinalParameters() bool {
+	if x != nil {
+		return x.FinalParameters
+	}
+	return false
 }
 
 // FlowRunCreateResult is the outcome of one requested flow run.
@@ -4424,7 +4433,7 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\x1b_infrastructure_document_idB\x1b\n" +
 	"\x19_enforce_parameter_schemaB\x1b\n" +
 	"\x19_parameter_openapi_schemaB\x0f\n" +
-	"\r_version_info\"\xde\x06\n" +
+	"\r_version_info\"\x92\a\n" +
 	"\x17DeploymentFlowRunCreate\x12/\n" +
 	"\x05state\x18\x01 \x01(\v2\x14.orch.v1.StateCreateH\x00R\x05state\x88\x01\x01\x12\x1b\n" +
 	"\x04name\x18\x02 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03R\x04name\x12+\n" +
@@ -4442,7 +4451,8 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	" \x01(\v2\x0f.orch.v1.LabelsH\x04R\x06labels\x88\x01\x01\x128\n" +
 	"\x12parent_task_run_id\x18\v \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x05R\x0fparentTaskRunId\x88\x01\x01\x124\n" +
 	"\x0fwork_queue_name\x18\f \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03H\x06R\rworkQueueName\x88\x01\x01\x125\n" +
-	"\rjob_variables\x18\r \x01(\fB\v\xca\xf3\x18\a\x10\x03\xc8\x01\x80\x80 H\aR\fjobVariables\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\b\n" +
+	"\rjob_variables\x18\r \x01(\fB\v\xca\xf3\x18\a\x10\x03\xc8\x01\x80\x80 H\aR\fjobVariables\x88\x01\x01\x122\n" +
+	"\x10final_parameters\x18\x0e \x01(\bB\a\xca\xf3\x18\x03\x80\x01\x01R\x0ffinalParameters:\x06\xd2\xf3\x18\x02\b\x01B\b\n" +
 	"\x06_stateB\x1b\n" +
 	"\x19_enforce_parameter_schemaB\x1d\n" +
 	"\x1b_infrastructure_document_idB\x12\n" +

@@ -136,13 +136,9 @@ func union(a, b []string) []string {
 
 // parameters merges the request's parameters over the deployment's, hydrates them and validates them.
 func (s *Service) parameters(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment, create *orchv1.DeploymentFlowRunCreate) ([]byte, error) {
-	merged, err := parameters.Merge(d.GetParameters(), create.GetParameters())
+	params, err := s.hydrated(ctx, ws, d.GetParameters(), create)
 	if err != nil {
 		return nil, err
-	}
-	params, err := s.hydrator.Hydrate(ctx, ws, merged)
-	if err != nil {
-		return nil, notHydrated("flow run", err)
 	}
 	enforce := d.GetEnforceParameterSchema()
 	if create.EnforceParameterSchema != nil {
@@ -160,6 +156,25 @@ func (s *Service) parameters(ctx context.Context, ws uuid.UUID, d *orchv1.Deploy
 		return nil, rpc.Detail(http.StatusConflict, "Error creating flow run: "+err.Error())
 	}
 	return params, err
+}
+
+// hydrated merges and hydrates. Final parameters may hold data of strangers, so only the deployment's own markers are replaced.
+func (s *Service) hydrated(ctx context.Context, ws uuid.UUID, own []byte, create *orchv1.DeploymentFlowRunCreate) ([]byte, error) {
+	combine := parameters.Merge
+	if create.GetFinalParameters() {
+		combine = parameters.Without
+	}
+	params, err := combine(own, create.GetParameters())
+	if err != nil {
+		return nil, err
+	}
+	if params, err = s.hydrator.Hydrate(ctx, ws, params); err != nil {
+		return nil, notHydrated("flow run", err)
+	}
+	if !create.GetFinalParameters() {
+		return params, nil
+	}
+	return parameters.Merge(params, create.GetParameters())
 }
 
 // notHydrated turns a hydration error into a status error; it passes other errors through.

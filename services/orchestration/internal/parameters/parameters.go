@@ -56,6 +56,19 @@ func Merge(base, over []byte) ([]byte, error) {
 	return object(below)
 }
 
+// Without returns the members of one object whose keys another one lacks. Empty input means an empty object.
+func Without(base, over []byte) ([]byte, error) {
+	above, err := members(over)
+	if err != nil || len(above) == 0 {
+		return base, err
+	}
+	below, err := members(base)
+	if err != nil {
+		return nil, err
+	}
+	return object(slices.DeleteFunc(below, func(m member) bool { return find(above, m.key) != nil }))
+}
+
 // members parses an object. Empty input means an object without members.
 func members(raw []byte) ([]member, error) {
 	if len(raw) == 0 {

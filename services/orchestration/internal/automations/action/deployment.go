@@ -2,6 +2,7 @@ package action
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -9,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 )
 
 // runDeployment creates a flow run. Its idempotency key makes a repetition find the same run.
@@ -28,10 +30,16 @@ func (r *Runner) runDeployment(ctx context.Context, o *result, run *orchv1.Autom
 	}
 	if action.Parameters != nil {
 		rendered, err := r.parameters(ctx, run, action.GetParameters())
+		if refused, ok := errors.AsType[*parameters.HydrationError](err); ok {
+			return o.fail("Unable to create flow run from deployment: Error hydrating flow run parameters: %s", refused)
+		}
+		if errors.Is(err, errUnreadVariable) {
+			return o.later(err)
+		}
 		if err != nil {
 			return r.templateFailed(o, err, err.Error(), "")
 		}
-		create.Parameters = rendered
+		create.Parameters, create.FinalParameters = rendered, true
 	}
 	response, _, err := r.Caller.Call(ctx, orchv1.DeploymentService_CreateFlowRunFromDeployment_FullMethodName,
 		&orchv1.CreateFlowRunFromDeploymentRequest{Id: id, FlowRun: create})

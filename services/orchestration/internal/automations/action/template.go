@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/orch-project/orch/pkg/jinja"
 	"github.com/orch-project/orch/pkg/jsontree"
+	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 )
 
 // The bounds of templates in actions, beside the engine's own.
@@ -67,11 +70,15 @@ func (r *Runner) templateFailed(o *result, err error, message, source string) *r
 	return o.fail("Template rendering failed: %s", message)
 }
 
-// errRemove makes a key go whose value has no content.
-var errRemove = errors.New("the key has no content")
+var (
+	// errRemove makes a key go whose value has no content.
+	errRemove = errors.New("the key has no content")
+	// errUnreadVariable means that a variable could not be read now.
+	errUnreadVariable = errors.New("read variable")
+)
 
 // parameters renders the parameters of a deployment run. A text that looks like a template becomes the text that it
-// renders, and a lone expression the value that it has.
+// renders, and a lone expression the value that it has. Markers of the definition are replaced; those in a value of an event are data.
 func (r *Runner) parameters(ctx context.Context, run *orchv1.AutomationActionRun, text []byte) ([]byte, error) {
 	object, err := jsontree.ParseObject(text)
 	if err != nil {
@@ -153,15 +160,15 @@ func loneExpression(text string) (string, bool) {
 	return strings.Trim(strings.TrimSpace(inner), "-+ "), true
 }
 
-// marker renders an object that stands for a value, in either notation of its key.
+// marker replaces an object of the action's definition that stands for a value, in either notation of its key. What it returns is
+// data, and its markers are not replaced.
 func (r *Runner) marker(ctx context.Context, run *orchv1.AutomationActionRun, v *jsontree.Object) (jsontree.Value, bool, error) {
 	for _, vocab := range []vocabulary.Vocabulary{vocabulary.Orch, vocabulary.Prefect} {
-		kind := v.Text(vocab.KindKey())
-		if kind == "" {
+		if _, marked := v.Get(vocab.KindKey()); !marked {
 			continue
 		}
 		content, has := v.Get("value")
-		switch kind {
+		switch v.Text(vocab.KindKey()) {
 		case "jinja":
 			rendered, err := r.render(ctx, run, v.Text("template"))
 			return rendered, true, err
@@ -173,10 +180,12 @@ func (r *Runner) marker(ctx context.Context, run *orchv1.AutomationActionRun, v 
 			parsed, err := jsontree.Parse(text)
 			return parsed, true, err
 		case "workspace_variable":
-			if v.Text("variable_name") == "" {
+			name := v.Text("variable_name")
+			if name == "" {
 				return nil, true, errRemove
 			}
-			return v, true, nil // Creating the run puts the variable's value in its place.
+			value, err := r.workspaceVariable(ctx, name)
+			return value, true, err
 		}
 		if !has {
 			return nil, true, errRemove
@@ -185,4 +194,20 @@ func (r *Runner) marker(ctx context.Context, run *orchv1.AutomationActionRun, v 
 		return rendered, true, err
 	}
 	return nil, false, nil
+}
+
+// workspaceVariable reads a variable of the workspace. A *parameters.HydrationError reports that there is none.
+func (r *Runner) workspaceVariable(ctx context.Context, name string) (jsontree.Value, error) {
+	response, _, err := r.Caller.Call(ctx, orchv1.VariableService_ReadVariableByName_FullMethodName, &orchv1.ReadVariableByNameRequest{Name: name})
+	if rpc.HTTPError(err).GetStatus() == http.StatusNotFound {
+		return nil, &parameters.HydrationError{Reason: fmt.Sprintf("Variable '%s' not found in workspace.", name)}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errUnreadVariable, err)
+	}
+	variable, ok := response.(*orchv1.Variable)
+	if !ok {
+		return nil, fmt.Errorf("%w: the response is a %T", errUnreadVariable, response)
+	}
+	return jsontree.Parse(string(variable.GetValue()))
 }
