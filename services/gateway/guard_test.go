@@ -87,6 +87,7 @@ func TestAReboundPageReadsNothingBehindATrustedProxy(t *testing.T) {
 		"127.0.0.1:4200": 200, "localhost": 200, "[::1]:4200": 200, "10.0.0.7:4200": 200, "gateway:4200": 200, "orch.example.com": 200,
 	} {
 		t.Run(host, func(t *testing.T) {
+			t.Parallel()
 			for _, path := range []string{"/api/health", "/"} {
 				require.Equal(t, status, s.do(t, http.MethodGet, path, "", "Host: "+host, "X-Forwarded-Host: localhost").status, path)
 			}

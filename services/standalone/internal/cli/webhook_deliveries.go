@@ -227,6 +227,7 @@ func (c *connection) explain(cmd *cobra.Command, d delivery, rendered *string, w
 		{"key", "credential role", "no service account, or its key is valid"},
 		{"body", "body", "read"},
 		{"signature", "signature", w.signatureCheck()},
+		{"memory", "overload", "free"},
 		{"handshake", "handshake", ""},
 		{"template", "template", "rendered"},
 		{"event", "event broker", "published"},
