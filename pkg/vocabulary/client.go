@@ -37,6 +37,12 @@ func OfClient(header http.Header) Vocabulary {
 	return Orch
 }
 
+// Anonymous reports whether a request with a User-Agent may be of Prefect's client nevertheless: a proxy strips the
+// User-Agent, and before it opens a websocket the client asks for the server's version by the bare HTTP library.
+func Anonymous(agent string) bool {
+	return agent == "" || strings.HasPrefix(agent, "python-httpx/")
+}
+
 // OfferedSubprotocols returns those of Subprotocols that a client offers.
 func OfferedSubprotocols(header http.Header) []string {
 	var offered []string

@@ -96,7 +96,7 @@ func TestUndecided(t *testing.T) {
 	require.Equal(t, "undecided", v.String())
 	require.Equal(t, "orch.flow-run.Completed", v.Name("flow-run", "Completed"))
 	require.Equal(t, "onu_", v.UserKeyPrefix())
-	require.Equal(t, vocabulary.Prefect.ServerVersion("1.2.3"), v.ServerVersion("1.2.3"))
+	require.Equal(t, "1.2.3", v.ServerVersion("1.2.3"))
 	stored, err := vocabulary.ParseStored(v.String())
 	require.NoError(t, err)
 	require.Equal(t, v, stored)

@@ -186,9 +186,9 @@ func Subprotocols() []string { return []string{Orch.String(), Prefect.String()} 
 const ClientAuthSetting = "PREFECT_API_AUTH_STRING"
 
 // ServerVersion is the version that clients compare with their own: the server's, or the version whose API it
-// implements. Prefect's clients refuse another major version. One without headers may ask before the decision.
+// implements. Prefect's clients refuse another major version.
 func (v Vocabulary) ServerVersion(own string) string {
-	if v.prefect || v.undecided {
+	if v.prefect {
 		return "3.8.8"
 	}
 	return own

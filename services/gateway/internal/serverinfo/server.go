@@ -56,10 +56,10 @@ func (*Server) ServerVersion(context.Context, *emptypb.Empty) (*orchv1.VersionRe
 }
 
 // ReadVersion implements orchv1.ServerServiceServer. Prefect's clients compare the major version before they write, so they
-// get theirs: the refusal of the write says more. A client without User-Agent may be theirs behind a proxy.
+// get theirs: the refusal of the write says more.
 func (s *Server) ReadVersion(ctx context.Context, _ *emptypb.Empty) (*orchv1.VersionResponse, error) {
 	vocab := s.Vocabulary
-	if info, err := request.Incoming(ctx); err == nil && (info.Expects == vocabulary.Prefect || info.UserAgent == "") {
+	if info, err := request.Incoming(ctx); err == nil && (info.Expects == vocabulary.Prefect || vocabulary.Anonymous(info.UserAgent)) {
 		vocab = vocabulary.Prefect
 	}
 	return &orchv1.VersionResponse{Version: vocab.ServerVersion(s.Version)}, nil
