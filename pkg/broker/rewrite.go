@@ -183,6 +183,8 @@ func rewriteEvents(msg *nats.Msg, rewrite func(*Event) error) error {
 	}
 	if !single {
 		frame = append(frame, ']')
+	} else if msg.Header.Get(headerEventType) != "" { // A list of dead letters reads the header alone.
+		msg.Header.Set(headerEventType, headerValue(errors.New(events[0].Type)))
 	}
 	msg.Header.Del(headerContentEncoding)
 	msg.Data = frame

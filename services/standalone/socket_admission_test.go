@@ -16,8 +16,9 @@ func (h *hosted) dialSocket(path, key string) (*websocket.Conn, int) {
 	if key != "" {
 		header.Set("Authorization", "Bearer "+key)
 	}
-	c, response, err := websocket.Dial(h.t.Context(), strings.Replace(h.root, "http", "ws", 1)+path,
-		&websocket.DialOptions{HTTPHeader: header, Subprotocols: []string{"orch"}}) //nolint:bodyclose // Dial leaves none open.
+	url := strings.Replace(h.root, "http", "ws", 1) + path
+	options := &websocket.DialOptions{HTTPHeader: header, Subprotocols: []string{"orch"}}
+	c, response, err := websocket.Dial(h.t.Context(), url, options) //nolint:bodyclose // Dial leaves none open.
 	require.NotNil(h.t, response, "%v", err)
 	if err == nil {
 		h.t.Cleanup(func() { _ = c.CloseNow() })

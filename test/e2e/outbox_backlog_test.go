@@ -86,10 +86,16 @@ func pendingFlow(t *testing.T, number int) bson.D {
 	body, err := proto.MarshalOptions{}.MarshalAppend(append([]byte(nil), ws[:]...), event)
 	require.NoError(t, err)
 	return bson.D{
-		{Key: "_id", Value: bsonUUID(id)}, {Key: "ws", Value: bsonUUID(ws)}, {Key: "rev", Value: int64(1)},
-		{Key: "name", Value: fmt.Sprint("backlog ", number)}, {Key: "created", Value: at.UnixMicro()}, {Key: "updated", Value: at.UnixMicro()},
+		{Key: "_id", Value: bsonUUID(id)},
+		{Key: "ws", Value: bsonUUID(ws)},
+		{Key: "rev", Value: int64(1)},
+		{Key: "name", Value: fmt.Sprint("backlog ", number)},
+		{Key: "created", Value: at.UnixMicro()},
+		{Key: "updated", Value: at.UnixMicro()},
 		{Key: "outbox", Value: bson.A{bson.D{
-			{Key: "id", Value: bsonUUID(uuid.New())}, {Key: "at", Value: at.UnixMicro()}, {Key: "kind", Value: "event"},
+			{Key: "id", Value: bsonUUID(uuid.New())},
+			{Key: "at", Value: at.UnixMicro()},
+			{Key: "kind", Value: "event"},
 			{Key: "body", Value: bson.Binary{Data: body}},
 		}}},
 	}

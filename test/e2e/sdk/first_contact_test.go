@@ -74,7 +74,8 @@ func TestFirstContact(t *testing.T) {
 				continue
 			}
 			t.Run(version+"/"+auth.name, func(t *testing.T) {
-				arrive := func(vocab string, commands func(*newcomer) []string) {
+				arrive := func(t *testing.T, vocab string, commands func(*newcomer) []string) {
+					t.Helper()
 					env := slices.Clone(auth.env)
 					if vocab != "" {
 						env = append(env, "ORCH_VOCABULARY="+vocab)
@@ -96,8 +97,8 @@ func TestFirstContact(t *testing.T) {
 				}
 				for _, vocab := range []string{"", "prefect", "orch"} {
 					name := map[string]string{"": "undecided"}[vocab] + vocab
-					t.Run(name+"/page", func(t *testing.T) { arrive(vocab, (*newcomer).page) })
-					t.Run(name+"/banner", func(t *testing.T) { arrive(vocab, (*newcomer).banner) })
+					t.Run(name+"/page", func(t *testing.T) { arrive(t, vocab, (*newcomer).page) })
+					t.Run(name+"/banner", func(t *testing.T) { arrive(t, vocab, (*newcomer).banner) })
 				}
 			})
 		}

@@ -73,7 +73,10 @@ func TestErrorsOfTheNetworkNameNoAddress(t *testing.T) {
 		"resolver silent": {dial(&net.DNSError{Err: "timeout", Name: "intern", Server: "10.1.2.3:53", IsTimeout: true}), "resolve the name: context deadline exceeded"},
 		"address refused": {&url.Error{Op: "Post", URL: "http://intern/secret", Err: errors.New("bad header")}, "bad header"},
 	} {
-		t.Run(name, func(t *testing.T) { require.EqualError(t, withoutAddress(test.err), test.want) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.EqualError(t, withoutAddress(test.err), test.want)
+		})
 	}
 }
 
