@@ -44,7 +44,7 @@ type server struct {
 func start(t *testing.T, settings ...string) *server {
 	t.Helper()
 	env := map[string]string{
-		"ORCH_DATA_DIR": t.TempDir(), "ORCH_GATEWAY_LISTEN": "127.0.0.1:0", "ORCH_INTERNAL_LISTEN": "127.0.0.1:0",
+		"ORCH_DATA_DIR": t.TempDir(), "ORCH_GATEWAY_LISTEN": "127.0.0.1:0", "ORCH_INTERNAL_LISTEN": "127.0.0.1:0", "ORCH_VOCABULARY": "orch",
 		"ORCH_UNSAFE_NO_SYNC": "true",
 	}
 	for i := 0; i < len(settings); i += 2 {

@@ -2,6 +2,7 @@ package refusals_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -11,7 +12,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/clock"
+	"github.com/orch-project/orch/pkg/embeddednats"
 	"github.com/orch-project/orch/pkg/testkit"
 	"github.com/orch-project/orch/services/gateway/internal/refusals"
 )
@@ -66,4 +69,33 @@ func TestRefusalsAreBounded(t *testing.T) {
 		log.Add(t.Context(), uuid.New(), refusals.Refusal{Client: "x"})
 	}
 	require.Empty(t, log.Of(first), "the oldest workspace gives way")
+}
+
+// TestGatewaysShareRefusals: a page shows a client that another gateway refused.
+func TestGatewaysShareRefusals(t *testing.T) {
+	t.Parallel()
+	nats := testkit.StartNATS(t, embeddednats.Options{})
+	logs := make([]*refusals.Log, 2)
+	now := clock.NewManual(time.Date(2030, 1, 31, 12, 0, 0, 0, time.UTC))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, len(logs))
+	for i := range logs {
+		conn, err := broker.Connect(t.Context(), broker.Config{InProcess: nats, AllowLazySync: true, Logger: slog.New(slog.DiscardHandler)})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, conn.Close()) })
+		logs[i] = refusals.New(refusals.Options{Broker: conn, Clock: now, Log: slog.New(slog.DiscardHandler)})
+		go func() { ended <- logs[i].Run(ctx) }()
+	}
+	workspace := uuid.New()
+	require.Eventually(t, func() bool {
+		now.Advance(time.Minute)
+		logs[0].Add(t.Context(), workspace, refusals.Refusal{Client: "prefect/3.6.1", Address: "192.0.2.7"})
+		return len(logs[1].Of(workspace)) == 1
+	}, 20*time.Second, 5*time.Millisecond)
+	require.Len(t, logs[0].Of(workspace), 1, "its own message is no second refusal")
+	require.Empty(t, logs[1].Of(uuid.New()))
+	cancel()
+	for range logs {
+		require.NoError(t, <-ended)
+	}
 }

@@ -40,7 +40,7 @@ type Options struct {
 	Broker *broker.Conn
 	// Vocabulary is the server's vocabulary.
 	Vocabulary vocabulary.Vocabulary
-	// Refused records clients whose events have the names of another vocabulary.
+	// Refused records clients whose events have the names of another vocabulary; nil records them for nobody.
 	Refused *refusals.Log
 	// Max bounds the open sockets, and MaxOfAccount those of one account (0: no such bound). The server refuses further ones with 503.
 	Max, MaxOfAccount int
@@ -100,6 +100,9 @@ type route struct {
 func New(opts Options) *Server {
 	if opts.Readmit <= 0 {
 		opts.Readmit = readmitEvery
+	}
+	if opts.Refused == nil {
+		opts.Refused = refusals.New(refusals.Options{Log: opts.Log})
 	}
 	s := &Server{opts: opts, admission: newAdmission(opts.Max, opts.MaxOfAccount), sockets: map[*socket]struct{}{}, ingestion: newPublishing(opts.Broker.Publisher())}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
