@@ -37,8 +37,8 @@ func OfClient(header http.Header) Vocabulary {
 	return Orch
 }
 
-// Anonymous reports whether a request with a User-Agent may be of Prefect's client nevertheless: a proxy strips the
-// User-Agent, and before it opens a websocket the client asks for the server's version by the bare HTTP library.
+// Anonymous reports whether a request with this User-Agent may be of Prefect's client nevertheless. A proxy may strip the
+// User-Agent. Before it opens a websocket, the client asks for the server's version by its HTTP library alone.
 func Anonymous(agent string) bool {
 	return agent == "" || strings.HasPrefix(agent, "python-httpx/")
 }
