@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 )
 
@@ -88,8 +89,13 @@ func boundsOf(s *openapi3.Schema, example any) []bound {
 			out = append(out, bound{int(*s.MaxItems), func(n int) any {
 				list := make([]any, n)
 				for i := range list {
-					if list[i] = fmt.Sprint("item", i); !items.Type.Is("string") {
+					switch {
+					case !items.Type.Is("string"):
 						list[i] = filled[0]
+					case items.Format == "uuid":
+						list[i] = uuid.NewString()
+					default:
+						list[i] = fmt.Sprint("item", i)
 					}
 				}
 				return list
