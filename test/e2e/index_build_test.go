@@ -85,7 +85,7 @@ func storedEvents(t *testing.T, infra *Infra) *mongo.Collection {
 	t.Helper()
 	client, err := mongo.Connect(options.Client().ApplyURI(infra.MongoURI()))
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, client.Disconnect(context.Background())) })
+	t.Cleanup(func() { require.NoError(t, client.Disconnect(context.WithoutCancel(t.Context()))) })
 	return client.Database("orch").Collection("event")
 }
 
