@@ -27,7 +27,8 @@ const (
 // for all further ones. Redelivery never ends.
 var backoff = [...]time.Duration{time.Second, 2 * time.Second, 5 * time.Second}
 
-// outageBackoff bounds the redelivery delay of a frame after an outage, whatever its number of deliveries: the frame did not fail.
+// outageBackoff bounds the redelivery delay of a frame after an outage. The number of deliveries does not count, because the frame did not
+// fail.
 const outageBackoff = 2 * time.Second
 
 // handlerPause is how long a consumer pauses after the handler failed, whatever the frame. Without it a consumer would

@@ -88,7 +88,7 @@ func publishFrames(t *testing.T, c *Conn, n int, events func(i int) []Event) {
 	require.EqualValues(t, n, storedFrames(t, c))
 }
 
-// The workspace with the most bytes of dead letters makes room, whoever writes. Those of the others stay.
+// The workspace with the most bytes of dead letters makes room, whichever workspace writes. The letters of other workspaces stay.
 func TestAWorkspaceMakesRoomForItsOwnDeadLetters(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{10, 1000, 20_000} {

@@ -93,7 +93,7 @@ type letter struct {
 	reason      error
 }
 
-// subject identifies the letter, and names its share and its size.
+// subject identifies the letter, and names its workspace and its size.
 func (l letter) subject() string {
 	return fmt.Sprintf("%s%s.%s.%d.%s", deadLetterPrefix, l.durable, l.event.Workspace, sizeClass(len(l.body)), l.id)
 }

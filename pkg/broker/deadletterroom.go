@@ -16,15 +16,15 @@ const maxRoomAttempts = 3
 // of a workspace within a factor of two.
 func sizeClass(bytes int) int { return bits.Len(uint(bytes)) }
 
-// share is what a workspace has in the stream of dead letters.
-type share struct {
+// usage is what the dead letters of a workspace occupy in their stream.
+type usage struct {
 	filter   string // The subjects of its dead letters.
 	messages uint64
 	bytes    uint64 // About.
 }
 
-// makeRoom drops the older half of the dead letters of the workspace that has the most bytes of them. So one workspace never drops
-// those of another one that has fewer.
+// makeRoom drops the older half of the dead letters of the workspace that has the most bytes of them. So a workspace never
+// drops the letters of a workspace with fewer bytes.
 func (c *Conn) makeRoom(ctx context.Context) error {
 	stream, err := c.js.Stream(ctx, StreamDeadLetters)
 	if err != nil {
@@ -34,7 +34,7 @@ func (c *Conn) makeRoom(ctx context.Context) error {
 	if err != nil {
 		return unavailable(ctx, "make room for dead letters", err)
 	}
-	largest := largestShare(info.State.Subjects)
+	largest := largestUsage(info.State.Subjects)
 	if largest.messages == 0 {
 		return nil
 	}
@@ -53,11 +53,11 @@ func (c *Conn) makeRoom(ctx context.Context) error {
 	return nil
 }
 
-// largestShare returns the share with the most bytes, from the numbers of messages by subject. Dead letters of older versions, whose
-// subjects name no workspace, are one share.
-func largestShare(subjects map[string]uint64) (largest share) {
+// largestUsage returns the usage with the most bytes, from the numbers of messages by subject. Dead letters of older versions, whose
+// subjects name no workspace, count as one workspace.
+func largestUsage(subjects map[string]uint64) (largest usage) {
 	const assumed = 1 << 10 // The size of a dead letter of an older version.
-	shares := map[string]*share{}
+	usages := map[string]*usage{}
 	for subject, n := range subjects {
 		filter, size := subject, uint64(assumed)
 		// The durable consumer, the workspace, the class of the size, then what identifies the letter.
@@ -67,10 +67,10 @@ func largestShare(subjects map[string]uint64) (largest share) {
 				size = 1 << class
 			}
 		}
-		s := shares[filter]
+		s := usages[filter]
 		if s == nil {
-			s = &share{filter: filter}
-			shares[filter] = s
+			s = &usage{filter: filter}
+			usages[filter] = s
 		}
 		s.messages += n
 		s.bytes += n * size

@@ -47,8 +47,8 @@ func isFull(err error) bool {
 	return slices.Contains([]jetstream.ErrorCode{jsAccountResourcesExceeded, jsInsufficientResources, jsStorageExceeded}, refused.ErrorCode)
 }
 
-// exceedsStorage reports whether the broker refused a stream because its size exceeds the storage. A cluster says so among the
-// reasons for which no server is suitable. Those that may pass, such as a server that is offline, are no refusal of the size.
+// exceedsStorage reports whether the broker refused a stream because its size exceeds the storage. A cluster lists it among the
+// reasons for which no server is suitable. Temporary reasons, such as a server that is offline, do not count.
 func exceedsStorage(err error) bool {
 	refused, ok := errors.AsType[*jetstream.APIError](err)
 	switch {

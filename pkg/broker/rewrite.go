@@ -12,7 +12,7 @@ import (
 
 // StreamRewrite is the progress of rewriting a stream. The caller stores it durably, so that an interrupted rewriting continues.
 //
-//	First … Last │ Moved …        messages to move │ messages behind them: moved ones, and those of the current batch
+//	First … Last │ Moved …        messages to move │ copies behind them: of earlier batches, and of the current batch
 type StreamRewrite struct {
 	// Last is the sequence of the last message to rewrite; 0 before the beginning.
 	Last uint64 `bson:"last"`

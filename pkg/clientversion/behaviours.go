@@ -1,7 +1,7 @@
 // Package clientversion decides which responses and rules depend on the version of a client.
 //
-// Clients of Prefect state two versions: that of the SDK in the User-Agent, and that of the API in a header. Each behaviour that depends on
-// one of them is a method of Client in behaviours.go, with its reason; no other code compares versions.
+// Clients of Prefect state two versions: the SDK's version in the User-Agent, and the API's version in a header. Each behaviour that
+// depends on a version is a method of Client in behaviours.go, with its reason; no other code compares versions.
 //
 //	| behaviour               | clients                             | effect                                                        |
 //	| ----------------------- | ----------------------------------- | ------------------------------------------------------------- |

@@ -49,7 +49,7 @@ func TestOnlyWholeUserAgentsOfTheSDKHaveAVersion(t *testing.T) {
 	}
 }
 
-// The order is that of the Python package "packaging" 26.
+// The Python package "packaging" 26 orders the versions so.
 func TestVersionsAreInTheOrderOfPEP440(t *testing.T) {
 	t.Parallel()
 	ordered := [][]string{

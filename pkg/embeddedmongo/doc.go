@@ -69,8 +69,8 @@
 // from the index, forward or backward; the points of lists are merged. Indexes whose keys have the same suffix are intersected,
 // and conditions on key fields are tested on the key. A plan that finds few matches is reviewed while it runs. When the bounds
 // express the whole filter, skip and count read keys only. After a count of more than a thousand keys, counters are kept for its
-// prefix length. A command plans and reads one state of a collection, with its indexes and counters, whatever is written and dropped
-// meanwhile. A search for a text lists the distinct values that match by a skip scan, where an index has them. Distinct is a
+// prefix length. A command plans and reads one state of a collection, with its indexes and counters; concurrent writes and drops
+// do not change it. A search for a text lists the distinct values that match by a skip scan, where an index has them. Distinct is a
 // skip scan; groups end at the first match of each value. An index range of more than an eighth of the collection, read without a limit, becomes a
 // collection scan. A semi-join looks values up in the far side, and gathers them beside that, until either ends. Few values are points,
 // many a set that keys are tested by. The command explain describes the plan.

@@ -22,7 +22,7 @@ func rewriting(t *testing.T, do func(at broker.StreamRewrite, save func(broker.S
 		saves := 0
 		err := do(at, func(next broker.StreamRewrite) error {
 			if saves++; saves > 1+attempts%3 {
-				return errInterrupted // What was done since the last save is done again.
+				return errInterrupted // The next attempt executes the steps since the last save again.
 			}
 			at = next
 			return nil
@@ -72,7 +72,7 @@ func rewriteEvents(t *testing.T, b Broker) {
 	require.Equal(t, broker.StreamEvents, inUse)
 }
 
-// rewriteJournal: the entries of a journal are rewritten in order; one that does not exist is no error.
+// rewriteJournal: the entries of a journal are rewritten in order. A missing journal is no error.
 func rewriteJournal(t *testing.T, b Broker) {
 	c := connect(t, b)
 	upper := func(entry []byte) ([]byte, error) { return []byte(strings.ToUpper(string(entry))), nil }
