@@ -134,16 +134,16 @@ func member(text json.RawMessage, m proto.Message, name protoreflect.Name) error
 }
 
 func (r *Report) readRun(text json.RawMessage) error {
-	said := &orchv1.RecordedTaskRun{}
-	if err := member(text, said, "task_run"); err != nil {
+	recorded := &orchv1.RecordedTaskRun{}
+	if err := member(text, recorded, "task_run"); err != nil {
 		return err
 	}
 	there := map[string]bool{}
-	for _, path := range said.GetUpdateMask().GetPaths() {
+	for _, path := range recorded.GetUpdateMask().GetPaths() {
 		there[path] = path != "flow_run_id"
 	}
 	r.Run = &orchv1.TaskRun{}
-	from, to := said.GetTaskRun().ProtoReflect(), r.Run.ProtoReflect()
+	from, to := recorded.GetTaskRun().ProtoReflect(), r.Run.ProtoReflect()
 	for _, fd := range Fields {
 		// A null means the same as an absent field.
 		if !there[string(fd.Name())] || (fd.HasPresence() && !from.Has(fd)) {
@@ -161,11 +161,11 @@ func (r *Report) readRun(text json.RawMessage) error {
 }
 
 func (r *Report) readState(text json.RawMessage, e Event) error {
-	said := &orchv1.RecordedState{}
-	if err := member(text, said, "validated_state"); err != nil {
+	recorded := &orchv1.RecordedState{}
+	if err := member(text, recorded, "validated_state"); err != nil {
 		return err
 	}
-	r.State = said.GetValidatedState()
+	r.State = recorded.GetValidatedState()
 	if r.State.GetType() == orchv1.StateType_STATE_TYPE_UNSPECIFIED {
 		return errors.New("its type is missing")
 	}

@@ -53,9 +53,9 @@ type Options struct {
 
 // Log records refusals by workspace.
 type Log struct {
-	opts Options
-	mu   sync.Mutex
-	of   map[uuid.UUID][]entry // The latest one is last.
+	opts    Options
+	mu      sync.Mutex
+	clients map[uuid.UUID][]entry // By workspace; the latest entry is last.
 }
 
 type entry struct {
@@ -68,7 +68,7 @@ func New(opts Options) *Log {
 	if opts.Clock == nil {
 		opts.Clock = clock.System{}
 	}
-	return &Log{opts: opts, of: map[uuid.UUID][]entry{}}
+	return &Log{opts: opts, clients: map[uuid.UUID][]entry{}}
 }
 
 // Add records a refusal. It logs and shares the first of several repetitions.
@@ -95,8 +95,8 @@ func (l *Log) Add(ctx context.Context, workspace uuid.UUID, r Refusal) {
 func (l *Log) record(workspace uuid.UUID, r Refusal, local bool) (share bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	entries, known := l.of[workspace]
-	if !known {
+	entries, found := l.clients[workspace]
+	if !found {
 		l.makeRoom()
 	}
 	e := entry{Refusal: r}
@@ -109,7 +109,7 @@ func (l *Log) record(workspace uuid.UUID, r Refusal, local bool) (share bool) {
 		e.shared = e.Last
 	}
 	entries = append(entries, e)
-	l.of[workspace] = entries[max(0, len(entries)-maxClients):]
+	l.clients[workspace] = entries[max(0, len(entries)-maxClients):]
 	return share
 }
 
@@ -120,17 +120,17 @@ func (e entry) equal(o entry) bool {
 
 // makeRoom removes the workspace whose last refusal is the oldest, if there are too many. The caller holds mu.
 func (l *Log) makeRoom() {
-	if len(l.of) < maxWorkspaces {
+	if len(l.clients) < maxWorkspaces {
 		return
 	}
 	var oldest uuid.UUID
 	var last time.Time
-	for id, entries := range l.of {
+	for id, entries := range l.clients {
 		if at := entries[len(entries)-1].Last; last.IsZero() || at.Before(last) {
 			oldest, last = id, at
 		}
 	}
-	delete(l.of, oldest)
+	delete(l.clients, oldest)
 }
 
 // Of returns the refusals of a workspace within Lifetime, the latest first.
@@ -139,13 +139,13 @@ func (l *Log) Of(workspace uuid.UUID) []Refusal {
 	defer l.mu.Unlock()
 	since := l.opts.Clock.Now().Add(-Lifetime)
 	var found []Refusal
-	for _, e := range slices.Backward(l.of[workspace]) {
+	for _, e := range slices.Backward(l.clients[workspace]) {
 		if e.Last.After(since) {
 			found = append(found, e.Refusal)
 		}
 	}
 	if len(found) == 0 {
-		delete(l.of, workspace)
+		delete(l.clients, workspace)
 	}
 	return found
 }

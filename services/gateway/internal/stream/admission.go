@@ -60,7 +60,7 @@ func (a *admission) admit(c Client) (*admitted, error) {
 	}
 	a.unauthenticated++
 	a.addresses[s.address]++
-	s.waits = true
+	s.authPending = true
 	return s, nil
 }
 
@@ -87,9 +87,9 @@ func full(detail string) error {
 // admitted is one counted socket. Its methods lock the admission, except join.
 type admitted struct {
 	*admission
-	address netip.Addr
-	waits   bool // It counts as unauthenticated.
-	account uuid.UUID
+	address     netip.Addr
+	authPending bool // It counts as unauthenticated.
+	account     uuid.UUID
 }
 
 // join counts the socket for an account. The caller holds the lock.
@@ -125,8 +125,8 @@ func (s *admitted) end() {
 }
 
 func (s *admitted) leave() {
-	if s.waits {
-		s.waits = false
+	if s.authPending {
+		s.authPending = false
 		s.unauthenticated--
 		if s.addresses[s.address]--; s.addresses[s.address] == 0 {
 			delete(s.addresses, s.address)

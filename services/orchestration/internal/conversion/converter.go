@@ -271,8 +271,8 @@ func (c *Converter) labelsFor(ctx context.Context, d *document) (keyLabels, erro
 		return nil, nil //nolint:nilerr // A bucket without an automation has no order of labels.
 	}
 	key := automationKey{d.workspace, id}
-	if known, ok := c.automations[key]; ok {
-		return known, nil
+	if cached, ok := c.automations[key]; ok {
+		return cached, nil
 	}
 	raw, err := c.db.Collection(string(query.Automation)).FindOne(ctx,
 		bson.D{{Key: "_id", Value: store.Binary(id)}, {Key: "ws", Value: store.Binary(d.workspace)}}).Raw()

@@ -33,8 +33,8 @@ func labelsOf(ws uuid.UUID, a *orchv1.Automation) keyLabels {
 }
 
 // reorder returns the values of a key in the order of the renamed labels: triggers sort their labels.
-func (l keyLabels) reorder(of string, key []string, rename func(string) string) []string {
-	id, err := uuid.Parse(of)
+func (l keyLabels) reorder(triggerID string, key []string, rename func(string) string) []string {
+	id, err := uuid.Parse(triggerID)
 	if l == nil || err != nil {
 		return key
 	}

@@ -97,11 +97,11 @@ func (c *Converter) message(out *change, d *document, m proto.Message, rename fu
 
 // bucketID returns the new id of a bucket whose key changed. It is nil if the id is not made of the key.
 func bucketID(b *orchv1.AutomationBucket, oldKey []string) uuid.UUID {
-	of, err := uuid.Parse(b.GetTriggerId())
-	if err != nil || trigger.BucketID(of, oldKey).String() != b.GetId() || slices.Equal(oldKey, b.GetKey()) {
+	triggerID, err := uuid.Parse(b.GetTriggerId())
+	if err != nil || trigger.BucketID(triggerID, oldKey).String() != b.GetId() || slices.Equal(oldKey, b.GetKey()) {
 		return uuid.Nil
 	}
-	return trigger.BucketID(of, b.GetKey())
+	return trigger.BucketID(triggerID, b.GetKey())
 }
 
 // outbox rewrites the effects of a document that are not executed yet.

@@ -91,8 +91,8 @@ var named sync.Map // protoreflect.FullName → bool
 
 // holdsNames reports whether a message of a type, or one inside it, has a field with a rule.
 func holdsNames(md protoreflect.MessageDescriptor) bool {
-	if known, ok := named.Load(md.FullName()); ok {
-		return known.(bool)
+	if cached, ok := named.Load(md.FullName()); ok {
+		return cached.(bool)
 	}
 	found := search(md, map[protoreflect.FullName]bool{})
 	named.Store(md.FullName(), found)

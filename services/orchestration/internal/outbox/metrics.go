@@ -82,9 +82,9 @@ func (s Sampler) Name() string { return "outbox sampler" }
 
 // Run samples until the context ends.
 func (s Sampler) Run(ctx context.Context) error {
-	of, holder := s.Relay.store, s.Relay.store.NewID()
+	leases, holder := s.Relay.store, s.Relay.store.NewID()
 	for {
-		_, held, err := of.TakeLease(ctx, samplerLease, holder, of.Now().Add(samplerTerm))
+		_, held, err := leases.TakeLease(ctx, samplerLease, holder, leases.Now().Add(samplerTerm))
 		pending, oldest, failed := int64(0), time.Duration(0), 0
 		switch {
 		case err != nil:

@@ -59,11 +59,11 @@ func (r *Relay) admit(kind string) error {
 func (r *Relay) suspension(kind string) (s suspension, due, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	of := r.suspended[kind]
-	if of == nil {
+	current := r.suspended[kind]
+	if current == nil {
 		return suspension{}, false, false
 	}
-	return *of, !time.Now().Before(of.probe), true
+	return *current, !time.Now().Before(current.probe), true
 }
 
 // resume ends the suspension of a kind whose effect succeeded.

@@ -38,13 +38,12 @@ func Find(ctx context.Context, in *mongo.Collection, filter any, opts *options.F
 	add("limit", o.Limit != nil && *o.Limit > 0, o.Limit)
 	add("batchSize", o.BatchSize != nil, o.BatchSize)
 	add("returnKey", o.ReturnKey != nil, o.ReturnKey)
-	known := options.FindOptions{
-		Sort: o.Sort, Projection: o.Projection, Hint: o.Hint, Skip: o.Skip, Limit: o.Limit, BatchSize: o.BatchSize, ReturnKey: o.ReturnKey,
-	}
-	if !reflect.DeepEqual(known, o) {
+	batch := o.BatchSize
+	o.Sort, o.Projection, o.Hint, o.Skip, o.Limit, o.BatchSize, o.ReturnKey = nil, nil, nil, nil, nil, nil, nil
+	if !reflect.ValueOf(o).IsZero() {
 		return nil, fmt.Errorf("find in %s: unsupported options %+v", in.Name(), o)
 	}
-	return cursor(ctx, in.Database(), command, o.BatchSize)
+	return cursor(ctx, in.Database(), command, batch)
 }
 
 // empty reports whether an optional document has no fields.

@@ -78,9 +78,7 @@ func (e *elections) observe(opts *options.ClientOptions) {
 	monitor := *opts.Monitor
 	started := monitor.Started
 	monitor.Started = func(ctx context.Context, command *event.CommandStartedEvent) {
-		if level, ok := command.Command.Lookup("readConcern", "level").StringValueOK(); ok && level == "majority" {
-			e.wait(ctx)
-		}
+		e.wait(ctx, command.Command)
 		if started != nil {
 			started(ctx, command)
 		}
@@ -133,12 +131,16 @@ func (e *elections) settle(p term, confirm func(context.Context) error) {
 	}
 }
 
-// wait returns when the primary is up to date. A context that ends before fails the command that waits.
-func (e *elections) wait(ctx context.Context) {
+// wait returns when a command may read: it reads without a majority, or the primary is up to date. A context that ends before fails the
+// command.
+func (e *elections) wait(ctx context.Context, command bson.Raw) {
 	e.mu.Lock()
 	confirmed := e.confirmed
 	e.mu.Unlock()
 	if confirmed == nil {
+		return
+	}
+	if level, _ := command.Lookup("readConcern", "level").StringValueOK(); level != "majority" {
 		return
 	}
 	select {

@@ -18,10 +18,10 @@ const updateBatch = 500
 // fields that no decision depends on, such as a name that is stored for lists. The filter must not match what the update has changed:
 // so an attempt that ends early makes progress, and the next one continues.
 func (s *Store) UpdateMany(ctx context.Context, collection query.Collection, ws uuid.UUID, filter, update bson.D) error {
-	of := s.db.Collection(string(collection))
+	documents := s.db.Collection(string(collection))
 	begin, cancel := context.WithTimeout(ctx, scanLimit)
 	defer cancel()
-	cursor, err := query.Find(begin, of, query.Scope(ws, filter), options.Find().SetProjection(bson.D{{Key: "_id", Value: 1}}).SetBatchSize(updateBatch))
+	cursor, err := query.Find(begin, documents, query.Scope(ws, filter), options.Find().SetProjection(bson.D{{Key: "_id", Value: 1}}).SetBatchSize(updateBatch))
 	if err != nil {
 		return fmt.Errorf("find %ss to update: %w", collection, outage(err))
 	}
@@ -29,7 +29,7 @@ func (s *Store) UpdateMany(ctx context.Context, collection query.Collection, ws 
 	var batch []uuid.UUID
 	write := func() error {
 		some := append(bson.D{{Key: "_id", Value: OneOf(batch)}}, filter...)
-		if _, err := of.UpdateMany(ctx, query.Scope(ws, some), update); err != nil {
+		if _, err := documents.UpdateMany(ctx, query.Scope(ws, some), update); err != nil {
 			return fmt.Errorf("update %d %ss: %w", len(batch), collection, outage(err))
 		}
 		batch = batch[:0]

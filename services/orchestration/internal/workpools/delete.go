@@ -70,15 +70,15 @@ func (p *Pools) Handlers() map[string]func(context.Context, []store.Effect) erro
 // dissolve deletes the queues and workers of a pool that is gone. Each queue carries its own event, since those of all queues could
 // exceed the size of a document.
 func (p *Pools) dissolve(ctx context.Context, ws, pool uuid.UUID) error {
-	gone, err := p.pools.Get(ctx, pool, pool) // The workspace of a deleted document is its id.
+	deleted, err := p.pools.Get(ctx, pool, pool) // The workspace of a deleted document is its id.
 	if errors.Is(err, store.ErrNotFound) {
-		gone, err = &orchv1.WorkPool{Id: pool.String()}, nil // Its dead letter is retried: the events are without the name.
+		deleted, err = &orchv1.WorkPool{Id: pool.String()}, nil // Its dead letter is retried: the events are without the name.
 	}
 	if err != nil {
 		return err
 	}
 	members := bson.D{{Key: "work_pool_id", Value: store.Binary(pool)}}
-	if err := p.queues.Drain(ctx, ws, members, func(queue uuid.UUID) error { return p.deleteQueueOf(ctx, ws, queue, gone) }); err != nil {
+	if err := p.queues.Drain(ctx, ws, members, func(queue uuid.UUID) error { return p.deleteQueueOf(ctx, ws, queue, deleted) }); err != nil {
 		return err
 	}
 	return p.workers.DeleteMany(ctx, ws, members)

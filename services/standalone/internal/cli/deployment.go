@@ -90,8 +90,8 @@ func (c *connection) showDeployments(cmd *cobra.Command, s *remote.Server, deplo
 func nextRuns(ctx context.Context, s *remote.Server, ids []string) (map[string]string, error) {
 	next := map[string]string{}
 	for len(ids) > 0 {
-		asked := ids[:min(len(ids), everyone)]
-		query := runlist.Upcoming().Query(map[string]any{"deployments": map[string]any{"id": map[string]any{"any_": asked}}})
+		page := ids[:min(len(ids), everyone)]
+		query := runlist.Upcoming().Query(map[string]any{"deployments": map[string]any{"id": map[string]any{"any_": page}}})
 		query["limit"] = everyone
 		runs, err := remote.Read[[]flowRunSummary](ctx, s, http.MethodPost, s.InWorkspace("/flow_runs/filter"), query)
 		if err != nil {
@@ -103,11 +103,11 @@ func nextRuns(ctx context.Context, s *remote.Server, ids []string) (map[string]s
 			}
 		}
 		full := len(runs) == everyone
-		remaining := slices.DeleteFunc(slices.Clone(asked), func(id string) bool { return !full || next[id] != "" })
-		if len(remaining) == len(asked) {
+		remaining := slices.DeleteFunc(slices.Clone(page), func(id string) bool { return !full || next[id] != "" })
+		if len(remaining) == len(page) {
 			remaining = nil // Their runs have no time.
 		}
-		ids = append(remaining, ids[len(asked):]...)
+		ids = append(remaining, ids[len(page):]...)
 	}
 	return next, nil
 }

@@ -103,10 +103,10 @@ func knowsParameters(ctx context.Context, s *remote.Server, path string, values 
 	if schema.Properties == nil || schema.Additional != nil && schema.Additional != false {
 		return nil
 	}
-	known := slices.Sorted(maps.Keys(schema.Properties))
+	parameters := slices.Sorted(maps.Keys(schema.Properties))
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if _, ok := schema.Properties[name]; !ok {
-			return fmt.Errorf("%w: the deployment has no parameter %q%s; it has: %s", errArgument, name, suggestion(name, known), cmp.Or(strings.Join(known, ", "), "none"))
+			return fmt.Errorf("%w: the deployment has no parameter %q%s; it has: %s", errArgument, name, suggestion(name, parameters), cmp.Or(strings.Join(parameters, ", "), "none"))
 		}
 	}
 	return nil

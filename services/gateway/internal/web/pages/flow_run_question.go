@@ -113,7 +113,7 @@ func resumeFlowRun(r *page.Request) (page.View, error) {
 		return page.View{}, err
 	}
 	body := ask.JSON{}
-	var asked *questionView
+	var filled *questionView
 	if asks(head.run) {
 		q := readQuestion(r, head.run)
 		form := newSchemaForm(r, q.schema, jsontree.NewObject())
@@ -121,9 +121,9 @@ func resumeFlowRun(r *page.Request) (page.View, error) {
 		if ok && q.err == nil {
 			ok = form.validate(r, q.schema, values)
 		}
-		asked = q.view(r, form)
+		filled = q.view(r, form)
 		if !ok {
-			return showQuestion(r, asked, "")
+			return showQuestion(r, filled, "")
 		}
 		body["run_input"] = rawJSON(jsontree.Text(values))
 	}
@@ -138,14 +138,14 @@ func resumeFlowRun(r *page.Request) (page.View, error) {
 	case problem == "":
 		return r.Done(r.Here(), "resume-run", -1), nil
 	}
-	return showQuestion(r, asked, problem)
+	return showQuestion(r, filled, problem)
 }
 
 // showQuestion shows the run again with the form as it was typed.
-func showQuestion(r *page.Request, asked *questionView, problem string) (page.View, error) {
+func showQuestion(r *page.Request, filled *questionView, problem string) (page.View, error) {
 	view, err := showFlowRun(r, "", func(r *page.Request, h flowRunHead, v *flowRunView) error {
-		if v.Question != nil && asked != nil {
-			v.Question = asked
+		if v.Question != nil && filled != nil {
+			v.Question = filled
 		}
 		return flowRunOverview(r, h, v)
 	})
