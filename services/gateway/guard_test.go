@@ -104,6 +104,7 @@ func TestResponsesCarryHeadersForBrowsers(t *testing.T) {
 		require.Equal(t, "max-age=31536000", header.Get("Strict-Transport-Security"), path)
 	}
 	require.Equal(t, "no-store", s.do(t, http.MethodGet, "/api/health", "").header.Get("Cache-Control"))
+	require.Equal(t, "no-cache", s.do(t, http.MethodGet, "/api/openapi.json", "").header.Get("Cache-Control"), "browsers keep it by its ETag")
 	plain := start(t, gateway.Deps{}, func(*gateway.Config) {})
 	require.Empty(t, plain.do(t, http.MethodGet, "/api/health", "").header.Get("Strict-Transport-Security"), "the server is reached by http")
 }

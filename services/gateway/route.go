@@ -37,7 +37,6 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if below(r.URL.Path, "/api") {
-		w.Header().Set("Cache-Control", "no-store") // Responses hold data of a workspace, and new keys.
 		g.serveAPI(w, r)
 		return
 	}
@@ -80,6 +79,7 @@ func (g *Gateway) serveAPI(w http.ResponseWriter, r *http.Request) {
 
 // bind returns a request without the API's prefix, bound to its place. The writer may be nil.
 func (g *Gateway) bind(w http.ResponseWriter, r *http.Request, place address.Place) *http.Request {
+	w.Header().Set("Cache-Control", "no-store") // Responses hold data of a workspace, and new keys.
 	stripped := r.WithContext(context.WithValue(r.Context(), boundKey{}, bound{info: g.info(w, r, place.Prefix), place: place}))
 	stripped.URL = place.URL
 	return stripped

@@ -57,7 +57,7 @@ func TestAPausedRunAsksForItsInput(t *testing.T) {
 	for state, resumed := range map[string]string{"Paused": "Running", "Suspended": "Resuming"} {
 		t.Run(state, func(t *testing.T) {
 			t.Parallel()
-			s := s.of(t)
+			s := s.forTest(t)
 			run := s.paused(state, approval)
 			page := "/runs/flow-run/" + run
 			text := s.page(page)

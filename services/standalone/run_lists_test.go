@@ -15,8 +15,8 @@ import (
 	"github.com/orch-project/orch/pkg/runlist"
 )
 
-// of returns the server for a subtest, which its failures end.
-func (s *server) of(t *testing.T) *server {
+// forTest returns the server for a subtest: its failures end that subtest alone.
+func (s *server) forTest(t *testing.T) *server {
 	sub := *s
 	sub.t = t
 	return &sub

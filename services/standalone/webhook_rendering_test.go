@@ -176,7 +176,7 @@ func TestRenderingsHonourEverySettingOfAWebhook(t *testing.T) {
 	for name, c := range settingEffects {
 		t.Run(string(name), func(t *testing.T) {
 			t.Parallel()
-			s := s.of(t)
+			s := s.forTest(t)
 			if c.method == "" {
 				c.method = http.MethodPost
 			}
