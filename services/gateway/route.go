@@ -74,12 +74,12 @@ func (g *Gateway) serveAPI(w http.ResponseWriter, r *http.Request) {
 		g.site.Description(w, r)
 		return
 	}
+	w.Header().Set("Cache-Control", "no-store") // Responses hold data of a workspace, and new keys.
 	g.api.ServeHTTP(w, g.bind(w, r, place))
 }
 
 // bind returns a request without the API's prefix, bound to its place. The writer may be nil.
 func (g *Gateway) bind(w http.ResponseWriter, r *http.Request, place address.Place) *http.Request {
-	w.Header().Set("Cache-Control", "no-store") // Responses hold data of a workspace, and new keys.
 	stripped := r.WithContext(context.WithValue(r.Context(), boundKey{}, bound{info: g.info(w, r, place.Prefix), place: place}))
 	stripped.URL = place.URL
 	return stripped
