@@ -57,6 +57,9 @@ type Config struct {
 	// MaxBytes is the size of the stream at which new events are refused. When 0, an existing stream keeps its limit. A
 	// new one gets 8 GiB or, on a smaller disk, between a quarter and a half of the free space.
 	MaxBytes int64
+	// BucketBytes is the size of each bucket at which it refuses larger values. It is applied to existing buckets too. When 0, an
+	// existing bucket keeps its size, and a new one gets 64 MiB.
+	BucketBytes int64
 	// DeadLetterBytes is the size of the dead-letter stream. Default 256 MiB, halved in the same way.
 	DeadLetterBytes int64
 
@@ -104,7 +107,7 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.AckWait, 5*time.Second)
 	setDefault(&c.QueueEvents, 8192)
 	setDefault(&c.QueueBytes, 64<<20)
-	if c.Shards < 1 || c.Replicas < 1 || c.MaxBytes < 0 || c.DeadLetterBytes < 0 || c.QueueEvents < 1 ||
+	if c.Shards < 1 || c.Replicas < 1 || c.MaxBytes < 0 || c.DeadLetterBytes < 0 || c.BucketBytes < 0 || c.QueueEvents < 1 ||
 		c.QueueBytes < 1 || c.ConnectTimeout < 0 || c.AckTimeout < 0 || c.AckWait < 0 {
 		return c, fmt.Errorf("broker: Config has a negative number")
 	}

@@ -12,6 +12,8 @@ import (
 
 const (
 	journalPrefix = "journal."
+	// journalStreamPrefix starts the names of the streams of journals.
+	journalStreamPrefix = "JOURNAL_"
 	// journalDurable is the one consumer of each journal.
 	journalDurable = "store"
 
@@ -70,7 +72,7 @@ func (c *Conn) Journal(ctx context.Context, name string, cfg JournalConfig) (*Jo
 	return j, unavailable(ctx, "opening journal "+name, err)
 }
 
-func (j *Journal) stream() string  { return "JOURNAL_" + strings.ToUpper(j.name) }
+func (j *Journal) stream() string  { return journalStreamPrefix + strings.ToUpper(j.name) }
 func (j *Journal) subject() string { return journalPrefix + j.name }
 
 // Append adds an entry and returns nil when the broker has it. Entries cost the broker a flush each: put many notes into

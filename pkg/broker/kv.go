@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,15 +13,15 @@ import (
 
 const (
 	defaultBucketBytes = 64 << 20
+	// bucketPrefix starts the names of the streams of buckets.
+	bucketPrefix = "KV_"
 	// probeInterval is the interval at which a bucket verifies with the broker that its view is current.
 	probeInterval = time.Second
 )
 
-// KVConfig configures a new bucket. An existing bucket stays as it is.
+// KVConfig configures a new bucket. An existing bucket keeps its description.
 type KVConfig struct {
 	Description string
-	// MaxBytes is the size at which Put is refused. Default 64 MiB.
-	MaxBytes int64
 }
 
 // KV is a bucket of keys with their last values. It is safe for concurrent use.
@@ -42,7 +43,6 @@ type KV struct {
 // KeyValue opens a bucket, and creates it if necessary. Until the connection is closed, it verifies every second with
 // the broker that its view is current: open a bucket once.
 func (c *Conn) KeyValue(ctx context.Context, bucket string, cfg KVConfig) (*KV, error) {
-	setDefault(&cfg.MaxBytes, defaultBucketBytes)
 	kv, err := c.openBucket(ctx, bucket, cfg)
 	for err != nil && temporary(err) && pause(ctx, retryInterval) {
 		kv, err = c.openBucket(ctx, bucket, cfg)
@@ -70,7 +70,7 @@ func (c *Conn) openBucket(ctx context.Context, bucket string, cfg KVConfig) (jet
 		kv, err = c.js.CreateKeyValue(attempt, jetstream.KeyValueConfig{
 			Bucket:      bucket,
 			Description: cfg.Description,
-			MaxBytes:    cfg.MaxBytes,
+			MaxBytes:    cmp.Or(c.cfg.BucketBytes, defaultBucketBytes),
 			Replicas:    c.cfg.Replicas,
 			Storage:     jetstream.FileStorage,
 		})
@@ -78,7 +78,25 @@ func (c *Conn) openBucket(ctx context.Context, bucket string, cfg KVConfig) (jet
 			kv, err = c.js.KeyValue(attempt, bucket) // Another service created it concurrently.
 		}
 	}
+	if err == nil && c.cfg.BucketBytes > 0 {
+		err = c.resizeBucket(attempt, bucket)
+	}
 	return kv, unavailable(ctx, "opening bucket "+bucket, err)
+}
+
+// resizeBucket gives an existing bucket the configured size.
+func (c *Conn) resizeBucket(ctx context.Context, bucket string) error {
+	stream, err := c.js.Stream(ctx, bucketPrefix+bucket)
+	if err != nil {
+		return err
+	}
+	cfg := stream.CachedInfo().Config
+	if cfg.MaxBytes == c.cfg.BucketBytes {
+		return nil
+	}
+	cfg.MaxBytes = c.cfg.BucketBytes
+	_, err = c.js.UpdateStream(ctx, cfg)
+	return err
 }
 
 // Put stores a value durably and returns its revision, which grows with every change of the bucket. Keys consist of
@@ -146,7 +164,7 @@ func (k *KV) probe(ctx context.Context) {
 	ctx, unbind := k.conn.epoch.bind(ctx)
 	defer unbind()
 	requestedAt := time.Now()
-	stream, err := k.conn.js.Stream(ctx, "KV_"+k.bucket)
+	stream, err := k.conn.js.Stream(ctx, bucketPrefix+k.bucket)
 	if err != nil {
 		return
 	}

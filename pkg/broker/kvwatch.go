@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -37,8 +38,9 @@ func (k *KV) Watch(ctx context.Context, handle func(Change)) error {
 	defer context.AfterFunc(k.conn.ctx, cancel)()
 	k.addWatch(1)
 	defer k.addWatch(-1)
+	present := map[string]bool{}
 	for ctx.Err() == nil {
-		err := k.watch(ctx, handle)
+		err := k.watch(ctx, present, handle)
 		if ctx.Err() != nil {
 			break
 		}
@@ -59,8 +61,10 @@ func (k *KV) addWatch(n int) {
 	}
 }
 
-// watch runs one watcher until it ends, lags or ctx ends.
-func (k *KV) watch(ctx context.Context, handle func(Change)) error {
+// watch runs one watcher until it ends, lags or ctx ends. Present are the keys that the receiver has: those of earlier watchers that are
+// not among the initial values were removed, and compacted, in between.
+func (k *KV) watch(ctx context.Context, present map[string]bool, handle func(Change)) error {
+	missing := maps.Clone(present)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	watcher, err := k.kv.WatchAll(ctx)
@@ -84,10 +88,21 @@ func (k *KV) watch(ctx context.Context, handle func(Change)) error {
 			case !ok:
 				return errors.New("watcher ended")
 			case entry == nil:
+				for key := range missing {
+					delete(present, key)
+					handle(Change{Key: key, Deleted: true})
+				}
+				clear(missing)
 				k.caughtUp(ctx)
 				handle(Change{InitialDone: true})
 			default:
-				handle(newChange(entry))
+				change := newChange(entry)
+				if delete(missing, change.Key); change.Deleted {
+					delete(present, change.Key)
+				} else {
+					present[change.Key] = true
+				}
+				handle(change)
 				k.saw(entry.Revision())
 			}
 		case <-ticker.C:

@@ -23,7 +23,7 @@ func NewMetrics(c *Conn) *Metrics {
 	}
 	return &Metrics{
 		conn:           c,
-		streamMessages: describe("orch_broker_stream_messages", "Messages in a stream: frames of EVENTS, dead letters of DLQ.", "stream"),
+		streamMessages: describe("orch_broker_stream_messages", "Messages in a stream: frames of EVENTS, dead letters of DLQ, entries of buckets (KV_) and journals (JOURNAL_).", "stream"),
 		streamBytes:    describe("orch_broker_stream_bytes", "Size of a stream.", "stream"),
 		streamMaxBytes: describe("orch_broker_stream_max_bytes", "Size at which a stream refuses new messages.", "stream"),
 		consumerPending: describe("orch_broker_consumer_pending_frames",

@@ -31,7 +31,7 @@ orch_broker_dead_letters_total 1
 # HELP orch_broker_dead_letters_dropped_total Dead letters that this process has dropped because their stream was full.
 # TYPE orch_broker_dead_letters_dropped_total counter
 orch_broker_dead_letters_dropped_total 0
-# HELP orch_broker_stream_messages Messages in a stream: frames of EVENTS, dead letters of DLQ.
+# HELP orch_broker_stream_messages Messages in a stream: frames of EVENTS, dead letters of DLQ, entries of buckets (KV_) and journals (JOURNAL_).
 # TYPE orch_broker_stream_messages gauge
 orch_broker_stream_messages{stream="DLQ"} 1
 orch_broker_stream_messages{stream="EVENTS"} 3

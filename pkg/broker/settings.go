@@ -21,14 +21,15 @@ type Settings struct {
 	Key           string `env:"ORCH_NATS_KEY" desc:"The path of the key (PEM) of ORCH_NATS_CERT."`
 	Shards        int    `env:"ORCH_NATS_SHARDS" envDefault:"1" desc:"The number of subjects over which events are distributed; the same in all services."`
 	Replicas      int    `env:"ORCH_NATS_REPLICAS" envDefault:"1" desc:"The number of servers that store each stream: 1, or 3 in a cluster."`
+	BucketBytes   int64  `env:"ORCH_NATS_BUCKET_BYTES" envDefault:"0" desc:"The size in bytes of each bucket of the broker (directory, webhooks, sessions); existing buckets get it at the start. 0 keeps their size, and a new bucket gets 64 MiB."`
 	AllowLazySync bool   `env:"ORCH_ALLOW_LAZY_SYNC" envDefault:"false" desc:"Accept a broker that acknowledges before fsync: a power failure then loses acknowledged events."`
 }
 
 // Validate says what is wrong, naming the settings. Zero is the default of numbers that were left out in code.
 func (s Settings) Validate() error {
 	var errs []error
-	if s.Shards < 0 || s.Replicas < 0 {
-		errs = append(errs, errors.New("ORCH_NATS_SHARDS, ORCH_NATS_REPLICAS: must not be negative"))
+	if s.Shards < 0 || s.Replicas < 0 || s.BucketBytes < 0 {
+		errs = append(errs, errors.New("ORCH_NATS_SHARDS, ORCH_NATS_REPLICAS, ORCH_NATS_BUCKET_BYTES: must not be negative"))
 	}
 	if s.CA != "" {
 		if text, err := os.ReadFile(s.CA); err != nil {
@@ -54,7 +55,7 @@ func (s Settings) Validate() error {
 
 // Config is how a client of that name connects. The client reads the files again whenever it connects.
 func (s Settings) Config(name string, log *slog.Logger) Config {
-	cfg := Config{URL: s.URL, Name: name, Shards: s.Shards, Replicas: s.Replicas, AllowLazySync: s.AllowLazySync, Logger: log}
+	cfg := Config{URL: s.URL, Name: name, Shards: s.Shards, Replicas: s.Replicas, BucketBytes: s.BucketBytes, AllowLazySync: s.AllowLazySync, Logger: log}
 	if s.Credentials != "" {
 		cfg.Options = append(cfg.Options, nats.UserCredentials(s.Credentials))
 	}

@@ -2,13 +2,14 @@ package broker
 
 import (
 	"context"
+	"strings"
 	"time"
 )
 
 // StreamStatus is the fill of a stream.
 type StreamStatus struct {
 	Name     string
-	Messages uint64 // Frames of StreamEvents, dead letters of StreamDeadLetters.
+	Messages uint64 // Frames of StreamEvents, dead letters of StreamDeadLetters, entries of buckets and journals.
 	Bytes    uint64
 	// MaxBytes is the size at which the stream refuses new messages.
 	MaxBytes uint64
@@ -30,17 +31,17 @@ type Status struct {
 	Consumers []ConsumerStatus
 }
 
-// Status reads the fill of both streams and the lag of each durable consumer.
+// Status reads the fill of the streams, of buckets and journals too, and the lag of each durable consumer.
 func (c *Conn) Status(ctx context.Context) (Status, error) {
 	bound, unbind := c.epoch.bind(ctx)
 	defer unbind()
 	var status Status
-	for _, name := range []string{StreamEvents, StreamDeadLetters} {
-		stream, err := c.js.Stream(bound, name)
-		if err != nil {
-			return Status{}, unavailable(ctx, "read stream "+name, err)
+	streams := c.js.ListStreams(bound)
+	for info := range streams.Info() {
+		name := info.Config.Name
+		if name != StreamEvents && name != StreamDeadLetters && !strings.HasPrefix(name, bucketPrefix) && !strings.HasPrefix(name, journalStreamPrefix) {
+			continue // Of another application.
 		}
-		info := stream.CachedInfo()
 		s := StreamStatus{
 			Name: name, Messages: info.State.Msgs, Bytes: info.State.Bytes, MaxBytes: uint64(max(info.Config.MaxBytes, 0)),
 		}
@@ -48,6 +49,9 @@ func (c *Conn) Status(ctx context.Context) (Status, error) {
 			s.Oldest = info.State.FirstTime
 		}
 		status.Streams = append(status.Streams, s)
+	}
+	if err := streams.Err(); err != nil {
+		return Status{}, unavailable(ctx, "read streams", err)
 	}
 	for _, durable := range c.cfg.Durables {
 		consumer, err := c.js.Consumer(bound, StreamEvents, durable)

@@ -70,7 +70,9 @@ func newInstance(ctx context.Context, cfg Config, version string, listener *gate
 	cfg.Vocabulary = vocabulary.Named(dir.Vocabulary)
 	s.group = run.NewGroup(run.Options{DrainDelay: cfg.Gateway.DrainDelay, Logger: log})
 
-	conn, err := broker.Connect(ctx, broker.Config{InProcess: parts.nats.InProcess(), AllowLazySync: cfg.UnsafeNoSync, Logger: log})
+	conn, err := broker.Connect(ctx, broker.Config{
+		InProcess: parts.nats.InProcess(), BucketBytes: cfg.Orchestration.Broker.BucketBytes, AllowLazySync: cfg.UnsafeNoSync, Logger: log,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("connect to the embedded broker: %w", err)
 	}

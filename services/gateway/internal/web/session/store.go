@@ -29,6 +29,8 @@ const (
 	// touchEvery is the minimum interval between two stored times of use.
 	touchEvery = 5 * time.Minute
 	sweepEvery = 10 * time.Minute
+	// markerAge is how long the bucket keeps the marker of a session that ended, for replicas that were cut off.
+	markerAge = 24 * time.Hour
 	tokenBytes = 32
 )
 
@@ -51,6 +53,7 @@ type bucket interface {
 	Swap(ctx context.Context, key string, decide func(current []byte) (next []byte, err error)) error
 	Get(ctx context.Context, key string) ([]byte, error)
 	Delete(ctx context.Context, key string) error
+	CompactDeleted(ctx context.Context, age time.Duration) error
 	Watch(ctx context.Context, handle func(broker.Change)) error
 }
 
@@ -287,5 +290,11 @@ func (s *Store) sweep(ctx context.Context) {
 			s.opts.Log.WarnContext(ctx, "remove an expired session", "error", err)
 			return
 		}
+	}
+	if s.opts.Bucket == nil {
+		return
+	}
+	if err := s.opts.Bucket.CompactDeleted(ctx, markerAge); err != nil {
+		s.opts.Log.WarnContext(ctx, "compact the bucket of sessions", "error", err)
 	}
 }

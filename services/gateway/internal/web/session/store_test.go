@@ -85,6 +85,8 @@ func (b *bucketOf) Delete(_ context.Context, key string) error {
 	return nil
 }
 
+func (*bucketOf) CompactDeleted(context.Context, time.Duration) error { return nil }
+
 func (*bucketOf) Watch(ctx context.Context, _ func(broker.Change)) error {
 	<-ctx.Done()
 	return nil
