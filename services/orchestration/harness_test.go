@@ -30,6 +30,7 @@ type domain struct {
 	*rpc.Local
 	t       *testing.T
 	broker  *broker.Conn
+	nats    *embeddednats.Server
 	store   *mongotest.Database
 	service *orchestration.Orchestration
 	keys    secrets.Keyring
@@ -61,10 +62,6 @@ func newIdleDomain(t *testing.T, handler slog.Handler, opts ...option) *domain {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, nats.Close()) })
 	database := mongotest.Open(t, embeddedmongo.Options{TestCommands: true})
-	conn, err := broker.Connect(t.Context(), broker.Config{InProcess: nats.InProcess(), Logger: log})
-	require.NoError(t, err)
-	t.Cleanup(func() { conn.Close() })
-
 	ring := keys(t)
 	cfg := orchestration.Config{
 		MongoDBURI: database.URI, MongoDBDatabase: database.Name, Vocabulary: vocabulary.Orch,
@@ -73,11 +70,18 @@ func newIdleDomain(t *testing.T, handler slog.Handler, opts ...option) *domain {
 	for _, o := range opts {
 		o(&cfg)
 	}
+	conn, err := broker.Connect(t.Context(), broker.Config{InProcess: nats.InProcess(), BucketBytes: cfg.Broker.BucketBytes, Logger: log})
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close() })
+	flush := time.Minute // A busy machine must not show a test what was there before its write.
+	if cfg.Broker.BucketBytes > 0 {
+		flush = time.Second // Effects that find no room in a bucket wait.
+	}
 	monitor := newMonitor(t)
 	service, err := orchestration.New(t.Context(), cfg, orchestration.Deps{
 		Broker: conn, Dialer: database.Dialer, Log: log,
 		Client:        func(o *options.ClientOptions) { monitor.watch(o.SetAppName(database.AppName)) },
-		FlushDeadline: time.Minute, // A busy machine must not show a test what was there before its write.
+		FlushDeadline: flush,
 		CompileTemplate: func(template string) error {
 			if template == "{{" {
 				return fmt.Errorf("line 1: unexpected end of template")
@@ -90,7 +94,7 @@ func newIdleDomain(t *testing.T, handler slog.Handler, opts ...option) *domain {
 
 	local := rpc.NewLocal(service.Interceptors()...)
 	service.Register(local)
-	d := &domain{Local: local, t: t, broker: conn, store: database, service: service, keys: ring, monitor: monitor}
+	d := &domain{Local: local, t: t, broker: conn, nats: nats, store: database, service: service, keys: ring, monitor: monitor}
 	database.Connect() // Its client ends after the check.
 	t.Cleanup(d.checkStoredJSON)
 	return d

@@ -2,14 +2,18 @@ package orchestration_test
 
 import (
 	"context"
+	"math"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/webhookdef"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -138,4 +142,42 @@ func TestLostDefinitionsAreWrittenAgain(t *testing.T) {
 	defer cancel()
 	require.NoError(t, d.service.Reconcile(ctx))
 	require.True(t, d.definition(kv, w.GetSlug()).GetEnabled())
+}
+
+// After a restore of an older copy, the store knows less than the bucket: definitions of unknown webhooks, newer definitions, and
+// tombstones of webhooks that exist again.
+func TestARestoredStoreDecidesOnTheDefinitions(t *testing.T) {
+	t.Parallel()
+	d := newDomain(t)
+	kv := d.definitions()
+	put := func(slug string, definition *orchv1.WebhookDefinition) {
+		entry, err := webhookdef.Encode(definition)
+		require.NoError(t, err)
+		_, err = kv.Put(t.Context(), webhookdef.Key(slug), entry)
+		require.NoError(t, err)
+	}
+	changed, deleted := d.webhook("changed"), d.webhook("deleted")
+	newer := d.definition(kv, changed.GetSlug())
+	newer.Revision, newer.Template = newer.GetRevision()+5, "newer"
+	put(changed.GetSlug(), newer)
+	put(deleted.GetSlug(), &orchv1.WebhookDefinition{
+		Id: deleted.GetId(), Account: uuid.Nil.String(), Workspace: request.DefaultWorkspace.String(), Revision: math.MaxInt64,
+	})
+	unknown := proto.CloneOf(newer)
+	unknown.Id = uuid.NewString()
+	put("unknown", unknown)
+	require.True(t, d.definition(kv, "unknown").GetEnabled())
+
+	require.NoError(t, d.service.Reconcile(t.Context()))
+	require.Equal(t, changed.GetTemplate(), d.definition(kv, changed.GetSlug()).GetTemplate())
+	require.True(t, d.definition(kv, deleted.GetSlug()).GetEnabled())
+	require.False(t, d.definition(kv, "unknown").GetEnabled(), "a webhook that the store does not have is 404")
+	read := func() map[string]uint64 {
+		found := map[string]uint64{}
+		require.NoError(t, kv.Entries(t.Context(), func(e broker.Entry) error { found[e.Key] = e.Revision; return nil }))
+		return found
+	}
+	bucket := read()
+	require.NoError(t, d.service.Reconcile(t.Context()))
+	require.Equal(t, bucket, read(), "what is equal is not written again")
 }

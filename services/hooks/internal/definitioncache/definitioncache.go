@@ -130,9 +130,7 @@ func (c *Cache) apply(ctx context.Context, change broker.Change) {
 		delete(c.hooks, change.Key)
 		return
 	}
-	if known := c.hooks[change.Key]; known == nil || known.GetRevision() <= hook.GetRevision() {
-		c.hooks[change.Key] = hook
-	}
+	c.hooks[change.Key] = hook // The watch has the order of the bucket. After a restore of the store the revision is lower.
 	c.absent.forget(change.Key)
 }
 
@@ -149,9 +147,7 @@ func (c *Cache) applyAccount(ctx context.Context, id string, change broker.Chang
 		c.opts.Log.ErrorContext(ctx, "account definition cannot be decoded", "account", id, "error", err)
 		return
 	}
-	if known := c.accounts[id]; known == nil || known.GetRevision() <= account.GetRevision() {
-		c.accounts[id] = account
-	}
+	c.accounts[id] = account
 }
 
 // Account returns the definition of an account; nil when it has no rules for its webhooks.

@@ -59,6 +59,9 @@ func (r *Registry) write(ctx context.Context, kind directory.Kind, owner, id uui
 	return nil
 }
 
+// deletedRevision is that of a tombstone.
+const deletedRevision = math.MaxInt64
+
 // entry builds the directory entry of a document.
 func (r *Registry) entry(ctx context.Context, kind directory.Kind, owner, id uuid.UUID) (*orchv1.DirectoryEntry, error) {
 	switch kind {
@@ -93,7 +96,7 @@ func entryOf[M proto.Message](
 ) (*orchv1.DirectoryEntry, error) {
 	document, revision, err := from.GetRevision(ctx, owner, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return &orchv1.DirectoryEntry{Id: id.String(), Revision: math.MaxInt64}, nil
+		return &orchv1.DirectoryEntry{Id: id.String(), Revision: deletedRevision}, nil
 	}
 	if err != nil {
 		return nil, err

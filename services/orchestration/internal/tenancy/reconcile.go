@@ -2,6 +2,7 @@ package tenancy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -23,6 +24,10 @@ const (
 	reconcileEvery = 5 * time.Minute
 	// retryEvery is the delay after a failed comparison.
 	retryEvery = 5 * time.Second
+	// compactEvery is the interval between compactions of the directory, and tombstoneAge how long a tombstone remains: much longer than a
+	// writer can be delayed that would restore the entry.
+	compactEvery = time.Hour
+	tombstoneAge = 24 * time.Hour
 )
 
 // Name implements run.Worker.
@@ -30,9 +35,15 @@ func (r Reconciler) Name() string { return "directory reconciler" }
 
 // Run compares immediately, then periodically until ctx ends.
 func (r Reconciler) Run(ctx context.Context) error {
+	var compacted time.Time
 	for {
 		wait := reconcileEvery
-		if err := r.Registry.Reconcile(ctx); err != nil {
+		err := r.Registry.Reconcile(ctx)
+		if time.Since(compacted) >= compactEvery { // Also after a failure: the bucket may be full.
+			compacted = time.Now()
+			err = errors.Join(err, r.Registry.directory.Compact(ctx, tombstoneAge, tombstone))
+		}
+		if err != nil {
 			if ctx.Err() != nil {
 				return nil //nolint:nilerr // The requested shutdown.
 			}
@@ -117,6 +128,12 @@ func each[M proto.Message](ctx context.Context, r *Registry, kind directory.Kind
 		}
 	}
 	return pass.Outage()
+}
+
+// tombstone reports whether an entry is that of a deleted document.
+func tombstone(value []byte) bool {
+	e, err := directory.Decode(value)
+	return err == nil && e.GetRevision() == deletedRevision
 }
 
 // bury writes a tombstone for the entry of a missing document, unless the document was created in the meantime. It

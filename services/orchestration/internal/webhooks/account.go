@@ -61,7 +61,7 @@ func (s *Service) reconcileAccount(ctx context.Context, revision int64, a *orchv
 		if len(current) == 0 && !hasRules {
 			return nil, nil
 		}
-		if replaced, err := webhookdef.DecodeAccount(current); err == nil && replaced.GetRevision() >= revision {
+		if replaced, err := webhookdef.DecodeAccount(current); err == nil && replaced.GetRevision() == revision {
 			return nil, nil
 		}
 		return s.accountEntry(ctx, id)

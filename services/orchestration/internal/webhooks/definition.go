@@ -50,7 +50,7 @@ func (s *Service) Publish(ctx context.Context, effects []store.Effect) error {
 }
 
 // entry returns the bucket entry of a key. Swap reads the store after the entry that it replaces, so the last writer
-// writes the current state. An unused key keeps a disabled definition: if it were deleted, a delayed writer could
+// writes the current state. An unused key keeps a disabled definition for a day: if it were deleted at once, a delayed writer could
 // restore the old definition.
 func (s *Service) entry(ctx context.Context, ws, id uuid.UUID, key string) ([]byte, error) {
 	w, revision, err := s.webhooks.GetRevision(ctx, ws, id)

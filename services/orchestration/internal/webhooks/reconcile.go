@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/webhookdef"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
@@ -25,13 +26,23 @@ const (
 	// failed one.
 	sweepEvery = time.Minute
 	retryEvery = 5 * time.Second
+	// compactEvery is the interval between compactions of the bucket, and unusedFor how long the definition of a deleted webhook remains:
+	// much longer than a writer can be delayed that would restore the webhook.
+	compactEvery = time.Hour
+	unusedFor    = 24 * time.Hour
 )
 
 // Run reconciles until the context ends.
 func (r Reconciler) Run(ctx context.Context) error {
+	var compacted time.Time
 	for {
 		wait := sweepEvery
-		if err := r.Service.Reconcile(ctx); err != nil && ctx.Err() == nil {
+		err := r.Service.Reconcile(ctx)
+		if time.Since(compacted) >= compactEvery { // Also after a failure: the bucket may be full.
+			compacted = time.Now()
+			err = errors.Join(err, r.Service.compact(ctx))
+		}
+		if err != nil && ctx.Err() == nil {
 			r.Service.log.WarnContext(ctx, "reconcile webhook definitions", "error", err)
 			wait = retryEvery
 		}
@@ -43,26 +54,73 @@ func (r Reconciler) Run(ctx context.Context) error {
 	}
 }
 
-// Reconcile writes the definition of every webhook and every account whose entry is missing or outdated. A definition that fails is
-// logged and leaves the others alone.
-func (s *Service) Reconcile(ctx context.Context) error {
-	pass := s.webhooks.Store().Pass(ctx, "write the definition of a webhook")
-	err := s.webhooks.EachOfAll(ctx, func(ws uuid.UUID, revision int64, w *orchv1.Webhook) error {
-		return pass.Record(s.reconcile(ctx, ws, revision, w), "workspace", ws, "webhook_id", w.GetId())
-	})
-	return errors.Join(s.reconcileAccounts(ctx), err, pass.Outage())
+// published identifies the definition that the bucket has under a key.
+type published struct {
+	workspace, id string
+	revision      int64
+	unused        bool
 }
 
-func (s *Service) reconcile(ctx context.Context, ws uuid.UUID, revision int64, w *orchv1.Webhook) error {
-	id, err := uuid.Parse(w.GetId())
+// Reconcile makes the bucket equal to the store. It writes the definitions that are missing or differ. It disables those of webhooks that
+// the store does not have, such as after a restore. A definition that fails is logged and leaves the others alone.
+func (s *Service) Reconcile(ctx context.Context) error {
+	found := map[string]published{}
+	err := s.definitions.Entries(ctx, func(e broker.Entry) error {
+		if _, ofAccount := webhookdef.AccountOf(e.Key); !ofAccount {
+			d, _ := webhookdef.Decode(e.Value) // An unreadable definition differs from every webhook.
+			found[e.Key] = published{d.GetWorkspace(), d.GetId(), d.GetRevision(), unused(d)}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	pass := s.webhooks.Store().Pass(ctx, "write the definition of a webhook")
+	err = s.webhooks.EachOfAll(ctx, func(ws uuid.UUID, revision int64, w *orchv1.Webhook) error {
+		key := webhookdef.Key(w.GetSlug())
+		known := found[key]
+		delete(found, key)
+		if known.id == w.GetId() && known.revision == revision {
+			return nil
+		}
+		return pass.Record(s.rewrite(ctx, key, ws, w.GetId()), "workspace", ws, "webhook_id", w.GetId())
+	})
+	if err != nil {
+		return err // It is unknown which definitions the store has.
+	}
+	for key, known := range found {
+		if known.unused {
+			continue
+		}
+		ws, err := uuid.Parse(known.workspace)
+		if err == nil {
+			err = s.rewrite(ctx, key, ws, known.id)
+		}
+		if pass.Record(err, "workspace", known.workspace, "webhook_id", known.id) != nil {
+			break
+		}
+	}
+	return errors.Join(s.reconcileAccounts(ctx), pass.Outage())
+}
+
+// rewrite writes the definition of a webhook under a key, or a disabled one when the webhook has another slug or does not exist.
+func (s *Service) rewrite(ctx context.Context, key string, ws uuid.UUID, webhook string) error {
+	id, err := uuid.Parse(webhook)
 	if err != nil {
 		return fmt.Errorf("read the id of a webhook: %w", err)
 	}
-	key := webhookdef.Key(w.GetSlug())
-	return s.definitions.Swap(ctx, key, func(current []byte) ([]byte, error) {
-		if replaced, err := webhookdef.Decode(current); err == nil && replaced.GetId() == w.GetId() && replaced.GetRevision() >= revision {
-			return nil, nil
-		}
-		return s.entry(ctx, ws, id, key)
+	return s.definitions.Swap(ctx, key, func([]byte) ([]byte, error) { return s.entry(ctx, ws, id, key) })
+}
+
+// unused reports whether a definition is that of a deleted webhook, or of a slug that its webhook no longer has.
+func unused(d *orchv1.WebhookDefinition) bool {
+	return d.GetId() != "" && !d.GetEnabled() && d.GetName() == "" && d.GetTemplate() == ""
+}
+
+// compact removes definitions that have been unused for unusedFor.
+func (s *Service) compact(ctx context.Context) error {
+	return s.definitions.Compact(ctx, unusedFor, func(value []byte) bool {
+		d, err := webhookdef.Decode(value)
+		return err == nil && unused(d)
 	})
 }
