@@ -219,13 +219,17 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	flush := outbox.NewFlusher(o.relay, deps.FlushDeadline, o.log)
 	wake := taskWorkerWaker(deps.Broker.Live(taskdispatch.Feed), o.log)
 
+	registry, err := openRegistry(ctx, tenancy.Deps{Store: o.store, Flush: flush, Vocabulary: cfg.Vocabulary, Log: o.log}, deps.Broker)
+	if err != nil {
+		return nil, err
+	}
 	limits := concurrency.NewLimits(o.store, cfg.Vocabulary, deps.Random)
 	o.limits = concurrency.New(limits)
 	o.variables = variables.New(o.store, cfg.Vocabulary)
 	o.artifacts = artifacts.New(artifacts.Deps{Store: o.store, Flush: flush, Vocabulary: cfg.Vocabulary})
 	o.searches = savedsearches.New(o.store)
 	o.assets = assets.New(o.store, cfg.Vocabulary)
-	o.blocks = blocks.New(blocks.Deps{Store: o.store, Keys: cfg.Secrets, Flush: flush, Vocabulary: cfg.Vocabulary})
+	o.blocks = blocks.New(blocks.Deps{Store: o.store, Keys: cfg.Secrets, Scopes: registry, Flush: flush, Vocabulary: cfg.Vocabulary})
 	o.automations = automations.New(o.store, cfg.Vocabulary, flush)
 	o.admin = admin.New(o.store, o.blocks.Capabilities)
 	o.deadLetters = deadletters.New(o.store, o.relay, deps.Broker)
@@ -256,10 +260,6 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 		Store: o.store, Broker: deps.Broker, Vocabulary: cfg.Vocabulary, Retention: cfg.EventsRetention, Record: o.record, Records: o.records, Tracer: deps.Tracer,
 	})
 	o.logs = logs.New(logs.Deps{Store: o.store, Retention: cfg.LogsRetention, Show: deps.Broker.Live(wirelogs.Feed).Publish, Log: o.log})
-	registry, err := openRegistry(ctx, tenancy.Deps{Store: o.store, Flush: flush, Vocabulary: cfg.Vocabulary, Log: o.log}, deps.Broker)
-	if err != nil {
-		return nil, err
-	}
 	o.webhooks = webhooks.New(webhooks.Deps{
 		Store: o.store, Definitions: definitions, Tenancy: registry, Compile: deps.CompileTemplate, Flush: flush, Log: o.log,
 		Secrets: cfg.Secrets, Vocabulary: cfg.Vocabulary, IDs: deps.IDs, Publisher: deps.Broker.Publisher(), Journal: deliveries,

@@ -1003,6 +1003,8 @@ func Of(fullName string) string {
 		return "UUIDs of referenced documents, so a search for referrers needs no decryption."
 	case "orch.v1.BlockDocument.sealed_data":
 		return "Data as received, references included, encrypted."
+	case "orch.v1.BlockDocument.secret_fields":
+		return "Paths of values that were stored as secrets, as in the schema's secret_fields; reads hide them under any schema."
 	case "orch.v1.BlockDocument.updated":
 		return "Time of the last change, in UTC."
 	case "orch.v1.BlockDocumentCountQuery":

@@ -733,7 +733,9 @@ type BlockDocument struct {
 	// Data as received, references included, encrypted.
 	SealedData []byte `protobuf:"bytes,13,opt,name=sealed_data,json=sealedData,proto3" json:"sealed_data,omitempty"`
 	// UUIDs of referenced documents, so a search for referrers needs no decryption.
-	RefersTo      []string `protobuf:"bytes,14,rep,name=refers_to,json=refersTo,proto3" json:"refers_to,omitempty"`
+	RefersTo []string `protobuf:"bytes,14,rep,name=refers_to,json=refersTo,proto3" json:"refers_to,omitempty"`
+	// Paths of values that were stored as secrets, as in the schema's secret_fields; reads hide them under any schema.
+	SecretFields  []string `protobuf:"bytes,15,rep,name=secret_fields,json=secretFields,proto3" json:"secret_fields,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -862,6 +864,13 @@ func (x *BlockDocument) GetSealedData() []byte {
 func (x *BlockDocument) GetRefersTo() []string {
 	if x != nil {
 		return x.RefersTo
+	}
+	return nil
+}
+
+func (x *BlockDocument) GetSecretFields() []string {
+	if x != nil {
+		return x.SecretFields
 	}
 	return nil
 }
@@ -2651,7 +2660,7 @@ const file_orch_v1_blocks_proto_rawDesc = "" +
 	"\x0fBlockSchemaList\x129\n" +
 	"\rblock_schemas\x18\x01 \x03(\v2\x14.orch.v1.BlockSchemaR\fblockSchemas\"7\n" +
 	"\x11BlockCapabilities\x12\"\n" +
-	"\fcapabilities\x18\x01 \x03(\tR\fcapabilities\"\xae\a\n" +
+	"\fcapabilities\x18\x01 \x03(\tR\fcapabilities\"\xdc\a\n" +
 	"\rBlockDocument\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12A\n" +
 	"\acreated\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01H\x00R\acreated\x88\x01\x01\x12A\n" +
@@ -2669,7 +2678,8 @@ const file_orch_v1_blocks_proto_rawDesc = "" +
 	"\fis_anonymous\x18\f \x01(\bB\v\xca\xf3\x18\a\"\x05falseR\visAnonymous\x12(\n" +
 	"\vsealed_data\x18\r \x01(\fB\a\xca\xf3\x18\x03\x80\x01\x01R\n" +
 	"sealedData\x12&\n" +
-	"\trefers_to\x18\x0e \x03(\tB\t\xca\xf3\x18\x05\x10\x01\x80\x01\x01R\brefersTo\x1aJ\n" +
+	"\trefers_to\x18\x0e \x03(\tB\t\xca\xf3\x18\x05\x10\x01\x80\x01\x01R\brefersTo\x12,\n" +
+	"\rsecret_fields\x18\x0f \x03(\tB\a\xca\xf3\x18\x03\x80\x01\x01R\fsecretFields\x1aJ\n" +
 	"\x1cBlockDocumentReferencesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01B\n" +

@@ -87,9 +87,9 @@ func TestSystemTypesAreWhole(t *testing.T) {
 				require.Equal(t, nested.slug, checksums[nested.checksum], "%s: the block in %s is there", s.Slug, nested.field)
 			}
 			properties := fields.Object("properties")
-			secret, err := secretPaths(&orchv1.BlockSchema{Fields: schema.Fields})
+			secret, err := secretFields(&orchv1.BlockSchema{Fields: schema.Fields})
 			require.NoError(t, err)
-			for _, path := range secret {
+			for _, path := range parsePaths(secret) {
 				require.NotNil(t, properties.Object(path[0]), "%s: %v", s.Slug, path)
 			}
 		}
@@ -125,16 +125,17 @@ var redactions = []struct {
 	{"a list below", []string{"a.*"}, `{"a":{"b":["x",{"c":"y"}],"d":{},"e":{"f":[]}}}`, `{"a":{"b":"********","d":{},"e":{"f":"********"}}}`},
 	{"a list instead of what is below", []string{"a.*"}, `{"a":["x",{"b":"y"}]}`, `{"a":"********"}`},
 	{"in a map", []string{"a.b"}, `{"a":{"k1":{"b":"x"},"k2":{"b":"y"}}}`, `{"a":{"k1":{"b":"********"},"k2":{"b":"********"}}}`},
+	{"beside a member of that name", []string{"a.b"}, `{"a":{"b":"x","c":{"b":"y"}}}`, `{"a":{"b":"********","c":{"b":"********"}}}`},
 	{"something else", []string{"a.b.c"}, `{"a":"x","b":[1]}`, `{"a":"x","b":[1]}`},
 }
 
 func TestSecretsAreObfuscated(t *testing.T) {
 	t.Parallel()
 	for _, c := range redactions {
-		secret, err := secretPaths(schemaWithSecrets(t, c.secret...))
+		secret, err := secretFields(schemaWithSecrets(t, c.secret...))
 		require.NoError(t, err)
 		data := object(t, c.data)
-		redact(data, secret)
+		redact(data, parsePaths(secret))
 		require.Equal(t, c.want, string(jsontree.Text(data)), c.name)
 	}
 }
@@ -156,6 +157,59 @@ func TestWhatWasReadCanBeSentBack(t *testing.T) {
 		sent := object(t, c.sent)
 		restore(sent, object(t, c.shown), object(t, c.current))
 		require.Equal(t, c.want, string(jsontree.Text(sent)))
+	}
+}
+
+func TestDestinationsOfSecrets(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, before, after, want string }{
+		{"nothing", `{"url":"https://a","n":1}`, `{"url":"https://a","n":2}`, ""},
+		{"a name", `{"smtp_server":"a"}`, `{"smtp_server":"b"}`, "smtp_server"},
+		{"a name in camel case", `{"apiUrl":"a"}`, `{"apiUrl":"b"}`, "apiUrl"},
+		{"a number", `{"port":25}`, `{"port":26}`, "port"},
+		{"a field that is new", `{}`, `{"proxy":"a"}`, "proxy"},
+		{"a field that is gone", `{"endpoint_url":"a"}`, `{}`, "endpoint_url"},
+		{"below", `{"settings":{"connection":{"host":"a"}}}`, `{"settings":{"connection":{"host":"b"}}}`, "host"},
+		{"an item of a list", `{"nodes":[{"host":"a"},{"host":"b"}]}`, `{"nodes":[{"host":"a"},{"host":"c"}]}`, "host"},
+		{"a URL of any name", `{"basepath":"s3://a"}`, `{"basepath":"s3://b"}`, "basepath"},
+		{"a host of any name", `{"databricks_instance":"x"}`, `{"databricks_instance":"evil.example.com:443"}`, "databricks_instance"},
+		{"an IP address of any name", `{"where":"10.0.0.1"}`, `{"where":"10.0.0.2:80"}`, "where"},
+		{"a switch", `{"allow_private_urls":true}`, `{"allow_private_urls":false}`, ""},
+		{"an empty text", `{"url":""}`, `{"url":null}`, ""},
+		{"a part of a word", `{"reporter":"a","curler":"b"}`, `{"reporter":"b","curler":"c"}`, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, c.want, changedDestination("", object(t, c.before), object(t, c.after)))
+		})
+	}
+}
+
+// TestUnsentSecrets: a request leaves a secret as it is if it does not mention it, or sends it as clients read it.
+func TestUnsentSecrets(t *testing.T) {
+	t.Parallel()
+	fields := []string{"token", "nested.key", "map.*"}
+	current := `{"token":"t","nested":[{"key":"k1","n":1},{"key":"k2"}],"map":{"a":"x","b":""}}`
+	for _, c := range []struct {
+		name, sent string
+		want       []string
+	}{
+		{"everything anew", `{"token":"u","nested":[{"key":"n"}],"map":{"a":"y"}}`, nil},
+		{"nothing", `{}`, nil},
+		{"a text", `{"token":"********"}`, []string{"token"}},
+		{"an item of a list", `{"nested":[{"key":"n"},{"key":"********"}]}`, []string{"nested.key"}},
+		{"a member of a map", `{"map":{"a":"********","c":"new"}}`, []string{"map.*"}},
+		{"an empty text", `{"map":{"b":"********"}}`, nil},
+		{"a value that is no secret", `{"nested":[{"n":1}]}`, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			before := object(t, current)
+			shown := object(t, current)
+			redact(shown, parsePaths(fields))
+			require.Equal(t, c.want, fieldsWithin(unsentMembers(object(t, c.sent), shown, before), fields))
+			require.Equal(t, current, string(jsontree.Text(before)), "the current data stays")
+		})
 	}
 }
 

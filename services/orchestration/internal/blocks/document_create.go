@@ -31,7 +31,7 @@ func (s *Service) CreateBlockDocument(ctx context.Context, r *orchv1.CreateBlock
 	if err := namecheck.Dashed(create.GetName(), "Block document name", "name"); err != nil {
 		return nil, err
 	}
-	blockType, err := s.typeOf(ctx, ws, create)
+	blockType, schema, err := s.typeOf(ctx, ws, create)
 	if err != nil {
 		return nil, err
 	}
@@ -46,6 +46,9 @@ func (s *Service) CreateBlockDocument(ctx context.Context, r *orchv1.CreateBlock
 	document := &orchv1.BlockDocument{
 		Id: s.documents.Store().NewID().String(), Name: create.Name, BlockSchemaId: create.GetBlockSchemaId(), BlockTypeId: blockType.GetId(),
 		BlockTypeName: proto.String(blockType.GetName()), IsAnonymous: create.GetIsAnonymous(),
+	}
+	if document.SecretFields, err = secretFields(schema); err != nil {
+		return nil, err
 	}
 	if create.GetName() == "" {
 		document.Name = proto.String("anonymous-" + uuid.NewString())
@@ -70,31 +73,34 @@ func (s *Service) CreateBlockDocument(ctx context.Context, r *orchv1.CreateBlock
 	return document, s.present(ctx, ws, false, document)
 }
 
-// typeOf reads the type of a new document, to which its schema must belong.
-func (s *Service) typeOf(ctx context.Context, ws uuid.UUID, create *orchv1.BlockDocumentCreate) (*orchv1.BlockType, error) {
+// typeOf reads the type of a new document and the schema, which must belong to it.
+func (s *Service) typeOf(
+	ctx context.Context, ws uuid.UUID, create *orchv1.BlockDocumentCreate,
+) (*orchv1.BlockType, *orchv1.BlockSchema, error) {
 	typeID, err := resourceid.Parse(create.GetBlockTypeId())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	blockType, err := s.types.Get(ctx, ws, typeID)
 	if err != nil {
-		return nil, crud.NotFound(fmt.Sprintf("Block type %s not found.", create.GetBlockTypeId())).Translate(err)
+		return nil, nil, crud.NotFound(fmt.Sprintf("Block type %s not found.", create.GetBlockTypeId())).Translate(err)
 	}
-	return blockType, s.checkSchema(ctx, ws, create.GetBlockSchemaId(), blockType.GetId())
+	schema, err := s.schemaOf(ctx, ws, create.GetBlockSchemaId(), blockType.GetId())
+	return blockType, schema, err
 }
 
-// checkSchema refuses an unknown schema and one of another type.
-func (s *Service) checkSchema(ctx context.Context, ws uuid.UUID, schema, blockType string) error {
+// schemaOf reads a schema. It refuses an unknown one and one of another type.
+func (s *Service) schemaOf(ctx context.Context, ws uuid.UUID, schema, blockType string) (*orchv1.BlockSchema, error) {
 	id, err := resourceid.Parse(schema)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	found, err := s.schemas.Get(ctx, ws, id)
 	if err != nil {
-		return crud.NotFound(fmt.Sprintf("Block schema %s not found.", schema)).Translate(err)
+		return nil, crud.NotFound(fmt.Sprintf("Block schema %s not found.", schema)).Translate(err)
 	}
 	if found.GetBlockTypeId() != blockType {
-		return rpc.Detail(http.StatusBadRequest, fmt.Sprintf("Block schema %s is not one of block type %s.", schema, blockType))
+		return nil, rpc.Detail(http.StatusBadRequest, fmt.Sprintf("Block schema %s is not one of block type %s.", schema, blockType))
 	}
-	return nil
+	return found, nil
 }

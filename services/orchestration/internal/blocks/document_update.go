@@ -6,12 +6,11 @@ import (
 	"slices"
 
 	"github.com/google/uuid"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/orch-project/orch/pkg/jsontree"
+	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -51,35 +50,63 @@ type update struct {
 	merge, withData bool
 }
 
-// edit applies an update to a document.
+// edit applies an update to a document. Values that were stored as secrets stay secret, unless the request sends them
+// anew.
 func (s *Service) edit(ctx context.Context, ws uuid.UUID, document *orchv1.BlockDocument, u update) error {
-	stored := proto.CloneOf(document)
-	if schema := u.asked.GetBlockSchemaId(); schema != "" && schema != stored.GetBlockSchemaId() {
-		if err := s.checkSchema(ctx, ws, schema, stored.GetBlockTypeId()); err != nil {
+	schema, err := s.schemaOf(ctx, ws, document.GetBlockSchemaId(), document.GetBlockTypeId())
+	if err != nil {
+		return err
+	}
+	hidden, err := hiddenFields(document, schema)
+	if err != nil {
+		return err
+	}
+	otherSchema := u.asked.GetBlockSchemaId() != "" && u.asked.GetBlockSchemaId() != document.GetBlockSchemaId()
+	if otherSchema {
+		if schema, err = s.schemaOf(ctx, ws, u.asked.GetBlockSchemaId(), document.GetBlockTypeId()); err != nil {
 			return err
 		}
-		document.BlockSchemaId = schema
+		document.BlockSchemaId = schema.GetId()
 	}
-	if !u.withData {
+	if !otherSchema && !u.withData {
 		return nil
 	}
-	return s.changeData(ctx, ws, stored, document, u)
+	before, err := s.open(ws, document)
+	if err != nil {
+		return err
+	}
+	unsent := before // The part of the data that the request does not send.
+	if u.withData {
+		if unsent, err = s.changeData(ctx, ws, document, before, hidden, u); err != nil {
+			return err
+		}
+	}
+	if document.SecretFields, err = secretFields(schema); err != nil {
+		return err
+	}
+	kept := union(document.GetSecretFields(), fieldsWithin(unsent, hidden))
+	if otherSchema && len(kept) > len(document.GetSecretFields()) {
+		// A caller who may read the secrets may also publish them by a schema.
+		if may, err := s.readsSecrets(ctx, ws); may || err != nil {
+			return err
+		}
+	}
+	document.SecretFields = kept
+	return nil
 }
 
-// changeData encrypts the updated data, unless it is unchanged.
-func (s *Service) changeData(ctx context.Context, ws uuid.UUID, current, next *orchv1.BlockDocument, u update) error {
-	before, err := s.open(ws, current)
-	if err != nil {
-		return err
-	}
+// changeData encrypts the updated data, unless it is unchanged. It returns the current values that the request does not
+// send.
+func (s *Service) changeData(
+	ctx context.Context, ws uuid.UUID, document *orchv1.BlockDocument, before *jsontree.Object, hidden []string, u update,
+) (unsent *jsontree.Object, err error) {
 	sent, err := jsontree.ParseObject(u.asked.GetData())
 	if err != nil {
-		return fmt.Errorf("change a block document: %w", err)
+		return nil, fmt.Errorf("change a block document: %w", err)
 	}
-	shown, err := s.shown(ctx, ws, current, before)
-	if err != nil {
-		return err
-	}
+	shown := jsontree.Copy(before).(*jsontree.Object)
+	redact(shown, parsePaths(hidden))
+	unsent = unsentMembers(sent, shown, before)
 	restore(sent, shown, before)
 	data := sent
 	if u.merge {
@@ -87,37 +114,36 @@ func (s *Service) changeData(ctx context.Context, ws uuid.UUID, current, next *o
 		for _, m := range sent.Members() {
 			data.Set(m.Key, m.Value)
 		}
+		for _, m := range before.Members() {
+			if _, there := sent.Get(m.Key); !there {
+				unsent.Set(m.Key, m.Value)
+			}
+		}
 	}
-	if jsontree.Equal(data, before) && s.keys.Current(current.GetSealedData()) {
-		return nil
+	if jsontree.Equal(data, before) && s.keys.Current(document.GetSealedData()) {
+		return unsent, nil
+	}
+	if err := s.checkDestination(ctx, ws, before, data, fieldsWithin(unsent, hidden)); err != nil {
+		return nil, err
 	}
 	refers, err := references(data)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if !slices.Equal(ids(refers, func(r reference) string { return r.id.String() }), current.GetRefersTo()) {
-		if err := s.checkReferences(ctx, ws, next, refers); err != nil {
-			return err
+	if !slices.Equal(ids(refers, func(r reference) string { return r.id.String() }), document.GetRefersTo()) {
+		if err := s.checkReferences(ctx, ws, document, refers); err != nil {
+			return nil, err
 		}
 	}
-	return s.seal(ws, next, data, refers)
+	return unsent, s.seal(ws, document, data, refers)
 }
 
-// shown returns the data of a document as clients read it with its schema.
-func (s *Service) shown(ctx context.Context, ws uuid.UUID, document *orchv1.BlockDocument, data *jsontree.Object) (*jsontree.Object, error) {
-	schemaID, err := resourceid.Parse(document.GetBlockSchemaId())
+// readsSecrets reports whether the caller may read the secrets of blocks.
+func (s *Service) readsSecrets(ctx context.Context, ws uuid.UUID) (bool, error) {
+	info, err := request.Incoming(ctx)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
-	schema, err := s.schemas.Get(ctx, ws, schemaID)
-	if err != nil {
-		return nil, err
-	}
-	secret, err := secretPaths(schema)
-	if err != nil {
-		return nil, err
-	}
-	redacted := jsontree.Copy(data).(*jsontree.Object)
-	redact(redacted, secret)
-	return redacted, nil
+	scopes, err := s.scopes.WorkspaceScopes(ctx, info, ws)
+	return scopes.Has("read_block_secrets"), err
 }

@@ -99,12 +99,15 @@ func documentPayload(document *orchv1.BlockDocument, schema *orchv1.BlockSchema,
 		payload.Set("block_schema", nil)
 		return jsontree.Text(payload), nil
 	}
-	hidden, err := secretPaths(schema)
+	hidden, err := hiddenFields(document, schema)
 	if err != nil {
 		return nil, err
 	}
+	shown := jsontree.Copy(data).(*jsontree.Object)
+	redact(shown, parsePaths(hidden))
 	for _, m := range data.Members() {
-		if text, ok := m.Value.(string); ok && !hidden.names(m.Key) {
+		text, ok := m.Value.(string)
+		if seen, _ := shown.Get(m.Key); ok && seen == text {
 			texts.Set(m.Key, text)
 		}
 	}

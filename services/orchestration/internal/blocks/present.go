@@ -19,12 +19,12 @@ type presentation struct {
 	documents map[string]*orchv1.BlockDocument
 	schemas   map[string]*orchv1.BlockSchema
 	types     map[string]*orchv1.BlockType
-	secret    map[string]paths // By schema.
+	secret    map[string][]string // The secret fields, by schema.
 }
 
 // present adds the computed fields of documents. It obfuscates secrets unless they are requested.
 func (s *Service) present(ctx context.Context, ws uuid.UUID, withSecrets bool, documents ...*orchv1.BlockDocument) error {
-	p := &presentation{service: s, ws: ws, withSecrets: withSecrets, secret: map[string]paths{}}
+	p := &presentation{service: s, ws: ws, withSecrets: withSecrets, secret: map[string][]string{}}
 	if err := p.collect(ctx, documents); err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (p *presentation) resolve(
 	return data, referred, nil
 }
 
-// redact obfuscates what a document's schema marks as secret. References are not secret; the referenced document has a
+// redact obfuscates the values that a document's schema marks as secret, or that were stored as secrets. References are not secret; the referenced document has a
 // schema of its own.
 func (p *presentation) redact(document *orchv1.BlockDocument, data *jsontree.Object, refers []reference) error {
 	schema := p.schemas[document.GetBlockSchemaId()]
@@ -143,7 +143,7 @@ func (p *presentation) redact(document *orchv1.BlockDocument, data *jsontree.Obj
 	secret, ok := p.secret[schema.GetId()]
 	if !ok {
 		var err error
-		if secret, err = secretPaths(schema); err != nil {
+		if secret, err = secretFields(schema); err != nil {
 			return err
 		}
 		p.secret[schema.GetId()] = secret
@@ -153,7 +153,7 @@ func (p *presentation) redact(document *orchv1.BlockDocument, data *jsontree.Obj
 		kept[i], _ = data.Get(r.field)
 		data.Set(r.field, nil)
 	}
-	redact(data, secret)
+	redact(data, parsePaths(union(secret, document.GetSecretFields())))
 	for i, r := range refers {
 		data.Set(r.field, kept[i])
 	}

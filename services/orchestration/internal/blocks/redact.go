@@ -2,6 +2,7 @@ package blocks
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/orch-project/orch/pkg/jsontree"
@@ -17,41 +18,63 @@ type paths [][]string
 // everythingBelow is the last element of a path that covers a whole subtree.
 const everythingBelow = "*"
 
-// secretPaths returns the locations that a schema marks as secret. It ignores what follows a *, because everything
-// below is secret then.
-func secretPaths(schema *orchv1.BlockSchema) (paths, error) {
+// secretFields returns the texts by which a schema marks fields as secret.
+func secretFields(schema *orchv1.BlockSchema) ([]string, error) {
 	fields, err := jsontree.ParseObject(schema.GetFields())
 	if err != nil {
 		return nil, fmt.Errorf("read the fields of block schema %s: %w", schema.GetId(), err)
 	}
 	value, _ := fields.Get("secret_fields")
 	list, _ := value.(jsontree.List)
-	var found paths
+	var found []string
 	for _, item := range list {
-		text, _ := item.(string)
-		if text == "" {
-			continue
+		if text, _ := item.(string); text != "" && !slices.Contains(found, text) {
+			found = append(found, text)
 		}
-		steps := strings.Split(text, ".")
-		for i, step := range steps {
-			if step == everythingBelow {
-				steps = steps[:i+1]
-				break
-			}
-		}
-		found = append(found, steps)
 	}
 	return found, nil
 }
 
-// names reports whether a member of the outermost object is secret as a whole.
-func (p paths) names(member string) bool {
-	for _, path := range p {
-		if path[0] == member && len(path) == 1 || path[0] == everythingBelow {
-			return true
+// parsePath returns the path that a secret field names. It ignores what follows a *, because everything below is secret
+// then.
+func parsePath(field string) []string {
+	steps := strings.Split(field, ".")
+	for i, step := range steps {
+		if step == everythingBelow {
+			return steps[:i+1]
 		}
 	}
-	return false
+	return steps
+}
+
+// parsePaths returns the paths of secret fields.
+func parsePaths(fields []string) paths {
+	found := make(paths, len(fields))
+	for i, field := range fields {
+		found[i] = parsePath(field)
+	}
+	return found
+}
+
+// hiddenFields returns the secret fields of a document: those of its schema, and those that were secret when their
+// values were stored.
+func hiddenFields(document *orchv1.BlockDocument, schema *orchv1.BlockSchema) ([]string, error) {
+	fields, err := secretFields(schema)
+	if err != nil {
+		return nil, err
+	}
+	return union(fields, document.GetSecretFields()), nil
+}
+
+// union returns the first texts and those of the others that are not among them.
+func union(texts, others []string) []string {
+	all := slices.Clone(texts)
+	for _, text := range others {
+		if !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return all
 }
 
 // redact obfuscates the secrets of a document in place.
@@ -61,9 +84,9 @@ func redact(data *jsontree.Object, secret paths) {
 	}
 }
 
-// eachSecret replaces the values at a path. It descends into every list item, and into every member of an object
-// without the path's next name. Schemas name the fields inside lists and maps, not the containers, and a container must
-// not expose a secret.
+// eachSecret replaces the values at a path. It descends into every list item, and into every member of an object that
+// the path does not name next. Schemas name the fields inside lists and maps, not the containers, and a container must
+// not expose a secret. Whether a value is at a path depends on the names above it alone: no sibling uncovers a secret.
 func eachSecret(v jsontree.Value, path []string, replace func(jsontree.Value) jsontree.Value) jsontree.Value {
 	if len(path) == 0 {
 		if v == nil {
@@ -71,7 +94,7 @@ func eachSecret(v jsontree.Value, path []string, replace func(jsontree.Value) js
 		}
 		return replace(v)
 	}
-	step := path[0]
+	step, below := path[0], path[1:]
 	switch v := v.(type) {
 	case jsontree.List:
 		if step == everythingBelow {
@@ -89,12 +112,11 @@ func eachSecret(v jsontree.Value, path []string, replace func(jsontree.Value) js
 			}
 			return v
 		}
-		if value, ok := v.Get(step); ok {
-			v.Set(step, eachSecret(value, path[1:], replace))
-			return v
-		}
 		for _, m := range v.Members() {
-			if isContainer(m.Value) {
+			switch {
+			case m.Key == step:
+				v.Set(m.Key, eachSecret(m.Value, below, replace))
+			case isContainer(m.Value):
 				v.Set(m.Key, eachSecret(m.Value, path, replace))
 			}
 		}
@@ -120,29 +142,4 @@ func isContainer(v jsontree.Value) bool {
 		return true
 	}
 	return false
-}
-
-// restore replaces obfuscated values in a client's data by the current secrets, because the client did not mean to
-// change them. shown is the current data as clients see it. Lists are compared item by item.
-func restore(sent, shown, current jsontree.Value) jsontree.Value {
-	if sent == obfuscated && shown == obfuscated {
-		return current
-	}
-	switch sent := sent.(type) {
-	case *jsontree.Object:
-		shown, _ := shown.(*jsontree.Object)
-		current, _ := current.(*jsontree.Object)
-		for _, m := range sent.Members() {
-			before, _ := shown.Get(m.Key)
-			secret, _ := current.Get(m.Key)
-			sent.Set(m.Key, restore(m.Value, before, secret))
-		}
-	case jsontree.List:
-		shown, _ := shown.(jsontree.List)
-		current, _ := current.(jsontree.List)
-		for i := range min(len(sent), len(shown), len(current)) {
-			sent[i] = restore(sent[i], shown[i], current[i])
-		}
-	}
-	return sent
 }

@@ -5,17 +5,23 @@
 //	  └── the server's own types (system/*.json)   └──► documents that they refer to
 //
 // A document's data is encrypted as a whole before it is stored. Reading replaces references by the referenced data,
-// and obfuscates what the schema marks as secret unless the caller requests it:
+// and obfuscates secrets unless the caller requests them. A document stores what was secret when it was written, so
+// another schema reveals nothing:
 //
-//	stored ─► open ─► redact by schema ─► put referred documents in their places ─► answer
+//	stored ─► open ─► redact ─► put referred documents in their places ─► answer
 //
 // Deleting a type or a schema deletes its documents, as an effect that runs before the call returns where possible.
 // Deleting a document leaves documents that reference it; they lack the field from then on.
 package blocks
 
 import (
+	"context"
 	"sync"
 
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/access"
+	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/secrets"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -41,11 +47,17 @@ type Service struct {
 	schemaSource   pagination.Source[*orchv1.BlockSchema]
 	documentSource pagination.Source[*orchv1.BlockDocument]
 
-	keys  secrets.Keyring
-	vocab vocabulary.Vocabulary
-	flush outbox.Flusher
+	keys   secrets.Keyring
+	scopes Scopes
+	vocab  vocabulary.Vocabulary
+	flush  outbox.Flusher
 
 	installed sync.Map // The workspaces in which the system types are known to exist.
+}
+
+// Scopes are the permissions of callers.
+type Scopes interface {
+	WorkspaceScopes(ctx context.Context, info request.Info, workspace uuid.UUID) (access.Set, error)
 }
 
 // Deps are the dependencies of the service.
@@ -53,6 +65,8 @@ type Deps struct {
 	Store *store.Store
 	// Keys encrypt and decrypt the data of documents.
 	Keys secrets.Keyring
+	// Scopes decide who may reveal secrets by a change.
+	Scopes Scopes
 	// Flush executes the effects of a write before its call returns.
 	Flush      outbox.Flusher
 	Vocabulary vocabulary.Vocabulary
@@ -65,6 +79,7 @@ func New(d Deps) *Service {
 		schemas:   store.NewCollection(d.Store, query.BlockSchema, &orchv1.BlockSchema{}),
 		documents: store.NewCollection(d.Store, query.BlockDocument, &orchv1.BlockDocument{}),
 		keys:      d.Keys,
+		scopes:    d.Scopes,
 		vocab:     d.Vocabulary,
 		flush:     d.Flush,
 	}
