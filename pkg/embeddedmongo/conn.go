@@ -14,20 +14,34 @@ import (
 // watchAfter is the time after which a command in progress is watched for the end of its connection. Most commands end earlier.
 const watchAfter = 100 * time.Millisecond
 
-func (s *Server) serveConn(c net.Conn) {
+// loginTimeout bounds how long a connection that must authenticate may take for it.
+const loginTimeout = 10 * time.Second
+
+// maxLogin is the largest frame in bytes before a connection has authenticated.
+const maxLogin = 16 << 10
+
+// serveConn serves one connection. Nil accounts admit everybody.
+func (s *Server) serveConn(c net.Conn, accounts *command.Accounts) {
 	defer s.wg.Done()
 	defer func() {
 		s.mu.Lock()
 		delete(s.conns, c)
 		s.mu.Unlock()
 	}()
-	id := s.service.NextConnection()
+	id, login := s.service.NextConnection(), accounts.Login()
 	r := bufio.NewReaderSize(c, 16<<10)
 	watch := newWatch(r)
 	defer watch.wait() // It ends with the connection.
 	defer c.Close()
+	if !login.Admitted() {
+		_ = c.SetDeadline(time.Now().Add(loginTimeout)) // A failure shows at the next read.
+	}
 	for {
-		m, err := wire.Read(r)
+		limit := wire.MaxMessage
+		if !login.Admitted() {
+			limit = maxLogin
+		}
+		m, err := wire.ReadAtMost(r, limit)
 		if err != nil {
 			if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) && !errors.Is(err, io.ErrUnexpectedEOF) && s.ctx.Err() == nil {
 				s.log.Warn("connection closed", "connection", id, "remote", c.RemoteAddr().String(), "error", err)
@@ -35,7 +49,14 @@ func (s *Server) serveConn(c net.Conn) {
 			return
 		}
 		watch.begin(m)
-		reply := s.service.Handle(s.ctx, id, m)
+		outside := !login.Admitted()
+		reply := login.Intercept(m)
+		if reply == nil {
+			reply = s.service.Handle(s.ctx, id, m)
+		}
+		if outside && login.Admitted() {
+			_ = c.SetDeadline(time.Time{})
+		}
 		watch.end()
 		if reply == nil {
 			return

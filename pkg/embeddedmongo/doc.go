@@ -28,6 +28,7 @@
 //	              getMore · killCursors · aggregate · count · distinct · insert · update · delete · findAndModify (findandmodify) ·
 //	              bulkWrite · create · drop · dropDatabase · listCollections · listDatabases · createIndexes · listIndexes ·
 //	              dropIndexes (deleteIndexes) · explain · configureFailPoint
+//	passwords     SCRAM-SHA-256, by saslStart and saslContinue, on a listener with a password
 //	find          filter · sort · projection · skip · limit · batchSize · singleBatch · hint · returnKey (numbers are doubles)
 //	all           maxTimeMS · comment · lsid · readConcern (local = available; majority = linearizable: data on disk) ·
 //	              writeConcern (w: 0, 1, majority; j)
@@ -61,7 +62,7 @@
 //
 // Not in the subset, and rejected by name: transactions, change streams, other stages that read a second collection; collations
 // other than simple; text, hashed, wildcard and geospatial indexes; capped collections, views and validators; compression,
-// authentication, server-side JavaScript; arithmetic on decimal128, and the BSON type undefined.
+// other authentication, server-side JavaScript; arithmetic on decimal128, and the BSON type undefined.
 //
 // # Planner
 //

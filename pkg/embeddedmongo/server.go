@@ -129,7 +129,7 @@ func (d Dialer) DialContext(ctx context.Context, _, _ string) (net.Conn, error) 
 		return nil, err
 	}
 	client, server := pipe.New()
-	if !d.s.accept(server) {
+	if !d.s.accept(server, nil) {
 		return nil, errors.Join(ErrClosed, client.Close())
 	}
 	return client, nil
@@ -155,9 +155,31 @@ func (s *Server) URI() string {
 	return "mongodb://embedded.invalid:27017/?directConnection=true&retryWrites=false&retryReads=false"
 }
 
+// User is the name of the one user of a listener.
+const User = "orch"
+
+// Access states how the clients of a listener authenticate.
+type Access struct {
+	// Password is that of User, by SCRAM-SHA-256. Empty admits everybody.
+	Password string
+	// Optional admits clients without the password too.
+	Optional bool
+}
+
+func (a Access) accounts() (*command.Accounts, error) {
+	if a.Password == "" {
+		return nil, nil
+	}
+	return command.NewAccounts(User, a.Password, a.Optional)
+}
+
 // Serve accepts connections until ctx ends or the server closes, then closes the listener and its connections and returns nil.
-// There is no authentication: the listener must be reachable by trusted processes only, as a loopback address is.
-func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
+// With the zero Access there is no authentication: only trusted processes may then reach the listener.
+func (s *Server) Serve(ctx context.Context, ln net.Listener, access Access) error {
+	accounts, err := access.accounts()
+	if err != nil {
+		return errors.Join(err, ln.Close())
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { ln.Close() })
@@ -179,7 +201,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 			}
 			return fmt.Errorf("accept connections on %s: %w", ln.Addr(), err)
 		}
-		if !s.accept(c) {
+		if !s.accept(c, accounts) {
 			return nil
 		}
 		accepted = s.living(append(accepted, c))
@@ -200,7 +222,7 @@ func (s *Server) living(cs []net.Conn) []net.Conn {
 }
 
 // accept starts serving a connection; on a closed server it closes it and reports false.
-func (s *Server) accept(c net.Conn) bool {
+func (s *Server) accept(c net.Conn, accounts *command.Accounts) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -209,7 +231,7 @@ func (s *Server) accept(c net.Conn) bool {
 	}
 	s.conns[c] = struct{}{}
 	s.wg.Add(1)
-	go s.serveConn(c)
+	go s.serveConn(c, accounts)
 	return true
 }
 

@@ -23,11 +23,16 @@ import (
 // serve listens on loopback until the test ends.
 func serve(t *testing.T, s *embeddedmongo.Server) string {
 	t.Helper()
+	return serveWith(t, s, embeddedmongo.Access{})
+}
+
+func serveWith(t *testing.T, s *embeddedmongo.Server, access embeddedmongo.Access) string {
+	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
-	go func() { done <- s.Serve(ctx, ln) }()
+	go func() { done <- s.Serve(ctx, ln, access) }()
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, <-done)

@@ -22,6 +22,9 @@ type Options struct {
 	// Empty means that no port is opened: only this process can connect.
 	Listen string
 
+	// Token is what clients have to present, those of this process too. Empty admits everybody.
+	Token string
+
 	// MaxPayload is the largest message in bytes; 0 means DefaultMaxPayload.
 	MaxPayload int32
 
@@ -53,6 +56,7 @@ func (o Options) serverOptions() (*server.Options, error) {
 		JetStreamMaxStore:     o.StoreLimit,
 		JetStreamMaxMemory:    64 << 20, // Only the state of ephemeral consumers lives in memory.
 		MaxPayload:            o.MaxPayload,
+		Authorization:         o.Token,
 		DontListen:            true,
 		NoSigs:                true,
 		DisableShortFirstPing: true,

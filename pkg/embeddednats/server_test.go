@@ -59,6 +59,24 @@ func TestListen(t *testing.T) {
 	nc.Close()
 }
 
+// Clients of the process and those on TCP present the token.
+func TestToken(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	o.Listen, o.Token = "127.0.0.1:0", "hush"
+	s := start(t, o)
+	for _, with := range [][]nats.Option{nil, {nats.Token("guess")}, {nats.UserInfo("hush", "")}} {
+		_, err := nats.Connect(s.ClientURL(), with...)
+		require.ErrorIs(t, err, nats.ErrAuthorization)
+	}
+	nc, err := nats.Connect(s.ClientURL(), nats.Token("hush"))
+	require.NoError(t, err)
+	nc.Close()
+	nc, err = nats.Connect("", nats.InProcessServer(s), nats.Token("hush"))
+	require.NoError(t, err)
+	nc.Close()
+}
+
 // One directory has one server, and is free after Close.
 func TestDirectoryIsLocked(t *testing.T) {
 	t.Parallel()

@@ -6,12 +6,17 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
+	"strings"
 	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/embeddedmongo"
 	"github.com/orch-project/orch/pkg/embeddednats"
 	"github.com/orch-project/orch/pkg/secrets"
+	"github.com/orch-project/orch/pkg/tlsfiles"
 	"github.com/orch-project/orch/services/standalone/internal/control"
 	"github.com/orch-project/orch/services/standalone/internal/datadir"
 )
@@ -25,13 +30,14 @@ type infra struct {
 	store *embeddedmongo.Server
 }
 
-// openInfra starts both on a data directory, concurrently. natsListen is the broker's TCP address, empty for none.
-func openInfra(dir datadir.Dir, natsListen string, noSync bool, log *slog.Logger) (_ *infra, err error) {
+// openInfra starts both on a data directory, concurrently. The options choose the broker's address and token.
+func openInfra(dir datadir.Dir, options embeddednats.Options, noSync bool, log *slog.Logger) (_ *infra, err error) {
 	i := &infra{}
 	started := make(chan error, 1)
 	go func() {
 		var err error
-		i.nats, err = embeddednats.Start(embeddednats.Options{Dir: dir.NATS(), Listen: natsListen, LazySyncForTests: noSync, Logger: log})
+		options.Dir, options.LazySyncForTests, options.Logger = dir.NATS(), noSync, log
+		i.nats, err = embeddednats.Start(options)
 		started <- err
 	}()
 	store, storeErr := embeddedmongo.Open(dir.Store(), embeddedmongo.Options{NoSync: noSync, Logger: log})
@@ -46,7 +52,7 @@ func openInfra(dir datadir.Dir, natsListen string, noSync bool, log *slog.Logger
 // openParts starts the store on a data directory, and the broker too if streams is set.
 func openParts(dir datadir.Dir, streams bool, log *slog.Logger) (*infra, error) {
 	if streams {
-		return openInfra(dir, "", false, log)
+		return openInfra(dir, embeddednats.Options{}, false, log)
 	}
 	store, err := embeddedmongo.Open(dir.Store(), embeddedmongo.Options{Logger: log})
 	if err != nil {
@@ -72,12 +78,31 @@ type InfraConfig struct {
 	DataDir     string
 	MongoListen string
 	NATSListen  string
+	// Insecure allows addresses that other machines reach, and clients without the passwords.
+	Insecure bool
+}
+
+// errInfraExposed refuses an address, because the connections are plaintext.
+var errInfraExposed = errors.New("whoever reaches it reads and writes all data; run NATS and MongoDB with TLS, or allow it with --insecure")
+
+// check refuses addresses beyond loopback.
+func (c InfraConfig) check() error {
+	if c.Insecure {
+		return nil
+	}
+	for _, address := range []string{c.MongoListen, c.NATSListen} {
+		if err := tlsfiles.CheckPlaintext(address); err != nil {
+			return fmt.Errorf("%w: %w", err, errInfraExposed)
+		}
+	}
+	return nil
 }
 
 // Infra is the embedded broker and store on TCP, for services that run as separate processes.
 type Infra struct {
 	infra  *infra
 	ln     net.Listener
+	access access
 	socket *control.Server
 	dir    datadir.Dir
 	log    *slog.Logger
@@ -85,6 +110,9 @@ type Infra struct {
 
 // NewInfra opens the data directory and both addresses. The caller either runs it or closes it.
 func NewInfra(cfg InfraConfig, log *slog.Logger) (_ *Infra, err error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
 	dir, err := datadir.OpenAny(cfg.DataDir)
 	if err != nil {
 		return nil, err
@@ -92,7 +120,11 @@ func NewInfra(cfg InfraConfig, log *slog.Logger) (_ *Infra, err error) {
 	if _, err := secrets.File(dir.SecretsFile()); err != nil {
 		return nil, err
 	}
-	parts, err := openInfra(dir, cfg.NATSListen, false, log)
+	access, err := newAccess(dir, cfg.Insecure)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := openInfra(dir, embeddednats.Options{Listen: cfg.NATSListen, Token: access.required(access.token)}, false, log)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +132,10 @@ func NewInfra(cfg InfraConfig, log *slog.Logger) (_ *Infra, err error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("listen on %s: %w", cfg.MongoListen, err), parts.Close())
 	}
-	i := &Infra{infra: parts, ln: ln, dir: dir, log: log}
+	i := &Infra{infra: parts, ln: ln, access: access, dir: dir, log: log}
+	if err := access.write(dir, i.MongoURI(), i.NATSURL()); err != nil {
+		return nil, errors.Join(err, ln.Close(), parts.Close())
+	}
 	if i.socket, err = control.Listen(cfg.DataDir, i.backup); err != nil {
 		return nil, errors.Join(err, ln.Close(), parts.Close())
 	}
@@ -120,7 +155,9 @@ func (i *Infra) backup(ctx context.Context, backup, base string) error {
 	if dir.Vocabulary, err = vocabularyOf(ctx, i.infra.store); err != nil {
 		return err
 	}
-	conn, err := broker.Connect(ctx, broker.Config{InProcess: i.infra.nats.InProcess(), Logger: i.log})
+	conn, err := broker.Connect(ctx, broker.Config{
+		InProcess: i.infra.nats.InProcess(), Options: []nats.Option{nats.Token(i.access.token)}, Logger: i.log,
+	})
 	if err != nil {
 		return fmt.Errorf("connect to the embedded broker: %w", err)
 	}
@@ -136,13 +173,25 @@ func (i *Infra) backup(ctx context.Context, backup, base string) error {
 	return copyStore(ctx, dir, i.infra.store, backup, base)
 }
 
-// MongoURI is the address of the store. The services need it, NATSURL and SecretsFile.
+// MongoURI is the connection string of the store, with its password. The services need it, NATSURL and SecretsFile.
 func (i *Infra) MongoURI() string {
-	return "mongodb://" + i.ln.Addr().String() + "/?directConnection=true"
+	uri := url.URL{
+		Scheme: "mongodb", User: url.UserPassword(embeddedmongo.User, i.access.password), Host: i.ln.Addr().String(), Path: "/",
+		RawQuery: "directConnection=true&authMechanism=SCRAM-SHA-256",
+	}
+	return uri.String()
 }
 
-// NATSURL is the broker's address.
-func (i *Infra) NATSURL() string { return i.infra.nats.ClientURL() }
+// NATSURL is the broker's address, with its token.
+func (i *Infra) NATSURL() string {
+	return strings.Replace(i.infra.nats.ClientURL(), "://", "://"+i.access.token+"@", 1)
+}
+
+// MongoURIFile and NATSURLFile are the paths of files with MongoURI and NATSURL, which only their owner reads.
+func (i *Infra) MongoURIFile() string { return i.dir.StoreURI() }
+
+// NATSURLFile is beside MongoURIFile.
+func (i *Infra) NATSURLFile() string { return i.dir.BrokerURL() }
 
 // SecretsFile is the path of the encryption keys.
 func (i *Infra) SecretsFile() string { return i.dir.SecretsFile() }
@@ -153,7 +202,9 @@ func (i *Infra) Run(ctx context.Context) error {
 	defer stop()
 	served := make(chan error, 2)
 	for _, serve := range []func() error{
-		func() error { return i.infra.store.Serve(running, i.ln) },
+		func() error {
+			return i.infra.store.Serve(running, i.ln, embeddedmongo.Access{Password: i.access.password, Optional: i.access.optional})
+		},
 		func() error { return i.socket.Run(running) },
 	} {
 		go func() {

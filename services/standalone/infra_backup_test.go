@@ -38,12 +38,18 @@ func (s *server) fill50() {
 // runInfra runs orch infra on a directory until stop is called.
 func runInfra(t *testing.T, dir string) (stop func()) {
 	t.Helper()
-	infra, err := standalone.NewInfra(standalone.InfraConfig{DataDir: dir, MongoListen: "127.0.0.1:0", NATSListen: "127.0.0.1:0"}, quiet)
+	_, stop = runInfraWith(t, standalone.InfraConfig{DataDir: dir, MongoListen: "127.0.0.1:0", NATSListen: "127.0.0.1:0"})
+	return stop
+}
+
+func runInfraWith(t *testing.T, cfg standalone.InfraConfig) (_ *standalone.Infra, stop func()) {
+	t.Helper()
+	infra, err := standalone.NewInfra(cfg, quiet)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- infra.Run(ctx) }()
-	return func() {
+	return infra, func() {
 		cancel()
 		require.NoError(t, <-done)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/config"
 	"github.com/orch-project/orch/pkg/embeddedmongo"
+	"github.com/orch-project/orch/pkg/embeddednats"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/telemetry"
@@ -54,7 +55,7 @@ func newInstance(ctx context.Context, cfg Config, version string, listener *gate
 	if cfg.Orchestration.Secrets, err = dir.Secrets(cfg.Orchestration.Secrets); err != nil {
 		return nil, err
 	}
-	parts, err := openInfra(dir, "", cfg.UnsafeNoSync, log)
+	parts, err := openInfra(dir, embeddednats.Options{}, cfg.UnsafeNoSync, log)
 	if err != nil {
 		return nil, err
 	}

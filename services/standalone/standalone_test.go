@@ -159,7 +159,7 @@ func mongo(t *testing.T) string {
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
-	go func() { done <- m.Serve(ctx, ln) }()
+	go func() { done <- m.Serve(ctx, ln, embeddedmongo.Access{}) }()
 	t.Cleanup(func() {
 		cancel()
 		<-done

@@ -53,7 +53,7 @@ func (EmbeddedStore) Start(t testing.TB, c *Cluster, programs Programs, dir stri
 	t.Helper()
 	host := c.Network.Host("st")
 	c.Processes["st"] = host.Start(t, nil, programs.Path("orch"), "infra", "--data-dir", dir,
-		"--mongo-listen", host.IP+":27018", "--nats-listen", "127.0.0.1:0")
+		"--mongo-listen", host.IP+":27018", "--nats-listen", "127.0.0.1:0", "--insecure")
 	return "mongodb://" + host.IP + ":27018/?directConnection=true"
 }
 

@@ -89,7 +89,7 @@ var faultyForms = []struct {
 		store, broker := testkit.StartChaos(t, infra.MongoAddress), testkit.StartChaos(t, infra.NATSAddress)
 		return faulty{
 			Orch: StartServices(t, programs, infra,
-				"ORCH_MONGODB_URI=mongodb://"+store.Addr()+"/?directConnection=true", "ORCH_NATS_URL=nats://"+broker.Addr()),
+				"ORCH_MONGODB_URI="+infra.MongoURIAt(store.Addr()), "ORCH_NATS_URL="+infra.NATSURLAt(broker.Addr())),
 			proxies: map[string]*testkit.Chaos{"store": store, "broker": broker},
 		}
 	}},

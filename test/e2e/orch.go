@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -110,11 +112,30 @@ type Infra struct {
 	dataDir                   string
 }
 
-// MongoURI is the store's connection string.
-func (i *Infra) MongoURI() string { return "mongodb://" + i.MongoAddress + "/?directConnection=true" }
+// MongoURI is the store's connection string, with its password.
+func (i *Infra) MongoURI() string { return i.MongoURIAt(i.MongoAddress) }
 
-// NATSURL is the broker's address.
-func (i *Infra) NATSURL() string { return "nats://" + i.NATSAddress }
+// MongoURIAt is MongoURI with the address of a proxy.
+func (i *Infra) MongoURIAt(address string) string {
+	return i.address("store.uri", i.MongoAddress, address, "mongodb://"+address+"/?directConnection=true")
+}
+
+// NATSURL is the broker's address, with its token.
+func (i *Infra) NATSURL() string { return i.NATSURLAt(i.NATSAddress) }
+
+// NATSURLAt is NATSURL with the address of a proxy.
+func (i *Infra) NATSURLAt(address string) string {
+	return i.address("broker.url", i.NATSAddress, address, "nats://"+address)
+}
+
+// address reads an address that `orch infra` wrote. Earlier versions write none and demand no password.
+func (i *Infra) address(name, listen, reached, without string) string {
+	text, err := os.ReadFile(filepath.Join(i.dataDir, name))
+	if err != nil {
+		return without
+	}
+	return strings.Replace(strings.TrimSpace(string(text)), listen, reached, 1)
+}
 
 // StartInfra starts `orch infra` on a data directory and waits until both listen.
 func StartInfra(t testing.TB, programs Programs, dataDir string) *Infra {

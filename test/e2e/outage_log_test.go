@@ -37,7 +37,8 @@ func TestLogLinesOfAnOutage(t *testing.T) {
 
 	port := map[string]string{}
 	env := []string{
-		"ORCH_LOG_FORMAT=json", "ORCH_MONGODB_URI=mongodb://" + mongo + "/?directConnection=true", "ORCH_NATS_URL=nats://" + nats,
+		"ORCH_LOG_FORMAT=json",
+		"ORCH_MONGODB_URI_FILE=" + filepath.Join(dir, "store.uri"), "ORCH_NATS_URL_FILE=" + filepath.Join(dir, "broker.url"),
 		"ORCH_SECRETS_KEY_FILE=" + filepath.Join(dir, "secrets.key"),
 	}
 	for _, name := range []string{"orchestration", "hooks", "gateway"} {

@@ -36,7 +36,7 @@ const (
 func TestOutboxDrainsAfterAnOutageOfTheBroker(t *testing.T) {
 	infra := StartInfra(t, programs, t.TempDir())
 	broker := testkit.StartChaos(t, infra.NATSAddress)
-	o := StartServices(t, programs, infra, "ORCH_NATS_URL=nats://"+broker.Addr())
+	o := StartServices(t, programs, infra, "ORCH_NATS_URL="+infra.NATSURLAt(broker.Addr()))
 	client := &Client{HTTP: &http.Client{Timeout: 15 * time.Second}, Ledger: NewLedger()}
 	t.Cleanup(client.HTTP.CloseIdleConnections)
 	store, err := mongo.Connect(options.Client().ApplyURI(infra.MongoURI()))

@@ -267,7 +267,8 @@ func TestRollingUpgrade(t *testing.T) {
 
 	require.NoError(t, infra.Process.Stop(time.Minute))
 	Start(t, "orch infra new", nil, programs.Path("orch"), "infra", "--data-dir", infra.dataDir,
-		"--mongo-listen", infra.MongoAddress, "--nats-listen", infra.NATSAddress)
+		"--mongo-listen", infra.MongoAddress, "--nats-listen", infra.NATSAddress,
+		"--insecure") // The services connect without the passwords that an earlier version did not demand.
 	step("this version alone")
 	load.Stop()
 	requireNothingLost(t, client, third)

@@ -31,9 +31,11 @@ var (
 	InternalError          = Kind{1, "InternalError"}
 	BadValue               = Kind{2, "BadValue"}
 	FailedToParse          = Kind{9, "FailedToParse"}
+	Unauthorized           = Kind{13, "Unauthorized"}
 	TypeMismatch           = Kind{14, "TypeMismatch"}
 	Overflow               = Kind{15, "Overflow"}
 	InvalidLength          = Kind{16, "InvalidLength"}
+	AuthenticationFailed   = Kind{18, "AuthenticationFailed"}
 	IllegalOperation       = Kind{20, "IllegalOperation"}
 	NamespaceNotFound      = Kind{26, "NamespaceNotFound"}
 	IndexNotFound          = Kind{27, "IndexNotFound"}
@@ -64,6 +66,7 @@ var (
 	ClientDisconnect       = Kind{279, "ClientDisconnect"}
 	DuplicateKeyKind       = Kind{11000, "DuplicateKey"}
 	OutOfDiskSpace         = Kind{14031, "OutOfDiskSpace"}
+	MechanismUnavailable   = Kind{334, "MechanismUnavailable"}
 	UnknownField           = Kind{40415, "Location40415"}
 	DataCorruptionDetected = Kind{275, "DataCorruptionDetected"}
 )

@@ -75,14 +75,17 @@ func memory(n int) []byte {
 	return *b
 }
 
-// Read reads one frame and validates its documents.
-func Read(r io.Reader) (*Message, error) {
+// Read reads one frame of at most MaxMessage bytes and validates its documents.
+func Read(r io.Reader) (*Message, error) { return ReadAtMost(r, MaxMessage) }
+
+// ReadAtMost is Read for frames of at most limit bytes.
+func ReadAtMost(r io.Reader, limit int) (*Message, error) {
 	var h [headerLen]byte
 	if _, err := io.ReadFull(r, h[:]); err != nil {
 		return nil, err
 	}
 	n := int(int32(binary.LittleEndian.Uint32(h[:])))
-	if n < headerLen+5 || n > MaxMessage {
+	if n < headerLen+5 || n > limit {
 		return nil, fmt.Errorf("%w: length %d", ErrFrame, n)
 	}
 	body, err := readBody(r, memory(n-headerLen), n-headerLen)

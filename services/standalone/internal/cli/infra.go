@@ -19,14 +19,19 @@ func infraCommand() *cobra.Command {
 		Short: "Run only the embedded broker and store, for separate service processes",
 		Long: `Run only the embedded broker and the embedded store, on TCP.
 
-The three services find both on the default addresses. Orchestration and hooks need the key that encrypts secrets, which the
-first start of orch infra creates. Start the services after it, in any order:
+Both demand a password, because other users of the machine reach the ports. The first start creates the passwords, and the key that
+encrypts secrets, in files that only their owner reads. Start the services after it, in any order:
 
   orch infra
+  export ORCH_NATS_URL_FILE=~/.local/share/orch/broker.url
+  export ORCH_MONGODB_URI_FILE=~/.local/share/orch/store.uri
   export ORCH_SECRETS_KEY_FILE=~/.local/share/orch/secrets.key
   bin/orchestration
   bin/hooks
   bin/gateway
+
+The connections are not encrypted, so an address that other machines reach is refused unless --insecure. With it, clients do not need the
+passwords either.
 
 orch backup copies the data directory while the services run.`,
 		Args: cobra.NoArgs,
@@ -47,13 +52,14 @@ orch backup copies the data directory while the services run.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "data    %s\nstore   ORCH_MONGODB_URI='%s'\nbroker  ORCH_NATS_URL=%s\nsecrets ORCH_SECRETS_KEY_FILE='%s'\n",
-				cfg.DataDir, i.MongoURI(), i.NATSURL(), i.SecretsFile())
+			fmt.Fprintf(cmd.OutOrStdout(), "data    %s\nstore   ORCH_MONGODB_URI_FILE='%s'\nbroker  ORCH_NATS_URL_FILE='%s'\nsecrets ORCH_SECRETS_KEY_FILE='%s'\n",
+				cfg.DataDir, i.MongoURIFile(), i.NATSURLFile(), i.SecretsFile())
 			return i.Run(cmd.Context())
 		},
 	}
 	cmd.Flags().StringVar(&cfg.DataDir, "data-dir", "", "the data directory (default: below the user's home)")
 	cmd.Flags().StringVar(&cfg.MongoListen, "mongo-listen", config.Loopback(config.PortStore), "the store's address")
+	cmd.Flags().BoolVar(&cfg.Insecure, "insecure", false, "allow other machines to reach both, and clients without a password")
 	cmd.Flags().StringVar(&cfg.NATSListen, "nats-listen", config.Loopback(config.PortNATS), "the broker's address")
 	return cmd
 }

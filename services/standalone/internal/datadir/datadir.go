@@ -4,6 +4,8 @@
 //	store/      the embedded store
 //	nats/       the streams of the embedded broker
 //	secrets.key the keys that encrypt secrets, unless ORCH_SECRETS_KEY sets others; created at the first start
+//	broker.url, store.uri
+//	            the addresses of the broker and the store of `orch infra`, with their credentials
 //
 // Open refuses a directory of another version or vocabulary and leaves it unchanged.
 package datadir
@@ -146,6 +148,7 @@ func checkOwn(path string) error {
 	for _, entry := range entries {
 		switch name := entry.Name(); {
 		case name == filepath.Base(Dir{}.Store()), name == filepath.Base(Dir{}.NATS()), name == filepath.Base(Dir{}.SecretsFile()), name == socketName:
+		case name == filepath.Base(Dir{}.BrokerURL()), name == filepath.Base(Dir{}.StoreURI()):
 		case name == "lost+found", strings.HasPrefix(name, markName), slices.Contains(supervisionFiles, filepath.Ext(name)):
 		default:
 			return fmt.Errorf("%w: %s contains %s; choose an empty directory with --data-dir", ErrForeign, path, name)
@@ -217,6 +220,12 @@ func (d Dir) Secrets(configured secrets.Keyring) (secrets.Keyring, error) {
 
 // SecretsFile is the path of the directory's own keys.
 func (d Dir) SecretsFile() string { return filepath.Join(d.Path, "secrets.key") }
+
+// BrokerURL and StoreURI are the paths of the addresses that `orch infra` writes for the services.
+func (d Dir) BrokerURL() string { return filepath.Join(d.Path, "broker.url") }
+
+// StoreURI is beside BrokerURL.
+func (d Dir) StoreURI() string { return filepath.Join(d.Path, "store.uri") }
 
 // CopySecrets copies the directory's own keys, if any, into a new one.
 func (d Dir) CopySecrets(to Dir) error {
