@@ -32,13 +32,16 @@ func NewSet(scopes ...string) Set {
 	return s
 }
 
-// Has reports whether the scope is in the set.
-func (s Set) Has(scope string) bool { return s[scope] }
+// includedIn has the scopes that another one includes: who may replace a webhook's address gets to know it.
+var includedIn = map[string]string{"read_webhook_addresses": "manage_webhooks"}
+
+// Has reports whether the scope is in the set, or in one that is.
+func (s Set) Has(scope string) bool { return s[scope] || s[includedIn[scope]] }
 
 // Covers reports whether the set contains every scope of other.
 func (s Set) Covers(other Set) bool {
 	for scope := range other {
-		if !s[scope] {
+		if !s.Has(scope) {
 			return false
 		}
 	}
@@ -78,6 +81,9 @@ var of = sync.OnceValue(func() map[orchv1.Realm]Set {
 			for _, guarded := range Guarded(md.Input()) {
 				scopes[option.GetRealm()][guarded.Scope] = true
 			}
+			for scope := range Masked(md.Output()) {
+				scopes[option.GetRealm()][scope] = true
+			}
 		}
 	}
 	return scopes
@@ -113,6 +119,29 @@ func guarded(md protoreflect.MessageDescriptor, path []protoreflect.FieldDescrip
 		}
 	}
 	return found
+}
+
+// Masked returns the scopes that callers need to read fields of a response unmasked. The services mask them.
+func Masked(md protoreflect.MessageDescriptor) Set {
+	found := Set{}
+	masked(md, found, map[protoreflect.FullName]bool{})
+	return found
+}
+
+func masked(md protoreflect.MessageDescriptor, found Set, seen map[protoreflect.FullName]bool) {
+	if seen[md.FullName()] {
+		return
+	}
+	seen[md.FullName()] = true
+	for i := range md.Fields().Len() {
+		fd := md.Fields().Get(i)
+		if scope := restjson.Options(fd).GetScope(); scope != "" {
+			found[scope] = true
+		}
+		if fd.Message() != nil {
+			masked(fd.Message(), found, seen)
+		}
+	}
 }
 
 // Set reports whether a request sets the field to a non-zero value.

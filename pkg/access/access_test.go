@@ -66,6 +66,9 @@ func TestRolesGrow(t *testing.T) {
 	for who, may := range map[*access.Set]bool{&owner: true, &developer: true, &worker: true, &runner: false, &viewer: false} {
 		require.Equal(t, may, who.Has("read_block_secrets"))
 	}
+	for who, may := range map[*access.Set]bool{&owner: true, &developer: true, &worker: false, &runner: false, &viewer: false} {
+		require.Equal(t, may, who.Has("read_webhook_addresses"))
+	}
 	for scope := range viewer {
 		require.True(t, strings.HasPrefix(scope, "see_"), scope)
 	}
@@ -83,6 +86,10 @@ func TestSets(t *testing.T) {
 	require.Equal(t, []string{"x", "y"}, access.Union(a, b).Sorted())
 	require.Equal(t, []string{"y"}, access.Union(nil, b).Sorted())
 	require.Equal(t, []string{"y"}, b.Sorted(), "a union changes neither side")
+
+	manages, reads := access.NewSet("manage_webhooks"), access.NewSet("read_webhook_addresses")
+	require.True(t, manages.Has("read_webhook_addresses") && manages.Covers(reads), "one scope includes the other")
+	require.False(t, reads.Has("manage_webhooks") || reads.Covers(manages))
 }
 
 // TestGuardedFieldsAreFound covers a flag in the query and one in the body.
@@ -105,4 +112,13 @@ func TestGuardedFieldsAreFound(t *testing.T) {
 		require.Equal(t, c.want, found[0].Set(m))
 	}
 	require.Empty(t, access.Guarded((&orchv1.ReadFlowRequest{}).ProtoReflect().Descriptor()))
+}
+
+func TestMaskedFieldsOfResponsesAreFound(t *testing.T) {
+	t.Parallel()
+	for _, response := range []proto.Message{&orchv1.Webhook{}, &orchv1.WebhookList{}} {
+		require.Equal(t, access.NewSet("read_webhook_addresses"), access.Masked(response.ProtoReflect().Descriptor()))
+	}
+	require.Empty(t, access.Masked((&orchv1.FlowRunList{}).ProtoReflect().Descriptor()))
+	require.True(t, access.Scopes(orchv1.Realm_REALM_UNSPECIFIED).Has("read_webhook_addresses"))
 }

@@ -24,6 +24,9 @@ import (
 // Bucket is the name of the bucket.
 const Bucket = "webhooks"
 
+// MaskedSlug replaces the slug for readers who may not know it. No slug has an asterisk.
+const MaskedSlug = "********"
+
 // ErrUnreadable is wrapped when an entry is not a definition.
 var ErrUnreadable = errors.New("read webhook definition: entry not readable")
 

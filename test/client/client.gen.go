@@ -8461,7 +8461,7 @@ type Webhook struct {
 	// ServiceAccountId UUID of the service account whose API key requests must carry; null for none.
 	ServiceAccountId *openapi_types.UUID `json:"service_account_id,omitempty"`
 
-	// Slug Secret last part of the URL: 128 random bits in URL-safe base64.
+	// Slug Secret last part of the URL: 128 random bits in URL-safe base64; masked without the scope read_webhook_addresses.
 	Slug string `json:"slug"`
 
 	// Template Jinja2 template that renders a request to the JSON object of an event.
@@ -8473,7 +8473,7 @@ type Webhook struct {
 	// Updated Time of the last change, in UTC.
 	Updated *time.Time `json:"updated"`
 
-	// Url Absolute URL that receives requests.
+	// Url Absolute URL that receives requests; its slug is masked without the scope read_webhook_addresses.
 	Url *string `json:"url,omitempty"`
 
 	// Verification Signature verification of requests; null for none.

@@ -4072,7 +4072,7 @@ func Of(fullName string) string {
 	case "orch.v1.RestField.schema":
 		return "The published schema name of this field's message, when one message has several names (rule 13)."
 	case "orch.v1.RestField.scope":
-		return "Scope that a caller needs, in addition to the operation's, to set the field to a non-zero value. It must not begin with \"see_\", because every reader has those scopes."
+		return "Scope that a caller needs, in addition to the operation's, to set the field of a request to a non-zero value, or to read the field of a response unmasked. It must not begin with \"see_\", because every reader has those scopes."
 	case "orch.v1.RestField.secret":
 		return "Input only: never returned, and not in the echo of a 422."
 	case "orch.v1.RestField.unique":
@@ -5674,7 +5674,7 @@ func Of(fullName string) string {
 	case "orch.v1.Webhook.service_account_id":
 		return "UUID of the service account whose API key requests must carry; null for none."
 	case "orch.v1.Webhook.slug":
-		return "Secret last part of the URL: 128 random bits in URL-safe base64."
+		return "Secret last part of the URL: 128 random bits in URL-safe base64; masked without the scope read_webhook_addresses."
 	case "orch.v1.Webhook.template":
 		return "Jinja2 template that renders a request to the JSON object of an event."
 	case "orch.v1.Webhook.undefined":
@@ -5684,7 +5684,7 @@ func Of(fullName string) string {
 	case "orch.v1.Webhook.updated":
 		return "Time of the last change, in UTC."
 	case "orch.v1.Webhook.url":
-		return "Absolute URL that receives requests."
+		return "Absolute URL that receives requests; its slug is masked without the scope read_webhook_addresses."
 	case "orch.v1.Webhook.verification":
 		return "Signature verification of requests; null for none."
 	case "orch.v1.Webhook.workspace":

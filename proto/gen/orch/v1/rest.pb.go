@@ -236,8 +236,8 @@ type RestField struct {
 	Pairs bool `protobuf:"varint,21,opt,name=pairs,proto3" json:"pairs,omitempty"`
 	// Input only: never returned, and not in the echo of a 422.
 	Secret bool `protobuf:"varint,23,opt,name=secret,proto3" json:"secret,omitempty"`
-	// Scope that a caller needs, in addition to the operation's, to set the field to a non-zero value. It must not begin
-	// with "see_", because every reader has those scopes.
+	// Scope that a caller needs, in addition to the operation's, to set the field of a request to a non-zero value, or to
+	// read the field of a response unmasked. It must not begin with "see_", because every reader has those scopes.
 	Scope string `protobuf:"bytes,24,opt,name=scope,proto3" json:"scope,omitempty"`
 	// On free JSON: the maximum length of its compact text in bytes.
 	MaxBytes uint32 `protobuf:"varint,25,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`

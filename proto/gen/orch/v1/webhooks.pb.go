@@ -685,11 +685,11 @@ type Webhook struct {
 	Enabled bool `protobuf:"varint,8,opt,name=enabled,proto3" json:"enabled,omitempty"`
 	// Jinja2 template that renders a request to the JSON object of an event.
 	Template string `protobuf:"bytes,9,opt,name=template,proto3" json:"template,omitempty"`
-	// Secret last part of the URL: 128 random bits in URL-safe base64.
+	// Secret last part of the URL: 128 random bits in URL-safe base64; masked without the scope read_webhook_addresses.
 	Slug string `protobuf:"bytes,10,opt,name=slug,proto3" json:"slug,omitempty"`
 	// UUID of the service account whose API key requests must carry; null for none.
 	ServiceAccountId *string `protobuf:"bytes,11,opt,name=service_account_id,json=serviceAccountId,proto3,oneof" json:"service_account_id,omitempty"`
-	// Absolute URL that receives requests.
+	// Absolute URL that receives requests; its slug is masked without the scope read_webhook_addresses.
 	Url string `protobuf:"bytes,12,opt,name=url,proto3" json:"url,omitempty"`
 	// Signature verification of requests; null for none.
 	Verification *WebhookVerification `protobuf:"bytes,13,opt,name=verification,proto3,oneof" json:"verification,omitempty"`
@@ -5224,7 +5224,7 @@ var File_orch_v1_webhooks_proto protoreflect.FileDescriptor
 
 const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\n" +
-	"\x16orch/v1/webhooks.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14orch/v1/common.proto\x1a\x12orch/v1/rest.proto\"\x89\n" +
+	"\x16orch/v1/webhooks.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14orch/v1/common.proto\x1a\x12orch/v1/rest.proto\"\xbb\n" +
 	"\n" +
 	"\aWebhook\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12A\n" +
@@ -5235,11 +5235,11 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x04name\x18\x06 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x04name\x12 \n" +
 	"\vdescription\x18\a \x01(\tR\vdescription\x12\x18\n" +
 	"\aenabled\x18\b \x01(\bR\aenabled\x12\"\n" +
-	"\btemplate\x18\t \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\btemplate\x12\x1a\n" +
+	"\btemplate\x18\t \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\btemplate\x123\n" +
 	"\x04slug\x18\n" +
-	" \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x04slug\x129\n" +
-	"\x12service_account_id\x18\v \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x02R\x10serviceAccountId\x88\x01\x01\x12\x1b\n" +
-	"\x03url\x18\f \x01(\tB\t\xca\xf3\x18\x05\x10\x04\x90\x01\x01R\x03url\x12E\n" +
+	" \x01(\tB\x1f\xca\xf3\x18\x1b\x18\x01\xc2\x01\x16read_webhook_addressesR\x04slug\x129\n" +
+	"\x12service_account_id\x18\v \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x02R\x10serviceAccountId\x88\x01\x01\x124\n" +
+	"\x03url\x18\f \x01(\tB\"\xca\xf3\x18\x1e\x10\x04\x90\x01\x01\xc2\x01\x16read_webhook_addressesR\x03url\x12E\n" +
 	"\fverification\x18\r \x01(\v2\x1c.orch.v1.WebhookVerificationH\x03R\fverification\x88\x01\x01\x12C\n" +
 	"\rdeduplication\x18\x0e \x01(\x0e2\x1d.orch.v1.WebhookDeduplicationR\rdeduplication\x129\n" +
 	"\n" +

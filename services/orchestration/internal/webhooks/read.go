@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/webhookdef"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 )
@@ -21,7 +22,11 @@ func (s *Service) ReadWebhook(ctx context.Context, r *orchv1.ReadWebhookRequest)
 	if err := s.addHealth(ctx, info.Workspace, w); err != nil {
 		return nil, err
 	}
-	return present(info, w), s.hide(ctx, w)
+	present(info, w)
+	if err := s.maskAddresses(ctx, info, w); err != nil {
+		return nil, err
+	}
+	return w, s.hide(ctx, w)
 }
 
 // ListWebhooks returns the webhooks by name: all of them, or those with one name.
@@ -53,7 +58,24 @@ func (s *Service) list(ctx context.Context, q *orchv1.WebhookQuery, page paginat
 	for _, w := range found {
 		present(info, w)
 	}
+	if err := s.maskAddresses(ctx, info, found...); err != nil {
+		return nil, err
+	}
 	return &orchv1.WebhookList{Webhooks: found}, s.hide(ctx, found...)
+}
+
+// maskAddresses masks the addresses of webhooks for callers who may not read them. Responses to changes need no mask: who
+// may change a webhook may read its address.
+func (s *Service) maskAddresses(ctx context.Context, info request.Info, webhooks ...*orchv1.Webhook) error {
+	scopes, err := s.tenancy.WorkspaceScopes(ctx, info, info.Workspace)
+	if err != nil || scopes.Has("read_webhook_addresses") {
+		return err
+	}
+	for _, w := range webhooks {
+		w.Slug = webhookdef.MaskedSlug
+		w.Url = info.HooksURL + "/" + webhookdef.MaskedSlug
+	}
+	return nil
 }
 
 // CountWebhooks counts the matching webhooks.

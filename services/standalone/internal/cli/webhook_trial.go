@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/orch-project/orch/pkg/webhookdef"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/standalone/internal/remote"
 )
@@ -81,6 +82,9 @@ the sender would, with the secret of --secret-file.`,
 			}
 		}
 		if *send {
+			if strings.HasSuffix(w.URL, webhookdef.MaskedSlug) {
+				return fmt.Errorf("send to webhook %s: your role does not show its address", w.Name)
+			}
 			return t.send(cmd, c, w.URL)
 		}
 		draft, given, err := template()

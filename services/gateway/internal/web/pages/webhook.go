@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/orch-project/orch/pkg/webhookdef"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/ask"
 	"github.com/orch-project/orch/services/gateway/internal/web/markup"
@@ -25,7 +26,7 @@ type webhookView struct {
 	Ticks           markup.Markup
 	Pairs           []pair
 	Address         string // Empty until the reader asks for it.
-	ShowAddress     string
+	ShowAddress     string // Empty if the reader's role does not allow it.
 	Command         string
 	Outcomes        []tile
 	Causes          []cause
@@ -144,7 +145,10 @@ func showWebhook(r *page.Request) (page.View, error) {
 		EventsLink: r.To("events") + "?resource=" + r.Server.Vocabulary.CloudName("webhook", id),
 	}
 	v.Hidden = hiddenFields(r, "to", "n", "tz")
-	if address == "show" {
+	switch {
+	case w.GetSlug() == webhookdef.MaskedSlug:
+		v.ShowAddress = ""
+	case address == "show":
 		v.Address = r.Server.Hooks + "/" + w.GetSlug()
 		v.Command = "curl -i -d '{\"hello\": \"world\"}' " + v.Address
 	}
