@@ -256,7 +256,7 @@ func (c *compiler) apply(b *builtin, val expr, args *arguments, f cframe, at pos
 		if err = fr.rt.step(); err == nil {
 			v, err = b.call(fr.rt, a)
 		}
-		return v, c.at(at, err)
+		return v, c.at(at, mentionMissing(err, a.pos))
 	}, nil
 }
 
@@ -284,7 +284,7 @@ func (c *compiler) applyBound(b *builtin, x evalFn, bound []boundArg, at pos) ev
 				return v, nil
 			}
 		}
-		return nil, c.at(at, err)
+		return nil, c.at(at, mentionMissing(err, a))
 	}
 }
 

@@ -80,7 +80,7 @@ func (c *compiler) name(e *nameExpr, f cframe) (evalFn, error) {
 			if v := fr.slots[idx]; v != nil {
 				return v, nil
 			}
-			return fr.rt.undefinedName(name), nil
+			return lookedUp(fr.rt.undefinedName(name), nil, e), nil
 		}, nil
 	}
 	return func(fr *frame) (Value, error) {
@@ -91,7 +91,7 @@ func (c *compiler) name(e *nameExpr, f cframe) (evalFn, error) {
 		if v := g.slots[idx]; v != nil {
 			return v, nil
 		}
-		return fr.rt.undefinedName(name), nil
+		return lookedUp(fr.rt.undefinedName(name), nil, e), nil
 	}, nil
 }
 
@@ -112,14 +112,14 @@ func (c *compiler) attr(e *attrExpr, f cframe) (evalFn, error) {
 				if i := d.findStr(name); i >= 0 {
 					return d.vals[i], nil
 				}
-				return fr.rt.undefinedAttr(o, strValue(name)), nil
+				return lookedUp(fr.rt.undefinedAttr(o, strValue(name)), o, e), nil
 			}
 		}
 		v, err := fr.rt.getattr(o, name)
 		if err != nil {
 			return nil, c.at(at, err)
 		}
-		return v, nil
+		return lookedUp(v, o, e), nil
 	}, nil
 }
 
@@ -166,7 +166,7 @@ func (c *compiler) item(e *itemExpr, f cframe) (evalFn, error) {
 			return nil, err
 		}
 		v, err := fr.rt.getitem(o, k)
-		return v, c.at(at, err)
+		return lookedUp(v, o, e), c.at(at, err)
 	}, nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // Kind classifies an error by stage and rule.
@@ -30,6 +29,8 @@ type Error struct {
 	Message string
 	Line    int
 	Column  int
+	// Missing names the value that the template looked up in vain, such as "body.device has no name"; empty for other errors.
+	Missing string
 	// Source is the line of the template with the error, without its line break.
 	Source string
 
@@ -42,19 +43,25 @@ func (e *Error) Unwrap() error { return e.cause }
 
 // Error returns kind, position and message in one line.
 func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString(string(e.Kind))
-	b.WriteString(" error")
 	if e.Line > 0 {
-		fmt.Fprintf(&b, " at line %d, column %d", e.Line, e.Column)
+		return fmt.Sprintf("%s error at line %d, column %d: %s", e.Kind, e.Line, e.Column, e.reason())
 	}
-	b.WriteString(": ")
+	return fmt.Sprintf("%s error: %s", e.Kind, e.reason())
+}
+
+// Explain returns the message for the template's author, without the position.
+func (e *Error) Explain() string {
+	if e.Missing != "" {
+		return e.Missing
+	}
+	return fmt.Sprintf("%s error: %s", e.Kind, e.reason())
+}
+
+func (e *Error) reason() string {
 	if e.Kind == KindRuntime && e.Type != "" {
-		b.WriteString(e.Type)
-		b.WriteString(": ")
+		return e.Type + ": " + e.Message
 	}
-	b.WriteString(e.Message)
-	return b.String()
+	return e.Message
 }
 
 // errClass is the class of a Python exception, as far as the engine distinguishes classes.

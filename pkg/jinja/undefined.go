@@ -7,6 +7,8 @@ type undefinedValue struct {
 	// obj is the object of the lookup, or nil for a variable; name is the name looked up.
 	obj  Value
 	name Value
+	// site is the expression that looked it up; nil if a filter or the host did.
+	site expr
 	// security marks an attribute that the sandbox rejects.
 	security bool
 }
@@ -40,7 +42,9 @@ func (u *undefinedValue) fail() error {
 	if u.security {
 		return otherErr("SecurityError", "%s", u.message())
 	}
-	return newError(KindUndefined, classUndefined, "UndefinedError", "%s", u.message())
+	err := newError(KindUndefined, classUndefined, "UndefinedError", "%s", u.message())
+	err.Missing = u.missing()
+	return err
 }
 
 // typeDescription names the type of v as Jinja's messages do.

@@ -90,7 +90,7 @@ func TestTheDeliveryLog(t *testing.T) {
 
 	require.Equal(t, http.StatusBadRequest, w.do("POST", slug, `{"name": "a\nb"}`).status)
 	d = logged(t, log, status(http.StatusBadRequest))
-	require.Contains(t, d.GetError(), "line 1")
+	require.Contains(t, d.GetError(), "a control character stands in a string")
 	require.EqualValues(t, 1, d.GetErrorLine())
 	require.Contains(t, d.GetRendered(), "a\nb")
 	require.Nil(t, d.EventId)

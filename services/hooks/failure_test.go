@@ -20,8 +20,8 @@ func TestFailureEvents(t *testing.T) {
 		rendered any
 		reason   string
 	}{
-		"syntax":         {"{% broken", nil, "template cannot be rendered: syntax error at line 1"},
-		"rendering":      {"line\n{{ missing|tojson }}", nil, "at line 2"},
+		"syntax":         {"{% broken", nil, "line 1, column 4: syntax error: "},
+		"rendering":      {"line\n{{ missing|tojson }}", nil, "line 2, column "},
 		"no JSON":        {"{\"a\": 1,\n {{ body.x }}}", "{\"a\": 1,\n 1}", "it is not JSON: line 2, column 2: a key in double quotes is expected"},
 		"no object":      {"[1]", "[1]", "it must be a JSON object, not a list"},
 		"empty":          {"", "", "it is empty"},

@@ -111,5 +111,5 @@ func TestStrictTemplatesFailForMissingValues(t *testing.T) {
 	require.Equal(t, http.StatusNoContent, w.do(http.MethodPost, slug, `{"id": 1}`).status)
 	require.Equal(t, "none", w.next().GetEvent())
 	require.Equal(t, http.StatusBadRequest, w.do(http.MethodPost, slug, `{}`).status)
-	require.Contains(t, payload(t, w.next())["error"], "'dict object' has no attribute 'id'")
+	require.Contains(t, payload(t, w.next())["error"], "body has no id")
 }

@@ -48,7 +48,7 @@ func TestAFailingWebhookIsReported(t *testing.T) {
 		c.WebhookHealth = orchestration.WebhookHealth{Window: time.Second, Count: 3, Percent: 50}
 		c.Timers.WebhookWatcher = 10 * time.Millisecond
 	})
-	d.automation(`{"name":"tell","trigger":{"type":"event","posture":"Reactive","expect":["orch.webhook.failing"],
+	d.automation(`{"name":"tell","trigger":{"type":"event","posture":"Reactive","expect":["orch-cloud.webhook.failing"],
 		"match":{"orch.resource.id":"orch-cloud.webhook.*"}},"actions":[{"type":"do-nothing"}]}`)
 	w := d.webhook("pushes")
 	require.Equal(t, orchv1.WebhookHealthStatus_WEBHOOK_HEALTH_STATUS_UNKNOWN, d.health(w).GetStatus())
@@ -59,7 +59,7 @@ func TestAFailingWebhookIsReported(t *testing.T) {
 	d.counted(w, one, 2, 2, 2, now)
 	d.counted(w, other, 1, 4, 4, now)
 	d.untilHealth(w, orchv1.WebhookHealthStatus_WEBHOOK_HEALTH_STATUS_FAILING)
-	failing := d.eventually("orch.webhook.failing", 1)
+	failing := d.eventually("orch-cloud.webhook.failing", 1)
 	require.Equal(t, "orch-cloud.webhook."+w.GetId(), failing[0].GetResource().GetLabels()["orch.resource.id"])
 	require.Equal(t, "pushes", failing[0].GetResource().GetLabels()["orch.resource.name"])
 	require.Contains(t, string(failing[0].GetPayload()), `"reason":"signature"`)
@@ -69,8 +69,8 @@ func TestAFailingWebhookIsReported(t *testing.T) {
 	d.counted(w, one, 3, 5, 0, later)
 	d.counted(w, one, 4, 1, 0, later.Add(2*time.Second))
 	d.untilHealth(w, orchv1.WebhookHealthStatus_WEBHOOK_HEALTH_STATUS_HEALTHY)
-	require.Len(t, d.eventually("orch.webhook.recovered", 1), 1)
-	require.Len(t, d.eventually("orch.webhook.failing", 1), 1)
+	require.Len(t, d.eventually("orch-cloud.webhook.recovered", 1), 1)
+	require.Len(t, d.eventually("orch-cloud.webhook.failing", 1), 1)
 	require.Len(t, d.eventually("orch.automation.triggered", 1), 1)
 	listed := call[*orchv1.WebhookList](d, orchv1.WebhookService_ListWebhooks_FullMethodName, &orchv1.ListWebhooksRequest{}).GetWebhooks()
 	require.NotNil(t, listed[0].GetHealth().GetLastDelivery())
@@ -89,9 +89,9 @@ func TestASilentWebhookIsReported(t *testing.T) {
 	silence := int64(1)
 	require.NoError(t, d.patchWebhook(w.GetId(), &orchv1.WebhookUpdate{MaxSilence: &silence}, "max_silence"))
 	d.untilHealth(w, orchv1.WebhookHealthStatus_WEBHOOK_HEALTH_STATUS_SILENT)
-	require.Contains(t, string(d.eventually("orch.webhook.failing", 1)[0].GetPayload()), `"cause":"silence"`)
+	require.Contains(t, string(d.eventually("orch-cloud.webhook.failing", 1)[0].GetPayload()), `"cause":"silence"`)
 	d.counted(w, uuid.NewString(), 1, 1, 0, time.Now())
-	d.eventually("orch.webhook.recovered", 1)
+	d.eventually("orch-cloud.webhook.recovered", 1)
 	disabled := d.webhook("disabled")
 	require.NoError(t, d.patchWebhook(disabled.GetId(), &orchv1.WebhookUpdate{MaxSilence: &silence, Enabled: false}, "max_silence", "enabled"))
 	require.Zero(t, d.count("webhook_watch", "_id", disabled.GetId()))

@@ -8965,7 +8965,7 @@ type WebhookRendering struct {
 	// Rendered Output of the template; null when rendering failed.
 	Rendered *string `json:"rendered,omitempty"`
 
-	// Warnings First missing value that the lenient template printed as nothing; empty if there is none.
+	// Warnings Labels of the other vocabulary (stage event), and the first value that a lenient template printed as nothing (stage template).
 	Warnings *[]WebhookRenderingError `json:"warnings,omitempty"`
 }
 

@@ -94,7 +94,7 @@ func Request(d *orchv1.WebhookDelivery) *receive.Request {
 
 // Fail notes what was wrong with a delivery, and where; rendered is nil when the template did not.
 func Fail(d *orchv1.WebhookDelivery, r *receive.Request, err error, rendered *string) {
-	message, _ := redact.Cut(redact.Text(r, err.Error()), maxError)
+	message, _ := redact.Cut(redact.Text(r, render.Message(err)), maxError)
 	d.Error = &message
 	if line, column, ok := render.Place(err); ok {
 		d.ErrorLine, d.ErrorColumn = &line, &column

@@ -3,7 +3,6 @@ package render
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/orch-project/orch/pkg/events"
@@ -39,6 +38,7 @@ type Engine struct {
 	templates *jinja.Engine
 	strict    *jinja.Engine
 	vocab     vocabulary.Vocabulary
+	labels    []labelPair
 	limits    events.Limits
 	ids       *id.Source
 }
@@ -56,6 +56,7 @@ func New(o Options) *Engine {
 		templates: webhook.NewEngine(webhook.Options{Vocabulary: o.Vocabulary, Budget: o.Budget, CacheEntries: templates}),
 		strict:    webhook.NewEngine(webhook.Options{Vocabulary: o.Vocabulary, Budget: o.Budget, CacheEntries: templates, Strict: true}),
 		vocab:     o.Vocabulary,
+		labels:    labelPairs(o.Vocabulary),
 		limits:    o.Limits,
 		ids:       o.IDs,
 	}
@@ -97,18 +98,15 @@ func render(
 ) (string, error) {
 	t, err := templates.Cached(template)
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrTemplate, err)
+		return "", templateError(err)
 	}
 	held := 0
 	if t.Reads("body") {
 		held = r.Tree()
 	}
 	text, err := t.RenderWithin(ctx, variables(t, r, body), held, memory)
-	if isUndefined(err) {
-		return "", fmt.Errorf("%w: a value is missing: %w", ErrTemplate, err)
-	}
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrTemplate, err)
+		return "", templateError(err)
 	}
 	return text, nil
 }

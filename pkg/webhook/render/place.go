@@ -2,19 +2,53 @@ package render
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/orch-project/orch/pkg/jinja"
 	"github.com/orch-project/orch/pkg/jsontoken"
 )
 
+// atError is an error of a template at a position. Its message has the position once: "line 4, column 117: body.device has no name".
+type atError struct{ cause *jinja.Error }
+
+func (e *atError) Error() string {
+	return fmt.Sprintf("line %d, column %d: %s", e.cause.Line, e.cause.Column, e.cause.Explain())
+}
+
+// Unwrap implements errors.Is and errors.As.
+func (e *atError) Unwrap() []error { return []error{ErrTemplate, e.cause} }
+
+// templateError returns the error of a template that does not compile or render.
+func templateError(err error) error {
+	if at, ok := errors.AsType[*jinja.Error](err); ok && at.Line > 0 {
+		return &atError{at}
+	}
+	return fmt.Errorf("%w: %w", ErrTemplate, err)
+}
+
 // Place returns the position of an error of Render or Event: in the template or, when it wraps ErrEvent, in the
 // rendered text. Line and column count from one. It returns false when the error has no single position.
 func Place(err error) (line, column int64, ok bool) {
-	if at, found := errors.AsType[*jinja.Error](err); found && at.Line > 0 {
-		return int64(at.Line), int64(at.Column), true
+	if at, found := errors.AsType[*atError](err); found {
+		return int64(at.cause.Line), int64(at.cause.Column), true
 	}
 	if at, found := errors.AsType[*jsontoken.SyntaxError](err); found {
 		return int64(at.Line), int64(at.Column), true
 	}
+	if at, found := errors.AsType[*LabelError](err); found {
+		return int64(at.Line), int64(at.Column), true
+	}
 	return 0, 0, false
+}
+
+// Message returns the text of an error without the position, for those who show the result of Place beside it.
+func Message(err error) string {
+	if at, found := errors.AsType[*atError](err); found {
+		return strings.Replace(err.Error(), at.Error(), at.cause.Explain(), 1)
+	}
+	if at, found := errors.AsType[*jsontoken.SyntaxError](err); found {
+		return strings.Replace(err.Error(), at.Error(), at.Message, 1)
+	}
+	return err.Error()
 }

@@ -5588,13 +5588,13 @@ func Of(fullName string) string {
 	case "orch.v1.WEBHOOK_HANDSHAKE_SNS":
 		return "Confirms the subscription to a topic of Amazon SNS with scheme sns; other schemes only record its URL."
 	case "orch.v1.WEBHOOK_HEALTH_STATUS_FAILING":
-		return "Too many requests of a period were refused or failed."
+		return "Too many requests of a period were refused or failed, or none was ever accepted."
 	case "orch.v1.WEBHOOK_HEALTH_STATUS_HEALTHY":
 		return "Requests are accepted."
 	case "orch.v1.WEBHOOK_HEALTH_STATUS_SILENT":
 		return "No request arrived for max_silence."
 	case "orch.v1.WEBHOOK_HEALTH_STATUS_UNKNOWN":
-		return "No request was accepted yet."
+		return "No request arrived yet."
 	case "orch.v1.WEBHOOK_RENDERING_STAGE_REQUEST":
 		return "The webhook does not accept the request."
 	case "orch.v1.WEBHOOK_SCHEME_GITHUB":
@@ -6018,7 +6018,7 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookRendering.rendered":
 		return "Output of the template; null when rendering failed."
 	case "orch.v1.WebhookRendering.warnings":
-		return "First missing value that the lenient template printed as nothing; empty if there is none."
+		return "Labels of the other vocabulary (stage event), and the first value that a lenient template printed as nothing (stage template)."
 	case "orch.v1.WebhookRenderingError":
 		return "WebhookRenderingError is an error of a request, of a template or of its output."
 	case "orch.v1.WebhookRenderingError.column":

@@ -32,11 +32,11 @@ type WebhookHealthStatus int32
 
 const (
 	WebhookHealthStatus_WEBHOOK_HEALTH_STATUS_UNSPECIFIED WebhookHealthStatus = 0
-	// No request was accepted yet.
+	// No request arrived yet.
 	WebhookHealthStatus_WEBHOOK_HEALTH_STATUS_UNKNOWN WebhookHealthStatus = 1
 	// Requests are accepted.
 	WebhookHealthStatus_WEBHOOK_HEALTH_STATUS_HEALTHY WebhookHealthStatus = 2
-	// Too many requests of a period were refused or failed.
+	// Too many requests of a period were refused or failed, or none was ever accepted.
 	WebhookHealthStatus_WEBHOOK_HEALTH_STATUS_FAILING WebhookHealthStatus = 3
 	// No request arrived for max_silence.
 	WebhookHealthStatus_WEBHOOK_HEALTH_STATUS_SILENT WebhookHealthStatus = 4
@@ -3976,7 +3976,7 @@ type WebhookRendering struct {
 	Event []byte `protobuf:"bytes,2,opt,name=event,proto3,oneof" json:"event,omitempty"`
 	// Error of the request, of the template or of its output; null for none.
 	Error *WebhookRenderingError `protobuf:"bytes,3,opt,name=error,proto3,oneof" json:"error,omitempty"`
-	// First missing value that the lenient template printed as nothing; empty if there is none.
+	// Labels of the other vocabulary (stage event), and the first value that a lenient template printed as nothing (stage template).
 	Warnings []*WebhookRenderingError `protobuf:"bytes,4,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// Provider handshake that the request performs, which causes no event; null for an ordinary request.
 	Handshake     *string `protobuf:"bytes,5,opt,name=handshake,proto3,oneof" json:"handshake,omitempty"`

@@ -96,16 +96,20 @@ func (s *Service) rendering(ctx context.Context, ws uuid.UUID, w *orchv1.Webhook
 	return out, nil
 }
 
-// warnings returns the first missing value that a lenient template prints as nothing. A strict template has failed for it.
+// warnings returns the labels of the other vocabulary, and the first missing value that a lenient template prints as nothing. A strict
+// template has failed for it.
 func (s *Service) warnings(ctx context.Context, w *orchv1.Webhook, r *receive.Request) []*orchv1.WebhookRenderingError {
+	var out []*orchv1.WebhookRenderingError
+	for _, label := range s.renderer.ForeignLabels(w.GetTemplate()) {
+		out = append(out, renderingError(label, orchv1.WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_EVENT))
+	}
 	if w.GetUndefined() == orchv1.WebhookUndefined_WEBHOOK_UNDEFINED_STRICT {
-		return nil
+		return out
 	}
-	missing := s.renderer.Undefined(ctx, w.GetTemplate(), r, r.Body())
-	if missing == nil {
-		return nil
+	if missing := s.renderer.Undefined(ctx, w.GetTemplate(), r, r.Body()); missing != nil {
+		out = append(out, renderingError(missing, orchv1.WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_TEMPLATE))
 	}
-	return []*orchv1.WebhookRenderingError{renderingError(missing, orchv1.WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_TEMPLATE)}
+	return out
 }
 
 // draftRequest is the request of a draft, as it would have been received.
@@ -135,7 +139,7 @@ func (s *Service) draftRequest(draft *orchv1.WebhookDraft) *receive.Request {
 }
 
 func renderingError(err error, stage orchv1.WebhookRenderingStage) *orchv1.WebhookRenderingError {
-	out := &orchv1.WebhookRenderingError{Message: err.Error(), Stage: stage}
+	out := &orchv1.WebhookRenderingError{Message: render.Message(err), Stage: stage}
 	if line, column, ok := render.Place(err); ok {
 		out.Line, out.Column = &line, &column
 	}

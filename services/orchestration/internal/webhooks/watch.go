@@ -143,18 +143,17 @@ func (s *Service) changeWatch(ctx context.Context, ws, id uuid.UUID, edit func(*
 		}
 		change := &store.Change[*orchv1.WebhookWatch]{Message: next}
 		for _, t := range transitions {
-			event, err := s.health.Event(s.vocab, next, t, s.watches.Store().Now())
+			published, err := s.health.Events(s.vocab, next, t, s.watches.Store().Now())
 			if err != nil {
 				return nil, err
 			}
-			if event == nil {
-				continue
+			for _, event := range published {
+				effect, err := events.Publish(ws, event)
+				if err != nil {
+					return nil, err
+				}
+				change.Effects = append(change.Effects, effect)
 			}
-			effect, err := events.Publish(ws, event)
-			if err != nil {
-				return nil, err
-			}
-			change.Effects = append(change.Effects, effect)
 		}
 		caused = len(change.Effects) > 0
 		return change, nil

@@ -47,7 +47,7 @@ another scheme, and with --update-secrets.`,
 		if err != nil {
 			return err
 		}
-		wanted, err := (&webhookFile{path: *file, server: s}).read(cmd.Context())
+		wanted, err := (&webhookFile{cmd: cmd, path: *file, server: s}).read(cmd.Context())
 		if err != nil {
 			return err
 		}

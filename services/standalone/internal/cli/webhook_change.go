@@ -39,6 +39,7 @@ func webhookUpdateCommand(c *connection) *cobra.Command {
 		if _, err := s.Call(cmd.Context(), http.MethodPatch, path, body); err != nil {
 			return err
 		}
+		warnOfLabels(cmd, s, body)
 		return c.showWebhook(cmd, s, path)
 	}
 	return cmd

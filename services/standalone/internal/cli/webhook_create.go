@@ -57,6 +57,7 @@ func webhookCreateCommand(c *connection) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		warnOfLabels(cmd, s, body)
 		if id, ok := body["service_account_id"].(string); ok && id != "" {
 			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "Requests get 401 unless the service account has a role in this workspace: "+
 				"orch workspace grant --service-account %s --role Viewer\n", flags.account)

@@ -46,10 +46,8 @@ func deliveryRow(d delivery) []string {
 // result is what became of it, in a line.
 func (d delivery) result() string {
 	switch {
-	case d.Error != nil && d.ErrorLine != nil:
-		return fmt.Sprintf("line %d: %s", *d.ErrorLine, *d.Error)
 	case d.Error != nil:
-		return *d.Error
+		return placed(*d.Error, d.ErrorLine, d.ErrorColumn)
 	case d.Handshake != nil:
 		return "handshake of " + *d.Handshake
 	case d.Duplicate:

@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/orch-project/orch/services/standalone/internal/remote"
@@ -22,6 +22,7 @@ import (
 // webhookFile reads a file of webhooks. It refuses what it does not know, because a misspelled key must not look like an
 // empty list: apply --prune would delete all webhooks.
 type webhookFile struct {
+	cmd     *cobra.Command // It prints the warnings.
 	path    string
 	server  *remote.Server
 	presets []json.RawMessage // Read once, for the first webhook with a preset.
@@ -62,7 +63,7 @@ func (f *webhookFile) read(ctx context.Context) ([]map[string]any, error) {
 				refuse("unknown field %q", key)
 			}
 		}
-		if err := checkSyntax(ctx, f.server, w); err != nil {
+		if err := f.checkTemplate(ctx, w); err != nil {
 			refuse("%w", err)
 		}
 	}
@@ -98,18 +99,19 @@ func decodeWebhooks(text []byte) ([]map[string]any, error) {
 	return webhooks, nil
 }
 
-// checkSyntax lets the server compile the webhook's template.
-func checkSyntax(ctx context.Context, s *remote.Server, w map[string]any) error {
+// checkTemplate lets the server compile the webhook's template, and prints warnings.
+func (f *webhookFile) checkTemplate(ctx context.Context, w map[string]any) error {
 	template, ok := w["template"].(string)
 	if !ok {
 		return nil
 	}
-	r, err := remote.Read[rendering](ctx, s, http.MethodPost, s.InWorkspace("/webhooks/render"), map[string]any{"template": template})
+	r, err := renderDraft(ctx, f.server, template)
 	if err != nil {
 		return err
 	}
-	if r.Error != nil && r.Error.Stage == "template" && strings.Contains(r.Error.Message, "syntax error") {
-		return errors.New(r.Error.Message)
+	r.warnOfLabels(f.cmd, template)
+	if r.Error != nil && r.Error.Stage == stageTemplate && strings.Contains(r.Error.Message, "syntax error") {
+		return errors.New(placed(r.Error.Message, r.Error.Line, r.Error.Column))
 	}
 	return nil
 }

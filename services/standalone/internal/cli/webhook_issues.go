@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -15,6 +14,7 @@ type webhookIssue struct {
 	Reason   *string   `json:"reason"`
 	Error    string    `json:"error"`
 	Line     *int      `json:"line"`
+	Column   *int      `json:"column"`
 	Count    int       `json:"count"`
 	First    time.Time `json:"first"`
 	Last     time.Time `json:"last"`
@@ -22,15 +22,13 @@ type webhookIssue struct {
 }
 
 func webhookIssueRow(i webhookIssue) []string {
-	reason, text := "", i.Error
+	reason := ""
 	if i.Reason != nil {
 		reason = *i.Reason
 	}
-	if i.Line != nil {
-		text = fmt.Sprintf("line %d: %s", *i.Line, text)
-	}
 	return []string{
-		strconv.Itoa(i.Count), strconv.Itoa(i.Status), reason, i.First.Format(time.RFC3339), i.Last.Format(time.RFC3339), i.Delivery, text,
+		strconv.Itoa(i.Count), strconv.Itoa(i.Status), reason, i.First.Format(time.RFC3339), i.Last.Format(time.RFC3339), i.Delivery,
+		placed(i.Error, i.Line, i.Column),
 	}
 }
 

@@ -85,7 +85,15 @@ the sender would, with the secret of --secret-file.`,
 			if strings.HasSuffix(w.URL, webhookdef.MaskedSlug) {
 				return fmt.Errorf("send to webhook %s: your role does not show its address", w.Name)
 			}
-			return t.send(cmd, c, w.URL)
+			newest, err := newestDelivery(cmd.Context(), s, path)
+			if err != nil {
+				return err
+			}
+			status, err := t.send(cmd, c, w.URL)
+			if err != nil || status < http.StatusBadRequest {
+				return err
+			}
+			return c.showRefusal(cmd, s, path, newest, w)
 		}
 		draft, given, err := template()
 		if err != nil {
@@ -159,15 +167,15 @@ func (t *trial) draft(template string) (map[string]any, error) {
 	}, nil
 }
 
-// send posts the request as its sender would.
-func (t *trial) send(cmd *cobra.Command, c *connection, address string) error {
+// send posts the request as its sender would, and returns the status of the response.
+func (t *trial) send(cmd *cobra.Command, c *connection, address string) (int, error) {
 	body, header, err := t.request()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	target, err := url.Parse(address)
 	if err != nil {
-		return fmt.Errorf("read the webhook's address: %w", err)
+		return 0, fmt.Errorf("read the webhook's address: %w", err)
 	}
 	if t.path != "" {
 		target = target.JoinPath(t.path)
@@ -175,11 +183,11 @@ func (t *trial) send(cmd *cobra.Command, c *connection, address string) error {
 	target.RawQuery = t.query
 	request, err := http.NewRequestWithContext(cmd.Context(), strings.ToUpper(t.method), target.String(), strings.NewReader(body))
 	if err != nil {
-		return fmt.Errorf("make the request: %w", err)
+		return 0, fmt.Errorf("make the request: %w", err)
 	}
 	request.Header = header
 	if err := t.sign(request, body); err != nil {
-		return err
+		return 0, err
 	}
 	client := &http.Client{Timeout: requestTimeout}
 	response, err := client.Do(request)
@@ -188,21 +196,18 @@ func (t *trial) send(cmd *cobra.Command, c *connection, address string) error {
 		if failed, ok := errors.AsType[*url.Error](err); ok {
 			err = failed.Err
 		}
-		return fmt.Errorf("post to the webhook: %w", err)
+		return 0, fmt.Errorf("post to the webhook: %w", err)
 	}
 	defer response.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 	if err != nil {
-		return fmt.Errorf("read the webhook's answer: %w", err)
+		return 0, fmt.Errorf("read the webhook's answer: %w", err)
 	}
 	c.say(cmd, "%s", response.Status)
 	if len(answer) > 0 {
 		c.say(cmd, "%s", answer)
 	}
-	if response.StatusCode >= http.StatusBadRequest {
-		return fmt.Errorf("%w: see `orch webhook deliveries`", errRefused)
-	}
-	return nil
+	return response.StatusCode, nil
 }
 
 // rendering is what a template made of a request.
@@ -219,6 +224,17 @@ type renderingError struct {
 	Stage   string `json:"stage"`
 	Line    *int   `json:"line"`
 	Column  *int   `json:"column"`
+}
+
+// placed puts the position of an error before its message: "line 4, column 117: body.device has no name".
+func placed(message string, line, column *int) string {
+	switch {
+	case line == nil:
+		return message
+	case column == nil:
+		return fmt.Sprintf("line %d: %s", *line, message)
+	}
+	return fmt.Sprintf("line %d, column %d: %s", *line, *column, message)
 }
 
 // sourceLine shows a line of a text with a mark under a column; empty if the text has no such line.
@@ -254,21 +270,17 @@ func (c *connection) showRendering(cmd *cobra.Command, answer json.RawMessage, t
 		fmt.Fprintf(out, "The template rendered:\n%s\n", bytes.TrimSpace([]byte(*r.Rendered)))
 	}
 	for _, warning := range r.Warnings {
-		fmt.Fprintf(cmd.ErrOrStderr(), "warning: strict mode would fail: %s\n%s", warning.Message, sourceLine(template, warning.Line, warning.Column))
+		printWarning(cmd, warning, template)
 	}
 	if r.Error == nil {
 		return nil
 	}
 	if c.output != "json" {
 		text := template
-		if r.Error.Stage == "event" && r.Rendered != nil {
+		if r.Error.Stage == stageEvent && r.Rendered != nil {
 			text = *r.Rendered
 		}
 		fmt.Fprint(out, sourceLine(text, r.Error.Line, r.Error.Column))
 	}
-	where := r.Error.Stage
-	if r.Error.Line != nil {
-		where = fmt.Sprintf("%s, line %d", r.Error.Stage, *r.Error.Line)
-	}
-	return fmt.Errorf("%w: %s: %s", errRefused, where, r.Error.Message)
+	return fmt.Errorf("%w: %s: %s", errRefused, r.Error.Stage, placed(r.Error.Message, r.Error.Line, r.Error.Column))
 }

@@ -23,11 +23,13 @@ type payload struct {
 	Window   float64 `json:"window_seconds"`
 }
 
-// Event returns the event of a change; nil for the first accepted request, which is no news. Its id derives from the webhook, the
+// Events returns the events of a change; none for the first accepted request, which is no news. Their ids derive from the webhook, the
 // status and the time of the change.
-func (p Policy) Event(vocab vocabulary.Vocabulary, w *orchv1.WebhookWatch, change Transition, now time.Time) (*orchv1.ReceivedEvent, error) {
+//
+// The name is in the name space of the webhook's other events. The second event has the former name, for automations that expect it.
+func (p Policy) Events(vocab vocabulary.Vocabulary, w *orchv1.WebhookWatch, change Transition, now time.Time) ([]*orchv1.ReceivedEvent, error) {
 	if change.From == unknown && change.To == healthy {
-		return nil, nil //nolint:nilnil // See above.
+		return nil, nil
 	}
 	id, err := uuid.Parse(w.GetId())
 	if err != nil {
@@ -48,14 +50,22 @@ func (p Policy) Event(vocab vocabulary.Vocabulary, w *orchv1.WebhookWatch, chang
 	if err != nil {
 		return nil, fmt.Errorf("make event of webhook: %w", err)
 	}
-	return &orchv1.ReceivedEvent{
-		Id:       uuid.NewSHA1(id, fmt.Appendf(nil, "%s\n%d", change.To, change.At.UnixMicro())).String(),
-		Event:    vocab.Name("webhook", name),
-		Occurred: timestamppb.New(change.At),
-		Received: timestamppb.New(now),
-		Resource: &orchv1.Resource{Labels: map[string]string{
-			vocab.ResourceID(): vocab.CloudName("webhook", w.GetId()), vocab.ResourceName(): w.GetName(),
-		}},
-		Payload: text,
+	key := fmt.Appendf(nil, "%s\n%d", change.To, change.At.UnixMicro())
+	former := vocab.Name("webhook", name)
+	event := func(name string, id uuid.UUID) *orchv1.ReceivedEvent {
+		return &orchv1.ReceivedEvent{
+			Id:       id.String(),
+			Event:    name,
+			Occurred: timestamppb.New(change.At),
+			Received: timestamppb.New(now),
+			Resource: &orchv1.Resource{Labels: map[string]string{
+				vocab.ResourceID(): vocab.CloudName("webhook", w.GetId()), vocab.ResourceName(): w.GetName(),
+			}},
+			Payload: text,
+		}
+	}
+	return []*orchv1.ReceivedEvent{
+		event(vocab.CloudName("webhook", name), uuid.NewSHA1(id, key)),
+		event(former, uuid.NewSHA1(id, append(key, former...))),
 	}, nil
 }

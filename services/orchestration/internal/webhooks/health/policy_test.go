@@ -191,15 +191,14 @@ func TestOneChangePerWindow(t *testing.T) {
 			changes := policy.Count(f.watch, f.traffic(at, requests, rapid.SampledFrom([]int64{0, requests}).Draw(t, "failures")), later)
 			changes = append(changes, policy.Examine(f.watch, begin.Add(at))...)
 			for _, c := range changes {
-				event, err := policy.Event(vocabulary.Orch, f.watch, c, begin.Add(at))
+				published, err := policy.Events(vocabulary.Orch, f.watch, c, begin.Add(at))
 				require.NoError(t, err)
-				if event == nil {
-					continue
+				for _, event := range published {
+					key := event.GetEvent() + c.At.Truncate(policy.Window).String()
+					require.False(t, seen[key], key)
+					require.False(t, seen[event.GetId()], "an id of its own")
+					seen[key], seen[event.GetId()] = true, true
 				}
-				key := event.GetEvent() + c.At.Truncate(policy.Window).String()
-				require.False(t, seen[key], key)
-				require.False(t, seen[event.GetId()], "an id of its own")
-				seen[key], seen[event.GetId()] = true, true
 			}
 		}
 	})
@@ -211,17 +210,47 @@ func TestEvents(t *testing.T) {
 	changes := policy.Count(f.watch, f.traffic(0, 6, 6), later)
 	require.Len(t, changes, 1)
 	for vocab, prefix := range map[vocabulary.Vocabulary]string{vocabulary.Orch: "orch", vocabulary.Prefect: "prefect"} {
-		event, err := policy.Event(vocab, f.watch, changes[0], begin)
+		published, err := policy.Events(vocab, f.watch, changes[0], begin)
 		require.NoError(t, err)
-		require.Equal(t, prefix+".webhook.failing", event.GetEvent())
-		require.Equal(t, prefix+"-cloud.webhook."+f.watch.GetId(), event.GetResource().GetLabels()[prefix+".resource.id"])
-		require.JSONEq(t, `{"status": "failing", "cause": "requests", "requests": 6, "failures": 6, "reason": "signature", "error": null, "window_seconds": 300}`,
-			string(event.GetPayload()))
-		again, err := policy.Event(vocab, f.watch, changes[0], begin.Add(time.Second))
+		require.Len(t, published, 2)
+		require.Equal(t, prefix+"-cloud.webhook.failing", published[0].GetEvent())
+		require.Equal(t, prefix+".webhook.failing", published[1].GetEvent(), "the former name")
+		require.NotEqual(t, published[0].GetId(), published[1].GetId())
+		again, err := policy.Events(vocab, f.watch, changes[0], begin.Add(time.Second))
 		require.NoError(t, err)
-		require.Equal(t, event.GetId(), again.GetId(), "deterministic")
+		for i, event := range published {
+			require.Equal(t, prefix+"-cloud.webhook."+f.watch.GetId(), event.GetResource().GetLabels()[prefix+".resource.id"])
+			require.JSONEq(t, `{"status": "failing", "cause": "requests", "requests": 6, "failures": 6, "reason": "signature", "error": null, "window_seconds": 300}`,
+				string(event.GetPayload()))
+			require.Equal(t, event.GetId(), again[i].GetId(), "deterministic")
+		}
 	}
 	require.EqualValues(t, 6, policy.Show(f.watch, begin).GetFailures())
 	require.Zero(t, policy.Show(f.watch, begin.Add(time.Hour)).GetFailures(), "the window is over")
 	require.Equal(t, unknown, policy.Show(nil, begin).GetStatus())
+}
+
+func TestHealthIsShownFromTheFirstRequest(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		requests, failures int64
+		want               orchv1.WebhookHealthStatus
+	}{
+		"accepted": {1, 0, healthy}, "one of two accepted": {2, 1, healthy}, "failed": {1, 1, failing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFeed()
+			changes := policy.Count(f.watch, f.traffic(0, c.requests, c.failures), begin)
+			require.Equal(t, c.want, policy.Show(f.watch, begin).GetStatus())
+			for _, change := range changes {
+				published, err := policy.Events(vocabulary.Orch, f.watch, change, begin)
+				require.NoError(t, err)
+				require.Empty(t, published, "the first request is no news")
+			}
+			require.Equal(t, c.want, policy.Show(f.watch, begin.Add(24*time.Hour)).GetStatus())
+			policy.Count(f.watch, f.traffic(25*time.Hour, 1, 0), begin.Add(25*time.Hour))
+			require.Equal(t, healthy, policy.Show(f.watch, begin.Add(25*time.Hour)).GetStatus(), "the first accepted request")
+		})
+	}
 }
