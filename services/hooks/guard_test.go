@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -69,7 +70,8 @@ func TestSignatures(t *testing.T) {
 	w.put(slug, signed(t, ring, static))
 	const body = `{"a": 1}`
 	for _, secret := range []string{signing, signing2} {
-		require.Equal(t, http.StatusNoContent, w.do("POST", slug, body, "X-Hub-Signature-256", signature(secret, body), "X-GitHub-Delivery", secret).status)
+		own := fmt.Sprintf(`{"signed with": %q}`, secret)
+		require.Equal(t, http.StatusNoContent, w.do("POST", slug, own, "X-Hub-Signature-256", signature(secret, own)).status)
 		require.Equal(t, "e", w.next().GetEvent())
 	}
 	// The first failure is the one that is told of, once in a while: that of a sender who gives away what it should sign with.
@@ -162,7 +164,7 @@ func TestDuplicatesMakeOneEvent(t *testing.T) {
 	w.server = other
 	require.Equal(t, http.StatusNoContent, send("d-1", `{"n": "1"}`))
 	require.Equal(t, first.GetId(), w.next().GetId(), "the other replica does not know, but the store does: one id is one event")
-	require.Equal(t, http.StatusNoContent, send("d-2", `{"n": "1"}`))
+	require.Equal(t, http.StatusNoContent, send("d-2", `{"n": "2"}`))
 	require.NotEqual(t, first.GetId(), w.next().GetId())
 
 	// What failed is no delivery: its repeat makes the event.
@@ -175,6 +177,29 @@ func TestDuplicatesMakeOneEvent(t *testing.T) {
 	for e := w.next(); e.GetEvent() != "3"; e = w.next() {
 		require.Equal(t, "orch-cloud.webhook.failed", e.GetEvent())
 	}
+}
+
+// TestACapturedRequestIsOneEvent: GitHub signs neither the id of a delivery nor the name of its event. Whoever captured a
+// request cannot make further events of it.
+func TestACapturedRequestIsOneEvent(t *testing.T) {
+	t.Parallel()
+	ring, keyed := withKeys(t)
+	w := newWorld(t, keyed)
+	w.put(slug, signed(t, ring, `{"event": "github.{{ headers['x-github-event'] }}", "resource": {"orch.resource.id": "r"}}`))
+	const body = `{"action": "deploy", "n": 1}`
+	for _, c := range [][3]string{
+		{"d-1", "push", "application/json"},
+		{"d-2", "push", "application/json"},
+		{"d-3", "release", "application/json"},
+		{"d-4", "push", "application/x-www-form-urlencoded"},
+		{"", "push", "application/json; charset=utf-16"},
+	} {
+		got := w.do(http.MethodPost, slug, body, "X-Hub-Signature-256", signature(signing, body),
+			"X-GitHub-Delivery", c[0], "X-GitHub-Event", c[1], "Content-Type", c[2])
+		require.Equal(t, http.StatusNoContent, got.status, c)
+	}
+	require.Equal(t, "github.push", w.next().GetEvent())
+	w.none()
 }
 
 func TestManyAtOnceAreOneDelivery(t *testing.T) {

@@ -51,7 +51,7 @@ func (v *Verifier) certified(ctx context.Context, r *receive.Request, now time.T
 	if err := m.Verify(certificate, now); err != nil {
 		return Proof{}, fmt.Errorf("%w: %w", ErrUnproven, err)
 	}
-	proof := Proof{ID: m.MessageID, Content: sha256.Sum256([]byte(m.Content()))}
+	proof := Proof{ID: m.MessageID, SignedID: true, Content: sha256.Sum256([]byte(m.Content()))}
 	if m.Type == sns.TypeSubscription {
 		proof.ConfirmURL = m.SubscribeURL
 	}

@@ -24,6 +24,9 @@ const (
 // become one event wherever they arrive. It is uuid.Nil when the delivery is not identifiable: every repetition then
 // becomes an event.
 //
+// Only signed data distinguishes deliveries: whoever captured a request could send it again with other headers. An id
+// that is not signed counts where nothing is signed, and where a signed timestamp bounds repetitions.
+//
 // proof is that of the webhook's verification, or nil when the key of a service account proved the request. Without a
 // proof, and for the scheme hmac, CloudEvents are identified by source and id.
 func EventID(hook uuid.UUID, by orchv1.WebhookDeduplication, scheme orchv1.WebhookScheme, proof *Proof, r *receive.Request) uuid.UUID {
@@ -40,9 +43,9 @@ func EventID(hook uuid.UUID, by orchv1.WebhookDeduplication, scheme orchv1.Webho
 	return uuid.NewSHA1(hook, []byte(name))
 }
 
-// contentName is empty for requests without a body, because they are all alike unless a timestamp distinguishes them.
+// contentName is empty for requests without a body, because they are all alike unless something else is signed.
 func contentName(proof *Proof, r *receive.Request) string {
-	if proof == nil || len(r.Wire) == 0 && !proof.Timed {
+	if proof == nil || proof.Content == [len(proof.Content)]byte{} || len(r.Wire) == 0 && !proof.Timed && !proof.Addressed {
 		return ""
 	}
 	return "content\n" + hex.EncodeToString(proof.Content[:])
@@ -65,25 +68,30 @@ func deliveryName(scheme orchv1.WebhookScheme, proof *Proof, r *receive.Request)
 	}
 	switch scheme {
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_GITHUB:
-		return firstOf(named(r.Get(strings.ToLower(githubID))), contentName(proof, r))
+		return firstOf(contentName(proof, r), named(r.Get(strings.ToLower(githubID))))
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_SHOPIFY:
-		return firstOf(named(r.Get(strings.ToLower(shopifyID))), contentName(proof, r))
+		return firstOf(contentName(proof, r), named(r.Get(strings.ToLower(shopifyID))))
+	case orchv1.WebhookScheme_WEBHOOK_SCHEME_TWILIO:
+		return firstOf(contentName(proof, r), named(r.Get(strings.ToLower(twilioID))))
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_GITLAB:
 		return named(r.Get(strings.ToLower(gitlabID)))
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_STANDARD_WEBHOOKS:
 		return named(proof.ID)
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_STRIPE:
-		return firstOf(named(member(r, "id")), contentName(proof, r))
+		return firstOf(named(signedObject(r).Text("id")), contentName(proof, r))
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_SLACK:
-		return firstOf(named(member(r, "event_id")), contentName(proof, r))
+		return firstOf(named(signedObject(r).Text("event_id")), contentName(proof, r))
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_PAGERDUTY:
-		return firstOf(named(bodyObject(r).Object("event").Text("id")), contentName(proof, r))
-	case orchv1.WebhookScheme_WEBHOOK_SCHEME_TWILIO:
-		return firstOf(named(r.Get(strings.ToLower(twilioID))), contentName(proof, r))
+		return firstOf(named(signedObject(r).Object("event").Text("id")), contentName(proof, r))
 	}
 	unsigned := firstOf(cloudEventName(r), eventGridName(r))
-	if proof == nil {
+	switch {
+	case proof == nil:
 		return unsigned
+	case proof.SignedID:
+		return named(proof.ID)
+	case scheme == orchv1.WebhookScheme_WEBHOOK_SCHEME_HMAC && !proof.Timed:
+		return firstOf(contentName(proof, r), named(proof.ID), unsigned)
 	}
 	name := firstOf(named(proof.ID), unsigned)
 	if name == "" && proof.Timed {
@@ -92,9 +100,12 @@ func deliveryName(scheme orchv1.WebhookScheme, proof *Proof, r *receive.Request)
 	return name
 }
 
-// member returns a top-level text of a JSON body; empty if there is none.
-func member(r *receive.Request, key string) string {
-	return bodyObject(r).Text(key)
+// signedObject returns the JSON object that the signed bytes of a body are, whatever their content type says; nil if they
+// are none.
+func signedObject(r *receive.Request) *jsontree.Object {
+	v, _ := jsontree.EventLimits().Parse(string(r.Raw))
+	object, _ := v.(*jsontree.Object)
+	return object
 }
 
 // bodyObject returns the JSON object in the body; nil if the body is not an object.

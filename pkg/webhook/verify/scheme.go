@@ -18,7 +18,7 @@ import (
 type claim struct {
 	signatures []string // As the header has them, without prefix.
 	timestamp  string   // Unix seconds; empty where the scheme has none.
-	id         string   // Empty if the scheme does not sign it.
+	id         string   // Empty if there is none.
 }
 
 // scheme is a signature scheme. It describes both directions: how a request is verified, and how a sender signs one.
@@ -35,6 +35,8 @@ type scheme struct {
 	encoding     encoding
 	// key derives the key of a secret.
 	key func(secret string) ([]byte, error)
+	// signsID means that the claim's id is signed.
+	signsID bool
 	// timed means that the claim must have a recent timestamp.
 	timed bool
 	// plain means that the header carries the secret itself.
@@ -151,7 +153,7 @@ func schemeOf(v *orchv1.WebhookVerification) (scheme, error) {
 		sha.content = func(c claim) (string, string) { return "v0:" + c.timestamp + ":", "" }
 		sha.fields = proof("X-Slack-Signature: v0={signature}", "X-Slack-Request-Timestamp: {timestamp}")
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_STANDARD_WEBHOOKS:
-		sha.claim, sha.timed, sha.encoding, sha.key = standardClaim, true, inBase64, standardKey
+		sha.claim, sha.signsID, sha.timed, sha.encoding, sha.key = standardClaim, true, true, inBase64, standardKey
 		sha.content = func(c claim) (string, string) { return c.id + "." + c.timestamp + ".", "" }
 		sha.fields = proof("webhook-id: {id}", "webhook-timestamp: {timestamp}", "webhook-signature: v1,{signature}")
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_PAGERDUTY:
@@ -261,7 +263,7 @@ func hmacScheme(v *orchv1.WebhookVerification) (scheme, error) {
 	if strings.Contains(v.GetPrefix(), ",") {
 		read = header(v.GetHeader(), v.GetPrefix())
 	}
-	signsID := strings.Contains(v.GetSignedContent(), "{id}")
+	s.signsID = strings.Contains(v.GetSignedContent(), "{id}")
 	s.claim = func(r *receive.Request) (claim, error) {
 		c, err := read(r)
 		if err != nil {
@@ -273,7 +275,7 @@ func hmacScheme(v *orchv1.WebhookVerification) (scheme, error) {
 			}
 		}
 		if name := v.GetIdHeader(); name != "" {
-			if c.id = strings.TrimSpace(r.Get(strings.ToLower(name))); c.id == "" && signsID {
+			if c.id = strings.TrimSpace(r.Get(strings.ToLower(name))); c.id == "" && s.signsID {
 				return c, missing(name)
 			}
 		}

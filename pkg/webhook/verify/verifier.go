@@ -37,12 +37,13 @@ type Verifier struct {
 
 // Proof identifies a verified request.
 type Proof struct {
-	// ID is the id in the scheme's header; empty if there is none.
-	ID string
+	// ID is the id in the scheme's header; empty if there is none. SignedID reports that it is a part of Content.
+	ID       string
+	SignedID bool
 	// Content is a digest of the signed content; of the body for a scheme that signs nothing.
 	Content [sha256.Size]byte
-	// Timed reports that a timestamp is a part of Content.
-	Timed bool
+	// Timed and Addressed report that a timestamp, or the URL, is a part of Content.
+	Timed, Addressed bool
 	// ConfirmURL is a signed URL whose retrieval confirms a subscription; empty for none.
 	ConfirmURL string
 }
@@ -172,7 +173,7 @@ func (v *Verifier) signed(r *receive.Request, body []byte, c claim) (Proof, bool
 		if v.covers(text, c) {
 			content := sha256.New()
 			text.writeTo(content)
-			proof := Proof{ID: c.id, Timed: v.scheme.timed}
+			proof := Proof{ID: c.id, SignedID: v.scheme.signsID, Timed: v.scheme.timed, Addressed: v.scheme.alternatives != nil}
 			content.Sum(proof.Content[:0])
 			return proof, true
 		}

@@ -2,12 +2,13 @@ package verify_test
 
 import (
 	"crypto/hmac"
-	"crypto/sha1"
+	"crypto/sha1" //nolint:gosec // Twilio signs with it.
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/base64"
 	"encoding/hex"
 	"hash"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -289,6 +290,74 @@ func TestEventIDs(t *testing.T) {
 	require.Equal(t, uuid.Nil, verify.EventID(hook, byID, orchv1.WebhookScheme_WEBHOOK_SCHEME_HMAC, &verify.Proof{}, r), "equal requests may be two")
 	require.Equal(t, uuid.Nil, verify.EventID(hook, byID, orchv1.WebhookScheme_WEBHOOK_SCHEME_GITLAB, &verify.Proof{}, r))
 	require.Equal(t, uuid.Nil, verify.EventID(hook, byContent, orchv1.WebhookScheme_WEBHOOK_SCHEME_GITHUB, &verify.Proof{}, request("")), "requests without a body are all alike")
+}
+
+// TestHeadersDistinguishNoDeliveries: whoever captured a request whose id and time are not signed cannot make another
+// delivery of it by other headers.
+func TestHeadersDistinguishNoDeliveries(t *testing.T) {
+	t.Parallel()
+	p := func(s string) *string { return &s }
+	const body = `{"event": {"id": "e-1"}, "n": 1}`
+	hmacOf := func(content string) *orchv1.WebhookVerificationInput {
+		return &orchv1.WebhookVerificationInput{
+			Scheme: orchv1.WebhookScheme_WEBHOOK_SCHEME_HMAC, Header: p("X-Sig"), IdHeader: p("X-Id"), SignedContent: p(content),
+		}
+	}
+	sha1Base64 := func(content string) string {
+		return base64.StdEncoding.EncodeToString(mac(sha1.New, secret, content))
+	}
+	for _, c := range []struct {
+		name          string
+		input         *orchv1.WebhookVerificationInput
+		body, id      string // id is the header of the delivery's id.
+		signed, other []string
+	}{
+		{"github", input(orchv1.WebhookScheme_WEBHOOK_SCHEME_GITHUB), body, "X-GitHub-Delivery", []string{"X-Hub-Signature-256", "sha256=" + hexMAC(secret, body)}, []string{"X-GitHub-Event", "release"}},
+		{"shopify", input(orchv1.WebhookScheme_WEBHOOK_SCHEME_SHOPIFY), body, "X-Shopify-Webhook-Id",
+			[]string{"X-Shopify-Hmac-Sha256", base64.StdEncoding.EncodeToString(mac(sha256.New, secret, body))}, []string{"X-Shopify-Topic", "other"}},
+		{"twilio", input(orchv1.WebhookScheme_WEBHOOK_SCHEME_TWILIO), "Body=hi&From=%2B1", "I-Twilio-Idempotency-Token",
+			[]string{"Host", "orch.example", "Content-Type", "application/x-www-form-urlencoded", "X-Twilio-Signature", sha1Base64("https://orch.example/hooks/sBodyhiFrom+1")}, nil},
+		{"twilio without a body", input(orchv1.WebhookScheme_WEBHOOK_SCHEME_TWILIO), "", "I-Twilio-Idempotency-Token",
+			[]string{"Host", "orch.example", "X-Twilio-Signature", sha1Base64("https://orch.example/hooks/s")}, nil},
+		{"pagerduty", input(orchv1.WebhookScheme_WEBHOOK_SCHEME_PAGERDUTY), body, "X-Webhook-Id", []string{"X-PagerDuty-Signature", "v1=" + hexMAC(secret, body)}, nil},
+		{"hmac of the body", hmacOf("{body}"), body, "X-Id", []string{"X-Sig", hexMAC(secret, body)}, nil},
+		{"hmac of more than the body", hmacOf("v1:{body}:end"), body, "X-Id", []string{"X-Sig", hexMAC(secret, "v1:"+body+":end")}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			v := verifier(t, c.input, secret)
+			id := func(header ...string) uuid.UUID {
+				r := request(c.body, append(slices.Clone(c.signed), header...)...)
+				r.URI = "/hooks/s"
+				proof, err := v.Verify(t.Context(), r, now)
+				require.NoError(t, err)
+				return verify.EventID(hook, orchv1.WebhookDeduplication_WEBHOOK_DEDUPLICATION_DELIVERY_ID, v.Scheme(), &proof, r)
+			}
+			first := id(c.id, "d-1")
+			require.NotEqual(t, uuid.Nil, first)
+			for _, header := range [][]string{
+				{c.id, "d-2"}, {}, c.other, {"Webhook-Id", "d-3"}, {"aeg-event-type", "Notification"},
+				{"ce-specversion", "1.0", "ce-source", "s", "ce-id", "4"}, {"Idempotency-Key", "d-5"},
+			} {
+				require.Equal(t, first, id(header...), header)
+			}
+			if c.input.GetScheme() != orchv1.WebhookScheme_WEBHOOK_SCHEME_TWILIO { // Its signature depends on the type.
+				for _, kind := range []string{"text/plain", "application/x-www-form-urlencoded", "application/json; charset=utf-16"} {
+					require.Equal(t, first, id(c.id, "d-1", "Content-Type", kind), kind)
+				}
+			}
+		})
+	}
+	// A signed id distinguishes deliveries of one content.
+	v := verifier(t, hmacOf("{id}.{body}"), secret)
+	id := func(name string) uuid.UUID {
+		r := request(body, "X-Sig", hexMAC(secret, name+"."+body), "X-Id", name)
+		proof, err := v.Verify(t.Context(), r, now)
+		require.NoError(t, err)
+		return verify.EventID(hook, orchv1.WebhookDeduplication_WEBHOOK_DEDUPLICATION_DELIVERY_ID, v.Scheme(), &proof, r)
+	}
+	require.NotEqual(t, id("d-1"), id("d-2"))
+	require.Equal(t, id("d-1"), id("d-1"))
 }
 
 func TestCloudEventsAreKnownBySourceAndID(t *testing.T) {
