@@ -12,6 +12,7 @@ import (
 	"github.com/orch-project/orch/pkg/config"
 	"github.com/orch-project/orch/pkg/membudget"
 	"github.com/orch-project/orch/pkg/quickstart"
+	"github.com/orch-project/orch/pkg/telemetry"
 	"github.com/orch-project/orch/pkg/tlsfiles"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	"github.com/orch-project/orch/services/gateway/internal/address"
@@ -27,6 +28,8 @@ type Config struct {
 
 	OrchestrationAddr string `env:"ORCH_ORCHESTRATION_ADDR" envDefault:"127.0.0.1:4202" desc:"The gRPC address of the orchestration service."`
 	HooksAddr         string `env:"ORCH_HOOKS_ADDR" envDefault:"127.0.0.1:4201" desc:"The HTTP address of the hooks service."`
+
+	Internal telemetry.InternalSettings
 
 	Broker broker.Settings
 	TLS    tlsfiles.Settings

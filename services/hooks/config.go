@@ -12,6 +12,7 @@ import (
 	"github.com/orch-project/orch/pkg/membudget"
 	"github.com/orch-project/orch/pkg/safedial"
 	"github.com/orch-project/orch/pkg/secrets"
+	"github.com/orch-project/orch/pkg/telemetry"
 	"github.com/orch-project/orch/pkg/tlsfiles"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	"github.com/orch-project/orch/pkg/webhook/sns"
@@ -24,6 +25,8 @@ type Config struct {
 	Listen         string                `env:"ORCH_HOOKS_LISTEN" envDefault:"127.0.0.1:4201" desc:"The address of webhooks."`
 	InternalListen string                `env:"ORCH_HOOKS_INTERNAL_LISTEN" envDefault:"127.0.0.1:9401" desc:"The address of metrics, profiles and health; never expose it."`
 	Vocabulary     vocabulary.Vocabulary `env:"ORCH_VOCABULARY" envDefault:"orch" desc:"The names that the server uses: orch, or prefect for existing Prefect clients."`
+
+	Internal telemetry.InternalSettings
 
 	Broker broker.Settings
 	TLS    tlsfiles.Settings

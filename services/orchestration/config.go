@@ -9,6 +9,7 @@ import (
 	"github.com/orch-project/orch/pkg/config"
 	"github.com/orch-project/orch/pkg/safedial"
 	"github.com/orch-project/orch/pkg/secrets"
+	"github.com/orch-project/orch/pkg/telemetry"
 	"github.com/orch-project/orch/pkg/tlsfiles"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/action"
@@ -22,6 +23,8 @@ type Config struct {
 
 	MongoDBURI      string `env:"ORCH_MONGODB_URI" secret:"true" envDefault:"mongodb://127.0.0.1:27018/?directConnection=true" desc:"The connection string of MongoDB or of the embedded store."`
 	MongoDBDatabase string `env:"ORCH_MONGODB_DATABASE" envDefault:"orch" desc:"The name of the database."`
+
+	Internal telemetry.InternalSettings
 
 	Broker broker.Settings
 	TLS    tlsfiles.Settings

@@ -22,7 +22,7 @@ import (
 func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logger, traces *tracing.Provider) (err error) {
 	group := run.NewGroup(run.Options{Logger: log})
 	registry := telemetry.NewRegistry("orchestration", version)
-	internal, err := telemetry.NewInternal(cfg.InternalListen, registry, group.Health())
+	internal, err := telemetry.NewInternal(cfg.InternalListen, registry, group.Health(), cfg.Internal.Options()...)
 	if err != nil {
 		return err
 	}

@@ -108,7 +108,7 @@ func newInstance(ctx context.Context, cfg Config, version string, listener *gate
 	domain.Register(calls)
 
 	if cfg.InternalListen != "none" {
-		if s.internal, err = telemetry.NewInternal(cfg.InternalListen, registry, s.group.Health()); err != nil {
+		if s.internal, err = telemetry.NewInternal(cfg.InternalListen, registry, s.group.Health(), cfg.Gateway.Internal.Options()...); err != nil {
 			return nil, fmt.Errorf("%w (set ORCH_INTERNAL_LISTEN to another address, or to none)", err)
 		}
 	}

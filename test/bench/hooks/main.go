@@ -156,7 +156,7 @@ func (b *bench) withServer(use func(server *beside.Server, internal string) erro
 	if err != nil {
 		return err
 	}
-	server, err := beside.StartOrch(b.binary, "ORCH_INTERNAL_LISTEN="+internal)
+	server, err := beside.StartOrch(b.binary, "ORCH_INTERNAL_LISTEN="+internal, "ORCH_PROFILES=true")
 	if err != nil {
 		return err
 	}

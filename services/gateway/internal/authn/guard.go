@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/orch-project/orch/pkg/auth"
+	"github.com/orch-project/orch/pkg/clientaddr"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/address"
@@ -42,7 +43,7 @@ type Guard struct {
 func New(opts Options) *Guard {
 	g := &Guard{opts: opts, hosts: map[string]bool{}, origins: map[string]bool{}}
 	for _, host := range append(slices.Clone(opts.AllowedHosts), opts.Resolver.Configured()...) {
-		if host = address.Hostname(strings.TrimSpace(host)); host != "" {
+		if host = clientaddr.Hostname(strings.TrimSpace(host)); host != "" {
 			g.anyHost = g.anyHost || host == "*"
 			g.hosts[host] = true
 		}
@@ -80,8 +81,8 @@ func (g *Guard) Credentials(r *http.Request) error {
 }
 
 func (g *Guard) ownHost(host string) bool {
-	name := address.Hostname(host)
-	if g.anyHost || g.hosts[name] || address.Loopback(name) {
+	name := clientaddr.Hostname(host)
+	if g.anyHost || g.hosts[name] || clientaddr.Loopback(name) {
 		return true
 	}
 	if !g.opts.Insecure {
@@ -95,7 +96,7 @@ func (g *Guard) ownHost(host string) bool {
 // trusted proxy it is the name by which the proxy reaches the server: an IP address, or a name without dots. X-Forwarded-Host alone
 // proves nothing, because a page can send it.
 func (g *Guard) proxyHost(host string) bool {
-	name := address.Hostname(host)
+	name := clientaddr.Hostname(host)
 	if !strings.Contains(name, ".") || g.ownHost(host) {
 		return true
 	}

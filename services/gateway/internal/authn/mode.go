@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net"
 
-	"github.com/orch-project/orch/services/gateway/internal/address"
+	"github.com/orch-project/orch/pkg/clientaddr"
 )
 
 // ErrExposed reports that other machines could reach a server without authentication.
@@ -17,7 +17,7 @@ func CheckExposure(reached string) error {
 	if err != nil {
 		return fmt.Errorf("read the listen address %q: %w", reached, err)
 	}
-	if !address.Loopback(address.Hostname(host)) {
+	if !clientaddr.Loopback(clientaddr.Hostname(host)) {
 		return fmt.Errorf("listen on %s: %w", reached, ErrExposed)
 	}
 	return nil
