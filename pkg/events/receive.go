@@ -43,7 +43,9 @@ func (r *Receiver) Take(e *orchv1.Event, received time.Time) (broker.Event, []Fi
 	limits := DefaultLimits()
 	most := limits.Bytes
 	limits.Bytes = 0 // The size is known after encoding.
-	if fieldErrors := Validate(r.writer.vocab, e, limits); len(fieldErrors) > 0 {
+	fieldErrors := Validate(r.writer.vocab, e, limits)
+	fieldErrors = append(fieldErrors, CheckNames(r.writer.vocab, e.GetEvent(), e.GetResource(), e.GetRelated())...)
+	if len(fieldErrors) > 0 {
 		return broker.Event{}, fieldErrors, nil
 	}
 	to := &r.received

@@ -2,6 +2,7 @@ package vocabulary
 
 import (
 	"strings"
+	"unicode"
 )
 
 // kinds are the parts that follow the prefix in names of the server and of its clients: kinds of resources and events, and
@@ -25,6 +26,34 @@ func (v Vocabulary) Other() Vocabulary { return Vocabulary{prefect: !v.prefect} 
 
 // prefixes are what names begin with, in the order of both vocabularies' lists.
 func (v Vocabulary) prefixes() [2]string { return [2]string{v.Name() + ".", v.CloudName() + "."} }
+
+// Reserved reports whether a name is one that only the server gives: of audit events and of what accounts own, in either
+// vocabulary, because data may be converted. Case and leading signs do not count: to a reader such a name is the same.
+func Reserved(name string) bool {
+	name = strings.TrimLeftFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	for _, prefix := range reserved {
+		if len(name) >= len(prefix) && strings.EqualFold(name[:len(prefix)], prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// reserved are the prefixes of reserved names.
+var reserved = [...]string{Orch.CloudName() + ".", Prefect.CloudName() + "."}
+
+// RunState reports whether an event of this name reports the state of a run, in either vocabulary.
+func RunState(name string) bool {
+	for _, prefix := range runStates {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// runStates are the prefixes of events about states of runs.
+var runStates = [...]string{Orch.Name("flow-run", ""), Orch.Name("task-run", ""), Prefect.Name("flow-run", ""), Prefect.Name("task-run", "")}
 
 // Owner returns the vocabulary to which a name of the server belongs; ok is false for every other text. The name may end
 // early ("orch.flow-run.") or contain "*" as patterns do ("orch.*", "orch.flow*").

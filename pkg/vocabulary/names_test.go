@@ -83,3 +83,20 @@ func TestConversionMark(t *testing.T) {
 	require.ErrorIs(t, err, vocabulary.ErrConverting)
 	require.ErrorContains(t, err, "orch vocabulary convert --to prefect")
 }
+
+func TestReservedNames(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{
+		"orch-cloud.workspace-access.created": true, "prefect-cloud.webhook.failed": true, "orch-cloud.": true, "orch-cloud.mine": true,
+		"Orch-Cloud.user.1": true, " orch-cloud.user.1": true, "\u200b\torch-cloud.user.1": true, "*prefect-cloud.x": true,
+		"orch-cloud": false, "orch-clouds.x": false, "my.orch-cloud.x": false, "orch.flow-run.Completed": false, "prefect.worker.started": false, "": false,
+	} {
+		require.Equal(t, want, vocabulary.Reserved(name), name)
+	}
+	for name, want := range map[string]bool{
+		"orch.flow-run.Completed": true, "prefect.task-run.Failed": true, "orch.flow-runner.x": false, "orch.flow-run": false, "orch-cloud.flow-run.x": false,
+		"shop.flow-run.Completed": false,
+	} {
+		require.Equal(t, want, vocabulary.RunState(name), name)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"github.com/orch-project/orch/pkg/access"
@@ -90,4 +91,57 @@ func TestAuditEventsAreRead(t *testing.T) {
 	require.NotContains(t, got.body, at(bot, "id"))
 	require.NotContains(t, h.do(h.owner, "POST", "/events/filter", "").body, "service-account.created", "no workspace sees what is the account's")
 	require.Equal(t, 0, h.audit(other.key, other.accountPath(), ofBots).Total)
+}
+
+// TestNobodyForgesAuditEvents: clients and templates can neither name an event as the server's audit does, nor attribute one
+// to what an account owns. What clients report of their work still passes.
+func TestNobodyForgesAuditEvents(t *testing.T) {
+	t.Parallel()
+	for _, own := range []string{"orch", "prefect"} {
+		t.Run(own, func(t *testing.T) {
+			t.Parallel()
+			h := startHosted(t, own)
+			worker := h.member("worker", access.WorkspaceWorker)
+			type sent struct{ name, resource, related string }
+			text := func(e sent) string {
+				related := "[]"
+				if e.related != "" {
+					related = fmt.Sprintf(`[{"%s.resource.id": %q, "%s.resource.role": "actor"}]`, own, e.related, own)
+				}
+				return fmt.Sprintf(`{"id": %q, "occurred": %q, "event": %q, "resource": {"%s.resource.id": %q}, "related": %s}`,
+					uuid.NewString(), time.Now().UTC().Format(time.RFC3339Nano), e.name, own, e.resource, related)
+			}
+			var forged []sent
+			for _, prefix := range []string{"orch-cloud.", "prefect-cloud.", "Orch-Cloud.", " prefect-cloud."} {
+				forged = append(forged, sent{prefix + "workspace-access.created", "r", ""}, sent{"e", prefix + "workspace-access.1", ""}, sent{"e", "r", prefix + "user.1"})
+			}
+			for _, e := range forged {
+				got := h.do(worker, "POST", "/events", "["+text(e)+"]")
+				require.Equal(t, 422, got.status, "%v: %s", e, got.body)
+				require.Contains(t, got.body, own+"-cloud.", e)
+			}
+			for _, e := range []sent{
+				{own + ".flow-run.heartbeat", own + ".flow-run." + uuid.NewString(), own + ".flow." + uuid.NewString()},
+				{own + ".worker.started", own + ".worker.process.w", own + ".work-pool." + uuid.NewString()},
+				{own + ".concurrency-limit.acquired", own + ".concurrency-limit." + uuid.NewString(), ""},
+				{own + ".asset.materialization.succeeded", "s3://bucket/key", ""}, {"shop.order.placed", "shop.order.1", ""},
+			} {
+				require.Equal(t, 204, h.do(worker, "POST", "/events", "["+text(e)+"]").status, e)
+			}
+
+			templated := func(name, event string) int {
+				template, err := json.Marshal(event)
+				require.NoError(t, err)
+				made := h.must(h.owner, 201, "POST", "/webhooks/", fmt.Sprintf(`{"name": %q, "template": %s}`, name, template))
+				return h.send("POST", at(made, "url"), `{"user": "`+own+`-cloud.user.1"}`).status
+			}
+			for i, e := range append(forged, sent{own + ".flow-run.Completed", "r", ""}, sent{own + ".task-run.Failed", "r", ""}) {
+				require.Equal(t, 400, templated(fmt.Sprint("forged-", i), text(e)), e)
+			}
+			require.Equal(t, 400, templated("from-the-body", text(sent{"e", "r", "{{ body.user }}"})))
+			require.Equal(t, 204, templated("good", text(sent{"shop.order.placed", own + ".flow-run." + uuid.NewString(), "shop.customer.1"})))
+			const created = `{"filter": {"event": {"prefix": ["orch-cloud.workspace-access.created", "prefect-cloud.workspace-access.created"]}}}`
+			require.NotContains(t, h.do(h.owner, "POST", "/events/filter", created).body, `"r"`)
+		})
+	}
 }

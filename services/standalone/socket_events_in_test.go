@@ -53,6 +53,8 @@ func TestEventsInRefusesWhatPostRefuses(t *testing.T) {
 		{"101 related", event(uuid.NewString(), "a", "related", related(101)), 1007, "100"},
 		{"related without role", event(uuid.NewString(), "a", "related", `[{"orch.resource.id":"x"}]`), 1007, "orch.resource.role"},
 		{"a name of 1,025 characters", event(uuid.NewString(), strings.Repeat("é", 1025)), 1007, "1024"},
+		{"a name of the audit", event(uuid.NewString(), "orch-cloud.workspace-access.created"), 1007, "orch-cloud."},
+		{"a resource of the audit", event(uuid.NewString(), "a", "resource", `{"orch.resource.id":"prefect-cloud.user.1"}`), 1007, "orch-cloud."},
 		{"1.6 MB", event(uuid.NewString(), "a", "payload", `{"a":"`+strings.Repeat("x", 1_600_000)+`"}`), 1009, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/events"
 	"github.com/orch-project/orch/pkg/jsontree"
+	"github.com/orch-project/orch/pkg/vocabulary"
 	"github.com/orch-project/orch/pkg/webhook/receive"
 	"github.com/orch-project/orch/pkg/webhook/redact"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -50,9 +51,13 @@ func (e *Engine) EventIn(
 	if event.Payload == nil {
 		event.Payload = defaultPayload(r, body)
 	}
+	fieldErrors := events.CheckNames(e.vocab, event.Event, event.Resource, m.list)
 	e.webhookRelated(m.addRelated(), hook)
 	event.Related = m.list
-	if fieldErrors := events.Validate(e.vocab, m.plain(), e.limits); len(fieldErrors) > 0 {
+	if vocabulary.RunState(event.Event) {
+		return nil, invalid("its name %q is one of the states of runs, which only runs report", event.Event)
+	}
+	if fieldErrors = append(fieldErrors, events.Validate(e.vocab, m.plain(), e.limits)...); len(fieldErrors) > 0 {
 		messages := make([]string, len(fieldErrors))
 		for i, f := range fieldErrors {
 			messages[i] = f.Error()

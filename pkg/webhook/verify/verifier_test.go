@@ -2,7 +2,7 @@ package verify_test
 
 import (
 	"crypto/hmac"
-	"crypto/sha1" //nolint:gosec // Twilio signs with it.
+	"crypto/sha1"
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/base64"
@@ -357,7 +357,6 @@ func TestHeadersDistinguishNoDeliveries(t *testing.T) {
 		return verify.EventID(hook, orchv1.WebhookDeduplication_WEBHOOK_DEDUPLICATION_DELIVERY_ID, v.Scheme(), &proof, r)
 	}
 	require.NotEqual(t, id("d-1"), id("d-2"))
-	require.Equal(t, id("d-1"), id("d-1"))
 }
 
 func TestCloudEventsAreKnownBySourceAndID(t *testing.T) {
