@@ -158,7 +158,7 @@ e2e-sdk-versions: $(SDKS) ## run a few scenarios with other versions of the Pyth
 
 .PHONY: e2e-first-contact
 e2e-first-contact: $(addprefix $(VENV)/prefect-,3.1 3.3 3.6 3.9) ## run the first commands of dashboard and banner as printed, with four SDKs, in each vocabulary and authentication
-	go test -count=1 -v -timeout=60m -tags=e2esdk -run='^TestFirstContact$$' $(TESTFLAGS) ./test/e2e/sdk -environment $(VENV)/prefect
+	go test -count=1 -v -timeout=60m -tags=e2esdk -run='^TestFirstContact' $(TESTFLAGS) ./test/e2e/sdk -environment $(VENV)/prefect
 
 .PHONY: e2e-sdk-alike
 e2e-sdk-alike: $(VENV)/prefect ## call everything the SDK and its command line offer, and compare with the Python server

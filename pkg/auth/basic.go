@@ -38,8 +38,12 @@ func ParseBasic(setting string) (Basic, error) {
 // Guessable reports whether the password is too short to withstand an online brute-force attack.
 func (b Basic) Guessable() bool { return b.guessable }
 
-// Allows reports whether the Authorization header of the request has the user and the password.
+// Allows reports whether the Authorization header of the request has the user and the password: in the scheme Basic, or "user:password"
+// as a bearer token. Prefect's clients before 3.4 send nothing but a bearer token when they open a websocket.
 func (b Basic) Allows(header http.Header) bool {
+	if token, ok := Bearer(header); ok {
+		return b.AllowsToken(token)
+	}
 	scheme, encoded, found := strings.Cut(header.Get("Authorization"), " ")
 	if !found || !strings.EqualFold(scheme, "Basic") {
 		return false

@@ -29,6 +29,9 @@ func TestBasic(t *testing.T) {
 		"wrong user":     {"Basic " + encode([]byte("bob:love:lace")), false},
 		"not encoded":    {"Basic ada:love:lace", false},
 		"other scheme":   {"Bearer " + encode([]byte("ada:love:lace")), false},
+		"bearer":         {"Bearer ada:love:lace", true},
+		"wrong bearer":   {"Bearer ada:love", false},
+		"empty bearer":   {"Bearer ", false},
 		"empty":          {"", false},
 		"no credentials": {"Basic", false},
 	} {

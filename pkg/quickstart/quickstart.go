@@ -47,8 +47,8 @@ func (s Server) secret() string {
 	return `"$` + Variable + `"`
 }
 
-// Environment returns the settings of Prefect's clients, as variables before a command. The clients send a key over
-// websockets only below PREFECT_CLOUD_API_URL.
+// Environment returns the settings of Prefect's clients, as variables before a command. Every version of them sends a credential over
+// websockets only below PREFECT_CLOUD_API_URL; those from 3.4 on also send PREFECT_API_AUTH_STRING.
 func (s Server) Environment() string {
 	switch s.Credential {
 	case Key:
@@ -56,7 +56,7 @@ func (s Server) Environment() string {
 		return fmt.Sprintf("PREFECT_CLOUD_API_URL=%s PREFECT_API_URL=%s/accounts/%s/workspaces/%s PREFECT_API_KEY=%s",
 			s.API, s.API, account, workspace, s.secret())
 	case Password:
-		return fmt.Sprintf("PREFECT_API_URL=%s %s=%s", s.API, vocabulary.ClientAuthSetting, s.secret())
+		return fmt.Sprintf("PREFECT_CLOUD_API_URL=%s PREFECT_API_URL=%s PREFECT_API_KEY=%s", s.API, s.API, s.secret())
 	}
 	return "PREFECT_API_URL=" + s.API
 }

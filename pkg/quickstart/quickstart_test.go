@@ -24,7 +24,7 @@ func TestEnvironmentFitsAuthentication(t *testing.T) {
 		want   string
 	}{
 		"none":  {quickstart.Server{API: api}, "PREFECT_API_URL=http://o/api"},
-		"basic": {quickstart.Server{API: api, Credential: quickstart.Password}, `PREFECT_API_URL=http://o/api PREFECT_API_AUTH_STRING="$ORCH_API_KEY"`},
+		"basic": {quickstart.Server{API: api, Credential: quickstart.Password}, `PREFECT_CLOUD_API_URL=http://o/api PREFECT_API_URL=http://o/api PREFECT_API_KEY="$ORCH_API_KEY"`},
 		"keys": {
 			quickstart.Server{API: api, Credential: quickstart.Key, Account: account, Workspace: workspace},
 			below + account.String() + "/workspaces/" + workspace.String() + ` PREFECT_API_KEY="$ORCH_API_KEY"`,

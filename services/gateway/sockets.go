@@ -115,7 +115,7 @@ func (g *Gateway) authorizeSocket(
 	info.Account, info.Workspace = need.Account, need.Workspace
 	switch {
 	case legacy:
-		err = g.authorize(r, &info, need)
+		err = authn.LegacySocketError(g.authorize(r, &info, need), r.Header)
 	case g.mode == authn.ByKey:
 		err = authn.SocketError(g.authorizeToken(r, auth.KeyOfToken(token), &info, need), token)
 	default:

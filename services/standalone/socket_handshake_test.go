@@ -68,10 +68,15 @@ func TestSocketsAuthenticate(t *testing.T) {
 		c.send(`{"type":"auth","token":"user:pass"}`)
 		require.JSONEq(t, `{"type":"auth_success"}`, c.receive())
 
-		_, status, _, err := s.tryDial(path, "", nil)
+		code, reason := s.dial(path, "", nil).closed()
+		require.Equal(t, websocket.StatusPolicyViolation, code, "a legacy client cannot send a token")
+		require.Contains(t, reason, "set PREFECT_CLOUD_API_URL")
+		_, status, _, err := s.tryDial(path, "", http.Header{"Authorization": {"Bearer user:nope"}})
 		require.Error(t, err)
-		require.Equal(t, http.StatusUnauthorized, status, "a legacy client cannot send a token")
-		s.dial(path, "", http.Header{"Authorization": {"Basic dXNlcjpwYXNz"}})
+		require.Equal(t, http.StatusUnauthorized, status)
+		for _, credential := range []string{"Basic dXNlcjpwYXNz", "Bearer user:pass"} {
+			s.dial(path, "", http.Header{"Authorization": {credential}})
+		}
 	}
 	_, status, _, err := s.tryDial("/work_pools/p/workers/stop", "prefect", nil)
 	require.Error(t, err)

@@ -9,6 +9,9 @@ import (
 	"html"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,16 +39,14 @@ type authentication struct {
 	// secret returns the value of ORCH_API_KEY.
 	secret func(t *testing.T, o *e2e.Orch) string
 	kind   quickstart.Credential
-	// since is the first SDK that sends the credential over websockets.
-	since string
 }
 
 const password = "ada:correct-horse-battery-staple"
 
 var authentications = []authentication{
-	{"none", nil, func(*testing.T, *e2e.Orch) string { return "" }, quickstart.None, "3.0"},
-	{"keys", []string{"ORCH_AUTH=keys"}, ownerKey, quickstart.Key, "3.0"},
-	{"basic", []string{"ORCH_AUTH_BASIC=" + password}, func(*testing.T, *e2e.Orch) string { return password }, quickstart.Password, "3.4"},
+	{"none", nil, func(*testing.T, *e2e.Orch) string { return "" }, quickstart.None},
+	{"keys", []string{"ORCH_AUTH=keys"}, ownerKey, quickstart.Key},
+	{"basic", []string{"ORCH_AUTH_BASIC=" + password}, func(*testing.T, *e2e.Orch) string { return password }, quickstart.Password},
 }
 
 // ownerKey returns the key that the banner shows, in either vocabulary.
@@ -63,16 +64,19 @@ type newcomer struct {
 	python string // The SDK's environment.
 }
 
+// newNewcomer returns a newcomer with an SDK of a version and a server of their own.
+func newNewcomer(t *testing.T, version string, env ...string) *newcomer {
+	t.Helper()
+	python, err := filepath.Abs(*environment + "-" + version)
+	require.NoError(t, err)
+	return &newcomer{t: t, server: e2e.StartSingleAt(t, programs, t.TempDir(), e2e.FreeAddress(t), env...), python: python}
+}
+
 // TestFirstContact runs the commands of the banner and of the empty home page as they are printed, by each SDK, on servers of
 // each vocabulary and authentication. Task runs and their events arrive, or the SDK's console says what helps.
 func TestFirstContact(t *testing.T) {
 	for _, version := range firstContactVersions {
-		python, err := filepath.Abs(*environment + "-" + version)
-		require.NoError(t, err)
 		for _, auth := range authentications {
-			if version < auth.since {
-				continue
-			}
 			t.Run(version+"/"+auth.name, func(t *testing.T) {
 				arrive := func(t *testing.T, vocab string, commands func(*newcomer) []string) {
 					t.Helper()
@@ -80,7 +84,7 @@ func TestFirstContact(t *testing.T) {
 					if vocab != "" {
 						env = append(env, "ORCH_VOCABULARY="+vocab)
 					}
-					n := &newcomer{t: t, server: e2e.StartSingleAt(t, programs, t.TempDir(), e2e.FreeAddress(t), env...), python: python}
+					n := newNewcomer(t, version, env...)
 					n.secret = auth.secret(t, n.server)
 					for _, command := range commands(n) {
 						n.succeed(command)
@@ -103,6 +107,51 @@ func TestFirstContact(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestFirstContactWithoutCredentialOfSockets: SDKs before 3.4 send PREFECT_API_AUTH_STRING in HTTP requests only. Their console names the
+// settings that they send over websockets too.
+func TestFirstContactWithoutCredentialOfSockets(t *testing.T) {
+	for _, version := range []string{"3.1", "3.3"} {
+		t.Run(version, func(t *testing.T) {
+			n := newNewcomer(t, version, "ORCH_AUTH_BASIC="+password, "ORCH_VOCABULARY=prefect")
+			n.secret = password
+			root := quickstart.Server{API: n.server.API(), Vocabulary: vocabulary.Prefect}
+			output, err := n.run(vocabulary.ClientAuthSetting + `="$` + quickstart.Variable + `" ` + withoutInstall(root.Flow()))
+			require.NoError(t, err, "%s", output)
+			require.Contains(t, unwrapped(output), "set PREFECT_CLOUD_API_URL to the API's address and PREFECT_API_KEY to the key or user:password")
+		})
+	}
+}
+
+// TestFirstContactBehindAProxy: a proxy that strips the User-Agent hides the SDK from a server with the vocabulary orch. Its first event is
+// refused, and the dashboard says in red what helps.
+func TestFirstContactBehindAProxy(t *testing.T) {
+	for _, version := range firstContactVersions {
+		t.Run(version, func(t *testing.T) {
+			n := newNewcomer(t, version, "ORCH_VOCABULARY=orch")
+			target, err := url.Parse(n.server.URL)
+			require.NoError(t, err)
+			proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+				r.SetURL(target)
+				r.Out.Header["User-Agent"] = nil
+			}})
+			t.Cleanup(proxy.Close)
+			root := quickstart.Server{API: proxy.URL + "/api", Vocabulary: vocabulary.Undecided}
+			output, err := n.run(withoutInstall(root.Flow()))
+			t.Logf("%v\n%s", err, output)
+			require.NotContains(t, output, "Traceback", "the flow itself does not fail")
+			home := n.home()
+			require.Contains(t, home, `id="refused"`)
+			require.Contains(t, home, "orch vocabulary convert --to prefect")
+		})
+	}
+}
+
+// withoutInstall returns the commands of a flow behind "pip install", so that variables can precede them.
+func withoutInstall(flow string) string {
+	_, command, _ := strings.Cut(flow, "\n")
+	return command
 }
 
 // unwrapped returns an output without the line breaks of a console.

@@ -14,6 +14,19 @@ var (
 	errBadToken = rpc.Detail(http.StatusUnauthorized, "Invalid token; set "+vocabulary.ClientAuthSetting+"=user:KEY with a valid API key")
 )
 
+// errNoHeader is for clients that offer no subprotocol, such as Prefect's before 3.4: they send a credential below
+// PREFECT_CLOUD_API_URL only.
+var errNoHeader = rpc.Detail(http.StatusUnauthorized, "No credential; set PREFECT_CLOUD_API_URL to the API's address and PREFECT_API_KEY to the key or user:password")
+
+// LegacySocketError returns the response to a websocket without a subprotocol for an error of its credentials. A client without a
+// header learns which settings make it send one.
+func LegacySocketError(err error, header http.Header) error {
+	if rpc.HTTPError(err).GetStatus() == http.StatusUnauthorized && header.Get("Authorization") == "" {
+		return errNoHeader
+	}
+	return err
+}
+
 // SocketError returns the response to a websocket's token for an error of Keys.Admit. A client without a valid key
 // learns which setting must hold one, because it sends another setting's key in HTTP requests only.
 func SocketError(err error, token string) error {

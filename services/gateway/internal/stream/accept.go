@@ -17,16 +17,22 @@ import (
 const reasonNoAuth = "Expected 'auth' message"
 
 // accept upgrades a request, performs the handshake and runs the route on the socket. A legacy socket has no handshake: its
-// request authenticates it. The error is an HTTP response that is not written yet.
+// request authenticates it. The error is an HTTP response that is not written yet. A legacy client without credentials gets its socket and
+// a close reason, because Prefect's clients print that and not the response.
 func (s *Server) accept(w http.ResponseWriter, r *http.Request, template string, to route, legacy bool, counted *admitted, admit Admit) error {
 	var info request.Info
+	end := ending{}
 	if legacy {
 		var err error
-		if info, err = admit.all("", true, to.scopes); err != nil {
+		switch info, err = admit.all("", true, to.scopes); {
+		case rpc.HTTPError(err).GetStatus() == http.StatusUnauthorized:
+			end = ending{websocket.StatusPolicyViolation, status.Convert(err).Message()}
+		case err != nil:
 			return err
-		}
-		if err := counted.authenticate(info.Account); err != nil {
-			return err
+		default:
+			if err := counted.authenticate(info.Account); err != nil {
+				return err
+			}
 		}
 	}
 	k := &socket{admit: admit, legacy: legacy, scopes: to.scopes, log: s.opts.Log.With("route", template)}
@@ -53,7 +59,6 @@ func (s *Server) accept(w http.ResponseWriter, r *http.Request, template string,
 		return nil
 	}
 	defer s.leave(k)
-	end := ending{}
 	if !legacy {
 		info, end = handshake(ctx, k, counted)
 	}
