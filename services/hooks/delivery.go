@@ -61,7 +61,7 @@ func (d *delivery) run() int {
 	d.memory = d.Hooks.memory.Open(d.hook.GetAccount())
 	defer d.memory.Close()
 	d.request = receive.New(d.r, d.slug, d.rest, d.clock.Now())
-	d.request.Secrets = d.guard.Secrets()
+	d.request.Secrets, d.request.CredentialHeaders = d.guard.Secrets(), d.guard.CredentialHeaders()
 	if err := d.guards.Admit(d.guard, d.definitions.Account(d.hook.GetAccount()), d.from, d.request.Received); err != nil {
 		return d.notAdmitted(ctx, err)
 	}

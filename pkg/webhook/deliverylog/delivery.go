@@ -39,7 +39,7 @@ func Of(r *receive.Request) *orchv1.WebhookDelivery {
 		Received: timestamppb.New(r.Received),
 		Method:   r.Method,
 		Path:     redact.Own(r, r.Path),
-		Query:    Query(r),
+		Query:    redact.Query(redact.Own(r, r.Query)),
 		Headers:  make(map[string]string, len(r.Header)),
 		Size:     int64(len(r.Wire)),
 		RawBody:  r.Raw,
@@ -52,31 +52,6 @@ func Of(r *receive.Request) *orchv1.WebhookDelivery {
 		d.RawBody = d.RawBody[:min(len(d.RawBody), MaxBody)]
 	}
 	return d
-}
-
-// Query is the query string with the values of credentials masked.
-func Query(r *receive.Request) string {
-	if r.Query == "" {
-		return ""
-	}
-	pairs := strings.Split(redact.Own(r, r.Query), "&")
-	for i, pair := range pairs {
-		if name, _, ok := strings.Cut(pair, "="); ok && queryCredential(name) {
-			pairs[i] = name + "=" + redact.Mask
-		}
-	}
-	return strings.Join(pairs, "&")
-}
-
-// queryCredential tells whether a parameter of this name carries a credential. In addresses even a lone "key", "sig" or
-// "code" is one.
-func queryCredential(name string) bool {
-	name = strings.ToLower(name)
-	switch name {
-	case "key", "sig", "signature", "code", "auth", "pass", "pwd", "hub.verify_token":
-		return true
-	}
-	return redact.Credential(name)
 }
 
 // Request is the request that a delivery was made by, as far as the log has it.

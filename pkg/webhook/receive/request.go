@@ -2,6 +2,7 @@ package receive
 
 import (
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -30,6 +31,8 @@ type Request struct {
 	// Secrets are what the webhook knows its sender by. They are kept for the same: a sender that is set up wrongly puts
 	// them where a signature belongs.
 	Secrets []string
+	// CredentialHeaders are the lower-case names of the headers by which the sender proves itself to this webhook.
+	CredentialHeaders []string
 	// URI is the path and the query as they were sent, which contain the slug. Some senders sign it.
 	URI string
 	// Authorization is the header of this name, for the comparison with a token alone: it is not among the fields.
@@ -51,6 +54,16 @@ func (r *Request) Get(name string) string {
 		}
 	}
 	return ""
+}
+
+// Hides reports whether templates do not see a header: it proves the sender to this webhook, or somebody to a proxy or to
+// the sender's own server.
+func (r *Request) Hides(name string) bool {
+	switch name {
+	case "authorization", "proxy-authorization", "cookie":
+		return true
+	}
+	return slices.Contains(r.CredentialHeaders, name)
 }
 
 // New is the request without its body.

@@ -1,12 +1,14 @@
 // Package redact removes credentials from requests before readers of events see them.
 //
-// A webhook's template receives the request unaltered, and its author decides what the event contains. The server
-// itself adds requests to events: in the default payload and in failure events. Readers of those events must not learn
-// the sender's credentials, nor the webhook's slug and secrets.
+// A webhook's template receives the request without the headers that prove its sender, and its author decides what the
+// event contains. The server itself adds requests to events: in the default payload and in failure events. Readers of
+// those events must not learn the sender's credentials, nor the webhook's slug and secrets.
 package redact
 
 import (
 	"encoding/json"
+	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -34,10 +36,25 @@ func Headers(r *receive.Request) *jsontree.Object {
 
 // Header returns the value of a header field, masked if it is a credential.
 func Header(r *receive.Request, f receive.Field) string {
-	if Credential(f.Name) {
+	if masks(r, f.Name) {
 		return Mask
 	}
-	return Own(r, f.Value)
+	return withoutQueries(Own(r, f.Value))
+}
+
+// masks reports whether the value of a header is a credential: by its name, or because it proves the sender to this webhook.
+// Of an earlier secret only the latter is known.
+func masks(r *receive.Request, name string) bool { return r.Hides(name) || Credential(name) }
+
+// address is a URL with a query or a fragment in a text, up to either.
+var address = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://[^\s?#"'<>]*)[?#][^\s"'<>]*`)
+
+// withoutQueries removes the queries of addresses, which often contain credentials, from a header's value.
+func withoutQueries(value string) string {
+	if path, _, ok := strings.Cut(value, "?"); ok && strings.HasPrefix(value, "/") {
+		return path
+	}
+	return address.ReplaceAllString(value, "$1")
 }
 
 // Text removes the webhook's slug and secrets, and the values of credential headers, from a text that was made from the
@@ -45,7 +62,7 @@ func Header(r *receive.Request, f receive.Field) string {
 func Text(r *receive.Request, text string) string {
 	text = Own(r, text)
 	for _, f := range r.Header {
-		if Credential(f.Name) {
+		if masks(r, f.Name) {
 			text = replace(text, f.Value)
 		}
 	}
@@ -79,6 +96,11 @@ func replace(text, secret string) string {
 		return text
 	}
 	text = strings.ReplaceAll(text, secret, Mask)
+	for _, escaped := range []string{url.QueryEscape(secret), url.PathEscape(secret)} {
+		if escaped != secret {
+			text = strings.ReplaceAll(text, escaped, Mask)
+		}
+	}
 	quoted := string(jsontoken.AppendString(nil, secret))
 	if inner := quoted[1 : len(quoted)-1]; inner != secret {
 		text = strings.ReplaceAll(text, inner, Mask)

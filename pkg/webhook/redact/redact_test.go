@@ -15,13 +15,14 @@ func TestCredential(t *testing.T) {
 	for _, name := range []string{
 		"cookie", "set-cookie", "proxy-authorization", "x-gitlab-token", "x-shopify-access-token", "x-api-key", "api-key", "apikey", "x-auth-token",
 		"x-amz-security-token", "x-functions-key", "ocp-apim-subscription-key", "x-telegram-bot-api-secret-token", "x_api_key", "key", "x-session-id",
-		"x-goog-iap-jwt-assertion", "x-forwarded-access-token", "x-client-secret", "x-password",
+		"x-goog-iap-jwt-assertion", "x-forwarded-access-token", "x-client-secret", "x-password", "x-my-auth", "x-pass", "x-access", "x-hmac", "otp", "ticket", "assertion", "accessToken", "authtoken",
+		"user[password]", "client_secrets", "X-API-Key", "private key", "pwd",
 	} {
 		require.True(t, redact.Credential(name), name)
 	}
 	for _, name := range []string{
 		"host", "content-type", "user-agent", "x-hub-signature-256", "stripe-signature", "idempotency-key", "sec-websocket-key", "x-github-delivery",
-		"x-tokenizer", "x-request-id", "webhook-id", "x-keyboard", "www-authenticate",
+		"x-tokenizer", "x-request-id", "webhook-id", "x-keyboard", "www-authenticate", "author", "x-passenger", "compass", "spin", "address",
 	} {
 		require.False(t, redact.Credential(name), name)
 	}
@@ -36,11 +37,17 @@ func TestHeadersAndText(t *testing.T) {
 			{Name: "referer", Value: "https://h/hooks/Canary_slug-0123456789?x"},
 			{Name: "x-token", Value: "short"},
 			{Name: "x-signature", Value: `v1=signing "secret"`},
+			{Name: "x-proof", Value: "an earlier one"},
+			{Name: "x-original-url", Value: "/a/b?sid=1"},
+			{Name: "link", Value: "<https://h/a?sid=1#x>; rel=next, <https://h/b>"},
 		},
+		CredentialHeaders: []string{"x-proof"},
 	}
-	require.Equal(t, `{"cookie":"***","referer":"https://h/hooks/***?x","x-token":"***","x-signature":"v1=***"}`, string(jsontree.Text(redact.Headers(r))))
-	require.Equal(t, `a *** b *** c *** short *** *** tiny`,
-		redact.Text(r, `a session="top secret" b session=\"top secret\" c Canary_slug-0123456789 short signing "secret" signing \"secret\" tiny`))
+	require.Equal(t, `{"cookie":"***","referer":"https://h/hooks/***","x-token":"***","x-signature":"v1=***","x-proof":"***","x-original-url":"/a/b",`+
+		`"link":"<https://h/a>; rel=next, <https://h/b>"}`, string(jsontree.Text(redact.Headers(r))))
+	require.Equal(t, `a *** b *** c *** short *** *** tiny *** ***`,
+		redact.Text(r, `a session="top secret" b session=\"top secret\" c Canary_slug-0123456789 short signing "secret" signing \"secret\" tiny an earlier one `+
+			`signing+%22secret%22`))
 }
 
 func TestBody(t *testing.T) {
@@ -56,5 +63,16 @@ func TestBody(t *testing.T) {
 		},
 	} {
 		require.Equal(t, want, string(jsontree.Text(redact.Body(body))))
+	}
+}
+
+func TestQuery(t *testing.T) {
+	t.Parallel()
+	for query, want := range map[string]string{
+		"": "", "a=1&b": "a=1&b", "token=x&id=7": "token=***&id=7", "tok%65n=x": "tok%65n=***", "TOKEN=x": "TOKEN=***", "accessToken=x": "accessToken=***",
+		"otp=1&ticket=2&assertion=3": "otp=***&ticket=***&assertion=***", "key=1&sig=2&code=3": "key=***&sig=***&code=***", "%zz=1": "%zz=1",
+		"auth%5Btoken%5D=x": "auth%5Btoken%5D=***", "idempotency-key=1": "idempotency-key=1", "monkey=1": "monkey=1",
+	} {
+		require.Equal(t, want, redact.Query(query), query)
 	}
 }

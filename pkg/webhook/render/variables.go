@@ -14,17 +14,20 @@ func variables(t *jinja.Template, r *receive.Request, body receive.Body) jinja.V
 		}
 	}
 	set("method", func() jinja.Value { return jinja.Str(r.Method) })
-	set("headers", func() jinja.Value { return headersValue(r.Header) })
+	set("headers", func() jinja.Value { return headersValue(r) })
 	set("body", func() jinja.Value { return bodyValue(body) })
 	set("query", func() jinja.Value { return pairsValue(receive.ParseQuery(r.Query)) })
 	set("path", func() jinja.Value { return jinja.Str(r.Path) })
 	return vars
 }
 
-func headersValue(fields []receive.Field) jinja.Value {
-	pairs := make([][2]string, len(fields))
-	for i, f := range fields {
-		pairs[i] = [2]string{f.Name, f.Value}
+// headersValue returns the headers without those that prove somebody: a template would publish them.
+func headersValue(r *receive.Request) jinja.Value {
+	pairs := make([][2]string, 0, len(r.Header))
+	for _, f := range r.Header {
+		if !r.Hides(f.Name) {
+			pairs = append(pairs, [2]string{f.Name, f.Value})
+		}
 	}
 	return jinja.CaseInsensitiveDict(pairs)
 }

@@ -66,3 +66,23 @@ func configuredFields(v *orchv1.WebhookVerification) func(claim) []receive.Field
 		return fields
 	}
 }
+
+// CredentialHeaders returns the lower-case names of the headers by which senders prove themselves: with a secret, or with a
+// signature, which whoever knows it could send again with the body.
+func CredentialHeaders(config *orchv1.WebhookVerification) []string {
+	s, err := schemeOf(config)
+	if err != nil || s.fields == nil {
+		return nil
+	}
+	const marker = "{credential}"
+	var names []string
+	for _, f := range s.fields(claim{signatures: []string{marker}}) {
+		if strings.Contains(f.Value, marker) {
+			names = append(names, strings.ToLower(f.Name))
+		}
+	}
+	if config.GetScheme() == orchv1.WebhookScheme_WEBHOOK_SCHEME_STANDARD_WEBHOOKS {
+		names = append(names, "svix-signature") // See standardClaim.
+	}
+	return names
+}

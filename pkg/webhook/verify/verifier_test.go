@@ -374,6 +374,23 @@ func TestCloudEventsAreKnownBySourceAndID(t *testing.T) {
 	}
 }
 
+func TestCredentialHeaders(t *testing.T) {
+	t.Parallel()
+	p := func(s string) *string { return &s }
+	for want, in := range map[string]*orchv1.WebhookVerificationInput{
+		"x-hub-signature-256":              input(orchv1.WebhookScheme_WEBHOOK_SCHEME_GITHUB),
+		"x-gitlab-token":                   input(orchv1.WebhookScheme_WEBHOOK_SCHEME_GITLAB),
+		"webhook-signature svix-signature": input(orchv1.WebhookScheme_WEBHOOK_SCHEME_STANDARD_WEBHOOKS),
+		"x-sig":                            input(orchv1.WebhookScheme_WEBHOOK_SCHEME_HMAC),
+		"x-my-auth":                        {Scheme: orchv1.WebhookScheme_WEBHOOK_SCHEME_TOKEN, Header: p("X-My-Auth"), Prefix: p("Key ")},
+	} {
+		config, fieldErrors := verify.Settings(in)
+		require.Empty(t, fieldErrors)
+		require.Equal(t, want, strings.Join(verify.CredentialHeaders(config), " "))
+	}
+	require.Empty(t, verify.CredentialHeaders(&orchv1.WebhookVerification{Scheme: orchv1.WebhookScheme_WEBHOOK_SCHEME_SNS}))
+}
+
 // FuzzVerify checks that no header causes a panic or an undue proof.
 func FuzzVerify(f *testing.F) {
 	f.Add("v1,AAAA", "1700000000", "t=1700000000,v1=00")

@@ -41,6 +41,7 @@ type Guard struct {
 	window      *window
 	verifyToken string
 	secrets     []string // Signing secrets and verify token, with and without prefix.
+	credentials []string // The headers of the verification's scheme.
 	setupError  error    // Why nothing is accepted; nil when the setup succeeded.
 }
 
@@ -75,6 +76,7 @@ func (g *Guard) prepare(keys secrets.Keyring, certificates verify.Certificates) 
 	if d.GetVerification() == nil {
 		return nil
 	}
+	g.credentials = verify.CredentialHeaders(d.GetVerification())
 	if g.verifier, err = verify.New(d.GetVerification(), signing, certificates); err != nil {
 		return fmt.Errorf("%w: %w", ErrClosed, err)
 	}
@@ -86,6 +88,9 @@ func (g *Guard) Unusable() error { return g.setupError }
 
 // Secrets returns the secrets that the webhook shares with its senders. They must not be shown.
 func (g *Guard) Secrets() []string { return g.secrets }
+
+// CredentialHeaders returns the lower-case names of the headers by which senders prove themselves.
+func (g *Guard) CredentialHeaders() []string { return g.credentials }
 
 // Signed reports whether requests need a signature.
 func (g *Guard) Signed() bool { return g.verifier != nil }

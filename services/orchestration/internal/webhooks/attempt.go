@@ -84,7 +84,8 @@ func (s *Service) recordedRequest(ws uuid.UUID, w *orchv1.Webhook, d *orchv1.Web
 	return r, s.addSecrets(ws, w, r)
 }
 
-// addSecrets adds the slug and the secrets of the webhook to a request, so that its event does not show them.
+// addSecrets adds the slug, the secrets and the credential headers of the webhook to a request, so that its event does not show
+// them.
 func (s *Service) addSecrets(ws uuid.UUID, w *orchv1.Webhook, r *receive.Request) error {
 	id, err := uuid.Parse(w.GetId())
 	if err != nil {
@@ -95,5 +96,8 @@ func (s *Service) addSecrets(ws uuid.UUID, w *orchv1.Webhook, r *receive.Request
 		return err
 	}
 	r.Slug, r.Secrets = w.GetSlug(), verify.Notations(append(signing, verifyToken)...)
+	if w.GetVerification() != nil {
+		r.CredentialHeaders = verify.CredentialHeaders(w.GetVerification())
+	}
 	return nil
 }
