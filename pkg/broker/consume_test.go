@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"bytes"
 	"context"
 	"math"
 	"runtime"
@@ -96,4 +97,33 @@ func TestYieldingConsumerPausesWhileFramesWait(t *testing.T) {
 	require.NoError(t, c.Publisher().Publish(t.Context(), testEvent()))
 	require.ErrorIs(t, k.consume(ctx), context.Canceled)
 	require.GreaterOrEqual(t, time.Since(ended), yieldFactor*took)
+}
+
+// Frames of markup are small as they are fetched. A batch is bounded by the data that it decodes to.
+func TestABatchIsBoundedByItsData(t *testing.T) {
+	t.Parallel()
+	c := connectInProcess(t)
+	const events = 30
+	body := append(append([]byte(`{"body":"`), bytes.Repeat([]byte("<"), 1<<20)...), `"}`...)
+	for range events {
+		e := testEvent()
+		e.Data = body
+		require.NoError(t, c.Publisher().Publish(t.Context(), e))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	handled := 0
+	err := c.Consume(ctx, DurablePersist, ConsumeOptions{}, func(_ context.Context, batch []Event) error {
+		size := 0
+		for i := range batch {
+			size += len(batch[i].Data)
+		}
+		require.Less(t, size, maxBatchBytes+maxDecompressed)
+		if handled += len(batch); handled == events {
+			cancel()
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, events, handled)
 }

@@ -35,6 +35,7 @@ type consumption struct {
 type frame struct {
 	msg       jetstream.Msg
 	events    int
+	bytes     int // Of the events' data, uncompressed.
 	delivered int // The number of deliveries, this one included.
 }
 
@@ -113,10 +114,11 @@ func (k *consumption) returnAll(frames <-chan jetstream.Msg) {
 	}
 }
 
-// gather adds queued frames while they fit. The first one that does not fit begins the next batch.
+// gather adds queued frames while they fit, and until the batch has maxBatchBytes. The first one that does not fit begins the next
+// batch.
 func (k *consumption) gather(ctx context.Context, batch []*frame, incoming <-chan jetstream.Msg) ([]*frame, *frame) {
-	events := batch[0].events
-	for events < k.opts.MaxEvents {
+	events, size := batch[0].events, batch[0].bytes
+	for events < k.opts.MaxEvents && size < maxBatchBytes {
 		var msg jetstream.Msg
 		var ok bool
 		select {
@@ -133,6 +135,7 @@ func (k *consumption) gather(ctx context.Context, batch []*frame, incoming <-cha
 		if events += f.events; events > k.opts.MaxEvents {
 			return batch, f
 		}
+		size += f.bytes
 		batch = append(batch, f)
 	}
 	return batch, nil
@@ -166,6 +169,7 @@ func (k *consumption) open(ctx context.Context, msg jetstream.Msg) *frame {
 	}
 	f.events = len(events)
 	for i := range events {
+		f.bytes += len(events[i].Data)
 		k.deliveries = append(k.deliveries, Delivery{Event: events[i], Redelivered: f.delivered - 1, Published: published, sequence: sequence})
 	}
 	clear(events)

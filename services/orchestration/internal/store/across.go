@@ -42,6 +42,28 @@ func (c *Collection[M]) EachOfAll(ctx context.Context, visit func(ws uuid.UUID, 
 	return c.across(ctx, nil, options.Find(), func(ws uuid.UUID, r Revision, m M) error { return visit(ws, r.Revision, m) })
 }
 
+// EachWorkspace calls visit with the workspace of each matching document, in no order. It reads no documents.
+func (c *Collection[M]) EachWorkspace(ctx context.Context, filter bson.D, visit func(ws uuid.UUID)) error {
+	cursor, err := c.scanning(ctx, alive(filter), options.Find().SetProjection(bson.D{{Key: "_id", Value: 0}, {Key: "ws", Value: 1}}))
+	if err != nil {
+		return fmt.Errorf("scan the workspaces of %ss: %w", c.Name(), outage(err))
+	}
+	defer cursor.Close(context.WithoutCancel(ctx))
+	decoding := c.decodings(ctx)
+	for cursor.Next(ctx) {
+		ws, err := UUID(cursor.Current.Lookup("ws"))
+		if err == nil {
+			visit(ws)
+		} else if err := decoding.Record(err); err != nil {
+			return err
+		}
+	}
+	if err := cursor.Err(); err != nil {
+		return fmt.Errorf("scan the workspaces of %ss: %w", c.Name(), outage(err))
+	}
+	return nil
+}
+
 // AllAcross reads the matching documents of all workspaces, in no order. It fails if one of them cannot be decoded.
 func (c *Collection[M]) AllAcross(ctx context.Context, filter bson.D) ([]Owned[M], error) {
 	decoding := c.decodings(ctx)
@@ -88,8 +110,7 @@ func (c *Collection[M]) across(
 func (c *Collection[M]) scan(
 	ctx context.Context, filter bson.D, o *options.FindOptionsBuilder, decoding *isolation.Pass, visit func(ws uuid.UUID, r Revision, m M) error,
 ) error {
-	alive := append(append(bson.D(nil), filter...), bson.E{Key: "deleted_at", Value: bson.D{{Key: "$exists", Value: false}}})
-	cursor, err := c.scanning(ctx, alive, o.SetProjection(withoutOutbox))
+	cursor, err := c.scanning(ctx, alive(filter), o.SetProjection(withoutOutbox))
 	if err != nil {
 		return fmt.Errorf("scan %ss of all workspaces: %w", c.Name(), outage(err))
 	}
@@ -111,6 +132,11 @@ func (c *Collection[M]) scan(
 		return fmt.Errorf("scan %ss of all workspaces: %w", c.Name(), outage(err))
 	}
 	return nil
+}
+
+// alive leaves out documents that are deleted and still have effects.
+func alive(filter bson.D) bson.D {
+	return append(append(bson.D(nil), filter...), bson.E{Key: "deleted_at", Value: bson.D{{Key: "$exists", Value: false}}})
 }
 
 // scanLimit bounds the server's work on all batches of a scan. The visits between them do not count.

@@ -206,6 +206,33 @@ func (c *Collection[M]) FindBy(ctx context.Context, ws uuid.UUID, index, filter,
 	return c.find(ctx, ws, filter, opts)
 }
 
+// FindWithin reads the first matching documents, in order: at least one, at most limit, and no more than fit in size bytes as they are
+// stored. It reports whether there are more.
+func (c *Collection[M]) FindWithin(
+	ctx context.Context, ws uuid.UUID, filter, sort bson.D, limit, size int,
+) (found []M, more bool, err error) {
+	opts := options.Find().SetProjection(withoutOutbox).SetSort(sort).SetLimit(int64(limit) + 1)
+	cursor, err := query.Find(ctx, c.mongo, query.Scope(ws, filter), opts)
+	if err != nil {
+		return nil, false, fmt.Errorf("find %ss: %w", c.Name(), outage(err))
+	}
+	defer cursor.Close(context.WithoutCancel(ctx))
+	for cursor.Next(ctx) {
+		if size -= len(cursor.Current); len(found) == limit || size < 0 && len(found) > 0 {
+			return found, true, nil
+		}
+		m, err := c.decode(cursor.Current)
+		if err != nil {
+			return nil, false, err
+		}
+		found = append(found, m)
+	}
+	if err := cursor.Err(); err != nil {
+		return nil, false, fmt.Errorf("find %ss: %w", c.Name(), outage(err))
+	}
+	return found, false, nil
+}
+
 func (c *Collection[M]) find(ctx context.Context, ws uuid.UUID, filter bson.D, opts *options.FindOptionsBuilder) ([]M, error) {
 	opts.SetProjection(withoutOutbox)
 	cursor, err := query.Find(ctx, c.mongo, query.Scope(ws, filter), opts)

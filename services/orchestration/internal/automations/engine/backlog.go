@@ -224,7 +224,7 @@ func (t *tenant) turn(ctx context.Context) (more bool, err error) {
 	if err := t.load(ctx); err != nil {
 		return true, err
 	}
-	found, err := t.engine.holds.Find(ctx, t.ws, waitingFilter, bson.D{{Key: "sequence", Value: 1}}, 0, maxBatch)
+	found, _, err := t.engine.holds.FindWithin(ctx, t.ws, waitingFilter, bson.D{{Key: "sequence", Value: 1}}, maxBatch, maxRead)
 	if err != nil {
 		return true, err
 	}

@@ -131,27 +131,5 @@ func New(deps Deps) *Engine {
 	}
 }
 
-// tenant returns the state of a workspace.
-func (e *Engine) tenant(ws uuid.UUID) *tenant {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	t := e.tenants[ws]
-	if t == nil {
-		t = newTenant(e, ws)
-		e.tenants[ws] = t
-	}
-	return t
-}
-
-func (e *Engine) all() []*tenant {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	all := make([]*tenant, 0, len(e.tenants))
-	for _, t := range e.tenants {
-		all = append(all, t)
-	}
-	return all
-}
-
 // now is the server's clock.
 func (e *Engine) now() time.Time { return e.Store.Now() }

@@ -32,8 +32,10 @@ const (
 	// forgetEvery is how often old buckets are looked for, recoverEvery how often firings that a failure left behind are.
 	forgetEvery  = time.Minute
 	recoverEvery = 5 * time.Second
-	// maxBatch bounds the events of one session, and redeliver is how soon a batch that failed comes again.
+	// maxBatch bounds the events of one session, and maxRead the bytes of the events that one command reads for it. Redeliver is how
+	// soon a batch that failed comes again.
 	maxBatch  = 500
+	maxRead   = 8 << 20
 	redeliver = 200 * time.Millisecond
 )
 
@@ -132,11 +134,10 @@ func (e *Engine) prepare(ctx context.Context) error {
 	}
 	workspaces := map[uuid.UUID]bool{}
 	note := func(ws uuid.UUID) { workspaces[ws] = true }
-	if err := e.automations.EachOfAll(ctx, func(ws uuid.UUID, _ int64, _ *orchv1.Automation) error { note(ws); return nil }); err != nil {
+	if err := e.automations.EachWorkspace(ctx, bson.D{}, note); err != nil {
 		return err
 	}
-	following := bson.D{{Key: "sequence", Value: bson.D{{Key: "$exists", Value: false}}}}
-	if err := e.holds.EachAcross(ctx, following, func(ws uuid.UUID, _ *orchv1.AutomationHold) error { note(ws); return nil }); err != nil {
+	if err := e.holds.EachWorkspace(ctx, bson.D{}, note); err != nil {
 		return err
 	}
 	for ws := range workspaces {
@@ -149,11 +150,9 @@ func (e *Engine) prepare(ctx context.Context) error {
 // loadAll loads the workspaces that are not loaded yet. Those that fail are attempted again by the next call.
 func (e *Engine) loadAll(ctx context.Context) {
 	pass := e.Store.Pass(ctx, "load the automations of a workspace")
-	for _, t := range e.all() {
-		if !t.isLoaded() && pass.Record(t.attempt(ctx, t.begin), "workspace", t.ws) != nil {
-			return
-		}
-	}
+	e.each(func(t *tenant) bool {
+		return t.isLoaded() || pass.Record(t.attempt(ctx, t.begin), "workspace", t.ws) == nil
+	})
 }
 
 func (t *tenant) isLoaded() bool {
@@ -189,11 +188,13 @@ func (e *Engine) recover(ctx context.Context) error {
 	}
 	pass := e.Store.Pass(ctx, "pass on the firings of an automation")
 	for _, r := range left {
-		t := e.tenant(r.Workspace)
-		if wait, _ := t.quarantinedFor(e.now()); wait > 0 {
-			continue
-		}
-		if pass.Record(t.recover(ctx, r), "workspace", r.Workspace, "bucket", r.ID) != nil {
+		err := e.with(r.Workspace, func(t *tenant) error {
+			if wait, _ := t.quarantinedFor(e.now()); wait > 0 {
+				return nil
+			}
+			return t.recover(ctx, r)
+		})
+		if pass.Record(err, "workspace", r.Workspace, "bucket", r.ID) != nil {
 			break
 		}
 	}
@@ -242,7 +243,11 @@ func (e *Engine) handle(ctx context.Context, batch []broker.Event) error {
 		group.Go(func() {
 			defer func() { <-slots }()
 			ctx, spans := broker.ContinueTraces(ctx, e.Tracer, "evaluate automations", events)
-			unreadable, err := e.tenant(ws).accept(ctx, events)
+			var unreadable *broker.Rejected
+			err := e.with(ws, func(t *tenant) (err error) {
+				unreadable, err = t.accept(ctx, events)
+				return err
+			})
 			spans.End(err)
 			mu.Lock()
 			defer mu.Unlock()
@@ -301,24 +306,32 @@ func (e *Engine) serve(ctx context.Context, due []*timer) {
 		}
 		group.Go(func() {
 			defer e.release()
-			t := e.tenant(ws)
-			if wait, _ := t.quarantinedFor(e.now()); wait > 0 {
-				e.timers.back(list, e.now().Add(wait).UnixMicro())
-				return
-			}
-			if err := t.tick(ctx, list); err != nil {
-				if ctx.Err() == nil {
-					e.Log.WarnContext(ctx, "timers of automations are served later", "workspace", ws, "error", err)
-				}
-				retry := retryTick
-				if !transient(err) {
-					retry = lastRetry
-				}
-				e.timers.back(list, e.now().Add(retry).UnixMicro())
-			}
+			_ = e.with(ws, func(t *tenant) error { // An error is logged, and the timers are served later.
+				return e.serveWorkspace(ctx, t, list)
+			})
 		})
 	}
 	group.Wait()
+}
+
+func (e *Engine) serveWorkspace(ctx context.Context, t *tenant, list []*timer) error {
+	if wait, _ := t.quarantinedFor(e.now()); wait > 0 {
+		e.timers.back(list, e.now().Add(wait).UnixMicro())
+		return nil
+	}
+	err := t.tick(ctx, list)
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() == nil {
+		e.Log.WarnContext(ctx, "timers of automations are served later", "workspace", t.ws, "error", err)
+	}
+	retry := retryTick
+	if !transient(err) {
+		retry = lastRetry
+	}
+	e.timers.back(list, e.now().Add(retry).UnixMicro())
+	return err
 }
 
 // keep does what is due now and then.
@@ -328,13 +341,13 @@ func (e *Engine) keep(ctx context.Context) {
 		e.loadAll(ctx)
 		errs := []error{e.recover(ctx)}
 		pass := e.Store.Pass(ctx, "release events that wait for others")
-		for _, t := range e.all() {
-			if wait, _ := t.quarantinedFor(e.now()); wait == 0 && pass.Record(t.expire(ctx), "workspace", t.ws) != nil {
-				break
-			}
-		}
+		e.each(func(t *tenant) bool {
+			wait, _ := t.quarantinedFor(e.now())
+			return wait > 0 || pass.Record(t.expire(ctx), "workspace", t.ws) == nil
+		})
 		if e.now().Sub(forget) >= forgetEvery {
 			forget = e.now()
+			e.dropIdle()
 			errs = append(errs, e.Forget(ctx))
 		}
 		e.Metrics.timers.Set(float64(e.timers.size()))

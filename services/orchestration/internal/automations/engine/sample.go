@@ -25,14 +25,12 @@ const (
 // sample computes the metrics that triggers watch, now and then. A workspace that is not done yet is left out.
 func (e *Engine) sample(ctx context.Context) {
 	for pause(ctx, sampleEvery) {
-		for _, t := range e.all() {
-			if !t.sampling.CompareAndSwap(false, true) {
-				continue
-			}
-			if !e.spawn(t.sampleAll) {
+		e.each(func(t *tenant) bool {
+			if t.sampling.CompareAndSwap(false, true) && !e.spawn(t.sampleAll) {
 				t.sampling.Store(false)
 			}
-		}
+			return true
+		})
 	}
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -28,6 +29,10 @@ const recentFor = 30 * time.Minute
 type tenant struct {
 	engine *Engine
 	ws     uuid.UUID
+
+	// users and usedAt are guarded by the engine's mutex.
+	users  int
+	usedAt time.Time
 
 	backlog    backlog
 	quarantine quarantine
@@ -62,25 +67,56 @@ func (t *tenant) load(ctx context.Context) error {
 		return nil
 	}
 	t.order = trigger.NewOrder(func(leader uuid.UUID) bool { return t.stored(ctx, leader) })
-	following := bson.D{{Key: "sequence", Value: bson.D{{Key: "$exists", Value: false}}}}
-	holds, err := t.engine.holds.Find(ctx, t.ws, following, bson.D{{Key: "_id", Value: 1}}, 0, -1)
+	err := t.reload(ctx, nil)
+	if err == nil {
+		err = t.restoreHolds(ctx)
+	}
 	if err != nil {
-		return err
-	}
-	for _, h := range holds {
-		leader, err := uuid.Parse(h.GetFollows())
-		if err != nil {
-			continue
-		}
-		t.order.Restore(&trigger.Held{Event: h.GetEvent(), Follows: leader, Received: time.UnixMicro(h.GetReceived())})
-	}
-	if err := t.reload(ctx, nil); err != nil {
 		return err
 	}
 	if t.account, err = t.engine.Account(ctx, t.ws); err != nil {
 		t.engine.Log.WarnContext(ctx, "automations of a workspace are evaluated without the limit of its account", "workspace", t.ws, "error", err)
 	}
 	t.loaded = true
+	return nil
+}
+
+// followingFilter selects the events that follow another one among the held events.
+var followingFilter = bson.D{{Key: "sequence", Value: bson.D{{Key: "$exists", Value: false}}}}
+
+// restoreHolds takes back the events that an earlier process held. An earlier version may have held more than this one does; these
+// are evaluated.
+func (t *tenant) restoreHolds(ctx context.Context) error {
+	defer clear(t.matches)
+	last := uuid.Nil
+	for more := true; more; {
+		filter := append(bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: store.Binary(last)}}}}, followingFilter...)
+		var page []*orchv1.AutomationHold
+		var err error
+		if page, more, err = t.engine.holds.FindWithin(ctx, t.ws, filter, bson.D{{Key: "_id", Value: 1}}, maxBatch, maxRead); err != nil {
+			return err
+		}
+		var holds []*trigger.Held
+		for _, h := range page {
+			if last, err = uuid.Parse(h.GetId()); err != nil {
+				return fmt.Errorf("read the id of a held event: %w", err)
+			}
+			if leader, err := uuid.Parse(h.GetFollows()); err == nil {
+				holds = append(holds, &trigger.Held{Event: h.GetEvent(), Follows: leader, Received: time.UnixMicro(h.GetReceived())})
+			}
+		}
+		now := t.engine.now()
+		before := maps.Clone(t.order.Held())
+		released := t.order.Restore(holds, now)
+		for _, h := range holds {
+			if id, err := uuid.Parse(h.Event.GetId()); err == nil {
+				before[id] = h // They are stored.
+			}
+		}
+		if err := t.apply(ctx, released, before, now); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -159,9 +159,7 @@ func (c *cluster) failover() {
 		at, ok := c.done[leader]
 		return ok && c.now.Sub(at) < 30*time.Minute
 	})
-	for _, h := range c.held {
-		c.run.order.Restore(h)
-	}
+	c.run.order.Restore(slices.Collect(maps.Values(c.held)), c.now)
 }
 
 // recover passes on what is pending, as a replica that takes over does.

@@ -1,6 +1,9 @@
 package trigger
 
 import (
+	"bytes"
+	"cmp"
+	"container/list"
 	"maps"
 	"slices"
 	"time"
@@ -17,8 +20,10 @@ const (
 	maxFollow = 20
 	// maxDone bounds the remembered ids of events.
 	maxDone = 100_000
-	// maxHeld bounds the events that wait. Those beyond are released when they arrive.
+	// maxHeld bounds the events that wait. Beyond, the oldest are released.
 	maxHeld = 10_000
+	// MaxHeldBytes bounds the memory of the events of a workspace that wait. Beyond, the oldest are released.
+	MaxHeldBytes = 32 << 20
 )
 
 // Order brings the events of a workspace into the order that they ask for by `follows`, and drops duplicates:
@@ -26,11 +31,15 @@ const (
 //	arrives ──► done within 30 min? drop
 //	       ──► follows an event that is not done? hold, 15 min at most
 //	       ──► release, then the held events that follow it
+//	too many or too large events are held? release the oldest
 //
 // It is used by one goroutine.
 type Order struct {
 	done *finished
 	held map[uuid.UUID]*Held // By the held event's id.
+	// arrivals are the held events, the oldest first, and bytes is their memory.
+	arrivals *list.List
+	bytes    int
 	// followers are the held events by their leader and their own id. No map in it is empty.
 	followers map[uuid.UUID]map[uuid.UUID]*Held
 	known     func(leader uuid.UUID) bool
@@ -41,6 +50,10 @@ type Held struct {
 	Event    *orchv1.ReceivedEvent
 	Follows  uuid.UUID
 	Received time.Time
+
+	id      uuid.UUID
+	bytes   int
+	arrival *list.Element
 }
 
 // NewOrder returns an order that has seen nothing. Known reports whether an event was done before; nil means none was.
@@ -49,31 +62,53 @@ func NewOrder(known func(leader uuid.UUID) bool) *Order {
 		known = func(uuid.UUID) bool { return false }
 	}
 	return &Order{
-		done: newFinished(maxDone), held: map[uuid.UUID]*Held{}, followers: map[uuid.UUID]map[uuid.UUID]*Held{}, known: known,
+		done: newFinished(maxDone), held: map[uuid.UUID]*Held{}, arrivals: list.New(),
+		followers: map[uuid.UUID]map[uuid.UUID]*Held{}, known: known,
 	}
 }
 
 // Held returns the events that wait, in no order.
 func (o *Order) Held() map[uuid.UUID]*Held { return o.held }
 
-// Restore takes back an event that was held when a process ended.
-func (o *Order) Restore(h *Held) { o.hold(h) }
+// HeldBytes is the memory of the events that wait.
+func (o *Order) HeldBytes() int { return o.bytes }
 
-func (o *Order) hold(h *Held) {
-	id, err := uuid.Parse(h.Event.GetId())
-	if err != nil {
-		return
+// Restore takes back events that were held when a process ended. It returns those that are to be evaluated, because more were held
+// than may be.
+func (o *Order) Restore(all []*Held, now time.Time) []*orchv1.ReceivedEvent {
+	for _, h := range all {
+		if id, err := uuid.Parse(h.Event.GetId()); err == nil {
+			o.hold(id, h)
+		}
 	}
-	o.leave(id) // It may have come before, with another leader.
-	o.held[id] = h
-	o.follow(id, h)
+	o.rebuild(o.held) // They came in no order.
+	return o.releaseExcess(now, nil)
 }
 
-func (o *Order) follow(id uuid.UUID, h *Held) {
+func (o *Order) hold(id uuid.UUID, h *Held) {
+	o.leave(id) // It may have come before, with another leader.
+	h.id, h.bytes = id, memoryOf(h.Event)
+	h.arrival = o.arrivals.PushBack(h)
+	o.bytes += h.bytes
+	o.held[id] = h
 	if o.followers[h.Follows] == nil {
 		o.followers[h.Follows] = map[uuid.UUID]*Held{}
 	}
 	o.followers[h.Follows][id] = h
+}
+
+// rebuild makes these the events that wait.
+func (o *Order) rebuild(held map[uuid.UUID]*Held) {
+	o.held = make(map[uuid.UUID]*Held, len(held))
+	o.arrivals.Init()
+	o.bytes = 0
+	clear(o.followers)
+	sorted := slices.SortedFunc(maps.Values(held), func(a, b *Held) int {
+		return cmp.Or(a.Received.Compare(b.Received), bytes.Compare(a.id[:], b.id[:]))
+	})
+	for _, h := range sorted {
+		o.hold(h.id, h)
+	}
 }
 
 // leave removes an event from those that wait, if it is one of them.
@@ -83,17 +118,16 @@ func (o *Order) leave(id uuid.UUID) {
 		return
 	}
 	delete(o.held, id)
+	o.arrivals.Remove(h.arrival)
+	o.bytes -= h.bytes
 	delete(o.followers[h.Follows], id)
 	if len(o.followers[h.Follows]) == 0 {
 		delete(o.followers, h.Follows)
 	}
 }
 
-// mayHold reports whether there is a place for one more event that waits. One that arrives again has its place.
-func (o *Order) mayHold(id uuid.UUID) bool { return len(o.held) < maxHeld || o.held[id] != nil }
-
 // Admit returns what is to be evaluated now that an event has arrived: nothing if it is a duplicate or has to wait, else
-// the event and those that waited for it.
+// the event and those that waited for it. If it has to wait and there is no room, the oldest waiting events are returned.
 func (o *Order) Admit(e *orchv1.ReceivedEvent, received, now time.Time) []*orchv1.ReceivedEvent {
 	id, err := uuid.Parse(e.GetId())
 	if err != nil || o.isDone(id, now) {
@@ -102,9 +136,9 @@ func (o *Order) Admit(e *orchv1.ReceivedEvent, received, now time.Time) []*orchv
 	if e.Follows != nil {
 		leader, err := uuid.Parse(e.GetFollows())
 		_, waits := o.held[leader]
-		if err == nil && leader != id && received.After(now.Add(-holdFor)) && !o.isDone(leader, now) && o.mayHold(id) && (waits || !o.known(leader)) {
-			o.hold(&Held{Event: e, Follows: leader, Received: received})
-			return nil
+		if err == nil && leader != id && received.After(now.Add(-holdFor)) && !o.isDone(leader, now) && (waits || !o.known(leader)) {
+			o.hold(id, &Held{Event: e, Follows: leader, Received: received})
+			return o.releaseExcess(now, nil)
 		}
 	}
 	return o.release(e, id, now, 0, nil)
@@ -121,10 +155,18 @@ func (o *Order) Expire(now time.Time) []*orchv1.ReceivedEvent {
 	sortByOccurred(due)
 	var released []*orchv1.ReceivedEvent
 	for _, h := range due {
-		id := uuid.MustParse(h.Event.GetId())
-		if o.held[id] == h {
-			released = o.release(h.Event, id, now, 0, released)
+		if o.held[h.id] == h {
+			released = o.release(h.Event, h.id, now, 0, released)
 		}
+	}
+	return released
+}
+
+// releaseExcess releases the oldest events while more are held than may be.
+func (o *Order) releaseExcess(now time.Time, released []*orchv1.ReceivedEvent) []*orchv1.ReceivedEvent {
+	for len(o.held) > maxHeld || o.bytes > MaxHeldBytes {
+		oldest := o.arrivals.Front().Value.(*Held)
+		released = o.release(oldest.Event, oldest.id, now, 0, released)
 	}
 	return released
 }
@@ -139,7 +181,7 @@ func (o *Order) release(e *orchv1.ReceivedEvent, id uuid.UUID, now time.Time, de
 	followers := slices.Collect(maps.Values(o.followers[id]))
 	sortByOccurred(followers)
 	for _, h := range followers {
-		released = o.release(h.Event, uuid.MustParse(h.Event.GetId()), now, depth+1, released)
+		released = o.release(h.Event, h.id, now, depth+1, released)
 	}
 	return released
 }
@@ -186,9 +228,22 @@ func (o *Order) Undo(released []*orchv1.ReceivedEvent, held map[uuid.UUID]*Held)
 		}
 	}
 	o.done.forget(undone)
-	o.held = held
-	clear(o.followers)
-	for id, h := range held {
-		o.follow(id, h)
+	o.rebuild(held)
+}
+
+// memoryOf estimates the memory of an event: its texts, and what maps and messages need besides them.
+func memoryOf(e *orchv1.ReceivedEvent) int {
+	const perMessage, perLabel = 512, 64
+	n := perMessage + len(e.GetPayload()) + len(e.GetEvent()) + labelsOf(e.GetResource().GetLabels(), perLabel)
+	for _, related := range e.GetRelated() {
+		n += perMessage + labelsOf(related.GetLabels(), perLabel)
 	}
+	return n
+}
+
+func labelsOf(labels map[string]string, each int) (n int) {
+	for name, value := range labels {
+		n += each + len(name) + len(value)
+	}
+	return n
 }

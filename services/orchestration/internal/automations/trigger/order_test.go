@@ -2,6 +2,7 @@ package trigger
 
 import (
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,18 +30,61 @@ func admit(o *Order, e *orchv1.ReceivedEvent) []*orchv1.ReceivedEvent {
 // Events whose leaders never come would fill the memory, and each release would look through them.
 func TestEventsThatWaitAreBounded(t *testing.T) {
 	t.Parallel()
-	o := NewOrder(nil)
-	first := following(uuid.New(), 0)
-	require.Empty(t, admit(o, first))
-	for range maxHeld - 1 {
-		require.Empty(t, admit(o, following(uuid.New(), 0)))
+	large := func() *orchv1.ReceivedEvent {
+		e := following(uuid.New(), 0)
+		e.Payload = make([]byte, 1<<20)
+		return e
 	}
-	beyond := following(uuid.New(), 0)
-	require.Equal(t, []*orchv1.ReceivedEvent{beyond}, admit(o, beyond), "an event beyond the bound does not wait")
-	require.Empty(t, admit(o, first), "a duplicate of an event that waits does")
-	require.Len(t, o.Held(), maxHeld)
-	require.Len(t, o.Expire(orderNoon.Add(holdFor)), maxHeld)
-	require.Empty(t, o.followers)
+	labelled := func() *orchv1.ReceivedEvent {
+		e := following(uuid.New(), 0)
+		for range 100 {
+			e.Related = append(e.Related, &orchv1.RelatedResource{Labels: map[string]string{"name": strings.Repeat("<", 5000)}})
+		}
+		return e
+	}
+	for name, test := range map[string]struct {
+		event func() *orchv1.ReceivedEvent
+		n     int
+	}{
+		"events":         {func() *orchv1.ReceivedEvent { return following(uuid.New(), 0) }, maxHeld},
+		"large payloads": {large, 31},
+		"large labels":   {labelled, 60},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := NewOrder(nil)
+			oldest := test.event()
+			require.Empty(t, admit(o, oldest))
+			for range test.n - 1 {
+				require.Empty(t, admit(o, test.event()))
+			}
+			require.Empty(t, admit(o, oldest), "a duplicate needs no room, and is the newest now")
+			for _, h := range o.Held() {
+				h.Received = orderNoon
+			}
+			require.Len(t, o.Held(), test.n)
+			before := o.HeldBytes()
+			require.LessOrEqual(t, before, MaxHeldBytes)
+			require.Len(t, admit(o, test.event()), 1, "the oldest event is released")
+			require.Len(t, o.Held(), test.n)
+			require.NotNil(t, o.Held()[uuid.MustParse(oldest.GetId())])
+			require.Equal(t, before, o.HeldBytes())
+
+			restored := NewOrder(nil)
+			var all []*Held
+			for _, h := range o.Held() {
+				all = append(all, &Held{Event: h.Event, Follows: h.Follows, Received: h.Received})
+			}
+			first := &Held{Event: test.event(), Follows: uuid.New(), Received: orderNoon.Add(-time.Minute)}
+			require.Equal(t, []*orchv1.ReceivedEvent{first.Event}, restored.Restore(append(all, first), orderNoon))
+			require.Equal(t, before, restored.HeldBytes())
+
+			require.Len(t, o.Expire(orderNoon.Add(holdFor)), test.n)
+			require.Zero(t, o.HeldBytes())
+			require.Zero(t, o.arrivals.Len())
+			require.Empty(t, o.followers)
+		})
+	}
 }
 
 // An event is released once, after the leader that it named last.

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -50,4 +51,36 @@ func scansLeaveOutUndecodableDocuments(t *testing.T, s *store.Store) {
 	all, err = c.AllAcross(t.Context(), nil)
 	require.Error(t, err, "it is for decisions that need every document")
 	require.Len(t, all, documents-2)
+}
+
+// readsEndAtTheirSize: a page of FindWithin ends before it exceeds its bytes, and has at least one document.
+func readsEndAtTheirSize(t *testing.T, s *store.Store) {
+	t.Helper()
+	c, ws := flows(s), uuid.New()
+	const documents, size = 10, 10_000
+	for i := range documents {
+		name := fmt.Sprint(i, strings.Repeat("<", size))
+		require.NoError(t, c.Insert(t.Context(), ws, &orchv1.Flow{Id: uuid.NewString(), Name: name}))
+	}
+	for _, test := range []struct {
+		limit, size, want int
+		more              bool
+	}{
+		{100, 3*size + size/2, 3, true},
+		{100, 1, 1, true},
+		{2, 100 * size, 2, true},
+		{documents, 100 * size, documents, false},
+	} {
+		found, more, err := c.FindWithin(t.Context(), ws, nil, bson.D{{Key: "name", Value: 1}}, test.limit, test.size)
+		require.NoError(t, err)
+		require.Len(t, found, test.want)
+		require.Equal(t, test.more, more)
+		require.Equal(t, "0", found[0].GetName()[:1])
+	}
+	_, more, err := c.FindWithin(t.Context(), uuid.New(), nil, nil, 1, 1)
+	require.NoError(t, err)
+	require.False(t, more)
+	seen := map[uuid.UUID]int{}
+	require.NoError(t, c.EachWorkspace(t.Context(), nil, func(ws uuid.UUID) { seen[ws]++ }))
+	require.Equal(t, map[uuid.UUID]int{ws: documents}, seen)
 }

@@ -50,6 +50,7 @@ func Run(t *testing.T, open Open) {
 		{"countsStopAtTheirLimit", countsStopAtTheirLimit},
 		{"refusedDocumentsAreNamed", refusedDocumentsAreNamed},
 		{"scansLeaveOutUndecodableDocuments", scansLeaveOutUndecodableDocuments},
+		{"readsEndAtTheirSize", readsEndAtTheirSize},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
