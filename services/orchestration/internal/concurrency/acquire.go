@@ -24,15 +24,26 @@ type NoDecayError struct{ Names []string }
 
 func (e *NoDecayError) Error() string { return "no slot decay: " + strings.Join(e.Names, ", ") }
 
+// MaxHolders bounds the holders of a limit, which are in its document. With them the document stays below half of what the store
+// accepts, because the deletion of a limit carries it a second time.
+const MaxHolders = 40_000
+
 // FullError means that a limit has no free slots. Nothing was taken.
 type FullError struct {
 	// Name is the first full limit's.
 	Name string
 	// Wait is the time until the next attempt.
 	Wait time.Duration
+	// Holders reports that the limit has slots, and as many holders as it may have.
+	Holders bool
 }
 
-func (e *FullError) Error() string { return fmt.Sprintf("no free slots; try again in %s", e.Wait) }
+func (e *FullError) Error() string {
+	if e.Holders {
+		return fmt.Sprintf("%d holders, the maximum; try again in %s", MaxHolders, e.Wait)
+	}
+	return fmt.Sprintf("no free slots; try again in %s", e.Wait)
+}
 
 // Lease says who holds slots, and for how long.
 type Lease struct {
@@ -92,8 +103,8 @@ func (l *Limits) acquire(ctx context.Context, ws uuid.UUID, limits []*orchv1.Con
 		lease = &Lease{ID: l.limits.Store().NewID(), Duration: provisional}
 	}
 	for i, limit := range limits {
-		taken, err := l.take(ctx, ws, limit.GetId(), a, lease)
-		if err == nil && taken {
+		full, err := l.take(ctx, ws, limit.GetId(), a, lease)
+		if err == nil && full == nil {
 			continue
 		}
 		// What was written is undone even when the caller has gone; so is a write in doubt.
@@ -104,7 +115,8 @@ func (l *Limits) acquire(ctx context.Context, ws uuid.UUID, limits []*orchv1.Con
 		if err != nil {
 			return err
 		}
-		return l.refuse(undo, ws, limits, limit.GetName(), a.Slots)
+		full.Name = limit.GetName()
+		return l.refuse(undo, ws, limits, full, a.Slots)
 	}
 	if a.Lease == nil {
 		return l.confirm(ctx, ws, limits, a.Slots, lease)
@@ -117,17 +129,18 @@ func (l *Limits) acquire(ctx context.Context, ws uuid.UUID, limits []*orchv1.Con
 
 // take takes slots of one limit for a lease, or reports that none are free. A concurrently deleted limit counts as
 // unlimited.
-func (l *Limits) take(ctx context.Context, ws uuid.UUID, id string, a Acquisition, lease *Lease) (bool, error) {
-	full, slots := false, a.Slots
-	_, err := l.mutate(ctx, ws, id, func(limit *orchv1.ConcurrencyLimitV2) (bool, error) {
+func (l *Limits) take(ctx context.Context, ws uuid.UUID, id string, a Acquisition, lease *Lease) (full *FullError, err error) {
+	slots := a.Slots
+	_, err = l.mutate(ctx, ws, id, func(limit *orchv1.ConcurrencyLimitV2) (bool, error) {
 		now := l.limits.Store().Now()
-		full = false
+		full = nil
 		if !limit.GetActive() || a.Once && holds(limit, lasting(lease.Holder.GetType(), uuid.MustParse(lease.Holder.GetId()))) {
 			return false, nil
 		}
 		taken := active(limit, now)
-		if taken > limit.GetLimit()-slots {
-			full = true
+		crowded := len(limit.GetHolders()) >= MaxHolders
+		if taken > limit.GetLimit()-slots || crowded {
+			full = &FullError{Holders: crowded}
 			return false, nil
 		}
 		setActive(limit, taken+slots, now)
@@ -135,9 +148,9 @@ func (l *Limits) take(ctx context.Context, ws uuid.UUID, id string, a Acquisitio
 		return true, nil
 	})
 	if errors.Is(err, store.ErrNotFound) {
-		return true, nil
+		return nil, nil
 	}
-	return !full, err
+	return full, err
 }
 
 func (l *Lease) holding(slots int64, now time.Time) *orchv1.ConcurrencySlotHolder {
@@ -205,7 +218,7 @@ func (l *Limits) unconfirm(ctx context.Context, ws uuid.UUID, limits []*orchv1.C
 }
 
 // refuse records denied slots, and returns the error with the time to wait.
-func (l *Limits) refuse(ctx context.Context, ws uuid.UUID, limits []*orchv1.ConcurrencyLimitV2, full string, slots int64) error {
+func (l *Limits) refuse(ctx context.Context, ws uuid.UUID, limits []*orchv1.ConcurrencyLimitV2, full *FullError, slots int64) error {
 	now := l.limits.Store().Now()
 	var before []*orchv1.ConcurrencyLimitV2
 	for _, limit := range limits {
@@ -222,6 +235,9 @@ func (l *Limits) refuse(ctx context.Context, ws uuid.UUID, limits []*orchv1.Conc
 			before = append(before, seen)
 		}
 	}
-	seconds := wait(before, slots, now, l.chance())
-	return &FullError{Name: full, Wait: time.Duration(seconds * float64(time.Second))}
+	full.Wait = time.Duration(wait(before, slots, now, l.chance()) * float64(time.Second))
+	if full.Holders {
+		full.Wait = max(full.Wait, time.Second) // The occupancy of slots says nothing about holders.
+	}
+	return full
 }

@@ -51,6 +51,9 @@ func translate(err error) error {
 
 // locked is the response when no slots are free. Retry-After has the exact wait, with fractions of a second.
 func locked(full *FullError, text string) error {
+	if full.Holders {
+		text = fmt.Sprintf("The concurrency limit '%s' has %d holders, which is the maximum", full.Name, MaxHolders)
+	}
 	return rpc.Error(&orchv1.HttpError{
 		Status:  http.StatusLocked,
 		Form:    &orchv1.HttpError_Detail{Detail: text},

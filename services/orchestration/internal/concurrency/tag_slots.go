@@ -145,6 +145,9 @@ func (s *Service) ResetConcurrencyLimitByTag(ctx context.Context, r *orchv1.Rese
 		return nil, err
 	}
 	runs := r.GetOverride().GetSlotOverride().GetValues()
+	if len(runs) > MaxHolders {
+		return nil, rpc.Detail(http.StatusUnprocessableEntity, fmt.Sprintf("%d task runs exceed the maximum of %d holders", len(runs), MaxHolders))
+	}
 	_, err = s.mutate(ctx, ws, limit.GetId(), func(limit *orchv1.ConcurrencyLimitV2) (bool, error) {
 		now := s.limits.Store().Now()
 		limit.Holders = nil

@@ -1,0 +1,60 @@
+package concurrency
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/orch-project/orch/pkg/clock"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
+)
+
+// A limit with as many holders as its document has room for refuses further ones with the bound, and takes them after a release. It can
+// be deleted, which carries its holders in the same document.
+func TestALimitRefusesHoldersBeyondItsDocument(t *testing.T) {
+	t.Parallel()
+	const documentBytes = 16 << 20
+	l := NewLimits(storetest.Embedded(t, clock.System{}), vocabulary.Orch, nil)
+	limit := &orchv1.ConcurrencyLimitV2{Id: uuid.NewString(), Name: "crowded", Active: true, Limit: 1_000_000, ActiveSlots: MaxHolders}
+	holder := func() *orchv1.ConcurrencySlotHolder {
+		return &orchv1.ConcurrencySlotHolder{
+			LeaseId: uuid.NewString(), Slots: 1, Since: timestamppb.Now(), Expires: timestamppb.New(time.Now().Add(time.Hour)),
+			Holder: &orchv1.ConcurrencyLeaseHolder{Type: taskRun, Id: uuid.NewString()},
+		}
+	}
+	for range MaxHolders - 1 {
+		limit.Holders = append(limit.Holders, holder())
+	}
+	require.NoError(t, l.limits.Insert(t.Context(), ws, limit))
+	acquire := func() (uuid.UUID, error) {
+		lease := &Lease{ID: uuid.New(), Duration: time.Hour, Holder: holder().GetHolder()}
+		_, err := l.Acquire(t.Context(), ws, Acquisition{Names: []string{"crowded"}, Slots: 1, Lease: lease})
+		return lease.ID, err
+	}
+	last, err := acquire()
+	require.NoError(t, err)
+	_, err = acquire()
+	full := &FullError{}
+	require.ErrorAs(t, err, &full)
+	require.True(t, full.Holders)
+	require.GreaterOrEqual(t, full.Wait, time.Second)
+	require.ErrorContains(t, translate(err), "40000 holders, which is the maximum")
+	raw, err := l.limits.GetRaw(t.Context(), ws, uuid.MustParse(limit.GetId()))
+	require.NoError(t, err)
+	require.Less(t, len(raw), documentBytes/2)
+
+	require.NoError(t, l.Release(t.Context(), ws, last))
+	_, err = acquire()
+	require.NoError(t, err)
+
+	require.NoError(t, l.delete(t.Context(), ws, limit.GetId(), always))
+	found, err := l.find(t.Context(), ws, bson.D{})
+	require.NoError(t, err)
+	require.Empty(t, found)
+}
