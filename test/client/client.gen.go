@@ -17445,7 +17445,7 @@ type ClientInterface interface {
 
 	// CountEventsWithBody Count events
 	//
-	// Groups the matching events by day, time interval, event name or resource.
+	// Groups the matching events by day, time interval, event name or resource; by name or resource, the response has the 1,000 groups with most events.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -17454,7 +17454,7 @@ type ClientInterface interface {
 
 	// CountEvents Count events
 	//
-	// Groups the matching events by day, time interval, event name or resource.
+	// Groups the matching events by day, time interval, event name or resource; by name or resource, the response has the 1,000 groups with most events.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -23400,7 +23400,7 @@ func (c *Client) CreateEvents(ctx context.Context, params *CreateEventsParams, b
 
 // CountEventsWithBody Count events
 //
-// Groups the matching events by day, time interval, event name or resource.
+// Groups the matching events by day, time interval, event name or resource; by name or resource, the response has the 1,000 groups with most events.
 //
 // Takes any type of body and a specified content type.
 //
@@ -23419,7 +23419,7 @@ func (c *Client) CountEventsWithBody(ctx context.Context, countable Countable, p
 
 // CountEvents Count events
 //
-// Groups the matching events by day, time interval, event name or resource.
+// Groups the matching events by day, time interval, event name or resource; by name or resource, the response has the 1,000 groups with most events.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -46414,7 +46414,7 @@ type ClientWithResponsesInterface interface {
 
 	// CountEventsWithBodyWithResponse Count events
 	//
-	// Groups the matching events by day, time interval, event name or resource.
+	// Groups the matching events by day, time interval, event name or resource; by name or resource, the response has the 1,000 groups with most events.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -46423,7 +46423,7 @@ type ClientWithResponsesInterface interface {
 
 	// CountEventsWithResponse Count events
 	//
-	// Groups the matching events by day, time interval, event name or resource.
+	// Groups the matching events by day, time interval, event name or resource; by name or resource, the response has the 1,000 groups with most events.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -67841,7 +67841,7 @@ func (c *ClientWithResponses) CreateEventsWithResponse(ctx context.Context, para
 
 // CountEventsWithBodyWithResponse Count events
 //
-// Groups the matching events by day, time interval, event name or resource.
+// Groups the matching events by day, time interval, event name or resource; by name or resource, the response has the 1,000 groups with most events.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -67856,7 +67856,7 @@ func (c *ClientWithResponses) CountEventsWithBodyWithResponse(ctx context.Contex
 
 // CountEventsWithResponse Count events
 //
-// Groups the matching events by day, time interval, event name or resource.
+// Groups the matching events by day, time interval, event name or resource; by name or resource, the response has the 1,000 groups with most events.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

@@ -2446,7 +2446,7 @@ func Of(fullName string) string {
 	case "orch.v1.EventService":
 		return "Events record what happened to resources; automations and feeds read them."
 	case "orch.v1.EventService.CountEvents":
-		return "Count events. Groups the matching events by day, time interval, event name or resource."
+		return "Count events. Groups the matching events by day, time interval, event name or resource; by name or resource, the response has the 1,000 groups with most events."
 	case "orch.v1.EventService.CreateEvents":
 		return "Send events. The response means that all events are stored durably; they become readable shortly after."
 	case "orch.v1.EventService.ReadAccountEvents":

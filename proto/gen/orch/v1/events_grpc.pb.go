@@ -43,7 +43,8 @@ type EventServiceClient interface {
 	ReadEvents(ctx context.Context, in *ReadEventsRequest, opts ...grpc.CallOption) (*EventPage, error)
 	// Read the next page of events. The page token comes from next_page of the preceding page.
 	ReadEventsPage(ctx context.Context, in *ReadEventsPageRequest, opts ...grpc.CallOption) (*EventPage, error)
-	// Count events. Groups the matching events by day, time interval, event name or resource.
+	// Count events. Groups the matching events by day, time interval, event name or resource; by name
+	// or resource, the response has the 1,000 groups with most events.
 	CountEvents(ctx context.Context, in *CountEventsRequest, opts ...grpc.CallOption) (*EventCountList, error)
 	// Filter audit events of an account. Returns the first page of changes to the account, its members, service accounts,
 	// teams, roles and workspaces.
@@ -144,7 +145,8 @@ type EventServiceServer interface {
 	ReadEvents(context.Context, *ReadEventsRequest) (*EventPage, error)
 	// Read the next page of events. The page token comes from next_page of the preceding page.
 	ReadEventsPage(context.Context, *ReadEventsPageRequest) (*EventPage, error)
-	// Count events. Groups the matching events by day, time interval, event name or resource.
+	// Count events. Groups the matching events by day, time interval, event name or resource; by name
+	// or resource, the response has the 1,000 groups with most events.
 	CountEvents(context.Context, *CountEventsRequest) (*EventCountList, error)
 	// Filter audit events of an account. Returns the first page of changes to the account, its members, service accounts,
 	// teams, roles and workspaces.

@@ -2,8 +2,10 @@ package events
 
 import (
 	"context"
+	"crypto/sha256"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"github.com/google/uuid"
@@ -15,6 +17,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // maxPage is the maximum page size of events.
@@ -183,20 +186,36 @@ func (s *Service) read(ctx context.Context, ws uuid.UUID, p position, compiled b
 // fewEvents is the number of events up to which fetching and sorting them is cheaper than scanning by time.
 const fewEvents = 5000
 
+// MaxDistinct bounds the resources of the pages of distinct resources. No page follows them.
+const MaxDistinct = 100_000
+
 // readDistinct scans from the start and returns each resource once: the first event of a resource depends on all events
-// before it.
+// before it. Of the resources before the page it remembers digests.
 func (s *Service) readDistinct(ctx context.Context, ws uuid.UUID, p position, compiled, sort bson.D) ([]*orchv1.ReceivedEvent, error) {
-	seen := map[string]bool{}
-	var found []*orchv1.ReceivedEvent
-	err := s.events.Each(ctx, ws, compiled, sort, func(e *orchv1.ReceivedEvent) bool {
-		if seen[e.GetResourceId()] {
+	seen := map[[16]byte]struct{}{}
+	var keys bson.A
+	by := store.Projection{Fields: []string{"_id", "resource_id"}, Sort: sort}
+	err := s.events.EachProjected(ctx, ws, compiled, by, func(raw bson.Raw) bool {
+		resource, _ := raw.Lookup("resource_id").StringValueOK()
+		digest := sha256.Sum256([]byte(resource))
+		short := [16]byte(digest[:16])
+		if _, known := seen[short]; known {
 			return true
 		}
-		seen[e.GetResourceId()] = true
+		seen[short] = struct{}{}
 		if int64(len(seen)) > p.seen {
-			found = append(found, e)
+			subtype, data := raw.Lookup("_id").Binary()
+			keys = append(keys, bson.Binary{Subtype: subtype, Data: slices.Clone(data)})
 		}
-		return int64(len(found)) <= p.limit
+		return int64(len(keys)) <= p.limit && len(seen) < MaxDistinct
 	})
-	return found, err
+	if err != nil || len(keys) == 0 {
+		return nil, err
+	}
+	if len(seen) == MaxDistinct {
+		if err := rpc.SetHeader(ctx, request.CountCappedHeader, strconv.Itoa(MaxDistinct)); err != nil {
+			return nil, err
+		}
+	}
+	return s.events.Find(ctx, ws, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: keys}}}}, sort, 0, -1)
 }

@@ -194,7 +194,7 @@ func indexes() []Index {
 		{Collection: TaskRunCache, Keys: keys("expire_at"), TTL: true, For: "states that no longer hold"},
 
 		{Collection: Event, Keys: scoped("occurred", "_id"), For: "newest and oldest first"},
-		{Collection: Event, Keys: scoped("event", "occurred", "_id"), For: "event.name, event.prefix"},
+		{Collection: Event, Keys: EventsByName, For: "event.name, event.prefix"},
 		{Collection: Event, Keys: EventsByResource, For: "resource.id, resource.id_prefix"},
 		{Collection: Event, Keys: scoped("resource_ids", "occurred", "_id"), For: "related.id, any_resource.id"},
 		{Collection: Event, Keys: keys("expire_at"), TTL: true, For: "retention"},
@@ -350,6 +350,9 @@ var WorkPoolsByName = scoped("name")
 
 // WorkQueuesByPool returns the keys of the index of the queues of pools.
 var WorkQueuesByPool = scoped("work_pool_id", "name")
+
+// EventsByName returns the keys of the index of events by name.
+var EventsByName = scoped("event", "occurred", "_id")
 
 // EventsByResource returns the keys of the index of events by resource.
 var EventsByResource = scoped("resource_id", "occurred", "_id")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -295,6 +296,51 @@ func (c *Collection[M]) Each(ctx context.Context, ws uuid.UUID, filter, sort bso
 	}
 	if err := cursor.Err(); err != nil {
 		return fmt.Errorf("scan %ss: %w", c.Name(), outage(err))
+	}
+	return nil
+}
+
+// Projection is a read of fields in place of documents.
+type Projection struct {
+	Fields []string
+	// Sort is the order; none for nil.
+	Sort bson.D
+	// Index has the keys of the index to read by, for a caller that knows better than the database; nil lets the database choose. While
+	// the index is being built, the database chooses too.
+	Index bson.D
+	// Limit bounds the number of results; 0 means none.
+	Limit int64
+}
+
+// EachProjected calls visit with fields of the matching documents, until it returns false. The bytes are valid until visit returns.
+// Fields that an index has are read from its keys.
+func (c *Collection[M]) EachProjected(ctx context.Context, ws uuid.UUID, filter bson.D, p Projection, visit func(bson.Raw) bool) error {
+	fields := bson.D{}
+	for _, name := range p.Fields {
+		fields = append(fields, bson.E{Key: name, Value: 1})
+	}
+	if !slices.Contains(p.Fields, "_id") {
+		fields = append(fields, bson.E{Key: "_id", Value: 0})
+	}
+	opts := options.Find().SetProjection(fields).SetLimit(p.Limit)
+	if p.Sort != nil {
+		opts.SetSort(p.Sort)
+	}
+	if p.Index != nil && !c.store.incomplete.has(c.Name()) {
+		opts.SetHint(p.Index)
+	}
+	cursor, err := query.Find(ctx, c.mongo, query.Scope(ws, filter), opts)
+	if err != nil {
+		return fmt.Errorf("read fields of %ss: %w", c.Name(), outage(err))
+	}
+	defer cursor.Close(context.WithoutCancel(ctx))
+	for cursor.Next(ctx) {
+		if !visit(cursor.Current) {
+			return nil
+		}
+	}
+	if err := cursor.Err(); err != nil {
+		return fmt.Errorf("read fields of %ss: %w", c.Name(), outage(err))
 	}
 	return nil
 }

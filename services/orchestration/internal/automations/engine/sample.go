@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/trigger"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 const (
@@ -87,14 +89,22 @@ func (t *tenant) runEvents(ctx context.Context, n *trigger.Node, since time.Time
 	}
 	filter = append(filter, bson.E{Key: "occurred", Value: bson.D{{Key: "$gte", Value: since.UnixMicro()}}})
 	var events []trigger.RunEvent
-	err = t.engine.events.Each(ctx, t.ws, filter, bson.D{{Key: "occurred", Value: -1}, {Key: "_id", Value: -1}}, func(e *orchv1.ReceivedEvent) bool {
+	newest := store.Projection{
+		Fields: []string{"event", "occurred", "resource", "related"}, Sort: bson.D{{Key: "occurred", Value: -1}, {Key: "_id", Value: -1}},
+	}
+	undecodable := t.engine.Store.Pass(ctx, "decode an event for a metric")
+	err = t.engine.events.EachProjected(ctx, t.ws, filter, newest, func(raw bson.Raw) bool {
+		e, err := t.engine.events.Decode(raw)
+		if err != nil {
+			return undecodable.Record(err, "workspace", t.ws) == nil
+		}
 		if of, ok := runEvent(t.engine.Vocabulary, n, e); ok {
 			events = append(events, of)
 		}
 		return len(events) < maxSamples
 	})
 	slices.Reverse(events)
-	return events, err
+	return events, errors.Join(err, undecodable.Outage())
 }
 
 // stateEvents returns a filter that lets the events of flow runs pass; nil if there are none. It lists their names, which are
@@ -120,5 +130,5 @@ func runEvent(v vocabulary.Vocabulary, n *trigger.Node, e *orchv1.ReceivedEvent)
 		return trigger.RunEvent{}, false
 	}
 	run, err := uuid.Parse(strings.TrimPrefix(e.GetResource().GetLabels()[v.ResourceID()], prefix))
-	return trigger.RunEvent{Run: run, State: state, At: e.GetOccurred().AsTime().UnixMicro()}, err == nil
+	return trigger.RunEvent{Run: run, State: strings.Clone(state), At: e.GetOccurred().AsTime().UnixMicro()}, err == nil
 }
