@@ -60,6 +60,8 @@ type Caller struct {
 	ServiceAccount bool
 	// Administrator may administer the whole server.
 	Administrator bool
+	// Unauthenticated marks the caller of a gateway without API keys. Services with API keys refuse it.
+	Unauthenticated bool
 }
 
 // Known reports whether there is a caller.
@@ -124,7 +126,7 @@ func Outgoing(ctx context.Context, info Info) context.Context {
 		md.Set(keyAutomation, info.Automation.ID.String())
 		md.Set(keyAutomationName, base64.StdEncoding.EncodeToString([]byte(info.Automation.Name)))
 	}
-	if info.Caller.Known() {
+	if info.Caller.Known() || info.Caller.Unauthenticated {
 		md.Set(keyCaller, info.Caller.text())
 	}
 	return metadata.NewOutgoingContext(ctx, md)
@@ -190,11 +192,15 @@ const (
 	kindUser           = "user"
 	kindAdministrator  = "administrator"
 	kindServiceAccount = "service_account"
+	// unauthenticated stands in place of kind, id and actor.
+	unauthenticated = "unauthenticated"
 )
 
 func (c Caller) text() string {
 	kind := kindUser
 	switch {
+	case !c.Known():
+		return unauthenticated
 	case c.ServiceAccount:
 		kind = kindServiceAccount
 	case c.Administrator:
@@ -204,8 +210,11 @@ func (c Caller) text() string {
 }
 
 func parseCaller(text string) (Caller, error) {
-	if text == "" {
+	switch text {
+	case "":
 		return Caller{}, nil
+	case unauthenticated:
+		return Caller{Unauthenticated: true}, nil
 	}
 	parts := strings.Split(text, " ")
 	if len(parts) != 3 {

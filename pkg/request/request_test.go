@@ -67,6 +67,20 @@ func TestOutgoingReplacesWhatWasThere(t *testing.T) {
 	require.False(t, got.Caller.Known())
 }
 
+func TestNoAuthenticationIsAMark(t *testing.T) {
+	t.Parallel()
+	info := request.Info{Account: uuid.New(), Workspace: uuid.New(), Caller: request.Caller{Unauthenticated: true}}
+	got, err := request.Incoming(arrive(request.Outgoing(t.Context(), info)))
+	require.NoError(t, err)
+	require.Equal(t, info, got)
+	require.False(t, got.Caller.Known())
+
+	info.Caller = request.Caller{}
+	got, err = request.Incoming(arrive(request.Outgoing(t.Context(), info)))
+	require.NoError(t, err)
+	require.False(t, got.Caller.Unauthenticated, "a forgotten caller is no mark")
+}
+
 func TestCallsWithoutTheGatewaysWordsAreRefused(t *testing.T) {
 	t.Parallel()
 	_, err := request.Incoming(t.Context())

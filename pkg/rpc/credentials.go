@@ -2,7 +2,6 @@ package rpc
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
@@ -15,12 +14,13 @@ import (
 	"github.com/orch-project/orch/pkg/tlsfiles"
 )
 
-// ServerCredentials demand a certificate of the CA from every client. Nil files mean plaintext.
-func ServerCredentials(files *tlsfiles.Files) credentials.TransportCredentials {
+// ServerCredentials demand a certificate of the CA from every client, with one of the names if there are any. Nil files mean
+// plaintext.
+func ServerCredentials(files *tlsfiles.Files, clients ...string) credentials.TransportCredentials {
 	if files == nil {
 		return insecure.NewCredentials()
 	}
-	return credentials.NewTLS(files.Server(tls.RequireAndVerifyClientCert))
+	return credentials.NewTLS(files.ServerFor(clients))
 }
 
 // ClientCredentials present the certificate of the files, and check the server's. Nil files mean plaintext.

@@ -20,8 +20,8 @@ import (
 // Calls need a certificate of the services' authority, on both sides.
 func TestMutualTLS(t *testing.T) {
 	now, quiet := time.Now(), slog.New(slog.DiscardHandler)
-	load := func(a *testkit.Authority) *tlsfiles.Files {
-		c := a.Issue(t.TempDir(), now.Add(-time.Hour), now.Add(time.Hour))
+	load := func(a *testkit.Authority, names ...string) *tlsfiles.Files {
+		c := a.Issue(t.TempDir(), now.Add(-time.Hour), now.Add(time.Hour), names...)
 		files, err := tlsfiles.Load(tlsfiles.Settings{Cert: c.Cert, Key: c.Key, CA: c.CA}, tlsfiles.Options{Log: quiet})
 		require.NoError(t, err)
 		return files
@@ -47,4 +47,46 @@ func TestMutualTLS(t *testing.T) {
 	require.Equal(t, codes.Unavailable, status.Code(dial(nil)), "no TLS")
 	cancel()
 	require.NoError(t, <-done)
+}
+
+// TestOnlyNamedClientsMayCall: a certificate of the services' own authority is not enough.
+func TestOnlyNamedClientsMayCall(t *testing.T) {
+	now, quiet := time.Now(), slog.New(slog.DiscardHandler)
+	authority := testkit.NewAuthority(t, now)
+	load := func(names ...string) *tlsfiles.Files {
+		c := authority.Issue(t.TempDir(), now.Add(-time.Hour), now.Add(time.Hour), names...)
+		files, err := tlsfiles.Load(tlsfiles.Settings{Cert: c.Cert, Key: c.Key, CA: c.CA}, tlsfiles.Options{Log: quiet})
+		require.NoError(t, err)
+		return files
+	}
+	for name, test := range map[string]struct {
+		clients []string
+		caller  *tlsfiles.Files
+		want    codes.Code
+	}{
+		"the gateway":                  {[]string{"gateway"}, load("gateway"), codes.OK},
+		"in other letters":             {[]string{"Gateway"}, load("GATEWAY"), codes.OK},
+		"one of several":               {[]string{"edge", "gateway.orch.svc"}, load("a", "gateway.orch.svc"), codes.OK},
+		"by the common name":           {[]string{"service"}, load(), codes.OK},
+		"another service":              {[]string{"gateway"}, load("hooks"), codes.Unavailable},
+		"a name that contains another": {[]string{"gateway"}, load("gateway.evil.example", "agateway"), codes.Unavailable},
+		"a wildcard":                   {[]string{"gateway.orch"}, load("*.orch"), codes.Unavailable},
+		"no names":                     {nil, load("hooks"), codes.OK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := rpc.NewSecureServer(rpc.ServerCredentials(load("orchestration"), test.clients...))
+			orchv1.RegisterFlowServiceServer(s, &flows{})
+			ln, err := net.Listen("tcp", "127.0.0.1:0")
+			require.NoError(t, err)
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() { done <- s.Serve(ctx, ln) }()
+			conn, err := rpc.Dial(ln.Addr().String(), rpc.DialOptions{Credentials: rpc.ClientCredentials(test.caller, quiet), Wait: time.Second, Log: quiet})
+			require.NoError(t, err)
+			require.Equal(t, test.want, status.Code(createFlow(t, conn)))
+			require.NoError(t, conn.Close())
+			cancel()
+			require.NoError(t, <-done)
+		})
+	}
 }

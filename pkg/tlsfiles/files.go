@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -83,6 +85,38 @@ func (f *Files) Server(clients tls.ClientAuthType) *tls.Config {
 			}, nil
 		},
 	}
+}
+
+// ErrClient refuses a client whose certificate names none of those that may call.
+var ErrClient = errors.New("the certificate of the client names none of the services that may call")
+
+// ServerFor is Server with client certificates that have one of these DNS names, or it as their common name. Without names it is
+// Server for every certificate of the CA.
+func (f *Files) ServerFor(names []string) *tls.Config {
+	base := f.Server(tls.RequireAndVerifyClientCert)
+	if len(names) == 0 {
+		return base
+	}
+	return &tls.Config{
+		MinVersion: base.MinVersion,
+		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			config, err := base.GetConfigForClient(hello)
+			if err == nil {
+				config.VerifyConnection = func(state tls.ConnectionState) error { return checkClient(state, names) }
+			}
+			return config, err
+		},
+	}
+}
+
+func checkClient(state tls.ConnectionState, names []string) error {
+	leaf := state.PeerCertificates[0] // The configuration demands one.
+	for _, name := range append(slices.Clone(leaf.DNSNames), leaf.Subject.CommonName) {
+		if name != "" && slices.ContainsFunc(names, func(allowed string) bool { return strings.EqualFold(allowed, name) }) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: %q (ORCH_TLS_CLIENTS)", ErrClient, append(slices.Clone(leaf.DNSNames), leaf.Subject.CommonName))
 }
 
 // Client returns the configuration of one connection to another service, whose certificate must name the host.

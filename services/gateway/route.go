@@ -98,6 +98,7 @@ func (g *Gateway) info(w http.ResponseWriter, r *http.Request, prefix string) re
 		APIVersion: printable(apiVersion),
 		Expects:    vocabulary.OfClient(r.Header),
 		ID:         requestlog.RequestID(w),
+		Caller:     request.Caller{Unauthenticated: g.mode != authn.ByKey},
 	}
 	if id, name, ok := vocabulary.Automation(r.Header); ok {
 		info.Automation = request.Automation{ID: id, Name: name}

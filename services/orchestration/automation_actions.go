@@ -23,7 +23,7 @@ func (o *Orchestration) evaluation(cfg Config, deps Deps, effects *outbox.Mux) e
 	if err != nil {
 		return fmt.Errorf("configure the orchestration service: %w", err)
 	}
-	local := rpc.NewLocal(o.Interceptors()...)
+	local := rpc.NewLocal(o.ownInterceptors()...)
 	o.Register(local)
 	metrics := engine.NewMetrics()
 	if deps.Registry != nil {

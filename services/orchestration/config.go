@@ -29,6 +29,8 @@ type Config struct {
 	Broker broker.Settings
 	TLS    tlsfiles.Settings
 
+	TLSClients []string `env:"ORCH_TLS_CLIENTS" envDefault:"gateway" desc:"The DNS names or common names of client certificates that may call the service, besides being signed by ORCH_TLS_CA. A caller acts for every account, so name only the gateway; empty accepts every certificate of the authority."`
+
 	AllowPlaintext bool `env:"ORCH_ALLOW_PLAINTEXT" envDefault:"false" desc:"Accept gRPC calls without TLS on an address that other machines reach. Such calls are not authenticated, so only the network keeps others out."`
 
 	Secrets secrets.Keyring `env:"ORCH_SECRETS_KEY" secret:"true" desc:"The keys that encrypt secrets in the store: 32 random bytes each, in base64, separated by commas or lines. The first key encrypts, and all of them decrypt. Required, except for orch server, which generates a key in the data directory."`
@@ -38,7 +40,7 @@ type Config struct {
 
 	DeadLettersRetention time.Duration `env:"ORCH_DEAD_LETTERS_RETENTION" envDefault:"720h" desc:"How long effects that failed permanently are kept after their last failure; 0 keeps them until they are retried or discarded. Those that block a document are kept."`
 
-	Auth string `env:"ORCH_AUTH" desc:"With keys, the first start on a new database prints the owner's API key; see the gateway's setting."`
+	Auth string `env:"ORCH_AUTH" desc:"The gateway's setting. With keys, the service refuses calls without a caller, and the first start on a new database prints the owner's API key."`
 
 	DeliveriesKept      int64         `env:"ORCH_DELIVERIES_KEPT" envDefault:"500" desc:"The maximum number of logged deliveries of a webhook, and of logged calls of webhooks by an automation."`
 	DeliveriesRetention time.Duration `env:"ORCH_DELIVERIES_RETENTION" envDefault:"168h" desc:"How long deliveries are logged."`

@@ -129,6 +129,7 @@ type Orchestration struct {
 	log         *slog.Logger
 	requestLog  *slog.Logger // Has every failed request, those of an outage too.
 	tracer      *tracing.Tracer
+	keys        bool // Callers have API keys.
 	store       *store.Store
 	indexes     *store.IndexBuilder
 	broker      *broker.Conn
@@ -175,7 +176,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	quiet := newOutageLog(deps.Log, deps.Broker)
 	o := &Orchestration{
 		log: slog.New(quiet).With("component", "orchestration"), requestLog: deps.Log.With("component", "orchestration"),
-		broker: deps.Broker, tracer: deps.Tracer, every: cfg.Timers,
+		broker: deps.Broker, tracer: deps.Tracer, keys: cfg.Auth == "keys", every: cfg.Timers,
 	}
 	o.store, err = store.Open(ctx, store.Config{
 		URI: cfg.MongoDBURI, Database: cfg.MongoDBDatabase, Dialer: deps.Dialer, Client: deps.Client, Clock: deps.Clock, IDs: deps.IDs,
@@ -356,8 +357,17 @@ func (o *Orchestration) Register(r grpc.ServiceRegistrar) {
 	o.hosted.register(r)
 }
 
-// Interceptors are what the service's calls pass through, the first one outermost.
+// Interceptors are what the calls of the gateway pass through, the first one outermost.
 func (o *Orchestration) Interceptors() []grpc.UnaryServerInterceptor {
+	around := o.ownInterceptors()
+	if o.keys {
+		around = append(around, requireCaller)
+	}
+	return around
+}
+
+// ownInterceptors are what the service's own calls pass through. They act for a workspace, without a caller.
+func (o *Orchestration) ownInterceptors() []grpc.UnaryServerInterceptor {
 	around := []grpc.UnaryServerInterceptor{
 		o.load.Interceptor("/" + orchv1.RetentionService_ServiceDesc.ServiceName + "/"), rpc.Recover(o.requestLog), statuserr.Interceptor(o.requestLog),
 	}

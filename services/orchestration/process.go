@@ -64,7 +64,7 @@ func (o *Orchestration) addTo(ctx context.Context, group *run.Group, cfg Config)
 	if err != nil {
 		return err
 	}
-	server := rpc.NewSecureServer(rpc.ServerCredentials(files), o.Interceptors()...)
+	server := rpc.NewSecureServer(rpc.ServerCredentials(files, cfg.TLSClients...), o.Interceptors()...)
 	o.Register(server)
 	ln, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {

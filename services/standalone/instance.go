@@ -85,6 +85,7 @@ func newInstance(ctx context.Context, cfg Config, version string, listener *gate
 	}
 	s.closing(traces.Close)
 
+	cfg.Orchestration.Auth = cfg.Gateway.Auth // Flags set that of the gateway.
 	cfg.Orchestration.MongoDBURI, cfg.Orchestration.MongoDBDatabase = parts.store.URI(), databaseName
 	cfg.Orchestration.Automations.UIURL = cmp.Or(cfg.Orchestration.Automations.UIURL, cfg.Gateway.DashboardURL())
 	registry := telemetry.NewRegistry("standalone", version)
