@@ -35,7 +35,7 @@ func (o *Orchestration) evaluation(cfg Config, deps Deps, effects *outbox.Mux) e
 	}
 	o.actions = action.New(action.Deps{
 		Store: o.store, Broker: deps.Broker, Vocabulary: cfg.Vocabulary, Caller: local, Account: o.accountOf, Dial: dial,
-		Mail: mailer, UIURL: cfg.Automations.UIURL, Random: deps.Random, Tracer: deps.Tracer, Log: o.log,
+		Mail: mailer, Recipients: o.recipients(cfg), UIURL: cfg.Automations.UIURL, Random: deps.Random, Tracer: deps.Tracer, Log: o.log,
 		MaxDeliveries: cfg.DeliveriesKept, Retention: cfg.DeliveriesRetention,
 		Count: func(kind, outcome string) { metrics.Actions.WithLabelValues(kind, outcome).Inc() },
 		Bury: func(ctx context.Context, automation uuid.UUID, e store.Effect, attempts int, reason error) error {
@@ -53,6 +53,15 @@ func (o *Orchestration) evaluation(cfg Config, deps Deps, effects *outbox.Mux) e
 		},
 	})
 	return nil
+}
+
+// recipients bounds to whom automations send mail. Without keys everybody acts for the operator.
+func (o *Orchestration) recipients(cfg Config) action.Recipients {
+	r := action.Recipients{Domains: cfg.Automations.SMTPDomains, PerHour: cfg.Automations.SMTPPerHour}
+	if o.keys || len(cfg.Automations.SMTPDomains) > 0 {
+		r.Member = o.hosted.registry.IsMember
+	}
+	return r
 }
 
 // accountOf returns the account of a workspace.

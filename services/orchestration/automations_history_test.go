@@ -194,23 +194,9 @@ func TestAFailedActionIsADeadLetter(t *testing.T) {
 
 // An email notification is sent to the SMTP server of the installation.
 func TestAnEmailIsSent(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	mails := make(chan string, 2)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			serveSMTP(conn, mails)
-		}
-	}()
-	t.Cleanup(func() { require.NoError(t, listener.Close()); <-done })
+	address, mails := smtpServer(t)
 	d := newDomain(t, func(c *orchestration.Config) {
-		c.Automations.SMTPURL, c.Automations.SMTPFrom = "smtp://"+listener.Addr().String(), "Orch <orch@example.com>"
+		c.Automations.SMTPURL, c.Automations.SMTPFrom = "smtp://"+address, "Orch <orch@example.com>"
 	})
 	d.automation(`{"name":"mail","trigger":{"type":"event","posture":"Reactive","expect":["run.failed"]},"actions":[
 		{"type":"send-email-notification","emails":["ops@example.com"],"subject":"Failed: {{ event.resource.id }}\r\nBcc: x@example.com","body":"Größe {{ event.payload.n }}"}]}`)
@@ -220,6 +206,27 @@ func TestAnEmailIsSent(t *testing.T) {
 	require.Contains(t, text, "Subject: Failed: run.7 Bcc: x@example.com\n")
 	require.Contains(t, text, "Gr=C3=B6=C3=9Fe 5")
 	d.eventually("orch.automation.action.executed", 1)
+}
+
+// smtpServer returns the address of an SMTP server without TLS, and what its clients send.
+func smtpServer(t *testing.T) (address string, mails <-chan string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	received := make(chan string, 2)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			serveSMTP(conn, received)
+		}
+	}()
+	t.Cleanup(func() { require.NoError(t, listener.Close()); <-done })
+	return listener.Addr().String(), received
 }
 
 // serveSMTP accepts one message and sends all lines of the client to mails.

@@ -57,13 +57,15 @@ type Config struct {
 
 // Automations bound what automations do.
 type Automations struct {
-	FiringsPerMinute        int    `env:"ORCH_AUTOMATIONS_FIRINGS_PER_MINUTE" envDefault:"6000" desc:"The maximum number of firings of an automation per minute; further firings are dropped. 0 means no limit."`
-	AccountFiringsPerMinute int    `env:"ORCH_AUTOMATIONS_ACCOUNT_FIRINGS_PER_MINUTE" envDefault:"60000" desc:"The maximum number of firings of all automations of an account per minute; further firings are dropped. 0 means no limit."`
-	KeysPerAutomation       int    `env:"ORCH_AUTOMATIONS_KEYS" envDefault:"100000" desc:"The maximum number of for_each keys that an automation counts at a time; events of further keys are not counted. 0 means no limit."`
-	SMTPURL                 string `env:"ORCH_SMTP_URL" secret:"true" desc:"The SMTP server of email notifications: smtp://user:password@host:587 (STARTTLS where offered) or smtps://host. Without it such actions fail."`
-	SMTPFrom                string `env:"ORCH_SMTP_FROM" desc:"The sender's address of email notifications. Required with ORCH_SMTP_URL."`
-	AllowedNetworks         string `env:"ORCH_AUTOMATIONS_ALLOWED_NETWORKS" desc:"Non-public networks and addresses that notifications and webhook calls may connect to, separated by commas; * allows all."`
-	UIURL                   string `env:"ORCH_UI_URL" desc:"The address of the dashboard, for links in notifications, such as https://orch.example.com. In orch server, the default is the public URL or the address that the server listens on."`
+	FiringsPerMinute        int      `env:"ORCH_AUTOMATIONS_FIRINGS_PER_MINUTE" envDefault:"6000" desc:"The maximum number of firings of an automation per minute; further firings are dropped. 0 means no limit."`
+	AccountFiringsPerMinute int      `env:"ORCH_AUTOMATIONS_ACCOUNT_FIRINGS_PER_MINUTE" envDefault:"60000" desc:"The maximum number of firings of all automations of an account per minute; further firings are dropped. 0 means no limit."`
+	KeysPerAutomation       int      `env:"ORCH_AUTOMATIONS_KEYS" envDefault:"100000" desc:"The maximum number of for_each keys that an automation counts at a time; events of further keys are not counted. 0 means no limit."`
+	SMTPURL                 string   `env:"ORCH_SMTP_URL" secret:"true" desc:"The SMTP server of email notifications: smtp://user:password@host:587 (STARTTLS where offered), smtp+starttls://host (STARTTLS or failure) or smtps://host. Without it such actions fail."`
+	SMTPFrom                string   `env:"ORCH_SMTP_FROM" desc:"The sender's address of email notifications. Required with ORCH_SMTP_URL."`
+	SMTPDomains             []string `env:"ORCH_SMTP_DOMAINS" desc:"Domains of addresses that every account may send email notifications to; * allows all. With ORCH_AUTH=keys, other addresses must be those of members of the account. Without keys and without this setting all are allowed."`
+	SMTPPerHour             int      `env:"ORCH_SMTP_ACCOUNT_RECIPIENTS_PER_HOUR" envDefault:"1000" desc:"The maximum number of recipients of email notifications of an account in an hour, for each replica; further notifications fail. 0 means no limit."`
+	AllowedNetworks         string   `env:"ORCH_AUTOMATIONS_ALLOWED_NETWORKS" desc:"Non-public networks and addresses that notifications and webhook calls may connect to, separated by commas; * allows all."`
+	UIURL                   string   `env:"ORCH_UI_URL" desc:"The address of the dashboard, for links in notifications, such as https://orch.example.com. In orch server, the default is the public URL or the address that the server listens on."`
 }
 
 // Validate implements config.Validator.
@@ -97,6 +99,7 @@ func (c *Config) Validate() error {
 		{"ORCH_AUTOMATIONS_FIRINGS_PER_MINUTE", c.Automations.FiringsPerMinute},
 		{"ORCH_AUTOMATIONS_ACCOUNT_FIRINGS_PER_MINUTE", c.Automations.AccountFiringsPerMinute},
 		{"ORCH_AUTOMATIONS_KEYS", c.Automations.KeysPerAutomation},
+		{"ORCH_SMTP_ACCOUNT_RECIPIENTS_PER_HOUR", c.Automations.SMTPPerHour},
 	} {
 		if limit.value < 0 {
 			errs = append(errs, fmt.Errorf("%s: must not be negative", limit.name))

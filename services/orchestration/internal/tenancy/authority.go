@@ -37,6 +37,26 @@ func (r *Registry) membershipOf(ctx context.Context, account, actor uuid.UUID) (
 	return r.Memberships.First(ctx, account, bson.D{{Key: "actor_id", Value: store.Binary(actor)}})
 }
 
+// IsMember reports whether an email address belongs to a member of an account.
+func (r *Registry) IsMember(ctx context.Context, account uuid.UUID, email string) (bool, error) {
+	user, err := r.Users.First(ctx, Server, bson.D{{Key: "email", Value: email}})
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	id, err := uuid.Parse(user.GetId())
+	if err != nil {
+		return false, fmt.Errorf("read user id: %w", err)
+	}
+	_, err = r.Memberships.First(ctx, account, bson.D{{Key: "user_id", Value: store.Binary(id)}})
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // CheckAccountRoles rejects a caller who may not grant or revoke these account roles: only owners grant or revoke
 // ownership.
 func (r *Registry) CheckAccountRoles(ctx context.Context, info request.Info, roles ...string) error {

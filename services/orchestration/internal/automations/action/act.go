@@ -52,7 +52,7 @@ func (r *Runner) act(ctx context.Context, ws uuid.UUID, run *orchv1.AutomationAc
 	case *orchv1.Action_SendNotification:
 		return r.notify(ctx, o, run, kind.SendNotification)
 	case *orchv1.Action_SendEmailNotification:
-		return r.email(ctx, o, run, kind.SendEmailNotification)
+		return r.email(ctx, o, ws, run, kind.SendEmailNotification)
 	case *orchv1.Action_CallWebhook:
 		return r.callWebhook(ctx, o, ws, run, kind.CallWebhook)
 	}

@@ -47,6 +47,8 @@ type Deps struct {
 	Dial safedial.Policy
 	// Mail sends email notifications; the zero value refuses them.
 	Mail Mailer
+	// Recipients bound to whom they go.
+	Recipients Recipients
 	// UIURL is the address of the dashboard, empty if it is not known.
 	UIURL string
 	// Random gives numbers in [0, 1), which spread retries.
@@ -80,6 +82,8 @@ type Runner struct {
 	woken        chan struct{}
 	// letters counts the dead letters of automations.
 	letters *engine.Counter
+	// mails counts the recipients of an account.
+	mails *engine.Counter
 	// rendering bounds the templates that are rendered at once.
 	rendering chan struct{}
 }
@@ -105,6 +109,7 @@ func New(deps Deps) *Runner {
 		publicClient: safedial.Policy{}.Client(callTimeout),
 
 		letters:   engine.NewCounter(time.Hour),
+		mails:     engine.NewCounter(time.Hour),
 		rendering: make(chan struct{}, maxRenderings),
 	}
 	r.engine = newEngine(deps.UIURL, deps.Vocabulary)

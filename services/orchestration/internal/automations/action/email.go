@@ -13,8 +13,11 @@ import (
 	"net/smtp"
 	"net/textproto"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
@@ -24,6 +27,7 @@ type Mailer struct {
 	address  string // host:port.
 	host     string
 	implicit bool // TLS from the first byte; else STARTTLS where the server offers it.
+	starttls bool // The server must offer STARTTLS.
 	auth     smtp.Auth
 	from     *mail.Address
 }
@@ -34,21 +38,22 @@ const (
 	submissionsPort = "465"
 )
 
-// ParseMailer reads the address of an SMTP server, smtp://user:password@host:587 or smtps://host, and the sender's address.
+// ParseMailer reads the address of an SMTP server, smtp://user:password@host:587, smtp+starttls://host or smtps://host, and the
+// sender's address.
 // An empty server gives a mailer that is not configured. Errors do not quote the address, which may hold a password.
 func ParseMailer(server, from string) (Mailer, error) {
 	if server == "" {
 		return Mailer{}, nil
 	}
 	target, err := url.Parse(server)
-	if err != nil || target.Hostname() == "" || (target.Scheme != "smtp" && target.Scheme != "smtps") {
-		return Mailer{}, errors.New("must be smtp://host:port or smtps://host:port, optionally with user:password@")
+	if err != nil || target.Hostname() == "" || !slices.Contains([]string{"smtp", "smtp+starttls", "smtps"}, target.Scheme) {
+		return Mailer{}, errors.New("must be smtp://host:port, smtp+starttls://host:port or smtps://host:port, optionally with user:password@")
 	}
 	sender, err := mail.ParseAddress(from)
 	if err != nil {
 		return Mailer{}, errors.New("the sender is not an email address")
 	}
-	m := Mailer{host: target.Hostname(), implicit: target.Scheme == "smtps", from: sender}
+	m := Mailer{host: target.Hostname(), implicit: target.Scheme == "smtps", starttls: target.Scheme == "smtp+starttls", from: sender}
 	port := target.Port()
 	if port == "" {
 		port = submissionPort
@@ -85,7 +90,12 @@ func (m Mailer) send(ctx context.Context, to []string, content []byte) error {
 		return fmt.Errorf("greet the SMTP server: %w", err)
 	}
 	defer client.Close()
-	if offered, _ := client.Extension("STARTTLS"); offered && !m.implicit {
+	offered, _ := client.Extension("STARTTLS")
+	switch {
+	case m.implicit:
+	case m.starttls && !offered:
+		return errNoTLS
+	case offered:
 		if err := client.StartTLS(secured); err != nil {
 			return fmt.Errorf("start TLS with the SMTP server: %w", err)
 		}
@@ -116,6 +126,9 @@ func (m Mailer) send(ctx context.Context, to []string, content []byte) error {
 	_ = client.Quit() // The message is accepted; what happens to the connection does not matter.
 	return nil
 }
+
+// errNoTLS reports a server that offers no STARTTLS, or somebody between who removed the offer.
+var errNoTLS = errors.New("start TLS with the SMTP server: it does not offer STARTTLS, which smtp+starttls demands")
 
 // compose writes a plain-text message (RFC 5322, RFC 2045). The id makes a message that is sent again recognizable.
 func (m Mailer) compose(to []string, subject, body, id string, now time.Time) []byte {
@@ -174,7 +187,7 @@ func folded(field string) string {
 }
 
 // email sends a text to email addresses.
-func (r *Runner) email(ctx context.Context, o *result, run *orchv1.AutomationActionRun, action *orchv1.SendEmailNotification) *result {
+func (r *Runner) email(ctx context.Context, o *result, ws uuid.UUID, run *orchv1.AutomationActionRun, action *orchv1.SendEmailNotification) *result {
 	if r.Mail.from == nil {
 		return o.fail("The server has no SMTP server; the setting ORCH_SMTP_URL names it")
 	}
@@ -190,11 +203,17 @@ func (r *Runner) email(ctx context.Context, o *result, run *orchv1.AutomationAct
 	if !ok {
 		return o
 	}
+	if !r.checkRecipients(ctx, o, ws, to) {
+		return o
+	}
 	err := r.Mail.send(ctx, to, r.Mail.compose(to, subject, body, run.GetId(), r.Store.Now()))
 	if err == nil {
 		return o
 	}
 	o.details["notification_log"] = err.Error()
+	if errors.Is(err, errNoTLS) {
+		return o.fail("%s", err) // Another attempt meets the same server.
+	}
 	var refused *textproto.Error
 	if errors.As(err, &refused) && refused.Code >= permanentSMTP {
 		return o.fail("Notification failed")

@@ -21,6 +21,7 @@ func TestParseMailer(t *testing.T) {
 	for server, address := range map[string]string{
 		"smtp://mail.example.com":                     "mail.example.com:587",
 		"smtps://mail.example.com":                    "mail.example.com:465",
+		"smtp+starttls://mail.example.com":            "mail.example.com:587",
 		"smtp://user:pass%2Fword@mail.example.com:25": "mail.example.com:25",
 	} {
 		m, err := ParseMailer(server, "Orch <orch@example.com>")

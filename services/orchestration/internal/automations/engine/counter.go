@@ -33,6 +33,21 @@ func (c *Counter) Add(id uuid.UUID, now time.Time) int {
 	return c.counts[id]
 }
 
+// AddWithin counts n more of an id, unless the count in the current window would exceed a limit. It reports whether it did.
+func (c *Counter) AddWithin(id uuid.UUID, n, limit int, now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if window := c.windowOf(now); window != c.number {
+		c.number = window
+		clear(c.counts)
+	}
+	if c.counts[id]+n > limit {
+		return false
+	}
+	c.counts[id] += n
+	return true
+}
+
 // Undo takes back an Add at that time. The count of a past window is over, so it stays as it is.
 func (c *Counter) Undo(id uuid.UUID, at time.Time) {
 	c.mu.Lock()
