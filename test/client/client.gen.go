@@ -9127,7 +9127,7 @@ type WebhookVerification struct {
 	// Tolerance Maximum difference between a signed timestamp and the time of receipt, in seconds, 1 to 86,400; default 300.
 	Tolerance *int64 `json:"tolerance,omitempty"`
 
-	// TopicArns ARNs of the topics whose messages are accepted, for scheme sns, at most 20; empty accepts all topics.
+	// TopicArns ARNs of the topics whose messages are accepted, or ids of the accounts that own them; scheme sns needs one to 20.
 	TopicArns *[]string `json:"topic_arns,omitempty"`
 }
 
@@ -9163,7 +9163,7 @@ type WebhookVerificationInput struct {
 	// Tolerance Maximum difference between a signed timestamp and the time of receipt, in seconds, 1 to 86,400; default 300.
 	Tolerance *int64 `json:"tolerance,omitempty"`
 
-	// TopicArns ARNs of the topics whose messages are accepted, for scheme sns, at most 20; empty accepts all topics.
+	// TopicArns ARNs of the topics whose messages are accepted, or ids of the accounts that own them; scheme sns needs one to 20.
 	TopicArns *[]string `json:"topic_arns,omitempty"`
 }
 

@@ -127,7 +127,7 @@ var definitions = []definition{
 	{
 		name: "sns", title: "Amazon SNS",
 		description: "Subscribe the URL to a topic over HTTPS, without raw message delivery. The server confirms the subscription. " +
-			"List the topic in topic_arns, because any topic's messages are signed by Amazon SNS.",
+			"List the topic, or the id of its account, in topic_arns, because any topic's messages are signed by Amazon SNS.",
 		documentation: "https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html",
 		verification:  &verification{Scheme: "sns"},
 		handshakes:    []string{"sns"},

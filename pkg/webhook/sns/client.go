@@ -4,12 +4,12 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -45,7 +45,7 @@ type Options struct {
 	Hosts []string
 	// Policy permits addresses that are not public.
 	Policy safedial.Policy
-	// Roots are the certificate authorities of connections; nil means the system's.
+	// Roots are the certificate authorities of connections and of signing certificates; nil means the system's.
 	Roots *x509.CertPool
 	// Clock times the caches; nil means the machine's.
 	Clock clock.Clock
@@ -104,7 +104,7 @@ func (c *Client) Certificate(ctx context.Context, address string) (*x509.Certifi
 			return known.certificate, known.err
 		}
 		// The caller that leads must not end the fetch of the others.
-		certificate, err := c.fetch(context.WithoutCancel(ctx), key)
+		certificate, err := c.fetch(context.WithoutCancel(ctx), u)
 		if err = c.remember(key, certificate, err); err != nil {
 			return nil, err
 		}
@@ -132,53 +132,77 @@ func (c *Client) Confirm(ctx context.Context, address string) error {
 	return nil
 }
 
-func (c *Client) fetch(ctx context.Context, address string) (*x509.Certificate, error) {
-	text, err := c.get(ctx, address)
+// fetch returns a signing certificate. That of a host of SNS must be for SNS and chain to a public root; an additional host is
+// trusted by its name.
+func (c *Client) fetch(ctx context.Context, address *url.URL) (*x509.Certificate, error) {
+	response, err := c.get(ctx, address.String())
 	if err != nil {
 		return nil, fmt.Errorf("fetch signing certificate: %w", err)
 	}
-	block, _ := pem.Decode(text)
-	if block == nil || block.Type != "CERTIFICATE" {
-		return nil, fmt.Errorf("fetch signing certificate: %w: the response is not a PEM certificate", ErrUnavailable)
-	}
-	certificate, err := x509.ParseCertificate(block.Bytes)
+	certificates, err := parseCertificates(response.body)
 	if err != nil {
-		return nil, fmt.Errorf("fetch signing certificate: %w: %w", ErrUnavailable, err)
+		return nil, fmt.Errorf("fetch signing certificate: %w", err)
 	}
-	return certificate, nil
+	signing := certificates[0]
+	if name := strings.ToLower(address.Host); host.MatchString(name) && !c.isAdditional(name) {
+		t := trust{roots: c.opts.Roots, fetch: func(ctx context.Context, address string) ([]byte, error) {
+			response, err := c.get(ctx, address)
+			return response.body, err
+		}}
+		// The connection often has the same issuer.
+		beside := append(certificates[1:], response.peers...)
+		if err := t.check(ctx, name, signing, beside, c.opts.Clock.Now()); err != nil {
+			return nil, fmt.Errorf("SigningCertURL: %w", err)
+		}
+	}
+	return signing, nil
+}
+
+func (c *Client) isAdditional(name string) bool {
+	return slices.ContainsFunc(c.opts.Hosts, func(h string) bool { return strings.EqualFold(h, name) })
+}
+
+// fetched is the body of a response, and the certificates of its connection.
+type fetched struct {
+	body  []byte
+	peers []*x509.Certificate
 }
 
 // get returns the body of a 200 response.
-func (c *Client) get(ctx context.Context, address string) ([]byte, error) {
+func (c *Client) get(ctx context.Context, address string) (fetched, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	select {
 	case c.slots <- struct{}{}:
 		defer func() { <-c.slots }()
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: too many requests at a time", ErrUnavailable)
+		return fetched{}, fmt.Errorf("%w: too many requests at a time", ErrUnavailable)
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, fmt.Errorf("%w: build request", ErrUnavailable)
+		return fetched{}, fmt.Errorf("%w: build request", ErrUnavailable)
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
 		if failed, ok := errors.AsType[*url.Error](err); ok {
 			err = failed.Err // Without the URL.
 		}
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return fetched{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%w: status %d", ErrUnavailable, response.StatusCode)
+		return fetched{}, fmt.Errorf("%w: status %d", ErrUnavailable, response.StatusCode)
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxResponse+1))
 	if err != nil {
-		return nil, fmt.Errorf("%w: read response: %w", ErrUnavailable, err)
+		return fetched{}, fmt.Errorf("%w: read response: %w", ErrUnavailable, err)
 	}
 	if len(body) > maxResponse {
-		return nil, fmt.Errorf("%w: the response exceeds %d bytes", ErrUnavailable, maxResponse)
+		return fetched{}, fmt.Errorf("%w: the response exceeds %d bytes", ErrUnavailable, maxResponse)
 	}
-	return body, nil
+	answer := fetched{body: body}
+	if response.TLS != nil {
+		answer.peers = response.TLS.PeerCertificates
+	}
+	return answer, nil
 }

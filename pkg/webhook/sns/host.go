@@ -12,8 +12,9 @@ import (
 // ErrForeign is wrapped when a URL does not belong to SNS.
 var ErrForeign = errors.New("the URL does not belong to Amazon SNS")
 
-// host is the form of the hosts of SNS, one for each region.
-var host = regexp.MustCompile(`^sns\.[a-z0-9-]{3,40}\.amazonaws\.com(\.cn)?$`)
+// host is the form of the hosts of SNS, one for each region: us-east-1, us-gov-west-1. Buckets of S3 with the name sns have
+// hosts that look alike, such as sns.s3-us-west-2.amazonaws.com.
+var host = regexp.MustCompile(`^sns\.([a-z]{2,4}(?:-[a-z]{2,12}){1,2}-[0-9]{1,2})\.amazonaws\.com(?:\.cn)?$`)
 
 // ParseHosts checks additional hosts, each a name or an address with an optional port.
 func ParseHosts(hosts []string) error {

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -38,8 +39,8 @@ func (v *Verifier) certified(ctx context.Context, r *receive.Request, now time.T
 	if err != nil {
 		return Proof{}, fmt.Errorf("%w: %w", ErrUnproven, err)
 	}
-	if topics := v.config.GetTopicArns(); len(topics) > 0 && !slices.Contains(topics, m.TopicARN) {
-		return Proof{}, fmt.Errorf("%w: its TopicArn is not in topic_arns", ErrUnproven)
+	if !accepts(v.config.GetTopicArns(), m.TopicARN) {
+		return Proof{}, fmt.Errorf("%w: neither its TopicArn nor the account in it is in topic_arns", ErrUnproven)
 	}
 	certificate, err := v.certificates.Certificate(ctx, m.SigningCertificate)
 	if errors.Is(err, sns.ErrForeign) {
@@ -56,4 +57,16 @@ func (v *Verifier) certified(ctx context.Context, r *receive.Request, now time.T
 		proof.ConfirmURL = m.SubscribeURL
 	}
 	return proof, nil
+}
+
+// account is the form of an account's id, in place of the ARNs of all its topics.
+var account = regexp.MustCompile(`^[0-9]{12}$`)
+
+// accepts reports whether a topic, or its account, is listed. SNS signs the messages of every customer, so without a list nothing
+// is proven.
+func accepts(listed []string, topic string) bool {
+	parts := strings.Split(topic, ":") // arn:aws:sns:REGION:ACCOUNT:NAME
+	return slices.ContainsFunc(listed, func(one string) bool {
+		return one == topic || account.MatchString(one) && len(parts) == 6 && parts[2] == "sns" && parts[4] == one
+	})
 }

@@ -22,6 +22,9 @@ func Settings(in *orchv1.WebhookVerificationInput) (*orchv1.WebhookVerification,
 	refuse := func(field, message string) { fieldErrors = append(fieldErrors, FieldError{field, message}) }
 	if in.GetScheme() == orchv1.WebhookScheme_WEBHOOK_SCHEME_SNS {
 		out.TopicArns = in.GetTopicArns()
+		if len(out.GetTopicArns()) == 0 {
+			refuse("topic_arns", "name the topics, or the id of their account: Amazon SNS signs the messages of every customer")
+		}
 	} else if len(in.GetTopicArns()) > 0 {
 		refuse("topic_arns", "only messages of Amazon SNS have topics")
 	}

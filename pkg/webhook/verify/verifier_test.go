@@ -17,7 +17,10 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"github.com/orch-project/orch/pkg/safedial"
 	"github.com/orch-project/orch/pkg/webhook/receive"
+	"github.com/orch-project/orch/pkg/webhook/sns"
+	"github.com/orch-project/orch/pkg/webhook/sns/snstest"
 	"github.com/orch-project/orch/pkg/webhook/verify"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
@@ -389,6 +392,44 @@ func TestCredentialHeaders(t *testing.T) {
 		require.Equal(t, want, strings.Join(verify.CredentialHeaders(config), " "))
 	}
 	require.Empty(t, verify.CredentialHeaders(&orchv1.WebhookVerification{Scheme: orchv1.WebhookScheme_WEBHOOK_SCHEME_SNS}))
+}
+
+// TestTopicsOfSNSAreNamed: SNS signs the messages of every customer, so its signature alone proves nobody.
+func TestTopicsOfSNSAreNamed(t *testing.T) {
+	t.Parallel()
+	_, fieldErrors := verify.Settings(input(orchv1.WebhookScheme_WEBHOOK_SCHEME_SNS))
+	require.Len(t, fieldErrors, 1)
+	require.Equal(t, "topic_arns", fieldErrors[0].Field)
+
+	const topic = "arn:aws:sns:eu-central-1:123456789012:orders"
+	p := snstest.New(t)
+	policy, err := safedial.ParsePolicy("127.0.0.1")
+	require.NoError(t, err)
+	certificates := sns.NewClient(sns.Options{Hosts: []string{p.Host()}, Roots: p.Roots(), Policy: policy})
+	for _, c := range []struct {
+		name   string
+		listed []string
+		topic  string
+		proven bool
+	}{
+		{"the topic", []string{"arn:aws:sns:us-east-1:1:x", topic}, topic, true},
+		{"the account", []string{"123456789012"}, topic, true},
+		{"another topic", []string{topic}, topic + "2", false},
+		{"another account", []string{"123456789013"}, topic, false},
+		{"an account in the name", []string{"123456789012"}, "arn:aws:sns:eu-central-1:210987654321:123456789012", false},
+		{"none, of an older version", nil, topic, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v, err := verify.New(&orchv1.WebhookVerification{Scheme: orchv1.WebhookScheme_WEBHOOK_SCHEME_SNS, TopicArns: c.listed}, nil, certificates)
+			require.NoError(t, err)
+			_, err = v.Verify(t.Context(), request(p.Notification(c.topic, "1", "text")), time.Now())
+			if c.proven {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, verify.ErrUnproven)
+		})
+	}
 }
 
 // FuzzVerify checks that no header causes a panic or an undue proof.

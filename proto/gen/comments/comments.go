@@ -6190,7 +6190,7 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookVerification.tolerance":
 		return "Maximum difference between a signed timestamp and the time of receipt, in seconds, 1 to 86,400; default 300."
 	case "orch.v1.WebhookVerification.topic_arns":
-		return "ARNs of the topics whose messages are accepted, for scheme sns, at most 20; empty accepts all topics."
+		return "ARNs of the topics whose messages are accepted, or ids of the accounts that own them; scheme sns needs one to 20."
 	case "orch.v1.WebhookVerificationInput":
 		return "WebhookVerificationInput configures signature verification with its secrets."
 	case "orch.v1.WebhookVerificationInput.digest":
@@ -6214,7 +6214,7 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookVerificationInput.tolerance":
 		return "Maximum difference between a signed timestamp and the time of receipt, in seconds, 1 to 86,400; default 300."
 	case "orch.v1.WebhookVerificationInput.topic_arns":
-		return "ARNs of the topics whose messages are accepted, for scheme sns, at most 20; empty accepts all topics."
+		return "ARNs of the topics whose messages are accepted, or ids of the accounts that own them; scheme sns needs one to 20."
 	case "orch.v1.WebhookWatch":
 		return "WebhookWatch is what the watcher of failures stores of a webhook."
 	case "orch.v1.WebhookWatch.due":

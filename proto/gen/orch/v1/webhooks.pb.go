@@ -1369,7 +1369,7 @@ type WebhookVerification struct {
 	SignedContent *string `protobuf:"bytes,9,opt,name=signed_content,json=signedContent,proto3,oneof" json:"signed_content,omitempty"`
 	// Number of valid secrets.
 	SecretCount int64 `protobuf:"varint,10,opt,name=secret_count,json=secretCount,proto3" json:"secret_count,omitempty"`
-	// ARNs of the topics whose messages are accepted, for scheme sns, at most 20; empty accepts all topics.
+	// ARNs of the topics whose messages are accepted, or ids of the accounts that own them; scheme sns needs one to 20.
 	TopicArns     []string `protobuf:"bytes,11,rep,name=topic_arns,json=topicArns,proto3" json:"topic_arns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1505,7 +1505,7 @@ type WebhookVerificationInput struct {
 	SignedContent *string `protobuf:"bytes,9,opt,name=signed_content,json=signedContent,proto3,oneof" json:"signed_content,omitempty"`
 	// One or two valid secrets, newest first; they are never returned, and an absent list keeps the stored ones.
 	Secrets []string `protobuf:"bytes,10,rep,name=secrets,proto3" json:"secrets,omitempty"`
-	// ARNs of the topics whose messages are accepted, for scheme sns, at most 20; empty accepts all topics.
+	// ARNs of the topics whose messages are accepted, or ids of the accounts that own them; scheme sns needs one to 20.
 	TopicArns     []string `protobuf:"bytes,11,rep,name=topic_arns,json=topicArns,proto3" json:"topic_arns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
