@@ -39,28 +39,66 @@ func files(t *testing.T, dir, ext string) []string {
 	return names
 }
 
+// A crash interrupts a write to the log. What follows the last sync was not acknowledged.
 func TestTornLogTailOpens(t *testing.T) {
-	for name, kept := range map[string]func(int64) int64{
-		"a few bytes": func(size int64) int64 { return size - 7 },
-		"half of it":  func(size int64) int64 { return size / 2 },
+	for name, torn := range map[string][]byte{
+		"a few bytes": {1, 2, 3, 4, 5, 6, 7}, "a block": []byte(strings.Repeat("torn", 10_000)), "zeros": make([]byte, 50_000),
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := filled(t, 500)
-			logs := files(t, dir, ".log")
-			require.NotEmpty(t, logs)
-			last := logs[len(logs)-1]
-			st, err := os.Stat(last)
-			require.NoError(t, err)
-			require.NoError(t, os.Truncate(last, kept(st.Size())))
+			dir := crashed(t, 500)
+			change(t, newest(t, dir, ".log"), func(b []byte) []byte { return append(b, torn...) })
 			s, cl := start(t, dir, embeddedmongo.Options{})
 			r, err := s.Check(context.WithoutCancel(t.Context()))
 			require.NoError(t, err)
 			require.True(t, r.OK(), "%v", r)
 			n, err := cl.Database("d").Collection("runs").CountDocuments(context.WithoutCancel(t.Context()), M{})
 			require.NoError(t, err)
-			require.Positive(t, n)
+			require.EqualValues(t, 500, n)
 		})
 	}
+}
+
+// A log that lacks what was synced, and acknowledged, is refused. The server does not go on without it.
+func TestADamagedLogIsRefused(t *testing.T) {
+	for name, damage := range map[string]func([]byte) []byte{
+		"cut off": func(b []byte) []byte { return b[:len(b)/2] },
+		"empty":   func([]byte) []byte { return nil },
+		"flipped": func(b []byte) []byte { b[len(b)-500] ^= 2; return b },
+		"zeros":   func(b []byte) []byte { clear(b[len(b)/2:]); return b },
+	} {
+		for state, dir := range map[string]string{"stopped": filled(t, 100), "crashed": crashed(t, 500)} {
+			t.Run(name+", "+state, func(t *testing.T) {
+				change(t, newest(t, dir, ".log"), damage)
+				_, err := embeddedmongo.Open(dir, embeddedmongo.Options{})
+				require.ErrorContains(t, err, "log of the store is damaged")
+				report, err := embeddedmongo.Check(context.WithoutCancel(t.Context()), dir)
+				require.NoError(t, err)
+				require.NotEmpty(t, report.Damage)
+			})
+		}
+	}
+}
+
+// crashed makes a directory with n documents as a crash leaves it.
+func crashed(t *testing.T, n int) string {
+	t.Helper()
+	dir := t.TempDir()
+	_, cl := start(t, dir, embeddedmongo.Options{})
+	docs := make([]any, n)
+	for i := range docs {
+		docs[i] = append(runDoc(i), D{{Key: "pad", Value: strings.Repeat("x", 600)}}...)
+	}
+	_, err := cl.Database("d").Collection("runs").InsertMany(t.Context(), docs)
+	require.NoError(t, err)
+	return copyDir(t, dir)
+}
+
+// newest returns the last of the files with an extension.
+func newest(t *testing.T, dir, ext string) string {
+	t.Helper()
+	all := files(t, dir, ext)
+	require.NotEmpty(t, all)
+	return all[len(all)-1]
 }
 
 func TestFlippedByteIsReportedNotServed(t *testing.T) {
@@ -80,9 +118,9 @@ func TestFlippedByteIsReportedNotServed(t *testing.T) {
 	require.NoError(t, err)
 	b[len(b)/3] ^= 0x40
 	require.NoError(t, os.WriteFile(largest, b, 0o600))
-	_, err = embeddedmongo.Check(context.WithoutCancel(t.Context()), dir)
-	require.Error(t, err)
-	t.Log(err)
+	report, err := embeddedmongo.Check(context.WithoutCancel(t.Context()), dir)
+	require.NoError(t, err)
+	require.False(t, report.OK())
 	s, err := embeddedmongo.Open(dir, embeddedmongo.Options{})
 	if err != nil {
 		return // Refusing to open is a report too.

@@ -2,7 +2,6 @@ package embeddedmongo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -12,6 +11,8 @@ import (
 
 // Report is the result of a check.
 type Report struct {
+	// Damage describes files that are not as they were written.
+	Damage      []string
 	Collections []CollectionReport
 }
 
@@ -20,6 +21,9 @@ type CollectionReport = storage.CollectionReport
 
 // OK reports whether no problem was found.
 func (r *Report) OK() bool {
+	if len(r.Damage) > 0 {
+		return false
+	}
 	for _, c := range r.Collections {
 		if len(c.Problems) > 0 {
 			return false
@@ -63,16 +67,29 @@ func (s *Server) Compact(ctx context.Context) (err error) {
 // Check verifies that documents, indexes and counters of the open server agree.
 func (s *Server) Check(ctx context.Context) (*Report, error) {
 	list, err := s.engine.Check(ctx)
-	return &Report{list}, err
+	return &Report{Collections: list}, err
 }
 
-// Check verifies a data directory that no process has open, without writing to it. Unreadable data, such as a block with a wrong
-// checksum, is an error with its location.
+// Check verifies a data directory that no process has open, without writing to it. Files that are damaged or missing, and what they
+// make unreadable, are in the report. It is an error if the rest does not tell which collections there are.
 func Check(ctx context.Context, dir string) (*Report, error) {
-	e, err := storage.Open(dir, storage.Options{ReadOnly: true})
+	list, damage, err := storage.CheckDamaged(ctx, vfs.Default, dir)
 	if err != nil {
-		return nil, fmt.Errorf("check %s: %w", dir, err)
+		err = fmt.Errorf("check %s: %w", dir, err)
 	}
-	list, err := e.Check(ctx)
-	return &Report{list}, errors.Join(err, e.Close())
+	return &Report{Damage: damage, Collections: list}, err
+}
+
+// Rebuilt is what Rebuild has made of a damaged data directory.
+type Rebuilt = storage.Rebuilt
+
+// Rebuild creates a data directory with everything that can be read in a damaged one, which no process has open. Documents that cannot be
+// read are taken from a backup; empty means none. The result names them, and those that are lost. The damaged directory and the
+// backup stay as they are.
+func Rebuild(ctx context.Context, dir, backup, to string) (Rebuilt, error) {
+	rebuilt, err := storage.Rebuild(ctx, vfs.Default, dir, backup, to)
+	if err != nil {
+		err = fmt.Errorf("rebuild %s in %s: %w", dir, to, err)
+	}
+	return rebuilt, err
 }

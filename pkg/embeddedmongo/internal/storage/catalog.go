@@ -43,7 +43,7 @@ func (e *Engine) loadCatalog() error {
 			c.setIndexes(append(slices.Clone(c.AllIndexes()), ix))
 		}
 		n, err := e.counter(tagged(tagCount, c.ID))
-		if err != nil {
+		if err != nil && !(e.opts.ReadOnly && pebble.IsCorruptionError(err)) { // Its check tells.
 			return fmt.Errorf("read document count of %s.%s: %w", db, name, err)
 		}
 		c.count.Store(n)

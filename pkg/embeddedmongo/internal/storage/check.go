@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/grams"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/index"
@@ -19,25 +20,72 @@ type CollectionReport struct {
 	Documents int64
 	Indexes   int
 	Entries   int64 // Index entries, the _id index not counted.
-	Problems  []string
+	// Unreadable counts the documents that indexes list and that cannot be read.
+	Unreadable int64
+	Problems   []string
 }
 
 // maxProblems bounds the described problems of one collection.
 const maxProblems = 100
 
 // Check reads all data. Each document must be well-formed, stored under its own _id, have exactly its index entries, violate no
-// unique index and be counted. Reading also verifies block checksums; a mismatch is an error. Writes may continue meanwhile;
-// counters are then not compared.
+// unique index and be counted. Reading also verifies block checksums. What of a collection cannot be read is among its problems, and
+// documents, indexes and counters are then not compared. Writes may continue meanwhile; counters are then not compared either.
 func (e *Engine) Check(ctx context.Context) ([]CollectionReport, error) {
 	var out []CollectionReport
 	for _, c := range e.Collections("") {
 		r, err := c.check(ctx)
+		if err != nil && ctx.Err() == nil && e.Failure() == nil {
+			r, err = c.checkAround(ctx)
+		}
 		if err != nil {
 			return out, fmt.Errorf("check %s.%s: %w", c.DB, c.Name, err)
 		}
 		out = append(out, r)
 	}
 	return out, nil
+}
+
+// CheckDamaged is Check of a directory that no process has open, although files may be damaged. It describes those that kept it from
+// being opened.
+func CheckDamaged(ctx context.Context, fs vfs.FS, dir string) (list []CollectionReport, damage []string, err error) {
+	e, damage, err := openDamaged(fs, dir)
+	if err != nil {
+		return nil, damage, err
+	}
+	list, err = e.Check(ctx)
+	return list, damage, errors.Join(err, e.Close())
+}
+
+// checkAround lists what of a collection cannot be read.
+func (c *Collection) checkAround(ctx context.Context) (CollectionReport, error) {
+	indexes := c.AllIndexes()[1:]
+	k := &checker{c: c, r: CollectionReport{Namespace: namespace(c.DB, c.Name), Indexes: len(indexes) + 1}}
+	missing, gaps, err := c.readAround(ctx, nil, func(value.Doc) error { k.r.Documents++; return nil })
+	if err != nil {
+		return k.r, err
+	}
+	for _, g := range gaps {
+		k.problem("documents cannot be read: %s", describe(g.cause))
+	}
+	for _, ix := range indexes {
+		all := c.IndexPrefix(ix)
+		gaps, err := c.e.readable(ctx, all, Successor(all), func([]byte, []byte) error { k.r.Entries++; return nil })
+		if err != nil {
+			return k.r, err
+		}
+		for _, g := range gaps {
+			k.problem("index %s cannot be read: %s", ix.Spec.Name, describe(g.cause))
+		}
+	}
+	k.r.Unreadable = int64(len(missing))
+	for _, id := range missing {
+		k.problem("document %s cannot be read", formatID(id))
+	}
+	if len(k.r.Problems) == 0 {
+		k.problem("the counters cannot be read")
+	}
+	return k.r, nil
 }
 
 type checker struct {

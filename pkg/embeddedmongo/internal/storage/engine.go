@@ -28,6 +28,8 @@ type Options struct {
 	CacheBytes int64
 	Clock      func() time.Time
 	ReadOnly   bool
+
+	damaged bool // The end of the log is not compared with its mark.
 }
 
 // Engine is an open data directory.
@@ -36,6 +38,7 @@ type Engine struct {
 	dir    string
 	opts   Options
 	lock   *pebble.Lock
+	marks  *markedLogs // nil when it is only read.
 	space  spaceGuard
 	unique stripes
 	docs   stripes
@@ -110,6 +113,11 @@ func Open(dir string, o Options) (*Engine, error) {
 			return nil, errors.Join(fmt.Errorf("remove snapshot of an interrupted backup: %w", err), lock.Close())
 		}
 	}
+	if !o.damaged {
+		if err := checkMark(o.FS, dir); err != nil {
+			return nil, errors.Join(fmt.Errorf("open store in %s: %w", dir, err), lock.Close())
+		}
+	}
 	e := &Engine{dir: dir, opts: o, lock: lock, colls: map[string]*Collection{}, failState: newFailState()}
 	e.unique.init(1024)
 	e.docs.init(16 << 10) // One insert may hold many.
@@ -118,8 +126,15 @@ func Open(dir string, o Options) (*Engine, error) {
 	// again. Usually one memtable is being filled and another flushed.
 	cache := pebble.NewCache(o.CacheBytes + 2*memTableSize)
 	defer cache.Unref()
+	files := o.FS
+	if !o.ReadOnly {
+		if e.marks, err = markLogs(o.FS, dir); err != nil {
+			return nil, errors.Join(err, lock.Close())
+		}
+		files = e.marks
+	}
 	po := &pebble.Options{
-		FS: o.FS, Cache: cache, Lock: lock, ReadOnly: o.ReadOnly,
+		FS: files, Cache: cache, Lock: lock, ReadOnly: o.ReadOnly,
 		FormatMajorVersion:          formatVersion,
 		MemTableSize:                memTableSize,
 		MemTableStopWritesThreshold: memTableStop,
@@ -137,10 +152,10 @@ func Open(dir string, o Options) (*Engine, error) {
 		po.Levels[i].FilterPolicy = documentFilter{bloom.FilterPolicy(filterBits)}
 	}
 	if e.db, err = pebble.Open(dir, po); err != nil {
-		return nil, errors.Join(fmt.Errorf("open store in %s: %w", dir, err), lock.Close())
+		return nil, errors.Join(fmt.Errorf("open store in %s: %w", dir, err), e.marks.Close(), lock.Close())
 	}
 	if err := e.loadCatalog(); err != nil {
-		return nil, errors.Join(err, e.db.Close(), lock.Close())
+		return nil, errors.Join(err, e.db.Close(), e.marks.Close(), lock.Close())
 	}
 	return e, nil
 }
@@ -155,7 +170,7 @@ func (e *Engine) Close() error {
 			e.opts.Logger.Warn("flushing at close", "error", err)
 		}
 	}
-	return errors.Join(e.db.Close(), e.lock.Close())
+	return errors.Join(e.db.Close(), e.marks.Close(), e.lock.Close())
 }
 
 // Now is the engine's time.
