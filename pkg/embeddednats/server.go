@@ -1,6 +1,7 @@
 package embeddednats
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,10 +20,18 @@ var ErrDirInUse = errors.New("embeddednats: the directory is in use by another s
 
 // Server is a running nats-server. It is safe for concurrent use.
 type Server struct {
-	nats   *server.Server
-	unlock func() error
-	close  sync.Once
-	err    error
+	options *server.Options
+	timeout time.Duration
+	log     *slog.Logger
+	unlock  func() error
+	close   sync.Once
+	err     error
+
+	mu   sync.Mutex
+	nats *server.Server // Another one after a recovery.
+
+	closing  chan struct{}
+	guarding sync.WaitGroup
 }
 
 // Start starts the server and returns when it takes connections and its streams are recovered.
@@ -38,39 +47,54 @@ func Start(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embeddednats: locking %s: %w", o.Dir, err)
 	}
-	s := &Server{unlock: unlock}
-	if err := s.start(so, o); err != nil {
+	damage, err := Verify(context.Background(), o.Dir)
+	if err == nil && len(damage) > 0 {
+		err = fmt.Errorf("%w in %s: %s", ErrDamaged, o.Dir, damage[0])
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("embeddednats: %w", err), unlock())
+	}
+	s := &Server{options: so, timeout: o.StartTimeout, log: o.Logger, unlock: unlock, closing: make(chan struct{})}
+	if s.timeout == 0 {
+		s.timeout = 30 * time.Second
+	}
+	if s.log == nil {
+		s.log = slog.Default()
+	}
+	if err := s.start(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	if so.Port == server.RANDOM_PORT && !so.DontListen { // A recovery takes the same address.
+		if addr, ok := s.nats.Addr().(*net.TCPAddr); ok {
+			so.Port = addr.Port
+		}
+	}
+	s.guarding.Go(s.guard)
 	return s, nil
 }
 
-func (s *Server) start(so *server.Options, o Options) error {
-	ns, err := server.NewServer(so)
+// start starts a nats-server on the directory.
+func (s *Server) start() error {
+	options := s.options.Clone() // The server fills in its own.
+	ns, err := server.NewServer(options)
 	if err != nil {
 		return fmt.Errorf("embeddednats: configuring the server: %w", err)
 	}
-	logger := o.Logger
-	if logger == nil {
-		logger = slog.Default()
-	}
 	fatal := make(chan string, 1)
-	ns.SetLogger(&logAdapter{to: logger.With("component", "nats-server"), fatal: fatal}, false, false)
+	ns.SetLogger(&logAdapter{to: s.log.With("component", "nats-server"), fatal: fatal}, false, false)
+	s.mu.Lock()
 	s.nats = ns
+	s.mu.Unlock()
 	ns.Start()
 
-	timeout := o.StartTimeout
-	if timeout == 0 {
-		timeout = 30 * time.Second
-	}
-	for deadline := time.Now().Add(timeout); !ns.ReadyForConnections(25 * time.Millisecond); {
+	for deadline := time.Now().Add(s.timeout); !ns.ReadyForConnections(25 * time.Millisecond); {
 		select {
 		case reason := <-fatal: // A taken port, for one: it will never be ready.
 			return fmt.Errorf("embeddednats: starting the server: %s", reason)
 		default:
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("embeddednats: not ready after %s", timeout)
+			return fmt.Errorf("embeddednats: not ready after %s", s.timeout)
 		}
 	}
 	select {
@@ -82,6 +106,12 @@ func (s *Server) start(so *server.Options, o Options) error {
 		return errors.New("embeddednats: JetStream did not start")
 	}
 	return exportJetStreamInfo(ns)
+}
+
+func (s *Server) current() *server.Server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.nats
 }
 
 // exportJetStreamInfo lets ordinary clients ask for the server's JetStream settings, which only the system account may
@@ -105,29 +135,39 @@ func exportJetStreamInfo(ns *server.Server) error {
 func (s *Server) InProcess() nats.InProcessConnProvider { return s }
 
 // InProcessConn implements nats.InProcessConnProvider.
-func (s *Server) InProcessConn() (net.Conn, error) { return s.nats.InProcessConn() }
+func (s *Server) InProcessConn() (net.Conn, error) { return s.current().InProcessConn() }
 
 // ClientURL is the URL for clients in other processes; empty without Options.Listen.
 func (s *Server) ClientURL() string {
-	if s.nats.Addr() == nil {
+	ns := s.current()
+	if ns.Addr() == nil {
 		return ""
 	}
-	return s.nats.ClientURL()
+	return ns.ClientURL()
 }
 
 // SyncAlways tells whether every message is flushed to the disk before it is acknowledged, as the running server
 // has it.
 func (s *Server) SyncAlways() bool {
-	cfg := s.nats.JetStreamConfig()
+	cfg := s.current().JetStreamConfig()
 	return cfg != nil && cfg.SyncAlways
 }
 
 // Close stops the server, waits until its stores are closed and frees the directory. Further calls return the same.
 func (s *Server) Close() error {
 	s.close.Do(func() {
-		if s.nats != nil {
-			s.nats.Shutdown()
-			s.nats.WaitForShutdown()
+		close(s.closing)
+		s.guarding.Wait()
+		if ns := s.current(); ns != nil {
+			last, err := reachedBy(ns)
+			ns.Shutdown()
+			ns.WaitForShutdown()
+			if err == nil { // Otherwise JetStream was not running.
+				err = last.write(s.options.StoreDir)
+			}
+			if err != nil {
+				s.log.Warn("failed to note how far streams have come", "error", err)
+			}
 		}
 		s.err = s.unlock()
 	})
