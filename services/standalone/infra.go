@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -44,9 +46,19 @@ func openInfra(dir datadir.Dir, options embeddednats.Options, noSync bool, log *
 	natsErr := <-started
 	i.store = store
 	if err := errors.Join(storeErr, natsErr); err != nil {
-		return nil, errors.Join(fmt.Errorf("open the data directory %s: %w", dir.Path, err), i.Close())
+		return nil, errors.Join(fmt.Errorf("open the data directory %s: %w%s", dir.Path, err, remedy(err)), i.Close())
 	}
 	return i, nil
+}
+
+// remedy is the end of the message of a data directory that cannot be opened.
+func remedy(err error) string {
+	for _, sound := range []error{embeddedmongo.ErrInUse, embeddedmongo.ErrFormat, embeddednats.ErrDirInUse, fs.ErrPermission, syscall.ENOSPC} {
+		if errors.Is(err, sound) {
+			return ""
+		}
+	}
+	return " (orch doctor --data-dir DIR tells what is damaged, and repairs it)"
 }
 
 // openParts starts the store on a data directory, and the broker too if streams is set.

@@ -72,12 +72,3 @@ func between(ctx context.Context, store *embeddedmongo.Server, uri string, do fu
 	defer func() { err = errors.Join(err, remote.Disconnect(context.WithoutCancel(ctx))) }()
 	return do(embedded, remote)
 }
-
-// Check verifies a data directory that no server uses: documents, indexes and counters must agree.
-func Check(ctx context.Context, dataDir string) (*embeddedmongo.Report, error) {
-	dir, err := datadir.Existing(dataDir)
-	if err != nil && !errors.Is(err, datadir.ErrUnmarked) {
-		return nil, err
-	}
-	return embeddedmongo.Check(ctx, dir.Store())
-}
