@@ -100,8 +100,9 @@ e2e-poison: ## poison each kind of effect and each consumer among 1,000 healthy 
 	ORCH_TEST_RACE=1 ORCH_TEST_WITHIN=$(or $(WITHIN),2s) go test -race -count=1 -v -timeout=20m -tags=e2e -run='^TestPoison$$' $(TESTFLAGS) ./test/e2e
 
 .PHONY: e2e-faults
-e2e-faults: ## kill, stop, cut off and slow down servers under load, step their clocks and fill their disk, in both forms, and drain 100,000 effects after an outage of the broker; the disk needs root
-	ORCH_TEST_FAULTS=1 go test -count=1 -v -timeout=20m -tags=e2e -run='^Test(Faults|OutboxDrainsAfterAnOutageOfTheBroker)$$' $(TESTFLAGS) ./test/e2e
+e2e-faults: ## inject faults into both forms under load, and print a table of them; FAULTS=short takes two minutes, BROKER_AWAY=20m, root for disks
+	ORCH_TEST_FAULTS=$(or $(FAULTS),full) ORCH_TEST_BROKER_AWAY=$(BROKER_AWAY) go test -count=1 -v -timeout=60m -tags=e2e \
+		-run='^Test(Faults|OutboxDrainsAfterAnOutageOfTheBroker)$$' $(TESTFLAGS) ./test/e2e
 
 .PHONY: e2e-slots
 e2e-slots: ## kill clients and servers of both forms while 64 clients share eight slots, and count holders by the events

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -21,48 +20,70 @@ import (
 )
 
 const (
-	// stopped is how long a process is stopped, outage how long a connection is cut or slow and a disk full.
-	stopped = 10 * time.Second
-	outage  = 5 * time.Second
-	// clockStep is how far clocks step, in both directions.
-	clockStep = time.Hour
 	// healthyWork is how much is acknowledged between two faults, so that each fault hits a working server.
 	healthyWork = 100
-	// diskSize is the size of the file system that is filled: a smaller one has no room for the streams that a new server
-	// reserves.
-	diskSize = 1 << 30
+	// outage is how long a connection is cut or slow, and a disk full.
+	outage = 5 * time.Second
 	// redelivered is how long messages may take that a consumer returned during the last outage: its longest delay is 2 min.
 	redelivered = 150 * time.Second
 )
 
-// TestFaults injects one fault after another while clients post webhooks and events, run flows, and race for the states of a
-// few runs. At the end every acknowledged request is present once, and set_state was linearizable.
-// It runs when ORCH_TEST_FAULTS is set; make e2e-faults sets it. Steps of the clock come first, so the other faults meet documents and
-// messages of the future.
-func TestFaults(t *testing.T) {
-	if os.Getenv("ORCH_TEST_FAULTS") == "" {
-		t.Skip("ORCH_TEST_FAULTS is not set; make e2e-faults sets it")
+// faultScale is how long faults last and how many there are. ORCH_TEST_FAULTS chooses it, full or short.
+type faultScale struct {
+	// Stopped is how long a process is stopped by SIGSTOP.
+	stopped time.Duration
+	// StoreAway is how long the store is away, once for each.
+	storeAway []time.Duration
+	// ClockSteps are how far clocks step.
+	clockSteps []time.Duration
+	// Pending are the effects that wait for the broker, which is away for brokerAway.
+	pending    int
+	brokerAway time.Duration
+	// Measured is how long a tenant measures its latency, alone and beside each hostile one.
+	measured time.Duration
+	forms    []faultyForm
+}
+
+// requireFaultScale skips the test unless ORCH_TEST_FAULTS is set. ORCH_TEST_BROKER_AWAY, such as 20m, replaces the length of the outage of
+// the broker.
+func requireFaultScale(t *testing.T) faultScale {
+	t.Helper()
+	scales := map[string]faultScale{
+		"full": {
+			stopped: time.Minute, storeAway: []time.Duration{40 * time.Second, 5 * time.Minute},
+			clockSteps: []time.Duration{time.Hour, -time.Hour, time.Second, -time.Second},
+			pending:    200_000, brokerAway: time.Minute, measured: 15 * time.Second, forms: faultyForms,
+		},
+		"short": {
+			stopped: 2 * time.Second, storeAway: []time.Duration{5 * time.Second}, clockSteps: []time.Duration{time.Hour, -time.Hour},
+			pending: 5_000, brokerAway: 2 * time.Second, measured: 2 * time.Second, forms: faultyForms,
+		},
 	}
-	for _, form := range faultyForms {
+	scale, known := scales[os.Getenv("ORCH_TEST_FAULTS")]
+	if !known {
+		t.Skip("ORCH_TEST_FAULTS is neither full nor short; make e2e-faults sets it")
+	}
+	if text := os.Getenv("ORCH_TEST_BROKER_AWAY"); text != "" {
+		var err error
+		scale.brokerAway, err = time.ParseDuration(text)
+		require.NoError(t, err)
+	}
+	return scale
+}
+
+// TestFaults injects one fault after another while clients post webhooks and events, run flows, and race for the states of a
+// few runs. At the end every acknowledged request is present once, and set_state was linearizable. Steps of the clock come first, so
+// the other faults meet documents and messages of the future.
+func TestFaults(t *testing.T) {
+	scale := requireFaultScale(t)
+	for _, form := range scale.forms {
 		t.Run(form.name, func(t *testing.T) {
-			dataDir, disk := faultyDisk(t)
-			w := newWork(t, form.start(t, dataDir))
-			faults := w.faults()
-			if disk != nil {
-				faults = append(faults, fault{"full disk", func(t *testing.T) {
-					disk.fill(t)
-					w.orch.Restart(t, w.orch.Processes[0]) // A stream accepts no message after a failed write, until its server restarts.
-				}})
-			} else {
-				t.Log("no full disk: a file system of its own needs root")
-			}
+			t.Parallel()
+			disk := newFaultyDisk(t)
+			w := newWork(t, form.name, form.start(t, disk.dataDir()))
 			w.run(func() {
-				for _, f := range faults {
-					began := time.Now()
-					f.inject(t)
-					w.orch.WaitReady(t)
-					w.progress(healthyWork)
-					t.Logf("%-28s healthy work again after %.1f s", f.name, time.Since(began).Seconds())
+				for _, f := range w.faults(scale, disk) {
+					w.meet(f)
 				}
 			})
 			w.check()
@@ -77,10 +98,13 @@ type faulty struct {
 	proxies map[string]*testkit.Chaos
 }
 
-var faultyForms = []struct {
+// faultyForm is a form of the product with proxies between its processes.
+type faultyForm struct {
 	name  string
 	start func(t *testing.T, dataDir string) faulty
-}{
+}
+
+var faultyForms = []faultyForm{
 	{"one process", func(t *testing.T, dataDir string) faulty {
 		return faulty{Orch: StartSingleAt(t, programs, dataDir, FreeAddress(t))}
 	}},
@@ -101,12 +125,19 @@ type fault struct {
 	inject func(t *testing.T)
 }
 
-// faults are those that need no root.
-func (w *work) faults() []fault {
-	var all []fault
+// faults are all that are injected into a running server.
+func (w *work) faults(scale faultScale, disk *faultyDisk) []fault {
+	faults := w.clockFaults(scale)
+	faults = append(faults, w.processFaults(scale)...)
+	faults = append(faults, w.networkFaults(scale)...)
+	return append(faults, w.diskFaults(disk)...)
+}
+
+// clockFaults step the clock of each process and set it right again.
+func (w *work) clockFaults(scale faultScale) (faults []fault) {
 	for _, p := range w.orch.Processes {
-		for _, step := range []time.Duration{clockStep, -clockStep} {
-			all = append(all, fault{fmt.Sprintf("clock %+.0f h, %s", step.Hours(), p.Name()), func(t *testing.T) {
+		for _, step := range scale.clockSteps {
+			faults = append(faults, fault{fmt.Sprintf("clock %+.0f s, %s", step.Seconds(), p.Name()), func(t *testing.T) {
 				err := p.StepClock(step)
 				if errors.Is(err, errors.ErrUnsupported) {
 					t.Log("no step of a clock: it needs Linux on x86-64")
@@ -118,24 +149,44 @@ func (w *work) faults() []fault {
 			}})
 		}
 	}
+	return faults
+}
+
+// processFaults kill and stop each process.
+func (w *work) processFaults(scale faultScale) (faults []fault) {
 	for _, p := range w.orch.Processes {
-		all = append(all,
+		faults = append(faults,
 			fault{"kill -9 " + p.Name(), func(t *testing.T) { w.orch.Restart(t, p) }},
 			fault{"SIGSTOP " + p.Name(), func(t *testing.T) {
 				require.NoError(t, syscall.Kill(p.Pid(), syscall.SIGSTOP))
-				wait(t.Context(), stopped)
+				wait(t.Context(), scale.stopped)
 				require.NoError(t, syscall.Kill(p.Pid(), syscall.SIGCONT))
 			}},
 		)
 	}
+	return faults
+}
+
+// networkFaults cut the services off store and broker, or slow the connections down.
+func (w *work) networkFaults(scale faultScale) (faults []fault) {
 	for name, proxy := range w.orch.proxies {
-		all = append(all,
-			fault{"cut " + name, func(t *testing.T) { proxy.Cut(); wait(t.Context(), outage); proxy.Heal() }},
+		away := []time.Duration{outage}
+		if name == "store" {
+			away = append(away, scale.storeAway...)
+		}
+		for _, d := range away {
+			faults = append(faults, fault{fmt.Sprintf("%s away for %s", name, d), func(t *testing.T) {
+				proxy.Cut()
+				wait(t.Context(), d)
+				proxy.Heal()
+			}})
+		}
+		faults = append(faults,
 			fault{"slow " + name, func(t *testing.T) { proxy.Delay(200 * time.Millisecond); wait(t.Context(), outage); proxy.Heal() }},
 			fault{"half-open " + name, func(t *testing.T) { proxy.HalfOpen(); wait(t.Context(), outage); proxy.Heal() }},
 		)
 	}
-	return all
+	return faults
 }
 
 // wait is how long a fault lasts.
@@ -149,17 +200,19 @@ func wait(ctx context.Context, d time.Duration) {
 // work is what clients do during the faults.
 type work struct {
 	*testing.T
+	form   string
 	orch   faulty
 	client *Client
 	slug   string
 	flow   string
 	number atomic.Int64
 	race   *Contention
+	rows   []FaultRow
 }
 
-func newWork(t *testing.T, o faulty) *work {
+func newWork(t *testing.T, form string, o faulty) *work {
 	t.Helper()
-	w := &work{T: t, orch: o, client: &Client{
+	w := &work{T: t, form: form, orch: o, client: &Client{
 		HTTP: &http.Client{Timeout: 15 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 32}}, Ledger: NewLedger(),
 	}}
 	t.Cleanup(w.client.HTTP.CloseIdleConnections)
@@ -189,7 +242,7 @@ func (w *work) run(do func()) {
 			clients.Go(func() {
 				for ctx.Err() == nil {
 					request(ctx)
-					wait(ctx, 10*time.Millisecond) // So that the check at the end reads no more than it must.
+					wait(ctx, 40*time.Millisecond) // So that the check at the end reads no more than it must.
 				}
 			})
 		}
@@ -209,15 +262,37 @@ func (w *work) run(do func()) {
 	do()
 }
 
+// meet injects a fault, and waits until the server works again and until the work of the fault is done.
+func (w *work) meet(f fault) {
+	w.Helper()
+	w.client.Ledger.Begin(f.name)
+	began := time.Now()
+	f.inject(w.T)
+	row := FaultRow{Fault: f.name, Form: w.form, Lasts: time.Since(began)}
+	ended := time.Now()
+	ctx, cancel := context.WithTimeout(w.Context(), 2*doneWithin)
+	defer cancel()
+	left := w.client.WaitDone(ctx, w.orch.Orch, f.name)
+	row.Done = time.Since(ended)
+	if left > 0 {
+		w.Errorf("%s: %d acknowledged requests are not done %s after the fault", f.name, left, row.Done)
+	}
+	w.orch.WaitReady(w)
+	w.progress(healthyWork)
+	row.Unavailable = w.client.Ledger.Unavailable()
+	w.Logf("%-36s done %.1f s after the fault, unavailable for %.1f s", f.name, row.Done.Seconds(), row.Unavailable.Seconds())
+	w.rows = append(w.rows, row)
+}
+
 // progress waits until so many more requests are acknowledged.
 func (w *work) progress(n int) {
 	w.Helper()
 	want := w.client.Ledger.Acknowledged() + n
-	require.Eventually(w, func() bool { return w.client.Ledger.Acknowledged() >= want }, time.Minute, 5*time.Millisecond,
+	require.Eventually(w, func() bool { return w.client.Ledger.Acknowledged() >= want }, 2*doneWithin, 5*time.Millisecond,
 		"the server does no work after the fault")
 }
 
-// check compares what was acknowledged with what is stored.
+// check compares what was acknowledged with what is stored, and completes the rows.
 func (w *work) check() {
 	w.Helper()
 	began := time.Now()
@@ -225,39 +300,13 @@ func (w *work) check() {
 	require.NoError(w, err)
 	w.Logf("%d acknowledged, %d without an answer; all present after %.1f s; %d lost, %d twice", w.client.Ledger.Acknowledged(),
 		w.client.Ledger.Unknown(), time.Since(began).Seconds(), len(verdict.Lost), len(verdict.Twice))
+	for _, row := range w.rows {
+		row.Acknowledged = w.client.Ledger.AcknowledgedIn(row.Fault)
+		row.Lost, row.Doubled = verdict.LostIn[row.Fault], verdict.TwiceIn[row.Fault]
+		faultTable.Add(w, row)
+	}
 	require.Empty(w, verdict.Lost)
 	require.Empty(w, verdict.Twice)
+	require.Empty(w, verdict.Damaged)
 	w.Logf("%d operations on contested runs are linearizable", w.race.Check(w, w.orch.Orch, redelivered))
-}
-
-// disk is a small file system.
-type disk struct{ dir string }
-
-// faultyDisk returns a data directory on a file system of its own, or on the common one when there is none to be had.
-func faultyDisk(t *testing.T) (string, *disk) {
-	t.Helper()
-	dir := t.TempDir()
-	if os.Geteuid() != 0 {
-		return dir, nil
-	}
-	if err := syscall.Mount("orch-e2e", dir, "tmpfs", 0, fmt.Sprintf("size=%d", diskSize)); err != nil {
-		t.Logf("mount a tmpfs: %v", err)
-		return dir, nil
-	}
-	t.Cleanup(func() { require.NoError(t, syscall.Unmount(dir, syscall.MNT_DETACH)) })
-	return filepath.Join(dir, "data"), &disk{dir}
-}
-
-// fill leaves no room on the disk for a while.
-func (d *disk) fill(t *testing.T) {
-	t.Helper()
-	filler, err := os.Create(filepath.Join(d.dir, "filler"))
-	require.NoError(t, err)
-	chunk := make([]byte, 64<<10)
-	for err == nil {
-		_, err = filler.Write(chunk)
-	}
-	require.ErrorIs(t, err, syscall.ENOSPC)
-	wait(t.Context(), outage)
-	require.NoError(t, errors.Join(filler.Close(), os.Remove(filler.Name())))
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,37 +18,102 @@ import (
 // Ledger records the guarantees of responses: each response that confirms a write, with the data that must exist.
 type Ledger struct {
 	mu sync.Mutex
-	// Webhooks are the numbers of the deliveries with response 204.
-	webhooks map[string]bool
-	// States are the ids of the states with response 201, by run.
-	states map[string][]string
-	// Events are the ids of the events with response 204.
-	events map[string]bool
+	// phase is the phase of the test that acknowledgements belong to.
+	phase string
+	// Acknowledged counts the responses that confirmed a write, by phase.
+	acknowledged map[string]int
+	// Webhooks are the numbers of the deliveries with response 204, with their phases.
+	webhooks map[string]string
+	// States are the states with response 201, by run.
+	states map[string][]acknowledgedState
+	// Events are the ids of the events with response 204, with their phases.
+	events map[string]string
 	// Unknown counts requests without a response: they may be stored or not.
 	unknown int
+	// available measures the longest time without an acknowledgement of each kind of request.
+	available map[string]*Availability
 }
+
+// acknowledgedState is a state of a run that a response confirmed.
+type acknowledgedState struct{ id, phase string }
 
 // NewLedger returns an empty ledger.
 func NewLedger() *Ledger {
-	return &Ledger{webhooks: map[string]bool{}, states: map[string][]string{}, events: map[string]bool{}}
+	return &Ledger{
+		acknowledged: map[string]int{}, webhooks: map[string]string{}, states: map[string][]acknowledgedState{}, events: map[string]string{},
+		available: map[string]*Availability{},
+	}
+}
+
+// Begin starts a phase of the test. Later acknowledgements, and the times without one, belong to it.
+func (l *Ledger) Begin(phase string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.phase = phase
+	for _, a := range l.available {
+		a.Longest()
+	}
+}
+
+// Unavailable returns the longest time since Begin without an acknowledgement, of the kind of request that waited longest.
+func (l *Ledger) Unavailable() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var longest time.Duration
+	for _, a := range l.available {
+		longest = max(longest, a.Longest())
+	}
+	return longest
+}
+
+// delivered, published and stateSet note responses that confirmed a write. The caller holds the lock.
+func (l *Ledger) delivered(number string) {
+	l.webhooks[number] = l.phase
+	l.acknowledge("webhook")
+}
+
+func (l *Ledger) published(id string) {
+	l.events[id] = l.phase
+	l.acknowledge("event")
+}
+
+func (l *Ledger) stateSet(kind, run, state string) {
+	l.states[run] = append(l.states[run], acknowledgedState{state, l.phase})
+	l.acknowledge(kind)
+}
+
+func (l *Ledger) acknowledge(kind string) {
+	l.acknowledged[l.phase]++
+	if l.available[kind] == nil {
+		l.available[kind] = &Availability{}
+	}
+	l.available[kind].Success()
 }
 
 // Acknowledged returns the number of responses that confirmed a write.
 func (l *Ledger) Acknowledged() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := len(l.webhooks) + len(l.events)
-	for _, states := range l.states {
-		n += len(states)
+	n := 0
+	for _, of := range l.acknowledged {
+		n += of
 	}
 	return n
+}
+
+// AcknowledgedIn returns the number of responses of a phase that confirmed a write.
+func (l *Ledger) AcknowledgedIn(phase string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.acknowledged[phase]
 }
 
 // Delivered reports whether a delivery was confirmed.
 func (l *Ledger) Delivered(number string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.webhooks[number]
+	_, delivered := l.webhooks[number]
+	return delivered
 }
 
 // Unknown returns the number of requests without a response.
@@ -142,7 +208,7 @@ func (c *Client) Deliver(ctx context.Context, o *Orch, slug, number string) {
 	case err != nil:
 		c.Ledger.unknown++
 	case status == http.StatusNoContent:
-		c.Ledger.webhooks[number] = true
+		c.Ledger.delivered(number)
 	}
 }
 
@@ -158,7 +224,7 @@ func (c *Client) Publish(ctx context.Context, o *Orch, name string) {
 	case err != nil:
 		c.Ledger.unknown++
 	case status == http.StatusNoContent:
-		c.Ledger.events[id] = true
+		c.Ledger.published(id)
 	}
 }
 
@@ -178,7 +244,7 @@ func (c *Client) CreateRun(ctx context.Context, o *Orch, flow string) string {
 	if status != http.StatusCreated {
 		return ""
 	}
-	c.Ledger.states[made.ID] = []string{made.StateID}
+	c.Ledger.stateSet("run", made.ID, made.StateID)
 	return made.ID
 }
 
@@ -197,7 +263,7 @@ func (c *Client) SetState(ctx context.Context, o *Orch, run, kind string) {
 	case err != nil:
 		c.Ledger.unknown++
 	case status == http.StatusCreated:
-		c.Ledger.states[run] = append(c.Ledger.states[run], result.State.ID)
+		c.Ledger.stateSet("state", run, result.State.ID)
 	}
 }
 
@@ -256,8 +322,21 @@ func (c *Client) countEvents(ctx context.Context, o *Orch, name string) int {
 
 // Verdict is the result of a check.
 type Verdict struct {
-	// Lost are confirmed writes without data; Twice are events that exist more than once.
-	Lost, Twice []string
+	// Lost are confirmed writes without data; Twice are events that exist more than once; Damaged are documents that the server returned
+	// otherwise than they were written.
+	Lost, Twice, Damaged []string
+	// LostIn and TwiceIn count them by phase.
+	LostIn, TwiceIn map[string]int
+}
+
+func (v *Verdict) lost(phase, format string, args ...any) {
+	v.Lost = append(v.Lost, fmt.Sprintf(format, args...))
+	v.LostIn[phase]++
+}
+
+func (v *Verdict) twice(phase, format string, args ...any) {
+	v.Twice = append(v.Twice, fmt.Sprintf(format, args...))
+	v.TwiceIn[phase]++
 }
 
 // Check compares the ledger with a server. Confirmed data becomes readable soon; the check polls until it is, or until
@@ -278,14 +357,19 @@ func (c *Client) Check(ctx context.Context, o *Orch, waitTimeout time.Duration) 
 }
 
 func (c *Client) check(ctx context.Context, o *Orch) (Verdict, error) {
-	var v Verdict
+	v := Verdict{LostIn: map[string]int{}, TwiceIn: map[string]int{}}
 	deliveries, err := c.events(ctx, o, "delivered")
 	if err != nil {
 		return v, err
 	}
 	seen := map[string]int{}
 	for _, e := range deliveries {
-		seen[strings.TrimPrefix(e.Resource["orch.resource.id"], "delivery.")]++
+		number := strings.TrimPrefix(e.Resource["orch.resource.id"], "delivery.")
+		seen[number]++
+		var payload struct{ Number string }
+		if err := json.Unmarshal(e.Payload, &payload); err != nil || payload.Number != number {
+			v.Damaged = append(v.Damaged, fmt.Sprintf("delivery %s: payload %s", number, e.Payload))
+		}
 	}
 	sent, err := c.events(ctx, o, "published")
 	if err != nil {
@@ -294,6 +378,9 @@ func (c *Client) check(ctx context.Context, o *Orch) (Verdict, error) {
 	published := map[string]int{}
 	for _, e := range sent {
 		published[e.ID]++
+		if e.Resource["orch.resource.id"] != "published" {
+			v.Damaged = append(v.Damaged, fmt.Sprintf("event %s: resource %v", e.ID, e.Resource))
+		}
 	}
 	transitions, err := c.events(ctx, o, "orch.flow-run.")
 	if err != nil {
@@ -305,20 +392,20 @@ func (c *Client) check(ctx context.Context, o *Orch) (Verdict, error) {
 	}
 	c.Ledger.mu.Lock()
 	defer c.Ledger.mu.Unlock()
-	for number := range c.Ledger.webhooks {
+	for number, phase := range c.Ledger.webhooks {
 		switch n := seen[number]; {
 		case n == 0:
-			v.Lost = append(v.Lost, "delivery "+number)
+			v.lost(phase, "delivery %s", number)
 		case n > 1:
-			v.Twice = append(v.Twice, fmt.Sprintf("delivery %s: %d events", number, n))
+			v.twice(phase, "delivery %s: %d events", number, n)
 		}
 	}
-	for id := range c.Ledger.events {
+	for id, phase := range c.Ledger.events {
 		switch n := published[id]; {
 		case n == 0:
-			v.Lost = append(v.Lost, "event "+id)
+			v.lost(phase, "event %s", id)
 		case n > 1:
-			v.Twice = append(v.Twice, fmt.Sprintf("event %s: %d times", id, n))
+			v.twice(phase, "event %s: %d times", id, n)
 		}
 	}
 	for run, states := range c.Ledger.states {
@@ -333,19 +420,77 @@ func (c *Client) check(ctx context.Context, o *Orch) (Verdict, error) {
 		for _, s := range history {
 			stored[s.ID]++
 		}
-		for _, id := range states {
-			if stored[id] != 1 {
-				v.Lost = append(v.Lost, fmt.Sprintf("state %s of run %s: %d rows", id, run, stored[id]))
+		for _, state := range states {
+			if stored[state.id] != 1 {
+				v.lost(state.phase, "state %s of run %s: %d rows", state.id, run, stored[state.id])
 			}
-			switch n := events[id]; {
+			switch n := events[state.id]; {
 			case n == 0:
-				v.Lost = append(v.Lost, fmt.Sprintf("event of state %s", id))
+				v.lost(state.phase, "event of state %s", state.id)
 			case n > 1:
-				v.Twice = append(v.Twice, fmt.Sprintf("state %s: %d events", id, n))
+				v.twice(state.phase, "state %s: %d events", state.id, n)
 			}
 		}
 	}
 	return v, nil
+}
+
+// WaitDone waits until the effects of all that was acknowledged in a phase are executed: each event is stored. It returns how many are
+// left at the end of the context.
+func (c *Client) WaitDone(ctx context.Context, o *Orch, phase string) (left int) {
+	var ids, deliveries []string
+	c.Ledger.mu.Lock()
+	for id, of := range c.Ledger.events {
+		if of == phase {
+			ids = append(ids, id)
+		}
+	}
+	for _, states := range c.Ledger.states {
+		for _, state := range states {
+			if state.phase == phase {
+				ids = append(ids, state.id)
+			}
+		}
+	}
+	for number, of := range c.Ledger.webhooks {
+		if of == phase {
+			deliveries = append(deliveries, "delivery."+number)
+		}
+	}
+	c.Ledger.mu.Unlock()
+	for {
+		ids = c.missing(ctx, o, ids, "id", "id", func(e event) string { return e.ID })
+		deliveries = c.missing(ctx, o, deliveries, "resource", "id", func(e event) string { return e.Resource["orch.resource.id"] })
+		if left = len(ids) + len(deliveries); left == 0 || ctx.Err() != nil {
+			return left
+		}
+		pause(ctx)
+	}
+}
+
+// missing returns those of the keys that no stored event has. A filter of the API, one of its fields, and key say where an event has it.
+func (c *Client) missing(ctx context.Context, o *Orch, keys []string, filter, field string, key func(event) string) []string {
+	const perRequest = 50
+	var missing []string
+	for chunk := range slices.Chunk(keys, perRequest) {
+		var page struct{ Events []event }
+		status, err := c.post(ctx, o.API()+"/events/filter", map[string]any{"limit": perRequest, "filter": map[string]any{
+			filter:     map[string]any{field: chunk},
+			"occurred": map[string]any{"since": time.Now().UTC().Add(-24 * time.Hour), "until": time.Now().UTC().Add(aheadOfTime)},
+		}}, &page)
+		found := map[string]bool{}
+		if err == nil && status == http.StatusOK {
+			for _, e := range page.Events {
+				found[key(e)] = true
+			}
+		}
+		for _, k := range chunk {
+			if !found[k] {
+				missing = append(missing, k)
+			}
+		}
+	}
+	return missing
 }
 
 // Contend proposes a state for a run that others race for, and enters what came of it into the register.

@@ -11,6 +11,9 @@ import (
 // programs are built once for all tests.
 var programs Programs
 
+// faultTable has the rows of all tests of faults; it is printed at the end.
+var faultTable FaultTable
+
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "orch-e2e-")
@@ -23,7 +26,12 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
-		return m.Run()
+		code := m.Run()
+		if err := faultTable.Write(os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return code
 	}())
 }
 

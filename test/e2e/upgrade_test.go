@@ -77,13 +77,15 @@ func TestUpgradeFixture(t *testing.T) {
 func (a *acknowledged) ledger() *Ledger {
 	l := NewLedger()
 	for _, number := range a.Webhooks {
-		l.webhooks[number] = true
+		l.delivered(number)
 	}
 	for _, id := range a.Events {
-		l.events[id] = true
+		l.published(id)
 	}
 	for run, states := range a.States {
-		l.states[run] = append([]string(nil), states...)
+		for _, state := range states {
+			l.stateSet("state", run, state)
+		}
 	}
 	return l
 }
@@ -139,7 +141,7 @@ func TestWriteUpgradeFixture(t *testing.T) {
 	dir := t.TempDir()
 	o := StartSingle(t, oldPrograms(t), dir, forever)
 	c := &Client{HTTP: &http.Client{Timeout: startTimeout}, Ledger: NewLedger()}
-	a := acknowledged{Written: time.Now().UTC().Truncate(time.Second), Variable: upgradeVariable}
+	a := acknowledged{Written: time.Now().UTC().Truncate(time.Second), Variable: upgradeVariable, States: map[string][]string{}}
 	create := func(path string, body map[string]any) string {
 		var created struct{ ID string }
 		status, err := c.post(t.Context(), o.API()+path, body, &created)
@@ -178,7 +180,11 @@ func TestWriteUpgradeFixture(t *testing.T) {
 	for id := range c.Ledger.events {
 		a.Events = append(a.Events, id)
 	}
-	a.States = c.Ledger.states
+	for run, states := range c.Ledger.states {
+		for _, state := range states {
+			a.States[run] = append(a.States[run], state.id)
+		}
+	}
 	require.Equal(t, 80, c.Ledger.Acknowledged())
 
 	text, err := json.MarshalIndent(a, "", "  ")
