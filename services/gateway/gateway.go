@@ -163,14 +163,16 @@ func (g *Gateway) build() error {
 			return err
 		}
 	}
-	if settings, err = serverinfo.Settings(settings); err != nil {
+	shown, err := serverinfo.NewSettings(settings)
+	if err != nil {
 		return err
 	}
 	g.about = rpc.NewLocal(rpc.Recover(g.log))
 	orchv1.RegisterServerServiceServer(g.about, &serverinfo.Server{
 		Version:    g.deps.Version,
 		Vocabulary: g.cfg.Vocabulary,
-		Settings:   settings,
+		Settings:   shown,
+		Tenants:    g.mode == authn.ByKey,
 		Ready:      g.Ready,
 	})
 	g.refused = refusals.New(refusals.Options{Broker: g.deps.Broker, Log: g.log})

@@ -16300,7 +16300,7 @@ type ClientInterface interface {
 
 	// ReadSettings Read the settings
 	//
-	// Returns the server's configuration by variable name, without secrets.
+	// Returns the server's configuration by variable name, without secrets. With API keys only administrators of the server get it; others get what web UIs need.
 	//
 	// Corresponds with GET /admin/settings (the `ReadSettings` operationId).
 	ReadSettings(ctx context.Context, params *ReadSettingsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -20886,7 +20886,7 @@ func (c *Client) RunRetention(ctx context.Context, params *RunRetentionParams, r
 
 // ReadSettings Read the settings
 //
-// Returns the server's configuration by variable name, without secrets.
+// Returns the server's configuration by variable name, without secrets. With API keys only administrators of the server get it; others get what web UIs need.
 //
 // Corresponds with GET /admin/settings (the `ReadSettings` operationId).
 func (c *Client) ReadSettings(ctx context.Context, params *ReadSettingsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -45179,7 +45179,7 @@ type ClientWithResponsesInterface interface {
 
 	// ReadSettingsWithResponse Read the settings
 	//
-	// Returns the server's configuration by variable name, without secrets.
+	// Returns the server's configuration by variable name, without secrets. With API keys only administrators of the server get it; others get what web UIs need.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -65784,7 +65784,7 @@ func (c *ClientWithResponses) RunRetentionWithResponse(ctx context.Context, para
 
 // ReadSettingsWithResponse Read the settings
 //
-// Returns the server's configuration by variable name, without secrets.
+// Returns the server's configuration by variable name, without secrets. With API keys only administrators of the server get it; others get what web UIs need.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -4440,7 +4440,7 @@ func Of(fullName string) string {
 	case "orch.v1.ServerService.PerformReadinessCheck":
 		return "Check readiness. Returns 503 while the server cannot serve requests, for example during start or shutdown."
 	case "orch.v1.ServerService.ReadSettings":
-		return "Read the settings. Returns the server's configuration by variable name, without secrets."
+		return "Read the settings. Returns the server's configuration by variable name, without secrets. With API keys only administrators of the server get it; others get what web UIs need."
 	case "orch.v1.ServerService.ReadVersion":
 		return "Read the server version. Returns the version of the running program."
 	case "orch.v1.ServerService.ServerVersion":

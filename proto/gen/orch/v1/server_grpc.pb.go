@@ -47,7 +47,8 @@ type ServerServiceClient interface {
 	ServerVersion(ctx context.Context, in *emptypb.Empty, opts ...grpc.CallOption) (*VersionResponse, error)
 	// Read the server version. Returns the version of the running program.
 	ReadVersion(ctx context.Context, in *emptypb.Empty, opts ...grpc.CallOption) (*VersionResponse, error)
-	// Read the settings. Returns the server's configuration by variable name, without secrets.
+	// Read the settings. Returns the server's configuration by variable name, without secrets. With API keys only
+	// administrators of the server get it; others get what web UIs need.
 	ReadSettings(ctx context.Context, in *emptypb.Empty, opts ...grpc.CallOption) (*Settings, error)
 	// Create a CSRF token. Returns 422, because CSRF protection is disabled.
 	CreateCsrfToken(ctx context.Context, in *CreateCsrfTokenRequest, opts ...grpc.CallOption) (*CsrfToken, error)
@@ -147,7 +148,8 @@ type ServerServiceServer interface {
 	ServerVersion(context.Context, *emptypb.Empty) (*VersionResponse, error)
 	// Read the server version. Returns the version of the running program.
 	ReadVersion(context.Context, *emptypb.Empty) (*VersionResponse, error)
-	// Read the settings. Returns the server's configuration by variable name, without secrets.
+	// Read the settings. Returns the server's configuration by variable name, without secrets. With API keys only
+	// administrators of the server get it; others get what web UIs need.
 	ReadSettings(context.Context, *emptypb.Empty) (*Settings, error)
 	// Create a CSRF token. Returns 422, because CSRF protection is disabled.
 	CreateCsrfToken(context.Context, *CreateCsrfTokenRequest) (*CsrfToken, error)

@@ -21,8 +21,10 @@ type Server struct {
 	Version string
 	// Vocabulary decides which version the server reports to clients.
 	Vocabulary vocabulary.Vocabulary
-	// Settings are the server's settings without secrets, as a JSON object.
-	Settings []byte
+	// Settings are the server's settings without secrets.
+	Settings Settings
+	// Tenants reports that callers have keys: only administrators of the server then read the settings of the operator.
+	Tenants bool
 	// Ready returns why the server cannot serve requests, nil when it can.
 	Ready func() error
 }
@@ -66,8 +68,13 @@ func (s *Server) ReadVersion(ctx context.Context, _ *emptypb.Empty) (*orchv1.Ver
 }
 
 // ReadSettings implements orchv1.ServerServiceServer.
-func (s *Server) ReadSettings(context.Context, *emptypb.Empty) (*orchv1.Settings, error) {
-	return &orchv1.Settings{Values: s.Settings}, nil
+func (s *Server) ReadSettings(ctx context.Context, _ *emptypb.Empty) (*orchv1.Settings, error) {
+	if s.Tenants {
+		if info, err := request.Incoming(ctx); err != nil || !info.Caller.Administrator {
+			return &orchv1.Settings{Values: s.Settings.Tenant}, nil
+		}
+	}
+	return &orchv1.Settings{Values: s.Settings.Operator}, nil
 }
 
 // CreateCsrfToken implements orchv1.ServerServiceServer. The server issues no token, because the guard checks the

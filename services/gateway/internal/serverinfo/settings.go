@@ -8,13 +8,25 @@ import (
 // forClients are the settings by which web UIs of other servers decide. Without them a UI sends usage data to its vendor.
 var forClients = json.RawMessage(`{"analytics_enabled":false,"ui":{"show_promotional_content":false}}`)
 
-// Settings returns the settings that clients read: those of the process, a JSON object by variable name, and the object
-// "server" that web UIs read.
-func Settings(process []byte) ([]byte, error) {
+// Settings are the server's settings as JSON objects.
+type Settings struct {
+	// Operator has those of the process by variable name, and the object "server". They name directories, addresses and networks.
+	Operator []byte
+	// Tenant has the object "server" alone, which web UIs read.
+	Tenant []byte
+}
+
+// NewSettings returns the settings of a process, a JSON object by variable name.
+func NewSettings(process []byte) (Settings, error) {
 	values := map[string]json.RawMessage{}
 	if err := json.Unmarshal(process, &values); err != nil {
-		return nil, fmt.Errorf("decode settings: %w", err)
+		return Settings{}, fmt.Errorf("decode settings: %w", err)
 	}
 	values["server"] = forClients
-	return json.Marshal(values)
+	operator, err := json.Marshal(values)
+	if err != nil {
+		return Settings{}, err
+	}
+	tenant, err := json.Marshal(map[string]json.RawMessage{"server": forClients})
+	return Settings{operator, tenant}, err
 }

@@ -12,6 +12,7 @@ import (
 // statusView is the data of the status page. Totals of failed calls are absent.
 type statusView struct {
 	Ready                   bool
+	Operator                bool // The reader administers the server. Others see neither addresses nor parts.
 	Reason                  string
 	Parts                   []run.Item
 	Flows, Webhooks, Events string
@@ -35,15 +36,22 @@ func statusPage(server Server) page.Page {
 			events := ask.New[*orchv1.EventPage](orchv1.EventService_ReadEvents_FullMethodName, ask.Input{Body: ask.JSON{"limit": 1, "total_limit": mostCounted + 1}})
 			_ = r.Ask(flows, webhooks, events) // The health of the parts explains a failure.
 			v := statusView{
-				Ready: true, Parts: server.Parts(), Server: r.Server,
+				Ready: true, Operator: r.Allowed(orchv1.DeadLetterService_ReadDeadLetters_FullMethodName), Server: r.Server,
 				APIVersion: vocabulary.APIVersion, Vocabulary: r.Server.Vocabulary.String(),
 				Flows:    total(flows.Err(), flows.Answer().GetCount()),
 				Webhooks: total(webhooks.Err(), webhooks.Answer().GetCount()),
 				Events:   total(events.Err(), events.Answer().GetTotal()),
 			}
 			title := "Ready"
-			if err := server.Ready(); err != nil {
-				v.Ready, v.Reason, title = false, err.Error(), "Not ready"
+			err := server.Ready()
+			if err != nil {
+				v.Ready, title = false, "Not ready"
+			}
+			if v.Operator {
+				v.Parts = server.Parts()
+				if err != nil {
+					v.Reason = err.Error()
+				}
 			}
 			return page.View{Title: title, Template: "status.html", Data: v}, nil
 		},
