@@ -54,6 +54,10 @@ func Restore(ctx context.Context, backup, dir string) error {
 	return nil
 }
 
+// IsBackup reports whether a directory has the list of files that Backup writes. A server that opened the directory would change files
+// of the list, and Restore refuses it then.
+func IsBackup(dir string) bool { return storage.IsBackup(vfs.Default, dir) }
+
 // Compact rewrites the store without what was deleted, and returns the space to the file system. Clients may work meanwhile, more
 // slowly. The store reclaims space by itself after large deletions.
 func (s *Server) Compact(ctx context.Context) (err error) {

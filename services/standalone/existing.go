@@ -18,11 +18,14 @@ import (
 // errUnused reports a store that no orchestration service has used.
 var errUnused = errors.New("no orchestration service has used the store")
 
-// existing opens a data directory of `orch server` or `orch infra`, or a backup, that no process uses. `orch infra` does not know
+// existing opens a data directory of `orch server` or `orch infra` that no process uses, and refuses a backup. `orch infra` does not know
 // the vocabulary of its services, so the store says it.
 func existing(ctx context.Context, path string, log *slog.Logger) (_ datadir.Dir, err error) {
 	dir, err := datadir.Existing(path)
-	if !errors.Is(err, datadir.ErrUnmarked) {
+	switch {
+	case err == nil:
+		return dir, dir.NoBackup()
+	case !errors.Is(err, datadir.ErrUnmarked):
 		return dir, err
 	}
 	store, err := embeddedmongo.Open(dir.Store(), embeddedmongo.Options{Logger: log})

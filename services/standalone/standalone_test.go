@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,6 +21,7 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo"
 	"github.com/orch-project/orch/pkg/testkit"
 	"github.com/orch-project/orch/pkg/vocabulary"
+	"github.com/orch-project/orch/services/orchestration"
 	"github.com/orch-project/orch/services/standalone"
 )
 
@@ -142,7 +145,71 @@ func TestBackupWithoutAServerWaitsForWhatIsInTheStreams(t *testing.T) {
 	s.fill(50)
 	s.stop()
 	require.NoError(t, standalone.Backup(t.Context(), dir, backup, quiet))
-	require.Equal(t, int64(50), start(t, backup).events(), "a backup is a data directory")
+	restored := filepath.Join(t.TempDir(), "r")
+	require.NoError(t, standalone.Restore(t.Context(), backup, restored))
+	require.Equal(t, int64(50), start(t, restored).events())
+}
+
+// TestBackupsAreNotOpened: a server and the commands of operators refuse a backup and leave it as it is.
+func TestBackupsAreNotOpened(t *testing.T) {
+	t.Parallel()
+	dir, backup := t.TempDir(), filepath.Join(t.TempDir(), "b")
+	s := start(t, dir)
+	s.fill(5)
+	require.NoError(t, standalone.Backup(t.Context(), dir, backup, quiet))
+	before := filesOf(t, backup)
+	for name, open := range map[string]func() error{
+		"server": func() error {
+			cfg, err := config.LoadFrom[standalone.Config](map[string]string{"ORCH_DATA_DIR": backup, "ORCH_GATEWAY_LISTEN": "127.0.0.1:0"})
+			require.NoError(t, err)
+			_, err = standalone.New(t.Context(), cfg, "test", quiet)
+			return err
+		},
+		"infra": func() error {
+			_, err := standalone.NewInfra(standalone.InfraConfig{DataDir: backup, MongoListen: "127.0.0.1:0", NATSListen: "127.0.0.1:0"}, quiet)
+			return err
+		},
+		"upgrade --check": func() error { return standalone.CheckUpgrade(t.Context(), backup, io.Discard, quiet) },
+		"export":          func() error { return standalone.Export(t.Context(), backup, mongo(t), "orch", nil, quiet) },
+		"backup":          func() error { return standalone.Backup(t.Context(), backup, filepath.Join(t.TempDir(), "c"), quiet) },
+		"vocabulary convert": func() error {
+			return standalone.ConvertVocabulary(t.Context(), backup, orchestration.Conversion{To: vocabulary.Prefect}, quiet)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.ErrorContains(t, open(), "orch restore")
+			require.Equal(t, before, filesOf(t, backup))
+		})
+	}
+	_, err := standalone.Check(t.Context(), backup)
+	require.NoError(t, err, "orch doctor reads backups")
+	restored := filepath.Join(t.TempDir(), "r")
+	require.NoError(t, standalone.Restore(t.Context(), backup, restored))
+	require.Equal(t, int64(5), start(t, restored).events())
+	require.NoError(t, standalone.CheckUpgrade(t.Context(), restoredCopy(t, backup), io.Discard, quiet))
+}
+
+// restoredCopy returns a data directory from a backup that no server has used.
+func restoredCopy(t *testing.T, backup string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "copy")
+	require.NoError(t, standalone.Restore(t.Context(), backup, dir))
+	return dir
+}
+
+// filesOf returns the files below a directory with their contents.
+func filesOf(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	require.NoError(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		files[path] = string(text)
+		return err
+	}))
+	return files
 }
 
 func TestBackupOfNothing(t *testing.T) {

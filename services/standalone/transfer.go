@@ -19,7 +19,7 @@ import (
 // Progress receives the number of copied documents of a collection; total is an estimate.
 type Progress = transfer.Progress
 
-// Export copies a backup, or a data directory that no server uses, into an empty database of a MongoDB server.
+// Export copies a data directory that no server uses into an empty database of a MongoDB server.
 func Export(ctx context.Context, dataDir, uri, database string, progress Progress, log *slog.Logger) error {
 	dir, err := existing(ctx, dataDir, log)
 	if err != nil {

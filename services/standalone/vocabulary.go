@@ -56,6 +56,9 @@ func ConvertVocabulary(ctx context.Context, dataDir string, how orchestration.Co
 
 // withData opens the store of a data directory, and its streams if it has some.
 func withData(ctx context.Context, dir datadir.Dir, streams bool, log *slog.Logger, do func(*orchestration.Data) error) (err error) {
+	if err := dir.NoBackup(); err != nil {
+		return err
+	}
 	settings, err := config.Load[orchestration.Config]()
 	if err != nil {
 		return err

@@ -107,7 +107,7 @@ func (s *server) ping(v vocabulary.Vocabulary, n int) {
 	s.t.Helper()
 	require.Equal(s.t, 204, s.ask(http.MethodPost, "/events", spoken(v, fmt.Sprintf(`[{"id": "0193a8b1-0000-7000-8000-%012d", "occurred": %q, "event": "pinged",
 		"resource": {"@.resource.id": "@.flow.7", "owner": "me", "note": "see orch.flow.7"},
-		"related": [{"@.resource.id": "@@.webhook.7", "@.resource.role": "probe"}], "payload": {"orch.resource.id": "orch.flow.7"}}]`,
+		"related": [{"@.resource.id": "@.work-pool.7", "@.resource.role": "probe"}], "payload": {"orch.resource.id": "orch.flow.7"}}]`,
 		n, time.Now().UTC().Format(time.RFC3339))), nil))
 }
 
@@ -307,7 +307,7 @@ func TestConvertedDataBehaves(t *testing.T) {
 	v := vocabulary.Prefect
 	s = start(t, dir, inVocabulary(v))
 	s.await(v, `{"event": {"name": ["pinged"]}}`, 2)
-	require.Equal(t, int64(2), s.total(v, `{"related": {"id": ["@@.webhook.7"]}}`))
+	require.Equal(t, int64(2), s.total(v, `{"related": {"id": ["@.work-pool.7"]}}`))
 	require.Equal(t, int64(2), s.total(v, `{"related": {"role": ["probe"]}, "resource": {"id": ["@.flow.7"]}}`))
 	require.Equal(t, int64(0), s.total(vocabulary.Orch, `{"any_resource": {"id_prefix": ["@.", "@@."]}}`))
 	require.Equal(t, int64(0), s.total(vocabulary.Orch, `{"event": {"prefix": ["@.flow", "@.task", "@.automation", "@@."]}}`))

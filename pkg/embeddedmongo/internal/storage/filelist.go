@@ -33,6 +33,12 @@ type backedUp struct {
 	SHA256   string `json:"sha256"`
 }
 
+// IsBackup reports whether a directory has the list of a backup's files.
+func IsBackup(fs vfs.FS, dir string) bool {
+	_, err := fs.Stat(fs.PathJoin(dir, listFile))
+	return err == nil
+}
+
 // readFileList reads the list of a backup.
 func readFileList(fs vfs.FS, backup string) (fileList, error) {
 	f, err := fs.Open(fs.PathJoin(backup, listFile))

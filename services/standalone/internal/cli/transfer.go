@@ -14,7 +14,7 @@ import (
 func exportCommand() *cobra.Command {
 	return transferCommand(&cobra.Command{
 		Use:   "export --to URI",
-		Short: "Copy a backup, or a data directory that no server uses, into a MongoDB server",
+		Short: "Copy a data directory that no server uses into a MongoDB server",
 	}, "to", "the database; it must be empty", standalone.Export)
 }
 

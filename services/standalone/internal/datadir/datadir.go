@@ -21,6 +21,7 @@ import (
 	"strings"
 
 	"github.com/orch-project/orch/pkg/atomicfile"
+	"github.com/orch-project/orch/pkg/embeddedmongo"
 	"github.com/orch-project/orch/pkg/secrets"
 	"github.com/orch-project/orch/pkg/vocabulary"
 )
@@ -33,6 +34,9 @@ var ErrFormat = errors.New("the data directory does not fit this server")
 
 // ErrUnmarked reports a data directory that only `orch infra` has used: it has a store and no mark.
 var ErrUnmarked = errors.New("only orch infra has used the data directory")
+
+// ErrBackup reports a backup where a data directory is expected.
+var ErrBackup = errors.New("it is a backup, which a server would make unusable: orch restore creates a data directory from it")
 
 // ErrForeign reports a directory that is not empty and not a data directory.
 var ErrForeign = errors.New("the directory is not a data directory and not empty")
@@ -87,6 +91,9 @@ func Open(path string, vocab vocabulary.Vocabulary) (Dir, error) {
 		return Dir{}, fmt.Errorf("read what %s is: %w", path, err)
 	}
 	dir, err := found.dir(path)
+	if err == nil {
+		err = dir.NoBackup()
+	}
 	switch {
 	case err != nil:
 		return Dir{}, err
@@ -131,7 +138,10 @@ func OpenAny(path string) (Dir, error) {
 	if err != nil {
 		return Dir{}, fmt.Errorf("read what %s is: %w", path, err)
 	}
-	_, err = found.dir(path)
+	dir, err := found.dir(path)
+	if err == nil {
+		err = dir.NoBackup()
+	}
 	return Dir{Path: path}, err
 }
 
@@ -249,6 +259,14 @@ func (d Dir) Store() string { return filepath.Join(d.Path, "store") }
 func (d Dir) HasStreams() bool {
 	_, err := os.Stat(d.NATS())
 	return err == nil
+}
+
+// NoBackup returns ErrBackup for a backup. A directory with streams is none: an earlier version has run a server on it.
+func (d Dir) NoBackup() error {
+	if embeddedmongo.IsBackup(d.Store()) && !d.HasStreams() {
+		return fmt.Errorf("open %s: %w", d.Path, ErrBackup)
+	}
+	return nil
 }
 
 // NATS is the path of the embedded broker's streams.
