@@ -46,6 +46,13 @@ func (c *Conn) Journal(ctx context.Context, name string, cfg JournalConfig) (*Jo
 	setDefault(&cfg.MaxBytes, defaultJournalBytes)
 	setDefault(&cfg.MaxAge, defaultJournalAge)
 	j := &Journal{conn: c, name: name}
+	err := attempts(ctx, func(ctx context.Context) error { return j.open(ctx, cfg) })
+	return j, unavailable(ctx, "opening journal "+name, err)
+}
+
+// open makes the stream of the journal and its consumer unless they exist.
+func (j *Journal) open(ctx context.Context, cfg JournalConfig) error {
+	c := j.conn
 	stream, err := c.js.Stream(ctx, j.stream())
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		stream, err = c.js.CreateStream(ctx, jetstream.StreamConfig{
@@ -64,12 +71,12 @@ func (c *Conn) Journal(ctx context.Context, name string, cfg JournalConfig) (*Jo
 		}
 	}
 	if err != nil {
-		return nil, unavailable(ctx, "opening journal "+name, err)
+		return err
 	}
 	_, err = stream.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
 		Durable: journalDurable, AckPolicy: jetstream.AckExplicitPolicy, AckWait: c.cfg.AckWait, MaxDeliver: -1,
 	})
-	return j, unavailable(ctx, "opening journal "+name, err)
+	return err
 }
 
 func (j *Journal) stream() string  { return journalStreamPrefix + strings.ToUpper(j.name) }
