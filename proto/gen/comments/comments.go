@@ -651,6 +651,8 @@ func Of(fullName string) string {
 		return "End of the window, exclusive, in microseconds since 1970."
 	case "orch.v1.AutomationBucket.expires":
 		return "When the bucket may be removed, in microseconds since 1970."
+	case "orch.v1.AutomationBucket.held":
+		return "Expected events of a proactive trigger with `after`, in the order of their times, because a window may begin later than it is evaluated: 8 bytes of id, 8 bytes of the event's time and 8 bytes of the time of its evaluation each."
 	case "orch.v1.AutomationBucket.id":
 		return "UUID derived from the trigger's id and the group's key."
 	case "orch.v1.AutomationBucket.key":
@@ -3583,6 +3585,28 @@ func Of(fullName string) string {
 		return "NextRuns maps flow UUIDs to their next runs."
 	case "orch.v1.NumberList":
 		return "NumberList is a nullable JSON array of numbers."
+	case "orch.v1.OBSERVED_STATE_SORT_LAST_SEEN_DESC":
+		return "By the time of the latest state, newest first."
+	case "orch.v1.OBSERVED_STATE_SORT_NAME_ASC":
+		return "By type and then by name."
+	case "orch.v1.ObservedState":
+		return "ObservedState is a combination of type and name that states have."
+	case "orch.v1.ObservedState.first_seen":
+		return "Time of the earliest state, in UTC."
+	case "orch.v1.ObservedState.last_seen":
+		return "Time of the latest state, in UTC."
+	case "orch.v1.ObservedState.state_name":
+		return "Name of the states, as stored."
+	case "orch.v1.ObservedState.state_type":
+		return "Type of the states."
+	case "orch.v1.ObservedStateList":
+		return "ObservedStateList is a JSON array of observed states."
+	case "orch.v1.ObservedStateService":
+		return "Observed states are the combinations of type and name in the histories of flow runs and task runs."
+	case "orch.v1.ObservedStateService.ReadObservedStates":
+		return "Read the observed states. Returns each combination of type and name that a run of the workspace has or had."
+	case "orch.v1.ObservedStateSort":
+		return "ObservedStateSort orders observed states."
 	case "orch.v1.Operator":
 		return "Operator combines the criteria of one filter: and_ requires all of them, or_ requires one."
 	case "orch.v1.OperatorUuidFilter":
@@ -3829,6 +3853,12 @@ func Of(fullName string) string {
 		return "UUID of the account."
 	case "orch.v1.ReadLatestArtifactRequest.key":
 		return "Key of the artifact."
+	case "orch.v1.ReadObservedStatesRequest.limit":
+		return "Maximum number of states, 1 to 200; default 200."
+	case "orch.v1.ReadObservedStatesRequest.order_by":
+		return "Order of the states; default LAST_SEEN_DESC."
+	case "orch.v1.ReadObservedStatesRequest.query":
+		return "Prefix of the type or of the name, regardless of case; at most 100 characters; blank text and null select all."
 	case "orch.v1.ReadSavedSearchRequest.id":
 		return "UUID of the saved search."
 	case "orch.v1.ReadServiceAccountRequest.account_id":
@@ -4703,6 +4733,10 @@ func Of(fullName string) string {
 		return "SuspendFlowRun suspends the flow run of the triggering event."
 	case "orch.v1.TASK_RUN_SORT_CREATED_DESC":
 		return "By time of creation, newest first."
+	case "orch.v1.TASK_RUN_SORT_DURATION_ASC":
+		return "By estimated run time, shortest first."
+	case "orch.v1.TASK_RUN_SORT_DURATION_DESC":
+		return "By estimated run time, longest first. Both orders by duration need a filter that selects at most 5,000 task runs."
 	case "orch.v1.TRIGGER_STATE_RESOLVED":
 		return "The condition no longer holds."
 	case "orch.v1.TRIGGER_STATE_TRIGGERED":
@@ -6682,7 +6716,7 @@ func Of(fullName string) string {
 	case "orch.v1.WorkerFlowRun.start_time":
 		return "When the run started."
 	case "orch.v1.WorkerFlowRun.state":
-		return "Always null; the state's type and name have fields of their own."
+		return "The state of the run."
 	case "orch.v1.WorkerFlowRun.state_id":
 		return "The id of the run's state."
 	case "orch.v1.WorkerFlowRun.state_name":

@@ -4604,7 +4604,10 @@ type AutomationBucket struct {
 	// True while firings are pending; absent otherwise.
 	Unsettled *bool `protobuf:"varint,14,opt,name=unsettled,proto3,oneof" json:"unsettled,omitempty"`
 	// When the bucket may be removed, in microseconds since 1970.
-	Expires       int64 `protobuf:"varint,15,opt,name=expires,proto3" json:"expires,omitempty"`
+	Expires int64 `protobuf:"varint,15,opt,name=expires,proto3" json:"expires,omitempty"`
+	// Expected events of a proactive trigger with `after`, in the order of their times, because a window may begin later than
+	// it is evaluated: 8 bytes of id, 8 bytes of the event's time and 8 bytes of the time of its evaluation each.
+	Held          []byte `protobuf:"bytes,16,opt,name=held,proto3" json:"held,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4742,6 +4745,13 @@ func (x *AutomationBucket) GetExpires() int64 {
 		return x.Expires
 	}
 	return 0
+}
+
+func (x *AutomationBucket) GetHeld() []byte {
+	if x != nil {
+		return x.Held
+	}
+	return nil
 }
 
 // AutomationHold is an event that is evaluated later: it waits for the event that it follows, or for the next turn of its
@@ -5461,7 +5471,7 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"!ValidateAutomationTemplateRequest\x12$\n" +
 	"\btemplate\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\"\x02\"\"R\btemplate\"?\n" +
 	"\x17ValidateTemplateRequest\x12$\n" +
-	"\btemplate\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\"\x02\"\"R\btemplate\"\x88\x04\n" +
+	"\btemplate\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\"\x02\"\"R\btemplate\"\x9c\x04\n" +
 	"\x10AutomationBucket\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12+\n" +
 	"\rautomation_id\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\fautomationId\x12%\n" +
@@ -5479,7 +5489,8 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"\apending\x18\f \x03(\v2\x19.orch.v1.AutomationFiringR\apending\x12\x15\n" +
 	"\x03due\x18\r \x01(\x03H\x01R\x03due\x88\x01\x01\x12!\n" +
 	"\tunsettled\x18\x0e \x01(\bH\x02R\tunsettled\x88\x01\x01\x12\x18\n" +
-	"\aexpires\x18\x0f \x01(\x03R\aexpiresB\a\n" +
+	"\aexpires\x18\x0f \x01(\x03R\aexpires\x12\x12\n" +
+	"\x04held\x18\x10 \x01(\fR\x04heldB\a\n" +
 	"\x05_lastB\x06\n" +
 	"\x04_dueB\f\n" +
 	"\n" +

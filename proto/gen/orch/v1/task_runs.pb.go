@@ -41,20 +41,26 @@ const (
 	TaskRunSort_TASK_RUN_SORT_END_TIME_DESC                 TaskRunSort = 7
 	// By time of creation, newest first.
 	TaskRunSort_TASK_RUN_SORT_CREATED_DESC TaskRunSort = 8
+	// By estimated run time, longest first. Both orders by duration need a filter that selects at most 5,000 task runs.
+	TaskRunSort_TASK_RUN_SORT_DURATION_DESC TaskRunSort = 9
+	// By estimated run time, shortest first.
+	TaskRunSort_TASK_RUN_SORT_DURATION_ASC TaskRunSort = 10
 )
 
 // Enum value maps for TaskRunSort.
 var (
 	TaskRunSort_name = map[int32]string{
-		0: "TASK_RUN_SORT_UNSPECIFIED",
-		1: "TASK_RUN_SORT_ID_DESC",
-		2: "TASK_RUN_SORT_EXPECTED_START_TIME_ASC",
-		3: "TASK_RUN_SORT_EXPECTED_START_TIME_DESC",
-		4: "TASK_RUN_SORT_NAME_ASC",
-		5: "TASK_RUN_SORT_NAME_DESC",
-		6: "TASK_RUN_SORT_NEXT_SCHEDULED_START_TIME_ASC",
-		7: "TASK_RUN_SORT_END_TIME_DESC",
-		8: "TASK_RUN_SORT_CREATED_DESC",
+		0:  "TASK_RUN_SORT_UNSPECIFIED",
+		1:  "TASK_RUN_SORT_ID_DESC",
+		2:  "TASK_RUN_SORT_EXPECTED_START_TIME_ASC",
+		3:  "TASK_RUN_SORT_EXPECTED_START_TIME_DESC",
+		4:  "TASK_RUN_SORT_NAME_ASC",
+		5:  "TASK_RUN_SORT_NAME_DESC",
+		6:  "TASK_RUN_SORT_NEXT_SCHEDULED_START_TIME_ASC",
+		7:  "TASK_RUN_SORT_END_TIME_DESC",
+		8:  "TASK_RUN_SORT_CREATED_DESC",
+		9:  "TASK_RUN_SORT_DURATION_DESC",
+		10: "TASK_RUN_SORT_DURATION_ASC",
 	}
 	TaskRunSort_value = map[string]int32{
 		"TASK_RUN_SORT_UNSPECIFIED":                   0,
@@ -66,6 +72,8 @@ var (
 		"TASK_RUN_SORT_NEXT_SCHEDULED_START_TIME_ASC": 6,
 		"TASK_RUN_SORT_END_TIME_DESC":                 7,
 		"TASK_RUN_SORT_CREATED_DESC":                  8,
+		"TASK_RUN_SORT_DURATION_DESC":                 9,
+		"TASK_RUN_SORT_DURATION_ASC":                  10,
 	}
 )
 
@@ -3260,7 +3268,7 @@ const file_orch_v1_task_runs_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\"F\n" +
 	"\x18ReadTaskRunStatesRequest\x12*\n" +
 	"\vtask_run_id\x18\x01 \x01(\tB\n" +
-	"\xca\xf3\x18\x06\x10\x01\x18\x01x\x01R\ttaskRunId*\xc9\x02\n" +
+	"\xca\xf3\x18\x06\x10\x01\x18\x01x\x01R\ttaskRunId*\x8a\x03\n" +
 	"\vTaskRunSort\x12\x1d\n" +
 	"\x19TASK_RUN_SORT_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15TASK_RUN_SORT_ID_DESC\x10\x01\x12)\n" +
@@ -3270,7 +3278,10 @@ const file_orch_v1_task_runs_proto_rawDesc = "" +
 	"\x17TASK_RUN_SORT_NAME_DESC\x10\x05\x12/\n" +
 	"+TASK_RUN_SORT_NEXT_SCHEDULED_START_TIME_ASC\x10\x06\x12\x1f\n" +
 	"\x1bTASK_RUN_SORT_END_TIME_DESC\x10\a\x12\x1e\n" +
-	"\x1aTASK_RUN_SORT_CREATED_DESC\x10\b2\xb9\n" +
+	"\x1aTASK_RUN_SORT_CREATED_DESC\x10\b\x12\x1f\n" +
+	"\x1bTASK_RUN_SORT_DURATION_DESC\x10\t\x12\x1e\n" +
+	"\x1aTASK_RUN_SORT_DURATION_ASC\x10\n" +
+	"2\xb9\n" +
 	"\n" +
 	"\x0eTaskRunService\x12|\n" +
 	"\rCreateTaskRun\x12\x1d.orch.v1.CreateTaskRunRequest\x1a\x10.orch.v1.TaskRun\":\xe2\xf3\x18\x19\b\xc8\x01\x12\x02\xc9\x01\"\x10manage_task_runs\x82\xd3\xe4\x93\x02\x17:\btask_run\"\v/task_runs/\x12u\n" +

@@ -1287,7 +1287,7 @@ type WorkerFlowRun struct {
 	InfrastructurePid *string `protobuf:"bytes,31,opt,name=infrastructure_pid,json=infrastructurePid,proto3,oneof" json:"infrastructure_pid,omitempty"`
 	// Who created the run.
 	CreatedBy *CreatedBy `protobuf:"bytes,32,opt,name=created_by,json=createdBy,proto3,oneof" json:"created_by,omitempty"`
-	// Always null; the state's type and name have fields of their own.
+	// The state of the run.
 	State *State `protobuf:"bytes,35,opt,name=state,proto3,oneof" json:"state,omitempty"`
 	// The variables of the job that a worker makes of the run.
 	JobVariables  []byte `protobuf:"bytes,36,opt,name=job_variables,json=jobVariables,proto3,oneof" json:"job_variables,omitempty"`

@@ -55,7 +55,7 @@ func TestVectors(t *testing.T) {
 	t.Parallel()
 	known := differences(t)
 	exact, differing, total := 0, 0, 0
-	eachLine(t, "testdata/vectors.jsonl", func(line []byte) {
+	judge := func(line []byte) {
 		var c simulate.Case
 		require.NoError(t, json.Unmarshal(line, &c))
 		total++
@@ -74,7 +74,9 @@ func TestVectors(t *testing.T) {
 		if !tagged || known[c.Name] == "" {
 			t.Errorf("%s %v\n\twant %s\n\tgot  %s", c.Name, c.Tags, strings.Join(want, "\n\t     "), strings.Join(got, "\n\t     "))
 		}
-	})
+	}
+	eachLine(t, "testdata/vectors.jsonl", judge)
+	eachLine(t, "testdata/held-events.jsonl", judge)
 	t.Logf("vectors: %d of %d as the reference fires, %d knowingly different", exact, total, differing)
 }
 

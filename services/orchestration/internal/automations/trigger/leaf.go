@@ -1,6 +1,8 @@
 package trigger
 
 import (
+	"github.com/google/uuid"
+
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -30,6 +32,12 @@ func (w *window) remember(last *orchv1.ReceivedEvent) {
 	}
 }
 
+// onlyExpects reports whether the trigger counts an event that begins no window.
+func (n *Node) onlyExpects(e *orchv1.ReceivedEvent) bool {
+	starts, expected := n.Filter.Takes(e)
+	return expected && !starts
+}
+
 func (w *window) close() {
 	w.Open, w.Start, w.End, w.Count, w.Last = false, 0, 0, 0, nil
 }
@@ -41,8 +49,14 @@ func (w *window) fire(reason *orchv1.ReceivedEvent) {
 }
 
 // event applies an event that the trigger takes.
-func (w *window) event(e *orchv1.ReceivedEvent, starts, expected bool) {
+func (w *window) event(id uuid.UUID, e *orchv1.ReceivedEvent, starts, expected bool) {
 	n, at := w.node, e.GetOccurred().AsTime().UnixMicro()
+	if n.holds() {
+		w.expireHeld()
+		if expected && !starts && w.hold(id, at) {
+			return
+		}
+	}
 	switch {
 	case starts && w.Open && !expected && at >= w.End:
 		// The window has ended and nobody looked: it is settled, and the start begins a new one.
@@ -50,12 +64,13 @@ func (w *window) event(e *orchv1.ReceivedEvent, starts, expected bool) {
 			w.fire(w.Last)
 		}
 		w.open(at, at+n.Within, e)
-	case starts && w.Open:
-		w.remember(e)
+		w.countHeld()
+	case starts && w.Open: // The event that began the window remains its reason.
 	case starts:
 		w.open(at, at+n.Within, e)
+		w.countHeld()
 		if expected {
-			w.Count = -1 // The start is counted below, and is none of the events that must follow it.
+			w.Count-- // The start is counted below, and is none of the events that must follow it.
 		}
 	case !n.After && expected && !w.Open:
 		w.open(at-lookBack, at+n.Within, nil)
@@ -113,9 +128,14 @@ func (w *window) eventProactive(e *orchv1.ReceivedEvent, at int64, starts bool) 
 	case at < w.Start:
 	case at < w.End:
 		w.Count++
+		last := w.Last
 		w.Last = e
 		if starts && w.Count >= n.Threshold { // A heartbeat.
-			w.open(at, at+n.Within, e)
+			if last == nil || last.GetOccurred().AsTime().UnixMicro() < at || !n.onlyExpects(last) {
+				last = e
+			}
+			w.open(at, at+n.Within, last)
+			w.countHeld()
 		}
 	default:
 		if w.Count < n.Threshold {

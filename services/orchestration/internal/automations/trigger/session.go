@@ -212,7 +212,7 @@ func (s *Session) Event(ctx context.Context, n *Node, e *orchv1.ReceivedEvent) e
 		return nil
 	}
 	apply(b.Bucket, id, s.now, dedupWindow)
-	return s.change(ctx, b, func(w *window) { w.event(e, starts, expected) })
+	return s.change(ctx, b, func(w *window) { w.event(id, e, starts, expected) })
 }
 
 // Tick looks at the clock for a bucket of a leaf.
@@ -224,12 +224,12 @@ func (s *Session) Tick(ctx context.Context, n *Node, key []string) error {
 	if n.Proactive && !n.After && len(n.forEach) == 0 && !b.Bucket.GetOpen() {
 		return s.Begin(ctx, n) // Silence is missed without any event.
 	}
-	before := proto.CloneOf(b.Bucket)
+	before, changed := proto.CloneOf(b.Bucket), b.changed
 	if err := s.change(ctx, b, (*window).tick); err != nil {
 		return err
 	}
 	if proto.Equal(before, b.Bucket) {
-		b.changed = false
+		b.changed = changed
 	}
 	return nil
 }
