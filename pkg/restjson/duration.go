@@ -2,6 +2,7 @@ package restjson
 
 import (
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -20,8 +21,8 @@ func AppendDuration(dst []byte, seconds int64, nanos int32) ([]byte, bool) {
 	return AppendFloat(dst, float64(seconds*microsPerSecond+int64(nanos/1000))/microsPerSecond), true
 }
 
-// ParseDuration reads an ISO 8601 duration ("P1DT2H", "PT0.5S", "-PT1M") and returns microseconds. A year counts 365 days and a
-// month 30. A non-empty reason says what is wrong.
+// ParseDuration reads an ISO 8601 duration ("P1DT2H", "PT0.5S", "-PT1M"), or days and a time of the clock ("00:01:00",
+// "1 day, 00:00:30.5"), and returns microseconds. A year counts 365 days and a month 30. A non-empty reason says what is wrong.
 func ParseDuration(s string) (micros int64, reason string) {
 	rest, negative := strings.CutPrefix(s, "-")
 	if !negative {
@@ -30,10 +31,43 @@ func ParseDuration(s string) (micros int64, reason string) {
 	if rest == "" {
 		return 0, "input is too short"
 	}
-	if rest[0] != 'P' {
+	if rest[0] == 'P' {
+		micros, reason = parseISODuration(rest[1:])
+	} else {
+		micros, reason = parseClockDuration(rest)
+	}
+	if micros > maxDurationSeconds*microsPerSecond {
+		return 0, "duration is too long"
+	}
+	if negative {
+		micros = -micros
+	}
+	return micros, reason
+}
+
+// clockDuration are days, hours and minutes with optional seconds. Each part but the hours is optional on its own: days alone
+// are a duration, too.
+var clockDuration = regexp.MustCompile(`^(?:(\d{1,9}) ?[dD](?:ays?)?(?:,? ?|$))?(?:(\d{1,9}):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?)?$`)
+
+func parseClockDuration(text string) (micros int64, reason string) {
+	parts := clockDuration.FindStringSubmatch(text)
+	if parts == nil {
 		return 0, "invalid digit in duration"
 	}
-	rest = rest[1:]
+	for i, seconds := range []int64{86400, 3600, 60, 1} {
+		if part := parts[i+1]; part != "" {
+			n, ok := scaleDecimal(part, seconds)
+			if !ok {
+				return 0, "invalid digit in duration"
+			}
+			micros += n
+		}
+	}
+	return micros, ""
+}
+
+// parseISODuration reads the part of a duration behind its P.
+func parseISODuration(rest string) (micros int64, reason string) {
 	inTime, parts := false, 0
 	for rest != "" {
 		if rest[0] == 'T' && !inTime {
@@ -61,9 +95,6 @@ func ParseDuration(s string) (micros int64, reason string) {
 	}
 	if parts == 0 {
 		return 0, "input is too short"
-	}
-	if negative {
-		micros = -micros
 	}
 	return micros, ""
 }

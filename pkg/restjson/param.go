@@ -64,10 +64,21 @@ func (d *decoder) paramList(m protoreflect.Message, f *field, values []string) {
 	}
 }
 
-// param reads one text. Numbers and booleans have no quotes here.
+// param reads one text. Numbers and booleans have no quotes here; an error shows the text as it was sent.
 func (d *decoder) param(f *field, text string) (protoreflect.Value, bool) {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	raw := jsontoken.AppendString(nil, text)
+	first := len(d.fieldErrors)
+	v, ok := d.paramValue(f, text, raw)
+	for _, e := range d.fieldErrors[first:] {
+		if e.GetInput() != nil {
+			e.Input = raw
+		}
+	}
+	return v, ok
+}
+
+func (d *decoder) paramValue(f *field, text string, raw []byte) (protoreflect.Value, bool) {
 	d.Data, d.Pos = raw, 0
 	switch f.kind {
 	case kindBool:
