@@ -89,6 +89,7 @@ func (s *Service) Handlers() map[string]func(context.Context, []store.Effect) er
 	return map[string]func(context.Context, []store.Effect) error{
 		KindHistory:      s.history.Write,
 		kindInput:        s.WriteInputs,
+		kindInputDelete:  s.DeleteInputs,
 		kindForget:       s.Forget,
 		kindDeleteOfFlow: s.DeleteRuns,
 		kindUnstarted:    s.DeleteUnstartedRuns,

@@ -37,6 +37,9 @@ func (s *Service) CreateFlowRunInput(ctx context.Context, r *orchv1.CreateFlowRu
 	if _, err := s.runs.Get(ctx, ws, run); err != nil {
 		return nil, translate(err)
 	}
+	if _, err := s.waitingInputs(ctx, ws, run); err != nil { // A deleted input must not refuse its successor.
+		return nil, err
+	}
 	err = s.inputs.Insert(ctx, ws, &orchv1.FlowRunInput{
 		Id: s.inputs.Store().NewID().String(), FlowRunId: run.String(),
 		Key: r.GetInput().GetKey(), Value: r.GetInput().GetValue(), Sender: r.GetInput().Sender,

@@ -74,6 +74,11 @@ func (s *Service) transit(ctx context.Context, ws, id uuid.UUID, policy rules.Po
 		if err != nil {
 			return nil, err
 		}
+		obsolete, err := s.deleteInputs(ctx, ws, id, t.ObsoleteInputs)
+		if err != nil {
+			return nil, err
+		}
+		effects = append(effects, obsolete...)
 		if t.Result().GetStatus() == orchv1.SetStateStatus_SET_STATE_STATUS_ACCEPT {
 			effects = append(effects, causes...)
 		}

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"maps"
 	"slices"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -44,6 +45,7 @@ var handlePausing = Rule{
 			key = t.NewID().String() // A pause without a key is unique.
 		}
 		policy.PauseKeys.Values = append(policy.PauseKeys.Values, key)
+		t.ObsoleteInputs = slices.Sorted(maps.Values(t.Proposed.GetStateDetails().GetRunInputKeyset().GetValues()))
 	},
 }
 

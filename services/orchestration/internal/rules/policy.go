@@ -32,9 +32,10 @@ var CoreFlowPolicy = Policy{
 	releaseSlot,
 }
 
-// MinimalFlowPolicy decides on forced transitions: it only prevents the loss of results and cancellations that never
-// end.
+// MinimalFlowPolicy decides on forced transitions: it only prevents the loss of leases and results, and cancellations that
+// never end.
 var MinimalFlowPolicy = Policy{
+	preserveConcurrencyLease,
 	preventResultDataLoss,
 	bypassCancellingWithoutInfrastructure,
 	releaseSlot,

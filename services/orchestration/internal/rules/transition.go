@@ -20,6 +20,8 @@ type Transition struct {
 	Client clientversion.Client
 	// RetriesTasks reports that the run's failed task runs are scheduled again with it.
 	RetriesTasks bool
+	// ObsoleteInputs are the keys of inputs that an earlier pause may have left: a pause begins without them.
+	ObsoleteInputs []string
 	// Need is the slot operation of the deployment's limit, and Slot its result.
 	Need SlotNeed
 	Slot Slot
