@@ -189,7 +189,7 @@ const ClientAuthSetting = "PREFECT_API_AUTH_STRING"
 // implements. Prefect's clients refuse another major version.
 func (v Vocabulary) ServerVersion(own string) string {
 	if v.prefect {
-		return "3.8.8"
+		return "3.9.1"
 	}
 	return own
 }

@@ -24,7 +24,7 @@ func TestNames(t *testing.T) {
 	require.Equal(t, "prefect-cloud.webhook.failed", vocabulary.Prefect.CloudName("webhook", "failed"))
 	require.Equal(t, "orch.resource.id", vocabulary.Orch.ResourceID())
 	require.Equal(t, "__prefect_kind", vocabulary.Prefect.KindKey())
-	require.Equal(t, "3.8.8", vocabulary.Prefect.ServerVersion("0.1.0"))
+	require.Equal(t, "3.9.1", vocabulary.Prefect.ServerVersion("0.1.0"))
 	require.Equal(t, "0.1.0", vocabulary.Orch.ServerVersion("0.1.0"))
 }
 

@@ -56,6 +56,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/flows"
 	"github.com/orch-project/orch/services/orchestration/internal/graph"
 	"github.com/orch-project/orch/services/orchestration/internal/logs"
+	"github.com/orch-project/orch/services/orchestration/internal/observedstates"
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
@@ -352,6 +353,7 @@ func (o *Orchestration) Register(r grpc.ServiceRegistrar) {
 	orchv1.RegisterWorkPoolServiceServer(r, o.pools)
 	orchv1.RegisterWorkQueueServiceServer(r, o.pools)
 	orchv1.RegisterCollectionServiceServer(r, collectionviews.New())
+	orchv1.RegisterObservedStateServiceServer(r, observedstates.New(o.store))
 	orchv1.RegisterDeadLetterServiceServer(r, o.deadLetters)
 	orchv1.RegisterRetentionServiceServer(r, o.retention)
 	o.hosted.register(r)

@@ -712,6 +712,24 @@ func (e MetricTriggerOutputType) Valid() bool {
 	}
 }
 
+// Defines values for ObservedStateSort.
+const (
+	ObservedStateSortLASTSEENDESC ObservedStateSort = "LAST_SEEN_DESC"
+	ObservedStateSortNAMEASC      ObservedStateSort = "NAME_ASC"
+)
+
+// Valid indicates whether the value is a known member of the ObservedStateSort enum.
+func (e ObservedStateSort) Valid() bool {
+	switch e {
+	case ObservedStateSortLASTSEENDESC:
+		return true
+	case ObservedStateSortNAMEASC:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Operator.
 const (
 	OperatorAnd Operator = "and_"
@@ -1240,6 +1258,8 @@ func (e TaskRunResultInputType) Valid() bool {
 // Defines values for TaskRunSort.
 const (
 	TaskRunSortCREATEDDESC               TaskRunSort = "CREATED_DESC"
+	TaskRunSortDURATIONASC               TaskRunSort = "DURATION_ASC"
+	TaskRunSortDURATIONDESC              TaskRunSort = "DURATION_DESC"
 	TaskRunSortENDTIMEDESC               TaskRunSort = "END_TIME_DESC"
 	TaskRunSortEXPECTEDSTARTTIMEASC      TaskRunSort = "EXPECTED_START_TIME_ASC"
 	TaskRunSortEXPECTEDSTARTTIMEDESC     TaskRunSort = "EXPECTED_START_TIME_DESC"
@@ -1253,6 +1273,10 @@ const (
 func (e TaskRunSort) Valid() bool {
 	switch e {
 	case TaskRunSortCREATEDDESC:
+		return true
+	case TaskRunSortDURATIONASC:
+		return true
+	case TaskRunSortDURATIONDESC:
 		return true
 	case TaskRunSortENDTIMEDESC:
 		return true
@@ -5438,7 +5462,7 @@ type FlowRun struct {
 	// StartTime When the run started.
 	StartTime *time.Time `json:"start_time,omitempty"`
 
-	// State Always null; the state's type and name have fields of their own.
+	// State The state of the run.
 	State *State `json:"state,omitempty"`
 
 	// StateId The id of the run's state.
@@ -6589,6 +6613,24 @@ type Node struct {
 	// StateType Type of the current state.
 	StateType StateType `json:"state_type"`
 }
+
+// ObservedState ObservedState is a combination of type and name that states have.
+type ObservedState struct {
+	// FirstSeen Time of the earliest state, in UTC.
+	FirstSeen time.Time `json:"first_seen"`
+
+	// LastSeen Time of the latest state, in UTC.
+	LastSeen time.Time `json:"last_seen"`
+
+	// StateName Name of the states, as stored.
+	StateName string `json:"state_name"`
+
+	// StateType Type of the states.
+	StateType string `json:"state_type"`
+}
+
+// ObservedStateSort ObservedStateSort orders observed states.
+type ObservedStateSort string
 
 // Operator Operator combines the criteria of one filter: and_ requires all of them, or_ requires one.
 type Operator string
@@ -11006,6 +11048,21 @@ type ReadMeParams struct {
 
 // ReadMyWorkspacesParams defines parameters for ReadMyWorkspaces.
 type ReadMyWorkspacesParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadObservedStatesParams defines parameters for ReadObservedStates.
+type ReadObservedStatesParams struct {
+	// Query Prefix of the type or of the name, regardless of case; at most 100 characters; blank text and null select all.
+	Query *string `form:"query,omitempty" json:"query,omitempty"`
+
+	// OrderBy Order of the states; default LAST_SEEN_DESC.
+	OrderBy *ObservedStateSort `form:"order_by,omitempty" json:"order_by,omitempty"`
+
+	// Limit Maximum number of states, 1 to 200; default 200.
+	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
 	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
@@ -18026,6 +18083,13 @@ type ClientInterface interface {
 	// Corresponds with GET /me/workspaces (the `ReadMyWorkspaces` operationId).
 	ReadMyWorkspaces(ctx context.Context, params *ReadMyWorkspacesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ReadObservedStates Read the observed states
+	//
+	// Returns each combination of type and name that a run of the workspace has or had.
+	//
+	// Corresponds with GET /observed-states (the `ReadObservedStates` operationId).
+	ReadObservedStates(ctx context.Context, params *ReadObservedStatesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// PerformReadinessCheck Check readiness
 	//
 	// Returns 503 while the server cannot serve requests, for example during start or shutdown.
@@ -24661,6 +24725,23 @@ func (c *Client) ReadMe(ctx context.Context, params *ReadMeParams, reqEditors ..
 // Corresponds with GET /me/workspaces (the `ReadMyWorkspaces` operationId).
 func (c *Client) ReadMyWorkspaces(ctx context.Context, params *ReadMyWorkspacesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewReadMyWorkspacesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadObservedStates Read the observed states
+//
+// Returns each combination of type and name that a run of the workspace has or had.
+//
+// Corresponds with GET /observed-states (the `ReadObservedStates` operationId).
+func (c *Client) ReadObservedStates(ctx context.Context, params *ReadObservedStatesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadObservedStatesRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -38310,6 +38391,99 @@ func NewReadMyWorkspacesRequest(server string, params *ReadMyWorkspacesParams) (
 	return req, nil
 }
 
+// NewReadObservedStatesRequest constructs an http.Request for the ReadObservedStates method
+func NewReadObservedStatesRequest(server string, params *ReadObservedStatesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/observed-states")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Query != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "query", *params.Query, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.OrderBy != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "order_by", *params.OrderBy, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewPerformReadinessCheckRequest constructs an http.Request for the PerformReadinessCheck method
 func NewPerformReadinessCheckRequest(server string, params *PerformReadinessCheckParams) (*http.Request, error) {
 	var err error
@@ -47032,6 +47206,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /me/workspaces (the `ReadMyWorkspaces` operationId).
 	ReadMyWorkspacesWithResponse(ctx context.Context, params *ReadMyWorkspacesParams, reqEditors ...RequestEditorFn) (*ReadMyWorkspacesResult, error)
+
+	// ReadObservedStatesWithResponse Read the observed states
+	//
+	// Returns each combination of type and name that a run of the workspace has or had.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /observed-states (the `ReadObservedStates` operationId).
+	ReadObservedStatesWithResponse(ctx context.Context, params *ReadObservedStatesParams, reqEditors ...RequestEditorFn) (*ReadObservedStatesResult, error)
 
 	// PerformReadinessCheckWithResponse Check readiness
 	//
@@ -58685,6 +58868,61 @@ func (r ReadMyWorkspacesResult) ContentType() string {
 	return ""
 }
 
+type ReadObservedStatesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]ObservedState
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadObservedStatesResult) GetJSON200() *[]ObservedState {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadObservedStatesResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadObservedStatesResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadObservedStatesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadObservedStatesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadObservedStatesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadObservedStatesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type PerformReadinessCheckResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -68872,6 +69110,21 @@ func (c *ClientWithResponses) ReadMyWorkspacesWithResponse(ctx context.Context, 
 		return nil, err
 	}
 	return ParseReadMyWorkspacesResult(rsp)
+}
+
+// ReadObservedStatesWithResponse Read the observed states
+//
+// Returns each combination of type and name that a run of the workspace has or had.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /observed-states (the `ReadObservedStates` operationId).
+func (c *ClientWithResponses) ReadObservedStatesWithResponse(ctx context.Context, params *ReadObservedStatesParams, reqEditors ...RequestEditorFn) (*ReadObservedStatesResult, error) {
+	rsp, err := c.ReadObservedStates(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadObservedStatesResult(rsp)
 }
 
 // PerformReadinessCheckWithResponse Check readiness
@@ -79106,6 +79359,46 @@ func ParseReadMyWorkspacesResult(rsp *http.Response) (*ReadMyWorkspacesResult, e
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest []MyWorkspace
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadObservedStatesResult parses an HTTP response from a ReadObservedStatesWithResponse call
+func ParseReadObservedStatesResult(rsp *http.Response) (*ReadObservedStatesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadObservedStatesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []ObservedState
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

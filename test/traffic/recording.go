@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -12,9 +13,6 @@ import (
 	"strings"
 	"time"
 )
-
-// recorderStart is the origin of the recorder's clock in all recordings.
-var recorderStart = time.UnixMicro(1795231879_996_000)
 
 // maxLine is the length in bytes of the longest line of a recording.
 const maxLine = 16 << 20
@@ -88,18 +86,41 @@ func read(file string) (Recording, error) {
 	recording := Recording{Name: strings.TrimSuffix(filepath.Base(file), ".jsonl")}
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, maxLine)
+	var all []line
 	for lines.Scan() {
 		var l line
 		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
 			return Recording{}, err
 		}
-		if call, ok := l.call(); ok {
+		all = append(all, l)
+	}
+	start, err := origin(all)
+	if err != nil {
+		return Recording{}, err
+	}
+	for _, l := range all {
+		if call, ok := l.call(start); ok {
 			recording.Calls = append(recording.Calls, call)
 		}
 	}
 	slices.SortStableFunc(recording.Calls, func(a, b Call) int { return cmp.Compare(a.End.UnixMicro(), b.End.UnixMicro()) })
 	markRaces(recording.Calls)
 	return recording, lines.Err()
+}
+
+// origin returns when the recorder's clock showed 0. The first resource that a recorded request created says when that was.
+func origin(lines []line) (time.Time, error) {
+	for _, l := range lines {
+		var answer struct {
+			Created time.Time `json:"created"`
+		}
+		if l.Kind != "http" || l.Method != http.MethodPost || l.Status != http.StatusCreated ||
+			json.Unmarshal(l.Answer, &answer) != nil || answer.Created.IsZero() {
+			continue
+		}
+		return answer.Created.Add(time.Duration((l.Milliseconds/1000 - l.Seconds) * float64(time.Second))).UTC(), nil
+	}
+	return time.Time{}, errors.New("no request created a resource, so the times of the recording are unknown")
 }
 
 func markRaces(calls []Call) {
@@ -119,8 +140,8 @@ func (c *Call) reads() bool {
 
 // call converts the client's part of a line. The openings and closings of sockets, and messages of a server through
 // them, are not calls.
-func (l *line) call() (Call, bool) {
-	at := recorderStart.Add(time.Duration(l.Seconds * float64(time.Second)))
+func (l *line) call(start time.Time) (Call, bool) {
+	at := start.Add(time.Duration(l.Seconds * float64(time.Second)))
 	switch {
 	case l.Kind == "http":
 		call := Call{

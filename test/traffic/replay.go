@@ -191,7 +191,10 @@ func (r *replay) send(ctx context.Context, call Call, body string) (answer, erro
 func (r *replay) differences(call Call, got answer) ([]string, error) {
 	var found []string
 	if got.status != call.Status {
-		return []string{fmt.Sprintf("status: %d instead of %d", got.status, call.Status)}, nil
+		found = append(found, fmt.Sprintf("status: %d instead of %d", got.status, call.Status))
+		if got.status >= http.StatusMultipleChoices || call.Status >= http.StatusMultipleChoices {
+			return found, nil
+		}
 	}
 	if got.contentType != call.ContentType {
 		found = append(found, fmt.Sprintf("content type: %q instead of %q", got.contentType, call.ContentType))

@@ -40,7 +40,7 @@ func TestTrafficIsAnsweredAlike(t *testing.T) {
 				server := e2e.StartSingle(t, programs, t.TempDir(), "ORCH_VOCABULARY=prefect")
 				transport := &http.Transport{}
 				defer transport.CloseIdleConnections()
-				player := traffic.Player{API: server.API(), Client: &http.Client{Transport: transport}}
+				player := traffic.Player{API: server.API(), Client: &http.Client{Transport: transport, CheckRedirect: noRedirect}}
 				player.Intended = func(difference string) bool {
 					mu.Lock()
 					defer mu.Unlock()
@@ -65,6 +65,9 @@ func TestTrafficIsAnsweredAlike(t *testing.T) {
 	}
 	t.Log(summary(all))
 }
+
+// noRedirect returns redirections as the responses that they are.
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 func judge(t *testing.T, outcome traffic.Outcome, unfinished *testkit.Intended) {
 	t.Helper()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"net/http"
 	"slices"
 
 	"github.com/google/uuid"
@@ -19,12 +18,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-const (
-	// maxCounted is the maximum number of ids per request.
-	maxCounted = 200
-	// maxSimple is the maximum number of points of a chart.
-	maxSimple = 1000
-)
+// maxSimple is the maximum number of points of a chart.
+const maxSimple = 1000
 
 // maxProbed is the number of task runs up to which CountTaskRunsByFlowRun looks for the subflows of each.
 const maxProbed = 2000
@@ -189,9 +184,6 @@ func (s *Service) NextRunsByFlow(ctx context.Context, r *orchv1.NextRunsByFlowRe
 
 // several parses the ids of a request and returns each in canonical form.
 func several(ids []string, name func(id string)) (bson.A, error) {
-	if len(ids) > maxCounted {
-		return nil, rpc.Detail(http.StatusUnprocessableEntity, fmt.Sprintf("At most %d ids are asked about at once.", maxCounted))
-	}
 	among := bson.A{}
 	for _, text := range ids {
 		id, err := uuid.Parse(text)

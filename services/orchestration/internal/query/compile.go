@@ -39,6 +39,12 @@ func (f Filter) BSON() (bson.D, error) {
 	return toBSON(f.root)
 }
 
+// omitsEmpty are the filters in which criteria without operands are no criteria. In all others they match everything, which
+// makes a difference below or_.
+var omitsEmpty = map[protoreflect.FullName]bool{
+	"orch.v1.FlowRunFilterState": true, "orch.v1.TaskRunFilterState": true,
+}
+
 // compileMessage joins the criteria of one filter message whose fields are stored at path.
 func compileMessage(m protoreflect.Message, path string) (node, error) {
 	if special := specialMessage(m.Descriptor().FullName()); special != nil {
@@ -56,6 +62,9 @@ func compileMessage(m protoreflect.Message, path string) (node, error) {
 		n, err := compileField(m, fd, path, list)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if _, empty := n.(always); empty && omitsEmpty[m.Descriptor().FullName()] {
+			continue
 		}
 		kids = append(kids, n)
 	}

@@ -49,6 +49,7 @@ func TestCompile(t *testing.T) {
 			"nested, enum words", run, `{"state": {"type": {"any_": ["RUNNING", "PAUSED"]}, "name": {"not_any_": ["Late"]}}}`,
 			`{"state.type":{"$in":["RUNNING","PAUSED"]},"state.name":{"$nin":["Late",null]}}`,
 		},
+		{"an empty criterion of a state, by or", run, `{"state": {"operator": "or_", "type": {}, "name": {"any_": ["Late"]}}}`, `{"state.name":{"$in":["Late"]}}`},
 		{
 			"nested, by or", run, `{"state": {"operator": "or_", "type": {"any_": ["FAILED"]}, "name": {"any_": ["Late"]}}, "flow_version": {"any_": ["1"]}}`,
 			`{"$or":[{"state.type":{"$in":["FAILED"]}},{"state.name":{"$in":["Late"]}}],"flow_version":{"$in":["1"]}}`,

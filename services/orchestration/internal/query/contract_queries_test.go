@@ -107,7 +107,11 @@ func ordersOf(t *testing.T, e protoreflect.Enum) []ordered {
 	var list []ordered
 	values := e.Descriptor().Values()
 	for i := 1; i < values.Len(); i++ {
-		sort, err := Sort(e.Type().New(values.Get(i).Number()))
+		value := e.Type().New(values.Get(i).Number())
+		if Computed(value) {
+			continue
+		}
+		sort, err := Sort(value)
 		require.NoError(t, err)
 		word, _ := restjson.EnumWord(e.Descriptor(), values.Get(i).Number())
 		list = append(list, ordered{word, sort})

@@ -154,7 +154,7 @@ func indexes() []Index {
 			Collection: FlowRunState, Keys: scoped("flow_run_id", "run_revision"), Unique: true,
 			For: "one state per revision of a run",
 		},
-		{Collection: FlowRunState, Keys: scoped("flow_run_id", "timestamp", "_id"), For: "a run's history, oldest first"},
+		{Collection: FlowRunState, Keys: ObservedStates, For: "observed states"},
 
 		{Collection: FlowRunInput, Keys: scoped("flow_run_id", "key"), Unique: true, For: "one input per run and key; by prefix"},
 
@@ -182,11 +182,8 @@ func indexes() []Index {
 		},
 		{Collection: TaskRun, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper; a state whose row of the history is not written yet"},
 
-		{
-			Collection: TaskRunState, Keys: scoped("task_run_id", "run_revision"), Unique: true, Partial: present("run_revision"),
-			For: "one state per revision of a run that the server judged",
-		},
 		{Collection: TaskRunState, Keys: scoped("task_run_id", "timestamp", "_id"), For: "a run's history, oldest first"},
+		{Collection: TaskRunState, Keys: ObservedStates, For: "observed states"},
 
 		{Collection: TaskWorker, Keys: scoped("identifier", "_id"), For: "connected workers"},
 
@@ -337,6 +334,9 @@ func indexes() []Index {
 		{Collection: Deployment, Keys: keys("status"), For: "ready deployments of all workspaces"},
 	}
 }
+
+// ObservedStates are the keys of the indexes that find the types and names in histories, with the first and the last time.
+var ObservedStates = scoped("state.type", "state.name", "timestamp")
 
 // FlowRunsByStateAndTime are the keys of the index that the scatter of runs reads instead of documents. The run time costs no
 // further write: it changes with the state only.

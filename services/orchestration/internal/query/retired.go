@@ -36,6 +36,12 @@ func retired() map[Collection][]bson.D {
 			scoped("state.type", "sort_start", "_id"),
 			scoped("tags", "sort_start", "_id"),
 		},
+		FlowRunState: {
+			scoped("flow_run_id", "timestamp", "_id"),
+		},
+		TaskRunState: {
+			scoped("task_run_id", "run_revision"),
+		},
 		TaskRun: {
 			keys("outbox.id"),
 			scoped("flow_run_id", "sort_start", "_id"),

@@ -43,7 +43,10 @@ func serviceQueries(ws uuid.UUID) []labelledQuery {
 		count("runs of a state in a window of time", FlowRun, scoped(in("state.type", "SCHEDULED"),
 			is("expected_start_time", bson.D{{Key: "$gte", Value: int64(5)}, {Key: "$lte", Value: int64(50)}}))),
 		first("run with an effect", FlowRun, bson.D{is("outbox_next_at", nil), is("outbox.at", bson.D{{Key: "$gt", Value: int64(0)}}), is("outbox.id", some)}),
-		find("history of a flow run", FlowRunState, scoped(is("flow_run_id", some)), asc("timestamp", "_id"), 0),
+		find("history of a flow run", FlowRunState, scoped(is("flow_run_id", some)), nil, 0),
+		find("next observed state", FlowRunState, scoped(is("state.type", "RUNNING"), is("state.name", bson.D{{Key: "$gt", Value: "Running"}})),
+			asc("state.name", "timestamp"), 1),
+		find("latest time of an observed state", FlowRunState, scoped(is("state.type", "RUNNING"), is("state.name", "Running")), newest("timestamp"), 1),
 		find("inputs of a run by prefix", FlowRunInput, scoped(is("flow_run_id", some), is("key", bson.D{{Key: "$gte", Value: "a"}})), asc("key"), 0),
 
 		// Task runs.
@@ -53,7 +56,10 @@ func serviceQueries(ws uuid.UUID) []labelledQuery {
 		find("deferred task runs", TaskRun, scoped(in("task_key", "task_key5"), before("offer_at")), asc("offer_at", "_id"), 100),
 		first("newest state under a cache key", TaskRunCache, scoped(is("cache_key", "cache_key5"))),
 		find("newest state under a cache key", TaskRunCache, scoped(is("cache_key", "cache_key5")), newest("timestamp"), 1),
-		find("history of a task run", TaskRunState, scoped(is("task_run_id", some)), asc("timestamp", "_id"), 0),
+		find("history of a task run", TaskRunState, scoped(is("task_run_id", some)), nil, 0),
+		find("next observed state", TaskRunState, scoped(is("state.type", "RUNNING"), is("state.name", bson.D{{Key: "$gt", Value: "Running"}})),
+			asc("state.name", "timestamp"), 1),
+		find("latest time of an observed state", TaskRunState, scoped(is("state.type", "RUNNING"), is("state.name", "Running")), newest("timestamp"), 1),
 		find("connected workers", TaskWorker, scoped(), asc("identifier", "_id"), 100),
 
 		// Logs and artifacts.

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/orch-project/orch/pkg/restjson"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
 // sortFields are the document fields whose names differ from the lower-case name of the sort, by enum; "" applies to
@@ -19,13 +20,18 @@ var sortFields = map[protoreflect.FullName]map[string][]string{
 	"orch.v1.BlockDocumentSort": {"BLOCK_TYPE_AND_NAME": {"block_type_name", "name"}},
 }
 
+// Computed reports whether a sort is by a value that depends on the present time, which no index and no document has.
+func Computed(e protoreflect.Enum) bool {
+	return e == orchv1.TaskRunSort_TASK_RUN_SORT_DURATION_DESC || e == orchv1.TaskRunSort_TASK_RUN_SORT_DURATION_ASC
+}
+
 // Sort returns the sort document of a value of a sort enum, such as FLOW_RUN_SORT_START_TIME_DESC. Every sort ends with
 // _id in the same direction, so pages do not overlap and one index serves both directions. Documents without the field
 // come first when ascending and last when descending.
 func Sort(e protoreflect.Enum) (bson.D, error) {
 	ed := e.Descriptor()
 	word, ok := restjson.EnumWord(ed, e.Number())
-	if !ok {
+	if !ok || Computed(e) {
 		return nil, fmt.Errorf("query: %s %d: %w", ed.Name(), e.Number(), ErrSort)
 	}
 	name, asc := strings.CutSuffix(word, "_ASC")

@@ -9,9 +9,11 @@
 package statehistory
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"sort"
+	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -53,7 +55,7 @@ func (l Log[M, R]) Of(ctx context.Context, ws, run uuid.UUID) (*orchv1.StateList
 	if err != nil {
 		return nil, err
 	}
-	rows, err := l.Rows.Find(ctx, ws, l.rowsOf(run), bson.D{{Key: "timestamp", Value: 1}, {Key: "_id", Value: 1}}, 0, -1)
+	rows, err := l.Rows.Find(ctx, ws, l.rowsOf(run), nil, 0, -1)
 	if err != nil {
 		return nil, err
 	}
@@ -68,8 +70,8 @@ func (l Log[M, R]) Of(ctx context.Context, ws, run uuid.UUID) (*orchv1.StateList
 			list.States = append(list.States, row.GetState())
 		}
 	}
-	sort.SliceStable(list.States, func(i, j int) bool {
-		return list.States[i].GetTimestamp().AsTime().Before(list.States[j].GetTimestamp().AsTime())
+	slices.SortFunc(list.States, func(a, b *orchv1.State) int {
+		return cmp.Or(a.GetTimestamp().AsTime().Compare(b.GetTimestamp().AsTime()), strings.Compare(a.GetId(), b.GetId()))
 	})
 	return list, nil
 }

@@ -16,6 +16,14 @@ import (
 // ReadTaskRuns returns the runs that match filters on their own fields and on related resources.
 func (s *Service) ReadTaskRuns(ctx context.Context, r *orchv1.ReadTaskRunsRequest) (*orchv1.TaskRunList, error) {
 	q := r.GetQuery()
+	if longestFirst, ok := byDuration(q.GetSort()); ok {
+		size, err := durationPage(q.GetPageToken(), q.GetLimit())
+		if err != nil {
+			return nil, err
+		}
+		runs, _, err := s.listByDuration(ctx, q, longestFirst, q.GetOffset(), size)
+		return &orchv1.TaskRunList{TaskRuns: s.presentAll(runs)}, err
+	}
 	return s.list(ctx, orchv1.TaskRunService_ReadTaskRuns_FullMethodName, q, q.GetSort(), q)
 }
 
@@ -40,7 +48,7 @@ func (s *Service) list(
 // PaginateTaskRuns returns one page of the matching runs and their count.
 func (s *Service) PaginateTaskRuns(ctx context.Context, r *orchv1.PaginateTaskRunsRequest) (*orchv1.TaskRunPage, error) {
 	q := r.GetQuery()
-	p, err := s.source.Paginate(ctx, q, q.GetSort())
+	p, err := s.paginate(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -49,6 +57,22 @@ func (s *Service) PaginateTaskRuns(ctx context.Context, r *orchv1.PaginateTaskRu
 		answer.Results = append(answer.Results, summary(run))
 	}
 	return answer, nil
+}
+
+func (s *Service) paginate(ctx context.Context, q *orchv1.TaskRunPageQuery) (pagination.Numbered[*orchv1.TaskRun], error) {
+	longestFirst, ok := byDuration(q.GetSort())
+	if !ok {
+		return s.source.Paginate(ctx, q, q.GetSort())
+	}
+	size, err := durationPage(q.GetPageToken(), q.GetLimit())
+	if err != nil {
+		return pagination.Numbered[*orchv1.TaskRun]{}, err
+	}
+	number := max(q.GetPage(), 1)
+	runs, total, err := s.listByDuration(ctx, q, longestFirst, pagination.Offset(number, size), size)
+	return pagination.Numbered[*orchv1.TaskRun]{
+		Results: runs, Count: total, Limit: size, Pages: pagination.Pages(total, size), Page: number,
+	}, err
 }
 
 // presentAll adds computed fields, which are not stored.

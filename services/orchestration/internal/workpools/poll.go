@@ -193,7 +193,7 @@ func (s *Service) scheduled(ctx context.Context, ws uuid.UUID, queue *orchv1.Wor
 	}, bson.D{{Key: "next_scheduled_start_time", Value: 1}}, limit)
 }
 
-// forWorker returns a run as workers receive it: without its state, and with the name of a queue other than the default.
+// forWorker returns a run as workers receive it: with the name of a queue other than the default.
 func forWorker(run *orchv1.FlowRun, queue *orchv1.WorkQueue, pool *orchv1.WorkPool, now time.Time) *orchv1.WorkerFlowRun {
 	state := run.GetState()
 	w := &orchv1.WorkerFlowRun{
@@ -208,6 +208,7 @@ func forWorker(run *orchv1.FlowRun, queue *orchv1.WorkQueue, pool *orchv1.WorkPo
 		EstimatedStartTimeDelta: runtiming.Lateness(run.ExpectedStartTime, run.StartTime, state, now),
 		AutoScheduled:           run.GetAutoScheduled(), InfrastructureDocumentId: run.InfrastructureDocumentId,
 		InfrastructurePid: run.InfrastructurePid, CreatedBy: run.GetCreatedBy(), JobVariables: run.JobVariables,
+		State: state,
 	}
 	if queue.GetId() != pool.GetDefaultQueueId() {
 		w.WorkQueueName = new(queue.GetName())
