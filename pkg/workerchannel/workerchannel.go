@@ -4,7 +4,10 @@
 //
 //	orchestration: run waits for a worker ─▶ live feed: its pool's name ─▶ gateway: the channels poll, and send due runs
 //
-// The feeds promise nothing: a channel that missed a change finds it at the worker's next heartbeat, a run at its next poll.
+//	orchestration: clean-up job is free ─▶ live feed: its pool's id ─▶ gateway: the channels reserve it, and send it
+//
+// The feeds promise nothing: a channel that missed a change finds it at the worker's next heartbeat, a run or a job at its next
+// poll.
 package workerchannel
 
 import (
@@ -17,6 +20,7 @@ import (
 const (
 	poolsName = "work-pools"
 	runsName  = "work-pool-runs"
+	jobsName  = "work-pool-cleanups"
 )
 
 // Pools returns the live feed of the ids of work pools that were changed.
@@ -24,6 +28,9 @@ func Pools(conn *broker.Conn) *broker.LiveIDs { return conn.LiveIDs(poolsName) }
 
 // Runs returns the live feed of work pools whose runs began to wait for a worker. A message is a pool's name.
 func Runs(conn *broker.Conn) *broker.Live { return conn.Live(runsName) }
+
+// Cleanups returns the live feed of the ids of work pools that may have a free clean-up job.
+func Cleanups(conn *broker.Conn) *broker.LiveIDs { return conn.LiveIDs(jobsName) }
 
 // RunsAhead is how far ahead of their start the channels read runs, and the longest time between two reads. A run that starts
 // later than that needs no message on RunsFeed.

@@ -48,11 +48,27 @@ type Config struct {
 	WebhookUniqueNames bool `env:"ORCH_WEBHOOK_UNIQUE_NAMES" envDefault:"false" desc:"Refuse with 409 a name that another webhook of the workspace has, for new webhooks and new names."`
 	RetentionRate      int  `env:"ORCH_RETENTION_RATE" envDefault:"1000" desc:"The maximum number of documents per second that retention policies delete, without the dependents of runs; 0 means no limit."`
 
+	Cancellations Cancellations
+
 	WebhookHealth WebhookHealth
 
 	Timers Timers
 
 	Automations Automations
+}
+
+// Cancellations say what happens to runs that do not stop.
+type Cancellations struct {
+	Timeout      time.Duration `env:"ORCH_CANCELLING_TIMEOUT" envDefault:"5m" desc:"How long a run may stay in CANCELLING; it is then CANCELLED, and workers of its pool are told to remove its infrastructure."`
+	CleanupLease time.Duration `env:"ORCH_CLEANUP_LEASE" envDefault:"30s" desc:"How long a worker may take to remove the infrastructure of a run before it renews its lease; another worker then gets the job."`
+}
+
+// validate refuses times of which every job would be over at once.
+func (c Cancellations) validate() error {
+	if c.Timeout < time.Second || c.CleanupLease < time.Second {
+		return errors.New("ORCH_CANCELLING_TIMEOUT, ORCH_CLEANUP_LEASE: must be at least 1s")
+	}
+	return nil
 }
 
 // Automations bound what automations do.
@@ -91,7 +107,7 @@ func (c *Config) Validate() error {
 	if c.RetentionRate < 0 {
 		errs = append(errs, fmt.Errorf("ORCH_RETENTION_RATE: %d is negative", c.RetentionRate))
 	}
-	errs = append(errs, c.Timers.validate(), c.WebhookHealth.validate())
+	errs = append(errs, c.Timers.validate(), c.WebhookHealth.validate(), c.Cancellations.validate())
 	for _, limit := range []struct {
 		name  string
 		value int

@@ -239,7 +239,8 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.schemas = parameters.NewService(parameters.NewHydrator(o.variables.Lookup))
 	pools := workpools.NewPools(workpools.PoolsDeps{
 		Store: o.store, Vocabulary: cfg.Vocabulary, Block: o.blocks.Has, Flush: flush, Log: o.log,
-		Notify: workPoolNotifier(workerchannel.Pools(deps.Broker), o.log),
+		Notify:        workPoolNotifier(workerchannel.Pools(deps.Broker), o.log),
+		NotifyCleanup: workPoolNotifier(workerchannel.Cleanups(deps.Broker), o.log), CleanupLease: cfg.Cancellations.CleanupLease,
 	})
 	o.tasks = taskruns.New(taskruns.Deps{
 		Store: o.store, Vocabulary: cfg.Vocabulary, Limits: limits, Random: deps.Random, Offered: wake, Flush: flush,
@@ -248,7 +249,8 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.runs = flowruns.New(flowruns.Deps{
 		Store: o.store, Vocabulary: cfg.Vocabulary, Limits: limits, Variable: o.variables.Lookup, Flush: flush,
 		CancelTaskRuns: o.tasks.CancelOf, Place: pools.Place, PoolType: pools.PoolType,
-		Waiting: waitingRunNotifier(workerchannel.Runs(deps.Broker), o.log),
+		Waiting:           waitingRunNotifier(workerchannel.Runs(deps.Broker), o.log),
+		CancellingTimeout: cfg.Cancellations.Timeout, CleanUp: pools.CleanUp,
 	})
 	o.graphs = graph.New(o.store, o.runs.States)
 	o.background = newBackgroundMetrics(deps.Registry)
@@ -352,6 +354,7 @@ func (o *Orchestration) Register(r grpc.ServiceRegistrar) {
 	orchv1.RegisterAdminServiceServer(r, o.admin)
 	orchv1.RegisterWorkPoolServiceServer(r, o.pools)
 	orchv1.RegisterWorkQueueServiceServer(r, o.pools)
+	orchv1.RegisterCleanupJobServiceServer(r, o.pools)
 	orchv1.RegisterCollectionServiceServer(r, collectionviews.New())
 	orchv1.RegisterObservedStateServiceServer(r, observedstates.New(o.store))
 	orchv1.RegisterDeadLetterServiceServer(r, o.deadLetters)

@@ -1251,6 +1251,12 @@ func Of(fullName string) string {
 		return "BotAccessGrantList is a JSON array of grants."
 	case "orch.v1.BotAccessGrants":
 		return "BotAccessGrants is one grant or a JSON array of grants."
+	case "orch.v1.CLEANUP_OPERATION_ACK":
+		return "The job is done."
+	case "orch.v1.CLEANUP_OPERATION_RELEASE":
+		return "The worker cannot do the job now."
+	case "orch.v1.CLEANUP_OPERATION_RENEW":
+		return "The worker needs more time."
 	case "orch.v1.CONCURRENCY_MODE_CONCURRENCY":
 		return "Held until release."
 	case "orch.v1.CONCURRENCY_MODE_RATE_LIMIT":
@@ -1281,6 +1287,40 @@ func Of(fullName string) string {
 		return "UUID of the claim."
 	case "orch.v1.ClaimTaskRunResponse.task_run":
 		return "Claimed run; absent when no run waits."
+	case "orch.v1.CleanupJob":
+		return "CleanupJob is a request to remove the infrastructure of a flow run. It is stored and never shown."
+	case "orch.v1.CleanupJob.consumer":
+		return "Consumer and name of the worker that made the current reservation."
+	case "orch.v1.CleanupJob.created_at":
+		return "When the job was created, in microseconds since 1970."
+	case "orch.v1.CleanupJob.dead_letter_reason":
+		return "Why the job ended without an acknowledgement; absent for an open or acknowledged job."
+	case "orch.v1.CleanupJob.delivery_count":
+		return "Number of reservations so far."
+	case "orch.v1.CleanupJob.flow_run_id":
+		return "UUID of the flow run."
+	case "orch.v1.CleanupJob.free_at":
+		return "From when on the job can be reserved, in microseconds since 1970: the end of the lease while it is reserved. Absent for a job that has ended."
+	case "orch.v1.CleanupJob.id":
+		return "UUID derived from the flow run and the state that ran out, so that a repeated effect makes no second job."
+	case "orch.v1.CleanupJob.infrastructure_pid":
+		return "The worker's name of the infrastructure; absent if no worker reported one."
+	case "orch.v1.CleanupJob.kind":
+		return "Kind of the job, as the channel names it."
+	case "orch.v1.CleanupJob.token":
+		return "Token of the current reservation; absent while the job is free."
+	case "orch.v1.CleanupJob.work_pool_id":
+		return "UUID of the work pool whose workers may handle the job."
+	case "orch.v1.CleanupJob.work_queue_id":
+		return "UUID of the work queue whose workers are preferred; absent for none."
+	case "orch.v1.CleanupJobService":
+		return "Clean-up jobs are delivered over the channels of workers, so the service has no operations in REST."
+	case "orch.v1.CleanupJobService.ReserveCleanupJob":
+		return "Reserve the oldest job that a worker may handle, under a lease."
+	case "orch.v1.CleanupJobService.SettleCleanupJob":
+		return "Acknowledge, release or renew a reservation."
+	case "orch.v1.CleanupOperation":
+		return "CleanupOperation is what a worker does with its reservation."
 	case "orch.v1.CollectionService":
 		return "Collections describe what integrations provide."
 	case "orch.v1.CollectionService.ReadViewContent":
@@ -4053,6 +4093,24 @@ func Of(fullName string) string {
 		return "Requirement is the number of child triggers that must fire, or a word for it."
 	case "orch.v1.RequirementWord":
 		return "RequirementWord is \"any\" for one trigger and \"all\" for every trigger."
+	case "orch.v1.ReserveCleanupJobRequest":
+		return "ReserveCleanupJobRequest describes the worker that requests a job."
+	case "orch.v1.ReserveCleanupJobRequest.consumer":
+		return "Consumer and name of the worker."
+	case "orch.v1.ReserveCleanupJobRequest.kinds":
+		return "Kinds of jobs that the worker handles."
+	case "orch.v1.ReserveCleanupJobRequest.max_concurrency":
+		return "Largest number of jobs that the worker handles at once."
+	case "orch.v1.ReserveCleanupJobRequest.work_pool_id":
+		return "UUID of the work pool."
+	case "orch.v1.ReserveCleanupJobRequest.work_queue_ids":
+		return "UUIDs of the work queues that the worker polls."
+	case "orch.v1.ReserveCleanupJobResponse":
+		return "ReserveCleanupJobResponse is the reserved job, or the time at which another request may find one."
+	case "orch.v1.ReserveCleanupJobResponse.job":
+		return "The job under its new reservation; absent if no job is free."
+	case "orch.v1.ReserveCleanupJobResponse.next":
+		return "When a job becomes free; absent if none is reserved or waits for workers of its queue."
 	case "orch.v1.ResetConcurrencyLimitByTagRequest.tag":
 		return "Tag of the limit."
 	case "orch.v1.Resource":
@@ -4553,6 +4611,26 @@ func Of(fullName string) string {
 		return "UUID of the task run."
 	case "orch.v1.Settings":
 		return "Settings is the server's configuration by variable name."
+	case "orch.v1.SettleCleanupJobRequest":
+		return "SettleCleanupJobRequest names a reservation and the operation."
+	case "orch.v1.SettleCleanupJobRequest.id":
+		return "UUID of the job."
+	case "orch.v1.SettleCleanupJobRequest.operation":
+		return "What to do."
+	case "orch.v1.SettleCleanupJobRequest.reason":
+		return "Why the worker releases the job."
+	case "orch.v1.SettleCleanupJobRequest.token":
+		return "Token of the reservation."
+	case "orch.v1.SettleCleanupJobRequest.work_pool_id":
+		return "UUID of the work pool of the worker's channel."
+	case "orch.v1.SettleCleanupJobResponse":
+		return "SettleCleanupJobResponse is the outcome in the words of the channel."
+	case "orch.v1.SettleCleanupJobResponse.lease_expires_at":
+		return "New end of a renewed lease; absent for every other operation."
+	case "orch.v1.SettleCleanupJobResponse.reason":
+		return "Reason; empty for an accepted operation."
+	case "orch.v1.SettleCleanupJobResponse.status":
+		return "Status, such as \"accepted\" or \"invalid_token\"."
 	case "orch.v1.SettleTaskRunRequest.id":
 		return "UUID of the task worker."
 	case "orch.v1.SettleTaskRunRequest.taken":

@@ -73,6 +73,7 @@ type Server struct {
 	offers    *feed[string]    // Wakes task workers by task key.
 	pools     *feed[uuid.UUID] // Changed work pools.
 	runs      *feed[string]    // Names of work pools with runs that wait for a worker.
+	cleanups  *feed[uuid.UUID] // Work pools that may have a free clean-up job.
 	// deliveries are webhooks whose delivery log has grown.
 	deliveries *feed[uuid.UUID]
 
@@ -111,6 +112,7 @@ func New(opts Options) *Server {
 	s.offers = newFeed[string](s.ctx, s.feedOffers)
 	s.pools = newFeed[uuid.UUID](s.ctx, s.feedPools)
 	s.runs = newFeed[string](s.ctx, s.feedRuns)
+	s.cleanups = newFeed[uuid.UUID](s.ctx, s.feedCleanups)
 	s.deliveries = newFeed[uuid.UUID](s.ctx, s.feedDeliveries)
 	s.routes = routes()
 	return s
@@ -137,6 +139,7 @@ func routes() map[string]route {
 			calls: []string{
 				orchv1.WorkPoolService_ConnectWorker_FullMethodName, orchv1.WorkPoolService_WorkerHeartbeat_FullMethodName,
 				orchv1.WorkPoolService_ReadWorkPool_FullMethodName, orchv1.WorkPoolService_GetScheduledFlowRuns_FullMethodName,
+				orchv1.CleanupJobService_ReserveCleanupJob_FullMethodName, orchv1.CleanupJobService_SettleCleanupJob_FullMethodName,
 			},
 		},
 	}
@@ -237,6 +240,7 @@ func (s *Server) Close(ctx context.Context) error {
 	s.offers.wait()
 	s.pools.wait()
 	s.runs.wait()
+	s.cleanups.wait()
 	s.deliveries.wait()
 	return err
 }

@@ -60,7 +60,7 @@ type workerHello struct {
 	Capabilities          []string        `json:"requested_capabilities"`
 	WorkQueueNames        []string        `json:"work_queue_names"`
 	HandledCleanupKinds   []string        `json:"handled_cleanup_kinds"`
-	MaxCleanupConcurrency int64           `json:"max_cleanup_concurrency"`
+	MaxCleanupConcurrency *int64          `json:"max_cleanup_concurrency"`
 	CreatePoolIfNotFound  bool            `json:"create_pool_if_not_found"`
 	BaseJobTemplate       json.RawMessage `json:"default_base_job_template"`
 	WorkerMetadata        json.RawMessage `json:"worker_metadata"`
@@ -102,7 +102,9 @@ type workerChannel struct {
 	hello    workerHello
 	pool     *orchv1.WorkPool // As the worker knows it.
 	sequence int64
-	beats    chan []byte // The frames after the first one.
+	cleanups int64       // How many clean-up jobs the worker handles at once; 0 means that it receives none.
+	queues   []string    // The ids of the work queues that the worker polls.
+	frames   chan []byte // The frames after the first one.
 }
 
 // workerConnect keeps a worker's channel:
@@ -111,12 +113,13 @@ type workerChannel struct {
 //	worker.heartbeat.v1 ──▶ heartbeat; a snapshot where a change was missed
 //	pool is changed ──▶ work_pool.snapshot.v1;  pool is deleted ──▶ authorization_failed
 //	run is due ──▶ work_pool.flow_runs_due.v1, for a worker that requested scheduled_flow_runs.v1
+//	clean-up job is free ──▶ cleanup.message.v1;  cleanup.ack.v1, … ──▶ cleanup.operation_result.v1
 func (s *Server) workerConnect(ctx context.Context, k *socket) ending {
 	var first json.RawMessage
 	if end := k.hello(ctx, helloTimeout, &first, channelProtocol.code, channelProtocol.reason); !end.ok() {
 		return end
 	}
-	c := &workerChannel{server: s, socket: k, beats: make(chan []byte)}
+	c := &workerChannel{server: s, socket: k, frames: make(chan []byte)}
 	if end := c.greet(first); !end.ok() {
 		return end
 	}
@@ -148,7 +151,12 @@ func (s *Server) workerConnect(ctx context.Context, k *socket) ending {
 	if !end.ok() {
 		return end
 	}
-	return c.serve(serving, changed, runs)
+	cleanups, end := c.deliverCleanups(serving, id)
+	defer cleanups.end(s)
+	if !end.ok() {
+		return end
+	}
+	return c.serve(serving, changed, runs, cleanups)
 }
 
 // greet reads the first frame.
@@ -159,10 +167,10 @@ func (c *workerChannel) greet(data []byte) ending {
 	}
 	h := f.Payload
 	missing := slices.ContainsFunc(channelCapabilities, func(one string) bool { return !slices.Contains(h.Capabilities, one) })
-	cleanup := slices.Contains(h.Capabilities, "cleanup_delivery.v1")
+	cleanups, agreed := h.cleanupAgreement()
 	blank := slices.Contains(slices.Concat(h.Versions, h.Capabilities, h.WorkQueueNames), "")
-	if h.ConsumerID == uuid.Nil || h.WorkerName == "" || h.WorkerType == "" || h.Interval < 1 || h.MaxCleanupConcurrency < 0 ||
-		len(h.Versions) == 0 || missing || blank || !cleanup && (len(h.HandledCleanupKinds) > 0 || h.MaxCleanupConcurrency > 0) {
+	if h.ConsumerID == uuid.Nil || h.WorkerName == "" || h.WorkerType == "" || h.Interval < 1 ||
+		len(h.Versions) == 0 || missing || blank || !agreed {
 		return channelProtocol
 	}
 	if t := bytes.TrimSpace(h.BaseJobTemplate); len(t) > 0 && t[0] != '{' {
@@ -171,7 +179,7 @@ func (c *workerChannel) greet(data []byte) ending {
 	if !slices.Contains(h.Versions, channelVersion) {
 		return channelVersionOther
 	}
-	c.hello = h
+	c.hello, c.cleanups = h, cleanups
 	return ending{}
 }
 
@@ -228,7 +236,7 @@ func (c *workerChannel) listen(ctx, serving context.Context) {
 			return
 		}
 		select {
-		case c.beats <- data:
+		case c.frames <- data:
 		case <-serving.Done():
 			return
 		}
@@ -247,6 +255,10 @@ func (c *workerChannel) ready(ctx context.Context, connected *orchv1.ConnectWork
 	if slices.Contains(c.hello.Capabilities, capabilityRuns) {
 		ready.Accepted = append(ready.Accepted, capabilityRuns)
 	}
+	if c.cleanups > 0 {
+		ready.Accepted = append(ready.Accepted, capabilityCleanup)
+		ready.MaxCleanupConcurrency = c.cleanups
+	}
 	for _, capability := range c.hello.Capabilities {
 		if !slices.Contains(ready.Accepted, capability) && !slices.Contains(ready.Rejected, capability) {
 			ready.Rejected = append(ready.Rejected, capability)
@@ -254,6 +266,7 @@ func (c *workerChannel) ready(ctx context.Context, connected *orchv1.ConnectWork
 	}
 	for _, queue := range connected.GetWorkQueues() {
 		ready.Queues = append(ready.Queues, resolvedQueue{queue.GetId(), queue.GetName()})
+		c.queues = append(c.queues, queue.GetId())
 	}
 	return send(ctx, c, "worker.ready.v1", ready)
 }
@@ -280,7 +293,7 @@ func send[P any](ctx context.Context, c *workerChannel, kind string, payload P) 
 	return ending{}
 }
 
-func (c *workerChannel) serve(ctx context.Context, changed *subscriber[uuid.UUID], runs *runDelivery) ending {
+func (c *workerChannel) serve(ctx context.Context, changed *subscriber[uuid.UUID], runs *runDelivery, cleanups *cleanupDelivery) ending {
 	due := time.NewTimer(snapshotDelay) // The pool may have been changed before the channel was told of changes.
 	defer due.Stop()
 	for {
@@ -303,8 +316,16 @@ func (c *workerChannel) serve(ctx context.Context, changed *subscriber[uuid.UUID
 			if end := c.poll(ctx, runs); !end.ok() {
 				return end
 			}
-		case data := <-c.beats:
-			if end := c.beat(ctx, data); !end.ok() {
+		case <-cleanups.news:
+			if end := cleanups.announced(); !end.ok() {
+				return end
+			}
+		case <-cleanups.elapsed:
+			if end := c.cleanUp(ctx, cleanups); !end.ok() {
+				return end
+			}
+		case data := <-c.frames:
+			if end := c.received(ctx, data); !end.ok() {
 				return end
 			}
 		case <-ctx.Done():

@@ -34,7 +34,7 @@ var messages = map[query.Collection]proto.Message{
 	query.RetentionPolicy: &orchv1.RetentionPolicy{}, query.Account: &orchv1.Account{}, query.Workspace: &orchv1.Workspace{},
 	query.User: &orchv1.User{}, query.Membership: &orchv1.AccountMembership{}, query.ServiceAccount: &orchv1.ServiceAccount{},
 	query.WorkspaceRole: &orchv1.WorkspaceRole{}, query.WorkspaceAccess: &orchv1.WorkspaceAccess{}, query.Team: &orchv1.Team{},
-	query.ConcurrencyLimit: &orchv1.ConcurrencyLimitV2{}, query.ConcurrencyLease: &orchv1.ConcurrencyLease{},
+	query.CleanupJob: &orchv1.CleanupJob{}, query.ConcurrencyLimit: &orchv1.ConcurrencyLimitV2{}, query.ConcurrencyLease: &orchv1.ConcurrencyLease{},
 }
 
 // collections returns all collections. Buckets are first: their keys follow the labels of automations, which must not have

@@ -9,15 +9,12 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-const (
-	// cancellingFor is how long a run may take to stop.
-	cancellingFor = 5 * time.Minute
-	// cancelledSince is how far back the clean-up looks for task runs of cancelled runs, because clients may report
-	// task runs after the cancellation.
-	cancelledSince = time.Hour
-)
+// cancelledSince is how far back the clean-up looks for task runs of cancelled runs, because clients may report task runs after
+// the cancellation.
+const cancelledSince = time.Hour
 
 // CleanUpCancellations ends what cancellations left behind: runs that do not stop, subflows of cancelled runs, and
 // their task runs.
@@ -27,19 +24,30 @@ func (s *Service) CleanUpCancellations(ctx context.Context) (changed int, err er
 	return ended + cancelled, errors.Join(err, failed, s.tellCancelled(ctx))
 }
 
-// endCancellations cancels the runs that have been stopping for too long.
+// endCancellations cancels the runs that have been stopping for too long. What they left running is a job for the workers of
+// their pool.
 func (s *Service) endCancellations(ctx context.Context) (int, error) {
-	before := s.runs.Store().Now().Add(-cancellingFor)
+	before := s.runs.Store().Now().Add(-s.cancellingTimeout)
 	return s.cancellations.pass(ctx, s, bson.D{
 		{Key: "state.type", Value: word(orchv1.StateType_STATE_TYPE_CANCELLING)},
 		{Key: "state.timestamp", Value: bson.D{{Key: "$lt", Value: before.UnixMicro()}}},
-	}, func(current *orchv1.FlowRun) *orchv1.StateCreate {
-		state := current.GetState()
-		if state.GetType() != orchv1.StateType_STATE_TYPE_CANCELLING || !state.GetTimestamp().AsTime().Before(before) {
-			return nil
-		}
-		return &orchv1.StateCreate{
-			Type: orchv1.StateType_STATE_TYPE_CANCELLED, Message: new("The flow run did not stop in time and counts as cancelled."),
+	}, func(ws uuid.UUID) proposal {
+		return func(current *orchv1.FlowRun) (*orchv1.StateCreate, []store.Effect, error) {
+			state := current.GetState()
+			if state.GetType() != orchv1.StateType_STATE_TYPE_CANCELLING || !state.GetTimestamp().AsTime().Before(before) {
+				return nil, nil, nil
+			}
+			job, ok, err := s.cleanUp(ctx, ws, current, state.GetId(), s.runs.Store().Now())
+			if err != nil {
+				return nil, nil, err
+			}
+			var effects []store.Effect
+			if ok {
+				effects = append(effects, job)
+			}
+			return &orchv1.StateCreate{
+				Type: orchv1.StateType_STATE_TYPE_CANCELLED, Message: new("The flow run did not stop in time and counts as cancelled."),
+			}, effects, nil
 		}
 	})
 }

@@ -50,7 +50,7 @@ func (s *Service) cancelSubflows(ctx context.Context) (cancelled int, err error)
 			failures = append(failures, err)
 		}
 		for _, orphan := range orphans {
-			written, err := s.suggest(ctx, orphan, rules.MinimalFlowPolicy, cancelSubflow)
+			written, err := s.suggest(ctx, orphan, rules.MinimalFlowPolicy, proposing(cancelSubflow))
 			if err != nil {
 				failures = append(failures, err)
 			}

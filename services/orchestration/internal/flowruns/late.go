@@ -43,7 +43,7 @@ func (s *Service) MarkLate(ctx context.Context) (marked int, err error) {
 		{Key: "state.name", Value: nameScheduled},
 		{Key: "next_scheduled_start_time", Value: bson.D{{Key: "$lt", Value: before.UnixMicro()}}},
 		{Key: "state.type", Value: word(orchv1.StateType_STATE_TYPE_SCHEDULED)},
-	}, func(current *orchv1.FlowRun) *orchv1.StateCreate {
+	}, proposing(func(current *orchv1.FlowRun) *orchv1.StateCreate {
 		state, next := current.GetState(), current.GetNextScheduledStartTime()
 		if state.GetType() != orchv1.StateType_STATE_TYPE_SCHEDULED || state.GetName() != nameScheduled ||
 			next == nil || !next.AsTime().Before(before) {
@@ -53,5 +53,5 @@ func (s *Service) MarkLate(ctx context.Context) (marked int, err error) {
 			Type: orchv1.StateType_STATE_TYPE_SCHEDULED, Name: new(nameLate),
 			StateDetails: rules.NewDetails(next),
 		}
-	})
+	}))
 }

@@ -14,7 +14,7 @@ func (s *Service) ExpirePauses(ctx context.Context) (expired int, err error) {
 	return s.pauses.pass(ctx, s, bson.D{
 		{Key: "state.type", Value: word(orchv1.StateType_STATE_TYPE_PAUSED)},
 		{Key: "state.state_details.pause_timeout", Value: bson.D{{Key: "$lt", Value: now.UnixMicro()}}},
-	}, func(current *orchv1.FlowRun) *orchv1.StateCreate {
+	}, proposing(func(current *orchv1.FlowRun) *orchv1.StateCreate {
 		state := current.GetState()
 		over := state.GetStateDetails().GetPauseTimeout()
 		if state.GetType() != orchv1.StateType_STATE_TYPE_PAUSED || over == nil || !over.AsTime().Before(now) {
@@ -23,5 +23,5 @@ func (s *Service) ExpirePauses(ctx context.Context) (expired int, err error) {
 		return &orchv1.StateCreate{
 			Type: orchv1.StateType_STATE_TYPE_FAILED, Message: new("The flow was paused and never resumed."),
 		}
-	})
+	}))
 }

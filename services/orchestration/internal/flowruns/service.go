@@ -6,10 +6,12 @@
 package flowruns
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -50,6 +52,9 @@ type Service struct {
 	// The background tasks that change states.
 	late, pauses, cancellations *sweep
 
+	cancellingTimeout time.Duration
+	cleanUp           CleanUp
+
 	onCancelled CancelTaskRuns
 	place       FindPlace
 	poolType    PoolType
@@ -71,6 +76,13 @@ type PoolType func(ctx context.Context, ws, pool uuid.UUID) (string, error)
 // CancelTaskRuns ends the task runs of flow runs of a workspace that were cancelled. It is called repeatedly for a while.
 type CancelTaskRuns func(ctx context.Context, ws uuid.UUID, flowRuns []uuid.UUID) error
 
+// CleanUp returns the effect that has the infrastructure of a run removed whose cancellation ran out; false if there is nobody to
+// remove it. state is the id of the state that ran out.
+type CleanUp func(ctx context.Context, ws uuid.UUID, run *orchv1.FlowRun, state string, now time.Time) (effect store.Effect, ok bool, err error)
+
+// DefaultCancellingTimeout is the default of Deps.CancellingTimeout.
+const DefaultCancellingTimeout = 5 * time.Minute
+
 // Deps are the dependencies of the service.
 type Deps struct {
 	Store      *store.Store
@@ -85,6 +97,9 @@ type Deps struct {
 	PoolType PoolType
 	// CancelTaskRuns may be nil.
 	CancelTaskRuns CancelTaskRuns
+	// CancellingTimeout is how long a run may take to stop, and CleanUp makes the job that removes what is left; nil makes none.
+	CancellingTimeout time.Duration
+	CleanUp           CleanUp
 	// Waiting is called when runs began to wait for a worker of a pool, by the pool's name; nil means nobody listens.
 	Waiting func(ws uuid.UUID, pool string)
 }
@@ -102,6 +117,11 @@ func New(d Deps) *Service {
 	}
 	if d.PoolType == nil {
 		d.PoolType = func(context.Context, uuid.UUID, uuid.UUID) (string, error) { return "", nil }
+	}
+	if d.CleanUp == nil {
+		d.CleanUp = func(context.Context, uuid.UUID, *orchv1.FlowRun, string, time.Time) (store.Effect, bool, error) {
+			return store.Effect{}, false, nil
+		}
 	}
 	if d.Waiting == nil {
 		d.Waiting = func(uuid.UUID, string) {}
@@ -125,6 +145,8 @@ func New(d Deps) *Service {
 		place:       d.Place,
 		poolType:    d.PoolType,
 		onWaiting:   d.Waiting,
+
+		cancellingTimeout: cmp.Or(d.CancellingTimeout, DefaultCancellingTimeout), cleanUp: d.CleanUp,
 
 		late: lateSweep(), pauses: stateSweep(), cancellations: stateSweep(),
 	}

@@ -43,7 +43,7 @@ type sweep struct {
 
 // pass proposes states until the last run, or until its deadline is near. It returns the number of changed runs. Each
 // proposal is decided on the stored run, so a run that changed meanwhile stays as it is.
-func (w *sweep) pass(ctx context.Context, s *Service, filter bson.D, propose func(*orchv1.FlowRun) *orchv1.StateCreate) (changed int, err error) {
+func (w *sweep) pass(ctx context.Context, s *Service, filter bson.D, propose sweptProposal) (changed int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.from.IsZero() {
@@ -81,6 +81,18 @@ func (w *sweep) pass(ctx context.Context, s *Service, filter bson.D, propose fun
 	return changed, errors.Join(append(failures, err)...)
 }
 
+// sweptProposal returns the proposal for the runs of a workspace.
+type sweptProposal func(ws uuid.UUID) proposal
+
+// proposing is a proposal for the runs of every workspace, without effects.
+func proposing(propose func(current *orchv1.FlowRun) *orchv1.StateCreate) sweptProposal {
+	return func(uuid.UUID) proposal {
+		return func(current *orchv1.FlowRun) (*orchv1.StateCreate, []store.Effect, error) {
+			return propose(current), nil, nil
+		}
+	}
+}
+
 // errPassEnds ends a pass early.
 var errPassEnds = errors.New("the pass ends")
 
@@ -103,7 +115,7 @@ func nearEnd(ctx context.Context) bool {
 // suggestAll proposes a state to runs concurrently, until the deadline is near. It returns how many runs were tried, which
 // are the first ones, and how many were written.
 func (s *Service) suggestAll(
-	ctx context.Context, found []store.Owned[*orchv1.FlowRun], policy rules.Policy, propose func(*orchv1.FlowRun) *orchv1.StateCreate,
+	ctx context.Context, found []store.Owned[*orchv1.FlowRun], policy rules.Policy, propose sweptProposal,
 ) (tried, written int, failures []error) {
 	var mu sync.Mutex
 	var group sync.WaitGroup
@@ -137,15 +149,13 @@ func (s *Service) suggestAll(
 
 // suggest proposes a state to one run that a sweep found, and reports whether it was written.
 func (s *Service) suggest(
-	ctx context.Context, run store.Owned[*orchv1.FlowRun], policy rules.Policy, propose func(*orchv1.FlowRun) *orchv1.StateCreate,
+	ctx context.Context, run store.Owned[*orchv1.FlowRun], policy rules.Policy, propose sweptProposal,
 ) (bool, error) {
 	id, err := uuid.Parse(run.Message.GetId())
 	if err != nil {
 		return false, fmt.Errorf("read the id of a flow run: %w", err)
 	}
-	t, err := s.transit(ctx, run.Workspace, id, policy, func(current *orchv1.FlowRun) (*orchv1.StateCreate, []store.Effect, error) {
-		return propose(current), nil, nil
-	})
+	t, err := s.transit(ctx, run.Workspace, id, policy, propose(run.Workspace))
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // stuckHeads stores runs that wait longest and are never changed, and one behind them that can be.
-func (w *world) stuckHeads(n int) (last *orchv1.FlowRun, filter bson.D, propose func(*orchv1.FlowRun) *orchv1.StateCreate) {
+func (w *world) stuckHeads(n int) (last *orchv1.FlowRun, filter bson.D, propose sweptProposal) {
 	w.Helper()
 	plan := func(name string, at time.Time) *orchv1.FlowRun {
 		return w.run(func(c *orchv1.FlowRunCreate) {
@@ -27,12 +27,12 @@ func (w *world) stuckHeads(n int) (last *orchv1.FlowRun, filter bson.D, propose 
 		plan("stuck", w.clock.Now())
 	}
 	last = plan("last", w.clock.Now().Add(time.Second))
-	return last, bson.D{{Key: "state.name", Value: nameScheduled}}, func(current *orchv1.FlowRun) *orchv1.StateCreate {
+	return last, bson.D{{Key: "state.name", Value: nameScheduled}}, proposing(func(current *orchv1.FlowRun) *orchv1.StateCreate {
 		if current.GetName() == "stuck" {
 			return nil
 		}
 		return &orchv1.StateCreate{Type: scheduled, Name: new(nameLate)}
-	}
+	})
 }
 
 func TestRunsThatCannotBeChangedDoNotHoldUpThoseBehindThem(t *testing.T) {

@@ -264,6 +264,8 @@ func indexes() []Index {
 		{Collection: AutomationBucket, Keys: keys("unsettled"), Sparse: true, For: "firings that a crash left behind"},
 		{Collection: AutomationBucket, Keys: keys("expires"), For: "retention of buckets"},
 		{Collection: AutomationBucket, Keys: scoped("automation_id"), For: "buckets of an automation that was deleted"},
+		{Collection: CleanupJob, Keys: scoped("work_pool_id", "free_at"), For: "open clean-up jobs of a pool; jobs of a deleted pool"},
+		{Collection: CleanupJob, Keys: keys("expire_at"), TTL: true, For: "retention of clean-up jobs"},
 		{Collection: AutomationHold, Keys: scoped("sequence"), For: "events that wait for the next turn of their workspace; held events"},
 		{Collection: AutomationAction, Keys: scoped("next"), Partial: present("next"), For: "actions that are due, by workspace"},
 		{Collection: AutomationAction, Keys: scoped("triggered_event_id"), For: "actions of firings in a history"},

@@ -63,7 +63,8 @@ func (p *Pools) Handlers() map[string]func(context.Context, []store.Effect) erro
 		kindDetach: func(ctx context.Context, effects []store.Effect) error {
 			return store.EachSubject(effects, func(ws, queue uuid.UUID) error { return p.detach(ctx, ws, queue) })
 		},
-		kindRename: p.renameRuns,
+		kindRename:  p.renameRuns,
+		kindCleanup: p.createCleanupJobs,
 	}
 }
 
@@ -81,7 +82,7 @@ func (p *Pools) dissolve(ctx context.Context, ws, pool uuid.UUID) error {
 	if err := p.queues.Drain(ctx, ws, members, func(queue uuid.UUID) error { return p.deleteQueueOf(ctx, ws, queue, deleted) }); err != nil {
 		return err
 	}
-	return p.workers.DeleteMany(ctx, ws, members)
+	return errors.Join(p.workers.DeleteMany(ctx, ws, members), p.cleanups.DeleteMany(ctx, ws, members))
 }
 
 // deleteQueueOf deletes a queue of a deleted pool, and takes it from its deployments and runs.

@@ -1,11 +1,13 @@
 package workpools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -26,13 +28,18 @@ type Block func(ctx context.Context, ws, id uuid.UUID) (bool, error)
 // Notify tells the channels of a pool's workers that the pool was changed.
 type Notify func(ws, pool uuid.UUID)
 
+// DefaultCleanupLease is the default of PoolsDeps.CleanupLease.
+const DefaultCleanupLease = 30 * time.Second
+
 // PoolsDeps are what Pools works with.
 type PoolsDeps struct {
 	Store      *store.Store
 	Vocabulary vocabulary.Vocabulary
 	Block      Block
-	// Notify may be nil.
-	Notify Notify
+	// Notify and NotifyCleanup may be nil.
+	Notify, NotifyCleanup Notify
+	// CleanupLease is how long a worker has a clean-up job until it renews its reservation.
+	CleanupLease time.Duration
 	// Flush executes the effects of a write before its call returns.
 	Flush outbox.Flusher
 	Log   *slog.Logger
@@ -44,11 +51,15 @@ type Pools struct {
 	queues  *store.Collection[*orchv1.WorkQueue]
 	workers *store.Collection[*orchv1.Worker]
 	runs    *store.Collection[*orchv1.FlowRun]
-	vocab   vocabulary.Vocabulary
-	block   Block
-	notify  Notify
-	flush   outbox.Flusher
-	log     *slog.Logger
+	// cleanups are the clean-up jobs, and notifyCleanup tells the channels of a pool that one may be free.
+	cleanups      *store.Collection[*orchv1.CleanupJob]
+	notifyCleanup Notify
+	cleanupLease  time.Duration
+	vocab         vocabulary.Vocabulary
+	block         Block
+	notify        Notify
+	flush         outbox.Flusher
+	log           *slog.Logger
 }
 
 // NewPools returns the pools of a store.
@@ -56,12 +67,19 @@ func NewPools(d PoolsDeps) *Pools {
 	if d.Notify == nil {
 		d.Notify = func(uuid.UUID, uuid.UUID) {}
 	}
+	if d.NotifyCleanup == nil {
+		d.NotifyCleanup = func(uuid.UUID, uuid.UUID) {}
+	}
 	return &Pools{
 		pools:   store.NewCollection(d.Store, query.WorkPool, &orchv1.WorkPool{}),
 		queues:  store.NewCollection(d.Store, query.WorkQueue, &orchv1.WorkQueue{}),
 		workers: store.NewCollection(d.Store, query.Worker, &orchv1.Worker{}),
 		runs:    store.NewCollection(d.Store, query.FlowRun, &orchv1.FlowRun{}),
-		vocab:   d.Vocabulary, block: d.Block, notify: d.Notify, flush: d.Flush, log: d.Log,
+
+		cleanups:      store.NewCollection(d.Store, query.CleanupJob, &orchv1.CleanupJob{}),
+		notifyCleanup: d.NotifyCleanup, cleanupLease: cmp.Or(d.CleanupLease, DefaultCleanupLease),
+
+		vocab: d.Vocabulary, block: d.Block, notify: d.Notify, flush: d.Flush, log: d.Log,
 	}
 }
 

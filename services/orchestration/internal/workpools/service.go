@@ -19,6 +19,7 @@ import (
 type Service struct {
 	orchv1.UnimplementedWorkPoolServiceServer
 	orchv1.UnimplementedWorkQueueServiceServer
+	orchv1.UnimplementedCleanupJobServiceServer
 	*Pools
 	readiness   Readiness
 	poolSource  pagination.Source[*orchv1.WorkPool]
