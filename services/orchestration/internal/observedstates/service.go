@@ -2,7 +2,7 @@
 // offer them in a filter.
 //
 // The histories of runs have an index of type, name and time. Each combination is found behind the one before it, and its
-// latest time by one more lookup, so the cost grows with the number of combinations and not with the number of states.
+// latest time by one more lookup. So the cost grows with the number of combinations and not with the number of states.
 package observedstates
 
 import (

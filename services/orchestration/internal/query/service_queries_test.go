@@ -49,6 +49,9 @@ func serviceQueries(ws uuid.UUID) []labelledQuery {
 		find("latest time of an observed state", FlowRunState, scoped(is("state.type", "RUNNING"), is("state.name", "Running")), newest("timestamp"), 1),
 		find("inputs of a run by prefix", FlowRunInput, scoped(is("flow_run_id", some), is("key", bson.D{{Key: "$gte", Value: "a"}})), asc("key"), 0),
 
+		find("open clean-up jobs of a pool", CleanupJob, scoped(is("work_pool_id", some), is("free_at", bson.D{{Key: "$gt", Value: int64(0)}})), asc("free_at"), 1000),
+		find("clean-up jobs of a deleted pool", CleanupJob, scoped(is("work_pool_id", some)), nil, 0),
+
 		// Task runs.
 		first("run by task and dynamic key", TaskRun, scoped(is("flow_run_id", some), is("task_key", "task_key5"), is("dynamic_key", "dynamic_key5"))),
 		find("task runs of a run", TaskRun, scoped(is("flow_run_id", some)), asc("_id"), 0),

@@ -22,7 +22,7 @@ func (s *Service) SettleCleanupJob(ctx context.Context, r *orchv1.SettleCleanupJ
 	}
 	id, err := resourceid.Parse(r.GetId())
 	if err != nil {
-		return outcome("not_found", "message_not_found"), nil
+		return outcome("not_found", "message_not_found"), nil //nolint:nilerr // The channel reports what it cannot find.
 	}
 	pool, err := resourceid.Parse(r.GetWorkPoolId())
 	if err != nil {

@@ -36,19 +36,20 @@ func occurred(name string, at time.Time) *orchv1.ReceivedEvent {
 }
 
 // apply evaluates events in a session of their own, as after a restart, and returns the firings so far.
-func apply(t require.TestingT, m *trigger.Memory, a *trigger.Automation, now time.Time, events ...*orchv1.ReceivedEvent) int {
+func apply(ctx context.Context, t require.TestingT, m *trigger.Memory, a *trigger.Automation, now time.Time, events ...*orchv1.ReceivedEvent) int {
 	s := trigger.NewSession(m, now)
 	for _, e := range events {
-		require.NoError(t, s.Event(context.Background(), a.Leaves[0], e))
+		require.NoError(t, s.Event(ctx, a.Leaves[0], e))
 	}
-	require.NoError(t, s.Tick(context.Background(), a.Leaves[0], nil))
-	require.NoError(t, s.Commit(context.Background()))
+	require.NoError(t, s.Tick(ctx, a.Leaves[0], nil))
+	require.NoError(t, s.Commit(ctx))
 	return len(m.Firings)
 }
 
 // TestAWindowCountsEventsThatWereEvaluatedBeforeItsStart: whatever is forgotten, each window counts up to its threshold.
 func TestAWindowCountsEventsThatWereEvaluatedBeforeItsStart(t *testing.T) {
 	t.Parallel()
+	ctx := t.Context()
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 		threshold := rapid.Int64Range(1, 5).Draw(t, "threshold")
@@ -61,10 +62,10 @@ func TestAWindowCountsEventsThatWereEvaluatedBeforeItsStart(t *testing.T) {
 			if seconds >= 0 && at.Before(start.Add(within)) {
 				counted++
 			}
-			apply(t, m, a, now, occurred("end", at))
+			apply(ctx, t, m, a, now, occurred("end", at))
 		}
-		apply(t, m, a, now, occurred("start", start))
-		fired := apply(t, m, a, start.Add(within).Add(time.Hour))
+		apply(ctx, t, m, a, now, occurred("start", start))
+		fired := apply(ctx, t, m, a, start.Add(within).Add(time.Hour))
 		require.Equal(t, counted < threshold, fired == 1, "%d of %d ends", counted, threshold)
 	})
 }
@@ -87,16 +88,17 @@ func TestAHeldEvent(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			ctx := t.Context()
 			a, m := missing(t, test.threshold, 2*time.Hour), trigger.NewMemory()
 			end := occurred("end", now)
-			apply(t, m, a, now, end)
+			apply(ctx, t, m, a, now, end)
 			now := now.Add(test.evaluated)
 			events := []*orchv1.ReceivedEvent{occurred("start", now.Add(-test.evaluated))}
 			if test.repeated {
 				events = append(events, end)
 			}
-			apply(t, m, a, now, events...)
-			require.Equal(t, test.fires, apply(t, m, a, now.Add(2*time.Hour)))
+			apply(ctx, t, m, a, now, events...)
+			require.Equal(t, test.fires, apply(ctx, t, m, a, now.Add(2*time.Hour)))
 		})
 	}
 }
