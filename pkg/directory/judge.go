@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -23,6 +24,8 @@ type Caller struct {
 	ServiceAccount bool
 	// Administrator may administer the whole server.
 	Administrator bool
+	// KeyExpires is the expiration of the key; zero for never.
+	KeyExpires time.Time
 }
 
 // Identify returns the owner of a key. Errors are ErrUnknownKey, also for expired keys, and ErrStale.
@@ -59,10 +62,14 @@ func (d *Directory) identify(digest string) (Caller, error) {
 	if of := actor.GetAccountId(); of != "" && d.entries[Key(Account, of)].GetAccount() == nil {
 		return Caller{}, ErrUnknownKey // The account was deleted, and its service account will be.
 	}
-	return Caller{
+	caller := Caller{
 		ID: owner.GetId(), Actor: actor.GetActorId(), Name: actor.GetName(),
 		Account: actor.GetAccountId(), ServiceAccount: actor.GetAccountId() != "", Administrator: actor.GetAdministrator(),
-	}, nil
+	}
+	if k.Expiration != nil {
+		caller.KeyExpires = k.GetExpiration().AsTime()
+	}
+	return caller, nil
 }
 
 // AccountScopes returns the scopes of a caller in an account; false if the caller is not a member of it, or it does not

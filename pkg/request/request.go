@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"google.golang.org/grpc/metadata"
@@ -60,6 +61,8 @@ type Caller struct {
 	ServiceAccount bool
 	// Administrator may administer the whole server.
 	Administrator bool
+	// KeyExpires is the expiration of the caller's key; zero for never.
+	KeyExpires time.Time
 	// Unauthenticated marks the caller of a gateway without API keys. Services with API keys refuse it.
 	Unauthenticated bool
 }
@@ -101,6 +104,7 @@ const (
 	keyAutomation     = "orch-automation"
 	keyAutomationName = "orch-automation-name"
 	keyCaller         = "orch-caller" // Kind, id and actor, separated by blanks.
+	keyExpires        = "orch-caller-key-expires"
 )
 
 // Outgoing returns a context whose gRPC calls carry the metadata.
@@ -129,6 +133,9 @@ func Outgoing(ctx context.Context, info Info) context.Context {
 	if info.Caller.Known() || info.Caller.Unauthenticated {
 		md.Set(keyCaller, info.Caller.text())
 	}
+	if expires := info.Caller.KeyExpires; !expires.IsZero() {
+		md.Set(keyExpires, expires.UTC().Format(time.RFC3339Nano))
+	}
 	return metadata.NewOutgoingContext(ctx, md)
 }
 
@@ -155,6 +162,11 @@ func Incoming(ctx context.Context) (Info, error) {
 	caller, err := parseCaller(first(keyCaller))
 	if err != nil {
 		return Info{}, err
+	}
+	if text := first(keyExpires); text != "" {
+		if caller.KeyExpires, err = time.Parse(time.RFC3339Nano, text); err != nil {
+			return Info{}, fmt.Errorf("parse caller metadata: %w", err)
+		}
 	}
 	info := Info{
 		Caller:     caller,

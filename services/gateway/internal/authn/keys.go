@@ -117,7 +117,7 @@ func callerOf(c directory.Caller) (request.Caller, error) {
 	if err != nil {
 		return request.Caller{}, errNoKey
 	}
-	caller := request.Caller{ID: id, Actor: actor, ServiceAccount: c.ServiceAccount, Administrator: c.Administrator}
+	caller := request.Caller{ID: id, Actor: actor, ServiceAccount: c.ServiceAccount, Administrator: c.Administrator, KeyExpires: c.KeyExpires}
 	if c.ServiceAccount {
 		caller.Account, err = uuid.Parse(c.Account)
 	}

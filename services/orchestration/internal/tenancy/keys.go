@@ -1,12 +1,14 @@
 package tenancy
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/auth"
+	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
@@ -21,12 +23,22 @@ func (r *Registry) NewKey(prefix, name string, expiration *timestamppb.Timestamp
 	return stored, shown
 }
 
-// CheckExpiration rejects a key that would already be expired.
-func (r *Registry) CheckExpiration(at *timestamppb.Timestamp, field string) error {
-	if at != nil && !at.AsTime().After(r.Store.Now()) {
-		return rpc.Invalid(rpc.BodyError("value_error", "Value error, the expiration is in the past", field))
+// Expiration returns the expiration of a new key: the requested one, or else that of the caller's key. It rejects a key that would
+// already be expired, and one that would outlive the key that creates it.
+func (r *Registry) Expiration(caller request.Caller, requested *timestamppb.Timestamp, field string) (*timestamppb.Timestamp, error) {
+	limit := caller.KeyExpires
+	switch {
+	case requested == nil && limit.IsZero():
+		return nil, nil
+	case requested == nil:
+		return timestamppb.New(limit), nil
+	case !requested.AsTime().After(r.Store.Now()):
+		return nil, rpc.Invalid(rpc.BodyError("value_error", "Value error, the expiration is in the past", field))
+	case !limit.IsZero() && requested.AsTime().After(limit):
+		return nil, rpc.Invalid(rpc.BodyError("value_error", fmt.Sprintf(
+			"Value error, a key cannot create one that lives longer: yours expires at %s", limit.UTC().Format(time.RFC3339)), field))
 	}
-	return nil
+	return requested, nil
 }
 
 // Alive returns the keys that have not expired.

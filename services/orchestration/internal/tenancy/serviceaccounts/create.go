@@ -21,7 +21,8 @@ func (s *Service) CreateServiceAccount(ctx context.Context, r *orchv1.CreateServ
 	if err := of.Require(ctx, info.Account, tenancy.ServiceAccounts); err != nil {
 		return nil, err
 	}
-	if err := of.CheckExpiration(create.ApiKeyExpiration, "api_key_expiration"); err != nil {
+	expiration, err := of.Expiration(info.Caller, create.ApiKeyExpiration, "api_key_expiration")
+	if err != nil {
 		return nil, err
 	}
 	role := access.AccountMember
@@ -32,7 +33,7 @@ func (s *Service) CreateServiceAccount(ctx context.Context, r *orchv1.CreateServ
 		return nil, err
 	}
 	id := of.Store.NewID()
-	stored, shown := of.NewKey(of.Vocabulary.BotKeyPrefix(), create.GetName(), create.ApiKeyExpiration)
+	stored, shown := of.NewKey(of.Vocabulary.BotKeyPrefix(), create.GetName(), expiration)
 	b := &orchv1.ServiceAccount{
 		Id: id.String(), ActorId: of.Store.NewID().String(), AccountId: info.Account.String(), Name: create.GetName(),
 		AccountRoleId: role, Keys: []*orchv1.ApiKey{stored},

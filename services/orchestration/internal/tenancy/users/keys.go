@@ -25,10 +25,11 @@ func (s *Service) CreateUserApiKey(ctx context.Context, r *orchv1.CreateUserApiK
 		return nil, err
 	}
 	create, of := r.GetApiKey(), s.registry
-	if err := of.CheckExpiration(create.Expiration, "expiration"); err != nil {
+	expiration, err := of.Expiration(info.Caller, create.Expiration, "expiration")
+	if err != nil {
 		return nil, err
 	}
-	stored, shown := of.NewKey(of.Vocabulary.UserKeyPrefix(), create.GetName(), create.Expiration)
+	stored, shown := of.NewKey(of.Vocabulary.UserKeyPrefix(), create.GetName(), expiration)
 	err = s.mutate(ctx, info, id, func(next *orchv1.User) (tenancy.Deed, error) {
 		next.Keys = append(tenancy.Alive(next.GetKeys(), of.Store.Now()), stored)
 		if len(next.GetKeys()) > maxKeys {

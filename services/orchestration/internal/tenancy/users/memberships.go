@@ -47,8 +47,12 @@ func (s *Service) CreateAccountMembership(ctx context.Context, r *orchv1.CreateA
 	if _, err := of.Accounts.Get(ctx, tenancy.Server, info.Account); err != nil {
 		return nil, tenancy.Missing(err, "Account")
 	}
+	expiration, err := of.Expiration(info.Caller, nil, "")
+	if err != nil {
+		return nil, err
+	}
 	id := of.Store.NewID()
-	stored, shown := of.NewKey(of.Vocabulary.UserKeyPrefix(), "first key", nil)
+	stored, shown := of.NewKey(of.Vocabulary.UserKeyPrefix(), "first key", expiration)
 	u := &orchv1.User{
 		Id: id.String(), ActorId: of.Store.NewID().String(), Handle: create.GetHandle(), Email: create.GetEmail(),
 		FirstName: create.GetFirstName(), LastName: create.GetLastName(), Keys: []*orchv1.ApiKey{stored}, Welcomed: true,
