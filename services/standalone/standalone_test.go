@@ -176,10 +176,8 @@ func TestBackupsAreNotOpened(t *testing.T) {
 			return standalone.ConvertVocabulary(t.Context(), backup, orchestration.Conversion{To: vocabulary.Prefect}, quiet)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			require.ErrorContains(t, open(), "orch restore")
-			require.Equal(t, before, filesOf(t, backup))
-		})
+		require.ErrorContains(t, open(), "orch restore", name)
+		require.Equal(t, before, filesOf(t, backup), name)
 	}
 	_, err := standalone.Check(t.Context(), backup)
 	require.NoError(t, err, "orch doctor reads backups")
