@@ -115,9 +115,8 @@ e2e-cluster: ## run ten hosts in network namespaces under load, kill, cut off an
 		go test -count=1 -v -timeout=20m -tags=e2e -run='^TestCluster' $(TESTFLAGS) ./test/e2e
 
 .PHONY: e2e-replicaset
-e2e-replicaset: ## fail over three MongoDB members and three NATS servers under load, force a rollback; needs root, iproute2 and ORCH_TEST_MONGOD
-	@[ -n "$$ORCH_TEST_MONGOD" ] || { echo 'e2e-replicaset needs a MongoDB server: set ORCH_TEST_MONGOD to the path of mongod'; exit 1; }
-	go test -count=1 -v -timeout=20m -tags=e2e -run='^TestReplicaSet$$' $(TESTFLAGS) ./test/e2e
+e2e-replicaset: ## fail over three MongoDB members and three NATS servers under load, force a rollback; needs root, iproute2 and the server of test-mongo
+	ORCH_TEST_REPLICASET=1 go test -count=1 -v -timeout=20m -tags=e2e -run='^TestReplicaSet$$' $(TESTFLAGS) ./test/e2e
 
 # The version that upgrades are tested from.
 UPGRADE_FROM ?= c3fd151dcea0381523655180987af48a51744d13
@@ -320,9 +319,15 @@ test-mongodb-vectors: ## compare the embedded store with recorded replies of Mon
 e2e-mongo-binary: ## build the tests that run against a MongoDB server into bin/e2e-mongo, which needs no Go; bin/e2e-mongo/run runs them
 	tools/mongo-folder bin/e2e-mongo
 
+MONGODB_URI ?= $(ORCH_TEST_MONGODB_URI)
+
 .PHONY: e2e-mongo
 e2e-mongo: e2e-mongo-binary ## run them against MONGODB_URI, a replica set of MongoDB 6.0 or later; without it against the embedded store
-	@ORCH_TEST_MONGODB_URI='$(MONGODB_URI)' bin/e2e-mongo/run
+	@ORCH_TEST_MONGODB_URI='$(MONGODB_URI)' bin/e2e-mongo/run $(MONGOFLAGS)
+
+.PHONY: test-mongo
+test-mongo: ## start a MongoDB server for the short form of e2e-mongo: mongod of ORCH_TEST_MONGOD or of PATH; it is skipped if there is none
+	go run ./test/withmongod $(MAKE) e2e-mongo MONGOFLAGS=-test.short
 
 .PHONY: test-oracle
 test-oracle: $(VENV)/oracle ## compare the embedded store with SecantusDB on random documents, filters, sorts and updates

@@ -48,19 +48,23 @@ func TestStoreFailures(t *testing.T) {
 	for name, failure := range map[string]struct {
 		data    bson.D
 		written bool // The write takes place all the same.
+		short   bool // It is tested in the short form too: with a driver each failing command takes its whole time limit.
 	}{
 		"NotWritablePrimary":              {data: bson.D{{Key: "errorCode", Value: 10107}}},
-		"PrimarySteppedDown":              {data: bson.D{{Key: "errorCode", Value: 189}}},
+		"PrimarySteppedDown":              {data: bson.D{{Key: "errorCode", Value: 189}}, short: true},
 		"InterruptedDueToReplStateChange": {data: bson.D{{Key: "errorCode", Value: 11602}}},
-		"MaxTimeMSExpired":                {data: bson.D{{Key: "errorCode", Value: 50}}},
+		"MaxTimeMSExpired":                {data: bson.D{{Key: "errorCode", Value: 50}}, short: true},
 		"closed connection":               {data: bson.D{{Key: "closeConnection", Value: true}}},
 		"unconfirmed write": {
 			data:    bson.D{{Key: "writeConcernError", Value: bson.D{{Key: "code", Value: 91}, {Key: "errmsg", Value: "shutting down"}}}},
-			written: true,
+			written: true, short: true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if testing.Short() && !failure.short {
+				t.Skip("the short form leaves it out")
+			}
 			var log logBuffer
 			d := newIdleDomain(t, slog.NewJSONHandler(&log, nil))
 			flow := d.flow("f")

@@ -34,7 +34,7 @@ var (
 )
 
 // ofTheTests are the variables of tests that operators run.
-var ofTheTests = map[string]bool{"ORCH_TEST_MONGODB_URI": true}
+var ofTheTests = map[string]bool{"ORCH_TEST_MONGODB_URI": true, "ORCH_TEST_MONGOD": true}
 
 // ofTheCommandLine are the variables that commands read; docs/cli.md documents them.
 var ofTheCommandLine = map[string]bool{"ORCH_API_URL": true, "ORCH_API_KEY": true, "ORCH_PROFILE": true, "ORCH_PROFILES": true}

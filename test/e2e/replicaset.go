@@ -14,6 +14,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo/mongotest/mongod"
 )
 
 const (
@@ -49,8 +51,7 @@ func (s *ReplicaSet) Start(t testing.TB, c *Cluster, _ Programs, dir string) str
 			t.Fatal(err)
 		}
 		host := c.Network.Host(name)
-		c.Processes[name] = host.Start(t, nil, s.Mongod, "--dbpath", data, "--port", mongodPort, "--bind_ip", "127.0.0.1,"+host.IP,
-			"--replSet", replicaSetName, "--wiredTigerCacheSizeGB", "0.5", "--quiet", "--setParameter", "diagnosticDataCollectionEnabled=false")
+		c.Processes[name] = host.Start(t, nil, s.Mongod, mongod.Arguments(data, "127.0.0.1,"+host.IP, mongodPort, replicaSetName)...)
 		s.connect(t, name)
 		members = append(members, bson.D{{Key: "_id", Value: i}, {Key: "host", Value: s.address(name)}})
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo/mongotest/mongod"
 )
 
 // failureLasts is how long a failure of a cluster lasts.
@@ -91,11 +93,14 @@ var replicaSetFailures = []replicaSetFailure{
 // Clients race for the states of a few runs meanwhile. Afterwards every acknowledged request is present once, and set_state was
 // linearizable.
 func TestReplicaSet(t *testing.T) {
-	mongod := os.Getenv("ORCH_TEST_MONGOD")
-	if mongod == "" {
-		t.Skip("ORCH_TEST_MONGOD is not set; make e2e-replicaset sets it")
+	if os.Getenv("ORCH_TEST_REPLICASET") == "" {
+		t.Skip("ORCH_TEST_REPLICASET is not set; make e2e-replicaset sets it")
 	}
-	store := &ReplicaSet{Mongod: mongod}
+	program, err := mongod.Find()
+	if err != nil {
+		t.Skip(err)
+	}
+	store := &ReplicaSet{Mongod: program}
 	c := StartCluster(t, programs, store)
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()

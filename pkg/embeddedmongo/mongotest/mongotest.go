@@ -14,6 +14,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
 	"github.com/orch-project/orch/pkg/embeddedmongo"
 )
@@ -32,35 +33,66 @@ type Database struct {
 	// AppName is that of clients whose commands FailCommands makes fail.
 	AppName string
 
-	tb     testing.TB
-	once   sync.Once
-	client *mongo.Client
+	tb      testing.TB
+	once    sync.Once
+	client  *mongo.Client
+	failing bool // The database has failPoint.
 }
+
+// failPoint is that of a MongoDB server, which has one failCommand for all its clients: only one test sets it at a time.
+var failPoint sync.Mutex
 
 // Open returns an empty database. The options are those of the embedded server.
 func Open(tb testing.TB, o embeddedmongo.Options) *Database {
 	tb.Helper()
-	unique := strings.ReplaceAll(uuid.NewString(), "-", "")
-	d := &Database{URI: os.Getenv(Variable), Name: "orchtest_" + unique, AppName: unique, tb: tb}
-	if d.URI == "" {
-		server, err := embeddedmongo.Open(tb.TempDir(), o)
-		require.NoError(tb, err)
-		tb.Cleanup(func() { require.NoError(tb, server.Close()) })
-		d.URI, d.Dialer = server.URI(), server.ContextDialer()
-		tb.Log("database: the embedded store")
-		return d
+	uri := os.Getenv(Variable)
+	if uri == "" {
+		return Embedded(tb, o)
 	}
+	d := newDatabase(tb)
+	d.URI = polling(uri)
 	tb.Log("database: the MongoDB server of " + Variable)
 	database := d.Connect()
 	tb.Cleanup(func() { require.NoError(tb, database.Drop(context.WithoutCancel(tb.Context()))) })
 	return d
 }
 
+// Embedded returns an empty database of an embedded server, whatever the environment.
+func Embedded(tb testing.TB, o embeddedmongo.Options) *Database {
+	tb.Helper()
+	server, err := embeddedmongo.Open(tb.TempDir(), o)
+	require.NoError(tb, err)
+	tb.Cleanup(func() { require.NoError(tb, server.Close()) })
+	d := newDatabase(tb)
+	d.URI, d.Dialer = server.URI(), server.ContextDialer()
+	tb.Log("database: the embedded store")
+	return d
+}
+
+// polling adds options by which a driver soon finds again a server that only seemed to step down, by a fail point: one that streams its
+// state has no news then for ten seconds.
+func polling(uri string) string {
+	const how = "serverMonitoringMode=poll&heartbeatFrequencyMS=500"
+	switch _, after, _ := strings.Cut(uri, "://"); {
+	case strings.Contains(after, "?"):
+		return uri + "&" + how
+	case strings.Contains(after, "/"):
+		return uri + "?" + how
+	}
+	return uri + "/?" + how
+}
+
+func newDatabase(tb testing.TB) *Database {
+	unique := strings.ReplaceAll(uuid.NewString(), "-", "")
+	return &Database{Name: "orchtest_" + unique, AppName: unique, tb: tb}
+}
+
 // Connect returns the database by a client that ends with the test.
 func (d *Database) Connect() *mongo.Database {
 	d.tb.Helper()
 	d.once.Do(func() {
-		o := options.Client().ApplyURI(d.URI)
+		// A read with majority concern has only the writes that a majority confirmed, also in a set of one member.
+		o := options.Client().ApplyURI(d.URI).SetWriteConcern(writeconcern.Majority())
 		if d.Dialer != nil {
 			o.SetDialer(d.Dialer)
 		}
@@ -85,12 +117,29 @@ func (d *Database) FailCommands(tb testing.TB, mode any, data bson.D) {
 			{Key: "configureFailPoint", Value: "failCommand"}, {Key: "mode", Value: mode}, {Key: "data", Value: data},
 		}).Err()
 	}
+	if d.Dialer == nil && !d.failing && mode != "off" {
+		failPoint.Lock()
+		d.failing = true
+	}
+	off := func() error {
+		if d.Dialer == nil {
+			if !d.failing {
+				return nil // Another test may have the fail point now.
+			}
+			defer failPoint.Unlock()
+			d.failing = false
+		}
+		return set(context.WithoutCancel(tb.Context()), "off")
+	}
+	if mode == "off" {
+		require.NoError(tb, off())
+		return
+	}
 	err := set(tb.Context(), mode)
 	if refused, ok := err.(mongo.CommandError); ok && refused.Code == commandNotFound {
+		_ = off()
 		tb.Skip("the MongoDB server has no test commands: start mongod with --setParameter enableTestCommands=1")
 	}
+	tb.Cleanup(func() { require.NoError(tb, off()) })
 	require.NoError(tb, err)
-	if mode != "off" {
-		tb.Cleanup(func() { require.NoError(tb, set(context.WithoutCancel(tb.Context()), "off")) })
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver"
 )
 
 // Find is Collection.Find of the driver with a time limit that reaches the server: that of ctx, else the client's, for the work on all
@@ -31,7 +32,7 @@ func Find(ctx context.Context, in *mongo.Collection, filter any, opts *options.F
 			command = append(command, bson.E{Key: name, Value: value})
 		}
 	}
-	add("sort", !empty(o.Sort), o.Sort)
+	add("sort", !empty(o.Sort), ordering(Collection(in.Name()), filter, o.Sort))
 	add("projection", !empty(o.Projection), o.Projection)
 	add("hint", o.Hint != nil, o.Hint)
 	add("skip", o.Skip != nil && *o.Skip > 0, o.Skip)
@@ -65,14 +66,18 @@ func Aggregate(ctx context.Context, in *mongo.Collection, pipeline []bson.D) (*m
 // retryable reads.
 var retryable = []int{6, 7, 89, 91, 134, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436}
 
+func isRetryable(err error) bool {
+	var pool driver.RetryablePoolError // Another operation found that the server had become unavailable.
+	var server mongo.ServerError
+	return mongo.IsNetworkError(err) || errors.As(err, &pool) || errors.As(err, &server) && slices.ContainsFunc(retryable, server.HasErrorCode)
+}
+
 // cursor executes a command that returns a cursor. It executes it once more when the server became unavailable, as the driver does with
 // its own reads.
 func cursor(ctx context.Context, db *mongo.Database, command bson.D, batch *int32) (*mongo.Cursor, error) {
 	command = append(command, bson.E{Key: "readConcern", Value: bson.D{{Key: "level", Value: "majority"}}})
 	found, err := db.RunCommandCursor(ctx, command)
-	var server mongo.ServerError
-	if err != nil && ctx.Err() == nil && !mongo.IsTimeout(err) &&
-		(mongo.IsNetworkError(err) || errors.As(err, &server) && slices.ContainsFunc(retryable, server.HasErrorCode)) {
+	if err != nil && ctx.Err() == nil && !mongo.IsTimeout(err) && isRetryable(err) {
 		found, err = db.RunCommandCursor(ctx, command)
 	}
 	if err == nil && batch != nil {

@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,6 +68,10 @@ func insertSorted(t *rapid.T, c *mongo.Collection, ws uuid.UUID, within bson.D, 
 				continue
 			}
 			seen[field.Key] = true
+			if slices.Contains(uniqueFields()[Collection(c.Name())], field.Key) {
+				doc = append(doc, bson.E{Key: field.Key, Value: id.String()})
+				continue
+			}
 			if v, present := sortValue(t, field.Key); present {
 				doc = append(doc, bson.E{Key: field.Key, Value: v})
 			}

@@ -2,7 +2,9 @@ package query
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -53,4 +55,26 @@ func Sort(e protoreflect.Enum) (bson.D, error) {
 		order = append(order, bson.E{Key: field, Value: direction})
 	}
 	return append(order, bson.E{Key: "_id", Value: direction}), nil
+}
+
+// uniqueFields are the fields whose values are unique in a workspace, by collection.
+var uniqueFields = sync.OnceValue(func() map[Collection][]string {
+	fields := map[Collection][]string{}
+	for _, ix := range Indexes() {
+		if ix.Unique && ix.Partial == nil && len(ix.Keys) == 2 && ix.Keys[0].Key == workspaceKey {
+			fields[ix.Collection] = append(fields[ix.Collection], ix.Keys[1].Key)
+		}
+	}
+	return fields
+})
+
+// ordering returns the sort that a server executes: fields behind a unique one decide nothing. MongoDB takes an order from an index only
+// if the index has all fields of the sort, and a unique index ends with its unique field.
+func ordering(c Collection, filter, sort any) any {
+	within, scoped := filter.(bson.D)
+	fields, ok := sort.(bson.D)
+	if !scoped || !ok || len(within) == 0 || len(fields) == 0 || within[0].Key != workspaceKey || !slices.Contains(uniqueFields()[c], fields[0].Key) {
+		return sort
+	}
+	return fields[:1]
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"google.golang.org/protobuf/proto"
@@ -51,6 +52,31 @@ func TestSort(t *testing.T) {
 	}
 	require.Equal(t, bson.D{{Key: "occurred", Value: -1}, {Key: "_id", Value: -1}}, EventSort(0))
 	require.Equal(t, bson.D{{Key: "occurred", Value: 1}, {Key: "_id", Value: 1}}, EventSort(orchv1.EventOrder_EVENT_ORDER_ASC))
+}
+
+// A server sorts by a unique field alone, within a workspace.
+func TestOrdering(t *testing.T) {
+	t.Parallel()
+	byName, byCreated := bson.D{{Key: "name", Value: -1}, {Key: "_id", Value: -1}}, bson.D{{Key: "created", Value: 1}, {Key: "_id", Value: 1}}
+	within := Scope(uuid.New(), nil)
+	for _, c := range []struct {
+		name         string
+		in           Collection
+		filter, have bson.D
+		want         bson.D
+	}{
+		{"unique name", Flow, within, byName, byName[:1]},
+		{"another field", Flow, within, byCreated, byCreated},
+		{"name that several documents may have", FlowRun, within, byName, byName},
+		{"name that is unique beside a pool", WorkQueue, within, byName, byName},
+		{"name that is unique where it is set", Webhook, within, bson.D{{Key: "unique_name", Value: 1}, {Key: "_id", Value: 1}}, bson.D{{Key: "unique_name", Value: 1}, {Key: "_id", Value: 1}}},
+		{"all workspaces", Flow, bson.D{{Key: "name", Value: "a"}}, byName, byName},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, c.want, ordering(c.in, c.filter, c.have))
+		})
+	}
 }
 
 // TestEverySortIsStoredAndIndexed checks that each value of each sort names stored fields in the order of an index.

@@ -30,18 +30,19 @@ func envelope(ws uuid.UUID, deleted bool) bson.D {
 
 func binary(u uuid.UUID) bson.Binary { return bson.Binary{Subtype: uuidSubtype, Data: u[:]} }
 
-// storeIndexes are the indexes on the server of the tests.
-func storeIndexes() []Index {
-	if os.Getenv(mongotest.Variable) != "" {
-		return Indexes()
-	}
-	return append(Indexes(), EmbeddedIndexes()...)
-}
-
-// makeIndexes creates the indexes. It skips unique ones by default, because random documents violate them.
+// makeIndexes creates the indexes of the server of the tests. It skips unique ones by default, because random documents violate them.
 func makeIndexes(tb testing.TB, db *mongo.Database, unique bool) {
 	tb.Helper()
-	for _, ix := range storeIndexes() {
+	indexes := Indexes()
+	if os.Getenv(mongotest.Variable) == "" {
+		indexes = append(indexes, EmbeddedIndexes()...)
+	}
+	createIndexes(tb, db, indexes, unique)
+}
+
+func createIndexes(tb testing.TB, db *mongo.Database, indexes []Index, unique bool) {
+	tb.Helper()
+	for _, ix := range indexes {
 		o := options.Index()
 		switch {
 		case ix.Unique && unique:
