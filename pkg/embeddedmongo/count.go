@@ -12,7 +12,7 @@ import (
 )
 
 // Count executes the count command without a connection, on data that is on disk. A limit of 0 counts all matches. Reply and errors
-// are as for Insert, but the command ends when ctx ends: its reply is then an error, and the caller looks at ctx for the cause.
+// are as for Insert, but the command too ends when ctx ends.
 func (d Dialer) Count(ctx context.Context, database, collection string, filter bson.Raw, limit int64) (bson.Raw, error) {
 	list, err := valid([]bson.Raw{filter})
 	if err != nil {
@@ -26,8 +26,5 @@ func (d Dialer) Count(ctx context.Context, database, collection string, filter b
 		body.Add("maxTimeMS", value.OfInt(max(time.Until(end).Milliseconds(), 1)))
 	}
 	body.Open("readConcern", bson.TypeEmbeddedDocument).Add("level", value.OfString("majority")).Close()
-	m := &wire.Message{DB: database, Body: body.Done()}
-	stop := context.AfterFunc(ctx, func() { m.Abandoned.Store(true) })
-	defer stop()
-	return d.execute(ctx, m)
+	return d.execute(ctx, &wire.Message{DB: database, Body: body.Done()})
 }

@@ -13,8 +13,8 @@ import (
 )
 
 // FindOne executes the find command without a connection, for at most one document. An empty projection returns whole
-// documents. With majority the reply has only data that is on disk. Reply and errors are as for Insert. The command does not
-// end with ctx once it has begun, so the filter must fix the _id.
+// documents. With majority the reply has only data that is on disk. Reply and errors are as for Insert. The filter must fix the _id,
+// because the command itself does not end with ctx.
 func (d Dialer) FindOne(ctx context.Context, database, collection string, filter, projection bson.Raw, majority bool) (bson.Raw, error) {
 	list, err := valid([]bson.Raw{filter})
 	if err != nil {

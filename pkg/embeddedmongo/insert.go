@@ -12,10 +12,11 @@ import (
 
 // Insert executes the insert command for many documents without a connection: unordered, and durable before it returns. A driver
 // copies each document about five times on its way into the store; Insert copies it once. It returns the reply of the command,
-// as a driver would receive it. An error means that the command was not executed (ErrClosed, the error of ctx, or a malformed
-// document), or that its outcome is unknown (ErrClosed).
+// as a driver would receive it. An error means that the command was not executed (a malformed document), or that its outcome is unknown
+// (ErrClosed, the error of ctx).
 //
-// Once it has begun, the command completes although ctx ends, as in MongoDB. The store retains no document.
+// When ctx ends, Insert returns. A command that has begun completes all the same, as in MongoDB, and reads the documents until then: the
+// caller never changes them after such an error. Otherwise the store retains no document.
 func (d Dialer) Insert(ctx context.Context, database, collection string, docs []bson.Raw) (bson.Raw, error) {
 	list, err := valid(docs)
 	if err != nil {

@@ -42,6 +42,7 @@ type Server struct {
 	err    error
 
 	reclaiming atomic.Bool
+	commands   chan struct{} // One for each command in progress without a connection.
 }
 
 // Open opens or creates a data directory and starts serving it; connections come through ContextDialer or Serve.
@@ -55,7 +56,7 @@ func Open(dir string, opts Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open embedded store: %w", err)
 	}
-	s := &Server{engine: e, service: command.New(e, command.Config{Log: opts.Logger, TestCommands: opts.TestCommands}), log: opts.Logger, conns: map[net.Conn]struct{}{}}
+	s := &Server{engine: e, service: command.New(e, command.Config{Log: opts.Logger, TestCommands: opts.TestCommands}), log: opts.Logger, conns: map[net.Conn]struct{}{}, commands: make(chan struct{}, maxCommands)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if opts.SweepInterval == 0 {
 		opts.SweepInterval = defaultSweepInterval

@@ -42,19 +42,41 @@ func valid(docs []bson.Raw) ([]value.Doc, error) {
 	return list, nil
 }
 
-// execute executes a command without a connection.
+// maxCommands bounds the commands that are executed without a connection at once, so those that a stalled disk keeps take a bounded
+// amount of memory.
+const maxCommands = 1024
+
+// execute executes a command without a connection. When ctx ends first, it returns the error of ctx: the outcome of the command is then
+// unknown, and the command may read its documents until the server is closed.
 func (d Dialer) execute(ctx context.Context, m *wire.Message) (bson.Raw, error) {
+	s := d.s
+	select {
+	case s.commands <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	if err := ctx.Err(); err != nil {
+		<-s.commands
 		return nil, err
 	}
-	s := d.s
 	if !s.begin() {
+		<-s.commands
 		return nil, ErrClosed
 	}
-	defer s.wg.Done()
-	reply := s.service.Handle(s.ctx, inProcess, m)
-	if reply == nil {
-		return nil, ErrClosed // A fail point closed the connection.
+	replies := make(chan value.Doc, 1)
+	go func() {
+		defer s.wg.Done()
+		defer func() { <-s.commands }()
+		replies <- s.service.Handle(s.ctx, inProcess, m)
+	}()
+	select {
+	case reply := <-replies:
+		if reply == nil {
+			return nil, ErrClosed // A fail point closed the connection.
+		}
+		return bson.Raw(reply), nil
+	case <-ctx.Done():
+		m.Abandoned.Store(true) // A read ends.
+		return nil, ctx.Err()
 	}
-	return bson.Raw(reply), nil
 }

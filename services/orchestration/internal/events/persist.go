@@ -83,6 +83,7 @@ func (p *persistence) store(ctx context.Context, batch []broker.Event) error {
 	}
 	refused, err := s.events.InsertChosen(ctx, docs)
 	if err != nil {
+		p.docs = documents{} // A command that nobody waits for may still read them.
 		return err
 	}
 	if err := p.settle(ctx, events, refused, rejected); err != nil {

@@ -14,19 +14,17 @@ import (
 )
 
 // Executor executes commands in this process, without a connection. A Dialer that is one also serves insertions, updates by id,
-// reads by id and counts: no driver copies the documents then. The embedded server's dialer is one.
+// reads by id and counts: no driver copies the documents then. The embedded server's dialer is one. Every method returns when ctx ends.
+// Until the command itself ends it may read what it was given.
 type Executor interface {
 	// Insert executes the insert command, unordered and with the write concern of a majority on disk, and returns its reply.
-	// It retains no document.
 	Insert(ctx context.Context, database, collection string, docs []bson.Raw) (reply bson.Raw, err error)
-	// Update executes the update command, unordered, and returns its reply. Without journal the reply does not wait for the
-	// disk. It retains no update.
+	// Update executes the update command, unordered, and returns its reply. Without journal the reply does not wait for the disk.
 	Update(ctx context.Context, database, collection string, updates []bson.Raw, journal bool) (reply bson.Raw, err error)
 	// FindOne executes the find command for one document by its id, and returns its reply. An empty projection returns the whole
 	// document. With majority the reply has only data that is on disk.
 	FindOne(ctx context.Context, database, collection string, filter, projection bson.Raw, majority bool) (reply bson.Raw, err error)
-	// Count executes the count command on data that is on disk, and returns its reply. A limit of 0 counts all matches. The command
-	// ends with ctx.
+	// Count executes the count command on data that is on disk, and returns its reply. A limit of 0 counts all matches.
 	Count(ctx context.Context, database, collection string, filter bson.Raw, limit int64) (reply bson.Raw, err error)
 }
 
@@ -56,7 +54,7 @@ const (
 
 // insert inserts documents. Its errors are those of the driver.
 func (d *direct) insert(ctx context.Context, database, collection string, docs []bson.Raw) error {
-	_, err := d.run(ctx, insertCommand, collection, func() (bson.Raw, error) {
+	_, err := d.run(ctx, insertCommand, collection, func(ctx context.Context) (bson.Raw, error) {
 		return d.executor.Insert(ctx, database, collection, docs)
 	})
 	return err
@@ -65,7 +63,7 @@ func (d *direct) insert(ctx context.Context, database, collection string, docs [
 // update executes updates, each an element of the update command, and returns the number of matched documents. Its errors are
 // those of the driver.
 func (d *direct) update(ctx context.Context, database, collection string, updates []bson.Raw, journal bool) (matched int64, err error) {
-	reply, err := d.run(ctx, updateCommand, collection, func() (bson.Raw, error) {
+	reply, err := d.run(ctx, updateCommand, collection, func(ctx context.Context) (bson.Raw, error) {
 		return d.executor.Update(ctx, database, collection, updates, journal)
 	})
 	if err != nil {
@@ -77,7 +75,7 @@ func (d *direct) update(ctx context.Context, database, collection string, update
 
 // findOne reads a document by its id, or returns mongo.ErrNoDocuments. Its errors are those of the driver.
 func (d *direct) findOne(ctx context.Context, database, collection string, filter, projection bson.Raw, majority bool) (bson.Raw, error) {
-	reply, err := d.run(ctx, findCommand, collection, func() (bson.Raw, error) {
+	reply, err := d.run(ctx, findCommand, collection, func(ctx context.Context) (bson.Raw, error) {
 		return d.executor.FindOne(ctx, database, collection, filter, projection, majority)
 	})
 	if err != nil {
@@ -90,36 +88,38 @@ func (d *direct) findOne(ctx context.Context, database, collection string, filte
 	return doc, nil
 }
 
-// count counts the matches of a filter, at most limit unless that is 0, within operationTimeout. Its errors are those of the driver.
+// count counts the matches of a filter, at most limit unless that is 0. Its errors are those of the driver.
 func (d *direct) count(ctx context.Context, database, collection string, filter bson.Raw, limit int64) (int64, error) {
-	bounded, end := context.WithTimeout(ctx, operationTimeout)
-	defer end()
-	reply, err := d.run(bounded, countCommand, collection, func() (bson.Raw, error) {
-		return d.executor.Count(bounded, database, collection, filter, limit)
+	reply, err := d.run(ctx, countCommand, collection, func(ctx context.Context) (bson.Raw, error) {
+		return d.executor.Count(ctx, database, collection, filter, limit)
 	})
 	if err != nil {
-		if ended := bounded.Err(); ended != nil {
-			err = ended // The reply only says that nobody waits for the command.
-		}
 		return 0, err
 	}
 	n, _ := reply.Lookup("n").AsInt64OK()
 	return n, nil
 }
 
-// run measures and traces a command. Its errors are those of the driver.
-func (d *direct) run(ctx context.Context, command, collection string, execute func() (bson.Raw, error)) (bson.Raw, error) {
+// run measures and traces a command, which ends after operationTimeout. Its errors are those of the driver.
+func (d *direct) run(ctx context.Context, command, collection string, execute func(context.Context) (bson.Raw, error)) (bson.Raw, error) {
 	var span trace.Span
 	if d.trace && trace.SpanFromContext(ctx).IsRecording() {
 		span = startCommand(ctx, command, collection)
 	}
 	start := time.Now()
-	reply, err := execute()
+	bounded, cancel := context.WithTimeout(ctx, operationTimeout)
+	reply, err := execute(bounded)
+	ended := bounded.Err()
+	cancel()
 	took := time.Since(start)
 	switch {
 	case err == nil:
 		err = replyError(reply)
-	case ctx.Err() == nil:
+		var refused mongo.CommandError
+		if ended != nil && errors.As(err, &refused) {
+			err = ended // The reply only says that nobody waits for the command.
+		}
+	case ended == nil:
 		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	var executed mongo.WriteException

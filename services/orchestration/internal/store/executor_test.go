@@ -102,24 +102,57 @@ func TestDirectCounts(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// slowExecutor counts until nobody waits any more.
-type slowExecutor struct{ executor }
+// stalledExecutor executes commands until nobody waits any more. Only a count has a reply then.
+type stalledExecutor struct{}
 
-func (slowExecutor) Count(ctx context.Context, _, _ string, _ bson.Raw, _ int64) (bson.Raw, error) {
+func (stalledExecutor) Insert(ctx context.Context, _, _ string, _ []bson.Raw) (bson.Raw, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (e stalledExecutor) Update(ctx context.Context, _, _ string, _ []bson.Raw, _ bool) (bson.Raw, error) {
+	return e.Insert(ctx, "", "", nil)
+}
+
+func (e stalledExecutor) FindOne(ctx context.Context, _, _ string, _, _ bson.Raw, _ bool) (bson.Raw, error) {
+	return e.Insert(ctx, "", "", nil)
+}
+
+func (stalledExecutor) Count(ctx context.Context, _, _ string, _ bson.Raw, _ int64) (bson.Raw, error) {
 	<-ctx.Done()
 	return bson.Marshal(bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: 279}})
 }
 
-// TestDirectCountsHaveATimeLimit: a count whose caller sets no deadline ends after operationTimeout, and its error says so.
-func TestDirectCountsHaveATimeLimit(t *testing.T) {
+// TestDirectCommandsHaveATimeLimit: a command whose caller sets no deadline ends after operationTimeout, and its error says so.
+func TestDirectCommandsHaveATimeLimit(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		d := &direct{executor: slowExecutor{}, metrics: newMetrics(nil, &incomplete{})}
-		began := time.Now()
-		_, err := d.count(t.Context(), "d", "c", nil, 0)
-		require.ErrorIs(t, limited(t.Context(), ErrSlowCount, err), ErrSlowCount)
-		require.Equal(t, operationTimeout, time.Since(began))
-	})
+	for name, execute := range map[string]func(context.Context, *direct) error{
+		"insert": func(ctx context.Context, d *direct) error { return d.insert(ctx, "d", "c", nil) },
+		"update": func(ctx context.Context, d *direct) error {
+			_, err := d.update(ctx, "d", "c", nil, true)
+			return err
+		},
+		"find": func(ctx context.Context, d *direct) error {
+			_, err := d.findOne(ctx, "d", "c", nil, nil, true)
+			return err
+		},
+		"count": func(ctx context.Context, d *direct) error {
+			_, err := d.count(ctx, "d", "c", nil, 0)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				d := &direct{executor: stalledExecutor{}, metrics: newMetrics(nil, &incomplete{})}
+				began := time.Now()
+				err := execute(t.Context(), d)
+				require.ErrorIs(t, outage(err), ErrUnavailable)
+				require.ErrorIs(t, limited(t.Context(), ErrSlowCount, err), ErrSlowCount)
+				require.Equal(t, operationTimeout, time.Since(began))
+			})
+		})
+	}
 }
 
 // TestDirectUpdates: an update has the classes of errors of the driver, and counts matches.
