@@ -315,6 +315,10 @@ test-jinja: ## render the conformance cases of the template engine, and the host
 test-mongodb-vectors: ## compare the embedded store with recorded replies of MongoDB, and print how many are alike
 	cd pkg && go test -count=1 -v -run='^TestVectors$$' ./embeddedmongo
 
+.PHONY: test-plans
+test-plans: ## compare plans of the embedded store with scans, on random documents, indexes, filters and changes; CHECKS=20000
+	cd pkg && go test -count=1 -v -timeout=60m -run='^TestPlansAgreeWithScans$$' ./embeddedmongo -rapid.checks=$(or $(CHECKS),20000)
+
 .PHONY: e2e-mongo-binary
 e2e-mongo-binary: ## build the tests that run against a MongoDB server into bin/e2e-mongo, which needs no Go; bin/e2e-mongo/run runs them
 	tools/mongo-folder bin/e2e-mongo

@@ -37,6 +37,8 @@ type state struct {
 	pos int
 	now int64
 	err error
+	// element says that the document stands for an element that is tested as a whole: an array in it is not traversed.
+	element bool
 }
 
 // Node is one condition of a filter: And, Or, Nor, Not, *Leaf, *Expr or *Related.

@@ -70,6 +70,9 @@ func (l *Leaf) match(d value.Doc, st *state) bool { return l.inDoc(d, 0, st) }
 func (l *Leaf) inDoc(d value.Doc, i int, st *state) bool {
 	v := d.Get(l.parts[i])
 	if i == len(l.parts)-1 {
+		if st.element {
+			return l.atPosition(v, st)
+		}
 		return l.atEnd(v, st)
 	}
 	switch v.T {
@@ -153,7 +156,7 @@ func (l *Leaf) elemMatch(v value.Value, st *state) bool {
 		if !ok {
 			return false
 		}
-		inner := state{now: st.now}
+		inner := state{now: st.now, element: l.Op == ElemMatchValue}
 		var hit bool
 		switch {
 		case l.Op == ElemMatchValue:

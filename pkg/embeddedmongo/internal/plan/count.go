@@ -39,7 +39,7 @@ func Count(c *storage.Reader, q Query) (n int64, how string, p *Plan, err error)
 			n = min(n, limit)
 		}
 	}()
-	if q.Filter.Empty() {
+	if q.Filter.Empty() && q.Hint.IsMissing() {
 		return c.Count(), "RECORD_STORE_COUNT", nil, nil
 	}
 	con := conjoin(q.Filter)

@@ -27,7 +27,10 @@ func Distinct(c *storage.Reader, q Query, path string) (vs []value.Value, how st
 		return set.sorted(), how, p, err
 	}
 	if p, err = New(c, q); err == nil {
-		err = p.forEach(set.addFrom)
+		err = p.forEach(func(d value.Doc) error {
+			set.addFrom(d)
+			return set.checkMemory()
+		})
 	}
 	return set.sorted(), "FETCH", p, err
 }
@@ -140,6 +143,9 @@ func (s *distinctValues) readDocuments(p *Plan, field string) (done bool, err er
 			v = value.Null
 		}
 		s.add(v)
+		if err := s.checkMemory(); err != nil {
+			return false, err
+		}
 	}
 	return true, nil
 }
@@ -148,7 +154,8 @@ func (s *distinctValues) readDocuments(p *Plan, field string) (done bool, err er
 type distinctValues struct {
 	parts   []string
 	found   map[string]value.Value
-	expired func() error
+	size    int64 // Of found, in bytes.
+	q       Query
 	grouped bool  // Missing is null.
 	limit   int64 // Of the values; 0 means none.
 	reads   int
@@ -156,7 +163,7 @@ type distinctValues struct {
 }
 
 func newDistinctValues(q Query, path string) *distinctValues {
-	return &distinctValues{parts: strings.Split(path, "."), found: map[string]value.Value{}, expired: q.Expired}
+	return &distinctValues{parts: strings.Split(path, "."), found: map[string]value.Value{}, q: q}
 }
 
 // full reports whether the limit is reached.
@@ -176,8 +183,17 @@ func (s *distinctValues) addFrom(d value.Doc) { each(value.OfDoc(d), s.parts, s.
 func (s *distinctValues) add(v value.Value) {
 	s.key = value.AppendKey(s.key[:0], v, false)
 	if _, ok := s.found[string(s.key)]; !ok {
-		s.found[string(s.key)] = v.Clone()
+		s.put(s.key, v)
 	}
+}
+
+func (s *distinctValues) put(key []byte, v value.Value) {
+	s.found[string(key)] = v.Clone()
+	s.size += int64(len(key)+len(v.B)) + setEntry
+}
+
+func (s *distinctValues) checkMemory() error {
+	return s.q.checkMemory("the set of distinct values", s.size)
 }
 
 // addKey adds the value of an index field, encoded in ascending order. It returns false when only the document decides: entries
@@ -190,19 +206,21 @@ func (s *distinctValues) addKey(field []byte) bool {
 	if !ok || v.T != bson.TypeBinary && (v.T != bson.TypeNull || !s.grouped) {
 		return false
 	}
-	s.found[string(field)] = v.Clone()
+	s.put(field, v)
 	return true
 }
 
-// tick returns an error once the command has exceeded its time limit.
+// tick returns an error once the command has exceeded its time limit, or the memory of a query.
 func (s *distinctValues) tick() error {
-	if s.reads++; s.reads%expiredAfter == 0 && s.expired != nil {
-		return s.expired()
+	if s.reads++; s.reads%expiredAfter == 0 && s.q.Expired != nil {
+		if err := s.q.Expired(); err != nil {
+			return err
+		}
 	}
-	return nil
+	return s.checkMemory()
 }
 
-func (p *Plan) forEach(f func(value.Doc)) error {
+func (p *Plan) forEach(f func(value.Doc) error) error {
 	r, err := p.Run()
 	if err != nil {
 		return err
@@ -213,7 +231,9 @@ func (p *Plan) forEach(f func(value.Doc)) error {
 		if err != nil || !ok {
 			return err
 		}
-		f(row.Doc)
+		if err := f(row.Doc); err != nil {
+			return err
+		}
 	}
 }
 

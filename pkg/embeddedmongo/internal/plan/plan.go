@@ -26,6 +26,9 @@ type Query struct {
 	// most is the number of matches at which a count stops; 0 means none.
 	most int64
 
+	// memory bounds the bytes of the sets that the query keeps; 0 means sortMemory.
+	memory int64
+
 	// ReturnKey asks for the fields of the index entries instead of the documents.
 	ReturnKey bool
 
@@ -90,9 +93,11 @@ func newPlan(c *storage.Reader, q Query, con *conjunction) (*Plan, error) {
 		return nil, err
 	}
 	if hinted != nil {
-		if p := candidate(c, q, con, hinted, true); p != nil {
-			return p, nil
+		p := candidate(c, q, con, hinted, true)
+		if p == nil { // MongoDB reads the index all the same, and misses what it does not contain.
+			return nil, mongoerr.New(mongoerr.BadValue, "the filter does not imply that the hinted index %s has all matches", hinted.Spec.Name)
 		}
+		return p, nil
 	}
 	// No plan beats the lookup of one document by its _id.
 	if p := candidate(c, q, con, list[0], false); p.points() && len(p.spans) == 1 {
@@ -123,7 +128,7 @@ func newPlan(c *storage.Reader, q Query, con *conjunction) (*Plan, error) {
 			return nil, err
 		}
 	}
-	if q.Only != "" && q.Sort == nil && q.Limit == 0 && hinted == nil {
+	if q.Only != "" && q.Sort == nil && q.Limit == 0 {
 		covering, err := best.orCovering(con, q.Only)
 		if err != nil {
 			return nil, err
@@ -213,6 +218,9 @@ func candidateOf(c *storage.Reader, q Query, con *conjunction, ix *storage.Index
 	var origin filter.Node
 	bounded := false // A multikey field has a bound.
 	for i, f := range ix.Fields {
+		if hasPosition(f.Path) {
+			break
+		}
 		flagged := multi&(1<<i) != 0
 		preds := con.byPath[f.Path]
 		if flagged && bounded {
@@ -378,7 +386,7 @@ func (p *Plan) ordered(multi uint32, merge, reverse bool) bool {
 			return s.Path == "_id" && s.Desc == reverse && !p.ix.IsID()
 		}
 		f := p.ix.Fields[j]
-		if f.Path != s.Path || (f.Desc != s.Desc) != reverse || multi&(1<<j) != 0 || (merge && fixed(j)) {
+		if f.Path != s.Path || hasPosition(f.Path) || (f.Desc != s.Desc) != reverse || multi&(1<<j) != 0 || (merge && fixed(j)) {
 			return false
 		}
 		j++

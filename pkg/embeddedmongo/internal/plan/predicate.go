@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"math"
 	"strings"
 
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/filter"
@@ -84,7 +83,8 @@ type bound struct {
 	equal  bool // One point.
 }
 
-// hasPosition reports whether a path selects array positions; the bounds of such paths only narrow.
+// hasPosition reports whether a path selects array positions. Conditions on such a path also look for fields of that name in elements,
+// which an index does not have.
 func hasPosition(path string) bool {
 	for _, p := range strings.Split(path, ".") {
 		if _, ok := value.ParseIndex(p); ok {
@@ -121,7 +121,7 @@ func (c *conjunction) pointBound(p predicate, preds []predicate, desc, multikey 
 	default:
 		return nil
 	}
-	b := &bound{used: []*filter.Leaf{p.leaf}, exact: p.origin == nil && !hasPosition(p.path), origin: p.origin}
+	b := &bound{used: []*filter.Leaf{p.leaf}, exact: p.origin == nil, origin: p.origin}
 	if b.exact && !multikey {
 		vs = b.within(vs, preds)
 	}
@@ -164,11 +164,11 @@ func rangeBound(preds []predicate, desc, multikey bool) *bound {
 		if !rangeable(p.leaf) || len(b.used) > 0 && (p.origin != b.origin || value.Class(p.leaf.Value.T) != value.Class(b.used[0].Value.T)) {
 			continue
 		}
-		if len(b.used) > 0 && multikey && b.origin == nil {
+		if len(b.used) > 0 && multikey && !ofOneElement(b.origin) {
 			continue // Different elements of one array may satisfy the two bounds.
 		}
 		b.used, b.origin = append(b.used, p.leaf), p.origin
-		b.exact = b.exact && p.origin == nil && !hasPosition(p.leaf.Path)
+		b.exact = b.exact && p.origin == nil
 		switch p.leaf.Op {
 		case filter.Gt, filter.Gte:
 			if lower == nil || narrower(p.leaf, lower, 1) {
@@ -203,6 +203,13 @@ func rangeBound(preds []predicate, desc, multikey bool) *bound {
 	return b
 }
 
+// ofOneElement reports whether an origin, nil for none, tests each element as a whole. An $elemMatch of fields does not: a field of an
+// element may be an array.
+func ofOneElement(origin filter.Node) bool {
+	l, ok := origin.(*filter.Leaf)
+	return ok && l.Op == filter.ElemMatchValue
+}
+
 // narrower reports whether a limit excludes values that another one allows: a lower limit for the sign 1, an upper one for -1.
 func narrower(l, other *filter.Leaf, sign int) bool {
 	c := sign * value.Compare(l.Value, other.Value)
@@ -219,10 +226,8 @@ func rangeable(l *filter.Leaf) bool {
 	switch value.Class(l.Value.T) {
 	case value.ClassNull, value.ClassMinKey, value.ClassMaxKey, value.ClassArray, value.ClassEmptyArray:
 		return false
-	case value.ClassNumber:
-		return !math.IsNaN(l.Value.Float())
 	}
-	return true
+	return !isNaN(l.Value)
 }
 
 // classRange spans all values of a class, except NaN, which no range comparison selects.

@@ -29,7 +29,8 @@ type Rows struct {
 	// outsiders, when not nil, do not match.
 	outsiders *idSet
 	seen      map[string]bool // The documents so far; nil when none can repeat.
-	twins     bool            // A document can repeat, but only in succession.
+	seenBytes int64
+	twins     bool // A document can repeat, but only in succession.
 	last      []byte
 	sorter    *sorter
 	keyed     *keySort // Sorts the keys instead of the documents; nil for documents.
@@ -166,7 +167,14 @@ func (r *Rows) fetch(want bool) (Row, bool, error) {
 			}
 		}
 		id := r.p.idOf(r.ks.key())
-		if r.members != nil && !r.members.has(id) || r.outsiders != nil && r.outsiders.has(id) || r.again(id) {
+		if r.members != nil && !r.members.has(id) || r.outsiders != nil && r.outsiders.has(id) {
+			continue
+		}
+		repeated, err := r.again(id)
+		if err != nil {
+			return Row{}, false, err
+		}
+		if repeated {
 			continue
 		}
 		matches := r.p.exact
@@ -254,20 +262,22 @@ func (r *Rows) onlyDoc() value.Doc {
 }
 
 // again reports whether the document was delivered before.
-func (r *Rows) again(id []byte) bool {
+func (r *Rows) again(id []byte) (bool, error) {
 	switch {
 	case r.twins:
 		if bytes.Equal(r.last, id) {
-			return true
+			return true, nil
 		}
 		r.last = append(r.last[:0], id...)
 	case r.seen != nil:
 		if r.seen[string(id)] {
-			return true
+			return true, nil
 		}
 		r.seen[string(id)] = true
+		r.seenBytes += int64(len(id)) + setEntry
+		return false, r.p.q.checkMemory("the set of documents with several keys", r.seenBytes)
 	}
-	return false
+	return false, nil
 }
 
 func (r *Rows) doc(id []byte) (value.Doc, error) {

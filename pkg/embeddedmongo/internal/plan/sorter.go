@@ -2,6 +2,7 @@ package plan
 
 import (
 	"bytes"
+	"cmp"
 	"container/heap"
 	"slices"
 
@@ -11,6 +12,17 @@ import (
 
 // sortMemory bounds what a sort without an index keeps, as in MongoDB.
 const sortMemory = 100 << 20
+
+// setEntry is the memory of an entry of a set beside its value, in bytes.
+const setEntry = 48
+
+// checkMemory returns an error once a set of the query takes more than its memory.
+func (q *Query) checkMemory(what string, size int64) error {
+	if most := cmp.Or(q.memory, sortMemory); size > most {
+		return mongoerr.New(mongoerr.SortMemory, "%s exceeded the memory limit of %d bytes", what, most)
+	}
+	return nil
+}
 
 // sorter sorts rows in memory; with keep > 0 it only keeps the first so many. Equal keys stay in the order of arrival.
 type sorter struct {

@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"math"
 	"slices"
+	"strings"
 
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/filter"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
@@ -73,10 +75,11 @@ func impliesLeaf(con *conjunction, want *filter.Leaf) bool {
 	return want.Op == filter.Exists && slices.ContainsFunc(con.nodes, func(n filter.Node) bool { return excludesNull(n, want.Path) })
 }
 
-// excludesNull reports whether a node is {path: {$ne: null}} or a {path: {$nin: …}} with null, which never hold for a missing field.
+// excludesNull reports whether a node is {path: {$ne: null}} or a {path: {$nin: …}} with null, which never hold for a missing field. They
+// do behind an empty array, which has no element that could be null.
 func excludesNull(n filter.Node, path string) bool {
 	not, ok := n.(filter.Not)
-	if !ok {
+	if !ok || strings.Contains(path, ".") {
 		return false
 	}
 	l, ok := not.Node.(*filter.Leaf)
@@ -143,8 +146,16 @@ func holdsFor(want *filter.Leaf, v value.Value) bool {
 	return want.Test(v)
 }
 
+func isNaN(v value.Value) bool { return v.IsNumber() && math.IsNaN(v.Float()) }
+
 func tighter(have, want *filter.Leaf) bool {
 	if value.Class(have.Value.T) != value.Class(want.Value.T) || !requiresPresence(have) {
+		return false
+	}
+	switch {
+	case isNaN(have.Value): // It matches NaN alone, or nothing.
+		return holdsFor(want, have.Value)
+	case isNaN(want.Value):
 		return false
 	}
 	c := value.Compare(have.Value, want.Value)
