@@ -2,6 +2,7 @@ package webhook_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -103,6 +104,9 @@ func FuzzCloudEvent(f *testing.F) {
 		}
 		got, err := render(t, filter, body, headers...)
 		if err != nil {
+			return
+		}
+		if strings.Contains(got, "Infinity") { // As Python prints a number beyond the range; the parser of events refuses it.
 			return
 		}
 		var event struct {

@@ -80,7 +80,8 @@ type measurement struct {
 	visiting map[string]bool
 }
 
-// maxSchemaDepth bounds the nesting of a schema; the contract bounds that of requests more tightly.
+// maxSchemaDepth bounds the nesting of a schema, because the compiler's work grows with more than its square. The contract bounds that
+// of requests more tightly.
 const maxSchemaDepth = 256
 
 // collect finds what references may name other than by a pointer.

@@ -225,3 +225,22 @@ func FuzzHydrate(f *testing.F) {
 		require.NoError(t, json.Unmarshal(got, &object), "%s", got)
 	})
 }
+
+// FuzzValidateSchema compiles a client's schema and validates values by it. Both end, whatever the schema refers to, and nothing outside
+// of the schema is read.
+func FuzzValidateSchema(f *testing.F) {
+	f.Add(`{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"]}`, `{"a":1}`)
+	f.Add(`{"$ref":"#/definitions/A","definitions":{"A":{"properties":{"a":{"$ref":"#/definitions/A"}}}}}`, `{"a":{"a":{}}}`)
+	f.Fuzz(func(t *testing.T, schema, values string) {
+		for _, partial := range []bool{false, true} {
+			compiled, err := parameters.CompileSchema([]byte(schema), partial)
+			if err != nil {
+				require.ErrorIs(t, err, parameters.ErrSchema)
+				continue
+			}
+			if json.Valid([]byte(values)) {
+				_ = compiled.Validate([]byte(values)) // It returns.
+			}
+		}
+	})
+}

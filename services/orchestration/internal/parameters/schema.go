@@ -55,7 +55,7 @@ func CompileSchema(raw []byte, partial bool) (*Schema, error) {
 	if err != nil {
 		return nil, &SchemaError{err.Error()}
 	}
-	if objects(doc) > maxObjects {
+	if _, depth := size(doc); depth > maxSchemaDepth || objects(doc) > maxObjects {
 		return nil, errTooComplex
 	}
 	if root, ok := doc.(map[string]any); ok {
