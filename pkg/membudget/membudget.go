@@ -5,12 +5,18 @@
 //
 // Nothing waits for memory: a request beyond the bound fails at once, and its sender tries again. So a small request is never
 // queued behind a large one.
+//
+// Large requests take turns (Reservation.Turn) while they are decompressed, parsed and rendered: half of the processors serve them at most,
+// and small requests find the others free.
 package membudget
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
+	"time"
 )
 
 // ErrExhausted is wrapped when the process, or the account, has no memory left for a request. A later attempt may succeed.
@@ -22,6 +28,7 @@ const Default = 128 << 20
 // Budget is the bound of one process. It is safe for concurrent use.
 type Budget struct {
 	total, share int64
+	turns        chan struct{} // Has one value for each large request that is processed.
 
 	mu       sync.Mutex
 	used     int64
@@ -30,7 +37,9 @@ type Budget struct {
 
 // New returns a budget of total bytes, of which one account gets at most half.
 func New(total int64) *Budget {
-	return &Budget{total: total, share: total / 2, accounts: map[string]int64{}}
+	return &Budget{
+		total: total, share: total / 2, accounts: map[string]int64{}, turns: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
+	}
 }
 
 // Used returns the bytes that are reserved now.
@@ -53,6 +62,39 @@ type Reservation struct {
 	budget  *Budget
 	account string
 	bytes   int64
+	turn    bool
+}
+
+const (
+	// LargeBody is the length in bytes above which a body takes a turn. A compressed body takes one at any length.
+	LargeBody = 64 << 10
+	// turnTimeout bounds the wait for a turn.
+	turnTimeout = 10 * time.Second
+)
+
+// Turn waits until the request may be processed, and does nothing if it may already. The request has arrived completely, so no
+// slow sender makes others wait. The error wraps ErrExhausted. EndTurn or Close end the turn.
+func (r *Reservation) Turn(ctx context.Context) error {
+	if r == nil || r.turn {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, turnTimeout)
+	defer cancel()
+	select {
+	case r.budget.turns <- struct{}{}:
+		r.turn = true
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for other large requests: %w: %w", ErrExhausted, ctx.Err())
+	}
+}
+
+// EndTurn lets the next large request begin, before this one waits for a broker or a store.
+func (r *Reservation) EndTurn() {
+	if r != nil && r.turn {
+		<-r.budget.turns
+		r.turn = false
+	}
 }
 
 // Charge reserves bytes before they are allocated. The error wraps ErrExhausted, and then nothing is reserved.
@@ -90,9 +132,10 @@ func (r *Reservation) Refund(bytes int) {
 	}
 }
 
-// Close gives everything back.
+// Close gives everything back, the turn too.
 func (r *Reservation) Close() {
 	if r != nil {
+		r.EndTurn()
 		r.Refund(int(r.bytes))
 	}
 }

@@ -1,6 +1,8 @@
 package membudget_test
 
 import (
+	"context"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -58,4 +60,26 @@ func TestWithoutABudgetNothingIsRefused(t *testing.T) {
 	require.NoError(t, r.Charge(1<<40))
 	r.Refund(1)
 	r.Close()
+}
+
+func TestLargeRequestsTakeTurns(t *testing.T) {
+	t.Parallel()
+	b := membudget.New(1000)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	held := make([]*membudget.Reservation, max(1, runtime.GOMAXPROCS(0)/2))
+	for i := range held {
+		held[i] = b.Open("a")
+		require.NoError(t, held[i].Turn(t.Context()))
+		require.NoError(t, held[i].Turn(t.Context()), "a turn that it has")
+	}
+	require.ErrorIs(t, b.Open("b").Turn(ended), membudget.ErrExhausted)
+	require.NoError(t, b.Open("b").Charge(100), "a small request does not wait")
+
+	next := make(chan error)
+	go func() { next <- b.Open("b").Turn(t.Context()) }()
+	held[0].EndTurn()
+	require.NoError(t, <-next)
+	held[0].Close() // Its turn has ended already.
+	require.ErrorIs(t, b.Open("c").Turn(ended), membudget.ErrExhausted)
 }

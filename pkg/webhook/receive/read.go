@@ -30,7 +30,7 @@ const Excerpt = 64 << 10
 const firstRead = 16 << 10
 
 // ReadBody reads the body into r and undoes its content encoding. It charges memory, which may be nil, before each allocation. It
-// builds nothing from the body. A body that exceeds the limit, as it was sent or decoded, is read only as far as an excerpt needs,
+// builds nothing from the body. A large or compressed body takes a turn, which memory ends. A body that exceeds the limit, as it was sent or decoded, is read only as far as an excerpt needs,
 // and r.TooLarge is set; that is no error. Errors wrap ErrBody, ErrUnsupported, ErrTooManyValues or membudget.ErrExhausted. After
 // an error r.Raw holds the bytes that had arrived.
 func (r *Request) ReadBody(from *http.Request, limit int64, memory *membudget.Reservation) error {
@@ -52,6 +52,11 @@ func (r *Request) ReadBody(from *http.Request, limit int64, memory *membudget.Re
 		return fmt.Errorf("read body: %w", err)
 	case err != nil && !r.TooLarge:
 		return fmt.Errorf("%w: %w", ErrBody, err)
+	}
+	if len(r.Raw) > membudget.LargeBody || r.Get("content-encoding") != "" {
+		if err := memory.Turn(from.Context()); err != nil {
+			return fmt.Errorf("read body: %w", err)
+		}
 	}
 	r.Wire = r.Raw
 	if err := r.decompress(limit, memory); err != nil {

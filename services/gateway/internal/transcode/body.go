@@ -41,6 +41,18 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64, into *bytes.B
 	if r.ContentLength > limit {
 		return tooLarge()
 	}
+	compressed := false
+	switch strings.ToLower(strings.TrimSpace(r.Header.Get("Content-Encoding"))) {
+	case "", "identity":
+	case "gzip", "x-gzip":
+		compressed = true
+	default:
+		return rpc.Error(&orchv1.HttpError{
+			Status:  http.StatusUnsupportedMediaType,
+			Form:    &orchv1.HttpError_Detail{Detail: "Unsupported content encoding: only gzip is understood."},
+			Headers: map[string]string{"Accept-Encoding": "gzip"},
+		})
+	}
 	if r.ContentLength > 0 {
 		length := int(r.ContentLength) + bytes.MinRead
 		if memory.Charge(length) != nil {
@@ -52,27 +64,21 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64, into *bytes.B
 	if r.ContentLength < 0 {
 		from = chargedReader{from, memory}
 	}
-	switch encoding := strings.ToLower(strings.TrimSpace(r.Header.Get("Content-Encoding"))); encoding {
-	case "", "identity":
-	case "gzip", "x-gzip":
-		inflated, err := gzip.NewReader(from)
-		if errors.Is(err, io.EOF) {
-			return nil // The request has no body.
-		}
-		if err != nil {
-			return readError(err)
-		}
-		defer func() { _ = inflated.Close() }() // Close returns the errors of Read.
-		from = io.LimitReader(chargedReader{inflated, memory}, limit+1)
-	default:
-		return rpc.Error(&orchv1.HttpError{
-			Status:  http.StatusUnsupportedMediaType,
-			Form:    &orchv1.HttpError_Detail{Detail: "Unsupported content encoding: only gzip is understood."},
-			Headers: map[string]string{"Accept-Encoding": "gzip"},
-		})
-	}
 	if _, err := into.ReadFrom(from); err != nil {
 		return readError(err)
+	}
+	if into.Len() == 0 {
+		return nil
+	}
+	if into.Len() > membudget.LargeBody || compressed {
+		if memory.Turn(r.Context()) != nil {
+			return overloaded()
+		}
+	}
+	if compressed {
+		if err := inflate(into, limit, memory); err != nil {
+			return err
+		}
 	}
 	if int64(into.Len()) > limit {
 		return tooLarge()
@@ -83,6 +89,22 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64, into *bytes.B
 	}
 	if memory.Charge(into.Len()+valueMemory*values) != nil {
 		return overloaded()
+	}
+	return nil
+}
+
+// inflate replaces the content of a buffer, which has arrived completely, by the decompressed one.
+func inflate(body *bytes.Buffer, limit int64, memory *membudget.Reservation) error {
+	sent := buffers.Get().(*bytes.Buffer)
+	defer release(sent)
+	*sent, *body = *body, *sent
+	inflated, err := gzip.NewReader(sent)
+	if err != nil {
+		return readError(err)
+	}
+	defer func() { _ = inflated.Close() }() // Close returns the errors of Read.
+	if _, err := body.ReadFrom(io.LimitReader(chargedReader{inflated, memory}, limit+1)); err != nil {
+		return readError(err)
 	}
 	return nil
 }

@@ -140,6 +140,7 @@ func (t *Transcoder) serve(ctx context.Context, w http.ResponseWriter, r *http.R
 		op.refuse(w, invalid(fieldErrors), body.Bytes())
 		return
 	}
+	memory.EndTurn() // The call waits for the store.
 	if err := t.permit(r, found, message); err != nil {
 		writeHTTPError(w, rpc.HTTPError(err), nil)
 		return
