@@ -57,7 +57,7 @@ func (s *Site) loginForm(w http.ResponseWriter, r *http.Request, status int, use
 }
 
 func (s *Site) signIn(w http.ResponseWriter, r *http.Request, next string) {
-	if err := s.checkForm(w, r); err != nil {
+	if err := s.checkForm(w, r, maxLoginForm); err != nil {
 		_, text := describe(rpc.HTTPError(err))
 		s.loginForm(w, r, int(rpc.HTTPError(err).GetStatus()), r.PostForm.Get("user"), text)
 		return
@@ -114,7 +114,7 @@ func (s *Site) logout(w http.ResponseWriter, r *http.Request) {
 		transcode.WriteError(w, rpc.HTTPError(rpc.Detail(http.StatusMethodNotAllowed, "Method Not Allowed")))
 		return
 	}
-	if err := s.checkForm(w, r); err != nil {
+	if err := s.checkForm(w, r, maxLoginForm); err != nil {
 		title, text := describe(rpc.HTTPError(err))
 		s.standalone(w, r, int(rpc.HTTPError(err).GetStatus()), title, text)
 		return

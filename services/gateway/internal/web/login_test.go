@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -165,4 +166,22 @@ func TestNextIsAPathOfThisServer(t *testing.T) {
 	} {
 		require.Equal(t, want, localPath(next), next)
 	}
+}
+
+// Forms are bounded before they are parsed, those of somebody who has not signed in most.
+func TestFormsAreBounded(t *testing.T) {
+	t.Parallel()
+	fields := func(n int) url.Values {
+		form := url.Values{}
+		for i := range n {
+			form.Set("a"+strconv.Itoa(i), "")
+		}
+		return form
+	}
+	b := &browserOf{withLogin(t), map[string]string{}}
+	require.Equal(t, 413, b.do(t, "POST", "/login", url.Values{"secret": {strings.Repeat("x", 16<<10)}}).Code)
+	require.Equal(t, 413, b.do(t, "POST", "/login", fields(5000)).Code)
+	b.signIn(t)
+	require.Equal(t, 413, b.do(t, "POST", "/runs", fields(10_001)).Code)
+	require.Equal(t, 403, b.do(t, "POST", "/runs", fields(9_000)).Code, "only its token is missing")
 }

@@ -1,7 +1,10 @@
 package web
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -20,8 +23,13 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/web/session"
 )
 
-// maxForm is the maximum size of a submitted form in bytes.
-const maxForm = 4 << 20
+const (
+	// maxForm is the maximum size of a submitted form in bytes, and maxLoginForm that of somebody who has not signed in.
+	maxForm      = 4 << 20
+	maxLoginForm = 16 << 10
+	// maxFields is the maximum number of fields of a form. The parser takes much more memory for each than it has bytes.
+	maxFields = 10_000
+)
 
 // servePage authenticates the reader, then serves the page of the path.
 func (s *Site) servePage(w http.ResponseWriter, r *http.Request) {
@@ -188,7 +196,7 @@ func (s *Site) Writes(r *http.Request) bool {
 		return false
 	}
 	visit, err := s.opts.Enter(nil, s.withSession(r), at.account, at.workspace)
-	if err != nil || s.checkForm(nil, r) != nil {
+	if err != nil || s.checkForm(nil, r, maxForm) != nil {
 		return false
 	}
 	forbidden := func(rpc string) bool { return !visit.Allowed(rpc) }
@@ -203,7 +211,7 @@ func (s *Site) Writes(r *http.Request) bool {
 
 // post performs the action that the form names.
 func (s *Site) post(w http.ResponseWriter, r *page.Request, visit Visit, p *page.Page) {
-	switch err := s.checkForm(w, r.HTTP); {
+	switch err := s.checkForm(w, r.HTTP, maxForm); {
 	case errors.Is(err, errExpiredForm):
 		s.answer(w, r, visit, p, sendAgain(r))
 		return
@@ -235,20 +243,38 @@ func (s *Site) post(w http.ResponseWriter, r *page.Request, visit Visit, p *page
 	s.explain(w, r, visit, p, rpc.Detail(http.StatusBadRequest, "The form names no action of this page."))
 }
 
-// checkForm parses a form and checks that a page of this server sent it. Its error is the response.
-func (s *Site) checkForm(w http.ResponseWriter, r *http.Request) error {
+// checkForm parses a form of at most limit bytes and checks that a page of this server sent it. Its error is the response.
+func (s *Site) checkForm(w http.ResponseWriter, r *http.Request, limit int64) error {
 	if err := s.origin.Check(r); err != nil {
 		return rpc.Detail(http.StatusForbidden, "The form comes from another site.")
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	if err := r.ParseForm(); err != nil {
-		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return rpc.Detail(http.StatusRequestEntityTooLarge, "The form is larger than 4 MB.")
-		}
-		return rpc.Detail(http.StatusBadRequest, "The form cannot be read.")
+	if err := parseForm(w, r, limit); err != nil {
+		return err
 	}
 	if !session.ValidForm(r, r.PostForm.Get(session.FormField), s.secure(r)) {
 		return errExpiredForm
+	}
+	return nil
+}
+
+// parseForm parses a form, once. It bounds bytes and fields before it builds them.
+func parseForm(w http.ResponseWriter, r *http.Request, limit int64) error {
+	if r.PostForm != nil {
+		return nil
+	}
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return rpc.Detail(http.StatusRequestEntityTooLarge, fmt.Sprintf("The form is larger than %d kB.", limit>>10))
+	}
+	if bytes.Count(text, []byte{'&'}) >= maxFields {
+		return rpc.Detail(http.StatusRequestEntityTooLarge, fmt.Sprintf("The form has more than %d fields.", maxFields))
+	}
+	r.Body = io.NopCloser(bytes.NewReader(text))
+	if err == nil {
+		err = r.ParseForm()
+	}
+	if err != nil {
+		return rpc.Detail(http.StatusBadRequest, "The form cannot be read.")
 	}
 	return nil
 }
