@@ -137,6 +137,10 @@ upgrade-fixture: ## write test/e2e/testdata/upgrade, the data that UPGRADE_FROM 
 	ORCH_TEST_UPGRADE_OLD=$(UPGRADE_OLD) ORCH_TEST_UPGRADE_WRITE=1 \
 		go test -count=1 -v -timeout=10m -tags=e2e -run='^TestWriteUpgradeFixture$$' $(TESTFLAGS) ./test/e2e
 
+.PHONY: e2e-hostile
+e2e-hostile: ## send each parser's worst body on each entrance, in parallel, to processes of 512 MiB, and measure an honest client beside it
+	ORCH_TEST_HOSTILE=1 go test -count=1 -v -timeout=20m -tags=e2e -run='^TestHostile$$' $(TESTFLAGS) ./test/e2e
+
 .PHONY: e2e-floods
 e2e-floods: ## flood both forms with events from 1 to 1,000 clients; FLOOD=60s, CLIENTS=1,8,64,1000
 	ORCH_TEST_FLOOD=$(or $(FLOOD),60s) ORCH_TEST_FLOOD_CLIENTS=$(CLIENTS) \
@@ -232,6 +236,10 @@ e2e-cli: $(VENV)/prefect ## keep webhooks with the unmodified command line of Pr
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (30s)
 	tools/each-fuzz-target $(or $(FUZZTIME),30s)
+
+.PHONY: fuzz-nightly
+fuzz-nightly: ## run every fuzz target for 10 minutes, keep its corpus in FUZZCACHE (.cache/fuzz), go on after a crash, and list the crashes
+	FUZZCACHE=$(or $(FUZZCACHE),$(CURDIR)/.cache/fuzz) FUZZALL=1 tools/each-fuzz-target $(or $(FUZZTIME),10m)
 
 .PHONY: bench
 bench: build ## measure start and memory of the single binary, then run the benchmarks of all modules
@@ -351,8 +359,10 @@ lint: $(BIN)/golangci-lint ## run the linters over all modules; .golangci.yml ex
 	done; exit $$status
 
 .PHONY: verify
-verify: gen ## regenerate and compare; check go.mod files, go lines, and that each module builds alone
+verify: gen $(BIN)/govulncheck ## regenerate and compare; check go.mod files, go lines, licences, known vulnerabilities, and that each module builds alone
 	tools/verify
+	tools/licences
+	tools/vulnerabilities
 
 ## Generate
 
@@ -380,6 +390,9 @@ $(BIN)/buf: tools/buf/go.mod
 
 $(BIN)/protoc-gen-go: tools/protoc/go.mod
 	cd tools/protoc && GOWORK=off go build -o $(BIN)/ tool
+
+$(BIN)/govulncheck: tools/vuln/go.mod
+	cd tools/vuln && GOWORK=off go build -o $@ golang.org/x/vuln/cmd/govulncheck
 
 $(BIN)/golangci-lint: tools/lint/go.mod
 	cd tools/lint && GOWORK=off go build -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
