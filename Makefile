@@ -172,6 +172,10 @@ e2e-sdk-alike: $(VENV)/prefect ## call everything the SDK and its command line o
 e2e-sdk-faults: $(VENV)/prefect ## kill the servers while flows of the Python SDK run
 	go test -count=1 -v -timeout=60m -tags=e2esdk -run=Faults $(TESTFLAGS) ./test/e2e/sdk -environment $(VENV)/prefect $(SDKFLAGS)
 
+.PHONY: e2e-cleanup
+e2e-cleanup: $(VENV)/prefect-3.9 ## cancel 100 runs whose runner is dead, and count what workers remove while a worker and the servers are killed
+	go test -count=1 -v -timeout=30m -tags=e2esdk -run='^TestCleanup$$' $(TESTFLAGS) ./test/e2e/sdk -environment $(VENV)/prefect-3.9
+
 .PHONY: test-automations
 test-automations: ## evaluate the vectors of triggers and of matching, by one evaluator and by three replicas with crashes
 	cd services/orchestration && go test -count=1 -v -run='Vectors|Matching|Replicas|Metric' ./internal/automations/... | grep -v '^=== '
