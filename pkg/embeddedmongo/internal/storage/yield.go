@@ -6,8 +6,10 @@ import (
 )
 
 const (
-	// yieldEvery is the number of keys between two yields: a tenth of a millisecond of a compaction.
-	yieldEvery = 64
+	// clockEvery is the number of keys between two readings of the clock, and yieldAfter the work between two yields. A key with a large
+	// document is more work than a thousand others.
+	clockEvery = 8
+	yieldAfter = 64 * time.Microsecond
 	// maxYielded is how many times longer than its work a compaction may wait by yields. Behind it writes would stall.
 	maxYielded = 2
 )
@@ -26,11 +28,14 @@ func newYielder() yielder { return yielder{began: time.Now(), sched: runtime.Gos
 
 // step counts a key, and yields when it is due.
 func (y *yielder) step() {
-	if y.keys++; y.keys < yieldEvery {
+	if y.keys++; y.keys < clockEvery {
 		return
 	}
 	y.keys = 0
 	now := time.Now()
+	if now.Sub(y.began) < yieldAfter {
+		return
+	}
 	y.worked += now.Sub(y.began)
 	y.began = now
 	if y.waited > maxYielded*y.worked {

@@ -29,12 +29,12 @@ func TestCompactionsYield(t *testing.T) {
 					<-time.After(c.wait)
 				}
 				began := time.Now()
-				const keys = 15_625 * yieldEvery // A microsecond each.
-				for range keys / yieldEvery {
-					for range yieldEvery - 1 {
+				const keys = 1_000_000 // A microsecond each.
+				for range keys / clockEvery {
+					for range clockEvery - 1 {
 						y.step()
 					}
-					<-time.After(yieldEvery * time.Microsecond)
+					<-time.After(clockEvery * time.Microsecond)
 					y.step()
 				}
 				require.InEpsilon(t, c.want, time.Since(began), 0.02)
@@ -42,4 +42,20 @@ func TestCompactionsYield(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestCompactionsOfLargeDocumentsYield: few keys may be much work.
+func TestCompactionsOfLargeDocumentsYield(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		yields := 0
+		y := newYielder()
+		y.sched = func() { yields++ }
+		const keys = 64
+		for range keys {
+			<-time.After(time.Millisecond)
+			y.step()
+		}
+		require.Equal(t, keys/clockEvery, yields)
+	})
 }
