@@ -3,6 +3,7 @@ package request
 import (
 	"context"
 
+	"github.com/google/uuid"
 	"google.golang.org/grpc/metadata"
 )
 
@@ -22,6 +23,15 @@ func OutgoingPublicURL(ctx context.Context) string { return outgoing(ctx, keyPub
 
 // OutgoingAccount returns the account that Outgoing has added to a context; empty without one.
 func OutgoingAccount(ctx context.Context) string { return outgoing(ctx, keyAccount) }
+
+// OutgoingWorkspace returns the workspace that Outgoing has added to a context; the zero UUID without one.
+func OutgoingWorkspace(ctx context.Context) uuid.UUID {
+	ws, err := uuid.Parse(outgoing(ctx, keyWorkspace))
+	if err != nil {
+		return uuid.Nil
+	}
+	return ws
+}
 
 func outgoing(ctx context.Context, key string) string {
 	md, _ := metadata.FromOutgoingContext(ctx)

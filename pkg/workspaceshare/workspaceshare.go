@@ -1,12 +1,12 @@
-// Package readshare bounds the reads of lists and counts that one workspace has in progress, so a workspace that asks for much
-// leaves the store to others.
+// Package workspaceshare bounds the work of a kind that one workspace has in progress, so a workspace that asks for much leaves
+// processors and connections to others. Orchestration bounds reads of lists and counts, the gateway requests with large bodies.
 //
-//	read ──▶ fewer than max in progress ──▶ begins
+//	work ──▶ fewer than max in progress ──▶ begins
 //	    └──▶ fewer than queue wait ──▶ waits in order ──▶ begins, or ErrBusy after Wait
 //	    └──▶ ErrBusy
 //
-// It does not bound the work of one read: the store's time limit does.
-package readshare
+// It does not bound the length of one piece of work.
+package workspaceshare
 
 import (
 	"context"
@@ -18,37 +18,37 @@ import (
 	"github.com/google/uuid"
 )
 
-// ErrBusy means that a workspace has too many reads in progress; trying again may succeed.
+// ErrBusy means that a workspace has too much work in progress; trying again may succeed.
 var ErrBusy = errors.New("too many reads of the workspace in progress")
 
 // Bounds are those of one workspace.
 type Bounds struct {
-	// Max is the number of reads in progress, Queue the number of reads that wait.
+	// Max is the number in progress, Queue the number that waits.
 	Max, Queue int
-	// Wait is how long a read waits at most.
+	// Wait is how long one waits at most.
 	Wait time.Duration
 }
 
-// Defaults are the bounds of a server. Eight reads keep a database busy that is a network away, and the embedded store too.
-var Defaults = Bounds{Max: 8, Queue: 512, Wait: 5 * time.Second}
+// Reads are the bounds of a workspace's reads of lists and counts. Eight reads keep a database busy that is a network away, and the embedded store too.
+var Reads = Bounds{Max: 8, Queue: 512, Wait: 5 * time.Second}
 
-// Group has the reads of all workspaces. It is safe for concurrent use.
+// Group has the work of all workspaces. It is safe for concurrent use.
 type Group struct {
 	bounds Bounds
 	mu     sync.Mutex
-	shares map[uuid.UUID]*share // Of the workspaces that have reads.
+	shares map[uuid.UUID]*share // Of the workspaces that have work.
 }
 
 // share is that of one workspace.
 type share struct {
 	running int
-	waiting []chan struct{} // Closed when a read may begin, the oldest first.
+	waiting []chan struct{} // Closed when it may begin, the oldest first.
 }
 
-// New returns a group without reads.
+// New returns a group without work.
 func New(b Bounds) *Group { return &Group{bounds: b, shares: map[uuid.UUID]*share{}} }
 
-// Begin waits until a read of the workspace may begin. The caller calls end once, when the read has ended. The error is ErrBusy, or
+// Begin waits until work of the workspace may begin. The caller calls end once, when it has ended. The error is ErrBusy, or
 // that of ctx.
 func (g *Group) Begin(ctx context.Context, ws uuid.UUID) (end func(), err error) {
 	turn, err := g.enter(ws)
@@ -67,7 +67,7 @@ func (g *Group) Begin(ctx context.Context, ws uuid.UUID) (end func(), err error)
 	case <-timer.C:
 		err = fmt.Errorf("wait for %s: %w", g.bounds.Wait, ErrBusy)
 	case <-ctx.Done():
-		err = fmt.Errorf("wait for other reads of the workspace: %w", ctx.Err())
+		err = fmt.Errorf("wait for other work of the workspace: %w", ctx.Err())
 	}
 	if !g.abandon(ws, turn) {
 		end() // The turn came at the same moment.
@@ -75,7 +75,7 @@ func (g *Group) Begin(ctx context.Context, ws uuid.UUID) (end func(), err error)
 	return nil, err
 }
 
-// enter begins a read, or returns the channel that tells when it may begin.
+// enter begins work, or returns the channel that tells when it may begin.
 func (g *Group) enter(ws uuid.UUID) (turn chan struct{}, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -96,7 +96,7 @@ func (g *Group) enter(ws uuid.UUID) (turn chan struct{}, err error) {
 	return turn, nil
 }
 
-// leave ends a read, and gives its place to the one that waits longest.
+// leave ends work, and lets the one begin that waits longest.
 func (g *Group) leave(ws uuid.UUID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -111,7 +111,7 @@ func (g *Group) leave(ws uuid.UUID) {
 	}
 }
 
-// abandon removes a read that waits no longer; false when its turn has come.
+// abandon removes work that waits no longer; false when its turn has come.
 func (g *Group) abandon(ws uuid.UUID, turn chan struct{}) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

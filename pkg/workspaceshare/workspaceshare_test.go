@@ -1,4 +1,4 @@
-package readshare_test
+package workspaceshare_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/orch-project/orch/pkg/testkit"
-	"github.com/orch-project/orch/services/orchestration/internal/readshare"
+	"github.com/orch-project/orch/pkg/workspaceshare"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 func TestReadsOfAWorkspaceAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := readshare.New(readshare.Bounds{Max: 2, Queue: 2, Wait: time.Second})
+		g := workspaceshare.New(workspaceshare.Bounds{Max: 2, Queue: 2, Wait: time.Second})
 		ws, other := uuid.New(), uuid.New()
 		begin := func(ws uuid.UUID) func() {
 			end, err := g.Begin(t.Context(), ws)
@@ -41,7 +41,7 @@ func TestReadsOfAWorkspaceAreBounded(t *testing.T) {
 			synctest.Wait()
 		}
 		_, err := g.Begin(t.Context(), ws)
-		require.ErrorIs(t, err, readshare.ErrBusy, "the queue is full")
+		require.ErrorIs(t, err, workspaceshare.ErrBusy, "the queue is full")
 
 		first()
 		require.Equal(t, 0, <-order, "the oldest comes first")
@@ -56,13 +56,13 @@ func TestReadsOfAWorkspaceAreBounded(t *testing.T) {
 func TestReadsThatWaitTooLong(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := readshare.New(readshare.Bounds{Max: 1, Queue: 5, Wait: time.Second})
+		g := workspaceshare.New(workspaceshare.Bounds{Max: 1, Queue: 5, Wait: time.Second})
 		ws := uuid.New()
 		end, err := g.Begin(t.Context(), ws)
 		require.NoError(t, err)
 		began := time.Now()
 		_, err = g.Begin(t.Context(), ws)
-		require.ErrorIs(t, err, readshare.ErrBusy)
+		require.ErrorIs(t, err, workspaceshare.ErrBusy)
 		require.Equal(t, time.Second, time.Since(began))
 
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)

@@ -32,6 +32,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/tracing"
+	"github.com/orch-project/orch/pkg/workspaceshare"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/address"
 	"github.com/orch-project/orch/services/gateway/internal/authn"
@@ -182,6 +183,7 @@ func (g *Gateway) build() error {
 		Admit:    g.admit,
 		Permit:   g.permit,
 		Memory:   membudget.New(g.cfg.BodyMemory),
+		Large:    workspaceshare.New(transcode.LargeBodies()),
 		Log:      g.log,
 	})
 	if err != nil {

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/klauspost/compress/gzip"
@@ -17,6 +19,7 @@ import (
 	"github.com/orch-project/orch/pkg/membudget"
 	"github.com/orch-project/orch/pkg/restjson"
 	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/workspaceshare"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -30,6 +33,15 @@ func release(b *bytes.Buffer) {
 		b.Reset()
 		buffers.Put(b)
 	}
+}
+
+// largeBody is the size in bytes beyond which the requests of one workspace share a bound. Milliseconds of a processor pass until such a
+// body is decoded and stored.
+const largeBody = 16 << 10
+
+// LargeBodies are the bounds of a workspace's requests with large bodies: they leave half of the processors to the others.
+func LargeBodies() workspaceshare.Bounds {
+	return workspaceshare.Bounds{Max: max(runtime.GOMAXPROCS(0)/2, 1), Queue: 512, Wait: 5 * time.Second}
 }
 
 // valueMemory is what a value of a body takes once it is decoded, in bytes.
@@ -139,6 +151,15 @@ func overloaded() error {
 	return rpc.Error(&orchv1.HttpError{
 		Status:  http.StatusServiceUnavailable,
 		Form:    &orchv1.HttpError_Detail{Detail: "The server reads as many request bodies as it has memory for."},
+		Headers: map[string]string{"Retry-After": "1"},
+	})
+}
+
+// busy is the response while too many large bodies of the workspace are served.
+func busy() error {
+	return rpc.Error(&orchv1.HttpError{
+		Status:  http.StatusTooManyRequests,
+		Form:    &orchv1.HttpError_Detail{Detail: "Too many requests of the workspace with large bodies are in progress."},
 		Headers: map[string]string{"Retry-After": "1"},
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/orch-project/orch/pkg/membudget"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/workspaceshare"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/requestlog"
 )
@@ -39,6 +40,8 @@ type Options struct {
 	Permit func(r *http.Request, op *Operation, vars map[string]string, scope string) error
 	// Memory bounds the bodies that are read and decoded at once; nil has no bound.
 	Memory *membudget.Budget
+	// Large bounds the requests of a workspace with large bodies that are served at once; nil has no bound.
+	Large *workspaceshare.Group
 	// Log receives the server's failures.
 	Log *slog.Logger
 }
@@ -124,6 +127,14 @@ func (t *Transcoder) serve(ctx context.Context, w http.ResponseWriter, r *http.R
 			writeHTTPError(w, rpc.HTTPError(err), nil)
 			return
 		}
+	}
+	if t.opts.Large != nil && body.Len() > largeBody {
+		end, err := t.opts.Large.Begin(ctx, request.OutgoingWorkspace(ctx))
+		if err != nil {
+			writeHTTPError(w, rpc.HTTPError(busy()), nil)
+			return
+		}
+		defer end()
 	}
 	message := op.input.New()
 	fieldErrors, err := op.decodeParams(message, op.query(r), r.Header, found.vars)

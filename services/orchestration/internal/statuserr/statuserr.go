@@ -17,7 +17,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
-	"github.com/orch-project/orch/services/orchestration/internal/readshare"
+	"github.com/orch-project/orch/pkg/workspaceshare"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -49,7 +49,7 @@ var table = []struct {
 		Form:    &orchv1.HttpError_ExceptionMessage{ExceptionMessage: "The query took too long. Narrow the filter, such as by a time window or a longer text, or read deep pages by page_token."},
 		Headers: map[string]string{"Retry-After": "30"},
 	}},
-	{readshare.ErrBusy, &orchv1.HttpError{
+	{workspaceshare.ErrBusy, &orchv1.HttpError{
 		Status:  http.StatusTooManyRequests,
 		Form:    &orchv1.HttpError_ExceptionMessage{ExceptionMessage: "The workspace has too many queries in progress. Send fewer at a time."},
 		Headers: map[string]string{"Retry-After": "1"},

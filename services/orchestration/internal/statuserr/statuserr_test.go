@@ -14,7 +14,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/testkit"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
-	"github.com/orch-project/orch/services/orchestration/internal/readshare"
+	"github.com/orch-project/orch/pkg/workspaceshare"
 	"github.com/orch-project/orch/services/orchestration/internal/statuserr"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -40,7 +40,7 @@ func TestTableIsTotal(t *testing.T) {
 		{broker.ErrTooLarge, 413},
 		{broker.ErrInvalidEvent, 500},
 		{query.ErrTooBroad, 422},
-		{readshare.ErrBusy, 429},
+		{workspaceshare.ErrBusy, 429},
 		{query.ErrLongText, 422},
 		{query.ErrOperand, 422},
 		{query.ErrUnsupported, 500},

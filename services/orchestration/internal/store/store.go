@@ -22,7 +22,7 @@ import (
 	"github.com/orch-project/orch/pkg/id"
 	"github.com/orch-project/orch/pkg/isolation"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
-	"github.com/orch-project/orch/services/orchestration/internal/readshare"
+	"github.com/orch-project/orch/pkg/workspaceshare"
 )
 
 // Config describes the database.
@@ -61,7 +61,7 @@ type Store struct {
 	ids     *id.Source
 	relay   Relay
 	counts  *counts
-	reads   *readshare.Group
+	reads   *workspaceshare.Group
 	metrics *metrics
 	// passes record failures of background work.
 	passes *isolation.Recorder
@@ -122,7 +122,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		direct: newDirect(cfg, measured),
 		relay:  noRelay{}, toOneMember: opts.Direct != nil && *opts.Direct,
 		counts: &counts{After: sharedCountAfter}, elections: elections,
-		reads: readshare.New(readshare.Defaults),
+		reads: workspaceshare.New(workspaceshare.Reads),
 	}
 	elections.start(s.Writable)
 	if err := s.establish(ctx, cfg); err != nil {

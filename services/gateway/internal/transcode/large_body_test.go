@@ -1,0 +1,71 @@
+package transcode
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/orch-project/orch/pkg/openapi"
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/workspaceshare"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// blocking answers calls once it is released.
+type blocking struct{ entered, release chan struct{} }
+
+func (b blocking) Call(context.Context, string, proto.Message) (proto.Message, rpc.Reply, error) {
+	b.entered <- struct{}{}
+	<-b.release
+	return &orchv1.FlowList{}, rpc.Reply{}, nil
+}
+
+// A workspace has a bounded number of requests with large bodies in progress. Its small ones, and those of others, go on.
+func TestLargeBodiesOfAWorkspaceAreServedInTurns(t *testing.T) {
+	t.Parallel()
+	caller := blocking{make(chan struct{}), make(chan struct{})}
+	const workspace = "Workspace"
+	api, err := New(Options{
+		Services: openapi.Services(),
+		Caller:   func(string) rpc.Caller { return caller },
+		Admit: func(r *http.Request, _ *Operation, _ map[string]string) (context.Context, error) {
+			return request.Outgoing(r.Context(), request.Info{Workspace: uuid.MustParse(r.Header.Get(workspace))}), nil
+		},
+		Large: workspaceshare.New(workspaceshare.Bounds{Max: 1}),
+		Log:   slog.New(slog.DiscardHandler),
+	})
+	require.NoError(t, err)
+	first, second := uuid.NewString(), uuid.NewString()
+	send := func(ws string, size int) int {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/flows/filter",
+			strings.NewReader(`{"flows":{"name":{"any_":["`+strings.Repeat("a", size)+`"]}}}`))
+		r.Header.Set(workspace, ws)
+		w := httptest.NewRecorder()
+		api.ServeHTTP(w, r)
+		return w.Code
+	}
+	answers := make(chan int)
+	for _, c := range []struct {
+		ws   string
+		size int
+	}{{first, largeBody}, {first, 1}, {second, largeBody}} {
+		go func() { answers <- send(c.ws, c.size) }()
+		<-caller.entered
+	}
+	require.Equal(t, http.StatusTooManyRequests, send(first, largeBody))
+	close(caller.release)
+	for range 3 {
+		require.Equal(t, http.StatusOK, <-answers)
+	}
+	go func() { answers <- send(first, largeBody) }()
+	<-caller.entered
+	require.Equal(t, http.StatusOK, <-answers)
+}
