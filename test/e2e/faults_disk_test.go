@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -53,14 +55,72 @@ func (d *faultyDisk) fill(t *testing.T) {
 		_, err = filler.Write(chunk)
 	}
 	require.ErrorIs(t, err, syscall.ENOSPC)
+	backup := filepath.Join(d.dir, "backup")
+	runOrch(t, 1, "backup", backup, "--data-dir", d.dataDir())
+	require.NoDirExists(t, backup, "half a backup is left")
 	wait(t.Context(), outage)
 	require.NoError(t, errors.Join(filler.Close(), os.Remove(filler.Name())))
 }
 
-// diskFaults fill the disk.
-func (w *work) diskFaults(disk *faultyDisk) []fault {
-	if !disk.small {
-		return nil
+// failedWrites are the system calls that fail, on the files with a pattern below the data directory, empty for all files. Each stands
+// for a write path: the store's log, JetStream's messages, and the syncs of both.
+var failedWrites = []struct{ name, calls, pattern string }{
+	{"writes to the store's log", "write,pwrite64", "store/*.log"},
+	{"writes to JetStream's messages", "write,pwrite64", "nats/jetstream/*/streams/*/msgs/*.blk"},
+	{"syncs", "fsync,fdatasync,sync_file_range", ""},
+}
+
+// diskFaults fill the disk of the process that stores, and make its writes fail. A supervisor restarts a process that ended.
+func (w *work) diskFaults(disk *faultyDisk) (faults []fault) {
+	if disk.small {
+		faults = append(faults, fault{"full disk", func(t *testing.T) {
+			disk.fill(t)
+			w.supervise(t)
+		}})
 	}
-	return []fault{{"full disk", disk.fill}}
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		w.Log("no I/O errors: strace is missing")
+		return faults
+	}
+	for _, failed := range failedWrites {
+		faults = append(faults, fault{"EIO: " + failed.name, func(t *testing.T) {
+			w.failWrites(t, strace, failed.calls, filepath.Join(disk.dataDir(), failed.pattern), failed.pattern == "")
+			w.supervise(t)
+		}})
+	}
+	return faults
+}
+
+// failWrites makes system calls of the storing process fail with EIO for the length of an outage.
+func (w *work) failWrites(t *testing.T, strace, calls, pattern string, all bool) {
+	t.Helper()
+	args := []string{"-f", "-q", "-o", "/dev/null", "-p", fmt.Sprint(w.orch.Processes[0].Pid()), "-e", "trace=" + calls, "-e", "inject=" + calls + ":error=EIO"}
+	if !all {
+		paths, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		for _, path := range paths {
+			args = append(args, "-P", path)
+		}
+	}
+	tracer := exec.CommandContext(t.Context(), strace, args...)
+	require.NoError(t, tracer.Start())
+	wait(t.Context(), outage)
+	// It ends by itself with the process that it traces, or waits for ever for one of its threads. A killed tracer lets go as well.
+	_ = tracer.Process.Signal(os.Interrupt)
+	kill := time.AfterFunc(time.Second, func() { _ = tracer.Process.Kill() })
+	defer kill.Stop()
+	_ = tracer.Wait()
+}
+
+// supervise restarts processes that ended, as a supervisor does.
+func (w *work) supervise(t *testing.T) {
+	t.Helper()
+	for _, p := range w.orch.Processes {
+		select {
+		case <-p.ended:
+			require.NoError(t, p.Restart())
+		case <-time.After(time.Second):
+		}
+	}
 }

@@ -30,6 +30,7 @@ const (
 
 // faultScale is how long faults last and how many there are. ORCH_TEST_FAULTS chooses it, full or short.
 type faultScale struct {
+	short bool
 	// Stopped is how long a process is stopped by SIGSTOP.
 	stopped time.Duration
 	// StoreAway is how long the store is away, once for each.
@@ -55,7 +56,7 @@ func requireFaultScale(t *testing.T) faultScale {
 			pending:    200_000, brokerAway: time.Minute, measured: 15 * time.Second, forms: faultyForms,
 		},
 		"short": {
-			stopped: 2 * time.Second, storeAway: []time.Duration{5 * time.Second}, clockSteps: []time.Duration{time.Hour, -time.Hour},
+			short: true, stopped: 2 * time.Second, storeAway: []time.Duration{3 * time.Second}, clockSteps: []time.Duration{time.Hour, -time.Hour},
 			pending: 5_000, brokerAway: 2 * time.Second, measured: 2 * time.Second, forms: faultyForms,
 		},
 	}
@@ -96,6 +97,8 @@ type faulty struct {
 	*Orch
 	// proxies are between the services and the store or the broker, by name.
 	proxies map[string]*testkit.Chaos
+	// natsURL is the broker's own address; empty if it has none.
+	natsURL string
 }
 
 // faultyForm is a form of the product with proxies between its processes.
@@ -115,6 +118,7 @@ var faultyForms = []faultyForm{
 			Orch: StartServices(t, programs, infra,
 				"ORCH_MONGODB_URI="+infra.MongoURIAt(store.Addr()), "ORCH_NATS_URL="+infra.NATSURLAt(broker.Addr())),
 			proxies: map[string]*testkit.Chaos{"store": store, "broker": broker},
+			natsURL: infra.NATSURL(),
 		}
 	}},
 }
@@ -130,6 +134,7 @@ func (w *work) faults(scale faultScale, disk *faultyDisk) []fault {
 	faults := w.clockFaults(scale)
 	faults = append(faults, w.processFaults(scale)...)
 	faults = append(faults, w.networkFaults(scale)...)
+	faults = append(faults, w.deadLetterFaults()...)
 	return append(faults, w.diskFaults(disk)...)
 }
 
