@@ -5,6 +5,7 @@ package quickstart
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -82,6 +83,9 @@ func (s Server) Curl(path, body string) string {
 	}
 	return "curl -s " + s.API + path + credential + " -H 'Content-Type: application/json' -d '" + body + "'"
 }
+
+// Quote returns a text as a word of a shell.
+func Quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // Advice says which clients the server serves, and what serves the others; empty for a server that Prefect's clients use.
 func (s Server) Advice() string {

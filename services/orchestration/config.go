@@ -40,7 +40,9 @@ type Config struct {
 
 	DeadLettersRetention time.Duration `env:"ORCH_DEAD_LETTERS_RETENTION" envDefault:"720h" desc:"How long effects that failed permanently are kept after their last failure; 0 keeps them until they are retried or discarded. Those that block a document are kept."`
 
-	Auth string `env:"ORCH_AUTH" desc:"The gateway's setting. With keys, the service refuses calls without a caller, and the first start on a new database prints the owner's API key."`
+	Auth string `env:"ORCH_AUTH" desc:"The gateway's setting. With keys, the service refuses calls without a caller."`
+
+	OwnerKeyFile string `env:"ORCH_OWNER_KEY_FILE" desc:"A file for the owner's first API key, which the first start with keys on a new database creates and only its owner reads. Without one no key is made: orchestration --owner-key prints one."`
 
 	DeliveriesKept      int64         `env:"ORCH_DELIVERIES_KEPT" envDefault:"500" desc:"The maximum number of logged deliveries of a webhook, and of logged calls of webhooks by an automation."`
 	DeliveriesRetention time.Duration `env:"ORCH_DELIVERIES_RETENTION" envDefault:"168h" desc:"How long deliveries are logged."`

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/rpc"
@@ -52,12 +51,8 @@ func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logge
 // addTo adds the service's workers and its gRPC address to a group that starts.
 func (o *Orchestration) addTo(ctx context.Context, group *run.Group, cfg Config) error {
 	if cfg.Auth == "keys" {
-		key, err := o.Welcome(ctx)
-		if err != nil {
+		if err := o.welcome(ctx, cfg.OwnerKeyFile); err != nil {
 			return fmt.Errorf("start the orchestration service: %w", err)
-		}
-		if key != "" { // Never into the log, which is kept.
-			fmt.Fprintf(os.Stdout, "The owner's API key, shown this once: %s\n", key)
 		}
 	}
 	files, err := tlsfiles.Load(cfg.TLS, tlsfiles.Options{Log: o.log})

@@ -51,6 +51,25 @@ func BackupSince(ctx context.Context, dataDir, backup, base string, log *slog.Lo
 	})
 }
 
+// BackupWithoutKeys is BackupSince without the keys that encrypt the secrets in the store: who has the backup alone reads no
+// secret.
+func BackupWithoutKeys(ctx context.Context, dataDir, backup, base string, log *slog.Logger) error {
+	if err := BackupSince(ctx, dataDir, backup, base, log); err != nil {
+		return err
+	}
+	made, err := datadir.Existing(backup)
+	if err != nil {
+		return err
+	}
+	return made.RemoveSecrets()
+}
+
+// HasKeys reports whether a backup or a data directory has the keys that encrypt its secrets.
+func HasKeys(dir string) (bool, error) {
+	found, err := datadir.Existing(dir)
+	return found.HasSecrets(), err
+}
+
 // copyStore writes a backup: the directory's mark and its store. It removes an incomplete directory.
 func copyStore(ctx context.Context, dir datadir.Dir, store *embeddedmongo.Server, backup, base string) (err error) {
 	target, err := datadir.New(backup)

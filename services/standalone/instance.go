@@ -132,9 +132,14 @@ func newInstance(ctx context.Context, cfg Config, version string, listener *gate
 	}
 	s.closing(func(context.Context) error { return socket.Close() })
 
-	// Last, because the key is printed once: nothing may fail between its creation and its output.
+	// Last, because the key is made once: nothing may fail between its creation and its file.
 	if cfg.Gateway.Auth == "keys" {
 		if s.ownerKey, err = domain.Welcome(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if s.ownerKey != "" {
+		if err := dir.WriteOwnerKey(s.ownerKey); err != nil {
 			return nil, err
 		}
 	}

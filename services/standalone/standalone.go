@@ -113,6 +113,15 @@ func (s *Server) InternalURL() string { return s.current().internalURL() }
 // OwnerKey is the API key of the server's owner. It is empty except on the first start with API keys.
 func (s *Server) OwnerKey() string { return s.current().ownerKey }
 
+// OwnerKeyFile is the path of the file with that key, which only the server's user reads; empty without a key.
+func (s *Server) OwnerKeyFile() string {
+	current := s.current()
+	if current.ownerKey == "" {
+		return ""
+	}
+	return current.dir.OwnerKeyFile()
+}
+
 // Vocabulary is the vocabulary of the data, Undecided until a client writes.
 func (s *Server) Vocabulary() vocabulary.Vocabulary { return s.current().dir.Vocabulary }
 

@@ -140,9 +140,7 @@ func TestOperatorsHour(t *testing.T) {
 	o.deploy(dataDir)
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
-	var err error
-	o.key, err = o.orch.Processes[1].Line(ctx, "The owner's API key, shown this once:")
-	require.NoError(t, err)
+	o.key = o.orch.OwnerKey(t)
 	step("deployed")
 
 	slug, err := o.client.CreateWebhook(ctx, o.orch, "hour")

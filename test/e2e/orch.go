@@ -28,22 +28,29 @@ type Orch struct {
 	env []string
 }
 
-// OwnerKey returns an API key of the owner of a server that started with API keys. A single binary prints the first one, separate
-// services print none.
+// OwnerKey returns an API key of the owner of a server that started with API keys. A single binary names the file of the first one;
+// separate services make one on request.
 func (o *Orch) OwnerKey(t testing.TB) string {
 	t.Helper()
-	const prefix = "onu_"
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	printed := o.Processes[0]
 	if o.env != nil {
-		printed = Start(t, "orchestration --owner-key", o.env, o.programs.Path("orchestration"), "--owner-key")
+		const prefix = "onu_"
+		key, err := Start(t, "orchestration --owner-key", o.env, o.programs.Path("orchestration"), "--owner-key").Line(ctx, prefix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return prefix + key
 	}
-	key, err := printed.Line(ctx, prefix)
+	file, err := o.Processes[0].Line(ctx, "owner key")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return prefix + key
+	key, err := os.ReadFile(strings.TrimSpace(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(key))
 }
 
 // API returns the base address of the API.

@@ -68,6 +68,12 @@ func (r *Registry) Welcome(ctx context.Context) (string, error) {
 	return r.ownerKey(ctx, "first key", func(u *orchv1.User) bool { return !u.GetWelcomed() })
 }
 
+// Welcomed reports whether the first user has had a key.
+func (r *Registry) Welcomed(ctx context.Context) (bool, error) {
+	owner, err := r.Users.Get(ctx, Server, OwnerID)
+	return owner.GetWelcomed(), err
+}
+
 // NewOwnerKey creates another key of the first user, for operators who lost theirs.
 func (r *Registry) NewOwnerKey(ctx context.Context) (string, error) {
 	return r.ownerKey(ctx, "made on the console", func(*orchv1.User) bool { return true })

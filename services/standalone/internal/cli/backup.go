@@ -44,11 +44,15 @@ runs on the data directory makes the copy itself and goes on meanwhile. Behind o
 orch infra must be stopped, so that pending events are stored first.
 
 With --base the copy shares unchanged files with an earlier backup on the same file system, and writes only what is new. Each
-copy is complete: earlier ones may be deleted.`,
+copy is complete: earlier ones may be deleted.
+
+The copy contains secrets.key, with which whoever has it reads the secrets in the store. With --without-keys it does not: keep a copy of
+the file elsewhere, because the secrets are lost without it.`,
 		Args: cobra.ExactArgs(1),
 	}
 	dataDir := dataDirFlag(cmd)
 	base := cmd.Flags().String("base", "", "earlier backup to share unchanged files with")
+	withoutKeys := cmd.Flags().Bool("without-keys", false, "leave the keys of secrets out")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		path, err := dataDir()
 		if err != nil {
@@ -58,10 +62,22 @@ copy is complete: earlier ones may be deleted.`,
 		if err != nil {
 			return err
 		}
-		if err := standalone.BackupSince(cmd.Context(), path, args[0], *base, log); err != nil {
+		backup := standalone.BackupSince
+		if *withoutKeys {
+			backup = standalone.BackupWithoutKeys
+		}
+		if err := backup(cmd.Context(), path, args[0], *base, log); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is a backup of %s; orch restore makes a data directory of it\n", args[0], path)
+		hasKeys, err := standalone.HasKeys(args[0])
+		if err != nil {
+			return err
+		}
+		keys := "without the keys of secrets"
+		if hasKeys {
+			keys = "with the keys of secrets"
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is a backup of %s, %s; orch restore makes a data directory of it\n", args[0], path, keys)
 		return err
 	}
 	return cmd
@@ -81,6 +97,13 @@ func restoreCommand() *cobra.Command {
 		}
 		if err := standalone.Restore(cmd.Context(), args[0], path); err != nil {
 			return err
+		}
+		hasKeys, err := standalone.HasKeys(path)
+		if err != nil {
+			return err
+		}
+		if !hasKeys {
+			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "The backup has no keys of secrets: put secrets.key into %s, or set ORCH_SECRETS_KEY, before you start.\n", path)
 		}
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is restored; start it with: orch server --data-dir %s, or orch infra\n", path, path)
 		return err

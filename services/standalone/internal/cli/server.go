@@ -103,13 +103,16 @@ func greet(w io.Writer, s *standalone.Server, version string) {
 		fmt.Fprintf(&b, "  metrics    %s/metrics\n", s.InternalURL())
 	}
 	fmt.Fprintf(&b, "  data       %s\n", s.DataDir())
-	fmt.Fprintf(&b, "  vocabulary %s\n\n", s.Vocabulary())
-	if key := s.OwnerKey(); key != "" {
-		fmt.Fprintf(&b, "  The owner's API key, shown this once; every request needs one:\n\n  %s\n\n", key)
+	fmt.Fprintf(&b, "  vocabulary %s\n", s.Vocabulary())
+	first := quickstart.Server{API: root + "/api", Vocabulary: s.Vocabulary(), Credential: s.Credential()}
+	if file := s.OwnerKeyFile(); file != "" {
+		// Supervisors keep standard output as a log.
+		fmt.Fprintf(&b, "  owner key  %s\n", file)
+		first.Secret = `"$(cat ` + quickstart.Quote(file) + `)"`
 	}
-	first := quickstart.Server{
-		API:        root + "/api",
-		Vocabulary: s.Vocabulary(), Credential: s.Credential(), Secret: s.OwnerKey(),
+	b.WriteString("\n")
+	if s.OwnerKeyFile() != "" {
+		b.WriteString("Every request needs an API key. The owner's first one is in the file above, which only its owner reads; delete it when you have stored the key.\n\n")
 	}
 	if advice := first.Advice(); advice != "" {
 		fmt.Fprintf(&b, "%s\n\n", advice)

@@ -237,6 +237,31 @@ func (d Dir) BrokerURL() string { return filepath.Join(d.Path, "broker.url") }
 // StoreURI is beside BrokerURL.
 func (d Dir) StoreURI() string { return filepath.Join(d.Path, "store.uri") }
 
+// OwnerKeyFile is the path of the file with the owner's first API key.
+func (d Dir) OwnerKeyFile() string { return filepath.Join(d.Path, "owner.key") }
+
+// WriteOwnerKey writes the owner's first API key into a file that only its owner reads.
+func (d Dir) WriteOwnerKey(key string) error {
+	if err := atomicfile.Replace(d.OwnerKeyFile(), []byte(key+"\n")); err != nil {
+		return fmt.Errorf("write the owner's API key, which orch admin owner-key replaces: %w", err)
+	}
+	return nil
+}
+
+// HasSecrets reports whether the directory has keys of its own.
+func (d Dir) HasSecrets() bool {
+	_, err := os.Stat(d.SecretsFile())
+	return err == nil
+}
+
+// RemoveSecrets removes the directory's own keys, if any.
+func (d Dir) RemoveSecrets() error {
+	if err := os.Remove(d.SecretsFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("leave the keys of secrets out: %w", err)
+	}
+	return nil
+}
+
 // CopySecrets copies the directory's own keys, if any, into a new one.
 func (d Dir) CopySecrets(to Dir) error {
 	text, err := os.ReadFile(d.SecretsFile())
