@@ -34,6 +34,8 @@ const (
 	MaxFrameBytes = 512 << 10
 	// MinMaxPayload is the minimum of the server's max_payload.
 	MinMaxPayload = 8 << 20
+
+	defaultQueueBytes = 64 << 20
 )
 
 // Config configures a connection. The zero value of each optional field means its default.
@@ -106,7 +108,7 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.AckTimeout, 1500*time.Millisecond)
 	setDefault(&c.AckWait, 5*time.Second)
 	setDefault(&c.QueueEvents, 8192)
-	setDefault(&c.QueueBytes, 64<<20)
+	setDefault(&c.QueueBytes, defaultQueueBytes)
 	if c.Shards < 1 || c.Replicas < 1 || c.MaxBytes < 0 || c.DeadLetterBytes < 0 || c.BucketBytes < 0 || c.QueueEvents < 1 ||
 		c.QueueBytes < 1 || c.ConnectTimeout < 0 || c.AckTimeout < 0 || c.AckWait < 0 {
 		return c, fmt.Errorf("broker: Config has a negative number")

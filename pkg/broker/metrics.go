@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -14,6 +15,7 @@ type Metrics struct {
 	streamMessages, streamBytes, streamMaxBytes *prometheus.Desc
 	consumerPending, consumerUnacknowledged     *prometheus.Desc
 	deadLetters, deadLettersDropped             *prometheus.Desc
+	queueBytes, queueMaxBytes                   *prometheus.Desc
 }
 
 // NewMetrics returns a collector for a connection. Register it once.
@@ -30,7 +32,9 @@ func NewMetrics(c *Conn) *Metrics {
 			"Consumer lag: frames that were not delivered to a durable consumer yet.", "durable"),
 		consumerUnacknowledged: describe("orch_broker_consumer_unacknowledged_frames",
 			"Frames that were delivered to a durable consumer and are not acknowledged.", "durable"),
-		deadLetters: describe("orch_broker_dead_letters_total", "Dead letters that this process has written."),
+		queueBytes:    describe("orch_broker_queue_bytes", "Size of the events that wait in this process to be published.", "shard"),
+		queueMaxBytes: describe("orch_broker_queue_max_bytes", "Size at which the queue of events to publish refuses further events.", "shard"),
+		deadLetters:   describe("orch_broker_dead_letters_total", "Dead letters that this process has written."),
 		deadLettersDropped: describe("orch_broker_dead_letters_dropped_total",
 			"Dead letters that this process has dropped because their stream was full."),
 	}
@@ -40,15 +44,18 @@ func NewMetrics(c *Conn) *Metrics {
 func (m *Metrics) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		m.streamMessages, m.streamBytes, m.streamMaxBytes, m.consumerPending, m.consumerUnacknowledged, m.deadLetters, m.deadLettersDropped,
+		m.queueBytes, m.queueMaxBytes,
 	} {
 		out <- d
 	}
 }
 
-// Collect implements prometheus.Collector. While the broker is unreachable it only reports the counters.
+// Collect implements prometheus.Collector. While the broker is unreachable it reports the counters and the
+// queues alone.
 func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(m.deadLetters, prometheus.CounterValue, float64(m.conn.deadLettered.Load()))
 	out <- prometheus.MustNewConstMetric(m.deadLettersDropped, prometheus.CounterValue, float64(m.conn.deadLettersDropped.Load()))
+	m.collectQueues(out)
 	ctx, cancel := context.WithTimeout(m.conn.ctx, requestTimeout)
 	defer cancel()
 	status, err := m.conn.Status(ctx)
@@ -66,5 +73,13 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 	for _, s := range status.Consumers {
 		gauge(m.consumerPending, s.Pending, s.Durable)
 		gauge(m.consumerUnacknowledged, s.Unacknowledged, s.Durable)
+	}
+}
+
+func (m *Metrics) collectQueues(out chan<- prometheus.Metric) {
+	for shard, k := range m.conn.publisher.committers {
+		label := strconv.Itoa(shard)
+		out <- prometheus.MustNewConstMetric(m.queueBytes, prometheus.GaugeValue, float64(k.queuedBytes.Load()), label)
+		out <- prometheus.MustNewConstMetric(m.queueMaxBytes, prometheus.GaugeValue, float64(k.cfg.QueueBytes), label)
 	}
 }

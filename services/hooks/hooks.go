@@ -154,6 +154,7 @@ func New(cfg Config, deps Deps) (*Hooks, error) {
 		return nil, err
 	}
 	h.recorder = deliveries.New(deliveries.Options{Journal: journal, Log: h.log, Dropped: h.metrics.unlogged, Clock: deps.Clock})
+	registerBuffer(deps.Registry, h.recorder)
 	h.definitions = definitioncache.New(definitioncache.Options{Bucket: bucket, Log: h.log, Gone: h.guards.Forget})
 	h.renderer = render.New(render.Options{
 		Vocabulary: cfg.Vocabulary, IDs: deps.IDs, Budget: jinja.Budget{Timeout: cfg.TemplateTimeout},

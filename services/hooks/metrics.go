@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/orch-project/orch/pkg/telemetry"
+	"github.com/orch-project/orch/services/hooks/internal/deliveries"
 )
 
 // metrics are what is measured. No label says which webhook: their number is not bounded.
@@ -93,4 +94,11 @@ func (h *Hooks) finish(r *http.Request, d *delivery, status int, took time.Durat
 		n.From = d.from.String()
 	}
 	h.recorder.Note(n)
+}
+
+// registerBuffer registers the gauge of a buffer of the delivery log.
+func registerBuffer(registry prometheus.Registerer, of *deliveries.Recorder) {
+	telemetry.Register(registry, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "orch_hooks_delivery_log_buffer_ratio", Help: "How full the buffer of the delivery log is: at 1 deliveries are not logged.",
+	}, of.Fill))
 }

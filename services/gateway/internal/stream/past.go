@@ -75,7 +75,7 @@ func (p *past) show(ctx context.Context, k *socket, broken func() ending) ending
 		if end := broken(); !end.ok() {
 			return end
 		}
-		if len(page) < pageOfPast {
+		if len(page) == 0 { // A page of large events is shorter than the limit.
 			p.until = time.Now().Add(shownFor)
 			return ending{}
 		}

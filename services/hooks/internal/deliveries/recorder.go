@@ -101,6 +101,13 @@ func New(o Options) *Recorder {
 	return &Recorder{opts: o, waiting: map[string]*notes{}, refusals: newRefusals(), traffic: newTraffic(o.Clock.Now())}
 }
 
+// Fill is how full the buffer of notes is, from 0 to 1.
+func (r *Recorder) Fill() float64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return max(float64(r.count)/maxWaiting, float64(r.bytes)/maxWaitingBytes)
+}
+
 // Name implements run.Worker.
 func (r *Recorder) Name() string { return "delivery log" }
 

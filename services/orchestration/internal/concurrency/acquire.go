@@ -24,9 +24,13 @@ type NoDecayError struct{ Names []string }
 
 func (e *NoDecayError) Error() string { return "no slot decay: " + strings.Join(e.Names, ", ") }
 
-// MaxHolders bounds the holders of a limit, which are in its document. With them the document stays below half of what the store
-// accepts, because the deletion of a limit carries it a second time.
-const MaxHolders = 40_000
+const (
+	// MaxHolders bounds the holders of a limit, which are in its document.
+	MaxHolders = 40_000
+	// maxLimitBytes is the size of a document with so many holders: half of what the store accepts, because the deletion of a limit
+	// carries it a second time.
+	maxLimitBytes = 8 << 20
+)
 
 // FullError means that a limit has no free slots. Nothing was taken.
 type FullError struct {

@@ -21,8 +21,11 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// MaxGroups bounds the resources, or the names, of a count: the response has those with most events.
-const MaxGroups = 1000
+const (
+	// maxGroups and maxGroupBytes bound the resources, or the names, of a count: the response has those with most events.
+	maxGroups     = 1000
+	maxGroupBytes = 16 << 20
+)
 
 // countByResource counts the events of the resources with most events.
 func (s *Service) countByResource(ctx context.Context, ws uuid.UUID, filter *orchv1.EventFilter) (*orchv1.EventCountList, error) {
@@ -30,9 +33,14 @@ func (s *Service) countByResource(ctx context.Context, ws uuid.UUID, filter *orc
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range list.GetCounts() {
+	size := 0
+	for i, c := range list.GetCounts() {
 		if c.Label, err = s.nameOf(ctx, ws, filter, c.GetValue()); err != nil {
 			return nil, err
+		}
+		if size += len(c.GetLabel()); size > maxGroupBytes {
+			list.Counts = list.Counts[:i]
+			break
 		}
 	}
 	mostFrequentFirst(list)
@@ -76,7 +84,7 @@ func (s *Service) countGroups(ctx context.Context, ws uuid.UUID, filter *orchv1.
 	list := &orchv1.EventCountList{Counts: groups.kept}
 	mostFrequentFirst(list)
 	if groups.dropped {
-		err = rpc.SetHeader(ctx, request.CountCappedHeader, strconv.Itoa(MaxGroups))
+		err = rpc.SetHeader(ctx, request.CountCappedHeader, strconv.Itoa(len(groups.kept)))
 	}
 	return list, err
 }
@@ -108,9 +116,10 @@ func (s *Service) nameOf(ctx context.Context, ws uuid.UUID, filter *orchv1.Event
 	return cmp.Or(labels[s.vocab.ResourceName()], labels[s.vocab.Name("name")], resource), err
 }
 
-// mostFrequent is a heap of the MaxGroups most frequent groups, the least frequent at its top.
+// mostFrequent is a heap of the most frequent groups, the least frequent at its top.
 type mostFrequent struct {
 	kept    []*orchv1.EventCount
+	bytes   int
 	dropped bool
 }
 
@@ -119,11 +128,13 @@ func (m *mostFrequent) add(c *orchv1.EventCount) {
 		return
 	}
 	heap.Push(m, c)
-	if len(m.kept) > MaxGroups {
-		heap.Pop(m)
-		m.dropped = true
+	for m.bytes += sizeOf(c); len(m.kept) > maxGroups || m.bytes > maxGroupBytes; m.dropped = true {
+		m.bytes -= sizeOf(heap.Pop(m).(*orchv1.EventCount))
 	}
 }
+
+// sizeOf estimates the memory of a group. Its value is also its label until the label is read.
+func sizeOf(c *orchv1.EventCount) int { return 256 + len(c.GetValue()) }
 
 func (m *mostFrequent) Len() int      { return len(m.kept) }
 func (m *mostFrequent) Swap(i, j int) { m.kept[i], m.kept[j] = m.kept[j], m.kept[i] }

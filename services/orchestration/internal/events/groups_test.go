@@ -10,9 +10,11 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/clock"
+	"github.com/orch-project/orch/pkg/testkit"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid/requesttest"
@@ -26,10 +28,10 @@ func TestGroupsInMemoryAreBounded(t *testing.T) {
 	var kept mostFrequent
 	for i := range groups {
 		kept.add(&orchv1.EventCount{Value: fmt.Sprintf("%07d", i), Count: int64(1 + i%2*(i%4))})
-		require.LessOrEqual(t, cap(kept.kept), 2*MaxGroups)
+		require.LessOrEqual(t, cap(kept.kept), 2*maxGroups)
 	}
 	require.True(t, kept.dropped)
-	require.Len(t, kept.kept, MaxGroups)
+	require.Len(t, kept.kept, maxGroups)
 	for _, c := range kept.kept {
 		require.EqualValues(t, 4, c.GetCount())
 		require.Less(t, c.GetValue(), "0004000", "of equal counts the first values stay")
@@ -54,7 +56,7 @@ func TestACountByResourceHasTheMostFrequentOnes(t *testing.T) {
 			Resource: &orchv1.Resource{Labels: labels}, Payload: []byte(`"` + strings.Repeat("<", 100) + `"`), ResourceId: resource,
 		})
 	}
-	const resources = MaxGroups + 200
+	const resources = maxGroups + 200
 	for i := range resources {
 		record(fmt.Sprintf("r%04d", i), "", -5)
 	}
@@ -70,22 +72,22 @@ func TestACountByResourceHasTheMostFrequentOnes(t *testing.T) {
 		})
 		require.NoError(t, err)
 		capped := ""
-		if len(list.GetCounts()) == MaxGroups {
-			capped = strconv.Itoa(MaxGroups)
+		if len(list.GetCounts()) == maxGroups {
+			capped = strconv.Itoa(maxGroups)
 		}
 		require.Equal(t, capped, headers.countCapped())
 		return list.GetCounts()
 	}
 	counts := count(nil, orchv1.Countable_COUNTABLE_RESOURCE)
-	require.Len(t, counts, MaxGroups)
+	require.Len(t, counts, maxGroups)
 	first := counts[0]
 	require.Equal(t, []any{"r1150", "name 2", int64(4)}, []any{first.GetValue(), first.GetLabel(), first.GetCount()})
 	require.Equal(t, 3*time.Second, first.GetEndTime().AsTime().Sub(first.GetStartTime().AsTime()))
 	require.Equal(t, "r0000", counts[1].GetValue())
-	require.Equal(t, "r0998", counts[MaxGroups-1].GetValue())
+	require.Equal(t, "r0998", counts[maxGroups-1].GetValue())
 
 	named := count(nil, orchv1.Countable_COUNTABLE_EVENT)
-	require.Len(t, named, MaxGroups)
+	require.Len(t, named, maxGroups)
 	require.Equal(t, "er1150", named[0].GetValue())
 
 	one := count(&orchv1.EventFilter{Event: &orchv1.EventNameFilter{Prefix: &orchv1.StringList{Values: []string{"er115"}}}}, orchv1.Countable_COUNTABLE_RESOURCE)
@@ -130,4 +132,60 @@ func TestPagesOfDistinctResources(t *testing.T) {
 		want = append(want, strconv.Itoa(i))
 	}
 	require.Equal(t, want, seen)
+}
+
+// The groups of a count, the digests of distinct resources and the events of a page are bounded in bytes.
+func TestReadsOfEventsFillTheirBounds(t *testing.T) {
+	t.Parallel()
+	var kept mostFrequent
+	long, n := strings.Repeat("<", 100_000), 0
+	testkit.FillBound(t, "groups of a count of events", maxGroupBytes, func() bool {
+		n++
+		kept.add(&orchv1.EventCount{Value: strconv.Itoa(n) + long, Count: 1})
+		return kept.dropped
+	}, func() int { return len(kept.kept) * len(long) })
+
+	seen := digests{}
+	testkit.FillBound(t, "digests of the resources before a page of distinct ones", maxDigestBytes, func() bool {
+		n++
+		seen.add(strconv.Itoa(n))
+		return seen.full()
+	}, func() int { return len(seen) * digestSize })
+
+	now := clock.NewManual(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	s := New(Deps{Store: storetest.Embedded(t, now), Vocabulary: vocabulary.Orch, Retention: time.Hour})
+	ws := uuid.New()
+	var page *orchv1.EventPage
+	read := func(query *orchv1.EventQuery) *orchv1.EventPage {
+		page, err := s.ReadEvents(requesttest.Incoming(t, ws), &orchv1.ReadEventsRequest{Query: query})
+		require.NoError(t, err)
+		return page
+	}
+	stored := 0
+	testkit.FillBound(t, "a page of events", maxPageBytes, func() bool {
+		stored++
+		resource := "r" + strconv.Itoa(stored)
+		require.NoError(t, s.events.Insert(t.Context(), ws, &orchv1.ReceivedEvent{
+			Id: uuid.NewString(), Event: "e", Occurred: timestamppb.New(now.Now()), Payload: []byte(`"` + strings.Repeat("<", 1_400_000) + `"`),
+			Resource: &orchv1.Resource{Labels: map[string]string{"orch.resource.id": resource}}, ResourceId: resource,
+		}))
+		page = read(&orchv1.EventQuery{Limit: maxPage})
+		return page.NextPage != nil
+	}, func() (size int) {
+		for _, e := range page.GetEvents() {
+			size += proto.Size(e)
+		}
+		return size
+	})
+	next, err := url.Parse(page.GetNextPage())
+	require.NoError(t, err)
+	rest, err := s.ReadEventsPage(requesttest.Incoming(t, ws), &orchv1.ReadEventsPageRequest{PageToken: next.Query().Get("page-token")})
+	require.NoError(t, err)
+	require.Len(t, rest.GetEvents(), stored-len(page.GetEvents()))
+	distinct := read(&orchv1.EventQuery{Limit: maxPage, Filter: &orchv1.EventFilter{Resource: &orchv1.EventResourceFilter{Distinct: true}}})
+	require.Len(t, distinct.GetEvents(), len(page.GetEvents()))
+	require.NotNil(t, distinct.NextPage)
+	scanned, err := s.ScanEvents(requesttest.Incoming(t, ws), &orchv1.ScanEventsRequest{Limit: 250})
+	require.NoError(t, err)
+	require.Len(t, scanned.GetEvents(), len(page.GetEvents()))
 }

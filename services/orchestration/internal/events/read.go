@@ -20,8 +20,17 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// maxPage is the maximum page size of events.
-const maxPage = 50
+const (
+	// maxPage is the maximum page size of events.
+	maxPage = 50
+	// maxPageBytes bounds the events of a page as they are stored. A page that reaches it is shorter, and another one follows.
+	maxPageBytes = 16 << 20
+	// maxDigestBytes bounds the digests of the resources on the pages of distinct resources, and maxDistinct their number. No page follows
+	// them.
+	maxDigestBytes = 2 << 20
+	maxDistinct    = maxDigestBytes / digestSize
+	digestSize     = 16
+)
 
 func (s *Service) compile(ws uuid.UUID, filter *orchv1.EventFilter) (bson.D, error) {
 	return query.CompileEvents(filter, query.EventOptions{Now: s.events.Store().Now(), Vocabulary: s.vocab, Workspace: ws})
@@ -144,23 +153,25 @@ func (s *Service) complete(filter *orchv1.EventFilter) *orchv1.EventFilter {
 	return filter
 }
 
-// page reads one event more than it returns, to know whether another page follows.
+// page reads a page, with the token of the next one if there is one.
 func (s *Service) page(ctx context.Context, in place, p position, compiled bson.D) (*orchv1.EventPage, error) {
-	found, err := s.read(ctx, in.id, p, compiled)
+	found, more, err := s.read(ctx, in.id, p, compiled)
 	if err != nil {
 		return nil, err
 	}
-	p.total = max(p.total, p.seen+int64(len(found))) // Counting may have stopped before.
+	p.seen += int64(len(found))
+	least := p.seen // Counting may have stopped before.
+	if more {
+		least++
+	}
+	p.total = max(p.total, least)
 	page := &orchv1.EventPage{Events: found, Total: p.total}
-	if int64(len(found)) <= p.limit {
+	if !more || len(found) == 0 { // Or they were deleted concurrently.
 		return page, nil
 	}
-	page.Events = found[:p.limit]
-	last := page.Events[p.limit-1]
-	if err := p.goOnAfter(last); err != nil {
+	if err := p.goOnAfter(found[len(found)-1]); err != nil {
 		return nil, err
 	}
-	p.seen += p.limit
 	token, err := p.token()
 	if err != nil {
 		return nil, err
@@ -169,7 +180,8 @@ func (s *Service) page(ctx context.Context, in place, p position, compiled bson.
 	return page, nil
 }
 
-func (s *Service) read(ctx context.Context, ws uuid.UUID, p position, compiled bson.D) ([]*orchv1.ReceivedEvent, error) {
+// read reads the events of a page, and reports whether there are more.
+func (s *Service) read(ctx context.Context, ws uuid.UUID, p position, compiled bson.D) (found []*orchv1.ReceivedEvent, more bool, err error) {
 	sort := query.EventSort(p.filter.GetOrder())
 	if p.filter.GetResource().GetDistinct() {
 		return s.readDistinct(ctx, ws, p, compiled, sort)
@@ -177,45 +189,59 @@ func (s *Service) read(ctx context.Context, ws uuid.UUID, p position, compiled b
 	if p.afterID != uuid.Nil {
 		compiled = query.EventsBeyond(compiled, p.filter.GetOrder(), p.afterOccurred, p.afterKey(ws))
 	}
+	page := store.Page{Sort: sort, Limit: int(p.limit), Bytes: maxPageBytes}
 	if len(p.filter.GetResource().GetIdPrefix().GetValues()) > 0 && p.total <= fewEvents {
-		return s.events.FindBy(ctx, ws, query.EventsByResource, compiled, sort, p.limit+1)
+		page.Index = query.EventsByResource
 	}
-	return s.events.Find(ctx, ws, compiled, sort, 0, p.limit+1)
+	return s.events.FindWithin(ctx, ws, compiled, page)
 }
 
 // fewEvents is the number of events up to which fetching and sorting them is cheaper than scanning by time.
 const fewEvents = 5000
 
-// MaxDistinct bounds the resources of the pages of distinct resources. No page follows them.
-const MaxDistinct = 100_000
+// digests are the resources that a reader of distinct resources has seen.
+type digests map[[digestSize]byte]struct{}
+
+// add reports whether the resource is a new one.
+func (d digests) add(resource string) bool {
+	whole := sha256.Sum256([]byte(resource))
+	digest := [digestSize]byte(whole[:digestSize])
+	_, known := d[digest]
+	d[digest] = struct{}{}
+	return !known
+}
+
+func (d digests) full() bool { return len(d) >= maxDistinct }
 
 // readDistinct scans from the start and returns each resource once: the first event of a resource depends on all events
-// before it. Of the resources before the page it remembers digests.
-func (s *Service) readDistinct(ctx context.Context, ws uuid.UUID, p position, compiled, sort bson.D) ([]*orchv1.ReceivedEvent, error) {
-	seen := map[[16]byte]struct{}{}
+// before it.
+func (s *Service) readDistinct(
+	ctx context.Context, ws uuid.UUID, p position, compiled, sort bson.D,
+) (found []*orchv1.ReceivedEvent, more bool, err error) {
+	seen := digests{}
 	var keys bson.A
 	by := store.Projection{Fields: []string{"_id", "resource_id"}, Sort: sort}
-	err := s.events.EachProjected(ctx, ws, compiled, by, func(raw bson.Raw) bool {
+	err = s.events.EachProjected(ctx, ws, compiled, by, func(raw bson.Raw) bool {
 		resource, _ := raw.Lookup("resource_id").StringValueOK()
-		digest := sha256.Sum256([]byte(resource))
-		short := [16]byte(digest[:16])
-		if _, known := seen[short]; known {
-			return true
+		if !seen.add(resource) || int64(len(seen)) <= p.seen {
+			return !seen.full()
 		}
-		seen[short] = struct{}{}
-		if int64(len(seen)) > p.seen {
-			subtype, data := raw.Lookup("_id").Binary()
-			keys = append(keys, bson.Binary{Subtype: subtype, Data: slices.Clone(data)})
+		if more = int64(len(keys)) == p.limit; more {
+			return false
 		}
-		return int64(len(keys)) <= p.limit && len(seen) < MaxDistinct
+		subtype, data := raw.Lookup("_id").Binary()
+		keys = append(keys, bson.Binary{Subtype: subtype, Data: slices.Clone(data)})
+		return !seen.full()
 	})
 	if err != nil || len(keys) == 0 {
-		return nil, err
+		return nil, false, err
 	}
-	if len(seen) == MaxDistinct {
-		if err := rpc.SetHeader(ctx, request.CountCappedHeader, strconv.Itoa(MaxDistinct)); err != nil {
-			return nil, err
+	if seen.full() {
+		if err := rpc.SetHeader(ctx, request.CountCappedHeader, strconv.Itoa(maxDistinct)); err != nil {
+			return nil, false, err
 		}
 	}
-	return s.events.Find(ctx, ws, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: keys}}}}, sort, 0, -1)
+	found, cut, err := s.events.FindWithin(ctx, ws, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: keys}}}},
+		store.Page{Sort: sort, Limit: int(p.limit), Bytes: maxPageBytes})
+	return found, more || cut, err
 }

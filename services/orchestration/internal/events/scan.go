@@ -9,7 +9,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// ScanEvents returns the next matching events, oldest first. Without a total and a token its cost depends only on its
+// ScanEvents returns the next matching events, oldest first: none at the end. Without a total and a token its cost depends only on its
 // result, so a subscriber can read a long history.
 func (s *Service) ScanEvents(ctx context.Context, r *orchv1.ScanEventsRequest) (*orchv1.ReceivedEventList, error) {
 	info, err := request.Incoming(ctx)
@@ -31,13 +31,13 @@ func (s *Service) ScanEvents(ctx context.Context, r *orchv1.ScanEventsRequest) (
 	if err != nil {
 		return nil, err
 	}
-	p := position{filter: filter, limit: r.GetLimit() - 1} // read returns one more.
+	p := position{filter: filter, limit: r.GetLimit()}
 	if after := r.GetAfter(); after != nil {
 		if err := p.goOnAfter(after); err != nil {
 			return nil, err
 		}
 	}
-	found, err := s.read(ctx, info.Workspace, p, compiled)
+	found, _, err := s.read(ctx, info.Workspace, p, compiled)
 	if err != nil {
 		return nil, err
 	}

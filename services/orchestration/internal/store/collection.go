@@ -207,19 +207,29 @@ func (c *Collection[M]) FindBy(ctx context.Context, ws uuid.UUID, index, filter,
 	return c.find(ctx, ws, filter, opts)
 }
 
-// FindWithin reads the first matching documents, in order: at least one, at most limit, and no more than fit in size bytes as they are
-// stored. It reports whether there are more.
-func (c *Collection[M]) FindWithin(
-	ctx context.Context, ws uuid.UUID, filter, sort bson.D, limit, size int,
-) (found []M, more bool, err error) {
-	opts := options.Find().SetProjection(withoutOutbox).SetSort(sort).SetLimit(int64(limit) + 1)
+// Page bounds what FindWithin reads.
+type Page struct {
+	// Sort is the order, and Index the keys of the index to read by; see Projection.
+	Sort, Index bson.D
+	Limit       int
+	// Bytes bounds the size of the documents as they are stored.
+	Bytes int
+}
+
+// FindWithin reads the first matching documents, in order: at least one, and no more than a page has. It reports whether there are more.
+func (c *Collection[M]) FindWithin(ctx context.Context, ws uuid.UUID, filter bson.D, p Page) (found []M, more bool, err error) {
+	opts := options.Find().SetProjection(withoutOutbox).SetSort(p.Sort).SetLimit(int64(p.Limit) + 1)
+	if p.Index != nil && !c.store.incomplete.has(c.Name()) {
+		opts.SetHint(p.Index)
+	}
+	size := p.Bytes
 	cursor, err := query.Find(ctx, c.mongo, query.Scope(ws, filter), opts)
 	if err != nil {
 		return nil, false, fmt.Errorf("find %ss: %w", c.Name(), outage(err))
 	}
 	defer cursor.Close(context.WithoutCancel(ctx))
 	for cursor.Next(ctx) {
-		if size -= len(cursor.Current); len(found) == limit || size < 0 && len(found) > 0 {
+		if size -= len(cursor.Current); len(found) == p.Limit || size < 0 && len(found) > 0 {
 			return found, true, nil
 		}
 		m, err := c.decode(cursor.Current)

@@ -179,6 +179,18 @@ func (t *tenant) refuseEvents(ctx context.Context, n int) error {
 	return nil
 }
 
+// measureBacklogs publishes how full the fullest backlog is.
+func (e *Engine) measureBacklogs() {
+	fullest := 0
+	e.each(func(t *tenant) bool {
+		t.backlog.mu.Lock()
+		defer t.backlog.mu.Unlock()
+		fullest = max(fullest, t.backlog.count)
+		return true
+	})
+	e.Metrics.fullest.Set(float64(fullest) / maxBacklog)
+}
+
 // split separates the timers that are due before the oldest event of the backlog from those that must wait for it.
 func (b *backlog) split(due []*timer) (now, early []*timer) {
 	b.mu.Lock()
@@ -224,7 +236,7 @@ func (t *tenant) turn(ctx context.Context) (more bool, err error) {
 	if err := t.load(ctx); err != nil {
 		return true, err
 	}
-	found, _, err := t.engine.holds.FindWithin(ctx, t.ws, waitingFilter, bson.D{{Key: "sequence", Value: 1}}, maxBatch, maxRead)
+	found, _, err := t.firstOfBacklog(ctx)
 	if err != nil {
 		return true, err
 	}
@@ -237,6 +249,13 @@ func (t *tenant) turn(ctx context.Context) (more bool, err error) {
 		return true, err
 	}
 	return t.remove(ctx, found, n)
+}
+
+// firstOfBacklog reads as many of the oldest events of the backlog as a turn takes. It reports whether there are more.
+func (t *tenant) firstOfBacklog(ctx context.Context) (found []*orchv1.AutomationHold, more bool, err error) {
+	return t.engine.holds.FindWithin(ctx, t.ws, waitingFilter, store.Page{
+		Sort: bson.D{{Key: "sequence", Value: 1}}, Limit: maxBatch, Bytes: maxReadBytes,
+	})
 }
 
 // remove deletes the first n of the oldest events of the backlog. It reports whether there are more.

@@ -16,6 +16,8 @@ type Metrics struct {
 	delay   prometheus.Histogram
 	timers  prometheus.Gauge
 	backlog prometheus.Gauge
+	// fullest is how full the fullest backlog of a workspace is.
+	fullest prometheus.Gauge
 	// quarantined is the number of workspaces in quarantine.
 	quarantined prometheus.Gauge
 	Actions     *prometheus.CounterVec
@@ -36,6 +38,10 @@ func NewMetrics() *Metrics {
 		timers: prometheus.NewGauge(prometheus.GaugeOpts{Name: "orch_automations_timers", Help: "Open windows that the clock ends."}),
 		backlog: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "orch_automations_backlog_events", Help: "Events that wait for the next turn of their workspace.",
+		}),
+		fullest: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "orch_automations_backlog_fullest_ratio",
+			Help: "How full the fullest backlog of a workspace is: at 1 further events of the workspace are not evaluated.",
 		}),
 		quarantined: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "orch_automations_quarantined_workspaces", Help: "Workspaces whose automations cannot be evaluated, so their events wait.",
@@ -61,7 +67,7 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCo
 
 // Collect implements prometheus.Collector.
 func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
-	for _, c := range []prometheus.Collector{m.events, m.firings, m.limited, m.delay, m.timers, m.backlog, m.quarantined, m.Actions} {
+	for _, c := range []prometheus.Collector{m.events, m.firings, m.limited, m.delay, m.timers, m.backlog, m.fullest, m.quarantined, m.Actions} {
 		c.Collect(ch)
 	}
 }

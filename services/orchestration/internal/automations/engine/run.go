@@ -32,11 +32,11 @@ const (
 	// forgetEvery is how often old buckets are looked for, recoverEvery how often firings that a failure left behind are.
 	forgetEvery  = time.Minute
 	recoverEvery = 5 * time.Second
-	// maxBatch bounds the events of one session, and maxRead the bytes of the events that one command reads for it. Redeliver is how
+	// maxBatch bounds the events of one session, and maxReadBytes the size of the events that one command reads for it. Redeliver is how
 	// soon a batch that failed comes again.
-	maxBatch  = 500
-	maxRead   = 8 << 20
-	redeliver = 200 * time.Millisecond
+	maxBatch     = 500
+	maxReadBytes = 8 << 20
+	redeliver    = 200 * time.Millisecond
 )
 
 // Name implements run.Worker.
@@ -88,6 +88,7 @@ func (e *Engine) lead(ctx context.Context, end time.Time) {
 	<-leading.Done()
 	e.setTerm(nil) // Nothing is spawned any more.
 	group.Wait()
+	e.Metrics.fullest.Set(0) // Another replica measures it now.
 	release, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	if err := e.Store.EndLease(release, leaseName, e.holder); err != nil {
@@ -351,6 +352,7 @@ func (e *Engine) keep(ctx context.Context) {
 			errs = append(errs, e.Forget(ctx))
 		}
 		e.Metrics.timers.Set(float64(e.timers.size()))
+		e.measureBacklogs()
 		if err := errors.Join(errs...); err != nil && ctx.Err() == nil {
 			e.Log.WarnContext(ctx, "upkeep of automations", "error", err)
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unsafe"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -17,9 +18,10 @@ import (
 )
 
 const (
-	// sampleEvery is how often metrics are computed, and maxSamples how many events one computation reads.
-	sampleEvery = 15 * time.Second
-	maxSamples  = 50_000
+	// sampleEvery is how often metrics are computed. MaxSamples and maxSampleBytes bound the events of one computation.
+	sampleEvery    = 15 * time.Second
+	maxSamples     = 50_000
+	maxSampleBytes = 8 << 20
 	// maxStateNames bounds the names of events by which a computation selects them.
 	maxStateNames = 64
 )
@@ -89,6 +91,7 @@ func (t *tenant) runEvents(ctx context.Context, n *trigger.Node, since time.Time
 	}
 	filter = append(filter, bson.E{Key: "occurred", Value: bson.D{{Key: "$gte", Value: since.UnixMicro()}}})
 	var events []trigger.RunEvent
+	size := 0
 	newest := store.Projection{
 		Fields: []string{"event", "occurred", "resource", "related"}, Sort: bson.D{{Key: "occurred", Value: -1}, {Key: "_id", Value: -1}},
 	}
@@ -100,8 +103,9 @@ func (t *tenant) runEvents(ctx context.Context, n *trigger.Node, since time.Time
 		}
 		if of, ok := runEvent(t.engine.Vocabulary, n, e); ok {
 			events = append(events, of)
+			size += int(unsafe.Sizeof(of)) + len(of.State)
 		}
-		return len(events) < maxSamples
+		return len(events) < maxSamples && size < maxSampleBytes
 	})
 	slices.Reverse(events)
 	return events, errors.Join(err, undecodable.Outage())

@@ -93,7 +93,9 @@ func (t *tenant) restoreHolds(ctx context.Context) error {
 		filter := append(bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: store.Binary(last)}}}}, followingFilter...)
 		var page []*orchv1.AutomationHold
 		var err error
-		if page, more, err = t.engine.holds.FindWithin(ctx, t.ws, filter, bson.D{{Key: "_id", Value: 1}}, maxBatch, maxRead); err != nil {
+		if page, more, err = t.engine.holds.FindWithin(ctx, t.ws, filter, store.Page{
+			Sort: bson.D{{Key: "_id", Value: 1}}, Limit: maxBatch, Bytes: maxReadBytes,
+		}); err != nil {
 			return err
 		}
 		var holds []*trigger.Held

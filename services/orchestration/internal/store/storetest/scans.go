@@ -71,13 +71,13 @@ func readsEndAtTheirSize(t *testing.T, s *store.Store) {
 		{2, 100 * size, 2, true},
 		{documents, 100 * size, documents, false},
 	} {
-		found, more, err := c.FindWithin(t.Context(), ws, nil, bson.D{{Key: "name", Value: 1}}, test.limit, test.size)
+		found, more, err := c.FindWithin(t.Context(), ws, nil, store.Page{Sort: bson.D{{Key: "name", Value: 1}}, Limit: test.limit, Bytes: test.size})
 		require.NoError(t, err)
 		require.Len(t, found, test.want)
 		require.Equal(t, test.more, more)
 		require.Equal(t, "0", found[0].GetName()[:1])
 	}
-	_, more, err := c.FindWithin(t.Context(), uuid.New(), nil, nil, 1, 1)
+	_, more, err := c.FindWithin(t.Context(), uuid.New(), nil, store.Page{Sort: bson.D{{Key: "name", Value: 1}}, Limit: 1, Bytes: 1})
 	require.NoError(t, err)
 	require.False(t, more)
 	seen := map[uuid.UUID]int{}
