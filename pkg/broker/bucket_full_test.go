@@ -25,9 +25,12 @@ func TestAFullBucketTakesChangesAgainAfterALargerSetting(t *testing.T) {
 	kv, err := c.KeyValue(t.Context(), "directory", KVConfig{})
 	require.NoError(t, err)
 	var refused error
-	for i := 0; refused == nil; i++ {
+	i := 0
+	testkit.FillBound(t, "definitions of webhooks, the directory and sessions, each", size, func() bool {
 		_, refused = kv.Put(t.Context(), fmt.Sprintf("user.%d", i), bytes.Repeat([]byte("x"), 1000))
-	}
+		i++
+		return refused != nil
+	}, func() int { return 1000 * (i - 1) })
 	require.ErrorIs(t, refused, ErrUnavailable)
 	status, err := c.Status(t.Context())
 	require.NoError(t, err)

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/orch-project/orch/pkg/membudget"
+	"github.com/orch-project/orch/pkg/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -32,6 +33,17 @@ func TestAnAccountGetsHalf(t *testing.T) {
 	other.Close()
 	require.EqualValues(t, 10, b.Used())
 	require.NoError(t, b.Open("a").Charge(50))
+}
+
+func TestBudgetsFill(t *testing.T) {
+	t.Parallel()
+	b := membudget.New(membudget.Default)
+	first, second := b.Open("a"), b.Open("b")
+	testkit.FillBound(t, "bodies of requests", membudget.Default, func() bool {
+		return first.Charge(1_000_000) != nil && second.Charge(1_000_000) != nil
+	}, func() int { return int(b.Used()) })
+	first.Close()
+	require.LessOrEqual(t, b.Used(), int64(membudget.Default/2), "an account gets half")
 }
 
 func TestNothingIsReservedTwice(t *testing.T) {

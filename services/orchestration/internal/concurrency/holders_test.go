@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/clock"
+	"github.com/orch-project/orch/pkg/testkit"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
@@ -19,7 +20,6 @@ import (
 // be deleted, which carries its holders in the same document.
 func TestALimitRefusesHoldersBeyondItsDocument(t *testing.T) {
 	t.Parallel()
-	const documentBytes = 16 << 20
 	l := NewLimits(storetest.Embedded(t, clock.System{}), vocabulary.Orch, nil)
 	limit := &orchv1.ConcurrencyLimitV2{Id: uuid.NewString(), Name: "crowded", Active: true, Limit: 1_000_000, ActiveSlots: MaxHolders}
 	holder := func() *orchv1.ConcurrencySlotHolder {
@@ -37,20 +37,27 @@ func TestALimitRefusesHoldersBeyondItsDocument(t *testing.T) {
 		_, err := l.Acquire(t.Context(), ws, Acquisition{Names: []string{"crowded"}, Slots: 1, Lease: lease})
 		return lease.ID, err
 	}
-	last, err := acquire()
-	require.NoError(t, err)
-	_, err = acquire()
+	var last uuid.UUID
+	var refused error
+	testkit.FillBound(t, "a concurrency limit with its holders", maxLimitBytes, func() bool {
+		lease, err := acquire()
+		if refused = err; err == nil {
+			last = lease
+		}
+		return err != nil
+	}, func() int {
+		raw, err := l.limits.GetRaw(t.Context(), ws, uuid.MustParse(limit.GetId()))
+		require.NoError(t, err)
+		return len(raw)
+	})
 	full := &FullError{}
-	require.ErrorAs(t, err, &full)
+	require.ErrorAs(t, refused, &full)
 	require.True(t, full.Holders)
 	require.GreaterOrEqual(t, full.Wait, time.Second)
-	require.ErrorContains(t, translate(err), "40000 holders, which is the maximum")
-	raw, err := l.limits.GetRaw(t.Context(), ws, uuid.MustParse(limit.GetId()))
-	require.NoError(t, err)
-	require.Less(t, len(raw), documentBytes/2)
+	require.ErrorContains(t, translate(refused), "40000 holders, which is the maximum")
 
 	require.NoError(t, l.Release(t.Context(), ws, last))
-	_, err = acquire()
+	_, err := acquire()
 	require.NoError(t, err)
 
 	require.NoError(t, l.delete(t.Context(), ws, limit.GetId(), always))

@@ -6,10 +6,13 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/testkit"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/trigger"
 )
@@ -102,6 +105,18 @@ func TestATurnReadsBytesWithinABound(t *testing.T) {
 	}
 	require.NoError(t, c.tenant(ws).postpone(t.Context(), fromStream(batch), &broker.Rejected{}))
 	var counted []int
+	testkit.FillBound(t, "stored events that one turn of automations reads", maxReadBytes, func() bool {
+		_, more, err := c.tenant(ws).firstOfBacklog(t.Context())
+		require.NoError(t, err)
+		return more
+	}, func() (size int) {
+		found, _, err := c.tenant(ws).firstOfBacklog(t.Context())
+		require.NoError(t, err)
+		for _, h := range found {
+			size += proto.Size(h)
+		}
+		return size
+	})
 	for more := true; more; {
 		var err error
 		more, err = c.tenant(ws).turn(t.Context())
@@ -148,4 +163,22 @@ func TestIdleWorkspacesLeaveTheMemory(t *testing.T) {
 	n, err := c.holds.Count(t.Context(), waits, bson.D{})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, n)
+}
+
+// A full backlog refuses further events of its workspace, and the gauge says so before.
+func TestAFullBacklogRefusesEvents(t *testing.T) {
+	t.Parallel()
+	f := newFiring(t)
+	ws := f.workspace()
+	one := f.tenant(ws)
+	_, err := one.waiting(t.Context())
+	require.NoError(t, err)
+	one.backlog.count = maxBacklog - 2
+	f.measureBacklogs()
+	require.Greater(t, testutil.ToFloat64(f.Metrics.fullest), 0.8)
+	require.NoError(t, one.postpone(t.Context(), fromStream(f.events(ws, 5)), &broker.Rejected{}))
+	require.Equal(t, maxBacklog, one.backlog.count)
+	require.InDelta(t, 3, testutil.ToFloat64(f.Metrics.limited.WithLabelValues(limitBacklog)), 0)
+	f.measureBacklogs()
+	require.InDelta(t, 1, testutil.ToFloat64(f.Metrics.fullest), 0)
 }

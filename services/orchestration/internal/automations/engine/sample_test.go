@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/orch-project/orch/pkg/testkit"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/trigger"
@@ -73,4 +75,24 @@ func TestAMetricReadsStateEvents(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, filter)
 	require.Equal(t, want, read())
+}
+
+// The state events of one computation are bounded in bytes: their names may be long.
+func TestSamplesOfAMetricAreBounded(t *testing.T) {
+	t.Parallel()
+	c, ws := newCrowd(t), uuid.New()
+	of, n := c.tenant(ws), metricOf(t, ws)
+	name, resource := "orch.flow-run."+strings.Repeat("x", 20_000), "orch.flow-run."+uuid.NewString()
+	second := 0
+	var sampled int
+	testkit.FillBound(t, "state events that a metric reads", maxSampleBytes+len(name), func() bool {
+		for range 50 {
+			second++
+			c.record(ws, name, resource, second)
+		}
+		events, err := of.runEvents(t.Context(), n, noon)
+		require.NoError(t, err)
+		sampled = len(events)
+		return sampled < second
+	}, func() int { return sampled * len(name) })
 }
