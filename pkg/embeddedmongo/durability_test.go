@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
@@ -182,6 +183,34 @@ func powerCuts(t *testing.T, cuts, writers int, noSync bool) (lost, acks int) {
 		next.Add(1_000_000)
 	}
 	return lost, acks
+}
+
+// A write that does not wait for the disk gets there by itself.
+func TestUnjournaledWritesReachTheDisk(t *testing.T) {
+	t.Parallel()
+	fs := vfs.NewCrashableMem()
+	s, err := embeddedmongo.Open("store", embeddedmongo.Options{FS: fs})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	raw := func(d D) bson.Raw {
+		b, err := bson.Marshal(d)
+		require.NoError(t, err)
+		return b
+	}
+	id := D{{Key: "_id", Value: 1}}
+	_, err = s.ContextDialer().Insert(t.Context(), "d", "c", []bson.Raw{raw(id)})
+	require.NoError(t, err)
+	set := D{{Key: "q", Value: id}, {Key: "u", Value: D{{Key: "$set", Value: D{{Key: "v", Value: 1}}}}}}
+	_, err = s.ContextDialer().Update(t.Context(), "d", "c", []bson.Raw{raw(set)}, false)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		crashed, err := embeddedmongo.Open("store", embeddedmongo.Options{FS: fs.CrashClone(vfs.CrashCloneCfg{})})
+		require.NoError(t, err)
+		n, err := crashed.ContextDialer().Count(t.Context(), "d", "c", raw(D{{Key: "v", Value: 1}}), 0)
+		require.NoError(t, err)
+		require.NoError(t, crashed.Close())
+		return n.Lookup("n").AsInt64() == 1
+	}, time.Minute, 50*time.Millisecond)
 }
 
 func verifyCrash(t *testing.T, fs *vfs.MemFS, acked map[int]int) int {

@@ -65,7 +65,36 @@ func Open(dir string, opts Options) (*Server, error) {
 		s.wg.Add(1)
 		go s.sweep(opts.SweepInterval)
 	}
+	if !opts.NoSync {
+		s.wg.Go(s.keepSynced)
+	}
 	return s, nil
+}
+
+// syncInterval bounds how long a write with {j: false} is visible and not on disk.
+const syncInterval = time.Second
+
+// keepSynced puts writes with {j: false} on disk until the server closes or its log fails.
+func (s *Server) keepSynced() {
+	t := time.NewTicker(syncInterval)
+	defer t.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-s.engine.Failed():
+			return
+		case <-t.C:
+			if err := s.sync(); err != nil {
+				s.log.Error("sync the log", "error", err)
+			}
+		}
+	}
+}
+
+func (s *Server) sync() (err error) {
+	defer s.engine.Recover(&err)
+	return s.engine.Sync()
 }
 
 // sweep removes expired documents and ends abandoned cursors until the server closes or its log fails.

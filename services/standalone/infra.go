@@ -32,17 +32,19 @@ type infra struct {
 	store *embeddedmongo.Server
 }
 
-// openInfra starts both on a data directory, concurrently. The options choose the broker's address and token.
-func openInfra(dir datadir.Dir, options embeddednats.Options, noSync bool, log *slog.Logger) (_ *infra, err error) {
+// openInfra starts both on a data directory, concurrently. The options choose the broker's address and token, and the store's cache; with
+// NoSync neither syncs.
+func openInfra(dir datadir.Dir, options embeddednats.Options, ofStore embeddedmongo.Options, log *slog.Logger) (_ *infra, err error) {
 	i := &infra{}
 	started := make(chan error, 1)
 	go func() {
 		var err error
-		options.Dir, options.LazySyncForTests, options.Logger = dir.NATS(), noSync, log
+		options.Dir, options.LazySyncForTests, options.Logger = dir.NATS(), ofStore.NoSync, log
 		i.nats, err = embeddednats.Start(options)
 		started <- err
 	}()
-	store, storeErr := embeddedmongo.Open(dir.Store(), embeddedmongo.Options{NoSync: noSync, Logger: log})
+	ofStore.Logger = log
+	store, storeErr := embeddedmongo.Open(dir.Store(), ofStore)
 	natsErr := <-started
 	i.store = store
 	if err := errors.Join(storeErr, natsErr); err != nil {
@@ -64,7 +66,7 @@ func remedy(err error) string {
 // openParts starts the store on a data directory, and the broker too if streams is set.
 func openParts(dir datadir.Dir, streams bool, log *slog.Logger) (*infra, error) {
 	if streams {
-		return openInfra(dir, embeddednats.Options{}, false, log)
+		return openInfra(dir, embeddednats.Options{}, embeddedmongo.Options{}, log)
 	}
 	store, err := embeddedmongo.Open(dir.Store(), embeddedmongo.Options{Logger: log})
 	if err != nil {
@@ -136,7 +138,7 @@ func NewInfra(cfg InfraConfig, log *slog.Logger) (_ *Infra, err error) {
 	if err != nil {
 		return nil, err
 	}
-	parts, err := openInfra(dir, embeddednats.Options{Listen: cfg.NATSListen, Token: access.required(access.token)}, false, log)
+	parts, err := openInfra(dir, embeddednats.Options{Listen: cfg.NATSListen, Token: access.required(access.token)}, embeddedmongo.Options{}, log)
 	if err != nil {
 		return nil, err
 	}

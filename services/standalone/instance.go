@@ -55,7 +55,7 @@ func newInstance(ctx context.Context, cfg Config, version string, listener *gate
 	if cfg.Orchestration.Secrets, err = dir.Secrets(cfg.Orchestration.Secrets); err != nil {
 		return nil, err
 	}
-	parts, err := openInfra(dir, embeddednats.Options{}, cfg.UnsafeNoSync, log)
+	parts, err := openInfra(dir, embeddednats.Options{}, embeddedmongo.Options{NoSync: cfg.UnsafeNoSync, CacheBytes: cfg.StoreCache}, log)
 	if err != nil {
 		return nil, err
 	}

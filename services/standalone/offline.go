@@ -8,6 +8,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/config"
+	"github.com/orch-project/orch/pkg/embeddedmongo"
 	"github.com/orch-project/orch/pkg/embeddednats"
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/webhook"
@@ -26,7 +27,7 @@ func offline(ctx context.Context, dir datadir.Dir, log *slog.Logger, do func(con
 	if err != nil {
 		return err
 	}
-	parts, err := openInfra(dir, embeddednats.Options{}, false, log)
+	parts, err := openInfra(dir, embeddednats.Options{}, embeddedmongo.Options{}, log)
 	if err != nil {
 		return err
 	}

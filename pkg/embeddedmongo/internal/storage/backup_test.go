@@ -102,7 +102,9 @@ func TestIncrementalBackup(t *testing.T) {
 	for name, documents := range want {
 		dir := filepath.Join(root, "restored", name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(dir), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(at(name), "999999.sst"), []byte("of another store"), 0o600))
 		require.NoError(t, Restore(t.Context(), fs, at(name), dir))
+		require.NoFileExists(t, filepath.Join(dir, "999999.sst"), "what the list does not have is left out")
 		restored, err := Open(dir, Options{})
 		require.NoError(t, err)
 		reports, err := restored.Check(t.Context())

@@ -28,8 +28,10 @@ func (c *Commit) apply(b *pebble.Batch) error {
 		c.e.journaled.Add(1)
 	}
 	if !c.journal || c.many || len(c.waiting) > 0 {
+		c.e.inflight.Add(1) // Before the batch is visible, too.
 		err := c.e.db.Apply(b, pebble.NoSync)
 		c.e.dirty.Add(1)
+		c.e.inflight.Add(-1)
 		if cerr := b.Close(); err == nil {
 			err = cerr
 		}
@@ -93,6 +95,14 @@ func (c *Commit) wait() error {
 // a crash nobody may have seen a write that does not exist. Writes with {j: false} are not waited for.
 func (e *Engine) Durable() error {
 	if e.journaled.Load() == 0 {
+		return nil
+	}
+	return e.sync()
+}
+
+// Sync puts all visible writes on disk, if any may not be there yet.
+func (e *Engine) Sync() error {
+	if e.opts.NoSync || !e.pending() {
 		return nil
 	}
 	return e.sync()

@@ -9,8 +9,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Restore copies a backup into a new data directory, and verifies the checksums of its list. Backups of earlier versions have
-// none. The backup is left as it is and may be used again.
+// Restore copies a backup into a new data directory, and verifies the checksums of its list. It leaves out files that are not in the list.
+// Backups of earlier versions have none. The backup is left as it is and may be used again.
 func Restore(ctx context.Context, fs vfs.FS, backup, dir string) error {
 	fresh, err := checkFormat(fs, backup)
 	if err != nil {
@@ -43,7 +43,7 @@ func Restore(ctx context.Context, fs vfs.FS, backup, dir string) error {
 			return err
 		}
 		file, known := list[n]
-		if n == "LOCK" || n == pidFile || n == formatFile || n == listFile {
+		if n == "LOCK" || n == pidFile || n == formatFile || n == listFile || list != nil && !known {
 			continue
 		}
 		from := fs.PathJoin(backup, n)

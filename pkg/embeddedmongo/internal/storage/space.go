@@ -9,9 +9,9 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/mongoerr"
 )
 
-// reserve is the free space in bytes below which writes are rejected. It suffices for the log, a flush and the catalog, so the
-// engine never meets a full disk, which would stop it.
-const reserve = 12 * memTableSize
+// reserve is the free space in bytes below which writes are rejected. It suffices for the log, a flush, the catalog and two compactions
+// into tables of the lowest levels, so the engine never meets a full disk, which would stop it.
+const reserve = 64 * memTableSize
 
 // spaceGuard rejects writes while the disk is nearly full. It queries the file system every spaceInterval, or after spaceBytes of
 // writes.
