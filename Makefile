@@ -237,6 +237,10 @@ test-generated-clients: $(VENV)/generators ## generate a Python client from the 
 e2e-cli: $(VENV)/prefect ## keep webhooks with the unmodified command line of Prefect
 	ORCH_TEST_PREFECT=$(VENV)/prefect/bin/prefect go test -count=1 -timeout=10m -v -tags=e2e,python -run='^TestStockCommandLine$$' $(TESTFLAGS) ./test/e2e/...
 
+.PHONY: e2e-terraform
+e2e-terraform: ## apply a configuration by Terraform with Prefect's provider, whose program is in the directory PROVIDER, in each vocabulary
+	ORCH_TEST_TERRAFORM_PROVIDER=$(abspath $(PROVIDER)) go test -count=1 -timeout=10m -v -tags=e2e -run='^TestTerraform$$' $(TESTFLAGS) ./test/e2e
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (30s)
 	tools/each-fuzz-target $(or $(FUZZTIME),30s)

@@ -217,3 +217,30 @@ func TestChainsOfManyAutomationsEnd(t *testing.T) {
 	d.emit("go", "another chain")
 	eventually(t, func() bool { return fired() == 2*(many+bound) }, "firings of another event")
 }
+
+// TestTriggersWithLabelsOfTheOtherVocabulary would never fire, so they are refused.
+func TestTriggersWithLabelsOfTheOtherVocabulary(t *testing.T) {
+	t.Parallel()
+	d := newDomain(t)
+	const event = `{"type":"event","posture":"Reactive","expect":["go"]`
+	for name, trigger := range map[string]string{
+		"match":               event + `,"match":{"prefect.resource.id":"a"}}`,
+		"beside an own label": event + `,"match":{"orch.resource.id":"a","prefect.resource.name":"a"}}`,
+		"match_related":       event + `,"match_related":{"orch.resource.id":"a","prefect.resource.role":"flow"}}`,
+		"several":             event + `,"match_related":[{"orch.resource.id":"a"},{"prefect.resource.id":"b"}]}`,
+		"for_each":            event + `,"for_each":["prefect.resource.id"]}`,
+		"nested":              `{"type":"sequence","within":60,"triggers":[` + event + `},` + event + `,"match":{"prefect.resource.id":"a"}}]}`,
+	} {
+		code, says := d.tryAutomationText(fmt.Sprintf(`{"name":%q,"trigger":%s,"actions":[]}`, name, trigger))
+		require.Equal(t, http.StatusUnprocessableEntity, code, name)
+		require.Contains(t, says, "this server has the vocabulary orch: write orch.resource.", name)
+	}
+	for name, trigger := range map[string]string{
+		"own labels":       event + `,"match":{"orch.resource.id":"a"},"for_each":["orch.resource.id","related:flow:orch.resource.id"]}`,
+		"names and values": `{"type":"event","posture":"Reactive","expect":["prefect.flow-run.Failed"],"match":{"orch.resource.id":"prefect.resource.id"}}`,
+		"a longer label":   event + `,"match":{"prefect.resource.identity":"a"}}`,
+	} {
+		code, says := d.tryAutomationText(fmt.Sprintf(`{"name":%q,"trigger":%s,"actions":[]}`, name, trigger))
+		require.Equal(t, http.StatusCreated, code, "%s: %s", name, says)
+	}
+}

@@ -38,7 +38,7 @@ type Engine struct {
 	templates *jinja.Engine
 	strict    *jinja.Engine
 	vocab     vocabulary.Vocabulary
-	labels    []labelPair
+	labels    []labelPattern
 	limits    events.Limits
 	ids       *id.Source
 }
@@ -56,7 +56,7 @@ func New(o Options) *Engine {
 		templates: webhook.NewEngine(webhook.Options{Vocabulary: o.Vocabulary, Budget: o.Budget, CacheEntries: templates}),
 		strict:    webhook.NewEngine(webhook.Options{Vocabulary: o.Vocabulary, Budget: o.Budget, CacheEntries: templates, Strict: true}),
 		vocab:     o.Vocabulary,
-		labels:    labelPairs(o.Vocabulary),
+		labels:    labelPatterns(o.Vocabulary),
 		limits:    o.Limits,
 		ids:       o.IDs,
 	}

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -12,40 +11,31 @@ import (
 
 // LabelError is a label of the other vocabulary in a template that lacks the server's own label of that meaning.
 type LabelError struct {
-	Label, Own   string
+	vocabulary.ForeignLabel
 	Line, Column int // Of the label in the template, counted from one.
 
 	own vocabulary.Vocabulary
 }
 
 // Error has no position, because a warning shows it beside the line.
-func (e *LabelError) Error() string {
-	return fmt.Sprintf("the label %s belongs to the vocabulary %s, and this server has the vocabulary %s: write %s",
-		e.Label, e.own.Other(), e.own, e.Own)
+func (e *LabelError) Error() string { return e.own.LabelAdvice(e.ForeignLabel) }
+
+// labelPattern finds a foreign label, and its own counterpart, in the text of a template.
+type labelPattern struct {
+	vocabulary.ForeignLabel
+	foreign, own *regexp.Regexp
 }
 
-// labelPair is a label in the vocabulary of an engine, and its counterpart.
-type labelPair struct {
-	own   string
-	isOwn *regexp.Regexp
-
-	other   string
-	isOther *regexp.Regexp
-}
-
-// labelPairs returns the labels of resources.
-func labelPairs(v vocabulary.Vocabulary) []labelPair {
+// labelPatterns returns the patterns of a server's vocabulary.
+func labelPatterns(v vocabulary.Vocabulary) []labelPattern {
 	whole := func(label string) *regexp.Regexp {
 		return regexp.MustCompile(`(?:^|[^\w.-])(` + regexp.QuoteMeta(label) + `)(?:$|[^\w.-])`)
 	}
-	other := v.Other()
-	var pairs []labelPair
-	for _, p := range [][2]string{
-		{v.ResourceID(), other.ResourceID()}, {v.ResourceName(), other.ResourceName()}, {v.ResourceRole(), other.ResourceRole()},
-	} {
-		pairs = append(pairs, labelPair{p[0], whole(p[0]), p[1], whole(p[1])})
+	var patterns []labelPattern
+	for _, l := range v.ForeignLabels() {
+		patterns = append(patterns, labelPattern{l, whole(l.Label), whole(l.Own)})
 	}
-	return pairs
+	return patterns
 }
 
 // ForeignLabels returns the labels of the other vocabulary that a template has instead of the server's own. Comments do not count.
@@ -56,18 +46,18 @@ func (e *Engine) ForeignLabels(template string) []*LabelError {
 		return nil
 	}
 	var found []*LabelError
-	for _, pair := range e.labels {
+	for _, pattern := range e.labels {
 		at := -1
 		for _, p := range pieces {
 			if p.Kind != jinja.PieceText && p.Kind != jinja.PieceString {
 				continue
 			}
 			text := template[p.Start:p.End]
-			if pair.isOwn.MatchString(text) {
+			if pattern.own.MatchString(text) {
 				at = -1
 				break
 			}
-			if match := pair.isOther.FindStringSubmatchIndex(text); match != nil && at < 0 {
+			if match := pattern.foreign.FindStringSubmatchIndex(text); match != nil && at < 0 {
 				at = p.Start + match[2]
 			}
 		}
@@ -76,7 +66,7 @@ func (e *Engine) ForeignLabels(template string) []*LabelError {
 		}
 		before := template[:at]
 		found = append(found, &LabelError{
-			Label: pair.other, Own: pair.own, own: e.vocab,
+			ForeignLabel: pattern.ForeignLabel, own: e.vocab,
 			Line: 1 + strings.Count(before, "\n"), Column: 1 + utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]),
 		})
 	}

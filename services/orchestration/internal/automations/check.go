@@ -12,6 +12,7 @@ import (
 func (s *Checker) Prepare(a *orchv1.Automation) error {
 	found := &fieldErrors{}
 	prepareTrigger(a.GetTrigger(), s.newID, body.key("trigger"), found)
+	s.checkLabels(a.GetTrigger(), body.key("trigger"), found, 0)
 	for _, list := range []struct {
 		field   string
 		actions []*orchv1.Action
