@@ -67,7 +67,7 @@ type Cancellations struct {
 
 // validate refuses times of which every job would be over at once.
 func (c Cancellations) validate() error {
-	if c.Timeout < time.Second || c.CleanupLease < time.Second {
+	if c != (Cancellations{}) && min(c.Timeout, c.CleanupLease) < time.Second { // All zero are the defaults.
 		return errors.New("ORCH_CANCELLING_TIMEOUT, ORCH_CLEANUP_LEASE: must be at least 1s")
 	}
 	return nil
