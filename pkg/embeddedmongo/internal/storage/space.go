@@ -10,7 +10,7 @@ import (
 )
 
 // reserve is the free space in bytes below which writes are rejected. It suffices for the log, a flush, the catalog and two compactions
-// into tables of the lowest levels, so the engine never meets a full disk, which would stop it.
+// of the lowest levels. So the engine never meets a full disk, which would stop it.
 const reserve = 64 * memTableSize
 
 // spaceGuard rejects writes while the disk is nearly full. It queries the file system every spaceInterval, or after spaceBytes of
