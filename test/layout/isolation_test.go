@@ -19,12 +19,14 @@ var scans = map[string]bool{
 // A loop over workspaces or documents in background work must not end at the first failure: the others would wait for ever. It
 // records each result in an isolation.Pass, which ends the loop in an outage only.
 //
-// The test finds the loops of functions that scan all workspaces, and loops over maps with a workspace as the key. Within them, and
-// within the visitor of a scan, a return of an error must be the result of Record.
+// The test finds the loops of functions that scan all workspaces, loops over maps with a workspace as the key, and loops over
+// collections. Within them, and within the visitor of a scan, a return of an error must be the result of Record.
 func TestBackgroundLoopsGoOnAfterAFailure(t *testing.T) {
 	t.Parallel()
+	// A conversion is no background work: it is all or nothing, and an operator runs it again.
+	const command = "services/orchestration/internal/conversion/"
 	for _, s := range sources(t) {
-		if s.isTest() || !strings.HasPrefix(s.path, "services/orchestration/internal/") || strings.HasPrefix(s.path, "services/orchestration/internal/store/") {
+		if s.isTest() || strings.HasPrefix(s.path, command) || !strings.HasPrefix(s.path, "services/orchestration/internal/") || strings.HasPrefix(s.path, "services/orchestration/internal/store/") {
 			continue
 		}
 		for _, found := range endingLoops(t, s.path, s.text) {
@@ -66,6 +68,15 @@ func TestEndingLoopsAreFound(t *testing.T) {
 			found, _ := c.FirstOfAll(ctx, nil, nil, 0)
 			for _, one := range found { if pass.Record(do(one)) != nil { return pass.Err() } }
 			return nil`, 0},
+		"a loop over collections": {`
+			for _, collection := range r.collections { if err := r.sweep(ctx, collection); err != nil { return err } }
+			return nil`, 1},
+		"a loop over collections of a call": {`
+			for _, collection := range hostedCollections() { if err := r.sweep(ctx, collection); err != nil { return false, err } }
+			return true, nil`, 1},
+		"a loop over collections that joins the failures": {`
+			for _, collection := range r.collections { failures = append(failures, r.sweep(ctx, collection)) }
+			return errors.Join(failures...)`, 0},
 		"another loop": {`
 			for _, one := range list { if err := do(one); err != nil { return err } }
 			return nil`, 0},
@@ -94,8 +105,8 @@ func endingLoops(t *testing.T, path string, text []byte) (found []string) {
 			var body ast.Node
 			switch n := n.(type) {
 			case *ast.RangeStmt:
-				over, _ := n.X.(*ast.Ident)
-				if _, isMap := n.X.(*ast.Ident); isMap && workspaces[over.Name] || scanning && scans[assigned(f.Body, n.X)] {
+				over, isName := n.X.(*ast.Ident)
+				if isName && workspaces[over.Name] || scanning && scans[assigned(f.Body, n.X)] || overCollections(n.X) {
 					body = n.Body
 				}
 			case *ast.CallExpr:
@@ -114,6 +125,20 @@ func endingLoops(t *testing.T, path string, text []byte) (found []string) {
 		})
 	}
 	return found
+}
+
+// overCollections reports whether a loop is over collections of the store, by the name of the variable, the field or the call.
+func overCollections(e ast.Expr) bool {
+	name := ""
+	switch e := e.(type) {
+	case *ast.Ident:
+		name = e.Name
+	case *ast.SelectorExpr:
+		name = e.Sel.Name
+	case *ast.CallExpr:
+		name = called(e)
+	}
+	return strings.HasSuffix(strings.ToLower(name), "collections")
 }
 
 // called is the name of the method or function of a call.
