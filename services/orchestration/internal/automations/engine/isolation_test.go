@@ -261,3 +261,34 @@ func TestAWorkspaceThatIsAlwaysSlowIsPutAside(t *testing.T) {
 	}
 	require.Equal(t, lastRetry, wait())
 }
+
+// Firings that are committed and not passed on yet end with their automation, and with their workspace. Those of the others are passed
+// on.
+func TestFiringsOfDeletedAutomationsEnd(t *testing.T) {
+	t.Parallel()
+	f := newFiring(t)
+	deletedAutomation, deletedWorkspace, other := f.workspace(), f.workspace(), f.workspace()
+	for _, ws := range []uuid.UUID{deletedAutomation, deletedWorkspace, other} {
+		all, err := f.automations.Find(t.Context(), ws, nil, bson.D{{Key: "_id", Value: 1}}, 0, -1)
+		require.NoError(t, err)
+		leaf := all[0].GetTrigger().GetEvent().GetId()
+		_, err = f.buckets.InsertAll(t.Context(), ws, []*orchv1.AutomationBucket{{
+			Id: trigger.BucketID(uuid.MustParse(leaf), nil).String(), AutomationId: all[0].GetId(), TriggerId: leaf, Unsettled: new(true),
+			Pending: []*orchv1.AutomationFiring{{Id: uuid.NewString(), Event: goEvent(uuid.New()), Triggered: noon.UnixMicro()}},
+		}})
+		require.NoError(t, err)
+	}
+	require.NoError(t, f.automations.DeleteMany(t.Context(), deletedAutomation, bson.D{}))
+	emptied := []query.Collection{query.Automation, query.AutomationHold, query.AutomationAction} // A firing may be committed afterwards.
+	require.NoError(t, f.Store.Clear(t.Context(), deletedWorkspace, emptied))
+	require.NoError(t, f.prepare(t.Context()))
+	require.Zero(t, f.fired(deletedAutomation))
+	require.Zero(t, f.fired(deletedWorkspace))
+	require.Equal(t, 1, f.fired(other))
+	left := 0
+	require.NoError(t, f.buckets.EachAcross(t.Context(), bson.D{{Key: "unsettled", Value: true}}, func(uuid.UUID, *orchv1.AutomationBucket) error {
+		left++
+		return nil
+	}))
+	require.Zero(t, left)
+}
