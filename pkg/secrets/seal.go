@@ -75,3 +75,16 @@ func (r Keyring) Open(at Place, sealed []byte) ([]byte, error) {
 func (r Keyring) Current(sealed []byte) bool {
 	return !r.Empty() && len(sealed) >= header && sealed[0] == sealedVersion && keyID(sealed[1:header]) == r.keys[0].id
 }
+
+// Reseal returns a secret sealed with the first key, and whether it was sealed with another one before.
+func (r Keyring) Reseal(at Place, sealed []byte) (next []byte, changed bool, err error) {
+	if r.Current(sealed) {
+		return sealed, false, nil
+	}
+	secret, err := r.Open(at, sealed)
+	if err != nil {
+		return nil, false, err
+	}
+	next, err = r.Seal(at, secret)
+	return next, err == nil, err
+}

@@ -37,10 +37,9 @@ func offline(ctx context.Context, dir datadir.Dir, log *slog.Logger, do func(con
 		return fmt.Errorf("connect to the embedded broker: %w", err)
 	}
 	defer conn.Close()
-	domain, err := orchestration.New(ctx, orchestration.Config{
-		MongoDBURI: parts.store.URI(), MongoDBDatabase: databaseName, Vocabulary: dir.Vocabulary,
-		Secrets: keys,
-	}, orchestration.Deps{
+	settings.MongoDBURI, settings.MongoDBDatabase, settings.Vocabulary, settings.Secrets = parts.store.URI(), databaseName, dir.Vocabulary, keys
+	settings.Auth = "" // The work has no callers.
+	domain, err := orchestration.New(ctx, settings, orchestration.Deps{
 		Broker: conn, Dialer: parts.store.ContextDialer(), CompileTemplate: webhook.CompileCheck(dir.Vocabulary), Log: log,
 	})
 	if err != nil {

@@ -21,6 +21,8 @@ func main() {
 		Tasks: []program.Task[orchestration.Config]{{
 			Name: "owner-key", Usage: "make another API key for the owner, who lost theirs, print it and exit", Do: orchestration.OwnerKey,
 		}, {
+			Name: "reencrypt", Usage: "encrypt every stored secret with the first of the keys, so that the others can go, and exit", Do: orchestration.Reencrypt,
+		}, {
 			Name: "upgrade-check", Usage: "print what the start would change in the database, change nothing and exit", Do: orchestration.UpgradeCheck,
 		}},
 		Run: func(ctx context.Context, cfg orchestration.Config, log *slog.Logger, traces *tracing.Provider) error {

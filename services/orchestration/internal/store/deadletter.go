@@ -143,6 +143,15 @@ func (s *Store) DeadLetter(ctx context.Context, id uuid.UUID) (DeadLetter, error
 	return doc.letter()
 }
 
+// ReplaceDeadLetterBody replaces the body of a dead letter that has not changed since it was read. A missing one is no error.
+func (s *Store) ReplaceDeadLetterBody(ctx context.Context, d DeadLetter, body []byte) error {
+	filter := bson.D{{Key: "_id", Value: Binary(d.ID)}, {Key: "body", Value: d.Body}}
+	if _, err := s.db.Collection(deadLetterName).UpdateOne(ctx, filter, bson.D{{Key: "$set", Value: bson.D{{Key: "body", Value: body}}}}); err != nil {
+		return fmt.Errorf("change dead letter: %w", outage(err))
+	}
+	return nil
+}
+
 // RemoveDeadLetter removes a dead letter. A missing one is no error.
 func (s *Store) RemoveDeadLetter(ctx context.Context, id uuid.UUID) error {
 	if _, err := s.db.Collection(deadLetterName).DeleteOne(ctx, bson.D{{Key: "_id", Value: Binary(id)}}); err != nil {

@@ -15,7 +15,7 @@ func adminCommand() *cobra.Command {
 		Use:   "admin",
 		Short: "Change a data directory while no server uses it",
 	}
-	cmd.AddCommand(ownerKeyCommand(), openAllowlistsCommand())
+	cmd.AddCommand(ownerKeyCommand(), openAllowlistsCommand(), reencryptCommand())
 	return cmd
 }
 
@@ -38,6 +38,31 @@ The lists stay.
 
 No server may run on the data directory: whoever may stop it owns it.`,
 	}, standalone.OpenAllowlists, "%d accounts can be used from everywhere again.\n")
+}
+
+func reencryptCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "reencrypt",
+		Short: "Encrypt every secret with the newest key",
+		Long: `Encrypt every stored secret with the first key: of ORCH_SECRETS_KEY, or else of secrets.key in the data directory. The other keys
+can go afterwards. The command prints its progress; after an interruption it continues where it was.
+
+No server may run on the data directory. Beside running services: orchestration --reencrypt.`,
+		Args: cobra.NoArgs,
+	}
+	dataDir := dataDirFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		path, err := dataDir()
+		if err != nil {
+			return err
+		}
+		log, err := quietLogger(cmd)
+		if err != nil {
+			return err
+		}
+		return standalone.Reencrypt(cmd.Context(), path, cmd.OutOrStdout(), log)
+	}
+	return cmd
 }
 
 // offline builds a command that works on a data directory and prints the result.

@@ -1,0 +1,69 @@
+package standalone_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/orch-project/orch/pkg/secrets"
+	"github.com/orch-project/orch/services/orchestration"
+	"github.com/orch-project/orch/services/standalone"
+)
+
+// TestSecretsAreEncryptedWithTheNewestKey: afterwards blocks and webhooks open with that key alone. A second run finds nothing to
+// do, and without the old key the command says that secrets are left.
+func TestSecretsAreEncryptedWithTheNewestKey(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "secrets.key")
+	s := start(t, dir)
+	var kind, schema, document struct{ ID string }
+	require.Equal(t, 201, s.ask(http.MethodPost, "/block_types/", `{"name": "Vault", "slug": "vault"}`, &kind))
+	require.Equal(t, 201, s.ask(http.MethodPost, "/block_schemas/", fmt.Sprintf(
+		`{"block_type_id": %q, "fields": {"title": "Vault", "type": "object", "secret_fields": ["token"], "block_type_slug": "vault"}}`, kind.ID), &schema))
+	for i := range 3 {
+		require.Equal(t, 201, s.ask(http.MethodPost, "/block_documents/", fmt.Sprintf(
+			`{"name": "doc-%d", "block_type_id": %q, "block_schema_id": %q, "data": {"token": "hush-%d"}}`, i, kind.ID, schema.ID, i), &document))
+	}
+	var hook struct{ URL string }
+	require.Equal(t, 201, s.ask(http.MethodPost, "/webhooks/", `{"name": "h", "template": "{\"event\": \"e\", \"resource\": {\"orch.resource.id\": \"r\"}}",
+		"verification": {"scheme": "token", "header": "X-Caller", "secrets": ["secret-of-the-sender"]}}`, &hook))
+	s.stop()
+
+	old, err := os.ReadFile(file)
+	require.NoError(t, err)
+	newest := secrets.NewKey()
+	require.NoError(t, os.WriteFile(file, []byte(newest+"\n"), 0o600))
+	var out strings.Builder
+	require.ErrorIs(t, standalone.Reencrypt(t.Context(), dir, &out, quiet), orchestration.ErrReencrypt, "the old key is missing")
+	require.Contains(t, out.String(), "blocks: 3 examined, 0 encrypted with the first key, 3 failed")
+
+	require.NoError(t, os.WriteFile(file, []byte(newest+"\n"+string(old)), 0o600))
+	out.Reset()
+	require.NoError(t, standalone.Reencrypt(t.Context(), dir, &out, quiet))
+	require.Contains(t, out.String(), "blocks: 3 examined, 3 encrypted with the first key, 0 failed")
+	require.Contains(t, out.String(), "webhooks: 1 examined, 1 encrypted with the first key, 0 failed")
+	out.Reset()
+	require.NoError(t, standalone.Reencrypt(t.Context(), dir, &out, quiet))
+	require.Contains(t, out.String(), "blocks: 3 examined, 0 encrypted with the first key, 0 failed")
+
+	require.NoError(t, os.WriteFile(file, []byte(newest+"\n"), 0o600))
+	again := start(t, dir)
+	var read struct{ Data struct{ Token string } }
+	require.Equal(t, 200, again.ask(http.MethodGet, "/block_documents/"+document.ID+"?include_secrets=true", "", &read))
+	require.Equal(t, "hush-2", read.Data.Token)
+	var hooks []struct{ URL string }
+	require.Equal(t, 200, again.ask(http.MethodPost, "/webhooks/filter", "", &hooks))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, hooks[0].URL, strings.NewReader("{}"))
+	require.NoError(t, err)
+	r.Header.Set("X-Caller", "secret-of-the-sender")
+	response, err := again.http.Do(r)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, http.StatusNoContent, response.StatusCode)
+}
