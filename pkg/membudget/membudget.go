@@ -28,7 +28,6 @@ const Default = 128 << 20
 // Budget is the bound of one process. It is safe for concurrent use.
 type Budget struct {
 	total, share int64
-	turns        chan struct{} // Has one value for each large request that is processed.
 
 	mu       sync.Mutex
 	used     int64
@@ -37,9 +36,7 @@ type Budget struct {
 
 // New returns a budget of total bytes, of which one account gets at most half.
 func New(total int64) *Budget {
-	return &Budget{
-		total: total, share: total / 2, accounts: map[string]int64{}, turns: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
-	}
+	return &Budget{total: total, share: total / 2, accounts: map[string]int64{}}
 }
 
 // Used returns the bytes that are reserved now.
@@ -72,6 +69,10 @@ const (
 	turnTimeout = 10 * time.Second
 )
 
+// turns has one value for each large request that is processed. All budgets share it, as they share the processors: in one process the
+// gateway and the hooks service have a budget each.
+var turns = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))
+
 // Turn waits until the request may be processed, and does nothing if it may already. The request has arrived completely, so no
 // slow sender makes others wait. The error wraps ErrExhausted. EndTurn or Close end the turn.
 func (r *Reservation) Turn(ctx context.Context) error {
@@ -81,7 +82,7 @@ func (r *Reservation) Turn(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, turnTimeout)
 	defer cancel()
 	select {
-	case r.budget.turns <- struct{}{}:
+	case turns <- struct{}{}:
 		r.turn = true
 		return nil
 	case <-ctx.Done():
@@ -92,7 +93,7 @@ func (r *Reservation) Turn(ctx context.Context) error {
 // EndTurn lets the next large request begin, before this one waits for a broker or a store.
 func (r *Reservation) EndTurn() {
 	if r != nil && r.turn {
-		<-r.budget.turns
+		<-turns
 		r.turn = false
 	}
 }

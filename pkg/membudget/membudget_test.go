@@ -74,9 +74,8 @@ func TestWithoutABudgetNothingIsRefused(t *testing.T) {
 	r.Close()
 }
 
-func TestLargeRequestsTakeTurns(t *testing.T) {
-	t.Parallel()
-	b := membudget.New(1000)
+func TestLargeRequestsTakeTurns(t *testing.T) { //nolint:paralleltest // The turns are those of the process.
+	b, another := membudget.New(1000), membudget.New(1000)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	held := make([]*membudget.Reservation, max(1, runtime.GOMAXPROCS(0)/2))
@@ -85,13 +84,16 @@ func TestLargeRequestsTakeTurns(t *testing.T) {
 		require.NoError(t, held[i].Turn(t.Context()))
 		require.NoError(t, held[i].Turn(t.Context()), "a turn that it has")
 	}
-	require.ErrorIs(t, b.Open("b").Turn(ended), membudget.ErrExhausted)
+	require.ErrorIs(t, another.Open("b").Turn(ended), membudget.ErrExhausted, "all budgets share the processors")
 	require.NoError(t, b.Open("b").Charge(100), "a small request does not wait")
 
-	next := make(chan error)
-	go func() { next <- b.Open("b").Turn(t.Context()) }()
+	next, taken := b.Open("b"), make(chan error)
+	go func() { taken <- next.Turn(t.Context()) }()
 	held[0].EndTurn()
-	require.NoError(t, <-next)
+	require.NoError(t, <-taken)
 	held[0].Close() // Its turn has ended already.
 	require.ErrorIs(t, b.Open("c").Turn(ended), membudget.ErrExhausted)
+	for _, r := range append(held[1:], next) {
+		r.Close()
+	}
 }

@@ -7,11 +7,13 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/orch-project/orch/pkg/membudget"
 	"github.com/orch-project/orch/pkg/openapi"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
@@ -68,4 +70,50 @@ func TestLargeBodiesOfAWorkspaceAreServedInTurns(t *testing.T) {
 	go func() { answers <- send(first, largeBody) }()
 	<-caller.entered
 	require.Equal(t, http.StatusOK, <-answers)
+}
+
+// A request that waits for others of its workspace does not make those of other workspaces wait, however large all are.
+func TestAWaitingWorkspaceLetsOthersBegin(t *testing.T) {
+	t.Parallel()
+	caller := blocking{make(chan struct{}), make(chan struct{})}
+	api, err := New(Options{
+		Services: openapi.Services(),
+		Caller:   func(string) rpc.Caller { return caller },
+		Admit: func(r *http.Request, _ *Operation, _ map[string]string) (context.Context, error) {
+			id := uuid.MustParse(r.Header.Get("Workspace"))
+			return request.Outgoing(r.Context(), request.Info{Account: id, Workspace: id}), nil
+		},
+		Memory: membudget.New(membudget.Default),
+		Large:  workspaceshare.New(workspaceshare.Bounds{Max: 1, Queue: 100, Wait: time.Hour}),
+		Log:    slog.New(slog.DiscardHandler),
+	})
+	require.NoError(t, err)
+	answers := make(chan int)
+	send := func(ws string) {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/flows/filter",
+			strings.NewReader(`{"flows":{"name":{"any_":["`+strings.Repeat("a", 2*membudget.LargeBody)+`"]}}}`))
+		r.Header.Set("Workspace", ws)
+		w := httptest.NewRecorder()
+		api.ServeHTTP(w, r)
+		answers <- w.Code
+	}
+	busy := uuid.NewString()
+	const requests = 20
+	for range requests {
+		go send(busy)
+	}
+	<-caller.entered // One is served, and the others wait behind it.
+	for range 3 {
+		go send(uuid.NewString())
+		<-caller.entered
+	}
+	close(caller.release)
+	go func() {
+		for range requests - 1 {
+			<-caller.entered
+		}
+	}()
+	for range requests + 3 {
+		require.Equal(t, http.StatusOK, <-answers)
+	}
 }

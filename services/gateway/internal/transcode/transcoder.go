@@ -129,12 +129,17 @@ func (t *Transcoder) serve(ctx context.Context, w http.ResponseWriter, r *http.R
 		}
 	}
 	if t.opts.Large != nil && body.Len() > largeBody {
+		memory.EndTurn() // A request that waits for others of its workspace lets other workspaces begin.
 		end, err := t.opts.Large.Begin(ctx, request.OutgoingWorkspace(ctx))
 		if err != nil {
 			writeHTTPError(w, rpc.HTTPError(busy()), nil)
 			return
 		}
 		defer end()
+		if memory.Turn(ctx) != nil {
+			writeHTTPError(w, rpc.HTTPError(overloaded()), nil)
+			return
+		}
 	}
 	message := op.input.New()
 	fieldErrors, err := op.decodeParams(message, op.query(r), r.Header, found.vars)
