@@ -45,8 +45,8 @@ func newFaultyDisk(t *testing.T) *faultyDisk {
 // dataDir is the path of a data directory on the file system.
 func (d *faultyDisk) dataDir() string { return filepath.Join(d.dir, "data") }
 
-// fill leaves no room on the disk for the length of an outage.
-func (d *faultyDisk) fill(t *testing.T) {
+// fill leaves no room on the disk for a while.
+func (d *faultyDisk) fill(t *testing.T, length time.Duration) {
 	t.Helper()
 	filler, err := os.Create(filepath.Join(d.dir, "filler"))
 	require.NoError(t, err)
@@ -58,7 +58,7 @@ func (d *faultyDisk) fill(t *testing.T) {
 	backup := filepath.Join(d.dir, "backup")
 	runOrch(t, 1, "backup", backup, "--data-dir", d.dataDir())
 	require.NoDirExists(t, backup, "half a backup is left")
-	wait(t.Context(), outage)
+	wait(t.Context(), length)
 	require.NoError(t, errors.Join(filler.Close(), os.Remove(filler.Name())))
 }
 
@@ -71,10 +71,10 @@ var failedWrites = []struct{ name, calls, pattern string }{
 }
 
 // diskFaults fill the disk of the process that stores, and make its writes fail. A supervisor restarts a process that ended.
-func (w *work) diskFaults(disk *faultyDisk) (faults []fault) {
+func (w *work) diskFaults(scale faultScale, disk *faultyDisk) (faults []fault) {
 	if disk.small {
 		faults = append(faults, fault{"full disk", func(t *testing.T) {
-			disk.fill(t)
+			disk.fill(t, scale.outage)
 			w.supervise(t)
 		}})
 	}
@@ -85,15 +85,17 @@ func (w *work) diskFaults(disk *faultyDisk) (faults []fault) {
 	}
 	for _, failed := range failedWrites {
 		faults = append(faults, fault{"EIO: " + failed.name, func(t *testing.T) {
-			w.failWrites(t, strace, failed.calls, filepath.Join(disk.dataDir(), failed.pattern), failed.pattern == "")
+			end := w.failWrites(t, strace, failed.calls, filepath.Join(disk.dataDir(), failed.pattern), failed.pattern == "")
+			wait(t.Context(), scale.outage)
+			end()
 			w.supervise(t)
 		}})
 	}
 	return faults
 }
 
-// failWrites makes system calls of the storing process fail with EIO for the length of an outage.
-func (w *work) failWrites(t *testing.T, strace, calls, pattern string, all bool) {
+// failWrites makes system calls of the storing process fail with EIO until end is called.
+func (w *work) failWrites(t *testing.T, strace, calls, pattern string, all bool) (end func()) {
 	t.Helper()
 	args := []string{"-f", "-q", "-o", "/dev/null", "-p", fmt.Sprint(w.orch.Processes[0].Pid()), "-e", "trace=" + calls, "-e", "inject=" + calls + ":error=EIO"}
 	if !all {
@@ -105,12 +107,13 @@ func (w *work) failWrites(t *testing.T, strace, calls, pattern string, all bool)
 	}
 	tracer := exec.CommandContext(t.Context(), strace, args...)
 	require.NoError(t, tracer.Start())
-	wait(t.Context(), outage)
-	// It ends by itself with the process that it traces, or waits for ever for one of its threads. A killed tracer lets go as well.
-	_ = tracer.Process.Signal(os.Interrupt)
-	kill := time.AfterFunc(time.Second, func() { _ = tracer.Process.Kill() })
-	defer kill.Stop()
-	_ = tracer.Wait()
+	return func() {
+		// It ends by itself with the process that it traces, or waits for ever for one of its threads. A killed tracer lets go as well.
+		_ = tracer.Process.Signal(os.Interrupt)
+		kill := time.AfterFunc(time.Second, func() { _ = tracer.Process.Kill() })
+		defer kill.Stop()
+		_ = tracer.Wait()
+	}
 }
 
 // supervise restarts processes that ended, as a supervisor does.

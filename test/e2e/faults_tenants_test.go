@@ -126,7 +126,11 @@ func (w *tenant) events(n int, field string) func(ctx context.Context) {
 // requests takes no more than twice as long. The short form prints that and measures too little to judge.
 func TestFaultsOfTenants(t *testing.T) {
 	scale := requireFaultScale(t)
-	for _, form := range forms {
+	measuredForms := forms
+	if scale.short {
+		measuredForms = forms[:1]
+	}
+	for _, form := range measuredForms {
 		t.Run(form.name, func(t *testing.T) {
 			o := form.start(t, "ORCH_AUTH=keys")
 			key := o.OwnerKey(t)

@@ -22,7 +22,7 @@ import (
 const (
 	// healthyWork is how much is acknowledged between two faults, so that each fault hits a working server.
 	healthyWork = 100
-	// outage is how long a connection is cut or slow, and a disk full.
+	// outage is how long a connection is cut or slow, unless a scale says otherwise.
 	outage = 5 * time.Second
 	// redelivered is how long messages may take that a consumer returned during the last outage: its longest delay is 2 min.
 	redelivered = 150 * time.Second
@@ -31,6 +31,8 @@ const (
 // faultScale is how long faults last and how many there are. ORCH_TEST_FAULTS chooses it, full or short.
 type faultScale struct {
 	short bool
+	// Outage is how long a connection is cut or slow, a disk full, and how long writes fail.
+	outage time.Duration
 	// Stopped is how long a process is stopped by SIGSTOP.
 	stopped time.Duration
 	// StoreAway is how long the store is away, once for each.
@@ -51,13 +53,13 @@ func requireFaultScale(t *testing.T) faultScale {
 	t.Helper()
 	scales := map[string]faultScale{
 		"full": {
-			stopped: time.Minute, storeAway: []time.Duration{40 * time.Second, 5 * time.Minute},
+			outage: outage, stopped: time.Minute, storeAway: []time.Duration{40 * time.Second, 5 * time.Minute},
 			clockSteps: []time.Duration{time.Hour, -time.Hour, time.Second, -time.Second},
 			pending:    200_000, brokerAway: time.Minute, measured: 15 * time.Second, forms: faultyForms,
 		},
 		"short": {
-			short: true, stopped: 2 * time.Second, storeAway: []time.Duration{3 * time.Second}, clockSteps: []time.Duration{time.Hour, -time.Hour},
-			pending: 5_000, brokerAway: 2 * time.Second, measured: 2 * time.Second, forms: faultyForms,
+			short: true, outage: time.Second, stopped: 2 * time.Second, storeAway: []time.Duration{3 * time.Second}, clockSteps: []time.Duration{time.Hour, -time.Hour},
+			pending: 5_000, brokerAway: 2 * time.Second, measured: time.Second, forms: faultyForms,
 		},
 	}
 	scale, known := scales[os.Getenv("ORCH_TEST_FAULTS")]
@@ -135,7 +137,7 @@ func (w *work) faults(scale faultScale, disk *faultyDisk) []fault {
 	faults = append(faults, w.processFaults(scale)...)
 	faults = append(faults, w.networkFaults(scale)...)
 	faults = append(faults, w.deadLetterFaults()...)
-	return append(faults, w.diskFaults(disk)...)
+	return append(faults, w.diskFaults(scale, disk)...)
 }
 
 // clockFaults step the clock of each process and set it right again.
@@ -175,7 +177,7 @@ func (w *work) processFaults(scale faultScale) (faults []fault) {
 // networkFaults cut the services off store and broker, or slow the connections down.
 func (w *work) networkFaults(scale faultScale) (faults []fault) {
 	for name, proxy := range w.orch.proxies {
-		away := []time.Duration{outage}
+		away := []time.Duration{scale.outage}
 		if name == "store" {
 			away = append(away, scale.storeAway...)
 		}
@@ -187,8 +189,8 @@ func (w *work) networkFaults(scale faultScale) (faults []fault) {
 			}})
 		}
 		faults = append(faults,
-			fault{"slow " + name, func(t *testing.T) { proxy.Delay(200 * time.Millisecond); wait(t.Context(), outage); proxy.Heal() }},
-			fault{"half-open " + name, func(t *testing.T) { proxy.HalfOpen(); wait(t.Context(), outage); proxy.Heal() }},
+			fault{"slow " + name, func(t *testing.T) { proxy.Delay(200 * time.Millisecond); wait(t.Context(), scale.outage); proxy.Heal() }},
+			fault{"half-open " + name, func(t *testing.T) { proxy.HalfOpen(); wait(t.Context(), scale.outage); proxy.Heal() }},
 		)
 	}
 	return faults
