@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -63,11 +64,14 @@ func (d *faultyDisk) fill(t *testing.T, length time.Duration) {
 }
 
 // failedWrites are the system calls that fail, on the files with a pattern below the data directory, empty for all files. Each stands
-// for a write path: the store's log, JetStream's messages, and the syncs of both.
-var failedWrites = []struct{ name, calls, pattern string }{
-	{"writes to the store's log", "write,pwrite64", "store/*.log"},
-	{"writes to JetStream's messages", "write,pwrite64", "nats/jetstream/*/streams/*/msgs/*.blk"},
-	{"syncs", "fsync,fdatasync,sync_file_range", ""},
+// for a write path: the store's log, JetStream's messages, and the syncs of both. The process ends if the store's log has failed.
+var failedWrites = []struct {
+	name, calls, pattern string
+	ends                 bool
+}{
+	{"writes to the store's log", "write,pwrite64", "store/*.log", true},
+	{"writes to JetStream's messages", "write,pwrite64", "nats/jetstream/*/streams/*/msgs/*.blk", false},
+	{"syncs", "fsync,fdatasync,sync_file_range", "", true},
 }
 
 // diskFaults fill the disk of the process that stores, and make its writes fail. A supervisor restarts a process that ended.
@@ -75,7 +79,7 @@ func (w *work) diskFaults(scale faultScale, disk *faultyDisk) (faults []fault) {
 	if disk.small {
 		faults = append(faults, fault{"full disk", func(t *testing.T) {
 			disk.fill(t, scale.outage)
-			w.supervise(t)
+			w.supervise(t, false)
 		}})
 	}
 	strace, err := exec.LookPath("strace")
@@ -88,7 +92,7 @@ func (w *work) diskFaults(scale faultScale, disk *faultyDisk) (faults []fault) {
 			end := w.failWrites(t, strace, failed.calls, filepath.Join(disk.dataDir(), failed.pattern), failed.pattern == "")
 			wait(t.Context(), scale.outage)
 			end()
-			w.supervise(t)
+			w.supervise(t, failed.ends)
 		}})
 	}
 	return faults
@@ -107,6 +111,10 @@ func (w *work) failWrites(t *testing.T, strace, calls, pattern string, all bool)
 	}
 	tracer := exec.CommandContext(t.Context(), strace, args...)
 	require.NoError(t, tracer.Start())
+	require.Eventually(t, func() bool {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.orch.Processes[0].Pid()))
+		return err == nil && strings.Contains(string(status), fmt.Sprintf("TracerPid:\t%d\n", tracer.Process.Pid))
+	}, startTimeout, time.Millisecond, "strace does not attach")
 	return func() {
 		// It ends by itself with the process that it traces, or waits for ever for one of its threads. A killed tracer lets go as well.
 		_ = tracer.Process.Signal(os.Interrupt)
@@ -116,14 +124,18 @@ func (w *work) failWrites(t *testing.T, strace, calls, pattern string, all bool)
 	}
 }
 
-// supervise restarts processes that ended, as a supervisor does.
-func (w *work) supervise(t *testing.T) {
+// supervise restarts the storing process, as a supervisor does, if it ends soon. One whose store has failed ends after its drain.
+func (w *work) supervise(t *testing.T, ends bool) {
 	t.Helper()
-	for _, p := range w.orch.Processes {
-		select {
-		case <-p.ended:
-			require.NoError(t, p.Restart())
-		case <-time.After(time.Second):
-		}
+	within := time.Second
+	if ends {
+		within = doneWithin
+	}
+	p := w.orch.Processes[0]
+	select {
+	case <-p.ended:
+		require.NoError(t, p.Restart())
+	case <-time.After(within):
+		require.False(t, ends, "the process of a failed store does not end")
 	}
 }
