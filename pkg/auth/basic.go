@@ -5,13 +5,16 @@
 package auth
 
 import (
+	"crypto/pbkdf2"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 )
 
 // ErrNoPassword reports a setting that does not have the form user:password.
@@ -20,7 +23,20 @@ var ErrNoPassword = errors.New("parse basic credentials: expected user:password"
 // Basic is one user with a password.
 type Basic struct {
 	digest    [sha256.Size]byte
+	session   func() string
 	guessable bool
+}
+
+// sessionRounds slow down whoever tests passwords against a stored session digest.
+const sessionRounds = 600_000
+
+// newSessionDigest returns the digest that sessions store. It takes some hundred milliseconds, and is the same in every process.
+func newSessionDigest(setting string) string {
+	key, err := pbkdf2.Key(sha256.New, setting, []byte("orch dashboard session"), sessionRounds, sha256.Size)
+	if err != nil {
+		panic(fmt.Sprintf("derive the digest of a session: %v", err)) // Only lengths that this call does not have fail.
+	}
+	return hex.EncodeToString(key)
 }
 
 // longPassword is the minimum length of an unguessable password: 64 bits even in hexadecimal digits.
@@ -32,7 +48,10 @@ func ParseBasic(setting string) (Basic, error) {
 	if !found || user == "" || password == "" {
 		return Basic{}, ErrNoPassword
 	}
-	return Basic{digest: sha256.Sum256([]byte(setting)), guessable: len(password) < longPassword}, nil
+	return Basic{
+		digest: sha256.Sum256([]byte(setting)), guessable: len(password) < longPassword,
+		session: sync.OnceValue(func() string { return newSessionDigest(setting) }),
+	}, nil
 }
 
 // Guessable reports whether the password is too short to withstand an online brute-force attack.
@@ -58,11 +77,12 @@ func (b Basic) AllowsToken(token string) bool {
 	return subtle.ConstantTimeCompare(digest[:], b.digest[:]) == 1
 }
 
-// AllowsDigest reports whether the digest is the one of "user:password", as Digest returns it. Sessions of the dashboard
-// store it instead of the password.
-func (b Basic) AllowsDigest(digest string) bool {
-	return SameDigest(digest, hex.EncodeToString(b.digest[:]))
-}
+// SessionDigest returns a slow digest of "user:password", which sessions of the dashboard store instead of the password. It changes
+// with the password.
+func (b Basic) SessionDigest() string { return b.session() }
+
+// AllowsDigest reports whether the digest is that of SessionDigest.
+func (b Basic) AllowsDigest(digest string) bool { return SameDigest(digest, b.session()) }
 
 // Bearer returns the token of an "Authorization: Bearer" header, or false for another scheme.
 func Bearer(header http.Header) (token string, ok bool) {

@@ -48,6 +48,21 @@ func TestBasic(t *testing.T) {
 	require.False(t, long.Guessable())
 }
 
+// TestSessionsStoreASlowDigest: whoever reads the sessions cannot test passwords at full speed, and another password ends them.
+func TestSessionsStoreASlowDigest(t *testing.T) {
+	t.Parallel()
+	b, err := auth.ParseBasic("ada:lovelace")
+	require.NoError(t, err)
+	same, err := auth.ParseBasic("ada:lovelace")
+	require.NoError(t, err)
+	other, err := auth.ParseBasic("ada:lovelacf")
+	require.NoError(t, err)
+	require.NotEqual(t, auth.Digest("ada:lovelace"), b.SessionDigest())
+	require.False(t, b.AllowsDigest(auth.Digest("ada:lovelace")))
+	require.True(t, same.AllowsDigest(b.SessionDigest()), "in another process")
+	require.False(t, other.AllowsDigest(b.SessionDigest()))
+}
+
 func TestParseBasicDoesNotRepeatTheSetting(t *testing.T) {
 	t.Parallel()
 	for _, setting := range []string{"", "canary", ":canary", "canary:"} {

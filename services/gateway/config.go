@@ -64,8 +64,11 @@ func (c *Config) Validate() error {
 		errs = append(errs, fmt.Errorf("ORCH_AUTH: %w", err))
 	}
 	if c.AuthBasic != "" {
-		if _, err := auth.ParseBasic(c.AuthBasic); err != nil {
+		if basic, err := auth.ParseBasic(c.AuthBasic); err != nil {
 			errs = append(errs, fmt.Errorf("ORCH_AUTH_BASIC: %w", err))
+		} else if basic.Guessable() && !c.Insecure && authn.CheckExposure(cmp.Or(c.Published, c.Listen)) != nil {
+			errs = append(errs, errors.New("ORCH_AUTH_BASIC: other machines reach the server, and the password is short enough to be guessed: "+
+				"use 16 characters or more, API keys, or allow it with --insecure"))
 		}
 	} else if mode == authn.None && !c.Insecure {
 		errs = append(errs, authn.CheckExposure(cmp.Or(c.Published, c.Listen)))

@@ -185,17 +185,19 @@ func TestUnsafeSettingsAreRefused(t *testing.T) {
 		change func(*gateway.Config)
 		want   string
 	}{
-		"all interfaces": {func(c *gateway.Config) { c.Listen = ":0" }, authn.ErrExposed.Error()},
-		"unspecified":    {func(c *gateway.Config) { c.Listen = "0.0.0.0:0" }, authn.ErrExposed.Error()},
-		"published":      {func(c *gateway.Config) { c.Published = "0.0.0.0:4200" }, authn.ErrExposed.Error()},
-		"all origins":    {func(c *gateway.Config) { c.CORSOrigins = []string{"https://ui.example.com", "*"} }, "ORCH_CORS_ORIGINS"},
-		"no port":        {func(c *gateway.Config) { c.Listen = "127.0.0.1" }, "listen address"},
-		"no password":    {func(c *gateway.Config) { c.AuthBasic = "ada" }, "ORCH_AUTH_BASIC"},
-		"public URL":     {func(c *gateway.Config) { c.PublicURL = "orch.example.com" }, "public URL"},
-		"hooks URL":      {func(c *gateway.Config) { c.HooksURL = "ftp://x" }, "hooks URL"},
-		"proxies":        {func(c *gateway.Config) { c.TrustedProxies = []string{"10.0.0.0/33"} }, "10.0.0.0/33"},
-		"hooks address":  {func(c *gateway.Config) { c.HooksAddr = "nowhere" }, "nowhere"},
-		"slow":           {func(c *gateway.Config) { c.SlowRequest = -1 }, "ORCH_SLOW_REQUEST"},
+		"all interfaces":                  {func(c *gateway.Config) { c.Listen = ":0" }, authn.ErrExposed.Error()},
+		"unspecified":                     {func(c *gateway.Config) { c.Listen = "0.0.0.0:0" }, authn.ErrExposed.Error()},
+		"published":                       {func(c *gateway.Config) { c.Published = "0.0.0.0:4200" }, authn.ErrExposed.Error()},
+		"all origins":                     {func(c *gateway.Config) { c.CORSOrigins = []string{"https://ui.example.com", "*"} }, "ORCH_CORS_ORIGINS"},
+		"no port":                         {func(c *gateway.Config) { c.Listen = "127.0.0.1" }, "listen address"},
+		"no password":                     {func(c *gateway.Config) { c.AuthBasic = "ada" }, "ORCH_AUTH_BASIC"},
+		"short password":                  {func(c *gateway.Config) { c.Listen, c.AuthBasic = "0.0.0.0:0", "ada:fifteen-letter" }, "ORCH_AUTH_BASIC"},
+		"published with a short password": {func(c *gateway.Config) { c.Published, c.AuthBasic = "10.0.0.1:4200", "ada:short" }, "ORCH_AUTH_BASIC"},
+		"public URL":                      {func(c *gateway.Config) { c.PublicURL = "orch.example.com" }, "public URL"},
+		"hooks URL":                       {func(c *gateway.Config) { c.HooksURL = "ftp://x" }, "hooks URL"},
+		"proxies":                         {func(c *gateway.Config) { c.TrustedProxies = []string{"10.0.0.0/33"} }, "10.0.0.0/33"},
+		"hooks address":                   {func(c *gateway.Config) { c.HooksAddr = "nowhere" }, "nowhere"},
+		"slow":                            {func(c *gateway.Config) { c.SlowRequest = -1 }, "ORCH_SLOW_REQUEST"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

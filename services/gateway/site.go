@@ -76,7 +76,7 @@ func (g *Gateway) signIn(r *http.Request, credential string) (string, error) {
 		if err := g.guard.Token(credential); err != nil {
 			return "", err
 		}
-		return auth.Digest(credential), nil
+		return g.guard.PasswordDigest(), nil
 	}
 	if err := g.authorizeToken(r, credential, nil, authn.Need{}); err != nil {
 		return "", err

@@ -39,7 +39,15 @@ func SocketError(err error, token string) error {
 	return errBadToken
 }
 
-// SessionDigest checks the credential of a dashboard session: the digest of "user:password". Its error is the response.
+// PasswordDigest returns what a dashboard session stores of the password; empty without one.
+func (g *Guard) PasswordDigest() string {
+	if g.opts.Basic == nil {
+		return ""
+	}
+	return g.opts.Basic.SessionDigest()
+}
+
+// SessionDigest checks what a dashboard session stores of the password. Its error is the response.
 func (g *Guard) SessionDigest(digest string) error {
 	if g.opts.Keys {
 		return errNoKey
