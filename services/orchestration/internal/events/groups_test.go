@@ -43,7 +43,7 @@ func TestGroupsInMemoryAreBounded(t *testing.T) {
 func TestACountByResourceHasTheMostFrequentOnes(t *testing.T) {
 	t.Parallel()
 	now := clock.NewManual(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
-	s := New(Deps{Store: storetest.Embedded(t, now), Vocabulary: vocabulary.Orch, Retention: time.Hour})
+	s := New(Deps{Store: storetest.New(t, now), Vocabulary: vocabulary.Orch, Retention: time.Hour})
 	ws := uuid.New()
 	var all []*orchv1.ReceivedEvent
 	record := func(resource, name string, second int) {
@@ -99,7 +99,7 @@ func TestACountByResourceHasTheMostFrequentOnes(t *testing.T) {
 func TestPagesOfDistinctResources(t *testing.T) {
 	t.Parallel()
 	now := clock.NewManual(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
-	s := New(Deps{Store: storetest.Embedded(t, now), Vocabulary: vocabulary.Orch, Retention: time.Hour})
+	s := New(Deps{Store: storetest.New(t, now), Vocabulary: vocabulary.Orch, Retention: time.Hour})
 	ws := uuid.New()
 	const resources, events = 25, 100
 	for i := range events {
@@ -153,7 +153,7 @@ func TestReadsOfEventsFillTheirBounds(t *testing.T) {
 	}, func() int { return len(seen) * digestSize })
 
 	now := clock.NewManual(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
-	s := New(Deps{Store: storetest.Embedded(t, now), Vocabulary: vocabulary.Orch, Retention: time.Hour})
+	s := New(Deps{Store: storetest.New(t, now), Vocabulary: vocabulary.Orch, Retention: time.Hour})
 	ws := uuid.New()
 	var page *orchv1.EventPage
 	read := func(query *orchv1.EventQuery) *orchv1.EventPage {
