@@ -72,7 +72,7 @@ func TestAddressesAreThoseThatTheClientUsed(t *testing.T) {
 			require.Equal(t, request.Info{
 				Account: request.DefaultAccount, Workspace: request.DefaultWorkspace,
 				PublicURL: test.public, HooksURL: test.hooks, UserAgent: "umlaut/?", ID: "from-client-7",
-				Peer: netip.MustParseAddr("127.0.0.1"),
+				Peer: netip.MustParseAddr("127.0.0.1"), Caller: request.Caller{Unauthenticated: true},
 			}, info)
 		})
 	}
