@@ -107,7 +107,7 @@ const key = "VGhpcyBpcyBhIGtleSBvZiAzMiBieXRlcyBmb3IgdGU="
 
 // Operators create the secrets; these are placeholders.
 var secrets = map[string]string{
-	"orch-gateway/auth-basic":         "admin:secret",
+	"orch-gateway/auth-basic":         "admin:a-long-random-secret",
 	"orch-secrets/keys":               key,
 	"orch-infrastructure/nats-url":    "nats://orch:secret@nats.infrastructure:4222",
 	"orch-infrastructure/mongodb-uri": "mongodb://mongo.infrastructure:27017/?replicaSet=rs0",

@@ -63,10 +63,13 @@ func (s *Site) signIn(w http.ResponseWriter, r *http.Request, next string) {
 		return
 	}
 	user, secret := r.PostForm.Get("user"), r.PostForm.Get("secret")
-	from := s.opts.Client(r)
-	if !s.attempts.Allow(from) {
+	from, name := s.opts.Client(r), ""
+	if s.opts.Credential == "password" {
+		name = user // Who signs in by a key has no name, whatever the form says.
+	}
+	if !s.attempts.Allow(from, name) {
 		w.Header().Set("Retry-After", "60")
-		s.loginForm(w, r, http.StatusTooManyRequests, user, "Too many attempts from your address. Try again in a minute.")
+		s.loginForm(w, r, http.StatusTooManyRequests, user, "Too many failed attempts from your address. Try again in a minute.")
 		return
 	}
 	credential := strings.TrimSpace(secret) // A key has no blanks, but what people paste may.
@@ -86,6 +89,7 @@ func (s *Site) signIn(w http.ResponseWriter, r *http.Request, next string) {
 		s.loginForm(w, r, int(e.GetStatus()), user, problem)
 		return
 	}
+	s.attempts.Succeeded(from, name)
 	if old := session.Token(r, s.secure(r)); old != "" {
 		if found, ok := s.opts.Sessions.Find(r.Context(), old); ok {
 			_ = s.opts.Sessions.Close(r.Context(), found.ID) // It expires by itself.

@@ -2,6 +2,7 @@ package session
 
 import (
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
@@ -9,44 +10,72 @@ import (
 )
 
 const (
-	// MaxAttempts is the number of sign-in attempts per address and minute.
+	// MaxAttempts is the number of failed sign-ins per address, name and minute.
 	MaxAttempts = 5
 	window      = time.Minute
 	// maxAddresses bounds the memory; beyond it, the limit also counts unknown addresses together.
 	maxAddresses = 10_000
 )
 
-// Attempts limits sign-in attempts per client address. It is safe for concurrent use.
+// Attempts limits failed sign-ins per client address and name. Behind a proxy that is not named all users share one address: whoever
+// fails there locks out one name, and nobody by signing in. It is safe for concurrent use.
 type Attempts struct {
 	clock clock.Clock
 
 	mu    sync.Mutex
 	since time.Time // Start of the current window.
-	count map[netip.Prefix]int
+	count map[attempt]int
 }
 
 // NewAttempts returns a limiter.
 func NewAttempts(c clock.Clock) *Attempts {
-	return &Attempts{clock: c, count: map[netip.Prefix]int{}}
+	return &Attempts{clock: c, count: map[attempt]int{}}
 }
 
-// Allow counts an attempt and reports whether it may proceed. IPv6 addresses count by their /64 network.
-func (a *Attempts) Allow(from netip.Addr) bool {
+// attempt is what is counted. IPv6 addresses count by their /64 network.
+type attempt struct {
+	from netip.Prefix // An unknown address is the zero prefix.
+	name string
+}
+
+// maxName bounds the names in memory, in bytes.
+const maxName = 64
+
+func newAttempt(from netip.Addr, name string) attempt {
 	from = from.Unmap()
 	bits := from.BitLen()
 	if from.Is6() {
 		bits = 64
 	}
-	prefix, _ := from.Prefix(bits) // An unknown address is the zero prefix.
+	prefix, _ := from.Prefix(bits)
+	return attempt{prefix, strings.Clone(name[:min(len(name), maxName)])}
+}
+
+// Allow counts an attempt as failed, so that many at once do not pass, and reports whether it may proceed. Succeeded takes it back.
+func (a *Attempts) Allow(from netip.Addr, name string) bool {
+	of := newAttempt(from, name)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if now := a.clock.Now(); now.Sub(a.since) >= window {
 		a.since = now
 		clear(a.count)
 	}
-	if _, known := a.count[prefix]; !known && len(a.count) >= maxAddresses {
-		prefix = netip.Prefix{}
+	if _, known := a.count[of]; !known && len(a.count) >= maxAddresses {
+		of = attempt{}
 	}
-	a.count[prefix]++
-	return a.count[prefix] <= MaxAttempts
+	a.count[of]++
+	return a.count[of] <= MaxAttempts
+}
+
+// Succeeded takes back the count of an attempt that signed in.
+func (a *Attempts) Succeeded(from netip.Addr, name string) {
+	of := newAttempt(from, name)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, known := a.count[of]; !known {
+		of = attempt{}
+	}
+	if a.count[of] > 0 {
+		a.count[of]--
+	}
 }
