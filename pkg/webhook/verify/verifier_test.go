@@ -316,12 +316,21 @@ func TestHeadersDistinguishNoDeliveries(t *testing.T) {
 		signed, other []string
 	}{
 		{"github", input(orchv1.WebhookScheme_WEBHOOK_SCHEME_GITHUB), body, "X-GitHub-Delivery", []string{"X-Hub-Signature-256", "sha256=" + hexMAC(secret, body)}, []string{"X-GitHub-Event", "release"}},
-		{"shopify", input(orchv1.WebhookScheme_WEBHOOK_SCHEME_SHOPIFY), body, "X-Shopify-Webhook-Id",
-			[]string{"X-Shopify-Hmac-Sha256", base64.StdEncoding.EncodeToString(mac(sha256.New, secret, body))}, []string{"X-Shopify-Topic", "other"}},
-		{"twilio", input(orchv1.WebhookScheme_WEBHOOK_SCHEME_TWILIO), "Body=hi&From=%2B1", "I-Twilio-Idempotency-Token",
-			[]string{"Host", "orch.example", "Content-Type", "application/x-www-form-urlencoded", "X-Twilio-Signature", sha1Base64("https://orch.example/hooks/sBodyhiFrom+1")}, nil},
-		{"twilio without a body", input(orchv1.WebhookScheme_WEBHOOK_SCHEME_TWILIO), "", "I-Twilio-Idempotency-Token",
-			[]string{"Host", "orch.example", "X-Twilio-Signature", sha1Base64("https://orch.example/hooks/s")}, nil},
+		{
+			"shopify", input(orchv1.WebhookScheme_WEBHOOK_SCHEME_SHOPIFY), body, "X-Shopify-Webhook-Id",
+			[]string{"X-Shopify-Hmac-Sha256", base64.StdEncoding.EncodeToString(mac(sha256.New, secret, body))},
+			[]string{"X-Shopify-Topic", "other"},
+		},
+		{
+			"twilio", input(orchv1.WebhookScheme_WEBHOOK_SCHEME_TWILIO), "Body=hi&From=%2B1", "I-Twilio-Idempotency-Token",
+			[]string{"Host", "orch.example", "Content-Type", "application/x-www-form-urlencoded", "X-Twilio-Signature", sha1Base64("https://orch.example/hooks/sBodyhiFrom+1")},
+			nil,
+		},
+		{
+			"twilio without a body", input(orchv1.WebhookScheme_WEBHOOK_SCHEME_TWILIO), "", "I-Twilio-Idempotency-Token",
+			[]string{"Host", "orch.example", "X-Twilio-Signature", sha1Base64("https://orch.example/hooks/s")},
+			nil,
+		},
 		{"pagerduty", input(orchv1.WebhookScheme_WEBHOOK_SCHEME_PAGERDUTY), body, "X-Webhook-Id", []string{"X-PagerDuty-Signature", "v1=" + hexMAC(secret, body)}, nil},
 		{"hmac of the body", hmacOf("{body}"), body, "X-Id", []string{"X-Sig", hexMAC(secret, body)}, nil},
 		{"hmac of more than the body", hmacOf("v1:{body}:end"), body, "X-Id", []string{"X-Sig", hexMAC(secret, "v1:"+body+":end")}, nil},
@@ -339,8 +348,13 @@ func TestHeadersDistinguishNoDeliveries(t *testing.T) {
 			first := id(c.id, "d-1")
 			require.NotEqual(t, uuid.Nil, first)
 			for _, header := range [][]string{
-				{c.id, "d-2"}, {}, c.other, {"Webhook-Id", "d-3"}, {"aeg-event-type", "Notification"},
-				{"ce-specversion", "1.0", "ce-source", "s", "ce-id", "4"}, {"Idempotency-Key", "d-5"},
+				{c.id, "d-2"},
+				{},
+				c.other,
+				{"Webhook-Id", "d-3"},
+				{"aeg-event-type", "Notification"},
+				{"ce-specversion", "1.0", "ce-source", "s", "ce-id", "4"},
+				{"Idempotency-Key", "d-5"},
 			} {
 				require.Equal(t, first, id(header...), header)
 			}
