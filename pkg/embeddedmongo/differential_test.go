@@ -80,8 +80,12 @@ var scalars = []any{
 	nil, false, true, "", "a", "a\x00", "a\x00b", "b", "\x00", "\uffff", int32(0), int64(0), 0.0, math.Copysign(0, -1), decimal("0"), decimal("-0"),
 	int32(1), int64(1), 1.0, decimal("1"), decimal("1.00"), 1.5, int32(-1), -1.5, int32(5), 5.0, math.NaN(), decimal("NaN"), math.Inf(1), math.Inf(-1),
 	decimal("Infinity"), decimal("-Infinity"), int64(1<<53 + 1), int64(1 << 53), float64(1 << 53), float64(1<<53 + 2), int64(math.MaxInt64), int64(math.MinInt64),
-	decimal("9007199254740993"), decimal("0.1"), 0.1, bson.MinKey{}, bson.MaxKey{}, bson.DateTime(0), bson.DateTime(5),
-	bson.Binary{Subtype: bson.TypeBinaryUUID, Data: make([]byte, 16)}, bson.ObjectID{1},
+	decimal("9007199254740993"), decimal("0.1"), 0.1,
+	bson.MinKey{},
+	bson.MaxKey{},
+	bson.DateTime(0), bson.DateTime(5),
+	bson.Binary{Subtype: bson.TypeBinaryUUID, Data: make([]byte, 16)},
+	bson.ObjectID{1},
 }
 
 func (p *planned) value(depth int) any {
@@ -288,8 +292,11 @@ func (p *planned) query() {
 			}
 		}
 		command = D{
-			{Key: "find", Value: ""}, {Key: "filter", Value: filter}, {Key: "sort", Value: append(sort, bson.E{Key: "_id", Value: way})},
-			{Key: "skip", Value: rapid.IntRange(0, 10).Draw(p.T, "skip")}, {Key: "limit", Value: rapid.IntRange(0, 20).Draw(p.T, "limit")},
+			{Key: "find", Value: ""},
+			{Key: "filter", Value: filter},
+			{Key: "sort", Value: append(sort, bson.E{Key: "_id", Value: way})},
+			{Key: "skip", Value: rapid.IntRange(0, 10).Draw(p.T, "skip")},
+			{Key: "limit", Value: rapid.IntRange(0, 20).Draw(p.T, "limit")},
 		}
 	case 2:
 		result = "n"

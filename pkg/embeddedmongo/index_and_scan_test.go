@@ -63,6 +63,7 @@ func TestIndexesFindWhatScansFind(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			ctx := context.WithoutCancel(t.Context())
 			for j := range c.docs {
 				c.docs[j] = append(D{{Key: "_id", Value: int32(j)}}, c.docs[j].(D)...)

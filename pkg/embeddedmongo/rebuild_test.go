@@ -37,9 +37,13 @@ func damageable(t *testing.T) (dir, crashed, backup string) {
 	insert := func(from, n int) {
 		docs := make([]any, n)
 		for i := range docs {
-			docs[i] = D{{Key: "_id", Value: fmt.Sprintf("run %05d", from+i)}, {Key: "version", Value: 1}, {Key: "group", Value: (from + i) % 7},
+			docs[i] = D{
+				{Key: "_id", Value: fmt.Sprintf("run %05d", from+i)},
+				{Key: "version", Value: 1},
+				{Key: "group", Value: (from + i) % 7},
 				{Key: "tags", Value: A{"all", fmt.Sprint(i % 3)}},
-				{Key: "pad", Value: strings.Repeat(fmt.Sprintf("%05d", from+i), 150)}}
+				{Key: "pad", Value: strings.Repeat(fmt.Sprintf("%05d", from+i), 150)},
+			}
 		}
 		_, err := c.InsertMany(ctx, docs, options.InsertMany().SetOrdered(false))
 		require.NoError(t, err)
@@ -111,6 +115,7 @@ func TestRebuildNamesWhatDamageTook(t *testing.T) {
 			"zeros": func(b []byte) []byte { clear(b[len(b)/3 : len(b)/2]); return b },
 		} {
 			t.Run(suffix+" "+name, func(t *testing.T) {
+				t.Parallel()
 				damaged := copyDir(t, from)
 				all := files(t, damaged, suffix)
 				require.NotEmpty(t, all)
@@ -120,6 +125,7 @@ func TestRebuildNamesWhatDamageTook(t *testing.T) {
 		}
 	}
 	t.Run("missing table", func(t *testing.T) {
+		t.Parallel()
 		damaged := copyDir(t, dir)
 		require.NoError(t, os.Remove(files(t, damaged, ".sst")[0]))
 		requireRebuilt(t, damaged, backup, whole, old)

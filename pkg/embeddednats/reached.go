@@ -35,7 +35,7 @@ func readReached(dir string) (reached, error) {
 	}
 	var r reached
 	if json.Unmarshal(content, &r) != nil {
-		return nil, nil
+		return nil, nil //nolint:nilerr // Nothing is known then, as before the first note.
 	}
 	return r, nil
 }

@@ -275,9 +275,11 @@ func (s *scanned) noted() (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var meta struct{ Created time.Time }
+	var meta struct {
+		Created time.Time `json:"created"`
+	}
 	if s.lost || json.Unmarshal(content, &meta) != nil {
-		return 0, nil // The configuration is reported.
+		return 0, nil //nolint:nilerr // The configuration is reported.
 	}
 	if r := s.reached[s.name]; r.Created.Equal(meta.Created) { // Otherwise it was another stream of this name.
 		return r.Sequence, nil
@@ -290,6 +292,7 @@ func (s *scanned) copy() error {
 	if s.lost {
 		return nil
 	}
+	//nolint:gosec // The directory is the operator's own, and no server runs on it.
 	return filepath.WalkDir(s.dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err

@@ -99,6 +99,7 @@ func TestDamagedStreamsAreRefusedAndRepaired(t *testing.T) {
 		{"configuration", filepath.Join("jetstream", "$G", "streams", "A", "meta.inf"), func(b []byte) []byte { b[len(b)/2] ^= 1; return b }, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			damaged := filepath.Join(t.TempDir(), "damaged")
 			require.NoError(t, os.CopyFS(damaged, os.DirFS(dir)))
 			content, err := os.ReadFile(filepath.Join(damaged, c.file))

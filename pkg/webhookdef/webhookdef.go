@@ -45,7 +45,7 @@ func Encode(d *orchv1.WebhookDefinition) ([]byte, error) {
 	return entry, nil
 }
 
-// Decode decodes a definition. Of two definitions with one key the one with the greater revision is valid.
+// Decode decodes a definition. Of two definitions with one key the later one in the bucket is valid.
 func Decode(entry []byte) (*orchv1.WebhookDefinition, error) {
 	d := &orchv1.WebhookDefinition{}
 	if err := restjson.Unmarshal(entry, d); err != nil {

@@ -99,7 +99,8 @@ func TestWorstFramesTakeMemoryInProportion(t *testing.T) { //nolint:paralleltest
 	} {
 		event := `{"type": "event", "event": {"event": "e", "resource": {"orch.resource.id": "r"}, "payload": {"p": ` + payload + `}}}`
 		allocated := allocatedBy(func() {
-			socket, _, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(s.api, "http")+"/events/in", &websocket.DialOptions{Subprotocols: []string{"prefect"}})
+			socket, _, err := websocket.Dial(t.Context(), //nolint:bodyclose // The library says that the body of an upgrade is never closed.
+				"ws"+strings.TrimPrefix(s.api, "http")+"/events/in", &websocket.DialOptions{Subprotocols: []string{"prefect"}})
 			require.NoError(t, err)
 			defer socket.CloseNow()
 			require.NoError(t, socket.Write(t.Context(), websocket.MessageText, []byte(`{"type": "auth", "token": null}`)))

@@ -434,6 +434,7 @@ func TestTopicsOfSNSAreNamed(t *testing.T) {
 		{"none, of an older version", nil, topic, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			v, err := verify.New(&orchv1.WebhookVerification{Scheme: orchv1.WebhookScheme_WEBHOOK_SCHEME_SNS, TopicArns: c.listed}, nil, certificates)
 			require.NoError(t, err)
 			_, err = v.Verify(t.Context(), request(p.Notification(c.topic, "1", "text")), time.Now())

@@ -152,19 +152,8 @@ func (r *Rows) Next() (row Row, ok bool, err error) {
 // errOtherPlan means that a cheaper plan has replaced this one and starts from the beginning.
 func (r *Rows) fetch(want bool) (Row, bool, error) {
 	for r.ks.next() {
-		if r.Keys++; r.Keys&255 == 0 && r.p.q.Expired != nil {
-			if err := r.p.q.Expired(); err != nil {
-				return Row{}, false, err
-			}
-		}
-		if r.review.due(r) {
-			better, err := r.reconsider()
-			if err != nil {
-				return Row{}, false, err
-			}
-			if better {
-				return Row{}, false, errOtherPlan
-			}
+		if err := r.countKey(); err != nil {
+			return Row{}, false, err
 		}
 		id := r.p.idOf(r.ks.key())
 		if r.members != nil && !r.members.has(id) || r.outsiders != nil && r.outsiders.has(id) {
@@ -210,6 +199,23 @@ func (r *Rows) fetch(want bool) (Row, bool, error) {
 		return r.result(id, d, want)
 	}
 	return Row{}, false, storage.Error(r.ks.err())
+}
+
+// countKey counts a key. From time to time it returns the error of a limit that has been reached, and errOtherPlan for a cheaper plan.
+func (r *Rows) countKey() error {
+	if r.Keys++; r.Keys&255 == 0 && r.p.q.Expired != nil {
+		if err := r.p.q.Expired(); err != nil {
+			return err
+		}
+	}
+	if !r.review.due(r) {
+		return nil
+	}
+	better, err := r.reconsider()
+	if err == nil && better {
+		err = errOtherPlan
+	}
+	return err
 }
 
 // fromKey is the row of a match whose key has all that the reader needs; ok is false when its document does.

@@ -3,6 +3,7 @@ package storage
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -202,7 +203,7 @@ func (c *Collection) readAround(ctx context.Context, backup *Collection, do func
 func formatID(id []byte) string {
 	v, _, ok := value.ReadKey(id, false, nil)
 	if !ok {
-		return fmt.Sprintf("%x", id)
+		return hex.EncodeToString(id)
 	}
 	return value.Format(v)
 }

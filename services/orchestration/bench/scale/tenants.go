@@ -16,9 +16,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/orch-project/orch/pkg/restjson"
+	"github.com/orch-project/orch/pkg/workspaceshare"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
-	"github.com/orch-project/orch/pkg/workspaceshare"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 

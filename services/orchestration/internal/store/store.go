@@ -21,8 +21,8 @@ import (
 	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/id"
 	"github.com/orch-project/orch/pkg/isolation"
-	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/pkg/workspaceshare"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
 // Config describes the database.

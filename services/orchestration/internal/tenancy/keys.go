@@ -1,7 +1,6 @@
 package tenancy
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -35,8 +34,8 @@ func (r *Registry) Expiration(caller request.Caller, requested *timestamppb.Time
 	case !requested.AsTime().After(r.Store.Now()):
 		return nil, rpc.Invalid(rpc.BodyError("value_error", "Value error, the expiration is in the past", field))
 	case !limit.IsZero() && requested.AsTime().After(limit):
-		return nil, rpc.Invalid(rpc.BodyError("value_error", fmt.Sprintf(
-			"Value error, a key cannot create one that lives longer: yours expires at %s", limit.UTC().Format(time.RFC3339)), field))
+		return nil, rpc.Invalid(rpc.BodyError("value_error",
+			"Value error, a key cannot create one that lives longer: yours expires at "+limit.UTC().Format(time.RFC3339), field))
 	}
 	return requested, nil
 }

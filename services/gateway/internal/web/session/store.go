@@ -30,7 +30,7 @@ const (
 	touchEvery = 5 * time.Minute
 	sweepEvery = 10 * time.Minute
 	// markerAge is how long the bucket keeps the marker of a session that ended, for replicas that were cut off.
-	markerAge = 24 * time.Hour
+	markerAge  = 24 * time.Hour
 	tokenBytes = 32
 )
 
