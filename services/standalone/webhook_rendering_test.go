@@ -108,7 +108,7 @@ func TestTheBenchIsAsStrictAsTheWebhook(t *testing.T) {
 	w.deliveries(1)
 	shown := s.page("/webhooks/webhook/" + w.ID + "/bench")
 	require.Contains(t, shown, "400 template")
-	require.Contains(t, shown, "has no attribute", "the preview fails as the delivery did")
+	require.Contains(t, shown, "has no name", "the preview fails as the delivery did")
 }
 
 // settingEffects has the settings of a webhook that decide what it makes of a verified request: a change, and a request whose outcome

@@ -45,6 +45,16 @@ var omitsEmpty = map[protoreflect.FullName]bool{
 	"orch.v1.FlowRunFilterState": true, "orch.v1.TaskRunFilterState": true,
 }
 
+// lacksCriteria reports whether a filter message has no criteria.
+func lacksCriteria(m protoreflect.Message) bool {
+	lacks := true
+	m.Range(func(fd protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
+		lacks = fd.Name() == operatorField
+		return lacks
+	})
+	return lacks
+}
+
 // compileMessage joins the criteria of one filter message whose fields are stored at path.
 func compileMessage(m protoreflect.Message, path string) (node, error) {
 	if special := specialMessage(m.Descriptor().FullName()); special != nil {
@@ -56,15 +66,12 @@ func compileMessage(m protoreflect.Message, path string) (node, error) {
 	for i := range fds.Len() {
 		fd := fds.Get(i)
 		name := string(fd.Name())
-		if name == operatorField || !m.Has(fd) {
+		if name == operatorField || !m.Has(fd) || omitsEmpty[m.Descriptor().FullName()] && lacksCriteria(m.Get(fd).Message()) {
 			continue
 		}
 		n, err := compileField(m, fd, path, list)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		if _, empty := n.(always); empty && omitsEmpty[m.Descriptor().FullName()] {
-			continue
 		}
 		kids = append(kids, n)
 	}

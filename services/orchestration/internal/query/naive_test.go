@@ -99,7 +99,7 @@ func holds(m protoreflect.Message, doc fields, path string, others func(name pro
 	var results []bool
 	for i := range fds.Len() {
 		fd := fds.Get(i)
-		if fd.Name() == operatorField || !m.Has(fd) {
+		if fd.Name() == operatorField || !m.Has(fd) || omitsEmpty[m.Descriptor().FullName()] && lacksCriteria(m.Get(fd).Message()) {
 			continue
 		}
 		at := path
