@@ -126,18 +126,21 @@ func (a *attempt) effects(t *rules.Transition) []store.Effect {
 	return effects
 }
 
-// settle releases unused slots, and those that the run no longer needs, so the next run finds them at once. After a
-// failure the relay or the lease's end completes it.
+// settle releases unused slots, and those that the run no longer needs, so the next run finds them at once. It ends the leases of
+// clients that do not renew them, so a renewal after the response fails. After a failure the relay or the lease's end completes it.
 func (a *attempt) settle(ctx context.Context, t *rules.Transition, err error) {
 	ctx = context.WithoutCancel(ctx)
 	if a.taken != uuid.Nil && !a.used(t, err) {
 		_ = a.limits.Release(ctx, a.ws, a.taken)
 	}
-	if err != nil || t == nil || !t.Written() || !t.Use.Released {
+	if err != nil || t == nil || !t.Written() {
 		return
 	}
-	if lease, err := uuid.Parse(t.Use.ReleasedLease); err == nil {
+	if lease, err := uuid.Parse(t.Use.ReleasedLease); err == nil && t.Use.Released {
 		_ = a.limits.Release(ctx, a.ws, lease)
+	}
+	if lease, err := uuid.Parse(t.Use.Kept); err == nil {
+		_ = a.limits.Keep(ctx, a.ws, lease)
 	}
 }
 

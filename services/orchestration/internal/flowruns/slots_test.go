@@ -15,6 +15,7 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -54,11 +55,13 @@ func (w *world) runOf(deployment uuid.UUID, at time.Time) *orchv1.FlowRun {
 
 // propose proposes a state as a client that renews leases.
 func (w *world) propose(run *orchv1.FlowRun, kind orchv1.StateType) (*orchv1.OrchestrationResult, error) {
+	return w.proposeAs("prefect/3.8.8 (API 0.8.4)", run, kind)
+}
+
+func (w *world) proposeAs(agent string, run *orchv1.FlowRun, kind orchv1.StateType) (*orchv1.OrchestrationResult, error) {
 	local := rpc.NewLocal()
 	orchv1.RegisterFlowRunServiceServer(local, w.service)
-	ctx := request.Outgoing(w.Context(), request.Info{
-		Account: request.DefaultAccount, Workspace: w.ws, UserAgent: "prefect/3.8.8 (API 0.8.4)",
-	})
+	ctx := request.Outgoing(w.Context(), request.Info{Account: request.DefaultAccount, Workspace: w.ws, UserAgent: agent})
 	response, _, err := local.Call(ctx, orchv1.FlowRunService_SetFlowRunState_FullMethodName, &orchv1.SetFlowRunStateRequest{
 		Id: run.GetId(), Transition: &orchv1.FlowRunTransition{State: &orchv1.StateCreate{Type: kind}},
 	})
@@ -92,6 +95,31 @@ func TestLateRunsOfFullDeploymentsAreCancelled(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, nameLate, w.state(third).GetName(), "there is a slot")
 	require.Zero(t, w.taken(full), "looking takes none")
+}
+
+// TestLeasesOfOldClientsEndWithTheResponse: the relay has not executed anything, and the slot stays taken.
+func TestLeasesOfOldClientsEndWithTheResponse(t *testing.T) {
+	t.Parallel()
+	for agent, ended := range map[string]bool{"prefect/3.4.10 (API 0.8.4)": true, "curl/8": true, "prefect/3.4.11 (API 0.8.4)": false} {
+		t.Run(agent, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			deployment, limit := w.limited(1, orchv1.ConcurrencyLimitStrategy_CONCURRENCY_LIMIT_STRATEGY_ENQUEUE)
+			run := w.runOf(deployment, w.clock.Now())
+			result, err := w.proposeAs(agent, run, pending)
+			require.NoError(t, err)
+			lease := uuid.MustParse(result.GetState().GetStateDetails().GetDeploymentConcurrencyLeaseId())
+			_, err = w.proposeAs(agent, run, orchv1.StateType_STATE_TYPE_RUNNING)
+			require.NoError(t, err)
+			err = w.service.slots.limits.Renew(t.Context(), w.ws, lease, time.Minute)
+			if ended {
+				require.ErrorIs(t, err, concurrency.ErrLeaseGone)
+			} else {
+				require.NoError(t, err)
+			}
+			require.Equal(t, int64(1), w.taken(limit))
+		})
+	}
 }
 
 // Sixty-four runs of a deployment begin at once, and some of their processes die: never more of them have a slot than
