@@ -19,7 +19,7 @@ import (
 )
 
 // ErrBusy means that a workspace has too much work in progress; trying again may succeed.
-var ErrBusy = errors.New("too many reads of the workspace in progress")
+var ErrBusy = errors.New("too much work of the workspace in progress")
 
 // Bounds are those of one workspace.
 type Bounds struct {
