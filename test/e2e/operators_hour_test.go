@@ -178,7 +178,7 @@ func TestOperatorsHour(t *testing.T) {
 	}
 	require.NotEqual(t, owner, o.key, created)
 	for line := range strings.Lines(o.run("api-key", "ls", "--api-url", o.orch.API())) {
-		if strings.Contains(line, "first key") {
+		if strings.Contains(line, "made on the console") {
 			o.run("api-key", "delete", strings.Fields(line)[0], "--api-url", o.orch.API())
 		}
 	}

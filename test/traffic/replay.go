@@ -53,16 +53,21 @@ type Player struct {
 	Intended func(difference string) bool
 }
 
-// Replay replays a recording at its own pace, each call when it is due and the previous one is complete, and returns an
-// outcome for each. An error means that the server did not respond.
+// Replay replays a recording at its own pace and returns an outcome for each call. A call is due at the time of the recording, because
+// bodies hold times, and as long after the previous response as then: a slow server shortens no pause. An error means that the server
+// did not respond.
 func (p *Player) Replay(ctx context.Context, recording Recording) ([]Outcome, error) {
 	if len(recording.Calls) == 0 {
 		return nil, nil
 	}
 	run := &replay{Player: p, name: recording.Name, known: newIdentities(), later: time.Since(recording.Calls[0].At).Truncate(time.Microsecond)}
 	outcomes := make([]Outcome, 0, len(recording.Calls))
+	previous := recording.Calls[0].At
 	for _, call := range recording.Calls {
-		due := time.NewTimer(time.Until(call.At.Add(run.later)))
+		due := time.NewTimer(max(time.Until(call.At.Add(run.later)), call.At.Sub(previous)))
+		if call.End.After(previous) {
+			previous = call.End
+		}
 		select {
 		case <-due.C:
 		case <-ctx.Done():
