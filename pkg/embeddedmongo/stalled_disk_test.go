@@ -3,6 +3,7 @@ package embeddedmongo_test
 import (
 	"context"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -43,28 +44,34 @@ func TestCommandsOnAStalledDiskEndWithTheirContext(t *testing.T) {
 	require.NoError(t, err)
 
 	gate := make(chan struct{})
+	resume := sync.OnceFunc(func() {
+		disk.gate.Store(nil)
+		close(gate)
+	})
+	defer resume() // Before the server is closed, which waits for the disk.
 	disk.gate.Store(&gate)
-	for name, execute := range map[string]func(context.Context) error{
-		"insert": func(ctx context.Context) error {
+	for _, command := range []struct {
+		name    string
+		execute func(context.Context) error
+	}{
+		{"insert", func(ctx context.Context) error {
 			_, err := d.Insert(ctx, "d", "c", []bson.Raw{raw(M{"_id": 2})})
 			return err
-		},
-		"update": func(ctx context.Context) error {
+		}},
+		{"update", func(ctx context.Context) error {
 			_, err := d.Update(ctx, "d", "c", []bson.Raw{raw(M{"q": M{"_id": 1}, "u": M{"$set": M{"v": "changed"}}})}, true)
 			return err
-		},
-		"majority read of a write that is not on disk": func(ctx context.Context) error {
-			_, _ = d.Update(ctx, "d", "c", []bson.Raw{raw(M{"q": M{"_id": 3}, "u": M{"$inc": M{"n": 1}}})}, false)
+		}},
+		{"majority read after journaled writes that are not on disk", func(ctx context.Context) error {
 			_, err := d.FindOne(ctx, "d", "c", raw(M{"_id": 3}), nil, true)
 			return err
-		},
+		}},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		require.ErrorIs(t, execute(ctx), context.DeadlineExceeded, name)
+		require.ErrorIs(t, command.execute(ctx), context.DeadlineExceeded, command.name)
 		cancel()
 	}
-	disk.gate.Store(nil)
-	close(gate)
+	resume()
 	require.Eventually(t, func() bool {
 		reply, err := d.Count(t.Context(), "d", "c", raw(M{"$or": A{M{"_id": 2}, M{"_id": 1, "v": "changed"}}}), 0)
 		require.NoError(t, err)
