@@ -98,6 +98,7 @@ func change(t *testing.T, path string, do func(content []byte) []byte) {
 	require.NoError(t, os.WriteFile(path, do(content), 0o600))
 }
 
+//nolint:tparallel // Each rebuild locks the backup.
 func TestRebuildNamesWhatDamageTook(t *testing.T) {
 	t.Parallel()
 	dir, crashed, backup := damageable(t)
@@ -115,7 +116,6 @@ func TestRebuildNamesWhatDamageTook(t *testing.T) {
 			"zeros": func(b []byte) []byte { clear(b[len(b)/3 : len(b)/2]); return b },
 		} {
 			t.Run(suffix+" "+name, func(t *testing.T) {
-				t.Parallel()
 				damaged := copyDir(t, from)
 				all := files(t, damaged, suffix)
 				require.NotEmpty(t, all)
@@ -125,7 +125,6 @@ func TestRebuildNamesWhatDamageTook(t *testing.T) {
 		}
 	}
 	t.Run("missing table", func(t *testing.T) {
-		t.Parallel()
 		damaged := copyDir(t, dir)
 		require.NoError(t, os.Remove(files(t, damaged, ".sst")[0]))
 		requireRebuilt(t, damaged, backup, whole, old)
