@@ -100,7 +100,7 @@ e2e-poison: ## poison each kind of effect and each consumer among 1,000 healthy 
 	ORCH_TEST_RACE=1 ORCH_TEST_WITHIN=$(or $(WITHIN),2s) go test -race -count=1 -v -timeout=20m -tags=e2e -run='^TestPoison$$' $(TESTFLAGS) ./test/e2e
 
 .PHONY: e2e-faults
-e2e-faults: ## inject faults into both forms under load, and print a table of them; FAULTS=short takes two minutes, BROKER_AWAY=20m, root for disks
+e2e-faults: ## inject faults into both forms under load, and print a table of them; FAULTS=short takes three minutes, BROKER_AWAY=20m, root for disks
 	ORCH_TEST_FAULTS=$(or $(FAULTS),full) ORCH_TEST_BROKER_AWAY=$(BROKER_AWAY) go test -count=1 -v -timeout=60m -tags=e2e \
 		-run='^Test(Faults|FaultsOfFiles|FaultsOfTenants|OutboxDrainsAfterAnOutageOfTheBroker)$$' $(TESTFLAGS) ./test/e2e
 
