@@ -7,6 +7,7 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 )
@@ -70,9 +71,7 @@ func hookBombs(slugs map[string]string) []bomb {
 	with := func(more map[string]string) map[string]string {
 		header := map[string]string{}
 		for _, m := range []map[string]string{jsonType, more} {
-			for k, v := range m {
-				header[k] = v
-			}
+			maps.Copy(header, m)
 		}
 		return header
 	}
@@ -80,8 +79,10 @@ func hookBombs(slugs map[string]string) []bomb {
 	for name, body := range hostileBodies() {
 		all = append(all,
 			bomb{entrance: "hooks, a wrong signature", name: name, path: "/hooks/" + slugs["github"], header: with(packed), body: gzipped(body), stranger: true},
-			bomb{entrance: "hooks, a handshake", name: name, path: "/hooks/" + slugs["github"], stranger: true,
-				header: with(map[string]string{"Content-Encoding": "gzip", "Aeg-Event-Type": "SubscriptionValidation"}), body: gzipped(body)},
+			bomb{
+				entrance: "hooks, a handshake", name: name, path: "/hooks/" + slugs["github"], stranger: true,
+				header: with(map[string]string{"Content-Encoding": "gzip", "Aeg-Event-Type": "SubscriptionValidation"}), body: gzipped(body),
+			},
 			bomb{entrance: "hooks, unsigned", name: name, path: "/hooks/" + slugs["none"], header: with(packed), body: gzipped(body)},
 			bomb{entrance: "hooks, a template", name: name, path: "/hooks/" + slugs["template"], header: with(packed), body: gzipped(body)},
 		)

@@ -78,7 +78,7 @@ var hostilities = []hostility{
 	}},
 	{"sockets", func(_ context.Context, _ *testing.T, h *tenant) func(context.Context) {
 		return func(ctx context.Context) {
-			socket, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(h.base, "http")+"/events/out", //nolint:bodyclose // Dial closes it.
+			socket, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(h.base, "http")+"/events/out",
 				&websocket.DialOptions{Subprotocols: []string{"prefect"}})
 			if err != nil {
 				pause(ctx)
