@@ -35,7 +35,7 @@ func NewSet(scopes ...string) Set {
 // includedIn has the scopes that another one includes: who may replace a webhook's address gets to know it.
 var includedIn = map[string]string{"read_webhook_addresses": "manage_webhooks"}
 
-// Has reports whether the scope is in the set, or in one that is.
+// Has reports whether a set has the scope, or a scope that includes it.
 func (s Set) Has(scope string) bool { return s[scope] || s[includedIn[scope]] }
 
 // Covers reports whether the set contains every scope of other.

@@ -81,7 +81,7 @@ func (b Basic) AllowsToken(token string) bool {
 // with the password.
 func (b Basic) SessionDigest() string { return b.session() }
 
-// AllowsDigest reports whether the digest is that of SessionDigest.
+// AllowsDigest reports whether SessionDigest returns this digest.
 func (b Basic) AllowsDigest(digest string) bool { return SameDigest(digest, b.session()) }
 
 // Bearer returns the token of an "Authorization: Bearer" header, or false for another scheme.

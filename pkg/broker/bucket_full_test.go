@@ -15,7 +15,7 @@ import (
 	"github.com/orch-project/orch/pkg/testkit"
 )
 
-// A full bucket refuses changes, such as that of a revoked key. The gauges say so, and a larger setting, applied to the existing bucket,
+// A full bucket refuses changes, such as the revocation of a key. The gauges say so, and a larger setting, applied to the existing bucket,
 // lets the change arrive.
 func TestAFullBucketTakesChangesAgainAfterALargerSetting(t *testing.T) {
 	t.Parallel()
@@ -64,7 +64,7 @@ orch_broker_stream_max_bytes{stream="KV_directory"} 65536
 	require.Len(t, value, 1000)
 }
 
-// Tombstones and removed keys go when they are old. What is young, or no tombstone, stays.
+// Compaction removes old tombstones and old markers of removed keys. It keeps young ones, and all other values.
 func TestOldTombstonesAreCompacted(t *testing.T) {
 	t.Parallel()
 	c := connectInProcess(t)

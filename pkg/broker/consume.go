@@ -16,7 +16,7 @@ const (
 	// Prefetching pauses when so many frames or bytes are in flight. The same amount may be on its way then.
 	prefetchFrames = 500
 	prefetchBytes  = 8 << 20
-	// maxBatchBytes bounds the data of a batch, which is more than that of its frames as they were fetched: those are compressed.
+	// maxBatchBytes bounds the decompressed data of a batch. The frames were fetched compressed, so they were smaller.
 	maxBatchBytes = 8 << 20
 
 	defaultBatchEvents = 500

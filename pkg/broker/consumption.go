@@ -114,7 +114,7 @@ func (k *consumption) returnAll(frames <-chan jetstream.Msg) {
 	}
 }
 
-// gather adds queued frames while they fit, and until the batch has maxBatchBytes. The first one that does not fit begins the next
+// gather adds queued frames while they fit, and until the batch has maxBatchBytes. The first frame that does not fit begins the next
 // batch.
 func (k *consumption) gather(ctx context.Context, batch []*frame, incoming <-chan jetstream.Msg) ([]*frame, *frame) {
 	events, size := batch[0].events, batch[0].bytes

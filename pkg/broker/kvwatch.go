@@ -61,7 +61,7 @@ func (k *KV) addWatch(n int) {
 	}
 }
 
-// watch runs one watcher until it ends, lags or ctx ends. Present are the keys that the receiver has: those of earlier watchers that are
+// watch runs one watcher until it ends, lags or ctx ends. present holds the keys that the receiver has: keys of earlier watchers that are
 // not among the initial values were removed, and compacted, in between.
 func (k *KV) watch(ctx context.Context, present map[string]bool, handle func(Change)) error {
 	missing := maps.Clone(present)

@@ -58,7 +58,7 @@ func TestTornLogTailOpens(t *testing.T) {
 	}
 }
 
-// A log that lacks what was synced, and acknowledged, is refused. The server does not go on without it.
+// The server refuses to start on a log that lacks synced and acknowledged writes.
 func TestADamagedLogIsRefused(t *testing.T) {
 	for name, damage := range map[string]func([]byte) []byte{
 		"cut off": func(b []byte) []byte { return b[:len(b)/2] },

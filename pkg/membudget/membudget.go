@@ -6,8 +6,8 @@
 // Nothing waits for memory: a request beyond the bound fails at once, and its sender tries again. So a small request is never
 // queued behind a large one.
 //
-// Large requests take turns (Reservation.Turn) while they are decompressed, parsed and rendered: half of the processors serve them at most,
-// and small requests find the others free.
+// A large request acquires a processor (Reservation.AcquireProcessor) while it is decompressed, parsed and rendered. Large requests use
+// half of the processors at most, and small requests find the others free.
 package membudget
 
 import (
@@ -27,7 +27,7 @@ const Default = 128 << 20
 
 // Budget is the bound of one process. It is safe for concurrent use.
 type Budget struct {
-	total, share int64
+	total, perAccount int64
 
 	mu       sync.Mutex
 	used     int64
@@ -36,7 +36,7 @@ type Budget struct {
 
 // New returns a budget of total bytes, of which one account gets at most half.
 func New(total int64) *Budget {
-	return &Budget{total: total, share: total / 2, accounts: map[string]int64{}}
+	return &Budget{total: total, perAccount: total / 2, accounts: map[string]int64{}}
 }
 
 // Used returns the bytes that are reserved now.
@@ -59,42 +59,43 @@ type Reservation struct {
 	budget  *Budget
 	account string
 	bytes   int64
-	turn    bool
+	// processor reports whether the request has one of the processors for large requests.
+	processor bool
 }
 
 const (
-	// LargeBody is the length in bytes above which a body takes a turn. A compressed body takes one at any length.
+	// LargeBody is the length in bytes above which a body needs a processor. A compressed body needs one at any length.
 	LargeBody = 64 << 10
-	// turnTimeout bounds the wait for a turn.
-	turnTimeout = 10 * time.Second
+	// processorTimeout bounds the wait for a processor.
+	processorTimeout = 10 * time.Second
 )
 
-// turns has one value for each large request that is processed. All budgets share it, as they share the processors: in one process the
-// gateway and the hooks service have a budget each.
-var turns = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))
+// processors is the semaphore of large requests. All budgets of a process share it: in one process the gateway and the hooks service
+// have a budget each.
+var processors = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))
 
-// Turn waits until the request may be processed, and does nothing if it may already. The request has arrived completely, so no
-// slow sender makes others wait. The error wraps ErrExhausted. EndTurn or Close end the turn.
-func (r *Reservation) Turn(ctx context.Context) error {
-	if r == nil || r.turn {
+// AcquireProcessor waits for a processor, and does nothing if the request has one. The request has arrived completely, so no slow
+// sender makes others wait. The error wraps ErrExhausted. The caller calls ReleaseProcessor or Close.
+func (r *Reservation) AcquireProcessor(ctx context.Context) error {
+	if r == nil || r.processor {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, turnTimeout)
+	ctx, cancel := context.WithTimeout(ctx, processorTimeout)
 	defer cancel()
 	select {
-	case turns <- struct{}{}:
-		r.turn = true
+	case processors <- struct{}{}:
+		r.processor = true
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("wait for other large requests: %w: %w", ErrExhausted, ctx.Err())
 	}
 }
 
-// EndTurn lets the next large request begin, before this one waits for a broker or a store.
-func (r *Reservation) EndTurn() {
-	if r != nil && r.turn {
-		<-turns
-		r.turn = false
+// ReleaseProcessor gives the processor to the next large request, before this one waits for a broker or a store.
+func (r *Reservation) ReleaseProcessor() {
+	if r != nil && r.processor {
+		<-processors
+		r.processor = false
 	}
 }
 
@@ -107,7 +108,7 @@ func (r *Reservation) Charge(bytes int) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
-	case n > b.share-b.accounts[r.account]:
+	case n > b.perAccount-b.accounts[r.account]:
 		return fmt.Errorf("reserve %d bytes: %w by other requests of the account", n, ErrExhausted)
 	case n > b.total-b.used:
 		return fmt.Errorf("reserve %d bytes: %w", n, ErrExhausted)
@@ -133,10 +134,10 @@ func (r *Reservation) Refund(bytes int) {
 	}
 }
 
-// Close gives everything back, the turn too.
+// Close gives everything back, the processor too.
 func (r *Reservation) Close() {
 	if r != nil {
-		r.EndTurn()
+		r.ReleaseProcessor()
 		r.Refund(int(r.bytes))
 	}
 }

@@ -81,18 +81,18 @@ func TestLargeRequestsTakeTurns(t *testing.T) { //nolint:paralleltest // The tur
 	held := make([]*membudget.Reservation, max(1, runtime.GOMAXPROCS(0)/2))
 	for i := range held {
 		held[i] = b.Open("a")
-		require.NoError(t, held[i].Turn(t.Context()))
-		require.NoError(t, held[i].Turn(t.Context()), "a turn that it has")
+		require.NoError(t, held[i].AcquireProcessor(t.Context()))
+		require.NoError(t, held[i].AcquireProcessor(t.Context()), "a processor that it has")
 	}
-	require.ErrorIs(t, another.Open("b").Turn(ended), membudget.ErrExhausted, "all budgets share the processors")
+	require.ErrorIs(t, another.Open("b").AcquireProcessor(ended), membudget.ErrExhausted, "all budgets share the processors")
 	require.NoError(t, b.Open("b").Charge(100), "a small request does not wait")
 
 	next, taken := b.Open("b"), make(chan error)
-	go func() { taken <- next.Turn(t.Context()) }()
-	held[0].EndTurn()
+	go func() { taken <- next.AcquireProcessor(t.Context()) }()
+	held[0].ReleaseProcessor()
 	require.NoError(t, <-taken)
 	held[0].Close() // Its turn has ended already.
-	require.ErrorIs(t, b.Open("c").Turn(ended), membudget.ErrExhausted)
+	require.ErrorIs(t, b.Open("c").AcquireProcessor(ended), membudget.ErrExhausted)
 	for _, r := range append(held[1:], next) {
 		r.Close()
 	}

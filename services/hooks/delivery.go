@@ -136,7 +136,7 @@ func (d *delivery) ingest(ctx context.Context, id uuid.UUID) int {
 	if err != nil {
 		return d.fail(ctx, http.StatusBadRequest, deliverylog.ReasonEvent, publish.Failure{Rendered: &text, Err: err})
 	}
-	d.memory.EndTurn() // The event is small, and publishing waits.
+	d.memory.ReleaseProcessor() // The event is small, and publishing waits.
 	send := func() error { return d.publisher.Publish(ctx, d.hook.GetWorkspace(), event) }
 	duplicate := false
 	if id == uuid.Nil {

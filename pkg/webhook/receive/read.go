@@ -54,7 +54,7 @@ func (r *Request) ReadBody(from *http.Request, limit int64, memory *membudget.Re
 		return fmt.Errorf("%w: %w", ErrBody, err)
 	}
 	if len(r.Raw) > membudget.LargeBody || r.Get("content-encoding") != "" {
-		if err := memory.Turn(from.Context()); err != nil {
+		if err := memory.AcquireProcessor(from.Context()); err != nil {
 			return fmt.Errorf("read body: %w", err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/wire"
 )
 
-// mechanism is the only one that clients can authenticate with.
+// mechanism is the only authentication mechanism of the server.
 const mechanism = "SCRAM-SHA-256"
 
 // iterations are the minimum that drivers accept. The password is random, so more protect nothing.

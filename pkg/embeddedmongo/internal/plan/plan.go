@@ -94,7 +94,7 @@ func newPlan(c *storage.Reader, q Query, con *conjunction) (*Plan, error) {
 	}
 	if hinted != nil {
 		p := candidate(c, q, con, hinted, true)
-		if p == nil { // MongoDB reads the index all the same, and misses what it does not contain.
+		if p == nil { // MongoDB reads such an index, and its result lacks the documents that the index lacks.
 			return nil, mongoerr.New(mongoerr.BadValue, "the filter does not imply that the hinted index %s has all matches", hinted.Spec.Name)
 		}
 		return p, nil

@@ -83,7 +83,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64, into *bytes.B
 		return nil
 	}
 	if into.Len() > membudget.LargeBody || compressed {
-		if memory.Turn(r.Context()) != nil {
+		if memory.AcquireProcessor(r.Context()) != nil {
 			return overloaded()
 		}
 	}

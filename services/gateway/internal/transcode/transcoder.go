@@ -129,14 +129,14 @@ func (t *Transcoder) serve(ctx context.Context, w http.ResponseWriter, r *http.R
 		}
 	}
 	if t.opts.Large != nil && body.Len() > largeBody {
-		memory.EndTurn() // A request that waits for others of its workspace lets other workspaces begin.
+		memory.ReleaseProcessor() // A request that waits for others of its workspace lets other workspaces begin.
 		end, err := t.opts.Large.Begin(ctx, request.OutgoingWorkspace(ctx))
 		if err != nil {
 			writeHTTPError(w, rpc.HTTPError(busy()), nil)
 			return
 		}
 		defer end()
-		if memory.Turn(ctx) != nil {
+		if memory.AcquireProcessor(ctx) != nil {
 			writeHTTPError(w, rpc.HTTPError(overloaded()), nil)
 			return
 		}
@@ -156,7 +156,7 @@ func (t *Transcoder) serve(ctx context.Context, w http.ResponseWriter, r *http.R
 		op.refuse(w, invalid(fieldErrors), body.Bytes())
 		return
 	}
-	memory.EndTurn() // The call waits for the store.
+	memory.ReleaseProcessor() // The call waits for the store.
 	if err := t.permit(r, found, message); err != nil {
 		writeHTTPError(w, rpc.HTTPError(err), nil)
 		return

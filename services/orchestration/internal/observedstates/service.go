@@ -52,6 +52,17 @@ type combination struct{ kind, name string }
 // span is the time of the earliest and of the latest state.
 type span struct{ first, last time.Time }
 
+// union returns the span of the states of both.
+func (s span) union(other span) span {
+	if other.first.Before(s.first) {
+		s.first = other.first
+	}
+	if other.last.After(s.last) {
+		s.last = other.last
+	}
+	return s
+}
+
 // ReadObservedStates returns the combinations of type and name in the histories of a workspace.
 func (s *Service) ReadObservedStates(ctx context.Context, r *orchv1.ReadObservedStatesRequest) (*orchv1.ObservedStateList, error) {
 	info, err := request.Incoming(ctx)
@@ -131,26 +142,12 @@ func observe[R interface {
 		if len(latest) > 0 { // A deletion may have removed it meanwhile.
 			c := combination{kind, name}
 			seen := span{earliest[0].GetState().GetTimestamp().AsTime(), latest[0].GetState().GetTimestamp().AsTime()}
-			if known, ok := observed[c]; ok {
-				seen.first, seen.last = earlier(known.first, seen.first), later(known.last, seen.last)
+			if other, ok := observed[c]; ok { // The other kind of runs has the combination, too.
+				seen = seen.union(other)
 			}
 			observed[c] = seen
 		}
 		filter = bson.D{{Key: "state.type", Value: kind}, {Key: "state.name", Value: bson.D{{Key: "$gt", Value: name}}}}
 	}
 	return nil
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }

@@ -67,7 +67,7 @@ func candidates(open []*orchv1.CleanupJob, r *orchv1.ReserveCleanupJobRequest, n
 		return nil
 	}
 	slices.SortFunc(free, func(a, b *orchv1.CleanupJob) int {
-		return cmp.Or(-compareBool(preferred(a, r), preferred(b, r)), cmp.Compare(a.GetCreatedAt(), b.GetCreatedAt()), cmp.Compare(a.GetId(), b.GetId()))
+		return cmp.Or(cmp.Compare(rank(a, r), rank(b, r)), cmp.Compare(a.GetCreatedAt(), b.GetCreatedAt()), cmp.Compare(a.GetId(), b.GetId()))
 	})
 	return free
 }
@@ -82,14 +82,12 @@ func offered(job *orchv1.CleanupJob) time.Time {
 	return time.UnixMicro(job.GetFreeAt()).Add(preferredFor)
 }
 
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
+// rank orders jobs of the worker's own queues before all others.
+func rank(job *orchv1.CleanupJob, r *orchv1.ReserveCleanupJobRequest) int {
+	if preferred(job, r) {
 		return 0
-	case a:
-		return 1
 	}
-	return -1
+	return 1
 }
 
 // nextFree is when a worker may find a job that it does not find now; nil if every job waits for something else.
