@@ -2,7 +2,6 @@ package documents_test
 
 import (
 	"flag"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -131,7 +130,8 @@ func TestDocumentsNameWhatThereIs(t *testing.T) {
 	}
 }
 
-// Decisions are numbered without a gap and listed, and each has its date, context, decision and consequences.
+// Decisions have a number of their own, are listed, and have date, context, decision and consequences. A record states its present
+// reason. Numbers of merged records stay unused.
 func TestDecisionsAreComplete(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join(root, "docs", "adr", "*.md"))
@@ -139,18 +139,21 @@ func TestDecisionsAreComplete(t *testing.T) {
 	require.NotEmpty(t, files)
 	architecture, err := os.ReadFile(filepath.Join(root, "docs", "architecture.md"))
 	require.NoError(t, err)
-	for i, file := range files {
-		require.Regexp(t, `^`+regexp.QuoteMeta(number(i+1))+`-[a-z0-9-]+\.md$`, filepath.Base(file))
+	numbers := map[string]bool{}
+	for _, file := range files {
+		name := filepath.Base(file)
+		require.Regexp(t, `^\d{3}-[a-z0-9-]+\.md$`, name)
+		number := name[:3]
+		require.False(t, numbers[number], "%s: the number is taken", name)
+		numbers[number] = true
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		for _, part := range []string{"# " + number(i+1) + ": ", "Status: ", "## Context\n", "## Decision\n", "## Consequences\n"} {
+		for _, part := range []string{"# " + number + ": ", "Status: ", "## Context\n", "## Decision\n", "## Consequences\n"} {
 			require.Contains(t, string(text), part, file)
 		}
-		require.Contains(t, string(architecture), "](adr/"+filepath.Base(file)+")", "the list of decisions")
+		require.Contains(t, string(architecture), "](adr/"+name+")", "the list of decisions")
 	}
 }
-
-func number(i int) string { return fmt.Sprintf("%03d", i) }
 
 // pages returns all Markdown files of the repository.
 func pages(t *testing.T) []string {

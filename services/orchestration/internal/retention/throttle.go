@@ -17,7 +17,7 @@ const (
 	// minShare is the least share, whatever the slowdown.
 	minShare = 0.02
 	// maxSlowdown is how much longer requests may take because of batches, as a share of their latency during pauses. Later compactions
-	// slow the pauses too, and the throttle cannot measure that. So it is half of the tenth that is promised (ADR 051).
+	// slow the pauses too, and the throttle cannot measure that. So it is half of the tenth that is promised (ADR 040).
 	maxSlowdown = 0.05
 	// maxLatencies is the number of batches and pauses of which the median latency is taken, minLatencies the least number.
 	maxLatencies, minLatencies = 51, 9

@@ -199,7 +199,7 @@ func effectsStayUntilTheyAreDone(t *testing.T, s *store.Store) {
 	})
 }
 
-// eventually waits for a write of Done, Defer or Remove: a majority read may not see it at once (ADR 026).
+// eventually waits for a write of Done, Defer or Remove: a majority read may not see it at once (ADR 006).
 func eventually(t *testing.T, condition func() bool) {
 	t.Helper()
 	require.Eventually(t, condition, 10*time.Second, time.Millisecond)
