@@ -64,8 +64,8 @@ func Union(a, b Set) Set {
 	return u
 }
 
-// of reads the scopes of all operations by realm from their descriptors.
-var of = sync.OnceValue(func() map[orchv1.Realm]Set {
+// byRealm reads the scopes of all operations by realm from their descriptors.
+var byRealm = sync.OnceValue(func() map[orchv1.Realm]Set {
 	scopes := map[orchv1.Realm]Set{}
 	for _, sd := range openapi.Services() {
 		for i := range sd.Methods().Len() {
@@ -164,7 +164,7 @@ func Option(md protoreflect.MethodDescriptor) *orchv1.RestMethod {
 }
 
 // Scopes returns all scopes that operations of a realm require.
-func Scopes(realm orchv1.Realm) Set { return of()[realm] }
+func Scopes(realm orchv1.Realm) Set { return byRealm()[realm] }
 
 // Self returns the scopes of users on their own profile; service accounts may only read theirs.
 var (

@@ -113,7 +113,7 @@ func TestAPIVersionsAreThreeIntegers(t *testing.T) {
 func TestBehavioursBySDK(t *testing.T) {
 	t.Parallel()
 	type behaviours struct{ omits, acquires, renews, taskRunEvents, artifactEvents bool }
-	of := func(c clientversion.Client) behaviours {
+	behavioursOf := func(c clientversion.Client) behaviours {
 		return behaviours{len(c.Omitted()) > 0, c.AcquiresSlots(), c.RenewsLeases(), c.PublishesTaskRunEvents(), c.PublishesArtifactEvents()}
 	}
 	for version, want := range map[string]behaviours{
@@ -141,11 +141,11 @@ func TestBehavioursBySDK(t *testing.T) {
 	} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, want, of(sdk(version)))
+			require.Equal(t, want, behavioursOf(sdk(version)))
 		})
 	}
-	require.Zero(t, of(clientversion.New("curl/8", "")), "unknown")
-	require.Zero(t, of(clientversion.Client{}), "the server")
+	require.Zero(t, behavioursOf(clientversion.New("curl/8", "")), "unknown")
+	require.Zero(t, behavioursOf(clientversion.Client{}), "the server")
 	require.Subset(t, clientversion.Omittable(), sdk("3.0.0").Omitted())
 }
 

@@ -26,7 +26,7 @@ func Print[T any](w io.Writer, settings T, sources Sources) error {
 			continue
 		}
 		printed[f.Name] = true
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", f.Name, shown(f, v.FieldByIndex(f.index)), sources.of(f.Name), f.Default)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", f.Name, shown(f, v.FieldByIndex(f.index)), sources.source(f.Name), f.Default)
 	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("print settings: %w", err)

@@ -41,7 +41,7 @@ func SourcesOf[T any](variables map[string]string, flags ...string) (Sources, er
 	return sources, nil
 }
 
-func (s Sources) of(name string) Source {
+func (s Sources) source(name string) Source {
 	if source, ok := s[name]; ok {
 		return source
 	}

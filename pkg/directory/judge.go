@@ -59,7 +59,7 @@ func (d *Directory) identify(digest string) (Caller, error) {
 	}
 	owner := d.entries[k.owner]
 	actor := owner.GetActor()
-	if of := actor.GetAccountId(); of != "" && d.entries[Key(Account, of)].GetAccount() == nil {
+	if account := actor.GetAccountId(); account != "" && d.entries[Key(Account, account)].GetAccount() == nil {
 		return Caller{}, ErrUnknownKey // The account was deleted, and its service account will be.
 	}
 	caller := Caller{

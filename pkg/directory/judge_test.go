@@ -30,8 +30,8 @@ func (w *world) tenant() directory.Caller {
 	return directory.Caller{ID: user, Actor: actor}
 }
 
-func (w *world) team(id, of string, members ...string) {
-	w.put(directory.Team, &orchv1.DirectoryEntry{Id: id, Team: &orchv1.DirectoryTeam{AccountId: of, MemberIds: members}})
+func (w *world) team(id, account string, members ...string) {
+	w.put(directory.Team, &orchv1.DirectoryEntry{Id: id, Team: &orchv1.DirectoryTeam{AccountId: account, MemberIds: members}})
 }
 
 func (w *world) give(id, to, role string) {
@@ -77,10 +77,10 @@ func TestAccountsAreUsedFromWhereTheyAllow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.tenant()
-	admits := func(of, from string) bool {
+	admits := func(account, from string) bool {
 		w.settle()
 		address, _ := netip.ParseAddr(from)
-		return w.Admits(uuid.MustParse(of), address)
+		return w.Admits(uuid.MustParse(account), address)
 	}
 	put := func(enforced bool, networks ...string) {
 		w.put(directory.Account, &orchv1.DirectoryEntry{Id: account, Account: &orchv1.DirectoryAccount{EnforceIpAllowlist: enforced, AllowedNetworks: networks}})
@@ -103,9 +103,9 @@ func TestKeysOfProgramsDieWithTheirAccount(t *testing.T) {
 	w := newWorld(t)
 	w.tenant()
 	token, key := newKey()
-	of := account
+	owner := account
 	w.put(directory.ServiceAccount, &orchv1.DirectoryEntry{Id: program, Actor: &orchv1.DirectoryActor{
-		ActorId: actor, AccountId: &of, Keys: []*orchv1.DirectoryKey{key},
+		ActorId: actor, AccountId: &owner, Keys: []*orchv1.DirectoryKey{key},
 	}})
 	w.settle()
 	_, err := w.Identify(token)

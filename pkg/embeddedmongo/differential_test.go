@@ -218,10 +218,10 @@ func (p *planned) condition(depth int) any {
 }
 
 // matches is a filter of some paths.
-func (p *planned) matches(depth int, of []string) D {
+func (p *planned) matches(depth int, collections []string) D {
 	d := D{}
 	for range rapid.IntRange(1, 3).Draw(p.T, "conditions") {
-		path := rapid.SampledFrom(of).Draw(p.T, "path")
+		path := rapid.SampledFrom(collections).Draw(p.T, "path")
 		if !slices.ContainsFunc(d, func(e bson.E) bool { return e.Key == path }) {
 			d = append(d, bson.E{Key: path, Value: p.condition(depth)})
 		}

@@ -27,8 +27,8 @@ func newRelatedWorld(ctx context.Context, t require.TestingT, db *mongo.Database
 	w := &relatedWorld{docs: map[string][]bson.M{}}
 	sizes := map[string]int{"a": a, "b": b}
 	random := rand.New(rand.NewPCG(seed, 0))
-	reference := func(d bson.M, field string, of int) {
-		pick := func() any { return owner(random.IntN(1<<30) % (of + of/4 + 2)) }
+	reference := func(d bson.M, field string, size int) {
+		pick := func() any { return owner(random.IntN(1<<30) % (size + size/4 + 2)) }
 		switch random.IntN(1<<30) % 8 {
 		case 0:
 		case 1:
@@ -43,14 +43,14 @@ func newRelatedWorld(ctx context.Context, t require.TestingT, db *mongo.Database
 	}
 	for _, name := range []string{"a", "b"} {
 		n := sizes[name]
-		field, of := "ref", sizes["b"]
+		field, size := "ref", sizes["b"]
 		if name == "b" {
-			field, of = "back", sizes["a"]
+			field, size = "back", sizes["a"]
 		}
 		common := random.IntN(1<<30)%3 + 1
 		for i := range n {
 			d := bson.M{"_id": owner(i), "ws": int32(1 + random.IntN(1<<30)%10/9), "n": int32(random.IntN(1<<30) % 50), "kind": fmt.Sprint("kind-", random.IntN(1<<30)%(4*common))}
-			reference(d, field, of)
+			reference(d, field, size)
 			if r := random.IntN(1<<30) % (3 * common); r < 2 {
 				d["opt"] = []any{"x", nil}[r]
 			}

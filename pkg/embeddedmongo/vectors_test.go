@@ -165,10 +165,10 @@ func ofAnyVersion(name string, reply bson.D) {
 	failed, _ := errs.(bson.A)
 	for _, e := range failed {
 		key, _ := field(e.(bson.D), "keyValue")
-		of, _ := key.(bson.D)
-		for i := range of {
-			if of[i].Value == (bson.Undefined{}) {
-				of[i].Value = nil
+		group, _ := key.(bson.D)
+		for i := range group {
+			if group[i].Value == (bson.Undefined{}) {
+				group[i].Value = nil
 			}
 		}
 	}

@@ -47,16 +47,16 @@ func (c compiler) relatedOne(f *orchv1.EventRelatedFilter) labelsCriterion {
 	if labels == nil && len(roles)+len(pairs) == 0 {
 		return nil
 	}
-	return func(of map[string]string) bool {
-		if labels != nil && !labels(of) {
+	return func(resource map[string]string) bool {
+		if labels != nil && !labels(resource) {
 			return false
 		}
-		role, has := of[c.role]
+		role, has := resource[c.role]
 		if len(roles) > 0 && (!has || !slices.Contains(roles, role)) {
 			return false
 		}
 		return len(pairs) == 0 || has && slices.ContainsFunc(pairs, func(p *orchv1.ResourceInRole) bool {
-			return p.GetId() == of[c.id] && p.GetRole() == role
+			return p.GetId() == resource[c.id] && p.GetRole() == role
 		})
 	}
 }
@@ -96,12 +96,12 @@ func (c compiler) labels(ids, prefixes []string, spec *orchv1.ResourceSpecificat
 	for name, values := range spec.GetLabels() {
 		wanted[name] = LabelValues(values)
 	}
-	return func(of map[string]string) bool {
-		if id := of[c.id]; !oneOf(ids, id) || !begins(prefixes, id) {
+	return func(resource map[string]string) bool {
+		if id := resource[c.id]; !oneOf(ids, id) || !begins(prefixes, id) {
 			return false
 		}
 		for name, values := range wanted {
-			if value, has := of[name]; !has || !values.Met(value) {
+			if value, has := resource[name]; !has || !values.Met(value) {
 				return false
 			}
 		}

@@ -24,16 +24,16 @@ func (u *undefinedValue) missing() string {
 	case *nameExpr:
 		return e.name + " is undefined"
 	case *attrExpr:
-		if of, ok := written(e.obj); ok {
-			return of + " has no " + e.name
+		if name, ok := written(e.obj); ok {
+			return name + " has no " + e.name
 		}
 	case *itemExpr:
-		of, ok := written(e.obj)
+		object, ok := written(e.obj)
 		if name, isText := asText(u.name); ok && isText {
-			return of + " has no " + name
+			return object + " has no " + name
 		}
 		if ok {
-			return of + " has no element " + reprShort(u.name)
+			return object + " has no element " + reprShort(u.name)
 		}
 	}
 	return ""
@@ -45,15 +45,15 @@ func written(e expr) (text string, ok bool) {
 	case *nameExpr:
 		return e.name, true
 	case *attrExpr:
-		of, ok := written(e.obj)
-		return of + "." + e.name, ok
+		name, ok := written(e.obj)
+		return name + "." + e.name, ok
 	case *itemExpr:
-		of, ok := written(e.obj)
+		name, ok := written(e.obj)
 		key, constant := e.key.(*constExpr)
 		if !ok || !constant {
 			return "", false
 		}
-		return of + "[" + reprShort(key.val) + "]", true
+		return name + "[" + reprShort(key.val) + "]", true
 	}
 	return "", false
 }

@@ -84,7 +84,7 @@ func (g *generator) success(md protoreflect.MethodDescriptor, name string, statu
 
 // body describes a message, or the field of it that is the body.
 func (g *generator) body(md protoreflect.MessageDescriptor, name string, dir direction) (media string, content *schema, err error) {
-	of := md
+	message := md
 	if name == "" || name == "*" {
 		content, err = g.message(md, "", dir)
 	} else {
@@ -92,13 +92,13 @@ func (g *generator) body(md protoreflect.MessageDescriptor, name string, dir dir
 		if fd == nil {
 			return "", nil, fmt.Errorf("%s has no field %q for the body", md.FullName(), name)
 		}
-		of = fd.Message()
+		message = fd.Message()
 		content, err = g.field(fd, dir)
 	}
 	if err != nil {
 		return "", nil, err
 	}
-	if of != nil && of.FullName() == httpBodyName {
+	if message != nil && message.FullName() == httpBodyName {
 		return anyType, content, nil
 	}
 	return jsonType, content, nil

@@ -44,13 +44,13 @@ func TestEnvironmentFitsAuthentication(t *testing.T) {
 
 func TestAdviceFitsVocabulary(t *testing.T) {
 	t.Parallel()
-	of := func(v vocabulary.Vocabulary) quickstart.Server { return quickstart.Server{API: api, Vocabulary: v} }
-	require.True(t, of(vocabulary.Prefect).ServesPrefect())
-	require.Empty(t, of(vocabulary.Prefect).Advice())
-	require.True(t, of(vocabulary.Undecided).ServesPrefect())
-	require.Contains(t, of(vocabulary.Undecided).Advice(), "first client that writes")
-	require.False(t, of(vocabulary.Orch).ServesPrefect())
-	require.Contains(t, of(vocabulary.Orch).Advice(), "orch vocabulary convert --to prefect")
+	server := func(v vocabulary.Vocabulary) quickstart.Server { return quickstart.Server{API: api, Vocabulary: v} }
+	require.True(t, server(vocabulary.Prefect).ServesPrefect())
+	require.Empty(t, server(vocabulary.Prefect).Advice())
+	require.True(t, server(vocabulary.Undecided).ServesPrefect())
+	require.Contains(t, server(vocabulary.Undecided).Advice(), "first client that writes")
+	require.False(t, server(vocabulary.Orch).ServesPrefect())
+	require.Contains(t, server(vocabulary.Orch).Advice(), "orch vocabulary convert --to prefect")
 }
 
 func TestCurlCarriesTheCredential(t *testing.T) {

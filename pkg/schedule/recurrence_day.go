@@ -55,16 +55,16 @@ func (r *recurrence) matchesNth(date time.Time) bool {
 // matchesWeek reports whether a day is in a numbered week of a year. The week that a new year begins in has at least
 // four of its days.
 func (r *recurrence) matchesWeek(date time.Time, year int) bool {
-	n, of := r.weekOf(date)
+	n, days := r.weekOf(date)
 	if slices.Contains(r.weekNumber, n) {
 		return true
 	}
-	if of > year { // Weeks of the next year count only by number.
+	if days > year { // Weeks of the next year count only by number.
 		return false
 	}
-	first, next := r.firstWeek(of), r.firstWeek(of+1)
+	first, next := r.firstWeek(days), r.firstWeek(days+1)
 	weeks := daysBetween(first, next) / 7
-	if of < year { // Of the last year's weeks, the last one may be named as such.
+	if days < year { // Of the last year's weeks, the last one may be named as such.
 		return n == weeks && slices.Contains(r.weekNumber, -1)
 	}
 	return slices.Contains(r.weekNumber, n-weeks-1)

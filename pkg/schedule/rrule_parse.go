@@ -297,7 +297,7 @@ func (r *recurrence) check() error {
 	for _, field := range []struct {
 		values *[]int
 		name   string
-		of     int
+		size   int
 		start  int
 		freq   frequency
 	}{
@@ -306,13 +306,13 @@ func (r *recurrence) check() error {
 		{&r.seconds, "second", 60, r.start.Second(), secondly},
 	} {
 		for _, v := range *field.values {
-			if v < 0 || v >= field.of {
-				return fmt.Errorf("%s must be in 0..%d", field.name, field.of-1)
+			if v < 0 || v >= field.size {
+				return fmt.Errorf("%s must be in 0..%d", field.name, field.size-1)
 			}
 		}
 		if r.freq == field.freq && *field.values != nil {
 			// Steps of the interval reach only some of the values.
-			step := gcd(r.interval, field.of)
+			step := gcd(r.interval, field.size)
 			*field.values = slices.DeleteFunc(*field.values, func(v int) bool { return (v-field.start)%step != 0 })
 			if len(*field.values) == 0 {
 				return errors.New("Invalid rrule byxxx generates an empty set.") //nolint:revive,staticcheck // Clients know this text.

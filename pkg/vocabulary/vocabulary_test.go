@@ -40,11 +40,11 @@ func TestParse(t *testing.T) {
 
 func TestHeadersInBothVocabularies(t *testing.T) {
 	for _, name := range vocabulary.VersionHeaders() {
-		value, of := vocabulary.ClientAPIVersion(http.Header{http.CanonicalHeaderKey(name): {"0.8.4"}})
-		require.Equal(t, []string{"0.8.4", name}, []string{value, of})
+		value, header := vocabulary.ClientAPIVersion(http.Header{http.CanonicalHeaderKey(name): {"0.8.4"}})
+		require.Equal(t, []string{"0.8.4", name}, []string{value, header})
 	}
-	value, of := vocabulary.ClientAPIVersion(http.Header{})
-	require.Empty(t, value+of)
+	value, header := vocabulary.ClientAPIVersion(http.Header{})
+	require.Empty(t, value+header)
 }
 
 // stray matches a literal name of the server that should be built by this package.

@@ -27,7 +27,7 @@ type SealedSecrets interface {
 }
 
 // OpenSecrets decrypts the secrets of a webhook: those of its signatures, and the verify token, which may be empty.
-func OpenSecrets(keys secrets.Keyring, workspace, webhook uuid.UUID, of SealedSecrets) (signing []string, verifyToken string, err error) {
+func OpenSecrets(keys secrets.Keyring, workspace, webhook uuid.UUID, from SealedSecrets) (signing []string, verifyToken string, err error) {
 	open := func(field, sealed string) (string, error) {
 		raw, err := base64.StdEncoding.DecodeString(sealed)
 		if err != nil {
@@ -39,14 +39,14 @@ func OpenSecrets(keys secrets.Keyring, workspace, webhook uuid.UUID, of SealedSe
 		}
 		return string(plain), nil
 	}
-	for _, sealed := range of.GetSealedSecrets() {
+	for _, sealed := range from.GetSealedSecrets() {
 		plain, err := open(FieldSecrets, sealed)
 		if err != nil {
 			return nil, "", err
 		}
 		signing = append(signing, plain)
 	}
-	if sealed := of.GetSealedVerifyToken(); sealed != "" {
+	if sealed := from.GetSealedVerifyToken(); sealed != "" {
 		if verifyToken, err = open(FieldVerifyToken, sealed); err != nil {
 			return nil, "", err
 		}

@@ -25,11 +25,11 @@ const (
 )
 
 // tellers limits the event rate per account. It holds only accounts that enforce an allow list.
-type tellers struct{ of sync.Map }
+type tellers struct{ times sync.Map }
 
 // do calls tell unless it called tell for the account within the last interval.
 func (t *tellers) do(account uuid.UUID, tell func()) {
-	sometimes, _ := t.of.LoadOrStore(account, &rate.Sometimes{Interval: tellEvery})
+	sometimes, _ := t.times.LoadOrStore(account, &rate.Sometimes{Interval: tellEvery})
 	sometimes.(*rate.Sometimes).Do(tell)
 }
 

@@ -97,8 +97,8 @@ func (h *Hooks) finish(r *http.Request, d *delivery, status int, took time.Durat
 }
 
 // registerBuffer registers the gauge of a buffer of the delivery log.
-func registerBuffer(registry prometheus.Registerer, of *deliveries.Recorder) {
+func registerBuffer(registry prometheus.Registerer, recorder *deliveries.Recorder) {
 	telemetry.Register(registry, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "orch_hooks_delivery_log_buffer_ratio", Help: "How full the buffer of the delivery log is: at 1 deliveries are not logged.",
-	}, of.Fill))
+	}, recorder.Fill))
 }

@@ -43,7 +43,7 @@ func (d *domain) firingsOf(name string) (n int) {
 		for _, e := range d.eventually("orch.automation.triggered", 1) {
 			names = append(names, e.GetResource().GetLabels()["orch.resource.name"])
 		}
-		n = len(slices.DeleteFunc(slices.Clone(names), func(of string) bool { return of != name }))
+		n = len(slices.DeleteFunc(slices.Clone(names), func(fired string) bool { return fired != name }))
 		return slices.Contains(names, last)
 	}, "the last event")
 	return n

@@ -163,12 +163,12 @@ func (d *domain) replay(s sample) []emitted {
 		}})
 		found = nil
 		for _, one := range page.GetEvents() {
-			of := emitted{Event: one.GetEvent(), Resource: one.GetResource().GetLabels()}
+			event := emitted{Event: one.GetEvent(), Resource: one.GetResource().GetLabels()}
 			for _, related := range one.GetRelated() {
-				of.Related = append(of.Related, related.GetLabels())
+				event.Related = append(event.Related, related.GetLabels())
 			}
-			require.NoError(d.t, json.Unmarshal(one.GetPayload(), &of.Payload))
-			found = append(found, of)
+			require.NoError(d.t, json.Unmarshal(one.GetPayload(), &event.Payload))
+			found = append(found, event)
 		}
 		return len(found) >= len(s.Emitted)
 	}, s.Name)

@@ -48,8 +48,8 @@ func (d *domain) block(slug string, capabilities ...string) block {
 	return block{kind, schema}
 }
 
-func (d *domain) tryDocument(of block, name, data string, edits ...func(*orchv1.BlockDocumentCreate)) (*orchv1.BlockDocument, error) {
-	create := &orchv1.BlockDocumentCreate{BlockTypeId: of.kind.GetId(), BlockSchemaId: of.schema.GetId(), Data: []byte(data)}
+func (d *domain) tryDocument(kind block, name, data string, edits ...func(*orchv1.BlockDocumentCreate)) (*orchv1.BlockDocument, error) {
+	create := &orchv1.BlockDocumentCreate{BlockTypeId: kind.kind.GetId(), BlockSchemaId: kind.schema.GetId(), Data: []byte(data)}
 	if name != "" {
 		create.Name = proto.String(name)
 	}
@@ -61,9 +61,9 @@ func (d *domain) tryDocument(of block, name, data string, edits ...func(*orchv1.
 	return document, err
 }
 
-func (d *domain) document(of block, name, data string) *orchv1.BlockDocument {
+func (d *domain) document(kind block, name, data string) *orchv1.BlockDocument {
 	d.t.Helper()
-	document, err := d.tryDocument(of, name, data)
+	document, err := d.tryDocument(kind, name, data)
 	require.NoError(d.t, err)
 	return document
 }
@@ -424,7 +424,7 @@ func TestDocumentsThatAreRefused(t *testing.T) {
 	d.document(b, "taken", `{}`)
 	d.document(other, "taken", `{}`)
 	for name, c := range map[string]struct {
-		of         block
+		block      block
 		name, data string
 		want       int
 		text       string
@@ -438,7 +438,7 @@ func TestDocumentsThatAreRefused(t *testing.T) {
 		"no reference":   {b, "x", `{"a":{"$ref":{}}}`, http.StatusBadRequest, "key a"},
 		"reference":      {b, "x", `{"a":` + ref(&orchv1.BlockDocument{Id: uuid.NewString()}) + `}`, http.StatusConflict, "not found"},
 	} {
-		_, err := d.tryDocument(c.of, c.name, c.data)
+		_, err := d.tryDocument(c.block, c.name, c.data)
 		code, text := status(err)
 		require.Equal(t, c.want, code, name)
 		require.Contains(t, text, c.text, name)
@@ -500,9 +500,9 @@ func TestReferencesThatDoubleAreRefused(t *testing.T) {
 }
 
 // document2 is a document, or nil when it pulls in too much.
-func (d *domain) document2(of block, name, data string) *orchv1.BlockDocument {
+func (d *domain) document2(kind block, name, data string) *orchv1.BlockDocument {
 	d.t.Helper()
-	document, err := d.tryDocument(of, name, data)
+	document, err := d.tryDocument(kind, name, data)
 	if code, _ := status(err); err != nil && code == http.StatusBadRequest {
 		return nil
 	}

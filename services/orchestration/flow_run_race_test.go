@@ -60,9 +60,9 @@ func TestHistoryOfTaskRunsIsLinearizable(t *testing.T) {
 	t.Parallel()
 	d := newDomain(t)
 	d.tagLimit("db", 1)
-	of := d.runningFlow("race")
+	flowRun := d.runningFlow("race")
 	for i := range *raceRuns {
-		run := d.task(of, fmt.Sprint(i), taggedWith("db"))
+		run := d.task(flowRun, fmt.Sprint(i), taggedWith("db"))
 		race(t, raced{
 			set: func(kind orchv1.StateType) (*orchv1.OrchestrationResult, error) {
 				result, _, err := try[*orchv1.OrchestrationResult](d, orchv1.TaskRunService_SetTaskRunState_FullMethodName, &orchv1.SetTaskRunStateRequest{

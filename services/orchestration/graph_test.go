@@ -12,10 +12,10 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-func (d *domain) graph(of *orchv1.FlowRun, since time.Time) *orchv1.Graph {
+func (d *domain) graph(flowRun *orchv1.FlowRun, since time.Time) *orchv1.Graph {
 	d.t.Helper()
 	return call[*orchv1.Graph](d, orchv1.FlowRunGraphService_ReadFlowRunGraphV2_FullMethodName,
-		&orchv1.ReadFlowRunGraphV2Request{Id: of.GetId(), Since: timestamppb.New(since)})
+		&orchv1.ReadFlowRunGraphV2Request{Id: flowRun.GetId(), Since: timestamppb.New(since)})
 }
 
 // takes says that a task run took the results of others, or ran inside of them.
@@ -43,17 +43,17 @@ func ids(edges []*orchv1.GraphEdge) []string {
 func TestGraphOfAFlowRun(t *testing.T) {
 	t.Parallel()
 	d := newDomain(t)
-	of := d.runningFlow("etl")
-	extract := d.task(of, "1", func(c *orchv1.TaskRunCreate) { c.Name = "extract" })
-	left := d.task(of, "2", takes("x", extract))
-	right := d.task(of, "3", takes("x", extract, extract), takes("__parents__", left))
-	load := d.task(of, "4", takes("a", left), takes("b", right, left), takes("c", &orchv1.TaskRun{Id: uuid.NewString()}))
-	stands := d.task(of, "5", takes("x", load))
+	flowRun := d.runningFlow("etl")
+	extract := d.task(flowRun, "1", func(c *orchv1.TaskRunCreate) { c.Name = "extract" })
+	left := d.task(flowRun, "2", takes("x", extract))
+	right := d.task(flowRun, "3", takes("x", extract, extract), takes("__parents__", left))
+	load := d.task(flowRun, "4", takes("a", left), takes("b", right, left), takes("c", &orchv1.TaskRun{Id: uuid.NewString()}))
+	stands := d.task(flowRun, "5", takes("x", load))
 	child := d.run(d.flow("sub"), func(c *orchv1.FlowRunCreate) { c.ParentTaskRunId, c.Name = new(stands.GetId()), "mine" })
 	d.task(d.runningFlow("other"), "1")
 
 	made := func(edit func(*orchv1.ArtifactCreate)) *orchv1.Artifact {
-		create := &orchv1.ArtifactCreate{FlowRunId: new(of.GetId()), Key: new("k"), Type: new("progress"), Data: []byte("42")}
+		create := &orchv1.ArtifactCreate{FlowRunId: new(flowRun.GetId()), Key: new("k"), Type: new("progress"), Data: []byte("42")}
 		edit(create)
 		return call[*orchv1.Artifact](d, orchv1.ArtifactService_CreateArtifact_FullMethodName, &orchv1.CreateArtifactRequest{Artifact: create})
 	}
@@ -61,7 +61,7 @@ func TestGraphOfAFlowRun(t *testing.T) {
 	newest := made(func(c *orchv1.ArtifactCreate) { c.Type, c.Data = new("markdown"), []byte(`"text"`) })
 	made(func(c *orchv1.ArtifactCreate) { c.Type, c.Key = new("result"), new("other") })
 
-	graph := d.graph(of, time.Time{})
+	graph := d.graph(flowRun, time.Time{})
 	require.Len(t, graph.GetNodes(), 5)
 	var order []string
 	nodes := map[string]*orchv1.GraphNode{}
@@ -89,7 +89,7 @@ func TestGraphOfAFlowRun(t *testing.T) {
 	require.Len(t, graph.GetArtifacts(), 1, "results are not shown")
 	require.Equal(t, newest.GetId(), graph.GetArtifacts()[0].GetId())
 	require.Nil(t, graph.GetArtifacts()[0].Data, "only of progress")
-	eventually(t, func() bool { return d.graph(of, time.Time{}).GetArtifacts()[0].GetIsLatest() }, "the newest of its key")
+	eventually(t, func() bool { return d.graph(flowRun, time.Time{}).GetArtifacts()[0].GetIsLatest() }, "the newest of its key")
 	text, err := restjson.Marshal(graph)
 	require.NoError(t, err)
 	require.Contains(t, string(text), `[["`+extract.GetId()+`",{"kind":"task-run","id":"`)
@@ -98,12 +98,12 @@ func TestGraphOfAFlowRun(t *testing.T) {
 	d.setTask(extract, to(stRunning))
 	d.setTask(extract, to(stCompleted))
 	after := d.readTask(extract.GetId()).GetEndTime().AsTime().Add(time.Microsecond)
-	graph = d.graph(of, after)
+	graph = d.graph(flowRun, after)
 	require.Len(t, graph.GetNodes(), 4)
 	require.Empty(t, graph.GetRootNodeIds())
 	require.Equal(t, left.GetId(), graph.GetNodes()[0].GetId())
 	require.Equal(t, []string{extract.GetId()}, ids(graph.GetNodes()[0].GetNode().GetParents()), "its edges stay")
-	require.Len(t, d.graph(of, after.Add(-time.Microsecond)).GetNodes(), 5)
+	require.Len(t, d.graph(flowRun, after.Add(-time.Microsecond)).GetNodes(), 5)
 
 	_, _, err = try[*orchv1.Graph](d, orchv1.FlowRunGraphService_ReadFlowRunGraphV2_FullMethodName,
 		&orchv1.ReadFlowRunGraphV2Request{Id: uuid.NewString(), Since: &timestamppb.Timestamp{}})
@@ -114,12 +114,12 @@ func TestGraphOfAFlowRun(t *testing.T) {
 func TestDependenciesOfTaskRuns(t *testing.T) {
 	t.Parallel()
 	d := newDomain(t)
-	of := d.runningFlow("etl")
-	first := d.task(of, "1")
-	second := d.task(of, "2", takes("x", first, first), takes("__parents__", first))
+	flowRun := d.runningFlow("etl")
+	first := d.task(flowRun, "1")
+	second := d.task(flowRun, "2", takes("x", first, first), takes("__parents__", first))
 	d.setTask(first, to(stRunning))
 	got := call[*orchv1.DependencyResultList](d, orchv1.FlowRunGraphService_ReadFlowRunGraphV1_FullMethodName,
-		&orchv1.ReadFlowRunGraphV1Request{Id: of.GetId()}).GetDependencies()
+		&orchv1.ReadFlowRunGraphV1Request{Id: flowRun.GetId()}).GetDependencies()
 	require.Len(t, got, 2)
 	require.Empty(t, got[0].GetUpstreamDependencies())
 	require.Equal(t, stRunning, got[0].GetState().GetType())

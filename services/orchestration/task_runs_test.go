@@ -24,11 +24,11 @@ const (
 )
 
 // task creates a task run of a flow run, or of none.
-func (d *domain) task(of *orchv1.FlowRun, key string, edits ...func(*orchv1.TaskRunCreate)) *orchv1.TaskRun {
+func (d *domain) task(flowRun *orchv1.FlowRun, key string, edits ...func(*orchv1.TaskRunCreate)) *orchv1.TaskRun {
 	d.t.Helper()
 	create := &orchv1.TaskRunCreate{TaskKey: "task", DynamicKey: key}
-	if of != nil {
-		create.FlowRunId = new(of.GetId())
+	if flowRun != nil {
+		create.FlowRunId = new(flowRun.GetId())
 	}
 	for _, edit := range edits {
 		edit(create)

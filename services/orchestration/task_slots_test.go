@@ -45,9 +45,9 @@ func TestTaskRunsTakeSlotsOfTheirTags(t *testing.T) {
 	d := newDomain(t)
 	d.tagLimit("db", 1)
 	d.tagLimit("big", 2)
-	of := d.runningFlow("f")
-	first := d.task(of, "1", taggedWith("db", "unlimited"))
-	second := d.task(of, "2", taggedWith("big", "db"))
+	flowRun := d.runningFlow("f")
+	first := d.task(flowRun, "1", taggedWith("db", "unlimited"))
+	second := d.task(flowRun, "2", taggedWith("big", "db"))
 
 	require.Equal(t, orchv1.SetStateStatus_SET_STATE_STATUS_ACCEPT, d.setTask(first, to(stRunning)).GetStatus())
 	require.Equal(t, []string{first.GetId()}, d.holders("db"))
@@ -108,13 +108,13 @@ func TestNeverMoreTaskRunsThanSlots(t *testing.T) {
 	const slots, clients = 3, 64
 	d := newDomain(t)
 	d.tagLimit("db", slots)
-	of := d.runningFlow("f")
+	flowRun := d.runningFlow("f")
 	var inside, most atomic.Int64
 	client := func(i int) error {
 		random := rand.New(rand.NewPCG(uint64(i), 11))
 		for round := range *slotRounds {
 			run, _, err := try[*orchv1.TaskRun](d, orchv1.TaskRunService_CreateTaskRun_FullMethodName, &orchv1.CreateTaskRunRequest{
-				TaskRun: &orchv1.TaskRunCreate{FlowRunId: new(of.GetId()), TaskKey: "t", DynamicKey: fmt.Sprint(i, round), Tags: []string{"db"}},
+				TaskRun: &orchv1.TaskRunCreate{FlowRunId: new(flowRun.GetId()), TaskKey: "t", DynamicKey: fmt.Sprint(i, round), Tags: []string{"db"}},
 			})
 			if err != nil {
 				return err

@@ -14,13 +14,13 @@ import (
 func TestChartsOfTaskRuns(t *testing.T) {
 	t.Parallel()
 	d := newDomain(t)
-	of := d.runningFlow("f")
+	flowRun := d.runningFlow("f")
 	for key, end := range map[string]orchv1.StateType{"1": stCompleted, "2": stFailed, "3": orchv1.StateType_STATE_TYPE_CRASHED, "4": stRunning} {
-		run := d.task(of, key)
+		run := d.task(flowRun, key)
 		d.setTask(run, to(stRunning))
 		d.setTask(run, to(end))
 	}
-	d.task(of, "5")
+	d.task(flowRun, "5")
 	counts := call[*orchv1.CountByState](d, orchv1.UiTaskRunService_ReadTaskRunCountsByState_FullMethodName, &orchv1.ReadTaskRunCountsByStateRequest{})
 	require.Equal(t, []int64{1, 1, 1, 1, 1, 0}, []int64{
 		counts.GetCompleted(), counts.GetFailed(), counts.GetCrashed(), counts.GetRunning(), counts.GetPending(), counts.GetScheduled(),
@@ -54,8 +54,8 @@ func TestChartsOfTaskRuns(t *testing.T) {
 func TestTaskRunWithTheNameOfItsFlowRun(t *testing.T) {
 	t.Parallel()
 	d := newDomain(t)
-	of := d.run(d.flow("f"), func(c *orchv1.FlowRunCreate) { c.Name = "mine" })
-	run := d.task(of, "1", taggedWith("x"))
+	flowRun := d.run(d.flow("f"), func(c *orchv1.FlowRunCreate) { c.Name = "mine" })
+	run := d.task(flowRun, "1", taggedWith("x"))
 	read := func(id string) (*orchv1.UiTaskRun, error) {
 		got, _, err := try[*orchv1.UiTaskRun](d, orchv1.UiTaskRunService_ReadTaskRunWithFlowRunName_FullMethodName, &orchv1.ReadTaskRunWithFlowRunNameRequest{Id: id})
 		return got, err

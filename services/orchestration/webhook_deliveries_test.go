@@ -129,8 +129,8 @@ func TestReplay(t *testing.T) {
 	d.deliver(w, good, broken, cut, method, quiet, refused)
 	d.deliver(w, good, broken, cut, method, quiet, refused) // An entry that comes twice is stored once.
 
-	replay := func(of *orchv1.WebhookDelivery) (*orchv1.WebhookDelivery, error) {
-		got, _, err := try[*orchv1.WebhookDelivery](d, orchv1.WebhookService_ReplayDelivery_FullMethodName, &orchv1.ReplayDeliveryRequest{Id: w.GetId(), DeliveryId: of.GetId()})
+	replay := func(delivery *orchv1.WebhookDelivery) (*orchv1.WebhookDelivery, error) {
+		got, _, err := try[*orchv1.WebhookDelivery](d, orchv1.WebhookService_ReplayDelivery_FullMethodName, &orchv1.ReplayDeliveryRequest{Id: w.GetId(), DeliveryId: delivery.GetId()})
 		return got, err
 	}
 	again := func() []*orchv1.WebhookDelivery {

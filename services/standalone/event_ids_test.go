@@ -20,22 +20,22 @@ type listed struct {
 	Next   string `json:"next_page"`
 }
 
-func (h *hosted) listed(of tenant, query string) (page listed) {
+func (h *hosted) listed(tenant tenant, query string) (page listed) {
 	h.t.Helper()
-	got := h.do(of.key, "POST", of.workspacePath()+"/events/filter", query)
+	got := h.do(tenant.key, "POST", tenant.workspacePath()+"/events/filter", query)
 	require.Equal(h.t, http.StatusOK, got.status, got.body)
 	require.NoError(h.t, json.Unmarshal([]byte(got.body), &page))
 	return page
 }
 
 // socket opens a websocket of a tenant, with its key.
-func (h *hosted) socket(of tenant, path string) *client {
+func (h *hosted) socket(tenant tenant, path string) *client {
 	h.t.Helper()
-	c, _, err := websocket.Dial(h.t.Context(), h.root+of.workspacePath()+path, &websocket.DialOptions{Subprotocols: []string{"orch"}}) //nolint:bodyclose // Dial leaves none open.
+	c, _, err := websocket.Dial(h.t.Context(), h.root+tenant.workspacePath()+path, &websocket.DialOptions{Subprotocols: []string{"orch"}}) //nolint:bodyclose // Dial leaves none open.
 	require.NoError(h.t, err)
 	h.t.Cleanup(func() { _ = c.CloseNow() })
 	k := &client{h.t.(*testing.T), c}
-	k.send(fmt.Sprintf(`{"type":"auth","token":%q}`, of.key))
+	k.send(fmt.Sprintf(`{"type":"auth","token":%q}`, tenant.key))
 	require.JSONEq(h.t, `{"type":"auth_success"}`, k.receive())
 	return k
 }
@@ -53,32 +53,32 @@ func TestEventIDsAreTheWorkspaces(t *testing.T) {
 	}
 	ids = append(ids, uuid.Must(uuid.NewV7()).String(), uuid.Max.String())
 	now := time.Now().UTC().Truncate(time.Second)
-	said := func(of tenant, i int) string {
+	said := func(tenant tenant, i int) string {
 		return fmt.Sprintf(`{"id":%q,"event":"copied.%d","occurred":%q,"resource":{"orch.resource.id":"thing.%d"},"payload":{"of":%q}}`,
-			ids[i], i, now.Add(time.Duration(i/4)*-time.Second).Format(time.RFC3339), i, of.workspace) // Four of a moment.
+			ids[i], i, now.Add(time.Duration(i/4)*-time.Second).Format(time.RFC3339), i, tenant.workspace) // Four of a moment.
 	}
 	watching := make([]*client, len(tenants))
-	for i, of := range tenants {
-		watching[i] = h.socket(of, "/events/out")
+	for i, tenant := range tenants {
+		watching[i] = h.socket(tenant, "/events/out")
 		watching[i].send(`{"type":"filter","filter":{"event":{"prefix":["copied."]}}}`)
 	}
 	for range 2 { // The second time it is all there already.
-		for k, of := range tenants {
-			in := h.socket(of, "/events/in")
+		for k, tenant := range tenants {
+			in := h.socket(tenant, "/events/in")
 			for i := range ids {
 				if (i+k)%2 == 0 {
-					in.send(said(of, i))
+					in.send(said(tenant, i))
 					continue
 				}
-				require.Equal(t, http.StatusNoContent, h.do(of.key, "POST", of.workspacePath()+"/events", "["+said(of, i)+"]").status)
+				require.Equal(t, http.StatusNoContent, h.do(tenant.key, "POST", tenant.workspacePath()+"/events", "["+said(tenant, i)+"]").status)
 			}
 			require.NoError(t, in.barrier())
 		}
 	}
-	for k, of := range tenants {
+	for k, tenant := range tenants {
 		all := `{"filter":{"event":{"prefix":["copied."]}},"limit":5}`
-		require.Eventually(t, func() bool { return h.listed(of, all).Total == len(ids) }, waitTimeout, tick)
-		page, seen := h.listed(of, all), map[string]bool{}
+		require.Eventually(t, func() bool { return h.listed(tenant, all).Total == len(ids) }, waitTimeout, tick)
+		page, seen := h.listed(tenant, all), map[string]bool{}
 		for {
 			require.Equal(t, len(ids), page.Total)
 			for _, e := range page.Events {
@@ -90,7 +90,7 @@ func TestEventIDsAreTheWorkspaces(t *testing.T) {
 			}
 			next, err := url.Parse(page.Next)
 			require.NoError(t, err)
-			got := h.do(of.key, "GET", of.workspacePath()+"/events/filter/next?"+next.RawQuery, "")
+			got := h.do(tenant.key, "GET", tenant.workspacePath()+"/events/filter/next?"+next.RawQuery, "")
 			require.Equal(t, http.StatusOK, got.status, got.body)
 			page = listed{}
 			require.NoError(t, json.Unmarshal([]byte(got.body), &page))
@@ -98,11 +98,11 @@ func TestEventIDsAreTheWorkspaces(t *testing.T) {
 		require.Len(t, seen, len(ids))
 		for i, id := range ids {
 			require.True(t, seen[id])
-			one := h.listed(of, fmt.Sprintf(`{"filter":{"id":{"id":[%q]}},"limit":5}`, id))
+			one := h.listed(tenant, fmt.Sprintf(`{"filter":{"id":{"id":[%q]}},"limit":5}`, id))
 			require.Equal(t, 1, one.Total)
 			require.Equal(t, fmt.Sprintf("copied.%d", i), one.Events[0].Event)
 		}
-		got := h.do(of.key, "POST", of.workspacePath()+"/events/filter", all)
+		got := h.do(tenant.key, "POST", tenant.workspacePath()+"/events/filter", all)
 		require.NotContains(t, got.body, tenants[(k+1)%len(tenants)].workspace)
 
 		shown := map[string]bool{}
@@ -112,7 +112,7 @@ func TestEventIDsAreTheWorkspaces(t *testing.T) {
 			shown[m.Event.ID] = true
 		}
 		require.Len(t, shown, len(ids))
-		late := h.socket(of, "/events/out") // The past, as the store has it.
+		late := h.socket(tenant, "/events/out") // The past, as the store has it.
 		late.send(`{"type":"filter","filter":{"event":{"prefix":["copied."]}}}`)
 		shown = map[string]bool{}
 		for range ids {

@@ -69,18 +69,18 @@ func unplanted(body string) string {
 }
 
 // view is everything that a tenant sees of what is theirs.
-func (h *hosted) view(of tenant) map[string]string {
+func (h *hosted) view(tenant tenant) map[string]string {
 	out := map[string]string{}
 	for _, r := range routes() {
-		path := r.fill(of.account, "")
+		path := r.fill(tenant.account, "")
 		if strings.Contains(strings.ReplaceAll(r.path, "{account_id}", ""), "{") || strings.Contains(path, "event") || strings.Contains(path, "/ui/") {
 			continue
 		}
 		if r.method == "GET" && !strings.Contains(path, "csrf") || strings.HasSuffix(path, "/filter") {
 			if !strings.HasPrefix(path, "/accounts/") && !strings.HasPrefix(path, "/me") {
-				path = of.workspacePath() + path
+				path = tenant.workspacePath() + path
 			}
-			got := h.do(of.key, r.method, path, map[bool]string{true: "{}"}[r.method == "POST"])
+			got := h.do(tenant.key, r.method, path, map[bool]string{true: "{}"}[r.method == "POST"])
 			out[r.method+" "+path] = fmt.Sprint(got.status, volatile.ReplaceAllString(got.body, ""))
 		}
 	}

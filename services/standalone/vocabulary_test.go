@@ -244,13 +244,13 @@ func TestConvertedDataHasTheNamesOfNativeData(t *testing.T) {
 		t.Run("to "+v.Other().String(), func(t *testing.T) {
 			t.Parallel()
 			var all [2]map[string][]string
-			for i, of := range []vocabulary.Vocabulary{v, v.Other()} {
+			for i, words := range []vocabulary.Vocabulary{v, v.Other()} {
 				dir := t.TempDir()
-				s := start(t, dir, inVocabulary(of))
-				s.furnish(of)
-				s.settled(of)
+				s := start(t, dir, inVocabulary(words))
+				s.furnish(words)
+				s.settled(words)
 				s.stop()
-				if of == v {
+				if words == v {
 					convert(t, dir, v.Other(), false)
 				}
 				all[i] = names(t, dir)

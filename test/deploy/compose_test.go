@@ -101,9 +101,9 @@ func TestComposeSettingsAreAccepted(t *testing.T) {
 func TestComposeRefusesToOpenWithoutAuthentication(t *testing.T) {
 	t.Parallel()
 	gateway := func(variables ...string) error {
-		of := environment(project(t, variables...).Services["gateway"])
-		delete(of, goMemLimit)
-		return services["gateway"].load(of)
+		env := environment(project(t, variables...).Services["gateway"])
+		delete(env, goMemLimit)
+		return services["gateway"].load(env)
 	}
 	for _, bind := range []string{"0.0.0.0", "192.168.0.7", "[::]"} {
 		require.ErrorContains(t, gateway("ORCH_BIND="+bind), "without authentication", bind)

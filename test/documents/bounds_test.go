@@ -110,24 +110,24 @@ func TestBoundsInBytesAreThoseOfTheSource(t *testing.T) {
 		require.NotNil(t, bound, "%s: the bound begins with a number of MiB", row[0])
 		mib, err := strconv.ParseInt(bound[1], 10, 64)
 		require.NoError(t, err)
-		of := strings.Trim(row[3], "`")
-		known[of] = true
-		dir, name, _ := strings.Cut(filepath.Base(of), ".")
-		value, ok := constants(t, filepath.Join(filepath.Dir(of), dir))[name]
-		require.True(t, ok, "%s is no constant", of)
+		limit := strings.Trim(row[3], "`")
+		known[limit] = true
+		dir, name, _ := strings.Cut(filepath.Base(limit), ".")
+		value, ok := constants(t, filepath.Join(filepath.Dir(limit), dir))[name]
+		require.True(t, ok, "%s is no constant", limit)
 		n, exact := constant.Int64Val(constant.ToInt(value))
-		require.True(t, exact, of)
+		require.True(t, exact, limit)
 		require.Equal(t, mib<<20, n, "the bound of %s", row[0])
 		require.Contains(t, filled[row[0]], "func "+strings.Trim(row[4], "`")+"(", "%s: its test calls testkit.FillBound with this name", row[0])
 		delete(filled, row[0])
 	}
 	require.Empty(t, filled, "these bounds have no row")
 	source := boundsOfTheSource(t)
-	for of := range besides {
-		require.Contains(t, source, of, "an exception without a constant")
+	for bound := range besides {
+		require.Contains(t, source, bound, "an exception without a constant")
 	}
-	for _, of := range source {
-		require.True(t, known[of] || besides[of] != "", "%s bounds bytes and has no row in docs/guarantees.md", of)
+	for _, bound := range source {
+		require.True(t, known[bound] || besides[bound] != "", "%s bounds bytes and has no row in docs/guarantees.md", bound)
 	}
 }
 

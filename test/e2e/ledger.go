@@ -95,8 +95,8 @@ func (l *Ledger) Acknowledged() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := 0
-	for _, of := range l.acknowledged {
-		n += of
+	for _, count := range l.acknowledged {
+		n += count
 	}
 	return n
 }
@@ -440,8 +440,8 @@ func (c *Client) check(ctx context.Context, o *Orch) (Verdict, error) {
 func (c *Client) WaitDone(ctx context.Context, o *Orch, phase string) (left int) {
 	var ids, deliveries []string
 	c.Ledger.mu.Lock()
-	for id, of := range c.Ledger.events {
-		if of == phase {
+	for id, event := range c.Ledger.events {
+		if event == phase {
 			ids = append(ids, id)
 		}
 	}
@@ -452,8 +452,8 @@ func (c *Client) WaitDone(ctx context.Context, o *Orch, phase string) (left int)
 			}
 		}
 	}
-	for number, of := range c.Ledger.webhooks {
-		if of == phase {
+	for number, delivery := range c.Ledger.webhooks {
+		if delivery == phase {
 			deliveries = append(deliveries, "delivery."+number)
 		}
 	}

@@ -226,9 +226,9 @@ func (p *poisoned) once(name string) {
 	require.NoError(p, err)
 	seen := map[string]bool{}
 	for _, e := range all {
-		of := e.Resource["orch.resource.id"]
-		require.False(p, seen[of], "%s of %s twice", name, of)
-		seen[of] = true
+		resource := e.Resource["orch.resource.id"]
+		require.False(p, seen[resource], "%s of %s twice", name, resource)
+		seen[resource] = true
 	}
 }
 

@@ -127,11 +127,11 @@ func boundsOf(s *openapi3.Schema, example any) []bound {
 }
 
 // longest returns the maximum length of texts that a schema or one of its variants accepts, or 0.
-func longest(of *openapi3.SchemaRef) int {
-	if of == nil {
+func longest(schema *openapi3.SchemaRef) int {
+	if schema == nil {
 		return 0
 	}
-	for _, variant := range append(openapi3.SchemaRefs{of}, of.Value.AnyOf...) {
+	for _, variant := range append(openapi3.SchemaRefs{schema}, schema.Value.AnyOf...) {
 		if s := variant.Value; s.Type.Is("string") && s.MaxLength != nil {
 			return int(*s.MaxLength)
 		}

@@ -182,15 +182,15 @@ func (a answer) at(path string) any {
 		return value
 	}
 	for step := range strings.SplitSeq(path, ".") {
-		switch of := value.(type) {
+		switch typed := value.(type) {
 		case map[string]any:
-			member, found := of[step]
+			member, found := typed[step]
 			require.True(a.t, found, "%q of %q in %s", step, path, a.body)
 			value = member
 		case []any:
 			i := int(step[0] - '0')
-			require.Less(a.t, i, len(of), "%q of %q in %s", step, path, a.body)
-			value = of[i]
+			require.Less(a.t, i, len(typed), "%q of %q in %s", step, path, a.body)
+			value = typed[i]
 		default:
 			require.Fail(a.t, "nothing there", "%q of %q in %s", step, path, a.body)
 		}

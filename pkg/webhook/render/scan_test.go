@@ -84,16 +84,16 @@ func nearlyEvent(t *rapid.T) string {
 		return plain.Draw(t, "plain")
 	})
 	var value func(depth int) string
-	list := func(of func() string) string {
+	list := func(element func() string) string {
 		all := make([]string, rapid.IntRange(0, 4).Draw(t, "items"))
 		for i := range all {
-			all[i] = of() + space.Draw(t, "space")
+			all[i] = element() + space.Draw(t, "space")
 		}
 		return strings.Join(all, ","+space.Draw(t, "space"))
 	}
-	object := func(of func() string) string {
+	object := func(element func() string) string {
 		return "{" + space.Draw(t, "space") + list(func() string {
-			return text.Draw(t, "key") + space.Draw(t, "space") + ":" + space.Draw(t, "space") + of()
+			return text.Draw(t, "key") + space.Draw(t, "space") + ":" + space.Draw(t, "space") + element()
 		}) + "}"
 	}
 	value = func(depth int) string {

@@ -60,8 +60,8 @@ func (t trust) check(ctx context.Context, name string, signing *x509.Certificate
 }
 
 // issuer fetches the certificate that issued another one; nil if that does not name it at an address of the authorities.
-func (t trust) issuer(ctx context.Context, of *x509.Certificate) (*x509.Certificate, error) {
-	for _, address := range of.IssuingCertificateURL {
+func (t trust) issuer(ctx context.Context, cert *x509.Certificate) (*x509.Certificate, error) {
+	for _, address := range cert.IssuingCertificateURL {
 		u, err := url.Parse(address)
 		if err != nil || u.User != nil || u.Port() != "" || u.Scheme != "http" && u.Scheme != "https" || !strings.HasSuffix(strings.ToLower(u.Host), issuerDomain) {
 			continue

@@ -111,7 +111,7 @@ func usageOf(pid int) usage {
 		if err != nil {
 			continue // It has ended.
 		}
-		of, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 		// The name in brackets may contain any character; the fields after it are numbers. See proc_pid_stat(5).
 		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 		if err != nil || len(fields) < 13 {
@@ -120,17 +120,17 @@ func usageOf(pid int) usage {
 		parent, _ := strconv.Atoi(fields[1])
 		user, _ := strconv.ParseInt(fields[11], 10, 64)
 		kernel, _ := strconv.ParseInt(fields[12], 10, 64)
-		children[parent] = append(children[parent], of)
-		ticks[of] = user + kernel
+		children[parent] = append(children[parent], pid)
+		ticks[pid] = user + kernel
 	}
 	var sum usage
 	var walk func(int)
-	walk = func(of int) {
-		m := memoryOf(of)
+	walk = func(pid int) {
+		m := memoryOf(pid)
 		sum.Resident += m.Resident
 		sum.File += m.File
-		sum.cpu += time.Duration(ticks[of]) * kernelTick
-		for _, child := range children[of] {
+		sum.cpu += time.Duration(ticks[pid]) * kernelTick
+		for _, child := range children[pid] {
 			walk(child)
 		}
 	}

@@ -54,21 +54,21 @@ func run(ctx context.Context) (err error) {
 	fmt.Fprintln(out, "row\tserver\tacknowledged\tlost\tper second\treadable after\tpersisted per second\tratio\tfloor\t")
 	var failures []error
 	for _, row := range []ingestion{events("by time", byTime), events("random", uuid.New), logs} {
-		of := map[*beside.Server]*taken{reference: {mayLose: true}, ours: {}}
+		results := map[*beside.Server]*taken{reference: {mayLose: true}, ours: {}}
 		for range *rounds {
 			for _, s := range []*beside.Server{reference, ours} { // In turns, so that noise affects both.
-				if err := of[s].round(ctx, s, row, *conns, *round); err != nil {
+				if err := results[s].round(ctx, s, row, *conns, *round); err != nil {
 					return fmt.Errorf("%s: %w", row.name, err)
 				}
 			}
 		}
-		ratio := of[ours].perSecond() / of[reference].perSecond()
-		of[reference].print(out, row.name, reference.Name, "\t")
-		of[ours].print(out, row.name, ours.Name, fmt.Sprintf("%.1f\t%.0f", ratio, row.floor))
+		ratio := results[ours].perSecond() / results[reference].perSecond()
+		results[reference].print(out, row.name, reference.Name, "\t")
+		results[ours].print(out, row.name, ours.Name, fmt.Sprintf("%.1f\t%.0f", ratio, row.floor))
 		if ratio < row.floor {
 			failures = append(failures, fmt.Errorf("%s: %.1f times the reference, and not %.0f", row.name, ratio, row.floor))
 		}
-		if late := of[ours].slowest; late > visibleWithin {
+		if late := results[ours].slowest; late > visibleWithin {
 			failures = append(failures, fmt.Errorf("%s: readable %s after the last acknowledgement, and not within %s", row.name, late, visibleWithin))
 		}
 	}

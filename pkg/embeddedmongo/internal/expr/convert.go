@@ -51,7 +51,7 @@ func toString(v value.Value) (value.Value, error) {
 	return value.OfString(s), nil
 }
 
-func toInteger(lo, hi int64, of func(int64) value.Value) func(value.Value) (value.Value, error) {
+func toInteger(lo, hi int64, wrap func(int64) value.Value) func(value.Value) (value.Value, error) {
 	return func(v value.Value) (value.Value, error) {
 		var i int64
 		switch {
@@ -82,7 +82,7 @@ func toInteger(lo, hi int64, of func(int64) value.Value) func(value.Value) (valu
 		if i < lo || i > hi {
 			return v, conversionFailure(v, "integer")
 		}
-		return of(i), nil
+		return wrap(i), nil
 	}
 }
 

@@ -167,9 +167,9 @@ func (ix *Index) splitPosting(key []byte) (fields, bucket []byte) {
 type Range struct{ Lo, Hi []byte }
 
 // BucketRange is the range of keys that the documents of a bucket have in an index that lists them.
-func (c *Collection) BucketRange(ix, of *Index, fields, bucket []byte) Range {
+func (c *Collection) BucketRange(ix, text *Index, fields, bucket []byte) Range {
 	lo := append(c.IndexPrefix(ix), fields...)
-	if !of.Grams.Chunks {
+	if !text.Grams.Chunks {
 		lo = append(lo, bucket...)
 		return Range{lo, Successor(lo)}
 	}
@@ -185,11 +185,11 @@ func (c *Collection) BucketRange(ix, of *Index, fields, bucket []byte) Range {
 func (ix *Index) Before() []index.Field { return ix.Fields[:len(ix.Fields)-1] }
 
 // Lists reports whether the index has the documents of each bucket of an index of trigrams in one range.
-func (ix *Index) Lists(of *Index) bool {
-	if ix.IsID() || ix.Partial != nil || ix.Spec.Sparse || len(ix.Fields) < len(of.Fields) {
+func (ix *Index) Lists(text *Index) bool {
+	if ix.IsID() || ix.Partial != nil || ix.Spec.Sparse || len(ix.Fields) < len(text.Fields) {
 		return false
 	}
-	for i, f := range of.Fields {
+	for i, f := range text.Fields {
 		if ix.Fields[i].Path != f.Path || ix.Fields[i].Desc {
 			return false
 		}

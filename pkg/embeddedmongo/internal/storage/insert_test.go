@@ -85,8 +85,8 @@ func sound(t tester, e *Engine) {
 
 func newDocument(t *rapid.T) value.Doc {
 	d := bson.D{}
-	add := func(name string, of ...any) {
-		if v := rapid.SampledFrom(of).Draw(t, name); v != nil {
+	add := func(name string, fields ...any) {
+		if v := rapid.SampledFrom(fields).Draw(t, name); v != nil {
 			d = append(d, bson.E{Key: name, Value: v})
 		}
 	}

@@ -190,8 +190,8 @@ type knownTexts struct {
 	n     int // How many texts were added; each replaces the oldest.
 }
 
-// of prepares for a document of a bucket.
-func (k *knownTexts) of(ix *Index, key []byte) {
+// keep prepares for a document of a bucket.
+func (k *knownTexts) keep(ix *Index, key []byte) {
 	if k != nil && (k.ix != ix || !bytes.Equal(k.key, key)) {
 		*k = knownTexts{ix: ix, key: append(k.key[:0], key...)}
 	}
@@ -250,7 +250,7 @@ func (t *bucketTexts) grams(f func(grams.Gram)) {
 // foldTexts folds the texts of a document that are not known in the bucket; false when there are none.
 func (t *bucketTexts) foldTexts(ix *Index, d value.Doc) bool {
 	t.folded, t.ends, t.size, t.all = t.folded[:0], t.ends[:0], 0, false
-	t.known.of(ix, t.key)
+	t.known.keep(ix, t.key)
 	for _, text := range ix.Grams.Texts {
 		t.foldAt(value.OfDoc(d), text.Parts())
 	}

@@ -17,11 +17,11 @@ import (
 func BenchmarkInsertTexts(b *testing.B) {
 	words := []string{"amber", "azure", "bold", "brisk", "calm", "copper", "fox", "goose", "hare", "hawk", "heron", "ibex"}
 	for _, kind := range []struct {
-		name    string
-		indexes int // Of entries.
-		batch   int
-		keys    bson.D
-		of      func(i int) bson.D
+		name     string
+		indexes  int // Of entries.
+		batch    int
+		keys     bson.D
+		document func(i int) bson.D
 	}{
 		{"runs, names repeat", 25, 1, bson.D{{Key: "ws", Value: 1}, {Key: "name", Value: "grams"}}, func(i int) bson.D {
 			return bson.D{{Key: "name", Value: words[i%12] + "-" + words[i/12%12]}, {Key: "data", Value: make([]byte, 1200)}}
@@ -56,7 +56,7 @@ func BenchmarkInsertTexts(b *testing.B) {
 				for i := range b.N {
 					raw, err := bson.Marshal(append(bson.D{
 						{Key: "_id", Value: bson.Binary{Subtype: 4, Data: binaryID(i)}}, {Key: "ws", Value: bson.Binary{Subtype: 4, Data: make([]byte, 16)}},
-					}, kind.of(i)...))
+					}, kind.document(i)...))
 					require.NoError(b, err)
 					docs = append(docs, raw)
 				}

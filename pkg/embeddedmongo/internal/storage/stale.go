@@ -64,9 +64,9 @@ func (c *Collection) removeStale(ctx context.Context) (removed int, err error) {
 }
 
 // lister is the index that has the documents of each bucket in one range; nil when there is none.
-func (c *Collection) lister(of *Index) *Index {
+func (c *Collection) lister(text *Index) *Index {
 	for _, ix := range c.Indexes() {
-		if ix.Lists(of) {
+		if ix.Lists(text) {
 			return ix
 		}
 	}
@@ -111,8 +111,8 @@ func (c *Collection) stalePostings(ix *Index, from []byte, alive map[string]bool
 }
 
 // hasDocuments reports whether a bucket has documents.
-func (c *Collection) hasDocuments(it *pebble.Iterator, list, of *Index, fields, bucket []byte) bool {
-	r := c.BucketRange(list, of, fields, bucket)
+func (c *Collection) hasDocuments(it *pebble.Iterator, list, text *Index, fields, bucket []byte) bool {
+	r := c.BucketRange(list, text, fields, bucket)
 	return it.SeekGE(r.Lo) && (r.Hi == nil || bytes.Compare(it.Key(), r.Hi) < 0)
 }
 

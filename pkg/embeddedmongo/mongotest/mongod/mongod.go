@@ -64,8 +64,8 @@ const memoryRoom = 4 << 30
 // TempDir makes a directory for data: in memory where that has room, as tests make thousands of files.
 func TempDir() (string, error) {
 	const memory = "/dev/shm"
-	var of syscall.Statfs_t
-	if err := syscall.Statfs(memory, &of); err == nil && of.Bavail*uint64(of.Bsize) >= memoryRoom {
+	var stat syscall.Statfs_t
+	if err := syscall.Statfs(memory, &stat); err == nil && stat.Bavail*uint64(stat.Bsize) >= memoryRoom {
 		if dir, err := os.MkdirTemp(memory, "mongod-"); err == nil {
 			return dir, nil
 		}

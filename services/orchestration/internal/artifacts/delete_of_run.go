@@ -13,8 +13,8 @@ import (
 const KindDeleteOfFlowRun = "artifacts_delete"
 
 // DeleteOfFlowRun is the effect that deletes the artifacts of a flow run.
-func DeleteOfFlowRun(of *store.Store, ws, run uuid.UUID) store.Effect {
-	return of.About(KindDeleteOfFlowRun, ws, run)
+func DeleteOfFlowRun(db *store.Store, ws, run uuid.UUID) store.Effect {
+	return db.About(KindDeleteOfFlowRun, ws, run)
 }
 
 // DeleteOfFlowRuns executes effects of KindDeleteOfFlowRun.

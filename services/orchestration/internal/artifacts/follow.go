@@ -19,8 +19,8 @@ const KindFollow = "artifact_latest"
 
 // followed builds the effect for one key.
 func (s *Service) followed(ws uuid.UUID, key string) store.Effect {
-	of := s.artifacts.Store()
-	return store.Effect{ID: of.NewID(), At: of.Now(), Kind: KindFollow, Body: append(ws[:], key...)}
+	db := s.artifacts.Store()
+	return store.Effect{ID: db.NewID(), At: db.Now(), Kind: KindFollow, Body: append(ws[:], key...)}
 }
 
 // Follow executes effects of KindFollow.

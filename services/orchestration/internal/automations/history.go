@@ -81,13 +81,13 @@ func (s *Service) historyFiring(e *orchv1.ReceivedEvent) *orchv1.AutomationHisto
 
 // addOutcomes adds the actions whose outcomes are stored as events.
 func (s *Service) addOutcomes(ctx context.Context, ws uuid.UUID, byEvent map[string]*orchv1.AutomationHistoryFiring) error {
-	var of bson.A
+	var ids bson.A
 	for id := range byEvent {
-		of = append(of, s.vocab.Name("event", id))
+		ids = append(ids, s.vocab.Name("event", id))
 	}
 	executed, failed := s.vocab.Name("automation", "action", "executed"), s.vocab.Name("automation", "action", "failed")
 	return s.events.Each(ctx, ws, bson.D{
-		{Key: "resource_ids", Value: bson.D{{Key: "$in", Value: of}}},
+		{Key: "resource_ids", Value: bson.D{{Key: "$in", Value: ids}}},
 		{Key: "event", Value: bson.D{{Key: "$in", Value: bson.A{executed, failed}}}},
 	}, bson.D{{Key: "occurred", Value: 1}, {Key: "_id", Value: 1}}, func(e *orchv1.ReceivedEvent) bool {
 		f := byEvent[s.relatedInRole(e, "event", "automation-triggered-event")]

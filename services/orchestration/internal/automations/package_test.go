@@ -71,10 +71,10 @@ func TestActionsNameWhatTheySelect(t *testing.T) {
 			"inferred, with id": {orchv1.ActionSource_ACTION_SOURCE_INFERRED, "01890000-0000-7000-8000-000000000001", 1},
 		} {
 			action := (&orchv1.Action{}).ProtoReflect()
-			of := action.Mutable(kind).Message()
-			of.Set(fields.ByName("source"), protoreflect.ValueOfEnum(test.source.Number()))
+			message := action.Mutable(kind).Message()
+			message.Set(fields.ByName("source"), protoreflect.ValueOfEnum(test.source.Number()))
 			if test.id != "" {
-				of.Set(fields.ByNumber(2), protoreflect.ValueOfString(test.id))
+				message.Set(fields.ByNumber(2), protoreflect.ValueOfString(test.id))
 			}
 			var found fieldErrors
 			checkSelection(action, place{}, &found)

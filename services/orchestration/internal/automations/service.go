@@ -76,8 +76,8 @@ func (s *Service) lifecycle(ws uuid.UUID, automation, before *orchv1.Automation,
 	if err != nil {
 		return store.Effect{}, err
 	}
-	of := s.automations.Store()
+	db := s.automations.Store()
 	return events.Publish(ws, events.Lifecycle{
-		ID: of.NewID(), Kind: "automation", Verb: verb, Of: id, Name: automation.GetName(), At: of.Now(), Payload: payload,
+		ID: db.NewID(), Kind: "automation", Verb: verb, Of: id, Name: automation.GetName(), At: db.Now(), Payload: payload,
 	}.Event(s.vocab))
 }

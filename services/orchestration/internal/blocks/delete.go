@@ -27,11 +27,11 @@ func (s *Service) Handlers() outbox.Handlers {
 	return outbox.Handlers{
 		kindOfType: func(ctx context.Context, effects []store.Effect) error {
 			return store.EachSubject(effects, func(ws, id uuid.UUID) error {
-				of := bson.D{{Key: "block_type_id", Value: store.Binary(id)}}
-				if err := s.drainDocuments(ctx, ws, of); err != nil {
+				filter := bson.D{{Key: "block_type_id", Value: store.Binary(id)}}
+				if err := s.drainDocuments(ctx, ws, filter); err != nil {
 					return err
 				}
-				return s.schemas.Drain(ctx, ws, of, func(id uuid.UUID) error { return s.deleteSchema(ctx, ws, id) })
+				return s.schemas.Drain(ctx, ws, filter, func(id uuid.UUID) error { return s.deleteSchema(ctx, ws, id) })
 			})
 		},
 		kindOfSchema: func(ctx context.Context, effects []store.Effect) error {
@@ -42,8 +42,8 @@ func (s *Service) Handlers() outbox.Handlers {
 	}
 }
 
-func (s *Service) drainDocuments(ctx context.Context, ws uuid.UUID, of bson.D) error {
-	return s.documents.Drain(ctx, ws, of, func(id uuid.UUID) error { return s.deleteDocument(ctx, ws, id) })
+func (s *Service) drainDocuments(ctx context.Context, ws uuid.UUID, filter bson.D) error {
+	return s.documents.Drain(ctx, ws, filter, func(id uuid.UUID) error { return s.deleteDocument(ctx, ws, id) })
 }
 
 // DeleteBlockType deletes a type with its schemas and documents. It refuses types that the server needs.

@@ -31,11 +31,11 @@ func (s *Service) ReadBlockDocumentByName(ctx context.Context, r *orchv1.ReadBlo
 	if err != nil {
 		return nil, err
 	}
-	of, err := s.ofType(ctx, ws, r.GetSlug())
+	filter, err := s.ofType(ctx, ws, r.GetSlug())
 	if err != nil {
 		return nil, noDocument.Translate(err)
 	}
-	document, err := s.documents.First(ctx, ws, append(of, bson.E{Key: "name", Value: r.GetBlockDocumentName()}))
+	document, err := s.documents.First(ctx, ws, append(filter, bson.E{Key: "name", Value: r.GetBlockDocumentName()}))
 	if err != nil {
 		return nil, noDocument.Translate(err)
 	}
@@ -48,11 +48,11 @@ func (s *Service) ReadBlockDocumentsOfType(ctx context.Context, r *orchv1.ReadBl
 	if err != nil {
 		return nil, err
 	}
-	of, err := s.ofType(ctx, ws, r.GetSlug())
+	filter, err := s.ofType(ctx, ws, r.GetSlug())
 	if err != nil {
 		return nil, noType.Translate(err)
 	}
-	found, err := s.documents.Find(ctx, ws, append(of, bson.E{Key: "is_anonymous", Value: false}), bson.D{{Key: "name", Value: 1}}, 0, -1)
+	found, err := s.documents.Find(ctx, ws, append(filter, bson.E{Key: "is_anonymous", Value: false}), bson.D{{Key: "name", Value: 1}}, 0, -1)
 	if err != nil {
 		return nil, err
 	}

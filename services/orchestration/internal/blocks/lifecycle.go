@@ -40,9 +40,9 @@ func (s *Service) typeHappened(ws uuid.UUID, blockType *orchv1.BlockType, verb s
 		}
 	}
 	payload.Set("is_protected", blockType.GetIsProtected())
-	of := s.types.Store()
+	db := s.types.Store()
 	return events.Publish(ws, events.Lifecycle{
-		ID: of.NewID(), Kind: "block-type", Verb: verb, Of: id, Name: blockType.GetName(), At: of.Now(), Payload: jsontree.Text(payload),
+		ID: db.NewID(), Kind: "block-type", Verb: verb, Of: id, Name: blockType.GetName(), At: db.Now(), Payload: jsontree.Text(payload),
 	}.Event(s.vocab))
 }
 
@@ -68,9 +68,9 @@ func (s *Service) documentHappened(ctx context.Context, ws uuid.UUID, document *
 	if err != nil {
 		return nil, err
 	}
-	of := s.documents.Store()
+	db := s.documents.Store()
 	event := events.Lifecycle{
-		ID: of.NewID(), Kind: "block-document", Verb: verb, Of: id, Name: document.GetName(), At: of.Now(), Payload: payload,
+		ID: db.NewID(), Kind: "block-document", Verb: verb, Of: id, Name: document.GetName(), At: db.Now(), Payload: payload,
 	}.Event(s.vocab)
 	event.Related = []*orchv1.RelatedResource{
 		events.Related(s.vocab, "block-type", document.GetBlockTypeId(), "block-type", document.GetBlockTypeName()),

@@ -12,10 +12,10 @@ import (
 )
 
 // ids collects one id of each message without duplicates.
-func ids[M any](of []M, id func(M) string) []string {
+func ids[M any](messages []M, id func(M) string) []string {
 	var found []string
 	seen := map[string]bool{}
-	for _, m := range of {
+	for _, m := range messages {
 		if key := id(m); key != "" && !seen[key] {
 			seen[key] = true
 			found = append(found, key)
@@ -31,7 +31,7 @@ const lookupBatch = 200
 func byID[M interface {
 	proto.Message
 	GetId() string
-}](ctx context.Context, of *store.Collection[M], ws uuid.UUID, wanted []string) (map[string]M, error) {
+}](ctx context.Context, collection *store.Collection[M], ws uuid.UUID, wanted []string) (map[string]M, error) {
 	found := map[string]M{}
 	for len(wanted) > 0 {
 		batch := wanted[:min(len(wanted), lookupBatch)]
@@ -44,7 +44,7 @@ func byID[M interface {
 			}
 			keys = append(keys, store.Binary(parsed))
 		}
-		documents, err := of.Find(ctx, ws, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: keys}}}}, bson.D{{Key: "_id", Value: 1}}, 0, -1)
+		documents, err := collection.Find(ctx, ws, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: keys}}}}, bson.D{{Key: "_id", Value: 1}}, 0, -1)
 		if err != nil {
 			return nil, err
 		}

@@ -19,14 +19,14 @@ func nameOfDeployment(id string) string { return "deployment:" + id }
 // LimitFor returns the limit of a deployment: the one that it names, or its own. It is nil if the deployment has none,
 // or the limit is inactive.
 func (l *Limits) LimitFor(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment) (*orchv1.ConcurrencyLimitV2, error) {
-	limit, err := l.of(ctx, ws, d)
+	limit, err := l.limitOf(ctx, ws, d)
 	if errors.Is(err, store.ErrNotFound) || (err == nil && !limit.GetActive()) {
 		return nil, nil
 	}
 	return limit, err
 }
 
-func (l *Limits) of(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment) (*orchv1.ConcurrencyLimitV2, error) {
+func (l *Limits) limitOf(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment) (*orchv1.ConcurrencyLimitV2, error) {
 	switch {
 	case d.ConcurrencyLimitId != nil:
 		id, err := uuid.Parse(d.GetConcurrencyLimitId())
@@ -62,7 +62,7 @@ func (l *Limits) Show(ctx context.Context, ws, id uuid.UUID) (*orchv1.Deployment
 
 // ShowOf returns the limit of a deployment as the deployment presents it; nil if it has none.
 func (l *Limits) ShowOf(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment) (*orchv1.DeploymentConcurrencyLimit, error) {
-	limit, err := l.of(ctx, ws, d)
+	limit, err := l.limitOf(ctx, ws, d)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil
 	}

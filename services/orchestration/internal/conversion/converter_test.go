@@ -139,10 +139,10 @@ func TestPendingEffectsDeadLettersAndBuckets(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, w.store.Bury(ctx, letter))
 
-	of := uuid.MustParse(run.GetFiring().GetTriggerId())
-	before := trigger.BucketID(of, []string{"orch.flow.1", "me"})
+	triggerID := uuid.MustParse(run.GetFiring().GetTriggerId())
+	before := trigger.BucketID(triggerID, []string{"orch.flow.1", "me"})
 	w.insert(ctx, t, query.AutomationBucket, &orchv1.AutomationBucket{
-		Id: before.String(), AutomationId: run.GetAutomation().GetId(), TriggerId: of.String(), Key: []string{"orch.flow.1", "me"}, Count: 2,
+		Id: before.String(), AutomationId: run.GetAutomation().GetId(), TriggerId: triggerID.String(), Key: []string{"orch.flow.1", "me"}, Count: 2,
 	})
 
 	original := w.contents(ctx, t)
@@ -153,7 +153,7 @@ func TestPendingEffectsDeadLettersAndBuckets(t *testing.T) {
 		}
 	}
 	// The labels sort as "owner", "prefect.resource.id".
-	bucket, err := store.NewCollection(w.store, query.AutomationBucket, &orchv1.AutomationBucket{}).Get(ctx, w.ws, trigger.BucketID(of, []string{"me", "prefect.flow.1"}))
+	bucket, err := store.NewCollection(w.store, query.AutomationBucket, &orchv1.AutomationBucket{}).Get(ctx, w.ws, trigger.BucketID(triggerID, []string{"me", "prefect.flow.1"}))
 	require.NoError(t, err)
 	require.Equal(t, []string{"me", "prefect.flow.1"}, bucket.GetKey())
 	require.Equal(t, int64(2), bucket.GetCount())

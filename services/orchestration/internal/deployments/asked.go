@@ -75,9 +75,9 @@ func (s *Service) prepare(ctx context.Context, ws uuid.UUID, create *orchv1.Depl
 	if err != nil {
 		return nil, err
 	}
-	of := s.deployments.Store()
+	db := s.deployments.Store()
 	a := &asked{
-		create: create, mask: mask, labels: map[string]*orchv1.Scalar{}, now: of.Now(), newID: of.NewID, by: flowruns.CreatedBy(info), place: at,
+		create: create, mask: mask, labels: map[string]*orchv1.Scalar{}, now: db.Now(), newID: db.NewID, by: flowruns.CreatedBy(info), place: at,
 	}
 	maps.Copy(a.labels, flow.GetLabels().GetValues())
 	a.labels[s.vocab.Name("flow", "id")] = &orchv1.Scalar{Kind: &orchv1.Scalar_StringValue{StringValue: flow.GetId()}}

@@ -123,19 +123,19 @@ func newDeployment(id uuid.UUID) *orchv1.Deployment {
 func (s *Service) change(
 	ctx context.Context, ws, id uuid.UUID, obsolete flowruns.Unstarted, edit func(*orchv1.Deployment) error,
 ) (*orchv1.Deployment, error) {
-	of := s.deployments.Store()
+	db := s.deployments.Store()
 	changed, err := s.deployments.Mutate(ctx, ws, id, store.Edit(edit, func(current, next *orchv1.Deployment) ([]store.Effect, error) {
 		updated, err := s.updated(ws, current, next)
 		if err != nil {
 			return nil, err
 		}
 		effects := []store.Effect{updated}
-		now := of.Now()
+		now := db.Now()
 		if obsolete != flowruns.NoneScheduled {
 			generation := next.GetScheduleGeneration() + 1
 			next.ScheduleGeneration = &generation
 			next.ScheduleRecheck = timestamppb.New(now.Add(schedules.RecheckAfter))
-			effects = append(effects, flowruns.DeleteUnstarted(of, ws, id, obsolete, generation))
+			effects = append(effects, flowruns.DeleteUnstarted(db, ws, id, obsolete, generation))
 		}
 		if obsolete != flowruns.NoneScheduled || current.GetPaused() {
 			// What was due before, or while the deployment was paused, is not created any more.

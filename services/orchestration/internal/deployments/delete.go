@@ -65,8 +65,8 @@ func (s *Service) delete(ctx context.Context, ws, id uuid.UUID) error {
 }
 
 // DeleteOfFlow is the effect that deletes the deployments of a flow.
-func DeleteOfFlow(of *store.Store, ws, flow uuid.UUID) store.Effect {
-	return of.About(kindDeleteOfFlow, ws, flow)
+func DeleteOfFlow(db *store.Store, ws, flow uuid.UUID) store.Effect {
+	return db.About(kindDeleteOfFlow, ws, flow)
 }
 
 // Handlers returns the effect handlers of this package by kind.

@@ -15,9 +15,9 @@ func (s *Service) lifecycle(ws uuid.UUID, d *orchv1.Deployment, verb string, pay
 	if err != nil {
 		return store.Effect{}, err
 	}
-	of := s.deployments.Store()
+	db := s.deployments.Store()
 	e := events.Lifecycle{
-		ID: of.NewID(), Kind: "deployment", Verb: verb, Of: id, Name: d.GetName(), At: of.Now(), Payload: payload,
+		ID: db.NewID(), Kind: "deployment", Verb: verb, Of: id, Name: d.GetName(), At: db.Now(), Payload: payload,
 	}.Event(s.vocab)
 	e.Related = append(e.Related, events.Related(s.vocab, "flow", d.GetFlowId(), "flow", ""))
 	for _, r := range []struct {

@@ -25,16 +25,16 @@ func (s *Service) Ready(ctx context.Context, ws uuid.UUID, queues []uuid.UUID) e
 	for i, id := range queues {
 		ids[i] = store.Binary(id)
 	}
-	of := bson.E{Key: "work_queue_id", Value: bson.D{{Key: "$in", Value: ids}}}
+	inQueues := bson.E{Key: "work_queue_id", Value: bson.D{{Key: "$in", Value: ids}}}
 	now := s.deployments.Store().Now()
 	recent := bson.D{{Key: "$gt", Value: now.Add(-pollGrain).UnixMicro()}, {Key: "$lte", Value: now.UnixMicro()}}
 	err := s.deployments.Store().UpdateMany(ctx, query.Deployment, ws,
-		bson.D{of, {Key: "status", Value: wordReady}, {Key: "last_polled", Value: bson.D{{Key: "$not", Value: recent}}}},
+		bson.D{inQueues, {Key: "status", Value: wordReady}, {Key: "last_polled", Value: bson.D{{Key: "$not", Value: recent}}}},
 		bson.D{{Key: "$set", Value: bson.D{{Key: "last_polled", Value: now.UnixMicro()}}}})
 	if err != nil {
 		return err
 	}
-	unready, err := s.deployments.Find(ctx, ws, bson.D{of, {Key: "status", Value: bson.D{{Key: "$ne", Value: wordReady}}}},
+	unready, err := s.deployments.Find(ctx, ws, bson.D{inQueues, {Key: "status", Value: bson.D{{Key: "$ne", Value: wordReady}}}},
 		bson.D{{Key: "_id", Value: 1}}, 0, -1)
 	if err != nil {
 		return err

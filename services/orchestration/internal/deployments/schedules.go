@@ -44,10 +44,10 @@ func (s *Service) CreateDeploymentSchedules(ctx context.Context, r *orchv1.Creat
 	if err != nil {
 		return nil, translate(err)
 	}
-	of := s.deployments.Store()
+	db := s.deployments.Store()
 	added := &orchv1.DeploymentScheduleList{}
 	for _, create := range r.GetSchedules() {
-		schedule, err := newSchedule(create, id.String(), of.NewID(), of.Now())
+		schedule, err := newSchedule(create, id.String(), db.NewID(), db.Now())
 		if err != nil {
 			return nil, err
 		}

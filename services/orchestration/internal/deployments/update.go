@@ -43,10 +43,10 @@ func (s *Service) UpdateDeployment(ctx context.Context, r *orchv1.UpdateDeployme
 	if err := s.checkJobVariables(ctx, ws, r.GetDeployment(), at, current); err != nil {
 		return nil, err
 	}
-	of := s.deployments.Store()
+	db := s.deployments.Store()
 	_, err = s.change(ctx, ws, id, flowruns.AutoFuture, func(d *orchv1.Deployment) error {
 		at.apply(d)
-		return overlay(d, r.GetDeployment(), r.GetUpdateMask().GetPaths(), of.Now(), of.NewID)
+		return overlay(d, r.GetDeployment(), r.GetUpdateMask().GetPaths(), db.Now(), db.NewID)
 	})
 	if err != nil {
 		return nil, translate(err)

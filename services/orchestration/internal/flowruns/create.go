@@ -139,14 +139,14 @@ func check(create *orchv1.FlowRunCreate) error {
 }
 
 func (s *Service) insert(ctx context.Context, ws uuid.UUID, c Creation, flow *orchv1.Flow) (*orchv1.FlowRun, error) {
-	of := s.runs.Store()
-	now := of.Now()
-	run := s.newRun(of.NewID(), c, flow)
+	db := s.runs.Store()
+	now := db.Now()
+	run := s.newRun(db.NewID(), c, flow)
 	proposal := c.Run.GetState()
 	if proposal == nil {
 		proposal = &orchv1.StateCreate{Type: orchv1.StateType_STATE_TYPE_PENDING}
 	}
-	t := rules.Propose(run, proposal, now, of.NewID)
+	t := rules.Propose(run, proposal, now, db.NewID)
 	t.Client = request.Client(ctx)
 	rules.MinimalFlowPolicy.Judge(t)
 	related, err := s.relatedOf(ctx, ws, run)

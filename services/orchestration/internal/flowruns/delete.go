@@ -44,13 +44,13 @@ func (s *Service) delete(ctx context.Context, ws, id uuid.UUID) error {
 
 // deleteIf deletes a run that still meets a condition; errStays if it does not.
 func (s *Service) deleteIf(ctx context.Context, ws, id uuid.UUID, goes func(*orchv1.FlowRun) bool) error {
-	of := s.runs.Store()
+	db := s.runs.Store()
 	return s.runs.Delete(ctx, ws, id, func(current *orchv1.FlowRun) ([]store.Effect, error) {
 		if !goes(current) {
 			return nil, errStays
 		}
 		deleted, err := events.Publish(ws, events.Lifecycle{
-			ID: of.NewID(), Kind: "flow-run", Verb: "deleted", Of: id, Name: current.GetName(), At: of.Now(),
+			ID: db.NewID(), Kind: "flow-run", Verb: "deleted", Of: id, Name: current.GetName(), At: db.Now(),
 		}.Event(s.vocab))
 		if err != nil {
 			return nil, err
@@ -61,14 +61,14 @@ func (s *Service) deleteIf(ctx context.Context, ws, id uuid.UUID, goes func(*orc
 
 // dependents are the effects that delete what belongs to a deleted run.
 func (s *Service) dependents(ws, id uuid.UUID, run *orchv1.FlowRun) []store.Effect {
-	of := s.runs.Store()
-	effects := []store.Effect{taskruns.DeleteOfFlowRun(of, ws, id), artifacts.DeleteOfFlowRun(of, ws, id), of.About(kindForget, ws, id), logs.DeleteOfFlowRun(of, ws, id)}
+	db := s.runs.Store()
+	effects := []store.Effect{taskruns.DeleteOfFlowRun(db, ws, id), artifacts.DeleteOfFlowRun(db, ws, id), db.About(kindForget, ws, id), logs.DeleteOfFlowRun(db, ws, id)}
 	return append(effects, s.slots.freedBy(ws, run)...)
 }
 
 // DeleteOfFlow is the effect that deletes the runs of a flow.
-func DeleteOfFlow(of *store.Store, ws, flow uuid.UUID) store.Effect {
-	return of.About(kindDeleteOfFlow, ws, flow)
+func DeleteOfFlow(db *store.Store, ws, flow uuid.UUID) store.Effect {
+	return db.About(kindDeleteOfFlow, ws, flow)
 }
 
 // Forget deletes the history and the inputs of deleted runs.

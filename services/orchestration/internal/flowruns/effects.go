@@ -18,12 +18,12 @@ const KindHistory = "flow_run_state"
 
 // effects returns the effects of a written state: its history row and event, both with the state's id. A subflow's
 // state also changes its parent task run, and some retries change failed task runs.
-func (s *Service) effects(ws uuid.UUID, t *rules.Transition, of related, revision int64) ([]store.Effect, error) {
+func (s *Service) effects(ws uuid.UUID, t *rules.Transition, resources related, revision int64) ([]store.Effect, error) {
 	row, err := record(ws, t, revision)
 	if err != nil {
 		return nil, err
 	}
-	event, err := events.Publish(ws, s.event(t, of))
+	event, err := events.Publish(ws, s.event(t, resources))
 	if err != nil {
 		return nil, err
 	}
@@ -57,11 +57,11 @@ func record(ws uuid.UUID, t *rules.Transition, revision int64) (store.Effect, er
 }
 
 // event returns the event of a written state.
-func (s *Service) event(t *rules.Transition, of related) *orchv1.ReceivedEvent {
+func (s *Service) event(t *rules.Transition, resources related) *orchv1.ReceivedEvent {
 	run, v := t.Run, s.vocab
-	related := []*orchv1.RelatedResource{events.Related(v, "flow", run.GetFlowId(), "flow", of.flow.name)}
+	related := []*orchv1.RelatedResource{events.Related(v, "flow", run.GetFlowId(), "flow", resources.flow.name)}
 	if run.DeploymentId != nil {
-		related = append(related, events.Related(v, "deployment", run.GetDeploymentId(), "deployment", of.deployment.name))
+		related = append(related, events.Related(v, "deployment", run.GetDeploymentId(), "deployment", resources.deployment.name))
 	}
 	if run.ParentTaskRunId != nil {
 		related = append(related, events.Related(v, "task-run", run.GetParentTaskRunId(), "task-run", ""))
@@ -71,10 +71,10 @@ func (s *Service) event(t *rules.Transition, of related) *orchv1.ReceivedEvent {
 	}
 	if run.WorkPoolId != nil {
 		pool := events.Related(v, "work-pool", run.GetWorkPoolId(), "work-pool", run.GetWorkPoolName())
-		pool.GetLabels()[v.Name("work-pool", "type")] = of.poolType
+		pool.GetLabels()[v.Name("work-pool", "type")] = resources.poolType
 		related = append(related, pool)
 	}
-	related = append(related, events.Tags(v, run.GetTags(), of.flow.tags, of.deployment.tags)...)
+	related = append(related, events.Tags(v, run.GetTags(), resources.flow.tags, resources.deployment.tags)...)
 	if by := run.GetCreatedBy(); by != nil {
 		switch by.GetType() {
 		case "DEPLOYMENT", "AUTOMATION":

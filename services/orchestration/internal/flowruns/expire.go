@@ -126,14 +126,14 @@ func (s *Service) Expire(ctx context.Context, effects []store.Effect) error {
 
 // dependentsOf are the effects that delete what belongs to removed runs without slots, grouped by their kinds.
 func (s *Service) dependentsOf(ws uuid.UUID, runs []uuid.UUID) []store.Effect {
-	of := s.runs.Store()
-	forget := func(of *store.Store, ws, run uuid.UUID) store.Effect { return of.About(kindForget, ws, run) }
+	db := s.runs.Store()
+	forget := func(db *store.Store, ws, run uuid.UUID) store.Effect { return db.About(kindForget, ws, run) }
 	var effects []store.Effect
-	for _, about := range []func(of *store.Store, ws, run uuid.UUID) store.Effect{
+	for _, about := range []func(db *store.Store, ws, run uuid.UUID) store.Effect{
 		taskruns.DeleteOfFlowRun, artifacts.DeleteOfFlowRun, forget, logs.DeleteOfFlowRun,
 	} {
 		for _, run := range runs {
-			effects = append(effects, about(of, ws, run))
+			effects = append(effects, about(db, ws, run))
 		}
 	}
 	return effects

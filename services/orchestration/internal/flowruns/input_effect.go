@@ -23,8 +23,8 @@ const (
 
 // bring returns the effect that stores a value under a key of a run.
 func (s *Service) bring(ws uuid.UUID, run, key string, value []byte) (store.Effect, error) {
-	of := s.inputs.Store()
-	id, now := of.NewID(), of.Now()
+	db := s.inputs.Store()
+	id, now := db.NewID(), db.Now()
 	return store.Carry(kindInput, id, now, ws, &orchv1.FlowRunInput{
 		Id: id.String(), Created: timestamppb.New(now), Updated: timestamppb.New(now), FlowRunId: run, Key: key, Value: string(value),
 	})

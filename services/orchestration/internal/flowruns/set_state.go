@@ -45,7 +45,7 @@ func always(state *orchv1.StateCreate) proposal {
 
 // transit applies a policy to a proposal and writes the accepted state. The transition is nil if nothing was proposed.
 func (s *Service) transit(ctx context.Context, ws, id uuid.UUID, policy rules.Policy, propose proposal) (*rules.Transition, error) {
-	of := s.runs.Store()
+	db := s.runs.Store()
 	var t *rules.Transition
 	slot := s.slots.attempt(ctx, ws)
 	_, err := s.runs.Mutate(ctx, ws, id, func(current *orchv1.FlowRun, revision int64) (*store.Change[*orchv1.FlowRun], error) {
@@ -60,7 +60,7 @@ func (s *Service) transit(ctx context.Context, ws, id uuid.UUID, policy rules.Po
 		}
 		// The state is younger than its slot, and a slot is released after the state that frees it. So the times of events
 		// never show more holders than slots.
-		t = rules.Propose(current, state, of.Now(), of.NewID)
+		t = rules.Propose(current, state, db.Now(), db.NewID)
 		t.Client, t.Need, t.Slot = slot.client, need, held
 		policy.Judge(t)
 		if !t.Written() {

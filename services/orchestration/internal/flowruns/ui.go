@@ -108,7 +108,7 @@ func (s *Service) CountDeploymentsByFlow(ctx context.Context, r *orchv1.CountDep
 }
 
 // countBy counts the documents of a collection by the ids in a field.
-func (s *Service) countBy(ctx context.Context, of query.Collection, field string, ids []string) (*orchv1.CountsById, error) {
+func (s *Service) countBy(ctx context.Context, collection query.Collection, field string, ids []string) (*orchv1.CountsById, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
 		return nil, err
@@ -118,11 +118,11 @@ func (s *Service) countBy(ctx context.Context, of query.Collection, field string
 	if err != nil {
 		return nil, err
 	}
-	rows := s.runs.Store().Reader().Aggregate(ctx, of, query.Scope(info.Workspace, bson.D{{Key: field, Value: bson.D{{Key: "$in", Value: among}}}}),
+	rows := s.runs.Store().Reader().Aggregate(ctx, collection, query.Scope(info.Workspace, bson.D{{Key: field, Value: bson.D{{Key: "$in", Value: among}}}}),
 		countsBy(field))
 	for row, err := range rows {
 		if err != nil {
-			return nil, fmt.Errorf("count the %ss of each: %w", of, err)
+			return nil, fmt.Errorf("count the %ss of each: %w", collection, err)
 		}
 		if err := addCount(counts, row); err != nil {
 			return nil, err
@@ -170,8 +170,8 @@ func (s *Service) NextRunsByFlow(ctx context.Context, r *orchv1.NextRunsByFlowRe
 		{Key: "flow_id", Value: bson.D{{Key: "$in", Value: among}}},
 		{Key: "state.type", Value: word(orchv1.StateType_STATE_TYPE_SCHEDULED)},
 	}, bson.D{{Key: "next_scheduled_start_time", Value: 1}, {Key: "_id", Value: 1}}, func(run *orchv1.FlowRun) bool {
-		if of := next.Runs[run.GetFlowId()]; of.Run == nil {
-			of.Run = &orchv1.SimpleNextFlowRun{
+		if earliest := next.Runs[run.GetFlowId()]; earliest.Run == nil {
+			earliest.Run = &orchv1.SimpleNextFlowRun{
 				Id: run.GetId(), FlowId: run.GetFlowId(), Name: run.GetName(), StateName: run.GetState().GetName(),
 				StateType: run.GetState().GetType(), NextScheduledStartTime: run.NextScheduledStartTime,
 			}

@@ -38,8 +38,8 @@ func (s *Service) delete(ctx context.Context, ws, id uuid.UUID) error {
 		if err != nil {
 			return nil, err
 		}
-		of := s.flows.Store()
-		return []store.Effect{deleted, deployments.DeleteOfFlow(of, ws, id), flowruns.DeleteOfFlow(of, ws, id)}, nil
+		db := s.flows.Store()
+		return []store.Effect{deleted, deployments.DeleteOfFlow(db, ws, id), flowruns.DeleteOfFlow(db, ws, id)}, nil
 	})
 	if err == nil {
 		s.flush.Flush(ctx, query.Flow, ws, id)

@@ -42,9 +42,9 @@ func (s *Service) artifactsOf(ctx context.Context, ws, run uuid.UUID) (map[strin
 	made := map[string][]*orchv1.GraphArtifact{}
 	for _, a := range found {
 		// An artifact without a type is not a result.
-		of := uuid.Nil.String()
+		taskRun := uuid.Nil.String()
 		if a.TaskRunId != nil {
-			of = a.GetTaskRunId()
+			taskRun = a.GetTaskRunId()
 		}
 		shown := &orchv1.GraphArtifact{
 			Id: a.GetId(), Created: a.GetCreated(), Key: a.Key, Type: a.Type, IsLatest: a.Key == nil || latest[a.GetId()],
@@ -52,7 +52,7 @@ func (s *Service) artifactsOf(ctx context.Context, ws, run uuid.UUID) (map[strin
 		if a.GetType() == progress {
 			shown.Data = a.GetData()
 		}
-		made[of] = append(made[of], shown)
+		made[taskRun] = append(made[taskRun], shown)
 	}
 	return made, nil
 }

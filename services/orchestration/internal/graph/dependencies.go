@@ -48,8 +48,8 @@ func upstream(run *orchv1.TaskRun) []*orchv1.TaskInputTaskRun {
 	var ids []string
 	for _, sources := range run.GetTaskInputs() {
 		for _, source := range sources.GetValues() {
-			if of := source.GetTaskRun(); of != nil {
-				ids = append(ids, of.GetId())
+			if taskRun := source.GetTaskRun(); taskRun != nil {
+				ids = append(ids, taskRun.GetId())
 			}
 		}
 	}

@@ -102,10 +102,10 @@ func (s *Service) subflows(ctx context.Context, ws uuid.UUID, tasks []*orchv1.Ta
 }
 
 // binaries returns ids as they are stored, without duplicates.
-func binaries[M any](of []M, id func(M) string) (bson.A, error) {
+func binaries[M any](messages []M, id func(M) string) (bson.A, error) {
 	known := map[string]bool{}
 	list := bson.A{}
-	for _, m := range of {
+	for _, m := range messages {
 		text := id(m)
 		if known[text] {
 			continue

@@ -22,8 +22,8 @@ func (s *Service) CreateLogs(ctx context.Context, r *orchv1.CreateLogsRequest) (
 	if err != nil {
 		return nil, err
 	}
-	of := s.logs.Store()
-	now := of.Now()
+	db := s.logs.Store()
+	now := db.Now()
 	var expire time.Time
 	if s.retention > 0 {
 		expire = now.Add(s.retention)
@@ -33,7 +33,7 @@ func (s *Service) CreateLogs(ctx context.Context, r *orchv1.CreateLogsRequest) (
 	docs := make([]bson.Raw, len(all))
 	for i, c := range r.GetLogs() {
 		all[i] = &orchv1.Log{
-			Id: of.NewID().String(), Created: created, Updated: created, Name: printable(c.GetName()), Level: c.GetLevel(),
+			Id: db.NewID().String(), Created: created, Updated: created, Name: printable(c.GetName()), Level: c.GetLevel(),
 			Message: printable(c.GetMessage()), Timestamp: c.GetTimestamp(), FlowRunId: c.FlowRunId, TaskRunId: c.TaskRunId,
 		}
 		if docs[i], err = store.NewDocument(info.Workspace, all[i], expire); err != nil {

@@ -13,8 +13,8 @@ import (
 const kindDeleteOfFlowRun = "logs_delete"
 
 // DeleteOfFlowRun is the effect that deletes the logs of a flow run.
-func DeleteOfFlowRun(of *store.Store, ws, flowRun uuid.UUID) store.Effect {
-	return of.About(kindDeleteOfFlowRun, ws, flowRun)
+func DeleteOfFlowRun(db *store.Store, ws, flowRun uuid.UUID) store.Effect {
+	return db.About(kindDeleteOfFlowRun, ws, flowRun)
 }
 
 // DeleteOfFlowRuns deletes the logs of deleted flow runs.

@@ -24,12 +24,12 @@ import (
 func variables(t *testing.T, ws uuid.UUID) *store.Collection[*orchv1.Variable] {
 	t.Helper()
 	s := storetest.Embedded(t, clock.System{})
-	of := store.NewCollection(s, query.Variable, &orchv1.Variable{})
+	collection := store.NewCollection(s, query.Variable, &orchv1.Variable{})
 	for n := range 5 {
-		require.NoError(t, of.Insert(t.Context(), ws, &orchv1.Variable{Id: s.NewID().String(), Name: fmt.Sprintf("v%d", n)}))
+		require.NoError(t, collection.Insert(t.Context(), ws, &orchv1.Variable{Id: s.NewID().String(), Name: fmt.Sprintf("v%d", n)}))
 	}
-	require.NoError(t, of.Insert(t.Context(), uuid.New(), &orchv1.Variable{Id: s.NewID().String(), Name: "v9"}))
-	return of
+	require.NoError(t, collection.Insert(t.Context(), uuid.New(), &orchv1.Variable{Id: s.NewID().String(), Name: "v9"}))
+	return collection
 }
 
 func names(found []*orchv1.Variable) []string {
@@ -120,15 +120,15 @@ func TestPaginate(t *testing.T) {
 func TestEach(t *testing.T) {
 	t.Parallel()
 	ws := uuid.New()
-	of := variables(t, ws)
-	source := pagination.NewSource(of, ascending)
+	collection := variables(t, ws)
+	source := pagination.NewSource(collection, ascending)
 	ctx := requesttest.Incoming(t, ws)
 	var visited []string
 	walk := func(q *orchv1.VariableQuery, limit int64, answer error) error {
 		visited = nil
 		return source.Each(ctx, q, limit, func(in, id uuid.UUID) error {
 			require.Equal(t, ws, in)
-			v, err := of.Get(ctx, in, id)
+			v, err := collection.Get(ctx, in, id)
 			require.NoError(t, err)
 			visited = append(visited, v.GetName())
 			return answer

@@ -107,20 +107,20 @@ func TestBinding(t *testing.T) {
 	base := func() *orchv1.FlowQuery {
 		return &orchv1.FlowQuery{Flows: &orchv1.FlowFilter{Name: &orchv1.NameFilter{Like_: proto.String("a")}}}
 	}
-	of := func(m *orchv1.FlowQuery) binding {
+	bindingOf := func(m *orchv1.FlowQuery) binding {
 		b, err := bind(ws, m, []proto.Message{m}, sort)
 		require.NoError(t, err)
 		return b
 	}
-	want := of(base())
+	want := bindingOf(base())
 	paged := base()
 	paged.Offset, paged.Limit, paged.PageToken, paged.Sort = 3, &orchv1.PageLimit{Value: 3}, "x", orchv1.FlowSort_FLOW_SORT_NAME_ASC
-	require.Equal(t, want, of(paged), "the place of the page is not part of the list")
+	require.Equal(t, want, bindingOf(paged), "the place of the page is not part of the list")
 	other := base()
 	other.Flows.Name.Like_ = proto.String("b")
-	require.NotEqual(t, want.filter, of(other).filter)
-	require.Equal(t, want.operation, of(other).operation)
-	require.NotEqual(t, want.filter, of(&orchv1.FlowQuery{}).filter)
+	require.NotEqual(t, want.filter, bindingOf(other).filter)
+	require.Equal(t, want.operation, bindingOf(other).operation)
+	require.NotEqual(t, want.filter, bindingOf(&orchv1.FlowQuery{}).filter)
 	b, err := bind(uuid.New(), base(), []proto.Message{base()}, sort)
 	require.NoError(t, err)
 	require.NotEqual(t, want.operation, b.operation, "another workspace")

@@ -7,8 +7,8 @@ import "fmt"
 func preventPendingTransitions[T transition]() rule[T] {
 	return rule[T]{
 		Name: "PreventPendingTransitions", From: setOf(pending, running, cancelling, cancelled), To: setOf(pending),
-		Before: func(of T) {
-			t := of.judgement()
+		Before: func(tr T) {
+			t := tr.judgement()
 			name := t.Proposed.GetName()
 			if t.from() == pending && name != t.Initial.GetName() && name != DefaultName(pending) {
 				before, after := t.Initial.GetStateDetails(), t.Proposed.StateDetails

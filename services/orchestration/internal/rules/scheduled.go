@@ -27,8 +27,8 @@ var ensureOnlyScheduledMarkedLate = Rule{
 func copyScheduledTime[T transition]() rule[T] {
 	return rule[T]{
 		Name: "CopyScheduledTime", From: setOf(scheduled), To: setOf(pending),
-		Before: func(of T) {
-			t := of.judgement()
+		Before: func(tr T) {
+			t := tr.judgement()
 			if t.Proposed.StateDetails.ScheduledTime == nil {
 				t.Proposed.StateDetails.ScheduledTime = t.Initial.GetStateDetails().GetScheduledTime()
 			}
@@ -40,8 +40,8 @@ func copyScheduledTime[T transition]() rule[T] {
 func waitForScheduledTime[T transition]() rule[T] {
 	return rule[T]{
 		Name: "WaitForScheduledTime", From: setOf(scheduled, pending), To: setOf(running),
-		Before: func(of T) {
-			t := of.judgement()
+		Before: func(tr T) {
+			t := tr.judgement()
 			at := t.Initial.GetStateDetails().GetScheduledTime()
 			if at == nil {
 				return

@@ -27,8 +27,8 @@ var retrieveFromCache = TaskRule{
 		instead.Message = t.Facts.Cached.Message
 		instead.Data = t.Facts.Cached.Data
 		// Run and request ids are this run's own.
-		if of := t.Facts.Cached.GetStateDetails(); of != nil {
-			instead.StateDetails = proto.Clone(of).(*orchv1.StateDetails)
+		if details := t.Facts.Cached.GetStateDetails(); details != nil {
+			instead.StateDetails = proto.Clone(details).(*orchv1.StateDetails)
 		}
 		instead.StateDetails.FlowRunId, instead.StateDetails.TaskRunId, instead.StateDetails.ChildFlowRunId = nil, nil, nil
 		instead.StateDetails.TransitionId = details.TransitionId

@@ -29,8 +29,8 @@ type planning struct {
 }
 
 // effect is what inserts planned runs.
-func effect(of *store.Store, ws, deployment uuid.UUID, b batch) (store.Effect, error) {
-	e := of.About(KindMaterialise, ws, deployment)
+func effect(db *store.Store, ws, deployment uuid.UUID, b batch) (store.Effect, error) {
+	e := db.About(KindMaterialise, ws, deployment)
 	body, err := json.Marshal(b)
 	if err != nil {
 		return store.Effect{}, fmt.Errorf("encode scheduled runs: %w", err)

@@ -81,14 +81,14 @@ func (*world) flowRuns(s *store.Store) *flowruns.Service {
 }
 
 // relay executes the effects of all deployments, as the relay does, and takes them out of the outboxes.
-func (w *world) relay(s *schedules.Scheduler, of *store.Store) {
+func (w *world) relay(s *schedules.Scheduler, db *store.Store) {
 	w.Helper()
-	require.NoError(w, execute(w.Context(), s, of))
+	require.NoError(w, execute(w.Context(), s, db))
 }
 
-func execute(ctx context.Context, s *schedules.Scheduler, of *store.Store) error {
+func execute(ctx context.Context, s *schedules.Scheduler, db *store.Store) error {
 	for {
-		due, err := of.Due(ctx, query.Deployment, began.AddDate(100, 0, 0), 1000)
+		due, err := db.Due(ctx, query.Deployment, began.AddDate(100, 0, 0), 1000)
 		if err != nil || len(due) == 0 {
 			return err
 		}
@@ -96,7 +96,7 @@ func execute(ctx context.Context, s *schedules.Scheduler, of *store.Store) error
 		for i := range due {
 			ids[i] = due[i].DocumentKey
 		}
-		boxes, err := of.PendingOf(ctx, query.Deployment, ids)
+		boxes, err := db.PendingOf(ctx, query.Deployment, ids)
 		if err != nil {
 			return err
 		}
@@ -104,7 +104,7 @@ func execute(ctx context.Context, s *schedules.Scheduler, of *store.Store) error
 		for _, box := range boxes {
 			effects = append(effects, box.Effects...)
 		}
-		handlers := maps.Clone(new(world).flowRuns(of).Handlers())
+		handlers := maps.Clone(new(world).flowRuns(db).Handlers())
 		maps.Copy(handlers, s.Handlers())
 		for len(effects) > 0 {
 			n := 1
@@ -116,7 +116,7 @@ func execute(ctx context.Context, s *schedules.Scheduler, of *store.Store) error
 			}
 			effects = effects[n:]
 		}
-		if err := of.Done(ctx, query.Deployment, boxes...); err != nil {
+		if err := db.Done(ctx, query.Deployment, boxes...); err != nil {
 			return err
 		}
 	}

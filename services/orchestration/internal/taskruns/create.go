@@ -115,12 +115,12 @@ func keysOf(run *orchv1.TaskRun) (bson.D, error) {
 func (s *Service) insert(
 	ctx context.Context, ws uuid.UUID, run *orchv1.TaskRun, proposal *orchv1.StateCreate, flowRun *orchv1.FlowRun,
 ) (*orchv1.TaskRun, error) {
-	of := s.runs.Store()
-	now := of.Now()
+	db := s.runs.Store()
+	now := db.Now()
 	if proposal == nil {
 		proposal = &orchv1.StateCreate{Type: orchv1.StateType_STATE_TYPE_PENDING}
 	}
-	t := rules.ProposeTask(run, proposal, rules.TaskFacts{FlowRun: flowRun, Random: s.random}, now, of.NewID)
+	t := rules.ProposeTask(run, proposal, rules.TaskFacts{FlowRun: flowRun, Random: s.random}, now, db.NewID)
 	rules.MinimalTaskPolicy.Judge(t)
 	offer(t)
 	effects, err := s.effects(ws, t, 1, request.Client(ctx).PublishesTaskRunEvents())

@@ -44,8 +44,8 @@ func (s *Service) delete(ctx context.Context, ws, id uuid.UUID) error {
 }
 
 // DeleteOfFlowRun is the effect that deletes the task runs of a flow run.
-func DeleteOfFlowRun(of *store.Store, ws, flowRun uuid.UUID) store.Effect {
-	return of.About(kindDeleteOfFlowRun, ws, flowRun)
+func DeleteOfFlowRun(db *store.Store, ws, flowRun uuid.UUID) store.Effect {
+	return db.About(kindDeleteOfFlowRun, ws, flowRun)
 }
 
 // Forget deletes the history of deleted runs. Their cache entries stay, because later runs may depend on them.
@@ -56,14 +56,14 @@ func (s *Service) Forget(ctx context.Context, effects []store.Effect) error {
 // DeleteRuns deletes the runs of deleted flow runs.
 func (s *Service) DeleteRuns(ctx context.Context, effects []store.Effect) error {
 	return store.EachWorkspace(effects, func(ws uuid.UUID, flowRuns []uuid.UUID) error {
-		of := bson.D{{Key: "flow_run_id", Value: store.OneOf(flowRuns)}}
+		filter := bson.D{{Key: "flow_run_id", Value: store.OneOf(flowRuns)}}
 		for more := true; more; {
-			expiry, err := s.purge(ctx, ws, append(of[:1:1], terminal), purgeBatch)
+			expiry, err := s.purge(ctx, ws, append(filter[:1:1], terminal), purgeBatch)
 			if err != nil {
 				return err
 			}
 			more = expiry.More
 		}
-		return s.runs.Drain(ctx, ws, of, func(id uuid.UUID) error { return s.delete(ctx, ws, id) })
+		return s.runs.Drain(ctx, ws, filter, func(id uuid.UUID) error { return s.delete(ctx, ws, id) })
 	})
 }

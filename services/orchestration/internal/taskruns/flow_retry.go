@@ -30,16 +30,16 @@ func FlowRetry(ws uuid.UUID, flowRun string, state *orchv1.State, at time.Time) 
 // that failed later belong to the new attempt and stay.
 func (s *Service) RetryWithFlow(ctx context.Context, effects []store.Effect) error {
 	for _, e := range effects {
-		of := &orchv1.FlowRetry{}
-		ws, err := e.Carried(of)
+		retry := &orchv1.FlowRetry{}
+		ws, err := e.Carried(retry)
 		if err != nil {
 			return err
 		}
-		flowRun, err := uuid.Parse(of.GetFlowRunId())
+		flowRun, err := uuid.Parse(retry.GetFlowRunId())
 		if err != nil {
 			return fmt.Errorf("read the id of a flow run: %w", err)
 		}
-		if err := s.retryFailed(ctx, ws, flowRun, of.GetState()); err != nil {
+		if err := s.retryFailed(ctx, ws, flowRun, retry.GetState()); err != nil {
 			return err
 		}
 	}

@@ -69,7 +69,7 @@ func background(run *orchv1.TaskRun, proposal *orchv1.StateCreate) bool {
 func (s *Service) transition(
 	ctx context.Context, ws, id uuid.UUID, proposal *orchv1.StateCreate, policy func(*orchv1.TaskRun) rules.TaskPolicy,
 ) (*rules.TaskTransition, error) {
-	of := s.runs.Store()
+	db := s.runs.Store()
 	var t *rules.TaskTransition
 	slots := &attempt{limits: s.limits, ws: ws}
 	_, err := s.runs.Mutate(ctx, ws, id, func(current *orchv1.TaskRun, revision int64) (*store.Change[*orchv1.TaskRun], error) {
@@ -78,14 +78,14 @@ func (s *Service) transition(
 		if judges == nil {
 			return nil, nil
 		}
-		facts, err := s.facts(ctx, ws, current, proposal, of.Now())
+		facts, err := s.facts(ctx, ws, current, proposal, db.Now())
 		if err != nil {
 			return nil, err
 		}
-		if err := slots.ask(ctx, judges, current, proposal, &facts, of); err != nil {
+		if err := slots.ask(ctx, judges, current, proposal, &facts, db); err != nil {
 			return nil, err
 		}
-		t = rules.ProposeTask(current, proposal, facts, of.Now(), of.NewID)
+		t = rules.ProposeTask(current, proposal, facts, db.Now(), db.NewID)
 		judges.Judge(t)
 		if !t.Written() {
 			return nil, nil

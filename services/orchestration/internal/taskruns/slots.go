@@ -29,9 +29,9 @@ type attempt struct {
 // ask acquires the slots that the policy needs and adds the result to the facts. It may run again after a lost race;
 // acquired slots stay acquired meanwhile.
 func (a *attempt) ask(
-	ctx context.Context, policy rules.TaskPolicy, run *orchv1.TaskRun, proposal *orchv1.StateCreate, facts *rules.TaskFacts, of *store.Store,
+	ctx context.Context, policy rules.TaskPolicy, run *orchv1.TaskRun, proposal *orchv1.StateCreate, facts *rules.TaskFacts, db *store.Store,
 ) error {
-	if !policy.AsksSlots(run, proposal, *facts, of.Now(), of.NewID) {
+	if !policy.AsksSlots(run, proposal, *facts, db.Now(), db.NewID) {
 		return nil
 	}
 	facts.Slots = &rules.TaskSlots{}

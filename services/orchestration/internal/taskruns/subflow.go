@@ -32,34 +32,34 @@ func SubflowState(ws uuid.UUID, run *orchv1.FlowRun, state *orchv1.State, at tim
 // id, which makes the effect idempotent. Deleted task runs are skipped.
 func (s *Service) FollowSubflow(ctx context.Context, effects []store.Effect) error {
 	for _, e := range effects {
-		of := &orchv1.SubflowState{}
-		ws, err := e.Carried(of)
+		state := &orchv1.SubflowState{}
+		ws, err := e.Carried(state)
 		if err != nil {
 			return err
 		}
-		if err := s.follow(ctx, ws, of); err != nil && !errors.Is(err, store.ErrNotFound) {
+		if err := s.follow(ctx, ws, state); err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Service) follow(ctx context.Context, ws uuid.UUID, of *orchv1.SubflowState) error {
-	id, err := uuid.Parse(of.GetTaskRunId())
+func (s *Service) follow(ctx context.Context, ws uuid.UUID, state *orchv1.SubflowState) error {
+	id, err := uuid.Parse(state.GetTaskRunId())
 	if err != nil {
 		return fmt.Errorf("read the id of a task run: %w", err)
 	}
-	original, err := uuid.Parse(of.GetState().GetId())
+	original, err := uuid.Parse(state.GetState().GetId())
 	if err != nil {
 		return fmt.Errorf("read the id of a state: %w", err)
 	}
 	copied := uuid.NewSHA1(id, original[:])
 	proposal := &orchv1.StateCreate{
-		Type: of.GetState().GetType(), Name: of.GetState().Name, Message: of.GetState().Message, Data: of.GetState().Data,
+		Type: state.GetState().GetType(), Name: state.GetState().Name, Message: state.GetState().Message, Data: state.GetState().Data,
 		StateDetails: &orchv1.StateDetails{},
 	}
-	proto.Merge(proposal.StateDetails, of.GetState().GetStateDetails())
-	proposal.StateDetails.ChildFlowRunId = new(of.GetFlowRunId())
+	proto.Merge(proposal.StateDetails, state.GetState().GetStateDetails())
+	proposal.StateDetails.ChildFlowRunId = new(state.GetFlowRunId())
 	_, err = s.runs.Mutate(ctx, ws, id, func(current *orchv1.TaskRun, revision int64) (*store.Change[*orchv1.TaskRun], error) {
 		if known, err := s.known(ctx, ws, id, current, copied); known || err != nil {
 			return nil, err
@@ -71,7 +71,7 @@ func (s *Service) follow(ctx context.Context, ws uuid.UUID, of *orchv1.SubflowSt
 		}
 		t := rules.ProposeTask(current, proposal, facts, now, s.runs.Store().NewID)
 		t.Proposed.Id = copied.String()
-		t.Proposed.Timestamp = of.GetState().GetTimestamp()
+		t.Proposed.Timestamp = state.GetState().GetTimestamp()
 		rules.MinimalTaskPolicy.Judge(t)
 		effects, err := s.effects(ws, t, revision, true)
 		if err != nil {

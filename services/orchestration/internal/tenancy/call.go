@@ -26,7 +26,7 @@ func Locate(ctx context.Context, id, what string) (request.Info, uuid.UUID, erro
 
 // List returns an account's documents that match a filter message, sorted by name. An optional within restricts them.
 func List[M proto.Message](
-	ctx context.Context, of *store.Collection[M], account uuid.UUID, matching proto.Message, within bson.D, page pagination.Query,
+	ctx context.Context, collection *store.Collection[M], account uuid.UUID, matching proto.Message, within bson.D, page pagination.Query,
 ) ([]M, error) {
 	criteria, err := query.Compile(matching)
 	if err != nil {
@@ -39,5 +39,5 @@ func List[M proto.Message](
 	if within != nil {
 		filter = bson.D{{Key: "$and", Value: bson.A{filter, within}}}
 	}
-	return pagination.Find(ctx, of, account, filter, bson.D{{Key: "name", Value: 1}, {Key: "_id", Value: 1}}, page, page)
+	return pagination.Find(ctx, collection, account, filter, bson.D{{Key: "name", Value: 1}, {Key: "_id", Value: 1}}, page, page)
 }

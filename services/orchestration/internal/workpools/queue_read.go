@@ -48,11 +48,11 @@ func (s *Service) ReadWorkPoolQueues(ctx context.Context, r *orchv1.ReadWorkPool
 	if err != nil {
 		return nil, err
 	}
-	of := bson.D{{Key: "work_pool_id", Value: store.Binary(poolID)}}
+	matching := bson.D{{Key: "work_pool_id", Value: store.Binary(poolID)}}
 	if len(filter) > 0 {
-		of = append(of, bson.E{Key: "$and", Value: bson.A{filter}})
+		matching = append(matching, bson.E{Key: "$and", Value: bson.A{filter}})
 	}
-	queues, err := s.queues.Find(ctx, ws, of, bson.D{{Key: "name", Value: 1}}, 0, -1)
+	queues, err := s.queues.Find(ctx, ws, matching, bson.D{{Key: "name", Value: 1}}, 0, -1)
 	if err != nil {
 		return nil, err
 	}

@@ -39,11 +39,11 @@ func (s *Service) ReadWorkers(ctx context.Context, r *orchv1.ReadWorkersRequest)
 	if err != nil {
 		return nil, err
 	}
-	of := bson.D{{Key: "work_pool_id", Value: store.Binary(id)}}
+	matching := bson.D{{Key: "work_pool_id", Value: store.Binary(id)}}
 	if len(filter) > 0 {
-		of = append(of, bson.E{Key: "$and", Value: bson.A{filter}})
+		matching = append(matching, bson.E{Key: "$and", Value: bson.A{filter}})
 	}
-	workers, err := pagination.Find(ctx, s.workers, ws, of, bson.D{{Key: "last_heartbeat_time", Value: -1}, {Key: "_id", Value: -1}}, q, r)
+	workers, err := pagination.Find(ctx, s.workers, ws, matching, bson.D{{Key: "last_heartbeat_time", Value: -1}, {Key: "_id", Value: -1}}, q, r)
 	return &orchv1.WorkerList{Workers: workers}, err
 }
 
@@ -57,13 +57,13 @@ func (s *Service) DeleteWorker(ctx context.Context, r *orchv1.DeleteWorkerReques
 	if err != nil {
 		return nil, err
 	}
-	of := bson.D{{Key: "work_pool_id", Value: store.Binary(id)}, {Key: "name", Value: r.GetName()}}
-	n, err := s.workers.Count(ctx, ws, of)
+	filter := bson.D{{Key: "work_pool_id", Value: store.Binary(id)}, {Key: "name", Value: r.GetName()}}
+	n, err := s.workers.Count(ctx, ws, filter)
 	if err != nil {
 		return nil, err
 	}
 	if n == 0 {
 		return nil, rpc.Detail(http.StatusNotFound, "Worker not found.")
 	}
-	return &emptypb.Empty{}, s.workers.DeleteMany(ctx, ws, of)
+	return &emptypb.Empty{}, s.workers.DeleteMany(ctx, ws, filter)
 }

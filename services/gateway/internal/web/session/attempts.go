@@ -53,29 +53,29 @@ func newAttempt(from netip.Addr, name string) attempt {
 
 // Allow counts an attempt as failed, so that many at once do not pass, and reports whether it may proceed. Succeeded takes it back.
 func (a *Attempts) Allow(from netip.Addr, name string) bool {
-	of := newAttempt(from, name)
+	key := newAttempt(from, name)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if now := a.clock.Now(); now.Sub(a.since) >= window {
 		a.since = now
 		clear(a.count)
 	}
-	if _, known := a.count[of]; !known && len(a.count) >= maxAddresses {
-		of = attempt{}
+	if _, known := a.count[key]; !known && len(a.count) >= maxAddresses {
+		key = attempt{}
 	}
-	a.count[of]++
-	return a.count[of] <= MaxAttempts
+	a.count[key]++
+	return a.count[key] <= MaxAttempts
 }
 
 // Succeeded takes back the count of an attempt that signed in.
 func (a *Attempts) Succeeded(from netip.Addr, name string) {
-	of := newAttempt(from, name)
+	key := newAttempt(from, name)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if _, known := a.count[of]; !known {
-		of = attempt{}
+	if _, known := a.count[key]; !known {
+		key = attempt{}
 	}
-	if a.count[of] > 0 {
-		a.count[of]--
+	if a.count[key] > 0 {
+		a.count[key]--
 	}
 }

@@ -20,20 +20,20 @@ func (r *Runner) flowRun(ctx context.Context, o *result, run *orchv1.AutomationA
 	if !ok {
 		return o
 	}
-	of := run.GetAutomation().GetId()
+	automation := run.GetAutomation().GetId()
 	switch kind := run.GetAction().GetKind().(type) {
 	case *orchv1.Action_CancelFlowRun:
 		return r.setState(ctx, o, id, false, &orchv1.StateCreate{
-			Type: orchv1.StateType_STATE_TYPE_CANCELLING, Message: proto.String("Cancelled by Automation " + of),
+			Type: orchv1.StateType_STATE_TYPE_CANCELLING, Message: proto.String("Cancelled by Automation " + automation),
 		})
 	case *orchv1.Action_SuspendFlowRun:
 		return r.setState(ctx, o, id, false, &orchv1.StateCreate{
-			Type: orchv1.StateType_STATE_TYPE_PAUSED, Name: proto.String("Suspended"), Message: proto.String("Suspended by Automation " + of),
+			Type: orchv1.StateType_STATE_TYPE_PAUSED, Name: proto.String("Suspended"), Message: proto.String("Suspended by Automation " + automation),
 			StateDetails: &orchv1.StateDetails{PauseReschedule: true, PauseTimeout: timestamppb.New(r.Store.Now().Add(suspendFor))},
 		})
 	case *orchv1.Action_ChangeFlowRunState:
 		change := kind.ChangeFlowRunState
-		message := "State changed by Automation " + of
+		message := "State changed by Automation " + automation
 		if change.GetMessage() != "" {
 			message = change.GetMessage()
 		}

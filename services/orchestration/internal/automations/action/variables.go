@@ -245,29 +245,29 @@ func named(template, name string) bool {
 }
 
 // address is where the dashboard shows an object: by its kind and id, or by the resource that it is.
-func address(ui string, v vocabulary.Vocabulary, of jinja.Value) string {
+func address(ui string, v vocabulary.Vocabulary, object jinja.Value) string {
 	ui = strings.TrimSuffix(ui, "/")
-	if id := textOf(of, "id"); strings.HasPrefix(id, v.String()+".") {
+	if id := textOf(object, "id"); strings.HasPrefix(id, v.String()+".") {
 		parts := strings.SplitN(id, ".", 3)
 		if len(parts) == 3 {
 			return ui + "/" + path(parts[1]) + "/" + parts[2]
 		}
 	}
 	switch {
-	case textOf(of, "event") != "":
-		return ui + "/events/event/" + strings.SplitN(textOf(of, "occurred"), "T", 2)[0] + "/" + textOf(of, "id")
-	case has(of, "trigger") && has(of, "actions"):
-		return ui + "/automations/automation/" + textOf(of, "id")
-	case has(of, "task_key"):
-		return ui + "/runs/task-run/" + textOf(of, "id")
-	case has(of, "run_count"):
-		return ui + "/runs/flow-run/" + textOf(of, "id")
-	case has(of, "entrypoint"):
-		return ui + "/deployments/deployment/" + textOf(of, "id")
-	case has(of, "work_pool_id"):
-		return ui + "/work-queues/work-queue/" + textOf(of, "id")
+	case textOf(object, "event") != "":
+		return ui + "/events/event/" + strings.SplitN(textOf(object, "occurred"), "T", 2)[0] + "/" + textOf(object, "id")
+	case has(object, "trigger") && has(object, "actions"):
+		return ui + "/automations/automation/" + textOf(object, "id")
+	case has(object, "task_key"):
+		return ui + "/runs/task-run/" + textOf(object, "id")
+	case has(object, "run_count"):
+		return ui + "/runs/flow-run/" + textOf(object, "id")
+	case has(object, "entrypoint"):
+		return ui + "/deployments/deployment/" + textOf(object, "id")
+	case has(object, "work_pool_id"):
+		return ui + "/work-queues/work-queue/" + textOf(object, "id")
 	}
-	return ui + "/flows/flow/" + textOf(of, "id")
+	return ui + "/flows/flow/" + textOf(object, "id")
 }
 
 // path is the part of an address that stands for a kind of resource.
@@ -280,10 +280,10 @@ func path(kind string) string {
 }
 
 // eventsAddress is where the dashboard shows the events of an object.
-func eventsAddress(ui string, v vocabulary.Vocabulary, of jinja.Value) string {
-	id := textOf(of, "id")
+func eventsAddress(ui string, v vocabulary.Vocabulary, object jinja.Value) string {
+	id := textOf(object, "id")
 	if !strings.HasPrefix(id, v.String()+".") {
-		kind := strings.TrimPrefix(address("", v, of), "/")
+		kind := strings.TrimPrefix(address("", v, object), "/")
 		parts := strings.Split(kind, "/")
 		if len(parts) > 1 {
 			id = v.Name(parts[len(parts)-2], id)
@@ -292,8 +292,8 @@ func eventsAddress(ui string, v vocabulary.Vocabulary, of jinja.Value) string {
 	return strings.TrimSuffix(ui, "/") + "/events?resource=" + url.QueryEscape(id)
 }
 
-func textOf(of jinja.Value, key string) string {
-	v, ok := jinja.Get(of, key)
+func textOf(object jinja.Value, key string) string {
+	v, ok := jinja.Get(object, key)
 	if !ok {
 		return ""
 	}
@@ -301,7 +301,7 @@ func textOf(of jinja.Value, key string) string {
 	return text
 }
 
-func has(of jinja.Value, key string) bool {
-	_, ok := jinja.Get(of, key)
+func has(object jinja.Value, key string) bool {
+	_, ok := jinja.Get(object, key)
 	return ok
 }

@@ -108,8 +108,8 @@ func (b *Backtest) event(ctx context.Context, e *orchv1.ReceivedEvent) error {
 	}
 	b.result.Events++
 	for _, n := range b.set.Metrics() {
-		if of, ok := runEvent(b.vocabulary, n, e); ok {
-			b.runs[n.ID] = append(b.runs[n.ID], of)
+		if run, ok := runEvent(b.vocabulary, n, e); ok {
+			b.runs[n.ID] = append(b.runs[n.ID], run)
 		}
 	}
 	nodes := takers(b.vocabulary, b.set, e)

@@ -119,7 +119,7 @@ func Triggered(v vocabulary.Vocabulary, a *orchv1.Automation, f *orchv1.Automati
 
 // triggered is Triggered without the first n omissions.
 func triggered(v vocabulary.Vocabulary, a *orchv1.Automation, f *orchv1.AutomationFiring, now time.Time, ws uuid.UUID, n int) (broker.Event, error) {
-	of, err := uuid.Parse(f.GetId())
+	id, err := uuid.Parse(f.GetId())
 	if err != nil {
 		return broker.Event{}, fmt.Errorf("read a firing's id: %w", err)
 	}
@@ -137,7 +137,7 @@ func triggered(v vocabulary.Vocabulary, a *orchv1.Automation, f *orchv1.Automati
 		verb = "resolved"
 	}
 	event := &orchv1.ReceivedEvent{
-		Id:       uuid.NewSHA1(of, []byte("event")).String(),
+		Id:       uuid.NewSHA1(id, []byte("event")).String(),
 		Occurred: timestamppb.New(time.UnixMicro(f.GetTriggered())),
 		Received: timestamppb.New(now),
 		Event:    v.Name("automation", verb),
@@ -228,12 +228,12 @@ func ActionRunID(firing uuid.UUID, index int) uuid.UUID {
 func actionRuns(f trigger.Emission, triggered string, now time.Time) []*orchv1.AutomationActionRun {
 	a, due := f.Automation.Message, now.UnixMicro()
 	var runs []*orchv1.AutomationActionRun
-	of := uuid.MustParse(f.Firing.GetId())
+	firing := uuid.MustParse(f.Firing.GetId())
 	add := func(actions []*orchv1.Action, onState bool) {
 		for _, action := range actions {
 			index := len(runs)
 			run := &orchv1.AutomationActionRun{
-				Id: ActionRunID(of, index).String(), Automation: a, Firing: f.Firing, TriggeredEventId: triggered, OnState: onState,
+				Id: ActionRunID(firing, index).String(), Automation: a, Firing: f.Firing, TriggeredEventId: triggered, OnState: onState,
 				Index: int32(index), Action: action,
 			}
 			if index == 0 {

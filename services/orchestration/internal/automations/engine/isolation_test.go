@@ -201,15 +201,15 @@ func TestAWorkspaceThatFailsIsPutAside(t *testing.T) {
 
 			restore()
 			f.clock.Advance(lastRetry)
-			of := next.tenant(damaged)
-			require.NoError(t, of.attempt(t.Context(), of.begin))
+			tenant := next.tenant(damaged)
+			require.NoError(t, tenant.attempt(t.Context(), tenant.begin))
 			for more := true; more; {
 				var err error
-				more, err = of.turn(t.Context())
+				more, err = tenant.turn(t.Context())
 				require.NoError(t, err)
 			}
 			require.Equal(t, 3, next.fired(damaged), "the events that waited are evaluated")
-			of.succeeded(t.Context())
+			tenant.succeeded(t.Context())
 			require.Zero(t, int(testutil.ToFloat64(next.Metrics.quarantined)))
 		})
 	}
@@ -245,19 +245,19 @@ func TestAFiringThatCannotBeStoredBecomesADeadLetter(t *testing.T) {
 func TestAWorkspaceThatIsAlwaysSlowIsPutAside(t *testing.T) {
 	t.Parallel()
 	f := newFiring(t)
-	of := f.tenant(uuid.New())
+	tenant := f.tenant(uuid.New())
 	for range maxOutages - 1 {
-		require.False(t, of.failed(t.Context(), store.ErrUnavailable))
+		require.False(t, tenant.failed(t.Context(), store.ErrUnavailable))
 	}
-	of.succeeded(t.Context())
+	tenant.succeeded(t.Context())
 	for range maxOutages - 1 {
-		require.False(t, of.failed(t.Context(), store.ErrUnavailable))
+		require.False(t, tenant.failed(t.Context(), store.ErrUnavailable))
 	}
-	require.True(t, of.failed(t.Context(), store.ErrUnavailable))
-	wait := func() time.Duration { wait, in := of.quarantinedFor(f.now()); require.True(t, in); return wait }
+	require.True(t, tenant.failed(t.Context(), store.ErrUnavailable))
+	wait := func() time.Duration { wait, in := tenant.quarantinedFor(f.now()); require.True(t, in); return wait }
 	require.Equal(t, firstRetry, wait())
 	for range 100 {
-		require.True(t, of.failed(t.Context(), store.ErrUnavailable))
+		require.True(t, tenant.failed(t.Context(), store.ErrUnavailable))
 	}
 	require.Equal(t, lastRetry, wait())
 }

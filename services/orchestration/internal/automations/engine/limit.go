@@ -75,8 +75,8 @@ func (t *tenant) use(set *trigger.Set) {
 // forgetLimits drops what is remembered of automations that are gone.
 func (t *tenant) forgetLimits() {
 	maps.DeleteFunc(t.keys, func(id uuid.UUID, _ *keyCount) bool { return t.set.Automation(id) == nil })
-	maps.DeleteFunc(t.windows, func(of limitOf, _ int64) bool {
-		return of.id != t.account && of.id != t.ws && t.set.Automation(of.id) == nil
+	maps.DeleteFunc(t.windows, func(key limitOf, _ int64) bool {
+		return key.id != t.account && key.id != t.ws && t.set.Automation(key.id) == nil
 	})
 }
 
@@ -128,9 +128,9 @@ func (t *tenant) allow(ctx context.Context, f trigger.Emission, now time.Time, c
 // refuse counts what a limit of an automation, a workspace or an account excludes. It returns false.
 func (t *tenant) refuse(ctx context.Context, id uuid.UUID, l limited) bool {
 	t.engine.Metrics.limited.WithLabelValues(l.limit).Inc()
-	of := limitOf{id, l.limit}
-	if last, known := t.windows[of]; !known || last != l.window {
-		t.windows[of] = l.window
+	key := limitOf{id, l.limit}
+	if last, known := t.windows[key]; !known || last != l.window {
+		t.windows[key] = l.window
 		t.engine.Log.WarnContext(ctx, "an automation reached a limit", "automation", l.automation.GetId(), "limit", l.limit, "value", l.value)
 		t.reached = append(t.reached, l)
 	}
@@ -141,20 +141,20 @@ func (t *tenant) publishLimits(ctx context.Context, reached []limited) error {
 	var batch []broker.Event
 	v, now := t.engine.Vocabulary, timestamppb.New(t.engine.now())
 	for _, l := range reached {
-		of, resource := t.ws, &orchv1.Resource{Labels: map[string]string{v.ResourceID(): v.Name("workspace", t.ws.String())}}
+		workspace, resource := t.ws, &orchv1.Resource{Labels: map[string]string{v.ResourceID(): v.Name("workspace", t.ws.String())}}
 		if l.automation != nil {
 			id, err := uuid.Parse(l.automation.GetId())
 			if err != nil {
 				continue
 			}
-			of, resource = id, AutomationResource(v, l.automation, false)
+			workspace, resource = id, AutomationResource(v, l.automation, false)
 		}
 		payload, err := json.Marshal(map[string]any{"limit": l.limit, "value": l.value})
 		if err != nil {
 			return fmt.Errorf("write the payload of a limit: %w", err)
 		}
 		sent, err := wire.ToBroker(v, &orchv1.ReceivedEvent{
-			Id: uuid.NewSHA1(of, []byte(l.limit+" "+strconv.FormatInt(l.window, 10))).String(), Occurred: now, Received: now,
+			Id: uuid.NewSHA1(workspace, []byte(l.limit+" "+strconv.FormatInt(l.window, 10))).String(), Occurred: now, Received: now,
 			Event: v.Name("automation", "limit-reached"), Resource: resource, Payload: payload,
 		}, t.ws)
 		if err != nil {

@@ -209,16 +209,16 @@ func (t *tenant) recover(ctx context.Context, r *trigger.Record) error {
 		return err
 	}
 	automation, err1 := uuid.Parse(r.Bucket.GetAutomationId())
-	of, err2 := uuid.Parse(r.Bucket.GetTriggerId())
+	triggerID, err2 := uuid.Parse(r.Bucket.GetTriggerId())
 	if err1 != nil || err2 != nil {
 		return errors.Join(err1, err2)
 	}
 	a := t.set.Automation(automation)
-	if a == nil || a.Node(of) == nil { // The automation is gone, or has other triggers now.
+	if a == nil || a.Node(triggerID) == nil { // The automation is gone, or has other triggers now.
 		return t.engine.buckets.DeleteMany(ctx, t.ws, bson.D{{Key: "_id", Value: store.Binary(r.ID)}})
 	}
 	session := trigger.NewSession(t.engine, t.engine.now())
-	if err := session.PreloadTimers(ctx, t.ws, map[uuid.UUID]*trigger.Node{r.ID: a.Node(of)}); err != nil {
+	if err := session.PreloadTimers(ctx, t.ws, map[uuid.UUID]*trigger.Node{r.ID: a.Node(triggerID)}); err != nil {
 		return err
 	}
 	return t.commit(ctx, session)

@@ -101,9 +101,9 @@ func (t *tenant) runEvents(ctx context.Context, n *trigger.Node, since time.Time
 		if err != nil {
 			return undecodable.Record(err, "workspace", t.ws) == nil
 		}
-		if of, ok := runEvent(t.engine.Vocabulary, n, e); ok {
-			events = append(events, of)
-			size += int(unsafe.Sizeof(of)) + len(of.State)
+		if run, ok := runEvent(t.engine.Vocabulary, n, e); ok {
+			events = append(events, run)
+			size += int(unsafe.Sizeof(run)) + len(run.State)
 		}
 		return len(events) < maxSamples && size < maxSampleBytes
 	})

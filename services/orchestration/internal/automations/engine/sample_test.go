@@ -44,10 +44,10 @@ func (c *crowd) record(ws uuid.UUID, name, resource string, seconds int) {
 func TestAMetricReadsStateEvents(t *testing.T) {
 	t.Parallel()
 	c, ws, run := newCrowd(t), uuid.New(), uuid.New()
-	of := c.tenant(ws)
+	tenant := c.tenant(ws)
 	n := metricOf(t, ws)
 	read := func() []trigger.RunEvent {
-		events, err := of.runEvents(t.Context(), n, noon)
+		events, err := tenant.runEvents(t.Context(), n, noon)
 		require.NoError(t, err)
 		return events
 	}
@@ -64,14 +64,14 @@ func TestAMetricReadsStateEvents(t *testing.T) {
 	at := func(seconds int64) int64 { return noon.UnixMicro() + seconds*time.Second.Microseconds() }
 	want := []trigger.RunEvent{{Run: run, State: "Pending", At: at(1)}, {Run: run, State: "Running", At: at(3)}}
 	require.Equal(t, want, read())
-	filter, err := of.stateEvents(t.Context())
+	filter, err := tenant.stateEvents(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, bson.D{{Key: "event", Value: bson.D{{Key: "$in", Value: []string{"orch.flow-run.Pending", "orch.flow-run.Running"}}}}}, filter)
 
 	for i := range maxStateNames {
 		c.record(ws, fmt.Sprintf("orch.flow-run.Invented %d", i), resource, -1)
 	}
-	filter, err = of.stateEvents(t.Context())
+	filter, err = tenant.stateEvents(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, filter)
 	require.Equal(t, want, read())
@@ -81,7 +81,7 @@ func TestAMetricReadsStateEvents(t *testing.T) {
 func TestSamplesOfAMetricAreBounded(t *testing.T) {
 	t.Parallel()
 	c, ws := newCrowd(t), uuid.New()
-	of, n := c.tenant(ws), metricOf(t, ws)
+	tenant, n := c.tenant(ws), metricOf(t, ws)
 	name, resource := "orch.flow-run."+strings.Repeat("x", 20_000), "orch.flow-run."+uuid.NewString()
 	second := 0
 	var sampled int
@@ -90,7 +90,7 @@ func TestSamplesOfAMetricAreBounded(t *testing.T) {
 			second++
 			c.record(ws, name, resource, second)
 		}
-		events, err := of.runEvents(t.Context(), n, noon)
+		events, err := tenant.runEvents(t.Context(), n, noon)
 		require.NoError(t, err)
 		sampled = len(events)
 		return sampled < second

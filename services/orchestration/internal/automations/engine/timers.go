@@ -64,7 +64,7 @@ func (t *timers) set(ws uuid.UUID, b *orchv1.AutomationBucket) {
 		heap.Fix(t.queues[ws], have.place)
 		t.wake(have)
 	default:
-		of, err := uuid.Parse(b.GetTriggerId())
+		trigger, err := uuid.Parse(b.GetTriggerId())
 		if err != nil {
 			return
 		}
@@ -73,7 +73,7 @@ func (t *timers) set(ws uuid.UUID, b *orchv1.AutomationBucket) {
 		for i, text := range b.GetKey() {
 			key[i] = strings.Clone(text)
 		}
-		t.add(&timer{workspace: ws, bucket: id, trigger: of, key: key, due: b.GetDue()})
+		t.add(&timer{workspace: ws, bucket: id, trigger: trigger, key: key, due: b.GetDue()})
 	}
 }
 

@@ -80,12 +80,12 @@ func BucketID(trigger uuid.UUID, key []string) uuid.UUID {
 }
 
 // derived makes an id of another one and texts, the same each time. Texts are told apart whatever they hold.
-func derived(of uuid.UUID, kind string, texts ...string) uuid.UUID {
+func derived(parent uuid.UUID, kind string, texts ...string) uuid.UUID {
 	var b strings.Builder
 	b.WriteString(kind)
 	for _, text := range texts {
 		b.WriteByte(0)
 		b.WriteString(strings.ReplaceAll(strings.ReplaceAll(text, "\x01", "\x01\x02"), "\x00", "\x01\x01"))
 	}
-	return uuid.NewSHA1(of, []byte(b.String()))
+	return uuid.NewSHA1(parent, []byte(b.String()))
 }

@@ -114,8 +114,8 @@ func TestUndoRestoresFollowers(t *testing.T) {
 	t.Parallel()
 	o := NewOrder(nil)
 	leader := &orchv1.ReceivedEvent{Id: uuid.NewString()}
-	of := uuid.MustParse(leader.GetId())
-	second, first := following(of, 2), following(of, 1)
+	leaderID := uuid.MustParse(leader.GetId())
+	second, first := following(leaderID, 2), following(leaderID, 1)
 	require.Empty(t, admit(o, second))
 	require.Empty(t, admit(o, first))
 	held := maps.Clone(o.Held())

@@ -20,8 +20,8 @@ func (s *Service) CreateAccount(ctx context.Context, r *orchv1.CreateAccountRequ
 	if err != nil {
 		return nil, err
 	}
-	create, of := r.GetAccount(), s.registry
-	id := of.Store.NewID()
+	create, reg := r.GetAccount(), s.registry
+	id := reg.Store.NewID()
 	info.Account = id
 	a := &orchv1.Account{
 		Id: id.String(), Name: create.GetName(), Handle: create.GetHandle(), PlanType: create.GetPlanType(), Settings: &orchv1.AccountSettings{},
@@ -29,15 +29,15 @@ func (s *Service) CreateAccount(ctx context.Context, r *orchv1.CreateAccountRequ
 	if create.Handle == nil {
 		a.Handle = tenancy.Handle(create.GetName())
 	}
-	effects, err := of.Effects(info, of.Follow(directory.Account, tenancy.Server, id),
+	effects, err := reg.Effects(info, reg.Follow(directory.Account, tenancy.Server, id),
 		tenancy.Deed{Kind: "account", Action: "created", Of: id, Name: a.GetName()})
 	if err != nil {
 		return nil, err
 	}
-	if err := of.Accounts.Insert(ctx, tenancy.Server, a, effects...); err != nil {
+	if err := reg.Accounts.Insert(ctx, tenancy.Server, a, effects...); err != nil {
 		return nil, tenancy.Taken(err, "An account with this handle exists already.")
 	}
-	of.Spread(ctx, query.Account, id)
+	reg.Spread(ctx, query.Account, id)
 	if err := s.settle(ctx, info, id); err != nil {
 		return nil, err
 	}
@@ -46,30 +46,30 @@ func (s *Service) CreateAccount(ctx context.Context, r *orchv1.CreateAccountRequ
 
 // settle creates the owner's membership and the first workspace of a new account.
 func (s *Service) settle(ctx context.Context, info request.Info, account uuid.UUID) error {
-	of := s.registry
+	reg := s.registry
 	user := tenancy.OwnerID
 	if info.Caller.Known() {
 		user = info.Caller.ID
 	}
-	owner, err := of.Users.Get(ctx, tenancy.Server, user)
+	owner, err := reg.Users.Get(ctx, tenancy.Server, user)
 	if err != nil {
 		return err
 	}
 	membership := tenancy.MembershipID(account, user)
-	err = of.Memberships.Insert(ctx, account, &orchv1.AccountMembership{
+	err = reg.Memberships.Insert(ctx, account, &orchv1.AccountMembership{
 		Id: membership.String(), UserId: owner.GetId(), ActorId: owner.GetActorId(), AccountRoleId: access.AccountOwner,
-	}, of.Follow(directory.Membership, account, membership))
+	}, reg.Follow(directory.Membership, account, membership))
 	if err != nil {
 		return err
 	}
-	of.Spread(ctx, query.Membership, membership)
-	workspace := of.Store.NewID()
-	err = of.Workspaces.Insert(ctx, account, &orchv1.Workspace{
+	reg.Spread(ctx, query.Membership, membership)
+	workspace := reg.Store.NewID()
+	err = reg.Workspaces.Insert(ctx, account, &orchv1.Workspace{
 		Id: workspace.String(), AccountId: account.String(), Name: "Default", Handle: "default", DefaultWorkspaceRoleId: access.WorkspaceViewer,
-	}, of.Follow(directory.Workspace, account, workspace))
+	}, reg.Follow(directory.Workspace, account, workspace))
 	if err != nil {
 		return err
 	}
-	of.Spread(ctx, query.Workspace, workspace)
+	reg.Spread(ctx, query.Workspace, workspace)
 	return nil
 }

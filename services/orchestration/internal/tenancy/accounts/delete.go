@@ -31,17 +31,17 @@ func (s *Service) DeleteAccount(ctx context.Context, _ *orchv1.DeleteAccountRequ
 	if id == request.DefaultAccount {
 		return nil, rpc.Detail(http.StatusConflict, "The default account cannot be deleted: it is what addresses without ids mean.")
 	}
-	of, teller := s.registry, info
+	reg, teller := s.registry, info
 	teller.Account = request.DefaultAccount
-	err = of.Accounts.Delete(ctx, tenancy.Server, id, func(current *orchv1.Account) ([]store.Effect, error) {
-		effects, err := of.Effects(teller, of.Follow(directory.Account, tenancy.Server, id),
+	err = reg.Accounts.Delete(ctx, tenancy.Server, id, func(current *orchv1.Account) ([]store.Effect, error) {
+		effects, err := reg.Effects(teller, reg.Follow(directory.Account, tenancy.Server, id),
 			tenancy.Deed{Kind: "account", Action: "deleted", Of: id, Name: current.GetName()})
-		return append(effects, of.Store.About(KindClose, tenancy.Server, id)), err
+		return append(effects, reg.Store.About(KindClose, tenancy.Server, id)), err
 	})
 	if err != nil {
 		return nil, tenancy.Missing(err, "Account")
 	}
-	of.Spread(ctx, query.Account, id)
+	reg.Spread(ctx, query.Account, id)
 	return &emptypb.Empty{}, nil
 }
 

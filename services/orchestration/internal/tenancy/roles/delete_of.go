@@ -13,13 +13,13 @@ import (
 
 // DeleteOfAccount deletes the roles of a deleted account.
 func (s *Service) DeleteOfAccount(ctx context.Context, account uuid.UUID) error {
-	of := s.registry
-	return of.Roles.Drain(ctx, account, nil, func(id uuid.UUID) error {
-		err := of.Roles.Delete(ctx, account, id, func(*orchv1.WorkspaceRole) ([]store.Effect, error) {
-			return []store.Effect{of.Follow(directory.Role, account, id)}, nil
+	reg := s.registry
+	return reg.Roles.Drain(ctx, account, nil, func(id uuid.UUID) error {
+		err := reg.Roles.Delete(ctx, account, id, func(*orchv1.WorkspaceRole) ([]store.Effect, error) {
+			return []store.Effect{reg.Follow(directory.Role, account, id)}, nil
 		})
 		if err == nil {
-			of.Spread(ctx, query.WorkspaceRole, id)
+			reg.Spread(ctx, query.WorkspaceRole, id)
 		}
 		return err
 	})

@@ -26,25 +26,25 @@ func (s *Service) CreateWorkspaceRole(ctx context.Context, r *orchv1.CreateWorks
 	if err != nil {
 		return nil, err
 	}
-	write, of := r.GetRole(), s.registry
-	if err := of.Require(ctx, info.Account, tenancy.CustomRoles); err != nil {
+	write, reg := r.GetRole(), s.registry
+	if err := reg.Require(ctx, info.Account, tenancy.CustomRoles); err != nil {
 		return nil, err
 	}
 	if err := check(write); err != nil {
 		return nil, err
 	}
-	id := of.Store.NewID()
+	id := reg.Store.NewID()
 	account := info.Account.String()
 	role := &orchv1.WorkspaceRole{Id: id.String(), AccountId: &account}
 	fill(role, write)
-	effects, err := of.Effects(info, of.Follow(directory.Role, info.Account, id), deed(role, id, "created"))
+	effects, err := reg.Effects(info, reg.Follow(directory.Role, info.Account, id), deed(role, id, "created"))
 	if err != nil {
 		return nil, err
 	}
-	if err := of.Roles.Insert(ctx, info.Account, role, effects...); err != nil {
+	if err := reg.Roles.Insert(ctx, info.Account, role, effects...); err != nil {
 		return nil, tenancy.Taken(err, taken)
 	}
-	of.Spread(ctx, query.WorkspaceRole, id)
+	reg.Spread(ctx, query.WorkspaceRole, id)
 	return role, nil
 }
 
@@ -83,14 +83,14 @@ func (s *Service) UpdateWorkspaceRole(ctx context.Context, r *orchv1.UpdateWorks
 		fill(next, r.GetRole())
 		return nil
 	}
-	of := s.registry
-	_, err = of.Roles.Mutate(ctx, info.Account, id, store.Edit(edit, func(_, next *orchv1.WorkspaceRole) ([]store.Effect, error) {
-		return of.Effects(info, of.Follow(directory.Role, info.Account, id), deed(next, id, "updated"))
+	reg := s.registry
+	_, err = reg.Roles.Mutate(ctx, info.Account, id, store.Edit(edit, func(_, next *orchv1.WorkspaceRole) ([]store.Effect, error) {
+		return reg.Effects(info, reg.Follow(directory.Role, info.Account, id), deed(next, id, "updated"))
 	}))
 	if err != nil {
 		return nil, tenancy.Missing(tenancy.Taken(err, taken), "Workspace role")
 	}
-	of.Spread(ctx, query.WorkspaceRole, id)
+	reg.Spread(ctx, query.WorkspaceRole, id)
 	return &emptypb.Empty{}, nil
 }
 
@@ -100,13 +100,13 @@ func (s *Service) DeleteWorkspaceRole(ctx context.Context, r *orchv1.DeleteWorks
 	if err != nil {
 		return nil, err
 	}
-	of := s.registry
-	err = of.Roles.Delete(ctx, info.Account, id, func(current *orchv1.WorkspaceRole) ([]store.Effect, error) {
-		return of.Effects(info, of.Follow(directory.Role, info.Account, id), deed(current, id, "deleted"))
+	reg := s.registry
+	err = reg.Roles.Delete(ctx, info.Account, id, func(current *orchv1.WorkspaceRole) ([]store.Effect, error) {
+		return reg.Effects(info, reg.Follow(directory.Role, info.Account, id), deed(current, id, "deleted"))
 	})
 	if err != nil {
 		return nil, tenancy.Missing(err, "Workspace role")
 	}
-	of.Spread(ctx, query.WorkspaceRole, id)
+	reg.Spread(ctx, query.WorkspaceRole, id)
 	return &emptypb.Empty{}, nil
 }

@@ -17,11 +17,11 @@ func (s *Service) CreateServiceAccount(ctx context.Context, r *orchv1.CreateServ
 	if err != nil {
 		return nil, err
 	}
-	create, of := r.GetServiceAccount(), s.registry
-	if err := of.Require(ctx, info.Account, tenancy.ServiceAccounts); err != nil {
+	create, reg := r.GetServiceAccount(), s.registry
+	if err := reg.Require(ctx, info.Account, tenancy.ServiceAccounts); err != nil {
 		return nil, err
 	}
-	expiration, err := of.Expiration(info.Caller, create.ApiKeyExpiration, "api_key_expiration")
+	expiration, err := reg.Expiration(info.Caller, create.ApiKeyExpiration, "api_key_expiration")
 	if err != nil {
 		return nil, err
 	}
@@ -29,23 +29,23 @@ func (s *Service) CreateServiceAccount(ctx context.Context, r *orchv1.CreateServ
 	if create.AccountRoleId != nil {
 		role = create.GetAccountRoleId()
 	}
-	if err := of.CheckAccountRoles(ctx, info, role); err != nil {
+	if err := reg.CheckAccountRoles(ctx, info, role); err != nil {
 		return nil, err
 	}
-	id := of.Store.NewID()
-	stored, shown := of.NewKey(of.Vocabulary.BotKeyPrefix(), create.GetName(), expiration)
+	id := reg.Store.NewID()
+	stored, shown := reg.NewKey(reg.Vocabulary.BotKeyPrefix(), create.GetName(), expiration)
 	b := &orchv1.ServiceAccount{
-		Id: id.String(), ActorId: of.Store.NewID().String(), AccountId: info.Account.String(), Name: create.GetName(),
+		Id: id.String(), ActorId: reg.Store.NewID().String(), AccountId: info.Account.String(), Name: create.GetName(),
 		AccountRoleId: role, Keys: []*orchv1.ApiKey{stored},
 	}
-	effects, err := of.Effects(info, of.Follow(directory.ServiceAccount, info.Account, id), deed(b, id, "created"))
+	effects, err := reg.Effects(info, reg.Follow(directory.ServiceAccount, info.Account, id), deed(b, id, "created"))
 	if err != nil {
 		return nil, err
 	}
-	if err := of.ServiceAccounts.Insert(ctx, info.Account, b, effects...); err != nil {
+	if err := reg.ServiceAccounts.Insert(ctx, info.Account, b, effects...); err != nil {
 		return nil, tenancy.Taken(err, taken)
 	}
-	of.Spread(ctx, query.ServiceAccount, id)
+	reg.Spread(ctx, query.ServiceAccount, id)
 	present(b).ApiKey = shown
 	return b, nil
 }

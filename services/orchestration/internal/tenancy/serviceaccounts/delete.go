@@ -23,35 +23,35 @@ func (s *Service) DeleteServiceAccount(ctx context.Context, r *orchv1.DeleteServ
 	if err != nil {
 		return nil, err
 	}
-	of := s.registry
-	err = of.ServiceAccounts.Delete(ctx, info.Account, id, func(current *orchv1.ServiceAccount) ([]store.Effect, error) {
-		if err := of.CheckAccountRoles(ctx, info, current.GetAccountRoleId()); err != nil {
+	reg := s.registry
+	err = reg.ServiceAccounts.Delete(ctx, info.Account, id, func(current *orchv1.ServiceAccount) ([]store.Effect, error) {
+		if err := reg.CheckAccountRoles(ctx, info, current.GetAccountRoleId()); err != nil {
 			return nil, err
 		}
 		actor, err := resourceid.Parse(current.GetActorId())
 		if err != nil {
 			return nil, err
 		}
-		effects, err := of.Effects(info, of.Follow(directory.ServiceAccount, info.Account, id), deed(current, id, "deleted"))
-		return append(effects, of.Store.About(KindUnbind, info.Account, id), of.Dismiss(info.Account, actor)), err
+		effects, err := reg.Effects(info, reg.Follow(directory.ServiceAccount, info.Account, id), deed(current, id, "deleted"))
+		return append(effects, reg.Store.About(KindUnbind, info.Account, id), reg.Dismiss(info.Account, actor)), err
 	})
 	if err != nil {
 		return nil, tenancy.Missing(err, noun)
 	}
-	of.Spread(ctx, query.ServiceAccount, id)
+	reg.Spread(ctx, query.ServiceAccount, id)
 	return &emptypb.Empty{}, nil
 }
 
 // DeleteOfAccount deletes the service accounts of a deleted account. Deleting its workspaces deletes their webhooks and
 // roles.
 func (s *Service) DeleteOfAccount(ctx context.Context, account uuid.UUID) error {
-	of := s.registry
-	return of.ServiceAccounts.Drain(ctx, account, nil, func(id uuid.UUID) error {
-		err := of.ServiceAccounts.Delete(ctx, account, id, func(*orchv1.ServiceAccount) ([]store.Effect, error) {
-			return []store.Effect{of.Follow(directory.ServiceAccount, account, id)}, nil
+	reg := s.registry
+	return reg.ServiceAccounts.Drain(ctx, account, nil, func(id uuid.UUID) error {
+		err := reg.ServiceAccounts.Delete(ctx, account, id, func(*orchv1.ServiceAccount) ([]store.Effect, error) {
+			return []store.Effect{reg.Follow(directory.ServiceAccount, account, id)}, nil
 		})
 		if err == nil {
-			of.Spread(ctx, query.ServiceAccount, id)
+			reg.Spread(ctx, query.ServiceAccount, id)
 		}
 		return err
 	})

@@ -22,8 +22,8 @@ func (s *Service) RotateServiceAccountApiKey(ctx context.Context, r *orchv1.Rota
 	if err != nil {
 		return nil, err
 	}
-	rotation, of := r.GetRotation(), s.registry
-	expiration, err := of.Expiration(info.Caller, rotation.GetApiKeyExpiration(), "api_key_expiration")
+	rotation, reg := r.GetRotation(), s.registry
+	expiration, err := reg.Expiration(info.Caller, rotation.GetApiKeyExpiration(), "api_key_expiration")
 	if err != nil {
 		return nil, err
 	}
@@ -31,8 +31,8 @@ func (s *Service) RotateServiceAccountApiKey(ctx context.Context, r *orchv1.Rota
 	var shown *orchv1.ApiKey
 	b, err := s.mutate(ctx, info, id, "rotated", func(next *orchv1.ServiceAccount) error {
 		var stored *orchv1.ApiKey
-		stored, shown = of.NewKey(of.Vocabulary.BotKeyPrefix(), next.GetName(), expiration)
-		next.Keys = append(expiring(next.GetKeys(), of.Store.Now(), overlap), stored)
+		stored, shown = reg.NewKey(reg.Vocabulary.BotKeyPrefix(), next.GetName(), expiration)
+		next.Keys = append(expiring(next.GetKeys(), reg.Store.Now(), overlap), stored)
 		if len(next.GetKeys()) > maxKeys {
 			return rpc.Detail(http.StatusConflict, "Too many keys of this service account are still valid; wait, or let them expire at once.")
 		}

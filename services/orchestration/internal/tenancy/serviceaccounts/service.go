@@ -55,21 +55,21 @@ func present(b *orchv1.ServiceAccount) *orchv1.ServiceAccount {
 func (s *Service) mutate(
 	ctx context.Context, info request.Info, id uuid.UUID, action string, edit func(next *orchv1.ServiceAccount) error,
 ) (*orchv1.ServiceAccount, error) {
-	of := s.registry
+	reg := s.registry
 	permitted := func(next *orchv1.ServiceAccount) error {
 		before := next.GetAccountRoleId()
 		if err := edit(next); err != nil {
 			return err
 		}
-		return of.CheckAccountRoles(ctx, info, before, next.GetAccountRoleId())
+		return reg.CheckAccountRoles(ctx, info, before, next.GetAccountRoleId())
 	}
-	changed, err := of.ServiceAccounts.Mutate(ctx, info.Account, id, store.Edit(permitted, func(_, next *orchv1.ServiceAccount) ([]store.Effect, error) {
-		return of.Effects(info, of.Follow(directory.ServiceAccount, info.Account, id), deed(next, id, action))
+	changed, err := reg.ServiceAccounts.Mutate(ctx, info.Account, id, store.Edit(permitted, func(_, next *orchv1.ServiceAccount) ([]store.Effect, error) {
+		return reg.Effects(info, reg.Follow(directory.ServiceAccount, info.Account, id), deed(next, id, action))
 	}))
 	if err != nil {
 		return nil, tenancy.Missing(tenancy.Taken(err, taken), noun)
 	}
-	of.Spread(ctx, query.ServiceAccount, id)
+	reg.Spread(ctx, query.ServiceAccount, id)
 	return present(changed), nil
 }
 

@@ -16,21 +16,21 @@ func (s *Service) CreateTeam(ctx context.Context, r *orchv1.CreateTeamRequest) (
 	if err != nil {
 		return nil, err
 	}
-	of := s.registry
-	if _, err := of.Accounts.Get(ctx, tenancy.Server, info.Account); err != nil {
+	reg := s.registry
+	if _, err := reg.Accounts.Get(ctx, tenancy.Server, info.Account); err != nil {
 		return nil, tenancy.Missing(err, "Account")
 	}
-	id := of.Store.NewID()
+	id := reg.Store.NewID()
 	t := &orchv1.Team{
 		Id: id.String(), AccountId: info.Account.String(), Name: r.GetTeam().GetName(), Description: r.GetTeam().Description,
 	}
-	effects, err := of.Effects(info, of.Follow(directory.Team, info.Account, id), deed(t, id, "created"))
+	effects, err := reg.Effects(info, reg.Follow(directory.Team, info.Account, id), deed(t, id, "created"))
 	if err != nil {
 		return nil, err
 	}
-	if err := of.Teams.Insert(ctx, info.Account, t, effects...); err != nil {
+	if err := reg.Teams.Insert(ctx, info.Account, t, effects...); err != nil {
 		return nil, tenancy.Taken(err, taken)
 	}
-	of.Spread(ctx, query.Team, id)
+	reg.Spread(ctx, query.Team, id)
 	return t, nil
 }

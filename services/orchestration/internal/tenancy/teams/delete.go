@@ -19,27 +19,27 @@ func (s *Service) DeleteTeam(ctx context.Context, r *orchv1.DeleteTeamRequest) (
 	if err != nil {
 		return nil, err
 	}
-	of := s.registry
-	err = of.Teams.Delete(ctx, info.Account, id, func(current *orchv1.Team) ([]store.Effect, error) {
-		effects, err := of.Effects(info, of.Follow(directory.Team, info.Account, id), deed(current, id, "deleted"))
-		return append(effects, of.Dismiss(info.Account, id)), err
+	reg := s.registry
+	err = reg.Teams.Delete(ctx, info.Account, id, func(current *orchv1.Team) ([]store.Effect, error) {
+		effects, err := reg.Effects(info, reg.Follow(directory.Team, info.Account, id), deed(current, id, "deleted"))
+		return append(effects, reg.Dismiss(info.Account, id)), err
 	})
 	if err != nil {
 		return nil, tenancy.Missing(err, noun)
 	}
-	of.Spread(ctx, query.Team, id)
+	reg.Spread(ctx, query.Team, id)
 	return &emptypb.Empty{}, nil
 }
 
 // DeleteOfAccount deletes the teams of a deleted account.
 func (s *Service) DeleteOfAccount(ctx context.Context, account uuid.UUID) error {
-	of := s.registry
-	return of.Teams.Drain(ctx, account, nil, func(id uuid.UUID) error {
-		err := of.Teams.Delete(ctx, account, id, func(*orchv1.Team) ([]store.Effect, error) {
-			return []store.Effect{of.Follow(directory.Team, account, id)}, nil
+	reg := s.registry
+	return reg.Teams.Drain(ctx, account, nil, func(id uuid.UUID) error {
+		err := reg.Teams.Delete(ctx, account, id, func(*orchv1.Team) ([]store.Effect, error) {
+			return []store.Effect{reg.Follow(directory.Team, account, id)}, nil
 		})
 		if err == nil {
-			of.Spread(ctx, query.Team, id)
+			reg.Spread(ctx, query.Team, id)
 		}
 		return err
 	})

@@ -37,16 +37,16 @@ func New(registry *tenancy.Registry) *Service { return &Service{registry: regist
 func (s *Service) mutate(
 	ctx context.Context, info request.Info, id uuid.UUID, edit func(next *orchv1.Team) ([]tenancy.Deed, error),
 ) (*orchv1.Team, error) {
-	of := s.registry
+	reg := s.registry
 	var deeds []tenancy.Deed
 	noting := func(next *orchv1.Team) (err error) {
 		deeds, err = edit(next)
 		return err
 	}
-	changed, err := of.Teams.Mutate(ctx, info.Account, id, store.Edit(noting, func(_, _ *orchv1.Team) ([]store.Effect, error) {
-		effects := []store.Effect{of.Follow(directory.Team, info.Account, id)}
+	changed, err := reg.Teams.Mutate(ctx, info.Account, id, store.Edit(noting, func(_, _ *orchv1.Team) ([]store.Effect, error) {
+		effects := []store.Effect{reg.Follow(directory.Team, info.Account, id)}
 		for _, deed := range deeds {
-			told, err := of.Audit(info, deed)
+			told, err := reg.Audit(info, deed)
 			if err != nil {
 				return nil, err
 			}
@@ -57,7 +57,7 @@ func (s *Service) mutate(
 	if err != nil {
 		return nil, tenancy.Missing(tenancy.Taken(err, taken), noun)
 	}
-	of.Spread(ctx, query.Team, id)
+	reg.Spread(ctx, query.Team, id)
 	return changed, nil
 }
 

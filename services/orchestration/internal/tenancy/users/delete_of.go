@@ -18,9 +18,9 @@ import (
 // DeleteOfAccount ends the memberships of a deleted account. It also deletes users who are members of no other account
 // and do not administer the server: nobody could manage them, and their e-mail addresses would stay taken.
 func (s *Service) DeleteOfAccount(ctx context.Context, account uuid.UUID) error {
-	of := s.registry
-	return of.Memberships.Drain(ctx, account, nil, func(id uuid.UUID) error {
-		m, err := of.Memberships.Get(ctx, account, id)
+	reg := s.registry
+	return reg.Memberships.Drain(ctx, account, nil, func(id uuid.UUID) error {
+		m, err := reg.Memberships.Get(ctx, account, id)
 		if err != nil {
 			return err
 		}
@@ -28,11 +28,11 @@ func (s *Service) DeleteOfAccount(ctx context.Context, account uuid.UUID) error 
 		if err := s.deleteHomeless(ctx, account, m); err != nil {
 			return err
 		}
-		err = of.Memberships.Delete(ctx, account, id, func(*orchv1.AccountMembership) ([]store.Effect, error) {
-			return []store.Effect{of.Follow(directory.Membership, account, id)}, nil
+		err = reg.Memberships.Delete(ctx, account, id, func(*orchv1.AccountMembership) ([]store.Effect, error) {
+			return []store.Effect{reg.Follow(directory.Membership, account, id)}, nil
 		})
 		if err == nil {
-			of.Spread(ctx, query.Membership, id)
+			reg.Spread(ctx, query.Membership, id)
 		}
 		return err
 	})
@@ -42,7 +42,7 @@ func (s *Service) DeleteOfAccount(ctx context.Context, account uuid.UUID) error 
 var errStays = errors.New("the user administers the server")
 
 func (s *Service) deleteHomeless(ctx context.Context, account uuid.UUID, m *orchv1.AccountMembership) error {
-	of := s.registry
+	reg := s.registry
 	actor, err := uuid.Parse(m.GetActorId())
 	if err != nil {
 		return err
@@ -51,22 +51,22 @@ func (s *Service) deleteHomeless(ctx context.Context, account uuid.UUID, m *orch
 	if err != nil {
 		return err
 	}
-	memberships, err := of.Memberships.AllAcross(ctx, bson.D{{Key: "actor_id", Value: store.Binary(actor)}})
+	memberships, err := reg.Memberships.AllAcross(ctx, bson.D{{Key: "actor_id", Value: store.Binary(actor)}})
 	elsewhere := func(m store.Owned[*orchv1.AccountMembership]) bool { return m.Workspace != account }
 	if err != nil || slices.ContainsFunc(memberships, elsewhere) {
 		return err
 	}
-	err = of.Users.Delete(ctx, tenancy.Server, user, func(current *orchv1.User) ([]store.Effect, error) {
+	err = reg.Users.Delete(ctx, tenancy.Server, user, func(current *orchv1.User) ([]store.Effect, error) {
 		if current.GetAdministrator() {
 			return nil, errStays
 		}
-		return []store.Effect{of.Follow(directory.User, tenancy.Server, user)}, nil
+		return []store.Effect{reg.Follow(directory.User, tenancy.Server, user)}, nil
 	})
 	if errors.Is(err, errStays) || errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
 	if err == nil {
-		of.Spread(ctx, query.User, user)
+		reg.Spread(ctx, query.User, user)
 	}
 	return err
 }

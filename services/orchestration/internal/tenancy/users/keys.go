@@ -24,14 +24,14 @@ func (s *Service) CreateUserApiKey(ctx context.Context, r *orchv1.CreateUserApiK
 	if err != nil {
 		return nil, err
 	}
-	create, of := r.GetApiKey(), s.registry
-	expiration, err := of.Expiration(info.Caller, create.Expiration, "expiration")
+	create, reg := r.GetApiKey(), s.registry
+	expiration, err := reg.Expiration(info.Caller, create.Expiration, "expiration")
 	if err != nil {
 		return nil, err
 	}
-	stored, shown := of.NewKey(of.Vocabulary.UserKeyPrefix(), create.GetName(), expiration)
+	stored, shown := reg.NewKey(reg.Vocabulary.UserKeyPrefix(), create.GetName(), expiration)
 	err = s.mutate(ctx, info, id, func(next *orchv1.User) (tenancy.Deed, error) {
-		next.Keys = append(tenancy.Alive(next.GetKeys(), of.Store.Now()), stored)
+		next.Keys = append(tenancy.Alive(next.GetKeys(), reg.Store.Now()), stored)
 		if len(next.GetKeys()) > maxKeys {
 			return tenancy.Deed{}, rpc.Detail(http.StatusConflict, "A user has at most 200 API keys.")
 		}

@@ -36,50 +36,50 @@ func (s *Service) CreateAccountMembership(ctx context.Context, r *orchv1.CreateA
 	if err != nil {
 		return nil, err
 	}
-	create, of := r.GetMembership(), s.registry
+	create, reg := r.GetMembership(), s.registry
 	role := access.AccountMember
 	if create.AccountRoleId != nil {
 		role = create.GetAccountRoleId()
 	}
-	if err := of.CheckAccountRoles(ctx, info, role); err != nil {
+	if err := reg.CheckAccountRoles(ctx, info, role); err != nil {
 		return nil, err
 	}
-	if _, err := of.Accounts.Get(ctx, tenancy.Server, info.Account); err != nil {
+	if _, err := reg.Accounts.Get(ctx, tenancy.Server, info.Account); err != nil {
 		return nil, tenancy.Missing(err, "Account")
 	}
-	expiration, err := of.Expiration(info.Caller, nil, "")
+	expiration, err := reg.Expiration(info.Caller, nil, "")
 	if err != nil {
 		return nil, err
 	}
-	id := of.Store.NewID()
-	stored, shown := of.NewKey(of.Vocabulary.UserKeyPrefix(), "first key", expiration)
+	id := reg.Store.NewID()
+	stored, shown := reg.NewKey(reg.Vocabulary.UserKeyPrefix(), "first key", expiration)
 	u := &orchv1.User{
-		Id: id.String(), ActorId: of.Store.NewID().String(), Handle: create.GetHandle(), Email: create.GetEmail(),
+		Id: id.String(), ActorId: reg.Store.NewID().String(), Handle: create.GetHandle(), Email: create.GetEmail(),
 		FirstName: create.GetFirstName(), LastName: create.GetLastName(), Keys: []*orchv1.ApiKey{stored}, Welcomed: true,
 	}
 	if create.Handle == nil {
 		u.Handle, _, _ = strings.Cut(create.GetEmail(), "@")
 	}
-	effects, err := of.Effects(info, of.Follow(directory.User, tenancy.Server, id), tenancy.Deed{Kind: "user", Action: "created", Of: id, Name: u.GetHandle()})
+	effects, err := reg.Effects(info, reg.Follow(directory.User, tenancy.Server, id), tenancy.Deed{Kind: "user", Action: "created", Of: id, Name: u.GetHandle()})
 	if err != nil {
 		return nil, err
 	}
-	if err := of.Users.Insert(ctx, tenancy.Server, u, effects...); err != nil {
+	if err := reg.Users.Insert(ctx, tenancy.Server, u, effects...); err != nil {
 		return nil, tenancy.Taken(err, "This e-mail address cannot be added.")
 	}
 	m := &orchv1.AccountMembership{
 		Id: tenancy.MembershipID(info.Account, id).String(), UserId: u.GetId(), ActorId: u.GetActorId(), AccountRoleId: role,
 	}
 	membership := uuid.MustParse(m.GetId())
-	effects, err = of.Effects(info, of.Follow(directory.Membership, info.Account, membership), deed(m, membership, "created"))
+	effects, err = reg.Effects(info, reg.Follow(directory.Membership, info.Account, membership), deed(m, membership, "created"))
 	if err != nil {
 		return nil, err
 	}
-	if err := of.Memberships.Insert(ctx, info.Account, m, effects...); err != nil {
+	if err := reg.Memberships.Insert(ctx, info.Account, m, effects...); err != nil {
 		return nil, err
 	}
-	of.Spread(ctx, query.User, id)
-	of.Spread(ctx, query.Membership, membership)
+	reg.Spread(ctx, query.User, id)
+	reg.Spread(ctx, query.Membership, membership)
 	m.ApiKey = shown
 	return present(m, u), nil
 }
@@ -94,8 +94,8 @@ func (s *Service) ReadAccountMemberships(ctx context.Context, r *orchv1.ReadAcco
 	if err != nil {
 		return nil, err
 	}
-	of := s.registry
-	members, err := of.Memberships.Find(ctx, info.Account, bson.D{}, bson.D{{Key: "_id", Value: 1}}, 0, -1)
+	reg := s.registry
+	members, err := reg.Memberships.Find(ctx, info.Account, bson.D{}, bson.D{{Key: "_id", Value: 1}}, 0, -1)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (s *Service) ReadAccountMemberships(ctx context.Context, r *orchv1.ReadAcco
 		if err != nil {
 			return nil, err
 		}
-		u, err := of.Users.Get(ctx, tenancy.Server, id)
+		u, err := reg.Users.Get(ctx, tenancy.Server, id)
 		if err != nil {
 			return nil, err
 		}
@@ -124,9 +124,9 @@ func (s *Service) UpdateAccountMembership(ctx context.Context, r *orchv1.UpdateA
 	if err != nil {
 		return nil, err
 	}
-	of, role := s.registry, r.GetMembership().GetAccountRoleId()
+	reg, role := s.registry, r.GetMembership().GetAccountRoleId()
 	edit := func(next *orchv1.AccountMembership) error {
-		if err := of.CheckAccountRoles(ctx, info, role, next.GetAccountRoleId()); err != nil {
+		if err := reg.CheckAccountRoles(ctx, info, role, next.GetAccountRoleId()); err != nil {
 			return err
 		}
 		if next.GetAccountRoleId() == role {
@@ -138,13 +138,13 @@ func (s *Service) UpdateAccountMembership(ctx context.Context, r *orchv1.UpdateA
 		next.AccountRoleId = role
 		return nil
 	}
-	_, err = of.Memberships.Mutate(ctx, info.Account, id, store.Edit(edit, func(_, next *orchv1.AccountMembership) ([]store.Effect, error) {
-		return of.Effects(info, of.Follow(directory.Membership, info.Account, id), deed(next, id, "updated"))
+	_, err = reg.Memberships.Mutate(ctx, info.Account, id, store.Edit(edit, func(_, next *orchv1.AccountMembership) ([]store.Effect, error) {
+		return reg.Effects(info, reg.Follow(directory.Membership, info.Account, id), deed(next, id, "updated"))
 	}))
 	if err != nil {
 		return nil, tenancy.Missing(err, "Account membership")
 	}
-	of.Spread(ctx, query.Membership, id)
+	reg.Spread(ctx, query.Membership, id)
 	return &emptypb.Empty{}, nil
 }
 
@@ -171,10 +171,10 @@ func (s *Service) DeleteAccountMembership(ctx context.Context, r *orchv1.DeleteA
 	if err != nil {
 		return nil, err
 	}
-	of := s.registry
+	reg := s.registry
 	var actor uuid.UUID
-	err = of.Memberships.Delete(ctx, info.Account, id, func(current *orchv1.AccountMembership) ([]store.Effect, error) {
-		if err := of.CheckAccountRoles(ctx, info, current.GetAccountRoleId()); err != nil {
+	err = reg.Memberships.Delete(ctx, info.Account, id, func(current *orchv1.AccountMembership) ([]store.Effect, error) {
+		if err := reg.CheckAccountRoles(ctx, info, current.GetAccountRoleId()); err != nil {
 			return nil, err
 		}
 		if err := s.keepsOwner(ctx, info.Account, current); err != nil {
@@ -184,12 +184,12 @@ func (s *Service) DeleteAccountMembership(ctx context.Context, r *orchv1.DeleteA
 		if actor, err = resourceid.Parse(current.GetActorId()); err != nil {
 			return nil, err
 		}
-		effects, err := of.Effects(info, of.Follow(directory.Membership, info.Account, id), deed(current, id, "deleted"))
-		return append(effects, of.Dismiss(info.Account, actor)), err
+		effects, err := reg.Effects(info, reg.Follow(directory.Membership, info.Account, id), deed(current, id, "deleted"))
+		return append(effects, reg.Dismiss(info.Account, actor)), err
 	})
 	if err != nil {
 		return nil, tenancy.Missing(err, "Account membership")
 	}
-	of.Spread(ctx, query.Membership, id)
+	reg.Spread(ctx, query.Membership, id)
 	return &emptypb.Empty{}, nil
 }

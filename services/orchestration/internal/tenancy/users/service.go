@@ -50,7 +50,7 @@ func me(info request.Info) uuid.UUID {
 
 // mutate edits a user and executes the effects. Edit returns the audited action.
 func (s *Service) mutate(ctx context.Context, info request.Info, id uuid.UUID, edit func(next *orchv1.User) (tenancy.Deed, error)) error {
-	of := s.registry
+	reg := s.registry
 	if info.Account == uuid.Nil { // A user's own action is audited in the first of their accounts.
 		accounts, err := s.myAccounts(ctx, info)
 		if err != nil {
@@ -65,12 +65,12 @@ func (s *Service) mutate(ctx context.Context, info request.Info, id uuid.UUID, e
 		done, err = edit(next)
 		return err
 	}
-	_, err := of.Users.Mutate(ctx, tenancy.Server, id, store.Edit(noting, func(_, _ *orchv1.User) ([]store.Effect, error) {
-		return of.Effects(info, of.Follow(directory.User, tenancy.Server, id), done)
+	_, err := reg.Users.Mutate(ctx, tenancy.Server, id, store.Edit(noting, func(_, _ *orchv1.User) ([]store.Effect, error) {
+		return reg.Effects(info, reg.Follow(directory.User, tenancy.Server, id), done)
 	}))
 	if err != nil {
 		return err
 	}
-	of.Spread(ctx, query.User, id)
+	reg.Spread(ctx, query.User, id)
 	return nil
 }

@@ -125,24 +125,24 @@ func (s *Service) resolve(ctx context.Context, info request.Info, g grant) (*orc
 
 // upsert grants an actor a role. An existing access keeps its id.
 func (s *Service) upsert(ctx context.Context, info request.Info, wanted *orchv1.WorkspaceAccess) (*orchv1.WorkspaceAccess, error) {
-	of := s.registry
+	reg := s.registry
 	for range 2 { // A concurrent call may create it between the read and the insert.
-		current, err := of.Access.First(ctx, info.Workspace, bson.D{{Key: "actor_id", Value: store.Binary(uuid.MustParse(wanted.GetActorId()))}})
+		current, err := reg.Access.First(ctx, info.Workspace, bson.D{{Key: "actor_id", Value: store.Binary(uuid.MustParse(wanted.GetActorId()))}})
 		if err == nil {
 			return s.change(ctx, info, current.GetId(), wanted.GetWorkspaceRoleId())
 		}
 		if !errors.Is(err, store.ErrNotFound) {
 			return nil, err
 		}
-		id := of.Store.NewID()
+		id := reg.Store.NewID()
 		a := proto.Clone(wanted).(*orchv1.WorkspaceAccess)
 		a.Id = id.String()
-		effects, err := of.Effects(info, of.Follow(directory.Access, info.Workspace, id), deed(info, a, id, "created"))
+		effects, err := reg.Effects(info, reg.Follow(directory.Access, info.Workspace, id), deed(info, a, id, "created"))
 		if err != nil {
 			return nil, err
 		}
-		if err = of.Access.Insert(ctx, info.Workspace, a, effects...); err == nil {
-			of.Spread(ctx, query.WorkspaceAccess, id)
+		if err = reg.Access.Insert(ctx, info.Workspace, a, effects...); err == nil {
+			reg.Spread(ctx, query.WorkspaceAccess, id)
 			return a, nil
 		}
 		if !errors.Is(err, store.ErrDuplicate) {
@@ -153,7 +153,7 @@ func (s *Service) upsert(ctx context.Context, info request.Info, wanted *orchv1.
 }
 
 func (s *Service) change(ctx context.Context, info request.Info, text, role string) (*orchv1.WorkspaceAccess, error) {
-	of := s.registry
+	reg := s.registry
 	id, err := resourceid.Parse(text)
 	if err != nil {
 		return nil, err
@@ -168,12 +168,12 @@ func (s *Service) change(ctx context.Context, info request.Info, text, role stri
 		next.WorkspaceRoleId = role
 		return nil
 	}
-	changed, err := of.Access.Mutate(ctx, info.Workspace, id, store.Edit(edit, func(_, next *orchv1.WorkspaceAccess) ([]store.Effect, error) {
-		return of.Effects(info, of.Follow(directory.Access, info.Workspace, id), deed(info, next, id, "updated"))
+	changed, err := reg.Access.Mutate(ctx, info.Workspace, id, store.Edit(edit, func(_, next *orchv1.WorkspaceAccess) ([]store.Effect, error) {
+		return reg.Effects(info, reg.Follow(directory.Access, info.Workspace, id), deed(info, next, id, "updated"))
 	}))
 	if err != nil {
 		return nil, tenancy.Missing(err, noun)
 	}
-	of.Spread(ctx, query.WorkspaceAccess, id)
+	reg.Spread(ctx, query.WorkspaceAccess, id)
 	return changed, nil
 }

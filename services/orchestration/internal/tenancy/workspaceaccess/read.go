@@ -45,13 +45,13 @@ func (s *Service) list(ctx context.Context, filter bson.D, q pagination.Query) (
 	return &orchv1.WorkspaceAccessList{Accesses: found}, err
 }
 
-func (s *Service) read(ctx context.Context, text string, of func(*orchv1.WorkspaceAccess) bool) (*orchv1.WorkspaceAccess, error) {
+func (s *Service) read(ctx context.Context, text string, matches func(*orchv1.WorkspaceAccess) bool) (*orchv1.WorkspaceAccess, error) {
 	info, id, err := tenancy.Locate(ctx, text, noun)
 	if err != nil {
 		return nil, err
 	}
 	a, err := s.registry.Access.Get(ctx, info.Workspace, id)
-	if err == nil && !of(a) {
+	if err == nil && !matches(a) {
 		err = store.ErrNotFound
 	}
 	if err != nil {

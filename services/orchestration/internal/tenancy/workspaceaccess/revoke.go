@@ -28,20 +28,20 @@ func (s *Service) revoke(ctx context.Context, text string, kind func(*orchv1.Wor
 	if err != nil {
 		return nil, err
 	}
-	of := s.registry
-	err = of.Access.Delete(ctx, info.Workspace, id, func(current *orchv1.WorkspaceAccess) ([]store.Effect, error) {
+	reg := s.registry
+	err = reg.Access.Delete(ctx, info.Workspace, id, func(current *orchv1.WorkspaceAccess) ([]store.Effect, error) {
 		if !kind(current) {
 			return nil, store.ErrNotFound
 		}
 		if err := s.mayTake(ctx, info, current); err != nil {
 			return nil, err
 		}
-		return of.Effects(info, of.Follow(directory.Access, info.Workspace, id), deed(info, current, id, "deleted"))
+		return reg.Effects(info, reg.Follow(directory.Access, info.Workspace, id), deed(info, current, id, "deleted"))
 	})
 	if err != nil {
 		return nil, tenancy.Missing(err, noun)
 	}
-	of.Spread(ctx, query.WorkspaceAccess, id)
+	reg.Spread(ctx, query.WorkspaceAccess, id)
 	return &emptypb.Empty{}, nil
 }
 

@@ -20,8 +20,8 @@ func (s *Service) CreateWorkspace(ctx context.Context, r *orchv1.CreateWorkspace
 	if _, err := s.registry.Accounts.Get(ctx, tenancy.Server, info.Account); err != nil {
 		return nil, tenancy.Missing(err, "Account")
 	}
-	create, of := r.GetWorkspace(), s.registry
-	id := of.Store.NewID()
+	create, reg := r.GetWorkspace(), s.registry
+	id := reg.Store.NewID()
 	w := &orchv1.Workspace{
 		Id: id.String(), AccountId: info.Account.String(), Name: create.GetName(), Description: create.Description,
 		Handle: create.GetHandle(), DefaultWorkspaceRoleId: access.WorkspaceViewer,
@@ -29,13 +29,13 @@ func (s *Service) CreateWorkspace(ctx context.Context, r *orchv1.CreateWorkspace
 	if create.Handle == nil {
 		w.Handle = tenancy.Handle(create.GetName())
 	}
-	effects, err := of.Effects(info, of.Follow(directory.Workspace, info.Account, id), deed(w, id, "created"))
+	effects, err := reg.Effects(info, reg.Follow(directory.Workspace, info.Account, id), deed(w, id, "created"))
 	if err != nil {
 		return nil, err
 	}
-	if err := of.Workspaces.Insert(ctx, info.Account, w, effects...); err != nil {
+	if err := reg.Workspaces.Insert(ctx, info.Account, w, effects...); err != nil {
 		return nil, tenancy.Taken(err, taken)
 	}
-	of.Spread(ctx, query.Workspace, id)
+	reg.Spread(ctx, query.Workspace, id)
 	return w, nil
 }

@@ -28,28 +28,28 @@ func (s *Service) DeleteWorkspace(ctx context.Context, r *orchv1.DeleteWorkspace
 	if id == request.DefaultWorkspace {
 		return nil, rpc.Detail(http.StatusConflict, "The default workspace cannot be deleted: it is what addresses without ids mean.")
 	}
-	of := s.registry
-	err = of.Workspaces.Delete(ctx, info.Account, id, func(current *orchv1.Workspace) ([]store.Effect, error) {
-		effects, err := of.Effects(info, of.Follow(directory.Workspace, info.Account, id), deed(current, id, "deleted"))
-		return append(effects, of.Store.About(KindEmpty, info.Account, id)), err
+	reg := s.registry
+	err = reg.Workspaces.Delete(ctx, info.Account, id, func(current *orchv1.Workspace) ([]store.Effect, error) {
+		effects, err := reg.Effects(info, reg.Follow(directory.Workspace, info.Account, id), deed(current, id, "deleted"))
+		return append(effects, reg.Store.About(KindEmpty, info.Account, id)), err
 	})
 	if err != nil {
 		return nil, tenancy.Missing(err, "Workspace")
 	}
-	of.Spread(ctx, query.Workspace, id)
+	reg.Spread(ctx, query.Workspace, id)
 	return &emptypb.Empty{}, nil
 }
 
 // DeleteOfAccount deletes the workspaces of a deleted account without audit events; the account's deletion publishes
 // one.
 func (s *Service) DeleteOfAccount(ctx context.Context, account uuid.UUID) error {
-	of := s.registry
-	return of.Workspaces.Drain(ctx, account, nil, func(id uuid.UUID) error {
-		err := of.Workspaces.Delete(ctx, account, id, func(*orchv1.Workspace) ([]store.Effect, error) {
-			return []store.Effect{of.Follow(directory.Workspace, account, id), of.Store.About(KindEmpty, account, id)}, nil
+	reg := s.registry
+	return reg.Workspaces.Drain(ctx, account, nil, func(id uuid.UUID) error {
+		err := reg.Workspaces.Delete(ctx, account, id, func(*orchv1.Workspace) ([]store.Effect, error) {
+			return []store.Effect{reg.Follow(directory.Workspace, account, id), reg.Store.About(KindEmpty, account, id)}, nil
 		})
 		if err == nil {
-			of.Spread(ctx, query.Workspace, id)
+			reg.Spread(ctx, query.Workspace, id)
 		}
 		return err
 	})

@@ -24,9 +24,9 @@ func (s *Service) UpdateWorkspace(ctx context.Context, r *orchv1.UpdateWorkspace
 	if err != nil {
 		return nil, err
 	}
-	update, of := r.GetWorkspace(), s.registry
+	update, reg := r.GetWorkspace(), s.registry
 	if role := update.DefaultWorkspaceRoleId; role != nil {
-		if _, err := of.RoleScopes(ctx, info.Account, *role); errors.Is(err, store.ErrNotFound) {
+		if _, err := reg.RoleScopes(ctx, info.Account, *role); errors.Is(err, store.ErrNotFound) {
 			return nil, rpc.Invalid(rpc.BodyError("value_error", "Value error, no workspace role has this id", "default_workspace_role_id"))
 		} else if err != nil {
 			return nil, err
@@ -39,12 +39,12 @@ func (s *Service) UpdateWorkspace(ctx context.Context, r *orchv1.UpdateWorkspace
 		}
 		return nil
 	}
-	_, err = of.Workspaces.Mutate(ctx, info.Account, id, store.Edit(edit, func(_, next *orchv1.Workspace) ([]store.Effect, error) {
-		return of.Effects(info, of.Follow(directory.Workspace, info.Account, id), deed(next, id, "updated"))
+	_, err = reg.Workspaces.Mutate(ctx, info.Account, id, store.Edit(edit, func(_, next *orchv1.Workspace) ([]store.Effect, error) {
+		return reg.Effects(info, reg.Follow(directory.Workspace, info.Account, id), deed(next, id, "updated"))
 	}))
 	if err != nil {
 		return nil, tenancy.Missing(tenancy.Taken(err, taken), "Workspace")
 	}
-	of.Spread(ctx, query.Workspace, id)
+	reg.Spread(ctx, query.Workspace, id)
 	return &emptypb.Empty{}, nil
 }
