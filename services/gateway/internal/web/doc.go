@@ -2,7 +2,7 @@
 //
 //	request ─▶ session ─▶ Enter (gateway: authentication, workspace) ─▶ table of pages ─▶ Show ─▶ View ─▶ template
 //	                                                                                       │
-//	                                                   ask ─▶ transcode.Call ─▶ the rpc, with the authorization of REST
+//	                                               apicall ─▶ transcode.Call ─▶ the rpc, with the authorization of REST
 //
 // # How to add a page
 //
@@ -14,9 +14,9 @@
 // 2. Parameters. The request embeds a param.Reader: r.Window(), r.Older(), r.Rows(), r.Texts("tag"), r.UUIDs("flow"),
 // r.Words("state", …). Then return r.Err() if it is not nil: a bad value is a 400 that names its parameter.
 //
-// 3. Questions. ask.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, ask.Input{Body: ask.JSON{…}})
-// holds the input as REST has it. r.Ask(questions…) makes the calls at once, two seconds each, and returns the first error;
-// return it if the page is worth nothing without the answer, else check question.Err() and show page.Problem(err) in
+// 3. Calls. apicall.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName,
+// apicall.Input{Body: apicall.JSON{…}}) holds the input as REST has it. r.Call(calls…) makes the calls at once, two seconds each, and returns the first error;
+// return it if the page is worth nothing without the result, else check call.Err() and show page.Problem(err) in
 // the panel. "As API" lists the calls by itself.
 //
 // 4. View model. A struct of strings, numbers and markup.Markup; no proto message and no time reaches a template. show

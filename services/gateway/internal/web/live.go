@@ -120,7 +120,7 @@ func permissionsOf(operations []*transcode.Operation) []string {
 func (s *Site) getFragment(w http.ResponseWriter, r *page.Request, visit Visit, p *page.Page) {
 	// One reader renders for all, so the departure of one must not end the calls. Each call has a deadline.
 	r.HTTP = r.HTTP.WithContext(context.WithoutCancel(r.HTTP.Context()))
-	r.Asker = s.readAsker(r, visit, p)
+	r.Client = s.readClient(r, visit, p)
 	found, err := s.fragments.Get(r.HTTP.Context(), s.fragmentKey(r, visit), func() ([]byte, error) {
 		view, err := viewOf(r, p)
 		if err != nil {

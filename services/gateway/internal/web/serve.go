@@ -16,7 +16,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/requestlog"
 	"github.com/orch-project/orch/services/gateway/internal/transcode"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/pages"
 	"github.com/orch-project/orch/services/gateway/internal/web/param"
@@ -96,7 +96,7 @@ func (s *Site) request(w http.ResponseWriter, r *http.Request, visit Visit, at p
 	addresses := s.opts.Addresses(r)
 	reader := param.NewReader(r.URL.Query(), now)
 	return &page.Request{
-		Asker:     ask.NewAsker(s.opts.API, visit.Request, ask.Options{Timeout: ask.ReadTimeout, Allowed: visit.Allowed}),
+		Client:    apicall.NewClient(s.opts.API, visit.Request, apicall.Options{Timeout: apicall.ReadTimeout, Allowed: visit.Allowed}),
 		Reader:    reader,
 		HTTP:      visit.Request,
 		Base:      s.prefix(r) + at.prefix(),
@@ -142,7 +142,7 @@ func (s *Site) get(w http.ResponseWriter, r *page.Request, visit Visit, p *page.
 		s.getFragment(w, r, visit, p)
 		return
 	}
-	r.Asker = s.readAsker(r, visit, p)
+	r.Client = s.readClient(r, visit, p)
 	if p.Serve != nil {
 		if err := p.Serve(w, r); err != nil {
 			s.explain(w, r, visit, p, err)
@@ -157,11 +157,11 @@ func (s *Site) get(w http.ResponseWriter, r *page.Request, visit Visit, p *page.
 	s.answer(w, r, visit, p, view)
 }
 
-// readAsker returns the asker of a page that reads. Readers of a workspace share what its charts ask for.
-func (s *Site) readAsker(r *page.Request, visit Visit, p *page.Page) *ask.Asker {
-	return ask.NewAsker(s.opts.API, r.HTTP, ask.Options{
+// readClient returns the client of a page that reads. Readers of a workspace share what its charts ask for.
+func (s *Site) readClient(r *page.Request, visit Visit, p *page.Page) *apicall.Client {
+	return apicall.NewClient(s.opts.API, r.HTTP, apicall.Options{
 		Timeout: r.ReadTimeout(), Allowed: visit.Allowed, Declared: slices.Concat(p.Needs, p.Uses),
-		Answers: s.answers, Workspace: visit.Account.String() + "/" + visit.Workspace.String(),
+		Cache: s.results, Workspace: visit.Account.String() + "/" + visit.Workspace.String(),
 	})
 }
 
@@ -229,8 +229,8 @@ func (s *Site) post(w http.ResponseWriter, r *page.Request, visit Visit, p *page
 			s.explain(w, r, visit, p, errForbidden)
 			return
 		}
-		r.Asker = ask.NewAsker(s.opts.API, r.HTTP, ask.Options{
-			Timeout: ask.WriteTimeout, Allowed: visit.Allowed, Declared: slices.Concat(p.Needs, p.Uses, action.Calls),
+		r.Client = apicall.NewClient(s.opts.API, r.HTTP, apicall.Options{
+			Timeout: apicall.WriteTimeout, Allowed: visit.Allowed, Declared: slices.Concat(p.Needs, p.Uses, action.Calls),
 		})
 		view, err := action.Do(r)
 		if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/refusals"
 	"github.com/orch-project/orch/services/gateway/internal/requestlog"
 	"github.com/orch-project/orch/services/gateway/internal/stream"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/fragment"
 	"github.com/orch-project/orch/services/gateway/internal/web/pages"
 	"github.com/orch-project/orch/services/gateway/internal/web/session"
@@ -33,7 +33,7 @@ var staticFiles embed.FS
 // Options are the dependencies of a Site.
 type Options struct {
 	// API makes the calls of pages with the authorization of their reader.
-	API ask.API
+	API apicall.API
 	// Enter authenticates a request for a page and binds it to an account and workspace; nil UUIDs mean the defaults.
 	// Its error is the response.
 	Enter func(w http.ResponseWriter, r *http.Request, account, workspace uuid.UUID) (Visit, error)
@@ -103,7 +103,7 @@ type Site struct {
 	attempts    *session.Attempts
 	origin      *http.CrossOriginProtection
 	fragments   *fragment.Cache
-	answers     *ask.Answers
+	results     *apicall.Cache
 	permissions []string // See permissionsOf.
 }
 
@@ -115,7 +115,7 @@ func New(opts Options) (*Site, error) {
 	s := &Site{
 		opts: opts, description: newDescription(opts.Vocabulary), operations: operationsOf(opts.Vocabulary), done: map[string]string{},
 		attempts: session.NewAttempts(opts.Clock), origin: http.NewCrossOriginProtection(),
-		fragments: fragment.NewCache(opts.Clock), answers: ask.NewAnswers(opts.Clock), permissions: permissionsOf(opts.API.Operations()),
+		fragments: fragment.NewCache(opts.Clock), results: apicall.NewCache(opts.Clock), permissions: permissionsOf(opts.API.Operations()),
 	}
 	table := pages.All(pages.Server{Ready: opts.Ready, Parts: opts.Parts})
 	var err error

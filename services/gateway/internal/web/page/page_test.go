@@ -14,7 +14,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/testkit"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 )
 
@@ -56,6 +56,6 @@ func TestProblem(t *testing.T) {
 		require.Equal(t, want, page.Problem(err))
 	}
 	require.Empty(t, page.Problem(nil))
-	require.Empty(t, page.Problem(ask.ErrNotAllowed))
+	require.Empty(t, page.Problem(apicall.ErrNotAllowed))
 	require.NotContains(t, page.Problem(errors.New("secret")), "secret")
 }

@@ -7,12 +7,12 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 )
 
 // Problem words the error of a panel; empty for none and for a panel that the reader may not see.
 func Problem(err error) string {
-	if err == nil || errors.Is(err, ask.ErrNotAllowed) {
+	if err == nil || errors.Is(err, apicall.ErrNotAllowed) {
 		return ""
 	}
 	e := rpc.HTTPError(err)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/orch-project/orch/pkg/vocabulary"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/param"
 )
 
@@ -26,8 +26,8 @@ type Server struct {
 
 // Request is a request for a page.
 type Request struct {
-	// Ask makes the page's calls.
-	*ask.Asker
+	// Client makes the page's calls.
+	*apicall.Client
 	// Params are the query parameters.
 	*param.Reader
 	HTTP *http.Request
@@ -100,9 +100,9 @@ const WaitParameter = "wait"
 // ReadTimeout is the time that each part of the page may take.
 func (r *Request) ReadTimeout() time.Duration {
 	if r.HTTP.URL.Query().Has(WaitParameter) {
-		return ask.PatientTimeout
+		return apicall.LongReadTimeout
 	}
-	return ask.ReadTimeout
+	return apicall.ReadTimeout
 }
 
 // Complete returns the link to the complete page, empty unless a part took too long.

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
@@ -49,8 +49,8 @@ func accountLinks(r *page.Request, current string) []tab {
 }
 
 // inAccount is the input of an operation of the reader's account. The variables are names and values.
-func inAccount(r *page.Request, body any, variables ...string) ask.Input {
-	in := ask.Input{Path: map[string]string{"account_id": r.Account}, Body: body}
+func inAccount(r *page.Request, body any, variables ...string) apicall.Input {
+	in := apicall.Input{Path: map[string]string{"account_id": r.Account}, Body: body}
 	for i := 0; i+1 < len(variables); i += 2 {
 		in.Path[variables[i]] = variables[i+1]
 	}
@@ -81,12 +81,12 @@ func accountPage() page.Page {
 }
 
 func showAccount(r *page.Request) (page.View, error) {
-	account := ask.New[*orchv1.Account](orchv1.AccountService_ReadAccount_FullMethodName, inAccount(r, nil))
-	workspaces := ask.New[*orchv1.WorkspaceList](orchv1.WorkspaceService_ReadWorkspaces_FullMethodName, inAccount(r, ask.JSON{}))
-	if err := r.Ask(account, workspaces); err != nil {
+	account := apicall.New[*orchv1.Account](orchv1.AccountService_ReadAccount_FullMethodName, inAccount(r, nil))
+	workspaces := apicall.New[*orchv1.WorkspaceList](orchv1.WorkspaceService_ReadWorkspaces_FullMethodName, inAccount(r, apicall.JSON{}))
+	if err := r.Call(account, workspaces); err != nil {
 		return page.View{}, err
 	}
-	a := account.Answer()
+	a := account.Result()
 	settings := a.GetSettings()
 	v := detailView{
 		Kind: "Account", Title: show.Line(a.GetName(), 80), ID: show.ID(a.GetId()), Tabs: accountLinks(r, ""),
@@ -98,7 +98,7 @@ func showAccount(r *page.Request) (page.View, error) {
 		),
 	}
 	t := &table{Columns: []string{"Workspace", "Handle", "Description", "Created", ""}}
-	for _, w := range workspaces.Answer().GetWorkspaces() {
+	for _, w := range workspaces.Result().GetWorkspaces() {
 		to := r.Prefix + "/account/" + w.GetAccountId() + "/workspace/" + w.GetId() + "/"
 		buttons := cell{}
 		if r.May(orchv1.WorkspaceService_DeleteWorkspace_FullMethodName) && w.GetId() != r.Workspace {
@@ -130,13 +130,13 @@ func showAccount(r *page.Request) (page.View, error) {
 }
 
 func editAccount(r *page.Request) (page.View, error) {
-	account := ask.New[empty](orchv1.AccountService_UpdateAccount_FullMethodName, inAccount(r, ask.JSON{"name": r.Field("name"), "handle": r.Field("handle")}))
-	settings := ask.New[empty](orchv1.AccountService_UpdateAccountSettings_FullMethodName, inAccount(r, ask.JSON{
+	account := apicall.New[empty](orchv1.AccountService_UpdateAccount_FullMethodName, inAccount(r, apicall.JSON{"name": r.Field("name"), "handle": r.Field("handle")}))
+	settings := apicall.New[empty](orchv1.AccountService_UpdateAccountSettings_FullMethodName, inAccount(r, apicall.JSON{
 		"enforce_webhook_authentication": r.Field("enforce_webhook_authentication") != "",
 		"enforce_ip_allowlist":           r.Field("enforce_ip_allowlist") != "",
 	}))
-	for _, change := range []ask.Question{account, settings} { // A refused name changes no setting.
-		if err := r.Ask(change); err != nil {
+	for _, change := range []apicall.Call{account, settings} { // A refused name changes no setting.
+		if err := r.Call(change); err != nil {
 			return refusedForm(r, showAccount, err)
 		}
 	}
@@ -144,11 +144,11 @@ func editAccount(r *page.Request) (page.View, error) {
 }
 
 func createWorkspace(r *page.Request) (page.View, error) {
-	body := ask.JSON{"name": r.Field("name")}
+	body := apicall.JSON{"name": r.Field("name")}
 	if description := r.Field("description"); description != "" {
 		body["description"] = description
 	}
-	if err := r.Ask(ask.New[*orchv1.Workspace](orchv1.WorkspaceService_CreateWorkspace_FullMethodName, inAccount(r, body))); err != nil {
+	if err := r.Call(apicall.New[*orchv1.Workspace](orchv1.WorkspaceService_CreateWorkspace_FullMethodName, inAccount(r, body))); err != nil {
 		return refusedForm(r, showAccount, err)
 	}
 	return r.Done(r.Path(), "workspace-create", -1), nil
@@ -161,7 +161,7 @@ func deleteWorkspace(r *page.Request) (page.View, error) {
 			Text: "Its flows, runs, webhooks, events and everything else in it are deleted.", Fields: []hiddenField{{"id", r.Field("id")}},
 		}), nil
 	}
-	if err := r.Ask(ask.New[empty](orchv1.WorkspaceService_DeleteWorkspace_FullMethodName, inAccount(r, nil, "id", r.Field("id")))); err != nil {
+	if err := r.Call(apicall.New[empty](orchv1.WorkspaceService_DeleteWorkspace_FullMethodName, inAccount(r, nil, "id", r.Field("id")))); err != nil {
 		return page.View{}, err
 	}
 	return r.Done(r.Path(), "workspace-delete", -1), nil

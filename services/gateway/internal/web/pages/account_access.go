@@ -5,7 +5,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
@@ -59,23 +59,23 @@ func showAccess(r *page.Request) (page.View, error) {
 	if err := r.Err(); err != nil {
 		return page.View{}, err
 	}
-	list := ask.New[*orchv1.WorkspaceAccessList](orchv1.WorkspaceAccessService_ReadWorkspaceAccesses_FullMethodName,
-		ask.Input{Body: ask.JSON{"limit": param50 + 1, "offset": skip}})
+	list := apicall.New[*orchv1.WorkspaceAccessList](orchv1.WorkspaceAccessService_ReadWorkspaceAccesses_FullMethodName,
+		apicall.Input{Body: apicall.JSON{"limit": param50 + 1, "offset": skip}})
 	roles := workspaceRoles(r)
-	_ = r.Ask(list, roles) // Without the roles the page shows their ids.
+	_ = r.Call(list, roles) // Without the roles the page shows their ids.
 	if err := list.Err(); err != nil {
 		return page.View{}, err
 	}
 	known := readActors(r, true)
 	roleNames := map[string]string{}
-	for _, role := range roles.Answer().GetRoles() {
+	for _, role := range roles.Result().GetRoles() {
 		roleNames[role.GetId()] = show.Line(role.GetName(), 60)
 	}
 	v := listView{
 		Title: "Access to this workspace", Tabs: accountLinks(r, "access"), Intro: "Owners and Admins of the account own all its workspaces, without an entry here.",
 		Table: table{Columns: []string{"Who", "Kind", "Role", "Since", ""}, Empty: "Nobody has a role in this workspace."},
 	}
-	accesses, more := cut(list.Answer().GetAccesses(), param50)
+	accesses, more := cut(list.Result().GetAccesses(), param50)
 	for _, a := range accesses {
 		kind, id := actorOf(a)
 		role := roleNames[a.GetWorkspaceRoleId()]
@@ -98,7 +98,7 @@ func showAccess(r *page.Request) (page.View, error) {
 	if r.May(accessRPCs[userActor].grant) && len(known.choices) > 0 {
 		v.Forms = append(v.Forms, form{
 			Title: "Grant a role", Action: "access-grant", Button: "Grant the role", Text: "It replaces the role that the actor has in this workspace.",
-			Fields: []field{known.field(), selectField("workspace_role_id", "Role", "", workspaceRoleChoices(roles.Answer().GetRoles()))},
+			Fields: []field{known.field(), selectField("workspace_role_id", "Role", "", workspaceRoleChoices(roles.Result().GetRoles()))},
 		})
 	}
 	return page.View{Title: v.Title, Template: "list.html", Data: v}, nil
@@ -110,8 +110,8 @@ func grantAccess(r *page.Request) (page.View, error) {
 	if !known {
 		return page.View{}, rpc.Detail(http.StatusUnprocessableEntity, "The form names no actor.")
 	}
-	grant := ask.New[*orchv1.WorkspaceAccessList](to.grant, ask.Input{Body: ask.JSON{"workspace_role_id": r.Field("workspace_role_id"), to.field: id}})
-	if err := r.Ask(grant); err != nil {
+	grant := apicall.New[*orchv1.WorkspaceAccessList](to.grant, apicall.Input{Body: apicall.JSON{"workspace_role_id": r.Field("workspace_role_id"), to.field: id}})
+	if err := r.Call(grant); err != nil {
 		return refusedForm(r, showAccess, err)
 	}
 	return r.Done(r.Path(), "access-grant", -1), nil
@@ -129,7 +129,7 @@ func revokeAccess(r *page.Request) (page.View, error) {
 			Fields: []hiddenField{{"kind", r.Field("kind")}, {"id", r.Field("id")}},
 		}), nil
 	}
-	if err := r.Ask(ask.New[empty](to.revoke, ask.Input{Path: map[string]string{to.variable: r.Field("id")}})); err != nil {
+	if err := r.Call(apicall.New[empty](to.revoke, apicall.Input{Path: map[string]string{to.variable: r.Field("id")}})); err != nil {
 		return page.View{}, err
 	}
 	return r.Done(r.Path(), "access-revoke", -1), nil

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
@@ -33,21 +33,21 @@ var actorCalls = []string{
 // readActors reads the actors of the account, with or without teams.
 func readActors(r *page.Request, withTeams bool) actors {
 	members := readMembers(r)
-	services := ask.New[*orchv1.ServiceAccountList](orchv1.ServiceAccountService_ReadServiceAccounts_FullMethodName, inAccount(r, ask.JSON{}))
-	teams := ask.New[*orchv1.TeamList](orchv1.TeamService_ReadTeams_FullMethodName, inAccount(r, ask.JSON{}))
-	questions := []ask.Question{members, services}
+	services := apicall.New[*orchv1.ServiceAccountList](orchv1.ServiceAccountService_ReadServiceAccounts_FullMethodName, inAccount(r, apicall.JSON{}))
+	teams := apicall.New[*orchv1.TeamList](orchv1.TeamService_ReadTeams_FullMethodName, inAccount(r, apicall.JSON{}))
+	questions := []apicall.Call{members, services}
 	if withTeams {
 		questions = append(questions, teams)
 	}
-	_ = r.Ask(questions...) // Without names the page shows ids.
+	_ = r.Call(questions...) // Without names the page shows ids.
 	all := actors{names: map[string]string{}}
-	for _, m := range members.Answer().GetMemberships() {
+	for _, m := range members.Result().GetMemberships() {
 		all.add(userActor, m.GetUserId(), memberName(m))
 	}
-	for _, a := range services.Answer().GetServiceAccounts() {
+	for _, a := range services.Result().GetServiceAccounts() {
 		all.add(serviceActor, a.GetId(), a.GetName())
 	}
-	for _, t := range teams.Answer().GetTeams() {
+	for _, t := range teams.Result().GetTeams() {
 		all.add(teamActor, t.GetId(), t.GetName())
 	}
 	return all

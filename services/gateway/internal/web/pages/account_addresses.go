@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 )
 
@@ -22,17 +22,17 @@ func allowlistPage() page.Page {
 }
 
 func showAllowlist(r *page.Request) (page.View, error) {
-	list := ask.New[*orchv1.IpAllowlist](orchv1.AccountService_ReadIpAllowlist_FullMethodName, inAccount(r, nil))
-	own := ask.New[*orchv1.IpAllowlistAccess](orchv1.AccountService_CheckIpAllowlistAccess_FullMethodName, inAccount(r, nil))
-	if err := r.Ask(list, own); err != nil {
+	list := apicall.New[*orchv1.IpAllowlist](orchv1.AccountService_ReadIpAllowlist_FullMethodName, inAccount(r, nil))
+	own := apicall.New[*orchv1.IpAllowlistAccess](orchv1.AccountService_CheckIpAllowlistAccess_FullMethodName, inAccount(r, nil))
+	if err := r.Call(list, own); err != nil {
 		return page.View{}, err
 	}
 	v := listView{
-		Title: "Allowed addresses", Tabs: accountLinks(r, "addresses"), Intro: own.Answer().GetDetail(),
+		Title: "Allowed addresses", Tabs: accountLinks(r, "addresses"), Intro: own.Result().GetDetail(),
 		Table: table{Columns: []string{"Network", "Enabled", "Description"}, Empty: "The list is empty."},
 	}
 	var networks []string
-	for _, e := range list.Answer().GetEntries() {
+	for _, e := range list.Result().GetEntries() {
 		v.Table.add(text(e.GetIpNetwork()), yes(e.GetEnabled(), "yes", "no"), text(e.GetDescription()))
 		networks = append(networks, allowlistLine(e))
 	}
@@ -58,10 +58,10 @@ func allowlistLine(e *orchv1.IpAllowlistEntry) string {
 }
 
 // allowlistEntry reads a line of the form.
-func allowlistEntry(line string) ask.JSON {
+func allowlistEntry(line string) apicall.JSON {
 	line, disabled := strings.CutPrefix(strings.TrimSpace(line), "#")
 	network, description, _ := strings.Cut(strings.TrimSpace(line), " ")
-	entry := ask.JSON{"ip_network": network, "enabled": !disabled}
+	entry := apicall.JSON{"ip_network": network, "enabled": !disabled}
 	if description = strings.TrimSpace(description); description != "" {
 		entry["description"] = description
 	}
@@ -69,11 +69,11 @@ func allowlistEntry(line string) ask.JSON {
 }
 
 func saveAllowlist(r *page.Request) (page.View, error) {
-	entries := []ask.JSON{}
+	entries := []apicall.JSON{}
 	for _, line := range lines(newlines(r.Form.Get("entries"))) {
 		entries = append(entries, allowlistEntry(line))
 	}
-	if err := r.Ask(ask.New[empty](orchv1.AccountService_UpdateIpAllowlist_FullMethodName, inAccount(r, ask.JSON{"entries": entries}))); err != nil {
+	if err := r.Call(apicall.New[empty](orchv1.AccountService_UpdateIpAllowlist_FullMethodName, inAccount(r, apicall.JSON{"entries": entries}))); err != nil {
 		return refusedForm(r, showAllowlist, err)
 	}
 	return r.Done(r.Path(), "addresses-save", -1), nil

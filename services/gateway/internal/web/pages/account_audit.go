@@ -6,7 +6,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
@@ -27,27 +27,27 @@ func showAudit(r *page.Request) (page.View, error) {
 	if err := r.Err(); err != nil {
 		return page.View{}, err
 	}
-	criteria := ask.JSON{"occurred": ask.JSON{"since": window.From, "until": window.To}, "order": "DESC"}
+	criteria := apicall.JSON{"occurred": apicall.JSON{"since": window.From, "until": window.To}, "order": "DESC"}
 	if q != "" {
-		criteria["text"] = ask.JSON{"query": q}
+		criteria["text"] = apicall.JSON{"query": q}
 	}
-	list := ask.New[*orchv1.EventPage](orchv1.EventService_ReadAccountEvents_FullMethodName, inAccount(r, ask.JSON{"filter": criteria, "limit": maxEventRows}))
+	list := apicall.New[*orchv1.EventPage](orchv1.EventService_ReadAccountEvents_FullMethodName, inAccount(r, apicall.JSON{"filter": criteria, "limit": maxEventRows}))
 	if token != "" {
 		in := inAccount(r, nil)
 		in.Query = url.Values{"page-token": {token}}
-		list = ask.New[*orchv1.EventPage](orchv1.EventService_ReadAccountEventsPage_FullMethodName, in)
+		list = apicall.New[*orchv1.EventPage](orchv1.EventService_ReadAccountEventsPage_FullMethodName, in)
 	}
-	if err := r.Ask(list); err != nil {
+	if err := r.Call(list); err != nil {
 		return page.View{}, badPage(token, err)
 	}
 	v := listView{
 		Title: "Audit events", Tabs: accountLinks(r, "audit"), Search: true, Q: q, Path: r.Path(),
 		Table: table{Columns: []string{"Occurred", "Event", "What", "Who"}, Empty: "No change of the account in the last 30 days matches."},
 	}
-	for _, e := range list.Answer().GetEvents() {
+	for _, e := range list.Result().GetEvents() {
 		v.Table.add(timeCell(r, e.GetOccurred()), text(e.GetEvent()), text(labelName(r, e.GetResource().GetLabels())), text(actorLabel(r, e)))
 	}
-	if next, err := url.Parse(list.Answer().GetNextPage()); err == nil && list.Answer().NextPage != nil {
+	if next, err := url.Parse(list.Result().GetNextPage()); err == nil && list.Result().NextPage != nil {
 		v.Table.Older = r.Here(moreToken, next.Query().Get("page-token"))
 	}
 	return page.View{Title: v.Title, Template: "list.html", Data: v}, nil

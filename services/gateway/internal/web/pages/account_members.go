@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
@@ -28,8 +28,8 @@ func memberPages() []page.Page {
 }
 
 // accountRoles reads the roles of the account as choices.
-func accountRoles(r *page.Request) *ask.Query[*orchv1.AccountRoleList] {
-	return ask.New[*orchv1.AccountRoleList](orchv1.RoleService_ReadAccountRoles_FullMethodName, inAccount(r, ask.JSON{}))
+func accountRoles(r *page.Request) *apicall.Unary[*orchv1.AccountRoleList] {
+	return apicall.New[*orchv1.AccountRoleList](orchv1.RoleService_ReadAccountRoles_FullMethodName, inAccount(r, apicall.JSON{}))
 }
 
 func accountRoleChoices(roles []*orchv1.AccountRole) []choice {
@@ -50,8 +50,8 @@ func memberRole(roles []*orchv1.AccountRole) string {
 	return ""
 }
 
-func readMembers(r *page.Request) *ask.Query[*orchv1.AccountMembershipList] {
-	return ask.New[*orchv1.AccountMembershipList](orchv1.UserService_ReadAccountMemberships_FullMethodName, inAccount(r, ask.JSON{}))
+func readMembers(r *page.Request) *apicall.Unary[*orchv1.AccountMembershipList] {
+	return apicall.New[*orchv1.AccountMembershipList](orchv1.UserService_ReadAccountMemberships_FullMethodName, inAccount(r, apicall.JSON{}))
 }
 
 // memberName is the name of a member, or the handle without one.
@@ -64,13 +64,13 @@ func memberName(m *orchv1.AccountMembership) string {
 
 func showMembers(r *page.Request) (page.View, error) {
 	members, roles := readMembers(r), accountRoles(r)
-	if err := r.Ask(members, roles); err != nil {
+	if err := r.Call(members, roles); err != nil {
 		return page.View{}, err
 	}
 	v := listView{Title: "Members", Tabs: accountLinks(r, "members"), Table: table{
 		Columns: []string{"Member", "Handle", "E-mail", "Role", "Since"}, Empty: "No member.",
 	}}
-	for _, m := range members.Answer().GetMemberships() {
+	for _, m := range members.Result().GetMemberships() {
 		v.Table.add(link(r.To("account", "members", "member", m.GetId()), memberName(m)), text(m.GetHandle()), text(m.GetEmail()), text(m.GetAccountRoleName()), timeCell(r, m.GetCreated()))
 	}
 	if r.May(orchv1.UserService_CreateAccountMembership_FullMethodName) {
@@ -81,7 +81,7 @@ func showMembers(r *page.Request) (page.View, error) {
 				{Name: "handle", Label: "Handle", Max: 255, Hint: "Empty takes it from the address."},
 				{Name: "first_name", Label: "First name", Max: 255},
 				{Name: "last_name", Label: "Last name", Max: 255},
-				selectField("account_role_id", "Role in the account", memberRole(roles.Answer().GetRoles()), accountRoleChoices(roles.Answer().GetRoles())),
+				selectField("account_role_id", "Role in the account", memberRole(roles.Result().GetRoles()), accountRoleChoices(roles.Result().GetRoles())),
 			},
 		})
 	}
@@ -89,17 +89,17 @@ func showMembers(r *page.Request) (page.View, error) {
 }
 
 func createMember(r *page.Request) (page.View, error) {
-	body := ask.JSON{"email": r.Field("email"), "first_name": r.Field("first_name"), "last_name": r.Field("last_name")}
+	body := apicall.JSON{"email": r.Field("email"), "first_name": r.Field("first_name"), "last_name": r.Field("last_name")}
 	for _, name := range []string{"handle", "account_role_id"} {
 		if value := r.Field(name); value != "" {
 			body[name] = value
 		}
 	}
-	created := ask.New[*orchv1.AccountMembership](orchv1.UserService_CreateAccountMembership_FullMethodName, inAccount(r, body))
-	if err := r.Ask(created); err != nil {
+	created := apicall.New[*orchv1.AccountMembership](orchv1.UserService_CreateAccountMembership_FullMethodName, inAccount(r, body))
+	if err := r.Call(created); err != nil {
 		return refusedForm(r, showMembers, err)
 	}
-	m := created.Answer()
+	m := created.Result()
 	if m.GetApiKey().GetKey() == "" {
 		return page.View{Redirect: r.To("account", "members", "member", m.GetId())}, nil
 	}
@@ -110,12 +110,12 @@ func createMember(r *page.Request) (page.View, error) {
 // readMember finds the member of the page.
 func readMember(r *page.Request) (*orchv1.AccountMembership, []*orchv1.AccountRole, error) {
 	members, roles := readMembers(r), accountRoles(r)
-	if err := r.Ask(members, roles); err != nil {
+	if err := r.Call(members, roles); err != nil {
 		return nil, nil, err
 	}
-	for _, m := range members.Answer().GetMemberships() {
+	for _, m := range members.Result().GetMemberships() {
 		if m.GetId() == r.Vars["id"] {
-			return m, roles.Answer().GetRoles(), nil
+			return m, roles.Result().GetRoles(), nil
 		}
 	}
 	return nil, nil, &page.NotFound{What: "member"}
@@ -145,9 +145,9 @@ func showMember(r *page.Request) (page.View, error) {
 }
 
 func changeMember(r *page.Request) (page.View, error) {
-	change := ask.New[empty](orchv1.UserService_UpdateAccountMembership_FullMethodName,
-		inAccount(r, ask.JSON{"account_role_id": r.Field("account_role_id")}, "id", r.Vars["id"]))
-	if err := r.Ask(change); err != nil {
+	change := apicall.New[empty](orchv1.UserService_UpdateAccountMembership_FullMethodName,
+		inAccount(r, apicall.JSON{"account_role_id": r.Field("account_role_id")}, "id", r.Vars["id"]))
+	if err := r.Call(change); err != nil {
 		return refusedForm(r, showMember, err)
 	}
 	return r.Done(r.Path(), "member-role", -1), nil
@@ -164,7 +164,7 @@ func removeMember(r *page.Request) (page.View, error) {
 			Text: "Their keys no longer open this account. A user without another account is deleted.",
 		}), nil
 	}
-	if err := r.Ask(ask.New[empty](orchv1.UserService_DeleteAccountMembership_FullMethodName, inAccount(r, nil, "id", r.Vars["id"]))); err != nil {
+	if err := r.Call(apicall.New[empty](orchv1.UserService_DeleteAccountMembership_FullMethodName, inAccount(r, nil, "id", r.Vars["id"]))); err != nil {
 		return page.View{}, err
 	}
 	return r.Done(r.To("account", "members"), "member-remove", -1), nil

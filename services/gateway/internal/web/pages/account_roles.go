@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
@@ -30,12 +30,12 @@ func rolePages() []page.Page {
 }
 
 // workspaceRoles reads the roles that the account has for workspaces.
-func workspaceRoles(r *page.Request) *ask.Query[*orchv1.WorkspaceRoleList] {
-	return ask.New[*orchv1.WorkspaceRoleList](orchv1.RoleService_ReadWorkspaceRoles_FullMethodName, inAccount(r, ask.JSON{}))
+func workspaceRoles(r *page.Request) *apicall.Unary[*orchv1.WorkspaceRoleList] {
+	return apicall.New[*orchv1.WorkspaceRoleList](orchv1.RoleService_ReadWorkspaceRoles_FullMethodName, inAccount(r, apicall.JSON{}))
 }
 
-func workspaceScopes() *ask.Query[*orchv1.WorkspaceScopeList] {
-	return ask.New[*orchv1.WorkspaceScopeList](orchv1.RoleService_ReadWorkspaceScopes_FullMethodName, ask.Input{})
+func workspaceScopes() *apicall.Unary[*orchv1.WorkspaceScopeList] {
+	return apicall.New[*orchv1.WorkspaceScopeList](orchv1.RoleService_ReadWorkspaceScopes_FullMethodName, apicall.Input{})
 }
 
 func workspaceRoleChoices(roles []*orchv1.WorkspaceRole) []choice {
@@ -65,8 +65,8 @@ func roleFields(role *orchv1.WorkspaceRole, roles []*orchv1.WorkspaceRole, scope
 	}
 }
 
-func roleBody(r *page.Request) ask.JSON {
-	body := ask.JSON{"name": r.Field("name"), "description": r.Field("description"), "scopes": lines(newlines(r.Field("scopes")))}
+func roleBody(r *page.Request) apicall.JSON {
+	body := apicall.JSON{"name": r.Field("name"), "description": r.Field("description"), "scopes": lines(newlines(r.Field("scopes")))}
 	if inherited := r.Field("inherited_role_id"); inherited != "" {
 		body["inherited_role_id"] = inherited
 	}
@@ -75,42 +75,42 @@ func roleBody(r *page.Request) ask.JSON {
 
 func showRoles(r *page.Request) (page.View, error) {
 	roles, scopes := workspaceRoles(r), workspaceScopes()
-	_ = r.Ask(roles, scopes) // Without the scopes, the form names none.
+	_ = r.Call(roles, scopes) // Without the scopes, the form names none.
 	if err := roles.Err(); err != nil {
 		return page.View{}, err
 	}
 	v := listView{Title: "Roles in workspaces", Tabs: accountLinks(r, "roles"), Table: table{Columns: []string{"Role", "Description", "Kind", "Scopes"}}}
-	for _, role := range roles.Answer().GetRoles() {
+	for _, role := range roles.Result().GetRoles() {
 		v.Table.add(link(r.To("account", "roles", "role", role.GetId()), role.GetName()), text(role.GetDescription()),
 			yes(role.AccountId == nil, "predefined", "of the account"), count(int64(len(role.GetScopes()))))
 	}
 	if r.May(orchv1.RoleService_CreateWorkspaceRole_FullMethodName) {
 		v.Forms = append(v.Forms, form{
 			Title: "New role", Action: "role-create", Button: "Create the role",
-			Fields: roleFields(nil, roles.Answer().GetRoles(), scopes.Answer().GetScopes()),
+			Fields: roleFields(nil, roles.Result().GetRoles(), scopes.Result().GetScopes()),
 		})
 	}
 	return page.View{Title: v.Title, Template: "list.html", Data: v}, nil
 }
 
 func createRole(r *page.Request) (page.View, error) {
-	created := ask.New[*orchv1.WorkspaceRole](orchv1.RoleService_CreateWorkspaceRole_FullMethodName, inAccount(r, roleBody(r)))
-	if err := r.Ask(created); err != nil {
+	created := apicall.New[*orchv1.WorkspaceRole](orchv1.RoleService_CreateWorkspaceRole_FullMethodName, inAccount(r, roleBody(r)))
+	if err := r.Call(created); err != nil {
 		return refusedForm(r, showRoles, err)
 	}
-	return r.Done(r.To("account", "roles", "role", created.Answer().GetId()), "role-create", -1), nil
+	return r.Done(r.To("account", "roles", "role", created.Result().GetId()), "role-create", -1), nil
 }
 
 func showRole(r *page.Request) (page.View, error) {
-	role := ask.New[*orchv1.WorkspaceRole](orchv1.RoleService_ReadWorkspaceRole_FullMethodName, inAccount(r, nil, "id", r.Vars["id"]))
+	role := apicall.New[*orchv1.WorkspaceRole](orchv1.RoleService_ReadWorkspaceRole_FullMethodName, inAccount(r, nil, "id", r.Vars["id"]))
 	roles, scopes := workspaceRoles(r), workspaceScopes()
-	_ = r.Ask(role, roles, scopes) // Without the scopes, the form names none.
+	_ = r.Call(role, roles, scopes) // Without the scopes, the form names none.
 	if err := role.Err(); err != nil {
 		return page.View{}, err
 	}
-	a := role.Answer()
+	a := role.Result()
 	inherited := ""
-	for _, other := range roles.Answer().GetRoles() {
+	for _, other := range roles.Result().GetRoles() {
 		if other.GetId() == a.GetInheritedRoleId() {
 			inherited = other.GetName()
 		}
@@ -123,7 +123,7 @@ func showRole(r *page.Request) (page.View, error) {
 		),
 	}
 	if a.AccountId != nil && r.May(orchv1.RoleService_UpdateWorkspaceRole_FullMethodName) {
-		v.Forms = append(v.Forms, form{Title: "Settings", Action: "role-edit", Button: "Save the role", Fields: roleFields(a, roles.Answer().GetRoles(), scopes.Answer().GetScopes())})
+		v.Forms = append(v.Forms, form{Title: "Settings", Action: "role-edit", Button: "Save the role", Fields: roleFields(a, roles.Result().GetRoles(), scopes.Result().GetScopes())})
 	}
 	if a.AccountId != nil && r.May(orchv1.RoleService_DeleteWorkspaceRole_FullMethodName) {
 		v.Buttons = append(v.Buttons, button{Action: "role-delete", Title: "Delete", Class: "danger"})
@@ -132,7 +132,7 @@ func showRole(r *page.Request) (page.View, error) {
 }
 
 func editRole(r *page.Request) (page.View, error) {
-	if err := r.Ask(ask.New[empty](orchv1.RoleService_UpdateWorkspaceRole_FullMethodName, inAccount(r, roleBody(r), "id", r.Vars["id"]))); err != nil {
+	if err := r.Call(apicall.New[empty](orchv1.RoleService_UpdateWorkspaceRole_FullMethodName, inAccount(r, roleBody(r), "id", r.Vars["id"]))); err != nil {
 		return refusedForm(r, showRole, err)
 	}
 	return r.Done(r.Path(), "role-edit", -1), nil
@@ -144,7 +144,7 @@ func deleteRole(r *page.Request) (page.View, error) {
 			Title: "Delete the role?", Action: "role-delete", Button: "Delete the role", Text: "Whoever has only this role in a workspace may do nothing there.",
 		}), nil
 	}
-	if err := r.Ask(ask.New[empty](orchv1.RoleService_DeleteWorkspaceRole_FullMethodName, inAccount(r, nil, "id", r.Vars["id"]))); err != nil {
+	if err := r.Call(apicall.New[empty](orchv1.RoleService_DeleteWorkspaceRole_FullMethodName, inAccount(r, nil, "id", r.Vars["id"]))); err != nil {
 		return page.View{}, err
 	}
 	return r.Done(r.To("account", "roles"), "role-delete", -1), nil

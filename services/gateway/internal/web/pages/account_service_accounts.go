@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
@@ -38,12 +38,12 @@ func showServiceAccounts(r *page.Request) (page.View, error) {
 	if err := r.Err(); err != nil {
 		return page.View{}, err
 	}
-	accounts := ask.New[*orchv1.ServiceAccountList](orchv1.ServiceAccountService_ReadServiceAccounts_FullMethodName,
-		inAccount(r, ask.JSON{"limit": param50 + 1, "offset": skip}))
-	if err := r.Ask(accounts); err != nil {
+	accounts := apicall.New[*orchv1.ServiceAccountList](orchv1.ServiceAccountService_ReadServiceAccounts_FullMethodName,
+		inAccount(r, apicall.JSON{"limit": param50 + 1, "offset": skip}))
+	if err := r.Call(accounts); err != nil {
 		return page.View{}, err
 	}
-	list, more := cut(accounts.Answer().GetServiceAccounts(), param50)
+	list, more := cut(accounts.Result().GetServiceAccounts(), param50)
 	v := listView{
 		Title: "Service accounts", Tabs: accountLinks(r, "service-accounts"), Intro: "A service account is the actor of a program. Roles in workspaces are on the page Access.",
 		Table: table{Columns: []string{"Service account", "Role", "Newest key", "Key expires", "Created"}, Empty: "No service account."},
@@ -65,11 +65,11 @@ func showServiceAccounts(r *page.Request) (page.View, error) {
 }
 
 func createServiceAccount(r *page.Request) (page.View, error) {
-	created := ask.New[*orchv1.ServiceAccount](orchv1.ServiceAccountService_CreateServiceAccount_FullMethodName, inAccount(r, ask.JSON{"name": r.Field("name")}))
-	if err := r.Ask(created); err != nil {
+	created := apicall.New[*orchv1.ServiceAccount](orchv1.ServiceAccountService_CreateServiceAccount_FullMethodName, inAccount(r, apicall.JSON{"name": r.Field("name")}))
+	if err := r.Call(created); err != nil {
 		return refusedForm(r, showServiceAccounts, err)
 	}
-	return showServiceKey(r, created.Answer()), nil
+	return showServiceKey(r, created.Result()), nil
 }
 
 func showServiceKey(r *page.Request, a *orchv1.ServiceAccount) page.View {
@@ -77,16 +77,16 @@ func showServiceKey(r *page.Request, a *orchv1.ServiceAccount) page.View {
 		r.To("account", "service-accounts", "service-account", a.GetId()))
 }
 
-func readServiceAccount(r *page.Request) *ask.Query[*orchv1.ServiceAccount] {
-	return ask.New[*orchv1.ServiceAccount](orchv1.ServiceAccountService_ReadServiceAccount_FullMethodName, inAccount(r, nil, "id", r.Vars["id"]))
+func readServiceAccount(r *page.Request) *apicall.Unary[*orchv1.ServiceAccount] {
+	return apicall.New[*orchv1.ServiceAccount](orchv1.ServiceAccountService_ReadServiceAccount_FullMethodName, inAccount(r, nil, "id", r.Vars["id"]))
 }
 
 func showServiceAccount(r *page.Request) (page.View, error) {
 	account := readServiceAccount(r)
-	if err := r.Ask(account); err != nil {
+	if err := r.Call(account); err != nil {
 		return page.View{}, err
 	}
-	a := account.Answer()
+	a := account.Result()
 	v := detailView{
 		Kind: "Service account", Title: show.Line(a.GetName(), 80), ID: show.ID(a.GetId()), Tabs: accountLinks(r, "service-accounts"),
 		Pairs: pairs(
@@ -113,26 +113,26 @@ func showServiceAccount(r *page.Request) (page.View, error) {
 
 func rotateServiceAccount(r *page.Request) (page.View, error) {
 	overlap, _ := strconv.Atoi(r.Field("overlap")) // Anything else means at once.
-	rotated := ask.New[*orchv1.ServiceAccount](orchv1.ServiceAccountService_RotateServiceAccountApiKey_FullMethodName,
-		inAccount(r, ask.JSON{"old_key_expires_in_seconds": overlap}, "id", r.Vars["id"]))
-	if err := r.Ask(rotated); err != nil {
+	rotated := apicall.New[*orchv1.ServiceAccount](orchv1.ServiceAccountService_RotateServiceAccountApiKey_FullMethodName,
+		inAccount(r, apicall.JSON{"old_key_expires_in_seconds": overlap}, "id", r.Vars["id"]))
+	if err := r.Call(rotated); err != nil {
 		return refusedForm(r, showServiceAccount, err)
 	}
-	return showServiceKey(r, rotated.Answer()), nil
+	return showServiceKey(r, rotated.Result()), nil
 }
 
 func deleteServiceAccount(r *page.Request) (page.View, error) {
 	if !confirmed(r) {
 		account := readServiceAccount(r)
-		if err := r.Ask(account); err != nil {
+		if err := r.Call(account); err != nil {
 			return page.View{}, err
 		}
 		return confirm(r, confirmView{
-			Title: "Delete the service account " + show.Line(account.Answer().GetName(), 80) + "?", Action: "service-account-delete", Button: "Delete",
+			Title: "Delete the service account " + show.Line(account.Result().GetName(), 80) + "?", Action: "service-account-delete", Button: "Delete",
 			Text: "Its keys stop working, and webhooks that require them are deleted.",
 		}), nil
 	}
-	if err := r.Ask(ask.New[empty](orchv1.ServiceAccountService_DeleteServiceAccount_FullMethodName, inAccount(r, nil, "id", r.Vars["id"]))); err != nil {
+	if err := r.Call(apicall.New[empty](orchv1.ServiceAccountService_DeleteServiceAccount_FullMethodName, inAccount(r, nil, "id", r.Vars["id"]))); err != nil {
 		return page.View{}, err
 	}
 	return r.Done(r.To("account", "service-accounts"), "service-account-delete", -1), nil

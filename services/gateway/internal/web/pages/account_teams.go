@@ -2,7 +2,7 @@ package pages
 
 import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
@@ -36,19 +36,19 @@ func teamFields(t *orchv1.Team) []field {
 	}
 }
 
-func teamBody(r *page.Request) ask.JSON {
-	return ask.JSON{"name": r.Field("name"), "description": r.Field("description")}
+func teamBody(r *page.Request) apicall.JSON {
+	return apicall.JSON{"name": r.Field("name"), "description": r.Field("description")}
 }
 
 func showTeams(r *page.Request) (page.View, error) {
-	teams := ask.New[*orchv1.TeamList](orchv1.TeamService_ReadTeams_FullMethodName, inAccount(r, ask.JSON{}))
-	if err := r.Ask(teams); err != nil {
+	teams := apicall.New[*orchv1.TeamList](orchv1.TeamService_ReadTeams_FullMethodName, inAccount(r, apicall.JSON{}))
+	if err := r.Call(teams); err != nil {
 		return page.View{}, err
 	}
 	v := listView{Title: "Teams", Tabs: accountLinks(r, "teams"), Table: table{
 		Columns: []string{"Team", "Description", "Members", "Created"}, Empty: "No team. Members of a team have its roles besides their own.",
 	}}
-	for _, t := range teams.Answer().GetTeams() {
+	for _, t := range teams.Result().GetTeams() {
 		v.Table.add(link(r.To("account", "teams", "team", t.GetId()), t.GetName()), text(t.GetDescription()), count(int64(len(t.GetMemberships()))), timeCell(r, t.GetCreated()))
 	}
 	if r.May(orchv1.TeamService_CreateTeam_FullMethodName) {
@@ -58,19 +58,19 @@ func showTeams(r *page.Request) (page.View, error) {
 }
 
 func createTeam(r *page.Request) (page.View, error) {
-	created := ask.New[*orchv1.Team](orchv1.TeamService_CreateTeam_FullMethodName, inAccount(r, teamBody(r)))
-	if err := r.Ask(created); err != nil {
+	created := apicall.New[*orchv1.Team](orchv1.TeamService_CreateTeam_FullMethodName, inAccount(r, teamBody(r)))
+	if err := r.Call(created); err != nil {
 		return refusedForm(r, showTeams, err)
 	}
-	return r.Done(r.To("account", "teams", "team", created.Answer().GetId()), "team-create", -1), nil
+	return r.Done(r.To("account", "teams", "team", created.Result().GetId()), "team-create", -1), nil
 }
 
 func showTeam(r *page.Request) (page.View, error) {
-	team := ask.New[*orchv1.Team](orchv1.TeamService_ReadTeam_FullMethodName, inAccount(r, nil, "id", r.Vars["id"]))
-	if err := r.Ask(team); err != nil {
+	team := apicall.New[*orchv1.Team](orchv1.TeamService_ReadTeam_FullMethodName, inAccount(r, nil, "id", r.Vars["id"]))
+	if err := r.Call(team); err != nil {
 		return page.View{}, err
 	}
-	t, known := team.Answer(), readActors(r, false)
+	t, known := team.Result(), readActors(r, false)
 	v := detailView{
 		Kind: "Team", Title: show.Line(t.GetName(), 80), ID: show.ID(t.GetId()), Tabs: accountLinks(r, "teams"),
 		Pairs: pairs(pair{"Description", text(t.GetDescription())}, pair{"Created", timeCell(r, t.GetCreated())}),
@@ -97,7 +97,7 @@ func showTeam(r *page.Request) (page.View, error) {
 }
 
 func editTeam(r *page.Request) (page.View, error) {
-	if err := r.Ask(ask.New[*orchv1.Team](orchv1.TeamService_UpdateTeam_FullMethodName, inAccount(r, teamBody(r), "id", r.Vars["id"]))); err != nil {
+	if err := r.Call(apicall.New[*orchv1.Team](orchv1.TeamService_UpdateTeam_FullMethodName, inAccount(r, teamBody(r), "id", r.Vars["id"]))); err != nil {
 		return refusedForm(r, showTeam, err)
 	}
 	return r.Done(r.Path(), "team-edit", -1), nil
@@ -105,8 +105,8 @@ func editTeam(r *page.Request) (page.View, error) {
 
 func addToTeam(r *page.Request) (page.View, error) {
 	kind, id := chosenActor(r)
-	body := ask.JSON{"members": []ask.JSON{{"member_id": id, "member_type": kind}}}
-	if err := r.Ask(ask.New[*orchv1.Team](orchv1.TeamService_AddTeamMembers_FullMethodName, inAccount(r, body, "id", r.Vars["id"]))); err != nil {
+	body := apicall.JSON{"members": []apicall.JSON{{"member_id": id, "member_type": kind}}}
+	if err := r.Call(apicall.New[*orchv1.Team](orchv1.TeamService_AddTeamMembers_FullMethodName, inAccount(r, body, "id", r.Vars["id"]))); err != nil {
 		return refusedForm(r, showTeam, err)
 	}
 	return r.Done(r.Path(), "team-add", -1), nil
@@ -114,7 +114,7 @@ func addToTeam(r *page.Request) (page.View, error) {
 
 func removeFromTeam(r *page.Request) (page.View, error) {
 	in := inAccount(r, nil, "id", r.Vars["id"], "actor_id", r.Field("actor_id"))
-	if err := r.Ask(ask.New[empty](orchv1.TeamService_RemoveTeamMember_FullMethodName, in)); err != nil {
+	if err := r.Call(apicall.New[empty](orchv1.TeamService_RemoveTeamMember_FullMethodName, in)); err != nil {
 		return page.View{}, err
 	}
 	return r.Done(r.Path(), "team-remove", -1), nil
@@ -126,7 +126,7 @@ func deleteTeam(r *page.Request) (page.View, error) {
 			Title: "Delete the team?", Action: "team-delete", Button: "Delete the team", Text: "Its members lose the roles of the team.",
 		}), nil
 	}
-	if err := r.Ask(ask.New[empty](orchv1.TeamService_DeleteTeam_FullMethodName, inAccount(r, nil, "id", r.Vars["id"]))); err != nil {
+	if err := r.Call(apicall.New[empty](orchv1.TeamService_DeleteTeam_FullMethodName, inAccount(r, nil, "id", r.Vars["id"]))); err != nil {
 		return page.View{}, err
 	}
 	return r.Done(r.To("account", "teams"), "team-delete", -1), nil

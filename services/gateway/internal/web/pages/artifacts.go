@@ -6,7 +6,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/jsontree"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
@@ -36,16 +36,16 @@ func showArtifacts(r *page.Request) (page.View, error) {
 		return page.View{}, err
 	}
 	delete(body, "artifacts")
-	filter := ask.JSON{"type": ask.JSON{"not_any_": []string{"result"}}}
+	filter := apicall.JSON{"type": apicall.JSON{"not_any_": []string{"result"}}}
 	if q != "" {
-		filter["key"] = ask.JSON{"like_": q}
+		filter["key"] = apicall.JSON{"like_": q}
 	}
 	body["artifacts"] = filter
-	artifacts := ask.New[*orchv1.ArtifactCollectionList](orchv1.ArtifactService_ReadLatestArtifacts_FullMethodName, ask.Input{Body: body})
-	if err := r.Ask(artifacts); err != nil {
+	artifacts := apicall.New[*orchv1.ArtifactCollectionList](orchv1.ArtifactService_ReadLatestArtifacts_FullMethodName, apicall.Input{Body: body})
+	if err := r.Call(artifacts); err != nil {
 		return page.View{}, err
 	}
-	list, more := cut(artifacts.Answer().GetArtifacts(), param50)
+	list, more := cut(artifacts.Result().GetArtifacts(), param50)
 	v := listView{Title: "Artifacts", Search: true, Q: q, Path: r.Path(), Table: table{Columns: []string{"Key", "Type", "Description", "Updated"}, Empty: "No artifact with a key yet."}}
 	for _, a := range list {
 		v.Table.add(link(r.To("artifacts", "artifact", a.GetLatestId()), a.GetKey()), text(a.GetType()), text(a.GetDescription()), timeCell(r, a.GetUpdated()))
@@ -57,11 +57,11 @@ func showArtifacts(r *page.Request) (page.View, error) {
 }
 
 func showArtifact(r *page.Request) (page.View, error) {
-	artifact := ask.New[*orchv1.Artifact](orchv1.ArtifactService_ReadArtifact_FullMethodName, ask.ID(r.Vars["id"]))
-	if err := r.Ask(artifact); err != nil {
+	artifact := apicall.New[*orchv1.Artifact](orchv1.ArtifactService_ReadArtifact_FullMethodName, apicall.ID(r.Vars["id"]))
+	if err := r.Call(artifact); err != nil {
 		return page.View{}, err
 	}
-	a := artifact.Answer()
+	a := artifact.Result()
 	title := a.GetKey()
 	if title == "" {
 		title = "without a key"
@@ -78,11 +78,11 @@ func showArtifact(r *page.Request) (page.View, error) {
 		v.Pairs = append(v.Pairs, pair{"Task run", link(r.To("runs", "task-run", a.GetTaskRunId()), a.GetTaskRunId())})
 	}
 	if a.Key != nil {
-		versions := ask.New[*orchv1.ArtifactList](orchv1.ArtifactService_ReadArtifacts_FullMethodName, ask.Input{Body: ask.JSON{
-			"artifacts": ask.JSON{"key": any_([]string{a.GetKey()})}, "sort": "CREATED_DESC", "limit": 20,
+		versions := apicall.New[*orchv1.ArtifactList](orchv1.ArtifactService_ReadArtifacts_FullMethodName, apicall.Input{Body: apicall.JSON{
+			"artifacts": apicall.JSON{"key": any_([]string{a.GetKey()})}, "sort": "CREATED_DESC", "limit": 20,
 		}})
-		_ = r.Ask(versions) // Its panel says what it misses.
-		v.Panels = append(v.Panels, panel{Title: "Versions", Table: artifactTable(r, versions.Answer().GetArtifacts()), Problem: page.Problem(versions.Err())})
+		_ = r.Call(versions) // Its panel says what it misses.
+		v.Panels = append(v.Panels, panel{Title: "Versions", Table: artifactTable(r, versions.Result().GetArtifacts()), Problem: page.Problem(versions.Err())})
 	}
 	return page.View{Title: v.Title, Template: "detail.html", Data: v}, nil
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
@@ -56,8 +56,8 @@ func automatePage() page.Page {
 }
 
 // draftAutomation is an automation that does nothing yet.
-func draftAutomation(r *page.Request, names, resources []string) ask.JSON {
-	match := ask.JSON{}
+func draftAutomation(r *page.Request, names, resources []string) apicall.JSON {
+	match := apicall.JSON{}
 	if len(resources) > 0 {
 		match[r.Server.Vocabulary.ResourceID()] = resources
 	}
@@ -67,12 +67,12 @@ func draftAutomation(r *page.Request, names, resources []string) ask.JSON {
 	} else {
 		names = []string{}
 	}
-	return ask.JSON{
+	return apicall.JSON{
 		"name": name,
-		"trigger": ask.JSON{
+		"trigger": apicall.JSON{
 			"type": "event", "posture": "Reactive", "expect": names, "match": match, "threshold": 1, "within": 0,
 		},
-		"actions": []ask.JSON{{"type": "do-nothing"}},
+		"actions": []apicall.JSON{{"type": "do-nothing"}},
 	}
 }
 
@@ -89,14 +89,14 @@ func createAutomation(r *page.Request) (page.View, error) {
 	if !valid {
 		return automateForm(r, text, errNoObject), nil
 	}
-	created := ask.New[*orchv1.Automation](orchv1.AutomationService_CreateAutomation_FullMethodName, ask.Input{Body: body})
-	if err := r.Ask(created); err != nil {
+	created := apicall.New[*orchv1.Automation](orchv1.AutomationService_CreateAutomation_FullMethodName, apicall.Input{Body: body})
+	if err := r.Call(created); err != nil {
 		if rpc.HTTPError(err).GetStatus() != http.StatusUnprocessableEntity {
 			return page.View{}, err
 		}
 		return automateForm(r, text, err), nil
 	}
-	return r.Done(r.To("automations", "automation", created.Answer().GetId()), "automate", -1), nil
+	return r.Done(r.To("automations", "automation", created.Result().GetId()), "automate", -1), nil
 }
 
 func jsonObject(text string) (_ map[string]json.RawMessage, valid bool) {

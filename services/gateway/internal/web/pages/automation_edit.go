@@ -9,7 +9,7 @@ import (
 	"github.com/orch-project/orch/pkg/restjson"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
@@ -39,9 +39,9 @@ func automationEditPage() page.Page {
 }
 
 func readAutomation(r *page.Request) (*orchv1.Automation, error) {
-	automation := ask.New[*orchv1.Automation](orchv1.AutomationService_ReadAutomation_FullMethodName, ask.ID(r.Vars["id"]))
-	err := r.Ask(automation)
-	return automation.Answer(), err
+	automation := apicall.New[*orchv1.Automation](orchv1.AutomationService_ReadAutomation_FullMethodName, apicall.ID(r.Vars["id"]))
+	err := r.Call(automation)
+	return automation.Result(), err
 }
 
 // automationDefinition is the part of an automation that its owner changes, as indented JSON in the order of the fields.
@@ -92,9 +92,9 @@ func editAutomation(r *page.Request) (page.View, error) {
 	if !valid {
 		return automationEditForm(r, a, text, errNoObject), nil
 	}
-	in := ask.ID(r.Vars["id"])
+	in := apicall.ID(r.Vars["id"])
 	in.Body = body
-	if err := r.Ask(changed(orchv1.AutomationService_UpdateAutomation_FullMethodName, in)); err != nil {
+	if err := r.Call(changed(orchv1.AutomationService_UpdateAutomation_FullMethodName, in)); err != nil {
 		if !refusesValues(err) {
 			return page.View{}, err
 		}
@@ -116,7 +116,7 @@ func deleteAutomation(r *page.Request) (page.View, error) {
 			Text: "It no longer acts on events. What it did stays.",
 		}), nil
 	}
-	if err := r.Ask(changed(orchv1.AutomationService_DeleteAutomation_FullMethodName, ask.ID(r.Vars["id"]))); err != nil {
+	if err := r.Call(changed(orchv1.AutomationService_DeleteAutomation_FullMethodName, apicall.ID(r.Vars["id"]))); err != nil {
 		return page.View{}, err
 	}
 	return r.Done(r.To("automations"), "delete-automation", -1), nil

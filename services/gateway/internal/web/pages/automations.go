@@ -9,14 +9,14 @@ import (
 
 	"github.com/orch-project/orch/pkg/restjson"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
 
 // changed is a question whose answer is empty.
-func changed(rpc string, in ask.Input) *ask.Query[*emptypb.Empty] {
-	return ask.New[*emptypb.Empty](rpc, in)
+func changed(rpc string, in apicall.Input) *apicall.Unary[*emptypb.Empty] {
+	return apicall.New[*emptypb.Empty](rpc, in)
 }
 
 // automationPages are the list of automations and the page of one.
@@ -46,8 +46,8 @@ func automationPages() []page.Page {
 
 func enableAutomation(name string, enabled bool) func(*page.Request) (page.View, error) {
 	return func(r *page.Request) (page.View, error) {
-		if err := r.Ask(changed(orchv1.AutomationService_PatchAutomation_FullMethodName, ask.Input{
-			Path: map[string]string{"id": r.Vars["id"]}, Body: ask.JSON{"enabled": enabled},
+		if err := r.Call(changed(orchv1.AutomationService_PatchAutomation_FullMethodName, apicall.Input{
+			Path: map[string]string{"id": r.Vars["id"]}, Body: apicall.JSON{"enabled": enabled},
 		})); err != nil {
 			return page.View{}, err
 		}
@@ -61,13 +61,13 @@ func showAutomations(r *page.Request) (page.View, error) {
 		return page.View{}, err
 	}
 	if q != "" {
-		body["automations"] = ask.JSON{"name": any_([]string{q})}
+		body["automations"] = apicall.JSON{"name": any_([]string{q})}
 	}
-	automations := ask.New[*orchv1.AutomationList](orchv1.AutomationService_ReadAutomations_FullMethodName, ask.Input{Body: body})
-	if err := r.Ask(automations); err != nil {
+	automations := apicall.New[*orchv1.AutomationList](orchv1.AutomationService_ReadAutomations_FullMethodName, apicall.Input{Body: body})
+	if err := r.Call(automations); err != nil {
 		return page.View{}, err
 	}
-	list, more := cut(automations.Answer().GetAutomations(), param50)
+	list, more := cut(automations.Result().GetAutomations(), param50)
 	v := listView{Title: "Automations", Path: r.Path(), Table: table{Columns: []string{"Automation", "When", "Then", "Enabled"}, Empty: "No automation yet. An automation acts when events come, or do not come."}}
 	for _, a := range list {
 		v.Table.add(link(r.To("automations", "automation", a.GetId()), a.GetName()), text(triggerSentence(a.GetTrigger())), text(actionWords(a)), yes(a.GetEnabled(), "enabled", "disabled"))
@@ -86,10 +86,10 @@ func showAutomation(r *page.Request) (page.View, error) {
 	if err != nil {
 		return page.View{}, err
 	}
-	history := ask.New[*orchv1.AutomationHistory](orchv1.AutomationService_ReadAutomationHistory_FullMethodName, ask.ID(a.GetId()))
-	_ = r.Ask(history) // Its panel says what it misses.
+	history := apicall.New[*orchv1.AutomationHistory](orchv1.AutomationService_ReadAutomationHistory_FullMethodName, apicall.ID(a.GetId()))
+	_ = r.Call(history) // Its panel says what it misses.
 	firings := &table{Columns: []string{"Fired", "Actions", "Triggering event"}, Empty: "It has not fired yet."}
-	for _, f := range history.Answer().GetFirings() {
+	for _, f := range history.Result().GetFirings() {
 		event := cell{}
 		if f.TriggeringEventId != nil {
 			event = link(r.To("events", "event", stamp(f.GetTriggered().AsTime())[:10], f.GetTriggeringEventId()), f.GetTriggeringEventId()[:8])

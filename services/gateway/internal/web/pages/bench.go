@@ -9,7 +9,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/markup"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
@@ -88,23 +88,23 @@ func postedBench(r *page.Request, check bool) (page.View, error) {
 // previewDelivery renders a template for one delivery, while the reader types. It reads nothing else.
 func previewDelivery(r *page.Request, template, delivery string) (page.View, error) {
 	rendering := render(r.Vars["id"], template, delivery)
-	if err := r.Ask(rendering); rpc.HTTPError(err).GetStatus() == http.StatusNotFound {
+	if err := r.Call(rendering); rpc.HTTPError(err).GetStatus() == http.StatusNotFound {
 		return page.View{}, &page.NotFound{What: "delivery"}
 	}
 	return page.View{Title: "Preview", Template: "bench.html", Data: benchView{Preview: newPreview(template, rendering)}}, nil
 }
 
 // readDeliveries is the question for deliveries of a webhook.
-func readDeliveries(webhook string, body ask.JSON) *ask.Query[*orchv1.WebhookDeliveryList] {
-	in := ask.ID(webhook)
+func readDeliveries(webhook string, body apicall.JSON) *apicall.Unary[*orchv1.WebhookDeliveryList] {
+	in := apicall.ID(webhook)
 	in.Body = body
-	return ask.New[*orchv1.WebhookDeliveryList](orchv1.WebhookService_ReadDeliveries_FullMethodName, in)
+	return apicall.New[*orchv1.WebhookDeliveryList](orchv1.WebhookService_ReadDeliveries_FullMethodName, in)
 }
 
 func saveTemplate(r *page.Request) (page.View, error) {
-	in := ask.ID(r.Vars["id"])
-	in.Body = ask.JSON{"template": newlines(r.Form.Get("template"))}
-	err := r.Ask(ask.New[empty](orchv1.WebhookService_UpdateWebhook_FullMethodName, in))
+	in := apicall.ID(r.Vars["id"])
+	in.Body = apicall.JSON{"template": newlines(r.Form.Get("template"))}
+	err := r.Call(apicall.New[empty](orchv1.WebhookService_UpdateWebhook_FullMethodName, in))
 	if err == nil {
 		return r.Done(r.To("webhooks", "webhook", r.Vars["id"]), "bench-save", -1), nil
 	}
@@ -133,18 +133,18 @@ func showBench(r *page.Request, template string, check bool) (page.View, error) 
 	if posted := r.Field("delivery"); posted != "" {
 		wanted = []string{posted}
 	}
-	webhook, list := readWebhook(id), readDeliveries(id, ask.JSON{"limit": maxRead})
-	questions := []ask.Question{webhook, list}
-	var named *ask.Query[*orchv1.WebhookDeliveryList]
+	webhook, list := readWebhook(id), readDeliveries(id, apicall.JSON{"limit": maxRead})
+	questions := []apicall.Call{webhook, list}
+	var named *apicall.Unary[*orchv1.WebhookDeliveryList]
 	if len(wanted) > 0 { // It may be older than the last ones.
-		named = readDeliveries(id, ask.JSON{"limit": 1, "deliveries": ask.JSON{"id": any_(wanted[:1])}})
+		named = readDeliveries(id, apicall.JSON{"limit": 1, "deliveries": apicall.JSON{"id": any_(wanted[:1])}})
 		questions = append(questions, named)
 	}
-	if err := r.Ask(questions...); err != nil {
+	if err := r.Call(questions...); err != nil {
 		return page.View{}, err
 	}
-	w := webhook.Answer()
-	deliveries, leftOut := renderable(list.Answer().GetDeliveries())
+	w := webhook.Result()
+	deliveries, leftOut := renderable(list.Result().GetDeliveries())
 	v := benchView{
 		Name: show.Line(w.GetName(), 80), Back: r.To("webhooks", "webhook", id), Path: r.Path(),
 		Template: cmp.Or(template, w.GetTemplate()), LeftOut: leftOut,
@@ -154,7 +154,7 @@ func showBench(r *page.Request, template string, check bool) (page.View, error) 
 	v.Rows, v.Numbers = editorLines(v.Template)
 	var chosen *orchv1.WebhookDelivery
 	if named != nil {
-		if one, _ := renderable(named.Answer().GetDeliveries()); len(one) > 0 && one[0].GetId() == wanted[0] {
+		if one, _ := renderable(named.Result().GetDeliveries()); len(one) > 0 && one[0].GetId() == wanted[0] {
 			chosen = one[0]
 		} else {
 			v.Problems = append(v.Problems, "The delivery does not exist any more, or the log has not all of it.")
@@ -166,7 +166,7 @@ func showBench(r *page.Request, template string, check bool) (page.View, error) 
 	v.choose(r, deliveries, chosen)
 	if chosen != nil {
 		rendering := render(id, v.Template, chosen.GetId())
-		_ = r.Ask(rendering)
+		_ = r.Call(rendering)
 		v.Preview = newPreview(v.Template, rendering)
 	}
 	if check {
@@ -235,18 +235,18 @@ func deliveryTitle(r *page.Request, d *orchv1.WebhookDelivery) string {
 }
 
 // render is the question what the webhook would make of a delivery's request, with a draft of its template.
-func render(webhook, template, delivery string) *ask.Query[*orchv1.WebhookRendering] {
-	return ask.New[*orchv1.WebhookRendering](orchv1.WebhookService_RenderDelivery_FullMethodName, ask.Input{
-		Path: map[string]string{"id": webhook, "delivery_id": delivery}, Body: ask.JSON{"template": template},
+func render(webhook, template, delivery string) *apicall.Unary[*orchv1.WebhookRendering] {
+	return apicall.New[*orchv1.WebhookRendering](orchv1.WebhookService_RenderDelivery_FullMethodName, apicall.Input{
+		Path: map[string]string{"id": webhook, "delivery_id": delivery}, Body: apicall.JSON{"template": template},
 	})
 }
 
-func newPreview(template string, rendering *ask.Query[*orchv1.WebhookRendering]) preview {
+func newPreview(template string, rendering *apicall.Unary[*orchv1.WebhookRendering]) preview {
 	if rendering.Err() != nil {
 		return preview{Problem: cmp.Or(page.Problem(rendering.Err()), "The template was not rendered.")}
 	}
 	var p preview
-	a := rendering.Answer()
+	a := rendering.Result()
 	rendered := a.GetRendered()
 	if e := a.GetError(); e != nil {
 		place := show.Mark{Line: e.GetLine(), Column: e.GetColumn(), Message: e.GetMessage()}

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
@@ -46,13 +46,13 @@ var (
 
 // checkTemplate renders the deliveries with the webhook's template and with a new one at once.
 func checkTemplate(r *page.Request, w *orchv1.Webhook, after string, deliveries []*orchv1.WebhookDelivery) *templateCheck {
-	var questions []ask.Question
-	olds, news := make([]*ask.Query[*orchv1.WebhookRendering], len(deliveries)), make([]*ask.Query[*orchv1.WebhookRendering], len(deliveries))
+	var questions []apicall.Call
+	olds, news := make([]*apicall.Unary[*orchv1.WebhookRendering], len(deliveries)), make([]*apicall.Unary[*orchv1.WebhookRendering], len(deliveries))
 	for i, d := range deliveries {
 		olds[i], news[i] = render(w.GetId(), w.GetTemplate(), d.GetId()), render(w.GetId(), after, d.GetId())
 		questions = append(questions, olds[i], news[i])
 	}
-	_ = r.Ask(questions...) // Those without an answer are counted as not compared.
+	_ = r.Call(questions...) // Those without an answer are counted as not compared.
 	counts := make([]int, len(checkWords))
 	c := &templateCheck{}
 	for i, d := range deliveries {
@@ -83,11 +83,11 @@ func checkTemplate(r *page.Request, w *orchv1.Webhook, after string, deliveries 
 }
 
 // compareRenderings classes what two templates make of one request.
-func compareRenderings(before, after *ask.Query[*orchv1.WebhookRendering]) checkRow {
+func compareRenderings(before, after *apicall.Unary[*orchv1.WebhookRendering]) checkRow {
 	if before.Err() != nil || after.Err() != nil {
 		return checkRow{rank: checkUnknown, Text: cmp.Or(page.Problem(before.Err()), page.Problem(after.Err()))}
 	}
-	was, is := before.Answer().GetError(), after.Answer().GetError()
+	was, is := before.Result().GetError(), after.Result().GetError()
 	switch {
 	case was == nil && is != nil:
 		return checkRow{rank: checkBroken, Text: show.Line(is.GetMessage(), 200)}
@@ -96,7 +96,7 @@ func compareRenderings(before, after *ask.Query[*orchv1.WebhookRendering]) check
 	case was != nil:
 		return checkRow{rank: checkMended, Text: "was: " + show.Line(was.GetMessage(), 200)}
 	}
-	differences := show.Differences(before.Answer().GetEvent(), after.Answer().GetEvent(), "$.id", "$.received")
+	differences := show.Differences(before.Result().GetEvent(), after.Result().GetEvent(), "$.id", "$.received")
 	if len(differences) == 0 {
 		return checkRow{rank: checkSame}
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/markup"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/param"
@@ -62,19 +62,19 @@ func (f deliveryFilter) any() bool {
 }
 
 // criteria is the filter as the API has it, with an earliest and a latest time of arrival.
-func (f deliveryFilter) criteria(after, before time.Time) ask.JSON {
-	criteria := ask.JSON{"received": ask.JSON{"after_": after, "before_": before}}
+func (f deliveryFilter) criteria(after, before time.Time) apicall.JSON {
+	criteria := apicall.JSON{"received": apicall.JSON{"after_": after, "before_": before}}
 	switch f.Status {
 	case "all":
 	case "failed":
-		criteria["status"] = ask.JSON{"ge_": http.StatusBadRequest}
+		criteria["status"] = apicall.JSON{"ge_": http.StatusBadRequest}
 	case "ok":
-		criteria["status"] = ask.JSON{"le_": http.StatusBadRequest - 1}
+		criteria["status"] = apicall.JSON{"le_": http.StatusBadRequest - 1}
 	default:
-		criteria["status"] = ask.JSON{"ge_": f.number(), "le_": f.number()}
+		criteria["status"] = apicall.JSON{"ge_": f.number(), "le_": f.number()}
 	}
 	if f.Replayed != "any" {
-		criteria["replayed_event_id"] = ask.JSON{"is_null_": f.Replayed == "no"}
+		criteria["replayed_event_id"] = apicall.JSON{"is_null_": f.Replayed == "no"}
 	}
 	return criteria
 }
@@ -91,7 +91,7 @@ func (f deliveryFilter) matches(d *orchv1.WebhookDelivery) bool {
 }
 
 // list is the question for the page's rows, newest first. Without reasons it asks for one row more than the page has.
-func (f deliveryFilter) list(webhook string) *ask.Query[*orchv1.WebhookDeliveryList] {
+func (f deliveryFilter) list(webhook string) *apicall.Unary[*orchv1.WebhookDeliveryList] {
 	before, limit := f.Window.To, min(f.Rows+1, maxRead)
 	if !f.Older.First() && f.Older.Before.Before(before) {
 		before = f.Older.Before
@@ -99,7 +99,7 @@ func (f deliveryFilter) list(webhook string) *ask.Query[*orchv1.WebhookDeliveryL
 	if len(f.Reasons) > 0 {
 		limit = maxRead
 	}
-	return readDeliveries(webhook, ask.JSON{"deliveries": f.criteria(f.Window.From, before), "limit": limit, "offset": f.Older.Skip})
+	return readDeliveries(webhook, apicall.JSON{"deliveries": f.criteria(f.Window.From, before), "limit": limit, "offset": f.Older.Skip})
 }
 
 // page selects the rows from what list returned, and the position of older ones; the zero position means none.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/markup"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
@@ -59,27 +59,27 @@ func deliveryPage() page.Page {
 			Name: "delivery-replay", Calls: []string{orchv1.WebhookService_ReplayDelivery_FullMethodName},
 			Done: "The delivery is replayed. This page shows the new delivery.",
 			Do: func(r *page.Request) (page.View, error) {
-				replayed := ask.New[*orchv1.WebhookDelivery](orchv1.WebhookService_ReplayDelivery_FullMethodName, deliveryID(r))
-				if err := r.Ask(replayed); err != nil {
+				replayed := apicall.New[*orchv1.WebhookDelivery](orchv1.WebhookService_ReplayDelivery_FullMethodName, deliveryID(r))
+				if err := r.Call(replayed); err != nil {
 					return page.View{}, err
 				}
-				return r.Done(r.To("webhooks", "webhook", r.Vars["id"], "deliveries", replayed.Answer().GetId()), "delivery-replay", -1), nil
+				return r.Done(r.To("webhooks", "webhook", r.Vars["id"], "deliveries", replayed.Result().GetId()), "delivery-replay", -1), nil
 			},
 		}},
 	}
 }
 
-func deliveryID(r *page.Request) ask.Input {
-	return ask.Input{Path: map[string]string{"id": r.Vars["id"], "delivery_id": r.Vars["delivery_id"]}}
+func deliveryID(r *page.Request) apicall.Input {
+	return apicall.Input{Path: map[string]string{"id": r.Vars["id"], "delivery_id": r.Vars["delivery_id"]}}
 }
 
 func showDelivery(r *page.Request) (page.View, error) {
-	delivery := ask.New[*orchv1.WebhookDelivery](orchv1.WebhookService_ReadDelivery_FullMethodName, deliveryID(r))
+	delivery := apicall.New[*orchv1.WebhookDelivery](orchv1.WebhookService_ReadDelivery_FullMethodName, deliveryID(r))
 	webhook := readWebhook(r.Vars["id"])
-	if err := r.Ask(delivery, webhook); err != nil {
+	if err := r.Call(delivery, webhook); err != nil {
 		return page.View{}, err
 	}
-	d, w := delivery.Answer(), webhook.Answer()
+	d, w := delivery.Result(), webhook.Result()
 	v := deliveryView{
 		Title: "Delivery " + d.GetId()[:min(8, len(d.GetId()))], ID: show.ID(d.GetId()),
 		Webhook: show.Link(r.To("webhooks", "webhook", w.GetId()), w.GetName()),
@@ -198,9 +198,9 @@ func (v *deliveryView) failure(w *orchv1.Webhook, d *orchv1.WebhookDelivery) {
 func (v *deliveryView) event(r *page.Request, d *orchv1.WebhookDelivery) {
 	v.EventTitle = show.Line(d.GetEvent(), 100)
 	found := eventByID(d.GetEventId(), d.GetReceived().AsTime())
-	_ = r.Ask(found)
+	_ = r.Call(found)
 	v.Problems = problems(found)
-	for _, e := range found.Answer().GetEvents() {
+	for _, e := range found.Result().GetEvents() {
 		v.Event, v.EventPage = eventTree(e), eventLink(r, e)
 	}
 }

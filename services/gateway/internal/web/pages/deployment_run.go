@@ -10,7 +10,7 @@ import (
 	"github.com/orch-project/orch/pkg/jsontree"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
@@ -47,11 +47,11 @@ func deploymentRunPage() page.Page {
 				values = jsontree.NewObject()
 			}
 			if len(like) > 0 {
-				run := ask.New[*orchv1.FlowRun](orchv1.FlowRunService_ReadFlowRun_FullMethodName, ask.ID(like[0]))
-				if err := r.Ask(run); err != nil {
+				run := apicall.New[*orchv1.FlowRun](orchv1.FlowRunService_ReadFlowRun_FullMethodName, apicall.ID(like[0]))
+				if err := r.Call(run); err != nil {
 					return page.View{}, err
 				}
-				if parameters, err := jsontree.ParseObject(run.Answer().GetParameters()); err == nil {
+				if parameters, err := jsontree.ParseObject(run.Result().GetParameters()); err == nil {
 					for _, m := range parameters.Members() {
 						values.Set(m.Key, m.Value)
 					}
@@ -67,9 +67,9 @@ func deploymentRunPage() page.Page {
 }
 
 func readDeployment(r *page.Request) (*orchv1.Deployment, error) {
-	d := ask.New[*orchv1.Deployment](orchv1.DeploymentService_ReadDeployment_FullMethodName, ask.ID(r.Vars["id"]))
-	err := r.Ask(d)
-	return d.Answer(), err
+	d := apicall.New[*orchv1.Deployment](orchv1.DeploymentService_ReadDeployment_FullMethodName, apicall.ID(r.Vars["id"]))
+	err := r.Call(d)
+	return d.Result(), err
 }
 
 func (f runForm) view() page.View {
@@ -100,7 +100,7 @@ func runDeployment(r *page.Request) (page.View, error) {
 	if ok && !form.UsesJSON {
 		form.validate(r, d.GetParameterOpenapiSchema(), parameters)
 	}
-	body := ask.JSON{"parameters": rawJSON(jsontree.Text(parameters))}
+	body := apicall.JSON{"parameters": rawJSON(jsontree.Text(parameters))}
 	if form.Name != "" {
 		body["name"] = form.Name
 	}
@@ -112,20 +112,20 @@ func runDeployment(r *page.Request) (page.View, error) {
 		if err != nil {
 			form.Errors = append(form.Errors, "Start: not a time such as 2030-01-31T12:00")
 		}
-		body["state"] = ask.JSON{"type": "SCHEDULED", "state_details": ask.JSON{"scheduled_time": at}}
+		body["state"] = apicall.JSON{"type": "SCHEDULED", "state_details": apicall.JSON{"scheduled_time": at}}
 	}
 	if form.failed() {
 		return form.view(), nil
 	}
-	run := ask.New[*orchv1.FlowRun](orchv1.DeploymentService_CreateFlowRunFromDeployment_FullMethodName, ask.Input{
+	run := apicall.New[*orchv1.FlowRun](orchv1.DeploymentService_CreateFlowRunFromDeployment_FullMethodName, apicall.Input{
 		Path: map[string]string{"id": r.Vars["id"]}, Body: body,
 	})
-	if err := r.Ask(run); err != nil {
-		if status := rpc.HTTPError(err).GetStatus(); status != http.StatusUnprocessableEntity && status != http.StatusConflict || errors.Is(err, ask.ErrNotAllowed) {
+	if err := r.Call(run); err != nil {
+		if status := rpc.HTTPError(err).GetStatus(); status != http.StatusUnprocessableEntity && status != http.StatusConflict || errors.Is(err, apicall.ErrNotAllowed) {
 			return page.View{}, err
 		}
 		form.Errors = append(form.Errors, page.Problem(err))
 		return form.view(), nil
 	}
-	return r.Done(r.To("runs", "flow-run", run.Answer().GetId()), "run-deployment", -1), nil
+	return r.Done(r.To("runs", "flow-run", run.Result().GetId()), "run-deployment", -1), nil
 }

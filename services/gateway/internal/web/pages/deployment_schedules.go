@@ -7,26 +7,26 @@ import (
 
 	"github.com/orch-project/orch/pkg/restjson"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 )
 
 // schedulePanel lists the schedules with their next times.
 func schedulePanel(r *page.Request, d *orchv1.Deployment) panel {
 	t := &table{Columns: []string{"Schedule", "Active", "Next times", ""}, Empty: "No schedule: runs start by hand, by automations or by the API."}
-	previews := make([]*ask.Query[*orchv1.SchedulePreview], len(d.GetSchedules()))
-	var questions []ask.Question
+	previews := make([]*apicall.Unary[*orchv1.SchedulePreview], len(d.GetSchedules()))
+	var questions []apicall.Call
 	for i, s := range d.GetSchedules() {
 		if raw, err := restjson.Marshal(s.GetSchedule()); err == nil && s.GetActive() && !d.GetPaused() {
-			previews[i] = ask.New[*orchv1.SchedulePreview](orchv1.UiScheduleService_PreviewSchedule_FullMethodName, ask.Input{Body: ask.JSON{"schedule": rawJSON(raw), "n": 3}})
+			previews[i] = apicall.New[*orchv1.SchedulePreview](orchv1.UiScheduleService_PreviewSchedule_FullMethodName, apicall.Input{Body: apicall.JSON{"schedule": rawJSON(raw), "n": 3}})
 			questions = append(questions, previews[i])
 		}
 	}
-	_ = r.Ask(questions...) // Without them the column is empty.
+	_ = r.Call(questions...) // Without them the column is empty.
 	for i, s := range d.GetSchedules() {
 		next := cell{}
 		if previews[i] != nil {
-			next.Text = nextTimes(r, previews[i].Answer())
+			next.Text = nextTimes(r, previews[i].Result())
 		}
 		t.add(text(scheduleText(s.GetSchedule())), yes(s.GetActive(), "active", "inactive"), next, scheduleSwitch(r, s))
 	}
@@ -51,10 +51,10 @@ func switchSchedule(r *page.Request) (page.View, error) {
 	if err != nil {
 		return page.View{}, &page.NotFound{What: "schedule"}
 	}
-	change := ask.New[empty](orchv1.DeploymentService_UpdateDeploymentSchedule_FullMethodName, ask.Input{
-		Path: map[string]string{"id": r.Vars["id"], "schedule_id": id.String()}, Body: ask.JSON{"active": r.Field("active") == "yes"},
+	change := apicall.New[empty](orchv1.DeploymentService_UpdateDeploymentSchedule_FullMethodName, apicall.Input{
+		Path: map[string]string{"id": r.Vars["id"], "schedule_id": id.String()}, Body: apicall.JSON{"active": r.Field("active") == "yes"},
 	})
-	if err := r.Ask(change); err != nil {
+	if err := r.Call(change); err != nil {
 		return page.View{}, err
 	}
 	return r.Done(r.Here(), "switch-schedule", -1), nil

@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
@@ -55,7 +55,7 @@ func deploymentPages() []page.Page {
 // simpleAction calls an rpc with the page's id and shows the page again.
 func simpleAction(name, rpc string) func(*page.Request) (page.View, error) {
 	return func(r *page.Request) (page.View, error) {
-		if err := r.Ask(ask.New[*emptypb.Empty](rpc, ask.ID(r.Vars["id"]))); err != nil {
+		if err := r.Call(apicall.New[*emptypb.Empty](rpc, apicall.ID(r.Vars["id"]))); err != nil {
 			return page.View{}, err
 		}
 		return r.Done(r.Here(), name, -1), nil
@@ -67,21 +67,21 @@ func showDeployments(r *page.Request) (page.View, error) {
 	if err != nil {
 		return page.View{}, err
 	}
-	deployments := ask.New[*orchv1.DeploymentList](orchv1.DeploymentService_ReadDeployments_FullMethodName, ask.Input{Body: body})
-	if err := r.Ask(deployments); err != nil {
+	deployments := apicall.New[*orchv1.DeploymentList](orchv1.DeploymentService_ReadDeployments_FullMethodName, apicall.Input{Body: body})
+	if err := r.Call(deployments); err != nil {
 		return page.View{}, err
 	}
-	list, more := cut(deployments.Answer().GetDeployments(), param50)
+	list, more := cut(deployments.Result().GetDeployments(), param50)
 	var flowIDs []string
 	for _, d := range list {
 		flowIDs = append(flowIDs, d.GetFlowId())
 	}
-	flows := ask.New[*orchv1.FlowList](orchv1.FlowService_ReadFlows_FullMethodName, ask.Input{Body: ask.JSON{"flows": ask.JSON{"id": any_(unique(flowIDs))}}})
+	flows := apicall.New[*orchv1.FlowList](orchv1.FlowService_ReadFlows_FullMethodName, apicall.Input{Body: apicall.JSON{"flows": apicall.JSON{"id": any_(unique(flowIDs))}}})
 	names := map[string]string{}
 	if len(list) > 0 {
-		_ = r.Ask(flows) // The page shows ids instead of names.
+		_ = r.Call(flows) // The page shows ids instead of names.
 	}
-	for _, f := range flows.Answer().GetFlows() {
+	for _, f := range flows.Result().GetFlows() {
 		names[f.GetId()] = f.GetName()
 	}
 	v := listView{Title: "Deployments", Search: true, Q: q, Path: r.Path(), Table: *deploymentTable(r, list, names)}
@@ -149,15 +149,15 @@ func scheduleText(s *orchv1.Schedule) string {
 }
 
 func showDeployment(r *page.Request) (page.View, error) {
-	deployment := ask.New[*orchv1.Deployment](orchv1.DeploymentService_ReadDeployment_FullMethodName, ask.ID(r.Vars["id"]))
-	if err := r.Ask(deployment); err != nil {
+	deployment := apicall.New[*orchv1.Deployment](orchv1.DeploymentService_ReadDeployment_FullMethodName, apicall.ID(r.Vars["id"]))
+	if err := r.Call(deployment); err != nil {
 		return page.View{}, err
 	}
-	d := deployment.Answer()
-	flow := ask.New[*orchv1.Flow](orchv1.FlowService_ReadFlow_FullMethodName, ask.ID(d.GetFlowId()))
-	runs := newRunLists(ask.JSON{"deployments": ask.JSON{"id": any_([]string{d.GetId()})}}, "deployment", d.GetId())
-	_ = r.Ask(flow, runs.past, runs.upcoming) // Each panel says what it misses.
-	flowName := flow.Answer().GetName()
+	d := deployment.Result()
+	flow := apicall.New[*orchv1.Flow](orchv1.FlowService_ReadFlow_FullMethodName, apicall.ID(d.GetFlowId()))
+	runs := newRunLists(apicall.JSON{"deployments": apicall.JSON{"id": any_([]string{d.GetId()})}}, "deployment", d.GetId())
+	_ = r.Call(flow, runs.past, runs.upcoming) // Each panel says what it misses.
+	flowName := flow.Result().GetName()
 	if flowName == "" {
 		flowName = d.GetFlowId()
 	}
@@ -213,16 +213,16 @@ func count64(n int64) cell {
 
 func deleteDeployment(r *page.Request) (page.View, error) {
 	if !confirmed(r) {
-		deployment := ask.New[*orchv1.Deployment](orchv1.DeploymentService_ReadDeployment_FullMethodName, ask.ID(r.Vars["id"]))
-		if err := r.Ask(deployment); err != nil {
+		deployment := apicall.New[*orchv1.Deployment](orchv1.DeploymentService_ReadDeployment_FullMethodName, apicall.ID(r.Vars["id"]))
+		if err := r.Call(deployment); err != nil {
 			return page.View{}, err
 		}
 		return confirm(r, confirmView{
-			Title: "Delete the deployment?", Text: "The deployment " + show.Line(deployment.Answer().GetName(), 80) + ", its schedules and its scheduled runs are deleted. Past runs stay.",
+			Title: "Delete the deployment?", Text: "The deployment " + show.Line(deployment.Result().GetName(), 80) + ", its schedules and its scheduled runs are deleted. Past runs stay.",
 			Button: "Delete", Action: "delete-deployment",
 		}), nil
 	}
-	if err := r.Ask(ask.New[*emptypb.Empty](orchv1.DeploymentService_DeleteDeployment_FullMethodName, ask.ID(r.Vars["id"]))); err != nil {
+	if err := r.Call(apicall.New[*emptypb.Empty](orchv1.DeploymentService_DeleteDeployment_FullMethodName, apicall.ID(r.Vars["id"]))); err != nil {
 		return page.View{}, err
 	}
 	return r.Done(r.To("deployments"), "delete-deployment", -1), nil

@@ -6,7 +6,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/restjson"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/markup"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/param"
@@ -15,11 +15,11 @@ import (
 
 // eventByID is the question for an event that occurred around a time. Templates may set another time of occurrence, so
 // the range is wide; the id selects by an index.
-func eventByID(id string, around time.Time) *ask.Query[*orchv1.EventPage] {
+func eventByID(id string, around time.Time) *apicall.Unary[*orchv1.EventPage] {
 	const wide = 400 * 24 * time.Hour
 	since, until := param.Within(around.Add(-wide)), param.Within(around.Add(wide))
-	return ask.New[*orchv1.EventPage](orchv1.EventService_ReadEvents_FullMethodName, ask.Input{Body: ask.JSON{
-		"filter": ask.JSON{"id": ask.JSON{"id": []string{id}}, "occurred": ask.JSON{"since": since, "until": until}},
+	return apicall.New[*orchv1.EventPage](orchv1.EventService_ReadEvents_FullMethodName, apicall.Input{Body: apicall.JSON{
+		"filter": apicall.JSON{"id": apicall.JSON{"id": []string{id}}, "occurred": apicall.JSON{"since": since, "until": until}},
 		"limit":  1,
 	}})
 }

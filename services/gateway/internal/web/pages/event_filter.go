@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/param"
 )
@@ -35,8 +35,8 @@ func readEventFilter(r *page.Request) eventFilter {
 func (f eventFilter) any() bool { return len(f.Names)+len(f.Resources) > 0 || f.Q != "" }
 
 // criteria is the filter as the API has it. A name or resource that ends in an asterisk is a prefix.
-func (f eventFilter) criteria() ask.JSON {
-	criteria := ask.JSON{"occurred": ask.JSON{"since": f.Window.From, "until": f.Window.To}}
+func (f eventFilter) criteria() apicall.JSON {
+	criteria := apicall.JSON{"occurred": apicall.JSON{"since": f.Window.From, "until": f.Window.To}}
 	if names := prefixes("name", "prefix", f.Names); len(names) > 0 {
 		criteria["event"] = names
 	}
@@ -44,14 +44,14 @@ func (f eventFilter) criteria() ask.JSON {
 		criteria["any_resource"] = resources
 	}
 	if f.Q != "" {
-		criteria["text"] = ask.JSON{"query": f.Q}
+		criteria["text"] = apicall.JSON{"query": f.Q}
 	}
 	return criteria
 }
 
 // prefixes separates exact values from those that end in an asterisk. If one is a prefix, all are, because the API
 // requires all criteria to match.
-func prefixes(exact, prefix string, values []string) ask.JSON {
+func prefixes(exact, prefix string, values []string) apicall.JSON {
 	if len(values) == 0 {
 		return nil
 	}
@@ -63,9 +63,9 @@ func prefixes(exact, prefix string, values []string) ask.JSON {
 		begin = append(begin, trimmed)
 	}
 	if some {
-		return ask.JSON{prefix: begin}
+		return apicall.JSON{prefix: begin}
 	}
-	return ask.JSON{exact: values}
+	return apicall.JSON{exact: values}
 }
 
 // interval returns the unit and length of a histogram's bars.

@@ -74,13 +74,13 @@ func readEvent(r *page.Request) (*orchv1.ReceivedEvent, error) {
 		return nil, &param.Invalid{Name: "occurred", Value: show.Line(text, 60), Expected: "a day such as 2030-01-31"}
 	}
 	found := eventByID(r.Vars["id"], day)
-	if err := r.Ask(found); err != nil {
+	if err := r.Call(found); err != nil {
 		return nil, err
 	}
-	if len(found.Answer().GetEvents()) == 0 {
+	if len(found.Result().GetEvents()) == 0 {
 		return nil, &page.NotFound{What: "event"}
 	}
-	return found.Answer().GetEvents()[0], nil
+	return found.Result().GetEvents()[0], nil
 }
 
 func showEvent(r *page.Request) (page.View, error) {

@@ -4,7 +4,7 @@ import (
 	"net/url"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/chart"
 	"github.com/orch-project/orch/services/gateway/internal/web/markup"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
@@ -58,42 +58,42 @@ func showEvents(r *page.Request) (page.View, error) {
 		return page.View{}, err
 	}
 	token := r.HTTP.URL.Query().Get(moreToken)
-	list := ask.New[*orchv1.EventPage](orchv1.EventService_ReadEvents_FullMethodName, ask.Input{
-		Body: ask.JSON{"filter": f.criteria(), "limit": f.Rows, "total_limit": mostCounted + 1},
+	list := apicall.New[*orchv1.EventPage](orchv1.EventService_ReadEvents_FullMethodName, apicall.Input{
+		Body: apicall.JSON{"filter": f.criteria(), "limit": f.Rows, "total_limit": mostCounted + 1},
 	})
 	if token != "" {
-		list = ask.New[*orchv1.EventPage](orchv1.EventService_ReadEventsPage_FullMethodName, ask.Input{Query: url.Values{"page-token": {token}}})
+		list = apicall.New[*orchv1.EventPage](orchv1.EventService_ReadEventsPage_FullMethodName, apicall.Input{Query: url.Values{"page-token": {token}}})
 	}
 	unit, length := f.interval()
 	charted := f
 	charted.Window = chartWindow(f.Window)
-	byTime := countEvents("time", ask.JSON{"filter": charted.criteria(), "time_unit": unit, "time_interval": length})
-	byName := countEvents("event", ask.JSON{"filter": charted.criteria()})
-	_ = r.Ask(list, byTime, byName)
+	byTime := countEvents("time", apicall.JSON{"filter": charted.criteria(), "time_unit": unit, "time_interval": length})
+	byName := countEvents("event", apicall.JSON{"filter": charted.criteria()})
+	_ = r.Call(list, byTime, byName)
 	if err := list.Err(); err != nil {
 		return page.View{}, badPage(token, err)
 	}
 	v := eventsView{
-		Total: eventTotal(list.Answer().GetTotal()), EventFields: fieldsFor(f.Names), ResourceFields: fieldsFor(f.Resources),
+		Total: eventTotal(list.Result().GetTotal()), EventFields: fieldsFor(f.Names), ResourceFields: fieldsFor(f.Resources),
 		Q: f.Q, Path: r.Path(), Windows: windows(f.Window.Text), Filtered: f.any(), Problems: problems(byTime, byName),
 		Hidden: hiddenFields(r, "to", "at", "n", "tz"),
 	}
 	if f.any() && r.May(orchv1.AutomationService_CreateAutomation_FullMethodName) {
 		v.Automate = automateLink(r, f.Names, f.Resources)
 	}
-	for _, e := range list.Answer().GetEvents() {
+	for _, e := range list.Result().GetEvents() {
 		v.Rows = append(v.Rows, newEventRow(r, e))
 	}
-	if next, err := url.Parse(list.Answer().GetNextPage()); err == nil && list.Answer().NextPage != nil {
+	if next, err := url.Parse(list.Result().GetNextPage()); err == nil && list.Result().NextPage != nil {
 		v.Older = r.Here(moreToken, next.Query().Get("page-token"))
 	}
 	if token != "" {
 		v.Newest = r.Here(moreToken, "")
 	}
 	if byTime.Err() == nil {
-		v.Histogram = eventHistogram(r, byTime.Answer().GetCounts())
+		v.Histogram = eventHistogram(r, byTime.Result().GetCounts())
 	}
-	v.Names = nameTiles(r, byName.Answer().GetCounts())
+	v.Names = nameTiles(r, byName.Result().GetCounts())
 	return page.View{Title: "Events", Template: "events.html", Data: v}, nil
 }
 
@@ -105,8 +105,8 @@ func eventTotal(n int64) string {
 	return show.Plural(n, "event", "events")
 }
 
-func countEvents(by string, body ask.JSON) *ask.Query[*orchv1.EventCountList] {
-	return ask.NewShared[*orchv1.EventCountList](orchv1.EventService_CountEvents_FullMethodName, ask.Input{Path: map[string]string{"countable": by}, Body: body})
+func countEvents(by string, body apicall.JSON) *apicall.Unary[*orchv1.EventCountList] {
+	return apicall.NewShared[*orchv1.EventCountList](orchv1.EventService_CountEvents_FullMethodName, apicall.Input{Path: map[string]string{"countable": by}, Body: body})
 }
 
 // eventHistogram draws counts by time. A bar leads to its events.

@@ -10,7 +10,7 @@ import (
 	"github.com/orch-project/orch/pkg/jsontree"
 	"github.com/orch-project/orch/pkg/quickstart"
 	"github.com/orch-project/orch/pkg/vocabulary"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 )
 
@@ -52,11 +52,11 @@ func webhookCommand(r *page.Request) string {
 	}
 	template := `{"event": "hello.{{ body.name }}", "resource": {"` + vocab.ResourceID() + `": "hello"}}`
 	body := `{"name": "hello", "template": ` + string(jsontree.Text(template)) + `}`
-	return ask.Call{Method: http.MethodPost, Path: "/webhooks/", Body: body}.Curl(r.Server.API, r.Server.Credential) + header
+	return apicall.Request{Method: http.MethodPost, Path: "/webhooks/", Body: body}.Curl(r.Server.API, r.Server.Credential) + header
 }
 
 // postCommand posts to the first webhook.
 func postCommand(r *page.Request) string {
-	list := ask.Call{Method: http.MethodPost, Path: "/webhooks/filter", Body: "{}"}.Curl(r.Server.API, r.Server.Credential)
+	list := apicall.Request{Method: http.MethodPost, Path: "/webhooks/filter", Body: "{}"}.Curl(r.Server.API, r.Server.Credential)
 	return `curl -i -d '{"name": "world"}' "$(` + strings.Replace(list, "curl ", "curl -s ", 1) + ` | python3 -c 'import json,sys; print(json.load(sys.stdin)[0]["url"])')"`
 }

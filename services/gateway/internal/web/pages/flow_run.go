@@ -6,7 +6,7 @@ import (
 	"time"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/markup"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
@@ -144,30 +144,30 @@ func readFlowRunHead(r *page.Request) (flowRunHead, error) {
 	if err := r.Err(); err != nil {
 		return flowRunHead{}, err
 	}
-	run := ask.New[*orchv1.FlowRun](orchv1.FlowRunService_ReadFlowRun_FullMethodName, ask.ID(r.Vars["id"]))
-	if err := r.Ask(run); err != nil {
+	run := apicall.New[*orchv1.FlowRun](orchv1.FlowRunService_ReadFlowRun_FullMethodName, apicall.ID(r.Vars["id"]))
+	if err := r.Call(run); err != nil {
 		return flowRunHead{}, err
 	}
-	flow := ask.New[*orchv1.Flow](orchv1.FlowService_ReadFlow_FullMethodName, ask.ID(run.Answer().GetFlowId()))
-	questions := []ask.Question{flow}
-	deployment := ask.New[*orchv1.Deployment](orchv1.DeploymentService_ReadDeployment_FullMethodName, ask.ID(run.Answer().GetDeploymentId()))
-	if run.Answer().DeploymentId != nil {
+	flow := apicall.New[*orchv1.Flow](orchv1.FlowService_ReadFlow_FullMethodName, apicall.ID(run.Result().GetFlowId()))
+	questions := []apicall.Call{flow}
+	deployment := apicall.New[*orchv1.Deployment](orchv1.DeploymentService_ReadDeployment_FullMethodName, apicall.ID(run.Result().GetDeploymentId()))
+	if run.Result().DeploymentId != nil {
 		questions = append(questions, deployment)
 	}
-	_ = r.Ask(questions...) // The page shows their ids instead of names.
-	head := flowRunHead{run: run.Answer(), flow: flow.Answer(), deployment: deployment.Answer(), at: at, state: run.Answer().GetState()}
+	_ = r.Call(questions...) // The page shows their ids instead of names.
+	head := flowRunHead{run: run.Result(), flow: flow.Result(), deployment: deployment.Result(), at: at, state: run.Result().GetState()}
 	if head.state == nil {
-		head.state = &orchv1.State{Type: run.Answer().GetStateType(), Name: run.Answer().StateName}
+		head.state = &orchv1.State{Type: run.Result().GetStateType(), Name: run.Result().StateName}
 	}
 	if at.IsZero() {
 		return head, nil
 	}
-	states := flowRunStatesOf(run.Answer().GetId())
-	if err := r.Ask(states); err != nil {
+	states := flowRunStatesOf(run.Result().GetId())
+	if err := r.Call(states); err != nil {
 		return flowRunHead{}, err
 	}
 	head.state = nil
-	if past := statesUntil(states.Answer().GetStates(), at); len(past) > 0 {
+	if past := statesUntil(states.Result().GetStates(), at); len(past) > 0 {
 		head.state = past[len(past)-1]
 	}
 	return head, nil

@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
@@ -53,15 +53,15 @@ func offerFlowRunActions(r *page.Request, run *orchv1.FlowRun, v *flowRunView) {
 }
 
 // cancelling is the state that cancels a run.
-func cancelling() ask.JSON {
-	return ask.JSON{"type": "CANCELLING", "message": "Cancelled from the dashboard"}
+func cancelling() apicall.JSON {
+	return apicall.JSON{"type": "CANCELLING", "message": "Cancelled from the dashboard"}
 }
 
 // awaitingRetry is the state that schedules a run again at once.
-func awaitingRetry(r *page.Request) ask.JSON {
-	return ask.JSON{
+func awaitingRetry(r *page.Request) apicall.JSON {
+	return apicall.JSON{
 		"type": "SCHEDULED", "name": "AwaitingRetry", "message": "Retried from the dashboard",
-		"state_details": ask.JSON{"scheduled_time": r.Now},
+		"state_details": apicall.JSON{"scheduled_time": r.Now},
 	}
 }
 
@@ -75,14 +75,14 @@ func flowRunActions() []page.Action {
 			return proposeState(r, "retry-run", awaitingRetry(r), false)
 		}},
 		{Name: "pause-run", Calls: setState, Done: "The run pauses after its current task.", Do: func(r *page.Request) (page.View, error) {
-			return proposeState(r, "pause-run", ask.JSON{
+			return proposeState(r, "pause-run", apicall.JSON{
 				"type": "PAUSED", "name": "Suspended", "message": "Paused from the dashboard",
-				"state_details": ask.JSON{"pause_timeout": r.Now.Add(pauseFor), "pause_reschedule": true},
+				"state_details": apicall.JSON{"pause_timeout": r.Now.Add(pauseFor), "pause_reschedule": true},
 			}, false)
 		}},
 		{Name: "resume-run", Calls: append([]string{orchv1.FlowRunService_ResumeFlowRun_FullMethodName}, questionCalls...), Done: "The run resumes.", Do: resumeFlowRun},
 		{Name: "set-run-state", Calls: setState, Done: "The state is set.", Do: func(r *page.Request) (page.View, error) {
-			state := ask.JSON{"type": r.Field("state")}
+			state := apicall.JSON{"type": r.Field("state")}
 			if message := r.Field("message"); message != "" {
 				state["message"] = message
 			}
@@ -93,12 +93,12 @@ func flowRunActions() []page.Action {
 }
 
 // proposeState proposes a state and shows the page again, with the reason if the rules did not accept it.
-func proposeState(r *page.Request, action string, state ask.JSON, force bool) (page.View, error) {
-	result := ask.New[*orchv1.OrchestrationResult](orchv1.FlowRunService_SetFlowRunState_FullMethodName, ask.Input{
-		Path: map[string]string{"id": r.Vars["id"]}, Body: ask.JSON{"state": state, "force": force},
+func proposeState(r *page.Request, action string, state apicall.JSON, force bool) (page.View, error) {
+	result := apicall.New[*orchv1.OrchestrationResult](orchv1.FlowRunService_SetFlowRunState_FullMethodName, apicall.Input{
+		Path: map[string]string{"id": r.Vars["id"]}, Body: apicall.JSON{"state": state, "force": force},
 	})
-	err := r.Ask(result)
-	return afterTransition(r, action, result.Answer(), err)
+	err := r.Call(result)
+	return afterTransition(r, action, result.Result(), err)
 }
 
 // afterTransition shows the run after a decision of the orchestration rules.
@@ -150,8 +150,8 @@ func deleteFlowRun(r *page.Request) (page.View, error) {
 			Button: "Delete", Action: "delete-run",
 		}), nil
 	}
-	deletion := ask.New[*emptypb.Empty](orchv1.FlowRunService_DeleteFlowRun_FullMethodName, ask.ID(r.Vars["id"]))
-	if err := r.Ask(deletion); err != nil {
+	deletion := apicall.New[*emptypb.Empty](orchv1.FlowRunService_DeleteFlowRun_FullMethodName, apicall.ID(r.Vars["id"]))
+	if err := r.Call(deletion); err != nil {
 		return page.View{}, err
 	}
 	return r.Done(r.To("runs"), "delete-run", -1), nil

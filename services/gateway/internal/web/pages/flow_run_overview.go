@@ -11,7 +11,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/chart"
 	"github.com/orch-project/orch/services/gateway/internal/web/markup"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
@@ -24,30 +24,30 @@ const maxLanes = 40
 // flowRunOverview shows the first errors and the timeline.
 func flowRunOverview(r *page.Request, h flowRunHead, v *flowRunView) error {
 	v.Pairs = h.facts(r)
-	graph := ask.NewShared[*orchv1.Graph](orchv1.FlowRunGraphService_ReadFlowRunGraphV2_FullMethodName, ask.ID(h.run.GetId()))
-	failures := ask.New[*orchv1.LogList](orchv1.LogService_ReadLogs_FullMethodName, ask.Input{Body: ask.JSON{
-		"logs": logsUntil(ask.JSON{"flow_run_id": any_([]string{h.run.GetId()}), "level": ask.JSON{"ge_": 40}}, h.at), "limit": 5,
+	graph := apicall.NewShared[*orchv1.Graph](orchv1.FlowRunGraphService_ReadFlowRunGraphV2_FullMethodName, apicall.ID(h.run.GetId()))
+	failures := apicall.New[*orchv1.LogList](orchv1.LogService_ReadLogs_FullMethodName, apicall.Input{Body: apicall.JSON{
+		"logs": logsUntil(apicall.JSON{"flow_run_id": any_([]string{h.run.GetId()}), "level": apicall.JSON{"ge_": 40}}, h.at), "limit": 5,
 	}})
-	questions := []ask.Question{graph}
+	questions := []apicall.Call{graph}
 	if v.Failed {
 		questions = append(questions, failures)
 	}
-	_ = r.Ask(questions...)                                                                    // Each panel says what it misses.
+	_ = r.Call(questions...)                                                                   // Each panel says what it misses.
 	if graph.Err() != nil && rpc.HTTPError(graph.Err()).GetStatus() == http.StatusBadRequest { // It has too many tasks.
 		questions[0] = showTaskHistory(r, h, v)
 	}
 	v.Problems = problems(questions...)
-	if logs := failures.Answer().GetLogs(); len(logs) > 0 {
+	if logs := failures.Result().GetLogs(); len(logs) > 0 {
 		v.Logs = &logsView{Rows: logRows(r, logs), Brief: true}
 	}
 	if graph.Err() == nil {
-		v.Timeline = timeline(r, graph.Answer().GetNodes(), until(r, h.at), h.ended())
+		v.Timeline = timeline(r, graph.Result().GetNodes(), until(r, h.at), h.ended())
 	}
 	return nil
 }
 
 // showTaskHistory draws how many tasks started when, for a run with more tasks than the graph may have.
-func showTaskHistory(r *page.Request, h flowRunHead, v *flowRunView) ask.Question {
+func showTaskHistory(r *page.Request, h flowRunHead, v *flowRunView) apicall.Call {
 	from, to := startOf(h.run), until(r, h.at)
 	if from.IsZero() {
 		from = h.run.GetCreated().AsTime()
@@ -56,12 +56,12 @@ func showTaskHistory(r *page.Request, h flowRunHead, v *flowRunView) ask.Questio
 		to = h.run.GetEndTime().AsTime()
 	}
 	to = latest(to, from).Add(time.Second) // The end is exclusive.
-	history := ask.New[*orchv1.HistoryList](orchv1.TaskRunService_TaskRunHistory_FullMethodName, ask.Input{Body: ask.JSON{
-		"task_runs": ask.JSON{"flow_run_id": any_([]string{h.run.GetId()})}, "history_start": from, "history_end": to,
+	history := apicall.New[*orchv1.HistoryList](orchv1.TaskRunService_TaskRunHistory_FullMethodName, apicall.Input{Body: apicall.JSON{
+		"task_runs": apicall.JSON{"flow_run_id": any_([]string{h.run.GetId()})}, "history_start": from, "history_end": to,
 		"history_interval_seconds": max(to.Sub(from).Seconds()/histogramBars, 1),
 	}})
-	if r.Ask(history) == nil {
-		v.Timeline = historyChart(r, history.Answer().GetHistory(), "Too many tasks for a timeline: tasks by expected start, stacked by state")
+	if r.Call(history) == nil {
+		v.Timeline = historyChart(r, history.Result().GetHistory(), "Too many tasks for a timeline: tasks by expected start, stacked by state")
 	}
 	return history
 }

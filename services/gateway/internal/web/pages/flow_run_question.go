@@ -10,7 +10,7 @@ import (
 	"github.com/orch-project/orch/pkg/jsontree"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/markup"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
@@ -50,17 +50,17 @@ func asks(run *orchv1.FlowRun) bool {
 // readQuestion reads what a run asks for.
 func readQuestion(r *page.Request, run *orchv1.FlowRun) question {
 	keys := run.GetState().GetStateDetails().GetRunInputKeyset().GetValues()
-	read := func(key string) *ask.Query[*httpbody.HttpBody] {
-		return ask.New[*httpbody.HttpBody](orchv1.FlowRunInputService_ReadFlowRunInput_FullMethodName, ask.Input{Path: map[string]string{"id": run.GetId(), "key": key}})
+	read := func(key string) *apicall.Unary[*httpbody.HttpBody] {
+		return apicall.New[*httpbody.HttpBody](orchv1.FlowRunInputService_ReadFlowRunInput_FullMethodName, apicall.Input{Path: map[string]string{"id": run.GetId(), "key": key}})
 	}
 	schema, description := read(keys[keySchema]), read(keys[keyDescription])
-	questions := []ask.Question{schema}
+	questions := []apicall.Call{schema}
 	if keys[keyDescription] != "" {
 		questions = append(questions, description)
 	}
-	_ = r.Ask(questions...) // A run need not describe what it asks for.
-	q := question{schema: schema.Answer().GetData(), err: schema.Err()}
-	if text := description.Answer().GetData(); json.Unmarshal(text, &q.description) != nil {
+	_ = r.Call(questions...) // A run need not describe what it asks for.
+	q := question{schema: schema.Result().GetData(), err: schema.Err()}
+	if text := description.Result().GetData(); json.Unmarshal(text, &q.description) != nil {
 		q.description = string(text)
 	}
 	return q
@@ -112,7 +112,7 @@ func resumeFlowRun(r *page.Request) (page.View, error) {
 	if err != nil {
 		return page.View{}, err
 	}
-	body := ask.JSON{}
+	body := apicall.JSON{}
 	var filled *questionView
 	if asks(head.run) {
 		q := readQuestion(r, head.run)
@@ -127,11 +127,11 @@ func resumeFlowRun(r *page.Request) (page.View, error) {
 		}
 		body["run_input"] = rawJSON(jsontree.Text(values))
 	}
-	result := ask.New[*orchv1.OrchestrationResult](orchv1.FlowRunService_ResumeFlowRun_FullMethodName, ask.Input{
+	result := apicall.New[*orchv1.OrchestrationResult](orchv1.FlowRunService_ResumeFlowRun_FullMethodName, apicall.Input{
 		Path: map[string]string{"id": r.Vars["id"]}, Body: body,
 	})
-	err = r.Ask(result)
-	problem, err := transitionProblem(result.Answer(), err)
+	err = r.Call(result)
+	problem, err := transitionProblem(result.Result(), err)
 	switch {
 	case err != nil:
 		return page.View{}, err

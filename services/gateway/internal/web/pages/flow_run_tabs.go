@@ -5,7 +5,7 @@ import (
 	"time"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
@@ -25,18 +25,18 @@ func flowRunTasks(r *page.Request, h flowRunHead, v *flowRunView) error {
 	if err := r.Err(); err != nil {
 		return err
 	}
-	filter := ask.JSON{"flow_run_id": any_([]string{h.run.GetId()})}
+	filter := apicall.JSON{"flow_run_id": any_([]string{h.run.GetId()})}
 	if len(states) > 0 {
-		filter["state"] = ask.JSON{"type": any_(states)}
+		filter["state"] = apicall.JSON{"type": any_(states)}
 	}
 	if q != "" {
-		filter["name"] = ask.JSON{"like_": q}
+		filter["name"] = apicall.JSON{"like_": q}
 	}
-	tasks := ask.New[*orchv1.TaskRunList](orchv1.TaskRunService_ReadTaskRuns_FullMethodName, ask.Input{Body: ask.JSON{
+	tasks := apicall.New[*orchv1.TaskRunList](orchv1.TaskRunService_ReadTaskRuns_FullMethodName, apicall.Input{Body: apicall.JSON{
 		"task_runs": filter, "sort": "EXPECTED_START_TIME_ASC", "limit": min(rows+1, 200), "offset": skip,
 	}})
-	_ = r.Ask(tasks)
-	list, more := cut(tasks.Answer().GetTaskRuns(), min(rows, 199))
+	_ = r.Call(tasks)
+	list, more := cut(tasks.Result().GetTaskRuns(), min(rows, 199))
 	t := taskTable(r, list)
 	if more {
 		t.Older = r.Here("skip", show.Digits(skip+len(list)))
@@ -79,13 +79,13 @@ func flowRunEvents(r *page.Request, h flowRunHead, v *flowRunView) error {
 // eventPanel shows the latest events about a resource until a time.
 func eventPanel(r *page.Request, resource string, until time.Time) panel {
 	const most = 50
-	events := ask.New[*orchv1.EventPage](orchv1.EventService_ReadEvents_FullMethodName, ask.Input{Body: ask.JSON{
-		"filter": ask.JSON{"any_resource": ask.JSON{"id": []string{resource}}, "order": "DESC", "occurred": ask.JSON{"since": until.AddDate(0, -5, 0), "until": until}},
+	events := apicall.New[*orchv1.EventPage](orchv1.EventService_ReadEvents_FullMethodName, apicall.Input{Body: apicall.JSON{
+		"filter": apicall.JSON{"any_resource": apicall.JSON{"id": []string{resource}}, "order": "DESC", "occurred": apicall.JSON{"since": until.AddDate(0, -5, 0), "until": until}},
 		"limit":  most,
 	}})
-	_ = r.Ask(events)
+	_ = r.Call(events)
 	t := &table{Columns: []string{"Occurred", "Event", "Resource"}, Empty: "No event is about it yet."}
-	for _, e := range events.Answer().GetEvents() {
+	for _, e := range events.Result().GetEvents() {
 		t.add(timeCell(r, e.GetOccurred()), link(r.To("events", "event", stamp(e.GetOccurred().AsTime())[:10], e.GetId()), e.GetEvent()), text(labelName(r, e.GetResource().GetLabels())))
 	}
 	return panel{Table: t, Problem: page.Problem(events.Err())}
@@ -99,11 +99,11 @@ func flowRunArtifacts(r *page.Request, h flowRunHead, v *flowRunView) error {
 
 // artifactPanel lists the artifacts whose field has an id. Results of tasks are no artifacts for people.
 func artifactPanel(r *page.Request, field, id string) panel {
-	artifacts := ask.New[*orchv1.ArtifactList](orchv1.ArtifactService_ReadArtifacts_FullMethodName, ask.Input{Body: ask.JSON{
-		"artifacts": ask.JSON{field: any_([]string{id}), "type": ask.JSON{"not_any_": []string{"result"}}}, "limit": 100,
+	artifacts := apicall.New[*orchv1.ArtifactList](orchv1.ArtifactService_ReadArtifacts_FullMethodName, apicall.Input{Body: apicall.JSON{
+		"artifacts": apicall.JSON{field: any_([]string{id}), "type": apicall.JSON{"not_any_": []string{"result"}}}, "limit": 100,
 	}})
-	_ = r.Ask(artifacts)
-	return panel{Table: artifactTable(r, artifacts.Answer().GetArtifacts()), Problem: page.Problem(artifacts.Err())}
+	_ = r.Call(artifacts)
+	return panel{Table: artifactTable(r, artifacts.Result().GetArtifacts()), Problem: page.Problem(artifacts.Err())}
 }
 
 func artifactTable(r *page.Request, artifacts []*orchv1.Artifact) *table {
@@ -134,13 +134,13 @@ func flowRunParameters(_ *page.Request, h flowRunHead, v *flowRunView) error {
 // flowRunStates lists the history of states, latest first.
 func flowRunStates(r *page.Request, h flowRunHead, v *flowRunView) error {
 	states := flowRunStatesOf(h.run.GetId())
-	_ = r.Ask(states)
-	v.Panels = append(v.Panels, panel{Table: stateTable(r, statesUntil(states.Answer().GetStates(), h.at)), Problem: page.Problem(states.Err())})
+	_ = r.Call(states)
+	v.Panels = append(v.Panels, panel{Table: stateTable(r, statesUntil(states.Result().GetStates(), h.at)), Problem: page.Problem(states.Err())})
 	return nil
 }
 
-func flowRunStatesOf(run string) *ask.Query[*orchv1.StateList] {
-	return ask.New[*orchv1.StateList](orchv1.FlowRunStateService_ReadFlowRunStates_FullMethodName, ask.Input{Query: map[string][]string{"flow_run_id": {run}}})
+func flowRunStatesOf(run string) *apicall.Unary[*orchv1.StateList] {
+	return apicall.New[*orchv1.StateList](orchv1.FlowRunStateService_ReadFlowRunStates_FullMethodName, apicall.Input{Query: map[string][]string{"flow_run_id": {run}}})
 }
 
 func stateTable(r *page.Request, states []*orchv1.State) *table {

@@ -2,7 +2,7 @@ package pages
 
 import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
@@ -30,14 +30,14 @@ func flowPages() []page.Page {
 }
 
 // listBody is the body of a list's call: the filter of names, the order and the page.
-func listBody(r *page.Request, field, sort string) (body ask.JSON, q string, skip int, err error) {
+func listBody(r *page.Request, field, sort string) (body apicall.JSON, q string, skip int, err error) {
 	q, skip = r.Text("q"), r.Int("skip", 0, 1_000_000, 0)
-	body = ask.JSON{"sort": sort, "limit": param50 + 1, "offset": skip}
+	body = apicall.JSON{"sort": sort, "limit": param50 + 1, "offset": skip}
 	if sort == "" {
 		delete(body, "sort")
 	}
 	if q != "" {
-		body[field] = ask.JSON{"name": ask.JSON{"like_": q}}
+		body[field] = apicall.JSON{"name": apicall.JSON{"like_": q}}
 	}
 	return body, q, skip, r.Err()
 }
@@ -50,24 +50,24 @@ func showFlows(r *page.Request) (page.View, error) {
 	if err != nil {
 		return page.View{}, err
 	}
-	flows := ask.New[*orchv1.FlowList](orchv1.FlowService_ReadFlows_FullMethodName, ask.Input{Body: body})
-	if err := r.Ask(flows); err != nil {
+	flows := apicall.New[*orchv1.FlowList](orchv1.FlowService_ReadFlows_FullMethodName, apicall.Input{Body: body})
+	if err := r.Call(flows); err != nil {
 		return page.View{}, err
 	}
-	list, more := cut(flows.Answer().GetFlows(), param50)
+	list, more := cut(flows.Result().GetFlows(), param50)
 	var ids []string
 	for _, f := range list {
 		ids = append(ids, f.GetId())
 	}
-	deployments := ask.New[*orchv1.CountsById](orchv1.UiFlowService_CountDeploymentsByFlow_FullMethodName, ask.Input{Body: ask.JSON{"flow_ids": ids}})
-	next := ask.New[*orchv1.NextRuns](orchv1.UiFlowService_NextRunsByFlow_FullMethodName, ask.Input{Body: ask.JSON{"flow_ids": ids}})
+	deployments := apicall.New[*orchv1.CountsById](orchv1.UiFlowService_CountDeploymentsByFlow_FullMethodName, apicall.Input{Body: apicall.JSON{"flow_ids": ids}})
+	next := apicall.New[*orchv1.NextRuns](orchv1.UiFlowService_NextRunsByFlow_FullMethodName, apicall.Input{Body: apicall.JSON{"flow_ids": ids}})
 	if len(ids) > 0 {
-		_ = r.Ask(deployments, next) // Without them the columns are empty.
+		_ = r.Call(deployments, next) // Without them the columns are empty.
 	}
 	v := listView{Title: "Flows", Search: true, Q: q, Path: r.Path(), Table: table{Columns: []string{"Flow", "Deployments", "Next run", "Tags", "Created"}, Empty: "No flow yet. A flow appears with its first run or deployment."}}
 	for _, f := range list {
-		v.Table.add(link(r.To("flows", "flow", f.GetId()), f.GetName()), count(deployments.Answer().GetCounts()[f.GetId()]),
-			timeCell(r, next.Answer().GetRuns()[f.GetId()].GetRun().GetNextScheduledStartTime()), mark(show.Tags(f.GetTags())), timeCell(r, f.GetCreated()))
+		v.Table.add(link(r.To("flows", "flow", f.GetId()), f.GetName()), count(deployments.Result().GetCounts()[f.GetId()]),
+			timeCell(r, next.Result().GetRuns()[f.GetId()].GetRun().GetNextScheduledStartTime()), mark(show.Tags(f.GetTags())), timeCell(r, f.GetCreated()))
 	}
 	if more {
 		v.Table.Older = r.Here("skip", show.Digits(skip+param50))
@@ -76,21 +76,21 @@ func showFlows(r *page.Request) (page.View, error) {
 }
 
 func showFlow(r *page.Request) (page.View, error) {
-	flow := ask.New[*orchv1.Flow](orchv1.FlowService_ReadFlow_FullMethodName, ask.ID(r.Vars["id"]))
-	if err := r.Ask(flow); err != nil {
+	flow := apicall.New[*orchv1.Flow](orchv1.FlowService_ReadFlow_FullMethodName, apicall.ID(r.Vars["id"]))
+	if err := r.Call(flow); err != nil {
 		return page.View{}, err
 	}
-	f := flow.Answer()
-	runs := newRunLists(ask.JSON{"flows": ask.JSON{"id": any_([]string{f.GetId()})}}, "flow", f.GetId())
-	deployments := ask.New[*orchv1.DeploymentList](orchv1.DeploymentService_ReadDeployments_FullMethodName, ask.Input{Body: ask.JSON{
-		"flows": ask.JSON{"id": any_([]string{f.GetId()})}, "limit": param50,
+	f := flow.Result()
+	runs := newRunLists(apicall.JSON{"flows": apicall.JSON{"id": any_([]string{f.GetId()})}}, "flow", f.GetId())
+	deployments := apicall.New[*orchv1.DeploymentList](orchv1.DeploymentService_ReadDeployments_FullMethodName, apicall.Input{Body: apicall.JSON{
+		"flows": apicall.JSON{"id": any_([]string{f.GetId()})}, "limit": param50,
 	}})
-	_ = r.Ask(runs.past, runs.upcoming, deployments) // Each panel says what it misses.
+	_ = r.Call(runs.past, runs.upcoming, deployments) // Each panel says what it misses.
 	v := detailView{
 		Kind: "Flow", Title: show.Line(f.GetName(), 80), ID: show.ID(f.GetId()),
 		Pairs: pairs(pair{"Last runs", mark(runs.strip(r))}, pair{"Tags", mark(show.Tags(f.GetTags()))}, pair{"Created", timeCell(r, f.GetCreated())}),
 		Panels: append([]panel{
-			{Title: "Deployments", Table: deploymentTable(r, deployments.Answer().GetDeployments(), nil), Problem: page.Problem(deployments.Err())},
+			{Title: "Deployments", Table: deploymentTable(r, deployments.Result().GetDeployments(), nil), Problem: page.Problem(deployments.Err())},
 		}, runs.panels(r)...),
 	}
 	return page.View{Title: v.Title, Template: "detail.html", Data: v}, nil

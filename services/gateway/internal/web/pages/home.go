@@ -5,7 +5,7 @@ import (
 	"time"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/markup"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
@@ -73,22 +73,22 @@ func showHome(r *page.Request) (page.View, error) {
 	late.Late = true
 	lateBody := late.body(late.Window.To)
 	lateBody["limit"] = mostCounted + 1
-	lateRuns := ask.NewShared[*orchv1.CountResponse](orchv1.FlowRunService_CountFlowRuns_FullMethodName, ask.Input{Body: lateBody})
-	webhooks := ask.New[*orchv1.WebhookList](orchv1.WebhookService_ReadWebhooks_FullMethodName, ask.Input{Body: ask.JSON{}})
-	events := countEvents("time", ask.JSON{
-		"filter": ask.JSON{"occurred": ask.JSON{"since": r.Now.Add(-rateWindow), "until": r.Now}}, "time_unit": "minute", "time_interval": rateWindow.Minutes(),
+	lateRuns := apicall.NewShared[*orchv1.CountResponse](orchv1.FlowRunService_CountFlowRuns_FullMethodName, apicall.Input{Body: lateBody})
+	webhooks := apicall.New[*orchv1.WebhookList](orchv1.WebhookService_ReadWebhooks_FullMethodName, apicall.Input{Body: apicall.JSON{}})
+	events := countEvents("time", apicall.JSON{
+		"filter": apicall.JSON{"occurred": apicall.JSON{"since": r.Now.Add(-rateWindow), "until": r.Now}}, "time_unit": "minute", "time_interval": rateWindow.Minutes(),
 	})
 	failed := f
 	failed.States = []string{"FAILED", "CRASHED"}
-	failures := ask.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, ask.Input{Body: failed.list()})
-	_ = r.Ask(histogram, lateRuns, webhooks, failures, events) // Each panel says what it misses.
+	failures := apicall.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, apicall.Input{Body: failed.list()})
+	_ = r.Call(histogram, lateRuns, webhooks, failures, events) // Each panel says what it misses.
 
 	v := homeView{
 		Windows: windows(f.Window.Text), Path: r.Path(), Problems: problems(histogram, failures),
 	}
-	flows := ask.New[*orchv1.CountResponse](orchv1.FlowService_CountFlows_FullMethodName, ask.Input{Body: ask.JSON{}}) // It is rarely asked.
-	counts := stateTotals(histogram.Answer())
-	if len(counts) == 0 && len(webhooks.Answer().GetWebhooks()) == 0 && histogram.Err() == nil && r.Ask(flows) == nil && flows.Answer().GetCount() == 0 {
+	flows := apicall.New[*orchv1.CountResponse](orchv1.FlowService_CountFlows_FullMethodName, apicall.Input{Body: apicall.JSON{}}) // It is rarely asked.
+	counts := stateTotals(histogram.Result())
+	if len(counts) == 0 && len(webhooks.Result().GetWebhooks()) == 0 && histogram.Err() == nil && r.Call(flows) == nil && flows.Result().GetCount() == 0 {
 		v.FirstSteps = newFirstSteps(r)
 	}
 	if v.FirstSteps == nil {
@@ -111,13 +111,13 @@ func showHome(r *page.Request) (page.View, error) {
 		} {
 			v.Tiles = append(v.Tiles, tile{t.label, show.Count(counts[t.state]), link(show.StateWord(t.state)), t.class})
 		}
-		v.Histogram = runHistogram(r, charted.Window, histogram.Answer(), "Runs by expected start, stacked by state")
+		v.Histogram = runHistogram(r, charted.Window, histogram.Result(), "Runs by expected start, stacked by state")
 	}
 	if lateRuns.Err() == nil {
-		v.Tiles = append(v.Tiles, tile{"Late", total(nil, lateRuns.Answer().GetCount()), link("LATE"), "scheduled"})
+		v.Tiles = append(v.Tiles, tile{"Late", total(nil, lateRuns.Result().GetCount()), link("LATE"), "scheduled"})
 	}
 	unwell := 0
-	for _, w := range webhooks.Answer().GetWebhooks() {
+	for _, w := range webhooks.Result().GetWebhooks() {
 		if !unhealthy(w) || !w.GetEnabled() {
 			continue
 		}
@@ -125,27 +125,27 @@ func showHome(r *page.Request) (page.View, error) {
 			v.Webhooks = append(v.Webhooks, homeWebhook{w.GetId(), show.Line(w.GetName(), 60), r.To("webhooks", "webhook", w.GetId()), webhookHealth(r, w)})
 		}
 	}
-	if len(webhooks.Answer().GetWebhooks()) > 0 {
+	if len(webhooks.Result().GetWebhooks()) > 0 {
 		class := "completed"
 		if unwell > 0 {
 			class = "failed"
 		}
 		v.Tiles = append(v.Tiles, tile{"Unhealthy webhooks", show.Count(int64(unwell)), r.To("webhooks"), class})
 	}
-	if events.Err() == nil && len(events.Answer().GetCounts()) > 0 {
+	if events.Err() == nil && len(events.Result().GetCounts()) > 0 {
 		var n int64
-		for _, c := range events.Answer().GetCounts() {
+		for _, c := range events.Result().GetCounts() {
 			n += c.GetCount()
 		}
 		v.Tiles = append(v.Tiles, tile{"Events a minute", show.Rate(n, rateWindow), r.To("events") + "?from=-10m", "pending"})
 	}
-	v.Failures = runRows(r, failures.Answer().GetFlowRuns(), false)
+	v.Failures = runRows(r, failures.Result().GetFlowRuns(), false)
 	v.AllFailures = link("FAILED", "CRASHED")
 	return page.View{Title: "Home", Template: "home.html", Data: v}, nil
 }
 
 // problems words the failures of panels that are not about permissions.
-func problems(questions ...ask.Question) []string {
+func problems(questions ...apicall.Call) []string {
 	var texts []string
 	for _, q := range questions {
 		if text := page.Problem(q.Err()); text != "" {

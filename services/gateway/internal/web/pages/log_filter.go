@@ -7,7 +7,7 @@ import (
 	"time"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/param"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
@@ -16,7 +16,7 @@ import (
 // logSource is the run whose lines a page shows.
 type logSource struct {
 	// run is the part of the filter that selects the run.
-	run ask.JSON
+	run apicall.JSON
 	// states are the states of the run, oldest first. They tell when each attempt began.
 	states []*orchv1.State
 	// at is the moment of the page; the zero time means now.
@@ -50,20 +50,20 @@ func readLogFilter(r *page.Request) (logFilter, error) {
 }
 
 // body returns the filter of the API.
-func (f logFilter) body(from logSource) (ask.JSON, error) {
+func (f logFilter) body(from logSource) (apicall.JSON, error) {
 	filter := maps.Clone(from.run)
 	for _, l := range levels {
 		if l.name == f.Level {
-			filter["level"] = ask.JSON{"ge_": l.least}
+			filter["level"] = apicall.JSON{"ge_": l.least}
 		}
 	}
 	if f.Q != "" {
-		filter["text"] = ask.JSON{"query": show.Prefix(f.Q, maxLogQuery)}
+		filter["text"] = apicall.JSON{"query": show.Prefix(f.Q, maxLogQuery)}
 	}
 	if f.Logger != "" {
 		filter["name"] = any_([]string{f.Logger})
 	}
-	timestamp := ask.JSON{}
+	timestamp := apicall.JSON{}
 	if !from.at.IsZero() {
 		timestamp["before_"] = from.at
 	}
@@ -88,11 +88,11 @@ func (f logFilter) body(from logSource) (ask.JSON, error) {
 }
 
 // statesOfAttempts reads the states of a run if the page needs its attempts: most runs have one.
-func statesOfAttempts(r *page.Request, states *ask.Query[*orchv1.StateList], count int64) []*orchv1.State {
+func statesOfAttempts(r *page.Request, states *apicall.Unary[*orchv1.StateList], count int64) []*orchv1.State {
 	if count > 1 || r.HTTP.URL.Query().Get("attempt") != "" {
-		_ = r.Ask(states) // Without the states the page offers no attempts.
+		_ = r.Call(states) // Without the states the page offers no attempts.
 	}
-	return states.Answer().GetStates()
+	return states.Result().GetStates()
 }
 
 // attempts returns when each attempt of a run began: each time that it entered RUNNING, as its count of runs has it.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/markup"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
@@ -77,27 +77,27 @@ func logRows(r *page.Request, logs []*orchv1.Log) []show.LogLine {
 }
 
 // readLogs reads the lines of a page.
-func readLogs(r *page.Request, f logFilter, filter ask.JSON) ([]*orchv1.Log, error) {
+func readLogs(r *page.Request, f logFilter, filter apicall.JSON) ([]*orchv1.Log, error) {
 	sort := map[string]string{"oldest": "TIMESTAMP_ASC", "newest": "TIMESTAMP_DESC"}[f.Order]
-	var parts []*ask.Query[*orchv1.LogList]
-	var questions []ask.Question
+	var parts []*apicall.Unary[*orchv1.LogList]
+	var questions []apicall.Call
 	for i := range logCalls {
-		part := ask.NewShared[*orchv1.LogList](orchv1.LogService_ReadLogs_FullMethodName, ask.Input{Body: ask.JSON{
+		part := apicall.NewShared[*orchv1.LogList](orchv1.LogService_ReadLogs_FullMethodName, apicall.Input{Body: apicall.JSON{
 			"logs": filter, "sort": sort, "limit": logBatch, "offset": f.Skip + i*logBatch,
 		}})
 		parts, questions = append(parts, part), append(questions, part)
 	}
 	// Most runs have few lines: the first call tells whether the others have anything to read.
-	if err := r.Ask(questions[0]); err != nil {
+	if err := r.Call(questions[0]); err != nil {
 		return nil, err
 	}
-	logs := slices.Clip(parts[0].Answer().GetLogs()) // The answer is shared.
+	logs := slices.Clip(parts[0].Result().GetLogs()) // The answer is shared.
 	if len(logs) == logBatch {
-		if err := r.Ask(questions[1:]...); err != nil {
+		if err := r.Call(questions[1:]...); err != nil {
 			return nil, err
 		}
 		for _, part := range parts[1:] {
-			logs = append(logs, part.Answer().GetLogs()...)
+			logs = append(logs, part.Result().GetLogs()...)
 		}
 	}
 	return logs, nil
@@ -168,7 +168,7 @@ func sendLines(w http.ResponseWriter, r *page.Request, from logSource) error {
 // logsOfFlowRun is the source of the lines of a flow run and its tasks. The number of its attempts is 0 if unknown.
 func logsOfFlowRun(r *page.Request, id string, at time.Time, count int64) logSource {
 	return logSource{
-		run: ask.JSON{"flow_run_id": any_([]string{id})}, states: statesOfAttempts(r, flowRunStatesOf(id), count), at: at, path: r.To("runs", "flow-run", id, "logs"),
+		run: apicall.JSON{"flow_run_id": any_([]string{id})}, states: statesOfAttempts(r, flowRunStatesOf(id), count), at: at, path: r.To("runs", "flow-run", id, "logs"),
 	}
 }
 

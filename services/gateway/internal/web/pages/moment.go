@@ -5,7 +5,7 @@ import (
 	"time"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 )
 
@@ -51,9 +51,9 @@ func statesUntil(states []*orchv1.State, at time.Time) []*orchv1.State {
 }
 
 // logsUntil restricts a filter of log lines to those before a moment.
-func logsUntil(filter ask.JSON, at time.Time) ask.JSON {
+func logsUntil(filter apicall.JSON, at time.Time) apicall.JSON {
 	if !at.IsZero() {
-		filter["timestamp"] = ask.JSON{"before_": at}
+		filter["timestamp"] = apicall.JSON{"before_": at}
 	}
 	return filter
 }

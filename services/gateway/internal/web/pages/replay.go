@@ -9,7 +9,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/param"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
@@ -107,13 +107,13 @@ func readRange(r *page.Request, f deliveryFilter, after cursor, enough int) (rep
 	found := replayRange{read: after}
 	from := latest(f.Window.From, after.at)
 	for offset := 0; offset < maxCounted; offset += maxRead {
-		list := readDeliveries(r.Vars["id"], ask.JSON{
+		list := readDeliveries(r.Vars["id"], apicall.JSON{
 			"deliveries": f.criteria(from, f.Window.To), "limit": maxRead, "offset": offset, "sort": "RECEIVED_ASC",
 		})
-		if err := r.Ask(list); err != nil {
+		if err := r.Call(list); err != nil {
 			return replayRange{}, err
 		}
-		read := list.Answer().GetDeliveries()
+		read := list.Result().GetDeliveries()
 		for _, d := range read {
 			switch {
 			case after.passed(d) || !f.matches(d) || d.ReplayOf != nil:
@@ -168,10 +168,10 @@ func showReplay(r *page.Request) (page.View, error) {
 // replayPageOf shows the progress of a replay, what the last batch became, and the next deliveries of the range.
 func replayPageOf(r *page.Request, f deliveryFilter, o outcome, next replayRange) (page.View, error) {
 	webhook := readWebhook(r.Vars["id"])
-	if err := r.Ask(webhook); err != nil {
+	if err := r.Call(webhook); err != nil {
 		return page.View{}, err
 	}
-	v := o.view(r, webhook.Answer(), len(next.deliveries))
+	v := o.view(r, webhook.Result(), len(next.deliveries))
 	v.Statuses, v.Reasons, v.Replays, v.Windows = f.statusChoices(), f.reasonChoices(), f.replayedChoices(), windows(f.Window.Text)
 	v.MayReplay, v.Skipped = r.May(replayCalls...), next.skipped
 	for _, d := range next.deliveries[:v.Next] {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
@@ -62,14 +62,14 @@ func (o *outcome) replay(r *page.Request, batch []*orchv1.WebhookDelivery) {
 	for i, d := range batch {
 		ids[i], before[d.GetId()] = d.GetId(), d
 	}
-	in := ask.ID(r.Vars["id"])
-	in.Body = ask.JSON{"deliveries": ask.JSON{"id": any_(ids)}, "limit": replayBatch}
-	replayed := ask.New[*orchv1.WebhookDeliveryList](orchv1.WebhookService_ReplayDeliveries_FullMethodName, in)
-	if err := r.Ask(replayed); err != nil {
+	in := apicall.ID(r.Vars["id"])
+	in.Body = apicall.JSON{"deliveries": apicall.JSON{"id": any_(ids)}, "limit": replayBatch}
+	replayed := apicall.New[*orchv1.WebhookDeliveryList](orchv1.WebhookService_ReplayDeliveries_FullMethodName, in)
+	if err := r.Call(replayed); err != nil {
 		o.problem = cmp.Or(page.Problem(err), "The server did not replay the deliveries.")
 		return
 	}
-	for _, d := range replayed.Answer().GetDeliveries() {
+	for _, d := range replayed.Result().GetDeliveries() {
 		row := newDeliveryRow(r, d)
 		if was := before[d.GetReplayOf()]; was != nil {
 			row.Before, row.BeforeText = show.Outcome(was), outcomeText(was)

@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/orch-project/orch/pkg/rpc"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
@@ -35,18 +35,18 @@ func replaySelection(r *page.Request) (page.View, error) {
 	}
 	batch, rest := ids[:min(len(ids), replayBatch)], ids[min(len(ids), replayBatch):]
 	webhook := readWebhook(r.Vars["id"])
-	list := readDeliveries(r.Vars["id"], ask.JSON{"deliveries": ask.JSON{"id": any_(batch)}, "limit": replayBatch})
-	if err := r.Ask(webhook, list); err != nil {
+	list := readDeliveries(r.Vars["id"], apicall.JSON{"deliveries": apicall.JSON{"id": any_(batch)}, "limit": replayBatch})
+	if err := r.Call(webhook, list); err != nil {
 		return page.View{}, err
 	}
 	o := readOutcome(r)
 	o.counted = true
-	if o.replay(r, list.Answer().GetDeliveries()); o.problem == "" {
+	if o.replay(r, list.Result().GetDeliveries()); o.problem == "" {
 		o.done += len(batch)
 	} else {
 		rest = ids
 	}
-	v := o.view(r, webhook.Answer(), len(rest))
+	v := o.view(r, webhook.Result(), len(rest))
 	v.Here, v.MayReplay = r.Path(), true
 	v.Fields = append(v.Fields, hiddenField{"confirm", "yes"})
 	for _, id := range rest {

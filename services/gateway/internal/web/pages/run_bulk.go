@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
@@ -45,12 +45,12 @@ func bulk(name, title string, do func(r *page.Request, ids []string) (int, error
 			}
 			return r.Done(r.Here(), name, changed), nil
 		}
-		runs := ask.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, ask.Input{Body: ask.JSON{"flow_runs": ask.JSON{"id": any_(ids)}}})
-		if err := r.Ask(runs); err != nil {
+		runs := apicall.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, apicall.Input{Body: apicall.JSON{"flow_runs": apicall.JSON{"id": any_(ids)}}})
+		if err := r.Call(runs); err != nil {
 			return page.View{}, err
 		}
 		v := confirmView{Button: title, Action: name}
-		for _, run := range runs.Answer().GetFlowRuns() {
+		for _, run := range runs.Result().GetFlowRuns() {
 			v.Items = append(v.Items, show.Line(run.GetName(), 80)+" · "+run.GetStateName())
 			v.Fields = append(v.Fields, hiddenField{"id", run.GetId()})
 		}
@@ -72,19 +72,19 @@ func ticked(r *page.Request) []string {
 
 // bulkSetState proposes a state to the runs, 50 in a call, and returns how many accepted it.
 // The types are those that a run must still have; none means all.
-func bulkSetState(r *page.Request, ids []string, state ask.JSON, types ...string) (accepted int, err error) {
+func bulkSetState(r *page.Request, ids []string, state apicall.JSON, types ...string) (accepted int, err error) {
 	for batch := range slices.Chunk(ids, maxBulk) {
-		runs := ask.JSON{"id": any_(batch)}
+		runs := apicall.JSON{"id": any_(batch)}
 		if len(types) > 0 {
-			runs["state"] = ask.JSON{"type": any_(types)}
+			runs["state"] = apicall.JSON{"type": any_(types)}
 		}
-		result := ask.New[*orchv1.FlowRunBulkSetStateResponse](orchv1.FlowRunService_BulkSetFlowRunState_FullMethodName, ask.Input{
-			Body: ask.JSON{"flow_runs": runs, "state": state, "limit": maxBulk},
+		result := apicall.New[*orchv1.FlowRunBulkSetStateResponse](orchv1.FlowRunService_BulkSetFlowRunState_FullMethodName, apicall.Input{
+			Body: apicall.JSON{"flow_runs": runs, "state": state, "limit": maxBulk},
 		})
-		if err := r.Ask(result); err != nil {
+		if err := r.Call(result); err != nil {
 			return accepted, err
 		}
-		for _, decision := range result.Answer().GetResults() {
+		for _, decision := range result.Result().GetResults() {
 			if decision.GetStatus() == orchv1.SetStateStatus_SET_STATE_STATUS_ACCEPT {
 				accepted++
 			}
@@ -95,13 +95,13 @@ func bulkSetState(r *page.Request, ids []string, state ask.JSON, types ...string
 
 func bulkDelete(r *page.Request, ids []string) (deleted int, err error) {
 	for batch := range slices.Chunk(ids, maxBulk) {
-		result := ask.New[*orchv1.FlowRunBulkDeleteResponse](orchv1.FlowRunService_BulkDeleteFlowRuns_FullMethodName, ask.Input{
-			Body: ask.JSON{"flow_runs": ask.JSON{"id": any_(batch)}, "limit": maxBulk},
+		result := apicall.New[*orchv1.FlowRunBulkDeleteResponse](orchv1.FlowRunService_BulkDeleteFlowRuns_FullMethodName, apicall.Input{
+			Body: apicall.JSON{"flow_runs": apicall.JSON{"id": any_(batch)}, "limit": maxBulk},
 		})
-		if err := r.Ask(result); err != nil {
+		if err := r.Call(result); err != nil {
 			return deleted, err
 		}
-		deleted += len(result.Answer().GetDeleted())
+		deleted += len(result.Result().GetDeleted())
 	}
 	return deleted, nil
 }

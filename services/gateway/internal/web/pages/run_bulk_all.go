@@ -10,7 +10,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/param"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
@@ -151,11 +151,11 @@ func (p progress) next(r *page.Request, f runFilter) (ids []string, last progres
 	for offset := 0; ; offset += param.MaxRows {
 		body := f.body(p.before)
 		body["sort"], body["limit"], body["offset"] = "EXPECTED_START_TIME_DESC", param.MaxRows, offset
-		runs := ask.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, ask.Input{Body: body})
-		if err := r.Ask(runs); err != nil {
+		runs := apicall.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, apicall.Input{Body: body})
+		if err := r.Call(runs); err != nil {
 			return nil, p, false, err
 		}
-		read := runs.Answer().GetFlowRuns()
+		read := runs.Result().GetFlowRuns()
 		for _, run := range read {
 			if slices.Contains(p.read, run.GetId()) {
 				continue
@@ -177,11 +177,11 @@ func (p progress) next(r *page.Request, f runFilter) (ids []string, last progres
 func (c bulkChange) confirm(r *page.Request, f runFilter, some bool, here string) (page.View, error) {
 	var count int64
 	if some {
-		answer := ask.New[*orchv1.CountResponse](orchv1.FlowRunService_CountFlowRuns_FullMethodName, ask.Input{Body: f.body(f.Window.To)})
-		if err := r.Ask(answer); err != nil {
+		answer := apicall.New[*orchv1.CountResponse](orchv1.FlowRunService_CountFlowRuns_FullMethodName, apicall.Input{Body: f.body(f.Window.To)})
+		if err := r.Call(answer); err != nil {
 			return page.View{}, err
 		}
-		count = answer.Answer().GetCount()
+		count = answer.Result().GetCount()
 	}
 	if count == 0 {
 		view, err := showRuns(r)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/chart"
 	"github.com/orch-project/orch/services/gateway/internal/web/markup"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
@@ -42,10 +42,10 @@ func chartWindow(w param.Window) param.Window {
 
 // histogramCall asks for the runs of a histogram. The scatter in one row is a histogram; it reads keys of an index alone, where
 // the history of runs reads each run.
-func histogramCall(f runFilter) *ask.Query[*orchv1.FlowRunScatter] {
+func histogramCall(f runFilter) *apicall.Unary[*orchv1.FlowRunScatter] {
 	body := f.scatterBody()
 	body["columns"], body["rows"] = bars(f.Window), 1
-	return ask.NewShared[*orchv1.FlowRunScatter](scatterRPC, ask.Input{Body: body})
+	return apicall.NewShared[*orchv1.FlowRunScatter](scatterRPC, apicall.Input{Body: body})
 }
 
 // bars is the number of bars for a window: at most one for each second.

@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/param"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
@@ -66,16 +66,16 @@ func readRunFilter(r *page.Request) runFilter {
 }
 
 // any selects one of several values.
-func any_(values []string) ask.JSON { return ask.JSON{"any_": values} }
+func any_(values []string) apicall.JSON { return apicall.JSON{"any_": values} }
 
 // runs is the filter on the runs themselves, with a time of start within the window and not after before.
-func (f runFilter) runs(before time.Time) ask.JSON {
-	runs := ask.JSON{"expected_start_time": ask.JSON{"after_": f.Window.From, "before_": before}}
+func (f runFilter) runs(before time.Time) apicall.JSON {
+	runs := apicall.JSON{"expected_start_time": apicall.JSON{"after_": f.Window.From, "before_": before}}
 	if state := f.state(); state != nil {
 		runs["state"] = state
 	}
 	if len(f.Tags) > 0 {
-		runs["tags"] = ask.JSON{"all_": f.Tags}
+		runs["tags"] = apicall.JSON{"all_": f.Tags}
 	}
 	if len(f.Deployments) > 0 {
 		runs["deployment_id"] = any_(f.Deployments)
@@ -85,45 +85,45 @@ func (f runFilter) runs(before time.Time) ask.JSON {
 	case err == nil:
 		runs["id"] = any_([]string{id.String()})
 	default:
-		runs["name"] = ask.JSON{"like_": f.Q}
+		runs["name"] = apicall.JSON{"like_": f.Q}
 	}
 	return runs
 }
 
-func (f runFilter) state() ask.JSON {
+func (f runFilter) state() apicall.JSON {
 	switch {
 	case f.Late && len(f.States) > 0:
-		return ask.JSON{"operator": "or_", "type": any_(f.States), "name": any_([]string{lateName})}
+		return apicall.JSON{"operator": "or_", "type": any_(f.States), "name": any_([]string{lateName})}
 	case f.Late:
-		return ask.JSON{"name": any_([]string{lateName})}
+		return apicall.JSON{"name": any_([]string{lateName})}
 	case len(f.States) > 0:
-		return ask.JSON{"type": any_(f.States)}
+		return apicall.JSON{"type": any_(f.States)}
 	}
 	return nil
 }
 
 // body is the body of a call that takes a selection of runs.
-func (f runFilter) body(before time.Time) ask.JSON {
+func (f runFilter) body(before time.Time) apicall.JSON {
 	body := f.related()
 	body["flow_runs"] = f.runs(before)
 	return body
 }
 
 // related selects the flows and the work pools of the runs.
-func (f runFilter) related() ask.JSON {
-	body := ask.JSON{}
+func (f runFilter) related() apicall.JSON {
+	body := apicall.JSON{}
 	if len(f.Flows) > 0 {
-		body["flows"] = ask.JSON{"id": any_(f.Flows)}
+		body["flows"] = apicall.JSON{"id": any_(f.Flows)}
 	}
 	if len(f.Pools) > 0 {
-		body["work_pools"] = ask.JSON{"name": any_(f.Pools)}
+		body["work_pools"] = apicall.JSON{"name": any_(f.Pools)}
 	}
 	return body
 }
 
 // list is the body of the call for the page's rows. It asks for one more row, which tells whether there are older ones. The
 // largest page cannot: the API returns at most as many rows.
-func (f runFilter) list() ask.JSON {
+func (f runFilter) list() apicall.JSON {
 	before := f.Window.To
 	if !f.Older.First() && f.Older.Before.Before(before) {
 		before = f.Older.Before

@@ -7,7 +7,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/runlist"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/chart"
 	"github.com/orch-project/orch/services/gateway/internal/web/markup"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
@@ -23,18 +23,18 @@ const (
 
 // runLists are the calls for the two lists of runs on the page of an object: the past ones, and the upcoming ones.
 type runLists struct {
-	past, upcoming *ask.Query[*orchv1.FlowRunList]
+	past, upcoming *apicall.Unary[*orchv1.FlowRunList]
 	// query selects the object's runs in the address of a list of runs.
 	query url.Values
 }
 
 // newRunLists returns the lists of the runs that belong to an object. The parameter and its value select the same runs in an
 // address.
-func newRunLists(object ask.JSON, parameter, value string) runLists {
-	read := func(l runlist.List, limit int) *ask.Query[*orchv1.FlowRunList] {
+func newRunLists(object apicall.JSON, parameter, value string) runLists {
+	read := func(l runlist.List, limit int) *apicall.Unary[*orchv1.FlowRunList] {
 		body := l.Query(object)
 		body["limit"] = limit
-		return ask.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, ask.Input{Body: body})
+		return apicall.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, apicall.Input{Body: body})
 	}
 	return runLists{
 		past: read(runlist.Past(), stripRuns), upcoming: read(runlist.Upcoming(), upcomingRows+1), query: url.Values{parameter: {value}},
@@ -43,7 +43,7 @@ func newRunLists(object ask.JSON, parameter, value string) runLists {
 
 // strip draws the past runs, the latest at the end.
 func (l runLists) strip(r *page.Request) markup.Markup {
-	runs := l.past.Answer().GetFlowRuns()
+	runs := l.past.Result().GetFlowRuns()
 	var longest float64
 	for _, run := range runs {
 		longest = max(longest, run.GetEstimatedRunTime())
@@ -65,8 +65,8 @@ func (l runLists) strip(r *page.Request) markup.Markup {
 
 // panels are the tables of upcoming and of past runs.
 func (l runLists) panels(r *page.Request) []panel {
-	soonest, more := cut(l.upcoming.Answer().GetFlowRuns(), upcomingRows)
-	latest, _ := cut(l.past.Answer().GetFlowRuns(), pastRows)
+	soonest, more := cut(l.upcoming.Result().GetFlowRuns(), upcomingRows)
+	latest, _ := cut(l.past.Result().GetFlowRuns(), pastRows)
 	rows := runRows(r, slices.Concat(soonest, latest), true)
 	upcoming := panel{Title: "Upcoming", Table: upcomingTable(rows[:len(soonest)]), Problem: page.Problem(l.upcoming.Err())}
 	if more {
@@ -126,15 +126,15 @@ func showUpcoming(r *page.Request) (page.View, error) {
 	}
 	related := f.related()
 	if len(f.Deployments) > 0 {
-		related["deployments"] = ask.JSON{"id": any_(f.Deployments)}
+		related["deployments"] = apicall.JSON{"id": any_(f.Deployments)}
 	}
 	body := runlist.Upcoming().Query(related)
 	body["limit"], body["offset"] = param50+1, skip
-	runs := ask.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, ask.Input{Body: body})
-	if err := r.Ask(runs); err != nil {
+	runs := apicall.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, apicall.Input{Body: body})
+	if err := r.Call(runs); err != nil {
 		return page.View{}, err
 	}
-	list, more := cut(runs.Answer().GetFlowRuns(), param50)
+	list, more := cut(runs.Result().GetFlowRuns(), param50)
 	t := &table{Columns: []string{"State", "Run", "Flow", "Expected start", "Tags"}, Empty: "No run is scheduled."}
 	for _, row := range runRows(r, list, false) {
 		t.add(mark(row.State), link(row.Link, row.Name), mark(row.Flow), mark(row.Start), mark(row.Tags))

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/markup"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
@@ -42,19 +42,19 @@ func runRows(r *page.Request, runs []*orchv1.FlowRun, withTasks bool) []runRow {
 	for _, run := range runs {
 		ids, flowIDs = append(ids, run.GetId()), append(flowIDs, run.GetFlowId())
 	}
-	flows := ask.New[*orchv1.FlowList](orchv1.FlowService_ReadFlows_FullMethodName, ask.Input{
-		Body: ask.JSON{"flows": ask.JSON{"id": any_(unique(flowIDs))}},
+	flows := apicall.New[*orchv1.FlowList](orchv1.FlowService_ReadFlows_FullMethodName, apicall.Input{
+		Body: apicall.JSON{"flows": apicall.JSON{"id": any_(unique(flowIDs))}},
 	})
-	tasks := ask.New[*orchv1.CountsById](orchv1.UiFlowService_CountTaskRunsByFlowRun_FullMethodName, ask.Input{
-		Body: ask.JSON{"flow_run_ids": ids},
+	tasks := apicall.New[*orchv1.CountsById](orchv1.UiFlowService_CountTaskRunsByFlowRun_FullMethodName, apicall.Input{
+		Body: apicall.JSON{"flow_run_ids": ids},
 	})
-	questions := []ask.Question{flows}
+	questions := []apicall.Call{flows}
 	if withTasks {
 		questions = append(questions, tasks)
 	}
-	_ = r.Ask(questions...) // Without them the table has ids and no counts.
+	_ = r.Call(questions...) // Without them the table has ids and no counts.
 	names := map[string]string{}
-	for _, flow := range flows.Answer().GetFlows() {
+	for _, flow := range flows.Result().GetFlows() {
 		names[flow.GetId()] = flow.GetName()
 	}
 	clock := clockOf(r)
@@ -69,7 +69,7 @@ func runRows(r *page.Request, runs []*orchv1.FlowRun, withTasks bool) []runRow {
 		if name := names[run.GetFlowId()]; name != "" {
 			row.Flow = show.Link(r.To("flows", "flow", run.GetFlowId()), name)
 		}
-		if count := tasks.Answer().GetCounts()[run.GetId()]; count > 0 {
+		if count := tasks.Result().GetCounts()[run.GetId()]; count > 0 {
 			row.Tasks = show.Count(count)
 		}
 		rows = append(rows, row)

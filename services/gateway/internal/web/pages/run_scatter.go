@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/chart"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
@@ -53,9 +53,9 @@ func newScatterView(r *page.Request, f runFilter) *scatterView {
 }
 
 // scatterBody is the body of the call for the scatter of the filter.
-func (f runFilter) scatterBody() ask.JSON {
+func (f runFilter) scatterBody() apicall.JSON {
 	body := f.body(f.Window.To)
-	delete(body["flow_runs"].(ask.JSON), "expected_start_time") // The window decides it.
+	delete(body["flow_runs"].(apicall.JSON), "expected_start_time") // The window decides it.
 	body["start"], body["end"] = f.Window.From, f.Window.To
 	body["columns"], body["rows"] = chart.ScatterColumns, chart.ScatterRows
 	return body
@@ -67,11 +67,11 @@ func readScatter(r *page.Request) (*orchv1.FlowRunScatter, chart.Scatter, error)
 	if err := r.Err(); err != nil {
 		return nil, chart.Scatter{}, err
 	}
-	question := ask.NewShared[*orchv1.FlowRunScatter](scatterRPC, ask.Input{Body: f.scatterBody()})
-	if err := r.Ask(question); err != nil {
+	question := apicall.NewShared[*orchv1.FlowRunScatter](scatterRPC, apicall.Input{Body: f.scatterBody()})
+	if err := r.Call(question); err != nil {
 		return nil, chart.Scatter{}, err
 	}
-	a := question.Answer()
+	a := question.Result()
 	s := chart.Scatter{
 		From: f.Window.From, To: f.Window.To, Rows: a.GetRows(), Shortest: a.GetShortest(), Longest: a.GetLongest(), Count: a.GetCount(), Clock: clockOf(r),
 		Cells: make([]chart.Cell, 0, len(a.GetCells())),

@@ -10,7 +10,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
@@ -88,14 +88,14 @@ func saveView(r *page.Request) (page.View, error) {
 	if name == "" || len(query) == 0 {
 		return page.View{}, rpc.Detail(http.StatusUnprocessableEntity, "A view needs a name and a filter. Filter the runs first, then save the view.")
 	}
-	var filters []ask.JSON
+	var filters []apicall.JSON
 	for _, parameter := range viewParameters {
 		for _, value := range query[parameter] {
-			filters = append(filters, ask.JSON{"object": viewObject, "property": parameter, "type": viewType, "operation": viewOperation, "value": value})
+			filters = append(filters, apicall.JSON{"object": viewObject, "property": parameter, "type": viewType, "operation": viewOperation, "value": value})
 		}
 	}
-	saved := ask.New[*orchv1.SavedSearch](orchv1.SavedSearchService_CreateSavedSearch_FullMethodName, ask.Input{Body: ask.JSON{"name": name, "filters": filters}})
-	if err := r.Ask(saved); err != nil {
+	saved := apicall.New[*orchv1.SavedSearch](orchv1.SavedSearchService_CreateSavedSearch_FullMethodName, apicall.Input{Body: apicall.JSON{"name": name, "filters": filters}})
+	if err := r.Call(saved); err != nil {
 		return page.View{}, err
 	}
 	return r.Done(r.Here(), "save-view", -1), nil
@@ -112,7 +112,7 @@ func deleteView(r *page.Request) (page.View, error) {
 			Fields: []hiddenField{{"view", id.String()}},
 		}), nil
 	}
-	if err := r.Ask(ask.New[empty](orchv1.SavedSearchService_DeleteSavedSearch_FullMethodName, ask.ID(strings.ToLower(id.String())))); err != nil {
+	if err := r.Call(apicall.New[empty](orchv1.SavedSearchService_DeleteSavedSearch_FullMethodName, apicall.ID(strings.ToLower(id.String())))); err != nil {
 		return page.View{}, err
 	}
 	return r.Done(r.Here(), "delete-view", -1), nil

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/markup"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 )
@@ -72,20 +72,20 @@ func showRuns(r *page.Request) (page.View, error) {
 	if kind == "scatter" {
 		scatter = newScatterView(r, f)
 	}
-	runs := ask.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, ask.Input{Body: f.list()})
+	runs := apicall.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, apicall.Input{Body: f.list()})
 	charted := f
 	charted.Window = chartWindow(f.Window)
 	histogram := histogramCall(charted)
-	searches := ask.New[*orchv1.SavedSearchList](orchv1.SavedSearchService_ReadSavedSearches_FullMethodName, ask.Input{Body: ask.JSON{}})
-	questions := []ask.Question{runs, searches}
+	searches := apicall.New[*orchv1.SavedSearchList](orchv1.SavedSearchService_ReadSavedSearches_FullMethodName, apicall.Input{Body: apicall.JSON{}})
+	questions := []apicall.Call{runs, searches}
 	if scatter == nil {
 		questions = append(questions, histogram)
 	}
-	_ = r.Ask(questions...)
+	_ = r.Call(questions...)
 	if err := runs.Err(); err != nil {
 		return page.View{}, err
 	}
-	list, older := f.page(runs.Answer().GetFlowRuns())
+	list, older := f.page(runs.Result().GetFlowRuns())
 	v := runsView{
 		Rows: runRows(r, list, true), States: stateChoices(runStateWords(), f.stateWords()), StateText: stateText(f.stateWords()), Windows: windows(f.Window.Text), Q: f.Q, Tags: fieldsFor(f.Tags),
 		Path: r.Path(), Upcoming: upcomingLink(r), Problems: problems(histogram), ActionPath: r.Here(),
@@ -103,14 +103,14 @@ func showRuns(r *page.Request) (page.View, error) {
 			v.BulkAll = append(v.BulkAll, button{Action: c.action, Title: c.title + " all…"})
 		}
 	}
-	v.Views = views(r, searches.Answer().GetSavedSearches())
+	v.Views = views(r, searches.Result().GetSavedSearches())
 	v.MaySaveView = r.May(orchv1.SavedSearchService_CreateSavedSearch_FullMethodName) && len(viewQuery(r.HTTP.URL.Query())) > 0
 	v.MayDeleteView = r.May(orchv1.SavedSearchService_DeleteSavedSearch_FullMethodName)
 	v.Charts = []tab{
 		{Title: "Scatter", Path: r.Here("chart", ""), Current: kind == "scatter"}, {Title: "Histogram", Path: r.Here("chart", "histogram"), Current: kind == "histogram"},
 	}
 	if v.Scatter = scatter; scatter == nil && histogram.Err() == nil {
-		v.Histogram = runHistogram(r, charted.Window, histogram.Answer(), "Runs by expected start, stacked by state")
+		v.Histogram = runHistogram(r, charted.Window, histogram.Result(), "Runs by expected start, stacked by state")
 	}
 	if !older.First() {
 		v.Older = r.Here("older", older.String())

@@ -10,7 +10,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/jsontree"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
@@ -375,12 +375,12 @@ func (f *schemaForm) validate(r *page.Request, schema []byte, values *jsontree.O
 	if !r.May(rpc) {
 		return true
 	}
-	checked := ask.New[*orchv1.SchemaValuesValidationResponse](rpc, ask.Input{Body: ask.JSON{"schema": rawJSON(schema), "values": rawJSON(jsontree.Text(values))}})
-	if r.Ask(checked) != nil {
+	checked := apicall.New[*orchv1.SchemaValuesValidationResponse](rpc, apicall.Input{Body: apicall.JSON{"schema": rawJSON(schema), "values": rawJSON(jsontree.Text(values))}})
+	if r.Call(checked) != nil {
 		return true
 	}
-	f.place(checked.Answer().GetErrors(), nil)
-	return checked.Answer().GetValid()
+	f.place(checked.Result().GetErrors(), nil)
+	return checked.Result().GetValid()
 }
 
 // place puts errors of a validation beside the fields of their values, or above the form.

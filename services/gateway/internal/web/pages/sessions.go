@@ -6,7 +6,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
@@ -36,14 +36,14 @@ func readMe(r *page.Request) (*orchv1.Profile, error) {
 	if r.Server.Credential != "key" {
 		return nil, nil //nolint:nilnil // No profile is no error.
 	}
-	me := ask.New[*orchv1.Profile](orchv1.UserService_ReadMe_FullMethodName, ask.Input{})
-	if err := r.Ask(me); err != nil {
+	me := apicall.New[*orchv1.Profile](orchv1.UserService_ReadMe_FullMethodName, apicall.Input{})
+	if err := r.Call(me); err != nil {
 		return nil, err
 	}
-	if me.Answer().GetType() != "user" {
+	if me.Result().GetType() != "user" {
 		return nil, nil //nolint:nilnil // No keys of a user is no error.
 	}
-	return me.Answer(), nil
+	return me.Result(), nil
 }
 
 // errNoKeys is the response to an action on keys by a reader who has none of their own.
@@ -73,10 +73,10 @@ func showSessions(r *page.Request) (page.View, error) {
 
 // showKeys adds the API keys of a user.
 func showKeys(r *page.Request, me *orchv1.Profile, v *detailView) {
-	keys := ask.New[*orchv1.ApiKeyList](orchv1.UserService_ReadUserApiKeys_FullMethodName, ask.Input{Path: map[string]string{"user_id": me.GetId()}})
-	_ = r.Ask(keys) // The panel says what it misses.
+	keys := apicall.New[*orchv1.ApiKeyList](orchv1.UserService_ReadUserApiKeys_FullMethodName, apicall.Input{Path: map[string]string{"user_id": me.GetId()}})
+	_ = r.Call(keys) // The panel says what it misses.
 	t := &table{Columns: []string{"Key", "Created", "Expires", ""}, Empty: "No key."}
-	for _, k := range keys.Answer().GetApiKeys() {
+	for _, k := range keys.Result().GetApiKeys() {
 		expires := text("never")
 		if k.Expiration != nil {
 			expires = timeCell(r, k.GetExpiration())
@@ -110,15 +110,15 @@ func createKey(r *page.Request) (page.View, error) {
 	if me == nil {
 		return page.View{}, errNoKeys
 	}
-	body := ask.JSON{"name": r.Field("name")}
+	body := apicall.JSON{"name": r.Field("name")}
 	if days := number(r.Field("days")); days > 0 {
 		body["expiration"] = r.Now.AddDate(0, 0, days)
 	}
-	created := ask.New[*orchv1.ApiKey](orchv1.UserService_CreateUserApiKey_FullMethodName, ask.Input{Path: map[string]string{"user_id": me.GetId()}, Body: body})
-	if err := r.Ask(created); err != nil {
+	created := apicall.New[*orchv1.ApiKey](orchv1.UserService_CreateUserApiKey_FullMethodName, apicall.Input{Path: map[string]string{"user_id": me.GetId()}, Body: body})
+	if err := r.Call(created); err != nil {
 		return refusedForm(r, showSessions, err)
 	}
-	return showSecret(fmt.Sprintf("The key %q", show.Line(created.Answer().GetName(), 80)), "Store this key. It is shown once.", created.Answer().GetKey(), r.Path()), nil
+	return showSecret(fmt.Sprintf("The key %q", show.Line(created.Result().GetName(), 80)), "Store this key. It is shown once.", created.Result().GetKey(), r.Path()), nil
 }
 
 func deleteKey(r *page.Request) (page.View, error) {
@@ -135,8 +135,8 @@ func deleteKey(r *page.Request) (page.View, error) {
 	if me == nil {
 		return page.View{}, errNoKeys
 	}
-	deletion := ask.New[empty](orchv1.UserService_DeleteUserApiKey_FullMethodName, ask.Input{Path: map[string]string{"user_id": me.GetId(), "id": r.Field("id")}})
-	if err := r.Ask(deletion); err != nil {
+	deletion := apicall.New[empty](orchv1.UserService_DeleteUserApiKey_FullMethodName, apicall.Input{Path: map[string]string{"user_id": me.GetId(), "id": r.Field("id")}})
+	if err := r.Call(deletion); err != nil {
 		return page.View{}, err
 	}
 	return r.Done(r.Path(), "key-delete", -1), nil

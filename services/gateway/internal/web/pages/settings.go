@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
@@ -40,11 +40,11 @@ func showVariables(r *page.Request) (page.View, error) {
 	if err != nil {
 		return page.View{}, err
 	}
-	variables := ask.New[*orchv1.VariableList](orchv1.VariableService_ReadVariables_FullMethodName, ask.Input{Body: body})
-	if err := r.Ask(variables); err != nil {
+	variables := apicall.New[*orchv1.VariableList](orchv1.VariableService_ReadVariables_FullMethodName, apicall.Input{Body: body})
+	if err := r.Call(variables); err != nil {
 		return page.View{}, err
 	}
-	list, more := cut(variables.Answer().GetVariables(), param50)
+	list, more := cut(variables.Result().GetVariables(), param50)
 	v := listView{Title: "Variables", Search: true, Q: q, Path: r.Path(), Table: table{Columns: []string{"Variable", "Value", "Tags", "Updated"}, Empty: "No variable."}}
 	for _, variable := range list {
 		v.Table.add(link(r.To("variables", "variable", variable.GetId()), variable.GetName()), text(string(variable.GetValue())), mark(show.Tags(variable.GetTags())), timeCell(r, variable.GetUpdated()))
@@ -56,11 +56,11 @@ func showVariables(r *page.Request) (page.View, error) {
 }
 
 func showVariable(r *page.Request) (page.View, error) {
-	variable := ask.New[*orchv1.Variable](orchv1.VariableService_ReadVariable_FullMethodName, ask.ID(r.Vars["id"]))
-	if err := r.Ask(variable); err != nil {
+	variable := apicall.New[*orchv1.Variable](orchv1.VariableService_ReadVariable_FullMethodName, apicall.ID(r.Vars["id"]))
+	if err := r.Call(variable); err != nil {
 		return page.View{}, err
 	}
-	a := variable.Answer()
+	a := variable.Result()
 	v := detailView{
 		Kind: "Variable", Title: show.Line(a.GetName(), 80), ID: show.ID(a.GetId()),
 		Pairs:  pairs(pair{"Tags", mark(show.Tags(a.GetTags()))}, pair{"Created", timeCell(r, a.GetCreated())}, pair{"Updated", timeCell(r, a.GetUpdated())}),
@@ -74,11 +74,11 @@ func showBlocks(r *page.Request) (page.View, error) {
 	if err := r.Err(); err != nil {
 		return page.View{}, err
 	}
-	blocks := ask.New[*orchv1.BlockDocumentList](orchv1.BlockDocumentService_ReadBlockDocuments_FullMethodName, ask.Input{Body: ask.JSON{"limit": param50 + 1, "offset": skip}})
-	if err := r.Ask(blocks); err != nil {
+	blocks := apicall.New[*orchv1.BlockDocumentList](orchv1.BlockDocumentService_ReadBlockDocuments_FullMethodName, apicall.Input{Body: apicall.JSON{"limit": param50 + 1, "offset": skip}})
+	if err := r.Call(blocks); err != nil {
 		return page.View{}, err
 	}
-	list, more := cut(blocks.Answer().GetBlockDocuments(), param50)
+	list, more := cut(blocks.Result().GetBlockDocuments(), param50)
 	v := listView{Title: "Blocks", Table: table{Columns: []string{"Block", "Type", "Updated"}, Empty: "No block. Clients save configuration and secrets as blocks."}}
 	for _, b := range list {
 		v.Table.add(link(r.To("blocks", "block", b.GetId()), b.GetName()), text(b.GetBlockType().GetName()), timeCell(r, b.GetUpdated()))
@@ -91,11 +91,11 @@ func showBlocks(r *page.Request) (page.View, error) {
 
 // showBlock shows a block with masked secrets.
 func showBlock(r *page.Request) (page.View, error) {
-	block := ask.New[*orchv1.BlockDocument](orchv1.BlockDocumentService_ReadBlockDocument_FullMethodName, ask.ID(r.Vars["id"]))
-	if err := r.Ask(block); err != nil {
+	block := apicall.New[*orchv1.BlockDocument](orchv1.BlockDocumentService_ReadBlockDocument_FullMethodName, apicall.ID(r.Vars["id"]))
+	if err := r.Call(block); err != nil {
 		return page.View{}, err
 	}
-	b := block.Answer()
+	b := block.Result()
 	v := detailView{
 		Kind: "Block", Title: show.Line(b.GetName(), 80), ID: show.ID(b.GetId()),
 		Pairs:  pairs(pair{"Type", text(b.GetBlockType().GetName())}, pair{"Created", timeCell(r, b.GetCreated())}, pair{"Updated", timeCell(r, b.GetUpdated())}),
@@ -105,20 +105,20 @@ func showBlock(r *page.Request) (page.View, error) {
 }
 
 func showLimits(r *page.Request) (page.View, error) {
-	limits := ask.New[*orchv1.GlobalConcurrencyLimitList](orchv1.ConcurrencyLimitV2Service_ReadAllConcurrencyLimitsV2_FullMethodName, ask.Input{Body: ask.JSON{}})
-	tags := ask.New[*orchv1.ConcurrencyLimitList](orchv1.ConcurrencyLimitService_ReadConcurrencyLimits_FullMethodName, ask.Input{Body: ask.JSON{}})
-	_ = r.Ask(limits, tags)
+	limits := apicall.New[*orchv1.GlobalConcurrencyLimitList](orchv1.ConcurrencyLimitV2Service_ReadAllConcurrencyLimitsV2_FullMethodName, apicall.Input{Body: apicall.JSON{}})
+	tags := apicall.New[*orchv1.ConcurrencyLimitList](orchv1.ConcurrencyLimitService_ReadConcurrencyLimits_FullMethodName, apicall.Input{Body: apicall.JSON{}})
+	_ = r.Call(limits, tags)
 	if err := limits.Err(); err != nil {
 		return page.View{}, err
 	}
 	v := listView{Title: "Concurrency limits", Problems: problems(tags), Table: table{
 		Columns: []string{"Limit", "Kind", "Slots", "Active"}, Empty: "No limit: nothing restricts how many runs execute at once.",
 	}}
-	for _, l := range limits.Answer().GetLimits() {
+	for _, l := range limits.Result().GetLimits() {
 		total := l.GetLimit()
 		v.Table.add(link(r.To("concurrency-limits", "concurrency-limit", l.GetId()), l.GetName()), text("global"), slots(l.GetActiveSlots(), &total), yes(l.GetActive(), "active", "inactive"))
 	}
-	for _, l := range tags.Answer().GetLimits() {
+	for _, l := range tags.Result().GetLimits() {
 		total := l.GetConcurrencyLimit()
 		v.Table.add(text(l.GetTag()), text("tag of task runs"), slots(int64(len(l.GetActiveSlots())), &total), text("active"))
 	}
@@ -126,11 +126,11 @@ func showLimits(r *page.Request) (page.View, error) {
 }
 
 func showLimit(r *page.Request) (page.View, error) {
-	limit := ask.New[*orchv1.DeploymentConcurrencyLimit](orchv1.ConcurrencyLimitV2Service_ReadConcurrencyLimitV2_FullMethodName, ask.Input{Path: map[string]string{"id_or_name": r.Vars["id"]}})
-	if err := r.Ask(limit); err != nil {
+	limit := apicall.New[*orchv1.DeploymentConcurrencyLimit](orchv1.ConcurrencyLimitV2Service_ReadConcurrencyLimitV2_FullMethodName, apicall.Input{Path: map[string]string{"id_or_name": r.Vars["id"]}})
+	if err := r.Call(limit); err != nil {
 		return page.View{}, err
 	}
-	l := limit.Answer()
+	l := limit.Result()
 	total := l.GetLimit()
 	v := detailView{
 		Kind: "Concurrency limit", Title: show.Line(l.GetName(), 80), ID: show.ID(l.GetId()),

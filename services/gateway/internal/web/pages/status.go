@@ -4,7 +4,7 @@ import (
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
@@ -31,16 +31,16 @@ func statusPage(server Server) page.Page {
 			orchv1.EventService_ReadEvents_FullMethodName,
 		},
 		Show: func(r *page.Request) (page.View, error) {
-			flows := ask.New[*orchv1.CountResponse](orchv1.FlowService_CountFlows_FullMethodName, ask.Input{Body: ask.JSON{"limit": mostCounted + 1}})
-			webhooks := ask.New[*orchv1.CountResponse](orchv1.WebhookService_CountWebhooks_FullMethodName, ask.Input{Body: ask.JSON{"limit": mostCounted + 1}})
-			events := ask.New[*orchv1.EventPage](orchv1.EventService_ReadEvents_FullMethodName, ask.Input{Body: ask.JSON{"limit": 1, "total_limit": mostCounted + 1}})
-			_ = r.Ask(flows, webhooks, events) // The health of the parts explains a failure.
+			flows := apicall.New[*orchv1.CountResponse](orchv1.FlowService_CountFlows_FullMethodName, apicall.Input{Body: apicall.JSON{"limit": mostCounted + 1}})
+			webhooks := apicall.New[*orchv1.CountResponse](orchv1.WebhookService_CountWebhooks_FullMethodName, apicall.Input{Body: apicall.JSON{"limit": mostCounted + 1}})
+			events := apicall.New[*orchv1.EventPage](orchv1.EventService_ReadEvents_FullMethodName, apicall.Input{Body: apicall.JSON{"limit": 1, "total_limit": mostCounted + 1}})
+			_ = r.Call(flows, webhooks, events) // The health of the parts explains a failure.
 			v := statusView{
 				Ready: true, Operator: r.Allowed(orchv1.DeadLetterService_ReadDeadLetters_FullMethodName), Server: r.Server,
 				APIVersion: vocabulary.APIVersion, Vocabulary: r.Server.Vocabulary.String(),
-				Flows:    total(flows.Err(), flows.Answer().GetCount()),
-				Webhooks: total(webhooks.Err(), webhooks.Answer().GetCount()),
-				Events:   total(events.Err(), events.Answer().GetTotal()),
+				Flows:    total(flows.Err(), flows.Result().GetCount()),
+				Webhooks: total(webhooks.Err(), webhooks.Result().GetCount()),
+				Events:   total(events.Err(), events.Result().GetTotal()),
 			}
 			title := "Ready"
 			err := server.Ready()

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
@@ -86,20 +86,20 @@ func readTaskRunHead(r *page.Request) (taskRunHead, error) {
 	if err := r.Err(); err != nil {
 		return taskRunHead{}, err
 	}
-	task := ask.New[*orchv1.TaskRun](orchv1.TaskRunService_ReadTaskRun_FullMethodName, ask.ID(r.Vars["id"]))
-	if err := r.Ask(task); err != nil {
+	task := apicall.New[*orchv1.TaskRun](orchv1.TaskRunService_ReadTaskRun_FullMethodName, apicall.ID(r.Vars["id"]))
+	if err := r.Call(task); err != nil {
 		return taskRunHead{}, err
 	}
-	run := task.Answer()
+	run := task.Result()
 	if at.IsZero() {
 		return taskRunHead{run, at}, nil
 	}
 	states := taskRunStatesOf(run.GetId())
-	if err := r.Ask(states); err != nil {
+	if err := r.Call(states); err != nil {
 		return taskRunHead{}, err
 	}
 	run.State, run.StateType, run.StateName = nil, nil, nil
-	if past := statesUntil(states.Answer().GetStates(), at); len(past) > 0 {
+	if past := statesUntil(states.Result().GetStates(), at); len(past) > 0 {
 		last := past[len(past)-1]
 		run.State, run.StateType, run.StateName = last, last.Type.Enum(), last.Name
 	}
@@ -116,10 +116,10 @@ func taskRunView(r *page.Request, h taskRunHead, current string) flowRunView {
 		Flow:   show.Text("Task run"), Moment: newMomentView(r, h.at),
 	}
 	if run.FlowRunId != nil {
-		parent := ask.New[*orchv1.FlowRun](orchv1.FlowRunService_ReadFlowRun_FullMethodName, ask.ID(run.GetFlowRunId()))
+		parent := apicall.New[*orchv1.FlowRun](orchv1.FlowRunService_ReadFlowRun_FullMethodName, apicall.ID(run.GetFlowRunId()))
 		name := "flow run"
-		if r.Ask(parent) == nil {
-			name = parent.Answer().GetName()
+		if r.Call(parent) == nil {
+			name = parent.Result().GetName()
 		}
 		v.Flow = show.Link(r.To("runs", "flow-run", run.GetFlowRunId()), name)
 	}
@@ -154,12 +154,12 @@ func taskRunOverview(r *page.Request, h taskRunHead, v *flowRunView) error {
 	if !v.Failed {
 		return nil
 	}
-	failures := ask.New[*orchv1.LogList](orchv1.LogService_ReadLogs_FullMethodName, ask.Input{Body: ask.JSON{
-		"logs": logsUntil(ask.JSON{"task_run_id": any_([]string{run.GetId()}), "level": ask.JSON{"ge_": 40}}, h.at), "limit": 5,
+	failures := apicall.New[*orchv1.LogList](orchv1.LogService_ReadLogs_FullMethodName, apicall.Input{Body: apicall.JSON{
+		"logs": logsUntil(apicall.JSON{"task_run_id": any_([]string{run.GetId()}), "level": apicall.JSON{"ge_": 40}}, h.at), "limit": 5,
 	}})
-	_ = r.Ask(failures) // The page says what it misses.
+	_ = r.Call(failures) // The page says what it misses.
 	v.Problems = problems(failures)
-	if logs := failures.Answer().GetLogs(); len(logs) > 0 {
+	if logs := failures.Result().GetLogs(); len(logs) > 0 {
 		v.Logs = &logsView{Rows: logRows(r, logs), Brief: true}
 	}
 	return nil
@@ -168,7 +168,7 @@ func taskRunOverview(r *page.Request, h taskRunHead, v *flowRunView) error {
 // logsOfTaskRun is the source of the lines of a task run. The number of its attempts is 0 if unknown.
 func logsOfTaskRun(r *page.Request, id string, at time.Time, count int64) logSource {
 	return logSource{
-		run: ask.JSON{"task_run_id": any_([]string{id})}, states: statesOfAttempts(r, taskRunStatesOf(id), count), at: at, path: r.To("runs", "task-run", id, "logs"),
+		run: apicall.JSON{"task_run_id": any_([]string{id})}, states: statesOfAttempts(r, taskRunStatesOf(id), count), at: at, path: r.To("runs", "task-run", id, "logs"),
 	}
 }
 
@@ -221,11 +221,11 @@ func taskInput(r *page.Request, input *orchv1.TaskInput) (kind string, source ce
 // taskRunStates lists the history of states, latest first.
 func taskRunStates(r *page.Request, h taskRunHead, v *flowRunView) error {
 	states := taskRunStatesOf(h.run.GetId())
-	_ = r.Ask(states)
-	v.Panels = append(v.Panels, panel{Table: stateTable(r, statesUntil(states.Answer().GetStates(), h.at)), Problem: page.Problem(states.Err())})
+	_ = r.Call(states)
+	v.Panels = append(v.Panels, panel{Table: stateTable(r, statesUntil(states.Result().GetStates(), h.at)), Problem: page.Problem(states.Err())})
 	return nil
 }
 
-func taskRunStatesOf(run string) *ask.Query[*orchv1.StateList] {
-	return ask.New[*orchv1.StateList](orchv1.TaskRunStateService_ReadTaskRunStates_FullMethodName, ask.Input{Query: map[string][]string{"task_run_id": {run}}})
+func taskRunStatesOf(run string) *apicall.Unary[*orchv1.StateList] {
+	return apicall.New[*orchv1.StateList](orchv1.TaskRunStateService_ReadTaskRunStates_FullMethodName, apicall.Input{Query: map[string][]string{"task_run_id": {run}}})
 }

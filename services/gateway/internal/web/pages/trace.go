@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/markup"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/param"
@@ -139,25 +139,25 @@ func (t *trace) until(at time.Time) {
 // fromDelivery reads the delivery and its event. Without a webhook in the address, all of the workspace are searched.
 func (t *trace) fromDelivery(webhooks []string) error {
 	if len(webhooks) == 0 {
-		all := ask.New[*orchv1.WebhookList](orchv1.WebhookService_ReadWebhooks_FullMethodName, ask.Input{Body: ask.JSON{"limit": maxRead}})
-		if err := t.r.Ask(all); err != nil {
+		all := apicall.New[*orchv1.WebhookList](orchv1.WebhookService_ReadWebhooks_FullMethodName, apicall.Input{Body: apicall.JSON{"limit": maxRead}})
+		if err := t.r.Call(all); err != nil {
 			return err
 		}
-		for _, w := range all.Answer().GetWebhooks() {
+		for _, w := range all.Result().GetWebhooks() {
 			webhooks = append(webhooks, w.GetId())
 		}
 	}
-	questions := make([]ask.Question, len(webhooks))
-	lists := make([]*ask.Query[*orchv1.WebhookDeliveryList], len(webhooks))
+	questions := make([]apicall.Call, len(webhooks))
+	lists := make([]*apicall.Unary[*orchv1.WebhookDeliveryList], len(webhooks))
 	for i, w := range webhooks {
-		in := ask.ID(w)
-		in.Body = ask.JSON{"limit": 1, "deliveries": ask.JSON{"id": any_([]string{t.id})}}
-		lists[i] = ask.New[*orchv1.WebhookDeliveryList](orchv1.WebhookService_ReadDeliveries_FullMethodName, in)
+		in := apicall.ID(w)
+		in.Body = apicall.JSON{"limit": 1, "deliveries": apicall.JSON{"id": any_([]string{t.id})}}
+		lists[i] = apicall.New[*orchv1.WebhookDeliveryList](orchv1.WebhookService_ReadDeliveries_FullMethodName, in)
 		questions[i] = lists[i]
 	}
-	err := t.r.Ask(questions...)
+	err := t.r.Call(questions...)
 	for _, list := range lists {
-		for _, d := range list.Answer().GetDeliveries() {
+		for _, d := range list.Result().GetDeliveries() {
 			t.delivery = d
 		}
 	}
@@ -183,10 +183,10 @@ func (t *trace) fromDelivery(webhooks []string) error {
 // readEvent reads an event, nil if it does not exist.
 func (t *trace) readEvent(id string, around time.Time) (*orchv1.ReceivedEvent, error) {
 	found := eventByID(id, around)
-	if err := t.r.Ask(found); err != nil || len(found.Answer().GetEvents()) == 0 {
+	if err := t.r.Call(found); err != nil || len(found.Result().GetEvents()) == 0 {
 		return nil, err
 	}
-	return found.Answer().GetEvents()[0], nil
+	return found.Result().GetEvents()[0], nil
 }
 
 // fromEvent reads an event. The events of a firing lead to the event that triggered it.
@@ -233,13 +233,13 @@ func (t *trace) related(e *orchv1.ReceivedEvent, kind, role string) string {
 func (t *trace) fromRun() error {
 	runs := t.askRuns([]string{t.id})
 	created := t.eventsAbout(t.r.Server.Vocabulary.Name("flow-run", t.id), t.r.Server.Vocabulary.Name("automation", "action", "executed"))
-	_ = t.r.Ask(runs, created)
+	_ = t.r.Call(runs, created)
 	if err := created.Err(); err != nil {
 		return err
 	}
 	t.problems = problems(runs)
-	t.runs = runs.Answer().GetFlowRuns()
-	for _, e := range created.Answer().GetEvents() {
+	t.runs = runs.Result().GetFlowRuns()
+	for _, e := range created.Result().GetEvents() {
 		if t.related(e, "flow-run", "flow-run") != t.id {
 			continue
 		}
@@ -263,10 +263,10 @@ func (t *trace) fromRun() error {
 }
 
 // eventsAbout asks for events of a name that concern a resource, oldest first.
-func (t *trace) eventsAbout(resource string, prefix string) *ask.Query[*orchv1.EventPage] {
-	return ask.New[*orchv1.EventPage](orchv1.EventService_ReadEvents_FullMethodName, ask.Input{Body: ask.JSON{
-		"filter": ask.JSON{
-			"any_resource": ask.JSON{"id": []string{resource}}, "event": ask.JSON{"prefix": []string{prefix}}, "order": "ASC",
+func (t *trace) eventsAbout(resource string, prefix string) *apicall.Unary[*orchv1.EventPage] {
+	return apicall.New[*orchv1.EventPage](orchv1.EventService_ReadEvents_FullMethodName, apicall.Input{Body: apicall.JSON{
+		"filter": apicall.JSON{
+			"any_resource": apicall.JSON{"id": []string{resource}}, "event": apicall.JSON{"prefix": []string{prefix}}, "order": "ASC",
 		},
 		"limit": traceEvents,
 	}})
@@ -284,11 +284,11 @@ func (t *trace) findDelivery() {
 			continue
 		}
 		at := t.event.GetReceived().AsTime()
-		in := ask.ID(id)
-		in.Body = ask.JSON{"limit": maxRead, "deliveries": ask.JSON{"received": ask.JSON{"after_": at.Add(-deliveryDistance), "before_": at.Add(time.Second)}}}
-		list := ask.New[*orchv1.WebhookDeliveryList](orchv1.WebhookService_ReadDeliveries_FullMethodName, in)
-		_ = t.r.Ask(list) // Without the log the trace begins with the event.
-		for _, d := range list.Answer().GetDeliveries() {
+		in := apicall.ID(id)
+		in.Body = apicall.JSON{"limit": maxRead, "deliveries": apicall.JSON{"received": apicall.JSON{"after_": at.Add(-deliveryDistance), "before_": at.Add(time.Second)}}}
+		list := apicall.New[*orchv1.WebhookDeliveryList](orchv1.WebhookService_ReadDeliveries_FullMethodName, in)
+		_ = t.r.Call(list) // Without the log the trace begins with the event.
+		for _, d := range list.Result().GetDeliveries() {
 			if d.GetEventId() == t.event.GetId() && !d.GetDuplicate() {
 				t.delivery = d
 			}
@@ -302,9 +302,9 @@ func (t *trace) findEffects() {
 	if t.event != nil {
 		vocab := t.r.Server.Vocabulary
 		caused := t.eventsAbout(vocab.Name("event", t.event.GetId()), vocab.Name("automation", ""))
-		_ = t.r.Ask(caused)
+		_ = t.r.Call(caused)
 		t.problems = append(t.problems, problems(caused)...)
-		t.caused = caused.Answer().GetEvents()
+		t.caused = caused.Result().GetEvents()
 	}
 	var ids []string
 	for _, e := range t.caused {
@@ -317,18 +317,18 @@ func (t *trace) findEffects() {
 		return
 	}
 	runs := t.askRuns(ids)
-	logs := ask.New[*orchv1.LogList](orchv1.LogService_ReadLogs_FullMethodName, ask.Input{Body: ask.JSON{
-		"logs": ask.JSON{"flow_run_id": any_(ids)}, "limit": traceLogs, "sort": "TIMESTAMP_DESC",
+	logs := apicall.New[*orchv1.LogList](orchv1.LogService_ReadLogs_FullMethodName, apicall.Input{Body: apicall.JSON{
+		"logs": apicall.JSON{"flow_run_id": any_(ids)}, "limit": traceLogs, "sort": "TIMESTAMP_DESC",
 	}})
-	_ = t.r.Ask(runs, logs)
+	_ = t.r.Call(runs, logs)
 	t.problems = append(t.problems, problems(runs, logs)...)
-	t.runs, t.logs = runs.Answer().GetFlowRuns(), logs.Answer().GetLogs()
+	t.runs, t.logs = runs.Result().GetFlowRuns(), logs.Result().GetLogs()
 	slices.Reverse(t.logs)
 }
 
-func (t *trace) askRuns(ids []string) *ask.Query[*orchv1.FlowRunList] {
-	return ask.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, ask.Input{Body: ask.JSON{
-		"flow_runs": ask.JSON{"id": any_(ids)}, "limit": traceEvents,
+func (t *trace) askRuns(ids []string) *apicall.Unary[*orchv1.FlowRunList] {
+	return apicall.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, apicall.Input{Body: apicall.JSON{
+		"flow_runs": apicall.JSON{"id": any_(ids)}, "limit": traceEvents,
 	}})
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/webhookdef"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/markup"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
@@ -89,8 +89,8 @@ func webhookPage() page.Page {
 	}
 }
 
-func readWebhook(id string) *ask.Query[*orchv1.Webhook] {
-	return ask.New[*orchv1.Webhook](orchv1.WebhookService_ReadWebhook_FullMethodName, ask.ID(id))
+func readWebhook(id string) *apicall.Unary[*orchv1.Webhook] {
+	return apicall.New[*orchv1.Webhook](orchv1.WebhookService_ReadWebhook_FullMethodName, apicall.ID(id))
 }
 
 func rotateWebhook(r *page.Request) (page.View, error) {
@@ -100,8 +100,8 @@ func rotateWebhook(r *page.Request) (page.View, error) {
 			Text: "The old address stops working at once. Its senders get 404 until they post to the new one.", Back: r.Path(),
 		}), nil
 	}
-	rotated := ask.New[*orchv1.Webhook](orchv1.WebhookService_RotateWebhook_FullMethodName, ask.ID(r.Vars["id"]))
-	if err := r.Ask(rotated); err != nil {
+	rotated := apicall.New[*orchv1.Webhook](orchv1.WebhookService_RotateWebhook_FullMethodName, apicall.ID(r.Vars["id"]))
+	if err := r.Call(rotated); err != nil {
 		return page.View{}, err
 	}
 	return r.Done(r.Path()+"?address=show", "webhook-rotate", -1), nil
@@ -114,7 +114,7 @@ func deleteWebhook(r *page.Request) (page.View, error) {
 			Text: "Its address stops working, and its delivery log is deleted. Its events stay.", Back: r.Path(),
 		}), nil
 	}
-	if err := r.Ask(ask.New[empty](orchv1.WebhookService_DeleteWebhook_FullMethodName, ask.ID(r.Vars["id"]))); err != nil {
+	if err := r.Call(apicall.New[empty](orchv1.WebhookService_DeleteWebhook_FullMethodName, apicall.ID(r.Vars["id"]))); err != nil {
 		return page.View{}, err
 	}
 	return r.Done(r.To("webhooks"), "webhook-delete", -1), nil
@@ -128,13 +128,13 @@ func showWebhook(r *page.Request) (page.View, error) {
 		return page.View{}, err
 	}
 	webhook, list := readWebhook(id), f.list(id)
-	latest := readDeliveries(id, ask.JSON{"limit": maxRead})
-	summary := ask.New[*orchv1.WebhookDeliverySummary](orchv1.WebhookService_SummarizeDeliveries_FullMethodName, ask.ID(id))
-	_ = r.Ask(webhook, list, latest, summary)
+	latest := readDeliveries(id, apicall.JSON{"limit": maxRead})
+	summary := apicall.New[*orchv1.WebhookDeliverySummary](orchv1.WebhookService_SummarizeDeliveries_FullMethodName, apicall.ID(id))
+	_ = r.Call(webhook, list, latest, summary)
 	if err := webhook.Err(); err != nil {
 		return page.View{}, err
 	}
-	w := webhook.Answer()
+	w := webhook.Result()
 	v := webhookView{
 		Name: show.Line(w.GetName(), 80), Description: show.Visible(w.GetDescription()), Enabled: w.GetEnabled(), ID: show.ID(id), Path: r.Path(),
 		Bench: r.To("webhooks", "webhook", id, "bench"), Replay: r.To("webhooks", "webhook", id, "replay"), Edit: r.To("webhooks", "webhook", id, "edit"),
@@ -152,11 +152,11 @@ func showWebhook(r *page.Request) (page.View, error) {
 		v.Address = r.Server.Hooks + "/" + w.GetSlug()
 		v.Command = "curl -i -d '{\"hello\": \"world\"}' " + v.Address
 	}
-	v.Outcomes = outcomeTiles(r, id, summary.Answer().GetCounts())
-	recent := latest.Answer().GetDeliveries()
+	v.Outcomes = outcomeTiles(r, id, summary.Result().GetCounts())
+	recent := latest.Result().GetDeliveries()
 	v.Causes = causes(r, id, recent)
 	v.Ticks = deliveryTicks(r, id, recent[:min(len(recent), tickDeliveries)])
-	rows, older := f.page(list.Answer().GetDeliveries())
+	rows, older := f.page(list.Result().GetDeliveries())
 	for _, d := range rows {
 		v.Rows = append(v.Rows, newDeliveryRow(r, d))
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/orch-project/orch/pkg/restjson"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/param"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
@@ -107,10 +107,10 @@ func webhookEditPage() page.Page {
 		Uses:    []string{serviceAccountsRPC},
 		Show: func(r *page.Request) (page.View, error) {
 			webhook := readWebhook(r.Vars["id"])
-			if err := r.Ask(webhook); err != nil {
+			if err := r.Call(webhook); err != nil {
 				return page.View{}, err
 			}
-			return webhookForm(r, fieldsOf(webhook.Answer()), webhook.Answer(), nil), nil
+			return webhookForm(r, fieldsOf(webhook.Result()), webhook.Result(), nil), nil
 		},
 		Actions: []page.Action{{
 			Name: "webhook-edit", Calls: []string{orchv1.WebhookService_UpdateWebhook_FullMethodName},
@@ -164,8 +164,8 @@ func postedFields(r *page.Request) webhookFields {
 func newlines(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
 // body is the form as the API has it. Verification that stays the same is not sent, so the server keeps all of it.
-func (f webhookFields) body(before *orchv1.Webhook) (ask.JSON, error) {
-	body := ask.JSON{
+func (f webhookFields) body(before *orchv1.Webhook) (apicall.JSON, error) {
+	body := apicall.JSON{
 		"name": f.name, "description": f.description, "allowed_ips": lines(f.allow), "rate_limit": nil, "max_silence": nil, "service_account_id": nil,
 		"methods": append([]string{}, f.methods...), "handshakes": append([]string{}, f.handshakes...),
 	}
@@ -186,7 +186,7 @@ func (f webhookFields) body(before *orchv1.Webhook) (ask.JSON, error) {
 		if errors.Join(err, errSeconds) != nil {
 			return nil, rpc.Detail(http.StatusUnprocessableEntity, "The rate limit needs whole numbers.")
 		}
-		body["rate_limit"] = ask.JSON{"requests": requests, "seconds": seconds}
+		body["rate_limit"] = apicall.JSON{"requests": requests, "seconds": seconds}
 	}
 	if f.silence != "" {
 		seconds, err := strconv.ParseInt(f.silence, 10, 64)
@@ -199,10 +199,10 @@ func (f webhookFields) body(before *orchv1.Webhook) (ask.JSON, error) {
 }
 
 // verify adds the verification to a body, if it changes.
-func (f webhookFields) verify(body ask.JSON, before *orchv1.WebhookVerification) error {
+func (f webhookFields) verify(body apicall.JSON, before *orchv1.WebhookVerification) error {
 	secrets, topics := lines(f.secrets), lines(f.topics)
 	sameScheme := before != nil && f.scheme == enumWord(before.GetScheme())
-	verification := ask.JSON{"scheme": f.scheme}
+	verification := apicall.JSON{"scheme": f.scheme}
 	switch {
 	case f.scheme == "" && before == nil, sameScheme && len(secrets) == 0 && slices.Equal(topics, before.GetTopicArns()):
 		return nil
@@ -228,12 +228,12 @@ func (f webhookFields) verify(body ask.JSON, before *orchv1.WebhookVerification)
 }
 
 // verificationInput is a stored verification as a change of it: without its secrets, which the server does not return.
-func verificationInput(v *orchv1.WebhookVerification) (ask.JSON, error) {
+func verificationInput(v *orchv1.WebhookVerification) (apicall.JSON, error) {
 	raw, err := restjson.Marshal(v)
 	if err != nil {
 		return nil, fmt.Errorf("encode verification: %w", err)
 	}
-	var input ask.JSON
+	var input apicall.JSON
 	if err := json.Unmarshal(raw, &input); err != nil {
 		return nil, fmt.Errorf("decode verification: %w", err)
 	}
@@ -270,32 +270,32 @@ func createWebhook(r *page.Request) (page.View, error) {
 	if chosen != nil {
 		chosen.complete(body)
 	}
-	created := ask.New[*orchv1.Webhook](orchv1.WebhookService_CreateWebhook_FullMethodName, ask.Input{Body: body})
-	if err := r.Ask(created); err != nil {
+	created := apicall.New[*orchv1.Webhook](orchv1.WebhookService_CreateWebhook_FullMethodName, apicall.Input{Body: body})
+	if err := r.Call(created); err != nil {
 		if !refusesValues(err) {
 			return page.View{}, err
 		}
 		return newWebhookForm(r, f, presets, chosen, err), nil
 	}
-	return r.Done(r.To("webhooks", "webhook", created.Answer().GetId())+"?address=show", "webhook-create", -1), nil
+	return r.Done(r.To("webhooks", "webhook", created.Result().GetId())+"?address=show", "webhook-create", -1), nil
 }
 
 func editWebhook(r *page.Request) (page.View, error) {
 	webhook, f := readWebhook(r.Vars["id"]), postedFields(r)
-	if err := r.Ask(webhook); err != nil {
+	if err := r.Call(webhook); err != nil {
 		return page.View{}, err
 	}
-	body, err := f.body(webhook.Answer())
+	body, err := f.body(webhook.Result())
 	if err != nil {
-		return webhookForm(r, f, webhook.Answer(), err), nil
+		return webhookForm(r, f, webhook.Result(), err), nil
 	}
-	in := ask.ID(r.Vars["id"])
+	in := apicall.ID(r.Vars["id"])
 	in.Body = body
-	if err := r.Ask(ask.New[empty](orchv1.WebhookService_UpdateWebhook_FullMethodName, in)); err != nil {
+	if err := r.Call(apicall.New[empty](orchv1.WebhookService_UpdateWebhook_FullMethodName, in)); err != nil {
 		if !refusesValues(err) {
 			return page.View{}, err
 		}
-		return webhookForm(r, f, webhook.Answer(), err), nil
+		return webhookForm(r, f, webhook.Result(), err), nil
 	}
 	return r.Done(r.To("webhooks", "webhook", r.Vars["id"]), "webhook-edit", -1), nil
 }
@@ -356,9 +356,9 @@ func enumChoices(descriptor protoreflect.EnumDescriptor, selected ...string) []c
 func serviceAccountChoices(r *page.Request, selected string) []choice {
 	all := []choice{{Title: "none", Selected: selected == ""}}
 	if r.May(serviceAccountsRPC) {
-		accounts := ask.New[*orchv1.ServiceAccountList](serviceAccountsRPC, inAccount(r, ask.JSON{"limit": param.MaxRows}))
-		_ = r.Ask(accounts)
-		for _, a := range accounts.Answer().GetServiceAccounts() {
+		accounts := apicall.New[*orchv1.ServiceAccountList](serviceAccountsRPC, inAccount(r, apicall.JSON{"limit": param.MaxRows}))
+		_ = r.Call(accounts)
+		for _, a := range accounts.Result().GetServiceAccounts() {
 			all = append(all, choice{Value: a.GetId(), Title: show.Line(a.GetName(), 60), Selected: a.GetId() == selected})
 		}
 	}

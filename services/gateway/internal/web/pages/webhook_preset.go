@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/param"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
@@ -26,10 +26,10 @@ var presetCalls = []string{orchv1.WebhookService_ListWebhookPresets_FullMethodNa
 // webhookPreset is a preset with the fields of its webhook as the API has them.
 type webhookPreset struct {
 	*orchv1.WebhookPreset
-	fields       ask.JSON
+	fields       apicall.JSON
 	template     string
 	scheme       string
-	verification ask.JSON
+	verification apicall.JSON
 }
 
 // readPresets lists the presets and finds the one with a name. A nil preset means an empty name.
@@ -37,14 +37,14 @@ func readPresets(r *page.Request, name string) ([]*orchv1.WebhookPreset, *webhoo
 	if name == "" && !r.May(presetCalls...) {
 		return nil, nil, nil
 	}
-	list := ask.New[*orchv1.WebhookPresetList](orchv1.WebhookService_ListWebhookPresets_FullMethodName, ask.Input{})
-	if err := r.Ask(list); err != nil {
+	list := apicall.New[*orchv1.WebhookPresetList](orchv1.WebhookService_ListWebhookPresets_FullMethodName, apicall.Input{})
+	if err := r.Call(list); err != nil {
 		if name == "" {
 			return nil, nil, nil // The form works without presets.
 		}
 		return nil, nil, err
 	}
-	presets := list.Answer().GetPresets()
+	presets := list.Result().GetPresets()
 	for _, p := range presets {
 		if name != "" && p.GetName() == name {
 			parsed, err := newWebhookPreset(p)
@@ -59,8 +59,8 @@ func readPresets(r *page.Request, name string) ([]*orchv1.WebhookPreset, *webhoo
 
 func newWebhookPreset(p *orchv1.WebhookPreset) (*webhookPreset, error) {
 	var known struct {
-		Template     string   `json:"template"`
-		Verification ask.JSON `json:"verification"`
+		Template     string       `json:"template"`
+		Verification apicall.JSON `json:"verification"`
 	}
 	parsed := &webhookPreset{WebhookPreset: p}
 	if err := json.Unmarshal(p.GetWebhook(), &known); err != nil {
@@ -99,13 +99,13 @@ func texts(list any) []string {
 }
 
 // complete adds what the preset has and the form does not, such as the headers of its signature scheme.
-func (p *webhookPreset) complete(body ask.JSON) {
+func (p *webhookPreset) complete(body apicall.JSON) {
 	for name, value := range p.fields {
 		if _, has := body[name]; !has && name != "verification" && name != "deduplication" { // The form shows these two.
 			body[name] = value
 		}
 	}
-	if posted, has := body["verification"].(ask.JSON); has && posted["scheme"] == p.scheme {
+	if posted, has := body["verification"].(apicall.JSON); has && posted["scheme"] == p.scheme {
 		verification := maps.Clone(p.verification)
 		maps.Copy(verification, posted)
 		body["verification"] = verification

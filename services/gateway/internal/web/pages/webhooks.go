@@ -7,7 +7,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/chart"
 	"github.com/orch-project/orch/services/gateway/internal/web/markup"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
@@ -75,9 +75,9 @@ func toggleWebhook(r *page.Request, id string) error {
 	if err != nil || id == "" {
 		return rpc.Detail(http.StatusBadRequest, "The form lacks the webhook or its new state.")
 	}
-	in := ask.ID(id)
-	in.Body = ask.JSON{"enabled": enabled}
-	return r.Ask(ask.New[empty](orchv1.WebhookService_UpdateWebhook_FullMethodName, in))
+	in := apicall.ID(id)
+	in.Body = apicall.JSON{"enabled": enabled}
+	return r.Call(apicall.New[empty](orchv1.WebhookService_UpdateWebhook_FullMethodName, in))
 }
 
 func showWebhooks(r *page.Request) (page.View, error) {
@@ -85,15 +85,15 @@ func showWebhooks(r *page.Request) (page.View, error) {
 	if err := r.Err(); err != nil {
 		return page.View{}, err
 	}
-	body := ask.JSON{"limit": webhooksPerPage + 1, "offset": offset, "sort": "NAME_ASC"}
+	body := apicall.JSON{"limit": webhooksPerPage + 1, "offset": offset, "sort": "NAME_ASC"}
 	if q != "" {
-		body["webhooks"] = ask.JSON{"name": ask.JSON{"like_": q}}
+		body["webhooks"] = apicall.JSON{"name": apicall.JSON{"like_": q}}
 	}
-	found := ask.New[*orchv1.WebhookList](orchv1.WebhookService_ReadWebhooks_FullMethodName, ask.Input{Body: body})
-	if err := r.Ask(found); err != nil {
+	found := apicall.New[*orchv1.WebhookList](orchv1.WebhookService_ReadWebhooks_FullMethodName, apicall.Input{Body: body})
+	if err := r.Call(found); err != nil {
 		return page.View{}, err
 	}
-	list, more := cut(found.Answer().GetWebhooks(), webhooksPerPage)
+	list, more := cut(found.Result().GetWebhooks(), webhooksPerPage)
 	v := webhooksView{
 		Path: r.Path(), Q: q, Filtered: q != "" || offset > 0, New: r.To("webhooks", "new"),
 		MayManage: r.May(orchv1.WebhookService_UpdateWebhook_FullMethodName),
@@ -111,18 +111,18 @@ func showWebhooks(r *page.Request) (page.View, error) {
 
 // webhookRows builds the rows of a table, those with failures first.
 func webhookRows(r *page.Request, webhooks []*orchv1.Webhook) ([]webhookRow, []string) {
-	lists := make([]*ask.Query[*orchv1.WebhookDeliveryList], len(webhooks))
-	questions := make([]ask.Question, len(webhooks))
+	lists := make([]*apicall.Unary[*orchv1.WebhookDeliveryList], len(webhooks))
+	questions := make([]apicall.Call, len(webhooks))
 	for i, w := range webhooks {
-		in := ask.ID(w.GetId())
-		in.Body = ask.JSON{"limit": tickDeliveries}
-		lists[i] = ask.New[*orchv1.WebhookDeliveryList](orchv1.WebhookService_ReadDeliveries_FullMethodName, in)
+		in := apicall.ID(w.GetId())
+		in.Body = apicall.JSON{"limit": tickDeliveries}
+		lists[i] = apicall.New[*orchv1.WebhookDeliveryList](orchv1.WebhookService_ReadDeliveries_FullMethodName, in)
 		questions[i] = lists[i]
 	}
-	_ = r.Ask(questions...) // A webhook without its deliveries has no strip.
+	_ = r.Call(questions...) // A webhook without its deliveries has no strip.
 	rows := make([]webhookRow, len(webhooks))
 	for i, w := range webhooks {
-		rows[i] = newWebhookRow(r, w, lists[i].Answer().GetDeliveries())
+		rows[i] = newWebhookRow(r, w, lists[i].Result().GetDeliveries())
 	}
 	slices.SortStableFunc(rows, func(a, b webhookRow) int { return b.Failed*max(a.Deliveries, 1) - a.Failed*max(b.Deliveries, 1) })
 	return rows, unique(problems(questions...))

@@ -4,7 +4,7 @@ import (
 	"github.com/google/uuid"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/web/ask"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
@@ -41,25 +41,25 @@ func workPoolPages() []page.Page {
 			Section: "/work-pools",
 			Needs:   []string{orchv1.WorkQueueService_ReadWorkQueue_FullMethodName},
 			Show: func(r *page.Request) (page.View, error) {
-				queue := ask.New[*orchv1.WorkQueue](orchv1.WorkQueueService_ReadWorkQueue_FullMethodName, ask.ID(r.Vars["id"]))
-				if err := r.Ask(queue); err != nil {
+				queue := apicall.New[*orchv1.WorkQueue](orchv1.WorkQueueService_ReadWorkQueue_FullMethodName, apicall.ID(r.Vars["id"]))
+				if err := r.Call(queue); err != nil {
 					return page.View{}, err
 				}
-				return page.View{Redirect: r.To("work-pools", "work-pool", queue.Answer().GetWorkPoolName())}, nil
+				return page.View{Redirect: r.To("work-pools", "work-pool", queue.Result().GetWorkPoolName())}, nil
 			},
 		},
 	}
 }
 
 func showWorkPools(r *page.Request) (page.View, error) {
-	pools := ask.New[*orchv1.WorkPoolList](orchv1.WorkPoolService_ReadWorkPools_FullMethodName, ask.Input{Body: ask.JSON{}})
-	if err := r.Ask(pools); err != nil {
+	pools := apicall.New[*orchv1.WorkPoolList](orchv1.WorkPoolService_ReadWorkPools_FullMethodName, apicall.Input{Body: apicall.JSON{}})
+	if err := r.Call(pools); err != nil {
 		return page.View{}, err
 	}
 	v := listView{Title: "Work pools", Table: table{
 		Columns: []string{"Work pool", "Type", "Status", "Slots", "Description"}, Empty: "No work pool yet. A worker creates its pool: orch worker start, or prefect worker start --pool NAME.",
 	}}
-	for _, p := range pools.Answer().GetWorkPools() {
+	for _, p := range pools.Result().GetWorkPools() {
 		v.Table.add(link(r.To("work-pools", "work-pool", p.GetName()), p.GetName()), text(p.GetType()), text(poolStatus(p)), slots(p.GetActiveSlots(), p.ConcurrencyLimit), text(p.GetDescription()))
 	}
 	return page.View{Title: "Work pools", Template: "list.html", Data: v}, nil
@@ -90,11 +90,11 @@ func poolName(r *page.Request) (string, error) {
 	if err != nil {
 		return name, nil //nolint:nilerr // A name that is no UUID is the usual case.
 	}
-	pools := ask.New[*orchv1.WorkPoolList](orchv1.WorkPoolService_ReadWorkPools_FullMethodName, ask.Input{Body: ask.JSON{"work_pools": ask.JSON{"id": any_([]string{id.String()})}}})
-	if err := r.Ask(pools); err != nil {
+	pools := apicall.New[*orchv1.WorkPoolList](orchv1.WorkPoolService_ReadWorkPools_FullMethodName, apicall.Input{Body: apicall.JSON{"work_pools": apicall.JSON{"id": any_([]string{id.String()})}}})
+	if err := r.Call(pools); err != nil {
 		return "", err
 	}
-	if list := pools.Answer().GetWorkPools(); len(list) == 1 {
+	if list := pools.Result().GetWorkPools(); len(list) == 1 {
 		return list[0].GetName(), nil
 	}
 	return name, nil
@@ -106,17 +106,17 @@ func showWorkPool(r *page.Request) (page.View, error) {
 		return page.View{}, err
 	}
 	path := func(key string) map[string]string { return map[string]string{key: name} }
-	pool := ask.New[*orchv1.WorkPool](orchv1.WorkPoolService_ReadWorkPool_FullMethodName, ask.Input{Path: path("name")})
-	if err := r.Ask(pool); err != nil {
+	pool := apicall.New[*orchv1.WorkPool](orchv1.WorkPoolService_ReadWorkPool_FullMethodName, apicall.Input{Path: path("name")})
+	if err := r.Call(pool); err != nil {
 		return page.View{}, err
 	}
-	queues := ask.New[*orchv1.WorkQueueList](orchv1.WorkPoolService_ReadWorkPoolQueues_FullMethodName, ask.Input{Path: path("work_pool_name"), Body: ask.JSON{}})
-	workers := ask.New[*orchv1.WorkerList](orchv1.WorkPoolService_ReadWorkers_FullMethodName, ask.Input{Path: path("work_pool_name"), Body: ask.JSON{}})
-	runs := newRunLists(ask.JSON{"work_pools": ask.JSON{"name": any_([]string{name})}}, "pool", name)
-	_ = r.Ask(queues, workers, runs.past, runs.upcoming) // Each panel says what it misses.
-	p := pool.Answer()
+	queues := apicall.New[*orchv1.WorkQueueList](orchv1.WorkPoolService_ReadWorkPoolQueues_FullMethodName, apicall.Input{Path: path("work_pool_name"), Body: apicall.JSON{}})
+	workers := apicall.New[*orchv1.WorkerList](orchv1.WorkPoolService_ReadWorkers_FullMethodName, apicall.Input{Path: path("work_pool_name"), Body: apicall.JSON{}})
+	runs := newRunLists(apicall.JSON{"work_pools": apicall.JSON{"name": any_([]string{name})}}, "pool", name)
+	_ = r.Call(queues, workers, runs.past, runs.upcoming) // Each panel says what it misses.
+	p := pool.Result()
 	queueTable := &table{Columns: []string{"Queue", "Priority", "Status", "Slots", "Last polled"}, Empty: "No queue."}
-	for _, q := range queues.Answer().GetWorkQueues() {
+	for _, q := range queues.Result().GetWorkQueues() {
 		status := "Not ready"
 		switch {
 		case q.GetIsPaused():
@@ -127,7 +127,7 @@ func showWorkPool(r *page.Request) (page.View, error) {
 		queueTable.add(text(q.GetName()), count(q.GetPriority()), text(status), slots(q.GetActiveSlots(), q.ConcurrencyLimit), timeCell(r, q.GetLastPolled()))
 	}
 	workerTable := &table{Columns: []string{"Worker", "Status", "Last heartbeat"}, Empty: "No worker polls this pool."}
-	for _, w := range workers.Answer().GetWorkers() {
+	for _, w := range workers.Result().GetWorkers() {
 		workerTable.add(text(w.GetName()), yes(w.GetStatus() == orchv1.WorkerStatus_WORKER_STATUS_ONLINE, "Online", "Offline"), timeCell(r, w.GetLastHeartbeatTime()))
 	}
 	v := detailView{
@@ -160,8 +160,8 @@ func pausePool(action string, paused bool) func(*page.Request) (page.View, error
 		if err != nil {
 			return page.View{}, err
 		}
-		if err := r.Ask(changed(orchv1.WorkPoolService_UpdateWorkPool_FullMethodName, ask.Input{
-			Path: map[string]string{"name": name}, Body: ask.JSON{"is_paused": paused},
+		if err := r.Call(changed(orchv1.WorkPoolService_UpdateWorkPool_FullMethodName, apicall.Input{
+			Path: map[string]string{"name": name}, Body: apicall.JSON{"is_paused": paused},
 		})); err != nil {
 			return page.View{}, err
 		}

@@ -1,4 +1,4 @@
-package ask
+package apicall
 
 import (
 	"bytes"
@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Call is a call as a client makes it over REST.
-type Call struct {
+// Request is a call as a client makes it over REST.
+type Request struct {
 	Method string
 	// Path is below the API's address.
 	Path string
@@ -19,12 +19,12 @@ type Call struct {
 	Global bool
 }
 
-func (c Call) compare(other Call) int {
+func (c Request) compare(other Request) int {
 	return cmp.Or(strings.Compare(c.Path, other.Path), strings.Compare(c.Method, other.Method), strings.Compare(c.Body, other.Body))
 }
 
 // JSON returns the body indented for people.
-func (c Call) JSON() string {
+func (c Request) JSON() string {
 	var out bytes.Buffer
 	if json.Indent(&out, []byte(c.Body), "", "  ") != nil {
 		return c.Body
@@ -34,7 +34,7 @@ func (c Call) JSON() string {
 
 // Curl returns the call as a shell command. The API's address has no trailing slash. The credential is what the server
 // requires: "" (nothing), "password" or "key". The command reads it from the environment, so it holds no secret.
-func (c Call) Curl(api, credential string) string {
+func (c Request) Curl(api, credential string) string {
 	var b strings.Builder
 	b.WriteString("curl")
 	if c.Method != http.MethodGet && (c.Method != http.MethodPost || c.Body == "") {

@@ -1,4 +1,4 @@
-package ask
+package apicall
 
 import (
 	"bytes"
@@ -22,8 +22,8 @@ import (
 const (
 	// ReadTimeout bounds each call that reads.
 	ReadTimeout = 2 * time.Second
-	// PatientTimeout bounds each call that reads for a page whose reader waits for it.
-	PatientTimeout = 30 * time.Second
+	// LongReadTimeout bounds each call that reads for a page whose reader waits for it.
+	LongReadTimeout = 30 * time.Second
 	// WriteTimeout bounds each call of an action.
 	WriteTimeout = 30 * time.Second
 )
@@ -48,65 +48,65 @@ type API interface {
 	http.Handler
 }
 
-// Asker makes the calls of one request. Ask may run concurrently with itself.
-type Asker struct {
+// Client makes the calls of one request. Call may run concurrently with itself.
+type Client struct {
 	api      API
 	request  *http.Request
 	options  Options
 	declared map[string]bool
 
 	mu    sync.Mutex
-	calls []Call
+	calls []Request
 	slow  bool
 }
 
-// Options configure an asker.
+// Options configure a client.
 type Options struct {
 	// Timeout bounds each call.
 	Timeout time.Duration
 	// Allowed reports whether the reader may call an rpc. Calls that it rules out fail with ErrNotAllowed at once.
 	Allowed func(rpc string) bool
-	// Declared are the rpcs that the asker may call.
+	// Declared are the rpcs that the client may call.
 	Declared []string
-	// Answers are shared among the readers of Workspace; nil shares none.
-	Answers   *Answers
+	// Cache holds the results that the readers of Workspace share; nil shares none.
+	Cache     *Cache
 	Workspace string
 }
 
-// NewAsker returns an asker that makes calls with the authorization of a request.
-func NewAsker(api API, request *http.Request, o Options) *Asker {
-	a := &Asker{api: api, request: request, options: o, declared: map[string]bool{}}
+// NewClient returns a client that makes calls with the authorization of a request.
+func NewClient(api API, request *http.Request, o Options) *Client {
+	c := &Client{api: api, request: request, options: o, declared: map[string]bool{}}
 	for _, rpc := range o.Declared {
-		a.declared[rpc] = true
+		c.declared[rpc] = true
 	}
-	return a
+	return c
 }
 
-// Ask makes the calls concurrently and returns the first error in the order of the questions. A page that can do without
-// an answer ignores the error and checks the question's own.
-func (a *Asker) Ask(questions ...Question) error {
+// Call makes the calls concurrently and returns the first error in the order of its arguments. A page that can do without
+// a result ignores the error and checks the one of the call.
+func (c *Client) Call(calls ...Call) error {
 	var group sync.WaitGroup
-	for _, q := range questions {
-		group.Go(func() { q.settle(a.call(q)) })
+	for _, call := range calls {
+		group.Go(func() { call.complete(c.call(call)) })
 	}
 	group.Wait()
-	for _, q := range questions {
-		if err := q.Err(); err != nil {
+	for _, call := range calls {
+		if err := call.Err(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *Asker) call(q Question) (proto.Message, error) {
-	op := a.api.Operation(q.method())
-	if op == nil || !a.declared[q.method()] {
-		return nil, fmt.Errorf("%w: %s", ErrUndeclared, q.method())
+func (c *Client) call(call Call) (proto.Message, error) {
+	op := c.api.Operation(call.method())
+	if op == nil || !c.declared[call.method()] {
+		return nil, fmt.Errorf("%w: %s", ErrUndeclared, call.method())
 	}
-	if !a.options.Allowed(q.method()) {
+	if !c.options.Allowed(call.method()) {
 		return nil, ErrNotAllowed
 	}
-	in := q.input()
+	in := call.input()
 	to := transcode.Input{Path: in.Path, Query: in.Query}
 	if in.Body != nil {
 		var err error
@@ -114,38 +114,38 @@ func (a *Asker) call(q Question) (proto.Message, error) {
 			return nil, err
 		}
 	}
-	a.mu.Lock()
-	a.calls = append(a.calls, Call{
+	c.mu.Lock()
+	c.calls = append(c.calls, Request{
 		Method: op.Method, Path: op.URL(to), Body: string(to.Body), Global: op.Realm != orchv1.Realm_REALM_UNSPECIFIED,
 	})
-	a.mu.Unlock()
-	response, err := a.sendOrShare(q, op, to)
+	c.mu.Unlock()
+	response, err := c.sendOrShare(call, op, to)
 	if _, ok := errors.AsType[slowError](err); ok {
-		a.mu.Lock()
-		a.slow = true
-		a.mu.Unlock()
+		c.mu.Lock()
+		c.slow = true
+		c.mu.Unlock()
 	}
 	return response, err
 }
 
-// sendOrShare makes a call, or shares the answer of another reader who waits as long.
-func (a *Asker) sendOrShare(q Question, op *transcode.Operation, in transcode.Input) (proto.Message, error) {
-	if !q.mayShare() || a.options.Answers == nil {
-		return a.send(a.request.Context(), op, in)
+// sendOrShare makes a call, or shares the result of another reader who waits as long.
+func (c *Client) sendOrShare(call Call, op *transcode.Operation, in transcode.Input) (proto.Message, error) {
+	if !call.mayShare() || c.options.Cache == nil {
+		return c.send(c.request.Context(), op, in)
 	}
-	key := strings.Join([]string{a.options.Workspace, a.options.Timeout.String(), q.method(), op.URL(in), string(in.Body)}, " ")
-	return a.options.Answers.get(a.request.Context(), key, func(ctx context.Context) (proto.Message, error) { return a.send(ctx, op, in) })
+	key := strings.Join([]string{c.options.Workspace, c.options.Timeout.String(), call.method(), op.URL(in), string(in.Body)}, " ")
+	return c.options.Cache.get(c.request.Context(), key, func(ctx context.Context) (proto.Message, error) { return c.send(ctx, op, in) })
 }
 
 // send makes a call within the timeout.
-func (a *Asker) send(ctx context.Context, op *transcode.Operation, in transcode.Input) (proto.Message, error) {
-	bounded, cancel := context.WithTimeout(ctx, a.options.Timeout)
+func (c *Client) send(ctx context.Context, op *transcode.Operation, in transcode.Input) (proto.Message, error) {
+	bounded, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
 	start := time.Now()
-	response, err := a.api.Call(a.request.WithContext(bounded), op, in)
+	response, err := c.api.Call(c.request.WithContext(bounded), op, in)
 	// The store gives up a little before the deadline, with an error of its own.
-	if err != nil && time.Since(start) > a.options.Timeout-a.options.Timeout/20 && ctx.Err() == nil {
-		return nil, slowError{rpc.Detail(http.StatusServiceUnavailable, fmt.Sprintf("%s %s took longer than %s.", op.Method, op.Template, a.options.Timeout))}
+	if err != nil && time.Since(start) > c.options.Timeout-c.options.Timeout/20 && ctx.Err() == nil {
+		return nil, slowError{rpc.Detail(http.StatusServiceUnavailable, fmt.Sprintf("%s %s took longer than %s.", op.Method, op.Template, c.options.Timeout))}
 	}
 	return response, err
 }
@@ -162,17 +162,17 @@ func encode(body any) ([]byte, error) {
 }
 
 // Slow reports whether a call took longer than its timeout.
-func (a *Asker) Slow() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.slow
+func (c *Client) Slow() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.slow
 }
 
 // Calls returns the calls made so far, without duplicates, by path.
-func (a *Asker) Calls() []Call {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	calls := slices.Clone(a.calls)
-	slices.SortFunc(calls, Call.compare)
+func (c *Client) Calls() []Request {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	calls := slices.Clone(c.calls)
+	slices.SortFunc(calls, Request.compare)
 	return slices.Compact(calls)
 }

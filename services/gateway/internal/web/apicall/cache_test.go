@@ -1,4 +1,4 @@
-package ask
+package apicall
 
 import (
 	"context"
@@ -32,7 +32,7 @@ func TestAnswersAreShared(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			now := clock.NewManual(time.Unix(1_900_000_000, 0))
-			answers, sends := NewAnswers(now), 0
+			answers, sends := NewCache(now), 0
 			ask := func() {
 				got, err := answers.get(t.Context(), "key", func(context.Context) (proto.Message, error) {
 					sends++
