@@ -151,9 +151,9 @@ func TestLogsAreDownloaded(t *testing.T) {
 	rows, err := csv.NewReader(strings.NewReader(string(file))).ReadAll()
 	require.NoError(t, err)
 	require.Len(t, rows, 2501)
-	require.Contains(t, string(file), "\"line 0,\n\"\"quoted\"\"\"\r\n", "a line within a message ends as it was written")
-	require.Equal(t, []string{"timestamp", "level", "flow_run_id", "task_run_id", "message"}, rows[0])
-	require.Equal(t, []string{"2026-11-22 12:00:00+00:00", "10", run.GetId(), "", messages[0]}, rows[1])
+	require.Contains(t, string(file), "\"line 0,\n\"\"quoted\"\"\",,\r\n", "a line within a message ends as it was written")
+	require.Equal(t, []string{"timestamp", "level", "flow_run_id", "task_run_id", "message", "worker_id", "worker_name"}, rows[0])
+	require.Equal(t, []string{"2026-11-22 12:00:00+00:00", "10", run.GetId(), "", messages[0], "", ""}, rows[1])
 	for i, row := range rows[1:] {
 		require.Equal(t, messages[i], row[4])
 	}

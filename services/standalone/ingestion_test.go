@@ -153,9 +153,9 @@ func TestLogsOverHTTP(t *testing.T) {
 	rows, err := csv.NewReader(response.Body).ReadAll()
 	require.NoError(t, err)
 	require.Equal(t, [][]string{
-		{"timestamp", "level", "flow_run_id", "task_run_id", "message"},
-		{"2026-11-22 11:00:00.5+00:00", "20", run.ID, "", "a"},
-		{"2026-11-22 11:00:00.5+00:00", "20", run.ID, "", `b, "c"`},
+		{"timestamp", "level", "flow_run_id", "task_run_id", "message", "worker_id", "worker_name"},
+		{"2026-11-22 11:00:00.5+00:00", "20", run.ID, "", "a", "", ""},
+		{"2026-11-22 11:00:00.5+00:00", "20", run.ID, "", `b, "c"`, "", ""},
 	}, rows)
 	require.Equal(t, 404, s.ask(http.MethodGet, "/flow_runs/"+uuid.NewString()+"/logs/download", "", nil))
 }

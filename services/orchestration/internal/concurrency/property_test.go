@@ -204,6 +204,42 @@ func TestRenewalAndRepossession(t *testing.T) {
 	require.ErrorIs(t, s.Renew(t.Context(), ws, empty.ID, leaseTime), ErrLeaseGone)
 }
 
+// A limit that was inactive when a lease began is no part of the lease: its end takes nothing from those who hold slots now.
+func TestLeasesLeaveOutInactiveLimits(t *testing.T) {
+	t.Parallel()
+	for name, expires := range map[string]bool{"released": false, "expired": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			services, now := replicas(t, 1)
+			s := services[0]
+			s.newLimit(t, "open", 2)
+			inactive := s.newLimit(t, "inactive", 2)
+			activate := func(active bool) {
+				_, err := s.mutate(t.Context(), ws, inactive.GetId(), func(limit *orchv1.ConcurrencyLimitV2) (bool, error) {
+					limit.Active = active
+					return true, nil
+				})
+				require.NoError(t, err)
+			}
+			activate(false)
+			lease := &Lease{ID: uuid.New(), Duration: leaseTime}
+			_, err := s.Acquire(t.Context(), ws, Acquisition{Names: []string{"open", "inactive"}, Slots: 1, Lease: lease})
+			require.NoError(t, err)
+			activate(true)
+			_, err = s.Acquire(t.Context(), ws, Acquisition{Names: []string{"inactive"}, Slots: 2})
+			require.NoError(t, err)
+			if expires {
+				now.Advance(2 * leaseTime)
+				s.repossessed(t)
+			} else {
+				require.NoError(t, s.Release(t.Context(), ws, lease.ID))
+			}
+			require.Zero(t, s.stored(t, "open").GetActiveSlots())
+			require.EqualValues(t, 2, s.stored(t, "inactive").GetActiveSlots())
+		})
+	}
+}
+
 // A slot without a lease stays taken until its holder releases it.
 func TestKeptSlots(t *testing.T) {
 	t.Parallel()

@@ -24,6 +24,9 @@ import (
 // downloadPart is the number of logs per part of a response.
 const downloadPart = 1000
 
+// columns are those of the reference's 3.9.5. Lines name no worker, so the last two are empty.
+var columns = []string{"timestamp", "level", "flow_run_id", "task_run_id", "message", "worker_id", "worker_name"}
+
 // DownloadFlowRunLogs returns all logs of a flow run as CSV, oldest first, in parts.
 func (s *Service) DownloadFlowRunLogs(ctx context.Context, r *orchv1.DownloadFlowRunLogsRequest) (*httpbody.HttpBody, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
@@ -47,7 +50,7 @@ func (s *Service) DownloadFlowRunLogs(ctx context.Context, r *orchv1.DownloadFlo
 	for _, log := range logs {
 		rows.add(
 			log.GetTimestamp().AsTime().Format("2006-01-02 15:04:05.999999-07:00"), strconv.FormatInt(log.GetLevel(), 10),
-			log.GetFlowRunId(), log.GetTaskRunId(), log.GetMessage(),
+			log.GetFlowRunId(), log.GetTaskRunId(), log.GetMessage(), "", "",
 		)
 	}
 	if len(logs) == downloadPart {
@@ -67,7 +70,7 @@ func (s *Service) begin(ctx context.Context, ws, id uuid.UUID, rows table) error
 	}
 	name := strings.ReplaceAll(url.QueryEscape(run.GetName()+"-logs.csv"), "+", "%20")
 	err = rpc.SetHeader(ctx, "Content-Disposition", `attachment; filename="flow-run-logs.csv"; filename*=UTF-8''`+name)
-	rows.add("timestamp", "level", "flow_run_id", "task_run_id", "message")
+	rows.add(columns...)
 	return err
 }
 

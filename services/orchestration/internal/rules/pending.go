@@ -3,10 +3,11 @@ package rules
 import "fmt"
 
 // preventPendingTransitions lets one worker win: a run that is pending or further along does not become pending again.
-// The name of a pending state may change, because a worker reports progress by it (Submitting, InfrastructurePending).
+// Nor does a completed run, which a worker with an old list of scheduled runs would start again. The name of a pending
+// state may change, because a worker reports progress by it (Submitting, InfrastructurePending).
 func preventPendingTransitions[T transition]() rule[T] {
 	return rule[T]{
-		Name: "PreventPendingTransitions", From: setOf(pending, running, cancelling, cancelled), To: setOf(pending),
+		Name: "PreventPendingTransitions", From: setOf(pending, running, cancelling, completed, cancelled), To: setOf(pending),
 		Before: func(tr T) {
 			t := tr.judgement()
 			name := t.Proposed.GetName()
