@@ -16,29 +16,29 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/web/session"
 )
 
-// bound is what the gateway knows of a request before it matches an operation.
-type bound struct {
-	info  request.Info
-	place address.Place
+// requestScope is what the gateway knows of a request before it matches an operation.
+type requestScope struct {
+	info request.Info
+	path address.WorkspacePath
 	// page marks a request for a page, whose path names the page's workspace. Its calls name operations and have no path.
 	page bool
 }
 
-// placeOf returns the place of a call. A page calls operations of accounts and users as clients do: without a workspace.
-func (b bound) placeOf(op *transcode.Operation) address.Place {
+// pathOf returns the path of a call. A page calls operations of accounts and users as clients do: without a workspace.
+func (b requestScope) pathOf(op *transcode.Operation) address.WorkspacePath {
 	if b.page && op != nil && op.Realm != orchv1.Realm_REALM_UNSPECIFIED {
-		return address.Place{Prefix: "/api"}
+		return address.WorkspacePath{Prefix: "/api"}
 	}
-	return b.place
+	return b.path
 }
 
-type boundKey struct{}
+type requestScopeKey struct{}
 
 // admit authorizes a call and binds it to its account and workspace.
 func (g *Gateway) admit(r *http.Request, op *transcode.Operation, vars map[string]string) (context.Context, error) {
-	b, _ := r.Context().Value(boundKey{}).(bound)
-	place := b.placeOf(op)
-	need, err := needOf(op, place, vars)
+	b, _ := r.Context().Value(requestScopeKey{}).(requestScope)
+	path := b.pathOf(op)
+	need, err := needOf(op, path, vars)
 	if err != nil {
 		if stranger := g.authorize(r, nil, authn.Need{}); stranger != nil {
 			return nil, stranger
@@ -46,7 +46,7 @@ func (g *Gateway) admit(r *http.Request, op *transcode.Operation, vars map[strin
 		return nil, err
 	}
 	b.info.Account, b.info.Workspace = need.Account, need.Workspace
-	if place.Account != uuid.Nil || !isProbe(op) && (g.mode != authn.ByKey || op == nil || !op.Public) {
+	if path.Account != uuid.Nil || !isProbe(op) && (g.mode != authn.ByKey || op == nil || !op.Public) {
 		if err := g.authorize(r, &b.info, need); err != nil {
 			return nil, err
 		}
@@ -69,8 +69,8 @@ func (g *Gateway) permit(r *http.Request, op *transcode.Operation, vars map[stri
 	if g.mode != authn.ByKey {
 		return nil // Without keys, every authenticated caller has every scope.
 	}
-	b, _ := r.Context().Value(boundKey{}).(bound)
-	need, err := needOf(op, b.placeOf(op), vars)
+	b, _ := r.Context().Value(requestScopeKey{}).(requestScope)
+	need, err := needOf(op, b.pathOf(op), vars)
 	if err != nil {
 		return err
 	}
@@ -79,10 +79,10 @@ func (g *Gateway) permit(r *http.Request, op *transcode.Operation, vars map[stri
 }
 
 // needOf returns what a call requires: scope and realm come from its operation, account and workspace from its path.
-func needOf(op *transcode.Operation, place address.Place, vars map[string]string) (authn.Need, error) {
+func needOf(op *transcode.Operation, path address.WorkspacePath, vars map[string]string) (authn.Need, error) {
 	need := authn.Need{Account: request.DefaultAccount, Workspace: request.DefaultWorkspace}
-	if place.Account != uuid.Nil {
-		need.Account, need.Workspace, need.Named = place.Account, place.Workspace, true
+	if path.Account != uuid.Nil {
+		need.Account, need.Workspace, need.Named = path.Account, path.Workspace, true
 	}
 	if op == nil {
 		return need, nil
@@ -93,20 +93,20 @@ func needOf(op *transcode.Operation, place address.Place, vars map[string]string
 	}
 	// Operations without a workspace return 404 under a workspace path.
 	if need.Named {
-		return need, notThere
+		return need, errNotFound
 	}
 	need.Workspace = uuid.Nil
 	if op.Realm == orchv1.Realm_REALM_ACCOUNT {
 		account, err := uuid.Parse(vars["account_id"])
 		if err != nil {
-			return need, notThere
+			return need, errNotFound
 		}
 		need.Account, need.Named = account, true
 	}
 	return need, nil
 }
 
-var notThere = rpc.Detail(http.StatusNotFound, "Not Found")
+var errNotFound = rpc.Detail(http.StatusNotFound, "Not Found")
 
 // authorize authenticates the caller, writes the caller into info (which may be nil) and checks the permission. Its
 // error is the response.
@@ -126,7 +126,7 @@ func (g *Gateway) authorize(r *http.Request, info *request.Info, need authn.Need
 
 // authorizeToken is authorize for a key from a websocket's first message instead of a header.
 func (g *Gateway) authorizeToken(r *http.Request, token string, info *request.Info, need authn.Need) error {
-	caller, err := authn.Keys{Directory: g.known}.Admit(r.Context(), token, need)
+	caller, err := authn.Keys{Directory: g.directory}.Admit(r.Context(), token, need)
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (g *Gateway) authorizeSession(r *http.Request, digest string, info *request
 		}
 		return g.admitWithoutKey(r, need)
 	}
-	caller, err := authn.Keys{Directory: g.known}.AdmitDigest(r.Context(), digest, need)
+	caller, err := authn.Keys{Directory: g.directory}.AdmitDigest(r.Context(), digest, need)
 	if err != nil {
 		return err
 	}
@@ -180,8 +180,8 @@ func (g *Gateway) exists(ctx context.Context, need authn.Need) error {
 	if !need.Named || need.Account == request.DefaultAccount && (need.Workspace == request.DefaultWorkspace || need.Workspace == uuid.Nil) {
 		return nil
 	}
-	if g.known == nil {
-		return notThere
+	if g.directory == nil {
+		return errNotFound
 	}
-	return authn.Keys{Directory: g.known}.Exists(ctx, need)
+	return authn.Keys{Directory: g.directory}.Exists(ctx, need)
 }

@@ -18,37 +18,37 @@ import (
 )
 
 const (
-	// tellEvery is the minimum interval between two events of an account about refused addresses.
-	tellEvery = time.Minute
-	// tellTimeout bounds the wait for the broker's acknowledgement of such an event.
-	tellTimeout = time.Second
+	// auditInterval is the minimum interval between two events of an account about refused addresses.
+	auditInterval = time.Minute
+	// auditTimeout bounds the wait for the broker's acknowledgement of such an event.
+	auditTimeout = time.Second
 )
 
-// tellers limits the event rate per account. It holds only accounts that enforce an allow list.
-type tellers struct{ times sync.Map }
+// perAccountThrottle limits the event rate per account. It holds only accounts that enforce an allow list.
+type perAccountThrottle struct{ times sync.Map }
 
 // do calls tell unless it called tell for the account within the last interval.
-func (t *tellers) do(account uuid.UUID, tell func()) {
-	sometimes, _ := t.times.LoadOrStore(account, &rate.Sometimes{Interval: tellEvery})
-	sometimes.(*rate.Sometimes).Do(tell)
+func (t *perAccountThrottle) do(account uuid.UUID, f func()) {
+	sometimes, _ := t.times.LoadOrStore(account, &rate.Sometimes{Interval: auditInterval})
+	sometimes.(*rate.Sometimes).Do(f)
 }
 
 // admitAddress returns the response for a client address that the account's allow list excludes, nil if the address is
 // allowed. It runs after authentication, so strangers learn nothing about the list.
 func (g *Gateway) admitAddress(r *http.Request, account uuid.UUID) error {
-	if g.known == nil || account == uuid.Nil {
+	if g.directory == nil || account == uuid.Nil {
 		return nil
 	}
 	from := g.addresses.Client(r)
-	err := authn.Keys{Directory: g.known}.From(r.Context(), account, from)
+	err := authn.Keys{Directory: g.directory}.From(r.Context(), account, from)
 	if errors.Is(err, authn.ErrAddress) {
-		g.addressed.do(account, func() { g.tellOfAddress(r.Context(), account, from) })
+		g.denials.do(account, func() { g.publishAddressDenied(r.Context(), account, from) })
 	}
 	return err
 }
 
-// tellOfAddress publishes an event of the account about a refused client address.
-func (g *Gateway) tellOfAddress(ctx context.Context, account uuid.UUID, from netip.Addr) {
+// publishAddressDenied publishes an event of the account about a refused client address.
+func (g *Gateway) publishAddressDenied(ctx context.Context, account uuid.UUID, from netip.Addr) {
 	vocab, now := g.cfg.Vocabulary, timestamppb.Now()
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -63,7 +63,7 @@ func (g *Gateway) tellOfAddress(ctx context.Context, account uuid.UUID, from net
 		}},
 	}, account)
 	if err == nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTimeout)
 		defer cancel()
 		err = g.deps.Broker.Publisher().Publish(ctx, event)
 	}

@@ -34,7 +34,7 @@ func (g *Gateway) openDirectory() error {
 	if err != nil {
 		return fmt.Errorf("open the directory: %w", err)
 	}
-	g.known = directory.New(directory.Options{Bucket: bucket, Log: g.log})
+	g.directory = directory.New(directory.Options{Bucket: bucket, Log: g.log})
 	return nil
 }
 

@@ -29,37 +29,37 @@ func (g *Gateway) decides(r *http.Request) (vocabulary.Vocabulary, bool) {
 // writes reports whether a request of an admitted sender writes. A webhook exists only after a write, so a delivery is
 // none. A websocket whose token is in its first message writes after that message; see admitSocket.
 func (g *Gateway) writes(r *http.Request) bool {
-	if below(r.URL.Path, "/hooks") || g.guard.Surroundings(r) != nil {
+	if below(r.URL.Path, "/hooks") || g.guard.CheckHostAndOrigin(r) != nil {
 		return false
 	}
 	if !below(r.URL.Path, "/api") {
 		return g.site.Writes(r)
 	}
-	place, ok := address.Split(r.URL)
+	path, ok := address.Split(r.URL)
 	switch {
 	case !ok:
 		return false
 	case stream.Upgrade(r):
-		return g.socketWrites(r, place)
+		return g.socketWrites(r, path)
 	}
-	op, vars := g.api.Find(r.Method, place.URL)
+	op, vars := g.api.Find(r.Method, path.URL)
 	if op == nil || op.ReadOnly {
 		return false
 	}
-	_, err := g.admit(g.bind(nil, r, place), op, vars)
+	_, err := g.admit(g.bind(nil, r, path), op, vars)
 	return err == nil
 }
 
 // socketWrites is writes for a websocket whose request authenticates it.
-func (g *Gateway) socketWrites(r *http.Request, place address.Place) bool {
+func (g *Gateway) socketWrites(r *http.Request, path address.WorkspacePath) bool {
 	if g.sockets == nil {
 		return false
 	}
-	template, ok := g.sockets.Route(place.URL.Path)
+	template, ok := g.sockets.Route(path.URL.Path)
 	if !ok || !g.sockets.Writes(template) {
 		return false
 	}
-	need, err := needOf(nil, place, nil)
+	need, err := needOf(nil, path, nil)
 	if err != nil {
 		return false
 	}
@@ -83,7 +83,7 @@ func (g *Gateway) refuse(r *http.Request, info request.Info, sentence func(clien
 		return nil
 	}
 	client, _ := vocabulary.PrefectAgent(r.UserAgent())
-	g.refused.Add(r.Context(), info.Workspace, refusals.Refusal{Client: client, Address: addressOf(info)})
+	g.denied.Add(r.Context(), info.Workspace, refusals.Refusal{Client: client, Address: addressOf(info)})
 	return rpc.Detail(http.StatusBadRequest, sentence(client))
 }
 

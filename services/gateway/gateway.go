@@ -74,28 +74,28 @@ type Deps struct {
 
 // Gateway is a run.Worker that serves HTTP.
 type Gateway struct {
-	cfg       Config
-	deps      Deps
-	log       *slog.Logger
-	listener  *Listener
-	requests  sync.WaitGroup // Counts the requests in flight.
-	addresses *address.Resolver
-	guard     *authn.Guard
-	mode      authn.Mode
-	known     *directory.Directory // Nil without a broker.
-	about     *rpc.Local
-	caller    rpc.Caller
-	api       *transcode.Transcoder
-	site      *web.Site
-	sessions  *session.Store
-	sockets   *stream.Server // Nil without a broker.
-	addressed tellers        // Limits the events about refused addresses.
-	refused   *refusals.Log  // Clients of another vocabulary.
-	hooks     http.Handler
-	handler   http.Handler
-	closers   []func()
-	ready     []func() error
-	draining  atomic.Bool
+	cfg         Config
+	deps        Deps
+	log         *slog.Logger
+	listener    *Listener
+	requests    sync.WaitGroup // Counts the requests in flight.
+	addresses   *address.Resolver
+	guard       *authn.Guard
+	mode        authn.Mode
+	directory   *directory.Directory // Nil without a broker.
+	infoService *rpc.Local
+	caller      rpc.Caller
+	api         *transcode.Transcoder
+	site        *web.Site
+	sessions    *session.Store
+	sockets     *stream.Server     // Nil without a broker.
+	denials     perAccountThrottle // Limits the events about refused addresses.
+	denied      *refusals.Log      // Clients of another vocabulary.
+	hooks       http.Handler
+	handler     http.Handler
+	closers     []func()
+	ready       []func() error
+	draining    atomic.Bool
 }
 
 // New builds a gateway and listens on its address, so a busy port or an unsafe setting is an error before anything
@@ -168,15 +168,15 @@ func (g *Gateway) build() error {
 	if err != nil {
 		return err
 	}
-	g.about = rpc.NewLocal(rpc.Recover(g.log))
-	orchv1.RegisterServerServiceServer(g.about, &serverinfo.Server{
+	g.infoService = rpc.NewLocal(rpc.Recover(g.log))
+	orchv1.RegisterServerServiceServer(g.infoService, &serverinfo.Server{
 		Version:    g.deps.Version,
 		Vocabulary: g.cfg.Vocabulary,
 		Settings:   shown,
 		Tenants:    g.mode == authn.ByKey,
 		Ready:      g.Ready,
 	})
-	g.refused = refusals.New(refusals.Options{Broker: g.deps.Broker, Log: g.log})
+	g.denied = refusals.New(refusals.Options{Broker: g.deps.Broker, Log: g.log})
 	g.api, err = transcode.New(transcode.Options{
 		Services: openapi.Services(),
 		Caller:   g.callerOf,
@@ -206,10 +206,10 @@ func (g *Gateway) build() error {
 // callerOf returns the caller that serves the gateway's own rpcs in this process.
 func (g *Gateway) callerOf(method string) rpc.Caller {
 	switch {
-	case g.about.Has(method):
-		return g.about
+	case g.infoService.Has(method):
+		return g.infoService
 	case method == orchv1.EventService_CreateEvents_FullMethodName:
-		return recorder{g.caller, g.refused}
+		return recorder{g.caller, g.denied}
 	}
 	return g.caller
 }
@@ -229,7 +229,7 @@ func (g *Gateway) Ready() error {
 		return errDraining
 	}
 	if g.mode == authn.ByKey {
-		if err := g.known.Current(); err != nil {
+		if err := g.directory.Current(); err != nil {
 			return err
 		}
 	}

@@ -29,7 +29,7 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 		g.hooks.ServeHTTP(w, r)
 		return
 	}
-	if err := g.guard.Surroundings(r); err != nil {
+	if err := g.guard.CheckHostAndOrigin(r); err != nil {
 		transcode.WriteError(w, rpc.HTTPError(err))
 		return
 	}
@@ -51,7 +51,7 @@ func below(path, root string) bool {
 
 // serveAPI removes the prefix, binds the request to its workspace and transcodes it.
 func (g *Gateway) serveAPI(w http.ResponseWriter, r *http.Request) {
-	place, ok := address.Split(r.URL)
+	path, ok := address.Split(r.URL)
 	if !ok {
 		requestlog.SetRoute(w, transcode.Unmatched)
 		if err := g.authorize(r, nil, authn.Need{}); err != nil {
@@ -62,10 +62,10 @@ func (g *Gateway) serveAPI(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if stream.Upgrade(r) {
-		g.serveSocket(w, r, place)
+		g.serveSocket(w, r, path)
 		return
 	}
-	if place.URL.Path == "/openapi.json" {
+	if path.URL.Path == "/openapi.json" {
 		requestlog.SetRoute(w, "/openapi.json")
 		if err := g.authorize(r, nil, authn.Need{}); err != nil {
 			transcode.WriteError(w, rpc.HTTPError(err))
@@ -75,13 +75,13 @@ func (g *Gateway) serveAPI(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Cache-Control", "no-store") // Responses hold data of a workspace, and new keys.
-	g.api.ServeHTTP(w, g.bind(w, r, place))
+	g.api.ServeHTTP(w, g.bind(w, r, path))
 }
 
-// bind returns a request without the API's prefix, bound to its place. The writer may be nil.
-func (g *Gateway) bind(w http.ResponseWriter, r *http.Request, place address.Place) *http.Request {
-	stripped := r.WithContext(context.WithValue(r.Context(), boundKey{}, bound{info: g.info(w, r, place.Prefix), place: place}))
-	stripped.URL = place.URL
+// bind returns a request without the API's prefix, bound to its path. The writer may be nil.
+func (g *Gateway) bind(w http.ResponseWriter, r *http.Request, path address.WorkspacePath) *http.Request {
+	stripped := r.WithContext(context.WithValue(r.Context(), requestScopeKey{}, requestScope{info: g.info(w, r, path.Prefix), path: path}))
+	stripped.URL = path.URL
 	return stripped
 }
 

@@ -67,9 +67,9 @@ func (g *Gateway) awaitReady(ctx context.Context) {
 func (g *Gateway) follow(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var followers sync.WaitGroup
-	if g.known != nil {
+	if g.directory != nil {
 		followers.Go(func() {
-			if err := g.known.Run(ctx); err != nil {
+			if err := g.directory.Run(ctx); err != nil {
 				g.log.WarnContext(ctx, "follow directory updates", "error", err)
 			}
 		})
@@ -80,7 +80,7 @@ func (g *Gateway) follow(ctx context.Context) (stop func()) {
 		}
 	})
 	followers.Go(func() {
-		if err := g.refused.Run(ctx); err != nil {
+		if err := g.denied.Run(ctx); err != nil {
 			g.log.WarnContext(ctx, "follow refusals of other gateways", "error", err)
 		}
 	})

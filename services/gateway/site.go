@@ -44,7 +44,7 @@ func (g *Gateway) openSite() error {
 		Sessions:   g.sessions,
 		Owner:      g.owner,
 		Vocabulary: g.cfg.Vocabulary,
-		Refused:    g.refused,
+		Refused:    g.denied,
 		Version:    g.deps.Version,
 		Addresses:  g.pageAddresses,
 		Ready:      g.Ready,
@@ -64,7 +64,7 @@ func (g *Gateway) followTopics() func(http.ResponseWriter, web.Visit, stream.Wat
 		return nil
 	}
 	return func(w http.ResponseWriter, visit web.Visit, watch stream.Watch, admit func() error) error {
-		b, _ := visit.Request.Context().Value(boundKey{}).(bound)
+		b, _ := visit.Request.Context().Value(requestScopeKey{}).(requestScope)
 		client := stream.Client{Address: b.info.Peer, Account: b.info.Account}
 		return g.sockets.ServeLive(w, visit.Request, watch, client, func() (request.Info, error) { return b.info, admit() })
 	}
@@ -92,7 +92,7 @@ func (g *Gateway) owner(digest string) string {
 		}
 		return "password"
 	}
-	caller, err := g.known.IdentifyDigest(digest)
+	caller, err := g.directory.IdentifyDigest(digest)
 	if err != nil {
 		return ""
 	}
@@ -101,23 +101,23 @@ func (g *Gateway) owner(digest string) string {
 
 // enter authenticates a request for a page and binds it to its account and workspace, as admit does for the API.
 func (g *Gateway) enter(w http.ResponseWriter, r *http.Request, account, workspace uuid.UUID) (web.Visit, error) {
-	place := address.Place{Prefix: "/api", Account: account, Workspace: workspace}
+	path := address.WorkspacePath{Prefix: "/api", Account: account, Workspace: workspace}
 	if account != uuid.Nil {
-		place.Prefix += "/accounts/" + account.String() + "/workspaces/" + workspace.String()
+		path.Prefix += "/accounts/" + account.String() + "/workspaces/" + workspace.String()
 	}
-	need, err := needOf(nil, place, nil)
+	need, err := needOf(nil, path, nil)
 	if err != nil {
 		return web.Visit{}, err
 	}
-	info := g.info(w, r, place.Prefix)
+	info := g.info(w, r, path.Prefix)
 	info.Account, info.Workspace = need.Account, need.Workspace
 	if err := g.authorize(r, &info, need); err != nil {
 		return web.Visit{}, err
 	}
 	visit := web.Visit{
-		Request:   r.WithContext(context.WithValue(r.Context(), boundKey{}, bound{info: info, place: place, page: true})),
+		Request:   r.WithContext(context.WithValue(r.Context(), requestScopeKey{}, requestScope{info: info, path: path, page: true})),
 		Allowed:   func(string) bool { return true },
-		APIPrefix: place.Prefix, Member: true, Account: info.Account, Workspace: info.Workspace,
+		APIPrefix: path.Prefix, Member: true, Account: info.Account, Workspace: info.Workspace,
 	}
 	if g.mode != authn.ByKey {
 		return visit, nil
@@ -126,27 +126,27 @@ func (g *Gateway) enter(w http.ResponseWriter, r *http.Request, account, workspa
 	if err != nil {
 		return web.Visit{}, err
 	}
-	held, member := g.known.WorkspaceScopes(caller, need.Account.String(), need.Workspace.String())
+	scopes, member := g.directory.WorkspaceScopes(caller, need.Account.String(), need.Workspace.String())
 	if !member && need.Named {
-		return web.Visit{}, notThere
+		return web.Visit{}, errNotFound
 	}
-	visit.Name, visit.Member = caller.Name, member && len(held) > 0
-	visit.Workspaces = g.known.Workspaces(caller)
-	visit.Allowed = func(rpc string) bool { return g.holds(caller, held, need.Account, g.api.Operation(rpc)) }
+	visit.Name, visit.Member = caller.Name, member && len(scopes) > 0
+	visit.Workspaces = g.directory.Workspaces(caller)
+	visit.Allowed = func(rpc string) bool { return g.holds(caller, scopes, need.Account, g.api.Operation(rpc)) }
 	return visit, nil
 }
 
 // identify returns the owner of an admitted request's key.
 func (g *Gateway) identify(r *http.Request) (directory.Caller, error) {
 	if signedIn, ok := session.From(r.Context()); ok {
-		return g.known.IdentifyDigest(signedIn.Digest)
+		return g.directory.IdentifyDigest(signedIn.Digest)
 	}
 	token, _ := auth.Token(r.Header)
-	return g.known.Identify(token)
+	return g.directory.Identify(token)
 }
 
 // holds reports whether a caller holds the scope of an operation in its realm.
-func (g *Gateway) holds(caller directory.Caller, held access.Set, account uuid.UUID, op *transcode.Operation) bool {
+func (g *Gateway) holds(caller directory.Caller, scopes access.Set, account uuid.UUID, op *transcode.Operation) bool {
 	switch {
 	case op == nil:
 		return false
@@ -159,8 +159,8 @@ func (g *Gateway) holds(caller directory.Caller, held access.Set, account uuid.U
 	case orchv1.Realm_REALM_SERVER:
 		return caller.Administrator && access.Scopes(op.Realm).Has(op.Scope)
 	case orchv1.Realm_REALM_ACCOUNT:
-		scopes, _ := g.known.AccountScopes(caller, account.String())
+		scopes, _ := g.directory.AccountScopes(caller, account.String())
 		return scopes.Has(op.Scope)
 	}
-	return held.Has(op.Scope)
+	return scopes.Has(op.Scope)
 }

@@ -24,7 +24,7 @@ func (g *Gateway) openSockets() {
 		Caller:       g.caller,
 		Broker:       g.deps.Broker,
 		Vocabulary:   g.cfg.Vocabulary,
-		Refused:      g.refused,
+		Refused:      g.denied,
 		Max:          g.cfg.MaxSockets,
 		MaxOfAccount: g.cfg.accountSockets(),
 		Log:          g.log,
@@ -44,27 +44,27 @@ func (g *Gateway) closeSockets(ctx context.Context) error {
 
 // serveSocket serves a websocket request. The websocket's own handshake checks credentials, so an unknown path returns
 // 404 to every caller.
-func (g *Gateway) serveSocket(w http.ResponseWriter, r *http.Request, place address.Place) {
+func (g *Gateway) serveSocket(w http.ResponseWriter, r *http.Request, path address.WorkspacePath) {
 	if g.sockets == nil {
 		requestlog.SetRoute(w, transcode.Unmatched)
 		transcode.NotFound(w)
 		return
 	}
-	route, ok := g.sockets.Route(place.URL.Path)
+	route, ok := g.sockets.Route(path.URL.Path)
 	if !ok {
 		requestlog.SetRoute(w, transcode.Unmatched)
 		transcode.NotFound(w)
 		return
 	}
 	requestlog.SetRoute(w, route)
-	info := g.info(w, r, place.Prefix)
-	client, err := g.socketClient(r, info, place, g.sockets.Scopes(route)[0])
+	info := g.info(w, r, path.Prefix)
+	client, err := g.socketClient(r, info, path, g.sockets.Scopes(route)[0])
 	if err != nil {
 		transcode.WriteError(w, rpc.HTTPError(err))
 		return
 	}
 	err = g.sockets.Serve(w, r, route, client, func(token string, legacy bool, scope string) (request.Info, error) {
-		return g.admitSocket(r, info, place, token, legacy, scope)
+		return g.admitSocket(r, info, path, token, legacy, scope)
 	})
 	if err != nil {
 		transcode.WriteError(w, rpc.HTTPError(err))
@@ -73,12 +73,12 @@ func (g *Gateway) serveSocket(w http.ResponseWriter, r *http.Request, place addr
 
 // socketClient returns what the request of a websocket proves. A wrong Authorization header is refused before the upgrade. A
 // client without that header, or without the permission, authenticates by its first message.
-func (g *Gateway) socketClient(r *http.Request, info request.Info, place address.Place, scope string) (stream.Client, error) {
+func (g *Gateway) socketClient(r *http.Request, info request.Info, path address.WorkspacePath, scope string) (stream.Client, error) {
 	client := stream.Client{Address: info.Peer}
 	if g.mode != authn.None && r.Header.Get("Authorization") == "" {
 		return client, nil
 	}
-	info, err := g.authorizeSocket(r, info, place, "", true, scope)
+	info, err := g.authorizeSocket(r, info, path, "", true, scope)
 	switch {
 	case err == nil:
 		client.Account = info.Account
@@ -90,9 +90,9 @@ func (g *Gateway) socketClient(r *http.Request, info request.Info, place address
 
 // admitSocket is authorizeSocket for a client that may use the server: it decides the vocabulary, or expects the server's.
 func (g *Gateway) admitSocket(
-	r *http.Request, info request.Info, place address.Place, token string, legacy bool, scope string,
+	r *http.Request, info request.Info, path address.WorkspacePath, token string, legacy bool, scope string,
 ) (request.Info, error) {
-	info, err := g.authorizeSocket(r, info, place, token, legacy, scope)
+	info, err := g.authorizeSocket(r, info, path, token, legacy, scope)
 	if err == nil {
 		err = g.refuse(r, info, func(string) string { return g.cfg.Vocabulary.ShortRefusal() })
 	}
@@ -105,9 +105,9 @@ func (g *Gateway) admitSocket(
 // authorizeSocket returns the caller of a websocket for a token (empty: none) and a scope. A legacy websocket cannot send a
 // token; there the request's header counts.
 func (g *Gateway) authorizeSocket(
-	r *http.Request, info request.Info, place address.Place, token string, legacy bool, scope string,
+	r *http.Request, info request.Info, path address.WorkspacePath, token string, legacy bool, scope string,
 ) (request.Info, error) {
-	need, err := needOf(nil, place, nil)
+	need, err := needOf(nil, path, nil)
 	if err != nil {
 		return info, err
 	}

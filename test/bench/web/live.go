@@ -13,7 +13,7 @@ import (
 	"github.com/orch-project/orch/test/bench/beside"
 )
 
-// follow opens a live page, and calls changed for each nudge until the context ends.
+// follow opens a live page, and calls changed for each invalidation until the context ends.
 func (b *bench) follow(ctx context.Context, changed func()) error {
 	conn, _, err := websocket.Dial(ctx, "ws://"+b.server.Address+"/live?topic=runs", nil) //nolint:bodyclose // The connection is the body.
 	if err != nil {
@@ -60,7 +60,7 @@ func (b *bench) idleLive(ctx context.Context, t *table) error {
 	return nil
 }
 
-// busyLive measures equal pages that ask again after each nudge, while a hundred runs a second change.
+// busyLive measures equal pages that ask again after each invalidation, while a hundred runs a second change.
 func (b *bench) busyLive(ctx context.Context, t *table) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Place is a parsed API path.
-type Place struct {
+// WorkspacePath is a parsed API path.
+type WorkspacePath struct {
 	// Prefix is the API prefix as the client wrote it: "/api" or "/api/v1", optionally followed by
 	// "/accounts/{account_id}/workspaces/{workspace_id}".
 	Prefix string
@@ -20,7 +20,7 @@ type Place struct {
 
 // Split separates the API prefix from the URL of a request. It returns false for a path outside the API and for
 // malformed ids.
-func Split(u *url.URL) (Place, bool) {
+func Split(u *url.URL) (WorkspacePath, bool) {
 	// An escaped slash separates nothing, so Split works on the escaped path.
 	path := u.RawPath
 	if path == "" {
@@ -28,34 +28,34 @@ func Split(u *url.URL) (Place, bool) {
 	}
 	rest, ok := cutSegment(path, "api")
 	if !ok {
-		return Place{}, false
+		return WorkspacePath{}, false
 	}
 	// Another version is not a prefix: it belongs to an operation such as /v2/concurrency_limits.
 	if after, ok := cutSegment(rest, "v1"); ok {
 		rest = after
 	}
-	place := Place{}
+	parsed := WorkspacePath{}
 	if account, workspace, after, found := hosted(rest); found {
 		var errA, errW error
-		place.Account, errA = uuid.Parse(account)
-		place.Workspace, errW = uuid.Parse(workspace)
+		parsed.Account, errA = uuid.Parse(account)
+		parsed.Workspace, errW = uuid.Parse(workspace)
 		if errA != nil || errW != nil {
-			return Place{}, false
+			return WorkspacePath{}, false
 		}
 		rest = after
 	}
-	place.Prefix = path[:len(path)-len(rest)]
+	parsed.Prefix = path[:len(path)-len(rest)]
 	stripped := *u
 	stripped.Path, stripped.RawPath = rest, ""
 	if u.RawPath != "" {
 		plain, err := url.PathUnescape(rest)
 		if err != nil {
-			return Place{}, false
+			return WorkspacePath{}, false
 		}
 		stripped.Path, stripped.RawPath = plain, rest
 	}
-	place.URL = &stripped
-	return place, true
+	parsed.URL = &stripped
+	return parsed, true
 }
 
 // hosted parses a leading /accounts/{a}/workspaces/{w} that a further path follows.

@@ -54,8 +54,8 @@ func New(opts Options) *Guard {
 	return g
 }
 
-// Surroundings checks the host and origin of a request, not its credentials. Its error is the response.
-func (g *Guard) Surroundings(r *http.Request) error {
+// CheckHostAndOrigin checks the host and origin of a request, not its credentials. Its error is the response.
+func (g *Guard) CheckHostAndOrigin(r *http.Request) error {
 	if g.opts.Basic == nil && !g.opts.Keys && (!g.ownHost(g.opts.Resolver.Host(r)) || !g.proxyHost(r.Host)) {
 		return rpc.Detail(http.StatusForbidden, "This server does not answer to that Host; ORCH_ALLOWED_HOSTS or ORCH_PUBLIC_URL can name it.")
 	}

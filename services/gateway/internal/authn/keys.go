@@ -82,27 +82,27 @@ func (k Keys) judge(identify func() (directory.Caller, error), need Need) (reque
 	if err != nil || need.Scope == "" {
 		return caller, err
 	}
-	var held access.Set
+	var scopes access.Set
 	member := true
 	switch need.Realm {
 	case orchv1.Realm_REALM_SELF:
-		held = access.Self
+		scopes = access.Self
 		if found.ServiceAccount {
-			held = access.SelfOfProgram
+			scopes = access.SelfOfProgram
 		}
 	case orchv1.Realm_REALM_SERVER:
 		if found.Administrator {
-			held = access.Scopes(need.Realm)
+			scopes = access.Scopes(need.Realm)
 		}
 	case orchv1.Realm_REALM_ACCOUNT:
-		held, member = k.Directory.AccountScopes(found, need.Account.String())
+		scopes, member = k.Directory.AccountScopes(found, need.Account.String())
 	default:
-		held, member = k.Directory.WorkspaceScopes(found, need.Account.String(), need.Workspace.String())
+		scopes, member = k.Directory.WorkspaceScopes(found, need.Account.String(), need.Workspace.String())
 	}
 	switch {
 	case !member && need.Named:
 		return caller, errNotThere
-	case !member || !held.Has(need.Scope):
+	case !member || !scopes.Has(need.Scope):
 		return caller, errForbidden
 	}
 	return caller, nil
@@ -126,7 +126,7 @@ func callerOf(c directory.Caller) (request.Caller, error) {
 
 // Exists checks, on a server without keys, that the account and workspace of a path exist.
 func (k Keys) Exists(ctx context.Context, need Need) error {
-	look := func() bool {
+	exists := func() bool {
 		switch {
 		case !need.Named:
 			return true
@@ -135,7 +135,7 @@ func (k Keys) Exists(ctx context.Context, need Need) error {
 		}
 		return k.Directory.HasWorkspace(need.Account.String(), need.Workspace.String())
 	}
-	if look() || k.Directory.CatchUp(ctx) && look() {
+	if exists() || k.Directory.CatchUp(ctx) && exists() {
 		return nil
 	}
 	return errNotThere

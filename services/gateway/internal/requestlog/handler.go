@@ -49,7 +49,7 @@ func Handler(opts Options, next http.Handler) http.Handler {
 func (o *observer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	rec := &record{ResponseWriter: w, id: r.Header.Get(headerID), route: "other"}
-	if !sane(rec.id) {
+	if !validRequestID(rec.id) {
 		rec.id = o.ids.New().String()
 	}
 	w.Header().Set(headerID, rec.id)

@@ -6,8 +6,8 @@ const headerID = "X-Request-Id"
 // maxID is the maximum length of an id that a client may choose.
 const maxID = 128
 
-// sane reports whether a client's id is safe in logs and headers.
-func sane(id string) bool {
+// validRequestID reports whether a client's id is safe in logs and headers.
+func validRequestID(id string) bool {
 	if id == "" || len(id) > maxID {
 		return false
 	}

@@ -21,12 +21,12 @@ const reasonNoAuth = "Expected 'auth' message"
 // a close reason, because Prefect's clients print that and not the response.
 func (s *Server) accept(w http.ResponseWriter, r *http.Request, template string, to route, legacy bool, counted *admitted, admit Admit) error {
 	var info request.Info
-	end := ending{}
+	end := closeReason{}
 	if legacy {
 		var err error
 		switch info, err = admit.all("", true, to.scopes); {
 		case rpc.HTTPError(err).GetStatus() == http.StatusUnauthorized:
-			end = ending{websocket.StatusPolicyViolation, status.Convert(err).Message()}
+			end = closeReason{websocket.StatusPolicyViolation, status.Convert(err).Message()}
 		case err != nil:
 			return err
 		default:
@@ -73,7 +73,7 @@ func (s *Server) accept(w http.ResponseWriter, r *http.Request, template string,
 		end = to.serve(s, request.Outgoing(ctx, info), k)
 		leave()
 	}
-	if end != gone && !end.ok() {
+	if end != closedByClient && !end.ok() {
 		k.log.InfoContext(ctx, "closing a websocket", "code", int(end.code), "reason", end.reason)
 	}
 	k.end(end)
@@ -82,7 +82,7 @@ func (s *Server) accept(w http.ResponseWriter, r *http.Request, template string,
 }
 
 // handshake authenticates a client by its first message.
-func handshake(ctx context.Context, k *socket, counted *admitted) (request.Info, ending) {
+func handshake(ctx context.Context, k *socket, counted *admitted) (request.Info, closeReason) {
 	k.conn.SetReadLimit(maxHello)
 	var first struct {
 		Type  string  `json:"type"`
@@ -92,20 +92,20 @@ func handshake(ctx context.Context, k *socket, counted *admitted) (request.Info,
 		return request.Info{}, end
 	}
 	if first.Type != "auth" {
-		return request.Info{}, ending{websocket.StatusPolicyViolation, reasonNoAuth}
+		return request.Info{}, closeReason{websocket.StatusPolicyViolation, reasonNoAuth}
 	}
 	if first.Token != nil {
 		k.token = *first.Token
 	}
 	info, err := k.admit.all(k.token, false, k.scopes)
 	if err != nil {
-		return request.Info{}, ending{websocket.StatusPolicyViolation, status.Convert(err).Message()}
+		return request.Info{}, closeReason{websocket.StatusPolicyViolation, status.Convert(err).Message()}
 	}
 	if err := counted.authenticate(info.Account); err != nil {
-		return request.Info{}, ending{websocket.StatusTryAgainLater, rpc.HTTPError(err).GetDetail()}
+		return request.Info{}, closeReason{websocket.StatusTryAgainLater, rpc.HTTPError(err).GetDetail()}
 	}
 	if k.write(ctx, []byte(`{"type":"auth_success"}`)) != nil {
-		return request.Info{}, gone
+		return request.Info{}, closedByClient
 	}
-	return info, ending{}
+	return info, closeReason{}
 }

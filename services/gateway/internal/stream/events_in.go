@@ -18,7 +18,7 @@ const maxEvent = 1_500_000
 
 // eventsIn ingests a client's events, one per message, without acknowledgements except pongs. A pong confirms that all
 // events before its ping are durable. An invalid message closes the socket; the events before it are stored.
-func (s *Server) eventsIn(ctx context.Context, k *socket) ending {
+func (s *Server) eventsIn(ctx context.Context, k *socket) closeReason {
 	lost := make(chan struct{})
 	in := newIngestion(s.ingestion, func(err error) {
 		k.log.WarnContext(ctx, "publish events of a websocket", "error", err)
@@ -29,18 +29,18 @@ func (s *Server) eventsIn(ctx context.Context, k *socket) ending {
 	end := s.readEvents(ctx, k, in)
 	if in.finish() != nil {
 		<-lost
-		return gone
+		return closedByClient
 	}
 	return end
 }
 
 // readEvents reads until the socket ends. The end of the socket unblocks it, so it needs no context.
-func (s *Server) readEvents(ctx context.Context, k *socket, in *ingestion) ending {
+func (s *Server) readEvents(ctx context.Context, k *socket, in *ingestion) closeReason {
 	ctx = context.WithoutCancel(ctx)
 	receiver := events.NewReceiver(s.opts.Vocabulary, k.info.Workspace)
 	var text []byte
 	for {
-		var end ending
+		var end closeReason
 		if text, end = k.readInto(ctx, text); !end.ok() {
 			return end
 		}
@@ -61,7 +61,7 @@ func (s *Server) readEvents(ctx context.Context, k *socket, in *ingestion) endin
 const maxKept = 16 << 10
 
 // receive decodes and validates an event as POST /events does.
-func (s *Server) receive(ctx context.Context, k *socket, r *events.Receiver, text []byte) (broker.Event, ending) {
+func (s *Server) receive(ctx context.Context, k *socket, r *events.Receiver, text []byte) (broker.Event, closeReason) {
 	e, fieldErrors, err := r.Read(text, time.Now())
 	switch {
 	case slices.ContainsFunc(fieldErrors, func(f events.FieldError) bool { return f.Type == events.TypeVocabulary }):
@@ -70,18 +70,18 @@ func (s *Server) receive(ctx context.Context, k *socket, r *events.Receiver, tex
 			refusal.Address = k.info.Peer.String()
 		}
 		s.opts.Refused.Add(ctx, k.info.Workspace, refusal)
-		return broker.Event{}, ending{websocket.StatusInvalidFramePayloadData, s.opts.Vocabulary.ShortRefusal()}
+		return broker.Event{}, closeReason{websocket.StatusInvalidFramePayloadData, s.opts.Vocabulary.ShortRefusal()}
 	case len(fieldErrors) > 0:
 		return broker.Event{}, invalidEvent(fieldErrors[0])
 	case err != nil:
 		return broker.Event{}, invalidEvent(err)
 	}
-	return e, ending{}
+	return e, closeReason{}
 }
 
-func invalidEvent(err error) ending {
+func invalidEvent(err error) closeReason {
 	if errors.Is(err, broker.ErrTooLarge) {
-		return ending{websocket.StatusMessageTooBig, "the event is too large"}
+		return closeReason{websocket.StatusMessageTooBig, "the event is too large"}
 	}
-	return ending{websocket.StatusInvalidFramePayloadData, "invalid event: " + err.Error()}
+	return closeReason{websocket.StatusInvalidFramePayloadData, "invalid event: " + err.Error()}
 }

@@ -16,7 +16,7 @@ const maxBackfill = 15 * time.Minute
 
 // eventsOut sends a subscriber the events that match its filter: on request the stored ones of the last minutes, then
 // new ones. It joins the feed first, so the two overlap, and drops the feed's events that the past contained.
-func (s *Server) eventsOut(ctx context.Context, k *socket) ending {
+func (s *Server) eventsOut(ctx context.Context, k *socket) closeReason {
 	filter := &orchv1.EventFilter{}
 	wantsPast, end := k.readFilter(ctx, filter)
 	if !end.ok() {
@@ -36,8 +36,8 @@ func (s *Server) eventsOut(ctx context.Context, k *socket) ending {
 	}
 	past := &past{caller: s.opts.Caller, broker: s.opts.Broker, filter: filter, since: now}
 	// On a goroutine of its own: reading the store grows the stack, which an idle subscriber would keep.
-	done := make(chan ending, 1)
-	go func() { done <- past.show(ctx, k, q.ending) }()
+	done := make(chan closeReason, 1)
+	go func() { done <- past.show(ctx, k, q.closeReason) }()
 	if end := <-done; !end.ok() {
 		return end
 	}

@@ -133,13 +133,13 @@ func (f *feed[T]) wakeOne(workspace uuid.UUID, value T) {
 }
 
 // interrupt ends all subscriptions.
-func (f *feed[T]) interrupt(e ending) {
+func (f *feed[T]) interrupt(e closeReason) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.interruptLocked(e)
 }
 
-func (f *feed[T]) interruptLocked(e ending) {
+func (f *feed[T]) interruptLocked(e closeReason) {
 	for _, joined := range f.subscribers {
 		for q := range joined {
 			q.stop(e)

@@ -16,13 +16,15 @@ import (
 const maxFilter = 256 << 10
 
 // readFilter reads a subscriber's first message {"type":"filter","filter":{…}} and decodes its filter into f.
-func (k *socket) readFilter(ctx context.Context, f proto.Message) (backfill bool, end ending) {
+func (k *socket) readFilter(ctx context.Context, f proto.Message) (backfill bool, end closeReason) {
 	var first struct {
 		Type     string          `json:"type"`
 		Filter   json.RawMessage `json:"filter"`
 		Backfill *bool           `json:"backfill"`
 	}
-	refuse := func(reason string) (bool, ending) { return false, ending{websocket.StatusProtocolError, reason} }
+	refuse := func(reason string) (bool, closeReason) {
+		return false, closeReason{websocket.StatusProtocolError, reason}
+	}
 	if end := k.hello(ctx, helloTimeout, &first, websocket.StatusProtocolError, "Expected 'filter' message"); !end.ok() {
 		return false, end
 	}
@@ -35,7 +37,7 @@ func (k *socket) readFilter(ctx context.Context, f proto.Message) (backfill bool
 	if err := restjson.Unmarshal(first.Filter, f); err != nil {
 		return refuse("Invalid filter: " + counted(err) + err.Error())
 	}
-	return first.Backfill == nil || *first.Backfill, ending{}
+	return first.Backfill == nil || *first.Backfill, closeReason{}
 }
 
 // counted prefixes field errors with their number, because the reason of a close frame may be truncated.

@@ -36,9 +36,9 @@ func newIngestion(to *publishing, failed func(error)) *ingestion {
 // put adds an event, which it does not retain. It waits for credit under backpressure, and while too many events wait
 // already. An event that was put needs no further credit, so a pong does not wait for credit. The error is why the event
 // was not taken, and the ending how the socket ends for it: the event is too large, or nothing is taken any more.
-func (in *ingestion) put(e *broker.Event) (ending, error) {
+func (in *ingestion) put(e *broker.Event) (closeReason, error) {
 	if err := in.to.acquire(); err != nil {
-		return gone, err
+		return closedByClient, err
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -47,7 +47,7 @@ func (in *ingestion) put(e *broker.Event) (ending, error) {
 	}
 	if in.err != nil {
 		in.to.release(1)
-		return gone, in.err
+		return closedByClient, in.err
 	}
 	if err := in.waiting.Add(e); err != nil {
 		in.to.release(1)
@@ -56,7 +56,7 @@ func (in *ingestion) put(e *broker.Event) (ending, error) {
 	if in.waiting.Len() == 1 {
 		in.changed.Broadcast()
 	}
-	return ending{}, nil
+	return closeReason{}, nil
 }
 
 // flush waits until every event from put is durable. It returns false if one is not, or if ctx ends first.

@@ -82,9 +82,9 @@ func (f *followed) read(t *testing.T) string {
 	return string(message)
 }
 
-// TestNudges changes what a page follows, many times at once. There are a nudge for them and one after they have settled, and
+// TestInvalidations changes what a page follows, many times at once. There are an invalidation for them and one after they have settled, and
 // none about other objects and workspaces.
-func TestNudges(t *testing.T) {
+func TestInvalidations(t *testing.T) {
 	t.Parallel()
 	f := follow(t)
 	deliveries, lines := deliveryfeed.Open(f.broker), f.broker.Live(logs.Feed)

@@ -13,7 +13,7 @@ import (
 
 // logsOut sends a subscriber the logs that match its filter as they are stored. It sends no past logs; POST
 // /logs/filter returns those.
-func (s *Server) logsOut(ctx context.Context, k *socket) ending {
+func (s *Server) logsOut(ctx context.Context, k *socket) closeReason {
 	filter := &orchv1.LogFilter{}
 	if _, end := k.readFilter(ctx, filter); !end.ok() {
 		return end

@@ -5,18 +5,17 @@ import (
 
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/events"
-	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
 // maxSeen is the size of the deduplication window in events. Clients send an event again when they miss its
 // acknowledgement.
 const maxSeen = 1 << 14
 
-var eventsMissed = ending{brokerAway.code, "events were missed; connect again to catch up"}
+var eventsMissed = closeReason{brokerAway.code, "events were missed; connect again to catch up"}
 
 // feedEvents reads the source of the event feed: the process's one consumer of the stream.
 func (s *Server) feedEvents(ctx context.Context, ready func()) error {
-	seen := newWindow(maxSeen)
+	seen := newDedupSet(maxSeen)
 	err := s.opts.Broker.Subscribe(ctx, func(e broker.Event) {
 		if !s.events.interested(e.Workspace) || !seen.add(e.Key()) {
 			return
@@ -46,22 +45,19 @@ func eventMessage(event []byte) []byte {
 	return append(m, tail...)
 }
 
-// passed is an event of the feed; all subscribers share it.
-type passed = *orchv1.ReceivedEvent
-
-// window is a deduplication window over the last events.
-type window struct {
+// dedupSet is a deduplication window over the last events.
+type dedupSet struct {
 	keys map[broker.Key]struct{}
 	ring []broker.Key
 	next int
 }
 
-func newWindow(size int) *window {
-	return &window{keys: make(map[broker.Key]struct{}), ring: make([]broker.Key, 0, size)}
+func newDedupSet(size int) *dedupSet {
+	return &dedupSet{keys: make(map[broker.Key]struct{}), ring: make([]broker.Key, 0, size)}
 }
 
 // add returns false for a duplicate.
-func (w *window) add(key broker.Key) bool {
+func (w *dedupSet) add(key broker.Key) bool {
 	if _, again := w.keys[key]; again {
 		return false
 	}

@@ -42,7 +42,7 @@ type past struct {
 }
 
 // show writes the stored events to the socket, oldest first, until broken reports the end of the subscription.
-func (p *past) show(ctx context.Context, k *socket, broken func() ending) ending {
+func (p *past) show(ctx context.Context, k *socket, broken func() closeReason) closeReason {
 	waiting, cancel := context.WithTimeout(ctx, maxLag)
 	err := p.broker.WaitHandled(waiting, broker.DurablePersist)
 	cancel()
@@ -59,7 +59,7 @@ func (p *past) show(ctx context.Context, k *socket, broken func() ending) ending
 	for {
 		response, _, err := p.caller.Call(ctx, orchv1.EventService_ScanEvents_FullMethodName, request)
 		if err != nil {
-			return pastEnding(ctx, k, err)
+			return pastCloseReason(ctx, k, err)
 		}
 		page := response.(*orchv1.ReceivedEventList).GetEvents()
 		for _, e := range page {
@@ -68,7 +68,7 @@ func (p *past) show(ctx context.Context, k *socket, broken func() ending) ending
 				continue
 			}
 			if k.write(ctx, eventMessage(buffer)) != nil {
-				return gone
+				return closedByClient
 			}
 			p.remember(e)
 		}
@@ -77,7 +77,7 @@ func (p *past) show(ctx context.Context, k *socket, broken func() ending) ending
 		}
 		if len(page) == 0 { // A page of large events is shorter than the limit.
 			p.until = time.Now().Add(shownFor)
-			return ending{}
+			return closeReason{}
 		}
 		request.After = page[len(page)-1]
 	}
@@ -104,13 +104,13 @@ func (p *past) shown(id uuid.UUID) bool {
 	return again
 }
 
-// pastEnding is how a socket closes when the store cannot be read.
-func pastEnding(ctx context.Context, k *socket, err error) ending {
+// pastCloseReason is how a socket closes when the store cannot be read.
+func pastCloseReason(ctx context.Context, k *socket, err error) closeReason {
 	switch {
 	case ctx.Err() != nil:
-		return gone
+		return closedByClient
 	case status.Code(err) == codes.InvalidArgument:
-		return ending{websocket.StatusProtocolError, "Invalid filter: " + status.Convert(err).Message()}
+		return closeReason{websocket.StatusProtocolError, "Invalid filter: " + status.Convert(err).Message()}
 	}
 	k.log.WarnContext(ctx, "read stored events for a subscriber", "error", err)
 	return storeAway

@@ -68,7 +68,7 @@ type Server struct {
 	opts      Options
 	routes    map[string]route
 	ingestion *publishing
-	events    *feed[passed]
+	events    *feed[*orchv1.ReceivedEvent]
 	logs      *feed[*orchv1.Log]
 	offers    *feed[string]    // Wakes task workers by task key.
 	pools     *feed[uuid.UUID] // Changed work pools.
@@ -94,7 +94,7 @@ type route struct {
 	// calls are the rpcs that the socket calls on behalf of its client.
 	calls []string
 	limit int64 // Maximum message size in bytes after the handshake.
-	serve func(*Server, context.Context, *socket) ending
+	serve func(*Server, context.Context, *socket) closeReason
 }
 
 // New returns a server.
@@ -107,7 +107,7 @@ func New(opts Options) *Server {
 	}
 	s := &Server{opts: opts, admission: newAdmission(opts.Max, opts.MaxOfAccount), sockets: map[*socket]struct{}{}, ingestion: newPublishing(opts.Broker.Publisher())}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.events = newFeed[passed](s.ctx, s.feedEvents)
+	s.events = newFeed[*orchv1.ReceivedEvent](s.ctx, s.feedEvents)
 	s.logs = newFeed[*orchv1.Log](s.ctx, s.feedLogs)
 	s.offers = newFeed[string](s.ctx, s.feedOffers)
 	s.pools = newFeed[uuid.UUID](s.ctx, s.feedPools)

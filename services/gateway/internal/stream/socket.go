@@ -34,21 +34,21 @@ const (
 // The server's own close codes, in the range for private use.
 const statusProtocolViolation websocket.StatusCode = 4001
 
-// ending is how a socket closes. The zero value means normally, or not yet.
-type ending struct {
+// closeReason is how a socket closes. The zero value means normally, or not yet.
+type closeReason struct {
 	code   websocket.StatusCode
 	reason string
 }
 
-// gone is the ending of a socket that the client or the network closed.
-var gone = ending{code: -1}
+// closedByClient is the reason of a socket that the client or the network closed.
+var closedByClient = closeReason{code: -1}
 
 var (
-	shuttingDown = ending{websocket.StatusServiceRestart, "the server is shutting down; connect again"}
+	shuttingDown = closeReason{websocket.StatusServiceRestart, "the server is shutting down; connect again"}
 	// decided ends a socket that writes to an undecided server: it has decided the vocabulary.
-	decided    = ending{websocket.StatusServiceRestart, "the server has chosen its vocabulary; connect again"}
-	brokerAway = ending{websocket.StatusTryAgainLater, "the broker is not reachable; try again later"}
-	storeAway  = ending{websocket.StatusTryAgainLater, "the store is not reachable; try again later"}
+	decided    = closeReason{websocket.StatusServiceRestart, "the server has chosen its vocabulary; connect again"}
+	brokerAway = closeReason{websocket.StatusTryAgainLater, "the broker is not reachable; try again later"}
+	storeAway  = closeReason{websocket.StatusTryAgainLater, "the store is not reachable; try again later"}
 )
 
 // socket is one open websocket.
@@ -71,9 +71,9 @@ type socket struct {
 }
 
 // end closes the socket with a code, once; later calls do nothing. It waits a while for the client to agree.
-func (k *socket) end(e ending) {
+func (k *socket) end(e closeReason) {
 	switch {
-	case e == gone:
+	case e == closedByClient:
 		_ = k.conn.CloseNow() // It has ended already.
 	case e.ok():
 		_ = k.conn.Close(websocket.StatusNormalClosure, "")
@@ -83,17 +83,17 @@ func (k *socket) end(e ending) {
 }
 
 // read reads the next text message. Binary ones are refused; the ending is then not zero.
-func (k *socket) read(ctx context.Context) ([]byte, ending) { return k.readInto(ctx, nil) }
+func (k *socket) read(ctx context.Context) ([]byte, closeReason) { return k.readInto(ctx, nil) }
 
 // readInto is read that uses the memory of buffer, as far as it goes; the message belongs to the caller until it gives the
 // memory to another call.
-func (k *socket) readInto(ctx context.Context, buffer []byte) ([]byte, ending) {
+func (k *socket) readInto(ctx context.Context, buffer []byte) ([]byte, closeReason) {
 	kind, r, err := k.conn.Reader(ctx)
 	if err != nil {
-		return nil, readEnding(err)
+		return nil, readCloseReason(err)
 	}
 	if kind != websocket.MessageText {
-		return nil, ending{websocket.StatusUnsupportedData, "expected text messages"}
+		return nil, closeReason{websocket.StatusUnsupportedData, "expected text messages"}
 	}
 	buffer = buffer[:0]
 	for {
@@ -101,10 +101,10 @@ func (k *socket) readInto(ctx context.Context, buffer []byte) ([]byte, ending) {
 		n, err := r.Read(buffer[len(buffer):cap(buffer)])
 		buffer = buffer[:len(buffer)+n]
 		if errors.Is(err, io.EOF) {
-			return buffer, ending{}
+			return buffer, closeReason{}
 		}
 		if err != nil {
-			return nil, readEnding(err)
+			return nil, readCloseReason(err)
 		}
 	}
 }
@@ -112,22 +112,22 @@ func (k *socket) readInto(ctx context.Context, buffer []byte) ([]byte, ending) {
 // leastRead is how much room there is for each part of a message that is read.
 const leastRead = 2 << 10
 
-func (e ending) ok() bool { return e.code == 0 }
+func (e closeReason) ok() bool { return e.code == 0 }
 
-// readEnding is how a socket ends on which reading failed. A message that is too large was answered by the connection.
-func readEnding(err error) ending {
+// readCloseReason is how a socket ends on which reading failed. A message that is too large was answered by the connection.
+func readCloseReason(err error) closeReason {
 	if errors.Is(err, websocket.ErrMessageTooBig) {
-		return ending{websocket.StatusMessageTooBig, "the message is too large"}
+		return closeReason{websocket.StatusMessageTooBig, "the message is too large"}
 	}
-	return gone
+	return closedByClient
 }
 
 // hello reads a message that the client must begin with into out, which is a pointer to a struct. A client that is too
 // slow, or sends something else, gets the code and reason.
-func (k *socket) hello(ctx context.Context, within time.Duration, out any, code websocket.StatusCode, reason string) ending {
+func (k *socket) hello(ctx context.Context, within time.Duration, out any, code websocket.StatusCode, reason string) closeReason {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	refused := ending{code, reason}
+	refused := closeReason{code, reason}
 	late := make(chan struct{})
 	timer := time.AfterFunc(within, func() {
 		defer close(late)
@@ -144,7 +144,7 @@ func (k *socket) hello(ctx context.Context, within time.Duration, out any, code 
 	if json.Unmarshal(data, out) != nil {
 		return refused
 	}
-	return ending{}
+	return closeReason{}
 }
 
 // staysAdmitted checks the permission at every interval and closes the socket once it is gone: a key may be revoked or
@@ -166,7 +166,7 @@ func (k *socket) staysAdmitted(ctx context.Context, every time.Duration) (stop f
 				continue
 			}
 			k.log.InfoContext(ctx, "close websocket: permission revoked", "error", err)
-			k.end(ending{websocket.StatusPolicyViolation, status.Convert(err).Message()})
+			k.end(closeReason{websocket.StatusPolicyViolation, status.Convert(err).Message()})
 			return
 		}
 	})
@@ -189,7 +189,7 @@ func (k *socket) untilGone(ctx context.Context) context.Context {
 	k.listening.Go(func() {
 		defer cancel()
 		if _, end := k.read(ctx); end.ok() {
-			k.end(ending{websocket.StatusPolicyViolation, "unexpected message"})
+			k.end(closeReason{websocket.StatusPolicyViolation, "unexpected message"})
 		}
 	})
 	return ctx

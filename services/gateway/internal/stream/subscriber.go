@@ -26,7 +26,7 @@ const (
 var (
 	errFeedEnded = errors.New("stream: the feed has ended")
 
-	tooSlow = ending{websocket.StatusTryAgainLater, "the subscriber reads too slowly; connect again to catch up"}
+	tooSlow = closeReason{websocket.StatusTryAgainLater, "the subscriber reads too slowly; connect again to catch up"}
 )
 
 // message is one feed message: its workspace, value and encoded form.
@@ -47,7 +47,7 @@ type subscriber[T any] struct {
 	queue  []message
 	bytes  int
 	behind bool // The larger bounds apply.
-	end    ending
+	end    closeReason
 }
 
 func newSubscriber[T any](workspace uuid.UUID, behind bool, wants func(T) bool) *subscriber[T] {
@@ -84,7 +84,7 @@ func (q *subscriber[T]) push(m message) {
 }
 
 // stop ends the subscription and drops its queue.
-func (q *subscriber[T]) stop(e ending) {
+func (q *subscriber[T]) stop(e closeReason) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.end.ok() {
@@ -92,7 +92,7 @@ func (q *subscriber[T]) stop(e ending) {
 	}
 }
 
-func (q *subscriber[T]) stopLocked(e ending) {
+func (q *subscriber[T]) stopLocked(e closeReason) {
 	q.end, q.queue, q.bytes = e, nil, 0
 	q.wake()
 }
@@ -109,7 +109,7 @@ func (q *subscriber[T]) wake() bool {
 
 // take returns the queued messages, which the caller then owns. Once the queue fits the regular bounds, those apply
 // from then on.
-func (q *subscriber[T]) take() ([]message, ending) {
+func (q *subscriber[T]) take() ([]message, closeReason) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	batch := q.queue
@@ -122,7 +122,7 @@ func (q *subscriber[T]) take() ([]message, ending) {
 
 // deliver writes the feed's messages to the socket, except those that shown reports (nil: none), until either ends. ctx
 // ends with the client.
-func (q *subscriber[T]) deliver(ctx context.Context, k *socket, shown func(uuid.UUID) bool) ending {
+func (q *subscriber[T]) deliver(ctx context.Context, k *socket, shown func(uuid.UUID) bool) closeReason {
 	for {
 		batch, end := q.take()
 		for _, m := range batch {
@@ -130,9 +130,9 @@ func (q *subscriber[T]) deliver(ctx context.Context, k *socket, shown func(uuid.
 				continue
 			}
 			if k.write(ctx, m.text) != nil {
-				return gone
+				return closedByClient
 			}
-			if end = q.ending(); !end.ok() {
+			if end = q.closeReason(); !end.ok() {
 				break
 			}
 		}
@@ -145,12 +145,12 @@ func (q *subscriber[T]) deliver(ctx context.Context, k *socket, shown func(uuid.
 		select {
 		case <-q.news:
 		case <-ctx.Done():
-			return gone
+			return closedByClient
 		}
 	}
 }
 
-func (q *subscriber[T]) ending() ending {
+func (q *subscriber[T]) closeReason() closeReason {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.end

@@ -39,8 +39,10 @@ type taskWorker struct {
 //	subscribe ──▶ claim ──▶ run ──▶ {"type":"ack"} ──▶ claim …
 //	                │ none           {"type":"quit"} or disconnected: the claim is released
 //	                └──▶ wait for a wake-up
-func (s *Server) tasksOut(ctx context.Context, k *socket) ending {
-	violation := func(reason string) ending { return ending{statusProtocolViolation, "Protocol violation: " + reason} }
+func (s *Server) tasksOut(ctx context.Context, k *socket) closeReason {
+	violation := func(reason string) closeReason {
+		return closeReason{statusProtocolViolation, "Protocol violation: " + reason}
+	}
 	var first struct {
 		Type     string   `json:"type"`
 		Keys     []string `json:"keys"`
@@ -80,7 +82,7 @@ func (w *taskWorker) listen(ctx, serving context.Context) {
 	for {
 		data, end := w.socket.read(ctx)
 		if !end.ok() {
-			if end != gone {
+			if end != closedByClient {
 				w.socket.end(end)
 			}
 			return
@@ -93,7 +95,7 @@ func (w *taskWorker) listen(ctx, serving context.Context) {
 	}
 }
 
-func (w *taskWorker) serve(ctx context.Context, violation ending) ending {
+func (w *taskWorker) serve(ctx context.Context, violation closeReason) closeReason {
 	poll := time.NewTimer(0)
 	defer poll.Stop()
 	for {
@@ -102,9 +104,9 @@ func (w *taskWorker) serve(ctx context.Context, violation ending) ending {
 		switch {
 		case ctx.Err() != nil && err == nil:
 			w.settle(ctx, response.(*orchv1.ClaimTaskRunResponse), false)
-			return gone
+			return closedByClient
 		case ctx.Err() != nil:
-			return gone
+			return closedByClient
 		case err != nil:
 			w.socket.log.WarnContext(ctx, "claim task run for a task worker", "error", err)
 			return storeAway
@@ -120,33 +122,33 @@ func (w *taskWorker) serve(ctx context.Context, violation ending) ending {
 		select {
 		case <-w.news.news:
 			w.news.idle.Store(false)
-			if end := w.news.ending(); !end.ok() {
+			if end := w.news.closeReason(); !end.ok() {
 				return end
 			}
 		case data := <-w.messages:
 			if messageType(data) == "quit" {
-				return ending{}
+				return closeReason{}
 			}
 			return violation // No run awaits an acknowledgement.
 		case <-poll.C:
 			w.news.idle.Store(false)
 		case <-ctx.Done():
-			return gone
+			return closedByClient
 		}
 	}
 }
 
 // offer sends a run and waits for the worker's acknowledgement; more is false when the socket must close.
-func (w *taskWorker) offer(ctx context.Context, claimed *orchv1.ClaimTaskRunResponse, violation ending) (end ending, more bool) {
+func (w *taskWorker) offer(ctx context.Context, claimed *orchv1.ClaimTaskRunResponse, violation closeReason) (end closeReason, more bool) {
 	taken := false
 	defer func() { w.settle(ctx, claimed, taken) }()
 	text, err := restjson.Marshal(claimed.GetTaskRun())
 	if err != nil {
 		w.socket.log.ErrorContext(ctx, "encode task run for a task worker", "task_run", claimed.GetTaskRun().GetId(), "error", err)
-		return ending{websocket.StatusInternalError, "the task run cannot be written"}, false
+		return closeReason{websocket.StatusInternalError, "the task run cannot be written"}, false
 	}
 	if w.socket.write(ctx, text) != nil {
-		return gone, false
+		return closedByClient, false
 	}
 	late := time.NewTimer(ackTimeout)
 	defer late.Stop()
@@ -155,15 +157,15 @@ func (w *taskWorker) offer(ctx context.Context, claimed *orchv1.ClaimTaskRunResp
 		switch messageType(data) {
 		case "ack":
 			taken = true
-			return ending{}, true
+			return closeReason{}, true
 		case "quit":
-			return ending{}, false
+			return closeReason{}, false
 		}
 		return violation, false
 	case <-late.C:
-		return ending{websocket.StatusTryAgainLater, "the task run was not acknowledged in time"}, false
+		return closeReason{websocket.StatusTryAgainLater, "the task run was not acknowledged in time"}, false
 	case <-ctx.Done():
-		return gone, false
+		return closedByClient, false
 	}
 }
 

@@ -97,10 +97,10 @@ type cleanupDelivery struct {
 }
 
 // deliverCleanups begins the delivery where it was agreed. The caller ends it.
-func (c *workerChannel) deliverCleanups(ctx context.Context, pool uuid.UUID) (*cleanupDelivery, ending) {
+func (c *workerChannel) deliverCleanups(ctx context.Context, pool uuid.UUID) (*cleanupDelivery, closeReason) {
 	d := &cleanupDelivery{}
 	if c.cleanups == 0 {
-		return d, ending{}
+		return d, closeReason{}
 	}
 	d.free = newSubscriber(c.socket.info.Workspace, false, func(changed uuid.UUID) bool { return changed == pool })
 	if c.server.cleanups.join(ctx, d.free) != nil {
@@ -109,7 +109,7 @@ func (c *workerChannel) deliverCleanups(ctx context.Context, pool uuid.UUID) (*c
 	d.news = d.free.news
 	d.timer = time.NewTimer(0)
 	d.elapsed = d.timer.C
-	return d, ending{}
+	return d, closeReason{}
 }
 
 // end ends the delivery.
@@ -123,16 +123,16 @@ func (d *cleanupDelivery) end(s *Server) {
 }
 
 // announced requests a job, because one may be free.
-func (d *cleanupDelivery) announced() ending {
+func (d *cleanupDelivery) announced() closeReason {
 	if _, end := d.free.take(); !end.ok() {
 		return channelTransient
 	}
 	d.timer.Reset(0)
-	return ending{}
+	return closeReason{}
 }
 
 // cleanUp reserves a job and sends it. After a job it asks again at once, because the worker may handle several.
-func (c *workerChannel) cleanUp(ctx context.Context, d *cleanupDelivery) ending {
+func (c *workerChannel) cleanUp(ctx context.Context, d *cleanupDelivery) closeReason {
 	response, _, err := c.server.opts.Caller.Call(ctx, orchv1.CleanupJobService_ReserveCleanupJob_FullMethodName, &orchv1.ReserveCleanupJobRequest{
 		WorkPoolId: c.pool.GetId(), WorkQueueIds: c.queues, Kinds: c.hello.HandledCleanupKinds, Consumer: c.consumer(), MaxConcurrency: c.cleanups,
 	})
@@ -147,7 +147,7 @@ func (c *workerChannel) cleanUp(ctx context.Context, d *cleanupDelivery) ending 
 			wait = min(wait, max(0, time.Until(reserved.GetNext().AsTime())))
 		}
 		d.timer.Reset(wait)
-		return ending{}
+		return closeReason{}
 	}
 	d.timer.Reset(0)
 	return send(ctx, c, "cleanup.message.v1", cleanupMessage{
@@ -162,7 +162,7 @@ func (c *workerChannel) consumer() string {
 }
 
 // settleCleanup executes a worker's operation and sends its result.
-func (c *workerChannel) settleCleanup(ctx context.Context, kind string, data []byte) ending {
+func (c *workerChannel) settleCleanup(ctx context.Context, kind string, data []byte) closeReason {
 	operation := cleanupOperations[kind]
 	var f frame[cleanupRequest]
 	release := operation.operation == orchv1.CleanupOperation_CLEANUP_OPERATION_RELEASE
@@ -194,7 +194,7 @@ func (c *workerChannel) settleCleanup(ctx context.Context, kind string, data []b
 }
 
 // received handles a frame of the worker: a heartbeat, or an operation on a clean-up job.
-func (c *workerChannel) received(ctx context.Context, data []byte) ending {
+func (c *workerChannel) received(ctx context.Context, data []byte) closeReason {
 	var f frame[json.RawMessage]
 	if !strict(data, &f) {
 		return channelProtocol

@@ -68,10 +68,10 @@ type runDelivery struct {
 }
 
 // deliverRuns begins the delivery where the worker requested it. The caller ends it.
-func (c *workerChannel) deliverRuns(ctx context.Context) (*runDelivery, ending) {
+func (c *workerChannel) deliverRuns(ctx context.Context) (*runDelivery, closeReason) {
 	d := &runDelivery{}
 	if !slices.Contains(c.hello.Capabilities, capabilityRuns) {
-		return d, ending{}
+		return d, closeReason{}
 	}
 	name := c.socket.pool
 	d.waiting = newSubscriber(c.socket.info.Workspace, false, func(pool string) bool { return pool == name })
@@ -81,7 +81,7 @@ func (c *workerChannel) deliverRuns(ctx context.Context) (*runDelivery, ending) 
 	d.news = d.waiting.news
 	d.timer = time.NewTimer(0)
 	d.elapsed, d.next = d.timer.C, time.Now()
-	return d, ending{}
+	return d, closeReason{}
 }
 
 // end ends the delivery.
@@ -101,18 +101,18 @@ func (d *runDelivery) at(next time.Time) {
 }
 
 // announced brings the next poll forward.
-func (d *runDelivery) announced() ending {
+func (d *runDelivery) announced() closeReason {
 	if _, end := d.waiting.take(); !end.ok() {
 		return channelTransient
 	}
 	if soon := time.Now().Add(runsDelay); soon.Before(d.next) {
 		d.at(soon)
 	}
-	return ending{}
+	return closeReason{}
 }
 
 // poll reads the runs that a worker may start, and sends those that are due.
-func (c *workerChannel) poll(ctx context.Context, d *runDelivery) ending {
+func (c *workerChannel) poll(ctx context.Context, d *runDelivery) closeReason {
 	response, _, err := c.server.opts.Caller.Call(ctx, orchv1.WorkPoolService_GetScheduledFlowRuns_FullMethodName, &orchv1.GetScheduledFlowRunsRequest{
 		Name: c.socket.pool, Query: &orchv1.ScheduledFlowRunQuery{
 			WorkQueueNames: c.hello.WorkQueueNames, ScheduledBefore: timestamppb.New(time.Now().Add(workerchannel.RunsAhead)),
@@ -129,7 +129,7 @@ func (c *workerChannel) poll(ctx context.Context, d *runDelivery) ending {
 	due, next := d.due.take(polled.GetFlowRuns(), time.Now())
 	d.at(next)
 	if len(due) == 0 {
-		return ending{}
+		return closeReason{}
 	}
 	runs, err := restjson.Marshal(&orchv1.WorkerFlowRunList{FlowRuns: due})
 	if err != nil {

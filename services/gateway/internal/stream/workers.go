@@ -36,11 +36,11 @@ var channelCapabilities = []string{"worker_heartbeat.v1", "work_pool_snapshot.v1
 // The endings of a worker's channel. Clients look at code and reason: 1002 and 1008 make them use REST for good, after
 // 1011 they connect again.
 var (
-	channelProtocol     = ending{websocket.StatusProtocolError, "protocol_error"}
-	channelForbidden    = ending{websocket.StatusPolicyViolation, "authorization_failed"}
-	channelVersionOther = ending{websocket.StatusPolicyViolation, "unsupported_version"}
-	channelHeartbeat    = ending{websocket.StatusInternalError, "heartbeat_persistence_failed"}
-	channelTransient    = ending{websocket.StatusInternalError, "transient_server_error"}
+	channelProtocol     = closeReason{websocket.StatusProtocolError, "protocol_error"}
+	channelForbidden    = closeReason{websocket.StatusPolicyViolation, "authorization_failed"}
+	channelVersionOther = closeReason{websocket.StatusPolicyViolation, "unsupported_version"}
+	channelHeartbeat    = closeReason{websocket.StatusInternalError, "heartbeat_persistence_failed"}
+	channelTransient    = closeReason{websocket.StatusInternalError, "transient_server_error"}
 )
 
 // frame is a message of the channel in either direction.
@@ -114,7 +114,7 @@ type workerChannel struct {
 //	pool is changed ──▶ work_pool.snapshot.v1;  pool is deleted ──▶ authorization_failed
 //	run is due ──▶ work_pool.flow_runs_due.v1, for a worker that requested scheduled_flow_runs.v1
 //	clean-up job is free ──▶ cleanup.message.v1;  cleanup.ack.v1, … ──▶ cleanup.operation_result.v1
-func (s *Server) workerConnect(ctx context.Context, k *socket) ending {
+func (s *Server) workerConnect(ctx context.Context, k *socket) closeReason {
 	var first json.RawMessage
 	if end := k.hello(ctx, helloTimeout, &first, channelProtocol.code, channelProtocol.reason); !end.ok() {
 		return end
@@ -160,7 +160,7 @@ func (s *Server) workerConnect(ctx context.Context, k *socket) ending {
 }
 
 // greet reads the first frame.
-func (c *workerChannel) greet(data []byte) ending {
+func (c *workerChannel) greet(data []byte) closeReason {
 	var f frame[workerHello]
 	if !strict(data, &f) || f.Type != "worker.hello.v1" {
 		return channelProtocol
@@ -180,7 +180,7 @@ func (c *workerChannel) greet(data []byte) ending {
 		return channelVersionOther
 	}
 	c.hello, c.cleanups = h, cleanups
-	return ending{}
+	return closeReason{}
 }
 
 // strict decodes a frame and refuses unknown fields and trailing data.
@@ -209,9 +209,9 @@ func (c *workerChannel) connect(ctx context.Context) (*orchv1.ConnectWorkerRespo
 }
 
 // failed is the ending that follows from the error of a call.
-func (c *workerChannel) failed(ctx context.Context, action string, err error) ending {
+func (c *workerChannel) failed(ctx context.Context, action string, err error) closeReason {
 	if ctx.Err() != nil {
-		return gone
+		return closedByClient
 	}
 	status := rpc.HTTPError(err).GetStatus()
 	switch {
@@ -230,7 +230,7 @@ func (c *workerChannel) listen(ctx, serving context.Context) {
 	for {
 		data, end := c.socket.read(ctx)
 		if !end.ok() {
-			if end != gone {
+			if end != closedByClient {
 				c.socket.end(end)
 			}
 			return
@@ -243,7 +243,7 @@ func (c *workerChannel) listen(ctx, serving context.Context) {
 	}
 }
 
-func (c *workerChannel) ready(ctx context.Context, connected *orchv1.ConnectWorkerResponse) ending {
+func (c *workerChannel) ready(ctx context.Context, connected *orchv1.ConnectWorkerResponse) closeReason {
 	initial, err := c.snapshot("initial")
 	if err != nil {
 		return c.failed(ctx, "write a work pool", err)
@@ -278,7 +278,7 @@ func (c *workerChannel) snapshot(reason string) (snapshot, error) {
 	return snapshot{Sequence: c.sequence, Reason: reason, WorkPool: text}, err
 }
 
-func send[P any](ctx context.Context, c *workerChannel, kind string, payload P) ending {
+func send[P any](ctx context.Context, c *workerChannel, kind string, payload P) closeReason {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return c.failed(ctx, "make the id of a frame", err)
@@ -288,18 +288,18 @@ func send[P any](ctx context.Context, c *workerChannel, kind string, payload P) 
 		return c.failed(ctx, "write a frame", err)
 	}
 	if c.socket.write(ctx, text) != nil {
-		return gone
+		return closedByClient
 	}
-	return ending{}
+	return closeReason{}
 }
 
-func (c *workerChannel) serve(ctx context.Context, changed *subscriber[uuid.UUID], runs *runDelivery, cleanups *cleanupDelivery) ending {
+func (c *workerChannel) serve(ctx context.Context, changed *subscriber[uuid.UUID], runs *runDelivery, cleanups *cleanupDelivery) closeReason {
 	due := time.NewTimer(snapshotDelay) // The pool may have been changed before the channel was told of changes.
 	defer due.Stop()
 	for {
 		select {
 		case <-changed.news:
-			if end := changed.ending(); !end.ok() {
+			if end := changed.closeReason(); !end.ok() {
 				return channelTransient
 			}
 			changed.take()
@@ -329,13 +329,13 @@ func (c *workerChannel) serve(ctx context.Context, changed *subscriber[uuid.UUID
 				return end
 			}
 		case <-ctx.Done():
-			return gone
+			return closedByClient
 		}
 	}
 }
 
 // beat records a heartbeat, and makes up for a change that the feed did not deliver.
-func (c *workerChannel) beat(ctx context.Context, data []byte) ending {
+func (c *workerChannel) beat(ctx context.Context, data []byte) closeReason {
 	var f frame[workerHeartbeat]
 	if !strict(data, &f) || f.Type != "worker.heartbeat.v1" || f.Payload.Interval < 1 ||
 		f.Payload.ConsumerID != c.hello.ConsumerID || f.Payload.WorkerName != c.hello.WorkerName {
@@ -354,7 +354,7 @@ func (c *workerChannel) beat(ctx context.Context, data []byte) ending {
 }
 
 // refresh sends the pool if it is another than the worker knows. A pool that is gone, or was created anew, ends the channel.
-func (c *workerChannel) refresh(ctx context.Context, reason string) ending {
+func (c *workerChannel) refresh(ctx context.Context, reason string) closeReason {
 	response, _, err := c.server.opts.Caller.Call(ctx, orchv1.WorkPoolService_ReadWorkPool_FullMethodName, &orchv1.ReadWorkPoolRequest{Name: c.socket.pool})
 	if err != nil {
 		return c.failed(ctx, "read a work pool", err)
@@ -366,7 +366,7 @@ func (c *workerChannel) refresh(ctx context.Context, reason string) ending {
 	case pool.GetId() != c.pool.GetId():
 		return channelForbidden
 	case alike(pool, c.pool):
-		return ending{}
+		return closeReason{}
 	}
 	c.pool = pool
 	next, err := c.snapshot(reason)

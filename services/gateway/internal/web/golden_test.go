@@ -220,7 +220,7 @@ func requireLink(t *testing.T, site *Site, link string) {
 	if u.Host != "" || u.Path == "" || strings.HasPrefix(u.Path, "/static/") || strings.HasPrefix(u.Path, "/docs") || strings.HasPrefix(u.Path, "/api/") {
 		return
 	}
-	_, path := splitPlace(u.EscapedPath())
+	_, path := splitWorkspacePath(u.EscapedPath())
 	found, _ := site.routes.find(path)
 	require.NotNil(t, found, "the link %s leads nowhere", link)
 }

@@ -22,7 +22,7 @@ import (
 const livePath = "/live"
 
 // serveLive follows a topic for a page. Its reader needs the scope of the topic, now and while the socket is open.
-func (s *Site) serveLive(w http.ResponseWriter, r *http.Request, visit Visit, at place) {
+func (s *Site) serveLive(w http.ResponseWriter, r *http.Request, visit Visit, at workspacePath) {
 	topic, known := live.Parse(r.URL.Query().Get("topic"))
 	switch {
 	case s.opts.Follow == nil || !stream.Upgrade(r):

@@ -86,31 +86,31 @@ func (rt route) match(segments []string) (map[string]string, bool) {
 	return vars, true
 }
 
-// place is the account and workspace that a path names; nil UUIDs mean none.
-type place struct{ account, workspace uuid.UUID }
+// workspacePath is the account and workspace that a path names; nil UUIDs mean none.
+type workspacePath struct{ account, workspace uuid.UUID }
 
 // prefix returns the part of the path that names the workspace.
-func (p place) prefix() string {
+func (p workspacePath) prefix() string {
 	if p.account == uuid.Nil {
 		return ""
 	}
 	return "/account/" + p.account.String() + "/workspace/" + p.workspace.String()
 }
 
-// splitPlace separates "/account/{id}/workspace/{id}" from an escaped path.
-func splitPlace(path string) (p place, rest string) {
+// splitWorkspacePath separates "/account/{id}/workspace/{id}" from an escaped path.
+func splitWorkspacePath(path string) (p workspacePath, rest string) {
 	segments := strings.SplitN(path, "/", 6)
 	if len(segments) < 5 || segments[1] != "account" || segments[3] != "workspace" {
-		return place{}, path
+		return workspacePath{}, path
 	}
 	account, errA := uuid.Parse(segments[2])
 	workspace, errW := uuid.Parse(segments[4])
 	if errA != nil || errW != nil {
-		return place{}, path
+		return workspacePath{}, path
 	}
 	rest = "/"
 	if len(segments) == 6 {
 		rest += segments[5]
 	}
-	return place{account, workspace}, rest
+	return workspacePath{account, workspace}, rest
 }

@@ -34,7 +34,7 @@ const (
 // servePage authenticates the reader, then serves the page of the path.
 func (s *Site) servePage(w http.ResponseWriter, r *http.Request) {
 	escaped := r.URL.EscapedPath()
-	at, rest := splitPlace(escaped)
+	at, rest := splitWorkspacePath(escaped)
 	visit, err := s.opts.Enter(w, r, at.account, at.workspace)
 	if err != nil {
 		requestlog.SetRoute(w, transcode.Unmatched)
@@ -91,7 +91,7 @@ func (s *Site) servePage(w http.ResponseWriter, r *http.Request) {
 }
 
 // request builds the page's request without its calls.
-func (s *Site) request(w http.ResponseWriter, r *http.Request, visit Visit, at place) *page.Request {
+func (s *Site) request(w http.ResponseWriter, r *http.Request, visit Visit, at workspacePath) *page.Request {
 	now := s.opts.Clock.Now()
 	addresses := s.opts.Addresses(r)
 	reader := param.NewReader(r.URL.Query(), now)
@@ -190,7 +190,7 @@ func (s *Site) Writes(r *http.Request) bool {
 	if r.Method != http.MethodPost {
 		return false
 	}
-	at, rest := splitPlace(r.URL.EscapedPath())
+	at, rest := splitWorkspacePath(r.URL.EscapedPath())
 	found, _ := s.routes.find(rest)
 	if found == nil {
 		return false

@@ -41,7 +41,7 @@ type Options struct {
 	SignIn func(r *http.Request, credential string) (digest string, err error)
 	// Client returns the client's address, the zero address if unknown.
 	Client func(r *http.Request) netip.Addr
-	// Follow upgrades a request of a page and sends nudges about what a watch selects; admit checks its permission again. Its
+	// Follow upgrades a request of a page and sends invalidations about what a watch selects; admit checks its permission again. Its
 	// error is the response. Without a broker it is nil: pages then do not follow anything.
 	Follow func(w http.ResponseWriter, visit Visit, watch stream.Watch, admit func() error) error
 	// Sessions holds the signed-in browsers.

@@ -1,10 +1,10 @@
 // Package live decides what the pages of the dashboard follow. A page names a topic; the topic selects the messages of the
 // feeds of package stream that make the page ask again.
 //
-//	page ── websocket /live?topic=flow-run/<id> ──▶ Parse ──▶ Watch ──▶ package stream ──▶ nudges
+//	page ── websocket /live?topic=flow-run/<id> ──▶ Parse ──▶ Watch ──▶ package stream ──▶ invalidations
 //
-// A nudge carries no data. The page then requests its own fragment, which is authorized as every page is. A topic needs the
-// scopes of its page, so a nudge tells nothing that its reader may not see.
+// An invalidation carries no data. The page then requests its own fragment, which is authorized as every page is. A topic needs the
+// scopes of its page, so an invalidation reveals nothing that its reader may not see.
 package live
 
 import (
@@ -40,14 +40,14 @@ var kinds = map[string]kind{
 	"flow-run": {rpc: orchv1.FlowRunService_ReadFlowRun_FullMethodName, one: true, watch: func(id uuid.UUID, v vocabulary.Vocabulary) stream.Watch {
 		run := id.String()
 		return stream.Watch{
-			Event: about(v, v.Name("flow-run", run)),
+			Event: matcher(v, v.Name("flow-run", run)),
 			Log:   func(l *orchv1.Log) bool { return l.GetFlowRunId() == run },
 		}
 	}},
 	"task-run": {rpc: orchv1.TaskRunService_ReadTaskRun_FullMethodName, one: true, watch: func(id uuid.UUID, v vocabulary.Vocabulary) stream.Watch {
 		run := id.String()
 		return stream.Watch{
-			Event: about(v, v.Name("task-run", run)),
+			Event: matcher(v, v.Name("task-run", run)),
 			Log:   func(l *orchv1.Log) bool { return l.GetTaskRunId() == run },
 		}
 	}},
@@ -62,8 +62,8 @@ var kinds = map[string]kind{
 	}},
 }
 
-// about selects events whose resource, or one of whose related resources, has an id.
-func about(v vocabulary.Vocabulary, resource string) func(*orchv1.ReceivedEvent) bool {
+// matcher selects events whose resource, or one of whose related resources, has an id.
+func matcher(v vocabulary.Vocabulary, resource string) func(*orchv1.ReceivedEvent) bool {
 	label := v.ResourceID()
 	return func(e *orchv1.ReceivedEvent) bool {
 		if e.GetResource().GetLabels()[label] == resource {

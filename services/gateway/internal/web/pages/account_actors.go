@@ -35,11 +35,11 @@ func readActors(r *page.Request, withTeams bool) actors {
 	members := readMembers(r)
 	services := apicall.New[*orchv1.ServiceAccountList](orchv1.ServiceAccountService_ReadServiceAccounts_FullMethodName, inAccount(r, apicall.JSON{}))
 	teams := apicall.New[*orchv1.TeamList](orchv1.TeamService_ReadTeams_FullMethodName, inAccount(r, apicall.JSON{}))
-	questions := []apicall.Call{members, services}
+	calls := []apicall.Call{members, services}
 	if withTeams {
-		questions = append(questions, teams)
+		calls = append(calls, teams)
 	}
-	_ = r.Call(questions...) // Without names the page shows ids.
+	_ = r.Call(calls...) // Without names the page shows ids.
 	all := actors{names: map[string]string{}}
 	for _, m := range members.Result().GetMemberships() {
 		all.add(userActor, m.GetUserId(), memberName(m))

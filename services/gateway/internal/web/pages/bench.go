@@ -134,13 +134,13 @@ func showBench(r *page.Request, template string, check bool) (page.View, error) 
 		wanted = []string{posted}
 	}
 	webhook, list := readWebhook(id), readDeliveries(id, apicall.JSON{"limit": maxRead})
-	questions := []apicall.Call{webhook, list}
+	calls := []apicall.Call{webhook, list}
 	var named *apicall.Unary[*orchv1.WebhookDeliveryList]
 	if len(wanted) > 0 { // It may be older than the last ones.
 		named = readDeliveries(id, apicall.JSON{"limit": 1, "deliveries": apicall.JSON{"id": any_(wanted[:1])}})
-		questions = append(questions, named)
+		calls = append(calls, named)
 	}
-	if err := r.Call(questions...); err != nil {
+	if err := r.Call(calls...); err != nil {
 		return page.View{}, err
 	}
 	w := webhook.Result()

@@ -46,13 +46,13 @@ var (
 
 // checkTemplate renders the deliveries with the webhook's template and with a new one at once.
 func checkTemplate(r *page.Request, w *orchv1.Webhook, after string, deliveries []*orchv1.WebhookDelivery) *templateCheck {
-	var questions []apicall.Call
+	var calls []apicall.Call
 	olds, news := make([]*apicall.Unary[*orchv1.WebhookRendering], len(deliveries)), make([]*apicall.Unary[*orchv1.WebhookRendering], len(deliveries))
 	for i, d := range deliveries {
 		olds[i], news[i] = render(w.GetId(), w.GetTemplate(), d.GetId()), render(w.GetId(), after, d.GetId())
-		questions = append(questions, olds[i], news[i])
+		calls = append(calls, olds[i], news[i])
 	}
-	_ = r.Call(questions...) // Those without an answer are counted as not compared.
+	_ = r.Call(calls...) // Those without an answer are counted as not compared.
 	counts := make([]int, len(checkWords))
 	c := &templateCheck{}
 	for i, d := range deliveries {

@@ -15,14 +15,14 @@ import (
 func schedulePanel(r *page.Request, d *orchv1.Deployment) panel {
 	t := &table{Columns: []string{"Schedule", "Active", "Next times", ""}, Empty: "No schedule: runs start by hand, by automations or by the API."}
 	previews := make([]*apicall.Unary[*orchv1.SchedulePreview], len(d.GetSchedules()))
-	var questions []apicall.Call
+	var calls []apicall.Call
 	for i, s := range d.GetSchedules() {
 		if raw, err := restjson.Marshal(s.GetSchedule()); err == nil && s.GetActive() && !d.GetPaused() {
 			previews[i] = apicall.New[*orchv1.SchedulePreview](orchv1.UiScheduleService_PreviewSchedule_FullMethodName, apicall.Input{Body: apicall.JSON{"schedule": rawJSON(raw), "n": 3}})
-			questions = append(questions, previews[i])
+			calls = append(calls, previews[i])
 		}
 	}
-	_ = r.Call(questions...) // Without them the column is empty.
+	_ = r.Call(calls...) // Without them the column is empty.
 	for i, s := range d.GetSchedules() {
 		next := cell{}
 		if previews[i] != nil {

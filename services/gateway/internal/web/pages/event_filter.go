@@ -23,7 +23,7 @@ const maxEventRows = 50
 
 func readEventFilter(r *page.Request) eventFilter {
 	window := r.Window()
-	if at := r.Moment(); !at.IsZero() && at.Before(window.To) { // The feed as it was has no later events.
+	if at := r.AsOf(); !at.IsZero() && at.Before(window.To) { // The feed as it was has no later events.
 		window.To, window.Open = at, false
 	}
 	return eventFilter{

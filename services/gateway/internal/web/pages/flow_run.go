@@ -36,8 +36,8 @@ type flowRunView struct {
 	Logs     *logsView
 	Tasks    *taskFilter
 	Problems []string
-	// Moment chooses the moment of the page.
-	Moment momentView
+	// AsOf chooses the moment of the page.
+	AsOf asOfView
 }
 
 // flowRunHead are the answers that all tabs of a flow run show.
@@ -107,7 +107,7 @@ func showFlowRun(r *page.Request, name string, content func(*page.Request, flowR
 	run := head.run
 	v := flowRunView{
 		Title: show.Line(run.GetName(), 80), Badge: show.State(head.state.GetType(), head.state.GetName()), ID: show.ID(run.GetId()),
-		Reason: show.Visible(head.state.GetMessage()), Moment: newMomentView(r, head.at),
+		Reason: show.Visible(head.state.GetMessage()), AsOf: newMomentView(r, head.at),
 		Failed: slices.Contains([]orchv1.StateType{orchv1.StateType_STATE_TYPE_FAILED, orchv1.StateType_STATE_TYPE_CRASHED}, head.state.GetType()),
 	}
 	flowName := head.flow.GetName()
@@ -140,7 +140,7 @@ func showFlowRun(r *page.Request, name string, content func(*page.Request, flowR
 
 // readFlowRunHead reads the run, its flow and its deployment, and its states if the page shows a past moment.
 func readFlowRunHead(r *page.Request) (flowRunHead, error) {
-	at := r.Moment()
+	at := r.AsOf()
 	if err := r.Err(); err != nil {
 		return flowRunHead{}, err
 	}
@@ -149,12 +149,12 @@ func readFlowRunHead(r *page.Request) (flowRunHead, error) {
 		return flowRunHead{}, err
 	}
 	flow := apicall.New[*orchv1.Flow](orchv1.FlowService_ReadFlow_FullMethodName, apicall.ID(run.Result().GetFlowId()))
-	questions := []apicall.Call{flow}
+	calls := []apicall.Call{flow}
 	deployment := apicall.New[*orchv1.Deployment](orchv1.DeploymentService_ReadDeployment_FullMethodName, apicall.ID(run.Result().GetDeploymentId()))
 	if run.Result().DeploymentId != nil {
-		questions = append(questions, deployment)
+		calls = append(calls, deployment)
 	}
-	_ = r.Call(questions...) // The page shows their ids instead of names.
+	_ = r.Call(calls...) // The page shows their ids instead of names.
 	head := flowRunHead{run: run.Result(), flow: flow.Result(), deployment: deployment.Result(), at: at, state: run.Result().GetState()}
 	if head.state == nil {
 		head.state = &orchv1.State{Type: run.Result().GetStateType(), Name: run.Result().StateName}

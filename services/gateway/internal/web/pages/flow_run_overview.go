@@ -28,15 +28,15 @@ func flowRunOverview(r *page.Request, h flowRunHead, v *flowRunView) error {
 	failures := apicall.New[*orchv1.LogList](orchv1.LogService_ReadLogs_FullMethodName, apicall.Input{Body: apicall.JSON{
 		"logs": logsUntil(apicall.JSON{"flow_run_id": any_([]string{h.run.GetId()}), "level": apicall.JSON{"ge_": 40}}, h.at), "limit": 5,
 	}})
-	questions := []apicall.Call{graph}
+	calls := []apicall.Call{graph}
 	if v.Failed {
-		questions = append(questions, failures)
+		calls = append(calls, failures)
 	}
-	_ = r.Call(questions...)                                                                   // Each panel says what it misses.
+	_ = r.Call(calls...)                                                                       // Each panel says what it misses.
 	if graph.Err() != nil && rpc.HTTPError(graph.Err()).GetStatus() == http.StatusBadRequest { // It has too many tasks.
-		questions[0] = showTaskHistory(r, h, v)
+		calls[0] = showTaskHistory(r, h, v)
 	}
-	v.Problems = problems(questions...)
+	v.Problems = problems(calls...)
 	if logs := failures.Result().GetLogs(); len(logs) > 0 {
 		v.Logs = &logsView{Rows: logRows(r, logs), Brief: true}
 	}
@@ -150,20 +150,20 @@ func laneNote(lane *chart.Lane, states map[string]int) string {
 	if len(lane.Spans) == 1 && len(states) == 1 {
 		return show.Duration(lane.Spans[0].To.Sub(lane.Spans[0].From).Round(time.Millisecond))
 	}
-	type share struct {
+	type fraction struct {
 		class string
 		n     int
 	}
-	var shares []share
+	var fractions []fraction
 	for class, n := range states {
-		shares = append(shares, share{class, n})
+		fractions = append(fractions, fraction{class, n})
 	}
-	slices.SortFunc(shares, func(a, b share) int { return cmp.Or(b.n-a.n, strings.Compare(a.class, b.class)) })
-	if len(shares) == 1 && shares[0].n == 1 {
-		return shares[0].class
+	slices.SortFunc(fractions, func(a, b fraction) int { return cmp.Or(b.n-a.n, strings.Compare(a.class, b.class)) })
+	if len(fractions) == 1 && fractions[0].n == 1 {
+		return fractions[0].class
 	}
 	var words []string
-	for _, s := range shares {
+	for _, s := range fractions {
 		words = append(words, fmt.Sprintf("%d %s", s.n, s.class))
 	}
 	return strings.Join(words, ", ")

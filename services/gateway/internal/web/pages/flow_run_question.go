@@ -54,11 +54,11 @@ func readQuestion(r *page.Request, run *orchv1.FlowRun) question {
 		return apicall.New[*httpbody.HttpBody](orchv1.FlowRunInputService_ReadFlowRunInput_FullMethodName, apicall.Input{Path: map[string]string{"id": run.GetId(), "key": key}})
 	}
 	schema, description := read(keys[keySchema]), read(keys[keyDescription])
-	questions := []apicall.Call{schema}
+	calls := []apicall.Call{schema}
 	if keys[keyDescription] != "" {
-		questions = append(questions, description)
+		calls = append(calls, description)
 	}
-	_ = r.Call(questions...) // A run need not describe what it asks for.
+	_ = r.Call(calls...) // A run need not describe what it asks for.
 	q := question{schema: schema.Result().GetData(), err: schema.Err()}
 	if text := description.Result().GetData(); json.Unmarshal(text, &q.description) != nil {
 		q.description = string(text)

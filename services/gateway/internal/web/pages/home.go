@@ -145,9 +145,9 @@ func showHome(r *page.Request) (page.View, error) {
 }
 
 // problems words the failures of panels that are not about permissions.
-func problems(questions ...apicall.Call) []string {
+func problems(calls ...apicall.Call) []string {
 	var texts []string
-	for _, q := range questions {
+	for _, q := range calls {
 		if text := page.Problem(q.Err()); text != "" {
 			texts = append(texts, text)
 		}

@@ -80,20 +80,20 @@ func logRows(r *page.Request, logs []*orchv1.Log) []show.LogLine {
 func readLogs(r *page.Request, f logFilter, filter apicall.JSON) ([]*orchv1.Log, error) {
 	sort := map[string]string{"oldest": "TIMESTAMP_ASC", "newest": "TIMESTAMP_DESC"}[f.Order]
 	var parts []*apicall.Unary[*orchv1.LogList]
-	var questions []apicall.Call
+	var calls []apicall.Call
 	for i := range logCalls {
 		part := apicall.NewShared[*orchv1.LogList](orchv1.LogService_ReadLogs_FullMethodName, apicall.Input{Body: apicall.JSON{
 			"logs": filter, "sort": sort, "limit": logBatch, "offset": f.Skip + i*logBatch,
 		}})
-		parts, questions = append(parts, part), append(questions, part)
+		parts, calls = append(parts, part), append(calls, part)
 	}
 	// Most runs have few lines: the first call tells whether the others have anything to read.
-	if err := r.Call(questions[0]); err != nil {
+	if err := r.Call(calls[0]); err != nil {
 		return nil, err
 	}
 	logs := slices.Clip(parts[0].Result().GetLogs()) // The answer is shared.
 	if len(logs) == logBatch {
-		if err := r.Call(questions[1:]...); err != nil {
+		if err := r.Call(calls[1:]...); err != nil {
 			return nil, err
 		}
 		for _, part := range parts[1:] {
@@ -201,7 +201,7 @@ func logDownloads() []page.Page {
 			Needs:   []string{orchv1.LogService_ReadLogs_FullMethodName},
 			Uses:    []string{orchv1.FlowRunStateService_ReadFlowRunStates_FullMethodName},
 			Serve: func(w http.ResponseWriter, r *page.Request) error {
-				return sendLines(w, r, logsOfFlowRun(r, r.Vars["id"], r.Moment(), 0))
+				return sendLines(w, r, logsOfFlowRun(r, r.Vars["id"], r.AsOf(), 0))
 			},
 		},
 	}

@@ -48,11 +48,11 @@ func runRows(r *page.Request, runs []*orchv1.FlowRun, withTasks bool) []runRow {
 	tasks := apicall.New[*orchv1.CountsById](orchv1.UiFlowService_CountTaskRunsByFlowRun_FullMethodName, apicall.Input{
 		Body: apicall.JSON{"flow_run_ids": ids},
 	})
-	questions := []apicall.Call{flows}
+	calls := []apicall.Call{flows}
 	if withTasks {
-		questions = append(questions, tasks)
+		calls = append(calls, tasks)
 	}
-	_ = r.Call(questions...) // Without them the table has ids and no counts.
+	_ = r.Call(calls...) // Without them the table has ids and no counts.
 	names := map[string]string{}
 	for _, flow := range flows.Result().GetFlows() {
 		names[flow.GetId()] = flow.GetName()

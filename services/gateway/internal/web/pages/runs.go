@@ -77,11 +77,11 @@ func showRuns(r *page.Request) (page.View, error) {
 	charted.Window = chartWindow(f.Window)
 	histogram := histogramCall(charted)
 	searches := apicall.New[*orchv1.SavedSearchList](orchv1.SavedSearchService_ReadSavedSearches_FullMethodName, apicall.Input{Body: apicall.JSON{}})
-	questions := []apicall.Call{runs, searches}
+	calls := []apicall.Call{runs, searches}
 	if scatter == nil {
-		questions = append(questions, histogram)
+		calls = append(calls, histogram)
 	}
-	_ = r.Call(questions...)
+	_ = r.Call(calls...)
 	if err := runs.Err(); err != nil {
 		return page.View{}, err
 	}

@@ -379,18 +379,18 @@ func (f *schemaForm) validate(r *page.Request, schema []byte, values *jsontree.O
 	if r.Call(checked) != nil {
 		return true
 	}
-	f.place(checked.Result().GetErrors(), nil)
+	f.assignErrors(checked.Result().GetErrors(), nil)
 	return checked.Result().GetValid()
 }
 
-// place puts errors of a validation beside the fields of their values, or above the form.
-func (f *schemaForm) place(errors []*orchv1.SchemaValueError, path []string) {
+// assignErrors puts errors of a validation beside the fields of their values, or above the form.
+func (f *schemaForm) assignErrors(errors []*orchv1.SchemaValueError, path []string) {
 	for _, e := range errors {
 		switch kind := e.GetKind().(type) {
 		case *orchv1.SchemaValueError_Property:
-			f.place(kind.Property.GetErrors(), append(slices.Clip(path), kind.Property.GetProperty()))
+			f.assignErrors(kind.Property.GetErrors(), append(slices.Clip(path), kind.Property.GetProperty()))
 		case *orchv1.SchemaValueError_Index:
-			f.place(kind.Index.GetErrors(), append(slices.Clip(path), strconv.FormatInt(kind.Index.GetIndex(), 10)))
+			f.assignErrors(kind.Index.GetErrors(), append(slices.Clip(path), strconv.FormatInt(kind.Index.GetIndex(), 10)))
 		case *orchv1.SchemaValueError_Reason:
 			f.placeReason(show.Line(kind.Reason, 300), path)
 		}

@@ -44,7 +44,7 @@ func taskRunPages() []page.Page {
 			Needs:   []string{orchv1.LogService_ReadLogs_FullMethodName},
 			Uses:    []string{orchv1.TaskRunStateService_ReadTaskRunStates_FullMethodName},
 			Serve: func(w http.ResponseWriter, r *page.Request) error {
-				return sendLines(w, r, logsOfTaskRun(r, r.Vars["id"], r.Moment(), 0))
+				return sendLines(w, r, logsOfTaskRun(r, r.Vars["id"], r.AsOf(), 0))
 			},
 		},
 	}
@@ -82,7 +82,7 @@ func taskRunTab(name string, content func(*page.Request, taskRunHead, *flowRunVi
 
 // readTaskRunHead reads the run, and its states if the page shows a past moment.
 func readTaskRunHead(r *page.Request) (taskRunHead, error) {
-	at := r.Moment()
+	at := r.AsOf()
 	if err := r.Err(); err != nil {
 		return taskRunHead{}, err
 	}
@@ -113,7 +113,7 @@ func taskRunView(r *page.Request, h taskRunHead, current string) flowRunView {
 		Title: show.Line(run.GetName(), 80), Badge: show.State(run.GetStateType(), run.GetStateName()), ID: show.ID(run.GetId()),
 		Reason: show.Visible(run.GetState().GetMessage()),
 		Failed: run.GetStateType() == orchv1.StateType_STATE_TYPE_FAILED || run.GetStateType() == orchv1.StateType_STATE_TYPE_CRASHED,
-		Flow:   show.Text("Task run"), Moment: newMomentView(r, h.at),
+		Flow:   show.Text("Task run"), AsOf: newMomentView(r, h.at),
 	}
 	if run.FlowRunId != nil {
 		parent := apicall.New[*orchv1.FlowRun](orchv1.FlowRunService_ReadFlowRun_FullMethodName, apicall.ID(run.GetFlowRunId()))

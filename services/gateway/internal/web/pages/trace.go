@@ -26,7 +26,7 @@ type traceView struct {
 	Problems []string
 	// Missing says why the trace ends where it does.
 	Missing string
-	Moment  momentView
+	AsOf    asOfView
 }
 
 // traceStep is a link of the chain.
@@ -84,7 +84,7 @@ type trace struct {
 
 func showTrace(r *page.Request) (page.View, error) {
 	kind := r.Vars["kind"]
-	webhooks, at := r.UUIDs("webhook"), r.Moment()
+	webhooks, at := r.UUIDs("webhook"), r.AsOf()
 	if err := r.Err(); err != nil {
 		return page.View{}, err
 	}
@@ -105,7 +105,7 @@ func showTrace(r *page.Request) (page.View, error) {
 	}
 	t.findEffects()
 	t.until(at)
-	v := traceView{Steps: t.steps(), Problems: t.problems, Moment: newMomentView(r, at)}
+	v := traceView{Steps: t.steps(), Problems: t.problems, AsOf: newMomentView(r, at)}
 	for _, l := range t.logs {
 		v.Logs = append(v.Logs, traceLog{clockOf(r).Plain(l.GetTimestamp()), show.Line(l.GetMessage(), 300)})
 	}
@@ -147,15 +147,15 @@ func (t *trace) fromDelivery(webhooks []string) error {
 			webhooks = append(webhooks, w.GetId())
 		}
 	}
-	questions := make([]apicall.Call, len(webhooks))
+	calls := make([]apicall.Call, len(webhooks))
 	lists := make([]*apicall.Unary[*orchv1.WebhookDeliveryList], len(webhooks))
 	for i, w := range webhooks {
 		in := apicall.ID(w)
 		in.Body = apicall.JSON{"limit": 1, "deliveries": apicall.JSON{"id": any_([]string{t.id})}}
 		lists[i] = apicall.New[*orchv1.WebhookDeliveryList](orchv1.WebhookService_ReadDeliveries_FullMethodName, in)
-		questions[i] = lists[i]
+		calls[i] = lists[i]
 	}
-	err := t.r.Call(questions...)
+	err := t.r.Call(calls...)
 	for _, list := range lists {
 		for _, d := range list.Result().GetDeliveries() {
 			t.delivery = d

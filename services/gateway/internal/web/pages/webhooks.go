@@ -112,20 +112,20 @@ func showWebhooks(r *page.Request) (page.View, error) {
 // webhookRows builds the rows of a table, those with failures first.
 func webhookRows(r *page.Request, webhooks []*orchv1.Webhook) ([]webhookRow, []string) {
 	lists := make([]*apicall.Unary[*orchv1.WebhookDeliveryList], len(webhooks))
-	questions := make([]apicall.Call, len(webhooks))
+	calls := make([]apicall.Call, len(webhooks))
 	for i, w := range webhooks {
 		in := apicall.ID(w.GetId())
 		in.Body = apicall.JSON{"limit": tickDeliveries}
 		lists[i] = apicall.New[*orchv1.WebhookDeliveryList](orchv1.WebhookService_ReadDeliveries_FullMethodName, in)
-		questions[i] = lists[i]
+		calls[i] = lists[i]
 	}
-	_ = r.Call(questions...) // A webhook without its deliveries has no strip.
+	_ = r.Call(calls...) // A webhook without its deliveries has no strip.
 	rows := make([]webhookRow, len(webhooks))
 	for i, w := range webhooks {
 		rows[i] = newWebhookRow(r, w, lists[i].Result().GetDeliveries())
 	}
 	slices.SortStableFunc(rows, func(a, b webhookRow) int { return b.Failed*max(a.Deliveries, 1) - a.Failed*max(b.Deliveries, 1) })
-	return rows, unique(problems(questions...))
+	return rows, unique(problems(calls...))
 }
 
 func newWebhookRow(r *page.Request, w *orchv1.Webhook, deliveries []*orchv1.WebhookDelivery) webhookRow {

@@ -24,7 +24,7 @@ func FuzzReader(f *testing.F) {
 			t.Skip("not a query")
 		}
 		r := param.NewReader(values, now)
-		window, moment, position := r.Window(), r.Moment(), r.Older()
+		window, moment, position := r.Window(), r.AsOf(), r.Older()
 		rows, states, ids, text, zone := r.Rows(), r.Words("state", "FAILED", "RUNNING"), r.UUIDs("id"), r.Text("q"), r.Zone()
 		if r.Err() != nil {
 			require.ErrorAs(t, r.Err(), new(*param.Invalid))

@@ -53,7 +53,7 @@ func TestBadValuesAreNamed(t *testing.T) {
 		r.Rows()
 		r.Zone()
 		r.Older()
-		r.Moment()
+		r.AsOf()
 		r.Text("q")
 		var invalid *param.Invalid
 		require.ErrorAs(t, r.Err(), &invalid, query)

@@ -85,8 +85,8 @@ func (r *Reader) Time(name string) time.Time {
 	return t
 }
 
-// Moment returns the parameter at, which shows a page as it was; the zero time means now. It is not in the future.
-func (r *Reader) Moment() time.Time {
+// AsOf returns the parameter at, which shows a page as it was; the zero time means now. It is not in the future.
+func (r *Reader) AsOf() time.Time {
 	at := r.Time("at")
 	if at.After(r.now) {
 		r.fail("at", cut(r.values.Get("at")), "a time that is not in the future")

@@ -12,7 +12,7 @@ import (
 const (
 	// MaxAttempts is the number of failed sign-ins per address, name and minute.
 	MaxAttempts = 5
-	window      = time.Minute
+	rateWindow  = time.Minute
 	// maxAddresses bounds the memory; beyond it, the limit also counts unknown addresses together.
 	maxAddresses = 10_000
 )
@@ -56,7 +56,7 @@ func (a *Attempts) Allow(from netip.Addr, name string) bool {
 	key := newAttempt(from, name)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if now := a.clock.Now(); now.Sub(a.since) >= window {
+	if now := a.clock.Now(); now.Sub(a.since) >= rateWindow {
 		a.since = now
 		clear(a.count)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 )
 
-// momentView is the part of a page that shows a run as it was at a moment, and the form that chooses the moment.
-type momentView struct {
+// asOfView is the part of a page that shows a run as it was at a moment, and the form that chooses the moment.
+type asOfView struct {
 	// At is the value of the form; Text and Now are empty for a page of now.
 	At, Text, Now string
 	Path          string
@@ -18,8 +18,8 @@ type momentView struct {
 }
 
 // newMomentView returns the form for a moment. The zero time means now.
-func newMomentView(r *page.Request, at time.Time) momentView {
-	v := momentView{Path: r.Path(), Hidden: hiddenFields(r, "level", "logger", "attempt", "q", "sort", "tz", "state", "n", "event", "resource")}
+func newMomentView(r *page.Request, at time.Time) asOfView {
+	v := asOfView{Path: r.Path(), Hidden: hiddenFields(r, "level", "logger", "attempt", "q", "sort", "tz", "state", "n", "event", "resource")}
 	if !at.IsZero() {
 		v.At, v.Text, v.Now = stamp(at), clockOf(r).Text(at), r.Here("at", "", "skip", "")
 	}
