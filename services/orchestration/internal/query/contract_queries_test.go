@@ -193,9 +193,6 @@ type recorder struct {
 	queries []labelledQuery
 }
 
-// Joins is false: a MongoDB server is asked in several commands.
-func (r *recorder) Joins() bool { return false }
-
 // Groups returns one value: an empty result would simplify the filter too much.
 func (r *recorder) Groups(_ context.Context, c Collection, field string, filter bson.D, _ int) ([]bson.RawValue, error) {
 	r.queries = append(r.queries, groups(r.label, c, field, filter))
@@ -203,10 +200,10 @@ func (r *recorder) Groups(_ context.Context, c Collection, field string, filter 
 	return []bson.RawValue{{Type: kind, Value: value}}, err
 }
 
-// Count returns more documents than are probed at once.
+// Count returns few documents, so that their ids are gathered.
 func (r *recorder) Count(_ context.Context, c Collection, filter bson.D, _ int64) (int64, error) {
 	r.queries = append(r.queries, count(r.label, c, filter))
-	return lookupIDs + 1, nil
+	return 1, nil
 }
 
 // Stream returns no documents.

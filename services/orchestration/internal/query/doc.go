@@ -2,8 +2,8 @@
 // lists the indexes that both need.
 //
 //	FlowRunQuery ──NewPlan──▶ Plan ──Resolver.Select──▶ Selection ──Page, Count──▶ documents
-//	   own filter    │      tree of     semi-joins       one MongoDB filter,
-//	   related ones  │      criteria    by distinct      probes for what was too broad
+//	   own filter    │      tree of     far side first   one MongoDB filter,
+//	   related ones  │      criteria    by ids, else     probes for what was too broad
 //	                 ▼
 //	         Compile: one filter message, by descriptor
 //
@@ -32,15 +32,10 @@
 //
 // A filter on another collection means that a related document exists. Filters that share a route share the document:
 // flows with flow_runs and task_runs are flows with a run that matches the first and has a task run that matches the
-// second. Up to 200 ids of the far side become `$in`. The same holds for the ids to which the near side refers, if they are few. Beyond
-// them a page probes a sample of the near side in its order, and goes on while the share of matches promises to fill it soon. Else up
-// to Resolver.MaxIDs ids of the far side become `$in`. If they are more, up to twenty times as many are looked up, and the ids of the
-// near side that refer to them become `$in`. If those are too many, the near side is streamed, and each batch is probed. Counts join
-// both sides by their ids. The result is ErrTooBroad, never a partial result, where all of this is impossible: below or_, or beyond
-// Resolver.MaxScanned documents.
-//
-// A store that joins (Reader.Joins) executes all of this in one command: each relation is a $lookup, whose result a $match compares with
-// []. Its results are exact whatever the sizes, and nothing is too broad.
+// second. If at most Resolver.MaxIDs documents of the far side match, the ids to which they refer become `$in` on the near side. Else
+// the near side is read in its order, and each batch is probed in the far side by the index of the reference: of a flow or a deployment
+// by the first match, of others by a list of references. The result is ErrTooBroad, never a partial result, where this is impossible:
+// below or_, or beyond Resolver.MaxPaged documents for a page, and Resolver.MaxCounted for a count or an aggregation.
 //
 // # Events
 //

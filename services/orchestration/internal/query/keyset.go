@@ -36,7 +36,7 @@ func (s *Selection) VisitAfter(ctx context.Context, sort bson.D, after Position,
 		return s.failed(err)
 	}
 	defer end()
-	p := s.resolver.prober()
+	p := s.resolver.prober(s.resolver.MaxPaged)
 	left := limit
 	for _, within := range after.behind(sort) {
 		n, err := s.visit(ctx, p, allOf([]bson.D{s.filter, within}), StreamOptions{Sort: sort, Limit: left}, visit)
@@ -52,9 +52,6 @@ func (s *Selection) VisitAfter(ctx context.Context, sort bson.D, after Position,
 
 // visit visits the documents of a filter that pass the probes, and returns their number.
 func (s *Selection) visit(ctx context.Context, p *prober, filter bson.D, o StreamOptions, visit func(bson.Raw) error) (n int64, err error) {
-	if len(s.stages) > 0 {
-		return s.visitJoined(ctx, filter, o, visit)
-	}
 	if len(s.probes) == 0 {
 		err = each(s.resolver.Reader.Stream(ctx, s.own, filter, o), func(doc bson.Raw) error {
 			n++
@@ -62,22 +59,9 @@ func (s *Selection) visit(ctx context.Context, p *prober, filter bson.D, o Strea
 		})
 		return n, err
 	}
-	if n, done, err := s.try(ctx, filter, o, visit); done || err != nil {
-		return n, err
-	}
-	if slices.ContainsFunc(s.probes, isOpen) {
-		within := *s
-		within.filter = filter
-		narrow, err := within.narrowed(ctx)
-		if err != nil {
-			return 0, err
-		}
-		return narrow.visit(ctx, p, narrow.filter, o, visit)
-	}
 	skip, limit := o.Skip, o.Limit
-	o.Skip, o.Limit = 0, 0
 	var failure error
-	err = p.scan(ctx, s.own, filter, o, s.probes, func(doc bson.Raw) bool {
+	err = p.scan(ctx, s.own, filter, StreamOptions{Sort: o.Sort}, s.probes, func(doc bson.Raw) bool {
 		if skip > 0 {
 			skip--
 			return true

@@ -38,8 +38,6 @@ func criterion(path, operator string, operand any) match {
 	return match{{Key: path, Value: bson.D{{Key: operator, Value: operand}}}}
 }
 
-func (m match) bson() bson.D { return bson.D(m) }
-
 // never matches nothing.
 func never(path string) match { return criterion(path, "$in", bson.A{}) }
 

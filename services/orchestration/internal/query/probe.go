@@ -7,17 +7,34 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"golang.org/x/sync/errgroup"
 )
+
+const (
+	// firstBatch is the number of documents that are probed first. Filters that most documents match need no more for a page.
+	firstBatch = 100
+	// firstMatches is how many searches for a first match are in progress at once.
+	firstMatches = 8
+)
+
+// probe is a relation that is tested for each document.
+type probe struct {
+	rel    relation
+	filter bson.D // Of the far side, scoped.
+	probes []probe
+	not    bool
+}
 
 // prober tests documents with probes, within the budget of one call.
 type prober struct {
 	Resolver
-	left int // Documents that may still be scanned.
+	most, left int // Documents that may be scanned, and those of them that still may.
 }
 
-func (r Resolver) prober() *prober { return &prober{Resolver: r, left: r.MaxScanned} }
+func (r Resolver) prober(most int) *prober { return &prober{Resolver: r, most: most, left: most} }
 
 // errStop ends a stream early.
 var errStop = errors.New("enough")
@@ -27,19 +44,10 @@ var errStop = errors.New("enough")
 func (p *prober) scan(
 	ctx context.Context, c Collection, filter bson.D, o StreamOptions, probes []probe, next func(bson.Raw) bool,
 ) error {
-	return p.scanBy(ctx, c, filter, o, probes, next, func(int) (int, error) { return p.Batch, nil })
-}
-
-// scanBy is scan with batches of varying size: after returns the size of the next one, after a batch of scanned documents. Its error
-// ends the scan.
-func (p *prober) scanBy(
-	ctx context.Context, c Collection, filter bson.D, o StreamOptions, probes []probe, next func(bson.Raw) bool, after func(scanned int) (int, error),
-) error {
-	size := p.Batch
-	if o.First > 0 {
-		size = o.First
-	}
-	batch := make([]bson.Raw, 0, size)
+	size := min(firstBatch, p.Batch)
+	// The limit makes a server read in order instead of sorting all matches. The scan never reaches it.
+	o.First, o.Batch, o.Limit = size, p.Batch, int64(p.left)+1
+	batch := make([]bson.Raw, 0, p.Batch)
 	flush := func() error {
 		passed, err := p.passing(ctx, batch, probes)
 		if err != nil {
@@ -50,20 +58,12 @@ func (p *prober) scanBy(
 				return errStop
 			}
 		}
-		if len(batch) == size {
-			if size, err = after(len(batch)); err != nil {
-				return err
-			}
-		}
-		batch = batch[:0]
+		batch, size = batch[:0], p.Batch
 		return nil
-	}
-	if o.Batch == 0 {
-		o.Batch = p.Batch
 	}
 	err := each(p.Reader.Stream(ctx, c, filter, o), func(doc bson.Raw) error {
 		if p.left--; p.left < 0 {
-			return fmt.Errorf("%s: more than %d documents to look at: %w", c, p.MaxScanned, ErrTooBroad)
+			return fmt.Errorf("more than %d documents of %s to test: %w", p.most, c, ErrTooBroad)
 		}
 		batch = append(batch, append(bson.Raw(nil), doc...))
 		if len(batch) < size {
@@ -100,7 +100,7 @@ func (p *prober) passing(ctx context.Context, docs []bson.Raw, probes []probe) (
 		}
 		found, err := p.related(ctx, pr, localValues(docs, pr.rel.local))
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s by %s: %w", pr.rel.from, pr.rel.to, err)
 		}
 		var rest []bson.Raw
 		for _, doc := range docs {
@@ -122,22 +122,47 @@ func (p *prober) related(ctx context.Context, pr probe, values bson.A) (map[stri
 	}
 	among := bson.D{{Key: pr.rel.foreign, Value: bson.D{{Key: "$in", Value: values}}}}
 	filter := allOf([]bson.D{pr.filter, among})
-	if len(pr.probes) == 0 {
-		hits, err := p.Reader.Groups(ctx, pr.rel.to, pr.rel.foreign, filter, len(values))
-		if err != nil {
-			return nil, fmt.Errorf("%s by %s: %w", pr.rel.from, pr.rel.to, err)
-		}
-		for _, v := range hits {
-			found[keyOf(v)] = true
-		}
-		return found, nil
+	switch {
+	case len(pr.probes) > 0:
+		fields := localFields(pr.probes, pr.rel.foreign)
+		err := p.scan(ctx, pr.rel.to, filter, StreamOptions{Fields: fields}, pr.probes, func(doc bson.Raw) bool {
+			found[keyOf(doc.Lookup(pr.rel.foreign))] = true
+			return len(found) < len(values)
+		})
+		return found, err
+	case pr.rel.many():
+		return found, p.firstMatches(ctx, pr, values, found)
 	}
-	fields := localFields(pr.probes, pr.rel.foreign)
-	err := p.scan(ctx, pr.rel.to, filter, StreamOptions{Fields: fields}, pr.probes, func(doc bson.Raw) bool {
-		found[keyOf(doc.Lookup(pr.rel.foreign))] = true
-		return len(found) < len(values)
-	})
+	hits, err := p.Reader.Groups(ctx, pr.rel.to, pr.rel.foreign, filter, len(values))
+	for _, v := range hits {
+		found[keyOf(v)] = true
+	}
 	return found, err
+}
+
+// many reports whether a large part of the far side may refer to one document of the near side. A list of the references would read
+// all of it.
+func (r relation) many() bool {
+	return r.foreign != "_id" && (r.from == Flow || r.from == Deployment)
+}
+
+// firstMatches adds the values that have a related document to found. It searches one document for each.
+func (p *prober) firstMatches(ctx context.Context, pr probe, values bson.A, found map[string]bool) error {
+	var mu sync.Mutex
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(firstMatches)
+	for _, value := range values {
+		group.Go(func() error {
+			filter := allOf([]bson.D{pr.filter, {{Key: pr.rel.foreign, Value: value}}})
+			return each(p.Reader.Stream(ctx, pr.rel.to, filter, StreamOptions{Limit: 1, Fields: []string{pr.rel.foreign}}), func(bson.Raw) error {
+				mu.Lock()
+				defer mu.Unlock()
+				found[keyOf(value.(bson.RawValue))] = true
+				return nil
+			})
+		})
+	}
+	return group.Wait()
 }
 
 // localFields returns the fields that probes read, and others, each once. A projection must not name a path twice, nor
@@ -171,8 +196,3 @@ func localValues(docs []bson.Raw, field string) bson.A {
 
 // keyOf makes a value comparable. All ids have one type, so equal bytes are equal values.
 func keyOf(v bson.RawValue) string { return string([]byte{byte(v.Type)}) + string(v.Value) }
-
-// valueOf returns the value of a key.
-func valueOf(key string) bson.RawValue {
-	return bson.RawValue{Type: bson.Type(key[0]), Value: []byte(key[1:])}
-}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -23,11 +22,6 @@ type Reader interface {
 	Count(ctx context.Context, c Collection, filter bson.D, limit int64) (int64, error)
 	// Aggregate runs stages on the matching documents and yields the rows. A row is valid until the next iteration.
 	Aggregate(ctx context.Context, c Collection, filter bson.D, stages []bson.D) iter.Seq2[bson.Raw, error]
-	// Joins reports whether the store executes a $lookup that selects documents by related ones as a semi-join. Else related filters
-	// are resolved by several commands.
-	Joins() bool
-	// CountRelated is Count of the documents that such stages select too.
-	CountRelated(ctx context.Context, c Collection, filter bson.D, stages []bson.D, limit int64) (int64, error)
 }
 
 // ErrIndexIncomplete reports that the index of StreamOptions is being built.
@@ -58,15 +52,7 @@ const entriesBatch = 5000
 // NewReader returns a Reader of a database.
 func NewReader(db *mongo.Database) Reader { return reader{db: db} }
 
-// NewJoiningReader returns a Reader of a database of the embedded server, which joins.
-func NewJoiningReader(db *mongo.Database) Reader { return reader{db: db, joins: true} }
-
-type reader struct {
-	db    *mongo.Database
-	joins bool
-}
-
-func (r reader) Joins() bool { return r.joins }
+type reader struct{ db *mongo.Database }
 
 func (r reader) Groups(ctx context.Context, c Collection, field string, filter bson.D, limit int) ([]bson.RawValue, error) {
 	docs := r.Aggregate(ctx, c, filter, groupsOf(field, limit))
@@ -139,19 +125,6 @@ func (r reader) Count(ctx context.Context, c Collection, filter bson.D, limit in
 		o.SetLimit(limit)
 	}
 	return r.db.Collection(string(c)).CountDocuments(ctx, filter, o)
-}
-
-func (r reader) CountRelated(ctx context.Context, c Collection, filter bson.D, stages []bson.D, limit int64) (n int64, err error) {
-	all := slices.Clone(stages)
-	if limit > 0 {
-		all = append(all, bson.D{{Key: "$limit", Value: limit}})
-	}
-	all = append(all, bson.D{{Key: "$count", Value: "n"}})
-	err = each(r.Aggregate(ctx, c, filter, all), func(row bson.Raw) error {
-		n, _ = row.Lookup("n").AsInt64OK()
-		return nil
-	})
-	return n, err
 }
 
 func (r reader) Aggregate(ctx context.Context, c Collection, filter bson.D, stages []bson.D) iter.Seq2[bson.Raw, error] {

@@ -12,7 +12,7 @@ import (
 // Filter returns the scoped filter, and whether it is complete. If not, matching documents may still fail a probe, and
 // only Page and Count give the result.
 func (s *Selection) Filter() (filter bson.D, complete bool) {
-	return slices.Clone(s.filter), len(s.probes)+len(s.stages) == 0
+	return slices.Clone(s.filter), len(s.probes) == 0
 }
 
 // Page returns the documents from skip on, at most limit of them (0 = all), in the order of sort. The caller owns them.
@@ -22,7 +22,7 @@ func (s *Selection) Page(ctx context.Context, sort bson.D, skip, limit int64) ([
 		page = append(page, slices.Clone(doc))
 		return nil
 	})
-	if err != nil && len(s.probes)+len(s.stages) > 0 {
+	if err != nil && len(s.probes) > 0 {
 		page = nil
 	}
 	return page, err
@@ -35,7 +35,7 @@ func (s *Selection) Visit(ctx context.Context, sort bson.D, skip, limit int64, v
 		return s.failed(err)
 	}
 	defer end()
-	_, err = s.visit(ctx, s.resolver.prober(), s.filter, StreamOptions{Sort: sort, Skip: skip, Limit: limit}, visit)
+	_, err = s.visit(ctx, s.resolver.prober(s.resolver.MaxPaged), s.filter, StreamOptions{Sort: sort, Skip: skip, Limit: limit}, visit)
 	return s.failed(err)
 }
 
@@ -49,26 +49,12 @@ func (s *Selection) CountUpTo(ctx context.Context, limit int64) (int64, error) {
 		return 0, s.failed(err)
 	}
 	defer end()
-	if len(s.stages) > 0 {
-		n, err := s.resolver.Reader.CountRelated(ctx, s.own, s.filter, s.stages, limit)
-		return n, s.failed(err)
-	}
-	if limit == 0 {
-		if n, joined, err := s.join(ctx); joined || err != nil {
-			return n, s.failed(err)
-		}
-	}
-	narrow, err := s.narrowed(ctx)
-	if err != nil {
-		return 0, s.failed(err)
-	}
-	s = narrow
 	if len(s.probes) == 0 {
 		n, err := s.resolver.Reader.Count(ctx, s.own, s.filter, limit)
 		return n, s.failed(err)
 	}
 	var n int64
-	err = s.resolver.prober().scan(ctx, s.own, s.filter, StreamOptions{Fields: localFields(s.probes)}, s.probes, func(bson.Raw) bool {
+	err = s.resolver.prober(s.resolver.MaxCounted).scan(ctx, s.own, s.filter, StreamOptions{Fields: localFields(s.probes)}, s.probes, func(bson.Raw) bool {
 		n++
 		return limit == 0 || n < limit
 	})
@@ -94,15 +80,6 @@ func (s *Selection) Aggregate(ctx context.Context, within bson.D, stages []bson.
 		return s.failed(err)
 	}
 	defer end()
-	if len(s.stages) > 0 {
-		all := slices.Concat(s.stages, stages)
-		return s.failed(each(s.resolver.Reader.Aggregate(ctx, s.own, allOf([]bson.D{s.filter, within}), all), visit))
-	}
-	narrow, err := s.narrowed(ctx)
-	if err != nil {
-		return s.failed(err)
-	}
-	s = narrow
 	filter := allOf([]bson.D{s.filter, within})
 	if len(s.probes) == 0 {
 		return s.failed(each(s.resolver.Reader.Aggregate(ctx, s.own, filter, stages), visit))
@@ -118,7 +95,7 @@ func (s *Selection) Aggregate(ctx context.Context, within bson.D, stages []bson.
 		return err
 	}
 	var failure error
-	err = s.resolver.prober().scan(ctx, s.own, filter, StreamOptions{Fields: localFields(s.probes)}, s.probes, func(doc bson.Raw) bool {
+	err = s.resolver.prober(s.resolver.MaxCounted).scan(ctx, s.own, filter, StreamOptions{Fields: localFields(s.probes)}, s.probes, func(doc bson.Raw) bool {
 		ids = append(ids, clone(doc.Lookup("_id")))
 		if len(ids) == cap(ids) {
 			failure = flush()

@@ -15,26 +15,13 @@ func (s *Selection) VisitFields(ctx context.Context, within bson.D, fields []str
 		return s.failed(err)
 	}
 	defer end()
-	if len(s.stages) > 0 {
-		project := bson.D{{Key: "_id", Value: 1}}
-		for _, f := range fields {
-			project = append(project, bson.E{Key: f, Value: 1})
-		}
-		stages := append(s.stages[:len(s.stages):len(s.stages)], bson.D{{Key: "$project", Value: project}})
-		return s.failed(each(s.resolver.Reader.Aggregate(ctx, s.own, allOf([]bson.D{s.filter, within}), stages), visit))
-	}
-	narrow, err := s.narrowed(ctx)
-	if err != nil {
-		return s.failed(err)
-	}
-	s = narrow
 	filter := allOf([]bson.D{s.filter, within})
 	if len(s.probes) == 0 {
 		return s.failed(each(s.resolver.Reader.Stream(ctx, s.own, filter, StreamOptions{Fields: fields}), visit))
 	}
 	var failure error
 	o := StreamOptions{Fields: append(localFields(s.probes), fields...)}
-	err = s.resolver.prober().scan(ctx, s.own, filter, o, s.probes, func(doc bson.Raw) bool {
+	err = s.resolver.prober(s.resolver.MaxCounted).scan(ctx, s.own, filter, o, s.probes, func(doc bson.Raw) bool {
 		failure = visit(doc)
 		return failure == nil
 	})
@@ -44,19 +31,11 @@ func (s *Selection) VisitFields(ctx context.Context, within bson.D, fields []str
 // VisitEntries is VisitFields on the entries of an index, without a read of the documents. It returns false, without a visit,
 // if the index does not decide the selection, or is being built.
 func (s *Selection) VisitEntries(ctx context.Context, within, index bson.D, visit func(entry bson.Raw) error) (decided bool, err error) {
-	if len(s.stages) > 0 {
-		return false, nil
-	}
 	ctx, end, err := s.begin(ctx)
 	if err != nil {
 		return false, s.failed(err)
 	}
 	defer end()
-	narrow, err := s.narrowed(ctx)
-	if err != nil {
-		return false, s.failed(err)
-	}
-	s = narrow
 	filter := allOf([]bson.D{s.filter, within})
 	if len(s.probes) > 0 || !namesOnly(filter, index) {
 		return false, nil

@@ -34,12 +34,8 @@ func TestQueriesMeanWhatTheySay(t *testing.T) {
 					want = append(want, d["_id"].(string))
 				}
 			}
-			reader := NewReader(db)
-			if rapid.Bool().Draw(t, "joins") {
-				reader = NewJoiningReader(db)
-			}
 			r := Resolver{
-				Reader: reader,
+				Reader: NewReader(db),
 				MaxIDs: rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "ids"),
 				Batch:  rapid.SampledFrom([]int{0, 1, 2}).Draw(t, "batch"),
 			}
@@ -129,14 +125,8 @@ func visitedFields(ctx context.Context, t *rapid.T, s *Selection) []string {
 			return nil
 		}
 	}
-	var fields, entries, rows []bson.Raw
+	var fields, rows []bson.Raw
 	require.NoError(t, s.VisitFields(ctx, nil, []string{"created"}, visit(&fields)))
-	if len(s.stages) > 0 { // No index decides them.
-		decided, err := s.VisitEntries(ctx, nil, bson.D{{Key: workspaceKey, Value: 1}, {Key: "_id", Value: 1}}, visit(&entries))
-		require.NoError(t, err)
-		require.False(t, decided)
-		require.Empty(t, entries)
-	}
 	require.NoError(t, s.Aggregate(ctx, nil, []bson.D{{{Key: "$project", Value: bson.D{{Key: "_id", Value: 1}}}}}, visit(&rows)))
 	require.ElementsMatch(t, idsOf(fields), idsOf(rows))
 	return idsOf(fields)

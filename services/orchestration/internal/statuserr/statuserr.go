@@ -63,7 +63,7 @@ var table = []struct {
 	}},
 	{query.ErrTooBroad, &orchv1.HttpError{
 		Status: http.StatusUnprocessableEntity,
-		Form:   &orchv1.HttpError_Detail{Detail: "The filter matches too much of a related collection; narrow it."},
+		Form:   &orchv1.HttpError_Detail{Detail: "The related filter matches more than 10,000 documents, and the list has too many to test each. Narrow the related filter, or filter the list too, by a time window, a state or a flow."},
 	}},
 	{query.ErrLongText, &orchv1.HttpError{ // Before ErrOperand, which it matches too.
 		Status: http.StatusUnprocessableEntity,

@@ -37,18 +37,6 @@ func (s *Store) count(ctx context.Context, c query.Collection, filter bson.D, li
 	return n, limited(ctx, ErrSlowCount, err)
 }
 
-// countRelated is count of the documents that stages select by related ones.
-func (s *Store) countRelated(ctx context.Context, c query.Collection, filter bson.D, stages []bson.D, limit int64) (int64, error) {
-	encoded, err := bson.Marshal(bson.D{{Key: "filter", Value: filter}, {Key: "stages", Value: stages}})
-	if err != nil {
-		return 0, fmt.Errorf("encode a filter: %w", err)
-	}
-	n, err := s.counts.Do(ctx, countKey{collection: c, stages: string(encoded), limit: limit}, func(ctx context.Context) (int64, error) {
-		return s.plainReader().CountRelated(ctx, c, filter, stages, limit)
-	})
-	return n, limited(ctx, ErrSlowCount, err)
-}
-
 // limited is outage, and marks the error of a command that exceeded its time limit, or that of its query. It also marks a command
 // that is too large for the database.
 func limited(ctx context.Context, slow, err error) error {

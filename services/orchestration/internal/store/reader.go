@@ -23,19 +23,11 @@ type countKey struct {
 	collection query.Collection
 	filter     string
 	limit      int64
-	stages     string // Encoded; empty for none.
 }
 
 // Reader reads for package query. It marks outages as the store's own methods do (ErrUnavailable), and commands that exceeded
 // their time limit (ErrSlowQuery, ErrSlowCount). Equal counts share walks, see package coalesce.
-func (s *Store) Reader() query.Reader { return reader{s.plainReader(), s} }
-
-func (s *Store) plainReader() query.Reader {
-	if s.joins {
-		return query.NewJoiningReader(s.db)
-	}
-	return query.NewReader(s.db)
-}
+func (s *Store) Reader() query.Reader { return reader{query.NewReader(s.db), s} }
 
 // Resolver resolves filters of related documents, and reads what they select, within the workspace's share of reads. Commands of one
 // read share the time limit of a single operation.
@@ -66,10 +58,6 @@ func (r reader) Aggregate(ctx context.Context, c query.Collection, filter bson.D
 
 func (r reader) Count(ctx context.Context, c query.Collection, filter bson.D, limit int64) (int64, error) {
 	return r.store.count(ctx, c, filter, limit)
-}
-
-func (r reader) CountRelated(ctx context.Context, c query.Collection, filter bson.D, stages []bson.D, limit int64) (int64, error) {
-	return r.store.countRelated(ctx, c, filter, stages, limit)
 }
 
 func marked(ctx context.Context, docs iter.Seq2[bson.Raw, error]) iter.Seq2[bson.Raw, error] {

@@ -22,11 +22,8 @@ const lowestVersion = 6
 // embeddedModule is the module by which the embedded server differs from a standalone mongod.
 const embeddedModule = "orch-embedded"
 
-// Modules of an embedded server that has a feature.
-const (
-	joinsModule    = "orch-semi-joins"
-	trigramsModule = "orch-trigrams"
-)
+// trigramsModule is the module of an embedded server that has indexes of trigrams.
+const trigramsModule = "orch-trigrams"
 
 // majorityNotEnabled is the server's error code for a read concern that its settings forbid.
 const majorityNotEnabled = 148
@@ -68,7 +65,7 @@ func (s *Store) checkServer(ctx context.Context) error {
 		return err
 	}
 	s.sharded = reply.Msg == mongosMessage
-	s.joins, s.trigrams = slices.Contains(build.Modules, joinsModule), slices.Contains(build.Modules, trigramsModule)
+	s.trigrams = slices.Contains(build.Modules, trigramsModule)
 	return s.checkMajority(ctx)
 }
 

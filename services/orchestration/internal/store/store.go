@@ -75,8 +75,8 @@ type Store struct {
 	sharded bool
 	// toOneMember says that the connection string names one member of a replica set (directConnection).
 	toOneMember bool
-	// joins and trigrams are features of the embedded server. One in another process may be older, and lack them.
-	joins, trigrams bool
+	// trigrams is a feature of the embedded server. One in another process may be older, and lack it.
+	trigrams bool
 }
 
 // Open connects, and refuses a server that the store cannot work with (ErrServer). Writes are acknowledged when a

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -13,31 +14,29 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 )
 
-// readCounts is a Reader that counts the documents that it streams, and the calls that gather values, by collection.
+// readCounts is a Reader that counts the documents that it streams, by collection.
 type readCounts struct {
 	Reader
 
-	streamed, gathered map[Collection]int
+	mu       sync.Mutex
+	streamed map[Collection]int
 }
 
 func countReads(r Reader) *readCounts {
-	return &readCounts{Reader: r, streamed: map[Collection]int{}, gathered: map[Collection]int{}}
+	return &readCounts{Reader: r, streamed: map[Collection]int{}}
 }
 
 func (r *readCounts) Stream(ctx context.Context, c Collection, filter bson.D, o StreamOptions) iter.Seq2[bson.Raw, error] {
 	return func(yield func(bson.Raw, error) bool) {
 		for doc, err := range r.Reader.Stream(ctx, c, filter, o) {
+			r.mu.Lock()
 			r.streamed[c]++
+			r.mu.Unlock()
 			if !yield(doc, err) {
 				return
 			}
 		}
 	}
-}
-
-func (r *readCounts) Groups(ctx context.Context, c Collection, field string, filter bson.D, limit int) ([]bson.RawValue, error) {
-	r.gathered[c]++
-	return r.Reader.Groups(ctx, c, field, filter, limit)
 }
 
 // tasksOfRuns inserts task runs, each of one of many flow runs. Flow run i has the number i as its start. Every tenth task run has
@@ -67,7 +66,7 @@ func tasksOfRuns(t *testing.T, db *mongo.Database, ws uuid.UUID, runs, tasks int
 }
 
 // TestPagesOfAnyShare compares pages of related filters that match all, many, few or none of the documents with a naive evaluation:
-// by a sample of the near side, by ids of the far side, by those to which the near side refers, and by probes.
+// by ids of the far side, and by probes.
 func TestPagesOfAnyShare(t *testing.T) {
 	t.Parallel()
 	const runs, tasks = 2500, 1700
@@ -116,70 +115,62 @@ func TestPagesOfAnyShare(t *testing.T) {
 	}
 }
 
-// TestPagesReadTheirShare checks that a page of what most documents match reads few others, and that a page of what few match probes
-// no more than a sample.
+// TestPagesReadTheirShare checks that a page of what most documents match reads one batch, and that ids of the far side replace probes
+// where they are few.
 func TestPagesReadTheirShare(t *testing.T) {
 	t.Parallel()
 	const runs, tasks = 2500, 1700
 	db, ws, ctx := database(t), uuid.New(), t.Context()
 	tasksOfRuns(t, db, ws, runs, tasks)
-	sort := bson.D{{Key: "_id", Value: 1}}
-	for from, most := range map[int64]int{0: 110, 2200: trialSample + 100} {
+	for _, x := range []struct {
+		name  string
+		from  int64 // Of the runs.
+		whole bool
+		most  int // Documents that the page reads.
+	}{
+		{"most documents match", 0, false, firstBatch},
+		{"few documents match", 2200, true, 50},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			t.Parallel()
+			r := countReads(NewReader(db))
+			s, err := Resolver{Reader: r, MaxIDs: 300}.Select(ctx, ws, Plan{own: TaskRun, root: exists{rel: taskFlowRun, in: criterion("sort_start", "$gte", x.from)}})
+			require.NoError(t, err)
+			_, whole := s.Filter()
+			require.Equal(t, x.whole, whole)
+			page, err := s.Page(ctx, bson.D{{Key: "_id", Value: 1}}, 0, 50)
+			require.NoError(t, err)
+			require.Len(t, page, 50)
+			require.LessOrEqual(t, r.streamed[TaskRun], x.most)
+		})
+	}
+}
+
+// TestFirstMatchesOfManyReferences checks that a probe of flows reads one run of each, however many a flow has.
+func TestFirstMatchesOfManyReferences(t *testing.T) {
+	t.Parallel()
+	const flows, runs = 30, 900
+	db, ws, ctx := database(t), uuid.New(), t.Context()
+	makeIndexes(t, db, false)
+	docs := map[Collection][]any{}
+	for i := range flows {
+		docs[Flow] = append(docs[Flow], append(envelope(ws, false), bson.E{Key: "_id", Value: binary(numbered(i))}))
+	}
+	for i := range runs { // Half of the flows have runs.
+		docs[FlowRun] = append(docs[FlowRun], append(envelope(ws, false),
+			bson.E{Key: "_id", Value: binary(numbered(i))}, bson.E{Key: "flow_id", Value: binary(numbered(i % (flows / 2)))}))
+	}
+	for c, list := range docs {
+		_, err := db.Collection(string(c)).InsertMany(ctx, list)
+		require.NoError(t, err)
+	}
+	for _, not := range []bool{false, true} {
 		r := countReads(NewReader(db))
-		in := criterion("sort_start", "$gte", from)
-		s, err := Resolver{Reader: r}.Select(ctx, ws, Plan{own: TaskRun, root: exists{rel: taskFlowRun, in: in}})
+		s, err := Resolver{Reader: r, MaxIDs: 100}.Select(ctx, ws, Plan{own: Flow, root: exists{rel: flowRuns, in: always{}, not: not}})
 		require.NoError(t, err)
-		_, whole := s.Filter()
-		require.False(t, whole)
-		page, err := s.Page(ctx, sort, 0, 50)
+		n, err := s.Count(ctx)
 		require.NoError(t, err)
-		require.Len(t, page, 50)
-		require.LessOrEqual(t, r.streamed[TaskRun], most, "from %d", from)
+		require.EqualValues(t, flows/2, n)
+		require.Equal(t, flows/2, r.streamed[FlowRun], "one run of each flow that has any")
 	}
-}
-
-// TestPagesOfFewAmongManyReferences checks pages of a far side that is too large for its ids. The first match of the near side is further
-// than a scan may read.
-func TestPagesOfFewAmongManyReferences(t *testing.T) {
-	t.Parallel()
-	const runs, tasks, from = 2500, 1700, 2200
-	db, ws, ctx := database(t), uuid.New(), t.Context()
-	runOf := tasksOfRuns(t, db, ws, runs, tasks)
-	var want []string
-	for i := range tasks {
-		if run, ok := runOf(i); ok && run >= from {
-			want = append(want, fmt.Sprint(i))
-		}
-	}
-	r := Resolver{Reader: NewReader(db), MaxIDs: 250, MaxScanned: 200}
-	require.Greater(t, runs-from, r.MaxIDs)
-	s, err := r.Select(ctx, ws, Plan{own: TaskRun, root: exists{rel: taskFlowRun, in: criterion("sort_start", "$gte", int64(from))}})
-	require.NoError(t, err)
-	for _, page := range []struct{ skip, limit int }{{0, 5}, {60, 10}, {150, 100}, {500, 5}} {
-		docs, err := s.Page(ctx, bson.D{{Key: "_id", Value: 1}}, int64(page.skip), int64(page.limit))
-		require.NoError(t, err)
-		first := min(page.skip, len(want))
-		var have []string
-		for _, doc := range docs {
-			have = append(have, doc.Lookup("dynamic_key").StringValue())
-		}
-		require.True(t, slices.Equal(want[first:min(first+page.limit, len(want))], have), "%v: %v", page, have)
-	}
-}
-
-// TestIDsAreGatheredOnce checks that the parts of a read share the ids that replaced a probe.
-func TestIDsAreGatheredOnce(t *testing.T) {
-	t.Parallel()
-	db, ws, ctx := database(t), uuid.New(), t.Context()
-	tasksOfRuns(t, db, ws, 900, 1700)
-	r := countReads(NewReader(db))
-	s, err := Resolver{Reader: r}.Select(ctx, ws, Plan{own: TaskRun, root: exists{rel: taskFlowRun, in: criterion("sort_start", "$lt", int64(600))}})
-	require.NoError(t, err)
-	visit := func(bson.Raw) error { return nil }
-	decided, err := s.VisitEntries(ctx, nil, bson.D{{Key: workspaceKey, Value: 1}, {Key: "name", Value: 1}}, visit)
-	require.NoError(t, err)
-	require.False(t, decided)
-	before := r.gathered[FlowRun]
-	require.NoError(t, s.VisitFields(ctx, nil, []string{"name"}, visit))
-	require.Equal(t, before, r.gathered[FlowRun])
 }

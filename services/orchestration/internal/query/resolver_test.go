@@ -58,8 +58,8 @@ func TestBroadFiltersAreProbed(t *testing.T) {
 		want  []string
 	}{
 		{"few ids", byRuns, Resolver{}, true, []string{"flow-004", "flow-005", "flow-007"}},
-		{"exactly as many ids as allowed", byRuns, Resolver{MaxIDs: 40}, true, []string{"flow-004", "flow-005", "flow-007"}},
-		{"one id too many", byRuns, Resolver{MaxIDs: 39}, false, []string{"flow-004", "flow-005", "flow-007"}},
+		{"exactly as many runs as allowed", byRuns, Resolver{MaxIDs: 60}, true, []string{"flow-004", "flow-005", "flow-007"}},
+		{"one run too many", byRuns, Resolver{MaxIDs: 59}, false, []string{"flow-004", "flow-005", "flow-007"}},
 		{"small batches", byRuns, Resolver{MaxIDs: 1, Batch: 2}, false, []string{"flow-004", "flow-005", "flow-007"}},
 		{"two steps", byTasks, Resolver{}, true, []string{"flow-008", "flow-010", "flow-014"}},
 		{"one step, as task runs refer to flows", direct, Resolver{MaxIDs: 20}, true, []string{"flow-008", "flow-010", "flow-014"}},
@@ -84,90 +84,6 @@ func TestBroadFiltersAreProbed(t *testing.T) {
 			require.NoError(t, err)
 			require.EqualValues(t, map[proto.Message]int{byRuns: 40, byTasks: 20, direct: 20}[c.query], n)
 		})
-	}
-}
-
-// TestFewReferencesAreLookedUp checks that few ids to which the near side refers are looked up, rather than all of the far side gathered.
-func TestFewReferencesAreLookedUp(t *testing.T) {
-	t.Parallel()
-	db, ws, ctx := database(t), uuid.New(), t.Context()
-	var runs []any
-	for i := range fewIDs + 100 {
-		runs = append(runs, append(envelope(ws, false), bson.E{Key: "_id", Value: binary(numbered(i))}, bson.E{Key: "name", Value: fmt.Sprintf("run-%d", i%2)}))
-	}
-	_, err := db.Collection(string(FlowRun)).InsertMany(ctx, runs)
-	require.NoError(t, err)
-	for i := range 4 {
-		_, err := db.Collection(string(ArtifactLatest)).InsertOne(ctx, append(envelope(ws, false),
-			bson.E{Key: "_id", Value: binary(numbered(i))}, bson.E{Key: "flow_run_id", Value: binary(numbered(10 + i))}))
-		require.NoError(t, err)
-	}
-	for body, want := range map[string]int64{`{"flow_runs": {}}`: 4, `{"flow_runs": {"name": {"any_": ["run-1"]}}}`: 2} {
-		p, err := NewPlan(ArtifactLatest, parse(t, &orchv1.ArtifactCollectionQuery{}, body))
-		require.NoError(t, err)
-		s, err := Resolver{Reader: NewReader(db)}.Select(ctx, ws, p)
-		require.NoError(t, err)
-		filter, whole := s.Filter()
-		require.True(t, whole, body)
-		require.Equal(t, latestRun.local, filter[1].Key)
-		require.Len(t, filter[1].Value.(bson.D)[0].Value, int(want), "ids of runs to which no artifact refers")
-		n, err := s.Count(ctx)
-		require.NoError(t, err)
-		require.Equal(t, want, n, body)
-	}
-
-	// Below or_ there are only ids.
-	all := Plan{own: ArtifactLatest, root: or(criterion("key", "$eq", "absent"), exists{rel: latestRun, in: always{}})}
-	s, err := Resolver{Reader: NewReader(db)}.Select(ctx, ws, all)
-	require.NoError(t, err)
-	_, whole := s.Filter()
-	require.True(t, whole)
-}
-
-// limitedCounts is a Reader that fails a test at a count without a limit, or with a limit above most.
-type limitedCounts struct {
-	Reader
-
-	t     *testing.T
-	most  int64
-	count int
-}
-
-func (r *limitedCounts) Count(ctx context.Context, c Collection, filter bson.D, limit int64) (int64, error) {
-	r.count++
-	require.Positive(r.t, limit, "%s %v", c, filter)
-	require.LessOrEqual(r.t, limit, r.most)
-	return r.Reader.Count(ctx, c, filter, limit)
-}
-
-// TestPagesCountWithALimit checks that a page of a related filter does not walk the whole index of the near side.
-func TestPagesCountWithALimit(t *testing.T) {
-	t.Parallel()
-	db, ws, ctx := database(t), uuid.New(), t.Context()
-	var flows, runs []any
-	const near = 1500 // The last of them have runs.
-	for i := range near {
-		id := bson.E{Key: "_id", Value: binary(numbered(i))}
-		flows = append(flows, append(envelope(ws, false), id, bson.E{Key: "name", Value: fmt.Sprintf("flow-%04d", i)}))
-		if i < near-lookupIDs/2 {
-			continue
-		}
-		runs = append(runs, append(envelope(ws, false), id, bson.E{Key: "flow_id", Value: binary(numbered(i))}))
-	}
-	for c, docs := range map[Collection][]any{Flow: flows, FlowRun: runs} {
-		_, err := db.Collection(string(c)).InsertMany(ctx, docs)
-		require.NoError(t, err)
-	}
-	p, err := NewPlan(Flow, parse(t, &orchv1.FlowQuery{}, `{"flow_runs": {}}`))
-	require.NoError(t, err)
-	for _, size := range []int64{1, 200} {
-		r := &limitedCounts{Reader: NewReader(db), t: t, most: lookupIDs + 1}
-		s, err := Resolver{Reader: r}.Select(ctx, ws, p)
-		require.NoError(t, err)
-		page, err := s.Page(ctx, bson.D{{Key: "name", Value: 1}}, 0, size)
-		require.NoError(t, err)
-		require.Len(t, page, int(size))
-		require.Positive(t, r.count)
 	}
 }
 
@@ -212,7 +128,7 @@ func TestTooBroadIsRefused(t *testing.T) {
 	flowsWithRuns(t, db, ws, 30)
 	p, err := NewPlan(Flow, parse(t, &orchv1.FlowQuery{}, `{"flow_runs": {}}`))
 	require.NoError(t, err)
-	s, err := Resolver{Reader: NewReader(db), MaxIDs: 1, MaxScanned: 10, Batch: 3}.Select(ctx, ws, p)
+	s, err := Resolver{Reader: NewReader(db), MaxIDs: 1, MaxPaged: 10, MaxCounted: 10, Batch: 3}.Select(ctx, ws, p)
 	require.NoError(t, err)
 	page, err := s.Page(ctx, bson.D{{Key: "name", Value: 1}}, 0, 2)
 	require.NoError(t, err, "a page that fills up in time is an answer")
@@ -227,48 +143,6 @@ func TestTooBroadIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	_, err = Resolver{Reader: NewReader(db), MaxIDs: 5}.Select(ctx, ws, p)
 	require.ErrorIs(t, err, ErrTooBroad)
-}
-
-// TestJoinsAreNeverTooBroad asks a reader that joins what TestTooBroadIsRefused refuses.
-func TestJoinsAreNeverTooBroad(t *testing.T) {
-	t.Parallel()
-	db, ws, ctx := database(t), uuid.New(), t.Context()
-	flowsWithRuns(t, db, ws, 30)
-	r := Resolver{Reader: NewJoiningReader(db), MaxIDs: 1, MaxScanned: 10, Batch: 3}
-	p, err := NewPlan(Flow, parse(t, &orchv1.FlowQuery{}, `{"flow_runs": {}, "task_runs": {}}`))
-	require.NoError(t, err)
-	s, err := r.Select(ctx, ws, p)
-	require.NoError(t, err)
-	_, whole := s.Filter()
-	require.False(t, whole)
-	sort := bson.D{{Key: "name", Value: 1}, {Key: "_id", Value: 1}}
-	page, err := s.Page(ctx, sort, 0, 20)
-	require.NoError(t, err)
-	require.Len(t, page, 10)
-	var behind int
-	require.NoError(t, s.VisitAfter(ctx, sort, PositionOf(sort, page[5]), 20, func(bson.Raw) error {
-		behind++
-		return nil
-	}))
-	require.Equal(t, 4, behind)
-	n, err := s.Count(ctx)
-	require.NoError(t, err)
-	require.EqualValues(t, 10, n)
-	var rows int
-	require.NoError(t, s.Aggregate(ctx, bson.D{{Key: "name", Value: bson.D{{Key: "$lt", Value: "flow-010"}}}},
-		[]bson.D{{{Key: "$group", Value: bson.D{{Key: "_id", Value: "$name"}}}}}, func(bson.Raw) error {
-			rows++
-			return nil
-		}))
-	require.Equal(t, 3, rows)
-
-	p, err = NewPlan(Deployment, parse(t, &orchv1.FlowRunQuery{}, `{"deployments": {"flow_or_deployment_name": {"like_": "flow"}}}`))
-	require.NoError(t, err)
-	s, err = r.Select(ctx, ws, p)
-	require.NoError(t, err)
-	n, err = s.Count(ctx)
-	require.NoError(t, err)
-	require.Zero(t, n)
 }
 
 func TestPlanOf(t *testing.T) {
@@ -296,15 +170,11 @@ func TestCancelledReadsEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s, err := Resolver{Reader: NewReader(db)}.Select(ctx, uuid.New(), Plan{own: Flow})
 	require.NoError(t, err)
-	related, err := Resolver{Reader: NewJoiningReader(db)}.Select(ctx, uuid.New(), Plan{own: Flow, root: exists{rel: flowRuns, in: always{}}})
-	require.NoError(t, err)
 	cancel()
-	for _, s := range []*Selection{s, related} {
-		_, err = s.Page(ctx, nil, 0, 0)
-		require.ErrorIs(t, err, context.Canceled)
-		_, err = s.Count(ctx)
-		require.ErrorIs(t, err, context.Canceled)
-	}
+	_, err = s.Page(ctx, nil, 0, 0)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = s.Count(ctx)
+	require.ErrorIs(t, err, context.Canceled)
 }
 
 // TestIndexesCanBeMade creates every index, so no store refuses a key or an option.
