@@ -6,7 +6,7 @@
 //
 // A Caller invokes a method by its full name with any message; the gateway derives its routes from descriptors. Within
 // one process messages are passed without marshalling, which would cost more than the JSON. Interceptors, metadata and
-// errors are the same for both.
+// errors are the same for both. A Local is a JSONCaller too: frequent lists append their JSON without messages.
 //
 // A handler sets an HTTP status or header with [SetStatus] and [SetHeader]. [Error] returns an error with its own HTTP
 // response (rule 12 of the contract).

@@ -13,6 +13,7 @@ import (
 // Local calls services of the same process. Register services before the first call.
 type Local struct {
 	methods map[string]localMethod
+	json    map[string]jsonHandler
 	around  chain
 }
 
@@ -23,7 +24,7 @@ type localMethod struct {
 
 // NewLocal returns a caller and registrar that runs every call through the interceptors, the first one outermost.
 func NewLocal(around ...grpc.UnaryServerInterceptor) *Local {
-	return &Local{methods: map[string]localMethod{}, around: around}
+	return &Local{methods: map[string]localMethod{}, json: map[string]jsonHandler{}, around: around}
 }
 
 // RegisterService implements grpc.ServiceRegistrar.
@@ -45,10 +46,7 @@ func (l *Local) Call(ctx context.Context, method string, request proto.Message) 
 	if !ok {
 		return nil, Reply{}, status.Errorf(codes.Unimplemented, "call %s: unknown method", method)
 	}
-	stream := &localStream{method: method}
-	md, _ := metadata.FromOutgoingContext(ctx)
-	ctx = metadata.NewIncomingContext(metadata.NewOutgoingContext(ctx, nil), md)
-	ctx = grpc.NewContextWithServerTransportStream(ctx, stream)
+	ctx, stream := incoming(ctx, method)
 	// The generated handler decodes a message of its own and passes it to the interceptor, which replaces it with the
 	// caller's.
 	response, err := m.handler(m.server, ctx, func(any) error { return nil },
@@ -59,6 +57,31 @@ func (l *Local) Call(ctx context.Context, method string, request proto.Message) 
 		return nil, replyOf(stream.header), asStatus(err)
 	}
 	return response.(proto.Message), replyOf(stream.header), nil
+}
+
+// AppendJSON implements JSONCaller.
+func (l *Local) AppendJSON(ctx context.Context, method string, request proto.Message, dst []byte) ([]byte, Reply, bool, error) {
+	handle, ok := l.json[method]
+	if !ok {
+		return dst, Reply{}, false, nil
+	}
+	ctx, stream := incoming(ctx, method)
+	info := &grpc.UnaryServerInfo{Server: l.methods[method].server, FullMethod: method}
+	body, err := l.around.pass(ctx, request, info, func(ctx context.Context, request any) (any, error) {
+		return handle(ctx, request, dst)
+	})
+	if err != nil {
+		return dst, replyOf(stream.header), true, asStatus(err)
+	}
+	return body.([]byte), replyOf(stream.header), true, nil
+}
+
+// incoming returns the context of a handler: metadata that the caller sends arrives, and headers that the handler sets are collected.
+func incoming(ctx context.Context, method string) (context.Context, *localStream) {
+	stream := &localStream{method: method}
+	md, _ := metadata.FromOutgoingContext(ctx)
+	ctx = metadata.NewIncomingContext(metadata.NewOutgoingContext(ctx, nil), md)
+	return grpc.NewContextWithServerTransportStream(ctx, stream), stream
 }
 
 // chain are interceptors, the first one outermost.
@@ -101,6 +124,6 @@ func (s *localStream) SetTrailer(metadata.MD) error { return nil }
 var (
 	_ grpc.ServiceRegistrar      = (*Local)(nil)
 	_ grpc.ServerTransportStream = (*localStream)(nil)
-	_ Caller                     = (*Local)(nil)
+	_ JSONCaller                 = (*Local)(nil)
 	_ Caller                     = (*Remote)(nil)
 )

@@ -321,6 +321,13 @@ var collections = []query.Collection{
 	query.BlockType, query.BlockSchema, query.BlockDocument, query.Automation, query.WorkPool, query.WorkQueue, query.RetentionPolicy,
 }
 
+// RegisterJSON adds the methods that append the JSON of their responses, for a gateway of the same process.
+func (o *Orchestration) RegisterJSON(l *rpc.Local) {
+	o.runs.RegisterJSON(l)
+	o.tasks.RegisterJSON(l)
+	o.logs.RegisterJSON(l)
+}
+
 // Register adds the services to a server, in this process or over gRPC.
 func (o *Orchestration) Register(r grpc.ServiceRegistrar) {
 	orchv1.RegisterFlowServiceServer(r, o.flows)

@@ -14,8 +14,8 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// A caller that accepts encoded task runs and logs gets the JSON of the messages that others get.
-func TestEncodedTaskRunsAndLogs(t *testing.T) {
+// JSON handlers of task runs and logs append the JSON of the messages that Call returns.
+func TestJSONOfTaskRunsAndLogs(t *testing.T) {
 	t.Parallel()
 	d := newDomain(t)
 	flowRun := d.run(d.flow("encoded"))
@@ -43,17 +43,16 @@ func TestEncodedTaskRunsAndLogs(t *testing.T) {
 			want, err = restjson.AppendField(nil, message.ProtoReflect(), fields.Get(0))
 		}
 		require.NoError(t, err)
-		offered, offer := rpc.WithEncoded(in(t, request.DefaultWorkspace), method, make([]byte, 0, 10))
-		_, _, err = d.Call(offered, method, r)
+		body, _, ok, err := d.AppendJSON(in(t, request.DefaultWorkspace), method, r, []byte("before"))
 		require.NoError(t, err)
-		require.True(t, offer.Written, method)
-		require.Equal(t, string(want), string(offer.Body), method)
+		require.True(t, ok, method)
+		require.Equal(t, "before"+string(want), string(body), method)
 	}
 
 	for _, r := range []*orchv1.ReadTaskRunRequest{{Id: uuid.NewString()}, {Id: "no id"}} {
-		offered, offer := rpc.WithEncoded(in(t, request.DefaultWorkspace), orchv1.TaskRunService_ReadTaskRun_FullMethodName, nil)
-		_, _, err := d.Call(offered, orchv1.TaskRunService_ReadTaskRun_FullMethodName, r)
-		require.Error(t, err)
-		require.False(t, offer.Written)
+		body, _, ok, err := d.AppendJSON(in(t, request.DefaultWorkspace), orchv1.TaskRunService_ReadTaskRun_FullMethodName, r, nil)
+		require.True(t, ok)
+		require.Equal(t, int32(404), rpc.HTTPError(err).GetStatus())
+		require.Empty(t, body)
 	}
 }

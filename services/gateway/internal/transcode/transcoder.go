@@ -10,10 +10,12 @@ import (
 	"strings"
 	"sync"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/orch-project/orch/pkg/membudget"
 	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/restjson"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/workspaceshare"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -167,12 +169,12 @@ func (t *Transcoder) serve(ctx context.Context, w http.ResponseWriter, r *http.R
 			answers.Put(answer)
 		}
 	}()
-	offered, encoded := rpc.WithEncoded(ctx, op.RPC, (*answer)[:0])
 	omit := op.omission(r)
-	if len(omit) > 0 {
-		offered = ctx // Handlers encode every field.
+	out, reply, encoded, err := t.appendJSON(ctx, op, message.Interface(), omit, (*answer)[:0])
+	var response proto.Message
+	if !encoded {
+		response, reply, err = t.opts.Caller(op.RPC).Call(ctx, op.RPC, message.Interface())
 	}
-	response, reply, err := t.opts.Caller(op.RPC).Call(offered, op.RPC, message.Interface())
 	for name, value := range reply.Header {
 		w.Header().Set(name, value)
 	}
@@ -185,8 +187,8 @@ func (t *Transcoder) serve(ctx context.Context, w http.ResponseWriter, r *http.R
 	if !declared {
 		t.opts.Log.WarnContext(ctx, "a handler set a status that its method does not declare", "method", op.RPC, "status", reply.Status)
 	}
-	out, contentType := encoded.Body, jsonType
-	if !encoded.Written {
+	contentType := jsonType
+	if !encoded {
 		out, contentType, err = op.appendAnswer((*answer)[:0], status, response, omit)
 	}
 	if err != nil {
@@ -202,6 +204,17 @@ func (t *Transcoder) serve(ctx context.Context, w http.ResponseWriter, r *http.R
 	default:
 		writeBody(w, r, status, contentType, out)
 	}
+}
+
+// appendJSON appends the JSON of a response whose handler is in the same process and encodes it. Such handlers encode every field.
+func (t *Transcoder) appendJSON(
+	ctx context.Context, op *Operation, message proto.Message, omit restjson.Omission, dst []byte,
+) (body []byte, reply rpc.Reply, ok bool, err error) {
+	caller, local := t.opts.Caller(op.RPC).(rpc.JSONCaller)
+	if !local || len(omit) > 0 {
+		return dst, rpc.Reply{}, false, nil
+	}
+	return caller.AppendJSON(ctx, op.RPC, message, dst)
 }
 
 // permit checks the scopes of the guarded fields that a request sets.

@@ -3,11 +3,9 @@ package flowruns
 import (
 	"context"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 )
@@ -15,37 +13,23 @@ import (
 // ReadFlowRuns returns the runs that match filters on their own fields and on related resources.
 func (s *Service) ReadFlowRuns(ctx context.Context, r *orchv1.ReadFlowRunsRequest) (*orchv1.FlowRunList, error) {
 	q := r.GetQuery()
-	return s.list(ctx, orchv1.FlowRunService_ReadFlowRuns_FullMethodName, q, q.GetSort(), q)
+	return s.list(ctx, q, q.GetSort(), q)
 }
 
 // ListFlowRuns returns a page of all runs.
 func (s *Service) ListFlowRuns(ctx context.Context, r *orchv1.ListFlowRunsRequest) (*orchv1.FlowRunList, error) {
-	return s.list(ctx, orchv1.FlowRunService_ListFlowRuns_FullMethodName, nil, nil, r)
+	return s.list(ctx, nil, nil, r)
 }
 
-// list returns a page of runs, encoded if the caller of the method offers that.
-func (s *Service) list(
-	ctx context.Context, method string, q proto.Message, sort protoreflect.Enum, page pagination.Query,
-) (*orchv1.FlowRunList, error) {
-	offer := rpc.EncodedResponse(ctx, method)
-	if offer == nil {
-		runs, err := s.source.List(ctx, q, sort, page)
-		return &orchv1.FlowRunList{FlowRuns: s.presentAll(runs)}, err
-	}
-	return &orchv1.FlowRunList{}, s.encoder.List(offer, func(visit func(bson.Raw) error) error {
-		return s.source.VisitPage(ctx, q, sort, page, visit)
-	})
+// list returns a page of runs.
+func (s *Service) list(ctx context.Context, q proto.Message, sort protoreflect.Enum, page pagination.Query) (*orchv1.FlowRunList, error) {
+	runs, err := s.source.List(ctx, q, sort, page)
+	return &orchv1.FlowRunList{FlowRuns: s.presentAll(runs)}, err
 }
 
 // PaginateFlowRuns returns one page of the matching runs and their count.
 func (s *Service) PaginateFlowRuns(ctx context.Context, r *orchv1.PaginateFlowRunsRequest) (*orchv1.FlowRunPage, error) {
 	q := r.GetQuery()
-	if offer := rpc.EncodedResponse(ctx, orchv1.FlowRunService_PaginateFlowRuns_FullMethodName); offer != nil {
-		return &orchv1.FlowRunPage{}, s.encoder.Page(offer, func(visit func(bson.Raw) error) (proto.Message, error) {
-			p, err := s.source.VisitNumbered(ctx, q, q.GetSort(), visit)
-			return &orchv1.FlowRunPage{Count: p.Count, Limit: p.Limit, Pages: p.Pages, Page: p.Page}, err
-		})
-	}
 	p, err := s.source.Paginate(ctx, q, q.GetSort())
 	return &orchv1.FlowRunPage{Results: s.presentAll(p.Results), Count: p.Count, Limit: p.Limit, Pages: p.Pages, Page: p.Page}, err
 }

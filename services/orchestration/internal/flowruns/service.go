@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/vocabulary"
@@ -166,6 +167,19 @@ func unknown(id string) error {
 
 // ReadFlowRun returns a run.
 func (s *Service) ReadFlowRun(ctx context.Context, r *orchv1.ReadFlowRunRequest) (*orchv1.FlowRun, error) {
+	doc, err := s.readRaw(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	run, err := s.runs.Decode(doc)
+	if err != nil {
+		return nil, err
+	}
+	return Present(run, s.runs.Store().Now()), nil
+}
+
+// readRaw returns the document of a run.
+func (s *Service) readRaw(ctx context.Context, r *orchv1.ReadFlowRunRequest) (bson.Raw, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
 		return nil, translate(err)
@@ -174,12 +188,5 @@ func (s *Service) ReadFlowRun(ctx context.Context, r *orchv1.ReadFlowRunRequest)
 	if err != nil {
 		return nil, translate(err)
 	}
-	if offer := rpc.EncodedResponse(ctx, orchv1.FlowRunService_ReadFlowRun_FullMethodName); offer != nil {
-		return &orchv1.FlowRun{}, s.encoder.One(offer, doc)
-	}
-	run, err := s.runs.Decode(doc)
-	if err != nil {
-		return nil, err
-	}
-	return Present(run, s.runs.Store().Now()), nil
+	return doc, nil
 }

@@ -1,4 +1,4 @@
-// Package storedjson encodes responses from stored documents, for callers of the same process that accept JSON.
+// Package storedjson encodes responses from stored documents, for the JSON handlers of a process ([rpc.HandleJSON]).
 //
 //	document ──▶ protobson.JSONEncoder ───────────────────▶ JSON
 //	                └── unusual data ──▶ message ──▶ restjson ──▶ the same JSON, or an error
@@ -15,7 +15,6 @@ import (
 
 	"github.com/orch-project/orch/pkg/protobson"
 	"github.com/orch-project/orch/pkg/restjson"
-	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -61,61 +60,41 @@ func (e Encoder[M]) Direct(dst []byte, doc bson.Raw, now time.Time) ([]byte, boo
 	return e.direct.AppendDocument(dst, doc, now)
 }
 
-// One writes a document as the response.
-func (e Encoder[M]) One(offer *rpc.Encoded, doc bson.Raw) error {
-	body, err := e.Append(offer.Body, doc, e.collection.Store().Now())
-	if err == nil {
-		offer.Write(body)
-	}
-	return err
+// List appends the documents that walk visits as a JSON array.
+func (e Encoder[M]) List(dst []byte, walk func(visit func(doc bson.Raw) error) error) ([]byte, error) {
+	now := e.collection.Store().Now()
+	dst = append(dst, '[')
+	first := len(dst)
+	err := walk(func(doc bson.Raw) (err error) {
+		if len(dst) > first {
+			dst = append(dst, ',')
+		}
+		dst, err = e.Append(dst, doc, now)
+		return err
+	})
+	return append(dst, ']'), err
 }
 
-// List writes the documents that walk visits as the response, a JSON array.
-func (e Encoder[M]) List(offer *rpc.Encoded, walk func(visit func(doc bson.Raw) error) error) error {
-	body, err := e.appendArray(offer.Body, walk)
-	if err == nil {
-		offer.Write(body)
-	}
-	return err
-}
-
-// Page writes the documents that walk visits as the results of a numbered page, the response. walk returns the page without
-// results.
-func (e Encoder[M]) Page(offer *rpc.Encoded, walk func(visit func(doc bson.Raw) error) (page proto.Message, err error)) error {
+// Page appends a numbered page whose results are the documents that walk visits. walk returns the page without results.
+func (e Encoder[M]) Page(dst []byte, walk func(visit func(doc bson.Raw) error) (page proto.Message, err error)) ([]byte, error) {
 	var page proto.Message
-	body, err := e.appendArray(append(offer.Body, results...), func(visit func(doc bson.Raw) error) (err error) {
+	dst, err := e.List(append(dst, results...), func(visit func(doc bson.Raw) error) (err error) {
 		page, err = walk(visit)
 		return err
 	})
 	if err != nil {
-		return err
+		return dst, err
 	}
 	text, err := restjson.Marshal(page)
 	if err != nil {
-		return err
+		return dst, err
 	}
 	rest, ok := bytes.CutPrefix(text, []byte(results+"[]"))
 	if !ok {
-		return fmt.Errorf("encode %s: it does not begin with empty results", page.ProtoReflect().Descriptor().Name())
+		return dst, fmt.Errorf("encode %s: it does not begin with empty results", page.ProtoReflect().Descriptor().Name())
 	}
-	offer.Write(append(body, rest...))
-	return nil
+	return append(dst, rest...), nil
 }
 
 // results is the beginning of a page: its first field.
 const results = `{"results":`
-
-// appendArray appends the documents that walk visits as a JSON array.
-func (e Encoder[M]) appendArray(body []byte, walk func(visit func(doc bson.Raw) error) error) ([]byte, error) {
-	now := e.collection.Store().Now()
-	body = append(body, '[')
-	first := len(body)
-	err := walk(func(doc bson.Raw) (err error) {
-		if len(body) > first {
-			body = append(body, ',')
-		}
-		body, err = e.Append(body, doc, now)
-		return err
-	})
-	return append(body, ']'), err
-}

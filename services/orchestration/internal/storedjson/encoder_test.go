@@ -11,7 +11,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/orch-project/orch/pkg/clock"
-	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/testkit"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
@@ -21,11 +20,6 @@ import (
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
-
-func offer(t *testing.T) *rpc.Encoded {
-	_, offer := rpc.WithEncoded(t.Context(), "method", nil)
-	return offer
-}
 
 func TestUnusualDocumentsAreEncodedByTheirMessages(t *testing.T) {
 	t.Parallel()
@@ -47,22 +41,23 @@ func TestUnusualDocumentsAreEncodedByTheirMessages(t *testing.T) {
 	_, ok = e.Direct(nil, twice, time.Now())
 	require.False(t, ok, "a field that occurs twice")
 
-	list := offer(t)
-	require.NoError(t, e.List(list, func(visit func(bson.Raw) error) error {
+	list, err := e.List([]byte("before"), func(visit func(bson.Raw) error) error {
 		return errors.Join(visit(usual), visit(twice))
-	}))
+	})
+	require.NoError(t, err)
 	require.Equal(t, 1, presented)
-	require.Equal(t, 2, strings.Count(string(list.Body), `"task_key":"key"`))
-	require.Contains(t, string(list.Body), `},{`)
+	require.Equal(t, 2, strings.Count(string(list), `"task_key":"key"`))
+	require.Contains(t, string(list), `},{`)
+	require.True(t, strings.HasPrefix(string(list), `before[{`))
 
 	broken, err := bson.Marshal(append(fields, bson.E{Key: "tags", Value: 1}))
 	require.NoError(t, err)
-	failed := offer(t)
-	require.Error(t, e.One(failed, broken))
-	require.Error(t, e.List(failed, func(visit func(bson.Raw) error) error { return errors.Join(visit(usual), visit(broken)) }))
-	require.False(t, failed.Written)
+	_, err = e.Append(nil, broken, time.Now())
+	require.Error(t, err)
+	_, err = e.List(nil, func(visit func(bson.Raw) error) error { return errors.Join(visit(usual), visit(broken)) })
+	require.Error(t, err)
 
-	empty := offer(t)
-	require.NoError(t, e.List(empty, func(func(bson.Raw) error) error { return nil }))
-	require.Equal(t, "[]", string(empty.Body))
+	empty, err := e.List(nil, func(func(bson.Raw) error) error { return nil })
+	require.NoError(t, err)
+	require.Equal(t, "[]", string(empty))
 }

@@ -3,11 +3,9 @@ package taskruns
 import (
 	"context"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/runhistogram"
@@ -24,23 +22,16 @@ func (s *Service) ReadTaskRuns(ctx context.Context, r *orchv1.ReadTaskRunsReques
 		runs, _, err := s.listByDuration(ctx, q, longestFirst, q.GetOffset(), size)
 		return &orchv1.TaskRunList{TaskRuns: s.presentAll(runs)}, err
 	}
-	return s.list(ctx, orchv1.TaskRunService_ReadTaskRuns_FullMethodName, q, q.GetSort(), q)
+	return s.list(ctx, q, q.GetSort(), q)
 }
 
 // ListTaskRuns returns a page of all runs.
 func (s *Service) ListTaskRuns(ctx context.Context, r *orchv1.ListTaskRunsRequest) (*orchv1.TaskRunList, error) {
-	return s.list(ctx, orchv1.TaskRunService_ListTaskRuns_FullMethodName, nil, nil, r)
+	return s.list(ctx, nil, nil, r)
 }
 
-// list returns a page of runs, encoded if the caller of the method offers that.
-func (s *Service) list(
-	ctx context.Context, method string, q proto.Message, sort protoreflect.Enum, page pagination.Query,
-) (*orchv1.TaskRunList, error) {
-	if offer := rpc.EncodedResponse(ctx, method); offer != nil {
-		return &orchv1.TaskRunList{}, s.encoder.List(offer, func(visit func(bson.Raw) error) error {
-			return s.source.VisitPage(ctx, q, sort, page, visit)
-		})
-	}
+// list returns a page of runs.
+func (s *Service) list(ctx context.Context, q proto.Message, sort protoreflect.Enum, page pagination.Query) (*orchv1.TaskRunList, error) {
 	runs, err := s.source.List(ctx, q, sort, page)
 	return &orchv1.TaskRunList{TaskRuns: s.presentAll(runs)}, err
 }

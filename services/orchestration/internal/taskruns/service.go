@@ -22,6 +22,7 @@ import (
 	"net/http"
 
 	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/vocabulary"
@@ -112,6 +113,19 @@ func translate(err error) error {
 
 // ReadTaskRun returns a run.
 func (s *Service) ReadTaskRun(ctx context.Context, r *orchv1.ReadTaskRunRequest) (*orchv1.TaskRun, error) {
+	doc, err := s.readRaw(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	run, err := s.runs.Decode(doc)
+	if err != nil {
+		return nil, err
+	}
+	return present(run, s.runs.Store().Now()), nil
+}
+
+// readRaw returns the document of a run.
+func (s *Service) readRaw(ctx context.Context, r *orchv1.ReadTaskRunRequest) (bson.Raw, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
 		return nil, translate(err)
@@ -120,14 +134,7 @@ func (s *Service) ReadTaskRun(ctx context.Context, r *orchv1.ReadTaskRunRequest)
 	if err != nil {
 		return nil, translate(err)
 	}
-	if offer := rpc.EncodedResponse(ctx, orchv1.TaskRunService_ReadTaskRun_FullMethodName); offer != nil {
-		return &orchv1.TaskRun{}, s.encoder.One(offer, doc)
-	}
-	run, err := s.runs.Decode(doc)
-	if err != nil {
-		return nil, err
-	}
-	return present(run, s.runs.Store().Now()), nil
+	return doc, nil
 }
 
 // flowRun reads the flow run of a task run; nil if it has none or the flow run was deleted.

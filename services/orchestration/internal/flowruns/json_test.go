@@ -1,6 +1,7 @@
 package flowruns
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/restjson"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -63,58 +65,69 @@ func requireSameJSON(t require.TestingT, s *Service, doc bson.Raw, now time.Time
 	}
 }
 
-// A caller that offers to take encoded responses gets what its encoding of the message would be.
-func TestOffersOfEncodedResponses(t *testing.T) {
+// JSON handlers of flow runs append the JSON of the messages that the methods return.
+func TestJSONOfFlowRuns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	ctx := requesttest.Incoming(t, w.ws)
+	local := rpc.NewLocal()
+	w.service.RegisterJSON(local)
+	ctx := request.Outgoing(t.Context(), request.Info{Account: request.DefaultAccount, Workspace: w.ws})
+	incoming := requesttest.Incoming(t, w.ws)
 	for range 3 {
-		_, err := w.service.CreateFlowRun(ctx, &orchv1.CreateFlowRunRequest{FlowRun: &orchv1.FlowRunCreate{FlowId: w.flow.GetId()}})
+		_, err := w.service.CreateFlowRun(incoming, &orchv1.CreateFlowRunRequest{FlowRun: &orchv1.FlowRunCreate{FlowId: w.flow.GetId()}})
 		require.NoError(t, err)
 	}
 	list := &orchv1.ReadFlowRunsRequest{Query: &orchv1.FlowRunQuery{}}
-	messages, err := w.service.ReadFlowRuns(ctx, list)
+	messages, err := w.service.ReadFlowRuns(incoming, list)
 	require.NoError(t, err)
 	require.Len(t, messages.GetFlowRuns(), 3)
-	want, err := restjson.AppendField(nil, messages.ProtoReflect(), messages.ProtoReflect().Descriptor().Fields().ByName("flow_runs"))
+	wantList, err := restjson.AppendField(nil, messages.ProtoReflect(), messages.ProtoReflect().Descriptor().Fields().ByName("flow_runs"))
 	require.NoError(t, err)
-
-	offered, offer := rpc.WithEncoded(ctx, orchv1.FlowRunService_ReadFlowRuns_FullMethodName, make([]byte, 0, 10))
-	empty, err := w.service.ReadFlowRuns(offered, list)
+	one := messages.GetFlowRuns()[0]
+	wantOne, err := restjson.Marshal(one)
 	require.NoError(t, err)
-	require.Empty(t, empty.GetFlowRuns())
-	require.True(t, offer.Written)
-	require.Equal(t, string(want), string(offer.Body))
-
+	tests := map[string]struct {
+		method  string
+		request proto.Message
+		want    string
+	}{
+		"list":   {orchv1.FlowRunService_ListFlowRuns_FullMethodName, &orchv1.ListFlowRunsRequest{}, string(wantList)},
+		"filter": {orchv1.FlowRunService_ReadFlowRuns_FullMethodName, list, string(wantList)},
+		"one":    {orchv1.FlowRunService_ReadFlowRun_FullMethodName, &orchv1.ReadFlowRunRequest{Id: one.GetId()}, string(wantOne)},
+	}
 	for _, number := range []int64{0, 1, 2, 9} {
 		page := &orchv1.PaginateFlowRunsRequest{Query: &orchv1.FlowRunPageQuery{Page: number, Limit: &orchv1.PageLimit{Value: 2}}}
-		message, err := w.service.PaginateFlowRuns(ctx, page)
+		message, err := w.service.PaginateFlowRuns(incoming, page)
 		require.NoError(t, err)
 		require.EqualValues(t, 3, message.GetCount())
 		want, err := restjson.Marshal(message)
 		require.NoError(t, err)
-		offered, offer := rpc.WithEncoded(ctx, orchv1.FlowRunService_PaginateFlowRuns_FullMethodName, nil)
-		_, err = w.service.PaginateFlowRuns(offered, page)
-		require.NoError(t, err)
-		require.True(t, offer.Written)
-		require.Equal(t, string(want), string(offer.Body))
+		tests[fmt.Sprintf("page %d", number)] = struct {
+			method  string
+			request proto.Message
+			want    string
+		}{orchv1.FlowRunService_PaginateFlowRuns_FullMethodName, page, string(want)}
 	}
-
-	one := messages.GetFlowRuns()[0]
-	read := &orchv1.ReadFlowRunRequest{Id: one.GetId()}
-	same, err := w.service.ReadFlowRun(offered, read) // The offer is for another method.
-	require.NoError(t, err)
-	require.True(t, proto.Equal(one, same))
-	offered, offer = rpc.WithEncoded(ctx, orchv1.FlowRunService_ReadFlowRun_FullMethodName, nil)
-	_, err = w.service.ReadFlowRun(offered, read)
-	require.NoError(t, err)
-	want, err = restjson.Marshal(one)
-	require.NoError(t, err)
-	require.Equal(t, string(want), string(offer.Body))
-
-	read.Id = uuid.NewString()
-	offered, offer = rpc.WithEncoded(ctx, orchv1.FlowRunService_ReadFlowRun_FullMethodName, nil)
-	_, err = w.service.ReadFlowRun(offered, read)
-	require.Equal(t, int32(404), rpc.HTTPError(err).GetStatus())
-	require.False(t, offer.Written)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			body, _, ok, err := local.AppendJSON(ctx, test.method, test.request, []byte("before"))
+			require.NoError(t, err)
+			require.True(t, ok)
+			require.Equal(t, "before"+test.want, string(body))
+		})
+	}
+	t.Run("unknown run", func(t *testing.T) {
+		t.Parallel()
+		unknown := &orchv1.ReadFlowRunRequest{Id: uuid.NewString()}
+		_, _, ok, err := local.AppendJSON(ctx, orchv1.FlowRunService_ReadFlowRun_FullMethodName, unknown, nil)
+		require.True(t, ok)
+		require.Equal(t, int32(404), rpc.HTTPError(err).GetStatus())
+	})
+	t.Run("a method without a JSON handler", func(t *testing.T) {
+		t.Parallel()
+		_, _, ok, err := local.AppendJSON(ctx, orchv1.FlowRunService_CountFlowRuns_FullMethodName, &orchv1.CountFlowRunsRequest{}, nil)
+		require.False(t, ok)
+		require.NoError(t, err)
+	})
 }
