@@ -176,6 +176,10 @@ func (s *Server) Watch(ctx context.Context) error {
 	}
 }
 
+// Writable is nil while the store takes writes. Otherwise it is the error that every write returns: the write-ahead log failed, or
+// the disk is nearly full.
+func (s *Server) Writable() error { return s.engine.Writable() }
+
 // ContextDialer is for options.Client().SetDialer: the driver then talks to the server without sockets.
 func (s *Server) ContextDialer() Dialer { return Dialer{s} }
 

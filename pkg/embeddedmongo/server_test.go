@@ -229,6 +229,7 @@ func TestFullDiskRefusesWritesAndRecovers(t *testing.T) {
 	var se mongo.ServerError
 	require.ErrorAs(t, err, &se)
 	require.True(t, se.HasErrorCode(14031), "%v", err)
+	require.ErrorContains(t, s.Writable(), "free on disk")
 	require.NoError(t, c.FindOne(ctx, M{"_id": 0}).Err())
 	_, err = c.DeleteOne(ctx, M{"_id": 0})
 	require.NoError(t, err, "deleting makes room")
@@ -237,6 +238,7 @@ func TestFullDiskRefusesWritesAndRecovers(t *testing.T) {
 		_, err := c.InsertOne(ctx, M{"_id": "again"})
 		return err == nil
 	}, 10*time.Second, 10*time.Millisecond)
+	require.NoError(t, s.Writable())
 	n, err := c.CountDocuments(ctx, M{})
 	require.NoError(t, err)
 	require.EqualValues(t, acked, n)

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
+	"time"
 
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/embeddedmongo"
@@ -101,17 +103,49 @@ func copyStore(ctx context.Context, dir datadir.Dir, store *embeddedmongo.Server
 // onlineBackup serves a backup request on a running server.
 func onlineBackup(dir datadir.Dir, parts *infra, conn *broker.Conn) func(ctx context.Context, backup, base string) error {
 	return func(ctx context.Context, backup, base string) error {
-		if err := waitHandled(ctx, conn); err != nil {
+		if err := waitHandled(ctx, parts.store, conn); err != nil {
 			return err
 		}
 		return copyStore(ctx, dir, parts.store, backup, base)
 	}
 }
 
-// waitHandled waits until the events that were acknowledged before the call are in the store.
-func waitHandled(ctx context.Context, conn *broker.Conn) error {
+// drainTimeout bounds how long a backup waits until orchestration has stored pending events.
+const drainTimeout = time.Minute
+
+// writableInterval is how often a waiting backup asks whether the store takes writes.
+const writableInterval = 250 * time.Millisecond
+
+// errPending reports events that orchestration did not store in time.
+var errPending = errors.New("events are still pending: start orchestration, or stop the server and repeat the backup")
+
+// waitHandled waits until the events that were acknowledged before the call are in the store. It fails as soon as the store refuses
+// writes, because pending events cannot be stored then.
+func waitHandled(ctx context.Context, store *embeddedmongo.Server, conn *broker.Conn) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, drainTimeout, errPending)
+	defer cancel()
+	ctx, refuse := context.WithCancelCause(ctx)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer refuse(nil)
+	watching.Go(func() {
+		t := time.NewTicker(writableInterval)
+		defer t.Stop()
+		for ctx.Err() == nil {
+			select {
+			case <-t.C:
+				if err := store.Writable(); err != nil {
+					refuse(err)
+				}
+			case <-ctx.Done():
+			}
+		}
+	})
 	for _, durable := range []string{broker.DurablePersist, broker.DurableAutomations} {
 		if err := conn.WaitHandled(ctx, durable); err != nil {
+			if cause := context.Cause(ctx); cause != nil {
+				err = cause
+			}
 			return fmt.Errorf("wait for events that are not handled yet: %w", err)
 		}
 	}

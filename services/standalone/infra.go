@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -156,12 +155,6 @@ func NewInfra(cfg InfraConfig, log *slog.Logger) (_ *Infra, err error) {
 	return i, nil
 }
 
-// drainTimeout bounds how long a backup waits for the services to store pending events.
-const drainTimeout = time.Minute
-
-// errPending reports events that no service stored in time.
-var errPending = errors.New("events are still pending: start orchestration, or stop orch infra and repeat the backup")
-
 // backup makes a backup while the services run. It waits until they have stored what was acknowledged before.
 func (i *Infra) backup(ctx context.Context, backup, base string) error {
 	dir := i.dir
@@ -176,12 +169,7 @@ func (i *Infra) backup(ctx context.Context, backup, base string) error {
 		return fmt.Errorf("connect to the embedded broker: %w", err)
 	}
 	defer conn.Close()
-	draining, cancel := context.WithTimeout(ctx, drainTimeout)
-	defer cancel()
-	switch err := waitHandled(draining, conn); {
-	case err != nil && ctx.Err() == nil && draining.Err() != nil:
-		return errPending
-	case err != nil:
+	if err := waitHandled(ctx, i.infra.store, conn); err != nil {
 		return err
 	}
 	return copyStore(ctx, dir, i.infra.store, backup, base)

@@ -185,6 +185,14 @@ func (e *Engine) Close() error {
 	return errors.Join(e.db.Close(), e.marks.Close(), e.lock.Close())
 }
 
+// Writable is nil while writes succeed, and otherwise their error: the log failed, or the disk is nearly full.
+func (e *Engine) Writable() error {
+	if err := e.Failure(); err != nil {
+		return err
+	}
+	return e.space.check(0)
+}
+
 // Now is the engine's time.
 func (e *Engine) Now() time.Time { return e.opts.Clock() }
 

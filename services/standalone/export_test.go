@@ -1,0 +1,4 @@
+package standalone
+
+// WaitHandled is what a backup waits for.
+var WaitHandled = waitHandled
