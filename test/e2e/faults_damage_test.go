@@ -62,7 +62,7 @@ func TestFaultsOfFiles(t *testing.T) {
 	}
 	client.Ledger.Begin("in the backup")
 	request(0, 150)
-	runOrch(t, 0, "backup", backup, "--data-dir", dir)
+	runOrch(t.Context(), t, 0, "backup", backup, "--data-dir", dir)
 	client.Ledger.Begin("since the backup")
 	request(150, 150)
 
@@ -102,9 +102,9 @@ func copyData(t *testing.T, from, to string) {
 }
 
 // runOrch runs a command that must end with a status, and returns its output.
-func runOrch(t *testing.T, status int, args ...string) string {
+func runOrch(ctx context.Context, t *testing.T, status int, args ...string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), programs.Path("orch"), args...)
+	cmd := exec.CommandContext(ctx, programs.Path("orch"), args...)
 	out, _ := cmd.CombinedOutput()
 	require.Equal(t, status, cmd.ProcessState.ExitCode(), "orch %v: %s", args, out)
 	return string(out)
@@ -147,8 +147,8 @@ func (d damagedFile) meet(image, backup string) {
 	cmd := exec.CommandContext(t.Context(), programs.Path("orch"), "doctor", "--data-dir", dir)
 	found, _ := cmd.CombinedOutput()
 	repaired := filepath.Join(t.TempDir(), "repaired")
-	named := runOrch(t, 0, "doctor", "--data-dir", dir, "--repair", repaired, "--backup", backup, "--verbose")
-	runOrch(t, 0, "doctor", "--data-dir", repaired)
+	named := runOrch(t.Context(), t, 0, "doctor", "--data-dir", dir, "--repair", repaired, "--backup", backup, "--verbose")
+	runOrch(t.Context(), t, 0, "doctor", "--data-dir", repaired)
 	o := StartSingleAt(t, programs, repaired, FreeAddress(t))
 	ctx, cancel := context.WithTimeout(t.Context(), doneWithin)
 	defer cancel()

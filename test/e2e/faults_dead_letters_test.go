@@ -40,7 +40,7 @@ func (w *work) deadLetterFaults() []fault {
 			_, err := js.Publish(t.Context(), "events.0", []byte("this is no frame, and its dead letter has no room"))
 			require.NoError(t, err)
 		}
-		w.progress(healthyWork)
+		w.progress(t, healthyWork)
 		info, err = stream.Info(t.Context())
 		require.NoError(t, err)
 		require.Less(t, info.State.Bytes, uint64(full.MaxBytes)+1)

@@ -3,11 +3,14 @@
 package e2e
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,6 +22,12 @@ import (
 // diskSize is the size of the file system that is filled: a smaller one has no room for the streams that a new server
 // reserves.
 const diskSize = 1 << 30
+
+// followingFiles bounds how many files of a kind and directory a server creates during one fault.
+const followingFiles = 40
+
+// backupFailsWithin bounds the wait of a backup for events that a full disk cannot store. A backup that waits gives up after a minute.
+const backupFailsWithin = 30 * time.Second
 
 // faultyDisk is a small file system for a data directory. Without root, dir is on the common one and small is false.
 type faultyDisk struct {
@@ -51,16 +60,18 @@ func (d *faultyDisk) fill(t *testing.T, length time.Duration) {
 	t.Helper()
 	filler, err := os.Create(filepath.Join(d.dir, "filler"))
 	require.NoError(t, err)
+	defer func() { require.NoError(t, errors.Join(filler.Close(), os.Remove(filler.Name()))) }()
 	chunk := make([]byte, 64<<10)
 	for err == nil {
 		_, err = filler.Write(chunk)
 	}
 	require.ErrorIs(t, err, syscall.ENOSPC)
 	backup := filepath.Join(d.dir, "backup")
-	runOrch(t, 1, "backup", backup, "--data-dir", d.dataDir())
+	ctx, cancel := context.WithTimeout(t.Context(), backupFailsWithin)
+	defer cancel()
+	require.Regexp(t, "free on disk|no space left", runOrch(ctx, t, 1, "backup", backup, "--data-dir", d.dataDir()))
 	require.NoDirExists(t, backup, "half a backup is left")
 	wait(t.Context(), length)
-	require.NoError(t, errors.Join(filler.Close(), os.Remove(filler.Name())))
 }
 
 // failedWrites are the system calls that fail, on the files with a pattern below the data directory, empty for all files. Each stands
@@ -98,23 +109,24 @@ func (w *work) diskFaults(scale faultScale, disk *faultyDisk) (faults []fault) {
 	return faults
 }
 
-// failWrites makes system calls of the storing process fail with EIO until end is called.
+// failWrites makes system calls of the storing process fail with EIO until end is called. It returns after the first failed call.
 func (w *work) failWrites(t *testing.T, strace, calls, pattern string, all bool) (end func()) {
 	t.Helper()
-	args := []string{"-f", "-q", "-o", "/dev/null", "-p", fmt.Sprint(w.orch.Processes[0].Pid()), "-e", "trace=" + calls, "-e", "inject=" + calls + ":error=EIO"}
+	trace := filepath.Join(t.TempDir(), "trace")
+	args := []string{"-f", "-q", "-o", trace, "-p", fmt.Sprint(w.orch.Processes[0].Pid()), "-e", "trace=" + calls, "-e", "inject=" + calls + ":error=EIO"}
 	if !all {
 		paths, err := filepath.Glob(pattern)
 		require.NoError(t, err)
-		for _, path := range paths {
+		for _, path := range withFollowing(paths) {
 			args = append(args, "-P", path)
 		}
 	}
 	tracer := exec.CommandContext(t.Context(), strace, args...)
 	require.NoError(t, tracer.Start())
 	require.Eventually(t, func() bool {
-		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.orch.Processes[0].Pid()))
-		return err == nil && strings.Contains(string(status), fmt.Sprintf("TracerPid:\t%d\n", tracer.Process.Pid))
-	}, startTimeout, time.Millisecond, "strace does not attach")
+		calls, err := os.ReadFile(trace)
+		return err == nil && bytes.Contains(calls, []byte("(INJECTED)"))
+	}, startTimeout, 5*time.Millisecond, "no system call has failed")
 	return func() {
 		// It ends by itself with the process that it traces, or waits for ever for one of its threads. A killed tracer lets go as well.
 		_ = tracer.Process.Signal(os.Interrupt)
@@ -122,6 +134,34 @@ func (w *work) failWrites(t *testing.T, strace, calls, pattern string, all bool)
 		defer kill.Stop()
 		_ = tracer.Wait()
 	}
+}
+
+// withFollowing adds the files that a server creates while the fault lasts: numbered logs and blocks are replaced by the next number.
+func withFollowing(paths []string) (all []string) {
+	last := map[string]int{} // By directory, width and extension.
+	for _, path := range paths {
+		dir, name := filepath.Split(path)
+		digits, extension, _ := strings.Cut(name, ".")
+		if number, err := strconv.Atoi(digits); err == nil {
+			format := fmt.Sprintf("%s%%0%dd.%s", dir, zeroPadded(digits), extension)
+			last[format] = max(last[format], number)
+		}
+		all = append(all, path)
+	}
+	for format, number := range last {
+		for i := range followingFiles {
+			all = append(all, fmt.Sprintf(format, number+1+i))
+		}
+	}
+	return all
+}
+
+// zeroPadded is the width of a number with leading zeros, and 0 of one without.
+func zeroPadded(digits string) int {
+	if strings.HasPrefix(digits, "0") {
+		return len(digits)
+	}
+	return 0
 }
 
 // supervise restarts the storing process, as a supervisor does, if it ends soon. One whose store has failed ends after its drain.

@@ -88,7 +88,7 @@ func TestFaults(t *testing.T) {
 			w := newWork(t, form.name, form.start(t, disk.dataDir()))
 			w.run(func() {
 				for _, f := range w.faults(scale, disk) {
-					w.meet(f)
+					t.Run(f.name, func(t *testing.T) { w.meet(t, f) })
 				}
 			})
 			w.check()
@@ -153,7 +153,7 @@ func (w *work) clockFaults(scale faultScale) (faults []fault) {
 					return
 				}
 				require.NoError(t, err)
-				w.progress(healthyWork)
+				w.progress(t, healthyWork)
 				require.NoError(t, p.StepClock(0))
 			}})
 		}
@@ -272,32 +272,32 @@ func (w *work) run(do func()) {
 }
 
 // meet injects a fault, and waits until the server works again and until the work of the fault is done.
-func (w *work) meet(f fault) {
-	w.Helper()
+func (w *work) meet(t *testing.T, f fault) {
+	t.Helper()
 	w.client.Ledger.Begin(f.name)
 	began := time.Now()
-	f.inject(w.T)
+	f.inject(t)
 	row := FaultRow{Fault: f.name, Form: w.form, Lasts: time.Since(began)}
 	ended := time.Now()
-	ctx, cancel := context.WithTimeout(w.Context(), 2*doneWithin)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*doneWithin)
 	defer cancel()
 	left := w.client.WaitDone(ctx, w.orch.Orch, f.name)
 	row.Done = time.Since(ended)
 	if left > 0 {
-		w.Errorf("%s: %d acknowledged requests are not done %s after the fault", f.name, left, row.Done)
+		t.Errorf("%s: %d acknowledged requests are not done %s after the fault", f.name, left, row.Done)
 	}
-	w.orch.WaitReady(w)
-	w.progress(healthyWork)
+	w.orch.WaitReady(t)
+	w.progress(t, healthyWork)
 	row.Unavailable = w.client.Ledger.Unavailable()
-	w.Logf("%-36s done %.1f s after the fault, unavailable for %.1f s", f.name, row.Done.Seconds(), row.Unavailable.Seconds())
+	t.Logf("%-36s done %.1f s after the fault, unavailable for %.1f s", f.name, row.Done.Seconds(), row.Unavailable.Seconds())
 	w.rows = append(w.rows, row)
 }
 
 // progress waits until so many more requests are acknowledged.
-func (w *work) progress(n int) {
-	w.Helper()
+func (w *work) progress(t *testing.T, n int) {
+	t.Helper()
 	want := w.client.Ledger.Acknowledged() + n
-	require.Eventually(w, func() bool { return w.client.Ledger.Acknowledged() >= want }, 2*doneWithin, 5*time.Millisecond,
+	require.Eventually(t, func() bool { return w.client.Ledger.Acknowledged() >= want }, 2*doneWithin, 5*time.Millisecond,
 		"the server does no work after the fault")
 }
 

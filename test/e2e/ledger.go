@@ -414,7 +414,7 @@ func (c *Client) check(ctx context.Context, o *Orch) (Verdict, error) {
 		}
 		status, err := c.get(ctx, o.API()+"/flow_run_states/?flow_run_id="+run, &history)
 		if err != nil || status != http.StatusOK {
-			return v, fmt.Errorf("read history: status %d: %w", status, err)
+			return v, unexpected("read history", status, err)
 		}
 		stored := map[string]int{}
 		for _, s := range history {
@@ -433,6 +433,14 @@ func (c *Client) check(ctx context.Context, o *Orch) (Verdict, error) {
 		}
 	}
 	return v, nil
+}
+
+// unexpected is the error of a request that failed, or whose response has another status than expected.
+func unexpected(request string, status int, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", request, err)
+	}
+	return fmt.Errorf("%s: status %d", request, status)
 }
 
 // WaitDone waits until the effects of all that was acknowledged in a phase are executed: each event is stored. It returns how many are

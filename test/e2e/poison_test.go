@@ -174,7 +174,7 @@ func (p *poisoned) flood() {
 		clients.Go(func() error {
 			status, err := p.client.post(ctx, p.orch.API()+"/flows/", map[string]any{"name": fmt.Sprintf("healthy %d", i)}, nil)
 			if err != nil || status != http.StatusCreated {
-				return fmt.Errorf("create a flow: status %d: %w", status, err)
+				return unexpected("create a flow", status, err)
 			}
 			events := []map[string]any{event1("poison.healthy", fmt.Sprint(i))}
 			if i == healthy/2 {
@@ -184,7 +184,7 @@ func (p *poisoned) flood() {
 			}
 			status, err = p.client.post(ctx, p.orch.API()+"/events", events, nil)
 			if err != nil || status != http.StatusNoContent {
-				return fmt.Errorf("create events: status %d: %w", status, err)
+				return unexpected("create events", status, err)
 			}
 			return nil
 		})
