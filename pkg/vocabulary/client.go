@@ -64,6 +64,12 @@ func (v Vocabulary) ForeignAgent(agent string) bool {
 	return foreign && v == Orch
 }
 
+// ForeignMarks reports whether the headers or subprotocols of a request are those of clients that expect the other vocabulary.
+// Programs that work with both vocabularies may have them too.
+func (v Vocabulary) ForeignMarks(header http.Header) bool {
+	return v == Orch && OfClient(header) == Prefect
+}
+
 // Remedy is the command that gives the server the other vocabulary.
 func (v Vocabulary) Remedy() string { return "orch vocabulary convert --to " + v.Other().String() }
 

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
@@ -79,12 +80,27 @@ func (g *Gateway) decideBySocket(r *http.Request, scope string) error {
 // refuse returns the response to an admitted client that expects another vocabulary, nil for every other client. Half of
 // such a client's data would be lost: its events have other names.
 func (g *Gateway) refuse(r *http.Request, info request.Info, sentence func(client string) string) error {
-	if !g.cfg.Vocabulary.ForeignAgent(r.UserAgent()) {
+	refusal, foreign := g.foreign(r, info)
+	if !foreign {
 		return nil
 	}
-	client, _ := vocabulary.PrefectAgent(r.UserAgent())
-	g.denied.Add(r.Context(), info.Workspace, refusals.Refusal{Client: client, Address: addressOf(info)})
-	return rpc.Detail(http.StatusBadRequest, sentence(client))
+	g.denied.Add(r.Context(), info.Workspace, refusal)
+	return rpc.Detail(http.StatusBadRequest, sentence(cmp.Or(refusal.Client, "this client")))
+}
+
+// foreign returns the refusal of a client that expects another vocabulary. Its User-Agent proves that; headers and
+// subprotocols prove it together with events that the server has lately refused, because a proxy may strip the User-Agent.
+func (g *Gateway) foreign(r *http.Request, info request.Info) (refusals.Refusal, bool) {
+	refusal := refusals.Refusal{Client: info.UserAgent, Address: addressOf(info)}
+	if g.cfg.Vocabulary.ForeignAgent(info.UserAgent) {
+		refusal.Client, _ = vocabulary.PrefectAgent(info.UserAgent)
+		return refusal, true
+	}
+	if !g.cfg.Vocabulary.ForeignMarks(r.Header) {
+		return refusal, false
+	}
+	refusal.Events = true
+	return refusal, g.denied.RefusedEvents(info.Workspace, refusal.Client, refusal.Address)
 }
 
 // addressOf returns the address of a request's client, empty if unknown.

@@ -381,6 +381,47 @@ func TestEventsOfTheOtherVocabularyAreRefused(t *testing.T) {
 	}
 }
 
+// TestHiddenClientIsRefusedAfterItsEvents: a proxy has stripped the User-Agent of Prefect's client. After its first refused
+// event its writes and sockets are refused with the command; other clients at the address are served.
+func TestHiddenClientIsRefusedAfterItsEvents(t *testing.T) {
+	t.Parallel()
+	const remedy = "orch vocabulary convert --to prefect"
+	marks := map[string][]string{"API version": {"X-PREFECT-API-VERSION", "0.8.4"}, "CSRF tokens": {"Prefect-Csrf-Client", "a"}}
+	for name, mark := range marks {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, t.TempDir(), "ORCH_VOCABULARY=orch")
+			hidden := append([]string{"User-Agent", ""}, mark...)
+			status, body := s.send("POST", "/api/flows/", `{"name": "a"}`, hidden...)
+			require.Equal(t, 201, status, body)
+			c := s.dial("/events/in", "prefect", http.Header{"User-Agent": {""}})
+			c.send(`{"type":"auth","token":null}`)
+			require.JSONEq(t, `{"type":"auth_success"}`, c.receive())
+			c.send(pushed("prefect"))
+			c.closed()
+
+			status, body = s.send("POST", "/api/flows/", `{"name": "b"}`, hidden...)
+			require.Equal(t, 400, status)
+			require.Contains(t, body, remedy)
+			require.Equal(t, 404, s.ask(http.MethodGet, "/flows/name/b", "", nil), "nothing is written")
+			status, _ = s.send("POST", "/api/flows/filter", "{}", hidden...)
+			require.Equal(t, 200, status, "reads are served")
+			c = s.dial("/events/in", "prefect", http.Header{"User-Agent": {""}})
+			c.send(`{"type":"auth","token":null}`)
+			code, reason := c.closed()
+			require.Equal(t, websocket.StatusPolicyViolation, code)
+			require.Contains(t, reason, remedy)
+
+			for name, other := range map[string][]string{
+				"no mark of Prefect's clients": {"User-Agent", ""}, "another User-Agent": append([]string{"User-Agent", "terraform/1"}, mark...),
+			} {
+				status, body = s.send("POST", "/api/flows/", `{"name": "c"}`, other...)
+				require.Contains(t, []int{200, 201}, status, "%s: %s", name, body)
+			}
+		})
+	}
+}
+
 // TestFirstCommandsFitVocabulary: a server offers Prefect's client where it serves that client.
 func TestFirstCommandsFitVocabulary(t *testing.T) {
 	t.Parallel()

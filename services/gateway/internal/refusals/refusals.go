@@ -73,7 +73,7 @@ func New(opts Options) *Log {
 
 // Add records a refusal. It logs and shares the first of several repetitions.
 func (l *Log) Add(ctx context.Context, workspace uuid.UUID, r Refusal) {
-	r.Client, r.Address = r.Client[:min(len(r.Client), maxText)], r.Address[:min(len(r.Address), maxText)]
+	r = shortened(r)
 	if !l.record(workspace, r, true) {
 		return
 	}
@@ -89,6 +89,12 @@ func (l *Log) Add(ctx context.Context, workspace uuid.UUID, r Refusal) {
 	if err != nil {
 		l.opts.Log.DebugContext(ctx, "failed to share a refusal", "error", err)
 	}
+}
+
+// shortened returns a refusal whose texts are bounded.
+func shortened(r Refusal) Refusal {
+	r.Client, r.Address = r.Client[:min(len(r.Client), maxText)], r.Address[:min(len(r.Address), maxText)]
+	return r
 }
 
 // record adds a refusal, or renews its entry. It reports whether a local refusal should be shared.
@@ -148,6 +154,15 @@ func (l *Log) Of(workspace uuid.UUID) []Refusal {
 		delete(l.clients, workspace)
 	}
 	return found
+}
+
+// RefusedEvents reports whether events of this client at this address were refused within Lifetime.
+func (l *Log) RefusedEvents(workspace uuid.UUID, client, address string) bool {
+	sought := entry{Refusal: shortened(Refusal{Client: client, Address: address, Events: true})}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := slices.IndexFunc(l.clients[workspace], sought.equal)
+	return at >= 0 && l.clients[workspace][at].Last.After(l.opts.Clock.Now().Add(-Lifetime))
 }
 
 // Run records what other gateways share until ctx ends.

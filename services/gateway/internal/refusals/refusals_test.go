@@ -53,6 +53,22 @@ func TestRefusalsOfAWorkspace(t *testing.T) {
 	require.Empty(t, log.Of(here))
 }
 
+func TestRefusedEventsOfAClient(t *testing.T) {
+	t.Parallel()
+	log, now, _ := newLog()
+	here, long := uuid.New(), strings.Repeat("x", 1000)
+	log.Add(t.Context(), here, refusals.Refusal{Address: "192.0.2.8", Events: true})
+	log.Add(t.Context(), here, refusals.Refusal{Client: long, Address: "192.0.2.8", Events: true})
+	log.Add(t.Context(), here, refusals.Refusal{Client: "prefect/3.6.1", Address: "192.0.2.8"})
+	require.True(t, log.RefusedEvents(here, "", "192.0.2.8"))
+	require.True(t, log.RefusedEvents(here, long, "192.0.2.8"), "the text is bounded as it is recorded")
+	require.False(t, log.RefusedEvents(here, "prefect/3.6.1", "192.0.2.8"), "another reason")
+	require.False(t, log.RefusedEvents(here, "", "192.0.2.7"), "another address")
+	require.False(t, log.RefusedEvents(uuid.New(), "", "192.0.2.8"), "another workspace")
+	now.Advance(refusals.Lifetime)
+	require.False(t, log.RefusedEvents(here, "", "192.0.2.8"))
+}
+
 func TestRefusalsAreBounded(t *testing.T) {
 	t.Parallel()
 	log, now, _ := newLog()
