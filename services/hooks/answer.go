@@ -19,10 +19,10 @@ import (
 // retryAfter is the value of Retry-After, in seconds, while the broker is unreachable.
 const retryAfter = "5"
 
-// quiet is the status that a sender sees. With StrictQuiet every refusal is a 400. A 413 and a 429 stay: their senders would
+// maskStatus returns the status that a sender sees. With UniformErrors every refusal is a 400. A 413 and a 429 stay: their senders would
 // retry for ever.
-func (h *Hooks) quiet(status int) int {
-	if !h.cfg.StrictQuiet || status == http.StatusRequestEntityTooLarge || status == http.StatusTooManyRequests {
+func (h *Hooks) maskStatus(status int) int {
+	if !h.cfg.UniformErrors || status == http.StatusRequestEntityTooLarge || status == http.StatusTooManyRequests {
 		return status
 	}
 	return http.StatusBadRequest
@@ -30,13 +30,13 @@ func (h *Hooks) quiet(status int) int {
 
 // refuse responds with a status alone, whatever the cause.
 func (d *delivery) refuse(status int) int {
-	status = d.quiet(status)
+	status = d.maskStatus(status)
 	d.w.WriteHeader(status)
 	return status
 }
 
 func (d *delivery) methodNotAllowed(allow string) int {
-	if !d.cfg.StrictQuiet {
+	if !d.cfg.UniformErrors {
 		d.w.Header().Set("Allow", allow)
 	}
 	return d.refuse(http.StatusMethodNotAllowed)
@@ -63,7 +63,7 @@ func (d *delivery) lingeringClose() {
 
 // challenge responds 401 and names what is missing: a key of the service account, its role, or a signature.
 func (d *delivery) challenge(err error) int {
-	if !d.cfg.StrictQuiet {
+	if !d.cfg.UniformErrors {
 		challenge := "Bearer"
 		switch {
 		case errors.Is(err, verify.ErrUnproven):
@@ -86,12 +86,12 @@ func (d *delivery) tooMany(e *guard.TooManyError) int {
 // unavailable responds 503, so the sender retries. The reason is for the operator. The log has the request of an unverified sender
 // without its body, and groups such requests like refusals: strangers must not fill it.
 func (d *delivery) unavailable(ctx context.Context, reason error) int {
-	d.note.Err = reason
+	d.entry.Err = reason
 	switch {
 	case !d.verified:
-		d.note.Reason, d.note.WithoutBody, d.note.Refused = deliverylog.ReasonUnavailable, true, true
-	case d.note.Reason == "":
-		d.note.Reason = deliverylog.ReasonBroker
+		d.entry.Reason, d.entry.WithoutBody, d.entry.Refused = deliverylog.ReasonUnavailable, true, true
+	case d.entry.Reason == "":
+		d.entry.Reason = deliverylog.ReasonBroker
 	}
 	d.outage.Do(func() {
 		d.log.WarnContext(ctx, "webhooks cannot be served", "webhook_id", d.hook.GetId(), "error", reason)
@@ -101,9 +101,9 @@ func (d *delivery) unavailable(ctx context.Context, reason error) int {
 	return http.StatusServiceUnavailable
 }
 
-// shake responds to a handshake.
-func (d *delivery) shake(answer *receive.Handshake) int {
-	d.note.Handshake = answer.Name
+// respondHandshake responds to a handshake.
+func (d *delivery) respondHandshake(answer *receive.Handshake) int {
+	d.entry.Handshake = answer.Name
 	maps.Copy(d.w.Header(), answer.Header)
 	d.w.WriteHeader(http.StatusOK)
 	_, _ = d.w.Write(answer.Body) // The sender has gone.

@@ -45,7 +45,7 @@ type Config struct {
 	BodyMemory      int64         `env:"ORCH_HOOKS_BODY_MEMORY" envDefault:"0" desc:"The memory in bytes for bodies that are read, decompressed, parsed and rendered at once; an account gets half of it, and a request beyond it returns 503. 0 means 128 MiB, or 24 times ORCH_HOOKS_MAX_BODY if that is more."`
 	TemplateTimeout time.Duration `env:"ORCH_HOOKS_TEMPLATE_TIMEOUT" envDefault:"1s" desc:"The maximum rendering time of a template."`
 	AckTimeout      time.Duration `env:"ORCH_HOOKS_ACK_TIMEOUT" envDefault:"2s" desc:"The maximum wait for the broker's acknowledgement; after it a webhook returns 503."`
-	StrictQuiet     bool          `env:"ORCH_HOOKS_STRICT_QUIET" envDefault:"false" desc:"Return 400 instead of 401, 403, 404, 405 and 415, so that senders learn nothing."`
+	UniformErrors   bool          `env:"ORCH_HOOKS_STRICT_QUIET" envDefault:"false" desc:"Return 400 instead of 401, 403, 404, 405 and 415, so that senders learn nothing."`
 	DrainDelay      time.Duration `env:"ORCH_HOOKS_DRAIN_DELAY" envDefault:"0s" desc:"How long the server still accepts requests after readiness turns false, so that load balancers notice."`
 }
 

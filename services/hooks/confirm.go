@@ -20,8 +20,8 @@ func (d *delivery) confirm(ctx context.Context, id uuid.UUID, url string) int {
 		_, err = d.duplicates.Do(ctx, id, confirm)
 	}
 	if err != nil {
-		d.note.Reason = deliverylog.ReasonHandshake
+		d.entry.Reason = deliverylog.ReasonHandshake
 		return d.unavailable(ctx, err)
 	}
-	return d.shake(&receive.Handshake{Name: receive.HandshakeSNS})
+	return d.respondHandshake(&receive.Handshake{Name: receive.HandshakeSNS})
 }

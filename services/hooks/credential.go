@@ -112,7 +112,7 @@ func refusalReason(err error) string {
 func (d *delivery) refused(ctx context.Context, err error) {
 	reason := refusalReason(err)
 	d.metrics.refusals.WithLabelValues(reason).Inc()
-	d.note.Err, d.note.WithoutBody, d.note.Reason, d.note.Refused = err, true, reason, true
+	d.entry.Err, d.entry.WithoutBody, d.entry.Reason, d.entry.Refused = err, true, reason, true
 	if !d.throttle.allow(d.hook.GetId() + " " + reason) {
 		return
 	}

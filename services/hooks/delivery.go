@@ -38,8 +38,8 @@ type delivery struct {
 	request *receive.Request
 	memory  *membudget.Reservation // What the request takes of Hooks.memory.
 
-	note     deliveries.Note // The entry of the delivery log.
-	verified bool            // The request passed every check of its sender.
+	entry    deliveries.LogEntry // The entry of the delivery log.
+	verified bool                // The request passed every check of its sender.
 }
 
 // run executes the steps in order until one of them responds, and returns the status.
@@ -66,7 +66,7 @@ func (d *delivery) run() int {
 		return d.notAdmitted(ctx, err)
 	}
 	if answer := d.request.TokenHandshake(d.guard.Handshakes()); answer != nil {
-		return d.shake(answer)
+		return d.respondHandshake(answer)
 	}
 	if !d.request.ClaimsHandshake() {
 		if err := d.authorize(); err != nil {
@@ -84,7 +84,7 @@ func (d *delivery) run() int {
 	if d.request.ClaimsHandshake() {
 		// A handshake needs no credential: its response only echoes the request.
 		if answer := d.request.Handshake(); answer != nil {
-			return d.shake(answer)
+			return d.respondHandshake(answer)
 		}
 		if err := d.authorize(); err != nil {
 			return d.unauthorized(ctx, err)
@@ -102,7 +102,7 @@ func (d *delivery) run() int {
 		return d.confirm(ctx, d.guard.EventID(proof, d.request), proof.ConfirmURL)
 	}
 	if answer := d.request.BodyHandshake(d.guard.Handshakes()); answer != nil {
-		return d.shake(answer)
+		return d.respondHandshake(answer)
 	}
 	return d.ingest(ctx, d.guard.EventID(proof, d.request))
 }
@@ -110,7 +110,7 @@ func (d *delivery) run() int {
 // ingest renders the event and publishes it. The id is the event's, also of duplicate deliveries; uuid.Nil when duplicates
 // cannot be recognised.
 func (d *delivery) ingest(ctx context.Context, id uuid.UUID) int {
-	d.note.DeduplicationID = id
+	d.entry.DeduplicationID = id
 	if id != uuid.Nil && d.duplicates.Published(id) {
 		return d.duplicate(id)
 	}
@@ -150,7 +150,7 @@ func (d *delivery) ingest(ctx context.Context, id uuid.UUID) int {
 	case err == nil && duplicate:
 		return d.duplicate(id)
 	case err == nil:
-		d.note.Event, d.note.EventID = event.GetEvent(), event.GetId()
+		d.entry.Event, d.entry.EventID = event.GetEvent(), event.GetId()
 		d.w.WriteHeader(http.StatusNoContent)
 		return http.StatusNoContent
 	case errors.Is(err, publish.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
@@ -181,14 +181,14 @@ func (d *delivery) unreadable(ctx context.Context, err error) int {
 // overloaded responds 503 to a request for which the service, or the account, has no memory left.
 func (d *delivery) overloaded(ctx context.Context, err error) int {
 	d.metrics.overloads.Inc()
-	d.note.Reason = deliverylog.ReasonOverload // If the sender is verified; see unavailable.
+	d.entry.Reason = deliverylog.ReasonOverload // If the sender is verified; see unavailable.
 	return d.unavailable(ctx, err)
 }
 
 // duplicate responds to a delivery whose event was published before.
 func (d *delivery) duplicate(id uuid.UUID) int {
 	d.metrics.duplicates.Inc()
-	d.note.Duplicate, d.note.EventID = true, id.String()
+	d.entry.Duplicate, d.entry.EventID = true, id.String()
 	d.w.WriteHeader(http.StatusNoContent)
 	return http.StatusNoContent
 }
@@ -197,7 +197,7 @@ func (d *delivery) duplicate(id uuid.UUID) int {
 // published the sender must retry: the request would be lost without a trace.
 func (d *delivery) fail(ctx context.Context, status int, reason string, f publish.Failure) int {
 	f.Hook, f.Request = d.hook, d.request
-	d.note.Err, d.note.Rendered, d.note.Reason = f.Err, f.Rendered, reason
+	d.entry.Err, d.entry.Rendered, d.entry.Reason = f.Err, f.Rendered, reason
 	err := d.publisher.Publish(ctx, d.hook.GetWorkspace(), f.Event(d.cfg.Vocabulary, d.ids))
 	if errors.Is(err, publish.ErrUnavailable) {
 		return d.unavailable(ctx, err)

@@ -85,7 +85,7 @@ type Hooks struct {
 	publisher   *publish.Publisher
 	guards      *guard.Registry
 	proxies     clientaddr.Networks
-	duplicates  dedup.Window
+	duplicates  dedup.Set
 	memory      *membudget.Budget // Of bodies.
 	recorder    *deliveries.Recorder
 	sns         *sns.Client

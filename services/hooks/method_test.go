@@ -55,7 +55,7 @@ func TestRefusedMethodsAreRefusals(t *testing.T) {
 	t.Parallel()
 	for _, strict := range []bool{false, true} {
 		ring, keyed := withKeys(t)
-		w := newWorld(t, keyed, func(c *hooks.Config, _ *hooks.Deps) { c.StrictQuiet = strict })
+		w := newWorld(t, keyed, func(c *hooks.Config, _ *hooks.Deps) { c.UniformErrors = strict })
 		log := w.journal()
 		definition := signed(t, ring, static)
 		definition.Methods = []orchv1.WebhookMethod{orchv1.WebhookMethod_WEBHOOK_METHOD_POST}
@@ -78,7 +78,7 @@ func TestRefusedMethodsAreRefusals(t *testing.T) {
 func TestStrictQuietRefusalsKeepTheirReason(t *testing.T) {
 	t.Parallel()
 	ring, keyed := withKeys(t)
-	w := newWorld(t, keyed, func(c *hooks.Config, _ *hooks.Deps) { c.StrictQuiet = true })
+	w := newWorld(t, keyed, func(c *hooks.Config, _ *hooks.Deps) { c.UniformErrors = true })
 	log := w.journal()
 	w.put("signed", signed(t, ring, static))
 	w.put("bound", &orchv1.WebhookDefinition{Template: static, AllowedIps: []string{"192.0.2.1"}})

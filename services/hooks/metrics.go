@@ -88,12 +88,12 @@ func (h *Hooks) finish(r *http.Request, d *delivery, status int, took time.Durat
 	if d.request == nil {
 		return
 	}
-	n := d.note
+	n := d.entry
 	n.ID, n.Hook, n.Request, n.Status, n.Took = d.ids.New(), d.hook, d.request, status, took
 	if d.from.IsValid() {
 		n.From = d.from.String()
 	}
-	h.recorder.Note(n)
+	h.recorder.Record(n)
 }
 
 // registerBuffer registers the gauge of a buffer of the delivery log.

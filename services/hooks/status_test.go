@@ -123,7 +123,7 @@ func TestServiceAccountsAreNeverOpen(t *testing.T) {
 
 func TestStrictQuiet(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *hooks.Config, _ *hooks.Deps) { c.StrictQuiet, c.MaxBody = true, 10 })
+	w := newWorld(t, func(c *hooks.Config, _ *hooks.Deps) { c.UniformErrors, c.MaxBody = true, 10 })
 	w.put(slug, &orchv1.WebhookDefinition{Template: static, ServiceAccountId: proto.String(account)})
 	w.put("open", &orchv1.WebhookDefinition{Template: static})
 	for name, got := range map[string]answer{

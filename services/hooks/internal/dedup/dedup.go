@@ -20,11 +20,11 @@ import (
 // generation is the least number of ids that are remembered, and half of the largest.
 const generation = 1 << 15
 
-// Window remembers ids. The zero value is ready. It is safe for concurrent use.
+// Set remembers ids. The zero value is ready. It is safe for concurrent use.
 //
 // It is not a singleflight.Group: that one passes a failure and a panic on to all callers that wait, and it cannot wait
 // with a context without ending the process on a panic.
-type Window struct {
+type Set struct {
 	mu       sync.Mutex
 	young    map[uuid.UUID]struct{}
 	old      map[uuid.UUID]struct{}
@@ -34,7 +34,7 @@ type Window struct {
 // Do calls publish unless the event of id was published before. It reports whether the delivery is a duplicate, or the
 // error of publish. After an error or a panic of publish the id is unknown, and the next caller publishes. The error is
 // that of ctx when it ends while another caller publishes.
-func (w *Window) Do(ctx context.Context, id uuid.UUID, publish func() error) (duplicate bool, err error) {
+func (w *Set) Do(ctx context.Context, id uuid.UUID, publish func() error) (duplicate bool, err error) {
 	if duplicate, err = w.begin(ctx, id); duplicate || err != nil {
 		return duplicate, err
 	}
@@ -48,7 +48,7 @@ func (w *Window) Do(ctx context.Context, id uuid.UUID, publish func() error) (du
 }
 
 // begin waits until the id is published, which it reports, or this caller is the one to publish it.
-func (w *Window) begin(ctx context.Context, id uuid.UUID) (published bool, err error) {
+func (w *Set) begin(ctx context.Context, id uuid.UUID) (published bool, err error) {
 	for {
 		w.mu.Lock()
 		if w.has(id) {
@@ -74,7 +74,7 @@ func (w *Window) begin(ctx context.Context, id uuid.UUID) (published bool, err e
 }
 
 // end releases the callers that wait for id.
-func (w *Window) end(id uuid.UUID, published bool) {
+func (w *Set) end(id uuid.UUID, published bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	close(w.inFlight[id])
@@ -85,13 +85,13 @@ func (w *Window) end(id uuid.UUID, published bool) {
 }
 
 // Published reports whether the event of id was published.
-func (w *Window) Published(id uuid.UUID) bool {
+func (w *Set) Published(id uuid.UUID) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.has(id)
 }
 
-func (w *Window) has(id uuid.UUID) bool {
+func (w *Set) has(id uuid.UUID) bool {
 	if _, ok := w.young[id]; ok {
 		return true
 	}
@@ -99,7 +99,7 @@ func (w *Window) has(id uuid.UUID) bool {
 	return ok
 }
 
-func (w *Window) add(id uuid.UUID) {
+func (w *Set) add(id uuid.UUID) {
 	if w.young == nil || len(w.young) >= generation {
 		w.old, w.young = w.young, make(map[uuid.UUID]struct{}, 64)
 	}

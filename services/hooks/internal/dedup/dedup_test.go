@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestOneOfManyPublishes(t *testing.T) {
 	t.Parallel()
-	var w dedup.Window
+	var w dedup.Set
 	id := uuid.New()
 	var published, duplicates atomic.Int64
 	var wg sync.WaitGroup
@@ -43,7 +43,7 @@ func TestOneOfManyPublishes(t *testing.T) {
 
 func TestAFailureIsNoDelivery(t *testing.T) {
 	t.Parallel()
-	var w dedup.Window
+	var w dedup.Set
 	id, away := uuid.New(), errors.New("the broker is away")
 	var tries atomic.Int64
 	var wg sync.WaitGroup
@@ -65,7 +65,7 @@ func TestAFailureIsNoDelivery(t *testing.T) {
 // A panic of publish leaves nothing in flight: the next delivery of the id publishes.
 func TestAPanicReleasesTheID(t *testing.T) {
 	t.Parallel()
-	var w dedup.Window
+	var w dedup.Set
 	id := uuid.New()
 	require.Panics(t, func() {
 		_, _ = w.Do(t.Context(), id, func() error { panic("a bug of publish") })
@@ -82,7 +82,7 @@ func TestAPanicReleasesTheID(t *testing.T) {
 func TestWaitingEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var w dedup.Window
+		var w dedup.Set
 		id := uuid.New()
 		release := make(chan struct{})
 		go func() {
@@ -106,7 +106,7 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 
 func TestTheMemoryIsBounded(t *testing.T) {
 	t.Parallel()
-	var w dedup.Window
+	var w dedup.Set
 	ids := make([]uuid.UUID, 1<<17)
 	for i := range ids {
 		ids[i] = uuid.New()

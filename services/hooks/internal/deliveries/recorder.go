@@ -75,15 +75,15 @@ type notes struct {
 }
 
 type ring struct {
-	notes []Note
+	notes []LogEntry
 	next  int
 }
 
 // put adds a note and returns the one that it replaces.
-func (r *ring) put(n Note) (out Note, full bool) {
+func (r *ring) put(n LogEntry) (out LogEntry, full bool) {
 	if len(r.notes) < perHook {
 		r.notes = append(r.notes, n)
-		return Note{}, false
+		return LogEntry{}, false
 	}
 	out, r.notes[r.next] = r.notes[r.next], n
 	r.next = (r.next + 1) % perHook
@@ -111,8 +111,8 @@ func (r *Recorder) Fill() float64 {
 // Name implements run.Worker.
 func (r *Recorder) Name() string { return "delivery log" }
 
-// Note buffers a note for the next flush. It never waits.
-func (r *Recorder) Note(n Note) {
+// Record buffers an entry for the next flush. It never waits.
+func (r *Recorder) Record(n LogEntry) {
 	n.trim()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -146,7 +146,7 @@ func (r *Recorder) Note(n Note) {
 }
 
 // pend adds an entry of a refusal. The caller holds the lock.
-func (r *Recorder) pend(n Note) {
+func (r *Recorder) pend(n LogEntry) {
 	if len(r.pending) >= maxRefusals {
 		r.drop(int(max(n.Count, 1)))
 		return
@@ -210,7 +210,7 @@ func (r *Recorder) flush(ctx context.Context) {
 
 	var list []*orchv1.WebhookDelivery
 	for _, own := range waiting {
-		for _, all := range [][]Note{own.failed.notes, own.succeeded.notes} {
+		for _, all := range [][]LogEntry{own.failed.notes, own.succeeded.notes} {
 			for i := range all {
 				list = append(list, all[i].delivery())
 			}

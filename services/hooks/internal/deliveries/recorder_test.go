@@ -58,8 +58,8 @@ func (e *entries) deliveries(t *testing.T) []*orchv1.WebhookDelivery {
 	return all
 }
 
-func note(hook *orchv1.WebhookDefinition, status int, body string) Note {
-	return Note{ID: uuid.New(), Hook: hook, Status: status, Request: &receive.Request{Method: "POST", Raw: []byte(body), Wire: []byte(body)}}
+func note(hook *orchv1.WebhookDefinition, status int, body string) LogEntry {
+	return LogEntry{ID: uuid.New(), Hook: hook, Status: status, Request: &receive.Request{Method: "POST", Raw: []byte(body), Wire: []byte(body)}}
 }
 
 func newHook() *orchv1.WebhookDefinition {
@@ -83,13 +83,13 @@ func TestNotesAreHandedOverTogetherAndAtTheEnd(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- r.Run(ctx) }()
 		hook := newHook()
-		r.Note(note(hook, 204, "1"))
-		r.Note(note(hook, 204, "2"))
+		r.Record(note(hook, 204, "1"))
+		r.Record(note(hook, 204, "2"))
 		<-time.After(interval) // By the clock of the bubble.
 		synctest.Wait()
 		require.Len(t, journal.appended(), 1)
 		require.Len(t, journal.deliveries(t), 2)
-		r.Note(note(hook, 204, "3"))
+		r.Record(note(hook, 204, "3"))
 		cancel()
 		require.NoError(t, <-done)
 		require.Len(t, journal.deliveries(t), 3, "what waits when the process ends")
@@ -102,13 +102,13 @@ func TestFailuresOutlastSuccesses(t *testing.T) {
 	journal, dropped := &entries{}, &counter{}
 	r := New(Options{Journal: journal, Dropped: dropped})
 	hook := newHook()
-	r.Note(note(hook, 400, "failed"))
+	r.Record(note(hook, 400, "failed"))
 	for range 3 * perHook {
-		r.Note(note(hook, 204, "fine"))
+		r.Record(note(hook, 204, "fine"))
 	}
 	last := note(hook, 204, "last")
-	r.Note(last)
-	r.Note(note(newHook(), 204, "another webhook's"))
+	r.Record(last)
+	r.Record(note(newHook(), 204, "another webhook's"))
 	r.flush(t.Context())
 	bodies := map[string]int{}
 	var ids []string
@@ -128,7 +128,7 @@ func TestWhatWaitsIsBounded(t *testing.T) {
 	dropped := &counter{}
 	r := New(Options{Journal: &entries{}, Dropped: dropped})
 	for range maxWaiting + 10 {
-		r.Note(note(newHook(), 204, ""))
+		r.Record(note(newHook(), 204, ""))
 	}
 	require.Equal(t, maxWaiting, r.count)
 	require.InDelta(t, 1, r.Fill(), 0)
@@ -137,7 +137,7 @@ func TestWhatWaitsIsBounded(t *testing.T) {
 	lost := &counter{}
 	large := New(Options{Journal: &entries{}, Dropped: lost})
 	testkit.FillBound(t, "deliveries that wait for the delivery log", maxWaitingBytes, func() bool {
-		large.Note(note(newHook(), 204, strings.Repeat("x", 2*deliverylog.MaxBody)))
+		large.Record(note(newHook(), 204, strings.Repeat("x", 2*deliverylog.MaxBody)))
 		return lost.n > 0
 	}, func() int { return large.bytes })
 	require.Greater(t, large.Fill(), 0.8)
@@ -158,8 +158,8 @@ func TestNotesAreForgottenWhileTheBrokerIsAway(t *testing.T) {
 	t.Parallel()
 	dropped := &counter{}
 	r := New(Options{Journal: &entries{err: errors.New("away")}, Dropped: dropped})
-	r.Note(note(newHook(), 204, ""))
-	r.Note(note(newHook(), 400, ""))
+	r.Record(note(newHook(), 204, ""))
+	r.Record(note(newHook(), 400, ""))
 	r.flush(t.Context())
 	require.InDelta(t, 2, dropped.n, 0)
 	require.Zero(t, r.count)
@@ -171,7 +171,7 @@ func TestStrangersBodiesAreNotKept(t *testing.T) {
 	r := New(Options{Journal: journal})
 	n := note(newHook(), 401, "anything")
 	n.WithoutBody, n.Err, n.From = true, errors.New("no signature"), "192.0.2.7"
-	r.Note(n)
+	r.Record(n)
 	r.flush(t.Context())
 	d := journal.deliveries(t)[0]
 	require.Empty(t, d.GetRawBody())
@@ -188,7 +188,7 @@ func TestNotesComeWhileNothingIsHandedOver(t *testing.T) {
 	go func() {
 		defer close(noted)
 		for range 1000 {
-			r.Note(note(hook, 204, ""))
+			r.Record(note(hook, 204, ""))
 		}
 	}()
 	for range 1000 {

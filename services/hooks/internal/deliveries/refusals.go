@@ -37,7 +37,7 @@ type refusalGroup struct {
 
 type refusalState struct {
 	since    time.Time
-	last     Note
+	last     LogEntry
 	unlogged int64
 }
 
@@ -46,7 +46,7 @@ func newRefusals() refusals {
 }
 
 // add counts a refusal and returns whether its note is to be logged now.
-func (r *refusals) add(n Note, now time.Time) (logged bool) {
+func (r *refusals) add(n LogEntry, now time.Time) (logged bool) {
 	all := refusalGroup{hook: n.Hook.GetId(), reason: n.Reason}
 	group := all
 	if source := sourcePrefix(n.From); source.IsValid() {
@@ -68,8 +68,8 @@ func (r *refusals) add(n Note, now time.Time) (logged bool) {
 }
 
 // expire ends the groups whose window has passed, all groups when the process ends, and returns the notes to log.
-func (r *refusals) expire(now time.Time, all bool) []Note {
-	var notes []Note
+func (r *refusals) expire(now time.Time, all bool) []LogEntry {
+	var notes []LogEntry
 	for group, state := range r.groups {
 		if !all && now.Sub(state.since) < refusalWindow {
 			continue

@@ -14,7 +14,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-func refusal(hook *orchv1.WebhookDefinition, reason, from string) Note {
+func refusal(hook *orchv1.WebhookDefinition, reason, from string) LogEntry {
 	n := note(hook, 401, "")
 	n.Refused, n.Reason, n.From, n.Err = true, reason, from, errors.New("refused")
 	return n
@@ -31,14 +31,14 @@ func TestRefusalsAreCounted(t *testing.T) {
 		go func() { done <- r.Run(ctx) }()
 		hook := newHook()
 		first, last := refusal(hook, "signature", "192.0.2.1"), refusal(hook, "signature", "192.0.2.99")
-		r.Note(first)
+		r.Record(first)
 		for range 7 {
-			r.Note(refusal(hook, "signature", "192.0.2.7"))
+			r.Record(refusal(hook, "signature", "192.0.2.7"))
 		}
-		r.Note(last)
+		r.Record(last)
 		other, rate := refusal(hook, "signature", "198.51.100.1"), refusal(hook, "rate", "192.0.2.1")
-		r.Note(other)
-		r.Note(rate)
+		r.Record(other)
+		r.Record(rate)
 		<-time.After(2 * interval)
 		synctest.Wait()
 		require.Len(t, journal.deliveries(t), 3, "the first of each group is shown at once")
@@ -49,8 +49,8 @@ func TestRefusalsAreCounted(t *testing.T) {
 			counts[d.GetId()] = d.GetCount()
 		}
 		require.Equal(t, map[string]int64{first.ID.String(): 1, last.ID.String(): 8, other.ID.String(): 1, rate.ID.String(): 1}, counts)
-		r.Note(refusal(hook, "signature", "192.0.2.1"))
-		r.Note(refusal(hook, "signature", "192.0.2.1"))
+		r.Record(refusal(hook, "signature", "192.0.2.1"))
+		r.Record(refusal(hook, "signature", "192.0.2.1"))
 		cancel()
 		require.NoError(t, <-done)
 		require.Len(t, journal.deliveries(t), 6, "the end of the process ends the windows")
@@ -65,7 +65,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 	hook := newHook()
 	const requests = 100_000
 	for i := range requests {
-		r.Note(refusal(hook, "signature", fmt.Sprintf("10.%d.%d.1", i>>8&255, i&255)))
+		r.Record(refusal(hook, "signature", fmt.Sprintf("10.%d.%d.1", i>>8&255, i&255)))
 	}
 	r.end(t.Context())
 	total := int64(0)
@@ -84,10 +84,10 @@ func TestRefusalsWaitForTheBroker(t *testing.T) {
 	r := New(Options{Journal: journal})
 	hook := newHook()
 	for range 10 {
-		r.Note(refusal(hook, "signature", "192.0.2.1"))
+		r.Record(refusal(hook, "signature", "192.0.2.1"))
 	}
 	r.flush(t.Context())
-	r.Note(note(hook, 204, "not a refusal"))
+	r.Record(note(hook, 204, "not a refusal"))
 	r.flush(t.Context())
 	journal.err = nil
 	r.end(t.Context())

@@ -46,7 +46,7 @@ func newTraffic(now time.Time) traffic {
 }
 
 // add counts a request. Handshakes are no deliveries.
-func (t *traffic) add(n *Note) {
+func (t *traffic) add(n *LogEntry) {
 	if n.Handshake != "" {
 		return
 	}

@@ -45,18 +45,18 @@ func TestTrafficIsCountedExactly(t *testing.T) {
 	r := New(Options{Journal: journal, Clock: now})
 	hook := &orchv1.WebhookDefinition{Id: "h", Workspace: "w", Name: "pushes"}
 	note := func(status int) {
-		n := Note{Hook: hook, Status: status, Request: &receive.Request{Received: now.Now(), Slug: "topsecret-slug"}}
+		n := LogEntry{Hook: hook, Status: status, Request: &receive.Request{Received: now.Now(), Slug: "topsecret-slug"}}
 		if status >= http.StatusBadRequest {
 			n.Reason, n.Err = "template", errors.New("broken at topsecret-slug")
 		}
-		r.Note(n)
+		r.Record(n)
 	}
 	for range 3 {
 		for range 1000 {
 			note(http.StatusNoContent)
 			note(http.StatusBadRequest)
 		}
-		r.Note(Note{Hook: hook, Status: http.StatusOK, Handshake: "slack", Request: &receive.Request{Received: now.Now()}})
+		r.Record(LogEntry{Hook: hook, Status: http.StatusOK, Handshake: "slack", Request: &receive.Request{Received: now.Now()}})
 		r.flush(t.Context())
 		now.Advance(trafficInterval)
 		journal.away = !journal.away

@@ -38,7 +38,7 @@ type Guard struct {
 	id          uuid.UUID
 	verifier    *verify.Verifier // Nil: requests need no signature.
 	networks    clientaddr.Networks
-	window      *window
+	window      *rateWindow
 	verifyToken string
 	secrets     []string // Signing secrets and verify token, with and without prefix.
 	credentials []string // The headers of the verification's scheme.

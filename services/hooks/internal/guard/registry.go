@@ -34,8 +34,8 @@ type Registry struct {
 type account struct {
 	definition *orchv1.AccountDefinition
 	networks   clientaddr.Networks
-	window     *window
-	operator   *window
+	window     *rateWindow
+	operator   *rateWindow
 	setupError error
 }
 

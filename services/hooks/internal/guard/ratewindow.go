@@ -7,9 +7,9 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// window takes at most so many requests in any span of its length: it remembers when it took the last ones. That is
+// rateWindow takes at most so many requests in any span of its length: it remembers when it took the last ones. That is
 // exact, where a bucket of tokens takes up to twice as many in the worst span.
-type window struct {
+type rateWindow struct {
 	limit int
 	span  time.Duration
 
@@ -18,15 +18,15 @@ type window struct {
 	next  int         // The oldest in the ring.
 }
 
-func newWindow(l *orchv1.WebhookRateLimit) *window {
+func newWindow(l *orchv1.WebhookRateLimit) *rateWindow {
 	if l == nil {
 		return nil
 	}
-	return &window{limit: int(l.GetRequests()), span: time.Duration(l.GetSeconds()) * time.Second}
+	return &rateWindow{limit: int(l.GetRequests()), span: time.Duration(l.GetSeconds()) * time.Second}
 }
 
 // same tells whether a window enforces a limit.
-func (w *window) same(l *orchv1.WebhookRateLimit) bool {
+func (w *rateWindow) same(l *orchv1.WebhookRateLimit) bool {
 	if w == nil || l == nil {
 		return w == nil && l == nil
 	}
@@ -34,7 +34,7 @@ func (w *window) same(l *orchv1.WebhookRateLimit) bool {
 }
 
 // follow is the window for a limit behind this one: its counts go on where the limit is the same.
-func (w *window) follow(l *orchv1.WebhookRateLimit) *window {
+func (w *rateWindow) follow(l *orchv1.WebhookRateLimit) *rateWindow {
 	if w.same(l) {
 		return w
 	}
@@ -42,7 +42,7 @@ func (w *window) follow(l *orchv1.WebhookRateLimit) *window {
 }
 
 // wait is how long a request has to wait; 0 when it can be taken now. The caller holds the lock.
-func (w *window) wait(now time.Time) time.Duration {
+func (w *rateWindow) wait(now time.Time) time.Duration {
 	if len(w.taken) < w.limit {
 		return 0
 	}
@@ -50,7 +50,7 @@ func (w *window) wait(now time.Time) time.Duration {
 }
 
 // take takes a request that need not wait. The caller holds the lock.
-func (w *window) take(now time.Time) {
+func (w *rateWindow) take(now time.Time) {
 	if len(w.taken) < w.limit {
 		w.taken = append(w.taken, now)
 		return
@@ -61,7 +61,7 @@ func (w *window) take(now time.Time) {
 
 // takeAll takes a request in every window, or in none and says how long to wait. Windows that are nil take everything.
 // They are locked in the order in which they are given, which is the same for all callers: from the narrow to the wide.
-func takeAll(now time.Time, windows ...*window) (wait time.Duration, ok bool) {
+func takeAll(now time.Time, windows ...*rateWindow) (wait time.Duration, ok bool) {
 	for _, w := range windows {
 		if w != nil {
 			w.mu.Lock()

@@ -12,8 +12,8 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// Note is the outcome of one request. Nobody may change what it points to.
-type Note struct {
+// LogEntry is the outcome of one request. Nobody may change what it points to.
+type LogEntry struct {
 	ID      uuid.UUID
 	Hook    *orchv1.WebhookDefinition
 	Request *receive.Request
@@ -45,7 +45,7 @@ type Note struct {
 }
 
 // trim drops what the log does not keep, so a request of many megabytes does not wait in memory for its excerpt.
-func (n *Note) trim() {
+func (n *LogEntry) trim() {
 	n.sent = int64(len(n.Request.Wire))
 	if n.Rendered != nil && len(*n.Rendered) > receive.Excerpt+1 {
 		text := strings.Clone((*n.Rendered)[:receive.Excerpt+1]) // One byte more shows that it is cut.
@@ -64,7 +64,7 @@ func (n *Note) trim() {
 }
 
 // size is an estimate of the note's memory, in bytes.
-func (n *Note) size() int {
+func (n *LogEntry) size() int {
 	size := 1024 + len(n.Request.Raw)
 	if n.Rendered != nil {
 		size += len(*n.Rendered)
@@ -73,7 +73,7 @@ func (n *Note) size() int {
 }
 
 // delivery is the note's entry in the log.
-func (n *Note) delivery() *orchv1.WebhookDelivery {
+func (n *LogEntry) delivery() *orchv1.WebhookDelivery {
 	r := n.Request
 	d := deliverylog.Of(r)
 	d.Id, d.WebhookId, d.Workspace = n.ID.String(), n.Hook.GetId(), n.Hook.GetWorkspace()
