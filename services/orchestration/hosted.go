@@ -69,7 +69,7 @@ func newHosted(registry *tenancy.Registry, st *store.Store, hooks *webhooks.Serv
 func (h *hosted) handlers() outbox.Handlers {
 	return outbox.Handlers{
 		tenancy.KindDirectory:      h.registry.Publish,
-		tenancy.KindDismiss:        h.registry.ExecuteDismissals,
+		tenancy.KindDismiss:        h.registry.ExecuteActorRemovals,
 		accounts.KindEnforce:       h.accounts.Enforce,
 		accounts.KindClose:         h.accounts.Close,
 		workspaces.KindEmpty:       h.workspaces.Empty,
@@ -120,10 +120,10 @@ func (h *hosted) emptyWorkspace(ctx context.Context, workspace uuid.UUID) error 
 	return h.store.Clear(ctx, workspace, query.Collections())
 }
 
-// Welcome makes the first user's key, the first time that it is called on a database, and returns it: the caller shows
+// BootstrapOwnerKey makes the first user's key, the first time that it is called on a database, and returns it: the caller shows
 // it to the operator. It returns an empty text ever after.
-func (o *Orchestration) Welcome(ctx context.Context) (string, error) {
-	key, err := o.hosted.registry.Welcome(ctx)
+func (o *Orchestration) BootstrapOwnerKey(ctx context.Context) (string, error) {
+	key, err := o.hosted.registry.BootstrapOwnerKey(ctx)
 	if key != "" {
 		o.hosted.registry.SpreadOwner(ctx)
 	}
@@ -139,8 +139,8 @@ func (o *Orchestration) NewOwnerKey(ctx context.Context) (string, error) {
 	return key, err
 }
 
-// OpenAllowlists lets all accounts be used from everywhere, for an operator who has no address that is allowed any more.
+// DisableAllowlists disables every IP allow list, for an operator who is locked out.
 // It tells how many could not.
-func (o *Orchestration) OpenAllowlists(ctx context.Context) (int, error) {
-	return o.hosted.accounts.OpenAllowlists(ctx)
+func (o *Orchestration) DisableAllowlists(ctx context.Context) (int, error) {
+	return o.hosted.accounts.DisableAllowlists(ctx)
 }

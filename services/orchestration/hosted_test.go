@@ -41,10 +41,10 @@ func (d *domain) directory() *directory.Directory {
 func TestFirstKeyIsShownOnce(t *testing.T) {
 	t.Parallel()
 	d := newDomain(t)
-	key, err := d.service.Welcome(t.Context())
+	key, err := d.service.BootstrapOwnerKey(t.Context())
 	require.NoError(t, err)
 	require.Regexp(t, `^onu_[a-z2-7]{52}$`, key)
-	again, err := d.service.Welcome(t.Context())
+	again, err := d.service.BootstrapOwnerKey(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, again)
 	other, err := d.service.NewOwnerKey(t.Context())

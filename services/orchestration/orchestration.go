@@ -248,7 +248,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.workers = taskworkers.New(taskworkers.Deps{Store: o.store, Show: o.tasks.Show, Offered: wake})
 	o.runs = flowruns.New(flowruns.Deps{
 		Store: o.store, Vocabulary: cfg.Vocabulary, Limits: limits, Variable: o.variables.Lookup, Flush: flush,
-		CancelTaskRuns: o.tasks.CancelOf, Place: pools.Place, PoolType: pools.PoolType,
+		CancelTaskRuns: o.tasks.CancelOf, FindQueue: pools.FindQueue, PoolType: pools.PoolType,
 		Waiting:           waitingRunNotifier(workerchannel.Runs(deps.Broker), o.log),
 		CancellingTimeout: cfg.Cancellations.Timeout, CleanUp: pools.CleanUp,
 	})
@@ -467,8 +467,8 @@ func (o *Orchestration) Ready(ctx context.Context) error {
 	return errors.Join(o.store.Ping(ctx), o.broker.Healthy())
 }
 
-// Describe adds the service's readiness to that of a process.
-func (o *Orchestration) Describe(ctx context.Context, h *run.Health) {
+// RegisterHealth adds the service's readiness to that of a process.
+func (o *Orchestration) RegisterHealth(ctx context.Context, h *run.Health) {
 	h.Check("store and broker", func() error { return o.Ready(ctx) })
 	h.Note("indexes", o.indexes.State)
 }

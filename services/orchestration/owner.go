@@ -20,7 +20,7 @@ func (o *Orchestration) welcome(ctx context.Context, file string) error {
 		}
 		return err
 	}
-	key, err := o.Welcome(ctx)
+	key, err := o.BootstrapOwnerKey(ctx)
 	if err != nil || key == "" {
 		return err
 	}

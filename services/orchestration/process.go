@@ -65,7 +65,7 @@ func (o *Orchestration) addTo(ctx context.Context, group *run.Group, cfg Config)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", cfg.Listen, err)
 	}
-	o.Describe(context.WithoutCancel(ctx), group.Health())
+	o.RegisterHealth(context.WithoutCancel(ctx), group.Health())
 	group.Add(o.Workers()...)
 	group.Add(run.Func("grpc", func(ctx context.Context) error { return server.Serve(ctx, ln) }))
 	return nil

@@ -65,7 +65,7 @@ func (d *Data) Unused(ctx context.Context) error {
 			break
 		}
 		before, again := seen[name]
-		if again && until.After(before) || time.Until(until) > 2*lease.Term {
+		if again && until.After(before) || time.Until(until) > 2*lease.Duration {
 			return fmt.Errorf("%w (the lease %q is held until %s)", ErrInUse, name, until.UTC().Format(time.TimeOnly))
 		}
 		seen[name] = until

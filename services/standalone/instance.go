@@ -135,7 +135,7 @@ func newInstance(ctx context.Context, cfg Config, version string, listener *gate
 
 	// Last, because the key is made once: nothing may fail between its creation and its file.
 	if cfg.Gateway.Auth == "keys" {
-		if s.ownerKey, err = domain.Welcome(ctx); err != nil {
+		if s.ownerKey, err = domain.BootstrapOwnerKey(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -145,7 +145,7 @@ func newInstance(ctx context.Context, cfg Config, version string, listener *gate
 		}
 	}
 
-	domain.Describe(ctx, s.group.Health())
+	domain.RegisterHealth(ctx, s.group.Health())
 	s.group.Health().Check("webhook ingestion", receiver.Ready)
 	if s.internal != nil {
 		s.group.Add(s.internal)

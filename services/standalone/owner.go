@@ -22,16 +22,16 @@ func OwnerKey(ctx context.Context, dataDir string, log *slog.Logger) (key string
 	return key, err
 }
 
-// OpenAllowlists turns off the allow lists of all accounts of a data directory that no server uses. It returns how many
+// DisableAllowlists turns off the allow lists of all accounts of a data directory that no server uses. It returns how many
 // it turned off.
-func OpenAllowlists(ctx context.Context, dataDir string, log *slog.Logger) (opened int, err error) {
+func DisableAllowlists(ctx context.Context, dataDir string, log *slog.Logger) (opened int, err error) {
 	dir, err := existing(ctx, dataDir, log)
 	if err != nil {
 		return 0, err
 	}
 	err = offline(ctx, dir, log, func(ctx context.Context, _ *infra, _ *broker.Conn, domain *orchestration.Orchestration) error {
 		var err error
-		opened, err = domain.OpenAllowlists(ctx)
+		opened, err = domain.DisableAllowlists(ctx)
 		return err
 	})
 	return opened, err

@@ -14,7 +14,7 @@ import (
 )
 
 // prepareAction fills in what was not sent of an action, and collects what is wrong with it.
-func (s *Checker) prepareAction(a *orchv1.Action, at place, found *fieldErrors) {
+func (s *Checker) prepareAction(a *orchv1.Action, at fieldPath, found *fieldErrors) {
 	checkSelection(a.ProtoReflect(), at, found)
 	switch kind := a.GetKind().(type) {
 	case *orchv1.Action_RunDeployment:
@@ -31,7 +31,7 @@ func (s *Checker) prepareAction(a *orchv1.Action, at place, found *fieldErrors) 
 
 // checkSelection checks that an action which has a source names what it acts on if the source says so, and only then.
 // What it acts on is the one id that it has.
-func checkSelection(action protoreflect.Message, at place, found *fieldErrors) {
+func checkSelection(action protoreflect.Message, at fieldPath, found *fieldErrors) {
 	set := action.WhichOneof(action.Descriptor().Oneofs().ByName("kind"))
 	if set == nil {
 		return
@@ -57,7 +57,7 @@ func checkSelection(action protoreflect.Message, at place, found *fieldErrors) {
 	}
 }
 
-func (s *Checker) checkEmail(action *orchv1.SendEmailNotification, at place, found *fieldErrors) {
+func (s *Checker) checkEmail(action *orchv1.SendEmailNotification, at fieldPath, found *fieldErrors) {
 	for i, address := range action.GetEmails() {
 		if _, err := mail.ParseAddress(address); err != nil {
 			found.add(at.key("emails").index(i), "%q is not an email address", address)
@@ -67,7 +67,7 @@ func (s *Checker) checkEmail(action *orchv1.SendEmailNotification, at place, fou
 	s.checkTemplate("body", action.GetBody(), at, found)
 }
 
-func (s *Checker) prepareRun(run *orchv1.RunDeployment, at place, found *fieldErrors) {
+func (s *Checker) prepareRun(run *orchv1.RunDeployment, at fieldPath, found *fieldErrors) {
 	if run.GetScheduleAfter() == nil {
 		run.ScheduleAfter = durationpb.New(0)
 	}
@@ -87,7 +87,7 @@ func (s *Checker) prepareRun(run *orchv1.RunDeployment, at place, found *fieldEr
 	})
 }
 
-func (s *Checker) checkTemplate(field, template string, at place, found *fieldErrors) {
+func (s *Checker) checkTemplate(field, template string, at fieldPath, found *fieldErrors) {
 	if _, err := s.templates.Compile(template); err != nil {
 		found.add(at.key(field), "'%s' is not a valid template: %s", field, templateError(err))
 	}

@@ -8,7 +8,7 @@ import (
 
 // checkLabels refuses labels of the other vocabulary in a trigger and those below it. Every event has the labels of the server's
 // vocabulary, so such a trigger would never fire, without a word.
-func (s *Checker) checkLabels(t *orchv1.Trigger, at place, found *fieldErrors, depth int) {
+func (s *Checker) checkLabels(t *orchv1.Trigger, at fieldPath, found *fieldErrors, depth int) {
 	var nested []*orchv1.Trigger
 	switch kind := t.GetKind().(type) {
 	case *orchv1.Trigger_Event:
@@ -35,7 +35,7 @@ func (s *Checker) checkLabels(t *orchv1.Trigger, at place, found *fieldErrors, d
 	}
 }
 
-func (s *Checker) checkMatch(m *orchv1.ResourceSpecification, at place, found *fieldErrors) {
+func (s *Checker) checkMatch(m *orchv1.ResourceSpecification, at fieldPath, found *fieldErrors) {
 	for _, l := range s.vocab.ForeignLabels() {
 		if _, given := m.GetLabels()[l.Label]; given {
 			found.add(at, "%s", s.vocab.LabelAdvice(l))
@@ -43,7 +43,7 @@ func (s *Checker) checkMatch(m *orchv1.ResourceSpecification, at place, found *f
 	}
 }
 
-func (s *Checker) checkRelated(m *orchv1.RelatedMatch, at place, found *fieldErrors) {
+func (s *Checker) checkRelated(m *orchv1.RelatedMatch, at fieldPath, found *fieldErrors) {
 	s.checkMatch(m.GetOne(), at, found)
 	for i, one := range m.GetAll().GetValues() {
 		s.checkMatch(one, at.index(i), found)

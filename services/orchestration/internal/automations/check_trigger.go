@@ -19,11 +19,11 @@ const (
 )
 
 // prepareTrigger gives a trigger and those below it ids and what was not sent, and collects what is wrong with them.
-func prepareTrigger(t *orchv1.Trigger, newID func() uuid.UUID, at place, found *fieldErrors) {
+func prepareTrigger(t *orchv1.Trigger, newID func() uuid.UUID, at fieldPath, found *fieldErrors) {
 	prepareNested(t, newID, at, found, 0)
 }
 
-func prepareNested(t *orchv1.Trigger, newID func() uuid.UUID, at place, found *fieldErrors, depth int) {
+func prepareNested(t *orchv1.Trigger, newID func() uuid.UUID, at fieldPath, found *fieldErrors, depth int) {
 	if depth > maxNesting {
 		found.add(at, "Triggers may nest at most %d levels deep", maxNesting)
 		return
@@ -62,14 +62,14 @@ func prepareNested(t *orchv1.Trigger, newID func() uuid.UUID, at place, found *f
 	}
 }
 
-func prepareTriggers(triggers []*orchv1.Trigger, newID func() uuid.UUID, at place, found *fieldErrors, depth int) {
+func prepareTriggers(triggers []*orchv1.Trigger, newID func() uuid.UUID, at fieldPath, found *fieldErrors, depth int) {
 	for i, t := range triggers {
 		prepareNested(t, newID, at.key("triggers").index(i), found, depth)
 	}
 }
 
 // prepareWithin checks the time in which events are counted. Events are missed only after some time.
-func prepareWithin(e *orchv1.EventTrigger, at place, found *fieldErrors) {
+func prepareWithin(e *orchv1.EventTrigger, at fieldPath, found *fieldErrors) {
 	if e.GetWithin() == nil {
 		e.Within = durationpb.New(0)
 	}

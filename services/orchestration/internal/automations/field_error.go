@@ -10,19 +10,19 @@ import (
 // fieldErrors collects the errors of an automation, so one response reports all of them.
 type fieldErrors struct{ list []*orchv1.FieldError }
 
-// place locates a field error in the request: keys and indexes, starting with the body.
-type place []*orchv1.PathElement
+// fieldPath locates a field error in the request: keys and indexes, starting with the body.
+type fieldPath []*orchv1.PathElement
 
-var body = place{}.key("body")
+var body = fieldPath{}.key("body")
 
-func (p place) key(name string) place {
+func (p fieldPath) key(name string) fieldPath {
 	return append(slices.Clone(p), &orchv1.PathElement{Kind: &orchv1.PathElement_Key{Key: name}})
 }
 
-func (p place) index(i int) place {
+func (p fieldPath) index(i int) fieldPath {
 	return append(slices.Clone(p), &orchv1.PathElement{Kind: &orchv1.PathElement_Index{Index: int64(i)}})
 }
 
-func (f *fieldErrors) add(at place, format string, args ...any) {
+func (f *fieldErrors) add(at fieldPath, format string, args ...any) {
 	f.list = append(f.list, &orchv1.FieldError{Type: "value_error", Msg: "Value error, " + fmt.Sprintf(format, args...), Loc: at})
 }

@@ -77,7 +77,7 @@ func TestActionsNameWhatTheySelect(t *testing.T) {
 				message.Set(fields.ByNumber(2), protoreflect.ValueOfString(test.id))
 			}
 			var found fieldErrors
-			checkSelection(action, place{}, &found)
+			checkSelection(action, fieldPath{}, &found)
 			require.Len(t, found.list, test.fieldErrors, "%s: %s", kind.Name(), name)
 		}
 	}

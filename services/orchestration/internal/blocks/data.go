@@ -11,15 +11,15 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 )
 
-// place is the encryption context of a document's data.
-func place(ws uuid.UUID, document *orchv1.BlockDocument) (secrets.Place, error) {
+// dataField is the encryption context of a document's data.
+func dataField(ws uuid.UUID, document *orchv1.BlockDocument) (secrets.Place, error) {
 	id, err := resourceid.Parse(document.GetId())
 	return secrets.Place{Workspace: ws, Document: id, Field: "block_document.data"}, err
 }
 
 // seal encrypts data into a document and records the ids that it references.
 func (s *Service) seal(ws uuid.UUID, document *orchv1.BlockDocument, data *jsontree.Object, refers []reference) error {
-	at, err := place(ws, document)
+	at, err := dataField(ws, document)
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (s *Service) seal(ws uuid.UUID, document *orchv1.BlockDocument, data *jsont
 
 // open decrypts the data of a document.
 func (s *Service) open(ws uuid.UUID, document *orchv1.BlockDocument) (*jsontree.Object, error) {
-	at, err := place(ws, document)
+	at, err := dataField(ws, document)
 	if err != nil {
 		return nil, err
 	}

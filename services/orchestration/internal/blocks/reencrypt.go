@@ -20,7 +20,7 @@ func (s *Service) Reencrypt(ctx context.Context, done func(changed bool, err err
 		id, err := resourceid.Parse(document.GetId())
 		if err == nil {
 			_, err = s.documents.Mutate(ctx, ws, id, store.Edit(func(next *orchv1.BlockDocument) error {
-				at, err := place(ws, next)
+				at, err := dataField(ws, next)
 				if err != nil {
 					return err
 				}

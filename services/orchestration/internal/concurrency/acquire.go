@@ -138,7 +138,7 @@ func (l *Limits) take(ctx context.Context, ws uuid.UUID, id string, a Acquisitio
 	_, err = l.mutate(ctx, ws, id, func(limit *orchv1.ConcurrencyLimitV2) (bool, error) {
 		now := l.limits.Store().Now()
 		full = nil
-		if !limit.GetActive() || a.Once && holds(limit, lasting(lease.Holder.GetType(), uuid.MustParse(lease.Holder.GetId()))) {
+		if !limit.GetActive() || a.Once && holdsAny(limit, lasting(lease.Holder.GetType(), uuid.MustParse(lease.Holder.GetId()))) {
 			return false, nil
 		}
 		taken := active(limit, now)
@@ -207,7 +207,7 @@ func (l *Limits) unconfirm(ctx context.Context, ws uuid.UUID, limits []*orchv1.C
 	var all error
 	for _, limit := range limits {
 		_, err := l.mutate(ctx, ws, limit.GetId(), func(limit *orchv1.ConcurrencyLimitV2) (bool, error) {
-			if holds(limit, byLease(lease.ID)) {
+			if holdsAny(limit, byLease(lease.ID)) {
 				return false, nil
 			}
 			now := l.limits.Store().Now()

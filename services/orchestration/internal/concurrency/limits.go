@@ -22,7 +22,7 @@ type Limits struct {
 	// deployments are read for the slots of their own limits.
 	deployments *store.Collection[*orchv1.Deployment]
 	vocab       vocabulary.Vocabulary
-	turns       *turns
+	locks       *stripedLock
 	chance      func() float64
 	// written is called after each write of a limit; a test replaces it to simulate a lost response.
 	written func() error
@@ -38,7 +38,7 @@ func NewLimits(s *store.Store, vocab vocabulary.Vocabulary, chance func() float6
 		deployments: store.NewCollection(s, query.Deployment, &orchv1.Deployment{}),
 		leases:      store.NewCollection(s, query.ConcurrencyLease, &orchv1.ConcurrencyLease{}),
 		vocab:       vocab,
-		turns:       newTurns(),
+		locks:       newStripedLock(),
 		chance:      chance,
 		written:     func() error { return nil },
 	}
@@ -71,7 +71,7 @@ func (l *Limits) decide(ctx context.Context, ws uuid.UUID, id string, decide fun
 	if err != nil {
 		return nil, fmt.Errorf("read the id of a concurrency limit: %w", err)
 	}
-	done, err := l.turns.take(ctx, parsed)
+	done, err := l.locks.lock(ctx, parsed)
 	if err != nil {
 		return nil, err
 	}

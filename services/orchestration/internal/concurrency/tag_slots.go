@@ -116,7 +116,7 @@ func (s *Service) IncrementConcurrencyLimits(ctx context.Context, r *orchv1.Incr
 	return &orchv1.MinimalConcurrencyLimitList{Limits: minimal(limits, tagPrefix)}, nil
 }
 
-func holds(limit *orchv1.ConcurrencyLimitV2, chosen func(*orchv1.ConcurrencySlotHolder) bool) bool {
+func holdsAny(limit *orchv1.ConcurrencyLimitV2, chosen func(*orchv1.ConcurrencySlotHolder) bool) bool {
 	return slices.ContainsFunc(limit.GetHolders(), chosen)
 }
 

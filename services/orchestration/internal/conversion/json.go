@@ -12,8 +12,8 @@ import (
 	"github.com/orch-project/orch/pkg/vocabulary"
 )
 
-// place is where a text is in a JSON value.
-type place struct {
+// textPosition is where a text is in a JSON value.
+type textPosition struct {
 	// path has the keys of the objects around the text, "" for an array. The last one is that of the text itself, unless it is a key.
 	path []string
 	// key reports that the text is a key.
@@ -31,7 +31,7 @@ type level struct {
 
 // editJSON returns a JSON value in which edit has replaced texts. Everything else, white space included, stays as it is. Invalid
 // JSON stays as it is.
-func (w *rewriter) editJSON(text string, edit func(at place, s string) string) (string, error) {
+func (w *rewriter) editJSON(text string, edit func(at textPosition, s string) string) (string, error) {
 	if !mayHoldNames(text) {
 		return text, nil
 	}
@@ -48,7 +48,7 @@ func mayHoldNames(text string) bool {
 	return strings.Contains(text, vocabulary.Orch.String()) || strings.Contains(text, vocabulary.Prefect.String()) || strings.Contains(text, `\u00`)
 }
 
-func rewriteJSON(text []byte, edit func(at place, s string) string) ([]byte, error) {
+func rewriteJSON(text []byte, edit func(at textPosition, s string) string) ([]byte, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	var out []byte
@@ -71,7 +71,7 @@ func rewriteJSON(text []byte, edit func(at place, s string) string) ([]byte, err
 		}
 		if s, ok := token.(string); ok {
 			isKey := top != nil && top.object && top.awaits
-			at := place{path: path, key: isKey, levels: levels}
+			at := textPosition{path: path, key: isKey, levels: levels}
 			if isKey {
 				at.path = path[:len(path)-1]
 			}
@@ -108,7 +108,7 @@ func rewriteJSON(text []byte, edit func(at place, s string) string) ([]byte, err
 }
 
 // marker renames the key that marks a value for hydration.
-func (w *rewriter) marker(at place, s string) string {
+func (w *rewriter) marker(at textPosition, s string) string {
 	if at.key && (s == vocabulary.Orch.KindKey() || s == vocabulary.Prefect.KindKey()) {
 		return w.noted(s, w.rename(s))
 	}

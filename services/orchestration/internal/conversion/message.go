@@ -132,13 +132,13 @@ func (w *rewriter) text(r rule, m protoreflect.Message, text string) (string, er
 		if _, server := vocabulary.Owner(event.GetEvent()); !ok || !server {
 			return text, nil
 		}
-		return w.editJSON(text, func(at place, s string) string { return w.payload(event.GetEvent(), at, 0, s) })
+		return w.editJSON(text, func(at textPosition, s string) string { return w.payload(event.GetEvent(), at, 0, s) })
 	case ruleMarkers:
 		return w.editJSON(text, w.marker)
 	case ruleActionJSON:
 		return w.editJSON(text, w.actionValue)
 	case ruleNamesInJSON:
-		return w.editJSON(text, func(at place, s string) string {
+		return w.editJSON(text, func(at textPosition, s string) string {
 			if at.key {
 				return s
 			}

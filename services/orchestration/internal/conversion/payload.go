@@ -9,7 +9,7 @@ import (
 // payload renames the names in the payload of an event. The payloads of users' events stay, and so do those that the server makes of
 // other texts of users. Two kinds have names of the server: a firing embeds the triggering event, and a change of a resource
 // has its fields. depth is the number of levels around the payload.
-func (w *rewriter) payload(event string, at place, depth int, s string) string {
+func (w *rewriter) payload(event string, at textPosition, depth int, s string) string {
 	v, ok := vocabulary.Owner(event)
 	if !ok || len(at.path) < depth+1 {
 		return s
@@ -27,7 +27,7 @@ func (w *rewriter) payload(event string, at place, depth int, s string) string {
 }
 
 // firing renames the names in the payload of a firing's event: the labels of its key, and those of the triggering event.
-func (w *rewriter) firing(at place, depth int, s string) string {
+func (w *rewriter) firing(at textPosition, depth int, s string) string {
 	path := at.path[depth:]
 	switch path[0] {
 	case "triggering_labels":
@@ -51,7 +51,7 @@ func (w *rewriter) firing(at place, depth int, s string) string {
 }
 
 // label renames a key or a value of an object of labels; below is the path inside the object.
-func (w *rewriter) label(at place, below []string, s string) string {
+func (w *rewriter) label(at textPosition, below []string, s string) string {
 	switch {
 	case at.key && len(below) == 0:
 		return w.name(s)
@@ -63,7 +63,7 @@ func (w *rewriter) label(at place, below []string, s string) string {
 
 // resource renames the names in the fields of a resource, as the API shows them: its fields themselves, and those of the member
 // "updates" before and after a change.
-func (w *rewriter) resource(kind string, at place, depth int, s string) string {
+func (w *rewriter) resource(kind string, at textPosition, depth int, s string) string {
 	path := at.path[depth:]
 	if path[0] == "updates" && len(path) > 2 {
 		path = append([]string{path[1]}, path[3:]...)
@@ -84,7 +84,7 @@ func (w *rewriter) resource(kind string, at place, depth int, s string) string {
 }
 
 // triggerJSON renames the names in a trigger of the API.
-func (w *rewriter) triggerJSON(at place, path []string, s string) string {
+func (w *rewriter) triggerJSON(at textPosition, path []string, s string) string {
 	for i, key := range path {
 		below := path[i+1:]
 		switch key {
@@ -109,7 +109,7 @@ func (w *rewriter) triggerJSON(at place, path []string, s string) string {
 }
 
 // actionJSON renames the names in an action of the API.
-func (w *rewriter) actionJSON(at place, path []string, s string) string {
+func (w *rewriter) actionJSON(at textPosition, path []string, s string) string {
 	if len(path) < 2 { // A key of the action.
 		return s
 	}
@@ -123,7 +123,7 @@ func (w *rewriter) actionJSON(at place, path []string, s string) string {
 }
 
 // actionValue renames the names in JSON whose texts are templates of an action.
-func (w *rewriter) actionValue(at place, s string) string {
+func (w *rewriter) actionValue(at textPosition, s string) string {
 	if at.key {
 		return w.marker(at, s)
 	}

@@ -85,7 +85,7 @@ func (s *Service) CreateDeployment(ctx context.Context, r *orchv1.CreateDeployme
 }
 
 // insert stores a new deployment.
-func (s *Service) insert(ctx context.Context, ws, id uuid.UUID, asked *asked) (*orchv1.Deployment, error) {
+func (s *Service) insert(ctx context.Context, ws, id uuid.UUID, asked *createRequest) (*orchv1.Deployment, error) {
 	d := newDeployment(id)
 	d.CreatedBy = asked.by
 	if err := asked.apply(d); err != nil {

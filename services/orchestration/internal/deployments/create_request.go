@@ -21,8 +21,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// asked is a requested deployment, validated as far as that needs no stored data.
-type asked struct {
+// createRequest is a requested deployment, validated as far as that needs no stored data.
+type createRequest struct {
 	create *orchv1.DeploymentCreate
 	// mask names the fields of the request.
 	mask []string
@@ -32,12 +32,12 @@ type asked struct {
 	newID  func() uuid.UUID
 	// by is the automation that sends the request, or nil.
 	by *orchv1.CreatedBy
-	// place is where the runs are to wait.
-	place place
+	// queue is the queue of the runs.
+	queue queueRef
 }
 
-// everything is the mask of all fields.
-var everything = func() []string {
+// allFields is the mask of all fields.
+var allFields = func() []string {
 	fields := (&orchv1.DeploymentCreate{}).ProtoReflect().Descriptor().Fields()
 	names := make([]string, fields.Len())
 	for i := range names {
@@ -47,7 +47,7 @@ var everything = func() []string {
 }()
 
 // prepare checks the references of a deployment.
-func (s *Service) prepare(ctx context.Context, ws uuid.UUID, create *orchv1.DeploymentCreate, mask []string) (*asked, error) {
+func (s *Service) prepare(ctx context.Context, ws uuid.UUID, create *orchv1.DeploymentCreate, mask []string) (*createRequest, error) {
 	flowID, err := resourceid.Parse(create.GetFlowId())
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (s *Service) prepare(ctx context.Context, ws uuid.UUID, create *orchv1.Depl
 	if err := s.checkReferences(ctx, ws, create); err != nil {
 		return nil, err
 	}
-	at, err := s.findPlace(ctx, ws, create, mask, nil)
+	at, err := s.findQueue(ctx, ws, create, mask, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -76,8 +76,8 @@ func (s *Service) prepare(ctx context.Context, ws uuid.UUID, create *orchv1.Depl
 		return nil, err
 	}
 	db := s.deployments.Store()
-	a := &asked{
-		create: create, mask: mask, labels: map[string]*orchv1.Scalar{}, now: db.Now(), newID: db.NewID, by: flowruns.CreatedBy(info), place: at,
+	a := &createRequest{
+		create: create, mask: mask, labels: map[string]*orchv1.Scalar{}, now: db.Now(), newID: db.NewID, by: flowruns.CreatedBy(info), queue: at,
 	}
 	maps.Copy(a.labels, flow.GetLabels().GetValues())
 	a.labels[s.vocab.Name("flow", "id")] = &orchv1.Scalar{Kind: &orchv1.Scalar_StringValue{StringValue: flow.GetId()}}
@@ -138,7 +138,7 @@ func (s *Service) checkBlock(ctx context.Context, ws uuid.UUID, use, id string) 
 }
 
 // apply writes the request's fields into a deployment.
-func (a *asked) apply(d *orchv1.Deployment) error {
+func (a *createRequest) apply(d *orchv1.Deployment) error {
 	c := a.create
 	if a.by != nil {
 		d.UpdatedBy = &orchv1.UpdatedBy{Id: a.by.Id, Type: a.by.Type, DisplayValue: a.by.DisplayValue}
@@ -151,7 +151,7 @@ func (a *asked) apply(d *orchv1.Deployment) error {
 			d.ConcurrencyLimitId = c.GlobalConcurrencyLimitId
 		}
 	}
-	a.place.apply(d)
+	a.queue.apply(d)
 	if slices.Contains(a.mask, "labels") || len(d.GetLabels()) == 0 {
 		d.Labels = a.labels
 	}

@@ -66,11 +66,11 @@ func (s *Service) polled(ctx context.Context, ws, id uuid.UUID) error {
 		next.Status = orchv1.DeploymentStatus_DEPLOYMENT_STATUS_READY.Enum()
 		change := &store.Change[*orchv1.Deployment]{Message: next, Quiet: true}
 		if !ready {
-			told, err := s.lifecycle(ws, next, "ready", nil)
+			published, err := s.lifecycle(ws, next, "ready", nil)
 			if err != nil {
 				return nil, err
 			}
-			change.Effects = []store.Effect{told}
+			change.Effects = []store.Effect{published}
 		}
 		return change, nil
 	})

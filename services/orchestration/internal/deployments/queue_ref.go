@@ -16,8 +16,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/workpools"
 )
 
-// place is what a request makes of where the runs of a deployment wait.
-type place struct {
+// queueRef is the change of a deployment's pool and queue that a request asks for.
+type queueRef struct {
 	// changes says that the request names a pool or a queue, or takes them away.
 	changes bool
 	// pool is the pool that the request names; nil when it names none.
@@ -25,26 +25,26 @@ type place struct {
 	queue *orchv1.WorkQueue
 }
 
-// placed names a pool and a queue; unset is none.
-type placed interface {
+// queueNames names a pool and a queue; unset is none.
+type queueNames interface {
 	GetWorkPoolName() string
 	GetWorkQueueName() string
 }
 
-// findPlace finds the pool and the queue that a request names:
+// findQueue finds the pool and the queue that a request names:
 //
-//	pool and queue   that queue of that pool, which is created if it is not there
+//	pool and queue   that queue of that pool, which is created if it does not exist
 //	pool             the pool's default queue
 //	queue            the queue of the deployment's own pool; without one, of the pool of agents; it is created
 //	pool is null     none any more
 //
 // An unknown pool is a 404. Current is the deployment that is changed, nil for one that is created.
-func (s *Service) findPlace(ctx context.Context, ws uuid.UUID, r placed, mask []string, current *orchv1.Deployment) (place, error) {
+func (s *Service) findQueue(ctx context.Context, ws uuid.UUID, r queueNames, mask []string, current *orchv1.Deployment) (queueRef, error) {
 	pool := r.GetWorkPoolName()
 	if pool == "" && r.GetWorkQueueName() != "" && !slices.Contains(mask, "work_pool_name") {
 		pool = current.GetWorkPoolName()
 	}
-	var at workpools.Place
+	var at workpools.QueueRef
 	var err error
 	switch {
 	case pool != "":
@@ -52,13 +52,13 @@ func (s *Service) findPlace(ctx context.Context, ws uuid.UUID, r placed, mask []
 	case r.GetWorkQueueName() != "":
 		at, err = s.pools.Ensure(ctx, ws, r.GetWorkQueueName())
 	default:
-		return place{changes: slices.Contains(mask, "work_pool_name")}, nil
+		return queueRef{changes: slices.Contains(mask, "work_pool_name")}, nil
 	}
-	return place{changes: true, pool: at.Pool, queue: at.Queue}, err
+	return queueRef{changes: true, pool: at.Pool, queue: at.Queue}, err
 }
 
 // apply writes the place into a deployment.
-func (p place) apply(d *orchv1.Deployment) {
+func (p queueRef) apply(d *orchv1.Deployment) {
 	if !p.changes {
 		return
 	}
@@ -86,7 +86,7 @@ func (s *Service) poolOf(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment
 }
 
 // checkJobVariables refuses a change of a deployment whose job variables do not fit the template of its pool.
-func (s *Service) checkJobVariables(ctx context.Context, ws uuid.UUID, u *orchv1.DeploymentUpdate, at place, current *orchv1.Deployment) error {
+func (s *Service) checkJobVariables(ctx context.Context, ws uuid.UUID, u *orchv1.DeploymentUpdate, at queueRef, current *orchv1.Deployment) error {
 	if len(u.GetJobVariables()) == 0 {
 		return nil
 	}
@@ -103,8 +103,8 @@ func (s *Service) checkJobVariables(ctx context.Context, ws uuid.UUID, u *orchv1
 	return s.pools.CheckJobVariables(pool, "updating deployment", false, u.GetJobVariables())
 }
 
-// placeOfRun is a deployment's place with the queue that a run of it names instead. All job variables must be there.
-func (s *Service) placeOfRun(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment, create *orchv1.DeploymentFlowRunCreate) (*orchv1.Deployment, error) {
+// queueOfRun returns a deployment's pool and queue, or the queue that its run names instead. All job variables must be present.
+func (s *Service) queueOfRun(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment, create *orchv1.DeploymentFlowRunCreate) (*orchv1.Deployment, error) {
 	pool, err := s.poolOf(ctx, ws, d)
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (s *Service) placeOfRun(ctx context.Context, ws uuid.UUID, d *orchv1.Deploy
 		if err != nil {
 			return nil, err
 		}
-		place{changes: true, pool: found.Pool, queue: found.Queue}.apply(at)
+		queueRef{changes: true, pool: found.Pool, queue: found.Queue}.apply(at)
 	}
 	return at, s.pools.CheckJobVariables(pool, "creating flow run", true, d.GetJobVariables(), create.GetJobVariables())
 }

@@ -21,7 +21,7 @@ func (s *Service) ReplaceDeployment(ctx context.Context, r *orchv1.ReplaceDeploy
 	if err != nil {
 		return nil, translate(err)
 	}
-	asked, err := s.prepare(ctx, ws, r.GetDeployment(), everything)
+	asked, err := s.prepare(ctx, ws, r.GetDeployment(), allFields)
 	if err != nil {
 		return nil, err
 	}

@@ -79,7 +79,7 @@ func refusal(err error) (string, bool) {
 
 // run creates one run of a deployment.
 func (s *Service) run(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment, create *orchv1.DeploymentFlowRunCreate) (*orchv1.FlowRun, bool, error) {
-	at, err := s.placeOfRun(ctx, ws, d, create)
+	at, err := s.queueOfRun(ctx, ws, d, create)
 	if err != nil {
 		return nil, false, err
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // schedule gives a deployment the schedules of a request, instead of those that it has.
-func (a *asked) schedule(d *orchv1.Deployment) error {
+func (a *createRequest) schedule(d *orchv1.Deployment) error {
 	d.Schedules = nil
 	for _, create := range a.create.GetSchedules() {
 		added, err := newSchedule(create, d.GetId(), a.newID(), a.now)

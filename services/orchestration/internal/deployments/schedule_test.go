@@ -82,7 +82,7 @@ func TestDistinctSlugs(t *testing.T) {
 func TestApplyFollowsTheMask(t *testing.T) {
 	t.Parallel()
 	before := &orchv1.Deployment{Name: "d", Version: new("1"), Description: new("old"), Labels: map[string]*orchv1.Scalar{"a": {}}}
-	a := &asked{
+	a := &createRequest{
 		create: &orchv1.DeploymentCreate{Name: "other", Version: new("2"), Paused: true}, mask: []string{"version", "description"},
 		now: time.Now(), newID: uuid.New,
 	}
@@ -93,5 +93,5 @@ func TestApplyFollowsTheMask(t *testing.T) {
 	require.Nil(t, d.Description, "it was sent as null")
 	require.False(t, d.GetPaused())
 	require.Len(t, d.GetLabels(), 1)
-	require.Contains(t, everything, "version")
+	require.Contains(t, allFields, "version")
 }

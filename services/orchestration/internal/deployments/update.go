@@ -36,7 +36,7 @@ func (s *Service) UpdateDeployment(ctx context.Context, r *orchv1.UpdateDeployme
 			return nil, notHydrated("deployment", err)
 		}
 	}
-	at, err := s.findPlace(ctx, ws, r.GetDeployment(), r.GetUpdateMask().GetPaths(), current)
+	at, err := s.findQueue(ctx, ws, r.GetDeployment(), r.GetUpdateMask().GetPaths(), current)
 	if err != nil {
 		return nil, err
 	}

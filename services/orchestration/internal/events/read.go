@@ -36,8 +36,8 @@ func (s *Service) compile(ws uuid.UUID, filter *orchv1.EventFilter) (bson.D, err
 	return query.CompileEvents(filter, query.EventOptions{Now: s.events.Store().Now(), Vocabulary: s.vocab, Workspace: ws})
 }
 
-// place is the owner of the events: a workspace, or an account for its own events.
-type place struct {
+// owner is the owner of the events: a workspace, or an account for its own events.
+type owner struct {
 	id uuid.UUID
 	// pages is the URL of further pages, up to the token.
 	pages string
@@ -61,8 +61,8 @@ func (s *Service) ReadEventsPage(ctx context.Context, r *orchv1.ReadEventsPageRe
 	return s.nextPage(ctx, ofWorkspace(info), r.GetPageToken())
 }
 
-func ofWorkspace(info request.Info) place {
-	return place{info.Workspace, info.PublicURL + "/events/filter/next?page-token="}
+func ofWorkspace(info request.Info) owner {
+	return owner{info.Workspace, info.PublicURL + "/events/filter/next?page-token="}
 }
 
 // begin begins a read of several commands within the share of a workspace, or of an account.
@@ -70,7 +70,7 @@ func (s *Service) begin(ctx context.Context, ws uuid.UUID) (within context.Conte
 	return s.events.Store().Resolver().BeginSeveral(ctx, ws)
 }
 
-func (s *Service) firstPage(ctx context.Context, in place, q *orchv1.EventQuery) (*orchv1.EventPage, error) {
+func (s *Service) firstPage(ctx context.Context, in owner, q *orchv1.EventQuery) (*orchv1.EventPage, error) {
 	ctx, end, err := s.begin(ctx, in.id)
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (s *Service) firstPage(ctx context.Context, in place, q *orchv1.EventQuery)
 	return page, err
 }
 
-func (s *Service) nextPage(ctx context.Context, in place, token string) (*orchv1.EventPage, error) {
+func (s *Service) nextPage(ctx context.Context, in owner, token string) (*orchv1.EventPage, error) {
 	p, err := readToken(token)
 	if err != nil {
 		return nil, rpc.Detail(http.StatusForbidden, "Forbidden")
@@ -154,7 +154,7 @@ func (s *Service) complete(filter *orchv1.EventFilter) *orchv1.EventFilter {
 }
 
 // page reads a page, with the token of the next one if there is one.
-func (s *Service) page(ctx context.Context, in place, p position, compiled bson.D) (*orchv1.EventPage, error) {
+func (s *Service) page(ctx context.Context, in owner, p position, compiled bson.D) (*orchv1.EventPage, error) {
 	found, more, err := s.read(ctx, in.id, p, compiled)
 	if err != nil {
 		return nil, err

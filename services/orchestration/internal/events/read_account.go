@@ -26,6 +26,6 @@ func (s *Service) ReadAccountEventsPage(ctx context.Context, r *orchv1.ReadAccou
 }
 
 // ofAccount is the place of an account's own events: they are stored under its id, so no workspace reads them.
-func ofAccount(info request.Info) place {
-	return place{info.Account, info.PublicURL + "/accounts/" + info.Account.String() + "/events/filter/next?page-token="}
+func ofAccount(info request.Info) owner {
+	return owner{info.Account, info.PublicURL + "/accounts/" + info.Account.String() + "/events/filter/next?page-token="}
 }

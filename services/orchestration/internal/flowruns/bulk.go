@@ -28,7 +28,7 @@ func (s *Service) BulkSetFlowRunState(ctx context.Context, r *orchv1.BulkSetFlow
 	response := &orchv1.FlowRunBulkSetStateResponse{}
 	wanted := r.GetTransition()
 	err := s.source.Each(ctx, wanted, wanted.GetLimit(), func(ws, id uuid.UUID) error {
-		t, err := s.transit(ctx, ws, id, policyOf(wanted.GetForce()), always(wanted.GetState()))
+		t, err := s.applyTransition(ctx, ws, id, policyOf(wanted.GetForce()), fixedProposal(wanted.GetState()))
 		if err != nil {
 			return err
 		}

@@ -23,7 +23,7 @@ func unfinished() bson.A {
 	var vocab bson.A
 	for number := range int32(len(orchv1.StateType_name)) {
 		if kind := orchv1.StateType(number); number > 0 && !rules.Terminal(kind) {
-			vocab = append(vocab, word(kind))
+			vocab = append(vocab, stateName(kind))
 		}
 	}
 	return vocab
@@ -138,7 +138,7 @@ func (s *Service) cancelledParents(ctx context.Context, ws uuid.UUID, subflows [
 	}
 	for doc, err := range reader.Stream(ctx, query.FlowRun, query.Scope(ws, bson.D{
 		{Key: "_id", Value: bson.D{{Key: "$in", Value: parents}}},
-		{Key: "state.type", Value: word(orchv1.StateType_STATE_TYPE_CANCELLED)},
+		{Key: "state.type", Value: stateName(orchv1.StateType_STATE_TYPE_CANCELLED)},
 	}), query.StreamOptions{Fields: []string{"state.type"}}) {
 		if err != nil {
 			return nil, fmt.Errorf("read the parents of subflows: %w", err)

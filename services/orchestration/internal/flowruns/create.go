@@ -31,7 +31,7 @@ func (s *Service) CreateFlowRun(ctx context.Context, r *orchv1.CreateFlowRunRequ
 	}
 	creation := Creation{Run: r.GetFlowRun(), CreatedBy: CreatedBy(info)}
 	if pool := creation.Run.GetWorkPoolName(); pool != "" {
-		at, err := s.place(ctx, info.Workspace, pool, creation.Run.GetWorkQueueName())
+		at, err := s.findQueue(ctx, info.Workspace, pool, creation.Run.GetWorkQueueName())
 		if err != nil {
 			return nil, err
 		}
@@ -160,7 +160,7 @@ func (s *Service) insert(ctx context.Context, ws uuid.UUID, c Creation, flow *or
 	if err := s.runs.Insert(ctx, ws, t.Run, effects...); err != nil {
 		return nil, err
 	}
-	s.waits(ws, t.Run)
+	s.notifyWaiting(ws, t.Run)
 	return Present(t.Run, now), nil
 }
 

@@ -87,4 +87,4 @@ func (s *Service) event(t *rules.Transition, resources related) *orchv1.Received
 	}.Event(v)
 }
 
-func word(kind orchv1.StateType) string { return kind.String()[len("STATE_TYPE_"):] }
+func stateName(kind orchv1.StateType) string { return kind.String()[len("STATE_TYPE_"):] }

@@ -38,7 +38,7 @@ func (s *Service) CountExpired(ctx context.Context, ws uuid.UUID, e store.Expire
 // Writing the effects into each run would cost three times as many index entries.
 func (s *Service) DeleteExpired(ctx context.Context, ws uuid.UUID, e store.Expired, limit int64) (store.Expiry, error) {
 	// Most runs end as completed.
-	direct := slices.Contains(e.States, word(orchv1.StateType_STATE_TYPE_COMPLETED))
+	direct := slices.Contains(e.States, stateName(orchv1.StateType_STATE_TYPE_COMPLETED))
 	found, err := s.runs.Oldest(ctx, ws, e.Filter("end_time"), "end_time", direct, expiryFields, limit)
 	if err != nil {
 		return store.Expiry{}, err

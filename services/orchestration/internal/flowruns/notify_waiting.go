@@ -7,9 +7,9 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// waits announces the pools of runs that were written and wait for a worker, each once. A run that starts later is found by
+// notifyWaiting notifies each work pool that has newly scheduled runs, once for each pool. A run that starts later is found by
 // the next poll of a channel. A run that becomes late was announced before.
-func (s *Service) waits(ws uuid.UUID, runs ...*orchv1.FlowRun) {
+func (s *Service) notifyWaiting(ws uuid.UUID, runs ...*orchv1.FlowRun) {
 	soon := s.runs.Store().Now().Add(workerchannel.RunsAhead)
 	announced := map[string]bool{}
 	for _, run := range runs {

@@ -24,7 +24,7 @@ func TestOnlyRunsThatStartSoonAreAnnounced(t *testing.T) {
 			NextScheduledStartTime: timestamppb.New(w.clock.Now().Add(ahead)),
 		}
 	}
-	w.service.waits(
+	w.service.notifyWaiting(
 		w.ws,
 		at("now", scheduled, nameScheduled, 0),
 		at("now", scheduled, nameScheduled, 0),

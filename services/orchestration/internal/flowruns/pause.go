@@ -12,7 +12,7 @@ import (
 func (s *Service) ExpirePauses(ctx context.Context) (expired int, err error) {
 	now := s.runs.Store().Now()
 	return s.pauses.pass(ctx, s, bson.D{
-		{Key: "state.type", Value: word(orchv1.StateType_STATE_TYPE_PAUSED)},
+		{Key: "state.type", Value: stateName(orchv1.StateType_STATE_TYPE_PAUSED)},
 		{Key: "state.state_details.pause_timeout", Value: bson.D{{Key: "$lt", Value: now.UnixMicro()}}},
 	}, proposing(func(current *orchv1.FlowRun) *orchv1.StateCreate {
 		state := current.GetState()

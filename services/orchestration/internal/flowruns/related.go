@@ -28,11 +28,11 @@ type related struct {
 
 // relatedCache caches flows and deployments by id for the events of their runs.
 type relatedCache struct {
-	mu    sync.Mutex
-	known map[uuid.UUID]remembered
+	mu      sync.Mutex
+	entries map[uuid.UUID]cacheEntry
 }
 
-type remembered struct {
+type cacheEntry struct {
 	relatedResource
 	until time.Time
 }
@@ -47,22 +47,22 @@ const (
 func (r *relatedCache) get(id uuid.UUID, now time.Time) (relatedResource, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	known, ok := r.known[id]
-	return known.relatedResource, ok && now.Before(known.until)
+	entry, ok := r.entries[id]
+	return entry.relatedResource, ok && now.Before(entry.until)
 }
 
 func (r *relatedCache) put(id uuid.UUID, one relatedResource, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.known == nil || len(r.known) >= relatedCacheSize {
-		r.known = map[uuid.UUID]remembered{}
+	if r.entries == nil || len(r.entries) >= relatedCacheSize {
+		r.entries = map[uuid.UUID]cacheEntry{}
 	}
-	r.known[id] = remembered{one, now.Add(relatedTTL)}
+	r.entries[id] = cacheEntry{one, now.Add(relatedTTL)}
 }
 
 // relatedOf reads the flow and the deployment of a run.
 func (s *Service) relatedOf(ctx context.Context, ws uuid.UUID, run *orchv1.FlowRun) (r related, err error) {
-	if r.flow, err = recall(ctx, s, ws, s.flows, run.GetFlowId()); err != nil {
+	if r.flow, err = cachedGet(ctx, s, ws, s.flows, run.GetFlowId()); err != nil {
 		return r, err
 	}
 	if run.WorkPoolId != nil {
@@ -71,7 +71,7 @@ func (s *Service) relatedOf(ctx context.Context, ws uuid.UUID, run *orchv1.FlowR
 		}
 	}
 	if run.DeploymentId != nil {
-		r.deployment, err = recall(ctx, s, ws, s.slots.deployments, run.GetDeploymentId())
+		r.deployment, err = cachedGet(ctx, s, ws, s.slots.deployments, run.GetDeploymentId())
 	}
 	return r, err
 }
@@ -83,8 +83,8 @@ func (s *Service) typeOfPool(ctx context.Context, ws uuid.UUID, pool string) (st
 		return "", fmt.Errorf("parse id of a run's work pool: %w", err)
 	}
 	now := s.runs.Store().Now()
-	if known, ok := s.relatedCache.get(id, now); ok {
-		return known.name, nil
+	if cached, ok := s.relatedCache.get(id, now); ok {
+		return cached.name, nil
 	}
 	kind, err := s.poolType(ctx, ws, id)
 	if err == nil {
@@ -100,8 +100,8 @@ type named interface {
 	GetTags() []string
 }
 
-// recall reads a document from the cache or from its collection.
-func recall[M named](ctx context.Context, s *Service, ws uuid.UUID, collection *store.Collection[M], id string) (relatedResource, error) {
+// cachedGet reads a document from the cache or from its collection.
+func cachedGet[M named](ctx context.Context, s *Service, ws uuid.UUID, collection *store.Collection[M], id string) (relatedResource, error) {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
 		return relatedResource{}, fmt.Errorf("parse id of a related resource: %w", err)

@@ -41,7 +41,7 @@ func (s *Service) ResumeFlowRun(ctx context.Context, r *orchv1.ResumeFlowRunRequ
 	if err != nil {
 		return nil, unknownRun(err, r.GetId())
 	}
-	t, err := s.transit(ctx, ws, id, rules.CoreFlowPolicy, func(current *orchv1.FlowRun) (*orchv1.StateCreate, []store.Effect, error) {
+	t, err := s.applyTransition(ctx, ws, id, rules.CoreFlowPolicy, func(current *orchv1.FlowRun) (*orchv1.StateCreate, []store.Effect, error) {
 		state := current.GetState()
 		if state.GetType() != orchv1.StateType_STATE_TYPE_PAUSED {
 			return nil, nil, &refusal{nil, orchv1.SetStateStatus_SET_STATE_STATUS_ABORT, "Cannot resume a flow run that is not paused."}

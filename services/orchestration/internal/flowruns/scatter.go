@@ -75,7 +75,7 @@ func (s *Service) ReadFlowRunScatter(ctx context.Context, r *orchv1.ReadFlowRunS
 // scatter adds the selected runs of a state in a part of the window to a grid.
 func scatter(ctx context.Context, runs *query.Selection, grid *runscatter.Grid, state orchv1.StateType, from, to, now time.Time) error {
 	within := bson.D{
-		{Key: "state.type", Value: word(state)},
+		{Key: "state.type", Value: stateName(state)},
 		{Key: "expected_start_time", Value: bson.D{{Key: "$gte", Value: from.UnixMicro()}, {Key: "$lt", Value: to.UnixMicro()}}},
 	}
 	add := func(doc bson.Raw) error {

@@ -58,7 +58,7 @@ func (s *Service) insertScheduled(ctx context.Context, ws uuid.UUID, scheduled [
 	if err != nil {
 		return 0, err
 	}
-	s.waits(ws, runs...)
+	s.notifyWaiting(ws, runs...)
 	created := len(runs) - len(taken)
 	if len(taken) > 0 {
 		if rows, err = s.withRuns(ctx, ws, rows, taken); err != nil {

@@ -57,7 +57,7 @@ type Service struct {
 	cleanUp           CleanUp
 
 	onCancelled CancelTaskRuns
-	place       FindPlace
+	findQueue   FindQueue
 	poolType    PoolType
 	onWaiting   func(ws uuid.UUID, pool string)
 }
@@ -65,11 +65,11 @@ type Service struct {
 // ownedID is an id within a workspace.
 type ownedID struct{ workspace, id uuid.UUID }
 
-// Place is where a run waits for a worker: a queue of a work pool.
-type Place struct{ PoolID, PoolName, QueueID, QueueName string }
+// QueueRef is where a run waits for a worker: a queue of a work pool.
+type QueueRef struct{ PoolID, PoolName, QueueID, QueueName string }
 
-// FindPlace finds a queue of a work pool by its name, or the default queue where that is empty. The error is the answer.
-type FindPlace func(ctx context.Context, ws uuid.UUID, pool, queue string) (Place, error)
+// FindQueue finds a queue of a work pool by its name, or the default queue where that is empty. The error is the answer.
+type FindQueue func(ctx context.Context, ws uuid.UUID, pool, queue string) (QueueRef, error)
 
 // PoolType reads the type of a work pool, which never changes; empty when there is none of that id.
 type PoolType func(ctx context.Context, ws, pool uuid.UUID) (string, error)
@@ -93,9 +93,9 @@ type Deps struct {
 	Variable parameters.Variable
 	// Flush executes the effects of a write before its call returns.
 	Flush outbox.Flusher
-	// Place and PoolType look up work pools; nil means that there are none.
-	Place    FindPlace
-	PoolType PoolType
+	// FindQueue and PoolType look up work pools; nil means that there are none.
+	FindQueue FindQueue
+	PoolType  PoolType
 	// CancelTaskRuns may be nil.
 	CancelTaskRuns CancelTaskRuns
 	// CancellingTimeout is how long a run may take to stop, and CleanUp makes the job that removes what is left; nil makes none.
@@ -111,9 +111,9 @@ func New(d Deps) *Service {
 	if d.Variable == nil {
 		d.Variable = parameters.NoVariables
 	}
-	if d.Place == nil {
-		d.Place = func(_ context.Context, _ uuid.UUID, pool, _ string) (Place, error) {
-			return Place{}, rpc.Detail(http.StatusNotFound, fmt.Sprintf("Work pool \"%s\" not found.", pool))
+	if d.FindQueue == nil {
+		d.FindQueue = func(_ context.Context, _ uuid.UUID, pool, _ string) (QueueRef, error) {
+			return QueueRef{}, rpc.Detail(http.StatusNotFound, fmt.Sprintf("Work pool \"%s\" not found.", pool))
 		}
 	}
 	if d.PoolType == nil {
@@ -143,7 +143,7 @@ func New(d Deps) *Service {
 		flush:       d.Flush,
 		encoder:     storedjson.OfRuns(runs, Present),
 		onCancelled: d.CancelTaskRuns,
-		place:       d.Place,
+		findQueue:   d.FindQueue,
 		poolType:    d.PoolType,
 		onWaiting:   d.Waiting,
 

@@ -20,7 +20,7 @@ func (s *Service) SetFlowRunState(ctx context.Context, r *orchv1.SetFlowRunState
 	if err != nil {
 		return nil, unknownRun(err, r.GetId())
 	}
-	t, err := s.transit(ctx, ws, id, policyOf(r.GetTransition().GetForce()), always(r.GetTransition().GetState()))
+	t, err := s.applyTransition(ctx, ws, id, policyOf(r.GetTransition().GetForce()), fixedProposal(r.GetTransition().GetState()))
 	if err != nil {
 		return nil, unknownRun(err, r.GetId())
 	}
@@ -38,30 +38,30 @@ func policyOf(force bool) rules.Policy {
 // nothing. It may be called several times.
 type proposal func(current *orchv1.FlowRun) (*orchv1.StateCreate, []store.Effect, error)
 
-// always proposes one state for every version of the run.
-func always(state *orchv1.StateCreate) proposal {
+// fixedProposal proposes one state for every version of the run.
+func fixedProposal(state *orchv1.StateCreate) proposal {
 	return func(*orchv1.FlowRun) (*orchv1.StateCreate, []store.Effect, error) { return state, nil, nil }
 }
 
-// transit applies a policy to a proposal and writes the accepted state. The transition is nil if nothing was proposed.
-func (s *Service) transit(ctx context.Context, ws, id uuid.UUID, policy rules.Policy, propose proposal) (*rules.Transition, error) {
+// applyTransition applies a policy to a proposal and writes the accepted state. The transition is nil if nothing was proposed.
+func (s *Service) applyTransition(ctx context.Context, ws, id uuid.UUID, policy rules.Policy, propose proposal) (*rules.Transition, error) {
 	db := s.runs.Store()
 	var t *rules.Transition
-	slot := s.slots.attempt(ctx, ws)
+	slot := s.slots.reserve(ctx, ws)
 	_, err := s.runs.Mutate(ctx, ws, id, func(current *orchv1.FlowRun, revision int64) (*store.Change[*orchv1.FlowRun], error) {
 		t = nil
 		state, causes, err := propose(current)
 		if err != nil || state == nil {
 			return nil, err
 		}
-		need, held, err := slot.ask(ctx, policy, current, state)
+		need, acquired, err := slot.acquire(ctx, policy, current, state)
 		if err != nil {
 			return nil, err
 		}
 		// The state is younger than its slot, and a slot is released after the state that frees it. So the times of events
 		// never show more holders than slots.
 		t = rules.Propose(current, state, db.Now(), db.NewID)
-		t.Client, t.Need, t.Slot = slot.client, need, held
+		t.Client, t.Need, t.Slot = slot.client, need, acquired
 		policy.Judge(t)
 		if !t.Written() {
 			return nil, nil
@@ -85,12 +85,12 @@ func (s *Service) transit(ctx context.Context, ws, id uuid.UUID, policy rules.Po
 		effects = append(effects, slot.effects(t)...)
 		return &store.Change[*orchv1.FlowRun]{Message: t.Run, Effects: effects}, nil
 	})
-	slot.settle(ctx, t, err)
+	slot.release(ctx, t, err)
 	if err != nil {
 		return nil, err
 	}
 	if t != nil && t.Written() {
-		s.waits(ws, t.Run)
+		s.notifyWaiting(ws, t.Run)
 	}
 	return t, nil
 }

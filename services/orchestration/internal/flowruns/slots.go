@@ -25,22 +25,22 @@ type slots struct {
 	deployments *store.Collection[*orchv1.Deployment]
 }
 
-// attempt acquires a slot for one transition, before the rules decide; rules only read the result. An unused slot is
+// slotReservation acquires a slot for one transition, before the rules decide; rules only read the result. An unused slot is
 // released. If the process dies first, its lease expires.
-type attempt struct {
+type slotReservation struct {
 	slots
 	ws     uuid.UUID
 	client clientversion.Client
 	taken  uuid.UUID // The lease of the acquired slot; uuid.Nil if there is none.
 }
 
-func (s slots) attempt(ctx context.Context, ws uuid.UUID) *attempt {
-	return &attempt{slots: s, ws: ws, client: request.Client(ctx)}
+func (s slots) reserve(ctx context.Context, ws uuid.UUID) *slotReservation {
+	return &slotReservation{slots: s, ws: ws, client: request.Client(ctx)}
 }
 
-// ask performs the slot operation that the policy needs, and returns the operation and its result. It may run again after a
+// acquire performs the slot operation that the policy needs, and returns the operation and its result. It may run again after a
 // lost race; an acquired slot stays acquired meanwhile.
-func (a *attempt) ask(
+func (a *slotReservation) acquire(
 	ctx context.Context, policy rules.Policy, run *orchv1.FlowRun, proposal *orchv1.StateCreate,
 ) (need rules.SlotNeed, slot rules.Slot, err error) {
 	need = policy.NeedsSlot(run, proposal, a.client)
@@ -87,12 +87,12 @@ func (a *attempt) ask(
 			return need, slot, err
 		}
 	}
-	slot.Lease, err = a.take(ctx, limit, run, grace)
+	slot.Lease, err = a.acquireLimit(ctx, limit, run, grace)
 	return need, slot, err
 }
 
-// take acquires a slot and returns its lease; an empty lease means that no slot is free.
-func (a *attempt) take(ctx context.Context, limit *orchv1.ConcurrencyLimitV2, run *orchv1.FlowRun, grace time.Duration) (string, error) {
+// acquireLimit acquires a slot and returns its lease; an empty lease means that no slot is free.
+func (a *slotReservation) acquireLimit(ctx context.Context, limit *orchv1.ConcurrencyLimitV2, run *orchv1.FlowRun, grace time.Duration) (string, error) {
 	if a.taken != uuid.Nil {
 		return a.taken.String(), nil
 	}
@@ -115,7 +115,7 @@ func (a *attempt) take(ctx context.Context, limit *orchv1.ConcurrencyLimitV2, ru
 }
 
 // effects returns the slot changes of a written transition. They are idempotent.
-func (a *attempt) effects(t *rules.Transition) []store.Effect {
+func (a *slotReservation) effects(t *rules.Transition) []store.Effect {
 	var effects []store.Effect
 	if lease, err := uuid.Parse(t.Use.ReleasedLease); err == nil && t.Use.Released {
 		effects = append(effects, a.limits.ReleaseEffect(a.ws, lease))
@@ -126,9 +126,9 @@ func (a *attempt) effects(t *rules.Transition) []store.Effect {
 	return effects
 }
 
-// settle releases unused slots, and those that the run no longer needs, so the next run finds them at once. It ends the leases of
+// release releases unused slots, and those that the run no longer needs, so the next run finds them at once. It ends the leases of
 // clients that do not renew them, so a renewal after the response fails. After a failure the relay or the lease's end completes it.
-func (a *attempt) settle(ctx context.Context, t *rules.Transition, err error) {
+func (a *slotReservation) release(ctx context.Context, t *rules.Transition, err error) {
 	ctx = context.WithoutCancel(ctx)
 	if a.taken != uuid.Nil && !a.used(t, err) {
 		_ = a.limits.Release(ctx, a.ws, a.taken)
@@ -145,7 +145,7 @@ func (a *attempt) settle(ctx context.Context, t *rules.Transition, err error) {
 }
 
 // used reports whether the run may hold the slot. After an error in doubt the transition may have been written.
-func (a *attempt) used(t *rules.Transition, err error) bool {
+func (a *slotReservation) used(t *rules.Transition, err error) bool {
 	if err != nil {
 		return store.InDoubt(err)
 	}

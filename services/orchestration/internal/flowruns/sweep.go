@@ -155,7 +155,7 @@ func (s *Service) suggest(
 	if err != nil {
 		return false, fmt.Errorf("read the id of a flow run: %w", err)
 	}
-	t, err := s.transit(ctx, run.Workspace, id, policy, propose(run.Workspace))
+	t, err := s.applyTransition(ctx, run.Workspace, id, policy, propose(run.Workspace))
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil
 	}

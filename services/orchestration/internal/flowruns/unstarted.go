@@ -71,7 +71,7 @@ const nameAwaitingSlot = "AwaitingConcurrencySlot"
 func (s *Service) deleteUnstarted(ctx context.Context, ws, deployment uuid.UUID, which Unstarted, generation int64, cause store.Effect) error {
 	return s.deleteScheduled(ctx, ws, bson.D{
 		{Key: "deployment_id", Value: store.Binary(deployment)},
-		{Key: "state.type", Value: word(orchv1.StateType_STATE_TYPE_SCHEDULED)},
+		{Key: "state.type", Value: stateName(orchv1.StateType_STATE_TYPE_SCHEDULED)},
 	}, func(run *orchv1.FlowRun) bool {
 		// A deleted deployment does not return, so whatever its schedules create later is obsolete too.
 		if which == AnyScheduled {

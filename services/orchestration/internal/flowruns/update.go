@@ -46,7 +46,7 @@ func mayUpdate(run *orchv1.FlowRun, update *orchv1.FlowRunUpdate, mask []string)
 		return nil
 	}
 	if run.GetState().GetType() != orchv1.StateType_STATE_TYPE_SCHEDULED {
-		return rpc.Detail(http.StatusBadRequest, fmt.Sprintf("Job variables for a flow run in state %s cannot be updated", rules.Word(run.GetState().GetType())))
+		return rpc.Detail(http.StatusBadRequest, fmt.Sprintf("Job variables for a flow run in state %s cannot be updated", rules.StateName(run.GetState().GetType())))
 	}
 	if run.DeploymentId == nil {
 		return rpc.Detail(http.StatusBadRequest, "A deployment for the flow run could not be found")

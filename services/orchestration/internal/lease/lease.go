@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// Term is how long a lease lasts without renewal.
-	Term = 15 * time.Second
+	// Duration is how long a lease lasts without renewal.
+	Duration = 15 * time.Second
 	// RenewEvery is how often a holder renews its lease, also while it executes its task, and how often other replicas try to take it.
 	RenewEvery = 5 * time.Second
 	// Limit bounds one execution of a task. The next one is due at the next interval.
@@ -85,8 +85,8 @@ func (t *Task) Tick(ctx context.Context) {
 		t.until, t.next = time.Time{}, time.Time{}
 	}
 	t.last = now
-	if !now.Before(t.until.Add(RenewEvery - Term)) { // Not held, or due for renewal.
-		until := now.Add(Term)
+	if !now.Before(t.until.Add(RenewEvery - Duration)) { // Not held, or due for renewal.
+		until := now.Add(Duration)
 		_, held, err := t.store.TakeLease(ctx, t.name, t.holder, until)
 		switch {
 		case err != nil:
@@ -139,7 +139,7 @@ func (t *Task) renew(ctx context.Context, ticks <-chan time.Time, done <-chan st
 			return
 		case <-ticks:
 		}
-		began, until := time.Now(), t.store.Now().Add(Term)
+		began, until := time.Now(), t.store.Now().Add(Duration)
 		_, held, err := t.store.TakeLease(ctx, t.name, t.holder, until)
 		switch {
 		case err == nil && held:
@@ -147,7 +147,7 @@ func (t *Task) renew(ctx context.Context, ticks <-chan time.Time, done <-chan st
 		case err == nil:
 			t.until = time.Time{}
 			return
-		case time.Since(renewed) > Term-RenewEvery: // It may end before the next attempt.
+		case time.Since(renewed) > Duration-RenewEvery: // It may end before the next attempt.
 			t.warn(ctx, "renew lease", err)
 			return
 		}

@@ -138,7 +138,7 @@ func TestATaskOutlastsATerm(t *testing.T) {
 	long := lease.NewTask(w.store, "long", time.Minute, slog.New(slog.DiscardHandler), func(ctx context.Context) error {
 		for range 1000 { // Workspaces, each of which takes a while.
 			if visited++; visited%100 == 0 {
-				w.clock.Advance(lease.Term - time.Second)
+				w.clock.Advance(lease.Duration - time.Second)
 				ticks <- time.Now()
 				ticks <- time.Now() // The first renewal is over.
 				other.Tick(ctx)
@@ -159,7 +159,7 @@ func TestATaskEndsWithItsLease(t *testing.T) {
 	ticks := make(chan time.Time)
 	other := w.replica("long", time.Minute)
 	long := lease.NewTask(w.store, "long", time.Minute, slog.New(slog.DiscardHandler), func(ctx context.Context) error {
-		w.clock.Advance(lease.Term + time.Second)
+		w.clock.Advance(lease.Duration + time.Second)
 		other.Tick(t.Context())
 		ticks <- time.Now()
 		<-ctx.Done()
@@ -193,7 +193,7 @@ func TestEpochsGrow(t *testing.T) {
 		id   [16]byte
 		held bool
 	}{{a, true}, {b, false}, {a, true}} {
-		epoch, held, err := w.store.TakeLease(t.Context(), "x", holder.id, w.clock.Now().Add(lease.Term))
+		epoch, held, err := w.store.TakeLease(t.Context(), "x", holder.id, w.clock.Now().Add(lease.Duration))
 		require.NoError(t, err)
 		require.Equal(t, holder.held, held)
 		if held {
@@ -202,11 +202,11 @@ func TestEpochsGrow(t *testing.T) {
 		}
 	}
 	require.NoError(t, w.store.EndLease(t.Context(), "x", b), "of another one")
-	_, held, err := w.store.TakeLease(t.Context(), "x", b, w.clock.Now().Add(lease.Term))
+	_, held, err := w.store.TakeLease(t.Context(), "x", b, w.clock.Now().Add(lease.Duration))
 	require.NoError(t, err)
 	require.False(t, held)
-	w.clock.Advance(lease.Term)
-	epoch, held, err := w.store.TakeLease(t.Context(), "x", b, w.clock.Now().Add(lease.Term))
+	w.clock.Advance(lease.Duration)
+	epoch, held, err := w.store.TakeLease(t.Context(), "x", b, w.clock.Now().Add(lease.Duration))
 	require.NoError(t, err)
 	require.True(t, held)
 	require.Greater(t, epoch, last)

@@ -19,7 +19,7 @@ func Find[M proto.Message](
 	if err != nil {
 		return nil, err
 	}
-	w, err := newWindow(owner, page, page.GetPageToken(), []proto.Message{request}, sort)
+	w, err := newPageBounds(owner, page, page.GetPageToken(), []proto.Message{request}, sort)
 	if err != nil {
 		return nil, err
 	}

@@ -15,16 +15,16 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
-// Place is a query message of the contract with the place of a page: an offset, or the token of the preceding page.
-type Place interface {
+// PositionQuery is a query message of the contract with the position of a page: an offset, or the token of the preceding page.
+type PositionQuery interface {
 	proto.Message
 	GetOffset() int64
 	GetPageToken() string
 }
 
-// Query is a query message that requests a page by its place and size.
+// Query is a query message that requests a page by its position and size.
 type Query interface {
-	Place
+	PositionQuery
 	GetLimit() *orchv1.PageLimit
 }
 
@@ -36,8 +36,8 @@ type NumberedQuery interface {
 	GetPageToken() string
 }
 
-// window is one page of a sorted list.
-type window struct {
+// pageBounds is one page of a sorted list.
+type pageBounds struct {
 	owner     uuid.UUID       // The workspace or the account.
 	page      proto.Message   // The query message.
 	filters   []proto.Message // The messages that the filter follows from.
@@ -50,13 +50,13 @@ type window struct {
 	numbered  bool // The token has the number of its page.
 }
 
-// newWindow returns the window of a page, without selection and size. It checks that a token belongs to the list.
-func newWindow(owner uuid.UUID, page proto.Message, text string, filters []proto.Message, sort bson.D) (*window, error) {
-	w := &window{owner: owner, page: page, filters: filters, sort: sort}
+// newPageBounds returns the window of a page, without selection and size. It checks that a token belongs to the list.
+func newPageBounds(owner uuid.UUID, page proto.Message, text string, filters []proto.Message, sort bson.D) (*pageBounds, error) {
+	w := &pageBounds{owner: owner, page: page, filters: filters, sort: sort}
 	if text == "" {
 		return w, nil
 	}
-	bound, err := bind(owner, page, filters, sort)
+	binding, err := bind(owner, page, filters, sort)
 	if err != nil {
 		return nil, err
 	}
@@ -65,11 +65,11 @@ func newWindow(owner uuid.UUID, page proto.Message, text string, filters []proto
 		return nil, refuse("is malformed or was issued by another version of the server")
 	}
 	switch {
-	case w.token.bound.operation != bound.operation:
+	case w.token.binding.operation != binding.operation:
 		return nil, refuse("was issued by another operation or for another workspace")
-	case w.token.bound.filter != bound.filter:
+	case w.token.binding.filter != binding.filter:
 		return nil, refuse("was issued for another filter")
-	case w.token.bound.sort != bound.sort || len(w.token.after) != len(sort):
+	case w.token.binding.sort != binding.sort || len(w.token.after) != len(sort):
 		return nil, refuse("was issued for another sort")
 	}
 	w.started = true
@@ -77,7 +77,7 @@ func newWindow(owner uuid.UUID, page proto.Message, text string, filters []proto
 }
 
 // atOffset sets the place of a page by offset and size.
-func (w *window) atOffset(offset, limit int64) error {
+func (w *pageBounds) atOffset(offset, limit int64) error {
 	if w.started && offset != 0 {
 		return w.invalid("offset", "an offset and a page token exclude each other")
 	}
@@ -86,7 +86,7 @@ func (w *window) atOffset(offset, limit int64) error {
 }
 
 // atPage sets the place of a page by number and size, and returns the number of the page.
-func (w *window) atPage(number, limit int64) (int64, error) {
+func (w *pageBounds) atPage(number, limit int64) (int64, error) {
 	number = max(number, 1)
 	if w.started && number > 1 {
 		return 0, w.invalid("page", "a page number and a page token exclude each other")
@@ -99,7 +99,7 @@ func (w *window) atPage(number, limit int64) (int64, error) {
 }
 
 // invalid is the 422 for a field of a query.
-func (w *window) invalid(field, text string) error {
+func (w *pageBounds) invalid(field, text string) error {
 	report := rpc.BodyError
 	fd := w.page.ProtoReflect().Descriptor().Fields().ByName(request.PageTokenField)
 	if restjson.Options(fd).GetIn() == orchv1.In_IN_QUERY {
@@ -109,7 +109,7 @@ func (w *window) invalid(field, text string) error {
 }
 
 // visit visits the documents of the page. If the page is full, it then sets the response header with the token of the next one.
-func (w *window) visit(ctx context.Context, visit func(doc bson.Raw) error) error {
+func (w *pageBounds) visit(ctx context.Context, visit func(doc bson.Raw) error) error {
 	if w.limit == 0 {
 		return nil // A selection reads everything for a limit of 0.
 	}
@@ -128,10 +128,10 @@ func (w *window) visit(ctx context.Context, visit func(doc bson.Raw) error) erro
 }
 
 // announce sets the response header with the token of the page behind a position.
-func (w *window) announce(ctx context.Context, last query.Position) (err error) {
-	next := token{bound: w.token.bound, after: last} // The token of this page belongs to the same list.
+func (w *pageBounds) announce(ctx context.Context, last query.Position) (err error) {
+	next := token{binding: w.token.binding, after: last} // The token of this page belongs to the same list.
 	if !w.started {
-		if next.bound, err = bind(w.owner, w.page, w.filters, w.sort); err != nil {
+		if next.binding, err = bind(w.owner, w.page, w.filters, w.sort); err != nil {
 			return err
 		}
 	}
@@ -141,7 +141,7 @@ func (w *window) announce(ctx context.Context, last query.Position) (err error) 
 	return rpc.SetHeader(ctx, request.NextPageTokenHeader, next.String())
 }
 
-func (w *window) read(ctx context.Context, visit func(doc bson.Raw) error) error {
+func (w *pageBounds) read(ctx context.Context, visit func(doc bson.Raw) error) error {
 	if !w.started {
 		return w.selection.Visit(ctx, w.sort, w.offset, w.limit, visit)
 	}

@@ -26,7 +26,7 @@ func Ranked[M any](
 	if err != nil {
 		return nil, err
 	}
-	w, err := newWindow(owner, page, page.GetPageToken(), []proto.Message{request}, byRank)
+	w, err := newPageBounds(owner, page, page.GetPageToken(), []proto.Message{request}, byRank)
 	if err != nil {
 		return nil, err
 	}

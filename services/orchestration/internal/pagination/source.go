@@ -97,7 +97,7 @@ func (s Source[M]) VisitPage(ctx context.Context, q proto.Message, order protore
 }
 
 // Read is List for a caller with bounds of its own. A size of 0 reads nothing.
-func (s Source[M]) Read(ctx context.Context, q proto.Message, order protoreflect.Enum, page Place, size int64) ([]M, error) {
+func (s Source[M]) Read(ctx context.Context, q proto.Message, order protoreflect.Enum, page PositionQuery, size int64) ([]M, error) {
 	var found []M
 	if err := s.visit(ctx, q, order, page, size, decoding(s.collection, &found)); err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (s Source[M]) Read(ctx context.Context, q proto.Message, order protoreflect
 	return found, nil
 }
 
-func (s Source[M]) visit(ctx context.Context, q proto.Message, order protoreflect.Enum, page Place, size int64, visit func(doc bson.Raw) error) error {
+func (s Source[M]) visit(ctx context.Context, q proto.Message, order protoreflect.Enum, page PositionQuery, size int64, visit func(doc bson.Raw) error) error {
 	w, err := s.window(ctx, q, order, page, page.GetPageToken())
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (s Source[M]) visit(ctx context.Context, q proto.Message, order protoreflec
 }
 
 // window returns the window of a page, without selection and size.
-func (s Source[M]) window(ctx context.Context, q proto.Message, order protoreflect.Enum, page proto.Message, text string) (*window, error) {
+func (s Source[M]) window(ctx context.Context, q proto.Message, order protoreflect.Enum, page proto.Message, text string) (*pageBounds, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (s Source[M]) window(ctx context.Context, q proto.Message, order protorefle
 	if q != page {
 		filters = append(filters, q)
 	}
-	return newWindow(info.Workspace, page, text, filters, sort)
+	return newPageBounds(info.Workspace, page, text, filters, sort)
 }
 
 // Numbered is a page with its number.

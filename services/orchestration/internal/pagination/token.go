@@ -24,7 +24,7 @@ var errToken = errors.New("not a page token of this server")
 //
 // A token is not secret and not signed: its values are operands of a comparison within the caller's own list.
 type token struct {
-	bound binding
+	binding binding
 	// page is the number of the page, for lists with numbered pages; 0 for others.
 	page uint64
 	// after is the position. A long text is replaced by its digest, with the type longText.
@@ -49,9 +49,9 @@ var (
 // String encodes the token for a header or a URL.
 func (t token) String() string {
 	b := append(make([]byte, 0, 96), tokenVersion)
-	b = append(b, t.bound.operation[:]...)
-	b = append(b, t.bound.filter[:]...)
-	b = append(b, t.bound.sort[:]...)
+	b = append(b, t.binding.operation[:]...)
+	b = append(b, t.binding.filter[:]...)
+	b = append(b, t.binding.sort[:]...)
 	b = binary.AppendUvarint(b, t.page)
 	b = append(b, byte(len(t.after)))
 	for _, v := range t.after {
@@ -85,9 +85,9 @@ func parseToken(text string) (token, error) {
 	}
 	r := tokenReader{rest: b[1:body]}
 	var t token
-	copy(t.bound.operation[:], r.take(digestSize))
-	copy(t.bound.filter[:], r.take(digestSize))
-	copy(t.bound.sort[:], r.take(digestSize))
+	copy(t.binding.operation[:], r.take(digestSize))
+	copy(t.binding.filter[:], r.take(digestSize))
+	copy(t.binding.sort[:], r.take(digestSize))
 	t.page = r.uvarint()
 	n := r.take(1)
 	if r.failed || n[0] == 0 || n[0] > maxValues {

@@ -58,7 +58,7 @@ type Service struct {
 	slowdown slowdown
 
 	mu    sync.Mutex
-	marks map[place]mark
+	marks map[selectionKey]mark
 }
 
 // New returns the service.
@@ -75,7 +75,7 @@ func New(d Deps) *Service {
 		rate:    d.Rate,
 		metrics: newMetrics(d.Registry),
 		log:     d.Log,
-		marks:   map[place]mark{},
+		marks:   map[selectionKey]mark{},
 
 		requests: d.Requests,
 	}

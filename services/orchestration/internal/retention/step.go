@@ -41,15 +41,15 @@ func (s *step) kind() string {
 	return strings.ToLower(strings.TrimPrefix(s.rule.GetKind().String(), "RETENTION_KIND_"))
 }
 
-// place identifies what a step selects, apart from the time.
-type place struct {
+// selectionKey identifies what a step selects, apart from the time.
+type selectionKey struct {
 	ws     uuid.UUID
 	kind   orchv1.RetentionKind
 	states string
 }
 
-func (s *step) place() place {
-	return place{s.ws, s.rule.GetKind(), strings.Join(s.expired.States, " ")}
+func (s *step) key() selectionKey {
+	return selectionKey{s.ws, s.rule.GetKind(), strings.Join(s.expired.States, " ")}
 }
 
 const (
@@ -71,12 +71,12 @@ type mark struct {
 func (s *Service) resume(one *step, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m, ok := s.marks[one.place()]
+	m, ok := s.marks[one.key()]
 	if !ok {
 		return true
 	}
 	if since := now.Sub(m.since); since < 0 || since > forgetAfter {
-		delete(s.marks, one.place())
+		delete(s.marks, one.key())
 		return true
 	}
 	if m.reached.Before(one.expired.Before) {
@@ -89,7 +89,7 @@ func (s *Service) resume(one *step, now time.Time) bool {
 func (s *Service) record(one *step, e store.Expiry, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m, ok := s.marks[one.place()]
+	m, ok := s.marks[one.key()]
 	if !ok {
 		m.since = now
 	}
@@ -99,5 +99,5 @@ func (s *Service) record(one *step, e store.Expiry, now time.Time) {
 	if !e.More {
 		m.rest = now.Add(restAfter)
 	}
-	s.marks[one.place()] = m
+	s.marks[one.key()] = m
 }

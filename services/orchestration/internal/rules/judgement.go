@@ -24,14 +24,14 @@ type Judgement struct {
 	// NewID creates the ids of states that rules create.
 	NewID func() uuid.UUID
 
-	ledger ledger
+	times  runTimes
 	status orchv1.SetStateStatus
 	reason string
 	delay  time.Duration
 }
 
-// ledger points to the fields of a run that record its times and counts.
-type ledger struct {
+// runTimes points to the fields of a run that record its times and counts.
+type runTimes struct {
 	start, end, expectedStart, nextScheduledStart, sortStart **timestamppb.Timestamp
 	totalRunTime                                             *float64
 	runCount                                                 *int64
@@ -39,13 +39,13 @@ type ledger struct {
 
 // propose starts the decision on a proposal. It adds a missing id, timestamp and name, and for SCHEDULED the scheduled
 // time.
-func propose(initial *orchv1.State, proposal *orchv1.StateCreate, l ledger, now time.Time, newID func() uuid.UUID) Judgement {
+func propose(initial *orchv1.State, proposal *orchv1.StateCreate, times runTimes, now time.Time, newID func() uuid.UUID) Judgement {
 	t := Judgement{
 		Initial:  initial,
 		Intended: proposal.GetType(),
 		Now:      now,
 		NewID:    newID,
-		ledger:   l,
+		times:    times,
 		status:   orchv1.SetStateStatus_SET_STATE_STATUS_ACCEPT,
 	}
 	t.Proposed = t.newState(proposal.GetType(), proposal.GetName())
@@ -83,12 +83,12 @@ func NewDetails(scheduledTime *timestamppb.Timestamp) *orchv1.StateDetails {
 	return &orchv1.StateDetails{Deferred: new(bool), ScheduledTime: scheduledTime}
 }
 
-// Word returns a type as clients write it.
-func Word(kind orchv1.StateType) string { return kind.String()[len("STATE_TYPE_"):] }
+// StateName returns a type as clients write it.
+func StateName(kind orchv1.StateType) string { return kind.String()[len("STATE_TYPE_"):] }
 
 // DefaultName returns the default name of a state: the capitalised type.
 func DefaultName(kind orchv1.StateType) string {
-	word := []byte(Word(kind))
+	word := []byte(StateName(kind))
 	for i := 1; i < len(word); i++ {
 		word[i] += 'a' - 'A'
 	}

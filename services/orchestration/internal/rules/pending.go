@@ -19,7 +19,7 @@ func preventPendingTransitions[T transition]() rule[T] {
 				}
 				return
 			}
-			t.abort(fmt.Sprintf("This run is in a %s state and cannot transition to a %s state.", Word(t.from()), Word(pending)))
+			t.abort(fmt.Sprintf("This run is in a %s state and cannot transition to a %s state.", StateName(t.from()), StateName(pending)))
 		},
 	}
 }

@@ -46,7 +46,7 @@ func ProposeTask(run *orchv1.TaskRun, proposal *orchv1.StateCreate, facts TaskFa
 	if to.EmpiricalPolicy == nil {
 		to.EmpiricalPolicy = &orchv1.TaskRunPolicy{}
 	}
-	return &TaskTransition{Run: to, Facts: facts, Judgement: propose(run.GetState(), proposal, ledger{
+	return &TaskTransition{Run: to, Facts: facts, Judgement: propose(run.GetState(), proposal, runTimes{
 		start: &to.StartTime, end: &to.EndTime, expectedStart: &to.ExpectedStartTime,
 		nextScheduledStart: &to.NextScheduledStartTime, sortStart: &to.SortStart,
 		totalRunTime: &to.TotalRunTime, runCount: &to.RunCount,

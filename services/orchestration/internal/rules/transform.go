@@ -43,8 +43,8 @@ func uniqueTimestamp(t *Judgement) {
 
 // setStart records the first start of the run.
 func setStart(t *Judgement) {
-	if t.to() == running && *t.ledger.start == nil {
-		*t.ledger.start = t.Proposed.GetTimestamp()
+	if t.to() == running && *t.times.start == nil {
+		*t.times.start = t.Proposed.GetTimestamp()
 	}
 }
 
@@ -52,47 +52,47 @@ func setStart(t *Judgement) {
 func setEnd(t *Judgement) {
 	switch {
 	case Terminal(t.to()):
-		if *t.ledger.end == nil {
-			*t.ledger.end = t.Proposed.GetTimestamp()
+		if *t.times.end == nil {
+			*t.times.end = t.Proposed.GetTimestamp()
 		}
-		if *t.ledger.start == nil {
-			*t.ledger.start = t.Proposed.GetTimestamp()
+		if *t.times.start == nil {
+			*t.times.start = t.Proposed.GetTimestamp()
 		}
 	case Terminal(t.from()):
-		*t.ledger.end = nil
+		*t.times.end = nil
 	}
 }
 
 // addRunTime adds the seconds of the completed running period.
 func addRunTime(t *Judgement) {
 	if t.from() == running {
-		*t.ledger.totalRunTime += t.Proposed.GetTimestamp().AsTime().Sub(t.Initial.GetTimestamp().AsTime()).Seconds()
+		*t.times.totalRunTime += t.Proposed.GetTimestamp().AsTime().Sub(t.Initial.GetTimestamp().AsTime()).Seconds()
 	}
 }
 
 func setExpectedStart(t *Judgement) {
-	if *t.ledger.expectedStart != nil {
+	if *t.times.expectedStart != nil {
 		return
 	}
-	*t.ledger.expectedStart = t.Proposed.GetTimestamp()
+	*t.times.expectedStart = t.Proposed.GetTimestamp()
 	if at := t.Proposed.GetStateDetails().GetScheduledTime(); at != nil {
-		*t.ledger.expectedStart = at
+		*t.times.expectedStart = at
 	}
 }
 
 func setNextScheduledStart(t *Judgement) {
 	switch {
 	case t.to() == scheduled:
-		*t.ledger.nextScheduledStart = t.Proposed.GetStateDetails().GetScheduledTime()
+		*t.times.nextScheduledStart = t.Proposed.GetStateDetails().GetScheduledTime()
 	case t.from() == scheduled:
-		*t.ledger.nextScheduledStart = nil
+		*t.times.nextScheduledStart = nil
 	}
 }
 
 func setSortStart(t *Judgement) {
-	*t.ledger.sortStart = *t.ledger.start
-	if *t.ledger.sortStart == nil {
-		*t.ledger.sortStart = *t.ledger.expectedStart
+	*t.times.sortStart = *t.times.start
+	if *t.times.sortStart == nil {
+		*t.times.sortStart = *t.times.expectedStart
 	}
 }
 

@@ -36,7 +36,7 @@ func Propose(run *orchv1.FlowRun, proposal *orchv1.StateCreate, now time.Time, n
 	if to.EmpiricalPolicy == nil {
 		to.EmpiricalPolicy = &orchv1.FlowRunPolicy{}
 	}
-	return &Transition{Run: to, Judgement: propose(run.GetState(), proposal, ledger{
+	return &Transition{Run: to, Judgement: propose(run.GetState(), proposal, runTimes{
 		start: &to.StartTime, end: &to.EndTime, expectedStart: &to.ExpectedStartTime,
 		nextScheduledStart: &to.NextScheduledStartTime, sortStart: &to.SortStart,
 		totalRunTime: &to.TotalRunTime, runCount: &to.RunCount,

@@ -36,11 +36,11 @@ const (
 type Grid struct {
 	start, end int64 // In microseconds.
 	columns    int64
-	cells      map[place]*cell
+	cells      map[cellKey]*cell
 	count      int64
 }
 
-type place struct {
+type cellKey struct {
 	column, class int32
 	state         orchv1.StateType
 }
@@ -52,13 +52,13 @@ type cell struct {
 
 // NewGrid returns an empty grid. The window must not be empty.
 func NewGrid(start, end time.Time, columns int64) *Grid {
-	return &Grid{start: start.UnixMicro(), end: end.UnixMicro(), columns: columns, cells: map[place]*cell{}}
+	return &Grid{start: start.UnixMicro(), end: end.UnixMicro(), columns: columns, cells: map[cellKey]*cell{}}
 }
 
 // Add counts a run by its start in microseconds, which must be in the window, and its duration in seconds.
 func (g *Grid) Add(id uuid.UUID, state orchv1.StateType, start int64, seconds float64) {
 	column := float64(start-g.start) / float64(g.end-g.start) * float64(g.columns)
-	at := place{column: int32(min(max(int64(column), 0), g.columns-1)), class: classOf(seconds), state: state}
+	at := cellKey{column: int32(min(max(int64(column), 0), g.columns-1)), class: classOf(seconds), state: state}
 	c := g.cells[at]
 	if c == nil {
 		c = &cell{}
@@ -109,13 +109,13 @@ func (g *Grid) Scatter(rows int64) *orchv1.FlowRunScatter {
 	}
 	span := int64(high - low + 1)
 	s.Rows, s.Shortest, s.Longest = min(rows, span), edge(low), edge(high+1)
-	byPlace := map[place]*orchv1.FlowRunScatterCell{}
+	byPlace := map[cellKey]*orchv1.FlowRunScatterCell{}
 	for at, c := range g.cells {
 		row := int64(at.class-low) * s.GetRows() / span
-		to := byPlace[place{at.column, int32(row), at.state}]
+		to := byPlace[cellKey{at.column, int32(row), at.state}]
 		if to == nil {
 			to = &orchv1.FlowRunScatterCell{Column: int64(at.column), Row: row, StateType: at.state}
-			byPlace[place{at.column, int32(row), at.state}] = to
+			byPlace[cellKey{at.column, int32(row), at.state}] = to
 			s.Cells = append(s.Cells, to)
 		}
 		to.Count += c.count

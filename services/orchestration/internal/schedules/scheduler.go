@@ -334,13 +334,13 @@ func (s *Scheduler) skip(d *orchv1.Deployment, sched *orchv1.DeploymentSchedule,
 	s.metrics.unusable.Inc()
 	changed := sched.GetUpdated().AsTime()
 	s.mu.Lock()
-	told := s.unusable[sched.GetId()].Equal(changed)
+	reported := s.unusable[sched.GetId()].Equal(changed)
 	if len(s.unusable) >= maxTold {
 		clear(s.unusable)
 	}
 	s.unusable[sched.GetId()] = changed
 	s.mu.Unlock()
-	if !told {
+	if !reported {
 		s.log.Warn("schedule skipped: it has no times", "deployment_id", d.GetId(), "deployment", d.GetName(), "schedule_id", sched.GetId(), "error", err)
 	}
 }

@@ -35,7 +35,7 @@ func (s *Service) DeleteTaskRun(ctx context.Context, r *orchv1.DeleteTaskRunRequ
 
 func (s *Service) delete(ctx context.Context, ws, id uuid.UUID) error {
 	return s.runs.Delete(ctx, ws, id, func(current *orchv1.TaskRun) ([]store.Effect, error) {
-		held, err := s.held(ctx, ws, current)
+		held, err := s.heldLeases(ctx, ws, current)
 		if err != nil {
 			return nil, err
 		}

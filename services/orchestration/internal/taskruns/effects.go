@@ -23,7 +23,7 @@ const (
 // effects returns the effects of a written state: its history row and its event, both with the state's id, its cache
 // entry and its slot changes. It omits the event if the client publishes it, or if the task run copies a flow run's
 // states.
-func (s *Service) effects(ws uuid.UUID, t *rules.TaskTransition, revision int64, told bool) ([]store.Effect, error) {
+func (s *Service) effects(ws uuid.UUID, t *rules.TaskTransition, revision int64, published bool) ([]store.Effect, error) {
 	state := t.Proposed
 	id, err := uuid.Parse(state.GetId())
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *Service) effects(ws uuid.UUID, t *rules.TaskTransition, revision int64,
 		caused = append(caused, entry)
 	}
 	caused = append(caused, row)
-	if told {
+	if published {
 		return caused, nil
 	}
 	event, err := events.Publish(ws, s.event(t))

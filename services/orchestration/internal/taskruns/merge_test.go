@@ -81,22 +81,22 @@ func drawFields(t *rapid.T) string {
 
 // drawTold draws the events of one run, in the order of its states.
 func drawTold(t *rapid.T, run, flowRun string) []*orchv1.ReceivedEvent {
-	var told []*orchv1.ReceivedEvent
+	var published []*orchv1.ReceivedEvent
 	at := noon
 	for i := range rapid.IntRange(1, 7).Draw(t, "events") {
 		at = at.Add(time.Duration(rapid.IntRange(1, 5).Draw(t, "microseconds")) * time.Microsecond)
 		state := rapid.SampledFrom([]string{"PENDING", "RUNNING", "COMPLETED", "FAILED", "SCHEDULED"}).Draw(t, "state")
 		if i == 0 {
-			told = append(told, telling(run, flowRun, at, state, `"name": "first", `+drawnKeys))
+			published = append(published, telling(run, flowRun, at, state, `"name": "first", `+drawnKeys))
 			continue
 		}
-		told = append(told, telling(run, flowRun, at, state, drawFields(t)))
+		published = append(published, telling(run, flowRun, at, state, drawFields(t)))
 	}
-	return told
+	return published
 }
 
-func merged(t require.TestingT, run *orchv1.TaskRun, told []*orchv1.ReceivedEvent) *orchv1.TaskRun {
-	for _, e := range told {
+func merged(t require.TestingT, run *orchv1.TaskRun, published []*orchv1.ReceivedEvent) *orchv1.TaskRun {
+	for _, e := range published {
 		r, err := readRecorded(vocabulary.Orch, e)
 		require.NoError(t, err)
 		merge(run, r)
@@ -109,14 +109,14 @@ func merged(t require.TestingT, run *orchv1.TaskRun, told []*orchv1.ReceivedEven
 func TestMergeIsBlindToOrderAndRepetition(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		told := drawTold(t, uuid.NewString(), uuid.NewString())
-		ordered := merged(t, &orchv1.TaskRun{}, told)
-		delivered := rapid.Permutation(append(append([]*orchv1.ReceivedEvent(nil), told...), told...)).Draw(t, "delivered")
+		published := drawTold(t, uuid.NewString(), uuid.NewString())
+		ordered := merged(t, &orchv1.TaskRun{}, published)
+		delivered := rapid.Permutation(append(append([]*orchv1.ReceivedEvent(nil), published...), published...)).Draw(t, "delivered")
 		shuffled := merged(t, &orchv1.TaskRun{}, delivered)
 		require.Empty(t, cmp.Diff(ordered, shuffled, protocmp.Transform()))
 
 		plain := &orchv1.TaskRun{}
-		for _, e := range told {
+		for _, e := range published {
 			r, err := readRecorded(vocabulary.Orch, e)
 			require.NoError(t, err)
 			for _, fd := range taskrunevents.Fields {

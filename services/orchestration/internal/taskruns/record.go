@@ -57,19 +57,19 @@ func (s *Service) Record(ctx context.Context, batch []events.Received) error {
 func (s *Service) record(ctx context.Context, ws uuid.UUID, all []*recorded) error {
 	// The order of the states decides which of several ids of one key wins: the oldest.
 	slices.SortStableFunc(all, func(a, b *recorded) int { return order(a.state, b.state) })
-	var work *ledger
-	var filed filing
+	var work *recordBatch
+	var filed historyRuns
 	for attempt := range recordAttempts {
 		var err error
 		if work, err = s.open(ctx, ws, all, attempt > 0); err != nil {
 			return err
 		}
 		for _, r := range all {
-			work.enter(r)
+			work.merge(r)
 		}
 		// The history comes first, so a reader of a run's state finds that state and all earlier ones in the history.
 		if attempt == 0 {
-			if filed, err = s.file(ctx, ws, work); err != nil {
+			if filed, err = s.appendHistory(ctx, ws, work); err != nil {
 				return err
 			}
 		}
@@ -84,13 +84,13 @@ func (s *Service) record(ctx context.Context, ws uuid.UUID, all []*recorded) err
 			return store.ErrContention
 		}
 	}
-	return s.refile(ctx, ws, work, filed)
+	return s.correctHistory(ctx, ws, work, filed)
 }
 
 // open reads the runs of events by id and, if thorough, also by key. Ids suffice almost always, because a client keeps
 // to one id. Otherwise the first write meets a taken key.
-func (s *Service) open(ctx context.Context, ws uuid.UUID, all []*recorded, thorough bool) (*ledger, error) {
-	work := newLedger()
+func (s *Service) open(ctx context.Context, ws uuid.UUID, all []*recorded, thorough bool) (*recordBatch, error) {
+	work := newRecordBatch()
 	var ids bson.A
 	asked := map[string]bool{}
 	for _, r := range all {
@@ -135,8 +135,8 @@ func (s *Service) open(ctx context.Context, ws uuid.UUID, all []*recorded, thoro
 
 // write stores the changes of the ledger. complete is false if a concurrent write won, or if an unexpected run has a
 // key.
-func (s *Service) write(ctx context.Context, ws uuid.UUID, work *ledger, thorough bool) (complete bool, err error) {
-	if err := s.adopt(ctx, ws, work); err != nil {
+func (s *Service) write(ctx context.Context, ws uuid.UUID, work *recordBatch, thorough bool) (complete bool, err error) {
+	if err := s.resolve(ctx, ws, work); err != nil {
 		return false, err
 	}
 	var fresh []*orchv1.TaskRun
@@ -165,14 +165,14 @@ func (s *Service) write(ctx context.Context, ws uuid.UUID, work *ledger, thoroug
 		if err != nil {
 			return false, err
 		}
-		entries[i].gone = gone
+		entries[i].deleted = gone
 		complete = complete && gone
 	}
 	return complete, nil
 }
 
-// adopt copies fields of flow runs into their task runs, and names unnamed runs.
-func (s *Service) adopt(ctx context.Context, ws uuid.UUID, work *ledger) error {
+// resolve copies fields of flow runs into their task runs, and names unnamed runs.
+func (s *Service) resolve(ctx context.Context, ws uuid.UUID, work *recordBatch) error {
 	var ids bson.A
 	asked := map[string]bool{}
 	for _, e := range work.entries {
@@ -213,8 +213,8 @@ func (s *Service) adopt(ctx context.Context, ws uuid.UUID, work *ledger) error {
 	return nil
 }
 
-// ledger holds the runs of one batch, as stored and as changed.
-type ledger struct {
+// recordBatch holds the runs of one batch, as stored and as changed.
+type recordBatch struct {
 	entries []*entry
 	byID    map[string]*entry
 	byKey   map[naturalKey]*entry
@@ -227,32 +227,32 @@ type entry struct {
 	// Run is the run to store.
 	run     *orchv1.TaskRun
 	changed bool
-	// Said are the events of the run.
-	said []*recorded
+	// events are the events of the run.
+	events []*recorded
 	// Flow is the flow that an event named.
 	flow *string
-	// Gone reports that the id belongs to a deleted run or to another workspace, so nothing is recorded.
-	gone bool
+	// deleted reports that the id belongs to a deleted run or to another workspace, so nothing is recorded.
+	deleted bool
 }
 
-func newLedger() *ledger {
-	return &ledger{byID: map[string]*entry{}, byKey: map[naturalKey]*entry{}}
+func newRecordBatch() *recordBatch {
+	return &recordBatch{byID: map[string]*entry{}, byKey: map[naturalKey]*entry{}}
 }
 
 // add registers a stored run, unless it is registered already.
-func (l *ledger) add(version store.Version[*orchv1.TaskRun]) {
+func (l *recordBatch) add(version store.Version[*orchv1.TaskRun]) {
 	if l.byID[version.Message.GetId()] == nil {
 		l.index(&entry{read: version, run: proto.Clone(version.Message).(*orchv1.TaskRun)})
 	}
 }
 
-func (l *ledger) index(e *entry) {
+func (l *recordBatch) index(e *entry) {
 	l.entries = append(l.entries, e)
 	l.byID[e.run.GetId()], l.byKey[keyOf(e.run)] = e, e
 }
 
-// enter merges an event into the run of its key or, failing that, of its id. The run keeps its id.
-func (l *ledger) enter(r *recorded) {
+// merge merges an event into the run of its key or, failing that, of its id. The run keeps its id.
+func (l *recordBatch) merge(r *recorded) {
 	e := l.byKey[r.key()]
 	if e == nil {
 		e = l.byID[r.run.GetId()]
@@ -272,5 +272,5 @@ func (l *ledger) enter(r *recorded) {
 	if e.flow == nil {
 		e.flow = r.flow
 	}
-	e.said = append(e.said, r)
+	e.events = append(e.events, r)
 }

@@ -12,35 +12,35 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// filing maps each state of a batch to the run in whose history it was written.
-type filing map[string]string
+// historyRuns maps each state of a batch to the run in whose history it was written.
+type historyRuns map[string]string
 
-// file writes the history of the runs in a ledger, each state once, with the id of its event. The ids of new runs are
+// appendHistory writes the history of the runs in a ledger, each state once, with the id of its event. The ids of new runs are
 // provisional, because another run may hold their key.
-func (s *Service) file(ctx context.Context, ws uuid.UUID, work *ledger) (filing, error) {
-	filed := filing{}
+func (s *Service) appendHistory(ctx context.Context, ws uuid.UUID, work *recordBatch) (historyRuns, error) {
+	runs := historyRuns{}
 	var rows []bson.Raw
 	for _, e := range work.entries {
-		for _, r := range e.said {
+		for _, r := range e.events {
 			row, err := stateRow(ws, e.run.GetId(), r.state)
 			if err != nil {
 				return nil, err
 			}
-			filed[r.state.GetId()] = e.run.GetId()
+			runs[r.state.GetId()] = e.run.GetId()
 			rows = append(rows, row)
 		}
 	}
-	return filed, s.states.InsertNew(ctx, rows)
+	return runs, s.states.InsertNew(ctx, rows)
 }
 
-// refile corrects history rows with provisional run ids: it moves rows to the run's final id and deletes rows of
+// correctHistory corrects history rows with provisional run ids: it moves rows to the run's final id and deletes rows of
 // deleted runs. After a crash in between, redelivery executes both steps.
-func (s *Service) refile(ctx context.Context, ws uuid.UUID, work *ledger, filed filing) error {
+func (s *Service) correctHistory(ctx context.Context, ws uuid.UUID, work *recordBatch, runs historyRuns) error {
 	var misfiled bson.A
 	var rows []bson.Raw
 	for _, e := range work.entries {
-		for _, r := range e.said {
-			if !e.gone && filed[r.state.GetId()] == e.run.GetId() {
+		for _, r := range e.events {
+			if !e.deleted && runs[r.state.GetId()] == e.run.GetId() {
 				continue
 			}
 			id, err := uuid.Parse(r.state.GetId())
@@ -48,7 +48,7 @@ func (s *Service) refile(ctx context.Context, ws uuid.UUID, work *ledger, filed 
 				return fmt.Errorf("read the id of a state: %w", err)
 			}
 			misfiled = append(misfiled, store.Binary(id))
-			if e.gone {
+			if e.deleted {
 				continue
 			}
 			row, err := stateRow(ws, e.run.GetId(), r.state)

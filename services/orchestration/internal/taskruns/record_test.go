@@ -25,9 +25,9 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-func received(ws uuid.UUID, told ...*orchv1.ReceivedEvent) []events.Received {
-	batch := make([]events.Received, len(told))
-	for i, e := range told {
+func received(ws uuid.UUID, published ...*orchv1.ReceivedEvent) []events.Received {
+	batch := make([]events.Received, len(published))
+	for i, e := range published {
 		batch[i] = events.Received{Workspace: ws, Event: e}
 	}
 	return batch
@@ -54,25 +54,25 @@ func TestRecordIsBlindToOrderRepetitionAndConnections(t *testing.T) {
 	const connections = 3
 	rapid.Check(t, func(t *rapid.T) {
 		flowRun := uuid.NewString()
-		var told []*orchv1.ReceivedEvent
+		var published []*orchv1.ReceivedEvent
 		for i := range rapid.IntRange(1, 4).Draw(t, "runs") {
 			for _, e := range drawTold(t, uuid.NewString(), flowRun) {
 				e.Payload = []byte(strings.ReplaceAll(string(e.Payload), `"dynamic_key": "0"`, fmt.Sprintf(`"dynamic_key": "%d"`, i)))
-				told = append(told, e)
+				published = append(published, e)
 			}
 		}
 		// The workspaces differ so that ids may be the same in turn, not at once: one is emptied before the other is filled.
 		ws := uuid.New()
-		require.NoError(t, s.Record(t.Context(), received(ws, told...)))
+		require.NoError(t, s.Record(t.Context(), received(ws, published...)))
 		wantRuns, wantStates := runsIn(t.Context(), t, s, ws)
-		require.Len(t, wantStates, len(told))
+		require.Len(t, wantStates, len(published))
 		require.NoError(t, s.runs.DeleteMany(t.Context(), ws, nil))
 		require.NoError(t, s.states.DeleteMany(t.Context(), ws, nil))
 
 		var deliveries [][][]events.Received
 		for range connections {
 			var batches [][]events.Received
-			rest := received(ws, rapid.Permutation(slices.Clone(told)).Draw(t, "order")...)
+			rest := received(ws, rapid.Permutation(slices.Clone(published)).Draw(t, "order")...)
 			for len(rest) > 0 {
 				n := rapid.IntRange(1, len(rest)).Draw(t, "batch")
 				batches, rest = append(batches, rest[:n]), rest[n:]
@@ -150,16 +150,16 @@ func TestRecordShowsNoStateBeforeItsHistory(t *testing.T) {
 	ws, flowRun := request.DefaultWorkspace, uuid.NewString()
 	for range 5 {
 		var last uuid.UUID
-		var told []*orchv1.ReceivedEvent
+		var published []*orchv1.ReceivedEvent
 		for range 300 {
 			last = uuid.New()
 			for n, state := range []string{"PENDING", "RUNNING", "COMPLETED"} {
-				told = append(told, telling(last.String(), flowRun, noon.Add(time.Duration(n)*time.Second), state,
+				published = append(published, telling(last.String(), flowRun, noon.Add(time.Duration(n)*time.Second), state,
 					fmt.Sprintf(`"task_key": "t", "dynamic_key": %q`, last)))
 			}
 		}
 		recorded := make(chan error, 1)
-		go func() { recorded <- s.Record(t.Context(), received(ws, told...)) }()
+		go func() { recorded <- s.Record(t.Context(), received(ws, published...)) }()
 		for {
 			_, err := s.runs.Get(t.Context(), ws, last)
 			if err == nil {

@@ -71,7 +71,7 @@ func (s *Service) transition(
 ) (*rules.TaskTransition, error) {
 	db := s.runs.Store()
 	var t *rules.TaskTransition
-	slots := &attempt{limits: s.limits, ws: ws}
+	slots := &slotReservation{limits: s.limits, ws: ws}
 	_, err := s.runs.Mutate(ctx, ws, id, func(current *orchv1.TaskRun, revision int64) (*store.Change[*orchv1.TaskRun], error) {
 		t = nil
 		judges := policy(current)
@@ -82,7 +82,7 @@ func (s *Service) transition(
 		if err != nil {
 			return nil, err
 		}
-		if err := slots.ask(ctx, judges, current, proposal, &facts, db); err != nil {
+		if err := slots.acquire(ctx, judges, current, proposal, &facts, db); err != nil {
 			return nil, err
 		}
 		t = rules.ProposeTask(current, proposal, facts, db.Now(), db.NewID)
@@ -97,7 +97,7 @@ func (s *Service) transition(
 		}
 		return &store.Change[*orchv1.TaskRun]{Message: t.Run, Effects: effects}, nil
 	})
-	slots.settle(ctx, t, err)
+	slots.release(ctx, t, err)
 	if err == nil && t != nil && t.Written() {
 		s.announce(ws, t.Run)
 	}
@@ -109,7 +109,7 @@ func (s *Service) facts(
 	ctx context.Context, ws uuid.UUID, run *orchv1.TaskRun, proposal *orchv1.StateCreate, now time.Time,
 ) (facts rules.TaskFacts, err error) {
 	facts.Random = s.random
-	if facts.Held, err = s.held(ctx, ws, run); err != nil {
+	if facts.Held, err = s.heldLeases(ctx, ws, run); err != nil {
 		return facts, err
 	}
 	if facts.FlowRun, err = s.flowRun(ctx, ws, run); err != nil || !rules.AsksCache(proposal) {

@@ -19,16 +19,16 @@ import (
 // slots return after it; a written transition takes them over.
 const provisional = 5 * time.Minute
 
-// attempt acquires the slots of the run's tags for one transition, before the rules decide. Rules only read the result.
-type attempt struct {
+// slotReservation acquires the slots of the run's tags for one transition, before the rules decide. Rules only read the result.
+type slotReservation struct {
 	limits *concurrency.Limits
 	ws     uuid.UUID
 	taken  uuid.UUID // The lease of the acquired slots; uuid.Nil if there are none.
 }
 
-// ask acquires the slots that the policy needs and adds the result to the facts. It may run again after a lost race;
+// acquire acquires the slots that the policy needs and adds the result to the facts. It may run again after a lost race;
 // acquired slots stay acquired meanwhile.
-func (a *attempt) ask(
+func (a *slotReservation) acquire(
 	ctx context.Context, policy rules.TaskPolicy, run *orchv1.TaskRun, proposal *orchv1.StateCreate, facts *rules.TaskFacts, db *store.Store,
 ) error {
 	if !policy.AsksSlots(run, proposal, *facts, db.Now(), db.NewID) {
@@ -78,9 +78,9 @@ func (s *Service) released(ws uuid.UUID, leases []string) []store.Effect {
 	return effects
 }
 
-// settle releases unused slots, and those that the run no longer needs, so the next run finds them at once. It also
+// release releases unused slots, and those that the run no longer needs, so the next run finds them at once. It also
 // assigns the acquired slots to the run. After a failure the relay or the lease's end completes it.
-func (a *attempt) settle(ctx context.Context, t *rules.TaskTransition, err error) {
+func (a *slotReservation) release(ctx context.Context, t *rules.TaskTransition, err error) {
 	ctx = context.WithoutCancel(ctx)
 	written := err == nil && t != nil && t.Written()
 	switch {
@@ -100,8 +100,8 @@ func (a *attempt) settle(ctx context.Context, t *rules.TaskTransition, err error
 	}
 }
 
-// held returns the leases of the tag slots that a run holds.
-func (s *Service) held(ctx context.Context, ws uuid.UUID, run *orchv1.TaskRun) ([]string, error) {
+// heldLeases returns the leases of the tag slots that a run holds.
+func (s *Service) heldLeases(ctx context.Context, ws uuid.UUID, run *orchv1.TaskRun) ([]string, error) {
 	if len(run.GetTags()) == 0 {
 		return nil, nil
 	}

@@ -72,7 +72,7 @@ func (r *Registry) Revoke(ctx context.Context, workspace, id uuid.UUID) error {
 		return []store.Effect{r.Follow(directory.Access, workspace, id)}, nil
 	})
 	if err == nil {
-		r.Spread(ctx, query.WorkspaceAccess, id)
+		r.FlushEffects(ctx, query.WorkspaceAccess, id)
 	}
 	return err
 }
@@ -99,7 +99,7 @@ func (r *Registry) leaveTeams(ctx context.Context, account, actor uuid.UUID) err
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		r.Spread(ctx, query.Team, id)
+		r.FlushEffects(ctx, query.Team, id)
 	}
 	return nil
 }
@@ -108,13 +108,13 @@ func (r *Registry) leaveTeams(ctx context.Context, account, actor uuid.UUID) err
 // account's workspaces.
 const KindDismiss = "actor_dismissed"
 
-// Dismiss is an effect of KindDismiss.
-func (r *Registry) Dismiss(account, actor uuid.UUID) store.Effect {
+// RemoveActor is an effect of KindDismiss.
+func (r *Registry) RemoveActor(account, actor uuid.UUID) store.Effect {
 	return r.Store.About(KindDismiss, account, actor)
 }
 
-// ExecuteDismissals executes effects of KindDismiss.
-func (r *Registry) ExecuteDismissals(ctx context.Context, effects []store.Effect) error {
+// ExecuteActorRemovals executes effects of KindDismiss.
+func (r *Registry) ExecuteActorRemovals(ctx context.Context, effects []store.Effect) error {
 	return store.EachSubject(effects, func(account, actor uuid.UUID) error {
 		if err := r.leaveTeams(ctx, account, actor); err != nil {
 			return err

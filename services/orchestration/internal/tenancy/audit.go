@@ -10,11 +10,11 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// Deed is an audited action: "service-account" "rotated".
-type Deed struct {
+// AuditEntry is an audited action: "service-account" "rotated".
+type AuditEntry struct {
 	Kind, Action string
-	// Of and Name are the id and name of the resource.
-	Of   uuid.UUID
+	// ID and Name are the id and name of the resource.
+	ID   uuid.UUID
 	Name string
 	// Workspace is set for an action in one workspace; the event then belongs to the workspace, otherwise to the
 	// account.
@@ -23,7 +23,7 @@ type Deed struct {
 
 // Audit is the effect that publishes an audit event. Its related resources are the actor, the account and the
 // workspace. Events of an account are stored under the account's id, where no workspace reads them.
-func (r *Registry) Audit(info request.Info, d Deed) (store.Effect, error) {
+func (r *Registry) Audit(info request.Info, d AuditEntry) (store.Effect, error) {
 	now := timestamppb.New(r.Store.Now())
 	resource := func(kind, id, role string) *orchv1.RelatedResource {
 		return &orchv1.RelatedResource{Labels: map[string]string{
@@ -34,7 +34,7 @@ func (r *Registry) Audit(info request.Info, d Deed) (store.Effect, error) {
 		Id: r.Store.NewID().String(), Occurred: now, Received: now,
 		Event: r.Vocabulary.CloudName(d.Kind, d.Action),
 		Resource: &orchv1.Resource{Labels: map[string]string{
-			r.Vocabulary.ResourceID(): r.Vocabulary.CloudName(d.Kind, d.Of.String()), r.Vocabulary.ResourceName(): d.Name,
+			r.Vocabulary.ResourceID(): r.Vocabulary.CloudName(d.Kind, d.ID.String()), r.Vocabulary.ResourceName(): d.Name,
 		}},
 	}
 	if caller := info.Caller; caller.Known() {
@@ -45,16 +45,16 @@ func (r *Registry) Audit(info request.Info, d Deed) (store.Effect, error) {
 		event.Related = append(event.Related, resource(kind, caller.ID.String(), "actor"))
 	}
 	event.Related = append(event.Related, resource("account", info.Account.String(), "account"))
-	place := info.Account
+	owner := info.Account
 	if d.Workspace != uuid.Nil {
-		place = d.Workspace
-		event.Related = append(event.Related, resource("workspace", place.String(), "workspace"))
+		owner = d.Workspace
+		event.Related = append(event.Related, resource("workspace", owner.String(), "workspace"))
 	}
-	return events.Publish(place, event)
+	return events.Publish(owner, event)
 }
 
 // Effects returns the effects of most changes: a directory update and an audit event.
-func (r *Registry) Effects(info request.Info, follow store.Effect, d Deed) ([]store.Effect, error) {
-	told, err := r.Audit(info, d)
-	return []store.Effect{follow, told}, err
+func (r *Registry) Effects(info request.Info, follow store.Effect, d AuditEntry) ([]store.Effect, error) {
+	published, err := r.Audit(info, d)
+	return []store.Effect{follow, published}, err
 }

@@ -63,8 +63,8 @@ func (r *Registry) Bootstrap(ctx context.Context) error {
 // MembershipID is the id of a user's only membership of an account.
 func MembershipID(account, user uuid.UUID) uuid.UUID { return uuid.NewSHA1(account, user[:]) }
 
-// Welcome creates the first user's first key and returns it. Later calls on the same database return an empty string.
-func (r *Registry) Welcome(ctx context.Context) (string, error) {
+// BootstrapOwnerKey creates the first user's first key and returns it. Later calls on the same database return an empty string.
+func (r *Registry) BootstrapOwnerKey(ctx context.Context) (string, error) {
 	return r.ownerKey(ctx, "first key", func(u *orchv1.User) bool { return !u.GetWelcomed() })
 }
 
@@ -99,4 +99,4 @@ func (r *Registry) ownerKey(ctx context.Context, name string, wanted func(*orchv
 }
 
 // SpreadOwner executes the first user's effects.
-func (r *Registry) SpreadOwner(ctx context.Context) { r.Spread(ctx, query.User, OwnerID) }
+func (r *Registry) SpreadOwner(ctx context.Context) { r.FlushEffects(ctx, query.User, OwnerID) }

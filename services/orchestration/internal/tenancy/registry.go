@@ -65,10 +65,10 @@ func New(d Deps) *Registry {
 	}
 }
 
-// Spread executes the effects of a change before its call returns, so that new permissions work and revoked ones do
+// FlushEffects executes the effects of a change before its call returns, so that new permissions work and revoked ones do
 // not. It does not wait for an unavailable broker: the change is stored, its effects follow, and services that need the
 // directory refuse requests meanwhile.
-func (r *Registry) Spread(ctx context.Context, collection query.Collection, id uuid.UUID) {
+func (r *Registry) FlushEffects(ctx context.Context, collection query.Collection, id uuid.UUID) {
 	r.flush.Flush(ctx, collection, uuid.Nil, id) // These collections are small and not sharded.
 }
 

@@ -19,5 +19,5 @@ func (s *Service) audited(info request.Info, ws uuid.UUID, w *orchv1.Webhook, ac
 	if err != nil {
 		return store.Effect{}, err
 	}
-	return s.tenancy.Audit(info, tenancy.Deed{Kind: "webhook", Action: action, Of: id, Name: w.GetName(), Workspace: ws})
+	return s.tenancy.Audit(info, tenancy.AuditEntry{Kind: "webhook", Action: action, ID: id, Name: w.GetName(), Workspace: ws})
 }

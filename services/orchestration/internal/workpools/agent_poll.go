@@ -23,20 +23,20 @@ func (s *Service) ReadWorkQueueRuns(ctx context.Context, r *orchv1.ReadWorkQueue
 	if err != nil {
 		return nil, err
 	}
-	ws, place, err := s.locateID(ctx, r.GetId())
+	ws, queue, err := s.locateID(ctx, r.GetId())
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, workQueueWithIDNotFound(r.GetId())
 	}
 	if err != nil {
 		return nil, err
 	}
-	id, err := resourceid.Parse(place.Queue.GetId())
+	id, err := resourceid.Parse(queue.Queue.GetId())
 	if err != nil {
 		return nil, err
 	}
 	take := limit
-	if place.Queue.ConcurrencyLimit != nil {
-		taken, err := s.activeRuns(ctx, ws, place.Queue)
+	if queue.Queue.ConcurrencyLimit != nil {
+		taken, err := s.activeRuns(ctx, ws, queue.Queue)
 		if err != nil {
 			return nil, err
 		}
@@ -44,9 +44,9 @@ func (s *Service) ReadWorkQueueRuns(ctx context.Context, r *orchv1.ReadWorkQueue
 		if err != nil {
 			return nil, err
 		}
-		take = min(take, free(place.Queue.ConcurrencyLimit, taken+cancelling))
+		take = min(take, freeSlots(queue.Queue.ConcurrencyLimit, taken+cancelling))
 	}
-	if place.Queue.GetIsPaused() || place.Pool.GetIsPaused() {
+	if queue.Queue.GetIsPaused() || queue.Pool.GetIsPaused() {
 		take = 0
 	}
 	filter := bson.D{{Key: "work_queue_id", Value: store.Binary(id)}, {Key: "state.type", Value: "SCHEDULED"}}
@@ -62,7 +62,7 @@ func (s *Service) ReadWorkQueueRuns(ctx context.Context, r *orchv1.ReadWorkQueue
 		flowruns.Present(run, now)
 	}
 	if !r.GetXUi() {
-		s.recordPoll(ctx, ws, place.Pool, []*orchv1.WorkQueue{place.Queue})
+		s.recordPoll(ctx, ws, queue.Pool, []*orchv1.WorkQueue{queue.Queue})
 	}
 	return &orchv1.FlowRunList{FlowRuns: runs}, nil
 }

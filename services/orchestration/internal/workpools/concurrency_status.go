@@ -61,21 +61,21 @@ func (s *Service) ReadWorkQueueConcurrencyStatus(ctx context.Context, r *orchv1.
 	if err != nil {
 		return nil, err
 	}
-	ws, place, err := s.locateID(ctx, r.GetId())
+	ws, queue, err := s.locateID(ctx, r.GetId())
 	if err != nil {
 		return nil, translateQueue(err)
 	}
-	count, err := s.activeRuns(ctx, ws, place.Queue)
+	count, err := s.activeRuns(ctx, ws, queue.Queue)
 	if err != nil {
 		return nil, err
 	}
 	number := max(r.GetQuery().GetPage(), 1)
-	runs, err := s.slotHolders(ctx, ws, place.Queue, pagination.Offset(number, size), size)
+	runs, err := s.slotHolders(ctx, ws, queue.Queue, pagination.Offset(number, size), size)
 	if err != nil {
 		return nil, err
 	}
 	return &orchv1.WorkQueueConcurrencyStatus{
-		ActiveSlots: count, ConcurrencyLimit: place.Queue.ConcurrencyLimit, FlowRuns: runs,
+		ActiveSlots: count, ConcurrencyLimit: queue.Queue.ConcurrencyLimit, FlowRuns: runs,
 		Count: count, Limit: size, Pages: pagination.Pages(count, size), Page: number,
 	}, nil
 }

@@ -67,7 +67,7 @@ func (p *Pools) createPool(ctx context.Context, ws uuid.UUID, create *orchv1.Wor
 	}
 	queue := newQueue(s, pool.GetId(), &orchv1.WorkQueueCreate{Name: defaultQueue, Description: new("The work pool's default queue.")})
 	pool.DefaultQueueId = &queue.Id
-	pool.Priorities = place(nil, queue.GetId(), 1)
+	pool.Priorities = setPriority(nil, queue.GetId(), 1)
 	created, err := p.poolEvent(ws, pool, "created", nil)
 	if err != nil {
 		return nil, err

@@ -108,7 +108,7 @@ func changes(before, after proto.Message, fields []protoreflect.Name) ([]byte, e
 		From json.RawMessage `json:"from"`
 		To   json.RawMessage `json:"to"`
 	}
-	told := struct {
+	published := struct {
 		Fields  []protoreflect.Name          `json:"updated_fields"`
 		Updates map[protoreflect.Name]change `json:"updates"`
 	}{Updates: map[protoreflect.Name]change{}}
@@ -126,12 +126,12 @@ func changes(before, after proto.Message, fields []protoreflect.Name) ([]byte, e
 		if err != nil {
 			return nil, fmt.Errorf("tell of the changed field %s: %w", name, err)
 		}
-		told.Fields, told.Updates[name] = append(told.Fields, name), change{from, to}
+		published.Fields, published.Updates[name] = append(published.Fields, name), change{from, to}
 	}
-	if len(told.Fields) == 0 {
+	if len(published.Fields) == 0 {
 		return nil, nil
 	}
-	payload, err := json.Marshal(told)
+	payload, err := json.Marshal(published)
 	if err != nil {
 		return nil, fmt.Errorf("tell of changed fields: %w", err)
 	}

@@ -120,11 +120,11 @@ func (p *Pools) setPoolStatus(ctx context.Context, ws, id uuid.UUID, from, to or
 		}
 		next := proto.CloneOf(current)
 		next.Status = to.Enum()
-		told, err := p.poolStatusEvent(ws, next)
+		published, err := p.poolStatusEvent(ws, next)
 		if err != nil {
 			return nil, err
 		}
-		return &store.Change[*orchv1.WorkPool]{Message: next, Effects: []store.Effect{told}}, nil
+		return &store.Change[*orchv1.WorkPool]{Message: next, Effects: []store.Effect{published}}, nil
 	})
 	if errors.Is(err, store.ErrNotFound) {
 		return nil

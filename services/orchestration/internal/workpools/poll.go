@@ -21,12 +21,12 @@ type poll struct {
 	workspace uuid.UUID
 	pool      string
 	queues    []string
-	within    window
+	within    pollBounds
 	limit     int64
 }
 
-// window is the inclusive range of scheduled starts of a poll; nil is unbounded.
-type window struct{ after, before *time.Time }
+// pollBounds is the inclusive range of scheduled starts of a poll; nil is unbounded.
+type pollBounds struct{ after, before *time.Time }
 
 // GetScheduledFlowRuns returns the scheduled runs of a pool that a worker may start: queues by priority, the earliest run
 // of a queue first. The result omits runs beyond the free slots of their queue or of the pool. It reserves
@@ -104,7 +104,7 @@ func named(queues []*orchv1.WorkQueue, pool *orchv1.WorkPool, names []string) ([
 // rankRuns reads the runs that a worker may start, by one range of an index for each queue. As a queue's priority is
 // unique in its pool, the runs of a queue all come before those of the next.
 func (s *Service) rankRuns(
-	ctx context.Context, ws uuid.UUID, pool *orchv1.WorkPool, all, polled []*orchv1.WorkQueue, within window, limit int64,
+	ctx context.Context, ws uuid.UUID, pool *orchv1.WorkPool, all, polled []*orchv1.WorkQueue, within pollBounds, limit int64,
 ) ([]*orchv1.WorkerFlowRunResponse, error) {
 	if pool.GetIsPaused() {
 		return nil, nil
@@ -123,7 +123,7 @@ func (s *Service) rankRuns(
 		if queue.GetIsPaused() {
 			continue
 		}
-		take := min(free(queue.ConcurrencyLimit, taken[queue.GetId()]), room)
+		take := min(freeSlots(queue.ConcurrencyLimit, taken[queue.GetId()]), room)
 		if take == 0 {
 			continue
 		}
@@ -163,14 +163,14 @@ func poolRoom(pool *orchv1.WorkPool, queues []*orchv1.WorkQueue, taken map[strin
 			sum += taken[queue.GetId()]
 		}
 	}
-	return free(pool.ConcurrencyLimit, sum)
+	return freeSlots(pool.ConcurrencyLimit, sum)
 }
 
 // wordInProcess is the stored value of a retry within the run's own process: no worker may start the run again.
 const wordInProcess = "in_process"
 
 // scheduled reads the scheduled runs of a queue, earliest first.
-func (s *Service) scheduled(ctx context.Context, ws uuid.UUID, queue *orchv1.WorkQueue, within window, limit int64) ([]*orchv1.FlowRun, error) {
+func (s *Service) scheduled(ctx context.Context, ws uuid.UUID, queue *orchv1.WorkQueue, within pollBounds, limit int64) ([]*orchv1.FlowRun, error) {
 	id, err := resourceid.Parse(queue.GetId())
 	if err != nil {
 		return nil, err

@@ -83,8 +83,8 @@ func NewPools(d PoolsDeps) *Pools {
 	}
 }
 
-// Place is where a run waits: a queue and its pool.
-type Place struct {
+// QueueRef is where a run waits: a queue and its pool.
+type QueueRef struct {
 	Pool  *orchv1.WorkPool
 	Queue *orchv1.WorkQueue
 }
@@ -143,47 +143,47 @@ func (p *Pools) queueIn(ctx context.Context, ws uuid.UUID, pool *orchv1.WorkPool
 
 // Resolve finds the queue of a pool that a deployment names; an empty name is the pool's default queue. A queue that is
 // not there is created. An unknown pool is a 404.
-func (p *Pools) Resolve(ctx context.Context, ws uuid.UUID, pool, queue string) (Place, error) {
+func (p *Pools) Resolve(ctx context.Context, ws uuid.UUID, pool, queue string) (QueueRef, error) {
 	return p.resolve(ctx, ws, pool, queue, true)
 }
 
 // Find is Resolve for a run: an unknown queue is a 404.
-func (p *Pools) Find(ctx context.Context, ws uuid.UUID, pool, queue string) (Place, error) {
+func (p *Pools) Find(ctx context.Context, ws uuid.UUID, pool, queue string) (QueueRef, error) {
 	return p.resolve(ctx, ws, pool, queue, false)
 }
 
-func (p *Pools) resolve(ctx context.Context, ws uuid.UUID, poolName, queueName string, create bool) (Place, error) {
+func (p *Pools) resolve(ctx context.Context, ws uuid.UUID, poolName, queueName string, create bool) (QueueRef, error) {
 	pool, err := p.pool(ctx, ws, poolName)
 	if err != nil {
-		return Place{}, err
+		return QueueRef{}, err
 	}
 	if queueName == "" {
 		id, err := resourceid.Parse(pool.GetDefaultQueueId())
 		if err != nil {
-			return Place{}, err
+			return QueueRef{}, err
 		}
 		queue, err := p.queues.Get(ctx, ws, id)
-		return Place{pool, queue}, err
+		return QueueRef{pool, queue}, err
 	}
 	queue, err := p.queueIn(ctx, ws, pool, queueName)
 	if errors.Is(err, store.ErrNotFound) {
 		if !create {
-			return Place{}, queueNotFound(poolName, queueName)
+			return QueueRef{}, queueNotFound(poolName, queueName)
 		}
 		queue, err = p.createQueue(ctx, ws, pool, &orchv1.WorkQueueCreate{Name: queueName, Description: new("")})
 		if errors.Is(err, store.ErrDuplicate) { // Another call created it meanwhile.
 			queue, err = p.queue(ctx, ws, pool, queueName)
 		}
 	}
-	return Place{pool, queue}, err
+	return QueueRef{pool, queue}, err
 }
 
 // Ensure finds the queue of the pool of agents that a deployment names without a pool, and creates what is not there. Such
 // a queue is served before the others.
-func (p *Pools) Ensure(ctx context.Context, ws uuid.UUID, queueName string) (Place, error) {
+func (p *Pools) Ensure(ctx context.Context, ws uuid.UUID, queueName string) (QueueRef, error) {
 	pool, err := p.agents(ctx, ws)
 	if err != nil {
-		return Place{}, err
+		return QueueRef{}, err
 	}
 	queue, err := p.queueIn(ctx, ws, pool, queueName)
 	if errors.Is(err, store.ErrNotFound) {
@@ -192,7 +192,7 @@ func (p *Pools) Ensure(ctx context.Context, ws uuid.UUID, queueName string) (Pla
 			queue, err = p.queue(ctx, ws, pool, queueName)
 		}
 	}
-	return Place{pool, queue}, err
+	return QueueRef{pool, queue}, err
 }
 
 // agents is the pool of agents, which is created with its first use.
@@ -208,11 +208,11 @@ func (p *Pools) agents(ctx context.Context, ws uuid.UUID) (*orchv1.WorkPool, err
 	return pool, err
 }
 
-// Place is where a run of a pool waits that names a queue; an empty name is the pool's default queue. What is not there is
+// FindQueue is where a run of a pool waits that names a queue; an empty name is the pool's default queue. What is not there is
 // a 404.
-func (p *Pools) Place(ctx context.Context, ws uuid.UUID, pool, queue string) (flowruns.Place, error) {
+func (p *Pools) FindQueue(ctx context.Context, ws uuid.UUID, pool, queue string) (flowruns.QueueRef, error) {
 	at, err := p.Find(ctx, ws, pool, queue)
-	return flowruns.Place{
+	return flowruns.QueueRef{
 		PoolID: at.Pool.GetId(), PoolName: at.Pool.GetName(), QueueID: at.Queue.GetId(), QueueName: at.Queue.GetName(),
 	}, err
 }

@@ -17,9 +17,9 @@ func ranked(priorities []*orchv1.WorkQueuePriority) []*orchv1.WorkQueuePriority 
 	return sorted
 }
 
-// place gives a queue a priority. It comes before the first other queue with that priority or a higher one; those that are
+// setPriority gives a queue a priority. It comes before the first other queue with that priority or a higher one; those that are
 // no longer above their predecessor move up by what it takes. Gaps stay.
-func place(priorities []*orchv1.WorkQueuePriority, queue string, priority int64) []*orchv1.WorkQueuePriority {
+func setPriority(priorities []*orchv1.WorkQueuePriority, queue string, priority int64) []*orchv1.WorkQueuePriority {
 	others := without(priorities, queue)
 	at := slices.IndexFunc(others, func(p *orchv1.WorkQueuePriority) bool { return p.GetPriority() >= priority })
 	if at < 0 {

@@ -32,7 +32,7 @@ func TestPlace(t *testing.T) {
 		"a queue leaves its old place": {priorities("q", 1, "a", 2), 3, priorities("a", 2, "q", 3)},
 		"into a gap":                   {priorities("a", 1, "b", 5), 3, priorities("a", 1, "q", 3, "b", 5)},
 	} {
-		got := place(c.before, "q", c.at)
+		got := setPriority(c.before, "q", c.at)
 		require.Equal(t, fmt.Sprint(c.want), fmt.Sprint(got), name)
 	}
 	require.Equal(t, int64(1), firstFree(nil))
@@ -50,7 +50,7 @@ func TestPrioritiesStayUnique(t *testing.T) {
 			queue := rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}).Draw(t, "queue")
 			at := rapid.Int64Range(1, 6).Draw(t, "at")
 			others := without(list, queue)
-			list = place(list, queue, at)
+			list = setPriority(list, queue, at)
 			var last int64
 			var order []string
 			for _, p := range list {

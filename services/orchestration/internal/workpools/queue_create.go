@@ -106,7 +106,7 @@ func (p *Pools) rank(ctx context.Context, ws, pool uuid.UUID, queue string, prio
 		if priority != nil {
 			at = *priority
 		}
-		next.Priorities = place(others, queue, at)
+		next.Priorities = setPriority(others, queue, at)
 		return nil
 	}, nil))
 }

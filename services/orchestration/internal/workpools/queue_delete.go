@@ -17,11 +17,11 @@ import (
 
 // DeleteWorkPoolQueue deletes a queue of a pool. The default queue stays as long as its pool.
 func (s *Service) DeleteWorkPoolQueue(ctx context.Context, r *orchv1.DeleteWorkPoolQueueRequest) (*emptypb.Empty, error) {
-	ws, place, err := s.locateQueue(ctx, r.GetWorkPoolName(), r.GetName())
+	ws, queue, err := s.locateQueue(ctx, r.GetWorkPoolName(), r.GetName())
 	if err != nil {
 		return nil, err
 	}
-	err = s.deleteQueue(ctx, ws, place)
+	err = s.deleteQueue(ctx, ws, queue)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, queueNotFound(r.GetWorkPoolName(), r.GetName())
 	}
@@ -30,14 +30,14 @@ func (s *Service) DeleteWorkPoolQueue(ctx context.Context, r *orchv1.DeleteWorkP
 
 // DeleteWorkQueue deletes a queue.
 func (s *Service) DeleteWorkQueue(ctx context.Context, r *orchv1.DeleteWorkQueueRequest) (*emptypb.Empty, error) {
-	ws, place, err := s.locateID(ctx, r.GetId())
+	ws, queue, err := s.locateID(ctx, r.GetId())
 	if err == nil {
-		err = s.deleteQueue(ctx, ws, place)
+		err = s.deleteQueue(ctx, ws, queue)
 	}
 	return &emptypb.Empty{}, translateQueue(err)
 }
 
-func (p *Pools) deleteQueue(ctx context.Context, ws uuid.UUID, at Place) error {
+func (p *Pools) deleteQueue(ctx context.Context, ws uuid.UUID, at QueueRef) error {
 	if at.Pool.GetDefaultQueueId() == at.Queue.GetId() {
 		return rpc.Detail(http.StatusConflict, "The default queue of a work pool cannot be deleted.")
 	}

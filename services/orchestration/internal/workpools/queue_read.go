@@ -18,11 +18,11 @@ import (
 
 // ReadWorkPoolQueue returns a queue of a pool by its name.
 func (s *Service) ReadWorkPoolQueue(ctx context.Context, r *orchv1.ReadWorkPoolQueueRequest) (*orchv1.WorkQueue, error) {
-	ws, place, err := s.locateQueue(ctx, r.GetWorkPoolName(), r.GetName())
+	ws, queue, err := s.locateQueue(ctx, r.GetWorkPoolName(), r.GetName())
 	if err != nil {
 		return nil, err
 	}
-	return place.Queue, s.countQueueSlots(ctx, ws, place.Queue)
+	return queue.Queue, s.countQueueSlots(ctx, ws, queue.Queue)
 }
 
 // ReadWorkPoolQueues returns the queues of a pool that match, by priority. A pool has few queues, so they are ranked here.
@@ -76,11 +76,11 @@ func rankOf(queue *orchv1.WorkQueue) (priority int64, id uuid.UUID) {
 
 // ReadWorkQueue returns a queue by its id.
 func (s *Service) ReadWorkQueue(ctx context.Context, r *orchv1.ReadWorkQueueRequest) (*orchv1.WorkQueue, error) {
-	ws, place, err := s.locateID(ctx, r.GetId())
+	ws, queue, err := s.locateID(ctx, r.GetId())
 	if err != nil {
 		return nil, translateQueue(err)
 	}
-	return place.Queue, s.countQueueSlots(ctx, ws, place.Queue)
+	return queue.Queue, s.countQueueSlots(ctx, ws, queue.Queue)
 }
 
 // ReadWorkQueueByName returns a queue of the pool of agents.
@@ -129,21 +129,21 @@ func (s *Service) ReadWorkQueues(ctx context.Context, r *orchv1.ReadWorkQueuesRe
 }
 
 // locateID finds the queue that a call is about by its id. The error matches store.ErrNotFound when there is none.
-func (s *Service) locateID(ctx context.Context, id string) (uuid.UUID, Place, error) {
+func (s *Service) locateID(ctx context.Context, id string) (uuid.UUID, QueueRef, error) {
 	ws, parsed, err := resourceid.FromRequest(ctx, id)
 	if err != nil {
-		return uuid.Nil, Place{}, err
+		return uuid.Nil, QueueRef{}, err
 	}
 	queue, err := s.queues.Get(ctx, ws, parsed)
 	if err != nil {
-		return uuid.Nil, Place{}, err
+		return uuid.Nil, QueueRef{}, err
 	}
 	pool, err := s.poolOf(ctx, ws, queue)
 	if err != nil {
-		return uuid.Nil, Place{}, err
+		return uuid.Nil, QueueRef{}, err
 	}
 	present(queue, pool)
-	return ws, Place{pool, queue}, nil
+	return ws, QueueRef{pool, queue}, nil
 }
 
 func (p *Pools) poolOf(ctx context.Context, ws uuid.UUID, queue *orchv1.WorkQueue) (*orchv1.WorkPool, error) {

@@ -13,14 +13,14 @@ import (
 
 // ReadWorkQueueStatus returns the health of a queue: it has no late runs and was polled within the last minute.
 func (s *Service) ReadWorkQueueStatus(ctx context.Context, r *orchv1.ReadWorkQueueStatusRequest) (*orchv1.WorkQueueStatusDetail, error) {
-	ws, place, err := s.locateID(ctx, r.GetId())
+	ws, queue, err := s.locateID(ctx, r.GetId())
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, workQueueWithIDNotFound(r.GetId())
 	}
 	if err != nil {
 		return nil, err
 	}
-	id, err := resourceid.Parse(place.Queue.GetId())
+	id, err := resourceid.Parse(queue.Queue.GetId())
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func (s *Service) ReadWorkQueueStatus(ctx context.Context, r *orchv1.ReadWorkQue
 	if err != nil {
 		return nil, err
 	}
-	polled := place.Queue.LastPolled
+	polled := queue.Queue.LastPolled
 	recent := polled != nil && s.queues.Store().Now().Sub(polled.AsTime()) < pollRecent
 	return &orchv1.WorkQueueStatusDetail{
 		Healthy: recent && late == 0, LateRunsCount: late, LastPolled: polled,

@@ -25,11 +25,11 @@ const pollRecent = time.Minute
 
 // UpdateWorkPoolQueue changes the fields of a queue that were sent.
 func (s *Service) UpdateWorkPoolQueue(ctx context.Context, r *orchv1.UpdateWorkPoolQueueRequest) (*emptypb.Empty, error) {
-	ws, place, err := s.locateQueue(ctx, r.GetWorkPoolName(), r.GetName())
+	ws, queue, err := s.locateQueue(ctx, r.GetWorkPoolName(), r.GetName())
 	if err != nil {
 		return nil, err
 	}
-	err = s.updateQueue(ctx, ws, place, r.GetWorkQueue(), r.GetUpdateMask().GetPaths())
+	err = s.updateQueue(ctx, ws, queue, r.GetWorkQueue(), r.GetUpdateMask().GetPaths())
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, queueNotFound(r.GetWorkPoolName(), r.GetName())
 	}
@@ -38,9 +38,9 @@ func (s *Service) UpdateWorkPoolQueue(ctx context.Context, r *orchv1.UpdateWorkP
 
 // UpdateWorkQueue changes the fields of a queue that were sent.
 func (s *Service) UpdateWorkQueue(ctx context.Context, r *orchv1.UpdateWorkQueueRequest) (*emptypb.Empty, error) {
-	ws, place, err := s.locateID(ctx, r.GetId())
+	ws, queue, err := s.locateID(ctx, r.GetId())
 	if err == nil {
-		err = s.updateQueue(ctx, ws, place, r.GetWorkQueue(), r.GetUpdateMask().GetPaths())
+		err = s.updateQueue(ctx, ws, queue, r.GetWorkQueue(), r.GetUpdateMask().GetPaths())
 	}
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, rpc.Detail(http.StatusNotFound, fmt.Sprintf("Work Queue %s not found", r.GetId()))
@@ -48,7 +48,7 @@ func (s *Service) UpdateWorkQueue(ctx context.Context, r *orchv1.UpdateWorkQueue
 	return &emptypb.Empty{}, err
 }
 
-func (p *Pools) updateQueue(ctx context.Context, ws uuid.UUID, at Place, update *orchv1.WorkQueueUpdate, mask []string) error {
+func (p *Pools) updateQueue(ctx context.Context, ws uuid.UUID, at QueueRef, update *orchv1.WorkQueueUpdate, mask []string) error {
 	id, err := resourceid.Parse(at.Queue.GetId())
 	if err != nil {
 		return err
@@ -114,11 +114,11 @@ func (p *Pools) queueEffects(ws, id uuid.UUID, current, next *orchv1.WorkQueue, 
 		effects = append(effects, updated)
 	}
 	if current.GetStatus() != next.GetStatus() {
-		told, err := p.queueEvent(ws, next, pool, queueStatusVerbs[next.GetStatus()], nil)
+		published, err := p.queueEvent(ws, next, pool, queueStatusVerbs[next.GetStatus()], nil)
 		if err != nil {
 			return nil, err
 		}
-		effects = append(effects, told)
+		effects = append(effects, published)
 	}
 	if current.GetName() != next.GetName() {
 		effects = append(effects, p.queues.Store().About(kindRename, ws, id))

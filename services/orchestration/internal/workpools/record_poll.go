@@ -95,11 +95,11 @@ func (s *Service) pollQueue(ctx context.Context, ws, id uuid.UUID, queue *orchv1
 		change := &store.Change[*orchv1.WorkQueue]{Message: next, Quiet: true}
 		if current.GetStatus() == unready {
 			next.Status = ready.Enum()
-			told, err := s.queueEvent(ws, next, pool, queueStatusVerbs[ready], nil)
+			published, err := s.queueEvent(ws, next, pool, queueStatusVerbs[ready], nil)
 			if err != nil {
 				return nil, err
 			}
-			change.Effects = []store.Effect{told}
+			change.Effects = []store.Effect{published}
 		}
 		return change, nil
 	})

@@ -57,13 +57,13 @@ func (s *Service) locate(ctx context.Context, name string) (uuid.UUID, *orchv1.W
 }
 
 // locateQueue finds the queue that a call is about, in its pool.
-func (s *Service) locateQueue(ctx context.Context, poolName, name string) (uuid.UUID, Place, error) {
+func (s *Service) locateQueue(ctx context.Context, poolName, name string) (uuid.UUID, QueueRef, error) {
 	ws, pool, err := s.locate(ctx, poolName)
 	if err != nil {
-		return uuid.Nil, Place{}, err
+		return uuid.Nil, QueueRef{}, err
 	}
 	queue, err := s.queue(ctx, ws, pool, name)
-	return ws, Place{pool, queue}, err
+	return ws, QueueRef{pool, queue}, err
 }
 
 // workQueueNotFound is the answer of the older API. It has three texts for it, which its clients look at.

@@ -74,8 +74,8 @@ func (p *Pools) activeByQueue(ctx context.Context, ws uuid.UUID, queues []*orchv
 // unlimited is the number of free slots where there is no limit.
 const unlimited = math.MaxInt64
 
-// free is what a limit leaves when some slots are taken.
-func free(limit *int64, taken int64) int64 {
+// freeSlots is what a limit leaves when some slots are taken.
+func freeSlots(limit *int64, taken int64) int64 {
 	if limit == nil {
 		return unlimited
 	}

@@ -71,11 +71,11 @@ func (p *Pools) changePool(ctx context.Context, ws uuid.UUID, pool *orchv1.WorkP
 		}
 		if pauses && current.Status != nil {
 			next.Status = statusOf(next.GetIsPaused(), ready).Enum()
-			told, err := p.poolStatusEvent(ws, next)
+			published, err := p.poolStatusEvent(ws, next)
 			if err != nil {
 				return nil, err
 			}
-			effects = append(effects, told)
+			effects = append(effects, published)
 		}
 		if len(effects) == 0 && proto.Equal(current, next) {
 			return nil, nil

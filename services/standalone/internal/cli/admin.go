@@ -37,7 +37,7 @@ func openAllowlistsCommand() *cobra.Command {
 The lists stay.
 
 No server may run on the data directory: whoever may stop it owns it.`,
-	}, standalone.OpenAllowlists, "%d accounts can be used from everywhere again.\n")
+	}, standalone.DisableAllowlists, "%d accounts can be used from everywhere again.\n")
 }
 
 func reencryptCommand() *cobra.Command {

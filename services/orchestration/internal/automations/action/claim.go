@@ -40,7 +40,7 @@ func (r *Runner) claim(ctx context.Context, ws, id uuid.UUID) (*claim, error) {
 			return errTaken
 		}
 		next.Attempts++
-		next.Next = proto.Int64(now.Add(lease.Term).UnixMicro())
+		next.Next = proto.Int64(now.Add(lease.Duration).UnixMicro())
 		return nil
 	}, nil))
 	if err != nil {
@@ -64,7 +64,7 @@ func (c *claim) edit(ctx context.Context, change func(next *orchv1.AutomationAct
 // renew extends the claim.
 func (c *claim) renew(ctx context.Context) error {
 	return c.edit(ctx, func(next *orchv1.AutomationActionRun) {
-		next.Next = proto.Int64(c.runner.Store.Now().Add(lease.Term).UnixMicro())
+		next.Next = proto.Int64(c.runner.Store.Now().Add(lease.Duration).UnixMicro())
 	})
 }
 
@@ -77,9 +77,9 @@ func (c *claim) release(ctx context.Context) error {
 	})
 }
 
-// hold renews the claim at each tick until the context ends. A claim that was lost, or could not be renewed for lease.Term, ends the execution by
+// renewUntilDone renews the claim at each tick until the context ends. A claim that was lost, or could not be renewed for lease.Term, ends the execution by
 // cancel: another replica may begin it.
-func (c *claim) hold(ctx context.Context, ticks <-chan time.Time, cancel context.CancelCauseFunc) {
+func (c *claim) renewUntilDone(ctx context.Context, ticks <-chan time.Time, cancel context.CancelCauseFunc) {
 	for renewed := time.Now(); ; {
 		select {
 		case <-ctx.Done():
@@ -87,13 +87,13 @@ func (c *claim) hold(ctx context.Context, ticks <-chan time.Time, cancel context
 		case <-ticks:
 		}
 		start := time.Now()
-		within, done := context.WithDeadline(ctx, renewed.Add(lease.Term))
+		within, done := context.WithDeadline(ctx, renewed.Add(lease.Duration))
 		err := c.renew(within)
 		done()
 		switch {
 		case err == nil:
 			renewed = start
-		case errors.Is(err, errTaken), errors.Is(err, store.ErrNotFound), time.Since(renewed) >= lease.Term:
+		case errors.Is(err, errTaken), errors.Is(err, store.ErrNotFound), time.Since(renewed) >= lease.Duration:
 			cancel(fmt.Errorf("%w: %w", errLost, err))
 			return
 		}

@@ -44,7 +44,7 @@ func newClaimWorld(t *testing.T) *claimWorld {
 // due returns the run if it is due.
 func (w *claimWorld) due(t *testing.T) (found []store.Owned[*orchv1.AutomationActionRun]) {
 	t.Helper()
-	_, err := w.look(t.Context(), uuid.Nil, newShares(), func(one store.Owned[*orchv1.AutomationActionRun]) { found = append(found, one) })
+	_, err := w.dispatchDue(t.Context(), uuid.Nil, newLimiter(), func(one store.Owned[*orchv1.AutomationActionRun]) { found = append(found, one) })
 	require.NoError(t, err)
 	return found
 }
@@ -68,7 +68,7 @@ func TestAClaimIsALease(t *testing.T) {
 		require.Empty(t, w.due(t))
 		require.NoError(t, dead.renew(t.Context()))
 	}
-	w.now.Advance(lease.Term - time.Microsecond)
+	w.now.Advance(lease.Duration - time.Microsecond)
 	require.Empty(t, w.due(t))
 	_, err := w.claim(t.Context(), w.ws, dead.id)
 	require.ErrorIs(t, err, errTaken)
@@ -106,9 +106,9 @@ func TestALostClaimEndsItsExecution(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		first.hold(ctx, ticks, cancel)
+		first.renewUntilDone(ctx, ticks, cancel)
 	}()
-	w.now.Advance(lease.Term)
+	w.now.Advance(lease.Duration)
 	w.take(t)
 	ticks <- time.Time{}
 	<-done

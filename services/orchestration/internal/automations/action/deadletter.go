@@ -17,11 +17,11 @@ const KindAction = "automation.action"
 // lettersPerHour bounds the dead letters of one automation. Further failures are events only.
 const lettersPerHour = 100
 
-// Bury writes a dead letter of an automation, whose effect failed so many times.
-type Bury func(ctx context.Context, automation uuid.UUID, e store.Effect, attempts int, reason error) error
+// DeadLetter writes a dead letter of an automation, whose effect failed so many times.
+type DeadLetter func(ctx context.Context, automation uuid.UUID, e store.Effect, attempts int, reason error) error
 
-// bury writes a dead letter for a run that failed permanently.
-func (r *Runner) bury(ctx context.Context, ws, id uuid.UUID, run *orchv1.AutomationActionRun, reason string) error {
+// deadLetter writes a dead letter for a run that failed permanently.
+func (r *Runner) deadLetter(ctx context.Context, ws, id uuid.UUID, run *orchv1.AutomationActionRun, reason string) error {
 	automation, err := uuid.Parse(run.GetAutomation().GetId())
 	if err != nil {
 		return fmt.Errorf("read the automation of an action: %w", err)

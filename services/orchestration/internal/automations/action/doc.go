@@ -54,7 +54,7 @@ type Deps struct {
 	// Random gives numbers in [0, 1), which spread retries.
 	Random func() float64
 	// Bury writes the dead letters of actions that failed permanently.
-	Bury Bury
+	Bury DeadLetter
 	// MaxDeliveries is the maximum number of logged calls of webhooks of an automation, and Retention their maximum age; 0 means
 	// 500 and a week.
 	MaxDeliveries int64

@@ -12,13 +12,13 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// duePage is how many due runs one read returns. It exceeds the share of a workspace.
+// duePage is how many due runs one read returns. It exceeds the limit of a workspace.
 const duePage = 4 * maxShare
 
-// look begins the due runs that have a share, workspace by workspace in the order of their ids. It begins after a workspace,
-// continues with the first one, and returns where the next look begins. So a workspace with many due runs hides no other one.
-func (r *Runner) look(
-	ctx context.Context, from uuid.UUID, busy *shares, begin func(store.Owned[*orchv1.AutomationActionRun]),
+// dispatchDue begins the due runs within the limits, workspace by workspace in the order of their ids. It begins after a workspace,
+// continues with the first one, and returns the cursor of the next scan. So a workspace with many due runs hides no other one.
+func (r *Runner) dispatchDue(
+	ctx context.Context, from uuid.UUID, busy *limiter, begin func(store.Owned[*orchv1.AutomationActionRun]),
 ) (next uuid.UUID, err error) {
 	due := bson.E{Key: "next", Value: bson.D{{Key: "$gt", Value: int64(0)}, {Key: "$lte", Value: r.Store.Now().UnixMicro()}}}
 	for after, wrapped := from, from == uuid.Nil; ; {
@@ -34,7 +34,7 @@ func (r *Runner) look(
 			if busy.full() {
 				return after, nil
 			}
-			if busy.take(one.Workspace, one.Message.GetId()) {
+			if busy.acquire(one.Workspace, one.Message.GetId()) {
 				begin(one)
 			}
 			after = one.Workspace
@@ -51,7 +51,7 @@ func (r *Runner) look(
 }
 
 // resume returns the workspace after which a full page is continued. The last workspace of a page may be incomplete, unless
-// the page has no other one: then it has more than its share.
+// the page has no other one: then it has more than its limit.
 func resume(page []store.Owned[*orchv1.AutomationActionRun]) uuid.UUID {
 	last := page[len(page)-1].Workspace
 	for _, one := range slices.Backward(page) {

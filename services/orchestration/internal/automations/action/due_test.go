@@ -37,10 +37,10 @@ func TestAHangingWorkspaceHidesNoOther(t *testing.T) {
 	heavy := uuid.UUID{0x80}
 	others := []uuid.UUID{{0x01}, {0x7f}, {0x81}, {0xff}}
 	dueRuns(t, r, heavy, 500)
-	busy := newShares()
+	busy := newLimiter()
 	begun := map[uuid.UUID]int{}
 	look := func(from uuid.UUID) uuid.UUID {
-		next, err := r.look(t.Context(), from, busy, func(one store.Owned[*orchv1.AutomationActionRun]) { begun[one.Workspace]++ })
+		next, err := r.dispatchDue(t.Context(), from, busy, func(one store.Owned[*orchv1.AutomationActionRun]) { begun[one.Workspace]++ })
 		require.NoError(t, err)
 		return next
 	}
@@ -64,7 +64,7 @@ func TestRunsBeginInTheOrderOfTheirTimes(t *testing.T) {
 	r := New(Deps{Store: storetest.Embedded(t, clock.NewManual(noon))})
 	dueRuns(t, r, uuid.New(), 100)
 	var indexes []int32
-	_, err := r.look(t.Context(), uuid.Nil, newShares(), func(one store.Owned[*orchv1.AutomationActionRun]) {
+	_, err := r.dispatchDue(t.Context(), uuid.Nil, newLimiter(), func(one store.Owned[*orchv1.AutomationActionRun]) {
 		indexes = append(indexes, one.Message.GetIndex())
 	})
 	require.NoError(t, err)
@@ -79,19 +79,19 @@ func TestALookContinuesWhereTheLastOneEnded(t *testing.T) {
 	for i := range workspaces {
 		dueRuns(t, r, uuid.UUID{byte(i / 256), byte(i), 1}, 1)
 	}
-	busy := newShares()
+	busy := newLimiter()
 	var begun []store.Owned[*orchv1.AutomationActionRun]
 	from := uuid.Nil
 	seen := map[uuid.UUID]int{}
 	for range 2 {
 		begun = nil
 		var err error
-		from, err = r.look(t.Context(), from, busy, func(one store.Owned[*orchv1.AutomationActionRun]) { begun = append(begun, one) })
+		from, err = r.dispatchDue(t.Context(), from, busy, func(one store.Owned[*orchv1.AutomationActionRun]) { begun = append(begun, one) })
 		require.NoError(t, err)
 		require.Len(t, begun, parallel)
 		for _, one := range begun {
 			seen[one.Workspace]++
-			busy.give(one.Workspace, one.Message.GetId())
+			busy.release(one.Workspace, one.Message.GetId())
 		}
 	}
 	require.Len(t, seen, workspaces)
@@ -101,17 +101,17 @@ func TestALookContinuesWhereTheLastOneEnded(t *testing.T) {
 func TestSharesLeavePlaces(t *testing.T) {
 	t.Parallel()
 	for _, workspaces := range []int{1, 2, 10, parallel / 4, parallel - 1} {
-		s := newShares()
+		s := newLimiter()
 		ids := make([]uuid.UUID, workspaces)
 		for i := range ids {
 			ids[i] = uuid.New()
-			require.True(t, s.take(ids[i], fmt.Sprint(i)), "%d workspaces", workspaces)
+			require.True(t, s.acquire(ids[i], fmt.Sprint(i)), "%d workspaces", workspaces)
 		}
 		used := map[uuid.UUID]int{}
 		for i, again := 0, true; again; i++ {
 			again = false
 			for _, ws := range ids {
-				if s.take(ws, fmt.Sprint(ws, i)) {
+				if s.acquire(ws, fmt.Sprint(ws, i)) {
 					used[ws]++
 					again = true
 				}
@@ -120,6 +120,6 @@ func TestSharesLeavePlaces(t *testing.T) {
 		for _, ws := range ids {
 			require.LessOrEqual(t, used[ws]+1, maxShare)
 		}
-		require.True(t, s.take(uuid.New(), "new"), "%d workspaces", workspaces)
+		require.True(t, s.acquire(uuid.New(), "new"), "%d workspaces", workspaces)
 	}
 }

@@ -13,21 +13,21 @@ const (
 	maxShare = 8
 )
 
-// shares bound the executions of each workspace, so that a workspace with slow actions does not delay those of another one.
-// The more workspaces execute actions, the smaller is the share of each: a further workspace finds a free place.
-type shares struct {
+// limiter bounds the executions of each workspace, so that a workspace with slow actions does not delay those of another one.
+// The limit of a workspace is 128 / (active + 1), at most 8.
+type limiter struct {
 	mu   sync.Mutex
 	runs map[string]bool
 	used map[uuid.UUID]int
 }
 
-func newShares() *shares { return &shares{runs: map[string]bool{}, used: map[uuid.UUID]int{}} }
+func newLimiter() *limiter { return &limiter{runs: map[string]bool{}, used: map[uuid.UUID]int{}} }
 
-// take reports whether a run may be executed now. The caller gives its place back.
-func (s *shares) take(ws uuid.UUID, run string) bool {
+// acquire reports whether a run may be executed now. The caller releases it.
+func (s *limiter) acquire(ws uuid.UUID, run string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.runs[run] || len(s.runs) >= parallel || s.used[ws] >= s.share() {
+	if s.runs[run] || len(s.runs) >= parallel || s.used[ws] >= s.limit() {
 		return false
 	}
 	s.runs[run] = true
@@ -35,17 +35,17 @@ func (s *shares) take(ws uuid.UUID, run string) bool {
 	return true
 }
 
-// share is how many executions a workspace may have: those of all workspaces and of one more fit.
-func (s *shares) share() int { return min(maxShare, max(1, parallel/(len(s.used)+1))) }
+// limit is the number of executions that a workspace may have at once. The executions of one more workspace still fit.
+func (s *limiter) limit() int { return min(maxShare, max(1, parallel/(len(s.used)+1))) }
 
 // full reports whether no run can be executed now.
-func (s *shares) full() bool {
+func (s *limiter) full() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.runs) >= parallel
 }
 
-func (s *shares) give(ws uuid.UUID, run string) {
+func (s *limiter) release(ws uuid.UUID, run string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.runs, run)

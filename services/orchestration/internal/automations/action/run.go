@@ -37,14 +37,14 @@ func (r *Runner) Name() string { return "automation actions" }
 func (r *Runner) Run(ctx context.Context) error {
 	var group sync.WaitGroup
 	defer group.Wait()
-	busy := newShares()
+	busy := newLimiter()
 	from := uuid.Nil // The workspace after which the next look begins.
 	for {
 		var err error
-		from, err = r.look(ctx, from, busy, func(one store.Owned[*orchv1.AutomationActionRun]) {
+		from, err = r.dispatchDue(ctx, from, busy, func(one store.Owned[*orchv1.AutomationActionRun]) {
 			group.Go(func() {
 				again := r.execute(ctx, one.Workspace, one.Message)
-				busy.give(one.Workspace, one.Message.GetId())
+				busy.release(one.Workspace, one.Message.GetId())
 				if again {
 					r.Wake()
 				}
@@ -102,7 +102,7 @@ func (r *Runner) execute(ctx context.Context, ws uuid.UUID, due *orchv1.Automati
 
 // actWithin does what an action says within the time limit, while it holds the claim of the run. Its error is errLost if the claim was
 // lost meanwhile.
-func (r *Runner) actWithin(ctx context.Context, held *claim) (*result, trace.Span, error) {
+func (r *Runner) actWithin(ctx context.Context, claimed *claim) (*result, trace.Span, error) {
 	within, stop := context.WithTimeout(ctx, timeLimit)
 	defer stop()
 	within, lose := context.WithCancelCause(within)
@@ -111,9 +111,9 @@ func (r *Runner) actWithin(ctx context.Context, held *claim) (*result, trace.Spa
 	renewing, end := context.WithCancel(within)
 	ticker := time.NewTicker(lease.RenewEvery)
 	defer ticker.Stop()
-	holder.Go(func() { held.hold(renewing, ticker.C, lose) })
-	within, span := r.Tracer.Continue(within, "action "+engine.ActionType(held.run.GetAction()), cause(held.run))
-	result := r.act(within, held.ws, held.run)
+	holder.Go(func() { claimed.renewUntilDone(renewing, ticker.C, lose) })
+	within, span := r.Tracer.Continue(within, "action "+engine.ActionType(claimed.run.GetAction()), cause(claimed.run))
+	result := r.act(within, claimed.ws, claimed.run)
 	end()
 	holder.Wait()
 	tracing.End(span, result.err())
@@ -172,7 +172,7 @@ func (r *Runner) settle(ctx context.Context, held *claim, result *result) error 
 	}
 	r.Count(engine.ActionType(run.GetAction()), outcome)
 	if result.reason != "" {
-		if err := r.bury(ctx, held.ws, held.id, run, result.reason); err != nil {
+		if err := r.deadLetter(ctx, held.ws, held.id, run, result.reason); err != nil {
 			return err
 		}
 	}

@@ -42,7 +42,7 @@ type backlog struct {
 var waitingFilter = bson.D{{Key: "sequence", Value: bson.D{{Key: "$gt", Value: int64(0)}}}}
 
 // waiting reports whether the workspace has a backlog.
-func (t *tenant) waiting(ctx context.Context) (bool, error) {
+func (t *workspaceEvaluator) waiting(ctx context.Context) (bool, error) {
 	t.backlog.mu.Lock()
 	defer t.backlog.mu.Unlock()
 	err := t.loadBacklog(ctx)
@@ -50,12 +50,12 @@ func (t *tenant) waiting(ctx context.Context) (bool, error) {
 }
 
 // loadBacklog reads once what an earlier process left in the backlog. The caller holds its mutex.
-func (t *tenant) loadBacklog(ctx context.Context) error {
+func (t *workspaceEvaluator) loadBacklog(ctx context.Context) error {
 	b := &t.backlog
 	if b.loaded {
 		return nil
 	}
-	n, err := t.engine.holds.Count(ctx, t.ws, waitingFilter)
+	n, err := t.engine.deferredEvents.Count(ctx, t.ws, waitingFilter)
 	if err != nil {
 		return err
 	}
@@ -77,8 +77,8 @@ func (t *tenant) loadBacklog(ctx context.Context) error {
 }
 
 // end reads the oldest event of the backlog for the order 1, or the newest for -1. It returns nil if the backlog is empty.
-func (t *tenant) end(ctx context.Context, order int) (*orchv1.AutomationHold, error) {
-	found, err := t.engine.holds.Find(ctx, t.ws, waitingFilter, bson.D{{Key: "sequence", Value: order}}, 0, 1)
+func (t *workspaceEvaluator) end(ctx context.Context, order int) (*orchv1.AutomationHold, error) {
+	found, err := t.engine.deferredEvents.Find(ctx, t.ws, waitingFilter, bson.D{{Key: "sequence", Value: order}}, 0, 1)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -86,14 +86,14 @@ func (t *tenant) end(ctx context.Context, order int) (*orchv1.AutomationHold, er
 }
 
 // startDraining evaluates the backlog in the background, if there is one. The caller holds its mutex.
-func (t *tenant) startDraining() {
+func (t *workspaceEvaluator) startDraining() {
 	if b := &t.backlog; b.count > 0 && !b.draining {
 		b.draining = t.engine.spawn(t.drain)
 	}
 }
 
 // postpone stores events of the stream in the backlog. Those beyond its bound are refused.
-func (t *tenant) postpone(ctx context.Context, events []incoming, rejected *broker.Rejected) error {
+func (t *workspaceEvaluator) postpone(ctx context.Context, events []incoming, rejected *broker.Rejected) error {
 	b := &t.backlog
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -101,7 +101,7 @@ func (t *tenant) postpone(ctx context.Context, events []incoming, rejected *brok
 		return err
 	}
 	now := t.engine.now()
-	var holds []*orchv1.AutomationHold
+	var deferred []*orchv1.AutomationHold
 	refused, last := 0, b.last
 	for i := range events {
 		e, err := events[i].decode()
@@ -109,7 +109,7 @@ func (t *tenant) postpone(ctx context.Context, events []incoming, rejected *brok
 			rejected.Reject(broker.Key{Workspace: t.ws, ID: events[i].id()}, err)
 			continue
 		}
-		if b.count+len(holds) >= maxBacklog {
+		if b.count+len(deferred) >= maxBacklog {
 			refused++
 			continue
 		}
@@ -118,11 +118,11 @@ func (t *tenant) postpone(ctx context.Context, events []incoming, rejected *brok
 			received = e.GetReceived().AsTime()
 		}
 		last = max(last+1, now.UnixMicro())
-		holds = append(holds, &orchv1.AutomationHold{
+		deferred = append(deferred, &orchv1.AutomationHold{
 			Id: t.waitingID(events[i].id()).String(), Event: e, Received: received.UnixMicro(), Sequence: proto.Int64(last),
 		})
 	}
-	if err := t.insert(ctx, holds, rejected); err != nil {
+	if err := t.insert(ctx, deferred, rejected); err != nil {
 		return err
 	}
 	b.last = last
@@ -131,11 +131,11 @@ func (t *tenant) postpone(ctx context.Context, events []incoming, rejected *brok
 }
 
 // insert stores events in the backlog, and rejects those that the database refuses. The caller holds its mutex.
-func (t *tenant) insert(ctx context.Context, holds []*orchv1.AutomationHold, rejected *broker.Rejected) error {
+func (t *workspaceEvaluator) insert(ctx context.Context, holds []*orchv1.AutomationHold, rejected *broker.Rejected) error {
 	b := &t.backlog
 	duplicates, refused := 0, false
 	err := isolate(holds, func(part []*orchv1.AutomationHold) error {
-		taken, err := t.engine.holds.InsertAll(ctx, t.ws, part)
+		taken, err := t.engine.deferredEvents.InsertAll(ctx, t.ws, part)
 		duplicates += len(taken)
 		return err
 	}, func(h *orchv1.AutomationHold, cause error) {
@@ -157,12 +157,12 @@ func (t *tenant) insert(ctx context.Context, holds []*orchv1.AutomationHold, rej
 }
 
 // waitingID is the id of an event in the backlog. It differs from that of the same event that follows another one.
-func (t *tenant) waitingID(event uuid.UUID) uuid.UUID {
+func (t *workspaceEvaluator) waitingID(event uuid.UUID) uuid.UUID {
 	return uuid.NewSHA1(t.ws, append([]byte("backlog"), event[:]...))
 }
 
 // refuseEvents reports events that are not evaluated, once per minute. The caller holds the backlog's mutex.
-func (t *tenant) refuseEvents(ctx context.Context, n int) error {
+func (t *workspaceEvaluator) refuseEvents(ctx context.Context, n int) error {
 	if n == 0 {
 		return nil
 	}
@@ -182,7 +182,7 @@ func (t *tenant) refuseEvents(ctx context.Context, n int) error {
 // measureBacklogs publishes how full the fullest backlog is.
 func (e *Engine) measureBacklogs() {
 	fullest := 0
-	e.each(func(t *tenant) bool {
+	e.each(func(t *workspaceEvaluator) bool {
 		t.backlog.mu.Lock()
 		defer t.backlog.mu.Unlock()
 		fullest = max(fullest, t.backlog.count)
@@ -206,7 +206,7 @@ func (b *backlog) split(due []*timer) (now, early []*timer) {
 }
 
 // drain evaluates the backlog a turn at a time, until it is empty. Between two turns it waits behind the other workspaces.
-func (t *tenant) drain(ctx context.Context) {
+func (t *workspaceEvaluator) drain(ctx context.Context) {
 	for more := true; more; {
 		if wait, _ := t.quarantinedFor(t.engine.now()); wait > 0 {
 			more = pause(ctx, wait)
@@ -216,7 +216,7 @@ func (t *tenant) drain(ctx context.Context) {
 			return
 		}
 		err := t.attempt(ctx, func(ctx context.Context) (err error) {
-			more, err = t.turn(ctx)
+			more, err = t.evaluateBacklog(ctx)
 			return err
 		})
 		t.engine.release()
@@ -229,8 +229,8 @@ func (t *tenant) drain(ctx context.Context) {
 	}
 }
 
-// turn evaluates the first events of the backlog and removes them. It reports whether there are more.
-func (t *tenant) turn(ctx context.Context) (more bool, err error) {
+// evaluateBacklog evaluates the first events of the backlog and removes them. It reports whether there are more.
+func (t *workspaceEvaluator) evaluateBacklog(ctx context.Context) (more bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.load(ctx); err != nil {
@@ -241,7 +241,7 @@ func (t *tenant) turn(ctx context.Context) (more bool, err error) {
 		return true, err
 	}
 	rejected := &broker.Rejected{}
-	n, err := t.evaluateTurn(ctx, fromBacklog(found), turnBounds{cost: t.engine.turnCost, first: true}, rejected)
+	n, err := t.evaluateBatch(ctx, fromBacklog(found), batchBounds{cost: t.engine.batchBudget, first: true}, rejected)
 	if err == nil {
 		err = t.deadLetter(ctx, found[:n], rejected)
 	}
@@ -252,14 +252,14 @@ func (t *tenant) turn(ctx context.Context) (more bool, err error) {
 }
 
 // firstOfBacklog reads as many of the oldest events of the backlog as a turn takes. It reports whether there are more.
-func (t *tenant) firstOfBacklog(ctx context.Context) (found []*orchv1.AutomationHold, more bool, err error) {
-	return t.engine.holds.FindWithin(ctx, t.ws, waitingFilter, store.Page{
+func (t *workspaceEvaluator) firstOfBacklog(ctx context.Context) (found []*orchv1.AutomationHold, more bool, err error) {
+	return t.engine.deferredEvents.FindWithin(ctx, t.ws, waitingFilter, store.Page{
 		Sort: bson.D{{Key: "sequence", Value: 1}}, Limit: maxBatch, Bytes: maxReadBytes,
 	})
 }
 
 // remove deletes the first n of the oldest events of the backlog. It reports whether there are more.
-func (t *tenant) remove(ctx context.Context, oldest []*orchv1.AutomationHold, n int) (more bool, err error) {
+func (t *workspaceEvaluator) remove(ctx context.Context, oldest []*orchv1.AutomationHold, n int) (more bool, err error) {
 	ids := make(bson.A, 0, n)
 	for _, h := range oldest[:n] {
 		id, err := uuid.Parse(h.GetId())
@@ -272,7 +272,7 @@ func (t *tenant) remove(ctx context.Context, oldest []*orchv1.AutomationHold, n 
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if n > 0 {
-		if err := t.engine.holds.DeleteMany(ctx, t.ws, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}); err != nil {
+		if err := t.engine.deferredEvents.DeleteMany(ctx, t.ws, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}); err != nil {
 			return true, err
 		}
 		b.oldest = oldest[min(n, len(oldest)-1)].GetReceived()
@@ -286,8 +286,8 @@ func (t *tenant) remove(ctx context.Context, oldest []*orchv1.AutomationHold, n 
 }
 
 // deadLetter writes the dead letters of events whose frames were acknowledged before.
-func (t *tenant) deadLetter(ctx context.Context, holds []*orchv1.AutomationHold, rejected *broker.Rejected) error {
-	for _, h := range holds {
+func (t *workspaceEvaluator) deadLetter(ctx context.Context, deferred []*orchv1.AutomationHold, rejected *broker.Rejected) error {
+	for _, h := range deferred {
 		id, _ := uuid.Parse(h.GetEvent().GetId()) // Every event of the broker has an id.
 		reason := rejected.Reasons[broker.Key{Workspace: t.ws, ID: id}]
 		if reason == nil {

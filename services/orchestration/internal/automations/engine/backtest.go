@@ -112,7 +112,7 @@ func (b *Backtest) event(ctx context.Context, e *orchv1.ReceivedEvent) error {
 			b.runs[n.ID] = append(b.runs[n.ID], run)
 		}
 	}
-	nodes := takers(b.vocabulary, b.set, e)
+	nodes := matchingTriggers(b.vocabulary, b.set, e)
 	if len(nodes) == 0 {
 		return nil
 	}

@@ -11,21 +11,21 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// turnCost bounds a turn of a workspace. Its unit is one trigger that takes an event, which changes one bucket.
-const turnCost = 2000
+// batchBudget bounds a batch of a workspace. Its unit is one trigger that takes an event, which changes one bucket.
+const batchBudget = 2000
 
-// indexPrice is how many automations are indexed again at the cost of one unit: each change makes a new index of all.
-const indexPrice = 20
+// indexCost is how many automations are indexed again at the cost of one unit: each change makes a new index of all.
+const indexCost = 20
 
-// turnBounds are the cost of a turn, 0 for no bound, and whether the first event is evaluated whatever it costs.
-type turnBounds struct {
+// batchBounds are the cost of a batch, 0 for no bound, and whether the first event is evaluated whatever it costs.
+type batchBounds struct {
 	cost  int
 	first bool
 }
 
 // accept evaluates a turn of the workspace's events in their order, and defers the rest. While the workspace has a backlog or is in
 // quarantine, it defers all of them. A workspace that is the only one with automations has no bounds. It returns outages only.
-func (t *tenant) accept(ctx context.Context, batch []broker.Event) (*broker.Rejected, error) {
+func (t *workspaceEvaluator) accept(ctx context.Context, batch []broker.Event) (*broker.Rejected, error) {
 	events, rejected := fromStream(batch), &broker.Rejected{}
 	n, err := t.evaluateNow(ctx, events, rejected)
 	if err != nil {
@@ -49,7 +49,7 @@ func (t *tenant) accept(ctx context.Context, batch []broker.Event) (*broker.Reje
 }
 
 // evaluateNow evaluates the first events of a batch unless they have to wait: behind a backlog, or in a quarantine.
-func (t *tenant) evaluateNow(ctx context.Context, events []incoming, rejected *broker.Rejected) (n int, err error) {
+func (t *workspaceEvaluator) evaluateNow(ctx context.Context, events []incoming, rejected *broker.Rejected) (n int, err error) {
 	if _, in := t.quarantinedFor(t.engine.now()); in {
 		return 0, nil
 	}
@@ -65,21 +65,21 @@ func (t *tenant) evaluateNow(ctx context.Context, events []incoming, rejected *b
 }
 
 // evaluateFirst evaluates the first events of a batch, as many as a turn permits. It returns their number.
-func (t *tenant) evaluateFirst(ctx context.Context, events []incoming, rejected *broker.Rejected) (n int, err error) {
+func (t *workspaceEvaluator) evaluateFirst(ctx context.Context, events []incoming, rejected *broker.Rejected) (n int, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.load(ctx); err != nil {
 		return 0, err
 	}
-	var bounds turnBounds
+	var bounds batchBounds
 	if t.engine.populated.Load() > 1 {
-		bounds.cost = t.engine.turnCost
+		bounds.cost = t.engine.batchBudget
 	}
-	return t.evaluateTurn(ctx, events, bounds, rejected)
+	return t.evaluateBatch(ctx, events, bounds, rejected)
 }
 
-// evaluateTurn evaluates events in their order within bounds. It returns the number of events that are done with.
-func (t *tenant) evaluateTurn(ctx context.Context, events []incoming, bounds turnBounds, rejected *broker.Rejected) (n int, err error) {
+// evaluateBatch evaluates events in their order within bounds. It returns the number of events that are done with.
+func (t *workspaceEvaluator) evaluateBatch(ctx context.Context, events []incoming, bounds batchBounds, rejected *broker.Rejected) (n int, err error) {
 	defer clear(t.matches)
 	var pending []*orchv1.ReceivedEvent
 	cost, reloaded := 0, false
@@ -95,16 +95,16 @@ func (t *tenant) evaluateTurn(ctx context.Context, events []incoming, bounds tur
 			rejected.Reject(broker.Key{Workspace: t.ws, ID: next.id()}, err)
 			continue
 		}
-		price := len(t.takers(e))
+		eventCost := len(t.matchingTriggers(e))
 		var changed []uuid.UUID
 		if changes && !reloaded {
 			changed = t.changedBy(events[i:])
-			price += len(changed) + len(t.set.Automations())/indexPrice
+			eventCost += len(changed) + len(t.set.Automations())/indexCost
 		}
-		if bounds.cost > 0 && cost+price > bounds.cost && (cost > 0 || !bounds.first) {
+		if bounds.cost > 0 && cost+eventCost > bounds.cost && (cost > 0 || !bounds.first) {
 			return i, t.evaluateEach(ctx, pending, rejected)
 		}
-		cost += price
+		cost += eventCost
 		// Every change of the batch was stored before the batch came, so the first reload reads them all.
 		if changes && !reloaded {
 			reloaded = true

@@ -40,7 +40,7 @@ func newCrowd(t testing.TB) *crowd {
 		Store: storetest.Embedded(t, c.clock), Vocabulary: vocabulary.Orch, Log: slog.New(slog.DiscardHandler),
 		Account: func(context.Context, uuid.UUID) (uuid.UUID, error) { return uuid.Nil, nil },
 	})
-	c.turnCost = testTurn
+	c.batchBudget = testTurn
 	return c
 }
 
@@ -92,7 +92,7 @@ func (c *crowd) counted(ws uuid.UUID) (n int) {
 
 func (c *crowd) waitingOf(ws uuid.UUID) int {
 	c.Helper()
-	n, err := c.holds.Count(c.Context(), ws, waitingFilter)
+	n, err := c.deferredEvents.Count(c.Context(), ws, waitingFilter)
 	require.NoError(c, err)
 	return int(n)
 }
@@ -115,7 +115,7 @@ func TestAWorkspaceEvaluatesATurnOfABatch(t *testing.T) {
 	require.Equal(t, 55-perTurn, c.waitingOf(heavy))
 
 	for want := 55 - perTurn; want > 0; {
-		more, err := c.tenant(heavy).turn(t.Context())
+		more, err := c.evaluator(heavy).evaluateBacklog(t.Context())
 		require.NoError(t, err)
 		want = max(0, want-perTurn)
 		require.Equal(t, want > 0, more)
@@ -132,17 +132,17 @@ func TestAThousandAutomationsOnEveryEvent(t *testing.T) {
 	t.Parallel()
 	const many, sent = 1000, 6
 	c := newCrowd(t)
-	c.turnCost = turnCost
+	c.batchBudget = batchBudget
 	heavy, light := c.workspace(many), c.workspace(1)
 	require.NoError(t, c.prepare(t.Context()))
 	require.NoError(t, c.handle(t.Context(), append(c.events(heavy, sent), c.events(light, 100)...)))
 	require.Equal(t, 100, c.counted(light))
-	require.Equal(t, turnCost, c.counted(heavy))
-	for waiting := sent - turnCost/many; waiting > 0; {
+	require.Equal(t, batchBudget, c.counted(heavy))
+	for waiting := sent - batchBudget/many; waiting > 0; {
 		require.Equal(t, waiting, c.waitingOf(heavy))
-		more, err := c.tenant(heavy).turn(t.Context())
+		more, err := c.evaluator(heavy).evaluateBacklog(t.Context())
 		require.NoError(t, err)
-		waiting -= turnCost / many
+		waiting -= batchBudget / many
 		require.Equal(t, waiting > 0, more)
 	}
 	require.Equal(t, sent*many, c.counted(heavy))
@@ -158,7 +158,7 @@ func TestAnEventThatExceedsATurnIsDeferred(t *testing.T) {
 	require.Equal(t, 1, c.counted(light))
 	require.Zero(t, c.counted(heavy))
 	for want := 1; want >= 0; want-- {
-		more, err := c.tenant(heavy).turn(t.Context())
+		more, err := c.evaluator(heavy).evaluateBacklog(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, want > 0, more)
 		require.Equal(t, want, c.waitingOf(heavy))
@@ -188,13 +188,13 @@ func TestABacklogOutlivesTheProcess(t *testing.T) {
 	require.NoError(t, c.handle(t.Context(), batch))
 
 	next := &crowd{TB: t, Engine: New(c.Deps), clock: c.clock}
-	next.turnCost = testTurn
+	next.batchBudget = testTurn
 	require.NoError(t, next.prepare(t.Context()))
 	require.NoError(t, next.handle(t.Context(), batch), "the batch is delivered again")
 	require.Equal(t, 3, next.waitingOf(heavy))
 	for more := true; more; {
 		var err error
-		more, err = next.tenant(heavy).turn(t.Context())
+		more, err = next.evaluator(heavy).evaluateBacklog(t.Context())
 		require.NoError(t, err)
 	}
 	require.Equal(t, 3*(testTurn+1), next.counted(heavy))
@@ -206,7 +206,7 @@ func TestATermDrainsBacklogs(t *testing.T) {
 	c := newCrowd(t)
 	heavy := []uuid.UUID{c.workspace(testTurn + 1), c.workspace(testTurn + 1)}
 	ctx, end := context.WithCancel(t.Context())
-	current := &term{ctx: ctx}
+	current := &leadership{ctx: ctx}
 	c.setTerm(current)
 	require.NoError(t, c.prepare(ctx))
 	require.NoError(t, c.handle(ctx, append(c.events(heavy[0], 2), c.events(heavy[1], 2)...)))
@@ -229,12 +229,12 @@ func TestWindowsWaitForTheBacklog(t *testing.T) {
 	before := &timer{workspace: heavy, bucket: uuid.New(), due: noon.UnixMicro()}
 	after := &timer{workspace: heavy, bucket: uuid.New(), due: noon.UnixMicro() + 1}
 	c.clock.Advance(time.Minute)
-	now, early := c.tenant(heavy).backlog.split([]*timer{before, after})
+	now, early := c.evaluator(heavy).backlog.split([]*timer{before, after})
 	require.Equal(t, []*timer{before}, now)
 	require.Equal(t, []*timer{after}, early)
-	_, err := c.tenant(heavy).turn(t.Context())
+	_, err := c.evaluator(heavy).evaluateBacklog(t.Context())
 	require.NoError(t, err)
-	now, early = c.tenant(heavy).backlog.split([]*timer{before, after})
+	now, early = c.evaluator(heavy).backlog.split([]*timer{before, after})
 	require.Len(t, now, 2)
 	require.Empty(t, early)
 }
@@ -277,7 +277,7 @@ func TestAChangeReadsWhatItConcerns(t *testing.T) {
 	c := newCrowd(t)
 	ws := c.workspace(3)
 	require.NoError(t, c.prepare(t.Context()))
-	one := c.tenant(ws)
+	one := c.evaluator(ws)
 	before := maps.Clone(one.set.Automations())
 	ids := slices.Collect(maps.Keys(before))
 	changed, deleted, created := ids[0], ids[1], uuid.New()
@@ -314,7 +314,7 @@ func TestATurnReportsItsRejectedEvents(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t)
 	heavy := c.workspace(1)
-	one := c.tenant(heavy)
+	one := c.evaluator(heavy)
 	rejected := &broker.Rejected{}
 	unreadable := broker.Event{Workspace: heavy, ID: uuid.New(), Type: "go", Data: []byte("{")}
 	require.NoError(t, one.postpone(t.Context(), fromStream(append(c.events(heavy, 1), unreadable)), rejected))
@@ -334,15 +334,15 @@ func TestABacklogKeepsTheOrder(t *testing.T) {
 		for _, e := range batch {
 			want = append(want, e.ID.String())
 		}
-		require.NoError(t, c.tenant(heavy).postpone(t.Context(), fromStream(batch), &broker.Rejected{}))
+		require.NoError(t, c.evaluator(heavy).postpone(t.Context(), fromStream(batch), &broker.Rejected{}))
 	}
-	found, err := c.holds.Find(t.Context(), heavy, waitingFilter, bson.D{{Key: "_id", Value: 1}}, 0, -1)
+	found, err := c.deferredEvents.Find(t.Context(), heavy, waitingFilter, bson.D{{Key: "_id", Value: 1}}, 0, -1)
 	require.NoError(t, err)
 	bySequence := map[int64]string{}
 	for _, h := range found {
 		bySequence[h.GetSequence()] = h.GetEvent().GetId()
 	}
-	first, err := c.tenant(heavy).end(t.Context(), 1)
+	first, err := c.evaluator(heavy).end(t.Context(), 1)
 	require.NoError(t, err)
 	var got []string
 	for i := range int64(len(want)) {
@@ -378,7 +378,7 @@ func BenchmarkAutomationsThatChange(b *testing.B) {
 			c := newCrowd(b)
 			ws := c.expecting(n, func(i int) string { return fmt.Sprintf("shop.order-%d.paid", i) })
 			require.NoError(b, c.prepare(b.Context()))
-			one := c.tenant(ws)
+			one := c.evaluator(ws)
 			changed := []uuid.UUID{slices.Collect(maps.Keys(one.set.Automations()))[0]}
 			for b.Loop() {
 				if err := one.reload(b.Context(), changed); err != nil {

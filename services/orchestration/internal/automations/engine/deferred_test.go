@@ -28,7 +28,7 @@ func follower(size int) *orchv1.ReceivedEvent {
 // stored is the number of events that the store has of those that follow others.
 func (c *crowd) stored(ws uuid.UUID) int {
 	c.Helper()
-	n, err := c.holds.Count(c.Context(), ws, followingFilter)
+	n, err := c.deferredEvents.Count(c.Context(), ws, followingFilter)
 	require.NoError(c, err)
 	return int(n)
 }
@@ -36,9 +36,9 @@ func (c *crowd) stored(ws uuid.UUID) int {
 // held is the number of events that wait in memory, within the bound.
 func (c *crowd) held(ws uuid.UUID) int {
 	c.Helper()
-	t := c.tenant(ws)
-	require.LessOrEqual(c, t.order.HeldBytes(), trigger.MaxHeldBytes)
-	return len(t.order.Held())
+	t := c.evaluator(ws)
+	require.LessOrEqual(c, t.order.DeferredBytes(), trigger.MaxHeldBytes)
+	return len(t.order.Deferred())
 }
 
 // Large events that follow unknown ones fill the memory of their workspace. The oldest are evaluated, and a replica that takes over has
@@ -64,7 +64,7 @@ func TestLargeEventsThatWaitAreBounded(t *testing.T) {
 	require.Equal(t, fit, next.held(ws))
 	require.Equal(t, n, next.held(other))
 	next.clock.Advance(time.Hour)
-	require.NoError(t, next.tenant(ws).expire(t.Context()))
+	require.NoError(t, next.evaluator(ws).expire(t.Context()))
 	require.Equal(t, n, next.counted(ws))
 	require.Zero(t, next.stored(ws))
 }
@@ -77,8 +77,8 @@ func TestHeldEventsOfAnEarlierVersionAreReadInPages(t *testing.T) {
 	ws := c.workspace(1)
 	for range n {
 		e := follower(size)
-		_, err := c.holds.InsertAll(t.Context(), ws, []*orchv1.AutomationHold{{
-			Id: c.tenant(ws).holdID(uuid.MustParse(e.GetId())).String(), Event: e, Follows: e.GetFollows(), Received: noon.UnixMicro(),
+		_, err := c.deferredEvents.InsertAll(t.Context(), ws, []*orchv1.AutomationHold{{
+			Id: c.evaluator(ws).deferredID(uuid.MustParse(e.GetId())).String(), Event: e, Follows: e.GetFollows(), Received: noon.UnixMicro(),
 		}})
 		require.NoError(t, err)
 	}
@@ -93,7 +93,7 @@ func TestATurnReadsBytesWithinABound(t *testing.T) {
 	t.Parallel()
 	const n, size = 20, 1_000_000
 	c := newCrowd(t)
-	c.turnCost = 1_000
+	c.batchBudget = 1_000
 	ws := c.workspace(1)
 	require.NoError(t, c.prepare(t.Context()))
 	f := &firing{crowd: c}
@@ -103,14 +103,14 @@ func TestATurnReadsBytesWithinABound(t *testing.T) {
 		e.Follows = nil
 		batch[i] = f.send(ws, e)
 	}
-	require.NoError(t, c.tenant(ws).postpone(t.Context(), fromStream(batch), &broker.Rejected{}))
+	require.NoError(t, c.evaluator(ws).postpone(t.Context(), fromStream(batch), &broker.Rejected{}))
 	var counted []int
 	testkit.FillBound(t, "stored events that one turn of automations reads", maxReadBytes, func() bool {
-		_, more, err := c.tenant(ws).firstOfBacklog(t.Context())
+		_, more, err := c.evaluator(ws).firstOfBacklog(t.Context())
 		require.NoError(t, err)
 		return more
 	}, func() (size int) {
-		found, _, err := c.tenant(ws).firstOfBacklog(t.Context())
+		found, _, err := c.evaluator(ws).firstOfBacklog(t.Context())
 		require.NoError(t, err)
 		for _, h := range found {
 			size += proto.Size(h)
@@ -119,7 +119,7 @@ func TestATurnReadsBytesWithinABound(t *testing.T) {
 	})
 	for more := true; more; {
 		var err error
-		more, err = c.tenant(ws).turn(t.Context())
+		more, err = c.evaluator(ws).evaluateBacklog(t.Context())
 		require.NoError(t, err)
 		counted = append(counted, c.counted(ws))
 	}
@@ -142,7 +142,7 @@ func TestIdleWorkspacesLeaveTheMemory(t *testing.T) {
 	require.NoError(t, c.handle(t.Context(), append(c.events(idle, 2), f.send(waits, follower(1)), f.send(uuid.New(), goEvent(uuid.New())))))
 	present := func() map[uuid.UUID]bool {
 		all := map[uuid.UUID]bool{}
-		c.each(func(t *tenant) bool { all[t.ws] = true; return true })
+		c.each(func(t *workspaceEvaluator) bool { all[t.ws] = true; return true })
 		return all
 	}
 	require.Len(t, present(), 4)
@@ -150,7 +150,7 @@ func TestIdleWorkspacesLeaveTheMemory(t *testing.T) {
 	c.dropIdle()
 	require.Len(t, present(), 4)
 	c.clock.Advance(time.Second)
-	require.NoError(t, c.with(idle, func(*tenant) error { c.dropIdle(); return nil }))
+	require.NoError(t, c.with(idle, func(*workspaceEvaluator) error { c.dropIdle(); return nil }))
 	require.Equal(t, map[uuid.UUID]bool{idle: true, waits: true, sampled: true}, present(), "a workspace in use stays")
 	c.clock.Advance(idleFor)
 	c.dropIdle()
@@ -160,7 +160,7 @@ func TestIdleWorkspacesLeaveTheMemory(t *testing.T) {
 	require.NoError(t, c.handle(t.Context(), c.events(idle, 1)))
 	require.EqualValues(t, 3, c.populated.Load())
 	require.Equal(t, 3, c.counted(idle))
-	n, err := c.holds.Count(t.Context(), waits, bson.D{})
+	n, err := c.deferredEvents.Count(t.Context(), waits, bson.D{})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, n)
 }
@@ -170,7 +170,7 @@ func TestAFullBacklogRefusesEvents(t *testing.T) {
 	t.Parallel()
 	f := newFiring(t)
 	ws := f.workspace()
-	one := f.tenant(ws)
+	one := f.evaluator(ws)
 	_, err := one.waiting(t.Context())
 	require.NoError(t, err)
 	one.backlog.count = maxBacklog - 2

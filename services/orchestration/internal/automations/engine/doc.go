@@ -55,30 +55,30 @@ type Deps struct {
 type Engine struct {
 	Deps
 
-	automations *store.Collection[*orchv1.Automation]
-	buckets     *store.Collection[*orchv1.AutomationBucket]
-	holds       *store.Collection[*orchv1.AutomationHold]
-	actions     *store.Collection[*orchv1.AutomationActionRun]
-	events      *store.Collection[*orchv1.ReceivedEvent]
-	holder      uuid.UUID
-	timers      timers
+	automations    *store.Collection[*orchv1.Automation]
+	buckets        *store.Collection[*orchv1.AutomationBucket]
+	deferredEvents *store.Collection[*orchv1.AutomationHold]
+	actions        *store.Collection[*orchv1.AutomationActionRun]
+	events         *store.Collection[*orchv1.ReceivedEvent]
+	holder         uuid.UUID
+	timers         timers
 
-	mu      sync.Mutex
-	tenants map[uuid.UUID]*tenant
-	term    *term // nil while this replica does not evaluate.
+	mu         sync.Mutex
+	evaluators map[uuid.UUID]*workspaceEvaluator
+	leadership *leadership // nil while this replica does not evaluate.
 	// firings counts those of automations and accounts, chained those that an event caused through others.
 	firings, chained *Counter
 	started          time.Time
 	// slots bounds the workspaces that are evaluated at once. Waiting workspaces get a slot in the order of their arrival.
 	slots chan struct{}
-	// turnCost bounds a turn of a workspace; see turnCost.
-	turnCost int
+	// batchBudget bounds a turn of a workspace; see the constant.
+	batchBudget int
 	// populated is the number of workspaces with automations.
 	populated atomic.Int64
 }
 
-// term is the time during which this replica holds the lease.
-type term struct {
+// leadership is the time during which this replica holds the lease.
+type leadership struct {
 	ctx   context.Context
 	group sync.WaitGroup
 }
@@ -87,10 +87,10 @@ type term struct {
 func (e *Engine) spawn(work func(context.Context)) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.term == nil || e.term.ctx.Err() != nil {
+	if e.leadership == nil || e.leadership.ctx.Err() != nil {
 		return false
 	}
-	current := e.term
+	current := e.leadership
 	current.group.Go(func() { work(current.ctx) })
 	return true
 }
@@ -116,18 +116,18 @@ func New(deps Deps) *Engine {
 		deps.Metrics = NewMetrics()
 	}
 	return &Engine{
-		Deps:        deps,
-		automations: store.NewCollection(deps.Store, query.Automation, &orchv1.Automation{}),
-		buckets:     store.NewCollection(deps.Store, query.AutomationBucket, &orchv1.AutomationBucket{}),
-		holds:       store.NewCollection(deps.Store, query.AutomationHold, &orchv1.AutomationHold{}),
-		actions:     store.NewCollection(deps.Store, query.AutomationAction, &orchv1.AutomationActionRun{}),
-		events:      store.NewCollection(deps.Store, query.Event, &orchv1.ReceivedEvent{}).Shared(),
-		holder:      deps.Store.NewID(),
-		tenants:     map[uuid.UUID]*tenant{},
-		firings:     NewCounter(time.Minute),
-		chained:     NewCounter(time.Hour),
-		slots:       make(chan struct{}, parallel),
-		turnCost:    turnCost,
+		Deps:           deps,
+		automations:    store.NewCollection(deps.Store, query.Automation, &orchv1.Automation{}),
+		buckets:        store.NewCollection(deps.Store, query.AutomationBucket, &orchv1.AutomationBucket{}),
+		deferredEvents: store.NewCollection(deps.Store, query.AutomationHold, &orchv1.AutomationHold{}),
+		actions:        store.NewCollection(deps.Store, query.AutomationAction, &orchv1.AutomationActionRun{}),
+		events:         store.NewCollection(deps.Store, query.Event, &orchv1.ReceivedEvent{}).Shared(),
+		holder:         deps.Store.NewID(),
+		evaluators:     map[uuid.UUID]*workspaceEvaluator{},
+		firings:        NewCounter(time.Minute),
+		chained:        NewCounter(time.Hour),
+		slots:          make(chan struct{}, parallel),
+		batchBudget:    batchBudget,
 	}
 }
 

@@ -23,15 +23,15 @@ import (
 // Emit implements trigger.Backend: it stores the action runs of firings and publishes what happened. All ids are made of
 // the firings', so a repetition finds what is there. A firing that can never be emitted becomes a dead letter: otherwise its bucket
 // would retain it, and nothing of that trigger would be evaluated any more.
-func (e *Engine) Emit(ctx context.Context, firings []trigger.Emission) error {
+func (e *Engine) Emit(ctx context.Context, firings []trigger.RootFiring) error {
 	var failures []error
-	err := isolate(firings, func(part []trigger.Emission) error { return e.emitAll(ctx, part) }, func(f trigger.Emission, cause error) {
+	err := isolate(firings, func(part []trigger.RootFiring) error { return e.emitAll(ctx, part) }, func(f trigger.RootFiring, cause error) {
 		failures = append(failures, e.deadLetterFiring(ctx, f, cause))
 	})
 	return errors.Join(append(failures, err)...)
 }
 
-func (e *Engine) emitAll(ctx context.Context, firings []trigger.Emission) error {
+func (e *Engine) emitAll(ctx context.Context, firings []trigger.RootFiring) error {
 	var published []broker.Event
 	byWorkspace := map[uuid.UUID][]*orchv1.AutomationActionRun{}
 	for _, f := range firings {
@@ -55,7 +55,7 @@ func (e *Engine) emitAll(ctx context.Context, firings []trigger.Emission) error 
 }
 
 // deadLetterFiring writes a dead letter for the event that an automation fired.
-func (e *Engine) deadLetterFiring(ctx context.Context, f trigger.Emission, cause error) error {
+func (e *Engine) deadLetterFiring(ctx context.Context, f trigger.RootFiring, cause error) error {
 	event, err := triggered(e.Vocabulary, f.Automation.Message, f.Firing, e.now(), f.Automation.Workspace, len(omissions))
 	if err != nil {
 		e.Log.ErrorContext(ctx, "failed to write the dead letter of a firing", "automation", f.Automation.ID, "firing", f.Firing.GetId(), "error", err)
@@ -225,7 +225,7 @@ func ActionRunID(firing uuid.UUID, index int) uuid.UUID {
 
 // actionRuns are the actions that a firing causes: those for its reason, then those for the firing itself. The first one is
 // due; each makes the next one due.
-func actionRuns(f trigger.Emission, triggered string, now time.Time) []*orchv1.AutomationActionRun {
+func actionRuns(f trigger.RootFiring, triggered string, now time.Time) []*orchv1.AutomationActionRun {
 	a, due := f.Automation.Message, now.UnixMicro()
 	var runs []*orchv1.AutomationActionRun
 	firing := uuid.MustParse(f.Firing.GetId())

@@ -29,7 +29,7 @@ func TestTheFirstActionOfAFiringIsStoredLast(t *testing.T) {
 	for range 3 {
 		a.Message.Actions = append(a.Message.Actions, &orchv1.Action{Kind: &orchv1.Action_DoNothing{DoNothing: &orchv1.DoNothing{}}})
 	}
-	runs := actionRuns(trigger.Emission{Automation: a, Firing: &orchv1.AutomationFiring{Id: uuid.NewString()}}, uuid.NewString(), noon)
+	runs := actionRuns(trigger.RootFiring{Automation: a, Firing: &orchv1.AutomationFiring{Id: uuid.NewString()}}, uuid.NewString(), noon)
 	database.FailCommands(t, bson.D{{Key: "skip", Value: 1}}, bson.D{
 		{Key: "failCommands", Value: bson.A{"insert"}}, {Key: "errorCode", Value: 91},
 	})

@@ -25,8 +25,8 @@ import (
 // recentFor is how long after the start the store is asked whether an event was done: the memory of ids begins empty.
 const recentFor = 30 * time.Minute
 
-// tenant is the evaluation of one workspace. Its events are evaluated one after another.
-type tenant struct {
+// workspaceEvaluator is the evaluation of one workspace. Its events are evaluated one after another.
+type workspaceEvaluator struct {
 	engine *Engine
 	ws     uuid.UUID
 
@@ -54,22 +54,22 @@ type tenant struct {
 	matches map[*orchv1.ReceivedEvent][]*trigger.Node
 }
 
-func newTenant(e *Engine, ws uuid.UUID) *tenant {
-	return &tenant{
+func newWorkspaceEvaluator(e *Engine, ws uuid.UUID) *workspaceEvaluator {
+	return &workspaceEvaluator{
 		engine: e, ws: ws, set: trigger.NewSet(), keys: map[uuid.UUID]*keyCount{}, windows: map[limitOf]int64{},
 		matches: map[*orchv1.ReceivedEvent][]*trigger.Node{},
 	}
 }
 
 // load reads the automations and the held events of the workspace, once.
-func (t *tenant) load(ctx context.Context) error {
+func (t *workspaceEvaluator) load(ctx context.Context) error {
 	if t.loaded {
 		return nil
 	}
 	t.order = trigger.NewOrder(func(leader uuid.UUID) bool { return t.stored(ctx, leader) })
 	err := t.reload(ctx, nil)
 	if err == nil {
-		err = t.restoreHolds(ctx)
+		err = t.restoreDeferred(ctx)
 	}
 	if err != nil {
 		return err
@@ -84,31 +84,31 @@ func (t *tenant) load(ctx context.Context) error {
 // followingFilter selects the events that follow another one among the held events.
 var followingFilter = bson.D{{Key: "sequence", Value: bson.D{{Key: "$exists", Value: false}}}}
 
-// restoreHolds takes back the events that an earlier process held. An earlier version may have held more than this one does; these
+// restoreDeferred takes back the events that an earlier process held. An earlier version may have held more than this one does; these
 // are evaluated.
-func (t *tenant) restoreHolds(ctx context.Context) error {
+func (t *workspaceEvaluator) restoreDeferred(ctx context.Context) error {
 	defer clear(t.matches)
 	last := uuid.Nil
 	for more := true; more; {
 		filter := append(bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: store.Binary(last)}}}}, followingFilter...)
 		var page []*orchv1.AutomationHold
 		var err error
-		if page, more, err = t.engine.holds.FindWithin(ctx, t.ws, filter, store.Page{
+		if page, more, err = t.engine.deferredEvents.FindWithin(ctx, t.ws, filter, store.Page{
 			Sort: bson.D{{Key: "_id", Value: 1}}, Limit: maxBatch, Bytes: maxReadBytes,
 		}); err != nil {
 			return err
 		}
-		var holds []*trigger.Held
+		var holds []*trigger.Deferred
 		for _, h := range page {
 			if last, err = uuid.Parse(h.GetId()); err != nil {
 				return fmt.Errorf("read the id of a held event: %w", err)
 			}
 			if leader, err := uuid.Parse(h.GetFollows()); err == nil {
-				holds = append(holds, &trigger.Held{Event: h.GetEvent(), Follows: leader, Received: time.UnixMicro(h.GetReceived())})
+				holds = append(holds, &trigger.Deferred{Event: h.GetEvent(), Follows: leader, Received: time.UnixMicro(h.GetReceived())})
 			}
 		}
 		now := t.engine.now()
-		before := maps.Clone(t.order.Held())
+		before := maps.Clone(t.order.Deferred())
 		released := t.order.Restore(holds, now)
 		for _, h := range holds {
 			if id, err := uuid.Parse(h.Event.GetId()); err == nil {
@@ -124,7 +124,7 @@ func (t *tenant) restoreHolds(ctx context.Context) error {
 
 // stored reports whether an event is in the store, which matters after a start: what this process has not seen then was
 // evaluated by another one.
-func (t *tenant) stored(ctx context.Context, id uuid.UUID) bool {
+func (t *workspaceEvaluator) stored(ctx context.Context, id uuid.UUID) bool {
 	if t.engine.now().Sub(t.engine.started) > recentFor {
 		return false
 	}
@@ -133,7 +133,7 @@ func (t *tenant) stored(ctx context.Context, id uuid.UUID) bool {
 }
 
 // evaluateEach evaluates events in their order. It rejects those that fail permanently.
-func (t *tenant) evaluateEach(ctx context.Context, events []*orchv1.ReceivedEvent, rejected *broker.Rejected) error {
+func (t *workspaceEvaluator) evaluateEach(ctx context.Context, events []*orchv1.ReceivedEvent, rejected *broker.Rejected) error {
 	evaluate := func(batch []*orchv1.ReceivedEvent) error { return t.evaluate(ctx, batch) }
 	return isolate(events, evaluate, func(e *orchv1.ReceivedEvent, cause error) {
 		id, _ := uuid.Parse(e.GetId()) // Every event of the broker has an id.
@@ -150,17 +150,17 @@ func changesAutomations(v vocabulary.Vocabulary, name string) bool {
 
 // concerns reports whether an event has to be read: some trigger may take one of its name, or it has a place in an order.
 // Without automations the order of events has no effect.
-func (t *tenant) concerns(i *incoming) bool {
-	return len(t.order.Held()) > 0 || t.set.MayTake(i.name()) || len(t.set.Automations()) > 0 && i.mayFollow()
+func (t *workspaceEvaluator) concerns(i *incoming) bool {
+	return len(t.order.Deferred()) > 0 || t.set.MayMatch(i.name()) || len(t.set.Automations()) > 0 && i.mayFollow()
 }
 
 // evaluate applies events and commits what they change. After an error the same events may be evaluated again.
-func (t *tenant) evaluate(ctx context.Context, events []*orchv1.ReceivedEvent) error {
+func (t *workspaceEvaluator) evaluate(ctx context.Context, events []*orchv1.ReceivedEvent) error {
 	if len(events) == 0 {
 		return nil
 	}
 	now := t.engine.now()
-	held := maps.Clone(t.order.Held())
+	held := maps.Clone(t.order.Deferred())
 	var released []*orchv1.ReceivedEvent
 	for _, e := range events {
 		if e.Received == nil {
@@ -176,10 +176,10 @@ func (t *tenant) evaluate(ctx context.Context, events []*orchv1.ReceivedEvent) e
 }
 
 // apply evaluates released events and settles which events are held.
-func (t *tenant) apply(ctx context.Context, released []*orchv1.ReceivedEvent, held map[uuid.UUID]*trigger.Held, now time.Time) error {
+func (t *workspaceEvaluator) apply(ctx context.Context, released []*orchv1.ReceivedEvent, held map[uuid.UUID]*trigger.Deferred, now time.Time) error {
 	err := t.run(ctx, released, now)
 	if err == nil {
-		err = t.settleHolds(ctx, held)
+		err = t.saveDeferred(ctx, held)
 	}
 	if err != nil {
 		t.order.Undo(released, held)
@@ -187,14 +187,14 @@ func (t *tenant) apply(ctx context.Context, released []*orchv1.ReceivedEvent, he
 	return err
 }
 
-func (t *tenant) run(ctx context.Context, released []*orchv1.ReceivedEvent, now time.Time) error {
+func (t *workspaceEvaluator) run(ctx context.Context, released []*orchv1.ReceivedEvent, now time.Time) error {
 	session := trigger.NewSession(t.engine, now)
 	session.AdmitKeys(func(n *trigger.Node) bool { return t.admitKey(ctx, n) })
-	if err := session.Preload(ctx, t.ws, released, t.takers); err != nil {
+	if err := session.Preload(ctx, t.ws, released, t.matchingTriggers); err != nil {
 		return err
 	}
 	for _, e := range released {
-		for _, n := range t.takers(e) {
+		for _, n := range t.matchingTriggers(e) {
 			if err := session.Event(ctx, n, e); err != nil {
 				return err
 			}
@@ -207,18 +207,18 @@ func (t *tenant) run(ctx context.Context, released []*orchv1.ReceivedEvent, now 
 	return nil
 }
 
-func (t *tenant) takers(e *orchv1.ReceivedEvent) []*trigger.Node {
+func (t *workspaceEvaluator) matchingTriggers(e *orchv1.ReceivedEvent) []*trigger.Node {
 	found, known := t.matches[e]
 	if !known {
-		found = takers(t.engine.Vocabulary, t.set, e)
+		found = matchingTriggers(t.engine.Vocabulary, t.set, e)
 		t.matches[e] = found
 	}
 	return found
 }
 
-// takers are the triggers that take an event. An automation takes no events of its own firings and actions. The event that
+// matchingTriggers are the triggers that take an event. An automation takes no events of its own firings and actions. The event that
 // a limit was reached is taken by triggers that name it, and not by patterns: those would reach the limit again.
-func takers(v vocabulary.Vocabulary, set *trigger.Set, e *orchv1.ReceivedEvent) []*trigger.Node {
+func matchingTriggers(v vocabulary.Vocabulary, set *trigger.Set, e *orchv1.ReceivedEvent) []*trigger.Node {
 	all := set.Takers(e)
 	if len(all) == 0 {
 		return nil
@@ -234,43 +234,45 @@ func takers(v vocabulary.Vocabulary, set *trigger.Set, e *orchv1.ReceivedEvent) 
 	})
 }
 
-// settleHolds stores the events that are held now and were not before, and removes those that no longer are.
-func (t *tenant) settleHolds(ctx context.Context, before map[uuid.UUID]*trigger.Held) error {
+// saveDeferred stores the events that are held now and were not before, and removes those that no longer are.
+func (t *workspaceEvaluator) saveDeferred(ctx context.Context, before map[uuid.UUID]*trigger.Deferred) error {
 	var added []*orchv1.AutomationHold
-	for id, h := range t.order.Held() {
+	for id, h := range t.order.Deferred() {
 		if before[id] == nil {
 			added = append(added, &orchv1.AutomationHold{
-				Id: t.holdID(id).String(), Event: h.Event, Follows: h.Follows.String(), Received: h.Received.UnixMicro(),
+				Id: t.deferredID(id).String(), Event: h.Event, Follows: h.Follows.String(), Received: h.Received.UnixMicro(),
 			})
 		}
 	}
-	if _, err := t.engine.holds.InsertAll(ctx, t.ws, added); err != nil {
+	if _, err := t.engine.deferredEvents.InsertAll(ctx, t.ws, added); err != nil {
 		return err
 	}
-	var gone bson.A
+	var released bson.A
 	for id := range before {
-		if t.order.Held()[id] == nil {
-			gone = append(gone, store.Binary(t.holdID(id)))
+		if t.order.Deferred()[id] == nil {
+			released = append(released, store.Binary(t.deferredID(id)))
 		}
 	}
-	if len(gone) == 0 {
+	if len(released) == 0 {
 		return nil
 	}
-	return t.engine.holds.DeleteMany(ctx, t.ws, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: gone}}}})
+	return t.engine.deferredEvents.DeleteMany(ctx, t.ws, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: released}}}})
 }
 
-func (t *tenant) holdID(event uuid.UUID) uuid.UUID { return uuid.NewSHA1(t.ws, event[:]) }
+func (t *workspaceEvaluator) deferredID(event uuid.UUID) uuid.UUID {
+	return uuid.NewSHA1(t.ws, event[:])
+}
 
 // expire evaluates the held events whose time is over.
-func (t *tenant) expire(ctx context.Context) error {
+func (t *workspaceEvaluator) expire(ctx context.Context) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.loaded || len(t.order.Held()) == 0 {
+	if !t.loaded || len(t.order.Deferred()) == 0 {
 		return nil
 	}
 	defer clear(t.matches)
 	now := t.engine.now()
-	held := maps.Clone(t.order.Held())
+	held := maps.Clone(t.order.Deferred())
 	released := t.order.Expire(now)
 	if len(released) == 0 {
 		return nil
@@ -280,7 +282,7 @@ func (t *tenant) expire(ctx context.Context) error {
 
 // tick looks at the clock for buckets. Those of triggers that are gone or disabled are left alone. While the workspace has a
 // backlog, a window that ends after the oldest event of the backlog stays open: that event may count in it.
-func (t *tenant) tick(ctx context.Context, due []*timer) error {
+func (t *workspaceEvaluator) tick(ctx context.Context, due []*timer) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.load(ctx); err != nil {
@@ -317,7 +319,7 @@ func nodesOf(due []*timer, nodes map[uuid.UUID]*trigger.Node) map[uuid.UUID]*tri
 }
 
 // nodes are the enabled proactive triggers by their ids.
-func (t *tenant) nodes() map[uuid.UUID]*trigger.Node {
+func (t *workspaceEvaluator) nodes() map[uuid.UUID]*trigger.Node {
 	nodes := map[uuid.UUID]*trigger.Node{}
 	for _, n := range t.set.Proactive() {
 		nodes[n.ID] = n

@@ -12,25 +12,25 @@ import (
 // still matters is forgotten.
 const idleFor = 35 * time.Minute
 
-// tenant returns the state of a workspace.
-func (e *Engine) tenant(ws uuid.UUID) *tenant {
+// evaluator returns the state of a workspace.
+func (e *Engine) evaluator(ws uuid.UUID) *workspaceEvaluator {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.tenantLocked(ws)
 }
 
-func (e *Engine) tenantLocked(ws uuid.UUID) *tenant {
-	t := e.tenants[ws]
+func (e *Engine) tenantLocked(ws uuid.UUID) *workspaceEvaluator {
+	t := e.evaluators[ws]
 	if t == nil {
-		t = newTenant(e, ws)
+		t = newWorkspaceEvaluator(e, ws)
 		t.usedAt = e.now()
-		e.tenants[ws] = t
+		e.evaluators[ws] = t
 	}
 	return t
 }
 
 // with passes the state of a workspace to do. Meanwhile it stays in memory.
-func (e *Engine) with(ws uuid.UUID, do func(*tenant) error) error {
+func (e *Engine) with(ws uuid.UUID, do func(*workspaceEvaluator) error) error {
 	e.mu.Lock()
 	t := e.tenantLocked(ws)
 	t.users++
@@ -45,9 +45,9 @@ func (e *Engine) with(ws uuid.UUID, do func(*tenant) error) error {
 }
 
 // each passes the workspaces in memory to visit, until it returns false.
-func (e *Engine) each(visit func(*tenant) bool) {
+func (e *Engine) each(visit func(*workspaceEvaluator) bool) {
 	e.mu.Lock()
-	all := slices.Collect(maps.Values(e.tenants))
+	all := slices.Collect(maps.Values(e.evaluators))
 	e.mu.Unlock()
 	for _, t := range all {
 		if !visit(t) {
@@ -60,21 +60,21 @@ func (e *Engine) each(visit func(*tenant) bool) {
 func (e *Engine) dropIdle() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for ws, t := range e.tenants {
+	for ws, t := range e.evaluators {
 		if t.users == 0 && e.now().Sub(t.usedAt) >= idleFor && t.idle() {
-			delete(e.tenants, ws)
+			delete(e.evaluators, ws)
 		}
 	}
 }
 
 // idle reports whether the store has everything that matters of the workspace, and nothing works on it. Metrics are sampled all the
 // time, so their workspaces are never idle. A busy workspace is not waited for.
-func (t *tenant) idle() bool {
+func (t *workspaceEvaluator) idle() bool {
 	if _, in := t.quarantinedFor(t.engine.now()); in || t.sampling.Load() || !t.mu.TryLock() {
 		return false
 	}
 	defer t.mu.Unlock()
-	if !t.loaded || len(t.order.Held()) > 0 || len(t.set.Metrics()) > 0 || !t.backlog.empty() {
+	if !t.loaded || len(t.order.Deferred()) > 0 || len(t.set.Metrics()) > 0 || !t.backlog.empty() {
 		return false
 	}
 	if len(t.set.Automations()) > 0 {

@@ -26,9 +26,9 @@ func fromStream(batch []broker.Event) []incoming {
 	return all
 }
 
-func fromBacklog(holds []*orchv1.AutomationHold) []incoming {
-	all := make([]incoming, len(holds))
-	for i, h := range holds {
+func fromBacklog(deferred []*orchv1.AutomationHold) []incoming {
+	all := make([]incoming, len(deferred))
+	for i, h := range deferred {
 		all[i].event = h.GetEvent()
 	}
 	return all

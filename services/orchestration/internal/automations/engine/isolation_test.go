@@ -201,11 +201,11 @@ func TestAWorkspaceThatFailsIsPutAside(t *testing.T) {
 
 			restore()
 			f.clock.Advance(lastRetry)
-			tenant := next.tenant(damaged)
+			tenant := next.evaluator(damaged)
 			require.NoError(t, tenant.attempt(t.Context(), tenant.begin))
 			for more := true; more; {
 				var err error
-				more, err = tenant.turn(t.Context())
+				more, err = tenant.evaluateBacklog(t.Context())
 				require.NoError(t, err)
 			}
 			require.Equal(t, 3, next.fired(damaged), "the events that waited are evaluated")
@@ -232,7 +232,7 @@ func TestAFiringThatCannotBeStoredBecomesADeadLetter(t *testing.T) {
 	}
 	a, small := everyGo(t, ws), &orchv1.AutomationFiring{Id: uuid.NewString(), Event: goEvent(uuid.New())}
 	a.Message.Actions = []*orchv1.Action{{Kind: &orchv1.Action_DoNothing{DoNothing: &orchv1.DoNothing{}}}}
-	require.NoError(t, f.Emit(t.Context(), []trigger.Emission{{Automation: a, Firing: large}, {Automation: a, Firing: small}}))
+	require.NoError(t, f.Emit(t.Context(), []trigger.RootFiring{{Automation: a, Firing: large}, {Automation: a, Firing: small}}))
 	require.Equal(t, 1, f.fired(ws))
 	letters, err := f.Broker.DeadLetters(t.Context(), broker.DurableAutomations, 0, 10)
 	require.NoError(t, err)
@@ -245,7 +245,7 @@ func TestAFiringThatCannotBeStoredBecomesADeadLetter(t *testing.T) {
 func TestAWorkspaceThatIsAlwaysSlowIsPutAside(t *testing.T) {
 	t.Parallel()
 	f := newFiring(t)
-	tenant := f.tenant(uuid.New())
+	tenant := f.evaluator(uuid.New())
 	for range maxOutages - 1 {
 		require.False(t, tenant.failed(t.Context(), store.ErrUnavailable))
 	}

@@ -21,7 +21,7 @@ type keyCount struct {
 }
 
 // admitKey reports whether an automation may count one more for_each key. Events of further keys are not counted.
-func (t *tenant) admitKey(ctx context.Context, n *trigger.Node) bool {
+func (t *workspaceEvaluator) admitKey(ctx context.Context, n *trigger.Node) bool {
 	limit, id, now := t.engine.Bounds.KeysPerAutomation, n.Automation.ID, t.engine.now()
 	if limit <= 0 {
 		return true
@@ -43,7 +43,7 @@ func (t *tenant) admitKey(ctx context.Context, n *trigger.Node) bool {
 	return true
 }
 
-func (t *tenant) countKeys(ctx context.Context, automation uuid.UUID) (int, error) {
+func (t *workspaceEvaluator) countKeys(ctx context.Context, automation uuid.UUID) (int, error) {
 	n, err := t.engine.buckets.Count(ctx, t.ws, bson.D{{Key: "automation_id", Value: store.Binary(automation)}})
 	return int(n), err
 }

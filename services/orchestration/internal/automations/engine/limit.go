@@ -60,7 +60,7 @@ type limitOf struct {
 }
 
 // use makes a set of automations the one that is evaluated.
-func (t *tenant) use(set *trigger.Set) {
+func (t *workspaceEvaluator) use(set *trigger.Set) {
 	switch before, after := len(t.set.Automations()) > 0, len(set.Automations()) > 0; {
 	case after && !before:
 		t.engine.populated.Add(1)
@@ -73,7 +73,7 @@ func (t *tenant) use(set *trigger.Set) {
 }
 
 // forgetLimits drops what is remembered of automations that are gone.
-func (t *tenant) forgetLimits() {
+func (t *workspaceEvaluator) forgetLimits() {
 	maps.DeleteFunc(t.keys, func(id uuid.UUID, _ *keyCount) bool { return t.set.Automation(id) == nil })
 	maps.DeleteFunc(t.windows, func(key limitOf, _ int64) bool {
 		return key.id != t.account && key.id != t.ws && t.set.Automation(key.id) == nil
@@ -81,7 +81,7 @@ func (t *tenant) forgetLimits() {
 }
 
 // commit drops the firings beyond the limits, publishes which limits were reached, and commits the session.
-func (t *tenant) commit(ctx context.Context, session *trigger.Session) error {
+func (t *workspaceEvaluator) commit(ctx context.Context, session *trigger.Session) error {
 	now := t.engine.now()
 	type counted struct {
 		in *Counter
@@ -92,7 +92,7 @@ func (t *tenant) commit(ctx context.Context, session *trigger.Session) error {
 		all = append(all, counted{in, id})
 		return in.Add(id, now)
 	}
-	session.Keep(func(f trigger.Emission) bool { return t.allow(ctx, f, now, count) })
+	session.FilterFirings(func(f trigger.RootFiring) bool { return t.allow(ctx, f, now, count) })
 	err := t.publishLimits(ctx, t.reached)
 	if err == nil {
 		t.reached = nil
@@ -107,7 +107,7 @@ func (t *tenant) commit(ctx context.Context, session *trigger.Session) error {
 }
 
 // allow reports whether a firing is within the limits. A firing beyond them is counted and causes nothing.
-func (t *tenant) allow(ctx context.Context, f trigger.Emission, now time.Time, count func(*Counter, uuid.UUID) int) bool {
+func (t *workspaceEvaluator) allow(ctx context.Context, f trigger.RootFiring, now time.Time, count func(*Counter, uuid.UUID) int) bool {
 	e, a := t.engine, f.Automation
 	minute := now.Unix() / 60
 	switch depth := ChainDepth(e.Vocabulary, f.Firing); {
@@ -126,7 +126,7 @@ func (t *tenant) allow(ctx context.Context, f trigger.Emission, now time.Time, c
 }
 
 // refuse counts what a limit of an automation, a workspace or an account excludes. It returns false.
-func (t *tenant) refuse(ctx context.Context, id uuid.UUID, l limited) bool {
+func (t *workspaceEvaluator) refuse(ctx context.Context, id uuid.UUID, l limited) bool {
 	t.engine.Metrics.limited.WithLabelValues(l.limit).Inc()
 	key := limitOf{id, l.limit}
 	if last, known := t.windows[key]; !known || last != l.window {
@@ -137,7 +137,7 @@ func (t *tenant) refuse(ctx context.Context, id uuid.UUID, l limited) bool {
 	return false
 }
 
-func (t *tenant) publishLimits(ctx context.Context, reached []limited) error {
+func (t *workspaceEvaluator) publishLimits(ctx context.Context, reached []limited) error {
 	var batch []broker.Event
 	v, now := t.engine.Vocabulary, timestamppb.New(t.engine.now())
 	for _, l := range reached {

@@ -22,12 +22,12 @@ import (
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // newTestTenant returns a tenant with a store and without a broker. Its automations are given.
-func newTestTenant(t *testing.T, bounds Bounds, automations ...*trigger.Automation) *tenant {
+func newTestTenant(t *testing.T, bounds Bounds, automations ...*trigger.Automation) *workspaceEvaluator {
 	t.Helper()
 	e := New(Deps{
 		Store: storetest.Embedded(t, clock.NewManual(noon)), Vocabulary: vocabulary.Orch, Log: slog.New(slog.DiscardHandler), Bounds: bounds,
 	})
-	one := e.tenant(uuid.New())
+	one := e.evaluator(uuid.New())
 	one.loaded, one.order = true, trigger.NewOrder(nil)
 	one.use(trigger.NewSet(automations...))
 	return one
@@ -153,7 +153,7 @@ func TestChainsOfAnEventAreBounded(t *testing.T) {
 	allowed := 0
 	for range maxChained {
 		for _, f := range []*orchv1.AutomationFiring{direct, second, third} {
-			if one.allow(t.Context(), trigger.Emission{Automation: a, Firing: f}, noon, count) {
+			if one.allow(t.Context(), trigger.RootFiring{Automation: a, Firing: f}, noon, count) {
 				allowed++
 			}
 		}
@@ -173,8 +173,8 @@ func TestLimitEventsFireOnlyWhoNamesThem(t *testing.T) {
 		return &orchv1.ReceivedEvent{Id: uuid.NewString(), Event: name, Resource: &orchv1.Resource{Labels: map[string]string{"orch.resource.id": resource}}}
 	}
 	reached := event("orch.automation.limit-reached", "orch.automation."+uuid.NewString())
-	require.Equal(t, named.Leaves, takers(vocabulary.Orch, set, reached))
-	require.Empty(t, takers(vocabulary.Orch, set, event("orch.automation.limit-reached", "orch.automation."+named.ID.String())), "not its own")
-	require.Equal(t, named.Leaves, takers(vocabulary.Orch, set, event("orch.automation.limit-reached", "orch.workspace.x")))
-	require.Len(t, takers(vocabulary.Orch, set, event("orch.automation.triggered", "orch.automation."+uuid.NewString())), 2)
+	require.Equal(t, named.Leaves, matchingTriggers(vocabulary.Orch, set, reached))
+	require.Empty(t, matchingTriggers(vocabulary.Orch, set, event("orch.automation.limit-reached", "orch.automation."+named.ID.String())), "not its own")
+	require.Equal(t, named.Leaves, matchingTriggers(vocabulary.Orch, set, event("orch.automation.limit-reached", "orch.workspace.x")))
+	require.Len(t, matchingTriggers(vocabulary.Orch, set, event("orch.automation.triggered", "orch.automation."+uuid.NewString())), 2)
 }

@@ -55,7 +55,7 @@ func NewMetrics() *Metrics {
 }
 
 // emitted counts firings whose effects are committed.
-func (m *Metrics) emitted(firings []trigger.Emission, now time.Time) {
+func (m *Metrics) emitted(firings []trigger.RootFiring, now time.Time) {
 	m.firings.Add(float64(len(firings)))
 	for _, f := range firings {
 		m.delay.Observe(now.Sub(time.UnixMicro(due(f.Firing))).Seconds())

@@ -32,7 +32,7 @@ type quarantine struct {
 }
 
 // failed notes that an evaluation failed. It reports whether the workspace is in quarantine now.
-func (t *tenant) failed(ctx context.Context, err error) bool {
+func (t *workspaceEvaluator) failed(ctx context.Context, err error) bool {
 	q, now := &t.quarantine, t.engine.now()
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -56,7 +56,7 @@ func (t *tenant) failed(ctx context.Context, err error) bool {
 func transient(err error) bool { return isolation.IsOutage(err) || errors.Is(err, trigger.ErrConflict) }
 
 // succeeded notes that an evaluation succeeded, which ends a quarantine.
-func (t *tenant) succeeded(ctx context.Context) {
+func (t *workspaceEvaluator) succeeded(ctx context.Context) {
 	q := &t.quarantine
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -69,7 +69,7 @@ func (t *tenant) succeeded(ctx context.Context) {
 }
 
 // quarantinedFor returns how long no attempt is due; 0 if one is. In reports whether the workspace is in quarantine.
-func (t *tenant) quarantinedFor(now time.Time) (wait time.Duration, in bool) {
+func (t *workspaceEvaluator) quarantinedFor(now time.Time) (wait time.Duration, in bool) {
 	q := &t.quarantine
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -77,7 +77,7 @@ func (t *tenant) quarantinedFor(now time.Time) (wait time.Duration, in bool) {
 }
 
 // attempt executes do unless the workspace is in quarantine and no attempt is due. It notes the outcome.
-func (t *tenant) attempt(ctx context.Context, do func(context.Context) error) error {
+func (t *workspaceEvaluator) attempt(ctx context.Context, do func(context.Context) error) error {
 	if wait, _ := t.quarantinedFor(t.engine.now()); wait > 0 {
 		return nil
 	}

@@ -17,7 +17,7 @@ import (
 
 // reload reads automations again: those of ids, or all for nil. Buckets of triggers that are gone are removed. After an error the
 // automations are those from before, so a repetition finds the same changes.
-func (t *tenant) reload(ctx context.Context, ids []uuid.UUID) (err error) {
+func (t *workspaceEvaluator) reload(ctx context.Context, ids []uuid.UUID) (err error) {
 	before := t.set
 	next := map[uuid.UUID]*trigger.Automation{}
 	var filter bson.D
@@ -52,7 +52,7 @@ func (t *tenant) reload(ctx context.Context, ids []uuid.UUID) (err error) {
 }
 
 // settleChanges does what changes of automations cause: buckets go, timers return, and windows open.
-func (t *tenant) settleChanges(ctx context.Context, before *trigger.Set, changed []*trigger.Automation) error {
+func (t *workspaceEvaluator) settleChanges(ctx context.Context, before *trigger.Set, changed []*trigger.Automation) error {
 	for id, was := range before.Automations() {
 		if a := t.set.Automation(id); a != nil && a.Root.ID == was.Root.ID {
 			continue
@@ -78,7 +78,7 @@ func (t *tenant) settleChanges(ctx context.Context, before *trigger.Set, changed
 }
 
 // rearm sets the timers of an automation that was enabled again.
-func (t *tenant) rearm(ctx context.Context, automation uuid.UUID) error {
+func (t *workspaceEvaluator) rearm(ctx context.Context, automation uuid.UUID) error {
 	filter := bson.D{{Key: "automation_id", Value: store.Binary(automation)}, {Key: "due", Value: bson.D{{Key: "$gt", Value: int64(0)}}}}
 	return t.engine.buckets.Each(ctx, t.ws, filter, bson.D{{Key: "_id", Value: 1}}, func(b *orchv1.AutomationBucket) bool {
 		t.engine.timers.set(t.ws, b)
@@ -108,7 +108,7 @@ func begin(ctx context.Context, session *trigger.Session, ws uuid.UUID, automati
 }
 
 // changedBy returns the automations that events of a batch change, each once; nil if one of them is unknown.
-func (t *tenant) changedBy(events []incoming) []uuid.UUID {
+func (t *workspaceEvaluator) changedBy(events []incoming) []uuid.UUID {
 	v := t.engine.Vocabulary
 	changed := map[uuid.UUID]bool{}
 	for i := range events {

@@ -47,7 +47,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		end := time.Now().Add(leaseTerm)
 		if held, err := e.takeLease(ctx, end); held && err == nil {
-			e.lead(ctx, end)
+			e.evaluateWhileLeading(ctx, end)
 		}
 		pause(ctx, leaseEvery)
 	}
@@ -65,11 +65,11 @@ func (e *Engine) takeLease(ctx context.Context, deadline time.Time) (held bool, 
 	return held, err
 }
 
-// lead evaluates until the lease is lost or the context ends. The lease ends at a time of the monotonic clock.
-func (e *Engine) lead(ctx context.Context, end time.Time) {
+// evaluateWhileLeading evaluates until the lease is lost or the context ends. The lease ends at a time of the monotonic clock.
+func (e *Engine) evaluateWhileLeading(ctx context.Context, end time.Time) {
 	leading, stop := context.WithCancel(ctx)
 	defer stop()
-	current := &term{ctx: leading}
+	current := &leadership{ctx: leading}
 	e.setTerm(current)
 	group := &current.group
 	group.Go(func() {
@@ -96,10 +96,10 @@ func (e *Engine) lead(ctx context.Context, end time.Time) {
 	}
 }
 
-func (e *Engine) setTerm(t *term) {
+func (e *Engine) setTerm(t *leadership) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.term = t
+	e.leadership = t
 }
 
 // renew returns when another replica has the lease, or when the lease ends because it could not be renewed. Both are
@@ -119,7 +119,7 @@ func (e *Engine) renew(ctx context.Context, end time.Time) {
 // prepare reads what another replica, or an earlier process, left in the store.
 func (e *Engine) prepare(ctx context.Context) error {
 	e.mu.Lock()
-	e.tenants = map[uuid.UUID]*tenant{}
+	e.evaluators = map[uuid.UUID]*workspaceEvaluator{}
 	e.mu.Unlock()
 	e.populated.Store(0)
 	e.Metrics.backlog.Set(0)
@@ -138,11 +138,11 @@ func (e *Engine) prepare(ctx context.Context) error {
 	if err := e.automations.EachWorkspace(ctx, bson.D{}, note); err != nil {
 		return err
 	}
-	if err := e.holds.EachWorkspace(ctx, bson.D{}, note); err != nil {
+	if err := e.deferredEvents.EachWorkspace(ctx, bson.D{}, note); err != nil {
 		return err
 	}
 	for ws := range workspaces {
-		e.tenant(ws) // Known to loadAll.
+		e.evaluator(ws) // Known to loadAll.
 	}
 	e.loadAll(ctx)
 	return e.recover(ctx)
@@ -151,19 +151,19 @@ func (e *Engine) prepare(ctx context.Context) error {
 // loadAll loads the workspaces that are not loaded yet. Those that fail are attempted again by the next call.
 func (e *Engine) loadAll(ctx context.Context) {
 	pass := e.Store.Pass(ctx, "load the automations of a workspace")
-	e.each(func(t *tenant) bool {
+	e.each(func(t *workspaceEvaluator) bool {
 		return t.isLoaded() || pass.Record(t.attempt(ctx, t.begin), "workspace", t.ws) == nil
 	})
 }
 
-func (t *tenant) isLoaded() bool {
+func (t *workspaceEvaluator) isLoaded() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.loaded
 }
 
 // begin loads the workspace, and begins to evaluate its backlog.
-func (t *tenant) begin(ctx context.Context) error {
+func (t *workspaceEvaluator) begin(ctx context.Context) error {
 	t.mu.Lock()
 	err := t.load(ctx)
 	t.mu.Unlock()
@@ -189,7 +189,7 @@ func (e *Engine) recover(ctx context.Context) error {
 	}
 	pass := e.Store.Pass(ctx, "pass on the firings of an automation")
 	for _, r := range left {
-		err := e.with(r.Workspace, func(t *tenant) error {
+		err := e.with(r.Workspace, func(t *workspaceEvaluator) error {
 			if wait, _ := t.quarantinedFor(e.now()); wait > 0 {
 				return nil
 			}
@@ -202,7 +202,7 @@ func (e *Engine) recover(ctx context.Context) error {
 	return ctx.Err() // What failed is attempted again.
 }
 
-func (t *tenant) recover(ctx context.Context, r *trigger.Record) error {
+func (t *workspaceEvaluator) recover(ctx context.Context, r *trigger.Record) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.load(ctx); err != nil {
@@ -245,7 +245,7 @@ func (e *Engine) handle(ctx context.Context, batch []broker.Event) error {
 			defer func() { <-slots }()
 			ctx, spans := broker.ContinueTraces(ctx, e.Tracer, "evaluate automations", events)
 			var unreadable *broker.Rejected
-			err := e.with(ws, func(t *tenant) (err error) {
+			err := e.with(ws, func(t *workspaceEvaluator) (err error) {
 				unreadable, err = t.accept(ctx, events)
 				return err
 			})
@@ -307,7 +307,7 @@ func (e *Engine) serve(ctx context.Context, due []*timer) {
 		}
 		group.Go(func() {
 			defer e.release()
-			_ = e.with(ws, func(t *tenant) error { // An error is logged, and the timers are served later.
+			_ = e.with(ws, func(t *workspaceEvaluator) error { // An error is logged, and the timers are served later.
 				return e.serveWorkspace(ctx, t, list)
 			})
 		})
@@ -315,7 +315,7 @@ func (e *Engine) serve(ctx context.Context, due []*timer) {
 	group.Wait()
 }
 
-func (e *Engine) serveWorkspace(ctx context.Context, t *tenant, list []*timer) error {
+func (e *Engine) serveWorkspace(ctx context.Context, t *workspaceEvaluator, list []*timer) error {
 	if wait, _ := t.quarantinedFor(e.now()); wait > 0 {
 		e.timers.back(list, e.now().Add(wait).UnixMicro())
 		return nil
@@ -342,7 +342,7 @@ func (e *Engine) keep(ctx context.Context) {
 		e.loadAll(ctx)
 		errs := []error{e.recover(ctx)}
 		pass := e.Store.Pass(ctx, "release events that wait for others")
-		e.each(func(t *tenant) bool {
+		e.each(func(t *workspaceEvaluator) bool {
 			wait, _ := t.quarantinedFor(e.now())
 			return wait > 0 || pass.Record(t.expire(ctx), "workspace", t.ws) == nil
 		})

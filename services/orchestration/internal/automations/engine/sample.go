@@ -29,7 +29,7 @@ const (
 // sample computes the metrics that triggers watch, now and then. A workspace that is not done yet is left out.
 func (e *Engine) sample(ctx context.Context) {
 	for pause(ctx, sampleEvery) {
-		e.each(func(t *tenant) bool {
+		e.each(func(t *workspaceEvaluator) bool {
 			if t.sampling.CompareAndSwap(false, true) && !e.spawn(t.sampleAll) {
 				t.sampling.Store(false)
 			}
@@ -39,7 +39,7 @@ func (e *Engine) sample(ctx context.Context) {
 }
 
 // sampleAll computes the metrics of a workspace one after another. Between two it waits behind the other workspaces.
-func (t *tenant) sampleAll(ctx context.Context) {
+func (t *workspaceEvaluator) sampleAll(ctx context.Context) {
 	defer t.sampling.Store(false)
 	t.mu.Lock()
 	metrics := t.set.Metrics()
@@ -57,7 +57,7 @@ func (t *tenant) sampleAll(ctx context.Context) {
 }
 
 // sample computes one metric. The workspace's events are evaluated meanwhile.
-func (t *tenant) sample(ctx context.Context, n *trigger.Node) error {
+func (t *workspaceEvaluator) sample(ctx context.Context, n *trigger.Node) error {
 	now := t.engine.now()
 	events, err := t.runEvents(ctx, n, now.Add(-n.Metric.GetMetric().GetRange().AsDuration()))
 	if err != nil {
@@ -84,7 +84,7 @@ func fireMetric(ctx context.Context, session *trigger.Session, n *trigger.Node, 
 }
 
 // runEvents reads the state events of the flow runs that a metric is about, in their order.
-func (t *tenant) runEvents(ctx context.Context, n *trigger.Node, since time.Time) ([]trigger.RunEvent, error) {
+func (t *workspaceEvaluator) runEvents(ctx context.Context, n *trigger.Node, since time.Time) ([]trigger.RunEvent, error) {
 	filter, err := t.stateEvents(ctx)
 	if err != nil || filter == nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (t *tenant) runEvents(ctx context.Context, n *trigger.Node, since time.Time
 
 // stateEvents returns a filter that lets the events of flow runs pass; nil if there are none. It lists their names, which are
 // few, so an index leaves out other events. If clients invented too many names, the filter is empty.
-func (t *tenant) stateEvents(ctx context.Context) (bson.D, error) {
+func (t *workspaceEvaluator) stateEvents(ctx context.Context) (bson.D, error) {
 	prefix := t.engine.Vocabulary.Name("flow-run", "")
 	end := strings.TrimSuffix(prefix, ".") + "/" // The next character after a dot.
 	names, err := t.engine.events.Distinct(ctx, t.ws, "event", bson.D{{Key: "event", Value: bson.D{{Key: "$gte", Value: prefix}, {Key: "$lt", Value: end}}}})

@@ -44,7 +44,7 @@ func (c *crowd) record(ws uuid.UUID, name, resource string, seconds int) {
 func TestAMetricReadsStateEvents(t *testing.T) {
 	t.Parallel()
 	c, ws, run := newCrowd(t), uuid.New(), uuid.New()
-	tenant := c.tenant(ws)
+	tenant := c.evaluator(ws)
 	n := metricOf(t, ws)
 	read := func() []trigger.RunEvent {
 		events, err := tenant.runEvents(t.Context(), n, noon)
@@ -81,7 +81,7 @@ func TestAMetricReadsStateEvents(t *testing.T) {
 func TestSamplesOfAMetricAreBounded(t *testing.T) {
 	t.Parallel()
 	c, ws := newCrowd(t), uuid.New()
-	tenant, n := c.tenant(ws), metricOf(t, ws)
+	tenant, n := c.evaluator(ws), metricOf(t, ws)
 	name, resource := "orch.flow-run."+strings.Repeat("x", 20_000), "orch.flow-run."+uuid.NewString()
 	second := 0
 	var sampled int

@@ -88,8 +88,8 @@ func (x *Index[T]) prefix(text string) *labels[T] {
 	return x.prefixes[i].texts[text]
 }
 
-// MayTake reports whether a filter may take events of a name.
-func (x *Index[T]) MayTake(name string) bool {
+// MayMatch reports whether a filter may take events of a name.
+func (x *Index[T]) MayMatch(name string) bool {
 	if x.exact[name] != nil || !x.any.empty() {
 		return true
 	}
@@ -111,16 +111,16 @@ func (x *Index[T]) Takers(e *orchv1.ReceivedEvent) []T {
 	var found []T
 	name := e.GetEvent()
 	if l := x.exact[name]; l != nil {
-		found = l.takers(e, found)
+		found = l.matching(e, found)
 	}
 	for _, p := range x.prefixes {
 		if len(name) >= p.length {
 			if l := p.texts[name[:p.length]]; l != nil {
-				found = l.takers(e, found)
+				found = l.matching(e, found)
 			}
 		}
 	}
-	return x.any.takers(e, found)
+	return x.any.matching(e, found)
 }
 
 func (l *labels[T]) add(it item[T]) {
@@ -186,7 +186,7 @@ func exactRule(s spec) *rule {
 
 func (r *rule) isRole() bool { return strings.HasSuffix(r.label, ".resource.role") }
 
-func (l *labels[T]) takers(e *orchv1.ReceivedEvent, found []T) []T {
+func (l *labels[T]) matching(e *orchv1.ReceivedEvent, found []T) []T {
 	for label, values := range l.own {
 		if have, ok := e.GetResource().GetLabels()[label]; ok {
 			found = taking(values[have], e, found)
@@ -204,7 +204,7 @@ func (l *labels[T]) takers(e *orchv1.ReceivedEvent, found []T) []T {
 
 func taking[T comparable](items []item[T], e *orchv1.ReceivedEvent, found []T) []T {
 	for _, it := range items {
-		if starts, expected := it.filter.Takes(e); (starts || expected) && !slices.Contains(found, it.value) {
+		if starts, expected := it.filter.Matches(e); (starts || expected) && !slices.Contains(found, it.value) {
 			found = append(found, it.value)
 		}
 	}

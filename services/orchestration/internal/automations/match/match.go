@@ -40,9 +40,9 @@ func newFilter(expect, after []string, match *orchv1.ResourceSpecification, rela
 	return f
 }
 
-// Takes reports whether the trigger takes an event, and whether the event is one that must come first (starts), one that
+// Matches reports whether the trigger takes an event, and whether the event is one that must come first (starts), one that
 // counts (expected), or both.
-func (f *Filter) Takes(e *orchv1.ReceivedEvent) (starts, expected bool) {
+func (f *Filter) Matches(e *orchv1.ReceivedEvent) (starts, expected bool) {
 	name := e.GetEvent()
 	if !f.names.covers(name) || IsLogWrite(name) {
 		return false, false

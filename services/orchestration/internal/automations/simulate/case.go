@@ -116,7 +116,7 @@ func Matches(members map[string]json.RawMessage) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	starts, expected := match.NewFilter(t).Takes(e)
+	starts, expected := match.NewFilter(t).Matches(e)
 	return starts || expected, nil
 }
 

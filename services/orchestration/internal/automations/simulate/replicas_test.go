@@ -45,7 +45,7 @@ func (c *crashing) Save(ctx context.Context, records []*trigger.Record) error {
 	return c.Memory.Save(ctx, records)
 }
 
-func (c *crashing) Emit(ctx context.Context, firings []trigger.Emission) error {
+func (c *crashing) Emit(ctx context.Context, firings []trigger.RootFiring) error {
 	switch c.dies() {
 	case 1:
 		return errCrash
@@ -122,7 +122,7 @@ func requireSameSet(t require.TestingT, c *Case, draw func(what string, limit in
 		}
 		return where
 	}}
-	cluster := &cluster{run: r, done: map[uuid.UUID]time.Time{}, held: map[uuid.UUID]*trigger.Held{}}
+	cluster := &cluster{run: r, done: map[uuid.UUID]time.Time{}, held: map[uuid.UUID]*trigger.Deferred{}}
 	leader := 0
 	for i := range c.Steps {
 		cluster.now = c.Steps[i].At
@@ -150,7 +150,7 @@ type cluster struct {
 	run  *run
 	now  time.Time // Of the current step.
 	done map[uuid.UUID]time.Time
-	held map[uuid.UUID]*trigger.Held
+	held map[uuid.UUID]*trigger.Deferred
 }
 
 // failover makes the run that of a replica that knows what is stored.
@@ -179,7 +179,7 @@ func (c *cluster) recover(now time.Time) {
 
 // settled notes what a step that is over has left.
 func (c *cluster) settled(s *Step) {
-	held := maps.Clone(c.run.order.Held())
+	held := maps.Clone(c.run.order.Deferred())
 	for id, h := range c.held {
 		if held[id] == nil {
 			c.done[uuid.MustParse(h.Event.GetId())] = s.At

@@ -62,8 +62,8 @@ func (n *Node) holds() bool { return n.Proactive && n.After }
 //   - Events that are older than the newest one by heldFor and by the length of a window are forgotten.
 //   - Time is divided into slots of the length of a window. Of the slot of the new event the first and the last events stay,
 //     as many as the threshold each.
-func (w *window) hold(id uuid.UUID, occurred int64) (known bool) {
-	held, added := heldEvents(w.AutomationBucket), heldEvent{ledgerID(id), occurred, w.now}
+func (w *countWindow) hold(id uuid.UUID, occurred int64) (known bool) {
+	held, added := heldEvents(w.AutomationBucket), heldEvent{appliedID(id), occurred, w.now}
 	if slices.ContainsFunc(held, func(h heldEvent) bool { return h.id == added.id }) {
 		return true
 	}
@@ -92,7 +92,7 @@ func (w *window) hold(id uuid.UUID, occurred int64) (known bool) {
 }
 
 // expireHeld forgets events that were evaluated long ago, unless a window has not ended.
-func (w *window) expireHeld() {
+func (w *countWindow) expireHeld() {
 	if len(w.GetHeld()) == 0 || (w.Open && w.End > w.now) {
 		return
 	}
@@ -104,7 +104,7 @@ func (w *window) expireHeld() {
 }
 
 // countHeld counts the held events that occurred in the window that has just begun.
-func (w *window) countHeld() {
+func (w *countWindow) countHeld() {
 	for _, h := range heldEvents(w.AutomationBucket) {
 		if h.occurred >= w.Start && h.occurred < w.End {
 			w.Count++

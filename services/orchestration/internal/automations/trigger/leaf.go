@@ -10,8 +10,8 @@ import (
 // events count in it.
 const lookBack = int64(15 * 60 * 1_000_000)
 
-// window is a bucket under evaluation.
-type window struct {
+// countWindow is a bucket under evaluation.
+type countWindow struct {
 	*orchv1.AutomationBucket
 	node  *Node
 	now   int64
@@ -19,13 +19,13 @@ type window struct {
 }
 
 // open begins a window that has counted nothing.
-func (w *window) open(start, end int64, last *orchv1.ReceivedEvent) {
+func (w *countWindow) open(start, end int64, last *orchv1.ReceivedEvent) {
 	w.Open, w.Start, w.End, w.Count = true, start, end, 0
 	w.remember(last)
 }
 
 // remember sets the event that is the reason if the window ends without enough events. Reactive triggers need none.
-func (w *window) remember(last *orchv1.ReceivedEvent) {
+func (w *countWindow) remember(last *orchv1.ReceivedEvent) {
 	w.Last = nil
 	if w.node.Proactive {
 		w.Last = last
@@ -34,22 +34,22 @@ func (w *window) remember(last *orchv1.ReceivedEvent) {
 
 // onlyExpects reports whether the trigger counts an event that begins no window.
 func (n *Node) onlyExpects(e *orchv1.ReceivedEvent) bool {
-	starts, expected := n.Filter.Takes(e)
+	starts, expected := n.Filter.Matches(e)
 	return expected && !starts
 }
 
-func (w *window) close() {
+func (w *countWindow) close() {
 	w.Open, w.Start, w.End, w.Count, w.Last = false, 0, 0, 0, nil
 }
 
-func (w *window) fire(reason *orchv1.ReceivedEvent) {
+func (w *countWindow) fire(reason *orchv1.ReceivedEvent) {
 	f := w.node.newFiring(w.AutomationBucket, w.now, reason)
 	f.Labels, f.Count, f.Start, f.End = w.node.labels(w.GetKey()), w.Count, w.Start, w.End
 	w.fired = append(w.fired, f)
 }
 
 // event applies an event that the trigger takes.
-func (w *window) event(id uuid.UUID, e *orchv1.ReceivedEvent, starts, expected bool) {
+func (w *countWindow) event(id uuid.UUID, e *orchv1.ReceivedEvent, starts, expected bool) {
 	n, at := w.node, e.GetOccurred().AsTime().UnixMicro()
 	if n.holds() {
 		w.expireHeld()
@@ -85,7 +85,7 @@ func (w *window) event(id uuid.UUID, e *orchv1.ReceivedEvent, starts, expected b
 	}
 }
 
-func (w *window) eventReactive(e *orchv1.ReceivedEvent, at int64) {
+func (w *countWindow) eventReactive(e *orchv1.ReceivedEvent, at int64) {
 	n := w.node
 	switch {
 	case at < w.Start: // Lost: it belongs to a window that is over.
@@ -122,7 +122,7 @@ func (w *window) eventReactive(e *orchv1.ReceivedEvent, at int64) {
 	}
 }
 
-func (w *window) eventProactive(e *orchv1.ReceivedEvent, at int64, starts bool) {
+func (w *countWindow) eventProactive(e *orchv1.ReceivedEvent, at int64, starts bool) {
 	n := w.node
 	switch {
 	case at < w.Start:
@@ -151,7 +151,7 @@ func (w *window) eventProactive(e *orchv1.ReceivedEvent, at int64, starts bool) 
 }
 
 // tick looks at the clock.
-func (w *window) tick() {
+func (w *countWindow) tick() {
 	n := w.node
 	if !n.Proactive || !w.Open {
 		return
@@ -173,7 +173,7 @@ func (w *window) tick() {
 }
 
 // due is when the clock has to be looked at; 0 means never.
-func (w *window) due() int64 {
+func (w *countWindow) due() int64 {
 	n := w.node
 	switch {
 	case !n.Proactive || !w.Open:

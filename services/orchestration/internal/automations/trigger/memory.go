@@ -18,7 +18,7 @@ var ErrConflict = errors.New("another session changed the bucket")
 type Memory struct {
 	records map[uuid.UUID]*Record
 	emitted map[string]bool
-	Firings []Emission
+	Firings []RootFiring
 }
 
 // NewMemory returns an empty backend.
@@ -55,7 +55,7 @@ func (m *Memory) Save(_ context.Context, records []*Record) error {
 }
 
 // Emit implements Backend.
-func (m *Memory) Emit(_ context.Context, firings []Emission) error {
+func (m *Memory) Emit(_ context.Context, firings []RootFiring) error {
 	for _, f := range firings {
 		if id := f.Firing.GetId(); !m.emitted[id] {
 			m.emitted[id] = true

@@ -35,18 +35,18 @@ const (
 //
 // It is used by one goroutine.
 type Order struct {
-	done *finished
-	held map[uuid.UUID]*Held // By the held event's id.
+	done     *finished
+	deferred map[uuid.UUID]*Deferred // By the deferred event's id.
 	// arrivals are the held events, the oldest first, and bytes is their memory.
 	arrivals *list.List
 	bytes    int
 	// followers are the held events by their leader and their own id. No map in it is empty.
-	followers map[uuid.UUID]map[uuid.UUID]*Held
+	followers map[uuid.UUID]map[uuid.UUID]*Deferred
 	known     func(leader uuid.UUID) bool
 }
 
-// Held is an event that waits for the one that it follows.
-type Held struct {
+// Deferred is an event that waits for the one that it follows.
+type Deferred struct {
 	Event    *orchv1.ReceivedEvent
 	Follows  uuid.UUID
 	Received time.Time
@@ -62,62 +62,62 @@ func NewOrder(known func(leader uuid.UUID) bool) *Order {
 		known = func(uuid.UUID) bool { return false }
 	}
 	return &Order{
-		done: newFinished(maxDone), held: map[uuid.UUID]*Held{}, arrivals: list.New(),
-		followers: map[uuid.UUID]map[uuid.UUID]*Held{}, known: known,
+		done: newFinished(maxDone), deferred: map[uuid.UUID]*Deferred{}, arrivals: list.New(),
+		followers: map[uuid.UUID]map[uuid.UUID]*Deferred{}, known: known,
 	}
 }
 
-// Held returns the events that wait, in no order.
-func (o *Order) Held() map[uuid.UUID]*Held { return o.held }
+// Deferred returns the events that wait, in no order.
+func (o *Order) Deferred() map[uuid.UUID]*Deferred { return o.deferred }
 
-// HeldBytes is the memory of the events that wait.
-func (o *Order) HeldBytes() int { return o.bytes }
+// DeferredBytes is the memory of the events that wait.
+func (o *Order) DeferredBytes() int { return o.bytes }
 
 // Restore takes back events that were held when a process ended. It returns those that are to be evaluated, because more were held
 // than may be.
-func (o *Order) Restore(all []*Held, now time.Time) []*orchv1.ReceivedEvent {
+func (o *Order) Restore(all []*Deferred, now time.Time) []*orchv1.ReceivedEvent {
 	for _, h := range all {
 		if id, err := uuid.Parse(h.Event.GetId()); err == nil {
-			o.hold(id, h)
+			o.deferEvent(id, h)
 		}
 	}
-	o.rebuild(o.held) // They came in no order.
+	o.rebuild(o.deferred) // They came in no order.
 	return o.releaseExcess(now, nil)
 }
 
-func (o *Order) hold(id uuid.UUID, h *Held) {
+func (o *Order) deferEvent(id uuid.UUID, h *Deferred) {
 	o.leave(id) // It may have come before, with another leader.
 	h.id, h.bytes = id, memoryOf(h.Event)
 	h.arrival = o.arrivals.PushBack(h)
 	o.bytes += h.bytes
-	o.held[id] = h
+	o.deferred[id] = h
 	if o.followers[h.Follows] == nil {
-		o.followers[h.Follows] = map[uuid.UUID]*Held{}
+		o.followers[h.Follows] = map[uuid.UUID]*Deferred{}
 	}
 	o.followers[h.Follows][id] = h
 }
 
 // rebuild makes these the events that wait.
-func (o *Order) rebuild(held map[uuid.UUID]*Held) {
-	o.held = make(map[uuid.UUID]*Held, len(held))
+func (o *Order) rebuild(held map[uuid.UUID]*Deferred) {
+	o.deferred = make(map[uuid.UUID]*Deferred, len(held))
 	o.arrivals.Init()
 	o.bytes = 0
 	clear(o.followers)
-	sorted := slices.SortedFunc(maps.Values(held), func(a, b *Held) int {
+	sorted := slices.SortedFunc(maps.Values(held), func(a, b *Deferred) int {
 		return cmp.Or(a.Received.Compare(b.Received), bytes.Compare(a.id[:], b.id[:]))
 	})
 	for _, h := range sorted {
-		o.hold(h.id, h)
+		o.deferEvent(h.id, h)
 	}
 }
 
 // leave removes an event from those that wait, if it is one of them.
 func (o *Order) leave(id uuid.UUID) {
-	h := o.held[id]
+	h := o.deferred[id]
 	if h == nil {
 		return
 	}
-	delete(o.held, id)
+	delete(o.deferred, id)
 	o.arrivals.Remove(h.arrival)
 	o.bytes -= h.bytes
 	delete(o.followers[h.Follows], id)
@@ -135,9 +135,9 @@ func (o *Order) Admit(e *orchv1.ReceivedEvent, received, now time.Time) []*orchv
 	}
 	if e.Follows != nil {
 		leader, err := uuid.Parse(e.GetFollows())
-		_, waits := o.held[leader]
+		_, waits := o.deferred[leader]
 		if err == nil && leader != id && received.After(now.Add(-holdFor)) && !o.isDone(leader, now) && (waits || !o.known(leader)) {
-			o.hold(id, &Held{Event: e, Follows: leader, Received: received})
+			o.deferEvent(id, &Deferred{Event: e, Follows: leader, Received: received})
 			return o.releaseExcess(now, nil)
 		}
 	}
@@ -146,8 +146,8 @@ func (o *Order) Admit(e *orchv1.ReceivedEvent, received, now time.Time) []*orchv
 
 // Expire returns the held events whose time is over, each with those that waited for it.
 func (o *Order) Expire(now time.Time) []*orchv1.ReceivedEvent {
-	var due []*Held
-	for _, h := range o.held {
+	var due []*Deferred
+	for _, h := range o.deferred {
 		if !h.Received.After(now.Add(-holdFor)) {
 			due = append(due, h)
 		}
@@ -155,7 +155,7 @@ func (o *Order) Expire(now time.Time) []*orchv1.ReceivedEvent {
 	sortByOccurred(due)
 	var released []*orchv1.ReceivedEvent
 	for _, h := range due {
-		if o.held[h.id] == h {
+		if o.deferred[h.id] == h {
 			released = o.release(h.Event, h.id, now, 0, released)
 		}
 	}
@@ -164,8 +164,8 @@ func (o *Order) Expire(now time.Time) []*orchv1.ReceivedEvent {
 
 // releaseExcess releases the oldest events while more are held than may be.
 func (o *Order) releaseExcess(now time.Time, released []*orchv1.ReceivedEvent) []*orchv1.ReceivedEvent {
-	for len(o.held) > maxHeld || o.bytes > MaxHeldBytes {
-		oldest := o.arrivals.Front().Value.(*Held)
+	for len(o.deferred) > maxHeld || o.bytes > MaxHeldBytes {
+		oldest := o.arrivals.Front().Value.(*Deferred)
 		released = o.release(oldest.Event, oldest.id, now, 0, released)
 	}
 	return released
@@ -186,8 +186,8 @@ func (o *Order) release(e *orchv1.ReceivedEvent, id uuid.UUID, now time.Time, de
 	return released
 }
 
-func sortByOccurred(held []*Held) {
-	slices.SortFunc(held, func(a, b *Held) int {
+func sortByOccurred(held []*Deferred) {
+	slices.SortFunc(held, func(a, b *Deferred) int {
 		return a.Event.GetOccurred().AsTime().Compare(b.Event.GetOccurred().AsTime())
 	})
 }
@@ -220,7 +220,7 @@ func (o *Order) Duplicates(first map[uuid.UUID]int64) {
 
 // Undo takes back that events were released, and which events are held, after an evaluation was not committed: its events
 // will come again.
-func (o *Order) Undo(released []*orchv1.ReceivedEvent, held map[uuid.UUID]*Held) {
+func (o *Order) Undo(released []*orchv1.ReceivedEvent, held map[uuid.UUID]*Deferred) {
 	undone := make(map[uuid.UUID]bool, len(released))
 	for _, e := range released {
 		if id, err := uuid.Parse(e.GetId()); err == nil {

@@ -57,7 +57,7 @@ func TestEventsThatWaitAreBounded(t *testing.T) {
 			if test.n < maxHeld {
 				testkit.FillBound(t, "events that wait for the one that they follow", MaxHeldBytes, func() bool {
 					return len(admit(o, test.event())) > 0
-				}, o.HeldBytes)
+				}, o.DeferredBytes)
 				o = NewOrder(nil)
 			}
 			oldest := test.event()
@@ -66,28 +66,28 @@ func TestEventsThatWaitAreBounded(t *testing.T) {
 				require.Empty(t, admit(o, test.event()))
 			}
 			require.Empty(t, admit(o, oldest), "a duplicate needs no room, and is the newest now")
-			for _, h := range o.Held() {
+			for _, h := range o.Deferred() {
 				h.Received = orderNoon
 			}
-			require.Len(t, o.Held(), test.n)
-			before := o.HeldBytes()
+			require.Len(t, o.Deferred(), test.n)
+			before := o.DeferredBytes()
 			require.LessOrEqual(t, before, MaxHeldBytes)
 			require.Len(t, admit(o, test.event()), 1, "the oldest event is released")
-			require.Len(t, o.Held(), test.n)
-			require.NotNil(t, o.Held()[uuid.MustParse(oldest.GetId())])
-			require.Equal(t, before, o.HeldBytes())
+			require.Len(t, o.Deferred(), test.n)
+			require.NotNil(t, o.Deferred()[uuid.MustParse(oldest.GetId())])
+			require.Equal(t, before, o.DeferredBytes())
 
 			restored := NewOrder(nil)
-			var all []*Held
-			for _, h := range o.Held() {
-				all = append(all, &Held{Event: h.Event, Follows: h.Follows, Received: h.Received})
+			var all []*Deferred
+			for _, h := range o.Deferred() {
+				all = append(all, &Deferred{Event: h.Event, Follows: h.Follows, Received: h.Received})
 			}
-			first := &Held{Event: test.event(), Follows: uuid.New(), Received: orderNoon.Add(-time.Minute)}
+			first := &Deferred{Event: test.event(), Follows: uuid.New(), Received: orderNoon.Add(-time.Minute)}
 			require.Equal(t, []*orchv1.ReceivedEvent{first.Event}, restored.Restore(append(all, first), orderNoon))
-			require.Equal(t, before, restored.HeldBytes())
+			require.Equal(t, before, restored.DeferredBytes())
 
 			require.Len(t, o.Expire(orderNoon.Add(holdFor)), test.n)
-			require.Zero(t, o.HeldBytes())
+			require.Zero(t, o.DeferredBytes())
 			require.Zero(t, o.arrivals.Len())
 			require.Empty(t, o.followers)
 		})
@@ -118,11 +118,11 @@ func TestUndoRestoresFollowers(t *testing.T) {
 	second, first := following(leaderID, 2), following(leaderID, 1)
 	require.Empty(t, admit(o, second))
 	require.Empty(t, admit(o, first))
-	held := maps.Clone(o.Held())
+	held := maps.Clone(o.Deferred())
 	want := []*orchv1.ReceivedEvent{leader, first, second}
 	released := admit(o, leader)
 	require.Equal(t, want, released)
 	o.Undo(released, held)
 	require.Equal(t, want, admit(o, leader))
-	require.Empty(t, o.Held())
+	require.Empty(t, o.Deferred())
 }

@@ -23,13 +23,13 @@ type Record struct {
 	Stored *orchv1.AutomationBucket
 }
 
-// Emission is a firing of an automation's root, which causes its actions.
-type Emission struct {
+// RootFiring is a firing of an automation's root, which causes its actions.
+type RootFiring struct {
 	Automation *Automation
 	Firing     *orchv1.AutomationFiring
 }
 
-// Backend stores buckets and takes firings over.
+// Backend persists buckets and emits firings, idempotently.
 type Backend interface {
 	// Load reads buckets of a workspace. Those that are not stored are absent. The caller owns what it gets.
 	Load(ctx context.Context, ws uuid.UUID, ids []uuid.UUID) ([]*Record, error)
@@ -37,7 +37,7 @@ type Backend interface {
 	// not be written, such as those that another session changed. Each record is written whole or not at all.
 	Save(ctx context.Context, records []*Record) error
 	// Emit takes firings over for good before it returns. A firing that was taken over before is a duplicate.
-	Emit(ctx context.Context, firings []Emission) error
+	Emit(ctx context.Context, firings []RootFiring) error
 }
 
 // Session evaluates events and the clock, and commits what that changes:
@@ -47,17 +47,17 @@ type Backend interface {
 //  3. the firings of roots, to the backend's Emit
 //  4. the same buckets with nothing pending
 //
-// Before step 1 nothing has happened; after it, whoever loads a bucket passes on what is pending, which parents and Emit
-// take once. A session is used by one goroutine, and no longer after Commit.
+// Before step 1 nothing has happened. After it, pending firings are sent again when a bucket is loaded; parents and Emit
+// deduplicate them. A session is used by one goroutine, and no longer after Commit.
 type Session struct {
-	backend  Backend
-	now      int64
-	records  map[uuid.UUID]*entry
-	absent   map[uuid.UUID]bool // Buckets that were looked for and are not stored.
-	settled  []*entry
-	emission []Emission
-	fired    []Fired
-	admit    func(*Node) bool
+	backend Backend
+	now     int64
+	records map[uuid.UUID]*entry
+	absent  map[uuid.UUID]bool // Buckets that were looked for and are not stored.
+	settled []*entry
+	firings []RootFiring
+	fired   []Fired
+	admit   func(*Node) bool
 	// duplicates are events that a ledger holds, with the earliest time at which one was applied.
 	duplicates map[uuid.UUID]int64
 }
@@ -96,15 +96,15 @@ func (s *Session) duplicate(id uuid.UUID, at int64) {
 // are not counted.
 func (s *Session) AdmitKeys(admit func(*Node) bool) { s.admit = admit }
 
-// At sets the time of what follows; a session may stand for a stretch of time.
-func (s *Session) At(now time.Time) { s.now = now.UnixMicro() }
+// SetTime sets the time of the following events. A backtest advances it.
+func (s *Session) SetTime(now time.Time) { s.now = now.UnixMicro() }
 
 // Preload reads the buckets that events will touch, together.
-func (s *Session) Preload(ctx context.Context, ws uuid.UUID, events []*orchv1.ReceivedEvent, takers func(*orchv1.ReceivedEvent) []*Node) error {
+func (s *Session) Preload(ctx context.Context, ws uuid.UUID, events []*orchv1.ReceivedEvent, matching func(*orchv1.ReceivedEvent) []*Node) error {
 	nodes := map[uuid.UUID]*Node{}
 	var ids []uuid.UUID
 	for _, e := range events {
-		for _, n := range takers(e) {
+		for _, n := range matching(e) {
 			id := BucketID(n.ID, n.key(e))
 			if _, loaded := s.records[id]; loaded || nodes[id] != nil {
 				continue
@@ -131,18 +131,18 @@ func (s *Session) load(ctx context.Context, ws uuid.UUID, ids []uuid.UUID, nodes
 		delete(s.absent, r.ID)
 	}
 	for _, r := range records {
-		if err := s.adopt(ctx, r, nodes[r.ID]); err != nil {
+		if err := s.register(ctx, r, nodes[r.ID]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// adopt takes a stored record into the session. What is pending there goes on first.
-func (s *Session) adopt(ctx context.Context, r *Record, n *Node) error {
+// register takes a stored record into the session. What is pending there goes on first.
+func (s *Session) register(ctx context.Context, r *Record, n *Node) error {
 	e := &entry{Record: r, node: n}
 	s.records[r.ID] = e
-	return s.pass(ctx, e, r.Bucket.GetPending())
+	return s.propagate(ctx, e, r.Bucket.GetPending())
 }
 
 // PreloadTimers reads buckets of triggers, together, and passes on what they have pending.
@@ -154,9 +154,9 @@ func (s *Session) PreloadTimers(ctx context.Context, ws uuid.UUID, nodes map[uui
 	return s.load(ctx, ws, ids, nodes)
 }
 
-// Keep drops the firings of roots that a test does not accept. They have happened, and cause nothing.
-func (s *Session) Keep(accept func(Emission) bool) {
-	s.emission = slices.DeleteFunc(s.emission, func(e Emission) bool { return !accept(e) })
+// FilterFirings drops the firings of roots that a test does not accept. They have happened, and cause nothing.
+func (s *Session) FilterFirings(accept func(RootFiring) bool) {
+	s.firings = slices.DeleteFunc(s.firings, func(e RootFiring) bool { return !accept(e) })
 }
 
 // Begin opens the window of a trigger that misses events from now on, unless it has one.
@@ -165,7 +165,7 @@ func (s *Session) Begin(ctx context.Context, n *Node) error {
 	if err != nil || b.Bucket.GetOpen() {
 		return err
 	}
-	return s.change(ctx, b, func(w *window) { w.open(s.now, s.now+n.Within, nil) })
+	return s.change(ctx, b, func(w *countWindow) { w.open(s.now, s.now+n.Within, nil) })
 }
 
 func (s *Session) bucket(ctx context.Context, n *Node, key []string) (*entry, error) {
@@ -191,7 +191,7 @@ func (s *Session) bucket(ctx context.Context, n *Node, key []string) (*entry, er
 
 // Event applies an event to a leaf that may take it. A duplicate changes nothing.
 func (s *Session) Event(ctx context.Context, n *Node, e *orchv1.ReceivedEvent) error {
-	starts, expected := n.Filter.Takes(e)
+	starts, expected := n.Filter.Matches(e)
 	if !starts && !expected {
 		return nil
 	}
@@ -212,7 +212,7 @@ func (s *Session) Event(ctx context.Context, n *Node, e *orchv1.ReceivedEvent) e
 		return nil
 	}
 	apply(b.Bucket, id, s.now, dedupWindow)
-	return s.change(ctx, b, func(w *window) { w.event(id, e, starts, expected) })
+	return s.change(ctx, b, func(w *countWindow) { w.event(id, e, starts, expected) })
 }
 
 // Tick looks at the clock for a bucket of a leaf.
@@ -225,7 +225,7 @@ func (s *Session) Tick(ctx context.Context, n *Node, key []string) error {
 		return s.Begin(ctx, n) // Silence is missed without any event.
 	}
 	before, changed := proto.CloneOf(b.Bucket), b.changed
-	if err := s.change(ctx, b, (*window).tick); err != nil {
+	if err := s.change(ctx, b, (*countWindow).tick); err != nil {
 		return err
 	}
 	if proto.Equal(before, b.Bucket) {
@@ -240,15 +240,15 @@ func (s *Session) Fire(ctx context.Context, n *Node, change func(b *orchv1.Autom
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, b, func(w *window) {
+	return s.change(ctx, b, func(w *countWindow) {
 		if f := change(w.AutomationBucket); f != nil {
 			w.fired = append(w.fired, f)
 		}
 	})
 }
 
-func (s *Session) change(ctx context.Context, b *entry, do func(*window)) error {
-	w := &window{AutomationBucket: b.Bucket, node: b.node, now: s.now}
+func (s *Session) change(ctx context.Context, b *entry, do func(*countWindow)) error {
+	w := &countWindow{AutomationBucket: b.Bucket, node: b.node, now: s.now}
 	do(w)
 	b.changed = true
 	b.Bucket.Due = nil
@@ -259,11 +259,11 @@ func (s *Session) change(ctx context.Context, b *entry, do func(*window)) error 
 		s.fired = append(s.fired, Fired{b.node, f})
 	}
 	b.Bucket.Pending = append(b.Bucket.Pending, w.fired...)
-	return s.pass(ctx, b, w.fired)
+	return s.propagate(ctx, b, w.fired)
 }
 
-// pass hands firings of a bucket to its parent, or to the automation's actions.
-func (s *Session) pass(ctx context.Context, b *entry, firings []*orchv1.AutomationFiring) error {
+// propagate hands firings of a bucket to its parent, or to the automation's actions.
+func (s *Session) propagate(ctx context.Context, b *entry, firings []*orchv1.AutomationFiring) error {
 	if len(firings) == 0 {
 		return nil
 	}
@@ -271,14 +271,14 @@ func (s *Session) pass(ctx context.Context, b *entry, firings []*orchv1.Automati
 	parent := b.node.Parent
 	for _, f := range firings {
 		if parent == nil {
-			s.emission = append(s.emission, Emission{b.node.Automation, f})
+			s.firings = append(s.firings, RootFiring{b.node.Automation, f})
 			continue
 		}
 		above, err := s.bucket(ctx, parent, parent.narrow(b.node, f.GetKey()))
 		if err != nil {
 			return err
 		}
-		err = s.change(ctx, above, func(w *window) {
+		err = s.change(ctx, above, func(w *countWindow) {
 			if fired := parent.child(w.AutomationBucket, f); fired != nil {
 				w.fired = append(w.fired, fired)
 			}
@@ -313,8 +313,8 @@ func (s *Session) Commit(ctx context.Context) error {
 		}
 		changed = changed[level:]
 	}
-	if len(s.emission) > 0 {
-		if err := s.backend.Emit(ctx, s.emission); err != nil {
+	if len(s.firings) > 0 {
+		if err := s.backend.Emit(ctx, s.firings); err != nil {
 			return err
 		}
 	}

@@ -54,8 +54,8 @@ func (s *Set) Takers(e *orchv1.ReceivedEvent) []*Node {
 	return found
 }
 
-// MayTake reports whether some trigger may take events of a name.
-func (s *Set) MayTake(name string) bool { return s.index.MayTake(name) }
+// MayMatch reports whether some trigger may take events of a name.
+func (s *Set) MayMatch(name string) bool { return s.index.MayMatch(name) }
 
 // Proactive returns the enabled leaves for which the clock counts.
 func (s *Set) Proactive() []*Node { return s.proactive }

@@ -45,7 +45,7 @@ func (s *Service) UpdateIpAllowlist(ctx context.Context, r *orchv1.UpdateIpAllow
 	if err != nil {
 		return nil, err
 	}
-	s.registry.Spread(ctx, query.Account, info.Account)
+	s.registry.FlushEffects(ctx, query.Account, info.Account)
 	return &emptypb.Empty{}, nil
 }
 

@@ -30,14 +30,14 @@ func (s *Service) CreateAccount(ctx context.Context, r *orchv1.CreateAccountRequ
 		a.Handle = tenancy.Handle(create.GetName())
 	}
 	effects, err := reg.Effects(info, reg.Follow(directory.Account, tenancy.Server, id),
-		tenancy.Deed{Kind: "account", Action: "created", Of: id, Name: a.GetName()})
+		tenancy.AuditEntry{Kind: "account", Action: "created", ID: id, Name: a.GetName()})
 	if err != nil {
 		return nil, err
 	}
 	if err := reg.Accounts.Insert(ctx, tenancy.Server, a, effects...); err != nil {
 		return nil, tenancy.Taken(err, "An account with this handle exists already.")
 	}
-	reg.Spread(ctx, query.Account, id)
+	reg.FlushEffects(ctx, query.Account, id)
 	if err := s.settle(ctx, info, id); err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (s *Service) settle(ctx context.Context, info request.Info, account uuid.UU
 	if err != nil {
 		return err
 	}
-	reg.Spread(ctx, query.Membership, membership)
+	reg.FlushEffects(ctx, query.Membership, membership)
 	workspace := reg.Store.NewID()
 	err = reg.Workspaces.Insert(ctx, account, &orchv1.Workspace{
 		Id: workspace.String(), AccountId: account.String(), Name: "Default", Handle: "default", DefaultWorkspaceRoleId: access.WorkspaceViewer,
@@ -70,6 +70,6 @@ func (s *Service) settle(ctx context.Context, info request.Info, account uuid.UU
 	if err != nil {
 		return err
 	}
-	reg.Spread(ctx, query.Workspace, workspace)
+	reg.FlushEffects(ctx, query.Workspace, workspace)
 	return nil
 }

@@ -35,13 +35,13 @@ func (s *Service) DeleteAccount(ctx context.Context, _ *orchv1.DeleteAccountRequ
 	teller.Account = request.DefaultAccount
 	err = reg.Accounts.Delete(ctx, tenancy.Server, id, func(current *orchv1.Account) ([]store.Effect, error) {
 		effects, err := reg.Effects(teller, reg.Follow(directory.Account, tenancy.Server, id),
-			tenancy.Deed{Kind: "account", Action: "deleted", Of: id, Name: current.GetName()})
+			tenancy.AuditEntry{Kind: "account", Action: "deleted", ID: id, Name: current.GetName()})
 		return append(effects, reg.Store.About(KindClose, tenancy.Server, id)), err
 	})
 	if err != nil {
 		return nil, tenancy.Missing(err, "Account")
 	}
-	reg.Spread(ctx, query.Account, id)
+	reg.FlushEffects(ctx, query.Account, id)
 	return &emptypb.Empty{}, nil
 }
 

@@ -13,9 +13,9 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
-// OpenAllowlists disables the enforcement of all allowlists and returns how many there were. The lists are kept. Each
+// DisableAllowlists disables the enforcement of all allowlists and returns how many there were. The lists are kept. Each
 // account gets an audit event.
-func (s *Service) OpenAllowlists(ctx context.Context) (int, error) {
+func (s *Service) DisableAllowlists(ctx context.Context) (int, error) {
 	all, err := s.registry.Accounts.AllAcross(ctx, nil)
 	opened := 0
 	pass := s.registry.Store.Pass(ctx, "open the allowlist of an account")
@@ -46,6 +46,6 @@ func (s *Service) openAllowlist(ctx context.Context, a *orchv1.Account) error {
 	if _, err := s.registry.Accounts.Mutate(ctx, tenancy.Server, id, open); err != nil {
 		return err
 	}
-	s.registry.Spread(ctx, query.Account, id)
+	s.registry.FlushEffects(ctx, query.Account, id)
 	return nil
 }

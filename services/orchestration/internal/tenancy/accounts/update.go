@@ -61,7 +61,7 @@ func (s *Service) UpdateAccountSettings(ctx context.Context, r *orchv1.UpdateAcc
 	if err != nil {
 		return nil, err
 	}
-	s.registry.Spread(ctx, query.Account, info.Account)
+	s.registry.FlushEffects(ctx, query.Account, info.Account)
 	if update.GetEnforceWebhookAuthentication() {
 		if err := s.disable(ctx, info.Account); err != nil {
 			return nil, err
@@ -93,7 +93,7 @@ func sameIngestion(a, b *orchv1.AccountSettings) bool {
 func (s *Service) decide(info request.Info, kind string, edit func(*orchv1.Account) error) store.Decide[*orchv1.Account] {
 	return store.Edit(edit, func(current, next *orchv1.Account) ([]store.Effect, error) {
 		effects, err := s.registry.Effects(info, s.registry.Follow(directory.Account, tenancy.Server, info.Account),
-			tenancy.Deed{Kind: kind, Action: "updated", Of: info.Account, Name: next.GetName()})
+			tenancy.AuditEntry{Kind: kind, Action: "updated", ID: info.Account, Name: next.GetName()})
 		// An interruption must not leave webhooks enabled.
 		if next.GetSettings().GetEnforceWebhookAuthentication() && !current.GetSettings().GetEnforceWebhookAuthentication() {
 			effects = append(effects, s.registry.Store.About(KindEnforce, tenancy.Server, info.Account))

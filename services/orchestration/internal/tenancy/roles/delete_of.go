@@ -19,7 +19,7 @@ func (s *Service) DeleteOfAccount(ctx context.Context, account uuid.UUID) error 
 			return []store.Effect{reg.Follow(directory.Role, account, id)}, nil
 		})
 		if err == nil {
-			reg.Spread(ctx, query.WorkspaceRole, id)
+			reg.FlushEffects(ctx, query.WorkspaceRole, id)
 		}
 		return err
 	})

@@ -44,7 +44,7 @@ func (s *Service) CreateWorkspaceRole(ctx context.Context, r *orchv1.CreateWorks
 	if err := reg.Roles.Insert(ctx, info.Account, role, effects...); err != nil {
 		return nil, tenancy.Taken(err, taken)
 	}
-	reg.Spread(ctx, query.WorkspaceRole, id)
+	reg.FlushEffects(ctx, query.WorkspaceRole, id)
 	return role, nil
 }
 
@@ -53,8 +53,8 @@ func fill(role *orchv1.WorkspaceRole, write *orchv1.WorkspaceRoleWrite) {
 	role.Scopes, role.InheritedRoleId = write.GetScopes(), write.InheritedRoleId
 }
 
-func deed(role *orchv1.WorkspaceRole, id uuid.UUID, action string) tenancy.Deed {
-	return tenancy.Deed{Kind: "workspace-role", Action: action, Of: id, Name: role.GetName()}
+func deed(role *orchv1.WorkspaceRole, id uuid.UUID, action string) tenancy.AuditEntry {
+	return tenancy.AuditEntry{Kind: "workspace-role", Action: action, ID: id, Name: role.GetName()}
 }
 
 // own returns a custom role; built-in roles cannot be changed.
@@ -90,7 +90,7 @@ func (s *Service) UpdateWorkspaceRole(ctx context.Context, r *orchv1.UpdateWorks
 	if err != nil {
 		return nil, tenancy.Missing(tenancy.Taken(err, taken), "Workspace role")
 	}
-	reg.Spread(ctx, query.WorkspaceRole, id)
+	reg.FlushEffects(ctx, query.WorkspaceRole, id)
 	return &emptypb.Empty{}, nil
 }
 
@@ -107,6 +107,6 @@ func (s *Service) DeleteWorkspaceRole(ctx context.Context, r *orchv1.DeleteWorks
 	if err != nil {
 		return nil, tenancy.Missing(err, "Workspace role")
 	}
-	reg.Spread(ctx, query.WorkspaceRole, id)
+	reg.FlushEffects(ctx, query.WorkspaceRole, id)
 	return &emptypb.Empty{}, nil
 }

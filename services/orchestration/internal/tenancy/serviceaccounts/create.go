@@ -45,7 +45,7 @@ func (s *Service) CreateServiceAccount(ctx context.Context, r *orchv1.CreateServ
 	if err := reg.ServiceAccounts.Insert(ctx, info.Account, b, effects...); err != nil {
 		return nil, tenancy.Taken(err, taken)
 	}
-	reg.Spread(ctx, query.ServiceAccount, id)
+	reg.FlushEffects(ctx, query.ServiceAccount, id)
 	present(b).ApiKey = shown
 	return b, nil
 }

@@ -33,12 +33,12 @@ func (s *Service) DeleteServiceAccount(ctx context.Context, r *orchv1.DeleteServ
 			return nil, err
 		}
 		effects, err := reg.Effects(info, reg.Follow(directory.ServiceAccount, info.Account, id), deed(current, id, "deleted"))
-		return append(effects, reg.Store.About(KindUnbind, info.Account, id), reg.Dismiss(info.Account, actor)), err
+		return append(effects, reg.Store.About(KindUnbind, info.Account, id), reg.RemoveActor(info.Account, actor)), err
 	})
 	if err != nil {
 		return nil, tenancy.Missing(err, noun)
 	}
-	reg.Spread(ctx, query.ServiceAccount, id)
+	reg.FlushEffects(ctx, query.ServiceAccount, id)
 	return &emptypb.Empty{}, nil
 }
 
@@ -51,7 +51,7 @@ func (s *Service) DeleteOfAccount(ctx context.Context, account uuid.UUID) error 
 			return []store.Effect{reg.Follow(directory.ServiceAccount, account, id)}, nil
 		})
 		if err == nil {
-			reg.Spread(ctx, query.ServiceAccount, id)
+			reg.FlushEffects(ctx, query.ServiceAccount, id)
 		}
 		return err
 	})

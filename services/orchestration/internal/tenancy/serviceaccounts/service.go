@@ -69,12 +69,12 @@ func (s *Service) mutate(
 	if err != nil {
 		return nil, tenancy.Missing(tenancy.Taken(err, taken), noun)
 	}
-	reg.Spread(ctx, query.ServiceAccount, id)
+	reg.FlushEffects(ctx, query.ServiceAccount, id)
 	return present(changed), nil
 }
 
-func deed(b *orchv1.ServiceAccount, id uuid.UUID, action string) tenancy.Deed {
-	return tenancy.Deed{Kind: "service-account", Action: action, Of: id, Name: b.GetName()}
+func deed(b *orchv1.ServiceAccount, id uuid.UUID, action string) tenancy.AuditEntry {
+	return tenancy.AuditEntry{Kind: "service-account", Action: action, ID: id, Name: b.GetName()}
 }
 
 // ReadServiceAccount returns a service account.

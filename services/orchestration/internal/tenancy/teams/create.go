@@ -31,6 +31,6 @@ func (s *Service) CreateTeam(ctx context.Context, r *orchv1.CreateTeamRequest) (
 	if err := reg.Teams.Insert(ctx, info.Account, t, effects...); err != nil {
 		return nil, tenancy.Taken(err, taken)
 	}
-	reg.Spread(ctx, query.Team, id)
+	reg.FlushEffects(ctx, query.Team, id)
 	return t, nil
 }

@@ -22,12 +22,12 @@ func (s *Service) DeleteTeam(ctx context.Context, r *orchv1.DeleteTeamRequest) (
 	reg := s.registry
 	err = reg.Teams.Delete(ctx, info.Account, id, func(current *orchv1.Team) ([]store.Effect, error) {
 		effects, err := reg.Effects(info, reg.Follow(directory.Team, info.Account, id), deed(current, id, "deleted"))
-		return append(effects, reg.Dismiss(info.Account, id)), err
+		return append(effects, reg.RemoveActor(info.Account, id)), err
 	})
 	if err != nil {
 		return nil, tenancy.Missing(err, noun)
 	}
-	reg.Spread(ctx, query.Team, id)
+	reg.FlushEffects(ctx, query.Team, id)
 	return &emptypb.Empty{}, nil
 }
 
@@ -39,7 +39,7 @@ func (s *Service) DeleteOfAccount(ctx context.Context, account uuid.UUID) error 
 			return []store.Effect{reg.Follow(directory.Team, account, id)}, nil
 		})
 		if err == nil {
-			reg.Spread(ctx, query.Team, id)
+			reg.FlushEffects(ctx, query.Team, id)
 		}
 		return err
 	})

@@ -39,8 +39,8 @@ func (s *Service) AddTeamMembers(ctx context.Context, r *orchv1.AddTeamMembersRe
 		}
 		wanted = append(wanted, resolved)
 	}
-	return s.mutate(ctx, info, id, func(next *orchv1.Team) ([]tenancy.Deed, error) {
-		var deeds []tenancy.Deed
+	return s.mutate(ctx, info, id, func(next *orchv1.Team) ([]tenancy.AuditEntry, error) {
+		var deeds []tenancy.AuditEntry
 		for _, m := range wanted {
 			if indexOf(next, m.GetId()) >= 0 {
 				continue
@@ -78,13 +78,13 @@ func (s *Service) RemoveTeamMember(ctx context.Context, r *orchv1.RemoveTeamMemb
 	if err != nil {
 		return nil, err
 	}
-	_, err = s.mutate(ctx, info, id, func(next *orchv1.Team) ([]tenancy.Deed, error) {
+	_, err = s.mutate(ctx, info, id, func(next *orchv1.Team) ([]tenancy.AuditEntry, error) {
 		at := indexOf(next, r.GetActorId())
 		if at < 0 {
 			return nil, rpc.Detail(http.StatusNotFound, "Team member not found")
 		}
 		next.Memberships = slices.Delete(next.GetMemberships(), at, at+1)
-		return []tenancy.Deed{memberDeed(next, id, "deleted")}, nil
+		return []tenancy.AuditEntry{memberDeed(next, id, "deleted")}, nil
 	})
 	return &emptypb.Empty{}, err
 }
@@ -94,6 +94,6 @@ func indexOf(t *orchv1.Team, actor string) int {
 	return slices.IndexFunc(t.GetMemberships(), func(m *orchv1.TeamMembership) bool { return m.GetId() == actor })
 }
 
-func memberDeed(t *orchv1.Team, id uuid.UUID, action string) tenancy.Deed {
-	return tenancy.Deed{Kind: "team-membership", Action: action, Of: id, Name: t.GetName()}
+func memberDeed(t *orchv1.Team, id uuid.UUID, action string) tenancy.AuditEntry {
+	return tenancy.AuditEntry{Kind: "team-membership", Action: action, ID: id, Name: t.GetName()}
 }

@@ -35,10 +35,10 @@ func New(registry *tenancy.Registry) *Service { return &Service{registry: regist
 
 // mutate edits a team and executes the effects. Edit returns the audited action, or nil for no change.
 func (s *Service) mutate(
-	ctx context.Context, info request.Info, id uuid.UUID, edit func(next *orchv1.Team) ([]tenancy.Deed, error),
+	ctx context.Context, info request.Info, id uuid.UUID, edit func(next *orchv1.Team) ([]tenancy.AuditEntry, error),
 ) (*orchv1.Team, error) {
 	reg := s.registry
-	var deeds []tenancy.Deed
+	var deeds []tenancy.AuditEntry
 	noting := func(next *orchv1.Team) (err error) {
 		deeds, err = edit(next)
 		return err
@@ -46,21 +46,21 @@ func (s *Service) mutate(
 	changed, err := reg.Teams.Mutate(ctx, info.Account, id, store.Edit(noting, func(_, _ *orchv1.Team) ([]store.Effect, error) {
 		effects := []store.Effect{reg.Follow(directory.Team, info.Account, id)}
 		for _, deed := range deeds {
-			told, err := reg.Audit(info, deed)
+			published, err := reg.Audit(info, deed)
 			if err != nil {
 				return nil, err
 			}
-			effects = append(effects, told)
+			effects = append(effects, published)
 		}
 		return effects, nil
 	}))
 	if err != nil {
 		return nil, tenancy.Missing(tenancy.Taken(err, taken), noun)
 	}
-	reg.Spread(ctx, query.Team, id)
+	reg.FlushEffects(ctx, query.Team, id)
 	return changed, nil
 }
 
-func deed(t *orchv1.Team, id uuid.UUID, action string) tenancy.Deed {
-	return tenancy.Deed{Kind: "team", Action: action, Of: id, Name: t.GetName()}
+func deed(t *orchv1.Team, id uuid.UUID, action string) tenancy.AuditEntry {
+	return tenancy.AuditEntry{Kind: "team", Action: action, ID: id, Name: t.GetName()}
 }

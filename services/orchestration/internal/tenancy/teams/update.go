@@ -13,8 +13,8 @@ func (s *Service) UpdateTeam(ctx context.Context, r *orchv1.UpdateTeamRequest) (
 	if err != nil {
 		return nil, err
 	}
-	return s.mutate(ctx, info, id, func(next *orchv1.Team) ([]tenancy.Deed, error) {
+	return s.mutate(ctx, info, id, func(next *orchv1.Team) ([]tenancy.AuditEntry, error) {
 		next.Name, next.Description = r.GetTeam().GetName(), r.GetTeam().Description
-		return []tenancy.Deed{deed(next, id, "updated")}, nil
+		return []tenancy.AuditEntry{deed(next, id, "updated")}, nil
 	})
 }

@@ -32,7 +32,7 @@ func (s *Service) DeleteOfAccount(ctx context.Context, account uuid.UUID) error 
 			return []store.Effect{reg.Follow(directory.Membership, account, id)}, nil
 		})
 		if err == nil {
-			reg.Spread(ctx, query.Membership, id)
+			reg.FlushEffects(ctx, query.Membership, id)
 		}
 		return err
 	})
@@ -66,7 +66,7 @@ func (s *Service) deleteHomeless(ctx context.Context, account uuid.UUID, m *orch
 		return nil
 	}
 	if err == nil {
-		reg.Spread(ctx, query.User, user)
+		reg.FlushEffects(ctx, query.User, user)
 	}
 	return err
 }

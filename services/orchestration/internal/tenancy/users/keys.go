@@ -30,10 +30,10 @@ func (s *Service) CreateUserApiKey(ctx context.Context, r *orchv1.CreateUserApiK
 		return nil, err
 	}
 	stored, shown := reg.NewKey(reg.Vocabulary.UserKeyPrefix(), create.GetName(), expiration)
-	err = s.mutate(ctx, info, id, func(next *orchv1.User) (tenancy.Deed, error) {
+	err = s.mutate(ctx, info, id, func(next *orchv1.User) (tenancy.AuditEntry, error) {
 		next.Keys = append(tenancy.Alive(next.GetKeys(), reg.Store.Now()), stored)
 		if len(next.GetKeys()) > maxKeys {
-			return tenancy.Deed{}, rpc.Detail(http.StatusConflict, "A user has at most 200 API keys.")
+			return tenancy.AuditEntry{}, rpc.Detail(http.StatusConflict, "A user has at most 200 API keys.")
 		}
 		return keyDeed(stored, "created"), nil
 	})
@@ -43,8 +43,8 @@ func (s *Service) CreateUserApiKey(ctx context.Context, r *orchv1.CreateUserApiK
 	return shown, nil
 }
 
-func keyDeed(k *orchv1.ApiKey, action string) tenancy.Deed {
-	return tenancy.Deed{Kind: "api-key", Action: action, Of: uuid.MustParse(k.GetId()), Name: k.GetName()}
+func keyDeed(k *orchv1.ApiKey, action string) tenancy.AuditEntry {
+	return tenancy.AuditEntry{Kind: "api-key", Action: action, ID: uuid.MustParse(k.GetId()), Name: k.GetName()}
 }
 
 // ReadUserApiKeys returns a user's unexpired keys, the oldest first.
@@ -92,10 +92,10 @@ func (s *Service) DeleteUserApiKey(ctx context.Context, r *orchv1.DeleteUserApiK
 	if err != nil {
 		return nil, err
 	}
-	err = s.mutate(ctx, info, id, func(next *orchv1.User) (tenancy.Deed, error) {
+	err = s.mutate(ctx, info, id, func(next *orchv1.User) (tenancy.AuditEntry, error) {
 		at := indexOf(next, r.GetId())
 		if at < 0 {
-			return tenancy.Deed{}, errNoKey
+			return tenancy.AuditEntry{}, errNoKey
 		}
 		gone := next.GetKeys()[at]
 		next.Keys = slices.Delete(next.GetKeys(), at, at+1)

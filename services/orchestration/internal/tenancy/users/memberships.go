@@ -60,7 +60,7 @@ func (s *Service) CreateAccountMembership(ctx context.Context, r *orchv1.CreateA
 	if create.Handle == nil {
 		u.Handle, _, _ = strings.Cut(create.GetEmail(), "@")
 	}
-	effects, err := reg.Effects(info, reg.Follow(directory.User, tenancy.Server, id), tenancy.Deed{Kind: "user", Action: "created", Of: id, Name: u.GetHandle()})
+	effects, err := reg.Effects(info, reg.Follow(directory.User, tenancy.Server, id), tenancy.AuditEntry{Kind: "user", Action: "created", ID: id, Name: u.GetHandle()})
 	if err != nil {
 		return nil, err
 	}
@@ -78,14 +78,14 @@ func (s *Service) CreateAccountMembership(ctx context.Context, r *orchv1.CreateA
 	if err := reg.Memberships.Insert(ctx, info.Account, m, effects...); err != nil {
 		return nil, err
 	}
-	reg.Spread(ctx, query.User, id)
-	reg.Spread(ctx, query.Membership, membership)
+	reg.FlushEffects(ctx, query.User, id)
+	reg.FlushEffects(ctx, query.Membership, membership)
 	m.ApiKey = shown
 	return present(m, u), nil
 }
 
-func deed(m *orchv1.AccountMembership, id uuid.UUID, action string) tenancy.Deed {
-	return tenancy.Deed{Kind: "account-membership", Action: action, Of: id, Name: m.GetUserId()}
+func deed(m *orchv1.AccountMembership, id uuid.UUID, action string) tenancy.AuditEntry {
+	return tenancy.AuditEntry{Kind: "account-membership", Action: action, ID: id, Name: m.GetUserId()}
 }
 
 // ReadAccountMemberships returns the matching members, sorted by e-mail address.
@@ -144,7 +144,7 @@ func (s *Service) UpdateAccountMembership(ctx context.Context, r *orchv1.UpdateA
 	if err != nil {
 		return nil, tenancy.Missing(err, "Account membership")
 	}
-	reg.Spread(ctx, query.Membership, id)
+	reg.FlushEffects(ctx, query.Membership, id)
 	return &emptypb.Empty{}, nil
 }
 
@@ -185,11 +185,11 @@ func (s *Service) DeleteAccountMembership(ctx context.Context, r *orchv1.DeleteA
 			return nil, err
 		}
 		effects, err := reg.Effects(info, reg.Follow(directory.Membership, info.Account, id), deed(current, id, "deleted"))
-		return append(effects, reg.Dismiss(info.Account, actor)), err
+		return append(effects, reg.RemoveActor(info.Account, actor)), err
 	})
 	if err != nil {
 		return nil, tenancy.Missing(err, "Account membership")
 	}
-	reg.Spread(ctx, query.Membership, id)
+	reg.FlushEffects(ctx, query.Membership, id)
 	return &emptypb.Empty{}, nil
 }

@@ -55,7 +55,7 @@ func (s *Service) UpdateUser(ctx context.Context, r *orchv1.UpdateUserRequest) (
 		return nil, err
 	}
 	update := r.GetUser()
-	err = s.mutate(ctx, info, id, func(next *orchv1.User) (tenancy.Deed, error) {
+	err = s.mutate(ctx, info, id, func(next *orchv1.User) (tenancy.AuditEntry, error) {
 		for field, value := range map[*string]*string{
 			&next.Handle: update.Handle, &next.FirstName: update.FirstName, &next.LastName: update.LastName, &next.Email: update.Email,
 		} {
@@ -63,7 +63,7 @@ func (s *Service) UpdateUser(ctx context.Context, r *orchv1.UpdateUserRequest) (
 				*field = *value
 			}
 		}
-		return tenancy.Deed{Kind: "user", Action: "updated", Of: id, Name: next.GetHandle()}, nil
+		return tenancy.AuditEntry{Kind: "user", Action: "updated", ID: id, Name: next.GetHandle()}, nil
 	})
 	if err != nil {
 		return nil, tenancy.Missing(tenancy.Taken(err, "This handle or e-mail address is taken."), "User")

@@ -49,7 +49,7 @@ func me(info request.Info) uuid.UUID {
 }
 
 // mutate edits a user and executes the effects. Edit returns the audited action.
-func (s *Service) mutate(ctx context.Context, info request.Info, id uuid.UUID, edit func(next *orchv1.User) (tenancy.Deed, error)) error {
+func (s *Service) mutate(ctx context.Context, info request.Info, id uuid.UUID, edit func(next *orchv1.User) (tenancy.AuditEntry, error)) error {
 	reg := s.registry
 	if info.Account == uuid.Nil { // A user's own action is audited in the first of their accounts.
 		accounts, err := s.myAccounts(ctx, info)
@@ -60,7 +60,7 @@ func (s *Service) mutate(ctx context.Context, info request.Info, id uuid.UUID, e
 			info.Account = accounts[0]
 		}
 	}
-	var done tenancy.Deed
+	var done tenancy.AuditEntry
 	noting := func(next *orchv1.User) (err error) {
 		done, err = edit(next)
 		return err
@@ -71,6 +71,6 @@ func (s *Service) mutate(ctx context.Context, info request.Info, id uuid.UUID, e
 	if err != nil {
 		return err
 	}
-	reg.Spread(ctx, query.User, id)
+	reg.FlushEffects(ctx, query.User, id)
 	return nil
 }

@@ -142,7 +142,7 @@ func (s *Service) upsert(ctx context.Context, info request.Info, wanted *orchv1.
 			return nil, err
 		}
 		if err = reg.Access.Insert(ctx, info.Workspace, a, effects...); err == nil {
-			reg.Spread(ctx, query.WorkspaceAccess, id)
+			reg.FlushEffects(ctx, query.WorkspaceAccess, id)
 			return a, nil
 		}
 		if !errors.Is(err, store.ErrDuplicate) {
@@ -174,6 +174,6 @@ func (s *Service) change(ctx context.Context, info request.Info, text, role stri
 	if err != nil {
 		return nil, tenancy.Missing(err, noun)
 	}
-	reg.Spread(ctx, query.WorkspaceAccess, id)
+	reg.FlushEffects(ctx, query.WorkspaceAccess, id)
 	return changed, nil
 }

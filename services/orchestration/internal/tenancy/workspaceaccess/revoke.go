@@ -41,7 +41,7 @@ func (s *Service) revoke(ctx context.Context, text string, kind func(*orchv1.Wor
 	if err != nil {
 		return nil, tenancy.Missing(err, noun)
 	}
-	reg.Spread(ctx, query.WorkspaceAccess, id)
+	reg.FlushEffects(ctx, query.WorkspaceAccess, id)
 	return &emptypb.Empty{}, nil
 }
 

@@ -36,6 +36,6 @@ func (s *Service) CreateWorkspace(ctx context.Context, r *orchv1.CreateWorkspace
 	if err := reg.Workspaces.Insert(ctx, info.Account, w, effects...); err != nil {
 		return nil, tenancy.Taken(err, taken)
 	}
-	reg.Spread(ctx, query.Workspace, id)
+	reg.FlushEffects(ctx, query.Workspace, id)
 	return w, nil
 }

@@ -36,7 +36,7 @@ func (s *Service) DeleteWorkspace(ctx context.Context, r *orchv1.DeleteWorkspace
 	if err != nil {
 		return nil, tenancy.Missing(err, "Workspace")
 	}
-	reg.Spread(ctx, query.Workspace, id)
+	reg.FlushEffects(ctx, query.Workspace, id)
 	return &emptypb.Empty{}, nil
 }
 
@@ -49,7 +49,7 @@ func (s *Service) DeleteOfAccount(ctx context.Context, account uuid.UUID) error 
 			return []store.Effect{reg.Follow(directory.Workspace, account, id), reg.Store.About(KindEmpty, account, id)}, nil
 		})
 		if err == nil {
-			reg.Spread(ctx, query.Workspace, id)
+			reg.FlushEffects(ctx, query.Workspace, id)
 		}
 		return err
 	})

@@ -45,6 +45,6 @@ func (s *Service) UpdateWorkspace(ctx context.Context, r *orchv1.UpdateWorkspace
 	if err != nil {
 		return nil, tenancy.Missing(tenancy.Taken(err, taken), "Workspace")
 	}
-	reg.Spread(ctx, query.Workspace, id)
+	reg.FlushEffects(ctx, query.Workspace, id)
 	return &emptypb.Empty{}, nil
 }

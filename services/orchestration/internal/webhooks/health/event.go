@@ -35,18 +35,18 @@ func (p Policy) Events(vocab vocabulary.Vocabulary, w *orchv1.WebhookWatch, chan
 	if err != nil {
 		return nil, fmt.Errorf("make event of webhook: parse id: %w", err)
 	}
-	told := payload{
+	published := payload{
 		Status: "failing", Cause: "requests", Requests: change.Requests, Failures: change.Failures, Reason: w.Reason, Error: w.Error,
 		Window: p.Window.Seconds(),
 	}
 	name := "failing"
 	switch change.To {
 	case healthy:
-		name, told.Status, told.Reason, told.Error = "recovered", "healthy", nil, nil
+		name, published.Status, published.Reason, published.Error = "recovered", "healthy", nil, nil
 	case silent:
-		told.Status, told.Cause, told.Reason, told.Error = "silent", "silence", nil, nil
+		published.Status, published.Cause, published.Reason, published.Error = "silent", "silence", nil, nil
 	}
-	text, err := json.Marshal(told)
+	text, err := json.Marshal(published)
 	if err != nil {
 		return nil, fmt.Errorf("make event of webhook: %w", err)
 	}
