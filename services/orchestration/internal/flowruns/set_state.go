@@ -58,8 +58,8 @@ func (s *Service) applyTransition(ctx context.Context, ws, id uuid.UUID, policy 
 		if err != nil {
 			return nil, err
 		}
-		// The state is younger than its slot, and a slot is released after the state that frees it. So the times of events
-		// never show more holders than slots.
+		// Acquire before creating the state, and release after writing it: the times of events then never show more holders
+		// than slots.
 		t = rules.Propose(current, state, db.Now(), db.NewID)
 		t.Client, t.Need, t.Slot = slot.client, need, acquired
 		policy.Judge(t)
