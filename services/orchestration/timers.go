@@ -11,7 +11,7 @@ import (
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/telemetry"
 	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
-	"github.com/orch-project/orch/services/orchestration/internal/lease"
+	"github.com/orch-project/orch/services/orchestration/internal/leader"
 	"github.com/orch-project/orch/services/orchestration/internal/workpools"
 )
 
@@ -56,7 +56,7 @@ func (o *Orchestration) timers(every Timers) []run.Worker {
 		{"retention", every.Retention, o.retention.Pass},
 	} {
 		if timer.every > 0 {
-			workers = append(workers, lease.NewTask(o.store, timer.name, timer.every, o.log, o.background.observe(timer.name, o.log, timer.do)))
+			workers = append(workers, leader.NewTask(o.store, timer.name, timer.every, o.log, o.background.observe(timer.name, o.log, timer.do)))
 		}
 	}
 	if every.Repossessor > 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/orch-project/orch/pkg/id"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	"github.com/orch-project/orch/services/orchestration/internal/conversion"
-	"github.com/orch-project/orch/services/orchestration/internal/lease"
+	"github.com/orch-project/orch/services/orchestration/internal/leader"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -65,7 +65,7 @@ func (d *Data) Unused(ctx context.Context) error {
 			break
 		}
 		before, again := seen[name]
-		if again && until.After(before) || time.Until(until) > 2*lease.Duration {
+		if again && until.After(before) || time.Until(until) > 2*leader.Duration {
 			return fmt.Errorf("%w (the lease %q is held until %s)", ErrInUse, name, until.UTC().Format(time.TimeOnly))
 		}
 		seen[name] = until

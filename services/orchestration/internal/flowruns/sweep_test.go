@@ -11,13 +11,13 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/lease"
+	"github.com/orch-project/orch/services/orchestration/internal/leader"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-func (w *world) task(every time.Duration, do func(context.Context) (int, error)) *lease.Task {
-	return lease.NewTask(w.store, w.Name(), every, slog.New(slog.DiscardHandler), func(ctx context.Context) error {
+func (w *world) task(every time.Duration, do func(context.Context) (int, error)) *leader.Task {
+	return leader.NewTask(w.store, w.Name(), every, slog.New(slog.DiscardHandler), func(ctx context.Context) error {
 		_, err := do(ctx)
 		return err
 	})

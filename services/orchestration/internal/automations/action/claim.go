@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/lease"
+	"github.com/orch-project/orch/services/orchestration/internal/leader"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -24,7 +24,7 @@ var (
 	errLost = errors.New("claim of the action was lost")
 )
 
-// claim is the right to execute a run: a lease of lease.Term, which hold renews. The number of the attempt identifies it, because each
+// claim is the right to execute a run: a lease of leader.Duration, which renewUntilDone renews. The number of the attempt identifies it, because each
 // claim increments that.
 type claim struct {
 	runner *Runner
@@ -40,7 +40,7 @@ func (r *Runner) claim(ctx context.Context, ws, id uuid.UUID) (*claim, error) {
 			return errTaken
 		}
 		next.Attempts++
-		next.Next = proto.Int64(now.Add(lease.Duration).UnixMicro())
+		next.Next = proto.Int64(now.Add(leader.Duration).UnixMicro())
 		return nil
 	}, nil))
 	if err != nil {
@@ -64,7 +64,7 @@ func (c *claim) edit(ctx context.Context, change func(next *orchv1.AutomationAct
 // renew extends the claim.
 func (c *claim) renew(ctx context.Context) error {
 	return c.edit(ctx, func(next *orchv1.AutomationActionRun) {
-		next.Next = proto.Int64(c.runner.Store.Now().Add(lease.Duration).UnixMicro())
+		next.Next = proto.Int64(c.runner.Store.Now().Add(leader.Duration).UnixMicro())
 	})
 }
 
@@ -77,7 +77,7 @@ func (c *claim) release(ctx context.Context) error {
 	})
 }
 
-// renewUntilDone renews the claim at each tick until the context ends. A claim that was lost, or could not be renewed for lease.Term, ends the execution by
+// renewUntilDone renews the claim at each tick until the context ends. A claim that was lost, or could not be renewed for leader.Duration, ends the execution by
 // cancel: another replica may begin it.
 func (c *claim) renewUntilDone(ctx context.Context, ticks <-chan time.Time, cancel context.CancelCauseFunc) {
 	for renewed := time.Now(); ; {
@@ -87,13 +87,13 @@ func (c *claim) renewUntilDone(ctx context.Context, ticks <-chan time.Time, canc
 		case <-ticks:
 		}
 		start := time.Now()
-		within, done := context.WithDeadline(ctx, renewed.Add(lease.Duration))
+		within, done := context.WithDeadline(ctx, renewed.Add(leader.Duration))
 		err := c.renew(within)
 		done()
 		switch {
 		case err == nil:
 			renewed = start
-		case errors.Is(err, errTaken), errors.Is(err, store.ErrNotFound), time.Since(renewed) >= lease.Duration:
+		case errors.Is(err, errTaken), errors.Is(err, store.ErrNotFound), time.Since(renewed) >= leader.Duration:
 			cancel(fmt.Errorf("%w: %w", errLost, err))
 			return
 		}

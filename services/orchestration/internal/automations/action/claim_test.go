@@ -11,7 +11,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/clock"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/lease"
+	"github.com/orch-project/orch/services/orchestration/internal/leader"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
 )
@@ -64,11 +64,11 @@ func TestAClaimIsALease(t *testing.T) {
 	w := newClaimWorld(t)
 	dead := w.take(t)
 	for range 5 {
-		w.now.Advance(lease.RenewEvery)
+		w.now.Advance(leader.RenewEvery)
 		require.Empty(t, w.due(t))
 		require.NoError(t, dead.renew(t.Context()))
 	}
-	w.now.Advance(lease.Duration - time.Microsecond)
+	w.now.Advance(leader.Duration - time.Microsecond)
 	require.Empty(t, w.due(t))
 	_, err := w.claim(t.Context(), w.ws, dead.id)
 	require.ErrorIs(t, err, errTaken)
@@ -108,7 +108,7 @@ func TestALostClaimEndsItsExecution(t *testing.T) {
 		defer close(done)
 		first.renewUntilDone(ctx, ticks, cancel)
 	}()
-	w.now.Advance(lease.Duration)
+	w.now.Advance(leader.Duration)
 	w.take(t)
 	ticks <- time.Time{}
 	<-done

@@ -14,7 +14,7 @@ import (
 	"github.com/orch-project/orch/pkg/tracing"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/engine"
-	"github.com/orch-project/orch/services/orchestration/internal/lease"
+	"github.com/orch-project/orch/services/orchestration/internal/leader"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -109,7 +109,7 @@ func (r *Runner) actWithin(ctx context.Context, claimed *claim) (*result, trace.
 	defer lose(nil)
 	var holder sync.WaitGroup
 	renewing, end := context.WithCancel(within)
-	ticker := time.NewTicker(lease.RenewEvery)
+	ticker := time.NewTicker(leader.RenewEvery)
 	defer ticker.Stop()
 	holder.Go(func() { claimed.renewUntilDone(renewing, ticker.C, lose) })
 	within, span := r.Tracer.Continue(within, "action "+engine.ActionType(claimed.run.GetAction()), cause(claimed.run))

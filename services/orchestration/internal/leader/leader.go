@@ -1,4 +1,4 @@
-// Package lease runs a periodic task in one of many replicas.
+// Package leader runs a periodic task in one of many replicas.
 //
 //	replica A   take ──► task ─ renew ─ task ─ renew ──✗ (gone)
 //	replica B   refused … refused … refused … … … … … … take ──► task
@@ -6,7 +6,7 @@
 //
 // A lease only saves work: two replicas whose clocks differ may execute a task at the same time. Every task must
 // therefore be correct when executed twice concurrently: by compare-and-set or by idempotence.
-package lease
+package leader
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package lease_test
+package leader_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/testkit"
-	"github.com/orch-project/orch/services/orchestration/internal/lease"
+	"github.com/orch-project/orch/services/orchestration/internal/leader"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
 )
@@ -32,17 +32,17 @@ func newWorld(t *testing.T) *world {
 
 // replica is a task that counts its executions.
 type replica struct {
-	*lease.Task
+	*leader.Task
 	done int
 	fail error
 }
 
 func (w *world) replica(name string, every time.Duration) *replica {
 	r := &replica{}
-	r.Task = lease.NewTask(w.store, name, every, slog.New(slog.DiscardHandler), func(ctx context.Context) error {
+	r.Task = leader.NewTask(w.store, name, every, slog.New(slog.DiscardHandler), func(ctx context.Context) error {
 		deadline, ok := ctx.Deadline()
 		require.True(w, ok, "a task is bounded")
-		require.LessOrEqual(w, time.Until(deadline), lease.Limit)
+		require.LessOrEqual(w, time.Until(deadline), leader.Limit)
 		r.done++
 		return r.fail
 	})
@@ -135,10 +135,10 @@ func TestATaskOutlastsATerm(t *testing.T) {
 	w := newWorld(t)
 	ticks, visited := make(chan time.Time), 0
 	other := w.replica("long", time.Minute)
-	long := lease.NewTask(w.store, "long", time.Minute, slog.New(slog.DiscardHandler), func(ctx context.Context) error {
+	long := leader.NewTask(w.store, "long", time.Minute, slog.New(slog.DiscardHandler), func(ctx context.Context) error {
 		for range 1000 { // Workspaces, each of which takes a while.
 			if visited++; visited%100 == 0 {
-				w.clock.Advance(lease.Duration - time.Second)
+				w.clock.Advance(leader.Duration - time.Second)
 				ticks <- time.Now()
 				ticks <- time.Now() // The first renewal is over.
 				other.Tick(ctx)
@@ -158,8 +158,8 @@ func TestATaskEndsWithItsLease(t *testing.T) {
 	w := newWorld(t)
 	ticks := make(chan time.Time)
 	other := w.replica("long", time.Minute)
-	long := lease.NewTask(w.store, "long", time.Minute, slog.New(slog.DiscardHandler), func(ctx context.Context) error {
-		w.clock.Advance(lease.Duration + time.Second)
+	long := leader.NewTask(w.store, "long", time.Minute, slog.New(slog.DiscardHandler), func(ctx context.Context) error {
+		w.clock.Advance(leader.Duration + time.Second)
 		other.Tick(t.Context())
 		ticks <- time.Now()
 		<-ctx.Done()
@@ -168,8 +168,8 @@ func TestATaskEndsWithItsLease(t *testing.T) {
 	long.RenewOn(ticks)
 	long.Tick(t.Context())
 	require.Equal(t, 1, other.done)
-	w.clock.Advance(lease.RenewEvery)
-	require.Equal(t, lease.RenewEvery, long.Pause(), "the other replica has the lease")
+	w.clock.Advance(leader.RenewEvery)
+	require.Equal(t, leader.RenewEvery, long.Pause(), "the other replica has the lease")
 }
 
 func TestALeaseEndsWithItsWorker(t *testing.T) {
@@ -193,7 +193,7 @@ func TestEpochsGrow(t *testing.T) {
 		id   [16]byte
 		held bool
 	}{{a, true}, {b, false}, {a, true}} {
-		epoch, held, err := w.store.TakeLease(t.Context(), "x", holder.id, w.clock.Now().Add(lease.Duration))
+		epoch, held, err := w.store.TakeLease(t.Context(), "x", holder.id, w.clock.Now().Add(leader.Duration))
 		require.NoError(t, err)
 		require.Equal(t, holder.held, held)
 		if held {
@@ -202,11 +202,11 @@ func TestEpochsGrow(t *testing.T) {
 		}
 	}
 	require.NoError(t, w.store.EndLease(t.Context(), "x", b), "of another one")
-	_, held, err := w.store.TakeLease(t.Context(), "x", b, w.clock.Now().Add(lease.Duration))
+	_, held, err := w.store.TakeLease(t.Context(), "x", b, w.clock.Now().Add(leader.Duration))
 	require.NoError(t, err)
 	require.False(t, held)
-	w.clock.Advance(lease.Duration)
-	epoch, held, err := w.store.TakeLease(t.Context(), "x", b, w.clock.Now().Add(lease.Duration))
+	w.clock.Advance(leader.Duration)
+	epoch, held, err := w.store.TakeLease(t.Context(), "x", b, w.clock.Now().Add(leader.Duration))
 	require.NoError(t, err)
 	require.True(t, held)
 	require.Greater(t, epoch, last)
