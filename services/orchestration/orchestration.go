@@ -28,17 +28,15 @@ import (
 
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/clock"
+	"github.com/orch-project/orch/pkg/feeds"
 	"github.com/orch-project/orch/pkg/id"
 	wirelogs "github.com/orch-project/orch/pkg/logs"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/secrets"
-	"github.com/orch-project/orch/pkg/taskdispatch"
 	"github.com/orch-project/orch/pkg/tracing"
-	"github.com/orch-project/orch/pkg/webhook/deliveryfeed"
 	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	"github.com/orch-project/orch/pkg/webhookdef"
-	"github.com/orch-project/orch/pkg/workerchannel"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/admin"
 	"github.com/orch-project/orch/services/orchestration/internal/artifacts"
@@ -219,7 +217,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	})
 	o.store = o.store.WithRelay(o.relay)
 	flush := outbox.NewFlusher(o.relay, deps.FlushDeadline, o.log)
-	wake := taskWorkerWaker(deps.Broker.Live(taskdispatch.Feed), o.log)
+	wake := taskWorkerWaker(feeds.TaskRuns(deps.Broker), o.log)
 
 	registry, err := openRegistry(ctx, tenancy.Deps{Store: o.store, Flush: flush, Vocabulary: cfg.Vocabulary, Log: o.log}, deps.Broker)
 	if err != nil {
@@ -239,8 +237,8 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.schemas = parameters.NewService(parameters.NewHydrator(o.variables.Lookup))
 	pools := workpools.NewPools(workpools.PoolsDeps{
 		Store: o.store, Vocabulary: cfg.Vocabulary, Block: o.blocks.Has, Flush: flush, Log: o.log,
-		Notify:        workPoolNotifier(workerchannel.Pools(deps.Broker), o.log),
-		NotifyCleanup: workPoolNotifier(workerchannel.Cleanups(deps.Broker), o.log), CleanupLease: cfg.Cancellations.CleanupLease,
+		Notify:        workPoolNotifier(feeds.WorkPools(deps.Broker), o.log),
+		NotifyCleanup: workPoolNotifier(feeds.Cleanups(deps.Broker), o.log), CleanupLease: cfg.Cancellations.CleanupLease,
 	})
 	o.tasks = taskruns.New(taskruns.Deps{
 		Store: o.store, Vocabulary: cfg.Vocabulary, Limits: limits, Random: deps.Random, Offered: wake, Flush: flush,
@@ -249,7 +247,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.runs = flowruns.New(flowruns.Deps{
 		Store: o.store, Vocabulary: cfg.Vocabulary, Limits: limits, Variable: o.variables.Lookup, Flush: flush,
 		CancelTaskRuns: o.tasks.CancelOf, FindQueue: pools.FindQueue, PoolType: pools.PoolType,
-		Waiting:           waitingRunNotifier(workerchannel.Runs(deps.Broker), o.log),
+		Waiting:           waitingRunNotifier(feeds.WaitingRuns(deps.Broker), o.log),
 		CancellingTimeout: cfg.Cancellations.Timeout, CleanUp: pools.CleanUp,
 	})
 	o.graphs = graph.New(o.store, o.runs.States)
@@ -267,7 +265,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.webhooks = webhooks.New(webhooks.Deps{
 		Store: o.store, Definitions: definitions, Tenancy: registry, Compile: deps.CompileTemplate, Flush: flush, Log: o.log,
 		Secrets: cfg.Secrets, Vocabulary: cfg.Vocabulary, IDs: deps.IDs, Publisher: deps.Broker.Publisher(), Journal: deliveries,
-		Recorded:      deliveryNotifier(deliveryfeed.Open(deps.Broker), o.log),
+		Recorded:      deliveryNotifier(feeds.Deliveries(deps.Broker), o.log),
 		MaxDeliveries: cfg.DeliveriesKept, Retention: cfg.DeliveriesRetention, Health: cfg.WebhookHealth.policy(), UniqueNames: cfg.WebhookUniqueNames,
 	})
 	o.retention = retention.New(retention.Deps{

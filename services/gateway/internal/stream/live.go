@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/feeds"
 	"github.com/orch-project/orch/pkg/request"
-	"github.com/orch-project/orch/pkg/webhook/deliveryfeed"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -121,7 +121,7 @@ func (k *socket) sendInvalidations(ctx context.Context, news <-chan struct{}, re
 
 // feedDeliveries reads the source of the feed of grown delivery logs.
 func (s *Server) feedDeliveries(ctx context.Context, ready func()) error {
-	return deliveryfeed.Open(s.opts.Broker).Subscribe(ctx, func(workspace, webhook uuid.UUID) {
+	return feeds.Deliveries(s.opts.Broker).Subscribe(ctx, func(workspace, webhook uuid.UUID) {
 		s.deliveries.offer(workspace, webhook, message{})
 	}, broker.OnReady(ready))
 }

@@ -16,12 +16,12 @@ import (
 
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/embeddednats"
+	"github.com/orch-project/orch/pkg/feeds"
 	"github.com/orch-project/orch/pkg/logs"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/testkit"
 	"github.com/orch-project/orch/pkg/vocabulary"
-	"github.com/orch-project/orch/pkg/webhook/deliveryfeed"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/stream"
 )
@@ -87,7 +87,7 @@ func (f *followed) read(t *testing.T) string {
 func TestInvalidations(t *testing.T) {
 	t.Parallel()
 	f := follow(t)
-	deliveries, lines := deliveryfeed.Open(f.broker), f.broker.Live(logs.Feed)
+	deliveries, lines := feeds.Deliveries(f.broker), f.broker.Live(logs.Feed)
 	other := uuid.New()
 	require.NoError(t, deliveries.Publish(request.DefaultWorkspace, other))
 	require.NoError(t, deliveries.Publish(uuid.New(), f.webhook))

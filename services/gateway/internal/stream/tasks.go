@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/feeds"
 	"github.com/orch-project/orch/pkg/restjson"
-	"github.com/orch-project/orch/pkg/taskdispatch"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -19,7 +19,7 @@ const (
 	// maxSubscription bounds a task worker's messages in bytes.
 	maxSubscription = 1 << 20
 	// ackTimeout bounds the wait for a worker's acknowledgement of a run; the claim lasts longer.
-	ackTimeout = taskdispatch.Claim - 5*time.Second
+	ackTimeout = feeds.TaskClaim - 5*time.Second
 	// settleTimeout bounds the rpc that records the end of a claim or of a worker after its socket has ended.
 	settleTimeout = 5 * time.Second
 )
@@ -117,7 +117,7 @@ func (w *taskWorker) serve(ctx context.Context, violation closeReason) closeReas
 			}
 			continue
 		}
-		poll.Reset(taskdispatch.Poll)
+		poll.Reset(feeds.TaskPoll)
 		w.news.idle.Store(true)
 		select {
 		case <-w.news.news:
@@ -207,7 +207,7 @@ func (w *taskWorker) leave(ctx context.Context) {
 
 // feedOffers reads the source of the task key feed. A message wakes one idle worker, because it announces one run.
 func (s *Server) feedOffers(ctx context.Context, ready func()) error {
-	return s.opts.Broker.Live(taskdispatch.Feed).Subscribe(ctx, func(workspace uuid.UUID, key []byte) {
+	return feeds.TaskRuns(s.opts.Broker).Subscribe(ctx, func(workspace uuid.UUID, key []byte) {
 		s.offers.wakeOne(workspace, string(key))
 	}, broker.OnReady(ready))
 }

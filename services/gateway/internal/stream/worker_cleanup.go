@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/orch-project/orch/pkg/broker"
-	"github.com/orch-project/orch/pkg/workerchannel"
+	"github.com/orch-project/orch/pkg/feeds"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -207,7 +207,7 @@ func (c *workerChannel) received(ctx context.Context, data []byte) closeReason {
 
 // feedCleanups is the source of the feed of pools that may have a free job.
 func (s *Server) feedCleanups(ctx context.Context, ready func()) error {
-	return workerchannel.Cleanups(s.opts.Broker).Subscribe(ctx, func(workspace, pool uuid.UUID) {
+	return feeds.Cleanups(s.opts.Broker).Subscribe(ctx, func(workspace, pool uuid.UUID) {
 		s.cleanups.offer(workspace, pool, message{})
 	}, broker.OnReady(ready))
 }

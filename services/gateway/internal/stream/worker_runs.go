@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/feeds"
 	"github.com/orch-project/orch/pkg/restjson"
-	"github.com/orch-project/orch/pkg/workerchannel"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -38,7 +38,7 @@ type dueRuns struct {
 
 // take returns the runs of a poll that are due and new, and when to poll again.
 func (d *dueRuns) take(polled []*orchv1.WorkerFlowRunResponse, now time.Time) (due []*orchv1.WorkerFlowRunResponse, next time.Time) {
-	next = now.Add(workerchannel.RunsAhead)
+	next = now.Add(feeds.RunsAhead)
 	waiting := make(map[string]string, len(polled))
 	for _, one := range polled {
 		run := one.GetFlowRun()
@@ -115,7 +115,7 @@ func (d *runDelivery) announced() closeReason {
 func (c *workerChannel) poll(ctx context.Context, d *runDelivery) closeReason {
 	response, _, err := c.server.opts.Caller.Call(ctx, orchv1.WorkPoolService_GetScheduledFlowRuns_FullMethodName, &orchv1.GetScheduledFlowRunsRequest{
 		Name: c.socket.pool, Query: &orchv1.ScheduledFlowRunQuery{
-			WorkQueueNames: c.hello.WorkQueueNames, ScheduledBefore: timestamppb.New(time.Now().Add(workerchannel.RunsAhead)),
+			WorkQueueNames: c.hello.WorkQueueNames, ScheduledBefore: timestamppb.New(time.Now().Add(feeds.RunsAhead)),
 			Limit: &orchv1.PageLimit{Value: maxRuns},
 		},
 	})
@@ -140,7 +140,7 @@ func (c *workerChannel) poll(ctx context.Context, d *runDelivery) closeReason {
 
 // feedRuns is the source of the feed of pools whose runs wait for a worker.
 func (s *Server) feedRuns(ctx context.Context, ready func()) error {
-	return workerchannel.Runs(s.opts.Broker).Subscribe(ctx, func(workspace uuid.UUID, pool []byte) {
+	return feeds.WaitingRuns(s.opts.Broker).Subscribe(ctx, func(workspace uuid.UUID, pool []byte) {
 		s.runs.offer(workspace, string(pool), message{})
 	}, broker.OnReady(ready))
 }

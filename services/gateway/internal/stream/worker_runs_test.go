@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/orch-project/orch/pkg/workerchannel"
+	"github.com/orch-project/orch/pkg/feeds"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -30,14 +30,14 @@ func TestRunsAreDeliveredWhenTheyAreDue(t *testing.T) {
 	past := run("past", "1", now.Add(-time.Hour))
 	due, wait := ids()
 	require.Empty(t, due)
-	require.Equal(t, workerchannel.RunsAhead, wait)
+	require.Equal(t, feeds.RunsAhead, wait)
 	due, wait = ids(past, soon, run("later", "1", now.Add(9*time.Second)))
 	require.Equal(t, []string{"past"}, due)
 	require.Equal(t, 3*time.Second, wait, "the poll is at the start of the next run")
 	now = now.Add(wait)
 	due, wait = ids(past, soon)
 	require.Equal(t, []string{"soon"}, due, "each run once")
-	require.Equal(t, workerchannel.RunsAhead, wait)
+	require.Equal(t, feeds.RunsAhead, wait)
 	due, _ = ids(run("past", "2", now), soon)
 	require.Equal(t, []string{"past"}, due, "again with its next state")
 	due, _ = ids()

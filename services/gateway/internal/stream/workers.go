@@ -15,9 +15,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/feeds"
 	"github.com/orch-project/orch/pkg/restjson"
 	"github.com/orch-project/orch/pkg/rpc"
-	"github.com/orch-project/orch/pkg/workerchannel"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -395,7 +395,7 @@ func poolOfPath(path string) (name string, ok bool) {
 
 // feedPools is the source of the feed of changed pools.
 func (s *Server) feedPools(ctx context.Context, ready func()) error {
-	return workerchannel.Pools(s.opts.Broker).Subscribe(ctx, func(workspace, pool uuid.UUID) {
+	return feeds.WorkPools(s.opts.Broker).Subscribe(ctx, func(workspace, pool uuid.UUID) {
 		s.pools.offer(workspace, pool, message{})
 	}, broker.OnReady(ready))
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/namecheck"
+	"github.com/orch-project/orch/services/orchestration/internal/naming"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 )
@@ -51,7 +51,7 @@ func (s *Service) insert(ctx context.Context, ws uuid.UUID, artifact *orchv1.Art
 
 // newArtifact builds an artifact from a request. It refuses a malformed key.
 func newArtifact(id uuid.UUID, create *orchv1.ArtifactCreate) (*orchv1.Artifact, error) {
-	if err := namecheck.Dashed(create.GetKey(), "Artifact key", "key"); err != nil {
+	if err := naming.Dashed(create.GetKey(), "Artifact key", "key"); err != nil {
 		return nil, err
 	}
 	return &orchv1.Artifact{

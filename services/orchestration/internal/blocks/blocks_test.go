@@ -10,7 +10,7 @@ import (
 	"github.com/orch-project/orch/pkg/jsontree"
 	"github.com/orch-project/orch/pkg/testkit"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/namecheck"
+	"github.com/orch-project/orch/services/orchestration/internal/naming"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -69,7 +69,7 @@ func TestSystemTypesAreWhole(t *testing.T) {
 	for _, s := range systemTypes() {
 		require.False(t, slugs[s.Slug], s.Slug)
 		slugs[s.Slug] = true
-		require.NoError(t, namecheck.Dashed(s.Slug, "slug", "slug"))
+		require.NoError(t, naming.Dashed(s.Slug, "slug", "slug"))
 		require.NotEmpty(t, s.Name)
 		require.NotEmpty(t, s.Description)
 		if s.DocumentationURL != nil {

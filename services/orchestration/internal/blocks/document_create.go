@@ -13,7 +13,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/crud"
-	"github.com/orch-project/orch/services/orchestration/internal/namecheck"
+	"github.com/orch-project/orch/services/orchestration/internal/naming"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -28,7 +28,7 @@ func (s *Service) CreateBlockDocument(ctx context.Context, r *orchv1.CreateBlock
 	if create.GetName() == "" && !create.GetIsAnonymous() {
 		return nil, rpc.Invalid(rpc.BodyError("value_error", "Value error, Names must be provided for block documents."))
 	}
-	if err := namecheck.Dashed(create.GetName(), "Block document name", "name"); err != nil {
+	if err := naming.Dashed(create.GetName(), "Block document name", "name"); err != nil {
 		return nil, err
 	}
 	blockType, schema, err := s.typeOf(ctx, ws, create)

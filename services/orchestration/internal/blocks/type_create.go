@@ -11,7 +11,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/namecheck"
+	"github.com/orch-project/orch/services/orchestration/internal/naming"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -22,7 +22,7 @@ func (s *Service) CreateBlockType(ctx context.Context, r *orchv1.CreateBlockType
 		return nil, err
 	}
 	create := r.GetBlockType()
-	if err := namecheck.Dashed(create.GetSlug(), "Block type slug", "slug"); err != nil {
+	if err := naming.Dashed(create.GetSlug(), "Block type slug", "slug"); err != nil {
 		return nil, err
 	}
 	if own := s.vocab.String(); reserved(create.GetName(), own) {

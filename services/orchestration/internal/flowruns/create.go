@@ -14,8 +14,8 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/naming"
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
-	"github.com/orch-project/orch/services/orchestration/internal/randomname"
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -191,7 +191,7 @@ func (s *Service) newRun(id uuid.UUID, c Creation, flow *orchv1.Flow) *orchv1.Fl
 		Labels:                   map[string]*orchv1.Scalar{},
 	}
 	if run.Name == "" {
-		run.Name = randomname.New()
+		run.Name = naming.Random()
 	}
 	if run.JobVariables == nil {
 		run.JobVariables = []byte("{}")

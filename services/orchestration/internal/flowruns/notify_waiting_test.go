@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/orch-project/orch/pkg/workerchannel"
+	"github.com/orch-project/orch/pkg/feeds"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -28,8 +28,8 @@ func TestOnlyRunsThatStartSoonAreAnnounced(t *testing.T) {
 		w.ws,
 		at("now", scheduled, nameScheduled, 0),
 		at("now", scheduled, nameScheduled, 0),
-		at("soon", scheduled, "AwaitingRetry", workerchannel.RunsAhead),
-		at("later", scheduled, nameScheduled, workerchannel.RunsAhead+time.Second),
+		at("soon", scheduled, "AwaitingRetry", feeds.RunsAhead),
+		at("later", scheduled, nameScheduled, feeds.RunsAhead+time.Second),
 		at("late", scheduled, nameLate, -time.Hour),
 		at("taken", pending, "Pending", 0),
 		at("", scheduled, nameScheduled, 0),

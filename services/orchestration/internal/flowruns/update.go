@@ -12,7 +12,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/fieldmask"
-	"github.com/orch-project/orch/services/orchestration/internal/randomname"
+	"github.com/orch-project/orch/services/orchestration/internal/naming"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -61,7 +61,7 @@ func overlay(run *orchv1.FlowRun, update *orchv1.FlowRunUpdate, mask []string) {
 		case "name":
 			// A run always has a name; clients send null for an unchanged one.
 			if update.Name != nil {
-				run.Name = cmp.Or(update.GetName(), randomname.New())
+				run.Name = cmp.Or(update.GetName(), naming.Random())
 			}
 		case "empirical_policy":
 			run.EmpiricalPolicy = policy(update.GetEmpiricalPolicy())

@@ -15,7 +15,7 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/randomname"
+	"github.com/orch-project/orch/services/orchestration/internal/naming"
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -157,7 +157,7 @@ func (s *Service) newRun(create *orchv1.TaskRunCreate) (*orchv1.TaskRun, error) 
 		TaskInputs:      create.GetTaskInputs(),
 	}
 	if run.Name == "" {
-		run.Name = randomname.New()
+		run.Name = naming.Random()
 	}
 	if create.GetEmpiricalPolicy() != nil {
 		run.EmpiricalPolicy = proto.Clone(create.GetEmpiricalPolicy()).(*orchv1.TaskRunPolicy)

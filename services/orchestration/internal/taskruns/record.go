@@ -14,7 +14,7 @@ import (
 	"github.com/orch-project/orch/pkg/taskrunevents"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
-	"github.com/orch-project/orch/services/orchestration/internal/randomname"
+	"github.com/orch-project/orch/services/orchestration/internal/naming"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -177,7 +177,7 @@ func (s *Service) resolve(ctx context.Context, ws uuid.UUID, work *recordBatch) 
 	asked := map[string]bool{}
 	for _, e := range work.entries {
 		if e.run.GetName() == "" && e.read.Message == nil {
-			e.run.Name = randomname.New()
+			e.run.Name = naming.Random()
 		}
 		if e.run.FlowRunId == nil || e.run.FlowId != nil || asked[e.run.GetFlowRunId()] {
 			continue

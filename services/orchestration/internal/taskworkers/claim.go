@@ -9,8 +9,8 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/orch-project/orch/pkg/feeds"
 	"github.com/orch-project/orch/pkg/request"
-	"github.com/orch-project/orch/pkg/taskdispatch"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -55,7 +55,7 @@ func (s *Service) claim(ctx context.Context, ws uuid.UUID, id, claim string) (*o
 			run.GetState().GetType() != orchv1.StateType_STATE_TYPE_SCHEDULED {
 			return false
 		}
-		run.OfferAt, run.Claim = timestamppb.New(now.Add(taskdispatch.Claim)), &claim
+		run.OfferAt, run.Claim = timestamppb.New(now.Add(feeds.TaskClaim)), &claim
 		return true
 	})
 }

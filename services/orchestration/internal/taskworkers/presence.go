@@ -12,15 +12,15 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/orch-project/orch/pkg/feeds"
 	"github.com/orch-project/orch/pkg/request"
-	"github.com/orch-project/orch/pkg/taskdispatch"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 const (
 	// absent is the silence after which a worker counts as disconnected: its gateway died with the connection.
-	absent = 3*taskdispatch.Poll + taskdispatch.Poll/2
+	absent = 3*feeds.TaskPoll + feeds.TaskPoll/2
 	// forgotten is the silence after which its record is deleted.
 	forgotten = time.Hour
 	// maxWorkers bounds the list of workers.
@@ -38,7 +38,7 @@ func (s *Service) see(ctx context.Context, ws uuid.UUID, identifier string, keys
 	id := workerID(ws, identifier)
 	heartbeat := func(current *orchv1.TaskWorker, _ int64) (*store.Change[*orchv1.TaskWorker], error) {
 		silence := now.Sub(current.GetTimestamp().AsTime()) // Negative after the clock stepped back.
-		if silence >= 0 && silence < taskdispatch.Poll/2 && slices.Equal(current.GetTaskKeys(), keys) {
+		if silence >= 0 && silence < feeds.TaskPoll/2 && slices.Equal(current.GetTaskKeys(), keys) {
 			return nil, nil
 		}
 		next := proto.CloneOf(current)

@@ -1,6 +1,6 @@
 // Package taskworkers offers deferred task runs to task workers.
 //
-//	            ┌──────────── quit, lost, silent for taskdispatch.Claim ─────┐
+//	            ┌──────────── quit, lost, silent for feeds.TaskClaim ─────┐
 //	            ▼                                                            │
 //	deferred ──▶ waiting (offer_at ≤ now) ── claim ──▶ offered (offer_at = end of the claim) ── ack ──▶ taken
 //

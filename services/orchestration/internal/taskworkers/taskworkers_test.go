@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/clock"
+	"github.com/orch-project/orch/pkg/feeds"
 	"github.com/orch-project/orch/pkg/request"
-	"github.com/orch-project/orch/pkg/taskdispatch"
 	"github.com/orch-project/orch/pkg/testkit"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
@@ -144,7 +144,7 @@ func TestAClaimEnds(t *testing.T) {
 	q := newQueue(t)
 	run := q.wait(time.Second)
 	_, old := q.claim("silent")
-	q.clock.Advance(taskdispatch.Claim - time.Second)
+	q.clock.Advance(feeds.TaskClaim - time.Second)
 	again, _ := q.claim("ada")
 	require.Empty(t, again)
 	q.clock.Advance(time.Second)
@@ -182,7 +182,7 @@ func TestOnlyWhatWaitsIsClaimed(t *testing.T) {
 		return nil
 	}, nil))
 	require.NoError(t, err)
-	q.clock.Advance(taskdispatch.Claim)
+	q.clock.Advance(feeds.TaskClaim)
 	claimed, _ := q.claim("ada")
 	require.Empty(t, claimed)
 }
@@ -198,7 +198,7 @@ func TestWorkersComeAndGo(t *testing.T) {
 	_, err := q.LeaveTaskWorker(q.ctx, &orchv1.LeaveTaskWorkerRequest{Identifier: "bob"})
 	require.NoError(t, err)
 	require.Equal(t, []string{"ada"}, q.workers())
-	q.clock.Advance(4 * taskdispatch.Poll)
+	q.clock.Advance(4 * feeds.TaskPoll)
 	require.Empty(t, q.workers(), "its gateway died with it")
 	q.claim("ada")
 	require.Equal(t, []string{"ada"}, q.workers(), "it is back")

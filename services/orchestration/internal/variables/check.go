@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/orch-project/orch/pkg/rpc"
-	"github.com/orch-project/orch/services/orchestration/internal/namecheck"
+	"github.com/orch-project/orch/services/orchestration/internal/naming"
 )
 
 // maxValue is the maximum size of a value in bytes of JSON without spaces.
@@ -14,7 +14,7 @@ const maxValue = 5000
 
 // check rejects a name or value that clients could not read: it would break every list that contains it.
 func check(name string, value []byte) error {
-	if err := namecheck.DashedOrUnderscored(name, "Variable name", "name"); err != nil {
+	if err := naming.DashedOrUnderscored(name, "Variable name", "name"); err != nil {
 		return err
 	}
 	if len(value) <= maxValue {

@@ -1,5 +1,4 @@
-// Package randomname generates names for unnamed resources.
-package randomname
+package naming
 
 import "math/rand/v2"
 
@@ -23,7 +22,7 @@ var (
 	}
 )
 
-// New returns a name such as "amber-fox". Names need not be unique.
-func New() string {
+// Random returns a name for an unnamed resource, such as "amber-fox". Names need not be unique.
+func Random() string {
 	return adjectives[rand.IntN(len(adjectives))] + "-" + animals[rand.IntN(len(animals))]
 }

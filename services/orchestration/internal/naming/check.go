@@ -1,6 +1,6 @@
-// Package namecheck checks the characters of client-chosen names. Clients validate names when they read them, so one
+// Package naming checks the characters of client-chosen names, and generates names for unnamed resources. Clients validate names when they read them, so one
 // invalid name would break every list that contains it.
-package namecheck
+package naming
 
 import (
 	"fmt"

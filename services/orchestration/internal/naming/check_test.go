@@ -1,4 +1,4 @@
-package namecheck_test
+package naming_test
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/testkit"
-	"github.com/orch-project/orch/services/orchestration/internal/namecheck"
+	"github.com/orch-project/orch/services/orchestration/internal/naming"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -28,10 +28,10 @@ func TestNames(t *testing.T) {
 		"\x00":         {false, false},
 		"12345-67890-": {true, true},
 	} {
-		require.Equal(t, is.dashed, namecheck.Dashed(name, "Key", "key") == nil, "%q", name)
-		require.Equal(t, is.underscored, namecheck.DashedOrUnderscored(name, "Name", "name") == nil, "%q", name)
+		require.Equal(t, is.dashed, naming.Dashed(name, "Key", "key") == nil, "%q", name)
+		require.Equal(t, is.underscored, naming.DashedOrUnderscored(name, "Name", "name") == nil, "%q", name)
 	}
-	fieldError := rpc.HTTPError(namecheck.Dashed("A", "Key", "key"))
+	fieldError := rpc.HTTPError(naming.Dashed("A", "Key", "key"))
 	require.EqualValues(t, 422, fieldError.GetStatus())
 	require.Contains(t, fieldError.String(), "Key must only contain lowercase letters, numbers, and dashes.")
 }

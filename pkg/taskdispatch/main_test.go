@@ -1,9 +1,0 @@
-package taskdispatch_test
-
-import (
-	"testing"
-
-	"github.com/orch-project/orch/pkg/testkit"
-)
-
-func TestMain(m *testing.M) { testkit.Main(m) }
