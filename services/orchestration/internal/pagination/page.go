@@ -2,6 +2,7 @@ package pagination
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/google/uuid"
@@ -108,6 +109,10 @@ func (w *pageBounds) invalid(field, text string) error {
 	return rpc.Invalid(report("value_error", "Value error, "+text, field))
 }
 
+// maxPageBytes bounds the documents of a page as they are stored. A client that counts offsets would miss documents behind a page that
+// is cut, so the page is refused.
+const maxPageBytes = 32 << 20
+
 // visit visits the documents of the page. If the page is full, it then sets the response header with the token of the next one.
 func (w *pageBounds) visit(ctx context.Context, visit func(doc bson.Raw) error) error {
 	if w.limit == 0 {
@@ -115,7 +120,11 @@ func (w *pageBounds) visit(ctx context.Context, visit func(doc bson.Raw) error) 
 	}
 	var last query.Position
 	var n int64
+	var size int
 	err := w.read(ctx, func(doc bson.Raw) error {
+		if size += len(doc); size > maxPageBytes {
+			return w.invalid("limit", fmt.Sprintf("the page has more than %d MiB, request smaller pages: the first %d documents fit", maxPageBytes>>20, n))
+		}
 		if n++; n == w.limit {
 			last = query.PositionOf(w.sort, doc)
 		}

@@ -208,15 +208,16 @@ func (s Source[M]) Each(ctx context.Context, q proto.Message, limit int64, visit
 	if err != nil {
 		return err
 	}
-	raws, err := selection.Page(ctx, sort, 0, limit)
-	if err != nil {
+	var ids []uuid.UUID
+	err = selection.Visit(ctx, sort, 0, limit, func(doc bson.Raw) error {
+		id, err := store.UUID(doc.Lookup("_id"))
+		ids = append(ids, id)
 		return err
+	})
+	if err != nil {
+		return fmt.Errorf("visit each %s: %w", s.collection.Name(), err)
 	}
-	for _, raw := range raws {
-		id, err := store.UUID(raw.Lookup("_id"))
-		if err != nil {
-			return fmt.Errorf("visit each %s: %w", s.collection.Name(), err)
-		}
+	for _, id := range ids {
 		if err := visit(info.Workspace, id); err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}

@@ -10,25 +10,13 @@ import (
 )
 
 // Filter returns the scoped filter, and whether it is complete. If not, matching documents may still fail a probe, and
-// only Page and Count give the result.
+// only Visit and Count give the result.
 func (s *Selection) Filter() (filter bson.D, complete bool) {
 	return slices.Clone(s.filter), len(s.probes) == 0
 }
 
-// Page returns the documents from skip on, at most limit of them (0 = all), in the order of sort. The caller owns them.
-func (s *Selection) Page(ctx context.Context, sort bson.D, skip, limit int64) ([]bson.Raw, error) {
-	var page []bson.Raw
-	err := s.Visit(ctx, sort, skip, limit, func(doc bson.Raw) error {
-		page = append(page, slices.Clone(doc))
-		return nil
-	})
-	if err != nil && len(s.probes) > 0 {
-		page = nil
-	}
-	return page, err
-}
-
-// Visit is Page without copies: a document is valid until visit returns. An error of visit ends the iteration.
+// Visit visits the documents from skip on, at most limit of them (0 = all), in the order of sort. A document is valid until visit
+// returns. An error of visit ends the iteration.
 func (s *Selection) Visit(ctx context.Context, sort bson.D, skip, limit int64, visit func(bson.Raw) error) error {
 	ctx, end, err := s.begin(ctx)
 	if err != nil {

@@ -1,0 +1,4 @@
+package pagination
+
+// MaxPageBytes bounds a page.
+const MaxPageBytes = maxPageBytes
