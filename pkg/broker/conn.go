@@ -77,7 +77,7 @@ func (c *Conn) options() []nats.Option {
 			c.log.Info("reconnected to the broker", "server", nc.ConnectedServerName())
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			c.log.Warn("broker connection", "error", err)
+			c.log.Warn("failed to use the broker connection", "error", err)
 		}),
 	}
 	if c.cfg.InProcess != nil {

@@ -121,7 +121,7 @@ func (c *Conn) ConsumeDeliveries(
 		if errors.Is(err, jetstream.ErrConsumerNotFound) && !c.isDurable(durable) {
 			return fmt.Errorf("consume %q: %w", durable, err)
 		}
-		k.log.Log(ctx, c.interruption(), "consumer was interrupted", "error", err)
+		k.log.Log(ctx, c.interruption(), "failed to consume events, consuming again", "error", err)
 		pause(ctx, 500*time.Millisecond)
 	}
 	k.flush()

@@ -156,9 +156,9 @@ func (k *consumption) open(ctx context.Context, msg jetstream.Msg) *frame {
 	}
 	events, err := decodeMessage(k.decoded[:0], msg, k.memory)
 	if err != nil {
-		k.log.ErrorContext(ctx, "moving an undecodable frame to the dead letters", "error", err)
+		k.log.ErrorContext(ctx, "failed to decode a frame; it becomes a dead letter", "error", err)
 		if err := k.conn.deadLetterFrame(ctx, k.durable, msg, err); err != nil {
-			k.log.ErrorContext(ctx, "dead letter was not written; the frame will be redelivered", "error", err)
+			k.log.ErrorContext(ctx, "failed to write a dead letter; the frame will be redelivered", "error", err)
 			k.redeliver(ctx, f, err)
 			return nil
 		}
@@ -194,7 +194,7 @@ func (k *consumption) process(ctx context.Context, frames []*frame) {
 		return
 	}
 	if ctx.Err() == nil {
-		k.log.WarnContext(ctx, "handler failed; the events will be redelivered", "events", n, "error", err)
+		k.log.WarnContext(ctx, "failed to handle events; they will be redelivered", "events", n, "error", err)
 	}
 	for _, f := range frames {
 		k.redeliver(ctx, f, err)
@@ -237,7 +237,7 @@ func (k *consumption) handleAll(ctx context.Context, all []Delivery) error {
 func (k *consumption) acknowledge(ctx context.Context, f *frame) {
 	k.inFlight.remove(f.msg)
 	if err := f.msg.Ack(); err != nil {
-		k.log.WarnContext(ctx, "frame was not acknowledged; it will be redelivered", "error", err)
+		k.log.WarnContext(ctx, "failed to acknowledge a frame; it will be redelivered", "error", err)
 	}
 }
 
@@ -245,7 +245,7 @@ func (k *consumption) acknowledge(ctx context.Context, f *frame) {
 func (k *consumption) redeliver(ctx context.Context, f *frame, cause error) {
 	k.inFlight.remove(f.msg)
 	if err := f.msg.NakWithDelay(k.redeliveryDelay(f.delivered, cause)); err != nil && ctx.Err() == nil {
-		k.log.WarnContext(ctx, "frame was not returned; it will be redelivered after the ack wait", "error", err)
+		k.log.WarnContext(ctx, "failed to return a frame; it will be redelivered after the ack wait", "error", err)
 	}
 }
 

@@ -63,7 +63,7 @@ func (c *Conn) deadLetterEvents(ctx context.Context, durable string, batch []Del
 // acknowledged an event before calls it itself. The subject of a dead letter has consumer, workspace, event id and delivery.
 // So a repeated call for one delivery writes one dead letter, and an event that was retried gets a new one.
 func (c *Conn) DeadLetterEvent(ctx context.Context, durable string, e *Event, delivery uint64, reason error) error {
-	c.log.WarnContext(ctx, "moving an event to the dead letters",
+	c.log.WarnContext(ctx, "failed to handle an event; it becomes a dead letter",
 		"durable", durable, "workspace", e.Workspace, "event", e.ID, "error", reason)
 	return c.deadLetter(ctx, letter{
 		durable: durable, event: *e, id: fmt.Sprintf("%s.%d", e.ID, delivery), contentType: contentTypeEvent, body: appendEvent(nil, e), reason: reason,
@@ -119,7 +119,7 @@ func (c *Conn) deadLetter(ctx context.Context, l letter) error {
 			return unavailable(ctx, "write dead letter", err)
 		case attempt == maxRoomAttempts:
 			c.deadLettersDropped.Add(1)
-			c.log.ErrorContext(ctx, "dropping a dead letter: the stream of dead letters is full",
+			c.log.ErrorContext(ctx, "failed to write a dead letter: the stream of dead letters is full",
 				"durable", l.durable, "workspace", l.event.Workspace, "event", l.event.ID, "bytes", len(l.body))
 			return nil
 		}

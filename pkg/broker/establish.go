@@ -33,7 +33,7 @@ func (c *Conn) establish(ctx context.Context) error {
 		}
 		if since.IsZero() {
 			since = time.Now()
-			c.log.WarnContext(ctx, "broker is unavailable, waiting", "error", err)
+			c.log.WarnContext(ctx, "failed to connect to the broker, retrying", "error", err)
 		}
 		if !pause(ctx, retryInterval) {
 			return err

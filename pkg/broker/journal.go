@@ -101,7 +101,7 @@ func (j *Journal) Consume(ctx context.Context, handle func(ctx context.Context, 
 	defer context.AfterFunc(j.conn.ctx, cancel)()
 	for ctx.Err() == nil {
 		if err := j.consume(ctx, handle); err != nil && ctx.Err() == nil {
-			j.conn.log.Log(ctx, j.conn.interruption(), "consuming a journal was interrupted", "journal", j.name, "error", err)
+			j.conn.log.Log(ctx, j.conn.interruption(), "failed to consume a journal, consuming again", "journal", j.name, "error", err)
 			pause(ctx, handlerPause)
 		}
 	}

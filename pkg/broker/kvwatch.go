@@ -44,7 +44,7 @@ func (k *KV) Watch(ctx context.Context, handle func(Change)) error {
 		if ctx.Err() != nil {
 			break
 		}
-		k.conn.log.WarnContext(ctx, "watch interrupted", "bucket", k.bucket, "error", err)
+		k.conn.log.WarnContext(ctx, "failed to watch a key-value bucket, watching again", "bucket", k.bucket, "error", err)
 		pause(ctx, 500*time.Millisecond)
 	}
 	if owner.Err() == nil {

@@ -197,7 +197,7 @@ func (c *Conn) restoreDurables(ctx context.Context) {
 		}
 		c.log.ErrorContext(ctx, "a durable consumer was deleted; creating it again", "durable", name)
 		if err := c.ensureDurables(ctx); err != nil {
-			c.log.ErrorContext(ctx, "creating a durable consumer", "durable", name, "error", err)
+			c.log.ErrorContext(ctx, "failed to create a durable consumer", "durable", name, "error", err)
 		}
 	}
 }

@@ -55,7 +55,7 @@ func (c *Conn) Subscribe(ctx context.Context, handle func(Event), opts ...Subscr
 		}
 		events, err := decodeMessage(nil, msg, nil)
 		if err != nil {
-			c.log.WarnContext(ctx, "a live feed skips a frame", "error", err)
+			c.log.WarnContext(ctx, "failed to decode a frame of a live feed; skipped it", "error", err)
 			return
 		}
 		for i := range events {
@@ -66,7 +66,7 @@ func (c *Conn) Subscribe(ctx context.Context, handle func(Event), opts ...Subscr
 		}
 	}, jetstream.PullMaxMessagesWithBytesLimit(prefetchFrames, prefetchBytes),
 		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
-			c.log.DebugContext(ctx, "a live feed was interrupted", "error", err)
+			c.log.DebugContext(ctx, "failed to follow a live feed, following again", "error", err)
 		}))
 	if err != nil {
 		return unavailable(ctx, "subscribing to events", err)

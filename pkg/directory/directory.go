@@ -173,7 +173,7 @@ func (d *Directory) apply(ctx context.Context, change broker.Change) {
 	if !change.Deleted {
 		var err error
 		if next, err = Decode(change.Value); err != nil {
-			d.opts.Log.ErrorContext(ctx, "decode directory entry", "error", err)
+			d.opts.Log.ErrorContext(ctx, "failed to decode a directory entry", "error", err)
 		}
 	}
 	d.mu.Lock()

@@ -44,7 +44,7 @@ func (s *Server) serveConn(c net.Conn, accounts *command.Accounts) {
 		m, err := wire.ReadAtMost(r, limit)
 		if err != nil {
 			if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) && !errors.Is(err, io.ErrUnexpectedEOF) && s.ctx.Err() == nil {
-				s.log.Warn("connection closed", "connection", id, "remote", c.RemoteAddr().String(), "error", err)
+				s.log.Warn("failed to read from a connection; closed it", "connection", id, "remote", c.RemoteAddr().String(), "error", err)
 			}
 			return
 		}

@@ -86,7 +86,7 @@ func (s *Server) keepSynced() {
 			return
 		case <-t.C:
 			if err := s.sync(); err != nil {
-				s.log.Error("sync the log", "error", err)
+				s.log.Error("failed to sync the log", "error", err)
 			}
 		}
 	}
@@ -111,7 +111,7 @@ func (s *Server) sweep(every time.Duration) {
 		case <-t.C:
 			s.service.Expire()
 			if err := s.removeExpired(s.ctx); err != nil && s.ctx.Err() == nil {
-				s.log.Error("remove expired documents", "error", err)
+				s.log.Error("failed to remove expired documents", "error", err)
 			}
 			if s.engine.ReclaimDue() && s.reclaiming.CompareAndSwap(false, true) {
 				s.wg.Go(s.reclaim)
@@ -127,7 +127,7 @@ func (s *Server) reclaim() {
 	slices, err := s.reclaimed()
 	if err != nil {
 		if s.ctx.Err() == nil {
-			s.log.Error("reclaim space of deleted documents", "error", err)
+			s.log.Error("failed to reclaim the space of deleted documents", "error", err)
 		}
 		return
 	}

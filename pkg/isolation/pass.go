@@ -88,7 +88,7 @@ func (p *Pass) fail(err error, attrs []any) {
 		return
 	}
 	p.reported = append(p.reported, err)
-	p.recorder.log.With(attrs...).WarnContext(p.ctx, "failed to "+p.name+" for one item, the others go on", "error", err)
+	p.recorder.log.With(attrs...).WarnContext(p.ctx, "failed to process one item, the others go on", "task", p.name, "error", err)
 }
 
 func (p *Pass) end() error {

@@ -184,7 +184,7 @@ func (g *Group) failure(ctx context.Context, w *running) error {
 	}
 	err = fmt.Errorf("worker %s: %w", w.Name(), err)
 	g.health.fail(w.part, err)
-	g.log.ErrorContext(ctx, "worker failed, stopping", "worker", w.Name(), "error", err)
+	g.log.ErrorContext(ctx, "failed to keep a worker running, stopping", "worker", w.Name(), "error", err)
 	return err
 }
 
@@ -201,7 +201,7 @@ func (g *Group) stop(ctx context.Context, started []*running, failed *running, e
 			return errors.Join(append(errs, g.giveUp(ctx, started[:i+1], endGrace))...)
 		}
 		if w != failed && w.err != nil && !errors.Is(w.err, context.Canceled) {
-			g.log.ErrorContext(ctx, "stop worker", "worker", w.Name(), "error", w.err)
+			g.log.ErrorContext(ctx, "failed to stop worker", "worker", w.Name(), "error", w.err)
 			errs = append(errs, fmt.Errorf("stop worker %s: %w", w.Name(), w.err))
 		}
 	}

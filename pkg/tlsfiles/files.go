@@ -146,7 +146,7 @@ func (f *Files) latest() *pair {
 	}
 	if err != nil {
 		if err.Error() != f.failure { // Not at each handshake.
-			f.log.Warn("certificate was not read again, the previous one stays in use", "error", err)
+			f.log.Warn("failed to read the certificate again; the previous one stays in use", "error", err)
 			f.failure = err.Error()
 		}
 		return f.current

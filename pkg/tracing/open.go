@@ -137,6 +137,6 @@ func otlpExporter(ctx context.Context, getenv func(string) string) (sdktrace.Spa
 func exportErrors(log *slog.Logger) otel.ErrorHandler {
 	limit := &rate.Sometimes{First: 1, Interval: time.Minute}
 	return otel.ErrorHandlerFunc(func(err error) {
-		limit.Do(func() { log.Warn("spans were not exported", "error", strings.TrimSpace(err.Error())) })
+		limit.Do(func() { log.Warn("failed to export spans", "error", strings.TrimSpace(err.Error())) })
 	})
 }

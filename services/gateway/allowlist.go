@@ -52,7 +52,7 @@ func (g *Gateway) publishAddressDenied(ctx context.Context, account uuid.UUID, f
 	vocab, now := g.cfg.Vocabulary, timestamppb.Now()
 	id, err := uuid.NewV7()
 	if err != nil {
-		g.log.WarnContext(ctx, "telling of a refused address", "error", err)
+		g.log.WarnContext(ctx, "failed to publish the event of a refused address", "error", err)
 		return
 	}
 	event, err := wire.ToBroker(vocab, &orchv1.ReceivedEvent{
@@ -68,6 +68,6 @@ func (g *Gateway) publishAddressDenied(ctx context.Context, account uuid.UUID, f
 		err = g.deps.Broker.Publisher().Publish(ctx, event)
 	}
 	if err != nil {
-		g.log.WarnContext(ctx, "telling of a refused address", "account", account, "error", err)
+		g.log.WarnContext(ctx, "failed to publish the event of a refused address", "account", account, "error", err)
 	}
 }

@@ -70,18 +70,18 @@ func (g *Gateway) follow(ctx context.Context) (stop func()) {
 	if g.directory != nil {
 		followers.Go(func() {
 			if err := g.directory.Run(ctx); err != nil {
-				g.log.WarnContext(ctx, "follow directory updates", "error", err)
+				g.log.WarnContext(ctx, "failed to follow the updates of the directory", "error", err)
 			}
 		})
 	}
 	followers.Go(func() {
 		if err := g.sessions.Run(ctx); err != nil {
-			g.log.WarnContext(ctx, "follow dashboard sessions", "error", err)
+			g.log.WarnContext(ctx, "failed to follow the sessions of the dashboard", "error", err)
 		}
 	})
 	followers.Go(func() {
 		if err := g.denied.Run(ctx); err != nil {
-			g.log.WarnContext(ctx, "follow refusals of other gateways", "error", err)
+			g.log.WarnContext(ctx, "failed to follow the refusals of other gateways", "error", err)
 		}
 	})
 	return func() {

@@ -47,5 +47,5 @@ func TestAnswersInPartsBreakOff(t *testing.T) {
 		}
 		require.Error(t, err, encoding)
 	}
-	require.Contains(t, s.logs.String(), "abort streamed response")
+	require.Contains(t, s.logs.String(), "failed to complete a streamed response")
 }

@@ -94,7 +94,7 @@ func (d *delivery) unavailable(ctx context.Context, reason error) int {
 		d.entry.Reason = deliverylog.ReasonBroker
 	}
 	d.outage.Do(func() {
-		d.log.WarnContext(ctx, "webhooks cannot be served", "webhook_id", d.hook.GetId(), "error", reason)
+		d.log.WarnContext(ctx, "failed to serve webhooks", "webhook_id", d.hook.GetId(), "error", reason)
 	})
 	d.w.Header().Set("Retry-After", retryAfter)
 	d.w.WriteHeader(http.StatusServiceUnavailable)

@@ -118,6 +118,6 @@ func (d *delivery) refused(ctx context.Context, err error) {
 	}
 	f := publish.Failure{Hook: d.hook, Request: d.request, Err: err, WithoutBody: true}
 	if err := d.publisher.Publish(ctx, d.hook.GetWorkspace(), f.Event(d.cfg.Vocabulary, d.ids)); err != nil {
-		d.log.WarnContext(ctx, "failure event was not published", "webhook_id", d.hook.GetId(), "error", err)
+		d.log.WarnContext(ctx, "failed to publish the event of a failure", "webhook_id", d.hook.GetId(), "error", err)
 	}
 }

@@ -203,7 +203,7 @@ func (d *delivery) fail(ctx context.Context, status int, reason string, f publis
 		return d.unavailable(ctx, err)
 	}
 	if err != nil {
-		d.log.ErrorContext(ctx, "failure event was not published", "webhook_id", d.hook.GetId(), "error", err)
+		d.log.ErrorContext(ctx, "failed to publish the event of a failure", "webhook_id", d.hook.GetId(), "error", err)
 	}
 	return d.refuse(status)
 }

@@ -424,7 +424,7 @@ func takesEvents(b *broker.Conn) func(context.Context) error {
 func taskWorkerWaker(feed *broker.Live, log *slog.Logger) func(ws uuid.UUID, taskKey string) {
 	return func(ws uuid.UUID, taskKey string) {
 		if err := feed.Publish(ws, []byte(taskKey)); err != nil {
-			log.Warn("wake a task worker", "error", err)
+			log.Warn("failed to wake a task worker", "error", err)
 		}
 	}
 }
@@ -434,7 +434,7 @@ func taskWorkerWaker(feed *broker.Live, log *slog.Logger) func(ws uuid.UUID, tas
 func workPoolNotifier(feed *broker.LiveIDs, log *slog.Logger) workpools.Notify {
 	return func(ws, pool uuid.UUID) {
 		if err := feed.Publish(ws, pool); err != nil {
-			log.Warn("notify the channels of a work pool", "error", err)
+			log.Warn("failed to notify the channels of a work pool", "error", err)
 		}
 	}
 }
@@ -443,7 +443,7 @@ func workPoolNotifier(feed *broker.LiveIDs, log *slog.Logger) workpools.Notify {
 func deliveryNotifier(feed *broker.LiveIDs, log *slog.Logger) func(ws, webhook uuid.UUID) {
 	return func(ws, webhook uuid.UUID) {
 		if err := feed.Publish(ws, webhook); err != nil {
-			log.Warn("notify the pages of a delivery log", "error", err)
+			log.Warn("failed to notify the pages of a delivery log", "error", err)
 		}
 	}
 }
@@ -452,7 +452,7 @@ func deliveryNotifier(feed *broker.LiveIDs, log *slog.Logger) func(ws, webhook u
 func waitingRunNotifier(feed *broker.Live, log *slog.Logger) func(ws uuid.UUID, pool string) {
 	return func(ws uuid.UUID, pool string) {
 		if err := feed.Publish(ws, []byte(pool)); err != nil {
-			log.Warn("notify the channels of a work pool of runs", "error", err)
+			log.Warn("failed to notify the channels of a work pool of runs", "error", err)
 		}
 	}
 }

@@ -23,7 +23,7 @@ func TestAnOutageIsLoggedOnce(t *testing.T) {
 	for range 2 {
 		text.Reset()
 		for i := range 5 {
-			log.Warn("execute task", "task", i, "error", away)
+			log.Warn("failed to run a task", "task", i, "error", away)
 		}
 		log.Error("another failure", "error", errors.New("of its own"))
 		log.Info("a change", "error", away)

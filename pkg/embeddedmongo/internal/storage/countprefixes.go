@@ -44,7 +44,7 @@ func (c *Collection) KeepPrefixCounts(ix *Index, n int) {
 			return nil
 		})
 		if err != nil && !errors.Is(err, errClosing) {
-			c.e.opts.Logger.Warn("count documents below prefixes", "collection", c.Name, "index", ix.Spec.Name, "fields", n, "error", err)
+			c.e.opts.Logger.Warn("failed to count documents below prefixes", "collection", c.Name, "index", ix.Spec.Name, "fields", n, "error", err)
 		}
 	})
 }

@@ -179,7 +179,7 @@ func (e *Engine) Close() error {
 	e.tasks.Wait()
 	if !e.opts.ReadOnly && e.Failure() == nil && e.db.Metrics().MemTable.Size > 1<<20 && e.space.check(0) == nil {
 		if err := e.db.Flush(); err != nil {
-			e.opts.Logger.Warn("flushing at close", "error", err)
+			e.opts.Logger.Warn("failed to flush at close", "error", err)
 		}
 	}
 	return errors.Join(e.db.Close(), e.marks.Close(), e.lock.Close())
@@ -234,21 +234,26 @@ type pebbleLogger struct {
 	fail func(error) error
 }
 
-func (l pebbleLogger) Infof(f string, a ...any)  { l.log.Debug(fmt.Sprintf(f, a...)) }
-func (l pebbleLogger) Errorf(f string, a ...any) { l.log.Error(fmt.Sprintf(f, a...)) }
+func (l pebbleLogger) Infof(f string, a ...any) {
+	l.log.Debug("storage engine reported", "report", fmt.Sprintf(f, a...))
+}
+
+func (l pebbleLogger) Errorf(f string, a ...any) {
+	l.log.Error("failed to complete an operation of the storage engine", "error", fmt.Sprintf(f, a...))
+}
 
 // Fatalf must not return: Pebble calls it where continuing could lose acknowledged writes.
 func (l pebbleLogger) Fatalf(f string, a ...any) {
 	err := l.fail(fmt.Errorf(f, a...))
-	l.log.Error("store stopped", "error", err)
+	l.log.Error("failed to continue without losing acknowledged writes; the store stopped", "error", err)
 	panic(err)
 }
 
 func (e *Engine) listener() *pebble.EventListener {
 	return &pebble.EventListener{
-		BackgroundError: func(err error) { e.opts.Logger.Error("store background work", "error", err) },
+		BackgroundError: func(err error) { e.opts.Logger.Error("failed to complete background work of the store", "error", err) },
 		DataCorruption: func(i pebble.DataCorruptionInfo) {
-			e.opts.Logger.Error("store data is corrupt", "file", i.Path, "error", i.Details)
+			e.opts.Logger.Error("failed to read data of the store: it is corrupt", "file", i.Path, "error", i.Details)
 		},
 		WriteStallBegin: func(i pebble.WriteStallBeginInfo) {
 			e.stalls.Add(1)

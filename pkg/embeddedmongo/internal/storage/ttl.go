@@ -39,7 +39,7 @@ func (e *Engine) reclaim() {
 		return
 	}
 	if _, err := e.db.AsyncFlush(); err != nil {
-		e.opts.Logger.Warn("flush on full disk", "error", err)
+		e.opts.Logger.Warn("failed to flush on a full disk", "error", err)
 	}
 }
 

@@ -77,7 +77,7 @@ func New(target string, files *tlsfiles.Files, log *slog.Logger) (*Proxy, error)
 				return
 			}
 			// The error contains the hooks service's address, never the path.
-			log.WarnContext(r.Context(), "forward webhook request", "error", err)
+			log.WarnContext(r.Context(), "failed to forward a webhook request", "error", err)
 			w.Header().Set("Retry-After", "1")
 			w.WriteHeader(http.StatusServiceUnavailable)
 		},

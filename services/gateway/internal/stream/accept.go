@@ -74,7 +74,7 @@ func (s *Server) accept(w http.ResponseWriter, r *http.Request, template string,
 		leave()
 	}
 	if end != closedByClient && !end.ok() {
-		k.log.InfoContext(ctx, "closing a websocket", "code", int(end.code), "reason", end.reason)
+		k.log.InfoContext(ctx, "failed to close a websocket", "code", int(end.code), "reason", end.reason)
 	}
 	k.end(end)
 	k.listening.Wait()

@@ -21,7 +21,7 @@ const maxEvent = 1_500_000
 func (s *Server) eventsIn(ctx context.Context, k *socket) closeReason {
 	lost := make(chan struct{})
 	in := newIngestion(s.ingestion, func(err error) {
-		k.log.WarnContext(ctx, "publish events of a websocket", "error", err)
+		k.log.WarnContext(ctx, "failed to publish the events of a websocket", "error", err)
 		k.end(brokerAway) // Unblocks the reader.
 		close(lost)
 	})

@@ -36,13 +36,13 @@ func (s *Server) feedLogs(ctx context.Context, ready func()) error {
 		}
 		all, err := logs.Read(data)
 		if err != nil {
-			s.opts.Log.WarnContext(ctx, "a feed skips logs", "error", err)
+			s.opts.Log.WarnContext(ctx, "failed to decode logs of a feed; skipped them", "error", err)
 			return
 		}
 		for _, log := range all {
 			text, err := logMessage(log)
 			if err != nil {
-				s.opts.Log.WarnContext(ctx, "a feed skips a log", "log", log.GetId(), "error", err)
+				s.opts.Log.WarnContext(ctx, "failed to encode a log of a feed; skipped it", "log", log.GetId(), "error", err)
 				continue
 			}
 			s.logs.offer(workspace, log, message{text: text})

@@ -22,7 +22,7 @@ func (s *Server) feedEvents(ctx context.Context, ready func()) error {
 		}
 		event, _, err := events.FromBroker(e)
 		if err != nil {
-			s.opts.Log.WarnContext(ctx, "a feed skips an event", "event", e.ID, "error", err)
+			s.opts.Log.WarnContext(ctx, "failed to encode an event of a feed; skipped it", "event", e.ID, "error", err)
 			return
 		}
 		s.events.offer(e.Workspace, event, message{e.ID, eventMessage(e.Data)})
@@ -31,7 +31,7 @@ func (s *Server) feedEvents(ctx context.Context, ready func()) error {
 		s.events.interrupt(eventsMissed)
 	}))
 	if err != nil && ctx.Err() == nil {
-		s.opts.Log.WarnContext(ctx, "the event feed ended", "error", err)
+		s.opts.Log.WarnContext(ctx, "failed to follow the event feed", "error", err)
 	}
 	return err
 }

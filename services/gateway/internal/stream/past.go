@@ -47,7 +47,7 @@ func (p *past) show(ctx context.Context, k *socket, broken func() closeReason) c
 	err := p.broker.WaitHandled(waiting, broker.DurablePersist)
 	cancel()
 	if err != nil {
-		k.log.WarnContext(ctx, "wait for the store to reach the broker's position", "error", err)
+		k.log.WarnContext(ctx, "failed to wait until the store reaches the broker's position", "error", err)
 		return storeAway
 	}
 	p.ids = map[uuid.UUID]struct{}{}
@@ -64,7 +64,7 @@ func (p *past) show(ctx context.Context, k *socket, broken func() closeReason) c
 		page := response.(*orchv1.ReceivedEventList).GetEvents()
 		for _, e := range page {
 			if buffer, err = restjson.Append(buffer[:0], e); err != nil {
-				k.log.ErrorContext(ctx, "encode stored event", "event", e.GetId(), "error", err)
+				k.log.ErrorContext(ctx, "failed to encode a stored event", "event", e.GetId(), "error", err)
 				continue
 			}
 			if k.write(ctx, eventMessage(buffer)) != nil {
@@ -112,6 +112,6 @@ func pastCloseReason(ctx context.Context, k *socket, err error) closeReason {
 	case status.Code(err) == codes.InvalidArgument:
 		return closeReason{websocket.StatusProtocolError, "Invalid filter: " + status.Convert(err).Message()}
 	}
-	k.log.WarnContext(ctx, "read stored events for a subscriber", "error", err)
+	k.log.WarnContext(ctx, "failed to read stored events for a subscriber", "error", err)
 	return storeAway
 }

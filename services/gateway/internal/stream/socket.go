@@ -165,7 +165,7 @@ func (k *socket) staysAdmitted(ctx context.Context, every time.Duration) (stop f
 			if err == nil || rpc.HTTPError(err).GetStatus() >= http.StatusInternalServerError {
 				continue
 			}
-			k.log.InfoContext(ctx, "close websocket: permission revoked", "error", err)
+			k.log.InfoContext(ctx, "closed a websocket: its permission was revoked", "error", err)
 			k.end(closeReason{websocket.StatusPolicyViolation, status.Convert(err).Message()})
 			return
 		}

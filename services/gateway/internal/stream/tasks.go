@@ -108,7 +108,7 @@ func (w *taskWorker) serve(ctx context.Context, violation closeReason) closeReas
 		case ctx.Err() != nil:
 			return closedByClient
 		case err != nil:
-			w.socket.log.WarnContext(ctx, "claim task run for a task worker", "error", err)
+			w.socket.log.WarnContext(ctx, "failed to claim a task run for a task worker", "error", err)
 			return storeAway
 		}
 		if claimed := response.(*orchv1.ClaimTaskRunResponse); claimed.GetTaskRun() != nil {
@@ -144,7 +144,7 @@ func (w *taskWorker) offer(ctx context.Context, claimed *orchv1.ClaimTaskRunResp
 	defer func() { w.settle(ctx, claimed, taken) }()
 	text, err := restjson.Marshal(claimed.GetTaskRun())
 	if err != nil {
-		w.socket.log.ErrorContext(ctx, "encode task run for a task worker", "task_run", claimed.GetTaskRun().GetId(), "error", err)
+		w.socket.log.ErrorContext(ctx, "failed to encode a task run for a task worker", "task_run", claimed.GetTaskRun().GetId(), "error", err)
 		return closeReason{websocket.StatusInternalError, "the task run cannot be written"}, false
 	}
 	if w.socket.write(ctx, text) != nil {
@@ -190,7 +190,7 @@ func (w *taskWorker) settle(ctx context.Context, claimed *orchv1.ClaimTaskRunRes
 	_, _, err := w.server.opts.Caller.Call(ctx, orchv1.TaskWorkerService_SettleTaskRun_FullMethodName,
 		&orchv1.SettleTaskRunRequest{Id: claimed.GetTaskRun().GetId(), Claim: claimed.GetClaim(), Taken: taken})
 	if err != nil {
-		w.socket.log.WarnContext(ctx, "end claim of a task run", "task_run", claimed.GetTaskRun().GetId(), "taken", taken, "error", err)
+		w.socket.log.WarnContext(ctx, "failed to end the claim of a task run", "task_run", claimed.GetTaskRun().GetId(), "taken", taken, "error", err)
 	}
 }
 
@@ -201,7 +201,7 @@ func (w *taskWorker) leave(ctx context.Context) {
 	_, _, err := w.server.opts.Caller.Call(ctx, orchv1.TaskWorkerService_LeaveTaskWorker_FullMethodName,
 		&orchv1.LeaveTaskWorkerRequest{Identifier: w.identifier})
 	if err != nil {
-		w.socket.log.DebugContext(ctx, "remove task worker", "error", err)
+		w.socket.log.DebugContext(ctx, "failed to remove a task worker", "error", err)
 	}
 }
 

@@ -208,7 +208,7 @@ func (c *workerChannel) connect(ctx context.Context) (*orchv1.ConnectWorkerRespo
 	return connected, err
 }
 
-// failed is the ending that follows from the error of a call.
+// failed returns the close reason for the error of an action.
 func (c *workerChannel) failed(ctx context.Context, action string, err error) closeReason {
 	if ctx.Err() != nil {
 		return closedByClient
@@ -220,7 +220,7 @@ func (c *workerChannel) failed(ctx context.Context, action string, err error) cl
 	case status >= http.StatusBadRequest && status < http.StatusInternalServerError:
 		return channelProtocol
 	}
-	c.socket.log.WarnContext(ctx, action, "error", err)
+	c.socket.log.WarnContext(ctx, "failed to serve the channel of a worker", "action", action, "error", err)
 	return channelTransient
 }
 

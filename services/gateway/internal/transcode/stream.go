@@ -58,7 +58,7 @@ func (t *Transcoder) stream(ctx context.Context, w http.ResponseWriter, r *http.
 			body, _, err = op.appendAnswer(body[:0], first.status, response, op.omission(r))
 		}
 		if err != nil {
-			t.opts.Log.ErrorContext(ctx, "abort streamed response", "method", op.RPC, "error", err)
+			t.opts.Log.ErrorContext(ctx, "failed to complete a streamed response; aborted it", "method", op.RPC, "error", err)
 			panic(http.ErrAbortHandler)
 		}
 		next = reply.Next

@@ -236,7 +236,7 @@ var answers = sync.Pool{New: func() any { return new([]byte) }}
 func (t *Transcoder) fail(ctx context.Context, w http.ResponseWriter, op *Operation, body []byte, err error) {
 	e := rpc.HTTPError(err)
 	if e.GetStatus() == http.StatusInternalServerError {
-		t.opts.Log.ErrorContext(ctx, "call failed", "method", op.RPC, "request_id", requestlog.RequestID(w), "error", err)
+		t.opts.Log.ErrorContext(ctx, "failed to serve a call", "method", op.RPC, "request_id", requestlog.RequestID(w), "error", err)
 	}
 	op.refuse(w, e, body)
 }

@@ -30,7 +30,7 @@ func (s *Site) explain(w http.ResponseWriter, r *page.Request, visit Visit, p *p
 	e := httpError(err)
 	status := int(e.GetStatus())
 	if status == http.StatusInternalServerError {
-		s.opts.Log.ErrorContext(r.HTTP.Context(), "show page", "request_id", requestlog.RequestID(w), "error", err)
+		s.opts.Log.ErrorContext(r.HTTP.Context(), "failed to show a page", "request_id", requestlog.RequestID(w), "error", err)
 	}
 	if !browser(r.HTTP) {
 		transcode.WriteError(w, e)

@@ -97,7 +97,7 @@ func (s *Site) signIn(w http.ResponseWriter, r *http.Request, next string) {
 	}
 	token, err := s.opts.Sessions.Open(r.Context(), session.Session{Digest: digest, Agent: limited(r.UserAgent()), Address: from.String()})
 	if err != nil {
-		s.opts.Log.WarnContext(r.Context(), "open session", "error", err)
+		s.opts.Log.WarnContext(r.Context(), "failed to open a session", "error", err)
 		s.loginForm(w, r, http.StatusServiceUnavailable, user, "The session cannot be stored now. Try again in a moment.")
 		return
 	}
@@ -125,7 +125,7 @@ func (s *Site) logout(w http.ResponseWriter, r *http.Request) {
 	}
 	if open, ok := session.From(r.Context()); ok {
 		if err := s.opts.Sessions.Close(r.Context(), open.ID); err != nil {
-			s.opts.Log.WarnContext(r.Context(), "close session", "error", err)
+			s.opts.Log.WarnContext(r.Context(), "failed to close a session", "error", err)
 			s.standalone(w, r, http.StatusServiceUnavailable, "Not signed out", "The session cannot be ended now. Try again in a moment.")
 			return
 		}

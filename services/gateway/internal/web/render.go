@@ -192,7 +192,7 @@ func (s *Site) execute(name string, values pongo2.Context) (body []byte, err err
 }
 
 func (s *Site) fail(w http.ResponseWriter, r *http.Request, err error) {
-	s.opts.Log.ErrorContext(r.Context(), "render page", "request_id", requestlog.RequestID(w), "error", err)
+	s.opts.Log.ErrorContext(r.Context(), "failed to render a page", "request_id", requestlog.RequestID(w), "error", err)
 	transcode.WriteError(w, &orchv1.HttpError{
 		Status: http.StatusInternalServerError,
 		Form:   &orchv1.HttpError_ExceptionMessage{ExceptionMessage: "Internal Server Error"},

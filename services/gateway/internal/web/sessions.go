@@ -33,7 +33,7 @@ func (s *Site) endSession(r *http.Request, id string) error {
 			continue
 		}
 		if err := s.opts.Sessions.Close(r.Context(), id); err != nil {
-			s.opts.Log.WarnContext(r.Context(), "close session", "error", err)
+			s.opts.Log.WarnContext(r.Context(), "failed to close a session", "error", err)
 			return rpc.Detail(http.StatusServiceUnavailable, "The session cannot be ended now. Try again in a moment.")
 		}
 		return nil

@@ -118,7 +118,7 @@ func (c *Cache) apply(ctx context.Context, change broker.Change) {
 	if !change.Deleted {
 		var err error
 		if hook, err = webhookdef.Decode(change.Value); err != nil {
-			c.opts.Log.ErrorContext(ctx, "webhook definition cannot be decoded", "error", err)
+			c.opts.Log.ErrorContext(ctx, "failed to decode a webhook definition", "error", err)
 		}
 	}
 	c.mu.Lock()
@@ -144,7 +144,7 @@ func (c *Cache) applyAccount(ctx context.Context, id string, change broker.Chang
 	}
 	account, err := webhookdef.DecodeAccount(change.Value)
 	if err != nil {
-		c.opts.Log.ErrorContext(ctx, "account definition cannot be decoded", "account", id, "error", err)
+		c.opts.Log.ErrorContext(ctx, "failed to decode an account definition", "account", id, "error", err)
 		return
 	}
 	c.accounts[id] = account

@@ -277,7 +277,7 @@ func (r *Recorder) append(ctx context.Context, batch *orchv1.WebhookDeliveryBatc
 		err = r.opts.Journal.Append(ctx, entry)
 	}
 	if err != nil {
-		r.opts.Log.DebugContext(ctx, "delivery log entry was not written", "deliveries", len(batch.GetDeliveries()), "counts", len(batch.GetTraffic()), "error", err)
+		r.opts.Log.DebugContext(ctx, "failed to write an entry of the delivery log", "deliveries", len(batch.GetDeliveries()), "counts", len(batch.GetTraffic()), "error", err)
 	}
 	return err == nil
 }

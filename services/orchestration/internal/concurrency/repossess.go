@@ -32,7 +32,7 @@ func (r Repossessor) Run(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		if err := r.Do(ctx); err != nil && ctx.Err() == nil {
-			r.Log.WarnContext(ctx, "release expired leases", "error", err)
+			r.Log.WarnContext(ctx, "failed to release expired leases", "error", err)
 		}
 		select {
 		case <-ctx.Done():

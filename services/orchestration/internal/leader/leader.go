@@ -90,7 +90,7 @@ func (t *Task) Tick(ctx context.Context) {
 		_, held, err := t.store.TakeLease(ctx, t.name, t.holder, until)
 		switch {
 		case err != nil:
-			t.warn(ctx, "take lease", err) // The current lease stays valid until it expires.
+			t.warn(ctx, "acquire lease", err) // The current lease stays valid until it expires.
 		case held:
 			t.until = until
 		default:
@@ -154,9 +154,9 @@ func (t *Task) renew(ctx context.Context, ticks <-chan time.Time, done <-chan st
 	}
 }
 
-func (t *Task) warn(ctx context.Context, message string, err error) {
+func (t *Task) warn(ctx context.Context, action string, err error) {
 	if ctx.Err() == nil {
-		t.log.WarnContext(ctx, message, "task", t.name, "error", err)
+		t.log.WarnContext(ctx, "failed to run a task", "task", t.name, "action", action, "error", err)
 	}
 }
 
@@ -171,7 +171,7 @@ func (t *Task) end(ctx context.Context) error {
 	defer cancel()
 	if err := t.store.EndLease(ctx, t.name, t.holder); err != nil {
 		// The lease expires without a release.
-		t.log.DebugContext(ctx, "release lease", "task", t.name, "error", err)
+		t.log.DebugContext(ctx, "failed to release a lease", "task", t.name, "error", err)
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func (s *Service) publish(ctx context.Context, ws uuid.UUID, all []*orchv1.Log) 
 		}
 	}
 	if err != nil {
-		s.log.WarnContext(ctx, "publish stored logs to the live feed", "logs", len(all), "error", err)
+		s.log.WarnContext(ctx, "failed to publish stored logs to the live feed", "logs", len(all), "error", err)
 	}
 }
 

@@ -37,7 +37,7 @@ func (r *Relay) RetryDeadLetter(ctx context.Context, id uuid.UUID) error {
 		letter.Attempts++
 		letter.FailedAt, letter.Reason = r.store.Now(), text(failed)
 		if err := r.write(ctx, letter); err != nil {
-			r.log.WarnContext(ctx, "failed retry of a dead letter was not recorded", "id", id, "error", err)
+			r.log.WarnContext(ctx, "failed to record a failed retry of a dead letter", "id", id, "error", err)
 		}
 		return fmt.Errorf("%w: %w", ErrRetryFailed, failed)
 	}

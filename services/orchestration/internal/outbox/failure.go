@@ -67,7 +67,7 @@ func (r *Relay) deferFailures(ctx context.Context, b *batch) {
 			records = append(records, store.Failure{DocumentKey: store.DocumentKey{Workspace: f.ws, ID: id}, Attempts: f.attempts, NextAt: now.Add(r.jitter(outageBackoff))})
 		default:
 			next := r.backoff(f.attempts + 1)
-			r.log.WarnContext(ctx, "effects failed and are retried", "collection", b.collection, "id", id,
+			r.log.WarnContext(ctx, "failed to execute effects; retrying", "collection", b.collection, "id", id,
 				"attempts", f.attempts+1, "retry_in", next.Round(time.Millisecond), "error", f.err)
 			records = append(records, store.Failure{DocumentKey: store.DocumentKey{Workspace: f.ws, ID: id}, Attempts: f.attempts + 1, NextAt: now.Add(next)})
 		}
@@ -76,7 +76,7 @@ func (r *Relay) deferFailures(ctx context.Context, b *batch) {
 		return
 	}
 	if err := r.store.Defer(ctx, b.collection, records...); err != nil {
-		r.log.WarnContext(ctx, "failures of effects were not recorded", "collection", b.collection, "error", err)
+		r.log.WarnContext(ctx, "failed to record failures of effects", "collection", b.collection, "error", err)
 	}
 }
 
@@ -101,7 +101,7 @@ func (r *Relay) bury(ctx context.Context, collection query.Collection, box store
 		return err
 	}
 	r.metrics.deadLetters.WithLabelValues(e.Kind).Inc()
-	r.log.ErrorContext(ctx, "effect moved to the dead letters", "id", e.ID, "kind", e.Kind, "collection", collection,
+	r.log.ErrorContext(ctx, "failed to execute an effect; it became a dead letter", "id", e.ID, "kind", e.Kind, "collection", collection,
 		"document", box.ID, "workspace", letter.Workspace, "attempts", letter.Attempts, "error", reason)
 	if !letter.Blocking {
 		return nil

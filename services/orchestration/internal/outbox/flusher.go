@@ -36,6 +36,6 @@ func (f Flusher) Flush(ctx context.Context, collection query.Collection, ws, id 
 	ctx, cancel := context.WithTimeout(ctx, f.deadline)
 	defer cancel()
 	if err := f.relay.Flush(ctx, collection, ws, id); err != nil {
-		f.log.WarnContext(ctx, "effects of a write are delayed", "collection", collection, "id", id, "error", err)
+		f.log.WarnContext(ctx, "failed to execute the effects of a write at once; they are delayed", "collection", collection, "id", id, "error", err)
 	}
 }

@@ -103,7 +103,7 @@ func (r *Relay) judge(ctx context.Context, kind string, err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.suspended[kind] == nil {
-		r.log.WarnContext(ctx, "effects wait for the end of an outage", "kind", kind, "error", err)
+		r.log.WarnContext(ctx, "failed to execute effects in an outage; they wait for its end", "kind", kind, "error", err)
 	}
 	r.metrics.suspended.WithLabelValues(kind).Set(1)
 	r.suspended[kind] = &suspension{cause: err, probe: time.Now().Add(probeEvery)}

@@ -341,7 +341,7 @@ func (s *Scheduler) skip(d *orchv1.Deployment, sched *orchv1.DeploymentSchedule,
 	s.unusable[sched.GetId()] = changed
 	s.mu.Unlock()
 	if !reported {
-		s.log.Warn("schedule skipped: it has no times", "deployment_id", d.GetId(), "deployment", d.GetName(), "schedule_id", sched.GetId(), "error", err)
+		s.log.Warn("failed to compute the times of a schedule; skipped it", "deployment_id", d.GetId(), "deployment", d.GetName(), "schedule_id", sched.GetId(), "error", err)
 	}
 }
 

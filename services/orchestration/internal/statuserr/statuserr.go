@@ -105,9 +105,9 @@ func Interceptor(log *slog.Logger) grpc.UnaryServerInterceptor {
 		translated := FromDomain(err)
 		switch status.Code(translated) {
 		case codes.Internal:
-			log.ErrorContext(ctx, "request failed with an unmapped error", "method", info.FullMethod, "error", err)
+			log.ErrorContext(ctx, "failed to serve a request: unmapped error", "method", info.FullMethod, "error", err)
 		case codes.Unavailable:
-			log.WarnContext(ctx, "request refused: service unavailable", "method", info.FullMethod, "error", err)
+			log.WarnContext(ctx, "failed to serve a request: service unavailable", "method", info.FullMethod, "error", err)
 		}
 		return nil, translated
 	}

@@ -39,7 +39,7 @@ func (s *Store) establish(ctx context.Context, cfg Config) error {
 		}
 		if since.IsZero() {
 			since = time.Now()
-			log.WarnContext(ctx, "database is unavailable, waiting", "error", err)
+			log.WarnContext(ctx, "failed to connect to the database, retrying", "error", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -112,7 +112,7 @@ func (b *IndexBuilder) Name() string { return "index builder" }
 func (b *IndexBuilder) Run(ctx context.Context) error {
 	if len(b.sets) > 0 {
 		began := time.Now()
-		b.log.InfoContext(ctx, "building indexes, queries that need them are slower meanwhile", "collections", b.store.incomplete.list())
+		b.log.InfoContext(ctx, "index build began; queries that need the indexes are slower meanwhile", "collections", b.store.incomplete.list())
 		for _, set := range b.sets {
 			if err := b.build(ctx, set); err != nil {
 				return nil //nolint:nilerr // The context ended.
@@ -137,7 +137,7 @@ func (b *IndexBuilder) build(ctx context.Context, set indexSet) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		b.log.WarnContext(ctx, "indexes are not built yet", "error", err)
+		b.log.WarnContext(ctx, "failed to build indexes; retrying", "error", err)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

@@ -93,7 +93,7 @@ func renewMigration(ctx context.Context, renew func(context.Context) (bool, erro
 // runMigrations runs each migration, and records its format after it.
 func (s *Store) runMigrations(ctx context.Context, found, supported int64, steps []Migration) error {
 	for _, step := range pendingMigrations(found, supported, steps) {
-		slog.InfoContext(ctx, "migrating the database", "from", step.From, "to", step.From+1, "migration", step.Name)
+		slog.InfoContext(ctx, "database migration began", "from", step.From, "to", step.From+1, "migration", step.Name)
 		if err := step.Do(ctx, s); err != nil {
 			return fmt.Errorf("migrate database from format %d (%s): %w", step.From, step.Name, errors.Join(err, context.Cause(ctx)))
 		}

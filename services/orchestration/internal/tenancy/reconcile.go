@@ -47,7 +47,7 @@ func (r Reconciler) Run(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return nil //nolint:nilerr // The requested shutdown.
 			}
-			r.Registry.log.WarnContext(ctx, "reconcile directory", "error", err)
+			r.Registry.log.WarnContext(ctx, "failed to reconcile the directory", "error", err)
 			wait = retryEvery
 		}
 		select {

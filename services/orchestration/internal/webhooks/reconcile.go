@@ -43,7 +43,7 @@ func (r Reconciler) Run(ctx context.Context) error {
 			err = errors.Join(err, r.Service.compact(ctx))
 		}
 		if err != nil && ctx.Err() == nil {
-			r.Service.log.WarnContext(ctx, "reconcile webhook definitions", "error", err)
+			r.Service.log.WarnContext(ctx, "failed to reconcile webhook definitions", "error", err)
 			wait = retryEvery
 		}
 		select {

@@ -39,14 +39,14 @@ func (s *Service) record(ctx context.Context, entries [][]byte) error {
 	for _, entry := range entries {
 		batch := &orchv1.WebhookDeliveryBatch{}
 		if err := proto.Unmarshal(entry, batch); err != nil {
-			s.log.ErrorContext(ctx, "decode deliveries", "error", err)
+			s.log.ErrorContext(ctx, "failed to decode deliveries", "error", err)
 			continue
 		}
 		traffic = append(traffic, batch.GetTraffic()...)
 		for _, d := range batch.GetDeliveries() {
 			webhook, doc, err := s.document(d)
 			if err != nil {
-				s.log.ErrorContext(ctx, "encode delivery", "delivery", d.GetId(), "error", err)
+				s.log.ErrorContext(ctx, "failed to encode a delivery", "delivery", d.GetId(), "error", err)
 				continue
 			}
 			docs, ids = append(docs, doc), append(ids, d.GetId())
@@ -76,7 +76,7 @@ func (s *Service) skip(ctx context.Context, ids []string, refused []store.Refusa
 		if !store.IsPermanent(r.Err) {
 			return fmt.Errorf("store delivery %s: %w", ids[r.Position], r.Err)
 		}
-		s.log.ErrorContext(ctx, "store delivery", "delivery", ids[r.Position], "error", r.Err)
+		s.log.ErrorContext(ctx, "failed to store a delivery", "delivery", ids[r.Position], "error", r.Err)
 	}
 	return nil
 }
@@ -107,9 +107,9 @@ func (s *Service) prune(ctx context.Context, w owner) error {
 // forget deletes the delivery log and the watch of a deleted webhook. Remaining and later deliveries expire.
 func (s *Service) forget(ctx context.Context, ws, webhook uuid.UUID) {
 	if err := s.unwatch(ctx, ws, webhook); err != nil {
-		s.log.WarnContext(ctx, "delete watch of deleted webhook", "webhook_id", webhook, "error", err)
+		s.log.WarnContext(ctx, "failed to delete the watch of a deleted webhook", "webhook_id", webhook, "error", err)
 	}
 	if err := s.deliveries.DeleteMany(ctx, ws, deliveriesOf(webhook)); err != nil {
-		s.log.WarnContext(ctx, "delete deliveries of deleted webhook: they expire instead", "webhook_id", webhook, "error", err)
+		s.log.WarnContext(ctx, "failed to delete the deliveries of a deleted webhook; they expire instead", "webhook_id", webhook, "error", err)
 	}
 }

@@ -146,7 +146,7 @@ func (s *Service) noteReplay(ctx context.Context, ws uuid.UUID, d, replayed *orc
 		err = s.markReplayed(ctx, ws, d, replayed.GetEventId())
 	}
 	if err != nil {
-		s.log.WarnContext(ctx, "record replay", "delivery", d.GetId(), "error", err)
+		s.log.WarnContext(ctx, "failed to record a replay", "delivery", d.GetId(), "error", err)
 	}
 	if webhook, err := uuid.Parse(replayed.GetWebhookId()); err == nil {
 		s.recorded(ws, webhook)

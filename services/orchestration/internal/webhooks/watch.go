@@ -68,7 +68,7 @@ func (s *Service) countTraffic(ctx context.Context, traffic []*orchv1.WebhookTra
 		ws, err := uuid.Parse(t.GetWorkspace())
 		id, err2 := uuid.Parse(t.GetWebhookId())
 		if err := errors.Join(err, err2); err != nil || t.GetSource() == nil || t.GetLast() == nil {
-			s.log.ErrorContext(ctx, "read counts of requests", "webhook_id", t.GetWebhookId(), "error", err)
+			s.log.ErrorContext(ctx, "failed to read counts of requests", "webhook_id", t.GetWebhookId(), "error", err)
 			continue
 		}
 		byWebhook[owner{ws, id}] = append(byWebhook[owner{ws, id}], t)

@@ -61,7 +61,7 @@ func (s *Service) recordPoll(ctx context.Context, ws uuid.UUID, pool *orchv1.Wor
 			err = s.pollQueue(ctx, ws, id, queue, pool, now)
 		}
 		if err != nil && ctx.Err() == nil {
-			s.log.WarnContext(ctx, "record the poll of a work queue", "work_queue_id", queue.GetId(), "error", err)
+			s.log.WarnContext(ctx, "failed to record the poll of a work queue", "work_queue_id", queue.GetId(), "error", err)
 			continue
 		}
 		if s.polls.due(id, now) {
@@ -74,7 +74,7 @@ func (s *Service) recordPoll(ctx context.Context, ws uuid.UUID, pool *orchv1.Wor
 	if err := s.readiness.Ready(ctx, ws, due); err != nil {
 		s.polls.forget(due)
 		if ctx.Err() == nil {
-			s.log.WarnContext(ctx, "mark deployments as ready", "work_pool_id", pool.GetId(), "error", err)
+			s.log.WarnContext(ctx, "failed to mark deployments as ready", "work_pool_id", pool.GetId(), "error", err)
 		}
 	}
 }

@@ -158,7 +158,7 @@ func (s *Store) Find(ctx context.Context, token string) (Session, bool) {
 			s.forget(id)
 			return Session{}, false
 		} else if err != nil {
-			s.opts.Log.WarnContext(ctx, "store use of a session", "error", err)
+			s.opts.Log.WarnContext(ctx, "failed to store the use of a session", "error", err)
 		}
 	}
 	return session, true
@@ -287,7 +287,7 @@ func (s *Store) sweep(ctx context.Context) {
 	s.mu.Unlock()
 	for _, id := range expired {
 		if err := s.Close(ctx, id); err != nil {
-			s.opts.Log.WarnContext(ctx, "remove an expired session", "error", err)
+			s.opts.Log.WarnContext(ctx, "failed to remove an expired session", "error", err)
 			return
 		}
 	}
@@ -295,6 +295,6 @@ func (s *Store) sweep(ctx context.Context) {
 		return
 	}
 	if err := s.opts.Bucket.CompactDeleted(ctx, markerAge); err != nil {
-		s.opts.Log.WarnContext(ctx, "compact the bucket of sessions", "error", err)
+		s.opts.Log.WarnContext(ctx, "failed to compact the bucket of sessions", "error", err)
 	}
 }

@@ -98,7 +98,7 @@ func (r *Runner) record(ctx context.Context, ws uuid.UUID, d *orchv1.AutomationD
 	}
 	err := r.insertDelivery(context.WithoutCancel(ctx), ws, d)
 	if err != nil {
-		r.Log.WarnContext(ctx, "record a call of a webhook", "automation", d.GetAutomationId(), "error", err)
+		r.Log.WarnContext(ctx, "failed to record a call of a webhook", "automation", d.GetAutomationId(), "error", err)
 	}
 }
 

@@ -51,7 +51,7 @@ func (r *Runner) Run(ctx context.Context) error {
 			})
 		})
 		if err != nil && ctx.Err() == nil {
-			r.Log.WarnContext(ctx, "look for actions that are due", "error", err)
+			r.Log.WarnContext(ctx, "failed to read the due actions", "error", err)
 		}
 		timer := time.NewTimer(pollEvery)
 		select {
@@ -74,7 +74,7 @@ func (r *Runner) execute(ctx context.Context, ws uuid.UUID, due *orchv1.Automati
 	held, err := r.claim(ctx, ws, id)
 	if err != nil {
 		if ctx.Err() == nil && !errors.Is(err, errTaken) && !errors.Is(err, store.ErrNotFound) {
-			r.Log.WarnContext(ctx, "claim an action", "action", id, "error", err)
+			r.Log.WarnContext(ctx, "failed to claim an action", "action", id, "error", err)
 		}
 		return false
 	}
@@ -95,7 +95,7 @@ func (r *Runner) execute(ctx context.Context, ws uuid.UUID, due *orchv1.Automati
 		}
 	}
 	if err != nil {
-		r.Log.WarnContext(ctx, "settle an action", "action", id, "error", err)
+		r.Log.WarnContext(ctx, "failed to record the result of an action", "action", id, "error", err)
 	}
 	return !ended
 }

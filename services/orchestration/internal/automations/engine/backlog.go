@@ -222,7 +222,7 @@ func (t *workspaceEvaluator) drain(ctx context.Context) {
 		t.engine.release()
 		if err != nil {
 			if ctx.Err() == nil {
-				t.engine.Log.WarnContext(ctx, "evaluate the backlog of a workspace", "workspace", t.ws, "error", err)
+				t.engine.Log.WarnContext(ctx, "failed to evaluate the backlog of a workspace", "workspace", t.ws, "error", err)
 			}
 			more = pause(ctx, redeliver)
 		}

@@ -75,7 +75,7 @@ func (t *workspaceEvaluator) load(ctx context.Context) error {
 		return err
 	}
 	if t.account, err = t.engine.Account(ctx, t.ws); err != nil {
-		t.engine.Log.WarnContext(ctx, "automations of a workspace are evaluated without the limit of its account", "workspace", t.ws, "error", err)
+		t.engine.Log.WarnContext(ctx, "failed to read the limit of an account; its automations are evaluated without it", "workspace", t.ws, "error", err)
 	}
 	t.loaded = true
 	return nil

@@ -30,7 +30,7 @@ func (t *workspaceEvaluator) admitKey(ctx context.Context, n *trigger.Node) bool
 	if count == nil || (count.n >= limit && now.Sub(count.counted) >= recountEvery) {
 		stored, err := t.countKeys(ctx, id)
 		if err != nil {
-			t.engine.Log.WarnContext(ctx, "count the keys of an automation", "automation", id, "error", err)
+			t.engine.Log.WarnContext(ctx, "failed to count the keys of an automation", "automation", id, "error", err)
 			return true
 		}
 		count = &keyCount{n: stored, counted: now}

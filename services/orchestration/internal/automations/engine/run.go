@@ -60,7 +60,7 @@ func (e *Engine) takeLease(ctx context.Context, deadline time.Time) (held bool, 
 	defer cancel()
 	_, held, err = e.Store.TakeLease(within, leaseName, e.holder, e.now().Add(leaseTerm))
 	if err != nil && ctx.Err() == nil {
-		e.Log.WarnContext(ctx, "take the lease of automations", "error", err)
+		e.Log.WarnContext(ctx, "failed to acquire the lease of automations", "error", err)
 	}
 	return held, err
 }
@@ -78,7 +78,7 @@ func (e *Engine) evaluateWhileLeading(ctx context.Context, end time.Time) {
 	})
 	if err := e.prepare(leading); err != nil {
 		if leading.Err() == nil {
-			e.Log.WarnContext(ctx, "begin to evaluate automations", "error", err)
+			e.Log.WarnContext(ctx, "failed to begin to evaluate automations", "error", err)
 		}
 		stop()
 	}
@@ -92,7 +92,7 @@ func (e *Engine) evaluateWhileLeading(ctx context.Context, end time.Time) {
 	release, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	if err := e.Store.EndLease(release, leaseName, e.holder); err != nil {
-		e.Log.DebugContext(ctx, "the lease of automations ends by itself", "error", err)
+		e.Log.DebugContext(ctx, "failed to release the lease of automations; it expires", "error", err)
 	}
 }
 
@@ -228,7 +228,7 @@ func (t *workspaceEvaluator) recover(ctx context.Context, r *trigger.Record) err
 func (e *Engine) consume(ctx context.Context) {
 	opts := broker.ConsumeOptions{MaxEvents: maxBatch, ReuseMemory: true, Backoff: []time.Duration{redeliver, time.Second, 5 * time.Second}}
 	if err := e.Broker.Consume(ctx, broker.DurableAutomations, opts, e.handle); err != nil && ctx.Err() == nil {
-		e.Log.WarnContext(ctx, "consume events for automations", "error", err)
+		e.Log.WarnContext(ctx, "failed to consume events for automations", "error", err)
 	}
 }
 
@@ -325,7 +325,7 @@ func (e *Engine) serveWorkspace(ctx context.Context, t *workspaceEvaluator, list
 		return nil
 	}
 	if ctx.Err() == nil {
-		e.Log.WarnContext(ctx, "timers of automations are served later", "workspace", t.ws, "error", err)
+		e.Log.WarnContext(ctx, "failed to serve the timers of automations; retrying", "workspace", t.ws, "error", err)
 	}
 	retry := retryTick
 	if !transient(err) {
@@ -354,7 +354,7 @@ func (e *Engine) keep(ctx context.Context) {
 		e.Metrics.timers.Set(float64(e.timers.size()))
 		e.measureBacklogs()
 		if err := errors.Join(errs...); err != nil && ctx.Err() == nil {
-			e.Log.WarnContext(ctx, "upkeep of automations", "error", err)
+			e.Log.WarnContext(ctx, "failed to maintain automations", "error", err)
 		}
 	}
 }

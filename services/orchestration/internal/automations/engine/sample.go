@@ -51,7 +51,7 @@ func (t *workspaceEvaluator) sampleAll(ctx context.Context) {
 		err := t.sample(ctx, n)
 		t.engine.release()
 		if err != nil && ctx.Err() == nil {
-			t.engine.Log.WarnContext(ctx, "compute a metric of an automation", "automation", n.Automation.ID, "error", err)
+			t.engine.Log.WarnContext(ctx, "failed to compute a metric of an automation", "automation", n.Automation.ID, "error", err)
 		}
 	}
 }
