@@ -38,7 +38,7 @@
 //	updates       $set $unset $setOnInsert $inc $mul $min $max $rename $currentDate · $push ($each $slice $position $sort) $addToSet
 //	              ($each) $pull $pullAll $pop · $ $[] $[x] with arrayFilters · replacement · pipeline of $set $addFields $unset
 //	              $project $replaceRoot $replaceWith · upsert
-//	stages        $match $lookup (semi-joins) $sort $skip $limit $count $project $set $addFields $unset $unwind $group $sortByCount
+//	stages        $match $sort $skip $limit $count $project $set $addFields $unset $unwind $group $sortByCount
 //	              $replaceRoot $replaceWith
 //	accumulators  $sum $avg $min $max $first $last $push $addToSet $count $mergeObjects
 //	expressions   $add $subtract $multiply $divide $mod $abs $ceil $floor $round $trunc $sqrt $pow $exp $ln $log10 ·
@@ -56,11 +56,7 @@
 // With Options.TestCommands, configureFailPoint makes commands fail as MongoDB's fail point failCommand does: errorCode, errorLabels,
 // writeConcernError, closeConnection. Without it the command is rejected.
 //
-// A $lookup selects documents by related ones, and returns none of them. Its localField and foreignField have no dots. Its pipeline has
-// $match and such a $lookup. A $match compares its result with [], and an $unset removes the results of all. They follow each other at
-// the begin of a pipeline, behind $match at most. Any other $lookup is rejected.
-//
-// Not in the subset, and rejected by name: transactions, change streams, other stages that read a second collection; collations
+// Not in the subset, and rejected by name: transactions, change streams, $lookup and other stages that read a second collection; collations
 // other than simple; text, hashed, wildcard and geospatial indexes; capped collections, views and validators; compression,
 // other authentication, server-side JavaScript; arithmetic on decimal128, and the BSON type undefined.
 //
@@ -73,8 +69,7 @@
 // prefix length. A command plans and reads one state of a collection, with its indexes and counters; concurrent writes and drops
 // do not change it. A search for a text lists the distinct values that match by a skip scan, where an index has them. Distinct is a
 // skip scan; groups end at the first match of each value. An index range of more than an eighth of the collection, read without a limit, becomes a
-// collection scan. A semi-join looks values up in the far side, and gathers them beside that, until either ends. Few values are points,
-// many a set that keys are tested by. The command explain describes the plan.
+// collection scan. A hint decides the index. The command explain describes the plan.
 //
 // # Indexes of trigrams
 //

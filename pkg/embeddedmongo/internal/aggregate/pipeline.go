@@ -44,23 +44,11 @@ func Compile(stages []value.Value, now int64) (*Pipeline, error) {
 	q := &p.Query
 	var matches []*filter.Filter
 	pushing := true // The stages so far are part of the query.
-	joined := 0     // The stages that are part of a semi-join.
 	for i, s := range stages {
-		if i < joined {
-			continue
-		}
 		if s.T != bson.TypeEmbeddedDocument || s.Doc().Len() != 1 {
 			return nil, mongoerr.New(mongoerr.Kind{Code: 40323, Name: "Location40323"}, "a pipeline stage specification object must contain exactly one field")
 		}
 		name, arg := s.Doc().First()
-		if name == "$lookup" && pushing && q.Sort == nil && q.Skip == 0 && q.Limit == 0 {
-			f, n, err := semiJoins(stages[i:], now)
-			if err != nil {
-				return nil, err
-			}
-			matches, joined = append(matches, f), i+n
-			continue
-		}
 		if pushing {
 			done, err := push(q, &matches, name, arg, now)
 			if err != nil {
@@ -254,9 +242,6 @@ func compileStage(name string, arg value.Value, now int64) (stage, error) {
 	case "$sortByCount":
 		return compileSortByCount(arg)
 	}
-	if name == "$lookup" {
-		return nil, mongoerr.NotImplemented("$lookup behind other stages than $match")
-	}
 	st, err := project.CompileStage(name, arg)
 	if err != nil {
 		return nil, err
@@ -266,6 +251,6 @@ func compileStage(name string, arg value.Value, now int64) (stage, error) {
 
 // Stages are the stages that Compile accepts.
 var Stages = []string{
-	"$match", "$lookup", "$sort", "$skip", "$limit", "$count", "$project", "$set", "$addFields", "$unset", "$unwind", "$group", "$sortByCount",
+	"$match", "$sort", "$skip", "$limit", "$count", "$project", "$set", "$addFields", "$unset", "$unwind", "$group", "$sortByCount",
 	"$replaceRoot", "$replaceWith",
 }

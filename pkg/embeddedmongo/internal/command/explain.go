@@ -68,11 +68,6 @@ func (s *Service) explainRead(r *request, c *storage.Reader, run bool) (plan.Exp
 		if perr != nil {
 			return plan.Explanation{}, perr
 		}
-		joins, perr := s.bind(r, c, p)
-		if perr != nil {
-			return plan.Explanation{}, perr
-		}
-		defer func() { _ = joins.Close() }() // Nothing depends on it.
 		if p.CountField != "" {
 			return plan.ExplainCount(c, p.Query, run)
 		}

@@ -186,16 +186,6 @@ func (s *Service) pipeline(r *request) (*aggregate.Pipeline, error) {
 	return p, nil
 }
 
-// bind binds the relations of a pipeline to the collections of its database.
-func (s *Service) bind(r *request, c *storage.Reader, p *aggregate.Pipeline) (*plan.Joins, error) {
-	return plan.Bind(c, &p.Query, func(name string) (*storage.Reader, error) {
-		if far := s.e.Lookup(r.db, name); far != nil {
-			return far.Reader()
-		}
-		return nil, nil
-	})
-}
-
 func (s *Service) aggregate(r *request) (b *value.Builder, err error) {
 	if r.target.T != bson.TypeString {
 		return nil, mongoerr.NotImplemented("aggregate without a collection")
@@ -212,11 +202,6 @@ func (s *Service) aggregate(r *request) (b *value.Builder, err error) {
 	defer func() { err = errors.Join(err, made.release()) }()
 	made.owns(c.Close)
 	p.Query.Expired = made.expired
-	joins, err := s.bind(r, c, p)
-	if err != nil {
-		return nil, err
-	}
-	made.owns(joins.Close)
 	size := int64(firstBatch)
 	cur := r.get("cursor")
 	if cur.T != bson.TypeEmbeddedDocument {

@@ -41,7 +41,19 @@ type state struct {
 	element bool
 }
 
-// Node is one condition of a filter: And, Or, Nor, Not, *Leaf, *Expr or *Related.
+// All returns the filter that holds where all of them hold. now is as in Compile.
+func All(fs []*Filter, now int64) *Filter {
+	if len(fs) == 1 {
+		return fs[0]
+	}
+	all := &Filter{now: now}
+	for _, f := range fs {
+		all.root = append(all.root, f.root...)
+	}
+	return all
+}
+
+// Node is one condition of a filter: And, Or, Nor, Not, *Leaf or *Expr.
 type Node interface {
 	match(value.Doc, *state) bool
 }

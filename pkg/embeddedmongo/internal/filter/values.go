@@ -19,8 +19,6 @@ func Tested(n Node) (paths []string, ok bool) {
 		kids = n
 	case Not:
 		return Tested(n.Node)
-	case *Related:
-		return []string{n.Path}, true
 	case *Leaf:
 		switch n.Op {
 		case Eq, Gt, Gte, Lt, Lte, In, Regex:
@@ -54,8 +52,6 @@ func MatchValues(n Node, at func(path string) value.Value) bool {
 		return !one(n.Node)
 	case *Leaf:
 		return n.Test(at(n.Path))
-	case *Related:
-		return n.has(at(n.Path), &state{}) // Values.Err tells of an error.
 	}
 	return false
 }

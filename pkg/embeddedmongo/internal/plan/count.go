@@ -25,7 +25,6 @@ const expiredAfter = 1024
 //	COUNT_DIFFERENCE    two such counts
 //	COUNT_COMMON        keys of several ranges
 //	COUNT_MATCHING      index keys, read
-//	COUNT_RELATED       index keys, beside values of other collections
 //	FETCH               documents
 func Count(c *storage.Reader, q Query) (n int64, how string, p *Plan, err error) {
 	skip, limit := q.Skip, q.Limit
@@ -43,9 +42,6 @@ func Count(c *storage.Reader, q Query) (n int64, how string, p *Plan, err error)
 		return c.Count(), "RECORD_STORE_COUNT", nil, nil
 	}
 	con := conjoin(q.Filter)
-	if len(relationsOf(con.nodes)) > 0 {
-		return countRelated(c, q, con)
-	}
 	if n, how, p, err = countCovered(c, q, con); p != nil || err != nil {
 		return n, how, p, err
 	}
@@ -182,11 +178,14 @@ func (p *Plan) countRows() (n int64, err error) {
 
 // covering is the best plan whose bounds express the whole filter; nil when there is none.
 func covering(c *storage.Reader, q Query, con *conjunction) *Plan {
-	if !q.Hint.IsMissing() {
-		return nil
+	list := c.Indexes()
+	if hinted, err := hint(list, q.Hint); hinted != nil {
+		list = []*storage.Index{hinted}
+	} else if err != nil {
+		return nil // The choice of a plan returns it.
 	}
 	var best *Plan
-	for _, ix := range c.Indexes() {
+	for _, ix := range list {
 		p := candidate(c, q, con, ix, false)
 		if p == nil || !p.exact || len(p.bounds) == 0 {
 			continue

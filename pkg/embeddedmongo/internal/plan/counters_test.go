@@ -13,7 +13,7 @@ import (
 // A counter of one index tells the number of keys of others with the same leading fields, unless they have other documents.
 func TestCountersOfOtherIndexes(t *testing.T) {
 	t.Parallel()
-	r := newRelated(t, 3000, 30)
+	r := newRunStore(t, 3000, 30)
 	r.create(r.runs, "kind", "at")
 	r.create(r.runs, "at", "kind")
 	keys := r.document(bson.D{{Key: "ws", Value: 1}, {Key: "kind", Value: 1}, {Key: "opt", Value: 1}})
@@ -37,7 +37,7 @@ func TestCountersOfOtherIndexes(t *testing.T) {
 }
 
 // counted reads the runs once an index has counters of the prefixes of n fields, which are made in the background.
-func (r *related) counted(ix *storage.Index, n int) *storage.Reader {
+func (r *runStore) counted(ix *storage.Index, n int) *storage.Reader {
 	r.t.Helper()
 	r.runs.KeepPrefixCounts(ix, n)
 	for {
@@ -51,7 +51,7 @@ func (r *related) counted(ix *storage.Index, n int) *storage.Reader {
 	}
 }
 
-func (r *related) index(name string) *storage.Index {
+func (r *runStore) index(name string) *storage.Index {
 	r.t.Helper()
 	for _, ix := range r.runs.Indexes() {
 		if ix.Spec.Name == name {

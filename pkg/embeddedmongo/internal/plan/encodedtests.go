@@ -31,24 +31,10 @@ func testOf(n filter.Node, desc bool) encodedTest {
 			}
 			return unknown
 		}
-	case *filter.Related:
-		return testOfRelation(n, desc)
 	case *filter.Leaf:
 		return testOfLeaf(n, desc)
 	}
 	return nil
-}
-
-// testOfRelation returns the test of a relation. After an error the document decides, which returns the error.
-func testOfRelation(n *filter.Related, desc bool) encodedTest {
-	values := n.Values()
-	return func(field []byte) verdict {
-		has, err := values.Has(ascending(field, desc))
-		if err != nil {
-			return unknown
-		}
-		return verdictOf(has)
-	}
 }
 
 func testOfLeaf(l *filter.Leaf, desc bool) encodedTest {

@@ -15,8 +15,6 @@ type keyTests struct {
 	rest   filter.And // The conditions of tested on decoded values.
 	fields []field    // What the tests need, in the order of the key.
 	whole  bool       // Bounds and tests express the whole filter.
-	// relations are those of rest. After an error of one the document decides, which returns the error.
-	relations []*filter.Related
 }
 
 // field is an index field with its tests, and its value in the current key.
@@ -76,6 +74,12 @@ func (p *Plan) keyTests(con *conjunction) *keyTests {
 	return t
 }
 
+// decidesAll reports whether the keys decide a conjunction.
+func (p *Plan) decidesAll(con *conjunction) bool {
+	t := p.keyTests(con)
+	return p.exact || t != nil && t.whole
+}
+
 // add adds a condition: as a test of the encoded field if it has one, else of the decoded values.
 func (t *keyTests) add(n filter.Node) {
 	paths, _ := filter.Tested(n)
@@ -91,7 +95,6 @@ func (t *keyTests) add(n filter.Node) {
 		f.decode = true
 	}
 	t.rest = append(t.rest, n)
-	t.relations = append(t.relations, relationsOf(filter.And{n})...)
 }
 
 // descAt reports whether a field of the keys is descending. The _id behind the last field is not.
@@ -140,11 +143,7 @@ func (t *keyTests) judge(key []byte) verdict {
 	if !known {
 		return unknown
 	}
-	matches := verdictOf(filter.MatchValues(t.rest, t.valueAt))
-	if slices.ContainsFunc(t.relations, func(rel *filter.Related) bool { return rel.Values().Err() != nil }) {
-		return unknown
-	}
-	return matches
+	return verdictOf(filter.MatchValues(t.rest, t.valueAt))
 }
 
 func (t *keyTests) valueAt(path string) value.Value {

@@ -15,7 +15,7 @@ import (
 func TestSetsOfAQueryAreBounded(t *testing.T) {
 	t.Parallel()
 	const all = 12_000
-	r := newRelated(t, 0, 1)
+	r := newRunStore(t, 0, 1)
 	r.create(r.runs, "v")
 	var values []any
 	for i := range all {

@@ -65,7 +65,6 @@ type Plan struct {
 	within *Plan      // Its keys are members: they filter those of this plan.
 	con    *conjunction
 	others []*Plan // Alternatives for a review when this plan reads too much.
-	inside *Plan   // The keys that this plan leaves out, see outside.
 
 	reached int // The number of keys that reach has counted, and one; 0 when it is not known.
 }
@@ -97,6 +96,7 @@ func newPlan(c *storage.Reader, q Query, con *conjunction) (*Plan, error) {
 		if p == nil { // MongoDB reads such an index, and its result lacks the documents that the index lacks.
 			return nil, mongoerr.New(mongoerr.BadValue, "the filter does not imply that the hinted index %s has all matches", hinted.Spec.Name)
 		}
+		p.con = con
 		return p, nil
 	}
 	// No plan beats the lookup of one document by its _id.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/orch-project/orch/pkg/embeddedmongo/internal/filter"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
 )
 
@@ -83,8 +82,6 @@ type review struct {
 	others []*Plan
 	scan   *valueScan // Of a search in the filter, until it ends; nil for none.
 	at     int64
-	joins  []*semiJoin       // Those that the keys or documents ask.
-	open   []*filter.Related // The relations without all values. A review follows once one has them.
 }
 
 func newReview(p *Plan) review {
@@ -95,73 +92,13 @@ func newReview(p *Plan) review {
 	if scan != nil {
 		scan.ids = newMembers(0)
 	}
-	w := review{others: p.others, scan: scan, at: firstReview}
-	for _, n := range p.con.nodes {
-		if rel := relationOf(n); rel != nil {
-			w.joins = append(w.joins, joinOf(rel))
-			if rel == n && !joinOf(rel).decided() {
-				w.open = append(w.open, rel)
-			}
-		}
-	}
-	return w
+	return review{others: p.others, scan: scan, at: firstReview}
 }
 
-func (w *review) due(r *Rows) bool {
-	return w.at > 0 && (r.cost() >= w.at || slices.ContainsFunc(w.open, func(rel *filter.Related) bool { return joinOf(rel).decided() }))
-}
+func (w *review) due(r *Rows) bool { return w.at > 0 && r.cost() >= w.at }
 
-// cost is what the reading has cost so far, with what it has asked of far sides.
-func (r *Rows) cost() int64 {
-	cost := r.Keys + r.docCost()*r.Docs
-	for _, s := range r.review.joins {
-		cost += s.probes + s.gathered
-	}
-	return cost
-}
-
-// relations is at most the cost of the relations that n documents ask for.
-func (w *review) relations(n int64) (cost int64) {
-	for _, s := range w.joins {
-		cost += s.left(n)
-	}
-	return cost
-}
-
-// decided is a conjunction without the relations whose tests would cost probes.
-func (w *review) decided(con *conjunction) *conjunction {
-	open := func(n filter.Node) bool {
-		return slices.ContainsFunc(relationsOf(filter.And{n}), func(rel *filter.Related) bool { return !joinOf(rel).decided() })
-	}
-	if !slices.ContainsFunc(con.nodes, open) {
-		return con
-	}
-	return con.of(slices.DeleteFunc(slices.Clone(con.nodes), open))
-}
-
-// related adds the plans that read the values of a relation as points, once they are known and few.
-func (r *Rows) related() {
-	r.review.open = slices.DeleteFunc(r.review.open, func(rel *filter.Related) bool {
-		s := joinOf(rel)
-		if !s.decided() {
-			return false
-		}
-		leaf := s.points(r.p.c, false)
-		if leaf == nil {
-			return true
-		}
-		nodes := slices.Clone(r.p.con.nodes)
-		nodes[slices.IndexFunc(nodes, func(n filter.Node) bool { return n == rel })] = leaf
-		con := r.p.con.of(nodes)
-		for _, ix := range r.p.c.Indexes() {
-			if p := candidate(r.p.c, r.p.q, con, ix, false); p != nil && p.expresses(leaf) {
-				p.con = con
-				r.review.others = append(r.review.others, p)
-			}
-		}
-		return true
-	})
-}
+// cost is what the reading has cost so far.
+func (r *Rows) cost() int64 { return r.Keys + r.docCost()*r.Docs }
 
 // choice is the cheapest plan of a review so far.
 type choice struct {
@@ -169,7 +106,7 @@ type choice struct {
 	cost   int64
 	docs   int64        // The documents that it reads.
 	within int64        // The matches that the keys of the plan show, when they filter those of the running plan; 0 when the plan replaces it.
-	con    *conjunction // What keys are tested for, see review.decided.
+	con    *conjunction // What keys are tested for.
 	beyond []*Plan      // Their keys are more than the review reads, and so are those of plans alike.
 }
 
@@ -184,21 +121,17 @@ func (r *Rows) reconsider() (better bool, err error) {
 	if err := r.search(cost); err != nil {
 		return false, err
 	}
-	r.related()
 	left, err := r.remaining(cost, rows)
 	if err != nil {
 		return false, err
 	}
-	if related, err := r.relate(left); related || err != nil {
-		return false, err
-	}
-	best := choice{cost: left, con: r.review.decided(r.p.con)}
+	best := choice{cost: left, con: r.p.con}
 	for _, p := range r.review.others {
 		if err := r.compare(p, cost, rows, &best); err != nil {
 			return false, err
 		}
 	}
-	if all := r.p.c.Count()*scanCost + r.review.relations(r.p.c.Count()); r.review.scan == nil && all < best.cost {
+	if all := r.p.c.Count() * scanCost; r.review.scan == nil && all < best.cost {
 		best = choice{plan: scan(r.p.c, r.p.q, r.p.con), cost: all, docs: r.p.c.Count()}
 	}
 	outside, err := r.fewOutside(cost, rows, best.cost)
@@ -218,76 +151,14 @@ func (r *Rows) reconsider() (better bool, err error) {
 		whole.con = r.p.con
 	}
 	r.review = review{}
-	if err := whole.expect(best.docs); err != nil {
-		return false, err
-	}
 	return true, r.begin(&whole)
-}
-
-// relateShare is how many times more the rest of the walk must cost than gathering the members of a relation, beside the relation itself.
-const relateShare = 2
-
-// relate makes the documents for which a relation holds members, if the keys of the running plan do not test the relation. Those of
-// another index must do, at less than the cost of the rest of the walk.
-func (r *Rows) relate(left int64) (done bool, err error) {
-	if r.members != nil || r.p.con == nil {
-		return false, nil
-	}
-	g := newGatherer(r.p.c, r.p.q, "_id")
-	for _, n := range r.p.con.nodes {
-		if r.tests != nil && slices.ContainsFunc(r.tests.tested, func(k filter.Node) bool { return sameRelation(k, n) }) {
-			continue
-		}
-		rel := relationOf(n)
-		if rel == nil {
-			continue
-		}
-		shared := slices.DeleteFunc(slices.Clone(r.p.con.nodes), func(k filter.Node) bool { return !r.p.expresses(k) })
-		g.prefer = rel.Path
-		p := g.widest(g.deciding(r.p.con.of(append(shared, n)), "_id"))
-		if p == nil {
-			continue
-		}
-		size, err := g.size(p, r.p.c.Count())
-		if err != nil {
-			return false, err
-		}
-		if relateShare*size*(1+memberCost)+joinOf(rel).left(size) > left {
-			continue
-		}
-		if err := joinOf(rel).expect(size); err != nil {
-			return false, err
-		}
-		r.members, err = membersOf(r.view, p, int(size))
-		return r.members != nil, err
-	}
-	return false, nil
-}
-
-// relationOf returns the relation that a condition, or its negation, consists of; nil for others.
-func relationOf(n filter.Node) *filter.Related {
-	if not, ok := n.(filter.Not); ok {
-		n = not.Node
-	}
-	rel, _ := n.(*filter.Related)
-	return rel
-}
-
-func sameRelation(a, b filter.Node) bool {
-	rel := relationOf(a)
-	return rel != nil && rel == relationOf(b)
 }
 
 // remaining extrapolates the cost of the remaining rows from the rate of matches so far. The number of keys that remain bounds it: those
 // of the collection, or those of the plan if they are few.
 func (r *Rows) remaining(cost, rows int64) (int64, error) {
-	for _, s := range r.review.joins {
-		if s.decided() {
-			cost -= s.probes + s.gathered // They cost no more.
-		}
-	}
 	left, keys := cost*rows/max(r.passed, 1), r.p.c.Count()
-	if left > cost && !r.p.wide() {
+	if left > cost {
 		n, err := r.p.reach(int(cost))
 		if err != nil {
 			return 0, err
@@ -324,7 +195,7 @@ func (r *Rows) compare(p *Plan, cost, rows int64, best *choice) error {
 			return nil
 		}
 	}
-	if c := p.sortCost(r.p.con, n, matches, rows) + r.review.relations(matches); c < best.cost {
+	if c := p.sortCost(r.p.con, n, matches, rows); c < best.cost {
 		best.plan, best.cost, best.docs, best.within = p, c, matches, 0
 	}
 	if c := r.p.costWithin(n, matches, rows); r.members == nil && matches < maxMembers && c < best.cost {

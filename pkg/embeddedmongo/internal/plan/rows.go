@@ -64,11 +64,6 @@ func (r *Rows) start(p *Plan) (err error) {
 	if err := r.begin(p); err != nil {
 		return err
 	}
-	if p.q.Limit == 0 {
-		if err := p.expect(p.c.Count()); err != nil {
-			return err
-		}
-	}
 	if p.q.ReturnKey {
 		return p.returnsKeys() // Another plan would return other keys.
 	}
@@ -98,19 +93,6 @@ func (r *Rows) begin(p *Plan) (err error) {
 	}
 	r.ks, err = p.open(r.view)
 	return err
-}
-
-// expect announces to the relations of a plan that a reading tests n documents.
-func (p *Plan) expect(n int64) error {
-	if p.con == nil {
-		return nil
-	}
-	for _, rel := range relationsOf(p.con.nodes) {
-		if err := joinOf(rel).expect(n); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Close ends the reading.

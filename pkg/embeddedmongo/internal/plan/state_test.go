@@ -12,7 +12,7 @@ import (
 )
 
 // insert writes runs with the values of one field.
-func (r *related) insert(field string, values ...any) {
+func (r *runStore) insert(field string, values ...any) {
 	r.t.Helper()
 	w := r.e.Begin(false, true)
 	for _, v := range values {
@@ -30,24 +30,24 @@ func numbers(from, to int) (list []any) {
 // A write or a drop between plan and reading changes no result: the plan, the keys and the counters are of one state.
 func TestPlansReadTheirState(t *testing.T) {
 	t.Parallel()
-	between := map[string]func(r *related, ix *storage.Index) error{
-		"first array": func(r *related, _ *storage.Index) error {
+	between := map[string]func(r *runStore, ix *storage.Index) error{
+		"first array": func(r *runStore, _ *storage.Index) error {
 			r.insert("v", bson.A{150, 151, 152})
 			return nil
 		},
-		"documents": func(r *related, _ *storage.Index) error {
+		"documents": func(r *runStore, _ *storage.Index) error {
 			r.insert("v", numbers(0, 50)...)
 			r.insert("v", numbers(100, 150)...)
 			return nil
 		},
-		"dropped index": func(r *related, ix *storage.Index) error {
+		"dropped index": func(r *runStore, ix *storage.Index) error {
 			_, err := r.runs.DropIndexes(func(k *storage.Index) bool { return k == ix })
 			return err
 		},
-		"dropped collection": func(r *related, _ *storage.Index) error { return r.e.Drop(r.runs) },
+		"dropped collection": func(r *runStore, _ *storage.Index) error { return r.e.Drop(r.runs) },
 	}
-	queries := map[string]func(r *related, c *storage.Reader, q Query, change func()) int{
-		"find": func(r *related, c *storage.Reader, q Query, change func()) int {
+	queries := map[string]func(r *runStore, c *storage.Reader, q Query, change func()) int{
+		"find": func(r *runStore, c *storage.Reader, q Query, change func()) int {
 			p, err := New(c, q)
 			require.NoError(r.t, err)
 			change()
@@ -57,19 +57,19 @@ func TestPlansReadTheirState(t *testing.T) {
 			require.NoError(r.t, errors.Join(err, rows.Close()))
 			return len(found)
 		},
-		"count": func(r *related, c *storage.Reader, q Query, change func()) int {
+		"count": func(r *runStore, c *storage.Reader, q Query, change func()) int {
 			change()
 			n, _, _, err := Count(c, q)
 			require.NoError(r.t, err)
 			return int(n)
 		},
-		"distinct": func(r *related, c *storage.Reader, q Query, change func()) int {
+		"distinct": func(r *runStore, c *storage.Reader, q Query, change func()) int {
 			change()
 			list, _, _, err := Distinct(c, q, "v")
 			require.NoError(r.t, err)
 			return len(list)
 		},
-		"groups": func(r *related, c *storage.Reader, q Query, change func()) int {
+		"groups": func(r *runStore, c *storage.Reader, q Query, change func()) int {
 			change()
 			list, _, p, err := Groups(c, q, "v", 0)
 			require.NoError(r.t, err)
@@ -83,7 +83,7 @@ func TestPlansReadTheirState(t *testing.T) {
 		for name, run := range queries {
 			t.Run(change+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				r := newRelated(t, 10, 10)
+				r := newRunStore(t, 10, 10)
 				r.create(r.runs, "v")
 				r.insert("v", numbers(0, 200)...)
 				ix := r.index("ws_1_v_1")
@@ -112,7 +112,7 @@ func TestCountsAreOfOneMoment(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRelated(t, 0, 10)
+			r := newRunStore(t, 0, 10)
 			r.create(r.runs, "v")
 			r.insert("v", numbers(0, all)...)
 			runs := r.counted(r.index("ws_1_v_1"), 1)
@@ -144,7 +144,7 @@ func TestCountsAreOfOneMoment(t *testing.T) {
 }
 
 // ids lists the encoded ids of the runs that match one of several conditions.
-func (r *related) ids(alternatives ...bson.E) (list [][]byte) {
+func (r *runStore) ids(alternatives ...bson.E) (list [][]byte) {
 	r.t.Helper()
 	rd, err := r.runs.Reader()
 	require.NoError(r.t, err)
