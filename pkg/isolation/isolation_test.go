@@ -87,7 +87,7 @@ func TestPassLogsFailuresWithAttributesAndBoundsThem(t *testing.T) {
 	for i := range 1000 {
 		require.NoError(t, p.Record(fmt.Errorf("decode: %w", errFailure), "workspace", i))
 	}
-	require.Equal(t, maxReported, strings.Count(text.String(), "failed to mark items"))
+	require.Equal(t, maxReported, strings.Count(text.String(), "failed to process one item"))
 	require.Contains(t, text.String(), "workspace=7")
 	require.Equal(t, 1000, int(testutil.ToFloat64(r.failures.WithLabelValues("mark items"))))
 	require.Equal(t, maxReported, strings.Count(p.Err().Error(), errFailure.Error()))
