@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 
@@ -47,7 +46,7 @@ func (g *Gateway) writes(r *http.Request) bool {
 	if op == nil || op.ReadOnly {
 		return false
 	}
-	_, err := g.admit(g.bind(nil, r, path), op, vars)
+	_, err := g.authorizer.Admit(r, g.authorizer.Scope(nil, r, path), op, vars)
 	return err == nil
 }
 
@@ -60,12 +59,7 @@ func (g *Gateway) socketWrites(r *http.Request, path address.WorkspacePath) bool
 	if !ok || !g.sockets.Writes(template) {
 		return false
 	}
-	need, err := needOf(nil, path, nil)
-	if err != nil {
-		return false
-	}
-	need.Scope = g.sockets.Scopes(template)[0]
-	return g.authorize(r, nil, need) == nil
+	return g.authorizer.SocketAllowed(r, g.authorizer.Scope(nil, r, path), g.sockets.Scopes(template)[0])
 }
 
 // decideBySocket decides by a websocket that its first message has authenticated. The gateway then closes it, and the
@@ -75,40 +69,6 @@ func (g *Gateway) decideBySocket(r *http.Request, scope string) error {
 		return nil
 	}
 	return g.listener.choose(context.WithoutCancel(r.Context()), vocabulary.OfClient(r.Header))
-}
-
-// refuse returns the response to an admitted client that expects another vocabulary, nil for every other client. Half of
-// such a client's data would be lost: its events have other names.
-func (g *Gateway) refuse(r *http.Request, info request.Info, sentence func(client string) string) error {
-	refusal, foreign := g.foreign(r, info)
-	if !foreign {
-		return nil
-	}
-	g.denied.Add(r.Context(), info.Workspace, refusal)
-	return rpc.Detail(http.StatusBadRequest, sentence(cmp.Or(refusal.Client, "this client")))
-}
-
-// foreign returns the refusal of a client that expects another vocabulary. Its User-Agent proves that; headers and
-// subprotocols prove it together with events that the server has lately refused, because a proxy may strip the User-Agent.
-func (g *Gateway) foreign(r *http.Request, info request.Info) (refusals.Refusal, bool) {
-	refusal := refusals.Refusal{Client: info.UserAgent, Address: addressOf(info)}
-	if g.cfg.Vocabulary.ForeignAgent(info.UserAgent) {
-		refusal.Client, _ = vocabulary.PrefectAgent(info.UserAgent)
-		return refusal, true
-	}
-	if !g.cfg.Vocabulary.ForeignMarks(r.Header) {
-		return refusal, false
-	}
-	refusal.Events = true
-	return refusal, g.denied.RefusedEvents(info.Workspace, refusal.Client, refusal.Address)
-}
-
-// addressOf returns the address of a request's client, empty if unknown.
-func addressOf(info request.Info) string {
-	if !info.Peer.IsValid() {
-		return ""
-	}
-	return info.Peer.String()
 }
 
 // recorder is a caller that records refused events of clients which expect another vocabulary.
@@ -129,7 +89,7 @@ func (c recorder) Call(ctx context.Context, method string, in proto.Message) (pr
 		}
 		md, _ := metadata.FromOutgoingContext(ctx)
 		if info, broken := request.Incoming(metadata.NewIncomingContext(ctx, md)); broken == nil {
-			c.refused.Add(ctx, info.Workspace, refusals.Refusal{Client: info.UserAgent, Address: addressOf(info), Events: true})
+			c.refused.Add(ctx, info.Workspace, refusals.Refusal{Client: info.UserAgent, Address: refusals.Address(info), Events: true})
 		}
 		break
 	}

@@ -36,6 +36,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/address"
 	"github.com/orch-project/orch/services/gateway/internal/authn"
+	"github.com/orch-project/orch/services/gateway/internal/authz"
 	"github.com/orch-project/orch/services/gateway/internal/refusals"
 	"github.com/orch-project/orch/services/gateway/internal/requestlog"
 	"github.com/orch-project/orch/services/gateway/internal/serverinfo"
@@ -81,6 +82,7 @@ type Gateway struct {
 	requests    sync.WaitGroup // Counts the requests in flight.
 	addresses   *address.Resolver
 	guard       *authn.Guard
+	authorizer  *authz.Authorizer
 	mode        authn.Mode
 	directory   *directory.Directory // Nil without a broker.
 	infoService *rpc.Local
@@ -88,9 +90,8 @@ type Gateway struct {
 	api         *transcode.Transcoder
 	site        *web.Site
 	sessions    *session.Store
-	sockets     *stream.Server     // Nil without a broker.
-	denials     perAccountThrottle // Limits the events about refused addresses.
-	denied      *refusals.Log      // Clients of another vocabulary.
+	sockets     *stream.Server // Nil without a broker.
+	denied      *refusals.Log  // Clients of another vocabulary.
 	hooks       http.Handler
 	handler     http.Handler
 	closers     []func()
@@ -176,23 +177,26 @@ func (g *Gateway) build() error {
 		Tenants:    g.mode == authn.ByKey,
 		Ready:      g.Ready,
 	})
-	g.denied = refusals.New(refusals.Options{Broker: g.deps.Broker, Log: g.log})
+	g.denied = refusals.New(refusals.Options{Broker: g.deps.Broker, Vocabulary: g.cfg.Vocabulary, Log: g.log})
+	g.authorizer = authz.New(authz.Options{
+		Mode: g.mode, Guard: g.guard, Directory: g.directory, Addresses: g.addresses, Broker: g.deps.Broker,
+		Vocabulary: g.cfg.Vocabulary, Refused: g.denied, Log: g.log,
+	})
 	g.api, err = transcode.New(transcode.Options{
-		Services: openapi.Services(),
-		Caller:   g.callerOf,
-		Admit:    g.admit,
-		Permit:   g.permit,
-		Memory:   membudget.New(g.cfg.BodyMemory),
-		Large:    workspaceshare.New(transcode.LargeBodies()),
-		Log:      g.log,
+		Services:   openapi.Services(),
+		Caller:     g.callerOf,
+		Authorizer: g.authorizer,
+		Memory:     membudget.New(g.cfg.BodyMemory),
+		Large:      workspaceshare.New(transcode.LargeBodies()),
+		Log:        g.log,
 	})
 	if err != nil {
 		return fmt.Errorf("build the API: %w", err)
 	}
+	g.openSockets()
 	if err := g.openSite(); err != nil {
 		return err
 	}
-	g.openSockets()
 	g.handler = requestlog.Handler(requestlog.Options{
 		Log:        g.log,
 		Registry:   g.deps.Registry,

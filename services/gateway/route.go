@@ -1,17 +1,12 @@
 package gateway
 
 import (
-	"context"
 	"net/http"
 	"strings"
 
-	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
-	"github.com/orch-project/orch/pkg/vocabulary"
-	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/address"
-	"github.com/orch-project/orch/services/gateway/internal/authn"
 	"github.com/orch-project/orch/services/gateway/internal/requestlog"
 	"github.com/orch-project/orch/services/gateway/internal/stream"
 	"github.com/orch-project/orch/services/gateway/internal/transcode"
@@ -54,7 +49,7 @@ func (g *Gateway) serveAPI(w http.ResponseWriter, r *http.Request) {
 	path, ok := address.Split(r.URL)
 	if !ok {
 		requestlog.SetRoute(w, transcode.Unmatched)
-		if err := g.authorize(r, nil, authn.Need{}); err != nil {
+		if err := g.authorizer.Authenticate(r); err != nil {
 			transcode.WriteError(w, rpc.HTTPError(err))
 			return
 		}
@@ -67,7 +62,7 @@ func (g *Gateway) serveAPI(w http.ResponseWriter, r *http.Request) {
 	}
 	if path.URL.Path == "/openapi.json" {
 		requestlog.SetRoute(w, "/openapi.json")
-		if err := g.authorize(r, nil, authn.Need{}); err != nil {
+		if err := g.authorizer.Authenticate(r); err != nil {
 			transcode.WriteError(w, rpc.HTTPError(err))
 			return
 		}
@@ -75,39 +70,13 @@ func (g *Gateway) serveAPI(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Cache-Control", "no-store") // Responses hold data of a workspace, and new keys.
-	g.api.ServeHTTP(w, g.bind(w, r, path))
-}
-
-// bind returns a request without the API's prefix, bound to its path. The writer may be nil.
-func (g *Gateway) bind(w http.ResponseWriter, r *http.Request, path address.WorkspacePath) *http.Request {
-	stripped := r.WithContext(context.WithValue(r.Context(), requestScopeKey{}, requestScope{info: g.info(w, r, path.Prefix), path: path}))
+	stripped := r.WithContext(r.Context())
 	stripped.URL = path.URL
-	return stripped
+	g.api.Serve(w, stripped, g.authorizer.Scope(w, r, path))
 }
 
-// info is the request metadata for the services.
-func (g *Gateway) info(w http.ResponseWriter, r *http.Request, prefix string) request.Info {
-	apiVersion, _ := vocabulary.ClientAPIVersion(r.Header)
-	info := request.Info{
-		Account:    request.DefaultAccount,
-		Workspace:  request.DefaultWorkspace,
-		PublicURL:  printable(g.addresses.Root(r) + prefix),
-		HooksURL:   printable(g.addresses.Hooks(r)),
-		UserAgent:  printable(r.UserAgent()),
-		Peer:       g.addresses.Client(r),
-		APIVersion: printable(apiVersion),
-		Expects:    vocabulary.OfClient(r.Header),
-		ID:         requestlog.RequestID(w),
-		Caller:     request.Caller{Unauthenticated: g.mode != authn.ByKey},
-	}
-	if id, name, ok := vocabulary.Automation(r.Header); ok {
-		info.Automation = request.Automation{ID: id, Name: name}
-	}
-	return info
-}
-
-// pageAddresses returns the addresses for the status page.
-func (g *Gateway) pageAddresses(r *http.Request) web.Addresses {
+// PageAddresses returns the addresses for the status page.
+func (g *Gateway) PageAddresses(r *http.Request) web.Addresses {
 	at := web.Addresses{Root: g.addresses.Root(r), Hooks: g.addresses.Hooks(r)}
 	at.API = at.Root + "/api"
 	if g.deps.InternalURL != "" {
@@ -116,8 +85,8 @@ func (g *Gateway) pageAddresses(r *http.Request) web.Addresses {
 	return at
 }
 
-// parts are the process's workers and checks, or the gateway alone.
-func (g *Gateway) parts() []run.Item {
+// Parts are the process's workers and checks, or the gateway alone.
+func (g *Gateway) Parts() []run.Item {
 	if g.deps.Health != nil {
 		return g.deps.Health.Ready().Checks
 	}
@@ -126,28 +95,4 @@ func (g *Gateway) parts() []run.Item {
 		item.OK, item.Error = false, err.Error()
 	}
 	return []run.Item{item}
-}
-
-// printable removes what gRPC metadata cannot carry and truncates excessive lengths.
-func printable(text string) string {
-	const longest = 1024
-	clean := true
-	for i := range len(text) {
-		clean = clean && text[i] >= 0x20 && text[i] < 0x7f
-	}
-	if !clean {
-		text = strings.Map(func(c rune) rune {
-			if c < 0x20 || c >= 0x7f {
-				return '?'
-			}
-			return c
-		}, text)
-	}
-	return text[:min(len(text), longest)]
-}
-
-// probes are open without credentials, because container orchestrators have none.
-func isProbe(op *transcode.Operation) bool {
-	return op != nil && (op.RPC == orchv1.ServerService_HealthCheck_FullMethodName ||
-		op.RPC == orchv1.ServerService_PerformReadinessCheck_FullMethodName)
 }

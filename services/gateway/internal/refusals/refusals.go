@@ -15,6 +15,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/clock"
+	"github.com/orch-project/orch/pkg/vocabulary"
 )
 
 const (
@@ -47,8 +48,10 @@ type Refusal struct {
 type Options struct {
 	// Broker shares the refusals; nil keeps them in this process.
 	Broker *broker.Conn
-	Clock  clock.Clock
-	Log    *slog.Logger
+	// Vocabulary is the server's.
+	Vocabulary vocabulary.Vocabulary
+	Clock      clock.Clock
+	Log        *slog.Logger
 }
 
 // Log records refusals by workspace.

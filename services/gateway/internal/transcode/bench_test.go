@@ -48,12 +48,10 @@ func BenchmarkServe(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			t, err := New(Options{
-				Services: openapi.Services(),
-				Caller:   func(string) rpc.Caller { return fixed{test.answer} },
-				Admit: func(r *http.Request, _ *Operation, _ map[string]string) (context.Context, error) {
-					return r.Context(), nil
-				},
-				Log: slog.New(slog.DiscardHandler),
+				Services:   openapi.Services(),
+				Caller:     func(string) rpc.Caller { return fixed{test.answer} },
+				Authorizer: everybody{},
+				Log:        slog.New(slog.DiscardHandler),
 			})
 			if err != nil {
 				b.Fatal(err)
@@ -67,7 +65,7 @@ func BenchmarkServe(b *testing.B) {
 			for b.Loop() {
 				body.Reset(test.body)
 				r.Body = io.NopCloser(body)
-				t.ServeHTTP(sink{http.Header{}}, r)
+				t.Serve(sink{http.Header{}}, r, RequestScope{})
 			}
 		})
 	}

@@ -42,14 +42,14 @@ func (op *Operation) URL(in Input) string {
 // Operation returns the operation of an rpc, nil without one. Of several bindings it is the first.
 func (t *Transcoder) Operation(rpc string) *Operation { return t.byRPC[rpc] }
 
-// Call makes a call on behalf of a request for a page. It decodes the input and authorizes the caller as ServeHTTP does,
+// Call makes a call on behalf of a request for a page. It decodes the input and authorizes the caller as Serve does,
 // so a page can do nothing that its reader cannot do over REST. Its errors are responses.
-func (t *Transcoder) Call(r *http.Request, op *Operation, in Input) (proto.Message, error) {
+func (t *Transcoder) Call(r *http.Request, scope RequestScope, op *Operation, in Input) (proto.Message, error) {
 	vars := make(map[string]string, len(in.Path))
 	for name, value := range in.Path {
 		vars[name] = url.PathEscape(value)
 	}
-	ctx, err := t.opts.Admit(r, op, vars)
+	ctx, err := t.opts.Authorizer.Admit(r, scope, op, vars)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (t *Transcoder) Call(r *http.Request, op *Operation, in Input) (proto.Messa
 	if len(fieldErrors) > 0 {
 		return nil, rpc.Invalid(op.redact.fieldErrors(fieldErrors)...)
 	}
-	if err := t.permit(r, match{op: op, vars: vars}, request); err != nil {
+	if err := t.permit(r, scope, match{op: op, vars: vars}, request); err != nil {
 		return nil, err
 	}
 	response, _, err := t.opts.Caller(op.RPC).Call(ctx, op.RPC, request.Interface())

@@ -34,24 +34,20 @@ func (b blocking) Call(context.Context, string, proto.Message) (proto.Message, r
 func TestLargeBodiesOfAWorkspaceAreServedInTurns(t *testing.T) {
 	t.Parallel()
 	caller := blocking{make(chan struct{}), make(chan struct{})}
-	const workspace = "Workspace"
 	api, err := New(Options{
-		Services: openapi.Services(),
-		Caller:   func(string) rpc.Caller { return caller },
-		Admit: func(r *http.Request, _ *Operation, _ map[string]string) (context.Context, error) {
-			return request.Outgoing(r.Context(), request.Info{Workspace: uuid.MustParse(r.Header.Get(workspace))}), nil
-		},
-		Large: workspaceshare.New(workspaceshare.Bounds{Max: 1}),
-		Log:   slog.New(slog.DiscardHandler),
+		Services:   openapi.Services(),
+		Caller:     func(string) rpc.Caller { return caller },
+		Authorizer: everybody{},
+		Large:      workspaceshare.New(workspaceshare.Bounds{Max: 1}),
+		Log:        slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
 	first, second := uuid.NewString(), uuid.NewString()
 	send := func(ws string, size int) int {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/flows/filter",
 			strings.NewReader(`{"flows":{"name":{"any_":["`+strings.Repeat("a", size)+`"]}}}`))
-		r.Header.Set(workspace, ws)
 		w := httptest.NewRecorder()
-		api.ServeHTTP(w, r)
+		api.Serve(w, r, RequestScope{Info: request.Info{Workspace: uuid.MustParse(ws)}})
 		return w.Code
 	}
 	answers := make(chan int)
@@ -77,24 +73,21 @@ func TestAWaitingWorkspaceLetsOthersBegin(t *testing.T) {
 	t.Parallel()
 	caller := blocking{make(chan struct{}), make(chan struct{})}
 	api, err := New(Options{
-		Services: openapi.Services(),
-		Caller:   func(string) rpc.Caller { return caller },
-		Admit: func(r *http.Request, _ *Operation, _ map[string]string) (context.Context, error) {
-			id := uuid.MustParse(r.Header.Get("Workspace"))
-			return request.Outgoing(r.Context(), request.Info{Account: id, Workspace: id}), nil
-		},
-		Memory: membudget.New(membudget.Default),
-		Large:  workspaceshare.New(workspaceshare.Bounds{Max: 1, Queue: 100, Wait: time.Hour}),
-		Log:    slog.New(slog.DiscardHandler),
+		Services:   openapi.Services(),
+		Caller:     func(string) rpc.Caller { return caller },
+		Authorizer: everybody{},
+		Memory:     membudget.New(membudget.Default),
+		Large:      workspaceshare.New(workspaceshare.Bounds{Max: 1, Queue: 100, Wait: time.Hour}),
+		Log:        slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
 	answers := make(chan int)
 	send := func(ws string) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/flows/filter",
 			strings.NewReader(`{"flows":{"name":{"any_":["`+strings.Repeat("a", 2*membudget.LargeBody)+`"]}}}`))
-		r.Header.Set("Workspace", ws)
 		w := httptest.NewRecorder()
-		api.ServeHTTP(w, r)
+		id := uuid.MustParse(ws)
+		api.Serve(w, r, RequestScope{Info: request.Info{Account: id, Workspace: id}})
 		answers <- w.Code
 	}
 	busy := uuid.NewString()

@@ -34,12 +34,8 @@ type Options struct {
 	Services []protoreflect.ServiceDescriptor
 	// Caller returns the caller that serves an rpc, by its full name.
 	Caller func(rpc string) rpc.Caller
-	// Admit authorizes a request and returns the context of its call, with the metadata that services need. Vars are
-	// the path's variables, still escaped. The operation is nil for an unknown path, so strangers cannot probe paths.
-	// Its error is the response.
-	Admit func(r *http.Request, op *Operation, vars map[string]string) (context.Context, error)
-	// Permit authorizes an additional scope that a request's fields require. Its error is the response.
-	Permit func(r *http.Request, op *Operation, vars map[string]string, scope string) error
+	// Authorizer authorizes each call.
+	Authorizer Authorizer
 	// Memory bounds the bodies that are read and decoded at once; nil has no bound.
 	Memory *membudget.Budget
 	// Large bounds the requests of a workspace with large bodies that are served at once; nil has no bound.
@@ -48,7 +44,7 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Transcoder is an http.Handler for paths without prefix, such as "/flows/filter".
+// Transcoder serves paths without prefix, such as "/flows/filter".
 type Transcoder struct {
 	opts   Options
 	ops    []*Operation
@@ -88,20 +84,20 @@ func (t *Transcoder) Find(method string, u *url.URL) (*Operation, map[string]str
 	return found.op, found.vars
 }
 
-// ServeHTTP serves a request whose URL has no API prefix.
-func (t *Transcoder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// Serve serves a request whose URL has no API prefix.
+func (t *Transcoder) Serve(w http.ResponseWriter, r *http.Request, scope RequestScope) {
 	found := t.router.find(r.Method, r.URL)
 	route := Unmatched
 	if found.op != nil {
 		route = found.op.Template
 	}
 	requestlog.SetRoute(w, route)
-	ctx, err := t.opts.Admit(r, found.op, found.vars)
+	ctx, err := t.opts.Authorizer.Admit(r, scope, found.op, found.vars)
 	switch {
 	case err != nil:
 		writeHTTPError(w, rpc.HTTPError(err), nil)
 	case found.op != nil:
-		t.serve(ctx, w, r, found)
+		t.serve(ctx, w, r, scope, found)
 	case len(found.allow) > 0:
 		w.Header().Set("Allow", strings.Join(found.allow, ", "))
 		writeHTTPError(w, notAllowed, nil)
@@ -118,7 +114,7 @@ var (
 // NotFound responds with 404 for an unknown path.
 func NotFound(w http.ResponseWriter) { writeHTTPError(w, notFound, nil) }
 
-func (t *Transcoder) serve(ctx context.Context, w http.ResponseWriter, r *http.Request, found match) {
+func (t *Transcoder) serve(ctx context.Context, w http.ResponseWriter, r *http.Request, scope RequestScope, found match) {
 	op := found.op
 	body := buffers.Get().(*bytes.Buffer)
 	defer release(body)
@@ -159,7 +155,7 @@ func (t *Transcoder) serve(ctx context.Context, w http.ResponseWriter, r *http.R
 		return
 	}
 	memory.ReleaseProcessor() // The call waits for the store.
-	if err := t.permit(r, found, message); err != nil {
+	if err := t.permit(r, scope, found, message); err != nil {
 		writeHTTPError(w, rpc.HTTPError(err), nil)
 		return
 	}
@@ -218,12 +214,12 @@ func (t *Transcoder) appendJSON(
 }
 
 // permit checks the scopes of the guarded fields that a request sets.
-func (t *Transcoder) permit(r *http.Request, found match, request protoreflect.Message) error {
+func (t *Transcoder) permit(r *http.Request, scope RequestScope, found match, request protoreflect.Message) error {
 	for _, field := range found.op.guarded {
 		if !field.Set(request) {
 			continue
 		}
-		if err := t.opts.Permit(r, found.op, found.vars, field.Scope); err != nil {
+		if err := t.opts.Authorizer.Permit(r, scope, found.op, found.vars, field.Scope); err != nil {
 			return err
 		}
 	}

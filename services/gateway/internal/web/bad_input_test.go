@@ -30,7 +30,7 @@ func readable(t *testing.T, what, body string) {
 func TestUnknownObjects(t *testing.T) {
 	t.Parallel()
 	tested := 0
-	for _, p := range pages.All(pages.Server{}) {
+	for _, p := range pages.All(nil) {
 		if !strings.Contains(p.Pattern, "{id}") || p.Serve != nil || strings.HasPrefix(p.Pattern, "/trace") {
 			continue
 		}
@@ -128,7 +128,7 @@ func TestEveryParameterIsChecked(t *testing.T) {
 		"from", "to", "at", "state", "flow", "deployment", "tag", "q", "n", "older", "page", "skip", "offset", "tz", "chart", "level", "logger", "attempt", "sort", "wait",
 		"event", "resource", "status", "reason", "replayed", "after", "delivery", "webhook", "preset", "like", "did", "count", "address", "topic",
 	}
-	for i, p := range pages.All(pages.Server{}) {
+	for i, p := range pages.All(nil) {
 		path := strings.NewReplacer("{id}", someID, "{occurred}", "2030-01-31", "{delivery_id}", someID, "{name}", "kubernetes", "{worker}", someID, "{kind}", "event").Replace(p.Pattern)
 		for j, name := range names {
 			value := bad[(i+j)%len(bad)] // Each pair of a page and a parameter gets one, to be done in a second.

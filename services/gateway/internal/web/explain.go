@@ -26,7 +26,7 @@ type explanation struct {
 }
 
 // explain responds with an error page that keeps the navigation. Clients that are no browsers get the error as JSON.
-func (s *Site) explain(w http.ResponseWriter, r *page.Request, visit Visit, p *page.Page, err error) {
+func (s *Site) explain(w http.ResponseWriter, r *page.Request, v pageVisit, p *page.Page, err error) {
 	e := httpError(err)
 	status := int(e.GetStatus())
 	if status == http.StatusInternalServerError {
@@ -50,7 +50,7 @@ func (s *Site) explain(w http.ResponseWriter, r *page.Request, visit Visit, p *p
 	if status >= http.StatusInternalServerError && r.HTTP.Method != http.MethodPost {
 		x.Retry = r.Here()
 	}
-	f := s.frame(r, visit, p)
+	f := s.frame(r, v, p)
 	f.Title, f.Complete = x.Title, r.Complete()
 	for name, value := range e.GetHeaders() {
 		w.Header().Set(name, value)

@@ -27,9 +27,12 @@ import (
 	"github.com/orch-project/orch/pkg/access/accesstest"
 	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/openapi"
+	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/gateway/internal/address"
+	"github.com/orch-project/orch/services/gateway/internal/authz"
 	"github.com/orch-project/orch/services/gateway/internal/transcode"
 	"github.com/orch-project/orch/services/gateway/internal/web/pages"
 	"github.com/orch-project/orch/services/gateway/internal/web/session"
@@ -109,43 +112,91 @@ func (s *stub) Call(ctx context.Context, method string, request proto.Message) (
 	return nil, rpc.Reply{}, rpc.Detail(http.StatusNotFound, "Not Found")
 }
 
+// reader is the authorizer of a site with one reader, who holds the scopes; nil means all.
+type reader struct {
+	scopes access.Set
+	// enter and signIn replace what every request may do; owner names the owner of a digest.
+	enter  func(r *http.Request) error
+	signIn func(credential string) (string, error)
+	owner  func(digest string) string
+	// workspace is the workspace and account of every path; nil means those of the path.
+	workspace uuid.UUID
+}
+
+func (a *reader) holds(op *transcode.Operation) bool {
+	return op != nil && (a.scopes == nil || op.Public || a.scopes.Has(op.Scope))
+}
+
+func (a *reader) Admit(r *http.Request, _ transcode.RequestScope, op *transcode.Operation, _ map[string]string) (context.Context, error) {
+	if !a.holds(op) {
+		return nil, rpc.Detail(http.StatusForbidden, "Forbidden")
+	}
+	return r.Context(), nil
+}
+
+func (a *reader) Permit(*http.Request, transcode.RequestScope, *transcode.Operation, map[string]string, string) error {
+	return nil
+}
+
+func (a *reader) Enter(_ http.ResponseWriter, r *http.Request, account, workspace uuid.UUID) (authz.Visit, error) {
+	if a.enter != nil {
+		if err := a.enter(r); err != nil {
+			return authz.Visit{}, err
+		}
+	}
+	if a.workspace != uuid.Nil {
+		account, workspace = a.workspace, a.workspace
+	}
+	return authz.Visit{
+		Scope: transcode.RequestScope{
+			Info: request.Info{Account: account, Workspace: workspace}, Path: address.WorkspacePath{Prefix: "/api"}, Page: true,
+		},
+		Allowed: a.holds, Member: true,
+	}, nil
+}
+
+func (a *reader) SignIn(_ *http.Request, credential string) (string, error) {
+	return a.signIn(credential)
+}
+
+func (a *reader) Owner(digest string) string {
+	if a.owner == nil {
+		return ""
+	}
+	return a.owner(digest)
+}
+
+func (a *reader) Client(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") }
+
+// healthy is a server that works.
+type healthy struct{}
+
+func (healthy) Ready() error { return nil }
+
+func (healthy) Parts() []run.Item { return []run.Item{{Name: "gateway", OK: true}} }
+
+func (healthy) PageAddresses(*http.Request) Addresses {
+	return Addresses{Root: "http://orch.test", API: "http://orch.test/api", Hooks: "http://orch.test/hooks"}
+}
+
 // siteWith returns a site whose reader holds the scopes; nil means all.
 func siteWith(t testing.TB, s *stub, scopes access.Set) *Site {
 	t.Helper()
+	only := &reader{scopes: scopes}
 	api, err := transcode.New(transcode.Options{
-		Services: openapi.Services(),
-		Caller:   func(string) rpc.Caller { return s },
-		Admit: func(r *http.Request, op *transcode.Operation, _ map[string]string) (context.Context, error) {
-			if scopes != nil && !op.Public && !scopes.Has(op.Scope) {
-				return nil, rpc.Detail(http.StatusForbidden, "Forbidden")
-			}
-			return r.Context(), nil
-		},
-		Permit: func(*http.Request, *transcode.Operation, map[string]string, string) error { return nil },
+		Services: openapi.Services(), Caller: func(string) rpc.Caller { return s }, Authorizer: only,
 	})
 	require.NoError(t, err)
 	site, err := New(Options{
-		API: api, Clock: clock.NewManual(now), Version: "1.2.3", Sessions: session.NewStore(session.Options{}),
-		Enter: func(_ http.ResponseWriter, r *http.Request, account, workspace uuid.UUID) (Visit, error) {
-			return Visit{
-				Request: r, APIPrefix: "/api", Member: true, Account: account, Workspace: workspace,
-				Allowed: func(rpc string) bool {
-					op := api.Operation(rpc)
-					return scopes == nil || op != nil && (op.Public || scopes.Has(op.Scope))
-				},
-			}, nil
-		},
-		Addresses: func(*http.Request) Addresses {
-			return Addresses{Root: "http://orch.test", API: "http://orch.test/api", Hooks: "http://orch.test/hooks"}
-		},
-		Client: func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
-		Ready:  func() error { return nil },
-		Log:    slog.New(slog.NewTextHandler(t.Output(), nil)),
-		Parts:  func() []run.Item { return []run.Item{{Name: "gateway", OK: true}} },
+		API: api, Authorizer: only, Server: healthy{}, Clock: clock.NewManual(now), Version: "1.2.3",
+		Sessions: session.NewStore(session.Options{}), Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	require.NoError(t, err)
 	return site
 }
+
+// readerOf returns the reader of a site.
+func readerOf(site *Site) *reader { return site.opts.Authorizer.(*reader) }
 
 // visit requests a page as a browser does. A form is sent with the token of a page shown before.
 func visit(t testing.TB, site *Site, path string, form url.Values) *httptest.ResponseRecorder {
@@ -236,7 +287,7 @@ func TestEveryPageHasACase(t *testing.T) {
 		require.NotNil(t, found, c.path)
 		tested[found.Pattern] = true
 	}
-	for _, p := range pages.All(pages.Server{}) {
+	for _, p := range pages.All(nil) {
 		if p.Serve == nil {
 			require.True(t, tested[p.Pattern], "%s has no case in pagesUnderTest", p.Pattern)
 		}

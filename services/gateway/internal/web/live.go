@@ -9,6 +9,7 @@ import (
 
 	"github.com/flosch/pongo2/v6"
 
+	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/stream"
@@ -22,27 +23,30 @@ import (
 const livePath = "/live"
 
 // serveLive follows a topic for a page. Its reader needs the scope of the topic, now and while the socket is open.
-func (s *Site) serveLive(w http.ResponseWriter, r *http.Request, visit Visit, at workspacePath) {
+func (s *Site) serveLive(w http.ResponseWriter, r *http.Request, v pageVisit, at workspacePath) {
 	topic, known := live.Parse(r.URL.Query().Get("topic"))
 	switch {
-	case s.opts.Follow == nil || !stream.Upgrade(r):
+	case s.opts.Sockets == nil || !stream.Upgrade(r):
 		transcode.NotFound(w)
 	case !known:
 		transcode.WriteError(w, rpc.HTTPError(rpc.Detail(http.StatusBadRequest, "The parameter topic names nothing that a page follows.")))
-	case !s.sameOrigin(r) || !visit.Allowed(topic.RPC()):
+	case !s.sameOrigin(r) || !v.allowed(topic.RPC()):
 		transcode.WriteError(w, rpc.HTTPError(errForbidden))
 	default:
 		admit := func() error {
 			if open, ok := session.From(r.Context()); ok && !s.opts.Sessions.Alive(open.ID) {
 				return rpc.Detail(http.StatusUnauthorized, "The session has ended.")
 			}
-			again, err := s.opts.Enter(w, r, at.account, at.workspace)
-			if err == nil && !again.Allowed(topic.RPC()) {
+			again, err := s.enter(w, r, at)
+			if err == nil && !again.allowed(topic.RPC()) {
 				err = errForbidden
 			}
 			return err
 		}
-		if err := s.opts.Follow(w, visit, topic.Watch(s.opts.Vocabulary), admit); err != nil {
+		info := v.Scope.Info
+		client := stream.Client{Address: info.Peer, Account: info.Account}
+		err := s.opts.Sockets.ServeLive(w, r, topic.Watch(s.opts.Vocabulary), client, func() (request.Info, error) { return info, admit() })
+		if err != nil {
 			transcode.WriteError(w, rpc.HTTPError(err))
 		}
 	}
@@ -59,7 +63,7 @@ func (s *Site) sameOrigin(r *http.Request) bool {
 	if err != nil {
 		return false
 	}
-	public, err := url.Parse(s.opts.Addresses(r).Root)
+	public, err := url.Parse(s.opts.Server.PageAddresses(r).Root)
 	return err == nil && (strings.EqualFold(from.Host, r.Host) || strings.EqualFold(from.Host, public.Host) && from.Scheme == public.Scheme)
 }
 
@@ -68,7 +72,7 @@ var still = []string{"to", "at", "older", "skip", "offset", "page"}
 
 // liveAddress returns the address of the websocket of a page, empty for a page that follows nothing.
 func (s *Site) liveAddress(r *page.Request, p *page.Page) string {
-	if p == nil || p.Live == "" || s.opts.Follow == nil || r.HTTP.Method == http.MethodPost {
+	if p == nil || p.Live == "" || s.opts.Sockets == nil || r.HTTP.Method == http.MethodPost {
 		return ""
 	}
 	query := r.HTTP.URL.Query()
@@ -84,11 +88,11 @@ func (s *Site) liveAddress(r *page.Request, p *page.Page) string {
 
 // fragmentKey is everything that a fragment depends on: the workspace, the permissions of its reader, and the address with the
 // prefix of its links.
-func (s *Site) fragmentKey(r *page.Request, visit Visit) string {
+func (s *Site) fragmentKey(r *page.Request, v pageVisit) string {
 	var key strings.Builder
-	key.WriteString(visit.Account.String() + " " + visit.Workspace.String() + " ")
+	key.WriteString(v.Scope.Info.Account.String() + " " + v.Scope.Info.Workspace.String() + " ")
 	for _, rpc := range s.permissions {
-		if visit.Allowed(rpc) {
+		if v.allowed(rpc) {
 			key.WriteByte('1')
 		} else {
 			key.WriteByte('0')
@@ -117,11 +121,11 @@ func permissionsOf(operations []*transcode.Operation) []string {
 }
 
 // getFragment responds with the content of a page for a script. Readers with the same permissions share it.
-func (s *Site) getFragment(w http.ResponseWriter, r *page.Request, visit Visit, p *page.Page) {
+func (s *Site) getFragment(w http.ResponseWriter, r *page.Request, v pageVisit, p *page.Page) {
 	// One reader renders for all, so the departure of one must not end the calls. Each call has a deadline.
 	r.HTTP = r.HTTP.WithContext(context.WithoutCancel(r.HTTP.Context()))
-	r.Client = s.readClient(r, visit, p)
-	found, err := s.fragments.Get(r.HTTP.Context(), s.fragmentKey(r, visit), func() ([]byte, error) {
+	r.Client = s.readClient(r, v, p)
+	found, err := s.fragments.Get(r.HTTP.Context(), s.fragmentKey(r, v), func() ([]byte, error) {
 		view, err := viewOf(r, p)
 		if err != nil {
 			return nil, err
@@ -131,7 +135,7 @@ func (s *Site) getFragment(w http.ResponseWriter, r *page.Request, visit Visit, 
 		}, "v": view.Data})
 	})
 	if err != nil {
-		s.explain(w, r, visit, p, err)
+		s.explain(w, r, v, p, err)
 		return
 	}
 	w.Header().Set("Cache-Control", "private, no-cache")

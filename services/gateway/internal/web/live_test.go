@@ -13,19 +13,33 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/orch-project/orch/pkg/access"
+	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/stream"
 	"github.com/orch-project/orch/services/gateway/internal/web/session"
 )
 
-// following is a Follow that admits again and responds with 204.
-func following(w http.ResponseWriter, _ Visit, _ stream.Watch, admit func() error) error {
-	if err := admit(); err != nil {
+// following is the websockets of a site, which admit again and respond with 204.
+type following struct{}
+
+func (following) ServeLive(
+	w http.ResponseWriter, _ *http.Request, _ stream.Watch, _ stream.Client, admit func() (request.Info, error),
+) error {
+	if _, err := admit(); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+// followingOnce calls a function instead.
+type followingOnce func(w http.ResponseWriter, admit func() (request.Info, error)) error
+
+func (f followingOnce) ServeLive(
+	w http.ResponseWriter, _ *http.Request, _ stream.Watch, _ stream.Client, admit func() (request.Info, error),
+) error {
+	return f(w, admit)
 }
 
 func upgrade(t *testing.T, site *Site, path string, headers ...string) int {
@@ -46,7 +60,7 @@ func TestWhoMayFollow(t *testing.T) {
 	viewer, _ := access.WorkspaceRole(access.WorkspaceViewer)
 	site := siteWith(t, &stub{}, viewer.Scopes)
 	require.Equal(t, 404, upgrade(t, site, "/live?topic=runs"), "without a broker")
-	site.opts.Follow = following
+	site.opts.Sockets = following{}
 	require.Equal(t, 204, upgrade(t, site, "/live?topic=runs"))
 	require.Equal(t, 204, upgrade(t, site, "/account/"+someID+"/workspace/"+someID+"/live?topic=flow-run/"+someID))
 	require.Equal(t, 400, upgrade(t, site, "/live?topic=weather"))
@@ -58,7 +72,7 @@ func TestWhoMayFollow(t *testing.T) {
 	require.Equal(t, 403, upgrade(t, site, "/live?topic=runs", "Origin: null"))
 
 	nobody := siteWith(t, &stub{}, access.Set{})
-	nobody.opts.Follow = following
+	nobody.opts.Sockets = following{}
 	for _, topic := range []string{"runs", "events", "deliveries", "flow-run/" + someID} {
 		require.Equal(t, 403, upgrade(t, nobody, "/live?topic="+topic), topic)
 	}
@@ -72,15 +86,16 @@ func TestAFollowerEndsWithItsSession(t *testing.T) {
 	require.Equal(t, 401, upgrade(t, site, "/live?topic=runs"))
 	b.signIn(t)
 	var again error
-	site.opts.Follow = func(w http.ResponseWriter, _ Visit, _ stream.Watch, admit func() error) error {
-		require.NoError(t, admit())
+	site.opts.Sockets = followingOnce(func(w http.ResponseWriter, admit func() (request.Info, error)) error {
+		_, err := admit()
+		require.NoError(t, err)
 		open, ok := site.opts.Sessions.Find(t.Context(), b.cookies["orch"])
 		require.True(t, ok)
 		require.NoError(t, site.opts.Sessions.Close(t.Context(), open.ID))
-		again = admit()
+		_, again = admit()
 		w.WriteHeader(http.StatusNoContent)
 		return nil
-	}
+	})
 	require.Equal(t, 204, upgrade(t, site, "/live?topic=runs", "Cookie: orch="+b.cookies["orch"]))
 	require.EqualValues(t, 401, rpc.HTTPError(again).GetStatus())
 }
@@ -91,7 +106,7 @@ func TestPagesNameWhatTheyFollow(t *testing.T) {
 	maps.Copy(all, console())
 	site := siteWith(t, &stub{answers: all}, nil)
 	require.NotContains(t, visit(t, site, "/runs", nil).Body.String(), "data-live", "without a broker")
-	site.opts.Follow = following
+	site.opts.Sockets = following{}
 	for path, want := range map[string]string{
 		"/": "/live?topic=runs", "/runs?state=FAILED": "/live?topic=runs", "/events": "/live?topic=events", "/webhooks": "/live?topic=deliveries",
 		"/runs/flow-run/" + someID + "/logs": "/live?topic=flow-run%2F" + someID, "/runs/task-run/" + someID: "/live?topic=task-run%2F" + someID,
@@ -163,12 +178,7 @@ func TestFragmentsDependOnTheRole(t *testing.T) {
 func TestFragmentsDependOnTheAddress(t *testing.T) {
 	t.Parallel()
 	site := siteWith(t, &stub{answers: lists()}, nil)
-	enter := site.opts.Enter
-	site.opts.Enter = func(w http.ResponseWriter, r *http.Request, account, _ uuid.UUID) (Visit, error) {
-		visit, err := enter(w, r, account, uuid.Nil)
-		visit.Account, visit.Workspace = uuid.MustParse(someID), uuid.MustParse(someID)
-		return visit, err
-	}
+	readerOf(site).workspace = uuid.MustParse(someID)
 	const workspace = "/account/" + someID + "/workspace/" + someID
 	require.NotContains(t, fragmentOf(t, site, "/runs", "").Body.String(), workspace)
 	require.Contains(t, fragmentOf(t, site, workspace+"/runs", "").Body.String(), `href="`+workspace+`/runs/flow-run/`)

@@ -63,7 +63,7 @@ func (s *Site) signIn(w http.ResponseWriter, r *http.Request, next string) {
 		return
 	}
 	user, secret := r.PostForm.Get("user"), r.PostForm.Get("secret")
-	from, name := s.opts.Client(r), ""
+	from, name := s.opts.Authorizer.Client(r), ""
 	if s.opts.Credential == "password" {
 		name = user // Who signs in by a key has no name, whatever the form says.
 	}
@@ -76,7 +76,7 @@ func (s *Site) signIn(w http.ResponseWriter, r *http.Request, next string) {
 	if s.opts.Credential == "password" {
 		credential = user + ":" + secret
 	}
-	digest, err := s.opts.SignIn(r, credential)
+	digest, err := s.opts.Authorizer.SignIn(r, credential)
 	if err != nil {
 		e := rpc.HTTPError(err)
 		problem := "This key is not valid, or it was revoked."

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"github.com/orch-project/orch/pkg/rpc"
@@ -18,19 +17,18 @@ import (
 // withLogin returns a site that accepts one key.
 func withLogin(t *testing.T) *Site {
 	site := siteWith(t, &stub{answers: lists()}, nil)
-	enter := site.opts.Enter
 	site.opts.Credential = "key"
-	site.opts.SignIn = func(_ *http.Request, credential string) (string, error) {
+	readerOf(site).signIn = func(credential string) (string, error) {
 		if credential != "right" {
 			return "", rpc.Detail(http.StatusUnauthorized, "Unauthorized")
 		}
 		return "digest", nil
 	}
-	site.opts.Enter = func(w http.ResponseWriter, r *http.Request, account, workspace uuid.UUID) (Visit, error) {
+	readerOf(site).enter = func(r *http.Request) error {
 		if _, ok := session.From(r.Context()); !ok {
-			return Visit{}, rpc.Detail(http.StatusUnauthorized, "Unauthorized")
+			return rpc.Detail(http.StatusUnauthorized, "Unauthorized")
 		}
-		return enter(w, r, account, workspace)
+		return nil
 	}
 	return site
 }
@@ -135,7 +133,7 @@ func TestPasswordsKeepTheirBlanks(t *testing.T) {
 		b := &browserOf{withLogin(t), map[string]string{}}
 		b.site.opts.Credential = credential
 		var got string
-		b.site.opts.SignIn = func(_ *http.Request, credential string) (string, error) {
+		readerOf(b.site).signIn = func(credential string) (string, error) {
 			got = credential
 			return "digest", nil
 		}

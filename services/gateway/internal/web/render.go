@@ -63,13 +63,13 @@ type workspaceRow struct {
 }
 
 // answer responds with a view.
-func (s *Site) answer(w http.ResponseWriter, r *page.Request, visit Visit, p *page.Page, view page.View) {
+func (s *Site) answer(w http.ResponseWriter, r *page.Request, v pageVisit, p *page.Page, view page.View) {
 	if view.Redirect != "" {
 		w.Header().Set("Cache-Control", "no-store")
 		http.Redirect(w, r.HTTP, view.Redirect, http.StatusSeeOther)
 		return
 	}
-	f := s.frame(r, visit, p)
+	f := s.frame(r, v, p)
 	f.Title, f.Live, f.Complete = view.Title, s.liveAddress(r, p), r.Complete()
 	if notice, ok := s.notice(r); ok {
 		f.Notices = append(f.Notices, notice)
@@ -83,7 +83,7 @@ func (s *Site) answer(w http.ResponseWriter, r *page.Request, visit Visit, p *pa
 		}
 		api := r.Server.API
 		if c.Global {
-			api = s.opts.Addresses(r.HTTP).API
+			api = s.opts.Server.PageAddresses(r.HTTP).API
 		}
 		f.Calls = append(f.Calls, callRow{c.Method, c.Path, c.JSON(), c.Curl(api, r.Server.Credential)})
 	}
@@ -91,16 +91,16 @@ func (s *Site) answer(w http.ResponseWriter, r *page.Request, visit Visit, p *pa
 }
 
 // frame builds the navigation for a reader.
-func (s *Site) frame(r *page.Request, visit Visit, p *page.Page) frame {
+func (s *Site) frame(r *page.Request, v pageVisit, p *page.Page) frame {
 	f := frame{
 		Base: r.Base, Static: s.prefix(r.HTTP) + s.staticPath, FormToken: r.FormToken, FormField: session.FormField,
-		Version: s.opts.Version, Name: visit.Name, Zone: r.Zone.String(),
+		Version: s.opts.Version, Name: v.Name, Zone: r.Zone.String(),
 		Now: show.Clock{Zone: r.Zone}.Text(r.Now),
 	}
 	f.Docs, f.DocsIcon = s.prefix(r.HTTP)+"/docs/", show.Icon("api").HTML()
 	f.SignOut, f.Fragment = s.prefix(r.HTTP)+"/logout", r.Fragment
 	_, f.SignedIn = session.From(r.HTTP.Context())
-	f.Refused, f.Remedy = s.refusedClients(r, visit), s.opts.Vocabulary.Remedy()
+	f.Refused, f.Remedy = s.refusedClients(r, v), s.opts.Vocabulary.Remedy()
 	for _, section := range pages.Sections() {
 		if !r.May(section.Needs...) || section.WithKeys && r.Server.Credential != "key" {
 			continue
@@ -110,11 +110,11 @@ func (s *Site) frame(r *page.Request, visit Visit, p *page.Page) frame {
 			Current: p != nil && p.Section == section.Path,
 		})
 	}
-	for _, workspace := range visit.Workspaces {
+	for _, workspace := range v.Workspaces {
 		row := workspaceRow{
 			Path:    s.prefix(r.HTTP) + "/account/" + workspace.Account + "/workspace/" + workspace.ID + "/",
 			Name:    workspace.AccountHandle + " / " + workspace.Name,
-			Current: workspace.ID == visit.Workspace.String(),
+			Current: workspace.ID == v.Scope.Info.Workspace.String(),
 		}
 		if row.Current {
 			f.Workspace = workspace.Name
@@ -125,12 +125,12 @@ func (s *Site) frame(r *page.Request, visit Visit, p *page.Page) frame {
 }
 
 // refusedClients are the clients of the workspace that were lately refused.
-func (s *Site) refusedClients(r *page.Request, visit Visit) []refusedRow {
-	if s.opts.Refused == nil || !visit.Member {
+func (s *Site) refusedClients(r *page.Request, v pageVisit) []refusedRow {
+	if s.opts.Refused == nil || !v.Member {
 		return nil
 	}
 	var rows []refusedRow
-	for _, refusal := range s.opts.Refused.Of(visit.Workspace) {
+	for _, refusal := range s.opts.Refused.Of(v.Scope.Info.Workspace) {
 		row := refusedRow{
 			Client: cmp.Or(refusal.Client, "a client without User-Agent"), Address: cmp.Or(refusal.Address, "an unknown address"),
 			Last: show.Clock{Zone: r.Zone}.Text(refusal.Last), Expects: s.opts.Vocabulary.Other().String(), What: "writes",

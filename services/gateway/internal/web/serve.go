@@ -35,7 +35,7 @@ const (
 func (s *Site) servePage(w http.ResponseWriter, r *http.Request) {
 	escaped := r.URL.EscapedPath()
 	at, rest := splitWorkspacePath(escaped)
-	visit, err := s.opts.Enter(w, r, at.account, at.workspace)
+	v, err := s.enter(w, r, at)
 	if err != nil {
 		requestlog.SetRoute(w, transcode.Unmatched)
 		s.refuse(w, r, err)
@@ -46,7 +46,7 @@ func (s *Site) servePage(w http.ResponseWriter, r *http.Request) {
 	}
 	if rest == livePath {
 		requestlog.SetRoute(w, livePath)
-		s.serveLive(w, r, visit, at)
+		s.serveLive(w, r, v, at)
 		return
 	}
 	found, vars := s.routes.find(rest)
@@ -55,13 +55,13 @@ func (s *Site) servePage(w http.ResponseWriter, r *http.Request) {
 		route = found.Pattern
 	}
 	requestlog.SetRoute(w, route)
-	request := s.request(w, r, visit, at)
+	request := s.request(w, r, v, at)
 	if found == nil {
-		s.explain(w, request, visit, nil, &page.NotFound{What: "page"})
+		s.explain(w, request, v, nil, &page.NotFound{What: "page"})
 		return
 	}
-	if !visit.Member && len(visit.Workspaces) == 1 && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
-		only := visit.Workspaces[0]
+	if !v.Member && len(v.Workspaces) == 1 && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		only := v.Workspaces[0]
 		target := s.prefix(r) + "/account/" + only.Account + "/workspace/" + only.ID + escaped
 		if r.URL.RawQuery != "" {
 			target += "?" + r.URL.RawQuery
@@ -73,7 +73,7 @@ func (s *Site) servePage(w http.ResponseWriter, r *http.Request) {
 	inner := *request.HTTP.URL
 	inner.RawPath = rest
 	if inner.Path, err = url.PathUnescape(rest); err != nil {
-		s.explain(w, request, visit, nil, &page.NotFound{What: "page"})
+		s.explain(w, request, v, nil, &page.NotFound{What: "page"})
 		return
 	}
 	clone := *request.HTTP
@@ -81,50 +81,51 @@ func (s *Site) servePage(w http.ResponseWriter, r *http.Request) {
 	request.HTTP, request.Vars = &clone, vars
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
-		s.get(w, request, visit, found)
+		s.get(w, request, v, found)
 	case http.MethodPost:
-		s.post(w, request, visit, found)
+		s.post(w, request, v, found)
 	default:
 		w.Header().Set("Allow", "GET, HEAD, POST")
-		s.explain(w, request, visit, found, rpc.Detail(http.StatusMethodNotAllowed, "Method Not Allowed"))
+		s.explain(w, request, v, found, rpc.Detail(http.StatusMethodNotAllowed, "Method Not Allowed"))
 	}
 }
 
 // request builds the page's request without its calls.
-func (s *Site) request(w http.ResponseWriter, r *http.Request, visit Visit, at workspacePath) *page.Request {
+func (s *Site) request(w http.ResponseWriter, r *http.Request, v pageVisit, at workspacePath) *page.Request {
 	now := s.opts.Clock.Now()
-	addresses := s.opts.Addresses(r)
+	addresses := s.opts.Server.PageAddresses(r)
 	reader := param.NewReader(r.URL.Query(), now)
 	return &page.Request{
-		Client:    apicall.NewClient(s.opts.API, visit.Request, apicall.Options{Timeout: apicall.ReadTimeout, Allowed: visit.Allowed}),
+		Client:    apicall.NewClient(s.opts.API, v.request, v.callOptions(apicall.ReadTimeout)),
 		Reader:    reader,
-		HTTP:      visit.Request,
+		HTTP:      v.request,
 		Base:      s.prefix(r) + at.prefix(),
 		FormToken: s.formToken(w, r),
 		Server: page.Server{
 			Version: s.opts.Version, Vocabulary: s.opts.Vocabulary, Credential: s.opts.Credential,
-			Root: addresses.Root, API: addresses.Root + visit.APIPrefix, Hooks: addresses.Hooks, Metrics: addresses.Metrics,
+			Root: addresses.Root, API: addresses.Root + v.Scope.Path.Prefix, Hooks: addresses.Hooks, Metrics: addresses.Metrics,
 		},
 		Now: now, Zone: reader.Zone(),
-		Allowed: visit.Allowed,
+		Allowed: v.allowed,
 		Forward: func(w http.ResponseWriter, to *url.URL) error {
-			forwarded := visit.Request.WithContext(visit.Request.Context())
+			forwarded := v.request.WithContext(v.request.Context())
 			forwarded.URL = to
-			s.opts.API.ServeHTTP(w, forwarded)
+			s.opts.API.Serve(w, forwarded, v.Scope)
 			return nil
 		},
 		Write: func(w http.ResponseWriter, contentType string, body []byte) {
-			transcode.WriteBody(w, visit.Request, http.StatusOK, contentType, body)
+			transcode.WriteBody(w, v.request, http.StatusOK, contentType, body)
 		},
-		Name: visit.Name, Fragment: wantsFragment(r), Account: visit.Account.String(), Workspace: visit.Workspace.String(), Prefix: s.prefix(r),
-		Sessions:   func() []page.Session { return s.sessionsOf(visit.Request) },
-		EndSession: func(id string) error { return s.endSession(visit.Request, id) },
+		Name: v.Name, Fragment: wantsFragment(r), Prefix: s.prefix(r),
+		Account: v.Scope.Info.Account.String(), Workspace: v.Scope.Info.Workspace.String(),
+		Sessions:   func() []page.Session { return s.sessionsOf(v.request) },
+		EndSession: func(id string) error { return s.endSession(v.request, id) },
 	}
 }
 
 // prefix returns the path of the public URL, empty for a server at the root.
 func (s *Site) prefix(r *http.Request) string {
-	root := s.opts.Addresses(r).Root
+	root := s.opts.Server.PageAddresses(r).Root
 	if _, after, found := strings.Cut(root, "://"); found {
 		if i := strings.IndexByte(after, '/'); i >= 0 {
 			return strings.TrimRight(after[i:], "/")
@@ -133,36 +134,35 @@ func (s *Site) prefix(r *http.Request) string {
 	return ""
 }
 
-func (s *Site) get(w http.ResponseWriter, r *page.Request, visit Visit, p *page.Page) {
+func (s *Site) get(w http.ResponseWriter, r *page.Request, v pageVisit, p *page.Page) {
 	if !r.May(p.Needs...) {
-		s.explain(w, r, visit, p, errForbidden)
+		s.explain(w, r, v, p, errForbidden)
 		return
 	}
 	if r.Fragment && p.Live != "" {
-		s.getFragment(w, r, visit, p)
+		s.getFragment(w, r, v, p)
 		return
 	}
-	r.Client = s.readClient(r, visit, p)
+	r.Client = s.readClient(r, v, p)
 	if p.Serve != nil {
 		if err := p.Serve(w, r); err != nil {
-			s.explain(w, r, visit, p, err)
+			s.explain(w, r, v, p, err)
 		}
 		return
 	}
 	view, err := viewOf(r, p)
 	if err != nil {
-		s.explain(w, r, visit, p, err)
+		s.explain(w, r, v, p, err)
 		return
 	}
-	s.answer(w, r, visit, p, view)
+	s.answer(w, r, v, p, view)
 }
 
 // readClient returns the client of a page that reads. Readers of a workspace share what its charts ask for.
-func (s *Site) readClient(r *page.Request, visit Visit, p *page.Page) *apicall.Client {
-	return apicall.NewClient(s.opts.API, r.HTTP, apicall.Options{
-		Timeout: r.ReadTimeout(), Allowed: visit.Allowed, Declared: slices.Concat(p.Needs, p.Uses),
-		Cache: s.results, Workspace: visit.Account.String() + "/" + visit.Workspace.String(),
-	})
+func (s *Site) readClient(r *page.Request, v pageVisit, p *page.Page) *apicall.Client {
+	options := v.callOptions(r.ReadTimeout(), slices.Concat(p.Needs, p.Uses)...)
+	options.Cache = s.results
+	return apicall.NewClient(s.opts.API, r.HTTP, options)
 }
 
 // viewOf builds the view of a page. A bad parameter is an error, even if the page did not need to stop for it.
@@ -195,11 +195,11 @@ func (s *Site) Writes(r *http.Request) bool {
 	if found == nil {
 		return false
 	}
-	visit, err := s.opts.Enter(nil, s.withSession(r), at.account, at.workspace)
+	v, err := s.enter(nil, s.withSession(r), at)
 	if err != nil || s.checkForm(nil, r, maxForm) != nil {
 		return false
 	}
-	forbidden := func(rpc string) bool { return !visit.Allowed(rpc) }
+	forbidden := func(rpc string) bool { return !v.allowed(rpc) }
 	writes := func(rpc string) bool { return !s.opts.API.Operation(rpc).ReadOnly }
 	for _, action := range found.Actions {
 		if action.Name == r.PostForm.Get("action") {
@@ -210,13 +210,13 @@ func (s *Site) Writes(r *http.Request) bool {
 }
 
 // post performs the action that the form names.
-func (s *Site) post(w http.ResponseWriter, r *page.Request, visit Visit, p *page.Page) {
+func (s *Site) post(w http.ResponseWriter, r *page.Request, v pageVisit, p *page.Page) {
 	switch err := s.checkForm(w, r.HTTP, maxForm); {
 	case errors.Is(err, errExpiredForm):
-		s.answer(w, r, visit, p, sendAgain(r))
+		s.answer(w, r, v, p, sendAgain(r))
 		return
 	case err != nil:
-		s.explain(w, r, visit, p, err)
+		s.explain(w, r, v, p, err)
 		return
 	}
 	r.Form = r.HTTP.PostForm
@@ -226,21 +226,19 @@ func (s *Site) post(w http.ResponseWriter, r *page.Request, visit Visit, p *page
 			continue
 		}
 		if !r.May(p.Needs...) || !r.May(action.Calls...) {
-			s.explain(w, r, visit, p, errForbidden)
+			s.explain(w, r, v, p, errForbidden)
 			return
 		}
-		r.Client = apicall.NewClient(s.opts.API, r.HTTP, apicall.Options{
-			Timeout: apicall.WriteTimeout, Allowed: visit.Allowed, Declared: slices.Concat(p.Needs, p.Uses, action.Calls),
-		})
+		r.Client = apicall.NewClient(s.opts.API, r.HTTP, v.callOptions(apicall.WriteTimeout, slices.Concat(p.Needs, p.Uses, action.Calls)...))
 		view, err := action.Do(r)
 		if err != nil {
-			s.explain(w, r, visit, p, err)
+			s.explain(w, r, v, p, err)
 			return
 		}
-		s.answer(w, r, visit, p, view)
+		s.answer(w, r, v, p, view)
 		return
 	}
-	s.explain(w, r, visit, p, rpc.Detail(http.StatusBadRequest, "The form names no action of this page."))
+	s.explain(w, r, v, p, rpc.Detail(http.StatusBadRequest, "The form names no action of this page."))
 }
 
 // checkForm parses a form of at most limit bytes and checks that a page of this server sent it. Its error is the response.

@@ -14,10 +14,10 @@ func (s *Site) sessionsOf(r *http.Request) []page.Session {
 	if !ok {
 		return nil // A program with a key in a header has no session.
 	}
-	owner := s.opts.Owner(current.Digest)
+	owner := s.opts.Authorizer.Owner(current.Digest)
 	var all []page.Session
 	for _, found := range s.opts.Sessions.List() {
-		if owner != "" && s.opts.Owner(found.Digest) == owner {
+		if owner != "" && s.opts.Authorizer.Owner(found.Digest) == owner {
 			all = append(all, page.Session{
 				ID: found.ID, Agent: found.Agent, Address: found.Address, Opened: found.Opened, Used: found.Used, Current: found.ID == current.ID,
 			})

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -15,10 +14,10 @@ import (
 func TestSessionsOfTheReader(t *testing.T) {
 	t.Parallel()
 	site := withLogin(t)
-	site.opts.Owner = func(digest string) string { return strings.TrimSuffix(digest, " of another key") }
+	readerOf(site).owner = func(digest string) string { return strings.TrimSuffix(digest, " of another key") }
 	laptop, phone := &browserOf{site, map[string]string{}}, &browserOf{site, map[string]string{}}
 	laptop.signIn(t)
-	site.opts.SignIn = func(*http.Request, string) (string, error) { return "digest of another key", nil }
+	readerOf(site).signIn = func(string) (string, error) { return "digest of another key", nil }
 	phone.signIn(t)
 	other, err := site.opts.Sessions.Open(t.Context(), session.Session{Digest: "somebody", Agent: "of somebody"})
 	require.NoError(t, err)

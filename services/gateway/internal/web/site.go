@@ -6,15 +6,16 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/flosch/pongo2/v6"
 	"github.com/google/uuid"
 
 	"github.com/orch-project/orch/pkg/clock"
-	"github.com/orch-project/orch/pkg/directory"
 	"github.com/orch-project/orch/pkg/openapi"
-	"github.com/orch-project/orch/pkg/run"
+	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/vocabulary"
+	"github.com/orch-project/orch/services/gateway/internal/authz"
 	"github.com/orch-project/orch/services/gateway/internal/refusals"
 	"github.com/orch-project/orch/services/gateway/internal/requestlog"
 	"github.com/orch-project/orch/services/gateway/internal/stream"
@@ -34,35 +35,48 @@ var staticFiles embed.FS
 type Options struct {
 	// API makes the calls of pages with the authorization of their reader.
 	API apicall.API
-	// Enter authenticates a request for a page and binds it to an account and workspace; nil UUIDs mean the defaults.
-	// Its error is the response.
-	Enter func(w http.ResponseWriter, r *http.Request, account, workspace uuid.UUID) (Visit, error)
-	// SignIn returns the digest of a valid credential: an API key, or user:password. Its error is the response.
-	SignIn func(r *http.Request, credential string) (digest string, err error)
-	// Client returns the client's address, the zero address if unknown.
-	Client func(r *http.Request) netip.Addr
-	// Follow upgrades a request of a page and sends invalidations about what a watch selects; admit checks its permission again. Its
-	// error is the response. Without a broker it is nil: pages then do not follow anything.
-	Follow func(w http.ResponseWriter, visit Visit, watch stream.Watch, admit func() error) error
+	// Authorizer authenticates readers.
+	Authorizer Authorizer
+	// Server tells about the server.
+	Server Server
+	// Sockets serves the websockets of pages; nil without a broker: pages then do not follow anything.
+	Sockets Sockets
 	// Sessions holds the signed-in browsers.
-	Sessions *session.Store
-	// Owner returns the owner of a credential with a digest; empty for one that is not valid. Owners see their own sessions.
-	Owner      func(digest string) string
+	Sessions   *session.Store
 	Vocabulary vocabulary.Vocabulary
 	// Refused are the clients that were refused because they expect another vocabulary; nil shows none.
 	Refused *refusals.Log
 	// Version is the server's version.
 	Version string
-	// Addresses returns the server's addresses as the client of a request sees them.
-	Addresses func(r *http.Request) Addresses
-	// Ready returns why the server cannot serve requests, nil when it can.
-	Ready func() error
-	// Parts returns the state of the process's workers and checks.
-	Parts func() []run.Item
 	// Credential is what the server requires: "" (nothing), "password" or "key".
 	Credential string
 	Clock      clock.Clock
 	Log        *slog.Logger
+}
+
+// Authorizer authenticates the readers of pages. Its errors are responses.
+type Authorizer interface {
+	// Enter authenticates a request for a page and binds it to an account and workspace; nil UUIDs mean the defaults.
+	Enter(w http.ResponseWriter, r *http.Request, account, workspace uuid.UUID) (authz.Visit, error)
+	// SignIn returns the digest of a valid credential: an API key, or user:password.
+	SignIn(r *http.Request, credential string) (digest string, err error)
+	// Owner returns the owner of a credential with a digest; empty for one that is not valid. Owners see their own sessions.
+	Owner(digest string) string
+	// Client returns the client's address, the zero address if unknown.
+	Client(r *http.Request) netip.Addr
+}
+
+// Server tells about the server and its process.
+type Server interface {
+	pages.Server
+	// PageAddresses returns the server's addresses as the client of a request sees them.
+	PageAddresses(r *http.Request) Addresses
+}
+
+// Sockets serves websockets that send invalidations about what a watch selects; admit checks the reader's permission again. Its error
+// is the response.
+type Sockets interface {
+	ServeLive(w http.ResponseWriter, r *http.Request, watch stream.Watch, client stream.Client, admit func() (request.Info, error)) error
 }
 
 // Addresses are the server's addresses.
@@ -72,21 +86,23 @@ type Addresses struct {
 	Metrics string
 }
 
-// Visit is an authenticated request for a page.
-type Visit struct {
-	// Request carries the metadata that Options.API needs.
-	Request *http.Request
-	// Allowed reports whether the reader holds the scope of an rpc.
-	Allowed func(rpc string) bool
-	// Name is the reader's name, empty without authentication.
-	Name string
-	// APIPrefix is the path of the API for the workspace, such as "/api".
-	APIPrefix string
-	// Member is false for a reader who does not belong to the default workspace of a path without ids.
-	Member bool
-	// Workspaces are those that the reader may choose, and Account and Workspace the bound ones.
-	Workspaces         []directory.Choice
-	Account, Workspace uuid.UUID
+// pageVisit is an authenticated request for a page.
+type pageVisit struct {
+	authz.Visit
+	request *http.Request
+	// allowed reports whether the reader holds the permission of an rpc.
+	allowed func(rpc string) bool
+}
+
+// enter authenticates a request for a page. The writer may be nil.
+func (s *Site) enter(w http.ResponseWriter, r *http.Request, at workspacePath) (pageVisit, error) {
+	entered, err := s.opts.Authorizer.Enter(w, r, at.account, at.workspace)
+	return pageVisit{entered, r, func(rpc string) bool { return entered.Allowed(s.opts.API.Operation(rpc)) }}, err
+}
+
+// callOptions returns the options of a client that calls as the reader of a page.
+func (v pageVisit) callOptions(timeout time.Duration, declared ...string) apicall.Options {
+	return apicall.Options{Scope: v.Scope, Timeout: timeout, Allowed: v.allowed, Declared: declared}
 }
 
 // Site serves the pages.
@@ -117,7 +133,7 @@ func New(opts Options) (*Site, error) {
 		attempts: session.NewAttempts(opts.Clock), origin: http.NewCrossOriginProtection(),
 		fragments: fragment.NewCache(opts.Clock), results: apicall.NewCache(opts.Clock), permissions: permissionsOf(opts.API.Operations()),
 	}
-	table := pages.All(pages.Server{Ready: opts.Ready, Parts: opts.Parts})
+	table := pages.All(opts.Server)
 	var err error
 	if s.routes, err = newRoutes(table); err != nil {
 		return nil, err
@@ -190,7 +206,7 @@ func (s *Site) serveStatic(w http.ResponseWriter, r *http.Request) bool {
 
 // secure reports whether the browser reaches the server over HTTPS.
 func (s *Site) secure(r *http.Request) bool {
-	return strings.HasPrefix(s.opts.Addresses(r).Root, "https:")
+	return strings.HasPrefix(s.opts.Server.PageAddresses(r).Root, "https:")
 }
 
 // Description responds with the API's OpenAPI document.

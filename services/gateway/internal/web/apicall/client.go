@@ -44,8 +44,8 @@ func (e slowError) Unwrap() error { return e.error }
 type API interface {
 	Operation(rpc string) *transcode.Operation
 	Operations() []*transcode.Operation
-	Call(r *http.Request, op *transcode.Operation, in transcode.Input) (proto.Message, error)
-	http.Handler
+	Call(r *http.Request, scope transcode.RequestScope, op *transcode.Operation, in transcode.Input) (proto.Message, error)
+	Serve(w http.ResponseWriter, r *http.Request, scope transcode.RequestScope)
 }
 
 // Client makes the calls of one request. Call may run concurrently with itself.
@@ -62,15 +62,16 @@ type Client struct {
 
 // Options configure a client.
 type Options struct {
+	// Scope is the reader and the workspace of the page.
+	Scope transcode.RequestScope
 	// Timeout bounds each call.
 	Timeout time.Duration
 	// Allowed reports whether the reader may call an rpc. Calls that it rules out fail with ErrNotAllowed at once.
 	Allowed func(rpc string) bool
 	// Declared are the rpcs that the client may call.
 	Declared []string
-	// Cache holds the results that the readers of Workspace share; nil shares none.
-	Cache     *Cache
-	Workspace string
+	// Cache holds the results that the readers of a workspace share; nil shares none.
+	Cache *Cache
 }
 
 // NewClient returns a client that makes calls with the authorization of a request.
@@ -133,7 +134,8 @@ func (c *Client) sendOrShare(call Call, op *transcode.Operation, in transcode.In
 	if !call.mayShare() || c.options.Cache == nil {
 		return c.send(c.request.Context(), op, in)
 	}
-	key := strings.Join([]string{c.options.Workspace, c.options.Timeout.String(), call.method(), op.URL(in), string(in.Body)}, " ")
+	info := c.options.Scope.Info
+	key := strings.Join([]string{info.Account.String(), info.Workspace.String(), c.options.Timeout.String(), call.method(), op.URL(in), string(in.Body)}, " ")
 	return c.options.Cache.get(c.request.Context(), key, func(ctx context.Context) (proto.Message, error) { return c.send(ctx, op, in) })
 }
 
@@ -142,7 +144,7 @@ func (c *Client) send(ctx context.Context, op *transcode.Operation, in transcode
 	bounded, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
 	start := time.Now()
-	response, err := c.api.Call(c.request.WithContext(bounded), op, in)
+	response, err := c.api.Call(c.request.WithContext(bounded), c.options.Scope, op, in)
 	// The store gives up a little before the deadline, with an error of its own.
 	if err != nil && time.Since(start) > c.options.Timeout-c.options.Timeout/20 && ctx.Err() == nil {
 		return nil, slowError{rpc.Detail(http.StatusServiceUnavailable, fmt.Sprintf("%s %s took longer than %s.", op.Method, op.Template, c.options.Timeout))}

@@ -9,11 +9,11 @@ import (
 )
 
 // Server is the state of this process, for the status page.
-type Server struct {
+type Server interface {
 	// Ready returns why the server cannot serve requests, nil when it can.
-	Ready func() error
+	Ready() error
 	// Parts returns the state of the process's workers and checks.
-	Parts func() []run.Item
+	Parts() []run.Item
 }
 
 // All returns the table of pages.

@@ -1,4 +1,4 @@
-package gateway
+package authz
 
 import (
 	"context"
@@ -27,7 +27,7 @@ const (
 // perAccountThrottle limits the event rate per account. It holds only accounts that enforce an allow list.
 type perAccountThrottle struct{ times sync.Map }
 
-// do calls tell unless it called tell for the account within the last interval.
+// do calls f unless it called f for the account within the last interval.
 func (t *perAccountThrottle) do(account uuid.UUID, f func()) {
 	sometimes, _ := t.times.LoadOrStore(account, &rate.Sometimes{Interval: auditInterval})
 	sometimes.(*rate.Sometimes).Do(f)
@@ -35,24 +35,24 @@ func (t *perAccountThrottle) do(account uuid.UUID, f func()) {
 
 // admitAddress returns the response for a client address that the account's allow list excludes, nil if the address is
 // allowed. It runs after authentication, so strangers learn nothing about the list.
-func (g *Gateway) admitAddress(r *http.Request, account uuid.UUID) error {
-	if g.directory == nil || account == uuid.Nil {
+func (a *Authorizer) admitAddress(r *http.Request, account uuid.UUID) error {
+	if a.opts.Directory == nil || account == uuid.Nil {
 		return nil
 	}
-	from := g.addresses.Client(r)
-	err := authn.Keys{Directory: g.directory}.From(r.Context(), account, from)
+	from := a.opts.Addresses.Client(r)
+	err := authn.Keys{Directory: a.opts.Directory}.From(r.Context(), account, from)
 	if errors.Is(err, authn.ErrAddress) {
-		g.denials.do(account, func() { g.publishAddressDenied(r.Context(), account, from) })
+		a.denials.do(account, func() { a.publishAddressDenied(r.Context(), account, from) })
 	}
 	return err
 }
 
 // publishAddressDenied publishes an event of the account about a refused client address.
-func (g *Gateway) publishAddressDenied(ctx context.Context, account uuid.UUID, from netip.Addr) {
-	vocab, now := g.cfg.Vocabulary, timestamppb.Now()
+func (a *Authorizer) publishAddressDenied(ctx context.Context, account uuid.UUID, from netip.Addr) {
+	vocab, now := a.opts.Vocabulary, timestamppb.Now()
 	id, err := uuid.NewV7()
 	if err != nil {
-		g.log.WarnContext(ctx, "failed to publish the event of a refused address", "error", err)
+		a.opts.Log.WarnContext(ctx, "failed to publish the event of a refused address", "error", err)
 		return
 	}
 	event, err := wire.ToBroker(vocab, &orchv1.ReceivedEvent{
@@ -65,9 +65,9 @@ func (g *Gateway) publishAddressDenied(ctx context.Context, account uuid.UUID, f
 	if err == nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTimeout)
 		defer cancel()
-		err = g.deps.Broker.Publisher().Publish(ctx, event)
+		err = a.opts.Broker.Publisher().Publish(ctx, event)
 	}
 	if err != nil {
-		g.log.WarnContext(ctx, "failed to publish the event of a refused address", "account", account, "error", err)
+		a.opts.Log.WarnContext(ctx, "failed to publish the event of a refused address", "account", account, "error", err)
 	}
 }
