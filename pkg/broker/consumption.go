@@ -28,7 +28,7 @@ type consumption struct {
 
 	deliveries []Delivery   // The events of the open frames, in the order of the frames.
 	decoded    []Event      // Memory for the events of one frame.
-	memory     *frameMemory // What events may share; nil if the handler owns it.
+	memory     *frameMemory // The memory that events may share; nil if the handler owns it.
 }
 
 // frame is a delivered message. Its events are in consumption.deliveries.

@@ -44,8 +44,7 @@ const (
 //	backlog = this process's events: published and not stored, or admitted and not yet published
 //	credit  = window - backlog, at most sampleShare · window until the next sample
 //
-// So backlog ≤ window holds after each admission, plus one request, whatever the number of clients. What is
-// acknowledged is stored within windowTime at the measured rate. The rule does not depend on the time between two
+// So backlog ≤ window holds after each admission, plus one request, whatever the number of clients. An acknowledged event is stored within windowTime at the measured rate. The rule does not depend on the time between two
 // samples: an old sample only grants less. The rates of all processes add up to the consumer's rate, so their windows
 // add up to windowTime (Little's law). Processes need no coordination.
 //

@@ -39,7 +39,7 @@ func files(t *testing.T, dir, ext string) []string {
 	return names
 }
 
-// A crash interrupts a write to the log. What follows the last sync was not acknowledged.
+// A crash interrupts a write to the log. Writes after the last sync were not acknowledged.
 func TestTornLogTailOpens(t *testing.T) {
 	for name, torn := range map[string][]byte{
 		"a few bytes": {1, 2, 3, 4, 5, 6, 7}, "a block": []byte(strings.Repeat("torn", 10_000)), "zeros": make([]byte, 50_000),

@@ -137,7 +137,7 @@ func TestCursorsStreamAndDie(t *testing.T) {
 	require.NoError(t, err)
 	cur, err := c.Find(ctx, M{}, options.Find().SetBatchSize(10))
 	require.NoError(t, err)
-	// What is written after the find began is not seen by it.
+	// The find does not see documents that are written after it began.
 	_, err = c.DeleteMany(ctx, M{"n": 3})
 	require.NoError(t, err)
 	n := 0

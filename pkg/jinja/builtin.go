@@ -20,8 +20,7 @@ type param struct {
 	posOnly bool
 }
 
-// define returns a builtin with a signature: parameters separated by spaces. Those that end in "=" are optional; those before
-// "/" are positional only.
+// define returns a builtin with a signature: parameters separated by spaces. Parameters that end in "=" are optional; parameters before "/" are positional only.
 func define(name, signature string, fn func(rt *state, a []Value) (Value, error)) *builtin {
 	b := &builtin{name: name, fn: fn}
 	for _, p := range strings.Fields(signature) {

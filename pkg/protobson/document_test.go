@@ -176,7 +176,7 @@ func TestDocumentForm(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, bytes.HasPrefix(elements[1:], []byte("_id\x00")), "a store would put it in front")
 
-	// What a store may do: its envelope first, then the message's elements.
+	// A store may order them: its envelope first, then the message's elements.
 	envelope, err := bson.Marshal(bson.D{
 		{Key: "ws", Value: uuid(otherID)},
 		{Key: "rev", Value: int64(4)},

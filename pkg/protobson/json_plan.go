@@ -30,7 +30,7 @@ type jsonPlan struct {
 	byKey          map[string]*jsonField
 	id             *jsonField // The field that is _id in a collection, or nil.
 	slots          int        // Number of stored fields.
-	open           string     // What precedes the first label.
+	open           string     // The text before the first label.
 	empty          string     // JSON of the empty message; "" if it has none.
 	err            error      // Why only reflection can encode the message.
 	ready          sync.Once

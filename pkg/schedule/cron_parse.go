@@ -252,7 +252,7 @@ func (f cronField) highest() int {
 	return f.high
 }
 
-// wrapped lists a range. One that ends where it begins is the whole field; one that ends before that goes on at the
+// wrapped lists a range. A range that ends where it begins is the whole field; a range that ends before its beginning goes on at the
 // field's beginning.
 func (f cronField) wrapped(low, high, step int) []int {
 	switch {

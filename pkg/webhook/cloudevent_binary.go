@@ -38,7 +38,7 @@ func readBinary(call *jinja.Call, headers jinja.Value) (cloudEvent, error) {
 }
 
 // attributeText decodes a header's value as the HTTP binding of CloudEvents has it: perhaps in quotes with backslashes,
-// then percent-encoded UTF-8. What is malformed is taken literally.
+// then percent-encoded UTF-8. Malformed escapes are taken literally.
 func attributeText(value string) string {
 	value = strings.TrimSpace(value)
 	if n := len(value); n >= 2 && value[0] == '"' && value[n-1] == '"' {

@@ -114,7 +114,7 @@ func hostileRequests(t *testing.T) (*world, []hostile) {
 	return w, all
 }
 
-// TestWorstBodiesTakeMemoryInProportion posts the worst body of every parser. What a stranger's request allocates stays within a
+// TestWorstBodiesTakeMemoryInProportion posts the worst body of every parser. The allocation of a stranger's request stays within a
 // small factor of the decompressed body; that of an accepted one within the bound of its values.
 func TestWorstBodiesTakeMemoryInProportion(t *testing.T) { //nolint:paralleltest // It measures the memory of the process.
 	w, all := hostileRequests(t)
@@ -146,7 +146,7 @@ func TestWorstBodiesTakeMemoryInProportion(t *testing.T) { //nolint:paralleltest
 func TestWorstBodiesAtOnce(t *testing.T) { //nolint:paralleltest // It measures the memory of the process.
 	w, all := hostileRequests(t)
 	const most = 256 << 20
-	defer debug.SetGCPercent(debug.SetGCPercent(20)) // What the test itself holds must not delay collections.
+	defer debug.SetGCPercent(debug.SetGCPercent(20)) // The memory of the test itself must not delay collections.
 	highest := uint64(0)
 	for _, c := range all {
 		runtime.GC()

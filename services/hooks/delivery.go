@@ -36,7 +36,7 @@ type delivery struct {
 	guard   *guard.Guard
 	from    netip.Addr
 	request *receive.Request
-	memory  *membudget.Reservation // What the request takes of Hooks.memory.
+	memory  *membudget.Reservation // The request's part of Hooks.memory.
 
 	entry    deliveries.LogEntry // The entry of the delivery log.
 	verified bool                // The request passed every check of its sender.

@@ -167,7 +167,7 @@ func TestDuplicatesMakeOneEvent(t *testing.T) {
 	require.Equal(t, http.StatusNoContent, send("d-2", `{"n": "2"}`))
 	require.NotEqual(t, first.GetId(), w.next().GetId())
 
-	// What failed is no delivery: its repeat makes the event.
+	// A failed request is no delivery: its repeat makes the event.
 	w.put(slug, signed(t, ring, `{{ body.n }}`))
 	w.settle("")
 	require.Equal(t, http.StatusBadRequest, send("d-3", `{"n": "3"}`))
@@ -299,7 +299,7 @@ func TestRates(t *testing.T) {
 	require.Equal(t, strconv.Itoa(10), post().header.Get("Retry-After"), "exactly three in any minute")
 	w.next()
 
-	// What the account allows is over all of its webhooks.
+	// The limit of the account covers all of its webhooks.
 	w.putAccount(&orchv1.AccountDefinition{Id: account, Revision: 1, RateLimit: &orchv1.WebhookRateLimit{Requests: 1, Seconds: 60}})
 	w.put("a", &orchv1.WebhookDefinition{Template: static})
 	w.put("b", &orchv1.WebhookDefinition{Template: static})

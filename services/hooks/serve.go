@@ -14,7 +14,7 @@ import (
 	"github.com/orch-project/orch/pkg/tlsfiles"
 )
 
-// What one connection may take.
+// Bounds of one connection.
 const (
 	readHeaderTimeout = 5 * time.Second
 	readTimeout       = 30 * time.Second // A whole request.

@@ -165,7 +165,7 @@ func TestAutomationsThatAreRefused(t *testing.T) {
 	for _, ok := range []string{runs(`{"a":"b"}`, "Running"), runs("{}", "Failed"), `{"type":"event","posture":"Proactive","expect":["orch.flow-run.Running"]}`} {
 		d.automation(`{"name":"a","trigger":` + ok + `,"actions":` + selected + `}`)
 	}
-	// One that is off cannot loop, and so cannot be switched on.
+	// A disabled automation cannot loop, and so cannot be switched on.
 	off := d.automation(`{"name":"a","enabled":false,"trigger":` + runs("{}", "Pending") + `,"actions":` + inferred + `}`)
 	code, _ := status(d.switchAutomation(off.GetId(), true))
 	require.Equal(t, http.StatusUnprocessableEntity, code)
@@ -202,7 +202,7 @@ func TestAutomationsAreReplacedSwitchedAndDeleted(t *testing.T) {
 	require.NoError(t, put(id))
 	read, err = d.tryReadAutomation(id)
 	require.NoError(t, err)
-	want := map[string]any{"name": "b", "description": "d", "enabled": false, "tags": []any{"t"}} // What was not sent stays.
+	want := map[string]any{"name": "b", "description": "d", "enabled": false, "tags": []any{"t"}} // Fields that were not sent stay.
 	have := asSent(t, read)
 	maps.DeleteFunc(have, func(key string, _ any) bool { _, ok := want[key]; return !ok })
 	require.Equal(t, want, have)

@@ -469,7 +469,7 @@ func TestReferencesAreResolved(t *testing.T) {
 	require.Equal(t, "b", described.BlockDocument.BlockType.Slug)
 	require.Contains(t, described.BlockDocument.BlockDocumentReferences, "leaf")
 
-	// What was changed is seen through the reference; a reference that is not sent stays.
+	// The change is seen through the reference; a reference that is not sent stays.
 	require.NoError(t, d.tryUpdateDocument(leaf.GetId(), &orchv1.BlockDocumentUpdate{Data: []byte(`{"v":2}`)}))
 	require.NoError(t, d.tryUpdateDocument(top.GetId(), &orchv1.BlockDocumentUpdate{Data: []byte(`{"x":false}`)}))
 	require.Equal(t, `{"token":{"leaf":{"token":"t1","v":2},"token":"t2"},"first":{"token":"t1","v":2},"x":false}`, d.data(top.GetId(), true))

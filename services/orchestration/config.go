@@ -38,7 +38,7 @@ type Config struct {
 	EventsRetention time.Duration `env:"ORCH_EVENTS_RETENTION" envDefault:"168h" desc:"How long events are stored; 0 means forever."`
 	LogsRetention   time.Duration `env:"ORCH_LOGS_RETENTION" envDefault:"0" desc:"How long logs are stored; 0 means as long as their flow run."`
 
-	DeadLettersRetention time.Duration `env:"ORCH_DEAD_LETTERS_RETENTION" envDefault:"720h" desc:"How long effects that failed permanently are kept after their last failure; 0 keeps them until they are retried or discarded. Those that block a document are kept."`
+	DeadLettersRetention time.Duration `env:"ORCH_DEAD_LETTERS_RETENTION" envDefault:"720h" desc:"How long effects that failed permanently are kept after their last failure; 0 keeps them until they are retried or discarded. Effects that block a document are kept."`
 
 	Auth string `env:"ORCH_AUTH" desc:"The gateway's setting. With keys, the service refuses calls without a caller."`
 

@@ -307,7 +307,7 @@ func TestFlowIsCreatedOrReplaced(t *testing.T) {
 	require.Equal(t, 409, code)
 }
 
-// What an automation makes tells of it.
+// Runs of an automation name it.
 func TestRunsTellOfTheAutomationThatMadeThem(t *testing.T) {
 	t.Parallel()
 	d := newDomain(t)

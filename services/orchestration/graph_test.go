@@ -94,7 +94,7 @@ func TestGraphOfAFlowRun(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(text), `[["`+extract.GetId()+`",{"kind":"task-run","id":"`)
 
-	// What has ended is left out later; what changes is shown.
+	// Later graphs leave out ended runs and show changed ones.
 	d.setTask(extract, to(stRunning))
 	d.setTask(extract, to(stCompleted))
 	after := d.readTask(extract.GetId()).GetEndTime().AsTime().Add(time.Microsecond)

@@ -120,8 +120,8 @@ func (h *hosted) emptyWorkspace(ctx context.Context, workspace uuid.UUID) error 
 	return h.store.Clear(ctx, workspace, query.Collections())
 }
 
-// BootstrapOwnerKey makes the first user's key, the first time that it is called on a database, and returns it: the caller shows
-// it to the operator. It returns an empty text ever after.
+// BootstrapOwnerKey creates the owner's API key on an empty database and returns it. It returns "" if the key exists.
+// The caller shows the key to the operator.
 func (o *Orchestration) BootstrapOwnerKey(ctx context.Context) (string, error) {
 	key, err := o.hosted.registry.BootstrapOwnerKey(ctx)
 	if key != "" {

@@ -211,7 +211,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.relay = outbox.New(outbox.Config{
 		Store: o.store, Collections: slices.Concat(collections, hostedCollections), Handlers: effects,
 		Mixed: []string{events.KindPublish, flowruns.KindHistory, taskruns.KindHistory, schedules.KindMaterialise},
-		// What they delete is found through the document that the next effect removes.
+		// Their documents are found through the document that the next effect removes.
 		Blocking: []string{workspaces.KindEmpty, accounts.KindClose},
 		Secrets:  cfg.Secrets, Retention: cfg.DeadLettersRetention, Broker: takesEvents(deps.Broker), Metrics: deps.Registry, Random: deps.Random, Tracer: deps.Tracer, Log: o.log,
 	})

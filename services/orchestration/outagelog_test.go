@@ -13,7 +13,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// The log has the first failure of an outage and its end, and every failure that is none of an outage.
+// The log has the first failure of an outage and its end, and every other failure.
 func TestAnOutageIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	var text bytes.Buffer

@@ -68,7 +68,7 @@ func TestDeletedIDsAreFree(t *testing.T) {
 	}
 }
 
-// What is made under the id of a deleted flow is not deleted with it.
+// Runs that are created under the id of a deleted flow are not deleted with it.
 func TestDeletionSparesWhatIsYounger(t *testing.T) {
 	t.Parallel()
 	d := newDomain(t)

@@ -85,7 +85,7 @@ func TestTaskRunsOfATagWithoutSlots(t *testing.T) {
 	require.Empty(t, d.holders("none"))
 }
 
-// What a client took for a run in the older way comes back when the run ends.
+// Slots that a client acquired for a run in the older way are released when the run ends.
 func TestSlotsThatClientsTookComeBack(t *testing.T) {
 	t.Parallel()
 	d := newDomain(t)

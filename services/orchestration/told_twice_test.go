@@ -10,8 +10,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// toldOf are the names of the events about something, oldest first, once one of the last name is there. What a document
-// causes is told in order, so nothing that came before the last one is still to come.
+// toldOf are the names of the events about something, oldest first, once one of the last name is there. Events of a document are published in order, so none before the last one is still to come.
 func (d *domain) toldOf(resource, last string) []string {
 	d.t.Helper()
 	var names []string
@@ -66,7 +65,7 @@ func TestTaskRunsThatClientsTellOfAreNotToldTwice(t *testing.T) {
 	}
 }
 
-// What happens to a flow run in another is told of the flow run; the task run that stands for it only copies its states.
+// Events of a flow run in another name the flow run; the task run that stands for it only copies its states.
 func TestSubflowsAreToldOnce(t *testing.T) {
 	t.Parallel()
 	d := newDomain(t)

@@ -94,7 +94,7 @@ func TestAuditEventsAreRead(t *testing.T) {
 }
 
 // TestNobodyForgesAuditEvents: clients and templates can neither name an event as the server's audit does, nor attribute one
-// to what an account owns. What clients report of their work still passes.
+// to what an account owns. Reports of clients about their work still pass.
 func TestNobodyForgesAuditEvents(t *testing.T) {
 	t.Parallel()
 	for _, own := range []string{"orch", "prefect"} {

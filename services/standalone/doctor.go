@@ -48,8 +48,7 @@ type RepairReport struct {
 	Streams []embeddednats.Damage
 }
 
-// Repair creates a data directory of everything that can be read in a damaged one, which no server uses. What of the store cannot be
-// read is taken from a backup; empty means none. The damaged directory and the backup stay as they are.
+// Repair creates a data directory of everything that can be read in a damaged one, which no server uses. Unreadable parts of the store are taken from a backup; empty means none. The damaged directory and the backup stay as they are.
 func Repair(ctx context.Context, dataDir, backup, to string) (r *RepairReport, err error) {
 	from, err := datadir.Existing(dataDir)
 	if err != nil && !errors.Is(err, datadir.ErrUnmarked) {

@@ -72,7 +72,7 @@ type Server struct {
 
 	mu       sync.Mutex
 	instance *instance
-	decided  bool   // A write decided, and the instance with the vocabulary is not there yet.
+	decided  bool   // A write decided, and the instance with the vocabulary does not exist yet.
 	restart  func() // Ends the running instance.
 }
 

@@ -97,7 +97,7 @@ func TestTenantsSeeNothingOfEachOther(t *testing.T) {
 	foreign = append(foreign, alpha.user, alpha.account, alpha.workspace)
 	require.Greater(t, len(foreign), 15)
 	var before map[string]string
-	require.Eventually(t, func() bool { // What follows through the broker has arrived.
+	require.Eventually(t, func() bool { // The replicated data has arrived.
 		before = h.view(alpha)
 		return fmt.Sprint(before) == fmt.Sprint(h.view(alpha)) && strings.Count(fmt.Sprint(before), mark) > 20
 	}, 10*time.Second, 50*time.Millisecond)
@@ -109,9 +109,9 @@ func TestTenantsSeeNothingOfEachOther(t *testing.T) {
 	}
 	accounts := []string{beta.account, beta.account, beta.account, alpha.account}
 	calls, answered := 0, map[int]int{}
-	planted := "" // What the caller wrote itself, and so may read: documents can be made under any id, and refer to any.
+	planted := "" // Texts that the caller wrote itself, and so may read: documents can be made under any id, and refer to any.
 	rapid.Check(t, func(t *rapid.T) {
-		// What tenants use to get in stays: the test would only see refusals.
+		// Credentials of tenants stay: the test would only see refusals.
 		ids := slices.Concat(foreign, own, []string{mark + "-flow", mark + "_variable", mark + "-limit", mark + "-artifact", "%2e%2e"})
 		id := rapid.SampledFrom(ids)
 		for range 40 {

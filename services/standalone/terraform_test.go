@@ -13,7 +13,7 @@ import (
 type object = map[string]any
 
 // TestHostedTerraformCalls replays what the Terraform provider sends to the hosted form: apply, read back, change, read
-// back, destroy. What is read back is what was sent, byte for byte: the provider would see a drift otherwise.
+// back, destroy. The response has the text that was sent, byte for byte: the provider would see a drift otherwise.
 func TestHostedTerraformCalls(t *testing.T) {
 	t.Parallel()
 	h := startHosted(t, "prefect")

@@ -50,7 +50,7 @@ func spansOf(t *testing.T, path, trace string) []tracing.Line {
 	return spans
 }
 
-// isCommand reports whether a span is a command of the store. Which commands run depends on caches.
+// isCommand reports whether a span is a command of the store. The commands that run depend on caches.
 func isCommand(span tracing.Line) bool { return span.Attributes["db.system.name"] != nil }
 
 // treeOf renders the spans below a remote parent. A span whose parent has not ended is left out.

@@ -64,8 +64,7 @@ func worstBodies() []worstBody {
 	)
 }
 
-// TestWorstBodiesOfTheAPITakeMemoryInProportion posts the worst body of each parser behind the API. What the process allocates for it
-// stays within a factor of the body, and the answer is the client's error or a success.
+// TestWorstBodiesOfTheAPITakeMemoryInProportion posts the worst body of each parser behind the API. The allocation of the process for it stays within a factor of the body, and the answer is the client's error or a success.
 func TestWorstBodiesOfTheAPITakeMemoryInProportion(t *testing.T) { //nolint:paralleltest // It measures the memory of the process.
 	s := start(t, t.TempDir())
 	const (

@@ -37,7 +37,7 @@ var damagedFiles = []struct{ name, pattern string }{
 	{"stream of JetStream", "nats/jetstream/*/streams/EVENTS/meta.inf"},
 }
 
-// TestFaultsOfFiles damages the files of a server: after it stopped, after it was killed, and while it runs. What is damaged is reported by
+// TestFaultsOfFiles damages the files of a server: after it stopped, after it was killed, and while it runs. Damage is reported by
 // the server or by the doctor, who names what is lost and makes a sound directory with a backup. No damaged document is returned.
 func TestFaultsOfFiles(t *testing.T) {
 	scale := requireFaultScale(t)
@@ -67,7 +67,7 @@ func TestFaultsOfFiles(t *testing.T) {
 	request(150, 150)
 
 	images := map[string]string{"killed": filepath.Join(t.TempDir(), "killed"), "stopped": filepath.Join(t.TempDir(), "stopped")}
-	wait(t.Context(), 3*time.Second) // What is older is known to have been there.
+	wait(t.Context(), 3*time.Second) // Older documents are known to have been stored.
 	o.Kill()
 	copyData(t, dir, images["killed"])
 	require.NoError(t, o.Processes[0].Restart())

@@ -149,8 +149,7 @@ func (s *ReplicaSet) StepDown(t testing.TB) {
 	}
 }
 
-// RollBack separates the primary from the other members, but not from its clients, until the others have elected another one. What
-// the old primary wrote meanwhile is rolled back when the members meet again. RollBack proves that with a write of its own.
+// RollBack separates the primary from the other members, but not from its clients, until the others have elected another one. Writes of the old primary meanwhile are rolled back when the members meet again. RollBack proves that with a write of its own.
 func (s *ReplicaSet) RollBack(t testing.TB) {
 	t.Helper()
 	old := s.Primary(t)

@@ -7,8 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSchedulesRefuseBadInput checks the status and the message of schedules that cannot have times. Those that have rarely
-// any, or far too many, are accepted: the scheduler bounds its work.
+// TestSchedulesRefuseBadInput checks the status and the message of schedules that cannot have times. Rules with rare times, or far too many, are accepted: the scheduler bounds its work.
 func TestSchedulesRefuseBadInput(t *testing.T) {
 	t.Parallel()
 	s := start(t)

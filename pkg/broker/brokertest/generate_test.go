@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// What the suite publishes is publishable: a failing suite then speaks about the broker.
+// All events of the suite are publishable: a failing suite then speaks about the broker.
 func TestGeneratedEventsAreValid(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -39,7 +39,7 @@ func TestCredentialsAreMasked(t *testing.T) {
 	require.Equal(t, "text/plain", d.GetHeaders()["content-type"])
 }
 
-// What a delivery keeps is what a replay gets.
+// A replay gets the request that the delivery keeps.
 func TestRequestComesBack(t *testing.T) {
 	t.Parallel()
 	r := request("hello")

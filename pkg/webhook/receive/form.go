@@ -32,7 +32,7 @@ func (f *formPairs) add(p Pair) {
 }
 
 // parseForm reads application/x-www-form-urlencoded: pairs between ampersands, the first equals sign parts key and value,
-// blank values are kept, a plus is a blank. What is malformed is taken literally, semicolons and bad escapes too.
+// blank values are kept, a plus is a blank. Malformed parts are taken literally, semicolons and bad escapes too.
 func parseForm(raw []byte, e encoding.Encoding) []Pair {
 	if wide(e) {
 		raw, e = []byte(decode(raw, e)), nil
@@ -51,7 +51,7 @@ func parseForm(raw []byte, e encoding.Encoding) []Pair {
 	return form.pairs
 }
 
-// unescape decodes %xx and plus signs; an escape that is none stays.
+// unescape decodes %xx and plus signs; a malformed escape stays.
 func unescape(s []byte) []byte {
 	if bytes.IndexByte(s, '%') < 0 && bytes.IndexByte(s, '+') < 0 {
 		return s

@@ -8,7 +8,7 @@ import (
 )
 
 // fields collects the header fields of a request in order of their names. Names are in lower case, as HTTP/2 sends
-// them; lines of one name are joined with ", " in their order. What the HTTP library takes out of the header is put back;
+// them; lines of one name are joined with ", " in their order. Fields that the HTTP library takes out of the header are put back;
 // Authorization is left out, because templates must never see it.
 func fields(r *http.Request) []Field {
 	all := make([]Field, 0, len(r.Header)+2)

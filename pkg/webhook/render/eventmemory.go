@@ -14,7 +14,7 @@ type EventMemory struct {
 	resource orchv1.Resource
 	related  []*orchv1.RelatedResource // The first used ones are those of the event.
 	used     int
-	list     []*orchv1.RelatedResource // What event.Related refers to.
+	list     []*orchv1.RelatedResource // The list that event.Related refers to.
 	payload  []byte
 	text     []byte // The rendered text.
 }

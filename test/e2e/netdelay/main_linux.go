@@ -1,5 +1,4 @@
-// Command netdelay joins two network interfaces, as a cable does. What arrives at the first leaves the second after a delay,
-// and a part of it is lost; the other direction is immediate. It does in a process what the queueing discipline netem does in
+// Command netdelay joins two network interfaces, as a cable does. Packets that arrive at the first leave the second after a delay, and a part of them is lost; the other direction is immediate. It does in a process what the queueing discipline netem does in
 // kernels that have it. It needs root.
 //
 //	netdelay DELAY LOSS_PERCENT FROM TO

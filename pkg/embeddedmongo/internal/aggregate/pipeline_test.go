@@ -79,7 +79,7 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// What leads a pipeline is the query's, as far as the query's own order goes.
+// The leading stages of a pipeline are the query's, as far as the query's own order goes.
 func TestLeadingStagesAreTheQuery(t *testing.T) {
 	t.Parallel()
 	for stages, want := range map[string]struct {

@@ -14,7 +14,7 @@ import (
 // failPoint makes commands fail on demand, as MongoDB's fail point failCommand does. Nil never fails one.
 type failPoint struct {
 	mu        sync.Mutex
-	commands  []string // Those that fail.
+	commands  []string // The commands that fail.
 	skip      int64    // How many of them still succeed.
 	left      int64    // How many fail after that; negative means all.
 	entered   int64

@@ -112,7 +112,7 @@ func (s *Service) update(r *request) (*value.Builder, error) {
 		if err == nil {
 			var out outcome
 			if out, err = s.modifyOrInsert(r, w, r.db, name, op); err == nil {
-				// What a failed multi update changed before its error is not counted.
+				// Changes of a failed multi update before its error are not counted.
 				matched, modified = matched+out.matched, modified+out.modified
 			}
 			if err == nil && !out.upserted.IsMissing() {

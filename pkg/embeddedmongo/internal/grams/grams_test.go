@@ -28,7 +28,7 @@ func text(maximal int) *rapid.Generator[string] {
 	})
 }
 
-// What an expression finds, with or without case, is a part of the folded text.
+// A text that an expression finds, with or without case, is a part of the folded text.
 func TestFoldedLiteralsAreParts(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

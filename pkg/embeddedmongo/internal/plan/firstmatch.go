@@ -28,7 +28,7 @@ const (
 //	flow_id = B │ ✗ ────────── skipped ───────✓ │
 //	flow_id = C │ ✗ ✗ ✗ ✗ ✗ ✗ ✗   ✗ ✗ ✗ ✗ ✗ ✗ ✗ │
 //
-// A filter that many documents match then costs a few documents of each value. One that few match would read them all, so the scan
+// A filter that many documents match then costs a few documents of each value. A filter that few documents match would read them all, so the scan
 // has a budget. Where another index has the few matches, its keys replace most documents.
 type firstMatch struct {
 	p       *Plan

@@ -13,7 +13,7 @@ type keyTests struct {
 	p      *Plan
 	tested filter.And
 	rest   filter.And // The conditions of tested on decoded values.
-	fields []field    // What the tests need, in the order of the key.
+	fields []field    // The fields of the tests, in the order of the key.
 	whole  bool       // Bounds and tests express the whole filter.
 }
 

@@ -106,7 +106,7 @@ type choice struct {
 	cost   int64
 	docs   int64        // The documents that it reads.
 	within int64        // The matches that the keys of the plan show, when they filter those of the running plan; 0 when the plan replaces it.
-	con    *conjunction // What keys are tested for.
+	con    *conjunction // The tests of the keys.
 	beyond []*Plan      // Their keys are more than the review reads, and so are those of plans alike.
 }
 

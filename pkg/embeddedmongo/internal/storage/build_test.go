@@ -130,7 +130,7 @@ func TestOneBuildOfAnIndexAtATime(t *testing.T) {
 	sound(t, e)
 }
 
-// What an interrupted build wrote is not part of the next one.
+// Keys of an interrupted build are not part of the next one.
 func TestAnInterruptedBuildLeavesNothing(t *testing.T) {
 	t.Parallel()
 	e, closing := opened(t, vfs.NewMem())

@@ -29,7 +29,7 @@ type CollectionReport struct {
 const maxProblems = 100
 
 // Check reads all data. Each document must be well-formed, stored under its own _id, have exactly its index entries, violate no
-// unique index and be counted. Reading also verifies block checksums. What of a collection cannot be read is among its problems, and
+// unique index and be counted. Reading also verifies block checksums. Unreadable parts of a collection are among its problems, and
 // documents, indexes and counters are then not compared. Writes may continue meanwhile; counters are then not compared either.
 func (e *Engine) Check(ctx context.Context) ([]CollectionReport, error) {
 	var out []CollectionReport

@@ -12,7 +12,7 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-// What was read stays in memory, also when the memtables have grown to their full size.
+// Blocks that were read stay in memory, also when the memtables have grown to their full size.
 func TestBlocksStayInTheCacheBesideMemtables(t *testing.T) {
 	t.Parallel()
 	e, closing := opened(t, vfs.NewMem())

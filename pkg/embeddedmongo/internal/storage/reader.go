@@ -20,7 +20,7 @@ type Reader struct {
 	complete *indexes // Those whose entries the state has.
 	counted  []uint32 // The complete counters of the indexes of documents, see Index.
 	state    *pebble.Iterator
-	views    []*View // Those that are open.
+	views    []*View // The open views.
 }
 
 // Reader starts a consistent read. The caller closes it.

@@ -100,7 +100,7 @@ func (n *node) child(key string) *node {
 // maxPadding bounds how far beyond its end an array may be filled with nulls.
 const maxPadding = 1500000
 
-// create adds an element that is not there yet; an array is filled with nulls up to the position.
+// create adds a missing element; an array is filled with nulls up to the position.
 func (n *node) create(key string, v value.Value) (*node, error) {
 	n.expand()
 	if n.isArray() {

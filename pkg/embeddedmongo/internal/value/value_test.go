@@ -144,7 +144,7 @@ func FuzzValidate(f *testing.F) {
 		if Validate(b) != nil {
 			return
 		}
-		// What passed can be walked, encoded and compared without a panic.
+		// A valid document can be walked, encoded and compared without a panic.
 		k := AppendKey(nil, OfDoc(b), false)
 		require.Equal(t, len(k), KeyLen(k, false))
 		require.Zero(t, CompareDocs(b, b))
@@ -161,7 +161,7 @@ func FuzzKeyOrder(f *testing.F) {
 	})
 }
 
-// What is read back out of a key equals what was encoded, and takes as many bytes.
+// A value that is decoded from a key equals the encoded one, and takes as many bytes.
 func TestReadKey(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

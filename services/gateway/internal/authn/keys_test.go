@@ -245,7 +245,7 @@ func TestProgramsAreNotPeople(t *testing.T) {
 	require.NotEqual(t, uuid.Nil, caller.ID)
 }
 
-// What was written a moment ago counts, but only those who would be refused wait for it.
+// A key that was written a moment ago counts, but only those who would be refused wait for it.
 func TestRefusalsLookTwice(t *testing.T) {
 	t.Parallel()
 	c := newCity(t)
@@ -282,7 +282,7 @@ func TestStaleViewsAreUnavailable(t *testing.T) {
 	require.Equal(t, "1", answer.GetHeaders()["Retry-After"])
 }
 
-// On a server without keys a path may still name what is not there.
+// On a server without keys a path may still name a missing workspace.
 func TestExists(t *testing.T) {
 	t.Parallel()
 	c := newCity(t)

@@ -43,7 +43,7 @@ func proxy(t *testing.T, behind http.HandlerFunc) (front *httptest.Server) {
 	return front
 }
 
-// What is signed must arrive as it was sent.
+// The signed parts must arrive as they were sent.
 func TestARequestArrivesAsItCame(t *testing.T) {
 	t.Parallel()
 	var got *http.Request

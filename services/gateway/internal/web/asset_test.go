@@ -65,7 +65,7 @@ func TestAssetsAreSentOnceAndSmall(t *testing.T) {
 	require.NotEqual(t, tag, get(other, http.MethodGet).Header().Get("ETag"))
 }
 
-// What compression does not make smaller is sent as it is, to those who would take it compressed too.
+// Files that compression does not make smaller are sent as they are, to clients that accept compression too.
 func TestWhatDoesNotShrinkIsSentAsItIs(t *testing.T) {
 	t.Parallel()
 	a, err := newAsset("image/svg+xml", []byte("<svg/>"))

@@ -294,7 +294,7 @@ func TestEveryPageHasACase(t *testing.T) {
 	}
 }
 
-// TestRoles visits every page and posts every action with each role. What a role may do follows from the scopes of the
+// TestRoles visits every page and posts every action with each role. The permissions of a role follow from the scopes of the
 // declared rpcs, as it does over REST.
 func TestRoles(t *testing.T) {
 	t.Parallel()

@@ -65,7 +65,7 @@ func (s *Site) signIn(w http.ResponseWriter, r *http.Request, next string) {
 	user, secret := r.PostForm.Get("user"), r.PostForm.Get("secret")
 	from, name := s.opts.Authorizer.Client(r), ""
 	if s.opts.Credential == "password" {
-		name = user // Who signs in by a key has no name, whatever the form says.
+		name = user // A user who signs in by a key has no name, whatever the form says.
 	}
 	if !s.attempts.Allow(from, name) {
 		w.Header().Set("Retry-After", "60")

@@ -30,7 +30,7 @@ func (s *Checker) prepareAction(a *orchv1.Action, at fieldPath, found *fieldErro
 }
 
 // checkSelection checks that an action which has a source names what it acts on if the source says so, and only then.
-// What it acts on is the one id that it has.
+// It acts on the one id that it has.
 func checkSelection(action protoreflect.Message, at fieldPath, found *fieldErrors) {
 	set := action.WhichOneof(action.Descriptor().Oneofs().ByName("kind"))
 	if set == nil {

@@ -49,7 +49,7 @@ func (s *Service) UpdateAutomation(ctx context.Context, r *orchv1.UpdateAutomati
 	})
 }
 
-// PatchAutomation switches an automation on or off. One that may not be on is refused.
+// PatchAutomation switches an automation on or off. An automation that may not be enabled is refused.
 func (s *Service) PatchAutomation(ctx context.Context, r *orchv1.PatchAutomationRequest) (*emptypb.Empty, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {

@@ -111,7 +111,7 @@ func (l *Limits) acquire(ctx context.Context, ws uuid.UUID, limits []*orchv1.Con
 		if err == nil && full == nil {
 			continue
 		}
-		// What was written is undone even when the caller has gone; so is a write in doubt.
+		// Written slots are released even when the caller has gone; so is a write in doubt.
 		undo := context.WithoutCancel(ctx)
 		if failed := l.giveBack(undo, ws, limits[:i+1], lease); failed != nil {
 			return errors.Join(err, failed)
@@ -166,7 +166,7 @@ func (l *Lease) holding(slots int64, now time.Time) *orchv1.ConcurrencySlotHolde
 }
 
 // giveBack undoes what take did, and what it may have done: a write in doubt left the lease among the holders, or nothing.
-// What cannot be undone now expires with the lease.
+// Slots that cannot be released now expire with the lease.
 func (l *Limits) giveBack(ctx context.Context, ws uuid.UUID, limits []*orchv1.ConcurrencyLimitV2, lease *Lease) error {
 	var all error
 	for _, limit := range limits {

@@ -144,7 +144,7 @@ func (w *rewriter) eventTemplate(source string) string {
 
 // eventText rewrites the text of an event's template between two tags.
 func (w *rewriter) eventText(edits []edit, scan *eventScan, p jinja.Piece, text string) []edit {
-	rest := 0 // What no edit and no note covers begins here.
+	rest := 0 // The text without edits and notes begins here.
 	for at := range len(text) {
 		reason := scan.reason()
 		begins := scan.next(text[at])

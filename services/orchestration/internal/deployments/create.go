@@ -138,7 +138,7 @@ func (s *Service) change(
 			effects = append(effects, flowruns.DeleteUnstarted(db, ws, id, obsolete, generation))
 		}
 		if obsolete != flowruns.NoneScheduled || current.GetPaused() {
-			// What was due before, or while the deployment was paused, is not created any more.
+			// Runs that were due before, or while the deployment was paused, are not created any more.
 			for _, sched := range next.GetSchedules() {
 				sched.ScheduledUntil = timestamppb.New(now)
 			}

@@ -93,7 +93,7 @@ type references interface {
 	GetStorageDocumentId() string
 }
 
-// checkReferences refuses a deployment that refers to what is not there, or to two limits.
+// checkReferences refuses a deployment that refers to a missing document, or to two limits.
 func (s *Service) checkReferences(ctx context.Context, ws uuid.UUID, r references) error {
 	if r.GetConcurrencyLimit() != 0 && r.GetGlobalConcurrencyLimitId() != "" {
 		return rpc.Invalid(rpc.BodyError("value_error",

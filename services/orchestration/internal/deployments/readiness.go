@@ -18,7 +18,7 @@ import (
 // wordReady is the stored word of the status of a deployment that somebody polls.
 const wordReady = "READY"
 
-// Ready marks the deployments of queues as polled now. Those that were ready are written together, at most once in pollGrain, however
+// Ready marks the deployments of queues as polled now. Deployments that were ready are written together, at most once in pollGrain, however
 // many replicas are polled. Each of the others is published as ready.
 func (s *Service) Ready(ctx context.Context, ws uuid.UUID, queues []uuid.UUID) error {
 	ids := make(bson.A, len(queues))

@@ -24,7 +24,7 @@ func (s *Service) CleanUpCancellations(ctx context.Context) (changed int, err er
 	return ended + cancelled, errors.Join(err, failed, s.tellCancelled(ctx))
 }
 
-// endCancellations cancels the runs that have been stopping for too long. What they left running is a job for the workers of
+// endCancellations cancels the runs that have been stopping for too long. Infrastructure that they left running is a job for the workers of
 // their pool.
 func (s *Service) endCancellations(ctx context.Context) (int, error) {
 	before := s.runs.Store().Now().Add(-s.cancellingTimeout)

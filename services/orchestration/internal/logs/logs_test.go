@@ -50,7 +50,7 @@ func TestRetention(t *testing.T) {
 	}
 }
 
-// What the store finds is what the matcher of passing logs lets through.
+// The store finds the logs that the matcher of passing logs accepts.
 func TestFiltersMeanTheSameLive(t *testing.T) {
 	t.Parallel()
 	s := service(t, 0)

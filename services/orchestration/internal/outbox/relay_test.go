@@ -309,7 +309,7 @@ func TestDocumentsAreExecutedTogether(t *testing.T) {
 	require.Greater(t, largest, 1)
 }
 
-// What failed comes before what was caused later, although that is handed on in memory.
+// A failed effect comes before later effects, although that is handed on in memory.
 func TestWhatFailedIsNotOvertaken(t *testing.T) {
 	t.Parallel()
 	w, r := newWorld(t), &recorder{done: make(chan struct{}, 10), fails: 1}

@@ -11,7 +11,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// FuzzFilter compiles arbitrary requests. What the contract accepts either compiles or is refused because of an
+// FuzzFilter compiles arbitrary requests. A request that the contract accepts either compiles or is refused because of an
 // operand, and nothing of it becomes an operator.
 func FuzzFilter(f *testing.F) {
 	for _, seed := range []string{

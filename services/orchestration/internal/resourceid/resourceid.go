@@ -12,8 +12,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// FromRequest reads the workspace of a call, which the gateway tells, and the id of its path. The contract has checked the
-// id; one that is none all the same names nothing, so the error matches store.ErrNotFound.
+// FromRequest reads the workspace of a call, which the gateway tells, and the id of its path. The contract has checked the id. A malformed id is treated as not found: the error matches store.ErrNotFound.
 func FromRequest(ctx context.Context, id string) (ws, parsed uuid.UUID, err error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {

@@ -39,7 +39,7 @@ func TestRunsThatRunAgainBeginAnew(t *testing.T) {
 		policy := got.Run.GetEmpiricalPolicy()
 		require.Equal(t, c.anew, len(policy.GetPauseKeys().GetValues()) == 0, c.to)
 		require.Equal(t, c.retry, policy.RetryType, c.to)
-		// What runs or has ended does not resume any longer, whatever the rules say.
+		// A run that runs or has ended does not resume any longer, whatever the rules say.
 		require.False(t, policy.GetResuming(), c.to)
 	}
 }

@@ -348,8 +348,7 @@ func (s *Scheduler) skip(d *orchv1.Deployment, sched *orchv1.DeploymentSchedule,
 // maxTold bounds how many schedules are remembered as told.
 const maxTold = 10_000
 
-// Within creates the runs of a deployment's schedules in a window of time that may begin in the past. A deployment that is
-// not there, or is paused, gets none.
+// Within creates the runs of a deployment's schedules in a window of time that may begin in the past. A deleted or paused deployment gets none.
 func (s *Scheduler) Within(ctx context.Context, ws, id uuid.UUID, start time.Time, limits Limits) error {
 	_, err := s.deployments.Mutate(ctx, ws, id, func(current *orchv1.Deployment, _ int64) (*store.Change[*orchv1.Deployment], error) {
 		change, _, err := s.change(ws, id, current, start, limits, true)

@@ -32,7 +32,7 @@ func TestAnEmptyOutboxIsNotReadAgain(t *testing.T) {
 	t.Cleanup(done)
 	effect := store.Effect{ID: uuid.New(), At: time.Unix(1000, 0), Kind: "test", Body: []byte("x")}
 	for name, test := range map[string]struct {
-		before func(key store.DocumentKey) // What happened to the document before the write.
+		before func(key store.DocumentKey) // The change of the document before the write.
 		intact bool
 	}{
 		"no effects": {func(store.DocumentKey) {}, true},

@@ -31,7 +31,7 @@ type Config struct {
 	URI string
 	// Database names the database.
 	Database string
-	// Dialer replaces TCP; nil means TCP. It reaches the embedded server without a port. One that is an Executor also inserts and updates.
+	// Dialer replaces TCP; nil means TCP. It reaches the embedded server without a port. A dialer that is an Executor also inserts and updates.
 	Dialer options.ContextDialer
 	// Clock and IDs are those of the process.
 	Clock clock.Clock

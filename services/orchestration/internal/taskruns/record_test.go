@@ -142,7 +142,7 @@ func TestRecordBelongsToTheFirstFlowRunOfAnEvent(t *testing.T) {
 	require.Equal(t, flowRun, states[0].GetState().GetStateDetails().GetFlowRunId())
 }
 
-// Who reads of a run's state finds it in the history, and those before it: a client that waited for the end of a run asks
+// A client that reads of a run's state finds it in the history, with the earlier states: a client that waited for the end of a run asks
 // for its states next.
 func TestRecordShowsNoStateBeforeItsHistory(t *testing.T) {
 	t.Parallel()
@@ -248,7 +248,7 @@ func TestRecordRefusesEachUnreadableEventAlone(t *testing.T) {
 	require.Equal(t, good.GetId(), states[0].GetId())
 }
 
-// What is judged on a run that a client's event changes meanwhile is judged anew.
+// A decision on a run that a client's event changes meanwhile is made again.
 func TestRecordBesideTheServer(t *testing.T) {
 	t.Parallel()
 	s := service(t)

@@ -14,8 +14,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// ConnectWorker begins the channel of a worker. An unknown pool or queue is a 404, a reserved name a 403; a template that
-// is none is a 422. The gateway translates them into the ends of the channel.
+// ConnectWorker begins the channel of a worker. An unknown pool or queue is a 404, a reserved name a 403; an invalid template is a 422. The gateway translates them into the ends of the channel.
 func (s *Service) ConnectWorker(ctx context.Context, r *orchv1.ConnectWorkerRequest) (*orchv1.ConnectWorkerResponse, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {

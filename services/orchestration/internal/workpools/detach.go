@@ -13,7 +13,7 @@ import (
 )
 
 // Deployments and runs hold the id and the name of their queue and pool. So lists and filters need not read the queue.
-// What becomes of a queue is written into them by an effect.
+// The change of a queue is written into them by an effect.
 const (
 	// kindDetach is the effect that takes a deleted queue from its deployments and runs.
 	kindDetach = "work_queue_detach"

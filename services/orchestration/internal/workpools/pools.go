@@ -141,8 +141,7 @@ func (p *Pools) queueIn(ctx context.Context, ws uuid.UUID, pool *orchv1.WorkPool
 	return queue, nil
 }
 
-// Resolve finds the queue of a pool that a deployment names; an empty name is the pool's default queue. A queue that is
-// not there is created. An unknown pool is a 404.
+// Resolve finds the queue of a pool that a deployment names; an empty name is the pool's default queue. A missing queue is created. An unknown pool is a 404.
 func (p *Pools) Resolve(ctx context.Context, ws uuid.UUID, pool, queue string) (QueueRef, error) {
 	return p.resolve(ctx, ws, pool, queue, true)
 }
@@ -178,7 +177,7 @@ func (p *Pools) resolve(ctx context.Context, ws uuid.UUID, poolName, queueName s
 	return QueueRef{pool, queue}, err
 }
 
-// Ensure finds the queue of the pool of agents that a deployment names without a pool, and creates what is not there. Such
+// Ensure finds the queue of the pool of agents that a deployment names without a pool, and creates a missing one. Such
 // a queue is served before the others.
 func (p *Pools) Ensure(ctx context.Context, ws uuid.UUID, queueName string) (QueueRef, error) {
 	pool, err := p.agents(ctx, ws)
@@ -208,8 +207,7 @@ func (p *Pools) agents(ctx context.Context, ws uuid.UUID) (*orchv1.WorkPool, err
 	return pool, err
 }
 
-// FindQueue is where a run of a pool waits that names a queue; an empty name is the pool's default queue. What is not there is
-// a 404.
+// FindQueue is where a run of a pool waits that names a queue; an empty name is the pool's default queue. A missing queue or pool is a 404.
 func (p *Pools) FindQueue(ctx context.Context, ws uuid.UUID, pool, queue string) (flowruns.QueueRef, error) {
 	at, err := p.Find(ctx, ws, pool, queue)
 	return flowruns.QueueRef{

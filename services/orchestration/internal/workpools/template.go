@@ -13,7 +13,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 )
 
-// checkTemplate refuses a base job template that is none. With defaults, it also checks the defaults of the variables,
+// checkTemplate refuses an invalid base job template. With defaults, it also checks the defaults of the variables,
 // which may refer to blocks.
 func (p *Pools) checkTemplate(ctx context.Context, ws uuid.UUID, raw []byte, defaults bool) error {
 	template, err := jobtemplate.Parse(raw)

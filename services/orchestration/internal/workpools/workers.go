@@ -47,7 +47,7 @@ func (s *Service) ReadWorkers(ctx context.Context, r *orchv1.ReadWorkersRequest)
 	return &orchv1.WorkerList{Workers: workers}, err
 }
 
-// DeleteWorker deletes a worker of a pool. One that is alive comes back with its next heartbeat.
+// DeleteWorker deletes a worker of a pool. A live worker comes back with its next heartbeat.
 func (s *Service) DeleteWorker(ctx context.Context, r *orchv1.DeleteWorkerRequest) (*emptypb.Empty, error) {
 	ws, pool, err := s.locate(ctx, r.GetWorkPoolName())
 	if err != nil {

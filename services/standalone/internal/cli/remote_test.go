@@ -320,7 +320,7 @@ func TestTailShowsEachDeliveryOnce(t *testing.T) {
 			return strings.HasPrefix(out, "204") && len(shown) > 0
 		}
 	}
-	// What came before the first look is not shown, so that it has begun is told by what is.
+	// Events before the first poll are not shown, so the first shown event proves that polling has begun.
 	require.Eventually(t, send(`{"repository": "before"}`), time.Minute, 20*time.Millisecond)
 	s.until("pushes", `{"repository": "first-push"}`, "204")
 	s.until("pushes", `{"repository": "second-push"}`, "204")

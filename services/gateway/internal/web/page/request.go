@@ -160,7 +160,7 @@ func (r *Request) Field(name string) string { return strings.TrimSpace(r.Form.Ge
 
 // NotFound reports that the page's subject does not exist.
 type NotFound struct {
-	// What names the subject, such as "flow run".
+	// The kind of the subject, such as "flow run".
 	What string
 }
 

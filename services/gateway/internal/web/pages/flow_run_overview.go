@@ -69,7 +69,7 @@ func showTaskHistory(r *page.Request, h flowRunHead, v *flowRunView) apicall.Cal
 // taskSuffix is what the client appends to a task's name to name its run.
 var taskSuffix = regexp.MustCompile(`-([0-9a-f]{2,8}|[0-9]+)$`)
 
-// timeline draws the nodes of a graph that had started at a moment. Those that ended later were running. The zero time as the
+// timeline draws the nodes of a graph that had started at a moment. Nodes that ended later were running. The zero time as the
 // end of the run means that it had not ended.
 func timeline(r *page.Request, nodes []*orchv1.GraphEntry, now, ended time.Time) markup.Markup {
 	nodes = slices.DeleteFunc(slices.Clone(nodes), func(e *orchv1.GraphEntry) bool { return e.GetNode().GetStartTime().AsTime().After(now) })

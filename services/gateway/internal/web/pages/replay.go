@@ -96,7 +96,7 @@ func (c cursor) String() string { return stamp(c.at) + "_" + c.id }
 // replayRange is the part of a range of deliveries that follows a cursor.
 type replayRange struct {
 	deliveries []*orchv1.WebhookDelivery // The replayable ones, oldest first.
-	skipped    int                       // Those that cannot be replayed.
+	skipped    int                       // The deliveries that cannot be replayed.
 	more       bool                      // The range continues after read.
 	read       cursor
 }

@@ -126,7 +126,7 @@ func (b *schemaFields) add(object, values *jsontree.Object, path []string) {
 // maxReferences bounds a chain of references, which may be a circle.
 const maxReferences = 8
 
-// resolve returns a schema with what it refers to, and whether it allows null. What it says itself wins.
+// resolve returns a schema with what it refers to, and whether it allows null. Its own keywords win.
 func (b *schemaFields) resolve(declared *jsontree.Object) (property *jsontree.Object, nullable bool) {
 	property = jsontree.NewObject()
 	merge := func(from *jsontree.Object) {

@@ -56,7 +56,7 @@ func custom(b *block, subject, body string) ([]*message, error) {
 	return []*message{m}, nil
 }
 
-// fill replaces each {{key}} in the texts of a value. What is filled in is not looked through again.
+// fill replaces each {{key}} in the texts of a value. Filled-in values are not searched again.
 func fill(v any, values map[string]string) any {
 	switch v := v.(type) {
 	case string:

@@ -6,7 +6,7 @@
 //
 // The first action of a firing is due at once; each makes the next one due after its first attempt, so they begin in order.
 // A claim is a lease on the run: a compare-and-set moves the time at which the run is due, and the execution renews it. A replica
-// that dies leaves the run to another one after leader.Duration, and one that ends releases it. Events have ids made of the run's, so they happen once. What an action does to the server is idempotent:
+// that dies leaves the run to another one after leader.Duration, and one that ends releases it. Events have ids made of the run's, so they happen once. The operations of an action on the server are idempotent:
 // a deployment run has an idempotency key. A notification or a call may be sent again after a crash.
 package action
 

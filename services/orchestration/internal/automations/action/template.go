@@ -160,8 +160,7 @@ func loneExpression(text string) (string, bool) {
 	return strings.Trim(strings.TrimSpace(inner), "-+ "), true
 }
 
-// marker replaces an object of the action's definition that stands for a value, in either notation of its key. What it returns is
-// data, and its markers are not replaced.
+// marker replaces an object of the action's definition that stands for a value, in either notation of its key. Its result is data, and its markers are not replaced.
 func (r *Runner) marker(ctx context.Context, run *orchv1.AutomationActionRun, v *jsontree.Object) (jsontree.Value, bool, error) {
 	for _, vocab := range []vocabulary.Vocabulary{vocabulary.Orch, vocabulary.Prefect} {
 		if _, marked := v.Get(vocab.KindKey()); !marked {

@@ -175,7 +175,7 @@ func dict(texts map[string]string) jinja.Value {
 	return jinja.Dict(pairs...)
 }
 
-// objects are the objects of the server that an event names and a template uses. One that cannot be read is None.
+// objects are the objects of the server that an event names and a template uses. An object that cannot be read is None.
 func (r *Runner) objects(ctx context.Context, e *orchv1.ReceivedEvent, template string) jinja.Vars {
 	vars := jinja.Vars{}
 	for name, kind := range map[string]string{

@@ -122,7 +122,7 @@ func received(o *result, status int) *result {
 	return o.fail("Webhook call failed: the receiver responded with status %d", status)
 }
 
-// unsent notes that nothing was sent. What the server forbids is not tried again.
+// unsent notes that nothing was sent. A call that the server forbids is not tried again.
 func unsent(o *result, prefix string, err error) *result {
 	o.later(errors.New(prefix + err.Error()))
 	o.transient = !errors.Is(err, safedial.ErrForbidden)

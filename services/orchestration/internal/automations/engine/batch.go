@@ -32,7 +32,7 @@ func (t *workspaceEvaluator) accept(ctx context.Context, batch []broker.Event) (
 		if !t.failed(ctx, err) {
 			return nil, err
 		}
-		n, rejected = 0, &broker.Rejected{} // What was evaluated before the failure is a duplicate in the backlog.
+		n, rejected = 0, &broker.Rejected{} // An event that was evaluated before the failure is a duplicate in the backlog.
 	}
 	events = events[n:]
 	if len(events) == 0 {

@@ -126,7 +126,7 @@ func TestATurnReadsBytesWithinABound(t *testing.T) {
 	require.Equal(t, []int{8, 16, 20}, counted)
 }
 
-// A workspace without events leaves the memory. What it counted remains, and the next event loads it again.
+// A workspace without events leaves the memory. Its counts remain, and the next event loads it again.
 func TestIdleWorkspacesLeaveTheMemory(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t)

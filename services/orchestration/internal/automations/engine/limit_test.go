@@ -108,7 +108,7 @@ func TestALimitIsReportedOncePerWindow(t *testing.T) {
 	require.Len(t, one.reached, 4*2)
 }
 
-// What is remembered of an automation goes with it.
+// The memory of an automation is freed with it.
 func TestLimitsOfDeletedAutomationsAreForgotten(t *testing.T) {
 	t.Parallel()
 	stays, gone := everyGo(t, uuid.New()), everyGo(t, uuid.New())

@@ -148,7 +148,7 @@ func (e *Engine) prepare(ctx context.Context) error {
 	return e.recover(ctx)
 }
 
-// loadAll loads the workspaces that are not loaded yet. Those that fail are attempted again by the next call.
+// loadAll loads the workspaces that are not loaded yet. Workspaces that fail are attempted again by the next call.
 func (e *Engine) loadAll(ctx context.Context) {
 	pass := e.Store.Pass(ctx, "load the automations of a workspace")
 	e.each(func(t *workspaceEvaluator) bool {
@@ -199,7 +199,7 @@ func (e *Engine) recover(ctx context.Context) error {
 			break
 		}
 	}
-	return ctx.Err() // What failed is attempted again.
+	return ctx.Err() // Failed workspaces are attempted again.
 }
 
 func (t *workspaceEvaluator) recover(ctx context.Context, r *trigger.Record) error {

@@ -64,7 +64,7 @@ func (c *crashing) Emit(ctx context.Context, firings []trigger.RootFiring) error
 }
 
 // Every step may be evaluated by another of three replicas, which has nothing in memory but what is stored, and each of
-// them dies at writes. What an automation fires stays the same set.
+// them dies at writes. The firings of an automation stay the same set.
 func TestReplicasFireTheSameSetWhenTheyDieAtWrites(t *testing.T) {
 	t.Parallel()
 	cases := readCases(t)

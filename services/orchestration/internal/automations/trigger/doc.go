@@ -10,6 +10,6 @@
 //	                                └──enough events──► closed with `after`, else the next window begins
 //
 // Compound triggers and sequences collect the firings of their children. The package knows nothing of a database or a
-// clock: state is read and written through a [Backend], all times are given. What a [Session] evaluates is committed in
+// clock: state is read and written through a [Backend], all times are given. The results of a [Session] are committed in
 // steps of which each may be repeated, so a crash between any two of them neither loses nor doubles a firing.
 package trigger

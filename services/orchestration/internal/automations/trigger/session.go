@@ -31,7 +31,7 @@ type RootFiring struct {
 
 // Backend persists buckets and emits firings, idempotently.
 type Backend interface {
-	// Load reads buckets of a workspace. Those that are not stored are absent. The caller owns what it gets.
+	// Load reads buckets of a workspace. Buckets that are not stored are absent. The caller owns what it gets.
 	Load(ctx context.Context, ws uuid.UUID, ids []uuid.UUID) ([]*Record, error)
 	// Save writes records whose revisions are still those stored, and raises their revisions. An error means that some may
 	// not be written, such as those that another session changed. Each record is written whole or not at all.
@@ -138,7 +138,7 @@ func (s *Session) load(ctx context.Context, ws uuid.UUID, ids []uuid.UUID, nodes
 	return nil
 }
 
-// register takes a stored record into the session. What is pending there goes on first.
+// register takes a stored record into the session. Its pending firings are sent first.
 func (s *Session) register(ctx context.Context, r *Record, n *Node) error {
 	e := &entry{Record: r, node: n}
 	s.records[r.ID] = e
