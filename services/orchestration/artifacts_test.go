@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -85,6 +86,16 @@ func TestKeyShowsItsLatestArtifact(t *testing.T) {
 		&orchv1.UpdateArtifactRequest{Id: second.GetId(), Artifact: update, UpdateMask: sentFields(update)})
 	require.NoError(t, err)
 	require.Equal(t, `{"$set": 1}`, d.latest(nil)["report"])
+	updated := func() time.Time {
+		a, _, err := try[*orchv1.Artifact](d, orchv1.ArtifactService_ReadArtifact_FullMethodName, &orchv1.ReadArtifactRequest{Id: second.GetId()})
+		require.NoError(t, err)
+		return a.GetUpdated().AsTime()
+	}
+	before := updated()
+	_, err = tryIgnored(d, orchv1.ArtifactService_UpdateArtifact_FullMethodName,
+		&orchv1.UpdateArtifactRequest{Id: second.GetId(), Artifact: &orchv1.ArtifactUpdate{}})
+	require.NoError(t, err)
+	require.True(t, updated().After(before), "an update without fields is one all the same")
 
 	d.deleteArtifact(second)
 	require.Equal(t, "1", d.latest(nil)["report"])

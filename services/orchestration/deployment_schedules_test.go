@@ -111,7 +111,7 @@ func TestSchedulesAreChangedBySlug(t *testing.T) {
 		c.Schedules = []*orchv1.DeploymentScheduleCreate{{Schedule: every(time.Hour), Active: true}}
 	})
 	patch := func(given ...*orchv1.DeploymentScheduleUpdate) int {
-		code, _ := status(d.tryUpdateDeployment(deployment.GetId(), &orchv1.DeploymentUpdate{Schedules: given}, "schedules"))
+		code, _ := status(d.tryUpdateDeployment(deployment.GetId(), &orchv1.DeploymentUpdate{Schedules: given}))
 		return code
 	}
 	slugs := func() map[string]*orchv1.DeploymentSchedule {
@@ -140,5 +140,20 @@ func TestSchedulesAreChangedBySlug(t *testing.T) {
 	require.Equal(t, http.StatusUnprocessableEntity, patch(&orchv1.DeploymentScheduleUpdate{Slug: new("new")}))
 	twice := &orchv1.DeploymentScheduleUpdate{Slug: new("q"), Schedule: cron("@daily")}
 	require.Equal(t, http.StatusConflict, patch(twice, twice))
+	require.Len(t, slugs(), 2)
+
+	rename := func(from, to string) *orchv1.DeploymentScheduleUpdate {
+		return &orchv1.DeploymentScheduleUpdate{Slug: &to, Replaces: &from}
+	}
+	before = slugs()
+	require.Equal(t, http.StatusOK, patch(rename("a", "c"), rename("c", "a")))
+	require.Equal(t, before["a"].GetId(), slugs()["c"].GetId(), "two schedules exchange their slugs")
+	require.Equal(t, before["c"].GetId(), slugs()["a"].GetId())
+	require.Equal(t, http.StatusOK, patch(rename("a", "e"), rename("c", "a")))
+	require.Equal(t, before["c"].GetId(), slugs()["e"].GetId(), "a slug is free when its schedule is renamed")
+	require.Equal(t, before["a"].GetId(), slugs()["a"].GetId())
+	require.Equal(t, http.StatusUnprocessableEntity, patch(rename("a", "x"), rename("a", "y")), "one schedule cannot be replaced twice")
+	require.Equal(t, http.StatusUnprocessableEntity, patch(rename("a", "e"), &orchv1.DeploymentScheduleUpdate{Slug: new("e")}), "e stays")
+	require.Equal(t, http.StatusUnprocessableEntity, patch(rename("none", "new")), "a new schedule needs times")
 	require.Len(t, slugs(), 2)
 }

@@ -12,9 +12,14 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// UpdateArtifact changes the fields that the request contains.
+// UpdateArtifact changes the fields that the request contains. A request without fields changes the time of the update, as in the
+// reference.
 func (s *Service) UpdateArtifact(ctx context.Context, r *orchv1.UpdateArtifactRequest) (*emptypb.Empty, error) {
-	return crud.Update(ctx, notFound, r.GetId(), s.change, crud.Masked[*orchv1.Artifact](r.GetArtifact(), r.GetUpdateMask()))
+	masked := crud.Masked[*orchv1.Artifact](r.GetArtifact(), r.GetUpdateMask())
+	return crud.Update(ctx, notFound, r.GetId(), s.change, func(next *orchv1.Artifact) error {
+		next.Updated = nil // The store sets it, because the artifact differs.
+		return masked(next)
+	})
 }
 
 // change edits an artifact and updates its key before the call returns.

@@ -1,8 +1,8 @@
 package deployments
 
 import (
+	"fmt"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,7 +17,8 @@ import (
 //	all existing have, not all given have   refused: it is not clear which ones are meant
 //	otherwise                               the given ones instead of the existing ones
 //
-// A schedule that replaces another one's slug takes its place and its id.
+// A schedule that replaces another one's slug takes its place and its id. Slugs to replace are those before the update, so two
+// schedules may exchange theirs.
 func reschedule(d *orchv1.Deployment, given []*orchv1.DeploymentScheduleUpdate, now time.Time, newID func() uuid.UUID) error {
 	existing := d.GetSchedules()
 	existingNamed := len(existing) > 0
@@ -35,14 +36,24 @@ func reschedule(d *orchv1.Deployment, given []*orchv1.DeploymentScheduleUpdate, 
 	case !existingNamed:
 		d.Schedules = nil
 	}
+	bySlug := map[string]int{}
+	if existingNamed {
+		for i, s := range existing {
+			bySlug[s.GetSlug()] = i
+		}
+		if err := checkReplaced(bySlug, given); err != nil {
+			return err
+		}
+	}
 	if err := distinctSlugs(given); err != nil {
 		return err
 	}
 	for _, g := range given {
-		at := slices.IndexFunc(d.GetSchedules(), func(s *orchv1.DeploymentSchedule) bool {
-			return s.Slug != nil && (s.GetSlug() == g.GetSlug() || (g.Replaces != nil && s.GetSlug() == g.GetReplaces()))
-		})
-		if existingNamed && at >= 0 {
+		slug := g.GetSlug()
+		if g.GetReplaces() != "" {
+			slug = g.GetReplaces()
+		}
+		if at, found := bySlug[slug]; found {
 			edited, err := overlaySchedule(d.GetSchedules()[at], g, sent(g), now)
 			if err != nil {
 				return err
@@ -63,6 +74,27 @@ func reschedule(d *orchv1.Deployment, given []*orchv1.DeploymentScheduleUpdate, 
 		d.Schedules = append(d.Schedules, added)
 	}
 	return distinctSlugs(d.GetSchedules())
+}
+
+// checkReplaced rejects two schedules that replace the same one, and a new slug that another schedule keeps.
+func checkReplaced(existing map[string]int, given []*orchv1.DeploymentScheduleUpdate) error {
+	replaced := map[string]bool{}
+	for _, g := range given {
+		if g.GetReplaces() == "" {
+			continue
+		}
+		if replaced[g.GetReplaces()] {
+			return rpc.Detail(http.StatusUnprocessableEntity, "Multiple schedules have 'replaces' targeting the same slug: "+g.GetReplaces())
+		}
+		replaced[g.GetReplaces()] = true
+	}
+	for _, g := range given {
+		if _, taken := existing[g.GetSlug()]; taken && g.GetReplaces() != "" && !replaced[g.GetSlug()] {
+			return rpc.Detail(http.StatusUnprocessableEntity, fmt.Sprintf(
+				"Cannot rename schedule from '%s' to '%s': a schedule with slug '%s' already exists.", g.GetReplaces(), g.GetSlug(), g.GetSlug()))
+		}
+	}
+	return nil
 }
 
 // sent is the mask of an update below the top level of a request, where no mask tells null from absent: an optional field

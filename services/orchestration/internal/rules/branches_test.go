@@ -61,6 +61,10 @@ func TestResultsAreKept(t *testing.T) {
 		"forced: another result":     {runIn(completed, withData(result)), &orchv1.StateCreate{Type: completed, Data: []byte(result)}, true, accept},
 		"forced: runs again":         {runIn(completed, withData(result)), propose(running), true, accept},
 		"forced: nothing for result": {runIn(completed, withData(result)), propose(completed), true, reject},
+		"a number for a result":      {runIn(completed, withData(result)), &orchv1.StateCreate{Type: completed, Data: []byte(`1`)}, false, reject},
+		"forced: a number for it":    {runIn(completed, withData(result)), &orchv1.StateCreate{Type: completed, Data: []byte(`1`)}, true, reject},
+		"forced: a list for it":      {runIn(completed, withData(result)), &orchv1.StateCreate{Type: completed, Data: []byte(`[1]`)}, true, reject},
+		"forced: an unwritten one":   {runIn(completed, withData(result)), &orchv1.StateCreate{Type: completed, Data: []byte(`{"type":"unpersisted"}`)}, true, reject},
 	} {
 		require.Equal(t, c.status, judge(c.run, c.to, c.force).Result().GetStatus(), name)
 	}

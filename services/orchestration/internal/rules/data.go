@@ -1,14 +1,10 @@
 package rules
 
-import (
-	"encoding/json"
-
-	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-)
+import "encoding/json"
 
 // persisted reports whether a state refers to a readable result: its data is an object and does not describe an
 // unwritten result.
-func persisted(s *orchv1.State) bool {
+func persisted(s interface{ GetData() []byte }) bool {
 	if len(s.GetData()) == 0 {
 		return false
 	}
@@ -18,11 +14,11 @@ func persisted(s *orchv1.State) bool {
 	return json.Unmarshal(s.GetData(), &data) == nil && string(s.GetData()) != "null" && data.Type != "unpersisted"
 }
 
-// preventResultDataLoss keeps an existing result when a new state has none.
+// preventResultDataLoss keeps an existing result when a new state refers to none.
 var preventResultDataLoss = Rule{
 	Name: "PreventResultDataLoss", From: setOf(completed), To: setOf(completed),
 	Before: func(t *Transition) {
-		if persisted(t.Initial) && len(t.Proposed.GetData()) == 0 {
+		if persisted(t.Initial) && !persisted(t.Proposed) {
 			t.reject(nil, "The run is completed and has a result that this state would lose.")
 		}
 	},

@@ -14,7 +14,7 @@ var handleFlowTerminalStates = Rule{
 		case t.from() == completed && persisted(t.Initial) && !Terminal(to):
 			t.reject(nil, "The run is already completed.")
 			return
-		case t.from() == completed && persisted(t.Initial) && to == completed && len(t.Proposed.GetData()) == 0:
+		case t.from() == completed && persisted(t.Initial) && to == completed && !persisted(t.Proposed):
 			t.reject(nil, "The run is completed and has a result that this state would lose.")
 			return
 		case to == scheduled && t.Run.DeploymentId == nil:
