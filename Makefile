@@ -383,6 +383,10 @@ gen: proto ## generate everything that is generated and committed
 	cd test && go test ./documents -run='^Test(Configuration|SettingNames)(Is|Are)Current$$' -count=1 -update
 	cd services/orchestration && go test ./internal/query -run='^TestEveryIndexIsUsed$$' -count=1 -update
 
+.PHONY: collections
+collections: $(VENV)/prefect-3.9 ## write the types of blocks and workers of a new server of the reference, from the packages that it and tools/collections pin
+	$(VENV)/prefect-3.9/bin/python tools/collections/write.py
+
 .PHONY: proto
 proto: $(BIN)/buf $(BIN)/protoc-gen-go ## generate Go code from the proto files
 	cd proto && buf lint && buf generate

@@ -2,6 +2,7 @@ package blocks
 
 import (
 	"encoding/json"
+	"io/fs"
 	"os"
 	"testing"
 
@@ -95,6 +96,18 @@ func TestSystemTypesAreWhole(t *testing.T) {
 		}
 	}
 	require.Len(t, slugs, 54)
+}
+
+// BenchmarkSystemTypes measures what the first call of a process costs: the files of all types are read and parsed once.
+func BenchmarkSystemTypes(b *testing.B) {
+	names, err := fs.Glob(systemFiles, "system/*.json")
+	require.NoError(b, err)
+	for b.Loop() {
+		for _, name := range names {
+			_, err := readSystemType(name)
+			require.NoError(b, err)
+		}
+	}
 }
 
 func schemaWithSecrets(t *testing.T, list ...string) *orchv1.BlockSchema {

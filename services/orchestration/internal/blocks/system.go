@@ -11,15 +11,16 @@ import (
 	"github.com/orch-project/orch/pkg/jsontree"
 )
 
-// systemFiles are the types that every workspace has from the start, one per file: those of a new server of the reference's
-// 3.9.1, with its schemas and checksums. The texts are our own, so those checksums are not of the file's fields. A schema
-// without a checksum is our own, as the one for signed calls of webhooks.
+// systemFiles are the types that every workspace has from the start, one per file: those of a new server of the reference,
+// with its schemas and checksums. tools/collections writes them. The texts are our own, so those checksums are not of the file's
+// fields. A schema without a checksum is our own, as the one for signed calls of webhooks.
 //
 //go:embed system/*.json
 var systemFiles embed.FS
 
 // systemType is one of the server's own types with its schemas.
 type systemType struct {
+	Package          string         `json:"package"` // The Python package that has the type.
 	Name             string         `json:"name"`
 	Slug             string         `json:"slug"`
 	Description      string         `json:"description"`

@@ -3,6 +3,7 @@ package collectionviews_test
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -67,8 +68,82 @@ func TestWorkerTypes(t *testing.T) {
 	}, names)
 }
 
-func TestUnknownView(t *testing.T) {
+// The view of block types has those of a new server, each with its released schema.
+func TestBlockTypesByPackage(t *testing.T) {
 	t.Parallel()
-	_, err := collectionviews.New().ReadViewContent(t.Context(), &orchv1.ReadViewContentRequest{View: "no-such-view"})
-	require.EqualValues(t, http.StatusNotFound, rpc.HTTPError(err).GetStatus())
+	var packages map[string]struct {
+		Types map[string]struct {
+			Name, Slug, Description string
+			Schema                  struct {
+				Checksum, Version string
+				Fields            struct {
+					Slug       string `json:"block_type_slug"`
+					Properties map[string]json.RawMessage
+				}
+			} `json:"block_schema"`
+		} `json:"block_types"`
+	}
+	require.NoError(t, json.Unmarshal(read(t, "aggregate-block-metadata"), &packages))
+	count := 0
+	for name, one := range packages {
+		require.Regexp(t, "^prefect(-[a-z]+)?$", name)
+		for slug, kind := range one.Types {
+			count++
+			require.Equal(t, slug, kind.Slug)
+			require.NotEmpty(t, kind.Name, slug)
+			require.NotEmpty(t, kind.Description, slug)
+			require.Regexp(t, "^sha256:[0-9a-f]{64}$", kind.Schema.Checksum, slug)
+			require.Regexp(t, `^\d+\.\d+\.\d+$`, kind.Schema.Version, slug)
+			require.Equal(t, slug, kind.Schema.Fields.Slug)
+			require.NotEmpty(t, kind.Schema.Fields.Properties, slug)
+		}
+	}
+	require.Equal(t, 54, count)
+	require.Contains(t, packages["prefect-aws"].Types, "s3-bucket")
+	require.Contains(t, packages["prefect"].Types, "secret")
+}
+
+// The view of flows states where each one is and which parameters it has.
+func TestFlowsByPackage(t *testing.T) {
+	t.Parallel()
+	var packages map[string]map[string]struct {
+		Name, Entrypoint string
+		Description      struct{ Summary string }
+		Parameters       struct {
+			Properties map[string]struct{ Position int }
+			Required   []string
+		}
+	}
+	require.NoError(t, json.Unmarshal(read(t, "aggregate-flow-metadata"), &packages))
+	require.Contains(t, packages["prefect-dbt"], "run_dbt_cloud_job")
+	for name, flows := range packages {
+		require.NotEmpty(t, flows, name)
+		for function, flow := range flows {
+			require.Equal(t, strings.ReplaceAll(function, "_", "-"), flow.Name)
+			require.Regexp(t, `^[a-z_/]+\.py:`+function+"$", flow.Entrypoint)
+			require.NotEmpty(t, flow.Description.Summary, function)
+			for _, required := range flow.Parameters.Required {
+				require.Contains(t, flow.Parameters.Properties, required, function)
+			}
+		}
+	}
+}
+
+func read(t *testing.T, view string) []byte {
+	t.Helper()
+	content, err := collectionviews.New().ReadViewContent(t.Context(), &orchv1.ReadViewContentRequest{View: view})
+	require.NoError(t, err)
+	return content.GetContent()
+}
+
+func TestAbsentViews(t *testing.T) {
+	t.Parallel()
+	for view, detail := range map[string]string{
+		"no-such-view": "View no-such-view not found in registry",
+		"demo-flows":   "Requested content missing for view demo-flows",
+	} {
+		_, err := collectionviews.New().ReadViewContent(t.Context(), &orchv1.ReadViewContentRequest{View: view})
+		require.EqualValues(t, http.StatusNotFound, rpc.HTTPError(err).GetStatus())
+		require.Equal(t, detail, rpc.HTTPError(err).GetDetail())
+	}
 }

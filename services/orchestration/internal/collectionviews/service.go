@@ -1,8 +1,9 @@
 // Package collectionviews serves the documents that describe what integrations offer.
 //
-// One document has the types of workers by package, each with the base job template of a new work pool. Clients choose the
-// type of a pool from it; the reference's web UI leaves out a type without logo or description. The templates are those of
-// the reference's 3.9.1. The descriptions are our own, and the logos are data addresses, which need no other server.
+// They list, by package, the types of workers with the base job template of a new work pool, the types of blocks, and flows.
+// Clients choose the type of a pool from the first; the reference's web UI leaves out a type without logo or description.
+// tools/collections writes them from the packages of the reference. The descriptions are our own, and the logos are data addresses,
+// which need no other server.
 package collectionviews
 
 import (
@@ -13,13 +14,22 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/blocks"
 )
 
 //go:embed workers.json
 var workers []byte
 
-// workerMetadata is the name of the view of the types of workers.
-const workerMetadata = "aggregate-worker-metadata"
+//go:embed flows.json
+var flows []byte
+
+// views returns the content of a view by its name; nil for a view of the reference without content here.
+var views = map[string]func() []byte{
+	"aggregate-worker-metadata": func() []byte { return workers },
+	"aggregate-flow-metadata":   func() []byte { return flows },
+	"aggregate-block-metadata":  blocks.SystemView,
+	"demo-flows":                func() []byte { return nil },
+}
 
 // Service serves views.
 type Service struct {
@@ -29,12 +39,17 @@ type Service struct {
 // New returns the service.
 func New() *Service { return &Service{} }
 
-// ReadViewContent returns a view by its name. There is one.
+// ReadViewContent returns a view by its name.
 func (s *Service) ReadViewContent(_ context.Context, r *orchv1.ReadViewContentRequest) (*orchv1.CollectionView, error) {
-	if r.GetView() != workerMetadata {
+	view, known := views[r.GetView()]
+	if !known {
 		return nil, rpc.Detail(http.StatusNotFound, fmt.Sprintf("View %s not found in registry", r.GetView()))
 	}
-	return &orchv1.CollectionView{Content: workers}, nil
+	content := view()
+	if content == nil {
+		return nil, rpc.Detail(http.StatusNotFound, "Requested content missing for view "+r.GetView())
+	}
+	return &orchv1.CollectionView{Content: content}, nil
 }
 
 // ReadWorkPoolTypes returns the types of workers.
