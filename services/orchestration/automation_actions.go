@@ -38,8 +38,8 @@ func (o *Orchestration) evaluation(cfg Config, deps Deps, effects *outbox.Mux) e
 		Mail: mailer, Recipients: o.recipients(cfg), UIURL: cfg.Automations.UIURL, Random: deps.Random, Tracer: deps.Tracer, Log: o.log,
 		MaxDeliveries: cfg.DeliveriesKept, Retention: cfg.DeliveriesRetention,
 		Count: func(kind, outcome string) { metrics.Actions.WithLabelValues(kind, outcome).Inc() },
-		Bury: func(ctx context.Context, automation uuid.UUID, e store.Effect, attempts int, reason error) error {
-			return o.relay.Bury(ctx, query.Automation, automation, e, attempts, reason)
+		DeadLetter: func(ctx context.Context, automation uuid.UUID, e store.Effect, attempts int, reason error) error {
+			return o.relay.DeadLetter(ctx, query.Automation, automation, e, attempts, reason)
 		},
 	})
 	if err := effects.Handle(outbox.Handlers{action.KindAction: o.actions.Retry}); err != nil {

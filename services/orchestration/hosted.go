@@ -38,7 +38,7 @@ type hosted struct {
 	access          *workspaceaccess.Service
 }
 
-// openRegistry opens the directory's bucket and makes what is first on a new database.
+// openRegistry opens the directory's bucket and creates the default account, workspace and owner on a new database.
 func openRegistry(ctx context.Context, deps tenancy.Deps, conn *broker.Conn) (*tenancy.Registry, error) {
 	bucket, err := conn.KeyValue(ctx, directory.Bucket, broker.KVConfig{Description: "who may do what, for gateway and hooks"})
 	if err != nil {
@@ -109,7 +109,7 @@ func (h *hosted) closeAccount(ctx context.Context, account uuid.UUID) error {
 	return h.store.Clear(ctx, account, query.Collections())
 }
 
-// emptyWorkspace deletes everything in a workspace that is gone: first what others know of, then the rest.
+// emptyWorkspace deletes the documents of a removed workspace: webhooks and roles first, because other services cache them.
 func (h *hosted) emptyWorkspace(ctx context.Context, workspace uuid.UUID) error {
 	if err := h.webhooks.DeleteOfWorkspace(ctx, workspace); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (o *Orchestration) NewOwnerKey(ctx context.Context) (string, error) {
 }
 
 // DisableAllowlists disables every IP allow list, for an operator who is locked out.
-// It tells how many could not.
+// It returns the number of failures.
 func (o *Orchestration) DisableAllowlists(ctx context.Context) (int, error) {
 	return o.hosted.accounts.DisableAllowlists(ctx)
 }

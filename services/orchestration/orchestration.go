@@ -465,7 +465,7 @@ func (o *Orchestration) Ready(ctx context.Context) error {
 	return errors.Join(o.store.Ping(ctx), o.broker.Healthy())
 }
 
-// RegisterHealth adds the service's readiness to that of a process.
+// RegisterHealth registers the health checks of the service.
 func (o *Orchestration) RegisterHealth(ctx context.Context, h *run.Health) {
 	h.Check("store and broker", func() error { return o.Ready(ctx) })
 	h.Note("indexes", o.indexes.State)

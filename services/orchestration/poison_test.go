@@ -129,7 +129,7 @@ func (d *domain) mend(letter *orchv1.DeadLetter) bool {
 	for _, body := range mendedBodies(d.t, st.Now()) {
 		stored.Body, err = d.keys.Seal(secrets.Place{Workspace: stored.Workspace, Document: stored.ID, Field: "dead_letter.body"}, body)
 		require.NoError(d.t, err)
-		require.NoError(d.t, st.Bury(d.t.Context(), stored))
+		require.NoError(d.t, st.InsertDeadLetter(d.t.Context(), stored))
 		if code, _ := d.retryDeadLetter(letter.GetId()); code == 0 {
 			return true
 		}
@@ -144,7 +144,7 @@ func mendedBodies(t *testing.T, now time.Time) [][]byte {
 	ws, nobody, at := request.DefaultWorkspace, uuid.New(), timestamppb.New(now)
 	state := &orchv1.State{Id: uuid.NewString(), Type: completed, Timestamp: at}
 	carry := func(m proto.Message) []byte {
-		effect, err := store.Carry("", uuid.New(), now, ws, m)
+		effect, err := store.MessageEffect("", uuid.New(), now, ws, m)
 		require.NoError(t, err)
 		return effect.Body
 	}

@@ -225,16 +225,17 @@ func (w *world) askIn(ctx context.Context, ws uuid.UUID, q question, n int) (int
 	if err != nil {
 		return 0, err
 	}
-	if q.byToken {
-		rows := int64(0)
-		err := selection.VisitAfter(ctx, sort, q.after, page, func(bson.Raw) error {
-			rows++
-			return nil
-		})
-		return rows, err
+	rows := int64(0)
+	count := func(bson.Raw) error {
+		rows++
+		return nil
 	}
-	docs, err := selection.Page(ctx, sort, int64(q.deep*float64(n)), page)
-	return int64(len(docs)), err
+	if q.byToken {
+		err = selection.VisitAfter(ctx, sort, q.after, page, count)
+	} else {
+		err = selection.Visit(ctx, sort, int64(q.deep*float64(n)), page, count)
+	}
+	return rows, err
 }
 
 // prepare does what a client has done before it requests a deep page: it has the token of the page before, or it has counted the

@@ -14,7 +14,7 @@ const KindDeleteOfFlowRun = "artifacts_delete"
 
 // DeleteOfFlowRun is the effect that deletes the artifacts of a flow run.
 func DeleteOfFlowRun(db *store.Store, ws, run uuid.UUID) store.Effect {
-	return db.About(KindDeleteOfFlowRun, ws, run)
+	return db.ResourceEffect(KindDeleteOfFlowRun, ws, run)
 }
 
 // DeleteOfFlowRuns executes effects of KindDeleteOfFlowRun.

@@ -46,7 +46,7 @@ func New(s *store.Store, vocab vocabulary.Vocabulary, flush outbox.Flusher) *Ser
 	deliveries := store.NewCollection(s, query.AutomationDelivery, &orchv1.AutomationDelivery{})
 	return &Service{
 		automations: automations,
-		events:      store.NewCollection(s, query.Event, &orchv1.ReceivedEvent{}).Shared(),
+		events:      store.NewCollection(s, query.Event, &orchv1.ReceivedEvent{}).ClientIDs(),
 		actions:     store.NewCollection(s, query.AutomationAction, &orchv1.AutomationActionRun{}),
 		source:      pagination.NewSource(automations, orchv1.AutomationSort_AUTOMATION_SORT_NAME_ASC),
 		deliveries:  deliveries,

@@ -26,7 +26,7 @@ const (
 func (s *Service) Handlers() outbox.Handlers {
 	return outbox.Handlers{
 		kindOfType: func(ctx context.Context, effects []store.Effect) error {
-			return store.EachSubject(effects, func(ws, id uuid.UUID) error {
+			return store.EachResource(effects, func(ws, id uuid.UUID) error {
 				filter := bson.D{{Key: "block_type_id", Value: store.Binary(id)}}
 				if err := s.drainDocuments(ctx, ws, filter); err != nil {
 					return err
@@ -35,7 +35,7 @@ func (s *Service) Handlers() outbox.Handlers {
 			})
 		},
 		kindOfSchema: func(ctx context.Context, effects []store.Effect) error {
-			return store.EachSubject(effects, func(ws, id uuid.UUID) error {
+			return store.EachResource(effects, func(ws, id uuid.UUID) error {
 				return s.drainDocuments(ctx, ws, bson.D{{Key: "block_schema_id", Value: store.Binary(id)}})
 			})
 		},
@@ -57,7 +57,7 @@ func (s *Service) DeleteBlockType(ctx context.Context, r *orchv1.DeleteBlockType
 			return nil, rpc.Detail(http.StatusForbidden, "protected block types cannot be deleted.")
 		}
 		deleted, err := s.typeHappened(ws, current, "deleted")
-		return []store.Effect{s.types.Store().About(kindOfType, ws, id), deleted}, err
+		return []store.Effect{s.types.Store().ResourceEffect(kindOfType, ws, id), deleted}, err
 	})
 	if err != nil {
 		return nil, noType.Translate(err)
@@ -92,7 +92,7 @@ func (s *Service) DeleteBlockSchema(ctx context.Context, r *orchv1.DeleteBlockSc
 
 func (s *Service) deleteSchema(ctx context.Context, ws, id uuid.UUID) error {
 	return s.schemas.Delete(ctx, ws, id, func(*orchv1.BlockSchema) ([]store.Effect, error) {
-		return []store.Effect{s.schemas.Store().About(kindOfSchema, ws, id)}, nil
+		return []store.Effect{s.schemas.Store().ResourceEffect(kindOfSchema, ws, id)}, nil
 	})
 }
 

@@ -108,14 +108,14 @@ const KindOrphans = "concurrency_lease"
 
 func (l *Limits) orphans(ws uuid.UUID, limit *orchv1.ConcurrencyLimitV2) (store.Effect, error) {
 	s := l.limits.Store()
-	return store.Carry(KindOrphans, s.NewID(), s.Now(), ws, limit)
+	return store.MessageEffect(KindOrphans, s.NewID(), s.Now(), ws, limit)
 }
 
 // KeepOrphans executes effects of that kind.
 func (l *Limits) KeepOrphans(ctx context.Context, effects []store.Effect) error {
 	for _, e := range effects {
 		limit := &orchv1.ConcurrencyLimitV2{}
-		ws, err := e.Carried(limit)
+		ws, err := e.DecodeMessage(limit)
 		if err != nil {
 			return err
 		}

@@ -126,18 +126,18 @@ func TestPendingEffectsDeadLettersAndBuckets(t *testing.T) {
 	require.NoError(t, err)
 	effect.Body, err = proto.MarshalOptions{Deterministic: true}.MarshalAppend(w.ws[:], event)
 	require.NoError(t, err)
-	w.insert(ctx, t, query.Flow, &orchv1.Flow{Id: uuid.NewString(), Name: "f"}, effect, w.store.About("other", w.ws, uuid.New()))
+	w.insert(ctx, t, query.Flow, &orchv1.Flow{Id: uuid.NewString(), Name: "f"}, effect, w.store.ResourceEffect("other", w.ws, uuid.New()))
 	w.insert(ctx, t, query.WorkQueue, &orchv1.WorkQueue{Id: uuid.NewString(), Name: "of a collection without names", WorkPoolId: proto.String(uuid.NewString())}, effect)
 
 	run := w.firing(t)
 	w.insert(ctx, t, query.AutomationAction, run)
 	w.insert(ctx, t, query.Automation, run.GetAutomation())
 	letter := store.DeadLetter{ID: uuid.New(), Kind: action.KindAction, Collection: query.AutomationAction, Workspace: w.ws, At: time.Now(), FailedAt: time.Now()}
-	carrying, err := store.Carry(action.KindAction, letter.ID, letter.At, w.ws, run)
+	carrying, err := store.MessageEffect(action.KindAction, letter.ID, letter.At, w.ws, run)
 	require.NoError(t, err)
 	letter.Body, err = w.keys.Seal(secrets.Place{Workspace: w.ws, Document: letter.ID, Field: "dead_letter.body"}, carrying.Body)
 	require.NoError(t, err)
-	require.NoError(t, w.store.Bury(ctx, letter))
+	require.NoError(t, w.store.InsertDeadLetter(ctx, letter))
 
 	triggerID := uuid.MustParse(run.GetFiring().GetTriggerId())
 	before := trigger.BucketID(triggerID, []string{"orch.flow.1", "me"})
@@ -164,7 +164,7 @@ func TestPendingEffectsDeadLettersAndBuckets(t *testing.T) {
 	body, err := w.keys.Open(secrets.Place{Workspace: w.ws, Document: letter.ID, Field: "dead_letter.body"}, stored.Body)
 	require.NoError(t, err)
 	after := &orchv1.AutomationActionRun{}
-	_, err = store.Effect{Body: body}.Carried(after)
+	_, err = store.Effect{Body: body}.DecodeMessage(after)
 	require.NoError(t, err)
 	require.Equal(t, []string{"me", "prefect.flow.1"}, after.GetFiring().GetKey())
 

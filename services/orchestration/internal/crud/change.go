@@ -59,7 +59,7 @@ func (r Replacement[M]) Put(ctx context.Context, id string) (M, error) {
 	if err != nil {
 		return none, err
 	}
-	replaced, err := r.Change(ctx, ws, parsed, store.Become(m))
+	replaced, err := r.Change(ctx, ws, parsed, store.ReplaceWith(m))
 	if !errors.Is(err, store.ErrNotFound) {
 		return replaced, err
 	}

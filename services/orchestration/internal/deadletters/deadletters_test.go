@@ -47,7 +47,7 @@ func newService(t *testing.T, effects, events int) (service *deadletters.Service
 			ID: uuid.Must(uuid.NewV7()), Workspace: uuid.New(), Kind: "publish", Collection: query.Flow, Document: uuid.New(),
 			At: time.Now(), FailedAt: time.Now(), Attempts: 3, Reason: "event too large", Body: []byte(secret),
 		}
-		require.NoError(t, s.Bury(t.Context(), letter))
+		require.NoError(t, s.InsertDeadLetter(t.Context(), letter))
 		effectIDs = append(effectIDs, letter.ID.String())
 	}
 	reject(t, conn, events)

@@ -66,7 +66,7 @@ func (s *Service) delete(ctx context.Context, ws, id uuid.UUID) error {
 
 // DeleteOfFlow is the effect that deletes the deployments of a flow.
 func DeleteOfFlow(db *store.Store, ws, flow uuid.UUID) store.Effect {
-	return db.About(kindDeleteOfFlow, ws, flow)
+	return db.ResourceEffect(kindDeleteOfFlow, ws, flow)
 }
 
 // Handlers returns the effect handlers of this package by kind.

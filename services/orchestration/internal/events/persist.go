@@ -65,7 +65,7 @@ func (p *persistence) store(ctx context.Context, batch []broker.Event) error {
 	// Sort by id: most ids ascend with time, and a store inserts ascending keys most cheaply.
 	slices.SortFunc(batch, func(a, b broker.Event) int { return bytes.Compare(a.ID[:], b.ID[:]) })
 	p.docs.reset()
-	docs := make([]store.Chosen, 0, len(batch))
+	docs := make([]store.ClientDocument, 0, len(batch))
 	events := make([]persisted, 0, len(batch))
 	rejected := &broker.Rejected{}
 	for i := range batch {
@@ -78,10 +78,10 @@ func (p *persistence) store(ctx context.Context, batch []broker.Event) error {
 			rejected.Reject(e.Key(), err)
 			continue
 		}
-		docs = append(docs, store.Chosen{Workspace: e.Workspace, ID: e.ID, Doc: doc})
+		docs = append(docs, store.ClientDocument{Workspace: e.Workspace, ID: e.ID, Doc: doc})
 		events = append(events, persisted{e.Key(), event})
 	}
-	refused, err := s.events.InsertChosen(ctx, docs)
+	refused, err := s.events.InsertClientIDs(ctx, docs)
 	if err != nil {
 		p.docs = documents{} // A command that nobody waits for may still read them.
 		return err

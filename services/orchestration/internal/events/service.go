@@ -64,7 +64,7 @@ func New(d Deps) *Service {
 		d.Records = func(string) bool { return false }
 	}
 	return &Service{
-		events:    store.NewCollection(d.Store, query.Event, &orchv1.ReceivedEvent{}).Shared(),
+		events:    store.NewCollection(d.Store, query.Event, &orchv1.ReceivedEvent{}).ClientIDs(),
 		broker:    d.Broker,
 		vocab:     d.Vocabulary,
 		retention: d.Retention,

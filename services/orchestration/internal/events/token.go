@@ -47,7 +47,7 @@ func (p *position) goOnAfter(e *orchv1.ReceivedEvent) error {
 // afterKey is the document key of the last event of the previous page.
 func (p position) afterKey(ws uuid.UUID) bson.Binary {
 	if p.afterShared {
-		return query.SharedKey(ws, p.afterID)
+		return query.CollisionKey(ws, p.afterID)
 	}
 	return store.Binary(p.afterID)
 }

@@ -62,13 +62,13 @@ func (s *Service) deleteIf(ctx context.Context, ws, id uuid.UUID, goes func(*orc
 // dependents are the effects that delete what belongs to a deleted run.
 func (s *Service) dependents(ws, id uuid.UUID, run *orchv1.FlowRun) []store.Effect {
 	db := s.runs.Store()
-	effects := []store.Effect{taskruns.DeleteOfFlowRun(db, ws, id), artifacts.DeleteOfFlowRun(db, ws, id), db.About(kindForget, ws, id), logs.DeleteOfFlowRun(db, ws, id)}
+	effects := []store.Effect{taskruns.DeleteOfFlowRun(db, ws, id), artifacts.DeleteOfFlowRun(db, ws, id), db.ResourceEffect(kindForget, ws, id), logs.DeleteOfFlowRun(db, ws, id)}
 	return append(effects, s.slots.freedBy(ws, run)...)
 }
 
 // DeleteOfFlow is the effect that deletes the runs of a flow.
 func DeleteOfFlow(db *store.Store, ws, flow uuid.UUID) store.Effect {
-	return db.About(kindDeleteOfFlow, ws, flow)
+	return db.ResourceEffect(kindDeleteOfFlow, ws, flow)
 }
 
 // Forget deletes the history and the inputs of deleted runs.

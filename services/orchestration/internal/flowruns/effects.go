@@ -51,7 +51,7 @@ func record(ws uuid.UUID, t *rules.Transition, revision int64) (store.Effect, er
 	if err != nil {
 		return store.Effect{}, fmt.Errorf("read the id of a state: %w", err)
 	}
-	return store.Carry(KindHistory, id, t.Now, ws, &orchv1.FlowRunStateRecord{
+	return store.MessageEffect(KindHistory, id, t.Now, ws, &orchv1.FlowRunStateRecord{
 		Id: state.GetId(), FlowRunId: t.Run.GetId(), RunRevision: revision, Timestamp: state.GetTimestamp(), State: state,
 	})
 }

@@ -127,7 +127,7 @@ func (s *Service) Expire(ctx context.Context, effects []store.Effect) error {
 // dependentsOf are the effects that delete what belongs to removed runs without slots, grouped by their kinds.
 func (s *Service) dependentsOf(ws uuid.UUID, runs []uuid.UUID) []store.Effect {
 	db := s.runs.Store()
-	forget := func(db *store.Store, ws, run uuid.UUID) store.Effect { return db.About(kindForget, ws, run) }
+	forget := func(db *store.Store, ws, run uuid.UUID) store.Effect { return db.ResourceEffect(kindForget, ws, run) }
 	var effects []store.Effect
 	for _, about := range []func(db *store.Store, ws, run uuid.UUID) store.Effect{
 		taskruns.DeleteOfFlowRun, artifacts.DeleteOfFlowRun, forget, logs.DeleteOfFlowRun,

@@ -25,14 +25,14 @@ const (
 func (s *Service) bring(ws uuid.UUID, run, key string, value []byte) (store.Effect, error) {
 	db := s.inputs.Store()
 	id, now := db.NewID(), db.Now()
-	return store.Carry(kindInput, id, now, ws, &orchv1.FlowRunInput{
+	return store.MessageEffect(kindInput, id, now, ws, &orchv1.FlowRunInput{
 		Id: id.String(), Created: timestamppb.New(now), Updated: timestamppb.New(now), FlowRunId: run, Key: key, Value: string(value),
 	})
 }
 
 // WriteInputs executes effects of that kind. An existing key keeps its value.
 func (s *Service) WriteInputs(ctx context.Context, effects []store.Effect) error {
-	return s.inputs.InsertCarried(ctx, effects, nil)
+	return s.inputs.InsertMessages(ctx, effects, nil)
 }
 
 // deleteInputs returns the effects that delete the present inputs of some keys. They name the inputs by id, because a client
@@ -62,7 +62,7 @@ func (s *Service) deleteInputs(ctx context.Context, ws, run uuid.UUID, keys []st
 		if err != nil {
 			return nil, fmt.Errorf("read the id of an input of run %s: %w", run, err)
 		}
-		effects = append(effects, s.inputs.Store().About(kindInputDelete, ws, id))
+		effects = append(effects, s.inputs.Store().ResourceEffect(kindInputDelete, ws, id))
 	}
 	return effects, nil
 }
@@ -76,12 +76,12 @@ func (s *Service) DeleteInputs(ctx context.Context, effects []store.Effect) erro
 
 // waitingInputs returns the inputs that are still in the outbox. It first executes the deletions that are there, so that
 // whoever reads the inputs next finds none that is deleted.
-func (s *Service) waitingInputs(ctx context.Context, ws, run uuid.UUID) ([]store.Carried[*orchv1.FlowRunInput], error) {
+func (s *Service) waitingInputs(ctx context.Context, ws, run uuid.UUID) ([]store.Message[*orchv1.FlowRunInput], error) {
 	pending, err := s.runs.Store().Pending(ctx, query.FlowRun, store.DocumentKey{Workspace: ws, ID: run})
 	if err != nil {
 		return nil, err
 	}
-	waiting, err := s.inputs.CarriedBy(pending, kindInput, ws)
+	waiting, err := s.inputs.PendingMessages(pending, kindInput, ws)
 	if err != nil {
 		return nil, err
 	}
@@ -93,9 +93,9 @@ func (s *Service) waitingInputs(ctx context.Context, ws, run uuid.UUID) ([]store
 		return nil, err
 	}
 	deleted := map[string]bool{}
-	err = store.EachSubject(deletions, func(_, id uuid.UUID) error {
+	err = store.EachResource(deletions, func(_, id uuid.UUID) error {
 		deleted[id.String()] = true
 		return nil
 	})
-	return slices.DeleteFunc(waiting, func(w store.Carried[*orchv1.FlowRunInput]) bool { return deleted[w.Message.GetId()] }), err
+	return slices.DeleteFunc(waiting, func(w store.Message[*orchv1.FlowRunInput]) bool { return deleted[w.Message.GetId()] }), err
 }

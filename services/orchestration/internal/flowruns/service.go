@@ -127,7 +127,7 @@ func New(d Deps) *Service {
 	if d.Waiting == nil {
 		d.Waiting = func(uuid.UUID, string) {}
 	}
-	runs := store.NewCollection(s, query.FlowRun, &orchv1.FlowRun{}).Remembering()
+	runs := store.NewCollection(s, query.FlowRun, &orchv1.FlowRun{}).WithVersionCache()
 	return &Service{
 		runs: runs,
 		history: statehistory.Log[*orchv1.FlowRun, *orchv1.FlowRunStateRecord]{

@@ -35,7 +35,7 @@ const (
 // caused. Runs that wait for a slot stay: their start is in progress. Among scheduled runs, an older generation is
 // always deleted, independent of clocks; generation is the new one of the deployment's schedules.
 func DeleteUnstarted(s *store.Store, ws, deployment uuid.UUID, which Unstarted, generation int64) store.Effect {
-	e := s.About(kindUnstarted, ws, deployment)
+	e := s.ResourceEffect(kindUnstarted, ws, deployment)
 	e.Body = binary.BigEndian.AppendUint64(append(e.Body, byte(which)), uint64(generation))
 	return e
 }

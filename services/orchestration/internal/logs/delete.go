@@ -14,7 +14,7 @@ const kindDeleteOfFlowRun = "logs_delete"
 
 // DeleteOfFlowRun is the effect that deletes the logs of a flow run.
 func DeleteOfFlowRun(db *store.Store, ws, flowRun uuid.UUID) store.Effect {
-	return db.About(kindDeleteOfFlowRun, ws, flowRun)
+	return db.ResourceEffect(kindDeleteOfFlowRun, ws, flowRun)
 }
 
 // DeleteOfFlowRuns deletes the logs of deleted flow runs.

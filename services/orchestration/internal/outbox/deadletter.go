@@ -12,8 +12,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// place binds the encrypted body of a dead letter to it.
-func place(d store.DeadLetter) secrets.Place {
+// effectField binds the encrypted body of a dead letter to it.
+func effectField(d store.DeadLetter) secrets.Place {
 	return secrets.Place{Workspace: d.Workspace, Document: d.ID, Field: "dead_letter.body"}
 }
 
@@ -28,7 +28,7 @@ func (r *Relay) RetryDeadLetter(ctx context.Context, id uuid.UUID) error {
 	if err != nil {
 		return err
 	}
-	body, err := r.secrets.Open(place(letter), letter.Body)
+	body, err := r.secrets.Open(effectField(letter), letter.Body)
 	if err != nil {
 		return fmt.Errorf("decrypt a dead letter: %w", err)
 	}
@@ -50,7 +50,7 @@ func (r *Relay) write(ctx context.Context, letter store.DeadLetter) error {
 	if r.retention > 0 && !letter.Blocking {
 		letter.Expires = letter.FailedAt.Add(r.retention)
 	}
-	return r.store.Bury(ctx, letter)
+	return r.store.InsertDeadLetter(ctx, letter)
 }
 
 // DiscardDeadLetter removes a dead letter without executing its effect; a blocked document goes on. It returns

@@ -80,8 +80,8 @@ func (r *Relay) deferFailures(ctx context.Context, b *batch) {
 	}
 }
 
-// Bury writes a dead letter for an effect that is in no outbox. RetryDeadLetter executes it by the handler of its kind.
-func (r *Relay) Bury(ctx context.Context, collection query.Collection, document uuid.UUID, e store.Effect, attempts int, reason error) error {
+// DeadLetter writes a dead letter for an effect that is in no outbox. RetryDeadLetter executes it by the handler of its kind.
+func (r *Relay) DeadLetter(ctx context.Context, collection query.Collection, document uuid.UUID, e store.Effect, attempts int, reason error) error {
 	return r.bury(ctx, collection, store.Outbox{DocumentKey: store.DocumentKey{ID: document}, Attempts: attempts - 1}, e, reason)
 }
 
@@ -92,7 +92,7 @@ func (r *Relay) bury(ctx context.Context, collection query.Collection, box store
 		ID: e.ID, Kind: e.Kind, Collection: collection, Document: box.ID, DocumentWorkspace: box.Workspace, Workspace: e.Workspace(), At: e.At, FailedAt: r.store.Now(),
 		Attempts: box.Attempts + 1, Reason: text(reason), Blocking: r.blocking[e.Kind],
 	}
-	body, err := r.secrets.Seal(place(letter), e.Body)
+	body, err := r.secrets.Seal(effectField(letter), e.Body)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ func (r *Relay) Reencrypt(ctx context.Context, done func(changed bool, err error
 		}
 		for _, letter := range letters {
 			after = letter.ID
-			body, changed, err := r.secrets.Reseal(place(letter), letter.Body)
+			body, changed, err := r.secrets.Reseal(effectField(letter), letter.Body)
 			if err == nil && changed {
 				err = r.store.ReplaceDeadLetterBody(ctx, letter, body)
 			}

@@ -21,7 +21,7 @@ type Filter struct{ root node }
 // Compile compiles a filter message. A nil or empty message matches every document.
 func Compile(m proto.Message) (Filter, error) {
 	if m == nil || !m.ProtoReflect().IsValid() {
-		return Filter{root: always{}}, nil
+		return Filter{root: matchAll{}}, nil
 	}
 	n, err := compileMessage(m.ProtoReflect(), "")
 	if err != nil {

@@ -149,7 +149,7 @@ func TestCompileRefuses(t *testing.T) {
 	require.ErrorIs(t, err, ErrUnsupported)
 	p, err := NewPlan(Flow, &emptypb.Empty{})
 	require.NoError(t, err)
-	require.Equal(t, always{}, p.root)
+	require.Equal(t, matchAll{}, p.root)
 }
 
 // TestEveryFilterCompiles sets every field of every filter message of the contract. It fails for a new field that the

@@ -38,7 +38,7 @@ type EventOptions struct {
 //	related               ONE related resource has the id, the role, one of resources_in_roles, and all labels;
 //	                      several filters may be met by different ones
 //	any_resource          the resource, or ONE related one, has the id, the prefix and all labels
-//	id                    _id, which is the id or the SharedKey of it and the workspace
+//	id                    _id, which is the id or the CollisionKey of it and the workspace
 //	text                  see compileText
 //
 // order and resource.distinct are not part of the filter: EventSort implements the first, and readers group by resource
@@ -101,7 +101,7 @@ type eventFilter struct{ id, role string }
 
 func (eventFilter) occurred(f *orchv1.EventOccurredFilter, o EventOptions) (node, error) {
 	if o.AnyTime {
-		return always{}, nil
+		return matchAll{}, nil
 	}
 	since, until := o.Now.Add(-EventWindow).UnixMicro(), o.Now.UnixMicro()
 	for _, b := range []struct {
@@ -199,7 +199,7 @@ func afterPrefix(prefix string) string {
 
 func (eventFilter) ids(f *orchv1.EventIdFilter, ws uuid.UUID) (node, error) {
 	if len(f.GetId().GetValues()) == 0 {
-		return always{}, nil
+		return matchAll{}, nil
 	}
 	var keys bson.A
 	for _, text := range f.GetId().GetValues() {
@@ -207,7 +207,7 @@ func (eventFilter) ids(f *orchv1.EventIdFilter, ws uuid.UUID) (node, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrOperand, err)
 		}
-		keys = append(keys, bson.Binary{Subtype: bson.TypeBinaryUUID, Data: id[:]}, SharedKey(ws, id))
+		keys = append(keys, bson.Binary{Subtype: bson.TypeBinaryUUID, Data: id[:]}, CollisionKey(ws, id))
 	}
 	return criterion("_id", "$in", keys), nil
 }

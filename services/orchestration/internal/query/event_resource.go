@@ -140,7 +140,7 @@ func (e eventFilter) related(c resourceCriteria) (node, error) {
 		kids = append(kids, n)
 	}
 	one := and(kids...)
-	if _, all := one.(always); all {
+	if _, all := one.(matchAll); all {
 		return one, nil
 	}
 	d, err := toBSON(one)

@@ -9,8 +9,8 @@ import (
 // node is a compiled criterion: always, match, join or exists.
 type node interface{ isNode() }
 
-// always matches every document.
-type always struct{}
+// matchAll matches every document.
+type matchAll struct{}
 
 // match is a MongoDB filter; never empty.
 type match bson.D
@@ -28,10 +28,10 @@ type exists struct {
 	not bool
 }
 
-func (always) isNode() {}
-func (match) isNode()  {}
-func (join) isNode()   {}
-func (exists) isNode() {}
+func (matchAll) isNode() {}
+func (match) isNode()    {}
+func (join) isNode()     {}
+func (exists) isNode()   {}
 
 // criterion is the match of one operator on one path.
 func criterion(path, operator string, operand any) match {
@@ -46,7 +46,7 @@ func and(kids ...node) node {
 	var rest []node
 	for _, k := range kids {
 		switch k := k.(type) {
-		case always:
+		case matchAll:
 		case join:
 			if k.or {
 				rest = append(rest, k)
@@ -64,8 +64,8 @@ func and(kids ...node) node {
 // everything.
 func or(kids ...node) node {
 	for _, k := range kids {
-		if _, ok := k.(always); ok {
-			return always{}
+		if _, ok := k.(matchAll); ok {
+			return matchAll{}
 		}
 	}
 	return joined(true, kids)
@@ -74,7 +74,7 @@ func or(kids ...node) node {
 func joined(or bool, kids []node) node {
 	switch len(kids) {
 	case 0:
-		return always{}
+		return matchAll{}
 	case 1:
 		return kids[0]
 	}
@@ -84,7 +84,7 @@ func joined(or bool, kids []node) node {
 // toBSON encodes a criterion that refers only to its own collection.
 func toBSON(n node) (bson.D, error) {
 	switch n := n.(type) {
-	case always:
+	case matchAll:
 		return bson.D{}, nil
 	case match:
 		return bson.D(n), nil

@@ -45,7 +45,7 @@ func compileOperator(m protoreflect.Message, fd protoreflect.FieldDescriptor, pa
 			return nil, err
 		}
 		if len(items(operand)) == 0 {
-			return always{}, nil // MongoDB's $all of an empty list matches nothing.
+			return matchAll{}, nil // MongoDB's $all of an empty list matches nothing.
 		}
 		return criterion(path, "$all", operand), nil
 	case "is_null_":
@@ -85,7 +85,7 @@ func noneOf(fd protoreflect.FieldDescriptor, v protoreflect.Value, path string) 
 	}
 	values := items(operand)
 	if len(values) == 0 {
-		return always{}, nil
+		return matchAll{}, nil
 	}
 	if vocab := fd.Message().Fields().Get(0).Enum(); vocab != nil {
 		return criterion(path, "$in", otherWords(vocab, values)), nil

@@ -15,7 +15,7 @@ type Plan struct {
 // NewPlan compiles a query or count message (FlowRunQuery, FlowCountQuery, …) for documents of own. Fields that name a
 // collection are filters; it ignores others, such as sort and limit.
 func NewPlan(own Collection, q proto.Message) (Plan, error) {
-	p := Plan{own: own, root: always{}}
+	p := Plan{own: own, root: matchAll{}}
 	if q == nil || !q.ProtoReflect().IsValid() {
 		return p, nil
 	}

@@ -84,7 +84,7 @@ func (r Resolver) Select(ctx context.Context, ws uuid.UUID, p Plan) (*Selection,
 	r = r.withDefaults()
 	root := p.root
 	if root == nil {
-		root = always{}
+		root = matchAll{}
 	}
 	filter, probes, err := r.resolveWithin(ctx, ws, root)
 	if err != nil {

@@ -26,7 +26,7 @@ func specialField(name protoreflect.FullName) compiler {
 	case "orch.v1.DeploymentFilter.concurrency_limit":
 		// Limits of deployments moved to another collection after this filter was defined. It is accepted and matches
 		// every deployment.
-		return func(protoreflect.Message, string) (node, error) { return always{}, nil }
+		return func(protoreflect.Message, string) (node, error) { return matchAll{}, nil }
 	case "orch.v1.LogFilter.text":
 		return func(m protoreflect.Message, _ string) (node, error) {
 			return compileText(m.Interface().(*orchv1.LogFilterTextSearch).GetQuery(), logTexts)
@@ -49,14 +49,14 @@ func specialMessage(name protoreflect.FullName) compiler {
 func flowHasDeployment(m protoreflect.Message, _ string) (node, error) {
 	f := m.Interface().(*orchv1.IsNullFilter)
 	if f.IsNull_ == nil {
-		return always{}, nil
+		return matchAll{}, nil
 	}
-	return exists{rel: flowDeployments, in: always{}, not: f.GetIsNull_()}, nil
+	return exists{rel: flowDeployments, in: matchAll{}, not: f.GetIsNull_()}, nil
 }
 
 func runIsSubflowOf(m protoreflect.Message, _ string) (node, error) {
 	in, err := compileMessage(m, runTaskRuns.foreign)
-	if _, all := in.(always); all || err != nil {
+	if _, all := in.(matchAll); all || err != nil {
 		return in, err
 	}
 	return exists{rel: runParentTask, in: in}, nil
@@ -87,14 +87,14 @@ func runStart(m protoreflect.Message, path string) (node, error) {
 func taskHasSubflow(m protoreflect.Message, _ string) (node, error) {
 	f := m.Interface().(*orchv1.ExistsFilter)
 	if f.Exists_ == nil {
-		return always{}, nil
+		return matchAll{}, nil
 	}
-	return exists{rel: taskSubflowRun, in: always{}, not: !f.GetExists_()}, nil
+	return exists{rel: taskSubflowRun, in: matchAll{}, not: !f.GetExists_()}, nil
 }
 
 func nameOfDeploymentOrFlow(m protoreflect.Message, _ string) (node, error) {
 	name, err := compileMessage(m, "name")
-	if _, all := name.(always); all || err != nil {
+	if _, all := name.(matchAll); all || err != nil {
 		return name, err
 	}
 	return or(name, exists{rel: deploymentFlow, in: name}), nil
@@ -146,5 +146,5 @@ func taskFlowRunID(m protoreflect.Message, path string) (node, error) {
 	case f.IsNull_ != nil:
 		return null(path, false, false), nil
 	}
-	return always{}, nil
+	return matchAll{}, nil
 }

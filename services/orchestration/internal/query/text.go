@@ -12,7 +12,7 @@ var (
 // compileText compiles a text query on the strings at the paths; package events defines its language.
 func compileText(query string, paths []string) (node, error) {
 	q := events.ParseText(query)
-	kids := []node{always{}}
+	kids := []node{matchAll{}}
 	anyOf := make([]node, len(q.AnyOf))
 	for i, term := range q.AnyOf {
 		n, err := occurs(term, paths)

@@ -30,7 +30,7 @@ type planning struct {
 
 // effect is what inserts planned runs.
 func effect(db *store.Store, ws, deployment uuid.UUID, b batch) (store.Effect, error) {
-	e := db.About(KindMaterialise, ws, deployment)
+	e := db.ResourceEffect(KindMaterialise, ws, deployment)
 	body, err := json.Marshal(b)
 	if err != nil {
 		return store.Effect{}, fmt.Errorf("encode scheduled runs: %w", err)

@@ -118,7 +118,7 @@ func (l Log[M, R]) OfRun(ctx context.Context, ws, run, id uuid.UUID) (*orchv1.St
 
 // Write executes the effects of the log's kind. Existing rows are unchanged.
 func (l Log[M, R]) Write(ctx context.Context, effects []store.Effect) error {
-	return l.Rows.InsertCarried(ctx, effects, nil)
+	return l.Rows.InsertMessages(ctx, effects, nil)
 }
 
 // Forget deletes the histories of runs; it needs at least one.
@@ -131,10 +131,10 @@ func (l Log[M, R]) rowsOf(run uuid.UUID) bson.D {
 }
 
 // waiting reads the rows of a run that are still in its outbox.
-func (l Log[M, R]) waiting(ctx context.Context, ws, run uuid.UUID) ([]store.Carried[R], error) {
+func (l Log[M, R]) waiting(ctx context.Context, ws, run uuid.UUID) ([]store.Message[R], error) {
 	pending, err := l.Runs.Store().Pending(ctx, l.Runs.Name(), store.DocumentKey{Workspace: ws, ID: run})
 	if err != nil {
 		return nil, err
 	}
-	return l.Rows.CarriedBy(pending, l.Kind, ws)
+	return l.Rows.PendingMessages(pending, l.Kind, ws)
 }

@@ -34,7 +34,7 @@ func TestAStateIsFoundBeforeAndAfterItsRowIsWritten(t *testing.T) {
 	for n := range 2 {
 		id := uuid.New()
 		at := timestamppb.New(time.Date(2026, 1, 2-n, 0, 0, 0, 0, time.UTC)) // The later one is stored first.
-		e, err := store.Carry(log.Kind, id, time.Now(), ws, &orchv1.FlowRunStateRecord{
+		e, err := store.MessageEffect(log.Kind, id, time.Now(), ws, &orchv1.FlowRunStateRecord{
 			Id: id.String(), FlowRunId: run.String(), RunRevision: int64(n + 1), Timestamp: at, State: &orchv1.State{Id: id.String(), Timestamp: at},
 		})
 		require.NoError(t, err)

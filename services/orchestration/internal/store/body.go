@@ -15,13 +15,13 @@ import (
 // idSize is the size of an id in the body of an effect, in bytes.
 const idSize = len(uuid.UUID{})
 
-// About returns an effect on one resource of a workspace, caused now. Its body is the two ids.
-func (s *Store) About(kind string, ws, id uuid.UUID) Effect {
+// ResourceEffect returns an effect on one resource of a workspace, caused now. Its body is the two ids.
+func (s *Store) ResourceEffect(kind string, ws, id uuid.UUID) Effect {
 	return Effect{ID: s.NewID(), At: s.Now(), Kind: kind, Body: append(ws[:], id[:]...)}
 }
 
-// EachSubject calls do with the resources of effects made by About, in order, until it returns an error.
-func EachSubject(effects []Effect, do func(ws, id uuid.UUID) error) error {
+// EachResource calls do with the resources of effects made by ResourceEffect, in order, until it returns an error.
+func EachResource(effects []Effect, do func(ws, id uuid.UUID) error) error {
 	for _, e := range effects {
 		ws, id, err := e.Subject()
 		if err != nil {
@@ -34,12 +34,12 @@ func EachSubject(effects []Effect, do func(ws, id uuid.UUID) error) error {
 	return nil
 }
 
-// EachWorkspace calls do with the resources of effects made by About, grouped by their workspaces, until it returns an
+// EachWorkspace calls do with the resources of effects made by ResourceEffect, grouped by their workspaces, until it returns an
 // error.
 func EachWorkspace(effects []Effect, do func(ws uuid.UUID, ids []uuid.UUID) error) error {
 	var workspaces []uuid.UUID // In the order of appearance.
 	ids := map[uuid.UUID][]uuid.UUID{}
-	err := EachSubject(effects, func(ws, id uuid.UUID) error {
+	err := EachResource(effects, func(ws, id uuid.UUID) error {
 		if ids[ws] == nil {
 			workspaces = append(workspaces, ws)
 		}
@@ -54,7 +54,7 @@ func EachWorkspace(effects []Effect, do func(ws uuid.UUID, ids []uuid.UUID) erro
 	return err
 }
 
-// Subject returns the workspace and the resource of an effect made by About.
+// Subject returns the workspace and the resource of an effect made by ResourceEffect.
 func (e Effect) Subject() (ws, id uuid.UUID, err error) {
 	if len(e.Body) != 2*idSize {
 		return uuid.Nil, uuid.Nil, Permanent(fmt.Errorf("decode effect %q: body has %d bytes, want %d", e.Kind, len(e.Body), 2*idSize))
@@ -76,7 +76,7 @@ func (s *Store) AboutRevisions(kind string, ws uuid.UUID, all []Revision) Effect
 	return Effect{ID: s.NewID(), At: s.Now(), Kind: kind, Body: body}
 }
 
-// Revisions returns the workspace and the versions, without tokens, of an effect made by AboutRevisions.
+// Revisions returns the workspace and the versions, without tokens, of an effect made by ResourceEffectRevisions.
 func (e Effect) Revisions() (ws uuid.UUID, all []Revision, err error) {
 	if len(e.Body) < idSize || (len(e.Body)-idSize)%revisionSize != 0 {
 		return uuid.Nil, nil, Permanent(fmt.Errorf("decode effect %q: body has %d bytes, want a workspace and revisions", e.Kind, len(e.Body)))
@@ -87,8 +87,8 @@ func (e Effect) Revisions() (ws uuid.UUID, all []Revision, err error) {
 	return uuid.UUID(e.Body[:idSize]), all, nil
 }
 
-// Carry returns an effect with a message of a workspace, such as a document to insert elsewhere.
-func Carry(kind string, id uuid.UUID, at time.Time, ws uuid.UUID, m proto.Message) (Effect, error) {
+// MessageEffect returns an effect with a message of a workspace, such as a document to insert elsewhere.
+func MessageEffect(kind string, id uuid.UUID, at time.Time, ws uuid.UUID, m proto.Message) (Effect, error) {
 	body, err := proto.MarshalOptions{}.MarshalAppend(append([]byte(nil), ws[:]...), m)
 	if err != nil {
 		return Effect{}, fmt.Errorf("encode effect %q: %w", kind, err)
@@ -96,8 +96,8 @@ func Carry(kind string, id uuid.UUID, at time.Time, ws uuid.UUID, m proto.Messag
 	return Effect{ID: id, At: at, Kind: kind, Body: body}, nil
 }
 
-// Carried decodes the message of an effect made by Carry into m, which must be empty, and returns its workspace.
-func (e Effect) Carried(m proto.Message) (ws uuid.UUID, err error) {
+// DecodeMessage decodes the message of an effect made by MessageEffect into m, which must be empty, and returns its workspace.
+func (e Effect) DecodeMessage(m proto.Message) (ws uuid.UUID, err error) {
 	if len(e.Body) < idSize {
 		return uuid.Nil, Permanent(fmt.Errorf("decode effect %q: body has %d bytes, want at least %d", e.Kind, len(e.Body), idSize))
 	}
@@ -107,13 +107,13 @@ func (e Effect) Carried(m proto.Message) (ws uuid.UUID, err error) {
 	return uuid.UUID(e.Body[:idSize]), nil
 }
 
-// InsertCarried inserts the documents of effects made by Carry unless they exist. expires returns when a document may
+// InsertMessages inserts the documents of effects made by MessageEffect unless they exist. expires returns when a document may
 // be removed, or the zero time to keep it; nil keeps all.
-func (c *Collection[M]) InsertCarried(ctx context.Context, effects []Effect, expires func(M) time.Time) error {
+func (c *Collection[M]) InsertMessages(ctx context.Context, effects []Effect, expires func(M) time.Time) error {
 	docs := make([]bson.Raw, 0, len(effects))
 	for _, e := range effects {
 		m := c.New()
-		ws, err := e.Carried(m)
+		ws, err := e.DecodeMessage(m)
 		if err != nil {
 			return err
 		}
@@ -130,27 +130,27 @@ func (c *Collection[M]) InsertCarried(ctx context.Context, effects []Effect, exp
 	return c.InsertNew(ctx, docs)
 }
 
-// Carried is the message of an effect in an outbox.
-type Carried[M proto.Message] struct {
+// Message is the message of an effect in an outbox.
+type Message[M proto.Message] struct {
 	Effect  Effect
 	Message M
 }
 
-// CarriedBy decodes the messages of pending effects of a kind and a workspace, in order: those that the relay has not
+// PendingMessages decodes the messages of pending effects of a kind and a workspace, in order: those that the relay has not
 // yet written to the collection.
-func (c *Collection[M]) CarriedBy(pending []Effect, kind string, ws uuid.UUID) ([]Carried[M], error) {
-	var carried []Carried[M]
+func (c *Collection[M]) PendingMessages(pending []Effect, kind string, ws uuid.UUID) ([]Message[M], error) {
+	var carried []Message[M]
 	for _, e := range pending {
 		if e.Kind != kind {
 			continue
 		}
 		m := c.New()
-		owner, err := e.Carried(m)
+		owner, err := e.DecodeMessage(m)
 		if err != nil {
 			return nil, err
 		}
 		if owner == ws {
-			carried = append(carried, Carried[M]{e, m})
+			carried = append(carried, Message[M]{e, m})
 		}
 	}
 	return carried, nil

@@ -23,7 +23,7 @@ func TestSubjects(t *testing.T) {
 	t.Parallel()
 	s := storetest.Embedded(t, clock.System{})
 	ws, id := uuid.New(), uuid.New()
-	e := s.About("kind", ws, id)
+	e := s.ResourceEffect("kind", ws, id)
 	gotWS, gotID, err := e.Subject()
 	require.NoError(t, err)
 	require.Equal(t, [2]uuid.UUID{ws, id}, [2]uuid.UUID{gotWS, gotID})
@@ -33,7 +33,7 @@ func TestSubjects(t *testing.T) {
 	}
 
 	failure, seen := errors.New("no"), 0
-	err = store.EachSubject([]store.Effect{e, e, e}, func(uuid.UUID, uuid.UUID) error {
+	err = store.EachResource([]store.Effect{e, e, e}, func(uuid.UUID, uuid.UUID) error {
 		if seen++; seen == 2 {
 			return failure
 		}
@@ -70,27 +70,27 @@ func TestCarriedDocuments(t *testing.T) {
 	ws, other := uuid.New(), uuid.New()
 	carry := func(ws uuid.UUID, name string) (store.Effect, *orchv1.Variable) {
 		v := &orchv1.Variable{Id: uuid.NewString(), Name: name}
-		e, err := store.Carry("kind", uuid.New(), time.Now(), ws, v)
+		e, err := store.MessageEffect("kind", uuid.New(), time.Now(), ws, v)
 		require.NoError(t, err)
 		return e, v
 	}
 	mine, want := carry(ws, "mine")
 	theirs, _ := carry(other, "theirs")
 	pending := []store.Effect{mine, {Kind: "another", Body: []byte("?")}, theirs}
-	carried, err := variables.CarriedBy(pending, "kind", ws)
+	carried, err := variables.PendingMessages(pending, "kind", ws)
 	require.NoError(t, err)
 	require.Len(t, carried, 1)
 	require.Equal(t, mine.ID, carried[0].Effect.ID)
 	require.True(t, proto.Equal(want, carried[0].Message))
-	_, err = variables.CarriedBy(pending, "another", ws)
+	_, err = variables.PendingMessages(pending, "another", ws)
 	require.Error(t, err)
 
-	require.NoError(t, variables.InsertCarried(t.Context(), []store.Effect{mine, theirs}, nil))
-	require.NoError(t, variables.InsertCarried(t.Context(), []store.Effect{mine}, nil), "twice is as once")
+	require.NoError(t, variables.InsertMessages(t.Context(), []store.Effect{mine, theirs}, nil))
+	require.NoError(t, variables.InsertMessages(t.Context(), []store.Effect{mine}, nil), "twice is as once")
 	n, err := variables.Count(t.Context(), ws, nil)
 	require.NoError(t, err)
 	require.Equal(t, int64(1), n)
-	require.Error(t, variables.InsertCarried(t.Context(), []store.Effect{{Body: make([]byte, 15)}}, nil))
+	require.Error(t, variables.InsertMessages(t.Context(), []store.Effect{{Body: make([]byte, 15)}}, nil))
 }
 
 func TestDrain(t *testing.T) {

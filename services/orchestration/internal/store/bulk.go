@@ -142,7 +142,7 @@ func (c *Collection[M]) ChangeAll(ctx context.Context, all []Update[M]) (complet
 	complete, err = c.updateAll(ctx, models)
 	for _, u := range all {
 		id := documentID(u.Read.Message)
-		c.recent.forget(id)
+		c.versionCache.forget(id)
 		if len(u.Change.Effects) > 0 {
 			c.store.relay.Wake(c.Name(), u.Read.Workspace, id, nil, nil)
 		}

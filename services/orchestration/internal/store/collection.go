@@ -23,12 +23,12 @@ import (
 
 // Collection stores documents of one kind.
 type Collection[M proto.Message] struct {
-	store  *Store
-	mongo  *mongo.Collection
-	local  *mongo.Collection // Reads what a crash may undo, for bases of a compare-and-set only.
-	empty  M
-	recent *recent // nil for a collection without a version cache.
-	shared bool    // See Shared.
+	store        *Store
+	mongo        *mongo.Collection
+	local        *mongo.Collection // Reads what a crash may undo, for bases of a compare-and-set only.
+	empty        M
+	versionCache *versionCache // nil for a collection without a version cache.
+	shared       bool          // See ClientIDs.
 }
 
 // NewCollection returns the collection with a name; its documents hold messages of the type of empty.
@@ -37,13 +37,13 @@ func NewCollection[M proto.Message](s *Store, name query.Collection, empty M) *C
 	return &Collection[M]{store: s, mongo: s.db.Collection(string(name)), local: local, empty: empty}
 }
 
-// Remembering returns the same collection with a version cache, so repeated changes of a document need no read. It
+// WithVersionCache returns the same collection with a version cache, so repeated changes of a document need no read. It
 // requires ids that the server generates. If a client could reuse the id of a deleted document, the new document's
 // revision could equal the cached one.
-func (c *Collection[M]) Remembering() *Collection[M] {
-	remembering := *c
-	remembering.recent = &recent{versions: map[uuid.UUID]version{}}
-	return &remembering
+func (c *Collection[M]) WithVersionCache() *Collection[M] {
+	cached := *c
+	cached.versionCache = &versionCache{versions: map[uuid.UUID]version{}}
+	return &cached
 }
 
 // Store returns the store of the collection.
@@ -69,7 +69,7 @@ func (c *Collection[M]) Insert(ctx context.Context, ws uuid.UUID, m M, effects .
 	}
 	err = c.insertOne(ctx, doc)
 	if mongo.IsDuplicateKeyError(err) {
-		freed, failed := c.free(ctx, id)
+		freed, failed := c.reclaimDeleted(ctx, id)
 		if failed != nil {
 			return fmt.Errorf("insert %s: %w", c.Name(), failed)
 		}
@@ -84,7 +84,7 @@ func (c *Collection[M]) Insert(ctx context.Context, ws uuid.UUID, m M, effects .
 		return fmt.Errorf("insert %s: %w", c.Name(), outage(err))
 	}
 	// The outbox of a new document holds the effects of this write and no others.
-	c.written(ws, revision, m, effects, c.recent.start())
+	c.written(ws, revision, m, effects, c.versionCache.start())
 	return nil
 }
 
@@ -96,9 +96,9 @@ func (c *Collection[M]) insertOne(ctx context.Context, doc bson.Raw) error {
 	return err
 }
 
-// free removes the deleted document that still has an id. A deleted document's workspace is its id. It reports whether
+// reclaimDeleted removes the deleted document that still has an id. A deleted document's workspace is its id. It reports whether
 // another attempt is worthwhile: it is not while a live document has the id.
-func (c *Collection[M]) free(ctx context.Context, id uuid.UUID) (bool, error) {
+func (c *Collection[M]) reclaimDeleted(ctx context.Context, id uuid.UUID) (bool, error) {
 	err := c.mongo.FindOne(ctx, DocumentKey{Workspace: id, ID: id}.filter(), options.FindOne().SetProjection(bson.D{{Key: "_id", Value: 1}})).Err()
 	if errors.Is(err, mongo.ErrNoDocuments) {
 		return true, nil // It was removed concurrently, or another document has a key.
@@ -190,8 +190,7 @@ func (c *Collection[M]) Find(ctx context.Context, ws uuid.UUID, filter, sort bso
 	return c.find(ctx, ws, filter, opts)
 }
 
-// FindBy reads the first matching documents, in order, by the index with those keys: the caller knows better than the
-// database how few match. A limit of 0 means all; no sort means the order of the index. While the index is being built, the database
+// FindBy reads the first matching documents, in order, by the index with those keys. Use it when the selectivity is known. A limit of 0 means all; no sort means the order of the index. While the index is being built, the database
 // chooses.
 func (c *Collection[M]) FindBy(ctx context.Context, ws uuid.UUID, index, filter, sort bson.D, limit int64) ([]M, error) {
 	opts := options.Find().SetLimit(limit)

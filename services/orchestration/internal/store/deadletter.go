@@ -38,7 +38,7 @@ type DeadLetter struct {
 	Blocking bool
 	// Expires is when the letter is removed; the zero time means that it stays.
 	Expires time.Time
-	// Body is encrypted. The caller of Bury encrypts it.
+	// Body is encrypted. The caller of InsertDeadLetter encrypts it.
 	Body []byte
 }
 
@@ -86,8 +86,8 @@ func (d storedDeadLetter) letter() (DeadLetter, error) {
 	return letter, nil
 }
 
-// Bury writes a dead letter. It replaces an existing one of the effect, so an effect has at most one.
-func (s *Store) Bury(ctx context.Context, d DeadLetter) error {
+// InsertDeadLetter writes a dead letter. It replaces an existing one of the effect, so an effect has at most one.
+func (s *Store) InsertDeadLetter(ctx context.Context, d DeadLetter) error {
 	doc := storedDeadLetter{
 		ID: Binary(d.ID), Workspace: Binary(d.Workspace), Kind: d.Kind, Collection: string(d.Collection), Document: Binary(d.Document),
 		At: d.At.UnixMicro(), FailedAt: d.FailedAt.UnixMicro(), Attempts: int64(d.Attempts), Reason: d.Reason, Blocking: d.Blocking, Body: d.Body,
@@ -160,7 +160,7 @@ func (s *Store) RemoveDeadLetter(ctx context.Context, id uuid.UUID) error {
 	return nil
 }
 
-// Workspace is the first id in the body of an effect, as About and Carry write it; the nil UUID if there is none.
+// Workspace is the first id in the body of an effect, as ResourceEffect and MessageEffect write it; the nil UUID if there is none.
 func (e Effect) Workspace() uuid.UUID {
 	if len(e.Body) < idSize {
 		return uuid.Nil

@@ -33,7 +33,7 @@ func (c *Collection[M]) Drain(ctx context.Context, ws uuid.UUID, filter bson.D, 
 	}
 }
 
-// DrainOf is Drain for the dependents of the resources of effects made by About; field holds the resource's id. Clients
+// DrainOf is Drain for the dependents of the resources of effects made by ResourceEffect; field holds the resource's id. Clients
 // can choose ids, so a new resource may have the same id. DrainOf therefore skips documents younger than the effect.
 func (c *Collection[M]) DrainOf(ctx context.Context, effects []Effect, field string, remove func(ws, id uuid.UUID) error) error {
 	for _, e := range effects {

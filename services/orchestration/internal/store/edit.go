@@ -28,8 +28,8 @@ func Edit[M proto.Message](edit func(next M) error, effects func(current, next M
 	}
 }
 
-// Become returns an edit that replaces a document. Its times are unchanged, because the store sets them.
-func Become[M proto.Message](wanted M) func(next M) error {
+// ReplaceWith returns an edit that replaces a document. Its times are unchanged, because the store sets them.
+func ReplaceWith[M proto.Message](wanted M) func(next M) error {
 	return func(next M) error {
 		current := proto.CloneOf(next).ProtoReflect()
 		proto.Reset(next)

@@ -28,7 +28,7 @@ type elections struct {
 
 	mu      sync.Mutex
 	confirm func(context.Context) error // Waits for a majority; nil before start.
-	primary term
+	primary leadershipTerm
 	// confirmed is closed when the primary is up to date; nil when it is.
 	confirmed chan struct{}
 }
@@ -36,8 +36,8 @@ type elections struct {
 // confirmRetry is the time between attempts to confirm a primary.
 const confirmRetry = 100 * time.Millisecond
 
-// term identifies a primary: the same member can be elected again.
-type term struct {
+// leadershipTerm identifies a primary: the same member can be elected again.
+type leadershipTerm struct {
 	address  string
 	election bson.ObjectID
 }
@@ -71,7 +71,7 @@ func (e *elections) observe(opts *options.ClientOptions) {
 	opts.SetServerMonitor(&event.ServerMonitor{TopologyDescriptionChanged: func(changed *event.TopologyDescriptionChangedEvent) {
 		for _, server := range changed.NewDescription.Servers {
 			if server.Kind == "RSPrimary" {
-				e.elected(term{server.Addr.String(), server.ElectionID})
+				e.elected(leadershipTerm{server.Addr.String(), server.ElectionID})
 			}
 		}
 	}})
@@ -87,7 +87,7 @@ func (e *elections) observe(opts *options.ClientOptions) {
 }
 
 // elected notes a primary. It does not block: the driver calls it under a lock.
-func (e *elections) elected(p term) {
+func (e *elections) elected(p leadershipTerm) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.primary == p || e.ctx.Err() != nil {
@@ -110,7 +110,7 @@ func (e *elections) begin() {
 }
 
 // settle tries the write again until it succeeds, or another primary is elected.
-func (e *elections) settle(p term, confirm func(context.Context) error) {
+func (e *elections) settle(p leadershipTerm, confirm func(context.Context) error) {
 	for {
 		err := confirm(e.ctx)
 		e.mu.Lock()

@@ -112,7 +112,7 @@ func (c *Collection[M]) DeleteVersions(ctx context.Context, ws uuid.UUID, all []
 	boxes, models := make([]Outbox, len(all)), make([]mongo.WriteModel, len(all))
 	for i, v := range all {
 		id := documentID(v.Message)
-		c.recent.forget(id)
+		c.versionCache.forget(id)
 		boxes[i] = Outbox{DocumentKey: DocumentKey{Workspace: ws, ID: id}, Effects: traced(ctx, append(effects(v.Message), c.removal(now)))}
 		models[i] = mongo.NewUpdateOneModel().SetFilter(v.revision().filter(ws)).SetUpdate(deletion(v.revision().next(), now, boxes[i].Effects))
 	}

@@ -28,7 +28,7 @@ func TestExpiredDocumentsKeepTheirEffects(t *testing.T) {
 		require.NoError(t, runs.Insert(t.Context(), request.DefaultWorkspace, &orchv1.FlowRun{Id: id.String(), Name: "run", EndTime: ended}, effects...))
 		return id
 	}
-	insert(s.About("publish", request.DefaultWorkspace, uuid.New()))
+	insert(s.ResourceEffect("publish", request.DefaultWorkspace, uuid.New()))
 	free := insert()
 
 	found, err := runs.Oldest(t.Context(), request.DefaultWorkspace, store.Expired{Before: time.Now()}.Filter("end_time"), "end_time", true, nil, 10)

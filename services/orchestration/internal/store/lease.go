@@ -17,7 +17,7 @@ const leaseName = "lease"
 // TakeLease acquires or renews the lease of a name until a time. The epoch increases with every acquisition. The result
 // is false when another process holds the lease.
 //
-// A lease that ends more than twice the requested time from now was taken before the clock stepped back. It counts as ended: its
+// A lease that ends more than twice the requested time from now is treated as expired, because the clock stepped back: its
 // holder may have crashed meanwhile.
 func (s *Store) TakeLease(ctx context.Context, name string, holder uuid.UUID, until time.Time) (epoch int64, held bool, err error) {
 	var lease struct {

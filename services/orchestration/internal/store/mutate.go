@@ -82,7 +82,7 @@ func (c *Collection[M]) Mutate(ctx context.Context, ws, id uuid.UUID, decide Dec
 		}
 		change, err := decide(base.message, base.revision.Revision+1)
 		if !confirm && (err != nil || change == nil) {
-			c.recent.forget(id)
+			c.versionCache.forget(id)
 			confirm = true
 			continue
 		}
@@ -100,7 +100,7 @@ func (c *Collection[M]) Mutate(ctx context.Context, ws, id uuid.UUID, decide Dec
 		}
 		won, err := c.compareAndSet(ctx, ws, base.revision, update)
 		if err != nil || !won {
-			c.recent.forget(id)
+			c.versionCache.forget(id)
 		}
 		if err != nil {
 			return none, fmt.Errorf("change %s: %w", c.Name(), err)
@@ -130,7 +130,7 @@ func (c *Collection[M]) base(ctx context.Context, ws, id uuid.UUID, confirm bool
 	from := c.local
 	if confirm {
 		from = c.mongo
-	} else if v, ok := c.recent.get(ws, id); ok {
+	} else if v, ok := c.versionCache.get(ws, id); ok {
 		m := c.New()
 		if err := proto.Unmarshal(v.message, m); err == nil {
 			return base[M]{message: m, revision: v.revision, chain: v.chain}, nil
@@ -151,14 +151,14 @@ func (c *Collection[M]) stored(ctx context.Context, from *mongo.Collection, ws, 
 		return base[M]{}, err
 	}
 	b := base[M]{message: m, revision: revisionOf(id, raw)}
-	if idle(raw) {
-		b.chain = c.recent.start()
+	if outboxEmpty(raw) {
+		b.chain = c.versionCache.start()
 	}
 	return b, nil
 }
 
-// idle reports whether a document has no effects, and no recorded failure of one.
-func idle(raw bson.Raw) bool {
+// outboxEmpty reports whether a document has no effects, and no recorded failure of one.
+func outboxEmpty(raw bson.Raw) bool {
 	if effects, ok := raw.Lookup("outbox").ArrayOK(); ok && len(effects) > emptyArray {
 		return false
 	}
@@ -180,7 +180,7 @@ func (c *Collection[M]) written(ws uuid.UUID, revision Revision, m M, effects []
 	if len(effects) > 0 {
 		chain = c.store.relay.Wake(c.Name(), ws, revision.ID, effects, before)
 	}
-	c.recent.put(revision.ID, version{ws: ws, revision: revision, chain: chain}, m)
+	c.versionCache.put(revision.ID, version{ws: ws, revision: revision, chain: chain}, m)
 }
 
 // Delete moves a document out of its workspace; effects returns the effects without the removal itself. It returns
@@ -205,7 +205,7 @@ func (c *Collection[M]) Delete(ctx context.Context, ws, id uuid.UUID, effects fu
 			return fmt.Errorf("delete %s: %w", c.Name(), err)
 		}
 		if won {
-			c.recent.forget(id)
+			c.versionCache.forget(id)
 			c.store.relay.Wake(c.Name(), ws, id, caused, nil)
 			return nil
 		}

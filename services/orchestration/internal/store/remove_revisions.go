@@ -20,7 +20,7 @@ func (c *Collection[M]) RemoveRevisions(ctx context.Context, ws uuid.UUID, all [
 	}
 	ids, models := make([]uuid.UUID, len(all)), make([]mongo.WriteModel, len(all))
 	for i, one := range all {
-		c.recent.forget(one.ID)
+		c.versionCache.forget(one.ID)
 		ids[i] = one.ID
 		models[i] = mongo.NewDeleteOneModel().SetFilter(bson.D{{Key: "_id", Value: Binary(one.ID)}, {Key: "ws", Value: Binary(ws)}, {Key: fieldRevision, Value: one.Revision}})
 	}

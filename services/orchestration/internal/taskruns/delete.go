@@ -39,13 +39,13 @@ func (s *Service) delete(ctx context.Context, ws, id uuid.UUID) error {
 		if err != nil {
 			return nil, err
 		}
-		return append(s.released(ws, held), s.runs.Store().About(kindForget, ws, id)), nil
+		return append(s.released(ws, held), s.runs.Store().ResourceEffect(kindForget, ws, id)), nil
 	})
 }
 
 // DeleteOfFlowRun is the effect that deletes the task runs of a flow run.
 func DeleteOfFlowRun(db *store.Store, ws, flowRun uuid.UUID) store.Effect {
-	return db.About(kindDeleteOfFlowRun, ws, flowRun)
+	return db.ResourceEffect(kindDeleteOfFlowRun, ws, flowRun)
 }
 
 // Forget deletes the history of deleted runs. Their cache entries stay, because later runs may depend on them.

@@ -29,7 +29,7 @@ func (s *Service) effects(ws uuid.UUID, t *rules.TaskTransition, revision int64,
 	if err != nil {
 		return nil, fmt.Errorf("read the id of a state: %w", err)
 	}
-	row, err := store.Carry(KindHistory, id, t.Now, ws, &orchv1.TaskRunStateRecord{
+	row, err := store.MessageEffect(KindHistory, id, t.Now, ws, &orchv1.TaskRunStateRecord{
 		Id: state.GetId(), TaskRunId: t.Run.GetId(), RunRevision: &revision, Timestamp: state.GetTimestamp(), State: state,
 	})
 	if err != nil {
@@ -38,7 +38,7 @@ func (s *Service) effects(ws uuid.UUID, t *rules.TaskTransition, revision int64,
 	caused := s.slotEffects(ws, t.Use)
 	if t.Caches {
 		// The cache comes first, so a reader of the completion soon finds the entry.
-		entry, err := store.Carry(kindCache, uuid.NewSHA1(id, []byte(kindCache)), t.Now, ws, t.CacheEntry())
+		entry, err := store.MessageEffect(kindCache, uuid.NewSHA1(id, []byte(kindCache)), t.Now, ws, t.CacheEntry())
 		if err != nil {
 			return nil, err
 		}
@@ -62,7 +62,7 @@ func (s *Service) WriteHistory(ctx context.Context, effects []store.Effect) erro
 
 // WriteCache writes cache entries.
 func (s *Service) WriteCache(ctx context.Context, effects []store.Effect) error {
-	return s.cache.InsertCarried(ctx, effects, func(entry *orchv1.TaskRunCacheEntry) time.Time {
+	return s.cache.InsertMessages(ctx, effects, func(entry *orchv1.TaskRunCacheEntry) time.Time {
 		if entry.Expiration == nil {
 			return time.Time{}
 		}

@@ -23,7 +23,7 @@ func FlowRetry(ws uuid.UUID, flowRun string, state *orchv1.State, at time.Time) 
 	if err != nil {
 		return store.Effect{}, fmt.Errorf("read the id of a state: %w", err)
 	}
-	return store.Carry(kindFlowRetry, uuid.NewSHA1(id, []byte(kindFlowRetry)), at, ws, &orchv1.FlowRetry{FlowRunId: flowRun, State: state})
+	return store.MessageEffect(kindFlowRetry, uuid.NewSHA1(id, []byte(kindFlowRetry)), at, ws, &orchv1.FlowRetry{FlowRunId: flowRun, State: state})
 }
 
 // RetryWithFlow forces the failed task runs of retried flow runs back to waiting and resets their counts. Task runs
@@ -31,7 +31,7 @@ func FlowRetry(ws uuid.UUID, flowRun string, state *orchv1.State, at time.Time) 
 func (s *Service) RetryWithFlow(ctx context.Context, effects []store.Effect) error {
 	for _, e := range effects {
 		retry := &orchv1.FlowRetry{}
-		ws, err := e.Carried(retry)
+		ws, err := e.DecodeMessage(retry)
 		if err != nil {
 			return err
 		}

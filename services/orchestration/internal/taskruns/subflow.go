@@ -23,7 +23,7 @@ func SubflowState(ws uuid.UUID, run *orchv1.FlowRun, state *orchv1.State, at tim
 	if err != nil {
 		return store.Effect{}, fmt.Errorf("read the id of a state: %w", err)
 	}
-	return store.Carry(kindSubflow, uuid.NewSHA1(id, []byte(kindSubflow)), at, ws, &orchv1.SubflowState{
+	return store.MessageEffect(kindSubflow, uuid.NewSHA1(id, []byte(kindSubflow)), at, ws, &orchv1.SubflowState{
 		TaskRunId: run.GetParentTaskRunId(), FlowRunId: run.GetId(), State: state,
 	})
 }
@@ -33,7 +33,7 @@ func SubflowState(ws uuid.UUID, run *orchv1.FlowRun, state *orchv1.State, at tim
 func (s *Service) FollowSubflow(ctx context.Context, effects []store.Effect) error {
 	for _, e := range effects {
 		state := &orchv1.SubflowState{}
-		ws, err := e.Carried(state)
+		ws, err := e.DecodeMessage(state)
 		if err != nil {
 			return err
 		}

@@ -110,12 +110,12 @@ const KindDismiss = "actor_dismissed"
 
 // RemoveActor is an effect of KindDismiss.
 func (r *Registry) RemoveActor(account, actor uuid.UUID) store.Effect {
-	return r.Store.About(KindDismiss, account, actor)
+	return r.Store.ResourceEffect(KindDismiss, account, actor)
 }
 
 // ExecuteActorRemovals executes effects of KindDismiss.
 func (r *Registry) ExecuteActorRemovals(ctx context.Context, effects []store.Effect) error {
-	return store.EachSubject(effects, func(account, actor uuid.UUID) error {
+	return store.EachResource(effects, func(account, actor uuid.UUID) error {
 		if err := r.leaveTeams(ctx, account, actor); err != nil {
 			return err
 		}

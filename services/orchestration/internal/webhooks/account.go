@@ -15,7 +15,7 @@ import (
 
 // PublishAccounts executes effects of accounts.KindIngestion: it updates the bucket entries of accounts.
 func (s *Service) PublishAccounts(ctx context.Context, effects []store.Effect) error {
-	return store.EachSubject(effects, func(_, account uuid.UUID) error {
+	return store.EachResource(effects, func(_, account uuid.UUID) error {
 		err := s.definitions.Swap(ctx, webhookdef.AccountKey(account), func([]byte) ([]byte, error) { return s.accountEntry(ctx, account) })
 		if err != nil {
 			return fmt.Errorf("update account definition: %w", err)

@@ -51,7 +51,7 @@ func (p *Pools) CleanUp(ctx context.Context, ws uuid.UUID, run *orchv1.FlowRun, 
 	}
 	id := uuid.NewSHA1(uuid.NameSpaceURL, []byte(teardownKind+":"+run.GetId()+":"+state))
 	micros := now.UnixMicro()
-	effect, err = store.Carry(kindCleanup, id, now, ws, &orchv1.CleanupJob{
+	effect, err = store.MessageEffect(kindCleanup, id, now, ws, &orchv1.CleanupJob{
 		Id: id.String(), Kind: teardownKind, WorkPoolId: pool.String(), WorkQueueId: run.WorkQueueId, FlowRunId: run.GetId(),
 		InfrastructurePid: run.InfrastructurePid, CreatedAt: micros, FreeAt: &micros,
 	})
@@ -60,7 +60,7 @@ func (p *Pools) CleanUp(ctx context.Context, ws uuid.UUID, run *orchv1.FlowRun, 
 
 // createCleanupJobs executes effects of that kind, and wakes the channels of the pools' workers.
 func (p *Pools) createCleanupJobs(ctx context.Context, effects []store.Effect) error {
-	err := p.cleanups.InsertCarried(ctx, effects, func(job *orchv1.CleanupJob) time.Time {
+	err := p.cleanups.InsertMessages(ctx, effects, func(job *orchv1.CleanupJob) time.Time {
 		return time.UnixMicro(job.GetCreatedAt()).Add(cleanupKept)
 	})
 	if err != nil {
@@ -68,7 +68,7 @@ func (p *Pools) createCleanupJobs(ctx context.Context, effects []store.Effect) e
 	}
 	for _, effect := range effects {
 		job := &orchv1.CleanupJob{}
-		ws, err := effect.Carried(job)
+		ws, err := effect.DecodeMessage(job)
 		if err != nil {
 			return err
 		}

@@ -44,7 +44,7 @@ func (s *Service) DeleteWorkPool(ctx context.Context, r *orchv1.DeleteWorkPoolRe
 		if err != nil {
 			return nil, err
 		}
-		return []store.Effect{deleted, s.pools.Store().About(kindDissolve, ws, id)}, nil
+		return []store.Effect{deleted, s.pools.Store().ResourceEffect(kindDissolve, ws, id)}, nil
 	})
 	if err != nil {
 		return nil, translatePool(err, r.GetName())
@@ -58,10 +58,10 @@ func (s *Service) DeleteWorkPool(ctx context.Context, r *orchv1.DeleteWorkPoolRe
 func (p *Pools) Handlers() map[string]func(context.Context, []store.Effect) error {
 	return map[string]func(context.Context, []store.Effect) error{
 		kindDissolve: func(ctx context.Context, effects []store.Effect) error {
-			return store.EachSubject(effects, func(ws, pool uuid.UUID) error { return p.dissolve(ctx, ws, pool) })
+			return store.EachResource(effects, func(ws, pool uuid.UUID) error { return p.dissolve(ctx, ws, pool) })
 		},
 		kindDetach: func(ctx context.Context, effects []store.Effect) error {
-			return store.EachSubject(effects, func(ws, queue uuid.UUID) error { return p.detach(ctx, ws, queue) })
+			return store.EachResource(effects, func(ws, queue uuid.UUID) error { return p.detach(ctx, ws, queue) })
 		},
 		kindRename:  p.renameRuns,
 		kindCleanup: p.createCleanupJobs,

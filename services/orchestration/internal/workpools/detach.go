@@ -44,7 +44,7 @@ func (p *Pools) detach(ctx context.Context, ws, queue uuid.UUID) error {
 
 // renameRuns writes the names of queues into their deployments and runs, as they are now.
 func (p *Pools) renameRuns(ctx context.Context, effects []store.Effect) error {
-	return store.EachSubject(effects, func(ws, id uuid.UUID) error {
+	return store.EachResource(effects, func(ws, id uuid.UUID) error {
 		queue, err := p.queues.Get(ctx, ws, id)
 		if errors.Is(err, store.ErrNotFound) {
 			return nil // It was deleted since.

@@ -161,7 +161,7 @@ func TestARenameContinues(t *testing.T) {
 		return done
 	}
 	rename := func(ctx context.Context) error {
-		return w.service.renameRuns(ctx, []store.Effect{w.store.About(kindRename, w.ws, uuid.MustParse(queue.GetId()))})
+		return w.service.renameRuns(ctx, []store.Effect{w.store.ResourceEffect(kindRename, w.ws, uuid.MustParse(queue.GetId()))})
 	}
 	counted.take()
 	require.NoError(t, rename(w.ctx))

@@ -51,7 +51,7 @@ func (p *Pools) deleteQueue(ctx context.Context, ws uuid.UUID, at QueueRef) erro
 	}
 	err = p.queues.Delete(ctx, ws, id, func(current *orchv1.WorkQueue) ([]store.Effect, error) {
 		deleted, err := p.queueEvent(ws, current, at.Pool, "deleted", nil)
-		return []store.Effect{deleted, p.queues.Store().About(kindDetach, ws, id)}, err
+		return []store.Effect{deleted, p.queues.Store().ResourceEffect(kindDetach, ws, id)}, err
 	})
 	if err != nil {
 		return err

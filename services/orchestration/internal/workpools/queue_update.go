@@ -121,7 +121,7 @@ func (p *Pools) queueEffects(ws, id uuid.UUID, current, next *orchv1.WorkQueue, 
 		effects = append(effects, published)
 	}
 	if current.GetName() != next.GetName() {
-		effects = append(effects, p.queues.Store().About(kindRename, ws, id))
+		effects = append(effects, p.queues.Store().ResourceEffect(kindRename, ws, id))
 	}
 	return effects, nil
 }

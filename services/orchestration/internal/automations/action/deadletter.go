@@ -29,18 +29,18 @@ func (r *Runner) deadLetter(ctx context.Context, ws, id uuid.UUID, run *orchv1.A
 	if r.letters.Add(automation, r.Store.Now()) > lettersPerHour {
 		return nil
 	}
-	effect, err := store.Carry(KindAction, id, microTime(run.GetFiring().GetTriggered()), ws, run)
+	effect, err := store.MessageEffect(KindAction, id, microTime(run.GetFiring().GetTriggered()), ws, run)
 	if err != nil {
 		return fmt.Errorf("write the dead letter of an action: %w", err)
 	}
-	return r.Bury(ctx, automation, effect, int(run.GetAttempts()), errors.New(reason))
+	return r.DeadLetter(ctx, automation, effect, int(run.GetAttempts()), errors.New(reason))
 }
 
 // Retry executes the actions of dead letters once more. An action that succeeds is published as executed.
 func (r *Runner) Retry(ctx context.Context, effects []store.Effect) error {
 	for _, e := range effects {
 		run := &orchv1.AutomationActionRun{}
-		ws, err := e.Carried(run)
+		ws, err := e.DecodeMessage(run)
 		if err != nil {
 			return err
 		}

@@ -6,8 +6,8 @@
 //
 // The first action of a firing is due at once; each makes the next one due after its first attempt, so they begin in order.
 // A claim is a lease on the run: a compare-and-set moves the time at which the run is due, and the execution renews it. A replica
-// that dies leaves the run to another one after leader.Duration, and one that ends releases it. Events have ids made of the run's, so they happen once. The operations of an action on the server are idempotent:
-// a deployment run has an idempotency key. A notification or a call may be sent again after a crash.
+// that dies leaves the run to another one after leader.Duration, and one that ends releases it. Event ids derive from the
+// run's id, so events are idempotent. The operations of an action on the server are idempotent too: a deployment run has an idempotency key. A notification or a call may be sent again after a crash.
 package action
 
 import (
@@ -53,8 +53,8 @@ type Deps struct {
 	UIURL string
 	// Random gives numbers in [0, 1), which spread retries.
 	Random func() float64
-	// Bury writes the dead letters of actions that failed permanently.
-	Bury DeadLetter
+	// DeadLetter writes the dead letters of actions that failed permanently.
+	DeadLetter DeadLetter
 	// MaxDeliveries is the maximum number of logged calls of webhooks of an automation, and Retention their maximum age; 0 means
 	// 500 and a week.
 	MaxDeliveries int64

@@ -9,12 +9,12 @@
 // One replica at a time evaluates, under a lease, so events keep the order of the stream. The lease gives order and saves
 // work; correctness does not depend on it: buckets change by compare-and-set, and each step of a commit may be repeated.
 //
-// Workspaces share the evaluation. While several have automations, each evaluates at most a turn of a batch:
+// Workspaces share the evaluation. While several have automations, each evaluates at most its budget of a batch:
 //
-//	batch ──► turn of each workspace ──► acknowledge
-//	             └─ rest ──► backlog in the store ──► turns, in rotation with other workspaces
+//	batch ──► budget of each workspace ──► acknowledge
+//	             └─ rest ──► backlog in the store ──► batches, in rotation with other workspaces
 //
-// So the automations of a workspace delay those of another one by a turn, and by no more than that.
+// So the delay that a workspace causes for another one is bounded by one batch budget.
 package engine
 
 import (
@@ -121,7 +121,7 @@ func New(deps Deps) *Engine {
 		buckets:        store.NewCollection(deps.Store, query.AutomationBucket, &orchv1.AutomationBucket{}),
 		deferredEvents: store.NewCollection(deps.Store, query.AutomationHold, &orchv1.AutomationHold{}),
 		actions:        store.NewCollection(deps.Store, query.AutomationAction, &orchv1.AutomationActionRun{}),
-		events:         store.NewCollection(deps.Store, query.Event, &orchv1.ReceivedEvent{}).Shared(),
+		events:         store.NewCollection(deps.Store, query.Event, &orchv1.ReceivedEvent{}).ClientIDs(),
 		holder:         deps.Store.NewID(),
 		evaluators:     map[uuid.UUID]*workspaceEvaluator{},
 		firings:        NewCounter(time.Minute),

@@ -17,10 +17,10 @@ import (
 // refusedDocumentsAreNamed: a document that the database refuses is named with its error, and the others are stored.
 func refusedDocumentsAreNamed(t *testing.T, s *store.Store) {
 	t.Helper()
-	c, ws := store.NewCollection(s, query.Event, &orchv1.ReceivedEvent{}).Shared(), uuid.New()
+	c, ws := store.NewCollection(s, query.Event, &orchv1.ReceivedEvent{}).ClientIDs(), uuid.New()
 	const documents = 20
 	bad := map[int]bool{0: true, 7: true, 19: true}
-	var batch []store.Chosen
+	var batch []store.ClientDocument
 	for i := range documents {
 		id := uuid.New()
 		e := &orchv1.ReceivedEvent{Id: id.String(), Event: "test", ResourceId: "r", ResourceIds: []string{"r"}}
@@ -29,10 +29,10 @@ func refusedDocumentsAreNamed(t *testing.T, s *store.Store) {
 		}
 		doc, err := store.NewDocument(ws, e, time.Time{})
 		require.NoError(t, err)
-		batch = append(batch, store.Chosen{Workspace: ws, ID: id, Doc: doc})
+		batch = append(batch, store.ClientDocument{Workspace: ws, ID: id, Doc: doc})
 	}
 	for range 2 { // The second time, the others are there.
-		refused, err := c.InsertChosen(t.Context(), batch)
+		refused, err := c.InsertClientIDs(t.Context(), batch)
 		require.NoError(t, err)
 		require.Len(t, refused, len(bad))
 		for _, r := range refused {

@@ -36,7 +36,7 @@ func (s *Service) DeleteAccount(ctx context.Context, _ *orchv1.DeleteAccountRequ
 	err = reg.Accounts.Delete(ctx, tenancy.Server, id, func(current *orchv1.Account) ([]store.Effect, error) {
 		effects, err := reg.Effects(teller, reg.Follow(directory.Account, tenancy.Server, id),
 			tenancy.AuditEntry{Kind: "account", Action: "deleted", ID: id, Name: current.GetName()})
-		return append(effects, reg.Store.About(KindClose, tenancy.Server, id)), err
+		return append(effects, reg.Store.ResourceEffect(KindClose, tenancy.Server, id)), err
 	})
 	if err != nil {
 		return nil, tenancy.Missing(err, "Account")
@@ -47,5 +47,5 @@ func (s *Service) DeleteAccount(ctx context.Context, _ *orchv1.DeleteAccountRequ
 
 // Close executes effects of KindClose.
 func (s *Service) Close(ctx context.Context, effects []store.Effect) error {
-	return store.EachSubject(effects, func(_, account uuid.UUID) error { return s.close(ctx, account) })
+	return store.EachResource(effects, func(_, account uuid.UUID) error { return s.close(ctx, account) })
 }

@@ -17,7 +17,7 @@ const KindIngestion = "account_ingestion"
 
 // Enforce executes effects of KindEnforce, unless the enforcement was switched off in the meantime.
 func (s *Service) Enforce(ctx context.Context, effects []store.Effect) error {
-	return store.EachSubject(effects, func(_, account uuid.UUID) error {
+	return store.EachResource(effects, func(_, account uuid.UUID) error {
 		enforced, err := s.registry.EnforcesWebhookAuthentication(ctx, account)
 		if err != nil || !enforced {
 			return err

@@ -96,10 +96,10 @@ func (s *Service) decide(info request.Info, kind string, edit func(*orchv1.Accou
 			tenancy.AuditEntry{Kind: kind, Action: "updated", ID: info.Account, Name: next.GetName()})
 		// An interruption must not leave webhooks enabled.
 		if next.GetSettings().GetEnforceWebhookAuthentication() && !current.GetSettings().GetEnforceWebhookAuthentication() {
-			effects = append(effects, s.registry.Store.About(KindEnforce, tenancy.Server, info.Account))
+			effects = append(effects, s.registry.Store.ResourceEffect(KindEnforce, tenancy.Server, info.Account))
 		}
 		if !sameIngestion(next.GetSettings(), current.GetSettings()) {
-			effects = append(effects, s.registry.Store.About(KindIngestion, tenancy.Server, info.Account))
+			effects = append(effects, s.registry.Store.ResourceEffect(KindIngestion, tenancy.Server, info.Account))
 		}
 		return effects, err
 	})

@@ -33,7 +33,7 @@ func (s *Service) DeleteServiceAccount(ctx context.Context, r *orchv1.DeleteServ
 			return nil, err
 		}
 		effects, err := reg.Effects(info, reg.Follow(directory.ServiceAccount, info.Account, id), deed(current, id, "deleted"))
-		return append(effects, reg.Store.About(KindUnbind, info.Account, id), reg.RemoveActor(info.Account, actor)), err
+		return append(effects, reg.Store.ResourceEffect(KindUnbind, info.Account, id), reg.RemoveActor(info.Account, actor)), err
 	})
 	if err != nil {
 		return nil, tenancy.Missing(err, noun)
@@ -59,5 +59,5 @@ func (s *Service) DeleteOfAccount(ctx context.Context, account uuid.UUID) error 
 
 // Unbind executes effects of KindUnbind.
 func (s *Service) Unbind(ctx context.Context, effects []store.Effect) error {
-	return store.EachSubject(effects, func(account, id uuid.UUID) error { return s.unbind(ctx, account, id) })
+	return store.EachResource(effects, func(account, id uuid.UUID) error { return s.unbind(ctx, account, id) })
 }

@@ -31,7 +31,7 @@ func (s *Service) DeleteWorkspace(ctx context.Context, r *orchv1.DeleteWorkspace
 	reg := s.registry
 	err = reg.Workspaces.Delete(ctx, info.Account, id, func(current *orchv1.Workspace) ([]store.Effect, error) {
 		effects, err := reg.Effects(info, reg.Follow(directory.Workspace, info.Account, id), deed(current, id, "deleted"))
-		return append(effects, reg.Store.About(KindEmpty, info.Account, id)), err
+		return append(effects, reg.Store.ResourceEffect(KindEmpty, info.Account, id)), err
 	})
 	if err != nil {
 		return nil, tenancy.Missing(err, "Workspace")
@@ -46,7 +46,7 @@ func (s *Service) DeleteOfAccount(ctx context.Context, account uuid.UUID) error 
 	reg := s.registry
 	return reg.Workspaces.Drain(ctx, account, nil, func(id uuid.UUID) error {
 		err := reg.Workspaces.Delete(ctx, account, id, func(*orchv1.Workspace) ([]store.Effect, error) {
-			return []store.Effect{reg.Follow(directory.Workspace, account, id), reg.Store.About(KindEmpty, account, id)}, nil
+			return []store.Effect{reg.Follow(directory.Workspace, account, id), reg.Store.ResourceEffect(KindEmpty, account, id)}, nil
 		})
 		if err == nil {
 			reg.FlushEffects(ctx, query.Workspace, id)
@@ -57,5 +57,5 @@ func (s *Service) DeleteOfAccount(ctx context.Context, account uuid.UUID) error 
 
 // Empty executes effects of KindEmpty.
 func (s *Service) Empty(ctx context.Context, effects []store.Effect) error {
-	return store.EachSubject(effects, func(_, workspace uuid.UUID) error { return s.empty(ctx, workspace) })
+	return store.EachResource(effects, func(_, workspace uuid.UUID) error { return s.empty(ctx, workspace) })
 }

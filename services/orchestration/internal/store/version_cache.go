@@ -28,13 +28,13 @@ func (c *WriteChain) Break() {
 // Intact reports whether all effects are in flight. It is false for nil.
 func (c *WriteChain) Intact() bool { return c != nil && !c.broken.Load() }
 
-// recent is the version cache: the versions that this process wrote last, so the next change of a document needs no
+// versionCache is the version cache: the versions that this process wrote last, so the next change of a document needs no
 // read.
 //
 // A cached version may be outdated: another process may have written since. It serves only as the base of a
 // compare-and-set, which succeeds only if the version is still the stored one. On any other outcome (no write, or an
 // error) the version is dropped, and the document is read.
-type recent struct {
+type versionCache struct {
 	mu       sync.Mutex
 	versions map[uuid.UUID]version
 	order    []uuid.UUID // A ring: the oldest is at next once it is full.
@@ -51,14 +51,14 @@ type version struct {
 }
 
 // start returns the write chain of a new document.
-func (r *recent) start() *WriteChain {
+func (r *versionCache) start() *WriteChain {
 	if r == nil {
 		return nil
 	}
 	return &WriteChain{}
 }
 
-func (r *recent) get(ws, id uuid.UUID) (version, bool) {
+func (r *versionCache) get(ws, id uuid.UUID) (version, bool) {
 	if r == nil {
 		return version{}, false
 	}
@@ -69,7 +69,7 @@ func (r *recent) get(ws, id uuid.UUID) (version, bool) {
 }
 
 // put caches a message unless it is large, and evicts the oldest one.
-func (r *recent) put(id uuid.UUID, v version, m proto.Message) {
+func (r *versionCache) put(id uuid.UUID, v version, m proto.Message) {
 	if r == nil {
 		return
 	}
@@ -93,7 +93,7 @@ func (r *recent) put(id uuid.UUID, v version, m proto.Message) {
 	r.versions[id] = v
 }
 
-func (r *recent) forget(id uuid.UUID) {
+func (r *versionCache) forget(id uuid.UUID) {
 	if r == nil {
 		return
 	}

@@ -12,24 +12,24 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
-// Shared returns the same collection for ids that clients choose, which are unique only within a workspace. A document
-// is stored under its id unless another workspace has a document with that id. Then it is stored under a shared key,
+// ClientIDs returns the same collection for ids that clients choose, which are unique only within a workspace. A document
+// is stored under its id unless another workspace has a document with that id. Then it is stored under a collision key,
 // with its id in the field "id", and with shared_id set, which the message must have as an internal field.
-func (c *Collection[M]) Shared() *Collection[M] {
+func (c *Collection[M]) ClientIDs() *Collection[M] {
 	shared := *c
 	shared.shared = true
 	return &shared
 }
 
-// Chosen is the stored form of a document whose id its workspace chose.
-type Chosen struct {
+// ClientDocument is the stored form of a document whose id its workspace chose.
+type ClientDocument struct {
 	Workspace, ID uuid.UUID
 	Doc           bson.Raw
 }
 
-// InsertChosen inserts the documents whose workspaces and ids do not exist; it leaves existing documents unchanged. It returns
+// InsertClientIDs inserts the documents whose workspaces and ids do not exist; it leaves existing documents unchanged. It returns
 // the documents that the database refuses, and stores the others.
-func (c *Collection[M]) InsertChosen(ctx context.Context, all []Chosen) ([]Refusal, error) {
+func (c *Collection[M]) InsertClientIDs(ctx context.Context, all []ClientDocument) ([]Refusal, error) {
 	docs, positions, err := c.withoutShared(ctx, all)
 	if err != nil || len(docs) == 0 {
 		return nil, err
@@ -58,7 +58,7 @@ func (c *Collection[M]) InsertChosen(ctx context.Context, all []Chosen) ([]Refus
 		if own[docs[i].ID] == docs[i].Workspace {
 			continue
 		}
-		doc, err := docs[i].share()
+		doc, err := docs[i].withCollisionKey()
 		if err != nil {
 			refused = append(refused, Refusal{Position: positions[i], Err: Permanent(err)})
 			continue
@@ -77,7 +77,7 @@ func (c *Collection[M]) InsertChosen(ctx context.Context, all []Chosen) ([]Refus
 
 // withoutShared removes the documents that already exist under shared keys: their ids may be free by now. Usually the
 // whole collection has none. It also returns the positions of the others.
-func (c *Collection[M]) withoutShared(ctx context.Context, docs []Chosen) ([]Chosen, []int, error) {
+func (c *Collection[M]) withoutShared(ctx context.Context, docs []ClientDocument) ([]ClientDocument, []int, error) {
 	all := make([]int, len(docs))
 	for i := range all {
 		all[i] = i
@@ -88,7 +88,7 @@ func (c *Collection[M]) withoutShared(ctx context.Context, docs []Chosen) ([]Cho
 	}
 	wanted := make(bson.A, len(docs))
 	for i, d := range docs {
-		wanted[i] = query.SharedKey(d.Workspace, d.ID)
+		wanted[i] = query.CollisionKey(d.Workspace, d.ID)
 	}
 	found, err := c.keys(ctx, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: wanted}}}}, nil, 0)
 	if err != nil || len(found) == 0 {
@@ -99,7 +99,7 @@ func (c *Collection[M]) withoutShared(ctx context.Context, docs []Chosen) ([]Cho
 		_, key, _ := doc.Lookup("_id").BinaryOK()
 		existing[string(key)] = true
 	}
-	var missing []Chosen
+	var missing []ClientDocument
 	positions := all[:0]
 	for i, d := range docs {
 		if !existing[string(wanted[i].(bson.Binary).Data)] {
@@ -110,7 +110,7 @@ func (c *Collection[M]) withoutShared(ctx context.Context, docs []Chosen) ([]Cho
 }
 
 // owned returns the workspaces of the stored documents with the ids of the documents at these positions.
-func (c *Collection[M]) owned(ctx context.Context, docs []Chosen, at []int) (map[uuid.UUID]uuid.UUID, error) {
+func (c *Collection[M]) owned(ctx context.Context, docs []ClientDocument, at []int) (map[uuid.UUID]uuid.UUID, error) {
 	wanted := make(bson.A, len(at))
 	for n, i := range at {
 		wanted[n] = Binary(docs[i].ID)
@@ -149,9 +149,9 @@ func (c *Collection[M]) keys(ctx context.Context, filter, sort bson.D, limit int
 	return found, nil
 }
 
-// share returns the document under its shared key.
-func (d Chosen) share() (bson.Raw, error) {
-	key := query.SharedKey(d.Workspace, d.ID)
+// withCollisionKey returns the document under its collision key.
+func (d ClientDocument) withCollisionKey() (bson.Raw, error) {
+	key := query.CollisionKey(d.Workspace, d.ID)
 	start, doc := bsoncore.AppendDocumentStart(make([]byte, 0, len(d.Doc)+64))
 	doc = bsoncore.AppendBinaryElement(doc, "_id", key.Subtype, key.Data)
 	doc, err := appendRenamed(doc, d.Doc, "_id", "id")

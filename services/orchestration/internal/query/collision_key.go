@@ -11,8 +11,8 @@ import (
 // another document by choosing an id. Shared keys sort below all ids and leave their ascending order intact.
 const sharedLength = 15
 
-// SharedKey is the _id of a document whose client-chosen id already exists in another workspace.
-func SharedKey(ws, id uuid.UUID) bson.Binary {
+// CollisionKey is the _id of a document whose client-chosen id already exists in another workspace.
+func CollisionKey(ws, id uuid.UUID) bson.Binary {
 	sum := sha256.Sum256(append(ws[:], id[:]...))
 	return bson.Binary{Subtype: bson.TypeBinaryGeneric, Data: sum[:sharedLength]}
 }

@@ -23,7 +23,7 @@ import (
 // the ids in other workspaces and of deletions there.
 func chosenIDsAreOfTheirWorkspace(t *testing.T, s *store.Store) {
 	t.Helper()
-	c := store.NewCollection(s, query.Event, &orchv1.ReceivedEvent{}).Shared()
+	c := store.NewCollection(s, query.Event, &orchv1.ReceivedEvent{}).ClientIDs()
 	type key struct{ ws, id uuid.UUID }
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := t.Context()
@@ -45,7 +45,7 @@ func chosenIDsAreOfTheirWorkspace(t *testing.T, s *store.Store) {
 				require.NoError(t, c.DeleteMany(ctx, gone.ws, byID(gone.ws, gone.id)))
 				delete(want, gone)
 			}
-			var batch []store.Chosen
+			var batch []store.ClientDocument
 			for i := range rapid.IntRange(0, 6).Draw(t, "events") {
 				k := drawn()
 				name := strconv.Itoa(n) + "." + strconv.Itoa(i)
@@ -53,12 +53,12 @@ func chosenIDsAreOfTheirWorkspace(t *testing.T, s *store.Store) {
 					Id: k.id.String(), Event: name, Occurred: timestamppb.New(time.Unix(1, 0)), ResourceId: "r", ResourceIds: []string{"r"},
 				}, time.Time{})
 				require.NoError(t, err)
-				batch = append(batch, store.Chosen{Workspace: k.ws, ID: k.id, Doc: doc})
+				batch = append(batch, store.ClientDocument{Workspace: k.ws, ID: k.id, Doc: doc})
 				if _, there := want[k]; !there {
 					want[k] = name
 				}
 			}
-			refused, err := c.InsertChosen(ctx, batch)
+			refused, err := c.InsertClientIDs(ctx, batch)
 			require.NoError(t, err)
 			require.Empty(t, refused)
 		}
@@ -81,7 +81,7 @@ func chosenIDsAreOfTheirWorkspace(t *testing.T, s *store.Store) {
 }
 
 func byID(ws, id uuid.UUID) bson.D {
-	return bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: bson.A{store.Binary(id), query.SharedKey(ws, id)}}}}}
+	return bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: bson.A{store.Binary(id), query.CollisionKey(ws, id)}}}}}
 }
 
 // sorted returns the values of a map with their keys, in a deterministic order for reports.
