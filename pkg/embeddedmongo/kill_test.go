@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -14,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/stretchr/testify/require"
 
 	"github.com/orch-project/orch/pkg/embeddedmongo"
@@ -24,7 +27,10 @@ const childEnv = "EMBEDDEDMONGO_TEST_CHILD"
 
 // child serves and writes until it is killed. It prints each write after its acknowledgement: "<id> <rev>".
 func child() {
-	s, err := embeddedmongo.Open(os.Getenv(childEnv), embeddedmongo.Options{})
+	disk := &brokenFiles{fails: failingCalls[os.Getenv(failingEnv)]}
+	s, err := embeddedmongo.Open(os.Getenv(childEnv), embeddedmongo.Options{
+		FS: errorfs.Wrap(vfs.Default, disk), Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	})
 	if err != nil {
 		fmt.Println("open:", err)
 		os.Exit(1)
@@ -58,6 +64,14 @@ func child() {
 	for range 32 {
 		wg.Go(func() { ack.write(context.Background(), c, &next) }) //nolint:forbidigo // This is a process of its own.
 	}
+	if disk.fails != nil {
+		ack.wait(500)
+		disk.broken.Store(true)
+		err := s.Watch(context.Background()) //nolint:forbidigo // This is a process of its own.
+		fmt.Fprintln(os.Stderr, "watch:", err)
+		fmt.Fprintln(os.Stderr, "close:", s.Close())
+		os.Exit(failedStatus)
+	}
 	wg.Wait()
 }
 
@@ -65,6 +79,10 @@ func child() {
 type failer struct{ testing.TB }
 
 func (failer) Helper() {}
+
+// Context does not end: a signal ends the process.
+func (failer) Context() context.Context { return context.Background() } //nolint:forbidigo // This is a process of its own.
+
 func (failer) Errorf(f string, a ...any) {
 	fmt.Printf("error: "+f+"\n", a...)
 }
@@ -115,6 +133,7 @@ func TestKillNineLosesNothingAcknowledged(t *testing.T) {
 	lost := missing(t, cl.Database("d").Collection("runs"), acked)
 	t.Logf("%d kills, %d acknowledged writes to %d documents, %d lost; check: %+v", kills, total, len(acked), lost, r.Collections)
 	require.Zero(t, lost)
+	require.Greater(t, total, kills*writes)
 }
 
 func TestSecondProcessIsToldTheHolder(t *testing.T) {

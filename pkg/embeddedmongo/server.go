@@ -280,11 +280,34 @@ func (s *Server) Close() error {
 		}
 		s.mu.Unlock()
 		s.cancel()
-		s.wg.Wait()
-		s.service.Close()
-		if err := s.engine.Close(); err != nil {
+		if err := s.end(); err != nil {
 			s.err = fmt.Errorf("close embedded store: %w", err)
 		}
 	})
 	return s.err
+}
+
+// failedCloseTimeout bounds how long Close waits for operations of a failed store: they may wait for locks that nothing releases.
+const failedCloseTimeout = 5 * time.Second
+
+// end closes what the server has. It abandons a failed store whose operations do not end: its directory is then locked until the end of
+// the process.
+func (s *Server) end() error {
+	ended := make(chan error, 1)
+	go func() {
+		s.wg.Wait()
+		s.service.Close()
+		ended <- s.engine.Close()
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-s.engine.Failed():
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(failedCloseTimeout):
+		return s.engine.Failure()
+	}
 }

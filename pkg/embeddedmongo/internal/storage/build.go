@@ -111,7 +111,7 @@ func (c *Collection) completeBuild(ix *Index) error {
 	if err := c.putRecord(b, c.nextIx+1, list); err != nil {
 		return err
 	}
-	if err := c.e.db.Apply(b, pebble.Sync); err != nil {
+	if err := c.e.applySynced(b); err != nil {
 		return err
 	}
 	c.nextIx++
@@ -315,7 +315,7 @@ func (c *Collection) DropIndexes(choose func(*Index) bool) (dropped int, err err
 	all := c.AllIndexes()
 	c.setIndexes(keep)
 	c.drops.Add(1)
-	if err := c.e.db.Apply(b, pebble.Sync); err != nil {
+	if err := c.e.applySynced(b); err != nil {
 		c.setIndexes(all)
 		return 0, err
 	}

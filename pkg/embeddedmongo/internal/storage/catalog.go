@@ -155,7 +155,7 @@ func (e *Engine) Drop(c *Collection) error {
 			return err
 		}
 	}
-	if err := e.db.Apply(b, pebble.Sync); err != nil {
+	if err := e.applySynced(b); err != nil {
 		return err
 	}
 	c.dropped = true

@@ -1,6 +1,8 @@
 package storage
 
 import (
+	"errors"
+
 	"github.com/cockroachdb/pebble/v2"
 )
 
@@ -111,9 +113,24 @@ func (e *Engine) Sync() error {
 // sync syncs the log, together with the commits that wait for the same.
 func (e *Engine) sync() error {
 	mark := e.dirty.Load()
-	if err := e.db.LogData(nil, pebble.Sync); err != nil {
-		return e.fail(err)
+	b := e.db.NewBatch()
+	if err := b.LogData(nil, nil); err != nil {
+		return errors.Join(err, b.Close())
+	}
+	if err := errors.Join(e.applySynced(b), b.Close()); err != nil {
+		return err
 	}
 	e.synced(mark)
+	return nil
+}
+
+// applySynced makes a batch visible and waits until it is on disk. Apply with pebble.Sync would call Fatalf if the log fails.
+func (e *Engine) applySynced(b *pebble.Batch) error {
+	if err := e.db.ApplyNoSyncWait(b, pebble.Sync); err != nil {
+		return err
+	}
+	if err := b.SyncWait(); err != nil {
+		return e.fail(err)
+	}
 	return nil
 }

@@ -57,8 +57,7 @@ type Engine struct {
 	building   atomic.Int64 // Index builds in progress.
 	indexed    atomic.Int64 // Documents that index builds have read.
 
-	tasks   sync.WaitGroup // Background work, which ends at Close.
-	closing atomic.Bool
+	tasks sync.WaitGroup // Background work, which ends at Close.
 
 	syncState
 	failState
@@ -126,7 +125,7 @@ func Open(dir string, o Options) (*Engine, error) {
 			return nil, errors.Join(fmt.Errorf("open store in %s: %w", dir, err), lock.Close())
 		}
 	}
-	e := &Engine{dir: dir, opts: o, lock: lock, colls: map[string]*Collection{}, failState: newFailState()}
+	e := &Engine{dir: dir, opts: o, lock: lock, colls: map[string]*Collection{}, failState: newFailState(o.Logger)}
 	e.unique.init(1024)
 	e.docs.init(16 << 10) // One insert may hold many.
 	e.space.init(o.FS, dir)
@@ -136,7 +135,7 @@ func Open(dir string, o Options) (*Engine, error) {
 	defer cache.Unref()
 	files := o.FS
 	if !o.ReadOnly {
-		if e.marks, err = markLogs(o.FS, dir); err != nil {
+		if e.marks, err = markLogs(o.FS, dir, &e.failState); err != nil {
 			return nil, errors.Join(err, lock.Close())
 		}
 		files = e.marks
@@ -150,7 +149,7 @@ func Open(dir string, o Options) (*Engine, error) {
 		L0StopWritesThreshold:       l0Stop,
 		MaxOpenFiles:                512,
 		Merger:                      counterMerger,
-		Logger:                      pebbleLogger{o.Logger, e.fail},
+		Logger:                      pebbleLogger{o.Logger, &e.failState},
 		EventListener:               e.listener(),
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 	}
@@ -163,13 +162,21 @@ func Open(dir string, o Options) (*Engine, error) {
 			po.Levels[i].BlockSize = bottomBlockSize
 		}
 	}
-	if e.db, err = pebble.Open(dir, po); err != nil {
+	if err = e.openPebble(po); err != nil {
 		return nil, errors.Join(fmt.Errorf("open store in %s: %w", dir, err), e.marks.Close(), lock.Close())
 	}
 	if err := e.loadCatalog(); err != nil {
 		return nil, errors.Join(err, e.db.Close(), e.marks.Close(), lock.Close())
 	}
+	e.running.Store(true)
 	return e, nil
+}
+
+// openPebble opens the directory. Pebble panics if it cannot write, on a full disk for one.
+func (e *Engine) openPebble(o *pebble.Options) (err error) {
+	defer e.Recover(&err)
+	e.db, err = pebble.Open(e.dir, o)
+	return err
 }
 
 // Close closes the engine. No operation may be in progress. The log already holds everything; Close flushes a large memtable only
@@ -230,8 +237,8 @@ func (s *syncState) synced(upTo int64) {
 }
 
 type pebbleLogger struct {
-	log  *slog.Logger
-	fail func(error) error
+	log     *slog.Logger
+	failure *failState
 }
 
 func (l pebbleLogger) Infof(f string, a ...any) {
@@ -244,10 +251,25 @@ func (l pebbleLogger) Errorf(f string, a ...any) {
 
 // Fatalf must not return: Pebble calls it where continuing could lose acknowledged writes.
 func (l pebbleLogger) Fatalf(f string, a ...any) {
-	err := l.fail(fmt.Errorf(f, a...))
-	l.log.Error("failed to continue without losing acknowledged writes; the store stopped", "error", err)
+	err := fatal{text: fmt.Sprintf(f, a...)}
+	for _, arg := range a {
+		if cause, ok := arg.(error); ok {
+			err.cause = cause
+		}
+	}
+	l.failure.block(err)
 	panic(err)
 }
+
+// fatal is an error that Pebble formatted.
+type fatal struct {
+	text  string
+	cause error
+}
+
+func (f fatal) Error() string { return f.text }
+
+func (f fatal) Unwrap() error { return f.cause }
 
 func (e *Engine) listener() *pebble.EventListener {
 	return &pebble.EventListener{

@@ -1,33 +1,62 @@
 package storage
 
 import (
+	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
+	"syscall"
 
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/mongoerr"
 )
 
-// failState stops the engine after an error of the write-ahead log. Memory then contains writes that the disk may lack, and
-// reads would return them, so no command may succeed until the directory is opened again.
+// failState stops the engine after an error of the write-ahead log or of the manifest. Memory then contains writes that the disk may
+// lack, and reads would return them, so no command may succeed until the directory is opened again.
 type failState struct {
+	log    *slog.Logger
 	once   sync.Once
 	failed chan struct{}
 	cause  error // Readable once failed is closed.
+
+	// running is false while the engine opens: a failure is then the error of Open.
+	running atomic.Bool
+	closing atomic.Bool
 }
 
-func newFailState() failState { return failState{failed: make(chan struct{})} }
+func newFailState(log *slog.Logger) failState {
+	return failState{log: log, failed: make(chan struct{})}
+}
 
-// fail records the first error of the log, and returns Failure.
+// fail records the first error, and returns Failure.
 func (f *failState) fail(err error) error {
 	f.once.Do(func() {
 		f.cause = err
 		close(f.failed)
+		f.log.Error("failed to write the log or the manifest; the store stopped", "error", err, "remedy", remedy(err))
 	})
 	return f.Failure()
 }
 
-// Recover turns a panic of the deferring function into its error. Pebble panics when the log fails under a write; the error is
+// remedy says what an operator does about a failed write.
+func remedy(err error) string {
+	if errors.Is(err, syscall.ENOSPC) {
+		return "make room on the disk and start the process again"
+	}
+	return "check the disk and start the process again"
+}
+
+// block records an error, and never returns once the engine runs: Pebble would panic in a goroutine of its own, or while it holds locks,
+// and end the process before its owner has said why. A failure while the engine opens or closes returns.
+func (f *failState) block(err error) {
+	_ = f.fail(err)
+	if f.running.Load() && !f.closing.Load() {
+		select {}
+	}
+}
+
+// Recover turns a panic of the deferring function into its error. Pebble panics when it writes to a log that has failed; the error is
 // then Failure, of which the owner learns through Failed.
 func (f *failState) Recover(err *error) {
 	p := recover()

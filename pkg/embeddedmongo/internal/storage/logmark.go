@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -36,19 +37,20 @@ const (
 	logTail = 64
 )
 
-// markedLogs is a file system that notes the length of the log after each sync.
+// markedLogs is a file system that notes the length of the log after each sync, and the first error of a log.
 type markedLogs struct {
 	vfs.FS
-	mark vfs.File
+	mark    vfs.File
+	failure *failState
 }
 
 // markLogs opens the mark of a directory for writing. The caller closes it.
-func markLogs(fs vfs.FS, dir string) (*markedLogs, error) {
+func markLogs(fs vfs.FS, dir string, failure *failState) (*markedLogs, error) {
 	f, err := fs.OpenReadWrite(fs.PathJoin(dir, markFile), vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return nil, fmt.Errorf("open mark of the log in %s: %w", dir, err)
 	}
-	return &markedLogs{FS: fs, mark: f}, nil
+	return &markedLogs{FS: fs, mark: f, failure: failure}, nil
 }
 
 // Close ends the marking. A nil receiver has no mark.
@@ -62,24 +64,29 @@ func (m *markedLogs) Close() error {
 // Create implements vfs.FS.
 func (m *markedLogs) Create(path string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	f, err := m.FS.Create(path, category)
-	return m.log(path, f), err
+	return m.log(path, f, err)
 }
 
 // ReuseForWrite implements vfs.FS.
 func (m *markedLogs) ReuseForWrite(old, path string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	f, err := m.FS.ReuseForWrite(old, path, category)
-	return m.log(path, f), err
+	return m.log(path, f, err)
 }
 
 // Unwrap implements vfs.FS.
 func (m *markedLogs) Unwrap() vfs.FS { return m.FS }
 
-func (m *markedLogs) log(path string, f vfs.File) vfs.File {
-	number, err := strconv.ParseUint(strings.TrimSuffix(m.PathBase(path), logSuffix), 10, 64)
-	if f == nil || err != nil || !strings.HasSuffix(path, logSuffix) {
-		return f
+// log returns a new file: a marked one if it is a log.
+func (m *markedLogs) log(path string, f vfs.File, err error) (vfs.File, error) {
+	number, notLog := strconv.ParseUint(strings.TrimSuffix(m.PathBase(path), logSuffix), 10, 64)
+	if notLog != nil || !strings.HasSuffix(path, logSuffix) {
+		return f, err
 	}
-	return &markedLog{File: f, marks: m, number: number}
+	if err != nil {
+		m.failure.block(fmt.Errorf("create log: %w", err)) // Pebble panics if it has no new log.
+		return nil, err
+	}
+	return &markedLog{File: f, marks: m, number: number}, nil
 }
 
 // markedLog is a log that is being written.
@@ -91,22 +98,60 @@ type markedLog struct {
 	mu      sync.Mutex
 	written uint64
 	marked  uint64
+	err     error // The first one.
+}
+
+// unlessFailed calls do, unless the log has failed: Pebble writes on behind a hole, which a mark would claim to be synced. It notes the
+// first error, which Pebble reports to those who wait for the sync.
+func (l *markedLog) unlessFailed(do func() error) error {
+	l.mu.Lock()
+	err := l.err
+	l.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if err = do(); err != nil {
+		l.mu.Lock()
+		l.err = cmp.Or(l.err, err)
+		l.mu.Unlock()
+		_ = l.marks.failure.fail(fmt.Errorf("write log: %w", err))
+	}
+	return err
+}
+
+// Close implements vfs.File. Pebble panics if the log that it replaces has failed.
+func (l *markedLog) Close() error {
+	err := l.File.Close()
+	l.mu.Lock()
+	err = cmp.Or(l.err, err)
+	l.mu.Unlock()
+	if err != nil {
+		l.marks.failure.block(fmt.Errorf("close log: %w", err))
+	}
+	return err
 }
 
 // Write implements vfs.File.
-func (l *markedLog) Write(b []byte) (int, error) {
-	n, err := l.File.Write(b)
-	l.mu.Lock()
-	l.written += uint64(n)
-	l.mu.Unlock()
+func (l *markedLog) Write(b []byte) (n int, err error) {
+	err = l.unlessFailed(func() error {
+		n, err = l.File.Write(b)
+		l.mu.Lock()
+		l.written += uint64(n)
+		l.mu.Unlock()
+		return err
+	})
 	return n, err
 }
 
 // Sync implements vfs.File.
-func (l *markedLog) Sync() error { return l.synced(l.File.Sync) }
+func (l *markedLog) Sync() error {
+	return l.unlessFailed(func() error { return l.synced(l.File.Sync) })
+}
 
 // SyncData implements vfs.File.
-func (l *markedLog) SyncData() error { return l.synced(l.File.SyncData) }
+func (l *markedLog) SyncData() error {
+	return l.unlessFailed(func() error { return l.synced(l.File.SyncData) })
+}
 
 // synced calls sync and notes what it covers.
 func (l *markedLog) synced(sync func() error) error {
