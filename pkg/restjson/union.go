@@ -223,7 +223,7 @@ func (d *decoder) noVariant(p *plan) {
 	if len(p.fields) == 0 {
 		d.addError("union", "Input matches no variant", raw)
 	}
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for _, f := range p.fields {
 		if k := f.opts.GetKey(); k != "" && c == '{' {
 			d.pushKey(k)
@@ -232,8 +232,8 @@ func (d *decoder) noVariant(p *plan) {
 			continue
 		}
 		typ, msg := f.inner().expected()
-		if !told[typ+msg] {
-			told[typ+msg] = true
+		if !reported[typ+msg] {
+			reported[typ+msg] = true
 			d.addError(typ, msg, raw)
 		}
 	}

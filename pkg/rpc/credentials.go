@@ -50,7 +50,9 @@ func (r *reloading) ClientHandshake(ctx context.Context, authority string, conn 
 	}
 	secured, info, err := credentials.NewTLS(r.files.Client(host)).ClientHandshake(ctx, authority, conn)
 	if err != nil {
-		r.limit.Do(func() { r.log.WarnContext(ctx, "failed to complete the TLS handshake with a service", "service", host, "error", err) })
+		r.limit.Do(func() {
+			r.log.WarnContext(ctx, "failed to complete the TLS handshake with a service", "service", host, "error", err)
+		})
 		return nil, nil, fmt.Errorf("TLS handshake with %s: %w", host, err)
 	}
 	return secured, info, nil

@@ -17,8 +17,8 @@ var (
 	ErrDamaged = errors.New("sealed secret is damaged, or belongs to another place")
 )
 
-// Place is the location of a sealed secret. It can be opened only there.
-type Place struct {
+// FieldRef is the location of a sealed secret. It can be opened only there.
+type FieldRef struct {
 	Workspace uuid.UUID
 	// Document is the id of the document with the secret.
 	Document uuid.UUID
@@ -34,7 +34,7 @@ const header = 1 + len(keyID{})
 
 // bound returns the authenticated data: the plain header and the place. All parts but the last have fixed lengths, so
 // two places never have the same bytes.
-func (p Place) bound(head []byte) []byte {
+func (p FieldRef) bound(head []byte) []byte {
 	data := make([]byte, 0, len(head)+2*len(p.Workspace)+len(p.Field))
 	data = append(data, head...)
 	data = append(data, p.Workspace[:]...)
@@ -43,7 +43,7 @@ func (p Place) bound(head []byte) []byte {
 }
 
 // Seal encrypts a secret for a place with the first key. Every result is different, because the nonce is random.
-func (r Keyring) Seal(at Place, secret []byte) ([]byte, error) {
+func (r Keyring) Seal(at FieldRef, secret []byte) ([]byte, error) {
 	if r.Empty() {
 		return nil, fmt.Errorf("seal %s: %w", at.Field, ErrNoKey)
 	}
@@ -54,7 +54,7 @@ func (r Keyring) Seal(at Place, secret []byte) ([]byte, error) {
 }
 
 // Open decrypts a secret of a place, with the key that sealed it.
-func (r Keyring) Open(at Place, sealed []byte) ([]byte, error) {
+func (r Keyring) Open(at FieldRef, sealed []byte) ([]byte, error) {
 	if len(sealed) < header || sealed[0] != sealedVersion {
 		return nil, fmt.Errorf("open %s of %s: %w", at.Field, at.Document, ErrDamaged)
 	}
@@ -77,7 +77,7 @@ func (r Keyring) Current(sealed []byte) bool {
 }
 
 // Reseal returns a secret sealed with the first key, and whether it was sealed with another one before.
-func (r Keyring) Reseal(at Place, sealed []byte) (next []byte, changed bool, err error) {
+func (r Keyring) Reseal(at FieldRef, sealed []byte) (next []byte, changed bool, err error) {
 	if r.Current(sealed) {
 		return sealed, false, nil
 	}

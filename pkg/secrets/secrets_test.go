@@ -29,7 +29,7 @@ func ring(t *testing.T, keys ...string) secrets.Keyring {
 	return r
 }
 
-var place = secrets.Place{Workspace: uuid.New(), Document: uuid.New(), Field: "block_document.data"}
+var place = secrets.FieldRef{Workspace: uuid.New(), Document: uuid.New(), Field: "block_document.data"}
 
 func TestWhatIsSealedOpensInItsPlaceAlone(t *testing.T) {
 	t.Parallel()
@@ -48,7 +48,7 @@ func TestWhatIsSealedOpensInItsPlaceAlone(t *testing.T) {
 		require.NoError(t, err)
 		require.NotEqual(t, sealed, again)
 
-		for _, other := range []secrets.Place{
+		for _, other := range []secrets.FieldRef{
 			{Workspace: uuid.New(), Document: place.Document, Field: place.Field},
 			{Workspace: place.Workspace, Document: uuid.New(), Field: place.Field},
 			{Workspace: place.Document, Document: place.Workspace, Field: place.Field},

@@ -16,8 +16,8 @@ const (
 )
 
 // SecretPlace returns the place of a webhook's secret, in the store and in the bucket alike.
-func SecretPlace(workspace, webhook uuid.UUID, field string) secrets.Place {
-	return secrets.Place{Workspace: workspace, Document: webhook, Field: field}
+func SecretPlace(workspace, webhook uuid.UUID, field string) secrets.FieldRef {
+	return secrets.FieldRef{Workspace: workspace, Document: webhook, Field: field}
 }
 
 // SealedSecrets is a webhook or a definition, which both carry the sealed secrets.

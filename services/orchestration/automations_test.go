@@ -219,12 +219,12 @@ func TestAutomationsAreReplacedSwitchedAndDeleted(t *testing.T) {
 		if !slices.Contains([]string{"orch.automation.created", "orch.automation.updated", "orch.automation.deleted"}, e.GetEvent()) {
 			continue // A firing: the engine may have evaluated the automation's own lifecycle.
 		}
-		var told map[string]any
-		require.NoError(t, json.Unmarshal(e.GetPayload(), &told))
-		require.Equal(t, e.GetResource().GetLabels()["orch.resource.name"], told["name"], e.GetEvent())
-		require.Contains(t, told, "enabled", e.GetEvent())
-		require.Contains(t, told, "trigger", e.GetEvent())
-		require.Equal(t, e.GetEvent() == "orch.automation.updated", told["updated_fields"] != nil, e.GetEvent())
+		var payload map[string]any
+		require.NoError(t, json.Unmarshal(e.GetPayload(), &payload))
+		require.Equal(t, e.GetResource().GetLabels()["orch.resource.name"], payload["name"], e.GetEvent())
+		require.Contains(t, payload, "enabled", e.GetEvent())
+		require.Contains(t, payload, "trigger", e.GetEvent())
+		require.Equal(t, e.GetEvent() == "orch.automation.updated", payload["updated_fields"] != nil, e.GetEvent())
 	}
 	_, err = tryIgnored(d, orchv1.AutomationService_DeleteAutomation_FullMethodName, &orchv1.DeleteAutomationRequest{Id: id})
 	_, readErr := d.tryReadAutomation(id)

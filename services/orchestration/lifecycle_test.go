@@ -10,8 +10,8 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// told is the one event of that name.
-func (d *domain) told(name string) *orchv1.ReceivedEvent {
+// published is the one event of that name.
+func (d *domain) published(name string) *orchv1.ReceivedEvent {
 	d.t.Helper()
 	var page *orchv1.EventPage
 	eventually(d.t, func() bool {
@@ -57,10 +57,10 @@ func TestLifeCyclesAreTold(t *testing.T) {
 		"orch.artifact.created":            `{"key": "k", "type": "markdown", "description": null}`,
 		"orch.artifact-collection.created": `{"key": "k", "type": "markdown", "data": "text", "description": null}`,
 	} {
-		require.JSONEq(t, want, string(d.told(name).GetPayload()), name)
+		require.JSONEq(t, want, string(d.published(name).GetPayload()), name)
 	}
 	var roles []string
-	for _, related := range d.told("orch.artifact-collection.created").GetRelated() {
+	for _, related := range d.published("orch.artifact-collection.created").GetRelated() {
 		roles = append(roles, related.GetLabels()["orch.resource.role"])
 	}
 	require.Equal(t, []string{"latest", "flow-run"}, roles)

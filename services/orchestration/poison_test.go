@@ -127,7 +127,7 @@ func (d *domain) mend(letter *orchv1.DeadLetter) bool {
 	stored, err := st.DeadLetter(d.t.Context(), uuid.MustParse(letter.GetId()))
 	require.NoError(d.t, err)
 	for _, body := range mendedBodies(d.t, st.Now()) {
-		stored.Body, err = d.keys.Seal(secrets.Place{Workspace: stored.Workspace, Document: stored.ID, Field: "dead_letter.body"}, body)
+		stored.Body, err = d.keys.Seal(secrets.FieldRef{Workspace: stored.Workspace, Document: stored.ID, Field: "dead_letter.body"}, body)
 		require.NoError(d.t, err)
 		require.NoError(d.t, st.InsertDeadLetter(d.t.Context(), stored))
 		if code, _ := d.retryDeadLetter(letter.GetId()); code == 0 {

@@ -71,7 +71,7 @@ func TestUnclearSentences(t *testing.T) {
 		"It knows what it holds, and who may read it.":         0,
 		"An id that is none names nothing.":                    1,
 		"A queue that is not there is created.":                1,
-		"- A list.\n- Whoever reads it waits.":                 1,
+		"- A list.\n- Who reads it waits.":                     1,
 		"`What` is a field.":                                   0,
 		"| What | Where |\n| --- | --- |\n| a thing | there |": 0,
 	} {

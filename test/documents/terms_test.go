@@ -28,13 +28,21 @@ type exception struct{ path, term string }
 
 var tableRow = regexp.MustCompile(`(?m)^\| ([^|]+) \| ([^|]+) \|(?: ([^|]+) \|)?$`)
 
-// glossary reads the retired terms and their exceptions from docs/glossary.md.
-func glossary(t *testing.T) (terms []retired, exceptions []exception) {
+// glossary reads the retired terms, the retired names with their replacements, and the exceptions from docs/glossary.md.
+func glossary(t *testing.T) (terms []retired, retiredNames map[string]string, exceptions []exception) {
 	t.Helper()
 	_, rest, found := strings.Cut(read(t, "docs", "glossary.md"), "## Retired terms")
 	require.True(t, found)
 	list, permitted, found := strings.Cut(rest, "### Exceptions")
 	require.True(t, found)
+	list, named, found := strings.Cut(list, "### Retired names")
+	require.True(t, found)
+	retiredNames = map[string]string{}
+	for _, row := range tableRow.FindAllStringSubmatch(named, -1)[2:] {
+		for name := range strings.SplitSeq(row[1], ", ") {
+			retiredNames[name] = row[2]
+		}
+	}
 	for _, row := range tableRow.FindAllStringSubmatch(list, -1)[2:] {
 		words := strings.Fields(row[1])
 		terms = append(terms, retired{
@@ -49,7 +57,7 @@ func glossary(t *testing.T) (terms []retired, exceptions []exception) {
 	}
 	require.Greater(t, len(terms), 20)
 	require.Less(t, len(exceptions), 30, "the exceptions fit on a screen")
-	return terms, exceptions
+	return terms, retiredNames, exceptions
 }
 
 // identifierWords splits an identifier at underscores and changes of case: "OnHTTPFault" is on, http, fault.
@@ -113,7 +121,7 @@ var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 // or a document.
 func TestRetiredTermsStayRetired(t *testing.T) {
 	t.Parallel()
-	terms, exceptions := glossary(t)
+	terms, retiredNames, exceptions := glossary(t)
 	permitted := func(path string, term retired) bool {
 		path, err := filepath.Rel(root, path)
 		require.NoError(t, err)
@@ -129,6 +137,9 @@ func TestRetiredTermsStayRetired(t *testing.T) {
 		}
 	}
 	inName := func(path string, line int, name string) {
+		if instead, ok := retiredNames[name]; ok {
+			found = append(found, fmt.Sprintf("%s:%d: the name %q; use: %s", strings.TrimPrefix(path, root+"/"), line, name, instead))
+		}
 		words := identifierWords(name)
 		for _, term := range terms {
 			if term.inIdentifier(words) {

@@ -84,21 +84,21 @@ func TestCrowd(t *testing.T) {
 				require.NoError(t, err)
 			}
 			require.NoError(t, out.Write(ctx, websocket.MessageText, []byte(`{"type":"filter","filter":{"event":{"name":["told"]}}}`)))
-			const told = 100
+			const watched = 100
 			began = time.Now()
-			for range told {
+			for range watched {
 				event, err := json.Marshal(map[string]any{
 					"id": uuid.NewString(), "event": "told", "occurred": time.Now().UTC(), "resource": map[string]string{"orch.resource.id": "x"},
 				})
 				require.NoError(t, err)
 				require.NoError(t, in.Write(ctx, websocket.MessageText, event))
 			}
-			for range told {
+			for range watched {
 				_, text, err := out.Read(ctx)
 				require.NoError(t, err)
 				require.Contains(t, string(text), `"told"`)
 			}
-			t.Logf("%d events seen after %.2f s", told, time.Since(began).Seconds())
+			t.Logf("%d events seen after %.2f s", watched, time.Since(began).Seconds())
 			require.NoError(t, WaitFor(ctx, o.API()+"/ready", http.StatusOK))
 		})
 	}

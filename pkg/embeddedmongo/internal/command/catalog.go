@@ -146,13 +146,13 @@ func (s *Service) createIndexes(r *request) (*value.Builder, error) {
 	ctx, cancel := r.context()
 	defer cancel()
 	var before, after int
-	r.takeTurns(s.lane)
-	defer r.turns.end()
+	r.takeTurns(s.longReads)
+	defer r.slices.end()
 	err = s.into(r.db, name, func(c *storage.Collection) error {
 		before = len(c.AllIndexes())
 		for _, spec := range specs {
 			_, err := c.CreateIndex(ctx, spec, r.expired)
-			r.turns.leave() // The next build may wait for one that waits for a turn.
+			r.slices.leave() // The next build may wait for one that waits for a turn.
 			if err != nil {
 				return errors.Join(r.ended(), err)
 			}

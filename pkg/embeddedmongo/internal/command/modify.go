@@ -44,7 +44,7 @@ func (s *Service) modify(r *request, w *storage.Commit, c *storage.Collection, c
 	if c == nil {
 		return out, nil
 	}
-	if id := soleID(ch.filter); id != nil {
+	if id := exactID(ch.filter); id != nil {
 		_, err := s.apply(r, w, c, id, ch, &out)
 		return out, err
 	}
@@ -61,8 +61,8 @@ func (s *Service) modify(r *request, w *storage.Commit, c *storage.Collection, c
 	return out, mongoerr.New(mongoerr.Kind{Code: 112, Name: "WriteConflict"}, "the documents kept changing")
 }
 
-// soleID is the encoded _id when the filter fixes it by equality: then no search is needed.
-func soleID(f *filter.Filter) []byte {
+// exactID is the encoded _id when the filter fixes it by equality: then no search is needed.
+func exactID(f *filter.Filter) []byte {
 	for _, n := range f.Conjuncts() {
 		if l, ok := n.(*filter.Leaf); ok && l.Path == "_id" && l.Op == filter.Eq && l.Value.T != bson.TypeArray && !l.Value.IsNullish() {
 			return value.AppendKey(nil, l.Value, false)

@@ -127,7 +127,7 @@ func (s *Service) find(r *request) (b *value.Builder, err error) {
 	if c == nil {
 		return s.list(r, ns, nil)
 	}
-	if id := soleID(q.Filter); id != nil && q.Hint.IsMissing() && q.Skip == 0 && !q.ReturnKey && size > 0 {
+	if id := exactID(q.Filter); id != nil && q.Hint.IsMissing() && q.Skip == 0 && !q.ReturnKey && size > 0 {
 		return s.findByID(r, c, ns, id, q.Filter, proj)
 	}
 	cur := &cursor{r: r, ns: ns}

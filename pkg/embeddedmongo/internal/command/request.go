@@ -24,7 +24,7 @@ type request struct {
 	db       string
 	now      int64 // Milliseconds: the time of the whole command.
 	deadline time.Time
-	turns    turns
+	slices   timeSlices
 }
 
 func (s *Service) newRequest(ctx context.Context, conn int32, m *wire.Message) (*request, error) {
@@ -265,7 +265,7 @@ func (r *request) expired() error {
 	if err := r.ended(); err != nil {
 		return err
 	}
-	return r.turns.next(r.ctx, r.deadline)
+	return r.slices.next(r.ctx, r.deadline)
 }
 
 // ended returns an error once the command exceeded maxTimeMS, the client of a read has gone, or the server closes.

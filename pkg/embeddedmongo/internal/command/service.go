@@ -23,7 +23,7 @@ type Service struct {
 	cursors   *cursors
 	conns     atomic.Int32
 	table     map[string]handler
-	lane      *lane
+	longReads *longReadLimiter
 	failPoint *failPoint // Nil without Config.TestCommands.
 }
 
@@ -46,7 +46,7 @@ var reads = map[string]bool{"find": true, "getMore": true, "aggregate": true, "c
 
 // New makes a service.
 func New(e *storage.Engine, c Config) *Service {
-	s := &Service{e: e, log: c.Log, cursors: newCursors(e.Now), table: handlers(), lane: newLane()}
+	s := &Service{e: e, log: c.Log, cursors: newCursors(e.Now), table: handlers(), longReads: newLongReadLimiter()}
 	if c.TestCommands {
 		s.failPoint = &failPoint{}
 	}
@@ -109,10 +109,10 @@ func (s *Service) Handle(ctx context.Context, conn int32, m *wire.Message) (repl
 		return failure(err)
 	}
 	if reads[r.name] {
-		r.takeTurns(s.lane)
-		defer r.turns.end()
+		r.takeTurns(s.longReads)
+		defer r.slices.end()
 		if len(m.Body) > longCommand {
-			r.turns.checks = freeChecks
+			r.slices.checks = freeChecks
 			if err := r.expired(); err != nil {
 				return failure(err)
 			}

@@ -184,5 +184,5 @@ func (s *Service) findAndModify(r *request) (*value.Builder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return famReply(r, ch, out, proj, after)
+	return findAndModifyReply(r, ch, out, proj, after)
 }

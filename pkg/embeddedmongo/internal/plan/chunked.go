@@ -30,9 +30,9 @@ func (p *Plan) chunkField() int {
 	if p.narrow == nil || p.ix.IsID() {
 		return -1
 	}
-	at, of := p.fixed(), p.narrow.ix.Fields
+	at, fields := p.fixed(), p.narrow.ix.Fields
 	ordered := len(p.spans) == 1 || p.merge || len(p.also) > 0
-	if !ordered || at == len(p.ix.Fields) || p.ix.Fields[at].Path != of[len(of)-1].Path || p.ix.Fields[at].Desc {
+	if !ordered || at == len(p.ix.Fields) || p.ix.Fields[at].Path != fields[len(fields)-1].Path || p.ix.Fields[at].Desc {
 		return -1
 	}
 	return at

@@ -122,7 +122,7 @@ func (p *Plan) beside(con *conjunction, at int) *Plan {
 		other, ok := n.(*filter.Leaf)
 		return ok && other != leaf && other.Path == leaf.Path
 	})
-	sub := con.of(nodes)
+	sub := con.subset(nodes)
 	var best *Plan
 	for _, ix := range p.c.Indexes() {
 		k := candidateOf(p.c, p.q, sub, ix, true, maxMerge)

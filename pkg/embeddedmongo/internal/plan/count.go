@@ -116,7 +116,7 @@ func countDifference(c *storage.Reader, q Query, con *conjunction) (n int64, p *
 			if p == nil || err != nil {
 				return 0, nil, err
 			}
-			all, _, p, err := countCovered(c, q, con.of(others))
+			all, _, p, err := countCovered(c, q, con.subset(others))
 			return max(0, all-present), p, err
 		}
 		not, ok := node.(filter.Not)
@@ -128,11 +128,11 @@ func countDifference(c *storage.Reader, q Query, con *conjunction) (n int64, p *
 				return n, p, err
 			}
 		}
-		out, _, excluded, err := countCovered(c, q, con.of(append(slices.Clone(others), not.Node)))
+		out, _, excluded, err := countCovered(c, q, con.subset(append(slices.Clone(others), not.Node)))
 		if excluded == nil || err != nil {
 			return 0, nil, err
 		}
-		all, _, p, err := countCovered(c, q, con.of(others))
+		all, _, p, err := countCovered(c, q, con.subset(others))
 		return max(0, all-out), p, err
 	}
 	return 0, nil, nil
@@ -141,11 +141,11 @@ func countDifference(c *storage.Reader, q Query, con *conjunction) (n int64, p *
 // countPresent counts the documents that have the field of a leaf, and do not match the leaf.
 func countPresent(c *storage.Reader, q Query, con *conjunction, others filter.And, leaf *filter.Leaf) (n int64, p *Plan, err error) {
 	within := append(slices.Clone(others), leaf.Present())
-	out, _, excluded, err := countCovered(c, q, con.of(append(slices.Clone(within), leaf)))
+	out, _, excluded, err := countCovered(c, q, con.subset(append(slices.Clone(within), leaf)))
 	if excluded == nil || err != nil {
 		return 0, nil, err
 	}
-	all, _, p, err := countCovered(c, q, con.of(within))
+	all, _, p, err := countCovered(c, q, con.subset(within))
 	return max(0, all-out), p, err
 }
 

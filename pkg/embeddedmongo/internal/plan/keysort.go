@@ -44,8 +44,8 @@ func (p *Plan) keySort() *keySort {
 	return s
 }
 
-// of returns the sort key of an entry in memory of its own: byte order is sort order.
-func (s *keySort) of(key []byte) []byte {
+// sortKey returns the sort key of an entry in memory of its own: byte order is sort order.
+func (s *keySort) sortKey(key []byte) []byte {
 	var sorted []byte
 	for _, f := range s.fields {
 		part := storage.EntryID(key)

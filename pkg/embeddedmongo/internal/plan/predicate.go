@@ -35,8 +35,8 @@ func conjunctionOf(nodes filter.And) *conjunction {
 	return c
 }
 
-// of is the conjunction of some of the nodes, which shares the encoded lists.
-func (c *conjunction) of(nodes filter.And) *conjunction {
+// subset returns the conjunction of some of the nodes, which shares the encoded lists.
+func (c *conjunction) subset(nodes filter.And) *conjunction {
 	out := &conjunction{byPath: map[string][]predicate{}, lists: c.lists}
 	out.add(nodes)
 	return out

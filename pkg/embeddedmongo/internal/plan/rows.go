@@ -295,7 +295,7 @@ func (r *Rows) sortedNext() (Row, bool, error) {
 				break
 			}
 			if r.keyed != nil {
-				err = r.sorter.put(r.keyed.of(r.ks.key()), row)
+				err = r.sorter.put(r.keyed.sortKey(r.ks.key()), row)
 			} else {
 				err = r.sorter.add(row)
 			}

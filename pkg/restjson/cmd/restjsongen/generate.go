@@ -269,14 +269,14 @@ func (g *generator) enum(ed protoreflect.EnumDescriptor) {
 		return
 	}
 	g.line("\nfunc encode%s(dst []byte, n orchv1.%s) ([]byte, error) {\nswitch n {", ed.Name(), reflect.TypeOf(et.New(0)).Name())
-	told := map[protoreflect.EnumNumber]bool{}
+	listed := map[protoreflect.EnumNumber]bool{}
 	for i := range ed.Values().Len() {
 		n := ed.Values().Get(i).Number()
 		word, ok := restjson.EnumWord(ed, n)
-		if !ok || told[n] {
+		if !ok || listed[n] {
 			continue
 		}
-		told[n] = true
+		listed[n] = true
 		g.line("case %d:\nreturn append(dst, %s...), nil", n, quote(string(jsontoken.AppendString(nil, word))))
 	}
 	g.line("}\nreturn dst, enumError(protoreflect.EnumNumber(n))\n}")

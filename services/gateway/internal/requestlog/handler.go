@@ -33,11 +33,11 @@ const routeReady = "/ready"
 
 // observer is the outermost handler.
 type observer struct {
-	opts    Options
-	next    http.Handler
-	metrics *metrics
-	ids     *id.Source
-	told    atomic.Bool // A client with the other vocabulary was logged.
+	opts          Options
+	next          http.Handler
+	metrics       *metrics
+	ids           *id.Source
+	foreignLogged atomic.Bool // A client with the other vocabulary was logged.
 }
 
 // Handler logs and measures the requests that next serves.
@@ -81,7 +81,7 @@ func (o *observer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			panic(p) // net/http closes the connection, as the handler intends.
 		}
 	}()
-	o.tell(r)
+	o.logForeignAgent(r)
 	o.next.ServeHTTP(rec, r)
 }
 
@@ -119,9 +119,9 @@ func (o *observer) finish(r *http.Request, rec *record, took time.Duration) {
 	)
 }
 
-// tell logs once how to start the server for clients that expect the other vocabulary.
-func (o *observer) tell(r *http.Request) {
-	if o.opts.Vocabulary.ForeignAgent(r.UserAgent()) && o.told.CompareAndSwap(false, true) {
+// logForeignAgent logs once how to start the server for clients that expect the other vocabulary.
+func (o *observer) logForeignAgent(r *http.Request) {
+	if o.opts.Vocabulary.ForeignAgent(r.UserAgent()) && o.foreignLogged.CompareAndSwap(false, true) {
 		o.opts.Log.WarnContext(r.Context(), "a client expects another vocabulary; start the server with that vocabulary",
 			"vocabulary", o.opts.Vocabulary.String(),
 			"start_with", "orch server --vocabulary "+vocabulary.Prefect.String())

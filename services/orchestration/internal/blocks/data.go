@@ -12,9 +12,9 @@ import (
 )
 
 // dataField is the encryption context of a document's data.
-func dataField(ws uuid.UUID, document *orchv1.BlockDocument) (secrets.Place, error) {
+func dataField(ws uuid.UUID, document *orchv1.BlockDocument) (secrets.FieldRef, error) {
 	id, err := resourceid.Parse(document.GetId())
-	return secrets.Place{Workspace: ws, Document: id, Field: "block_document.data"}, err
+	return secrets.FieldRef{Workspace: ws, Document: id, Field: "block_document.data"}, err
 }
 
 // seal encrypts data into a document and records the ids that it references.

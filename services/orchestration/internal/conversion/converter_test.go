@@ -82,7 +82,7 @@ func (w *world) contents(ctx context.Context, t require.TestingT) map[string][]s
 			if _, sealed, ok := doc.Lookup("body").BinaryOK(); ok && name == string(query.DeadLetter) {
 				d, err := newDocument(query.DeadLetter, doc)
 				require.NoError(t, err)
-				body, err := w.keys.Open(secrets.Place{Workspace: d.workspace, Document: d.uuid, Field: "dead_letter.body"}, sealed)
+				body, err := w.keys.Open(secrets.FieldRef{Workspace: d.workspace, Document: d.uuid, Field: "dead_letter.body"}, sealed)
 				require.NoError(t, err)
 				all[name] = append(all[name], string(body))
 				continue
@@ -135,7 +135,7 @@ func TestPendingEffectsDeadLettersAndBuckets(t *testing.T) {
 	letter := store.DeadLetter{ID: uuid.New(), Kind: action.KindAction, Collection: query.AutomationAction, Workspace: w.ws, At: time.Now(), FailedAt: time.Now()}
 	carrying, err := store.MessageEffect(action.KindAction, letter.ID, letter.At, w.ws, run)
 	require.NoError(t, err)
-	letter.Body, err = w.keys.Seal(secrets.Place{Workspace: w.ws, Document: letter.ID, Field: "dead_letter.body"}, carrying.Body)
+	letter.Body, err = w.keys.Seal(secrets.FieldRef{Workspace: w.ws, Document: letter.ID, Field: "dead_letter.body"}, carrying.Body)
 	require.NoError(t, err)
 	require.NoError(t, w.store.InsertDeadLetter(ctx, letter))
 
@@ -161,7 +161,7 @@ func TestPendingEffectsDeadLettersAndBuckets(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrNotFound)
 	stored, err := w.store.DeadLetter(ctx, letter.ID)
 	require.NoError(t, err)
-	body, err := w.keys.Open(secrets.Place{Workspace: w.ws, Document: letter.ID, Field: "dead_letter.body"}, stored.Body)
+	body, err := w.keys.Open(secrets.FieldRef{Workspace: w.ws, Document: letter.ID, Field: "dead_letter.body"}, stored.Body)
 	require.NoError(t, err)
 	after := &orchv1.AutomationActionRun{}
 	_, err = store.Effect{Body: body}.DecodeMessage(after)

@@ -21,7 +21,7 @@ type rewriter struct {
 	reorder func(trigger string, key []string) []string
 	keys    secrets.Keyring
 	// place is where the sealed field of the document belongs.
-	place secrets.Place
+	place secrets.FieldRef
 	notes notes
 	// path has the names of the fields that lead to the current one.
 	path []string

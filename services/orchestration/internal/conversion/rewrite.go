@@ -58,7 +58,7 @@ func (c *Converter) rewrite(d *document, rename func(string) string, labels keyL
 func (c *Converter) rewriter(d *document, rename func(string) string, labels keyLabels, n notes, out *change) *rewriter {
 	return &rewriter{
 		rename: rename, keys: c.keys, notes: n,
-		place: secrets.Place{Workspace: d.workspace, Document: d.uuid, Field: "block_document.data"},
+		place: secrets.FieldRef{Workspace: d.workspace, Document: d.uuid, Field: "block_document.data"},
 		reorder: func(trigger string, key []string) []string {
 			next := labels.reorder(trigger, key, rename)
 			out.reordered = out.reordered || !slices.Equal(next, key)
@@ -195,7 +195,7 @@ func (c *Converter) deadLetter(d *document, rename func(string) string, labels k
 	if carried[kind] == nil {
 		return out, nil
 	}
-	at := secrets.Place{Workspace: d.workspace, Document: d.uuid, Field: "dead_letter.body"}
+	at := secrets.FieldRef{Workspace: d.workspace, Document: d.uuid, Field: "dead_letter.body"}
 	body, err := c.keys.Open(at, sealed)
 	if errors.Is(err, secrets.ErrUnknownKey) && c.keys.Empty() {
 		return out, err

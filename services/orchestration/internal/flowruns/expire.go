@@ -129,11 +129,11 @@ func (s *Service) dependentsOf(ws uuid.UUID, runs []uuid.UUID) []store.Effect {
 	db := s.runs.Store()
 	forget := func(db *store.Store, ws, run uuid.UUID) store.Effect { return db.ResourceEffect(kindForget, ws, run) }
 	var effects []store.Effect
-	for _, about := range []func(db *store.Store, ws, run uuid.UUID) store.Effect{
+	for _, effect := range []func(db *store.Store, ws, run uuid.UUID) store.Effect{
 		taskruns.DeleteOfFlowRun, artifacts.DeleteOfFlowRun, forget, logs.DeleteOfFlowRun,
 	} {
 		for _, run := range runs {
-			effects = append(effects, about(db, ws, run))
+			effects = append(effects, effect(db, ws, run))
 		}
 	}
 	return effects

@@ -110,11 +110,11 @@ func TestCancellationsAreFinished(t *testing.T) {
 	w.set(parent, &orchv1.StateCreate{Type: cancelled})
 	w.set(stuck, &orchv1.StateCreate{Type: cancelling})
 
-	told := map[string]bool{}
+	notified := map[string]bool{}
 	w.service.onCancelled = func(_ context.Context, ws uuid.UUID, runs []uuid.UUID) error {
 		require.Equal(t, w.ws, ws)
 		for _, run := range runs {
-			told[run.String()] = true
+			notified[run.String()] = true
 		}
 		return nil
 	}
@@ -126,8 +126,8 @@ func TestCancellationsAreFinished(t *testing.T) {
 	require.Equal(t, failed, w.state(ended).GetType())
 	require.Equal(t, running, w.state(elsewhere).GetType())
 	require.Equal(t, cancelling, w.state(stuck).GetType())
-	require.True(t, told[parent.GetId()])
-	require.False(t, told[other.GetId()])
+	require.True(t, notified[parent.GetId()])
+	require.False(t, notified[other.GetId()])
 
 	w.clock.Advance(20 * time.Second)
 	task.Tick(t.Context())

@@ -13,8 +13,8 @@ import (
 )
 
 // effectField binds the encrypted body of a dead letter to it.
-func effectField(d store.DeadLetter) secrets.Place {
-	return secrets.Place{Workspace: d.Workspace, Document: d.ID, Field: "dead_letter.body"}
+func effectField(d store.DeadLetter) secrets.FieldRef {
+	return secrets.FieldRef{Workspace: d.Workspace, Document: d.ID, Field: "dead_letter.body"}
 }
 
 // ErrRetryFailed means that the effect of a dead letter failed again.

@@ -57,7 +57,7 @@ func (r *Relay) executeRun(ctx context.Context, collection query.Collection, box
 		if !r.permanent(err, box.Attempts) {
 			return i, err
 		}
-		if err := r.bury(ctx, collection, box, e, err); err != nil {
+		if err := r.moveToDeadLetters(ctx, collection, box, e, err); err != nil {
 			return i, err
 		}
 	}

@@ -82,12 +82,12 @@ func (r *Relay) deferFailures(ctx context.Context, b *batch) {
 
 // DeadLetter writes a dead letter for an effect that is in no outbox. RetryDeadLetter executes it by the handler of its kind.
 func (r *Relay) DeadLetter(ctx context.Context, collection query.Collection, document uuid.UUID, e store.Effect, attempts int, reason error) error {
-	return r.bury(ctx, collection, store.Outbox{DocumentKey: store.DocumentKey{ID: document}, Attempts: attempts - 1}, e, reason)
+	return r.moveToDeadLetters(ctx, collection, store.Outbox{DocumentKey: store.DocumentKey{ID: document}, Attempts: attempts - 1}, e, reason)
 }
 
-// bury moves an effect to the dead letters. The effect leaves the outbox with those that were executed, unless its kind
+// moveToDeadLetters moves an effect to the dead letters. The effect leaves the outbox with those that were executed, unless its kind
 // blocks the document.
-func (r *Relay) bury(ctx context.Context, collection query.Collection, box store.Outbox, e store.Effect, reason error) error {
+func (r *Relay) moveToDeadLetters(ctx context.Context, collection query.Collection, box store.Outbox, e store.Effect, reason error) error {
 	letter := store.DeadLetter{
 		ID: e.ID, Kind: e.Kind, Collection: collection, Document: box.ID, DocumentWorkspace: box.Workspace, Workspace: e.Workspace(), At: e.At, FailedAt: r.store.Now(),
 		Attempts: box.Attempts + 1, Reason: text(reason), Blocking: r.blocking[e.Kind],

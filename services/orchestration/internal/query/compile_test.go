@@ -29,10 +29,10 @@ func TestCompile(t *testing.T) {
 	queue := func() proto.Message { return &orchv1.WorkQueueFilter{} }
 	webhook := func() proto.Message { return &orchv1.WebhookFilter{} }
 	for _, c := range []struct {
-		name   string
-		of     func() proto.Message
-		filter string
-		want   string
+		name          string
+		filterMessage func() proto.Message
+		filter        string
+		want          string
 	}{
 		{"nothing", run, `{}`, `{}`},
 		{"nothing, by or", run, `{"operator": "or_"}`, `{}`},
@@ -106,7 +106,7 @@ func TestCompile(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			f, err := Compile(parse(t, c.of(), c.filter))
+			f, err := Compile(parse(t, c.filterMessage(), c.filter))
 			require.NoError(t, err)
 			d, err := f.BSON()
 			require.NoError(t, err)

@@ -201,11 +201,11 @@ func (r relation) referring(filter bson.D) bson.D {
 	if r.foreign == "_id" {
 		return filter
 	}
-	return allOf([]bson.D{filter, {{Key: r.foreign, Value: bson.D{{Key: "$gte", Value: leastID}}}}})
+	return allOf([]bson.D{filter, {{Key: r.foreign, Value: bson.D{{Key: "$gte", Value: minUUID}}}}})
 }
 
-// leastID is not greater than any id.
-var leastID = bson.Binary{Subtype: uuidSubtype, Data: make([]byte, len(uuid.UUID{}))}
+// minUUID is not greater than any id.
+var minUUID = bson.Binary{Subtype: uuidSubtype, Data: make([]byte, len(uuid.UUID{}))}
 
 func array(values []bson.RawValue) bson.A {
 	a := make(bson.A, len(values))

@@ -86,7 +86,7 @@ func (s *Scheduler) Pass(ctx context.Context) (scheduled int, err error) {
 	began := time.Now()
 	defer func() { s.metrics.passes.Observe(time.Since(began).Seconds()) }()
 	now := s.store.Now()
-	if err := s.adopt(ctx, now); err != nil {
+	if err := s.markDue(ctx, now); err != nil {
 		return 0, err
 	}
 	var failures []error
@@ -119,8 +119,8 @@ func (s *Scheduler) due(ctx context.Context, now time.Time, order int, limit int
 	}, bson.D{{Key: "schedule_due", Value: order}}, limit)
 }
 
-// adopt makes due, once per process, the deployments that were stored before there was a scheduler.
-func (s *Scheduler) adopt(ctx context.Context, now time.Time) error {
+// markDue makes due, once per process, the deployments that were stored before there was a scheduler.
+func (s *Scheduler) markDue(ctx context.Context, now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.adopted {

@@ -175,8 +175,8 @@ func plain(raw bson.Raw) (bson.Raw, error) {
 }
 
 // appendRenamed appends the elements of a document, renames one element, and omits elements that have the new name.
-func appendRenamed(doc []byte, of bson.Raw, from, to string) ([]byte, error) {
-	elements, err := of.Elements()
+func appendRenamed(doc []byte, nested bson.Raw, from, to string) ([]byte, error) {
+	elements, err := nested.Elements()
 	if err != nil {
 		return nil, fmt.Errorf("decode document: %w", err)
 	}

@@ -130,10 +130,10 @@ func TestTimeLimitsReachTheServer(t *testing.T) {
 func TestFindRefusesOptionsThatItDoesNotSend(t *testing.T) {
 	t.Parallel()
 	database := mongotest.Open(t, embeddedmongo.Options{NoSync: true})
-	of := database.Connect().Collection("c")
-	_, err := query.Find(t.Context(), of, bson.D{}, options.Find().SetAllowDiskUse(true))
+	collection := database.Connect().Collection("c")
+	_, err := query.Find(t.Context(), collection, bson.D{}, options.Find().SetAllowDiskUse(true))
 	require.ErrorContains(t, err, "unsupported options")
-	cursor, err := query.Find(t.Context(), of, nil, options.Find().SetSort(bson.D(nil)).SetLimit(0))
+	cursor, err := query.Find(t.Context(), collection, nil, options.Find().SetSort(bson.D(nil)).SetLimit(0))
 	require.NoError(t, err)
 	require.NoError(t, cursor.Close(t.Context()))
 }

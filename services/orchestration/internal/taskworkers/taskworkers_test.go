@@ -44,10 +44,10 @@ func newQueue(t *testing.T) *queue {
 	t.Helper()
 	now := clock.NewManual(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
 	s := storetest.New(t, now)
-	told, ok := metadata.FromOutgoingContext(request.Outgoing(t.Context(), request.Info{Account: request.DefaultAccount, Workspace: ws}))
+	outgoing, ok := metadata.FromOutgoingContext(request.Outgoing(t.Context(), request.Info{Account: request.DefaultAccount, Workspace: ws}))
 	require.True(t, ok)
 	q := &queue{
-		T: t, clock: now, runs: store.NewCollection(s, query.TaskRun, &orchv1.TaskRun{}), ctx: metadata.NewIncomingContext(t.Context(), told),
+		T: t, clock: now, runs: store.NewCollection(s, query.TaskRun, &orchv1.TaskRun{}), ctx: metadata.NewIncomingContext(t.Context(), outgoing),
 	}
 	q.Service = taskworkers.New(taskworkers.Deps{
 		Store: s,

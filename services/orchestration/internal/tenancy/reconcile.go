@@ -85,7 +85,7 @@ func (r *Registry) Reconcile(ctx context.Context) error {
 		if present[key] || key == directory.Complete {
 			continue
 		}
-		if pass.Record(r.bury(ctx, key), "key", key) != nil {
+		if pass.Record(r.writeTombstone(ctx, key), "key", key) != nil {
 			break
 		}
 	}
@@ -136,9 +136,9 @@ func tombstone(value []byte) bool {
 	return err == nil && e.GetRevision() == deletedRevision
 }
 
-// bury writes a tombstone for the entry of a missing document, unless the document was created in the meantime. It
+// writeTombstone writes a tombstone for the entry of a missing document, unless the document was created in the meantime. It
 // reads the document at the place that its entry names.
-func (r *Registry) bury(ctx context.Context, key string) error {
+func (r *Registry) writeTombstone(ctx context.Context, key string) error {
 	kind, text, _ := strings.Cut(key, ".")
 	id, err := uuid.Parse(text)
 	if err != nil {

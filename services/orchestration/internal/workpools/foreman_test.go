@@ -45,8 +45,8 @@ func TestForemanFollowsHeartbeatsAndPolls(t *testing.T) {
 
 	require.Equal(t, []string{
 		"orch.work-queue.created", "orch.work-pool.created", "orch.work-pool.not-ready", "orch.work-pool.ready", "orch.work-pool.not-ready",
-	}, w.told(query.WorkPool, pool.GetId()))
-	require.Equal(t, []string{"orch.work-queue.ready", "orch.work-queue.not-ready"}, w.told(query.WorkQueue, pool.GetDefaultQueueId()))
+	}, w.eventNames(query.WorkPool, pool.GetId()))
+	require.Equal(t, []string{"orch.work-queue.ready", "orch.work-queue.not-ready"}, w.eventNames(query.WorkQueue, pool.GetDefaultQueueId()))
 }
 
 // A poll after the clock stepped back counts: the queue is not ready a minute after it, not when the clock is there again.
@@ -79,14 +79,14 @@ func TestPausesAreTold(t *testing.T) {
 	paused(true)
 	paused(true)
 	paused(false)
-	require.Equal(t, []string{"orch.work-queue.paused", "orch.work-queue.not-ready"}, w.told(query.WorkQueue, pool.GetDefaultQueueId()))
+	require.Equal(t, []string{"orch.work-queue.paused", "orch.work-queue.not-ready"}, w.eventNames(query.WorkQueue, pool.GetDefaultQueueId()))
 	for range 2 {
 		_, err := w.service.UpdateWorkPool(w.ctx, &orchv1.UpdateWorkPoolRequest{
 			Name: "p", WorkPool: &orchv1.WorkPoolUpdate{IsPaused: new(true), Description: new("x")}, UpdateMask: mask("is_paused", "description"),
 		})
 		require.NoError(t, err)
 	}
-	require.Equal(t, []string{"orch.work-pool.updated", "orch.work-pool.paused", "orch.work-pool.paused"}, w.told(query.WorkPool, pool.GetId())[3:])
+	require.Equal(t, []string{"orch.work-pool.updated", "orch.work-pool.paused", "orch.work-pool.paused"}, w.eventNames(query.WorkPool, pool.GetId())[3:])
 }
 
 // TestForemanWaitsAfterAStartAndAGap: a worker that had no chance to send a heartbeat is not offline, and nothing is not ready.
@@ -125,7 +125,7 @@ func TestForemanWaitsAfterAStartAndAGap(t *testing.T) {
 			require.NoError(t, err)
 			_, err = w.service.GetScheduledFlowRuns(w.ctx, &orchv1.GetScheduledFlowRunsRequest{Name: "p"})
 			require.NoError(t, err)
-			before := w.told(query.WorkPool, pool.GetId())
+			before := w.eventNames(query.WorkPool, pool.GetId())
 
 			foreman = interrupt(w, foreman)
 			for range 2 { // 30 s: three heartbeats of the worker.
@@ -133,16 +133,16 @@ func TestForemanWaitsAfterAStartAndAGap(t *testing.T) {
 				w.clock.Advance(every)
 			}
 			require.NoError(t, foreman.Pass(w.ctx))
-			require.Equal(t, before, w.told(query.WorkPool, pool.GetId()), "no event within the grace")
+			require.Equal(t, before, w.eventNames(query.WorkPool, pool.GetId()), "no event within the grace")
 			w.clock.Advance(time.Second)
 			require.NoError(t, foreman.Pass(w.ctx))
-			require.Equal(t, append(before, "orch.work-pool.not-ready"), w.told(query.WorkPool, pool.GetId()))
-			require.NotContains(t, w.told(query.WorkQueue, pool.GetDefaultQueueId()), "orch.work-queue.not-ready")
+			require.Equal(t, append(before, "orch.work-pool.not-ready"), w.eventNames(query.WorkPool, pool.GetId()))
+			require.NotContains(t, w.eventNames(query.WorkQueue, pool.GetDefaultQueueId()), "orch.work-queue.not-ready")
 			for range 2 {
 				w.clock.Advance(every)
 				require.NoError(t, foreman.Pass(w.ctx))
 			}
-			require.Contains(t, w.told(query.WorkQueue, pool.GetDefaultQueueId()), "orch.work-queue.not-ready")
+			require.Contains(t, w.eventNames(query.WorkQueue, pool.GetDefaultQueueId()), "orch.work-queue.not-ready")
 		})
 	}
 }

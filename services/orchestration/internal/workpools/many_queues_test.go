@@ -136,7 +136,7 @@ func TestDeletingAPoolOfManyQueues(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, n)
 	for _, queue := range []*orchv1.WorkQueue{queues[0], queues[999], queues[1000]} {
-		names := w.told(query.WorkQueue, queue.GetId())
+		names := w.eventNames(query.WorkQueue, queue.GetId())
 		require.Equal(t, "orch.work-queue.deleted", names[len(names)-1])
 	}
 }

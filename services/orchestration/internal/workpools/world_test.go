@@ -66,8 +66,8 @@ func (w *world) read(name string) *orchv1.WorkPool {
 	return pool
 }
 
-// told are the names of the events of a document, in order.
-func (w *world) told(collection query.Collection, id string) []string {
+// eventNames are the names of the events of a document, in order.
+func (w *world) eventNames(collection query.Collection, id string) []string {
 	w.Helper()
 	effects, err := w.store.Pending(w.ctx, collection, store.DocumentKey{ID: uuid.MustParse(id)})
 	require.NoError(w, err)

@@ -48,12 +48,12 @@ func TestCopy(t *testing.T) {
 	_, err = from.Collection("few").InsertOne(ctx, bson.D{{Key: "_id", Value: "one"}})
 	require.NoError(t, err)
 
-	told := map[string][]int64{}
+	progress := map[string][]int64{}
 	require.NoError(t, transfer.Copy(ctx, from, to, func(collection string, done, total int64) {
-		told[collection] = append(told[collection], done)
+		progress[collection] = append(progress[collection], done)
 		require.LessOrEqual(t, done, total)
 	}))
-	require.Equal(t, map[string][]int64{"few": {1}, "many": {1000, 2000, 2500}}, told)
+	require.Equal(t, map[string][]int64{"few": {1}, "many": {1000, 2000, 2500}}, progress)
 	for _, name := range []string{"few", "many"} {
 		require.Equal(t, read(t, from, name), read(t, to, name))
 	}

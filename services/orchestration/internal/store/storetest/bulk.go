@@ -34,8 +34,8 @@ func insertAllTellsWhatIsTaken(t *testing.T, s *store.Store) {
 	require.NoError(t, err)
 	require.Equal(t, int64(4), n)
 
-	for of, want := range map[uuid.UUID]bool{ws: false, uuid.New(): true} {
-		occupied, err := c.Occupied(t.Context(), of, first[0].GetId())
+	for workspace, want := range map[uuid.UUID]bool{ws: false, uuid.New(): true} {
+		occupied, err := c.Occupied(t.Context(), workspace, first[0].GetId())
 		require.NoError(t, err)
 		require.Equal(t, want, occupied)
 	}

@@ -20,11 +20,11 @@ func scansLeaveOutUndecodableDocuments(t *testing.T, s *store.Store) {
 	c, ws, other := flows(s), uuid.New(), uuid.New()
 	const documents = 9
 	for i := range documents {
-		of := ws
+		workspace := ws
 		if i%3 == 0 {
-			of = other
+			workspace = other
 		}
-		require.NoError(t, c.Insert(t.Context(), of, &orchv1.Flow{Id: uuid.NewString(), Name: fmt.Sprint(i)}))
+		require.NoError(t, c.Insert(t.Context(), workspace, &orchv1.Flow{Id: uuid.NewString(), Name: fmt.Sprint(i)}))
 	}
 	names := func(found []store.Owned[*orchv1.Flow], err error) (list []string) {
 		require.NoError(t, err)

@@ -37,7 +37,7 @@ func (s *Service) CreateWorkspaceRole(ctx context.Context, r *orchv1.CreateWorks
 	account := info.Account.String()
 	role := &orchv1.WorkspaceRole{Id: id.String(), AccountId: &account}
 	fill(role, write)
-	effects, err := reg.Effects(info, reg.Follow(directory.Role, info.Account, id), deed(role, id, "created"))
+	effects, err := reg.Effects(info, reg.Follow(directory.Role, info.Account, id), auditEntry(role, id, "created"))
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func fill(role *orchv1.WorkspaceRole, write *orchv1.WorkspaceRoleWrite) {
 	role.Scopes, role.InheritedRoleId = write.GetScopes(), write.InheritedRoleId
 }
 
-func deed(role *orchv1.WorkspaceRole, id uuid.UUID, action string) tenancy.AuditEntry {
+func auditEntry(role *orchv1.WorkspaceRole, id uuid.UUID, action string) tenancy.AuditEntry {
 	return tenancy.AuditEntry{Kind: "workspace-role", Action: action, ID: id, Name: role.GetName()}
 }
 
@@ -85,7 +85,7 @@ func (s *Service) UpdateWorkspaceRole(ctx context.Context, r *orchv1.UpdateWorks
 	}
 	reg := s.registry
 	_, err = reg.Roles.Mutate(ctx, info.Account, id, store.Edit(edit, func(_, next *orchv1.WorkspaceRole) ([]store.Effect, error) {
-		return reg.Effects(info, reg.Follow(directory.Role, info.Account, id), deed(next, id, "updated"))
+		return reg.Effects(info, reg.Follow(directory.Role, info.Account, id), auditEntry(next, id, "updated"))
 	}))
 	if err != nil {
 		return nil, tenancy.Missing(tenancy.Taken(err, taken), "Workspace role")
@@ -102,7 +102,7 @@ func (s *Service) DeleteWorkspaceRole(ctx context.Context, r *orchv1.DeleteWorks
 	}
 	reg := s.registry
 	err = reg.Roles.Delete(ctx, info.Account, id, func(current *orchv1.WorkspaceRole) ([]store.Effect, error) {
-		return reg.Effects(info, reg.Follow(directory.Role, info.Account, id), deed(current, id, "deleted"))
+		return reg.Effects(info, reg.Follow(directory.Role, info.Account, id), auditEntry(current, id, "deleted"))
 	})
 	if err != nil {
 		return nil, tenancy.Missing(err, "Workspace role")

@@ -38,7 +38,7 @@ func (s *Service) CreateServiceAccount(ctx context.Context, r *orchv1.CreateServ
 		Id: id.String(), ActorId: reg.Store.NewID().String(), AccountId: info.Account.String(), Name: create.GetName(),
 		AccountRoleId: role, Keys: []*orchv1.ApiKey{stored},
 	}
-	effects, err := reg.Effects(info, reg.Follow(directory.ServiceAccount, info.Account, id), deed(b, id, "created"))
+	effects, err := reg.Effects(info, reg.Follow(directory.ServiceAccount, info.Account, id), auditEntry(b, id, "created"))
 	if err != nil {
 		return nil, err
 	}

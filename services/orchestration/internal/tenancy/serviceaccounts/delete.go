@@ -32,7 +32,7 @@ func (s *Service) DeleteServiceAccount(ctx context.Context, r *orchv1.DeleteServ
 		if err != nil {
 			return nil, err
 		}
-		effects, err := reg.Effects(info, reg.Follow(directory.ServiceAccount, info.Account, id), deed(current, id, "deleted"))
+		effects, err := reg.Effects(info, reg.Follow(directory.ServiceAccount, info.Account, id), auditEntry(current, id, "deleted"))
 		return append(effects, reg.Store.ResourceEffect(KindUnbind, info.Account, id), reg.RemoveActor(info.Account, actor)), err
 	})
 	if err != nil {

@@ -64,7 +64,7 @@ func (s *Service) mutate(
 		return reg.CheckAccountRoles(ctx, info, before, next.GetAccountRoleId())
 	}
 	changed, err := reg.ServiceAccounts.Mutate(ctx, info.Account, id, store.Edit(permitted, func(_, next *orchv1.ServiceAccount) ([]store.Effect, error) {
-		return reg.Effects(info, reg.Follow(directory.ServiceAccount, info.Account, id), deed(next, id, action))
+		return reg.Effects(info, reg.Follow(directory.ServiceAccount, info.Account, id), auditEntry(next, id, action))
 	}))
 	if err != nil {
 		return nil, tenancy.Missing(tenancy.Taken(err, taken), noun)
@@ -73,7 +73,7 @@ func (s *Service) mutate(
 	return present(changed), nil
 }
 
-func deed(b *orchv1.ServiceAccount, id uuid.UUID, action string) tenancy.AuditEntry {
+func auditEntry(b *orchv1.ServiceAccount, id uuid.UUID, action string) tenancy.AuditEntry {
 	return tenancy.AuditEntry{Kind: "service-account", Action: action, ID: id, Name: b.GetName()}
 }
 

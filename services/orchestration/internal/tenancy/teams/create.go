@@ -24,7 +24,7 @@ func (s *Service) CreateTeam(ctx context.Context, r *orchv1.CreateTeamRequest) (
 	t := &orchv1.Team{
 		Id: id.String(), AccountId: info.Account.String(), Name: r.GetTeam().GetName(), Description: r.GetTeam().Description,
 	}
-	effects, err := reg.Effects(info, reg.Follow(directory.Team, info.Account, id), deed(t, id, "created"))
+	effects, err := reg.Effects(info, reg.Follow(directory.Team, info.Account, id), auditEntry(t, id, "created"))
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ func (s *Service) DeleteTeam(ctx context.Context, r *orchv1.DeleteTeamRequest) (
 	}
 	reg := s.registry
 	err = reg.Teams.Delete(ctx, info.Account, id, func(current *orchv1.Team) ([]store.Effect, error) {
-		effects, err := reg.Effects(info, reg.Follow(directory.Team, info.Account, id), deed(current, id, "deleted"))
+		effects, err := reg.Effects(info, reg.Follow(directory.Team, info.Account, id), auditEntry(current, id, "deleted"))
 		return append(effects, reg.RemoveActor(info.Account, id)), err
 	})
 	if err != nil {

@@ -45,8 +45,8 @@ func (s *Service) mutate(
 	}
 	changed, err := reg.Teams.Mutate(ctx, info.Account, id, store.Edit(noting, func(_, _ *orchv1.Team) ([]store.Effect, error) {
 		effects := []store.Effect{reg.Follow(directory.Team, info.Account, id)}
-		for _, deed := range deeds {
-			published, err := reg.Audit(info, deed)
+		for _, entry := range deeds {
+			published, err := reg.Audit(info, entry)
 			if err != nil {
 				return nil, err
 			}
@@ -61,6 +61,6 @@ func (s *Service) mutate(
 	return changed, nil
 }
 
-func deed(t *orchv1.Team, id uuid.UUID, action string) tenancy.AuditEntry {
+func auditEntry(t *orchv1.Team, id uuid.UUID, action string) tenancy.AuditEntry {
 	return tenancy.AuditEntry{Kind: "team", Action: action, ID: id, Name: t.GetName()}
 }

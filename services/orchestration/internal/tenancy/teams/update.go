@@ -15,6 +15,6 @@ func (s *Service) UpdateTeam(ctx context.Context, r *orchv1.UpdateTeamRequest) (
 	}
 	return s.mutate(ctx, info, id, func(next *orchv1.Team) ([]tenancy.AuditEntry, error) {
 		next.Name, next.Description = r.GetTeam().GetName(), r.GetTeam().Description
-		return []tenancy.AuditEntry{deed(next, id, "updated")}, nil
+		return []tenancy.AuditEntry{auditEntry(next, id, "updated")}, nil
 	})
 }

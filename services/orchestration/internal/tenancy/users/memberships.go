@@ -71,7 +71,7 @@ func (s *Service) CreateAccountMembership(ctx context.Context, r *orchv1.CreateA
 		Id: tenancy.MembershipID(info.Account, id).String(), UserId: u.GetId(), ActorId: u.GetActorId(), AccountRoleId: role,
 	}
 	membership := uuid.MustParse(m.GetId())
-	effects, err = reg.Effects(info, reg.Follow(directory.Membership, info.Account, membership), deed(m, membership, "created"))
+	effects, err = reg.Effects(info, reg.Follow(directory.Membership, info.Account, membership), auditEntry(m, membership, "created"))
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (s *Service) CreateAccountMembership(ctx context.Context, r *orchv1.CreateA
 	return present(m, u), nil
 }
 
-func deed(m *orchv1.AccountMembership, id uuid.UUID, action string) tenancy.AuditEntry {
+func auditEntry(m *orchv1.AccountMembership, id uuid.UUID, action string) tenancy.AuditEntry {
 	return tenancy.AuditEntry{Kind: "account-membership", Action: action, ID: id, Name: m.GetUserId()}
 }
 
@@ -139,7 +139,7 @@ func (s *Service) UpdateAccountMembership(ctx context.Context, r *orchv1.UpdateA
 		return nil
 	}
 	_, err = reg.Memberships.Mutate(ctx, info.Account, id, store.Edit(edit, func(_, next *orchv1.AccountMembership) ([]store.Effect, error) {
-		return reg.Effects(info, reg.Follow(directory.Membership, info.Account, id), deed(next, id, "updated"))
+		return reg.Effects(info, reg.Follow(directory.Membership, info.Account, id), auditEntry(next, id, "updated"))
 	}))
 	if err != nil {
 		return nil, tenancy.Missing(err, "Account membership")
@@ -184,7 +184,7 @@ func (s *Service) DeleteAccountMembership(ctx context.Context, r *orchv1.DeleteA
 		if actor, err = resourceid.Parse(current.GetActorId()); err != nil {
 			return nil, err
 		}
-		effects, err := reg.Effects(info, reg.Follow(directory.Membership, info.Account, id), deed(current, id, "deleted"))
+		effects, err := reg.Effects(info, reg.Follow(directory.Membership, info.Account, id), auditEntry(current, id, "deleted"))
 		return append(effects, reg.RemoveActor(info.Account, actor)), err
 	})
 	if err != nil {

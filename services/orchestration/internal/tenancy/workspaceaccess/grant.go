@@ -137,7 +137,7 @@ func (s *Service) upsert(ctx context.Context, info request.Info, wanted *orchv1.
 		id := reg.Store.NewID()
 		a := proto.Clone(wanted).(*orchv1.WorkspaceAccess)
 		a.Id = id.String()
-		effects, err := reg.Effects(info, reg.Follow(directory.Access, info.Workspace, id), deed(info, a, id, "created"))
+		effects, err := reg.Effects(info, reg.Follow(directory.Access, info.Workspace, id), auditEntry(info, a, id, "created"))
 		if err != nil {
 			return nil, err
 		}
@@ -169,7 +169,7 @@ func (s *Service) change(ctx context.Context, info request.Info, text, role stri
 		return nil
 	}
 	changed, err := reg.Access.Mutate(ctx, info.Workspace, id, store.Edit(edit, func(_, next *orchv1.WorkspaceAccess) ([]store.Effect, error) {
-		return reg.Effects(info, reg.Follow(directory.Access, info.Workspace, id), deed(info, next, id, "updated"))
+		return reg.Effects(info, reg.Follow(directory.Access, info.Workspace, id), auditEntry(info, next, id, "updated"))
 	}))
 	if err != nil {
 		return nil, tenancy.Missing(err, noun)

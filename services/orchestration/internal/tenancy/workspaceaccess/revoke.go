@@ -36,7 +36,7 @@ func (s *Service) revoke(ctx context.Context, text string, kind func(*orchv1.Wor
 		if err := s.mayTake(ctx, info, current); err != nil {
 			return nil, err
 		}
-		return reg.Effects(info, reg.Follow(directory.Access, info.Workspace, id), deed(info, current, id, "deleted"))
+		return reg.Effects(info, reg.Follow(directory.Access, info.Workspace, id), auditEntry(info, current, id, "deleted"))
 	})
 	if err != nil {
 		return nil, tenancy.Missing(err, noun)

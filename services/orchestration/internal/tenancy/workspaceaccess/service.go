@@ -37,7 +37,7 @@ func (s *Service) mayTake(ctx context.Context, info request.Info, a *orchv1.Work
 	return s.registry.CheckWorkspaceRole(ctx, info, a.GetWorkspaceRoleId())
 }
 
-func deed(info request.Info, a *orchv1.WorkspaceAccess, id uuid.UUID, action string) tenancy.AuditEntry {
+func auditEntry(info request.Info, a *orchv1.WorkspaceAccess, id uuid.UUID, action string) tenancy.AuditEntry {
 	return tenancy.AuditEntry{Kind: "workspace-access", Action: action, ID: id, Name: a.GetActorId(), Workspace: info.Workspace}
 }
 

@@ -29,7 +29,7 @@ func (s *Service) CreateWorkspace(ctx context.Context, r *orchv1.CreateWorkspace
 	if create.Handle == nil {
 		w.Handle = tenancy.Handle(create.GetName())
 	}
-	effects, err := reg.Effects(info, reg.Follow(directory.Workspace, info.Account, id), deed(w, id, "created"))
+	effects, err := reg.Effects(info, reg.Follow(directory.Workspace, info.Account, id), auditEntry(w, id, "created"))
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func (s *Service) DeleteWorkspace(ctx context.Context, r *orchv1.DeleteWorkspace
 	}
 	reg := s.registry
 	err = reg.Workspaces.Delete(ctx, info.Account, id, func(current *orchv1.Workspace) ([]store.Effect, error) {
-		effects, err := reg.Effects(info, reg.Follow(directory.Workspace, info.Account, id), deed(current, id, "deleted"))
+		effects, err := reg.Effects(info, reg.Follow(directory.Workspace, info.Account, id), auditEntry(current, id, "deleted"))
 		return append(effects, reg.Store.ResourceEffect(KindEmpty, info.Account, id)), err
 	})
 	if err != nil {

@@ -41,6 +41,6 @@ func (s *Service) locate(ctx context.Context, id string) (request.Info, uuid.UUI
 	return info, parsed, tenancy.Missing(err, "Workspace")
 }
 
-func deed(w *orchv1.Workspace, id uuid.UUID, action string) tenancy.AuditEntry {
+func auditEntry(w *orchv1.Workspace, id uuid.UUID, action string) tenancy.AuditEntry {
 	return tenancy.AuditEntry{Kind: "workspace", Action: action, ID: id, Name: w.GetName()}
 }

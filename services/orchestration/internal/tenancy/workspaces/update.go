@@ -40,7 +40,7 @@ func (s *Service) UpdateWorkspace(ctx context.Context, r *orchv1.UpdateWorkspace
 		return nil
 	}
 	_, err = reg.Workspaces.Mutate(ctx, info.Account, id, store.Edit(edit, func(_, next *orchv1.Workspace) ([]store.Effect, error) {
-		return reg.Effects(info, reg.Follow(directory.Workspace, info.Account, id), deed(next, id, "updated"))
+		return reg.Effects(info, reg.Follow(directory.Workspace, info.Account, id), auditEntry(next, id, "updated"))
 	}))
 	if err != nil {
 		return nil, tenancy.Missing(tenancy.Taken(err, taken), "Workspace")

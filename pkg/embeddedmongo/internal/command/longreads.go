@@ -20,35 +20,37 @@ const (
 	longCommand = 32 << 10
 )
 
-// lane admits a few long reads and index builds at a time, in turns, so most processors stay free for short commands.
+// longReadLimiter admits a few long reads and index builds at a time, in turns, so most processors stay free for short commands.
 //
 //	short ──▶ is no larger than longCommand, and ends within freeChecks
 //	long  ──▶ exceeds one    ──▶ waits for a slot ──▶ works for a turn ──▶ gives the slot to the next, if one waits ─┐
 //	                                  ▲                                                                           │
 //	                                  └───────────────────────────────────────────────────────────────────────────┘
-type lane struct {
+type longReadLimiter struct {
 	slots   chan struct{} // Its waiters are served in their order.
 	waiting atomic.Int64
 }
 
-func newLane() *lane { return &lane{slots: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))} }
+func newLongReadLimiter() *longReadLimiter {
+	return &longReadLimiter{slots: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
+}
 
-// turns are those of one command in a lane. The zero value never waits.
-type turns struct {
-	lane   *lane
-	checks int
-	began  time.Time // The current turn.
-	held   bool
-	ended  bool
+// timeSlices are the slots of one command under a limiter. The zero value never waits.
+type timeSlices struct {
+	limiter *longReadLimiter
+	checks  int
+	began   time.Time // The current turn.
+	held    bool
+	ended   bool
 }
 
 // takeTurns makes a command work in turns from now on. The caller ends them.
-func (r *request) takeTurns(l *lane) { r.turns = turns{lane: l} }
+func (r *request) takeTurns(l *longReadLimiter) { r.slices = timeSlices{limiter: l} }
 
 // next is called whenever a command checks its time limit. It waits for the next turn when the current one has ended. It returns an
 // error at the deadline, or when ctx ends.
-func (t *turns) next(ctx context.Context, deadline time.Time) error {
-	if t.lane == nil || t.ended {
+func (t *timeSlices) next(ctx context.Context, deadline time.Time) error {
+	if t.limiter == nil || t.ended {
 		return nil
 	}
 	if t.checks++; t.checks <= freeChecks {
@@ -56,7 +58,7 @@ func (t *turns) next(ctx context.Context, deadline time.Time) error {
 	}
 	if t.held {
 		runtime.Gosched() // Short commands wait for a processor at most until here, not until the scheduler preempts.
-		if t.lane.waiting.Load() == 0 || time.Since(t.began) < turnTime {
+		if t.limiter.waiting.Load() == 0 || time.Since(t.began) < turnTime {
 			return nil
 		}
 	}
@@ -66,10 +68,10 @@ func (t *turns) next(ctx context.Context, deadline time.Time) error {
 		ctx, cancel = context.WithDeadline(ctx, deadline)
 		defer cancel()
 	}
-	t.lane.waiting.Add(1)
-	defer t.lane.waiting.Add(-1)
+	t.limiter.waiting.Add(1)
+	defer t.limiter.waiting.Add(-1)
 	select {
-	case t.lane.slots <- struct{}{}:
+	case t.limiter.slots <- struct{}{}:
 		t.held, t.began = true, time.Now()
 		return nil
 	case <-ctx.Done():
@@ -78,15 +80,15 @@ func (t *turns) next(ctx context.Context, deadline time.Time) error {
 }
 
 // leave frees the slot.
-func (t *turns) leave() {
+func (t *timeSlices) leave() {
 	if t.held {
 		t.held = false
-		<-t.lane.slots
+		<-t.limiter.slots
 	}
 }
 
 // end frees the slot when the command ends. A cursor that continues it later has its own turns.
-func (t *turns) end() {
+func (t *timeSlices) end() {
 	t.leave()
 	t.ended = true
 }

@@ -20,11 +20,11 @@ import (
 // TestLongReadsTakeTurns simulates two long reads in a lane with one slot, and a short one.
 func TestLongReadsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &lane{slots: make(chan struct{}, 1)}
+		l := &longReadLimiter{slots: make(chan struct{}, 1)}
 		began := time.Now()
 		ends := make(chan time.Duration, 2)
 		read := func(work time.Duration) {
-			r := turns{lane: l}
+			r := timeSlices{limiter: l}
 			defer r.end()
 			for range work / time.Millisecond {
 				<-time.After(time.Millisecond)
@@ -42,7 +42,7 @@ func TestLongReadsTakeTurns(t *testing.T) {
 		go read(freeChecks * time.Millisecond)
 		require.Equal(t, freeChecks*time.Millisecond, <-ends, "a short read never waits")
 
-		r := turns{lane: l, checks: freeChecks}
+		r := timeSlices{limiter: l, checks: freeChecks}
 		require.ErrorContains(t, r.next(t.Context(), time.Now().Add(time.Second)), "time limit")
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -54,7 +54,7 @@ func TestLongReadsTakeTurns(t *testing.T) {
 	})
 }
 
-func assertNext(t *testing.T, r *turns) {
+func assertNext(t *testing.T, r *timeSlices) {
 	t.Helper()
 	if err := r.next(t.Context(), time.Time{}); err != nil {
 		t.Error(err)
@@ -70,8 +70,8 @@ func TestLongCommandsTakeTurns(t *testing.T) {
 	_, err = e.Collection("d", "c")
 	require.NoError(t, err)
 	s := New(e, Config{Log: slog.New(slog.DiscardHandler)})
-	for range cap(s.lane.slots) {
-		s.lane.slots <- struct{}{} // Other long reads work.
+	for range cap(s.longReads.slots) {
+		s.longReads.slots <- struct{}{} // Other long reads work.
 	}
 	find := func(ids int) value.Doc {
 		list := make(bson.A, ids)
@@ -87,9 +87,9 @@ func TestLongCommandsTakeTurns(t *testing.T) {
 	require.True(t, find(100).Get("ok").Truthy())
 	answered := make(chan value.Doc, 1)
 	go func() { answered <- find(10_000) }()
-	require.Eventually(t, func() bool { return s.lane.waiting.Load() == 1 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return s.longReads.waiting.Load() == 1 }, time.Minute, time.Millisecond)
 	require.Empty(t, answered)
-	<-s.lane.slots
+	<-s.longReads.slots
 	require.True(t, (<-answered).Get("ok").Truthy())
-	require.Len(t, s.lane.slots, cap(s.lane.slots)-1, "it gave its slot back")
+	require.Len(t, s.longReads.slots, cap(s.longReads.slots)-1, "it gave its slot back")
 }

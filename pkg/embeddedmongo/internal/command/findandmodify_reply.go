@@ -7,8 +7,8 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-// famReply builds the reply of findAndModify: the document before or after the change, and lastErrorObject.
-func famReply(r *request, ch *change, out outcome, proj *project.Projection, after bool) (*value.Builder, error) {
+// findAndModifyReply builds the reply of findAndModify: the document before or after the change, and lastErrorObject.
+func findAndModifyReply(r *request, ch *change, out outcome, proj *project.Projection, after bool) (*value.Builder, error) {
 	b := value.NewBuilder().Open("lastErrorObject", bson.TypeEmbeddedDocument)
 	n := int32(out.matched)
 	if !out.upserted.IsMissing() {
