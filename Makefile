@@ -206,6 +206,12 @@ test-replicas: ## schedule 1,000 deployments from two replicas that are killed w
 test-traffic: ## replay what recorded clients asked of the reference, and compare the answers
 	go test -count=1 -v -tags=e2e -run='^TestTraffic' ./test/traffic
 
+WHEEL ?= 3.9.1
+
+.PHONY: parity
+parity: ## compare with the reference of version WHEEL: document, vectors, recorded traffic; list every difference that no file explains
+	tools/parity $(WHEEL) $(VENV)
+
 .PHONY: test-monitoring
 test-monitoring: ## check the dashboard and the alerts, by promtool too: it installs Prometheus from Debian when it may
 	@command -v promtool > /dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null && \

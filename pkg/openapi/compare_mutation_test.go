@@ -51,7 +51,7 @@ func TestComparisonSees(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
-			ours, theirs := load(t, contract(t, vocabulary.Prefect)), loadFile(t, reference)
+			ours, theirs := load(t, contract(t, vocabulary.Prefect)), loadFile(t, *reference)
 			before := compareDocuments(ours, theirs)
 			change(ours)
 			after := compareDocuments(ours, theirs)

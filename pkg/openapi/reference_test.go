@@ -15,9 +15,11 @@ import (
 	"github.com/orch-project/orch/pkg/vocabulary"
 )
 
+// reference holds the facts of the API that this one is compatible with: routes, parameters, schemas; no prose. Another document
+// of the reference shows what another version changes.
+var reference = flag.String("reference", "testdata/reference.json", "the document to compare with")
+
 const (
-	// reference holds the facts of the API that this one is compatible with: routes, parameters, schemas; no prose.
-	reference = "testdata/reference.json"
 	// intended lists, with reasons, what differs on purpose.
 	intended = "testdata/intended-differences.txt"
 	// absent lists the reference's operations that this API does not have. It may only shrink.
@@ -31,7 +33,7 @@ var verbose = flag.Bool("differences", false, "print the intended differences to
 func TestDocumentAgreesWithReference(t *testing.T) {
 	t.Parallel()
 	// The vocabulary's names are no difference: the server speaks either.
-	ours, theirs := load(t, contract(t, vocabulary.Prefect)), loadFile(t, reference)
+	ours, theirs := load(t, contract(t, vocabulary.Prefect)), loadFile(t, *reference)
 	found := compareDocuments(ours, theirs)
 
 	allowed := testkit.ReadIntended(t, intended)
@@ -50,7 +52,7 @@ func TestDocumentAgreesWithReference(t *testing.T) {
 // TestAbsentOperationsAreKnown guards against an operation that is lost.
 func TestAbsentOperationsAreKnown(t *testing.T) {
 	t.Parallel()
-	ours, theirs := load(t, contract(t, vocabulary.Prefect)), loadFile(t, reference)
+	ours, theirs := load(t, contract(t, vocabulary.Prefect)), loadFile(t, *reference)
 	have := ours.operations()
 	var missing []string
 	for _, op := range slices.Sorted(maps.Keys(theirs.operations())) {

@@ -3,10 +3,17 @@
 package traffic_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -21,8 +28,31 @@ var recordings = []string{"../../pkg/restjson/testdata/traffic", "testdata/3.9"}
 // TestTrafficIsAnsweredAlike replays every recording against a new server.
 func TestTrafficIsAnsweredAlike(t *testing.T) {
 	programs := build(t)
-	intended := testkit.ReadIntended(t, "testdata/intended-differences.txt")
-	unfinished := testkit.ReadIntended(t, "testdata/unfinished.txt")
+	replayAll(t, func(t *testing.T) string {
+		t.Helper()
+		return e2e.StartSingle(t, programs, t.TempDir(), "ORCH_VOCABULARY=prefect").API()
+	}, "testdata/intended-differences.txt", "testdata/unfinished.txt")
+}
+
+// TestReferenceIsAnsweredAlike replays every recording against a new server of the reference, whose environment ORCH_TEST_REFERENCE
+// names. It shows what another version answers otherwise than the recorded one.
+func TestReferenceIsAnsweredAlike(t *testing.T) {
+	environment := os.Getenv("ORCH_TEST_REFERENCE")
+	if environment == "" {
+		t.Skip("ORCH_TEST_REFERENCE names no environment of the reference")
+	}
+	replayAll(t, func(t *testing.T) string {
+		t.Helper()
+		return startReference(t, environment)
+	}, "testdata/reference-differences.txt", "testdata/reference-moments.txt")
+}
+
+// replayAll replays every recording against a new server. Two lists explain what it answers otherwise; differences of the second need
+// not appear.
+func replayAll(t *testing.T, start func(*testing.T) string, always, sometimes string) {
+	t.Helper()
+	intended := testkit.ReadIntended(t, always)
+	unfinished := testkit.ReadIntended(t, sometimes)
 	var loaded []traffic.Recording
 	for _, dir := range recordings {
 		found, err := traffic.Load(dir)
@@ -37,10 +67,10 @@ func TestTrafficIsAnsweredAlike(t *testing.T) {
 		for _, recording := range loaded {
 			t.Run(recording.Name, func(t *testing.T) {
 				t.Parallel()
-				server := e2e.StartSingle(t, programs, t.TempDir(), "ORCH_VOCABULARY=prefect")
+				api := start(t)
 				transport := &http.Transport{}
 				defer transport.CloseIdleConnections()
-				player := traffic.Player{API: server.API(), Client: &http.Client{Transport: transport, CheckRedirect: noRedirect}}
+				player := traffic.Player{API: api, Client: &http.Client{Transport: transport, CheckRedirect: noRedirect}}
 				player.Intended = func(difference string) bool {
 					mu.Lock()
 					defer mu.Unlock()
@@ -64,6 +94,28 @@ func TestTrafficIsAnsweredAlike(t *testing.T) {
 		}
 	}
 	t.Log(summary(all))
+}
+
+// startReference starts a server of the reference with an empty database.
+func startReference(t *testing.T, environment string) string {
+	t.Helper()
+	address := e2e.FreeAddress(t)
+	host, port, err := net.SplitHostPort(address)
+	require.NoError(t, err)
+	p := e2e.Start(t, "Python server", []string{
+		"PREFECT_HOME=" + t.TempDir(), "PREFECT_SERVER_UI_ENABLED=false", "PREFECT_SERVER_ANALYTICS_ENABLED=false", "DO_NOT_TRACK=1",
+	}, filepath.Join(environment, "bin", "prefect"), "server", "start", "--host", host, "--port", port)
+	t.Cleanup(func() { // A signal also ends its children, which a kill would not; the exit code is then not 0.
+		if err := p.Stop(time.Minute); err != nil {
+			_, ended := errors.AsType[*exec.ExitError](err)
+			require.True(t, ended, "%v", err)
+		}
+	})
+	api := "http://" + address + "/api"
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // It first creates its tables.
+	defer cancel()
+	require.NoError(t, e2e.WaitFor(ctx, api+"/health", http.StatusOK))
+	return api
 }
 
 // noRedirect returns redirections as the responses that they are.
