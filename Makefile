@@ -247,6 +247,19 @@ e2e-cli: $(VENV)/prefect ## keep webhooks with the unmodified command line of Pr
 e2e-terraform: ## apply a configuration by Terraform with Prefect's provider, whose program is in the directory PROVIDER, in each vocabulary
 	ORCH_TEST_TERRAFORM_PROVIDER=$(abspath $(PROVIDER)) go test -count=1 -timeout=10m -v -tags=e2e -run='^TestTerraform$$' $(TESTFLAGS) ./test/e2e
 
+# Sources of clients, each in a folder of CLIENTS. Those that are missing are cloned, and skipped without a network.
+CLIENTS        ?= $(CURDIR)/.cache/clients
+CLIENT_SOURCES := terraform-provider-prefect prefect prometheus-prefect-exporter prefect-operator
+
+.PHONY: e2e-clients
+e2e-clients: ## run tests of Terraform's provider, Prefect's integration tests, exporter, MCP server and operator client; CLIENTS=folder of checkouts
+	@mkdir -p $(CLIENTS)
+	@for name in $(CLIENT_SOURCES); do \
+		[ -d $(CLIENTS)/$$name ] || git clone --quiet --depth 1 https://github.com/PrefectHQ/$$name $(CLIENTS)/$$name || echo "cannot clone $$name: it is skipped"; \
+	done
+	@$(MAKE) --no-print-directory $(VENV)/clients || { rm -rf $(VENV)/clients; echo 'cannot install test/python/clients.txt: all clients are skipped'; }
+	ORCH_TEST_CLIENTS=$(abspath $(CLIENTS)) ORCH_TEST_CLIENTS_PYTHON=$(VENV)/clients go test -count=1 -v -timeout=90m -tags=e2e -run='^TestClients$$' $(TESTFLAGS) ./test/e2e
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (30s)
 	tools/each-fuzz-target $(or $(FUZZTIME),30s)

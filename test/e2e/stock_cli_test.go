@@ -61,9 +61,7 @@ func TestStockCommandLine(t *testing.T) {
 		t.Skip("ORCH_TEST_PREFECT names no command line; make e2e-cli does")
 	}
 	server := StartSingle(t, programs, t.TempDir(), "ORCH_VOCABULARY=prefect", "ORCH_AUTH=keys")
-	key, err := server.Processes[0].Line(t.Context(), "pnu_")
-	require.NoError(t, err)
-	key = "pnu_" + key
+	key := server.OwnerKey(t)
 	c := stockCLI{t: t, program: program, env: []string{
 		"PREFECT_HOME=" + filepath.Join(t.TempDir(), "home"), "PREFECT_CLOUD_API_URL=" + server.API(),
 		"DO_NOT_TRACK=1", "NO_COLOR=1", "COLUMNS=200",
