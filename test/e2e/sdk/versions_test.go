@@ -15,7 +15,7 @@ import (
 // ofEveryVersion must pass with every SDK that has an environment, ofLater with those since 3.1: older ones lack
 // methods that the scripts call.
 var (
-	ofEveryVersion = []string{"t_any_version", "l_background_tasks", "w_pool_once"}
+	ofEveryVersion = []string{"t_any_version", "l_background_tasks", "w_pool_once", "y_cli_reads"}
 	ofLater        = []string{"b_fail_crash", "f_concurrency", "h_blocks", "k_extras"}
 )
 
