@@ -158,6 +158,17 @@ func (d *Directory) HasAccount(account string) bool {
 	return d.entries[Key(Account, account)].GetAccount() != nil
 }
 
+// EventsPerSecond returns the quota of events that the operator has set for an account; false if there is none.
+func (d *Directory) EventsPerSecond(account string) (limit int64, own bool) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	a := d.entries[Key(Account, account)].GetAccount()
+	if a == nil || a.EventsPerSecond == nil {
+		return 0, false
+	}
+	return a.GetEventsPerSecond(), true
+}
+
 // Choice is a workspace that a caller may choose.
 type Choice struct {
 	Account, AccountHandle string

@@ -12,6 +12,7 @@ import (
 	"github.com/orch-project/orch/pkg/config"
 	"github.com/orch-project/orch/pkg/membudget"
 	"github.com/orch-project/orch/pkg/quickstart"
+	"github.com/orch-project/orch/pkg/quota"
 	"github.com/orch-project/orch/pkg/telemetry"
 	"github.com/orch-project/orch/pkg/tlsfiles"
 	"github.com/orch-project/orch/pkg/vocabulary"
@@ -46,6 +47,8 @@ type Config struct {
 
 	BodyMemory int64 `env:"ORCH_GATEWAY_BODY_MEMORY" envDefault:"134217728" desc:"The memory in bytes for request bodies that are read and decoded at once; an account gets half of it, and a request beyond it returns 503."`
 
+	Quota quota.Events
+
 	MaxSockets     int `env:"ORCH_GATEWAY_MAX_SOCKETS" envDefault:"20000" desc:"The maximum number of open websockets; the server refuses further ones with 503."`
 	AccountSockets int `env:"ORCH_GATEWAY_ACCOUNT_SOCKETS" envDefault:"0" desc:"The maximum number of open websockets of one account. 0 means half of ORCH_GATEWAY_MAX_SOCKETS with ORCH_AUTH=keys, else no such limit."`
 
@@ -58,7 +61,7 @@ const minBodyMemory = 64 << 20
 
 // Validate implements config.Validator.
 func (c *Config) Validate() error {
-	errs := []error{c.Broker.Validate(), c.TLS.Validate()}
+	errs := []error{c.Broker.Validate(), c.TLS.Validate(), c.Quota.Validate()}
 	mode, err := authn.ParseMode(c.Auth, c.AuthBasic != "")
 	if err != nil {
 		errs = append(errs, fmt.Errorf("ORCH_AUTH: %w", err))

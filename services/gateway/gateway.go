@@ -29,6 +29,7 @@ import (
 	"github.com/orch-project/orch/pkg/directory"
 	"github.com/orch-project/orch/pkg/membudget"
 	"github.com/orch-project/orch/pkg/openapi"
+	"github.com/orch-project/orch/pkg/quota"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/tracing"
@@ -92,6 +93,7 @@ type Gateway struct {
 	sessions    *session.Store
 	sockets     *stream.Server // Nil without a broker.
 	denied      *refusals.Log  // Clients of another vocabulary.
+	events      *quota.EventLimiter
 	hooks       http.Handler
 	handler     http.Handler
 	closers     []func()
@@ -177,6 +179,7 @@ func (g *Gateway) build() error {
 		Tenants:    g.mode == authn.ByKey,
 		Ready:      g.Ready,
 	})
+	g.openEventQuota()
 	g.denied = refusals.New(refusals.Options{Broker: g.deps.Broker, Vocabulary: g.cfg.Vocabulary, Log: g.log})
 	g.authorizer = authz.New(authz.Options{
 		Mode: g.mode, Guard: g.guard, Directory: g.directory, Addresses: g.addresses, Broker: g.deps.Broker,
@@ -213,7 +216,7 @@ func (g *Gateway) callerOf(method string) rpc.Caller {
 	case g.infoService.Has(method):
 		return g.infoService
 	case method == orchv1.EventService_CreateEvents_FullMethodName:
-		return recorder{g.caller, g.denied}
+		return recorder{limitedEvents{g.caller, g.events}, g.denied}
 	}
 	return g.caller
 }

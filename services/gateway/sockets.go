@@ -23,6 +23,7 @@ func (g *Gateway) openSockets() {
 		Broker:       g.deps.Broker,
 		Vocabulary:   g.cfg.Vocabulary,
 		Refused:      g.denied,
+		Events:       g.events,
 		Max:          g.cfg.MaxSockets,
 		MaxOfAccount: g.cfg.accountSockets(),
 		Log:          g.log,

@@ -78,6 +78,9 @@ func (d *delivery) challenge(err error) int {
 
 // tooMany responds 429 with the time to wait, in whole seconds.
 func (d *delivery) tooMany(e *guard.TooManyError) int {
+	if e.Quota {
+		d.metrics.quota.Inc()
+	}
 	wait := max(1, int(math.Ceil(e.Wait.Seconds())))
 	d.w.Header().Set("Retry-After", strconv.Itoa(wait))
 	return d.refuse(http.StatusTooManyRequests)

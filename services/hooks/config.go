@@ -10,6 +10,7 @@ import (
 	"github.com/orch-project/orch/pkg/clientaddr"
 	"github.com/orch-project/orch/pkg/config"
 	"github.com/orch-project/orch/pkg/membudget"
+	"github.com/orch-project/orch/pkg/quota"
 	"github.com/orch-project/orch/pkg/safedial"
 	"github.com/orch-project/orch/pkg/secrets"
 	"github.com/orch-project/orch/pkg/telemetry"
@@ -38,6 +39,8 @@ type Config struct {
 	AccountRate int64    `env:"ORCH_HOOKS_ACCOUNT_RATE" envDefault:"0" desc:"The maximum number of webhook requests of an account per minute, over all of its webhooks; 0 means no limit. Accounts and webhooks can set lower limits."`
 	AllowedIPs  []string `env:"ORCH_HOOKS_ALLOWED_IPS" desc:"Addresses or networks (CIDR) that may post to webhooks; empty allows all. Accounts and webhooks can restrict them further."`
 
+	Quota quota.Events
+
 	SNSHosts         []string `env:"ORCH_HOOKS_SNS_HOSTS" desc:"Hosts, with an optional port, whose certificates and confirmations are trusted like those of Amazon SNS: a private partition or an emulator."`
 	OutboundNetworks string   `env:"ORCH_HOOKS_OUTBOUND_NETWORKS" desc:"Addresses or networks (CIDR) that are not public, to which the service may connect for hosts of Amazon SNS."`
 
@@ -59,7 +62,7 @@ const (
 
 // Validate implements config.Validator.
 func (c *Config) Validate() error {
-	errs := []error{c.Broker.Validate(), c.TLS.Validate()}
+	errs := []error{c.Broker.Validate(), c.TLS.Validate(), c.Quota.Validate()}
 	if c.MaxBody < 0 {
 		errs = append(errs, errors.New("ORCH_HOOKS_MAX_BODY: must not be negative"))
 	}
@@ -105,7 +108,7 @@ func (c Config) withDefaults() Config {
 
 // accountRules are what the operator lets each account's webhooks take together.
 func (c Config) accountRules() guard.Rules {
-	rules := guard.Rules{AllowedIPs: c.AllowedIPs}
+	rules := guard.Rules{AllowedIPs: c.AllowedIPs, EventsPerSecond: c.Quota.PerSecond}
 	if c.AccountRate > 0 {
 		rules.RateLimit = &orchv1.WebhookRateLimit{Requests: c.AccountRate, Seconds: 60}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/orch-project/orch/pkg/quota"
 	"github.com/orch-project/orch/pkg/telemetry"
 	"github.com/orch-project/orch/services/hooks/internal/deliveries"
 )
@@ -18,6 +19,7 @@ type metrics struct {
 	duration   *prometheus.HistogramVec
 	acks       prometheus.Histogram
 	refusals   *prometheus.CounterVec
+	quota      prometheus.Counter
 	unknown    prometheus.Counter
 	disabled   prometheus.Counter
 	duplicates prometheus.Counter
@@ -62,6 +64,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			Name: "orch_hooks_refusals_total",
 			Help: "Requests that a webhook refused, by reason: method, credential, role, body, signature, address or rate.",
 		}, []string{"reason"})),
+		quota:    quota.NewRefusals(registry).WithLabelValues(string(quota.EventsPerSecond)),
 		unknown:  missing.WithLabelValues("unknown"),
 		disabled: missing.WithLabelValues("disabled"),
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/config"
+	"github.com/orch-project/orch/pkg/quota"
 	"github.com/orch-project/orch/pkg/safedial"
 	"github.com/orch-project/orch/pkg/secrets"
 	"github.com/orch-project/orch/pkg/telemetry"
@@ -57,6 +58,8 @@ type Config struct {
 	Timers Timers
 
 	Automations Automations
+
+	Quotas quota.Settings
 }
 
 // Cancellations say what happens to runs that do not stop.
@@ -109,7 +112,7 @@ func (c *Config) Validate() error {
 	if c.RetentionRate < 0 {
 		errs = append(errs, fmt.Errorf("ORCH_RETENTION_RATE: %d is negative", c.RetentionRate))
 	}
-	errs = append(errs, c.Timers.validate(), c.WebhookHealth.validate(), c.Cancellations.validate())
+	errs = append(errs, c.Timers.validate(), c.WebhookHealth.validate(), c.Cancellations.validate(), c.Quotas.Validate())
 	for _, limit := range []struct {
 		name  string
 		value int

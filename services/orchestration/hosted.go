@@ -11,6 +11,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/quotas"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy/accounts"
@@ -49,7 +50,7 @@ func openRegistry(ctx context.Context, deps tenancy.Deps, conn *broker.Conn) (*t
 	return registry, registry.Bootstrap(ctx)
 }
 
-func newHosted(registry *tenancy.Registry, st *store.Store, hooks *webhooks.Service) *hosted {
+func newHosted(registry *tenancy.Registry, q *quotas.Service, st *store.Store, hooks *webhooks.Service) *hosted {
 	h := &hosted{
 		registry:        registry,
 		store:           st,
@@ -61,7 +62,7 @@ func newHosted(registry *tenancy.Registry, st *store.Store, hooks *webhooks.Serv
 		access:          workspaceaccess.New(registry),
 	}
 	h.workspaces = workspaces.New(registry, h.emptyWorkspace)
-	h.accounts = accounts.New(registry, hooks.DisableOpen, h.closeAccount)
+	h.accounts = accounts.New(registry, q, hooks.DisableOpen, h.closeAccount)
 	return h
 }
 

@@ -58,6 +58,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/quotas"
 	"github.com/orch-project/orch/services/orchestration/internal/requestload"
 	"github.com/orch-project/orch/services/orchestration/internal/retention"
 	"github.com/orch-project/orch/services/orchestration/internal/savedsearches"
@@ -158,6 +159,7 @@ type Orchestration struct {
 	pools       *workpools.Service
 	deadLetters *deadletters.Service
 	retention   *retention.Service
+	quotas      *quotas.Service
 	hosted      *hosted
 	every       Timers
 	load        requestload.Meter
@@ -225,12 +227,13 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	}
 	limits := concurrency.NewLimits(o.store, cfg.Vocabulary, deps.Random)
 	o.limits = concurrency.New(limits)
+	o.quotas = quotas.New(quotas.Deps{Registry: registry, Defaults: cfg.Quotas, Metrics: deps.Registry, Log: o.log})
 	o.variables = variables.New(o.store, cfg.Vocabulary)
 	o.artifacts = artifacts.New(artifacts.Deps{Store: o.store, Flush: flush, Vocabulary: cfg.Vocabulary})
 	o.searches = savedsearches.New(o.store)
 	o.assets = assets.New(o.store, cfg.Vocabulary)
-	o.blocks = blocks.New(blocks.Deps{Store: o.store, Keys: cfg.Secrets, Scopes: registry, Flush: flush, Vocabulary: cfg.Vocabulary})
-	o.automations = automations.New(o.store, cfg.Vocabulary, flush)
+	o.blocks = blocks.New(blocks.Deps{Store: o.store, Keys: cfg.Secrets, Scopes: registry, Quotas: o.quotas, Flush: flush, Vocabulary: cfg.Vocabulary})
+	o.automations = automations.New(o.store, cfg.Vocabulary, flush, o.quotas)
 	o.admin = admin.New(o.store, o.blocks.Capabilities)
 	o.deadLetters = deadletters.New(o.store, o.relay, deps.Broker)
 	o.flows = flows.New(o.store, cfg.Vocabulary, flush)
@@ -255,7 +258,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.scheduler = schedules.New(schedules.Deps{Store: o.store, Runs: o.runs, Registry: deps.Registry, Log: o.log})
 	o.deployments = deployments.New(deployments.Deps{
 		Store: o.store, Runs: o.runs, Scheduler: o.scheduler, Variable: o.variables.Lookup, Block: o.blocks.Has, Limit: limits.Show, Shown: limits.ShowOf,
-		Follow: limits.DeploymentEffect, Pools: pools, Flush: flush, Vocabulary: cfg.Vocabulary,
+		Follow: limits.DeploymentEffect, Pools: pools, Quotas: o.quotas, Flush: flush, Vocabulary: cfg.Vocabulary,
 	})
 	o.pools = workpools.New(pools, o.deployments)
 	o.events = events.New(events.Deps{
@@ -267,6 +270,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 		Secrets: cfg.Secrets, Vocabulary: cfg.Vocabulary, IDs: deps.IDs, Publisher: deps.Broker.Publisher(), Journal: deliveries,
 		Recorded:      deliveryNotifier(feeds.Deliveries(deps.Broker), o.log),
 		MaxDeliveries: cfg.DeliveriesKept, Retention: cfg.DeliveriesRetention, Health: cfg.WebhookHealth.policy(), UniqueNames: cfg.WebhookUniqueNames,
+		Quotas: o.quotas,
 	})
 	o.retention = retention.New(retention.Deps{
 		Store: o.store, Vocabulary: cfg.Vocabulary, Flush: flush, Rate: cfg.RetentionRate, Registry: deps.Registry, Log: o.log,
@@ -280,7 +284,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 			orchv1.RetentionKind_RETENTION_KIND_WEBHOOK_DELIVERIES: {Count: o.webhooks.CountExpired, Delete: o.webhooks.DeleteExpired},
 		},
 	})
-	o.hosted = newHosted(registry, o.store, o.webhooks)
+	o.hosted = newHosted(registry, o.quotas, o.store, o.webhooks)
 
 	if err := effects.Handle(
 		outbox.Handlers{
@@ -369,7 +373,7 @@ func (o *Orchestration) Register(r grpc.ServiceRegistrar) {
 
 // Interceptors are what the calls of the gateway pass through, the first one outermost.
 func (o *Orchestration) Interceptors() []grpc.UnaryServerInterceptor {
-	around := o.ownInterceptors()
+	around := append(o.ownInterceptors(), o.quotas.Interceptor())
 	if o.keys {
 		around = append(around, requireCaller)
 	}

@@ -1861,6 +1861,39 @@ type AccountMembershipUpdate struct {
 	AccountRoleId openapi_types.UUID `json:"account_role_id"`
 }
 
+// AccountQuota AccountQuota is one quota of an account and its use.
+type AccountQuota struct {
+	// Limit Maximum; null means no limit.
+	Limit *int64 `json:"limit"`
+
+	// Name Name of the quota: webhooks, automations, deployments, blocks, events_per_second or stored_bytes.
+	Name string `json:"name"`
+
+	// Used What the account uses; null if it is not measured.
+	Used *int64 `json:"used"`
+}
+
+// AccountQuotas AccountQuotas are the quotas of one account; null means the default of the server, 0 no limit.
+type AccountQuotas struct {
+	// Automations Maximum number of automations, 0 or more.
+	Automations *int64 `json:"automations,omitempty"`
+
+	// Blocks Maximum number of block documents, 0 or more.
+	Blocks *int64 `json:"blocks,omitempty"`
+
+	// Deployments Maximum number of deployments, 0 or more.
+	Deployments *int64 `json:"deployments,omitempty"`
+
+	// EventsPerSecond Maximum number of events in a second that clients and webhooks send, 0 to 100,000; each replica counts for itself.
+	EventsPerSecond *int64 `json:"events_per_second,omitempty"`
+
+	// StoredBytes Size in bytes of the stored documents beyond which creations are refused, 0 or more.
+	StoredBytes *int64 `json:"stored_bytes,omitempty"`
+
+	// Webhooks Maximum number of webhooks, 0 or more.
+	Webhooks *int64 `json:"webhooks,omitempty"`
+}
+
 // AccountRole AccountRole is a set of permissions in an account.
 type AccountRole struct {
 	// AccountId UUID of the account; null for a predefined role.
@@ -10002,6 +10035,18 @@ type CheckIpAllowlistAccessParams struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
+// ReadAccountQuotasParams defines parameters for ReadAccountQuotas.
+type ReadAccountQuotasParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// UpdateAccountQuotasParams defines parameters for UpdateAccountQuotas.
+type UpdateAccountQuotasParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
 // ReadAccountSettingsParams defines parameters for ReadAccountSettings.
 type ReadAccountSettingsParams struct {
 	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
@@ -11846,6 +11891,9 @@ type ReadAccountEventsJSONRequestBody = BodyReadEventsEventsFilterPost
 
 // UpdateIpAllowlistJSONRequestBody defines body for UpdateIpAllowlist for application/json ContentType.
 type UpdateIpAllowlistJSONRequestBody = IpAllowlist
+
+// UpdateAccountQuotasJSONRequestBody defines body for UpdateAccountQuotas for application/json ContentType.
+type UpdateAccountQuotasJSONRequestBody = AccountQuotas
 
 // UpdateAccountSettingsJSONRequestBody defines body for UpdateAccountSettings for application/json ContentType.
 type UpdateAccountSettingsJSONRequestBody = AccountSettingsUpdate
@@ -16011,6 +16059,31 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /accounts/{account_id}/ip_allowlist/my_access (the `CheckIpAllowlistAccess` operationId).
 	CheckIpAllowlistAccess(ctx context.Context, accountId openapi_types.UUID, params *CheckIpAllowlistAccessParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadAccountQuotas Read account quotas
+	//
+	// Returns each quota with its limit and what the account uses of it.
+	//
+	// Corresponds with GET /accounts/{account_id}/quotas (the `ReadAccountQuotas` operationId).
+	ReadAccountQuotas(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountQuotasParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateAccountQuotasWithBody Update account quotas
+	//
+	// Absent quotas keep their values; null returns to the default of the server, 0 means no limit.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /accounts/{account_id}/quotas (the `UpdateAccountQuotas` operationId).
+	UpdateAccountQuotasWithBody(ctx context.Context, accountId openapi_types.UUID, params *UpdateAccountQuotasParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateAccountQuotas Update account quotas
+	//
+	// Absent quotas keep their values; null returns to the default of the server, 0 means no limit.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /accounts/{account_id}/quotas (the `UpdateAccountQuotas` operationId).
+	UpdateAccountQuotas(ctx context.Context, accountId openapi_types.UUID, params *UpdateAccountQuotasParams, body UpdateAccountQuotasJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ReadAccountSettings Read account settings
 	//
@@ -20185,6 +20258,61 @@ func (c *Client) UpdateIpAllowlist(ctx context.Context, accountId openapi_types.
 // Corresponds with GET /accounts/{account_id}/ip_allowlist/my_access (the `CheckIpAllowlistAccess` operationId).
 func (c *Client) CheckIpAllowlistAccess(ctx context.Context, accountId openapi_types.UUID, params *CheckIpAllowlistAccessParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCheckIpAllowlistAccessRequest(c.Server, accountId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadAccountQuotas Read account quotas
+//
+// Returns each quota with its limit and what the account uses of it.
+//
+// Corresponds with GET /accounts/{account_id}/quotas (the `ReadAccountQuotas` operationId).
+func (c *Client) ReadAccountQuotas(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountQuotasParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadAccountQuotasRequest(c.Server, accountId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateAccountQuotasWithBody Update account quotas
+//
+// Absent quotas keep their values; null returns to the default of the server, 0 means no limit.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /accounts/{account_id}/quotas (the `UpdateAccountQuotas` operationId).
+func (c *Client) UpdateAccountQuotasWithBody(ctx context.Context, accountId openapi_types.UUID, params *UpdateAccountQuotasParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateAccountQuotasRequestWithBody(c.Server, accountId, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateAccountQuotas Update account quotas
+//
+// Absent quotas keep their values; null returns to the default of the server, 0 means no limit.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /accounts/{account_id}/quotas (the `UpdateAccountQuotas` operationId).
+func (c *Client) UpdateAccountQuotas(ctx context.Context, accountId openapi_types.UUID, params *UpdateAccountQuotasParams, body UpdateAccountQuotasJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateAccountQuotasRequest(c.Server, accountId, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -29250,6 +29378,117 @@ func NewCheckIpAllowlistAccessRequest(server string, accountId openapi_types.UUI
 	if err != nil {
 		return nil, err
 	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadAccountQuotasRequest constructs an http.Request for the ReadAccountQuotas method
+func NewReadAccountQuotasRequest(server string, accountId openapi_types.UUID, params *ReadAccountQuotasParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/quotas", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewUpdateAccountQuotasRequest calls the generic UpdateAccountQuotas builder with application/json body
+func NewUpdateAccountQuotasRequest(server string, accountId openapi_types.UUID, params *UpdateAccountQuotasParams, body UpdateAccountQuotasJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateAccountQuotasRequestWithBody(server, accountId, params, "application/json", bodyReader)
+}
+
+// NewUpdateAccountQuotasRequestWithBody constructs an http.Request for the UpdateAccountQuotas method, with any body, and a specified content type
+func NewUpdateAccountQuotasRequestWithBody(server string, accountId openapi_types.UUID, params *UpdateAccountQuotasParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/quotas", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	if params != nil {
 
@@ -44982,6 +45221,33 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /accounts/{account_id}/ip_allowlist/my_access (the `CheckIpAllowlistAccess` operationId).
 	CheckIpAllowlistAccessWithResponse(ctx context.Context, accountId openapi_types.UUID, params *CheckIpAllowlistAccessParams, reqEditors ...RequestEditorFn) (*CheckIpAllowlistAccessResult, error)
 
+	// ReadAccountQuotasWithResponse Read account quotas
+	//
+	// Returns each quota with its limit and what the account uses of it.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /accounts/{account_id}/quotas (the `ReadAccountQuotas` operationId).
+	ReadAccountQuotasWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountQuotasParams, reqEditors ...RequestEditorFn) (*ReadAccountQuotasResult, error)
+
+	// UpdateAccountQuotasWithBodyWithResponse Update account quotas
+	//
+	// Absent quotas keep their values; null returns to the default of the server, 0 means no limit.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /accounts/{account_id}/quotas (the `UpdateAccountQuotas` operationId).
+	UpdateAccountQuotasWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, params *UpdateAccountQuotasParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAccountQuotasResult, error)
+
+	// UpdateAccountQuotasWithResponse Update account quotas
+	//
+	// Absent quotas keep their values; null returns to the default of the server, 0 means no limit.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /accounts/{account_id}/quotas (the `UpdateAccountQuotas` operationId).
+	UpdateAccountQuotasWithResponse(ctx context.Context, accountId openapi_types.UUID, params *UpdateAccountQuotasParams, body UpdateAccountQuotasJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAccountQuotasResult, error)
+
 	// ReadAccountSettingsWithResponse Read account settings
 	//
 	// Returns every setting of the account with its current value.
@@ -49959,6 +50225,109 @@ func (r CheckIpAllowlistAccessResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CheckIpAllowlistAccessResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadAccountQuotasResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]AccountQuota
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadAccountQuotasResult) GetJSON200() *[]AccountQuota {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadAccountQuotasResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadAccountQuotasResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadAccountQuotasResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadAccountQuotasResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadAccountQuotasResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadAccountQuotasResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateAccountQuotasResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r UpdateAccountQuotasResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r UpdateAccountQuotasResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateAccountQuotasResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateAccountQuotasResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateAccountQuotasResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateAccountQuotasResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -65405,6 +65774,51 @@ func (c *ClientWithResponses) CheckIpAllowlistAccessWithResponse(ctx context.Con
 	return ParseCheckIpAllowlistAccessResult(rsp)
 }
 
+// ReadAccountQuotasWithResponse Read account quotas
+//
+// Returns each quota with its limit and what the account uses of it.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /accounts/{account_id}/quotas (the `ReadAccountQuotas` operationId).
+func (c *ClientWithResponses) ReadAccountQuotasWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountQuotasParams, reqEditors ...RequestEditorFn) (*ReadAccountQuotasResult, error) {
+	rsp, err := c.ReadAccountQuotas(ctx, accountId, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadAccountQuotasResult(rsp)
+}
+
+// UpdateAccountQuotasWithBodyWithResponse Update account quotas
+//
+// Absent quotas keep their values; null returns to the default of the server, 0 means no limit.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /accounts/{account_id}/quotas (the `UpdateAccountQuotas` operationId).
+func (c *ClientWithResponses) UpdateAccountQuotasWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, params *UpdateAccountQuotasParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAccountQuotasResult, error) {
+	rsp, err := c.UpdateAccountQuotasWithBody(ctx, accountId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateAccountQuotasResult(rsp)
+}
+
+// UpdateAccountQuotasWithResponse Update account quotas
+//
+// Absent quotas keep their values; null returns to the default of the server, 0 means no limit.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /accounts/{account_id}/quotas (the `UpdateAccountQuotas` operationId).
+func (c *ClientWithResponses) UpdateAccountQuotasWithResponse(ctx context.Context, accountId openapi_types.UUID, params *UpdateAccountQuotasParams, body UpdateAccountQuotasJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAccountQuotasResult, error) {
+	rsp, err := c.UpdateAccountQuotas(ctx, accountId, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateAccountQuotasResult(rsp)
+}
+
 // ReadAccountSettingsWithResponse Read account settings
 //
 // Returns every setting of the account with its current value.
@@ -72608,6 +73022,82 @@ func ParseCheckIpAllowlistAccessResult(rsp *http.Response) (*CheckIpAllowlistAcc
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadAccountQuotasResult parses an HTTP response from a ReadAccountQuotasWithResponse call
+func ParseReadAccountQuotasResult(rsp *http.Response) (*ReadAccountQuotasResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadAccountQuotasResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []AccountQuota
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateAccountQuotasResult parses an HTTP response from a UpdateAccountQuotasWithResponse call
+func ParseUpdateAccountQuotasResult(rsp *http.Response) (*UpdateAccountQuotasResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateAccountQuotasResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest HTTPValidationError

@@ -109,6 +109,8 @@ func Of(fullName string) string {
 		return "Display name of the account, 1 to 255 characters."
 	case "orch.v1.Account.plan_type":
 		return "Plan of the account: hobby, starter, team, pro or enterprise."
+	case "orch.v1.Account.quotas":
+		return "Quotas that the operator has set for the account."
 	case "orch.v1.Account.run_retention_days":
 		return "Number of days for which runs are retained; 0 retains them forever."
 	case "orch.v1.Account.settings":
@@ -129,6 +131,8 @@ func Of(fullName string) string {
 		return "AccountDefinition is the part of an account that the hooks service caches."
 	case "orch.v1.AccountDefinition.allowed_ips":
 		return "Addresses and networks that may post to the account's webhooks; empty allows all."
+	case "orch.v1.AccountDefinition.events_per_second":
+		return "Quota that the operator has set for the account; absent means the default of the server, 0 no limit."
 	case "orch.v1.AccountDefinition.id":
 		return "UUID of the account definition."
 	case "orch.v1.AccountDefinition.rate_limit":
@@ -195,6 +199,30 @@ func Of(fullName string) string {
 		return "AccountMembershipUpdate holds the new role of a member."
 	case "orch.v1.AccountMembershipUpdate.account_role_id":
 		return "UUID of the member's account role."
+	case "orch.v1.AccountQuota":
+		return "AccountQuota is one quota of an account and its use."
+	case "orch.v1.AccountQuota.limit":
+		return "Maximum; null means no limit."
+	case "orch.v1.AccountQuota.name":
+		return "Name of the quota: webhooks, automations, deployments, blocks, events_per_second or stored_bytes."
+	case "orch.v1.AccountQuota.used":
+		return "What the account uses; null if it is not measured."
+	case "orch.v1.AccountQuotaList":
+		return "AccountQuotaList is a JSON array of quotas."
+	case "orch.v1.AccountQuotas":
+		return "AccountQuotas are the quotas of one account; null means the default of the server, 0 no limit."
+	case "orch.v1.AccountQuotas.automations":
+		return "Maximum number of automations, 0 or more."
+	case "orch.v1.AccountQuotas.blocks":
+		return "Maximum number of block documents, 0 or more."
+	case "orch.v1.AccountQuotas.deployments":
+		return "Maximum number of deployments, 0 or more."
+	case "orch.v1.AccountQuotas.events_per_second":
+		return "Maximum number of events in a second that clients and webhooks send, 0 to 100,000; each replica counts for itself."
+	case "orch.v1.AccountQuotas.stored_bytes":
+		return "Size in bytes of the stored documents beyond which creations are refused, 0 or more."
+	case "orch.v1.AccountQuotas.webhooks":
+		return "Maximum number of webhooks, 0 or more."
 	case "orch.v1.AccountRole":
 		return "AccountRole is a set of permissions in an account."
 	case "orch.v1.AccountRole.account_id":
@@ -229,12 +257,16 @@ func Of(fullName string) string {
 		return "Read an account. Returns the account with its settings, plan and limits."
 	case "orch.v1.AccountService.ReadAccountDomains":
 		return "List single sign-on domains. The list is always empty, because this server offers no single sign-on."
+	case "orch.v1.AccountService.ReadAccountQuotas":
+		return "Read account quotas. Returns each quota with its limit and what the account uses of it."
 	case "orch.v1.AccountService.ReadAccountSettings":
 		return "Read account settings. Returns every setting of the account with its current value."
 	case "orch.v1.AccountService.ReadIpAllowlist":
 		return "Read the IP allowlist. Returns the networks that may use the account while enforce_ip_allowlist is true."
 	case "orch.v1.AccountService.UpdateAccount":
 		return "Update an account. Absent fields keep their values; only server administrators may change plan_type."
+	case "orch.v1.AccountService.UpdateAccountQuotas":
+		return "Update account quotas. Absent quotas keep their values; null returns to the default of the server, 0 means no limit."
 	case "orch.v1.AccountService.UpdateAccountSettings":
 		return "Update account settings. Absent settings keep their values; enforcing webhook authentication disables webhooks without a service account before the response."
 	case "orch.v1.AccountService.UpdateIpAllowlist":
@@ -285,6 +317,14 @@ func Of(fullName string) string {
 		return "Display name of the account, 1 to 255 characters."
 	case "orch.v1.AccountUpdate.plan_type":
 		return "Plan of the account: hobby, starter, team, pro or enterprise; only server administrators may set it."
+	case "orch.v1.AccountUsage":
+		return "AccountUsage is what the server has measured of an account. It is stored, and owned by the account."
+	case "orch.v1.AccountUsage.id":
+		return "Id of the stored document; an account has one."
+	case "orch.v1.AccountUsage.measured":
+		return "Time of the measurement, in UTC."
+	case "orch.v1.AccountUsage.stored_bytes":
+		return "Estimated size of the account's documents in bytes."
 	case "orch.v1.Action":
 		return "Action is an operation of an automation; type selects the kind."
 	case "orch.v1.ActionOutcome":
@@ -2319,6 +2359,8 @@ func Of(fullName string) string {
 		return "DirectoryAccount is an account. Its id is the entry's."
 	case "orch.v1.DirectoryAccount.enforce_ip_allowlist":
 		return "Whether the server restricts the account to the allowed networks."
+	case "orch.v1.DirectoryAccount.events_per_second":
+		return "Quota that the operator has set for the account; absent means the default of the server, 0 no limit."
 	case "orch.v1.DirectoryActor":
 		return "DirectoryActor is a user, or a service account, with its keys. The entry's id is the user's or service account's."
 	case "orch.v1.DirectoryActor.account_id":
@@ -3790,6 +3832,8 @@ func Of(fullName string) string {
 	case "orch.v1.ReadAccountEventsRequest.account_id":
 		return "UUID of the account."
 	case "orch.v1.ReadAccountMembershipsRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.ReadAccountQuotasRequest.account_id":
 		return "UUID of the account."
 	case "orch.v1.ReadAccountRequest.account_id":
 		return "UUID of the account."
@@ -5421,6 +5465,8 @@ func Of(fullName string) string {
 		return "UUID of the account."
 	case "orch.v1.UpdateAccountMembershipRequest.id":
 		return "UUID of the membership."
+	case "orch.v1.UpdateAccountQuotasRequest.account_id":
+		return "UUID of the account."
 	case "orch.v1.UpdateAccountRequest.account_id":
 		return "UUID of the account."
 	case "orch.v1.UpdateAccountSettingsRequest.account_id":
@@ -5515,6 +5561,8 @@ func Of(fullName string) string {
 		return "Kind of the actor."
 	case "orch.v1.User":
 		return "User is a person."
+	case "orch.v1.User.account_address":
+		return "UUID of the account that created the user, and the address: an address is unique within that account."
 	case "orch.v1.User.actor_id":
 		return "UUID that identifies the user in access lists and events."
 	case "orch.v1.User.administrator":

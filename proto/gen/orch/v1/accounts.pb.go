@@ -65,7 +65,9 @@ type Account struct {
 	// Maximum number of automations; null means no limit.
 	AutomationsLimit *int64 `protobuf:"varint,17,opt,name=automations_limit,json=automationsLimit,proto3,oneof" json:"automations_limit,omitempty"`
 	// Networks that may use the account.
-	IpAllowlist   *IpAllowlist `protobuf:"bytes,18,opt,name=ip_allowlist,json=ipAllowlist,proto3" json:"ip_allowlist,omitempty"`
+	IpAllowlist *IpAllowlist `protobuf:"bytes,18,opt,name=ip_allowlist,json=ipAllowlist,proto3" json:"ip_allowlist,omitempty"`
+	// Quotas that the operator has set for the account.
+	Quotas        *AccountQuotas `protobuf:"bytes,19,opt,name=quotas,proto3" json:"quotas,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -226,6 +228,277 @@ func (x *Account) GetIpAllowlist() *IpAllowlist {
 	return nil
 }
 
+func (x *Account) GetQuotas() *AccountQuotas {
+	if x != nil {
+		return x.Quotas
+	}
+	return nil
+}
+
+// AccountQuotas are the quotas of one account; null means the default of the server, 0 no limit.
+type AccountQuotas struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Maximum number of webhooks, 0 or more.
+	Webhooks *int64 `protobuf:"varint,1,opt,name=webhooks,proto3,oneof" json:"webhooks,omitempty"`
+	// Maximum number of automations, 0 or more.
+	Automations *int64 `protobuf:"varint,2,opt,name=automations,proto3,oneof" json:"automations,omitempty"`
+	// Maximum number of deployments, 0 or more.
+	Deployments *int64 `protobuf:"varint,3,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
+	// Maximum number of block documents, 0 or more.
+	Blocks *int64 `protobuf:"varint,4,opt,name=blocks,proto3,oneof" json:"blocks,omitempty"`
+	// Maximum number of events in a second that clients and webhooks send, 0 to 100,000; each replica counts for itself.
+	EventsPerSecond *int64 `protobuf:"varint,5,opt,name=events_per_second,json=eventsPerSecond,proto3,oneof" json:"events_per_second,omitempty"`
+	// Size in bytes of the stored documents beyond which creations are refused, 0 or more.
+	StoredBytes   *int64 `protobuf:"varint,6,opt,name=stored_bytes,json=storedBytes,proto3,oneof" json:"stored_bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccountQuotas) Reset() {
+	*x = AccountQuotas{}
+	mi := &file_orch_v1_accounts_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccountQuotas) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccountQuotas) ProtoMessage() {}
+
+func (x *AccountQuotas) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_accounts_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccountQuotas.ProtoReflect.Descriptor instead.
+func (*AccountQuotas) Descriptor() ([]byte, []int) {
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *AccountQuotas) GetWebhooks() int64 {
+	if x != nil && x.Webhooks != nil {
+		return *x.Webhooks
+	}
+	return 0
+}
+
+func (x *AccountQuotas) GetAutomations() int64 {
+	if x != nil && x.Automations != nil {
+		return *x.Automations
+	}
+	return 0
+}
+
+func (x *AccountQuotas) GetDeployments() int64 {
+	if x != nil && x.Deployments != nil {
+		return *x.Deployments
+	}
+	return 0
+}
+
+func (x *AccountQuotas) GetBlocks() int64 {
+	if x != nil && x.Blocks != nil {
+		return *x.Blocks
+	}
+	return 0
+}
+
+func (x *AccountQuotas) GetEventsPerSecond() int64 {
+	if x != nil && x.EventsPerSecond != nil {
+		return *x.EventsPerSecond
+	}
+	return 0
+}
+
+func (x *AccountQuotas) GetStoredBytes() int64 {
+	if x != nil && x.StoredBytes != nil {
+		return *x.StoredBytes
+	}
+	return 0
+}
+
+// AccountQuota is one quota of an account and its use.
+type AccountQuota struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the quota: webhooks, automations, deployments, blocks, events_per_second or stored_bytes.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Maximum; null means no limit.
+	Limit *int64 `protobuf:"varint,2,opt,name=limit,proto3,oneof" json:"limit,omitempty"`
+	// What the account uses; null if it is not measured.
+	Used          *int64 `protobuf:"varint,3,opt,name=used,proto3,oneof" json:"used,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccountQuota) Reset() {
+	*x = AccountQuota{}
+	mi := &file_orch_v1_accounts_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccountQuota) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccountQuota) ProtoMessage() {}
+
+func (x *AccountQuota) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_accounts_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccountQuota.ProtoReflect.Descriptor instead.
+func (*AccountQuota) Descriptor() ([]byte, []int) {
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *AccountQuota) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *AccountQuota) GetLimit() int64 {
+	if x != nil && x.Limit != nil {
+		return *x.Limit
+	}
+	return 0
+}
+
+func (x *AccountQuota) GetUsed() int64 {
+	if x != nil && x.Used != nil {
+		return *x.Used
+	}
+	return 0
+}
+
+// AccountQuotaList is a JSON array of quotas.
+type AccountQuotaList struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Quotas        []*AccountQuota        `protobuf:"bytes,1,rep,name=quotas,proto3" json:"quotas,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccountQuotaList) Reset() {
+	*x = AccountQuotaList{}
+	mi := &file_orch_v1_accounts_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccountQuotaList) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccountQuotaList) ProtoMessage() {}
+
+func (x *AccountQuotaList) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_accounts_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccountQuotaList.ProtoReflect.Descriptor instead.
+func (*AccountQuotaList) Descriptor() ([]byte, []int) {
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *AccountQuotaList) GetQuotas() []*AccountQuota {
+	if x != nil {
+		return x.Quotas
+	}
+	return nil
+}
+
+// AccountUsage is what the server has measured of an account. It is stored, and owned by the account.
+type AccountUsage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the stored document; an account has one.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Estimated size of the account's documents in bytes.
+	StoredBytes int64 `protobuf:"varint,2,opt,name=stored_bytes,json=storedBytes,proto3" json:"stored_bytes,omitempty"`
+	// Time of the measurement, in UTC.
+	Measured      *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=measured,proto3,oneof" json:"measured,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccountUsage) Reset() {
+	*x = AccountUsage{}
+	mi := &file_orch_v1_accounts_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccountUsage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccountUsage) ProtoMessage() {}
+
+func (x *AccountUsage) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_accounts_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccountUsage.ProtoReflect.Descriptor instead.
+func (*AccountUsage) Descriptor() ([]byte, []int) {
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *AccountUsage) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *AccountUsage) GetStoredBytes() int64 {
+	if x != nil {
+		return x.StoredBytes
+	}
+	return 0
+}
+
+func (x *AccountUsage) GetMeasured() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Measured
+	}
+	return nil
+}
+
 // IpAllowlist lists the networks that may use an account.
 type IpAllowlist struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -237,7 +510,7 @@ type IpAllowlist struct {
 
 func (x *IpAllowlist) Reset() {
 	*x = IpAllowlist{}
-	mi := &file_orch_v1_accounts_proto_msgTypes[1]
+	mi := &file_orch_v1_accounts_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -249,7 +522,7 @@ func (x *IpAllowlist) String() string {
 func (*IpAllowlist) ProtoMessage() {}
 
 func (x *IpAllowlist) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_accounts_proto_msgTypes[1]
+	mi := &file_orch_v1_accounts_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -262,7 +535,7 @@ func (x *IpAllowlist) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IpAllowlist.ProtoReflect.Descriptor instead.
 func (*IpAllowlist) Descriptor() ([]byte, []int) {
-	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{1}
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *IpAllowlist) GetEntries() []*IpAllowlistEntry {
@@ -287,7 +560,7 @@ type IpAllowlistEntry struct {
 
 func (x *IpAllowlistEntry) Reset() {
 	*x = IpAllowlistEntry{}
-	mi := &file_orch_v1_accounts_proto_msgTypes[2]
+	mi := &file_orch_v1_accounts_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -299,7 +572,7 @@ func (x *IpAllowlistEntry) String() string {
 func (*IpAllowlistEntry) ProtoMessage() {}
 
 func (x *IpAllowlistEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_accounts_proto_msgTypes[2]
+	mi := &file_orch_v1_accounts_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -312,7 +585,7 @@ func (x *IpAllowlistEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IpAllowlistEntry.ProtoReflect.Descriptor instead.
 func (*IpAllowlistEntry) Descriptor() ([]byte, []int) {
-	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{2}
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *IpAllowlistEntry) GetIpNetwork() string {
@@ -349,7 +622,7 @@ type IpAllowlistAccess struct {
 
 func (x *IpAllowlistAccess) Reset() {
 	*x = IpAllowlistAccess{}
-	mi := &file_orch_v1_accounts_proto_msgTypes[3]
+	mi := &file_orch_v1_accounts_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -361,7 +634,7 @@ func (x *IpAllowlistAccess) String() string {
 func (*IpAllowlistAccess) ProtoMessage() {}
 
 func (x *IpAllowlistAccess) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_accounts_proto_msgTypes[3]
+	mi := &file_orch_v1_accounts_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -374,7 +647,7 @@ func (x *IpAllowlistAccess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IpAllowlistAccess.ProtoReflect.Descriptor instead.
 func (*IpAllowlistAccess) Descriptor() ([]byte, []int) {
-	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{3}
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *IpAllowlistAccess) GetAllowed() bool {
@@ -414,7 +687,7 @@ type AccountSettings struct {
 
 func (x *AccountSettings) Reset() {
 	*x = AccountSettings{}
-	mi := &file_orch_v1_accounts_proto_msgTypes[4]
+	mi := &file_orch_v1_accounts_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -426,7 +699,7 @@ func (x *AccountSettings) String() string {
 func (*AccountSettings) ProtoMessage() {}
 
 func (x *AccountSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_accounts_proto_msgTypes[4]
+	mi := &file_orch_v1_accounts_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -439,7 +712,7 @@ func (x *AccountSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountSettings.ProtoReflect.Descriptor instead.
 func (*AccountSettings) Descriptor() ([]byte, []int) {
-	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{4}
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *AccountSettings) GetAllowPublicWorkspaces() bool {
@@ -507,7 +780,7 @@ type AccountCreate struct {
 
 func (x *AccountCreate) Reset() {
 	*x = AccountCreate{}
-	mi := &file_orch_v1_accounts_proto_msgTypes[5]
+	mi := &file_orch_v1_accounts_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -519,7 +792,7 @@ func (x *AccountCreate) String() string {
 func (*AccountCreate) ProtoMessage() {}
 
 func (x *AccountCreate) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_accounts_proto_msgTypes[5]
+	mi := &file_orch_v1_accounts_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -532,7 +805,7 @@ func (x *AccountCreate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountCreate.ProtoReflect.Descriptor instead.
 func (*AccountCreate) Descriptor() ([]byte, []int) {
-	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{5}
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *AccountCreate) GetName() string {
@@ -577,7 +850,7 @@ type AccountUpdate struct {
 
 func (x *AccountUpdate) Reset() {
 	*x = AccountUpdate{}
-	mi := &file_orch_v1_accounts_proto_msgTypes[6]
+	mi := &file_orch_v1_accounts_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -589,7 +862,7 @@ func (x *AccountUpdate) String() string {
 func (*AccountUpdate) ProtoMessage() {}
 
 func (x *AccountUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_accounts_proto_msgTypes[6]
+	mi := &file_orch_v1_accounts_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -602,7 +875,7 @@ func (x *AccountUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountUpdate.ProtoReflect.Descriptor instead.
 func (*AccountUpdate) Descriptor() ([]byte, []int) {
-	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{6}
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *AccountUpdate) GetName() string {
@@ -670,7 +943,7 @@ type AccountSettingsUpdate struct {
 
 func (x *AccountSettingsUpdate) Reset() {
 	*x = AccountSettingsUpdate{}
-	mi := &file_orch_v1_accounts_proto_msgTypes[7]
+	mi := &file_orch_v1_accounts_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -682,7 +955,7 @@ func (x *AccountSettingsUpdate) String() string {
 func (*AccountSettingsUpdate) ProtoMessage() {}
 
 func (x *AccountSettingsUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_accounts_proto_msgTypes[7]
+	mi := &file_orch_v1_accounts_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -695,7 +968,7 @@ func (x *AccountSettingsUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountSettingsUpdate.ProtoReflect.Descriptor instead.
 func (*AccountSettingsUpdate) Descriptor() ([]byte, []int) {
-	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{7}
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *AccountSettingsUpdate) GetAllowPublicWorkspaces() bool {
@@ -758,7 +1031,7 @@ type AccountDomain struct {
 
 func (x *AccountDomain) Reset() {
 	*x = AccountDomain{}
-	mi := &file_orch_v1_accounts_proto_msgTypes[8]
+	mi := &file_orch_v1_accounts_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -770,7 +1043,7 @@ func (x *AccountDomain) String() string {
 func (*AccountDomain) ProtoMessage() {}
 
 func (x *AccountDomain) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_accounts_proto_msgTypes[8]
+	mi := &file_orch_v1_accounts_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -783,7 +1056,7 @@ func (x *AccountDomain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountDomain.ProtoReflect.Descriptor instead.
 func (*AccountDomain) Descriptor() ([]byte, []int) {
-	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{8}
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *AccountDomain) GetName() string {
@@ -803,7 +1076,7 @@ type AccountDomainList struct {
 
 func (x *AccountDomainList) Reset() {
 	*x = AccountDomainList{}
-	mi := &file_orch_v1_accounts_proto_msgTypes[9]
+	mi := &file_orch_v1_accounts_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -815,7 +1088,7 @@ func (x *AccountDomainList) String() string {
 func (*AccountDomainList) ProtoMessage() {}
 
 func (x *AccountDomainList) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_accounts_proto_msgTypes[9]
+	mi := &file_orch_v1_accounts_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -828,7 +1101,7 @@ func (x *AccountDomainList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountDomainList.ProtoReflect.Descriptor instead.
 func (*AccountDomainList) Descriptor() ([]byte, []int) {
-	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{9}
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *AccountDomainList) GetDomains() []*AccountDomain {
@@ -847,7 +1120,7 @@ type CreateAccountRequest struct {
 
 func (x *CreateAccountRequest) Reset() {
 	*x = CreateAccountRequest{}
-	mi := &file_orch_v1_accounts_proto_msgTypes[10]
+	mi := &file_orch_v1_accounts_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -859,7 +1132,7 @@ func (x *CreateAccountRequest) String() string {
 func (*CreateAccountRequest) ProtoMessage() {}
 
 func (x *CreateAccountRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_accounts_proto_msgTypes[10]
+	mi := &file_orch_v1_accounts_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -872,7 +1145,7 @@ func (x *CreateAccountRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateAccountRequest.ProtoReflect.Descriptor instead.
 func (*CreateAccountRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{10}
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *CreateAccountRequest) GetAccount() *AccountCreate {
@@ -892,7 +1165,7 @@ type ReadAccountRequest struct {
 
 func (x *ReadAccountRequest) Reset() {
 	*x = ReadAccountRequest{}
-	mi := &file_orch_v1_accounts_proto_msgTypes[11]
+	mi := &file_orch_v1_accounts_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -904,7 +1177,7 @@ func (x *ReadAccountRequest) String() string {
 func (*ReadAccountRequest) ProtoMessage() {}
 
 func (x *ReadAccountRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_accounts_proto_msgTypes[11]
+	mi := &file_orch_v1_accounts_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -917,7 +1190,7 @@ func (x *ReadAccountRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadAccountRequest.ProtoReflect.Descriptor instead.
 func (*ReadAccountRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{11}
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ReadAccountRequest) GetAccountId() string {
@@ -939,7 +1212,7 @@ type UpdateAccountRequest struct {
 
 func (x *UpdateAccountRequest) Reset() {
 	*x = UpdateAccountRequest{}
-	mi := &file_orch_v1_accounts_proto_msgTypes[12]
+	mi := &file_orch_v1_accounts_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -951,7 +1224,7 @@ func (x *UpdateAccountRequest) String() string {
 func (*UpdateAccountRequest) ProtoMessage() {}
 
 func (x *UpdateAccountRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_accounts_proto_msgTypes[12]
+	mi := &file_orch_v1_accounts_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -964,7 +1237,7 @@ func (x *UpdateAccountRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateAccountRequest.ProtoReflect.Descriptor instead.
 func (*UpdateAccountRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{12}
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *UpdateAccountRequest) GetAccountId() string {
@@ -998,7 +1271,7 @@ type DeleteAccountRequest struct {
 
 func (x *DeleteAccountRequest) Reset() {
 	*x = DeleteAccountRequest{}
-	mi := &file_orch_v1_accounts_proto_msgTypes[13]
+	mi := &file_orch_v1_accounts_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1010,7 +1283,7 @@ func (x *DeleteAccountRequest) String() string {
 func (*DeleteAccountRequest) ProtoMessage() {}
 
 func (x *DeleteAccountRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_accounts_proto_msgTypes[13]
+	mi := &file_orch_v1_accounts_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1023,7 +1296,7 @@ func (x *DeleteAccountRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteAccountRequest.ProtoReflect.Descriptor instead.
 func (*DeleteAccountRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{13}
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DeleteAccountRequest) GetAccountId() string {
@@ -1043,7 +1316,7 @@ type ReadAccountSettingsRequest struct {
 
 func (x *ReadAccountSettingsRequest) Reset() {
 	*x = ReadAccountSettingsRequest{}
-	mi := &file_orch_v1_accounts_proto_msgTypes[14]
+	mi := &file_orch_v1_accounts_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1055,7 +1328,7 @@ func (x *ReadAccountSettingsRequest) String() string {
 func (*ReadAccountSettingsRequest) ProtoMessage() {}
 
 func (x *ReadAccountSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_accounts_proto_msgTypes[14]
+	mi := &file_orch_v1_accounts_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1068,7 +1341,7 @@ func (x *ReadAccountSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadAccountSettingsRequest.ProtoReflect.Descriptor instead.
 func (*ReadAccountSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{14}
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ReadAccountSettingsRequest) GetAccountId() string {
@@ -1090,7 +1363,7 @@ type UpdateAccountSettingsRequest struct {
 
 func (x *UpdateAccountSettingsRequest) Reset() {
 	*x = UpdateAccountSettingsRequest{}
-	mi := &file_orch_v1_accounts_proto_msgTypes[15]
+	mi := &file_orch_v1_accounts_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1102,7 +1375,7 @@ func (x *UpdateAccountSettingsRequest) String() string {
 func (*UpdateAccountSettingsRequest) ProtoMessage() {}
 
 func (x *UpdateAccountSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_accounts_proto_msgTypes[15]
+	mi := &file_orch_v1_accounts_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1115,7 +1388,7 @@ func (x *UpdateAccountSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateAccountSettingsRequest.ProtoReflect.Descriptor instead.
 func (*UpdateAccountSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{15}
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *UpdateAccountSettingsRequest) GetAccountId() string {
@@ -1139,6 +1412,112 @@ func (x *UpdateAccountSettingsRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 	return nil
 }
 
+type ReadAccountQuotasRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId     string `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadAccountQuotasRequest) Reset() {
+	*x = ReadAccountQuotasRequest{}
+	mi := &file_orch_v1_accounts_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadAccountQuotasRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadAccountQuotasRequest) ProtoMessage() {}
+
+func (x *ReadAccountQuotasRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_accounts_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadAccountQuotasRequest.ProtoReflect.Descriptor instead.
+func (*ReadAccountQuotasRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ReadAccountQuotasRequest) GetAccountId() string {
+	if x != nil {
+		return x.AccountId
+	}
+	return ""
+}
+
+type UpdateAccountQuotasRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	Quotas        *AccountQuotas         `protobuf:"bytes,2,opt,name=quotas,proto3" json:"quotas,omitempty"`
+	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,3,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateAccountQuotasRequest) Reset() {
+	*x = UpdateAccountQuotasRequest{}
+	mi := &file_orch_v1_accounts_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateAccountQuotasRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateAccountQuotasRequest) ProtoMessage() {}
+
+func (x *UpdateAccountQuotasRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_accounts_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateAccountQuotasRequest.ProtoReflect.Descriptor instead.
+func (*UpdateAccountQuotasRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *UpdateAccountQuotasRequest) GetAccountId() string {
+	if x != nil {
+		return x.AccountId
+	}
+	return ""
+}
+
+func (x *UpdateAccountQuotasRequest) GetQuotas() *AccountQuotas {
+	if x != nil {
+		return x.Quotas
+	}
+	return nil
+}
+
+func (x *UpdateAccountQuotasRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
+	if x != nil {
+		return x.UpdateMask
+	}
+	return nil
+}
+
 type ReadAccountDomainsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// UUID of the account.
@@ -1149,7 +1528,7 @@ type ReadAccountDomainsRequest struct {
 
 func (x *ReadAccountDomainsRequest) Reset() {
 	*x = ReadAccountDomainsRequest{}
-	mi := &file_orch_v1_accounts_proto_msgTypes[16]
+	mi := &file_orch_v1_accounts_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1161,7 +1540,7 @@ func (x *ReadAccountDomainsRequest) String() string {
 func (*ReadAccountDomainsRequest) ProtoMessage() {}
 
 func (x *ReadAccountDomainsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_accounts_proto_msgTypes[16]
+	mi := &file_orch_v1_accounts_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1174,7 +1553,7 @@ func (x *ReadAccountDomainsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadAccountDomainsRequest.ProtoReflect.Descriptor instead.
 func (*ReadAccountDomainsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{16}
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReadAccountDomainsRequest) GetAccountId() string {
@@ -1194,7 +1573,7 @@ type ReadIpAllowlistRequest struct {
 
 func (x *ReadIpAllowlistRequest) Reset() {
 	*x = ReadIpAllowlistRequest{}
-	mi := &file_orch_v1_accounts_proto_msgTypes[17]
+	mi := &file_orch_v1_accounts_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1206,7 +1585,7 @@ func (x *ReadIpAllowlistRequest) String() string {
 func (*ReadIpAllowlistRequest) ProtoMessage() {}
 
 func (x *ReadIpAllowlistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_accounts_proto_msgTypes[17]
+	mi := &file_orch_v1_accounts_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1219,7 +1598,7 @@ func (x *ReadIpAllowlistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIpAllowlistRequest.ProtoReflect.Descriptor instead.
 func (*ReadIpAllowlistRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{17}
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ReadIpAllowlistRequest) GetAccountId() string {
@@ -1240,7 +1619,7 @@ type UpdateIpAllowlistRequest struct {
 
 func (x *UpdateIpAllowlistRequest) Reset() {
 	*x = UpdateIpAllowlistRequest{}
-	mi := &file_orch_v1_accounts_proto_msgTypes[18]
+	mi := &file_orch_v1_accounts_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1252,7 +1631,7 @@ func (x *UpdateIpAllowlistRequest) String() string {
 func (*UpdateIpAllowlistRequest) ProtoMessage() {}
 
 func (x *UpdateIpAllowlistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_accounts_proto_msgTypes[18]
+	mi := &file_orch_v1_accounts_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1265,7 +1644,7 @@ func (x *UpdateIpAllowlistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateIpAllowlistRequest.ProtoReflect.Descriptor instead.
 func (*UpdateIpAllowlistRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{18}
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *UpdateIpAllowlistRequest) GetAccountId() string {
@@ -1292,7 +1671,7 @@ type CheckIpAllowlistAccessRequest struct {
 
 func (x *CheckIpAllowlistAccessRequest) Reset() {
 	*x = CheckIpAllowlistAccessRequest{}
-	mi := &file_orch_v1_accounts_proto_msgTypes[19]
+	mi := &file_orch_v1_accounts_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1304,7 +1683,7 @@ func (x *CheckIpAllowlistAccessRequest) String() string {
 func (*CheckIpAllowlistAccessRequest) ProtoMessage() {}
 
 func (x *CheckIpAllowlistAccessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_accounts_proto_msgTypes[19]
+	mi := &file_orch_v1_accounts_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1317,7 +1696,7 @@ func (x *CheckIpAllowlistAccessRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckIpAllowlistAccessRequest.ProtoReflect.Descriptor instead.
 func (*CheckIpAllowlistAccessRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{19}
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CheckIpAllowlistAccessRequest) GetAccountId() string {
@@ -1331,7 +1710,7 @@ var File_orch_v1_accounts_proto protoreflect.FileDescriptor
 
 const file_orch_v1_accounts_proto_rawDesc = "" +
 	"\n" +
-	"\x16orch/v1/accounts.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x12orch/v1/rest.proto\x1a\x16orch/v1/webhooks.proto\"\xc4\a\n" +
+	"\x16orch/v1/accounts.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x12orch/v1/rest.proto\x1a\x16orch/v1/webhooks.proto\"\xfd\a\n" +
 	"\aAccount\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12A\n" +
 	"\acreated\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01H\x00R\acreated\x88\x01\x01\x12A\n" +
@@ -1351,7 +1730,8 @@ const file_orch_v1_accounts_proto_rawDesc = "" +
 	"\x12run_retention_days\x18\x0f \x01(\x03B\a\xca\xf3\x18\x03\x90\x01\x01R\x10runRetentionDays\x12@\n" +
 	"\x18audit_log_retention_days\x18\x10 \x01(\x03B\a\xca\xf3\x18\x03\x90\x01\x01R\x15auditLogRetentionDays\x129\n" +
 	"\x11automations_limit\x18\x11 \x01(\x03B\a\xca\xf3\x18\x03\x90\x01\x01H\x06R\x10automationsLimit\x88\x01\x01\x12@\n" +
-	"\fip_allowlist\x18\x12 \x01(\v2\x14.orch.v1.IpAllowlistB\a\xca\xf3\x18\x03\x80\x01\x01R\vipAllowlistB\n" +
+	"\fip_allowlist\x18\x12 \x01(\v2\x14.orch.v1.IpAllowlistB\a\xca\xf3\x18\x03\x80\x01\x01R\vipAllowlist\x127\n" +
+	"\x06quotas\x18\x13 \x01(\v2\x16.orch.v1.AccountQuotasB\a\xca\xf3\x18\x03\x80\x01\x01R\x06quotasB\n" +
 	"\n" +
 	"\b_createdB\n" +
 	"\n" +
@@ -1360,7 +1740,33 @@ const file_orch_v1_accounts_proto_rawDesc = "" +
 	"\x05_linkB\x1a\n" +
 	"\x18_auth_expiration_secondsB\x11\n" +
 	"\x0f_image_locationB\x14\n" +
-	"\x12_automations_limit\"L\n" +
+	"\x12_automations_limit\"\xbe\x03\n" +
+	"\rAccountQuotas\x12.\n" +
+	"\bwebhooks\x18\x01 \x01(\x03B\r\xca\xf3\x18\t)\x00\x00\x00\x00\x00\x00\x00\x00H\x00R\bwebhooks\x88\x01\x01\x124\n" +
+	"\vautomations\x18\x02 \x01(\x03B\r\xca\xf3\x18\t)\x00\x00\x00\x00\x00\x00\x00\x00H\x01R\vautomations\x88\x01\x01\x124\n" +
+	"\vdeployments\x18\x03 \x01(\x03B\r\xca\xf3\x18\t)\x00\x00\x00\x00\x00\x00\x00\x00H\x02R\vdeployments\x88\x01\x01\x12*\n" +
+	"\x06blocks\x18\x04 \x01(\x03B\r\xca\xf3\x18\t)\x00\x00\x00\x00\x00\x00\x00\x00H\x03R\x06blocks\x88\x01\x01\x12G\n" +
+	"\x11events_per_second\x18\x05 \x01(\x03B\x16\xca\xf3\x18\x12)\x00\x00\x00\x00\x00\x00\x00\x001\x00\x00\x00\x00\x00j\xf8@H\x04R\x0feventsPerSecond\x88\x01\x01\x125\n" +
+	"\fstored_bytes\x18\x06 \x01(\x03B\r\xca\xf3\x18\t)\x00\x00\x00\x00\x00\x00\x00\x00H\x05R\vstoredBytes\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\v\n" +
+	"\t_webhooksB\x0e\n" +
+	"\f_automationsB\x0e\n" +
+	"\f_deploymentsB\t\n" +
+	"\a_blocksB\x14\n" +
+	"\x12_events_per_secondB\x0f\n" +
+	"\r_stored_bytes\"\x81\x01\n" +
+	"\fAccountQuota\x12\x1a\n" +
+	"\x04name\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x04name\x12!\n" +
+	"\x05limit\x18\x02 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01H\x00R\x05limit\x88\x01\x01\x12\x1f\n" +
+	"\x04used\x18\x03 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01H\x01R\x04used\x88\x01\x01B\b\n" +
+	"\x06_limitB\a\n" +
+	"\x05_used\"A\n" +
+	"\x10AccountQuotaList\x12-\n" +
+	"\x06quotas\x18\x01 \x03(\v2\x15.orch.v1.AccountQuotaR\x06quotas\"\x93\x01\n" +
+	"\fAccountUsage\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12!\n" +
+	"\fstored_bytes\x18\x02 \x01(\x03R\vstoredBytes\x12;\n" +
+	"\bmeasured\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampH\x00R\bmeasured\x88\x01\x01B\v\n" +
+	"\t_measured\"L\n" +
 	"\vIpAllowlist\x12=\n" +
 	"\aentries\x18\x01 \x03(\v2\x19.orch.v1.IpAllowlistEntryB\b\xca\xf3\x18\x04\x18\x01X\x19R\aentries\"\xa1\x01\n" +
 	"\x10IpAllowlistEntry\x12'\n" +
@@ -1436,6 +1842,15 @@ const file_orch_v1_accounts_proto_rawDesc = "" +
 	"account_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\taccountId\x12:\n" +
 	"\bsettings\x18\x02 \x01(\v2\x1e.orch.v1.AccountSettingsUpdateR\bsettings\x12;\n" +
 	"\vupdate_mask\x18\x03 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
+	"updateMask\"A\n" +
+	"\x18ReadAccountQuotasRequest\x12%\n" +
+	"\n" +
+	"account_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\taccountId\"\xb0\x01\n" +
+	"\x1aUpdateAccountQuotasRequest\x12%\n" +
+	"\n" +
+	"account_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\taccountId\x12.\n" +
+	"\x06quotas\x18\x02 \x01(\v2\x16.orch.v1.AccountQuotasR\x06quotas\x12;\n" +
+	"\vupdate_mask\x18\x03 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
 	"updateMask\"B\n" +
 	"\x19ReadAccountDomainsRequest\x12%\n" +
 	"\n" +
@@ -1449,7 +1864,7 @@ const file_orch_v1_accounts_proto_rawDesc = "" +
 	"\tallowlist\x18\x02 \x01(\v2\x14.orch.v1.IpAllowlistR\tallowlist\"F\n" +
 	"\x1dCheckIpAllowlistAccessRequest\x12%\n" +
 	"\n" +
-	"account_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\taccountId2\xc1\v\n" +
+	"account_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\taccountId2\xf7\r\n" +
 	"\x0eAccountService\x12y\n" +
 	"\rCreateAccount\x12\x1d.orch.v1.CreateAccountRequest\x1a\x10.orch.v1.Account\"7\xe2\xf3\x18\x18\b\xc9\x01\"\x11administer_serverP\x03\x82\xd3\xe4\x93\x02\x15:\aaccount\"\n" +
 	"/accounts/\x12o\n" +
@@ -1460,7 +1875,9 @@ const file_orch_v1_accounts_proto_rawDesc = "" +
 	"\x15UpdateAccountSettings\x12%.orch.v1.UpdateAccountSettingsRequest\x1a\x16.google.protobuf.Empty\"J\xe2\xf3\x18\x15\b\xcc\x01\"\x0emanage_accountP\x01\x82\xd3\xe4\x93\x02+:\bsettings2\x1f/accounts/{account_id}/settings\x12\x88\x01\n" +
 	"\x0fReadIpAllowlist\x12\x1f.orch.v1.ReadIpAllowlistRequest\x1a\x14.orch.v1.IpAllowlist\">\xe2\xf3\x18\x0f\"\vsee_accountP\x01\x82\xd3\xe4\x93\x02%\x12#/accounts/{account_id}/ip_allowlist\x12\x9f\x01\n" +
 	"\x11UpdateIpAllowlist\x12!.orch.v1.UpdateIpAllowlistRequest\x1a\x16.google.protobuf.Empty\"O\xe2\xf3\x18\x15\b\xcc\x01\"\x0emanage_accountP\x01\x82\xd3\xe4\x93\x020:\tallowlist\x1a#/accounts/{account_id}/ip_allowlist\x12\xa6\x01\n" +
-	"\x16CheckIpAllowlistAccess\x12&.orch.v1.CheckIpAllowlistAccessRequest\x1a\x1a.orch.v1.IpAllowlistAccess\"H\xe2\xf3\x18\x0f\"\vsee_accountP\x01\x82\xd3\xe4\x93\x02/\x12-/accounts/{account_id}/ip_allowlist/my_access\x12\x98\x01\n" +
+	"\x16CheckIpAllowlistAccess\x12&.orch.v1.CheckIpAllowlistAccessRequest\x1a\x1a.orch.v1.IpAllowlistAccess\"H\xe2\xf3\x18\x0f\"\vsee_accountP\x01\x82\xd3\xe4\x93\x02/\x12-/accounts/{account_id}/ip_allowlist/my_access\x12\x93\x01\n" +
+	"\x11ReadAccountQuotas\x12!.orch.v1.ReadAccountQuotasRequest\x1a\x19.orch.v1.AccountQuotaList\"@\xe2\xf3\x18\x0f\"\vsee_accountP\x01\x82\xd3\xe4\x93\x02'b\x06quotas\x12\x1d/accounts/{account_id}/quotas\x12\x9d\x01\n" +
+	"\x13UpdateAccountQuotas\x12#.orch.v1.UpdateAccountQuotasRequest\x1a\x16.google.protobuf.Empty\"I\xe2\xf3\x18\x18\b\xcc\x01\"\x11administer_serverP\x03\x82\xd3\xe4\x93\x02':\x06quotas2\x1d/accounts/{account_id}/quotas\x12\x98\x01\n" +
 	"\x12ReadAccountDomains\x12\".orch.v1.ReadAccountDomainsRequest\x1a\x1a.orch.v1.AccountDomainList\"B\xe2\xf3\x18\x0f\"\vsee_accountP\x01\x82\xd3\xe4\x93\x02)b\adomains\x12\x1e/accounts/{account_id}/domains\x1a\x0e\xea\xf3\x18\n" +
 	"\n" +
 	"\bAccountsB7Z5github.com/orch-project/orch/proto/gen/orch/v1;orchv1b\x06proto3"
@@ -1477,73 +1894,88 @@ func file_orch_v1_accounts_proto_rawDescGZIP() []byte {
 	return file_orch_v1_accounts_proto_rawDescData
 }
 
-var file_orch_v1_accounts_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_orch_v1_accounts_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_orch_v1_accounts_proto_goTypes = []any{
 	(*Account)(nil),                       // 0: orch.v1.Account
-	(*IpAllowlist)(nil),                   // 1: orch.v1.IpAllowlist
-	(*IpAllowlistEntry)(nil),              // 2: orch.v1.IpAllowlistEntry
-	(*IpAllowlistAccess)(nil),             // 3: orch.v1.IpAllowlistAccess
-	(*AccountSettings)(nil),               // 4: orch.v1.AccountSettings
-	(*AccountCreate)(nil),                 // 5: orch.v1.AccountCreate
-	(*AccountUpdate)(nil),                 // 6: orch.v1.AccountUpdate
-	(*AccountSettingsUpdate)(nil),         // 7: orch.v1.AccountSettingsUpdate
-	(*AccountDomain)(nil),                 // 8: orch.v1.AccountDomain
-	(*AccountDomainList)(nil),             // 9: orch.v1.AccountDomainList
-	(*CreateAccountRequest)(nil),          // 10: orch.v1.CreateAccountRequest
-	(*ReadAccountRequest)(nil),            // 11: orch.v1.ReadAccountRequest
-	(*UpdateAccountRequest)(nil),          // 12: orch.v1.UpdateAccountRequest
-	(*DeleteAccountRequest)(nil),          // 13: orch.v1.DeleteAccountRequest
-	(*ReadAccountSettingsRequest)(nil),    // 14: orch.v1.ReadAccountSettingsRequest
-	(*UpdateAccountSettingsRequest)(nil),  // 15: orch.v1.UpdateAccountSettingsRequest
-	(*ReadAccountDomainsRequest)(nil),     // 16: orch.v1.ReadAccountDomainsRequest
-	(*ReadIpAllowlistRequest)(nil),        // 17: orch.v1.ReadIpAllowlistRequest
-	(*UpdateIpAllowlistRequest)(nil),      // 18: orch.v1.UpdateIpAllowlistRequest
-	(*CheckIpAllowlistAccessRequest)(nil), // 19: orch.v1.CheckIpAllowlistAccessRequest
-	(*timestamppb.Timestamp)(nil),         // 20: google.protobuf.Timestamp
-	(*WebhookRateLimit)(nil),              // 21: orch.v1.WebhookRateLimit
-	(*fieldmaskpb.FieldMask)(nil),         // 22: google.protobuf.FieldMask
-	(*emptypb.Empty)(nil),                 // 23: google.protobuf.Empty
+	(*AccountQuotas)(nil),                 // 1: orch.v1.AccountQuotas
+	(*AccountQuota)(nil),                  // 2: orch.v1.AccountQuota
+	(*AccountQuotaList)(nil),              // 3: orch.v1.AccountQuotaList
+	(*AccountUsage)(nil),                  // 4: orch.v1.AccountUsage
+	(*IpAllowlist)(nil),                   // 5: orch.v1.IpAllowlist
+	(*IpAllowlistEntry)(nil),              // 6: orch.v1.IpAllowlistEntry
+	(*IpAllowlistAccess)(nil),             // 7: orch.v1.IpAllowlistAccess
+	(*AccountSettings)(nil),               // 8: orch.v1.AccountSettings
+	(*AccountCreate)(nil),                 // 9: orch.v1.AccountCreate
+	(*AccountUpdate)(nil),                 // 10: orch.v1.AccountUpdate
+	(*AccountSettingsUpdate)(nil),         // 11: orch.v1.AccountSettingsUpdate
+	(*AccountDomain)(nil),                 // 12: orch.v1.AccountDomain
+	(*AccountDomainList)(nil),             // 13: orch.v1.AccountDomainList
+	(*CreateAccountRequest)(nil),          // 14: orch.v1.CreateAccountRequest
+	(*ReadAccountRequest)(nil),            // 15: orch.v1.ReadAccountRequest
+	(*UpdateAccountRequest)(nil),          // 16: orch.v1.UpdateAccountRequest
+	(*DeleteAccountRequest)(nil),          // 17: orch.v1.DeleteAccountRequest
+	(*ReadAccountSettingsRequest)(nil),    // 18: orch.v1.ReadAccountSettingsRequest
+	(*UpdateAccountSettingsRequest)(nil),  // 19: orch.v1.UpdateAccountSettingsRequest
+	(*ReadAccountQuotasRequest)(nil),      // 20: orch.v1.ReadAccountQuotasRequest
+	(*UpdateAccountQuotasRequest)(nil),    // 21: orch.v1.UpdateAccountQuotasRequest
+	(*ReadAccountDomainsRequest)(nil),     // 22: orch.v1.ReadAccountDomainsRequest
+	(*ReadIpAllowlistRequest)(nil),        // 23: orch.v1.ReadIpAllowlistRequest
+	(*UpdateIpAllowlistRequest)(nil),      // 24: orch.v1.UpdateIpAllowlistRequest
+	(*CheckIpAllowlistAccessRequest)(nil), // 25: orch.v1.CheckIpAllowlistAccessRequest
+	(*timestamppb.Timestamp)(nil),         // 26: google.protobuf.Timestamp
+	(*WebhookRateLimit)(nil),              // 27: orch.v1.WebhookRateLimit
+	(*fieldmaskpb.FieldMask)(nil),         // 28: google.protobuf.FieldMask
+	(*emptypb.Empty)(nil),                 // 29: google.protobuf.Empty
 }
 var file_orch_v1_accounts_proto_depIdxs = []int32{
-	20, // 0: orch.v1.Account.created:type_name -> google.protobuf.Timestamp
-	20, // 1: orch.v1.Account.updated:type_name -> google.protobuf.Timestamp
-	4,  // 2: orch.v1.Account.settings:type_name -> orch.v1.AccountSettings
-	1,  // 3: orch.v1.Account.ip_allowlist:type_name -> orch.v1.IpAllowlist
-	2,  // 4: orch.v1.IpAllowlist.entries:type_name -> orch.v1.IpAllowlistEntry
-	21, // 5: orch.v1.AccountSettings.webhook_rate_limit:type_name -> orch.v1.WebhookRateLimit
-	21, // 6: orch.v1.AccountSettingsUpdate.webhook_rate_limit:type_name -> orch.v1.WebhookRateLimit
-	8,  // 7: orch.v1.AccountDomainList.domains:type_name -> orch.v1.AccountDomain
-	5,  // 8: orch.v1.CreateAccountRequest.account:type_name -> orch.v1.AccountCreate
-	6,  // 9: orch.v1.UpdateAccountRequest.account:type_name -> orch.v1.AccountUpdate
-	22, // 10: orch.v1.UpdateAccountRequest.update_mask:type_name -> google.protobuf.FieldMask
-	7,  // 11: orch.v1.UpdateAccountSettingsRequest.settings:type_name -> orch.v1.AccountSettingsUpdate
-	22, // 12: orch.v1.UpdateAccountSettingsRequest.update_mask:type_name -> google.protobuf.FieldMask
-	1,  // 13: orch.v1.UpdateIpAllowlistRequest.allowlist:type_name -> orch.v1.IpAllowlist
-	10, // 14: orch.v1.AccountService.CreateAccount:input_type -> orch.v1.CreateAccountRequest
-	11, // 15: orch.v1.AccountService.ReadAccount:input_type -> orch.v1.ReadAccountRequest
-	12, // 16: orch.v1.AccountService.UpdateAccount:input_type -> orch.v1.UpdateAccountRequest
-	13, // 17: orch.v1.AccountService.DeleteAccount:input_type -> orch.v1.DeleteAccountRequest
-	14, // 18: orch.v1.AccountService.ReadAccountSettings:input_type -> orch.v1.ReadAccountSettingsRequest
-	15, // 19: orch.v1.AccountService.UpdateAccountSettings:input_type -> orch.v1.UpdateAccountSettingsRequest
-	17, // 20: orch.v1.AccountService.ReadIpAllowlist:input_type -> orch.v1.ReadIpAllowlistRequest
-	18, // 21: orch.v1.AccountService.UpdateIpAllowlist:input_type -> orch.v1.UpdateIpAllowlistRequest
-	19, // 22: orch.v1.AccountService.CheckIpAllowlistAccess:input_type -> orch.v1.CheckIpAllowlistAccessRequest
-	16, // 23: orch.v1.AccountService.ReadAccountDomains:input_type -> orch.v1.ReadAccountDomainsRequest
-	0,  // 24: orch.v1.AccountService.CreateAccount:output_type -> orch.v1.Account
-	0,  // 25: orch.v1.AccountService.ReadAccount:output_type -> orch.v1.Account
-	23, // 26: orch.v1.AccountService.UpdateAccount:output_type -> google.protobuf.Empty
-	23, // 27: orch.v1.AccountService.DeleteAccount:output_type -> google.protobuf.Empty
-	4,  // 28: orch.v1.AccountService.ReadAccountSettings:output_type -> orch.v1.AccountSettings
-	23, // 29: orch.v1.AccountService.UpdateAccountSettings:output_type -> google.protobuf.Empty
-	1,  // 30: orch.v1.AccountService.ReadIpAllowlist:output_type -> orch.v1.IpAllowlist
-	23, // 31: orch.v1.AccountService.UpdateIpAllowlist:output_type -> google.protobuf.Empty
-	3,  // 32: orch.v1.AccountService.CheckIpAllowlistAccess:output_type -> orch.v1.IpAllowlistAccess
-	9,  // 33: orch.v1.AccountService.ReadAccountDomains:output_type -> orch.v1.AccountDomainList
-	24, // [24:34] is the sub-list for method output_type
-	14, // [14:24] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	26, // 0: orch.v1.Account.created:type_name -> google.protobuf.Timestamp
+	26, // 1: orch.v1.Account.updated:type_name -> google.protobuf.Timestamp
+	8,  // 2: orch.v1.Account.settings:type_name -> orch.v1.AccountSettings
+	5,  // 3: orch.v1.Account.ip_allowlist:type_name -> orch.v1.IpAllowlist
+	1,  // 4: orch.v1.Account.quotas:type_name -> orch.v1.AccountQuotas
+	2,  // 5: orch.v1.AccountQuotaList.quotas:type_name -> orch.v1.AccountQuota
+	26, // 6: orch.v1.AccountUsage.measured:type_name -> google.protobuf.Timestamp
+	6,  // 7: orch.v1.IpAllowlist.entries:type_name -> orch.v1.IpAllowlistEntry
+	27, // 8: orch.v1.AccountSettings.webhook_rate_limit:type_name -> orch.v1.WebhookRateLimit
+	27, // 9: orch.v1.AccountSettingsUpdate.webhook_rate_limit:type_name -> orch.v1.WebhookRateLimit
+	12, // 10: orch.v1.AccountDomainList.domains:type_name -> orch.v1.AccountDomain
+	9,  // 11: orch.v1.CreateAccountRequest.account:type_name -> orch.v1.AccountCreate
+	10, // 12: orch.v1.UpdateAccountRequest.account:type_name -> orch.v1.AccountUpdate
+	28, // 13: orch.v1.UpdateAccountRequest.update_mask:type_name -> google.protobuf.FieldMask
+	11, // 14: orch.v1.UpdateAccountSettingsRequest.settings:type_name -> orch.v1.AccountSettingsUpdate
+	28, // 15: orch.v1.UpdateAccountSettingsRequest.update_mask:type_name -> google.protobuf.FieldMask
+	1,  // 16: orch.v1.UpdateAccountQuotasRequest.quotas:type_name -> orch.v1.AccountQuotas
+	28, // 17: orch.v1.UpdateAccountQuotasRequest.update_mask:type_name -> google.protobuf.FieldMask
+	5,  // 18: orch.v1.UpdateIpAllowlistRequest.allowlist:type_name -> orch.v1.IpAllowlist
+	14, // 19: orch.v1.AccountService.CreateAccount:input_type -> orch.v1.CreateAccountRequest
+	15, // 20: orch.v1.AccountService.ReadAccount:input_type -> orch.v1.ReadAccountRequest
+	16, // 21: orch.v1.AccountService.UpdateAccount:input_type -> orch.v1.UpdateAccountRequest
+	17, // 22: orch.v1.AccountService.DeleteAccount:input_type -> orch.v1.DeleteAccountRequest
+	18, // 23: orch.v1.AccountService.ReadAccountSettings:input_type -> orch.v1.ReadAccountSettingsRequest
+	19, // 24: orch.v1.AccountService.UpdateAccountSettings:input_type -> orch.v1.UpdateAccountSettingsRequest
+	23, // 25: orch.v1.AccountService.ReadIpAllowlist:input_type -> orch.v1.ReadIpAllowlistRequest
+	24, // 26: orch.v1.AccountService.UpdateIpAllowlist:input_type -> orch.v1.UpdateIpAllowlistRequest
+	25, // 27: orch.v1.AccountService.CheckIpAllowlistAccess:input_type -> orch.v1.CheckIpAllowlistAccessRequest
+	20, // 28: orch.v1.AccountService.ReadAccountQuotas:input_type -> orch.v1.ReadAccountQuotasRequest
+	21, // 29: orch.v1.AccountService.UpdateAccountQuotas:input_type -> orch.v1.UpdateAccountQuotasRequest
+	22, // 30: orch.v1.AccountService.ReadAccountDomains:input_type -> orch.v1.ReadAccountDomainsRequest
+	0,  // 31: orch.v1.AccountService.CreateAccount:output_type -> orch.v1.Account
+	0,  // 32: orch.v1.AccountService.ReadAccount:output_type -> orch.v1.Account
+	29, // 33: orch.v1.AccountService.UpdateAccount:output_type -> google.protobuf.Empty
+	29, // 34: orch.v1.AccountService.DeleteAccount:output_type -> google.protobuf.Empty
+	8,  // 35: orch.v1.AccountService.ReadAccountSettings:output_type -> orch.v1.AccountSettings
+	29, // 36: orch.v1.AccountService.UpdateAccountSettings:output_type -> google.protobuf.Empty
+	5,  // 37: orch.v1.AccountService.ReadIpAllowlist:output_type -> orch.v1.IpAllowlist
+	29, // 38: orch.v1.AccountService.UpdateIpAllowlist:output_type -> google.protobuf.Empty
+	7,  // 39: orch.v1.AccountService.CheckIpAllowlistAccess:output_type -> orch.v1.IpAllowlistAccess
+	3,  // 40: orch.v1.AccountService.ReadAccountQuotas:output_type -> orch.v1.AccountQuotaList
+	29, // 41: orch.v1.AccountService.UpdateAccountQuotas:output_type -> google.protobuf.Empty
+	13, // 42: orch.v1.AccountService.ReadAccountDomains:output_type -> orch.v1.AccountDomainList
+	31, // [31:43] is the sub-list for method output_type
+	19, // [19:31] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_accounts_proto_init() }
@@ -1554,18 +1986,21 @@ func file_orch_v1_accounts_proto_init() {
 	file_orch_v1_rest_proto_init()
 	file_orch_v1_webhooks_proto_init()
 	file_orch_v1_accounts_proto_msgTypes[0].OneofWrappers = []any{}
+	file_orch_v1_accounts_proto_msgTypes[1].OneofWrappers = []any{}
 	file_orch_v1_accounts_proto_msgTypes[2].OneofWrappers = []any{}
 	file_orch_v1_accounts_proto_msgTypes[4].OneofWrappers = []any{}
-	file_orch_v1_accounts_proto_msgTypes[5].OneofWrappers = []any{}
 	file_orch_v1_accounts_proto_msgTypes[6].OneofWrappers = []any{}
-	file_orch_v1_accounts_proto_msgTypes[7].OneofWrappers = []any{}
+	file_orch_v1_accounts_proto_msgTypes[8].OneofWrappers = []any{}
+	file_orch_v1_accounts_proto_msgTypes[9].OneofWrappers = []any{}
+	file_orch_v1_accounts_proto_msgTypes[10].OneofWrappers = []any{}
+	file_orch_v1_accounts_proto_msgTypes[11].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_accounts_proto_rawDesc), len(file_orch_v1_accounts_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   20,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

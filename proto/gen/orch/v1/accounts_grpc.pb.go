@@ -31,6 +31,8 @@ const (
 	AccountService_ReadIpAllowlist_FullMethodName        = "/orch.v1.AccountService/ReadIpAllowlist"
 	AccountService_UpdateIpAllowlist_FullMethodName      = "/orch.v1.AccountService/UpdateIpAllowlist"
 	AccountService_CheckIpAllowlistAccess_FullMethodName = "/orch.v1.AccountService/CheckIpAllowlistAccess"
+	AccountService_ReadAccountQuotas_FullMethodName      = "/orch.v1.AccountService/ReadAccountQuotas"
+	AccountService_UpdateAccountQuotas_FullMethodName    = "/orch.v1.AccountService/UpdateAccountQuotas"
 	AccountService_ReadAccountDomains_FullMethodName     = "/orch.v1.AccountService/ReadAccountDomains"
 )
 
@@ -62,6 +64,10 @@ type AccountServiceClient interface {
 	// Check the caller's address. Returns whether the allowlist contains the address of this request, whether or not it
 	// is enforced.
 	CheckIpAllowlistAccess(ctx context.Context, in *CheckIpAllowlistAccessRequest, opts ...grpc.CallOption) (*IpAllowlistAccess, error)
+	// Read account quotas. Returns each quota with its limit and what the account uses of it.
+	ReadAccountQuotas(ctx context.Context, in *ReadAccountQuotasRequest, opts ...grpc.CallOption) (*AccountQuotaList, error)
+	// Update account quotas. Absent quotas keep their values; null returns to the default of the server, 0 means no limit.
+	UpdateAccountQuotas(ctx context.Context, in *UpdateAccountQuotasRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 	// List single sign-on domains. The list is always empty, because this server offers no single sign-on.
 	ReadAccountDomains(ctx context.Context, in *ReadAccountDomainsRequest, opts ...grpc.CallOption) (*AccountDomainList, error)
 }
@@ -164,6 +170,26 @@ func (c *accountServiceClient) CheckIpAllowlistAccess(ctx context.Context, in *C
 	return out, nil
 }
 
+func (c *accountServiceClient) ReadAccountQuotas(ctx context.Context, in *ReadAccountQuotasRequest, opts ...grpc.CallOption) (*AccountQuotaList, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AccountQuotaList)
+	err := c.cc.Invoke(ctx, AccountService_ReadAccountQuotas_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *accountServiceClient) UpdateAccountQuotas(ctx context.Context, in *UpdateAccountQuotasRequest, opts ...grpc.CallOption) (*emptypb.Empty, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(emptypb.Empty)
+	err := c.cc.Invoke(ctx, AccountService_UpdateAccountQuotas_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *accountServiceClient) ReadAccountDomains(ctx context.Context, in *ReadAccountDomainsRequest, opts ...grpc.CallOption) (*AccountDomainList, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(AccountDomainList)
@@ -202,6 +228,10 @@ type AccountServiceServer interface {
 	// Check the caller's address. Returns whether the allowlist contains the address of this request, whether or not it
 	// is enforced.
 	CheckIpAllowlistAccess(context.Context, *CheckIpAllowlistAccessRequest) (*IpAllowlistAccess, error)
+	// Read account quotas. Returns each quota with its limit and what the account uses of it.
+	ReadAccountQuotas(context.Context, *ReadAccountQuotasRequest) (*AccountQuotaList, error)
+	// Update account quotas. Absent quotas keep their values; null returns to the default of the server, 0 means no limit.
+	UpdateAccountQuotas(context.Context, *UpdateAccountQuotasRequest) (*emptypb.Empty, error)
 	// List single sign-on domains. The list is always empty, because this server offers no single sign-on.
 	ReadAccountDomains(context.Context, *ReadAccountDomainsRequest) (*AccountDomainList, error)
 	mustEmbedUnimplementedAccountServiceServer()
@@ -240,6 +270,12 @@ func (UnimplementedAccountServiceServer) UpdateIpAllowlist(context.Context, *Upd
 }
 func (UnimplementedAccountServiceServer) CheckIpAllowlistAccess(context.Context, *CheckIpAllowlistAccessRequest) (*IpAllowlistAccess, error) {
 	return nil, status.Error(codes.Unimplemented, "method CheckIpAllowlistAccess not implemented")
+}
+func (UnimplementedAccountServiceServer) ReadAccountQuotas(context.Context, *ReadAccountQuotasRequest) (*AccountQuotaList, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReadAccountQuotas not implemented")
+}
+func (UnimplementedAccountServiceServer) UpdateAccountQuotas(context.Context, *UpdateAccountQuotasRequest) (*emptypb.Empty, error) {
+	return nil, status.Error(codes.Unimplemented, "method UpdateAccountQuotas not implemented")
 }
 func (UnimplementedAccountServiceServer) ReadAccountDomains(context.Context, *ReadAccountDomainsRequest) (*AccountDomainList, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReadAccountDomains not implemented")
@@ -427,6 +463,42 @@ func _AccountService_CheckIpAllowlistAccess_Handler(srv interface{}, ctx context
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AccountService_ReadAccountQuotas_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReadAccountQuotasRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AccountServiceServer).ReadAccountQuotas(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AccountService_ReadAccountQuotas_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AccountServiceServer).ReadAccountQuotas(ctx, req.(*ReadAccountQuotasRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AccountService_UpdateAccountQuotas_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UpdateAccountQuotasRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AccountServiceServer).UpdateAccountQuotas(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AccountService_UpdateAccountQuotas_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AccountServiceServer).UpdateAccountQuotas(ctx, req.(*UpdateAccountQuotasRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _AccountService_ReadAccountDomains_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ReadAccountDomainsRequest)
 	if err := dec(in); err != nil {
@@ -487,6 +559,14 @@ var AccountService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "CheckIpAllowlistAccess",
 			Handler:    _AccountService_CheckIpAllowlistAccess_Handler,
+		},
+		{
+			MethodName: "ReadAccountQuotas",
+			Handler:    _AccountService_ReadAccountQuotas_Handler,
+		},
+		{
+			MethodName: "UpdateAccountQuotas",
+			Handler:    _AccountService_UpdateAccountQuotas_Handler,
 		},
 		{
 			MethodName: "ReadAccountDomains",

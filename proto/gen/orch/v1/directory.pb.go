@@ -142,8 +142,10 @@ type DirectoryAccount struct {
 	// Whether the server restricts the account to the allowed networks.
 	EnforceIpAllowlist bool     `protobuf:"varint,2,opt,name=enforce_ip_allowlist,json=enforceIpAllowlist,proto3" json:"enforce_ip_allowlist,omitempty"`
 	AllowedNetworks    []string `protobuf:"bytes,3,rep,name=allowed_networks,json=allowedNetworks,proto3" json:"allowed_networks,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// Quota that the operator has set for the account; absent means the default of the server, 0 no limit.
+	EventsPerSecond *int64 `protobuf:"varint,4,opt,name=events_per_second,json=eventsPerSecond,proto3,oneof" json:"events_per_second,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *DirectoryAccount) Reset() {
@@ -195,6 +197,13 @@ func (x *DirectoryAccount) GetAllowedNetworks() []string {
 		return x.AllowedNetworks
 	}
 	return nil
+}
+
+func (x *DirectoryAccount) GetEventsPerSecond() int64 {
+	if x != nil && x.EventsPerSecond != nil {
+		return *x.EventsPerSecond
+	}
+	return 0
 }
 
 // DirectoryWorkspace is a workspace. Its id is the entry's.
@@ -654,11 +663,13 @@ const file_orch_v1_directory_proto_rawDesc = "" +
 	"\v_membershipB\t\n" +
 	"\a_accessB\a\n" +
 	"\x05_roleB\a\n" +
-	"\x05_team\"\x87\x01\n" +
+	"\x05_team\"\xce\x01\n" +
 	"\x10DirectoryAccount\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\tR\x06handle\x120\n" +
 	"\x14enforce_ip_allowlist\x18\x02 \x01(\bR\x12enforceIpAllowlist\x12)\n" +
-	"\x10allowed_networks\x18\x03 \x03(\tR\x0fallowedNetworks\"O\n" +
+	"\x10allowed_networks\x18\x03 \x03(\tR\x0fallowedNetworks\x12/\n" +
+	"\x11events_per_second\x18\x04 \x01(\x03H\x00R\x0feventsPerSecond\x88\x01\x01B\x14\n" +
+	"\x12_events_per_second\"O\n" +
 	"\x12DirectoryWorkspace\x12%\n" +
 	"\n" +
 	"account_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\taccountId\x12\x12\n" +
@@ -748,6 +759,7 @@ func file_orch_v1_directory_proto_init() {
 	}
 	file_orch_v1_rest_proto_init()
 	file_orch_v1_directory_proto_msgTypes[0].OneofWrappers = []any{}
+	file_orch_v1_directory_proto_msgTypes[1].OneofWrappers = []any{}
 	file_orch_v1_directory_proto_msgTypes[3].OneofWrappers = []any{}
 	file_orch_v1_directory_proto_msgTypes[4].OneofWrappers = []any{}
 	type x struct{}

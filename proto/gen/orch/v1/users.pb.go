@@ -242,9 +242,11 @@ type User struct {
 	// Whether the user may administer the server.
 	Administrator bool `protobuf:"varint,10,opt,name=administrator,proto3" json:"administrator,omitempty"`
 	// Whether the console has shown the user's first API key.
-	Welcomed      bool `protobuf:"varint,11,opt,name=welcomed,proto3" json:"welcomed,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Welcomed bool `protobuf:"varint,11,opt,name=welcomed,proto3" json:"welcomed,omitempty"`
+	// UUID of the account that created the user, and the address: an address is unique within that account.
+	AccountAddress *string `protobuf:"bytes,12,opt,name=account_address,json=accountAddress,proto3,oneof" json:"account_address,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *User) Reset() {
@@ -352,6 +354,13 @@ func (x *User) GetWelcomed() bool {
 		return x.Welcomed
 	}
 	return false
+}
+
+func (x *User) GetAccountAddress() string {
+	if x != nil && x.AccountAddress != nil {
+		return *x.AccountAddress
+	}
+	return ""
 }
 
 // UserUpdate holds the changes to a user; absent fields keep their values.
@@ -1649,7 +1658,7 @@ const file_orch_v1_users_proto_rawDesc = "" +
 	"\v_expiration\"8\n" +
 	"\n" +
 	"ApiKeyList\x12*\n" +
-	"\bapi_keys\x18\x01 \x03(\v2\x0f.orch.v1.ApiKeyR\aapiKeys\"\xcf\x03\n" +
+	"\bapi_keys\x18\x01 \x03(\v2\x0f.orch.v1.ApiKeyR\aapiKeys\"\x9a\x04\n" +
 	"\x04User\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12A\n" +
 	"\acreated\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01H\x00R\acreated\x88\x01\x01\x12A\n" +
@@ -1663,11 +1672,13 @@ const file_orch_v1_users_proto_rawDesc = "" +
 	"\x04keys\x18\t \x03(\v2\x0f.orch.v1.ApiKeyB\a\xca\xf3\x18\x03\x80\x01\x01R\x04keys\x12-\n" +
 	"\radministrator\x18\n" +
 	" \x01(\bB\a\xca\xf3\x18\x03\x80\x01\x01R\radministrator\x12#\n" +
-	"\bwelcomed\x18\v \x01(\bB\a\xca\xf3\x18\x03\x80\x01\x01R\bwelcomedB\n" +
+	"\bwelcomed\x18\v \x01(\bB\a\xca\xf3\x18\x03\x80\x01\x01R\bwelcomed\x125\n" +
+	"\x0faccount_address\x18\f \x01(\tB\a\xca\xf3\x18\x03\x80\x01\x01H\x02R\x0eaccountAddress\x88\x01\x01B\n" +
 	"\n" +
 	"\b_createdB\n" +
 	"\n" +
-	"\b_updated\"\xf7\x01\n" +
+	"\b_updatedB\x12\n" +
+	"\x10_account_address\"\xf7\x01\n" +
 	"\n" +
 	"UserUpdate\x12&\n" +
 	"\x06handle\x18\x01 \x01(\tB\t\xca\xf3\x18\x05@\x01H\xff\x01H\x00R\x06handle\x88\x01\x01\x12+\n" +

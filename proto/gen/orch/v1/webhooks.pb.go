@@ -2626,9 +2626,11 @@ type AccountDefinition struct {
 	// Rate limit across all webhooks of the account.
 	RateLimit *WebhookRateLimit `protobuf:"bytes,3,opt,name=rate_limit,json=rateLimit,proto3,oneof" json:"rate_limit,omitempty"`
 	// Addresses and networks that may post to the account's webhooks; empty allows all.
-	AllowedIps    []string `protobuf:"bytes,4,rep,name=allowed_ips,json=allowedIps,proto3" json:"allowed_ips,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	AllowedIps []string `protobuf:"bytes,4,rep,name=allowed_ips,json=allowedIps,proto3" json:"allowed_ips,omitempty"`
+	// Quota that the operator has set for the account; absent means the default of the server, 0 no limit.
+	EventsPerSecond *int64 `protobuf:"varint,5,opt,name=events_per_second,json=eventsPerSecond,proto3,oneof" json:"events_per_second,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *AccountDefinition) Reset() {
@@ -2687,6 +2689,13 @@ func (x *AccountDefinition) GetAllowedIps() []string {
 		return x.AllowedIps
 	}
 	return nil
+}
+
+func (x *AccountDefinition) GetEventsPerSecond() int64 {
+	if x != nil && x.EventsPerSecond != nil {
+		return *x.EventsPerSecond
+	}
+	return 0
 }
 
 // WebhookDelivery is a recorded request with its outcome; the log is bounded and sampled under high load.
@@ -5514,15 +5523,17 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\v_rate_limitB\x16\n" +
 	"\x14_sealed_verify_tokenB\f\n" +
 	"\n" +
-	"_undefined\"\xb6\x01\n" +
+	"_undefined\"\xfd\x01\n" +
 	"\x11AccountDefinition\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12=\n" +
 	"\n" +
 	"rate_limit\x18\x03 \x01(\v2\x19.orch.v1.WebhookRateLimitH\x00R\trateLimit\x88\x01\x01\x12\x1f\n" +
 	"\vallowed_ips\x18\x04 \x03(\tR\n" +
-	"allowedIpsB\r\n" +
-	"\v_rate_limit\"\xb9\n" +
+	"allowedIps\x12/\n" +
+	"\x11events_per_second\x18\x05 \x01(\x03H\x01R\x0feventsPerSecond\x88\x01\x01B\r\n" +
+	"\v_rate_limitB\x14\n" +
+	"\x12_events_per_second\"\xb9\n" +
 	"\n" +
 	"\x0fWebhookDelivery\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12'\n" +

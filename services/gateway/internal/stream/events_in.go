@@ -34,6 +34,15 @@ func (s *Server) eventsIn(ctx context.Context, k *socket) closeReason {
 	return end
 }
 
+// awaitQuota waits until the quota of the account has room for an event. Meanwhile the socket is not read, and TCP flow control
+// delays the client, so no event is lost. While the server closes, what was read is stored at once.
+func (s *Server) awaitQuota(k *socket) {
+	account := k.info.Account.String()
+	for wait := s.opts.Events.Wait(account); wait > 0 && !s.ending(); wait = s.opts.Events.Wait(account) {
+		time.Sleep(wait)
+	}
+}
+
 // readEvents reads until the socket ends. The end of the socket unblocks it, so it needs no context.
 func (s *Server) readEvents(ctx context.Context, k *socket, in *ingestion) closeReason {
 	ctx = context.WithoutCancel(ctx)
@@ -48,6 +57,7 @@ func (s *Server) readEvents(ctx context.Context, k *socket, in *ingestion) close
 		if !end.ok() {
 			return end
 		}
+		s.awaitQuota(k)
 		if end, err := in.put(&e); err != nil {
 			return end
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/access"
 	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/quota"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/vocabulary"
@@ -42,6 +43,8 @@ type Options struct {
 	Vocabulary vocabulary.Vocabulary
 	// Refused records clients whose events have the names of another vocabulary; nil records them for nobody.
 	Refused *refusals.Log
+	// Events bounds the events of accounts; nil bounds none.
+	Events *quota.EventLimiter
 	// Max bounds the open sockets, and MaxOfAccount those of one account (0: no such bound). The server refuses further ones with 503.
 	Max, MaxOfAccount int
 	// Readmit is the interval between permission checks of an open socket. The default is 3 s.
@@ -199,6 +202,13 @@ func (s *Server) join(k *socket) bool {
 	s.sockets[k] = struct{}{}
 	s.open.Add(1)
 	return true
+}
+
+// ending reports whether Close was called.
+func (s *Server) ending() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closing
 }
 
 func (s *Server) leave(k *socket) {

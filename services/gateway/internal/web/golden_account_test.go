@@ -44,6 +44,9 @@ func accountAnswers() answers {
 		orchv1.AccountService_ReadAccount_FullMethodName: &orchv1.Account{
 			Id: someID, Name: "Example " + hostile, Handle: "example", Created: at(time.Hour), Settings: &orchv1.AccountSettings{EnforceIpAllowlist: true},
 		},
+		orchv1.AccountService_ReadAccountQuotas_FullMethodName: &orchv1.AccountQuotaList{Quotas: []*orchv1.AccountQuota{
+			{Name: "webhooks", Limit: proto.Int64(20), Used: proto.Int64(3)}, {Name: "events_per_second", Limit: proto.Int64(100)}, {Name: "blocks", Used: proto.Int64(0)},
+		}},
 		orchv1.AccountService_UpdateAccount_FullMethodName:         rpc.Invalid(rpc.BodyError("string_pattern_mismatch", "String should match the pattern", "handle")),
 		orchv1.AccountService_UpdateAccountSettings_FullMethodName: &emptypb.Empty{},
 		orchv1.AccountService_ReadIpAllowlist_FullMethodName: &orchv1.IpAllowlist{Entries: []*orchv1.IpAllowlistEntry{

@@ -9,6 +9,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/orch-project/orch/pkg/clientaddr"
+	"github.com/orch-project/orch/pkg/quota"
+	"github.com/orch-project/orch/pkg/ratewindow"
 	"github.com/orch-project/orch/pkg/secrets"
 	"github.com/orch-project/orch/pkg/webhook/receive"
 	"github.com/orch-project/orch/pkg/webhook/verify"
@@ -27,10 +29,17 @@ var (
 type TooManyError struct {
 	// Wait is the time until a request may be accepted again.
 	Wait time.Duration
+	// Quota reports that the limit is the account's quota of events.
+	Quota bool
 }
 
 // Error implements error.
-func (e *TooManyError) Error() string { return "too many requests" }
+func (e *TooManyError) Error() string {
+	if e.Quota {
+		return fmt.Sprintf("too many requests: the account's quota of %s is used up", quota.EventsPerSecond)
+	}
+	return "too many requests"
+}
 
 // Guard guards one webhook. It is safe for concurrent use.
 type Guard struct {
@@ -38,7 +47,7 @@ type Guard struct {
 	id          uuid.UUID
 	verifier    *verify.Verifier // Nil: requests need no signature.
 	networks    clientaddr.Networks
-	window      *rateWindow
+	window      *ratewindow.Window
 	verifyToken string
 	secrets     []string // Signing secrets and verify token, with and without prefix.
 	credentials []string // The headers of the verification's scheme.
@@ -51,7 +60,7 @@ func newGuard(d *orchv1.WebhookDefinition, keys secrets.Keyring, certificates ve
 	if before != nil {
 		g.window = before.window
 	}
-	g.window = g.window.follow(d.GetRateLimit())
+	g.window = follow(g.window, d.GetRateLimit())
 	g.setupError = g.prepare(keys, certificates)
 	return g
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/orch-project/orch/pkg/clientaddr"
+	"github.com/orch-project/orch/pkg/ratewindow"
 	"github.com/orch-project/orch/pkg/secrets"
 	"github.com/orch-project/orch/pkg/webhook/verify"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -16,6 +17,8 @@ import (
 type Rules struct {
 	RateLimit  *orchv1.WebhookRateLimit
 	AllowedIPs []string
+	// EventsPerSecond is the quota of accounts without one of their own; 0 means none.
+	EventsPerSecond int64
 }
 
 // Registry holds the guards of all webhooks and accounts. It is safe for concurrent use.
@@ -34,8 +37,9 @@ type Registry struct {
 type account struct {
 	definition *orchv1.AccountDefinition
 	networks   clientaddr.Networks
-	window     *rateWindow
-	operator   *rateWindow
+	window     *ratewindow.Window
+	operator   *ratewindow.Window
+	quota      *ratewindow.Window
 	setupError error
 }
 
@@ -93,17 +97,44 @@ func (r *Registry) Admit(g *Guard, own *orchv1.AccountDefinition, from netip.Add
 			return ErrForbidden
 		}
 	}
-	if wait, ok := takeAll(now, g.window, a.window, a.operator); !ok {
-		return &TooManyError{wait}
+	if full, wait := ratewindow.Take(now, 1, g.window, a.window, a.operator, a.quota); full != nil {
+		return &TooManyError{Wait: wait, Quota: full == a.quota}
 	}
 	return nil
+}
+
+// follow returns the window for a rate limit, which counts on from the one before if the limit is the same; nil for none.
+func follow(before *ratewindow.Window, limit *orchv1.WebhookRateLimit) *ratewindow.Window {
+	if limit == nil {
+		return nil
+	}
+	return followed(before, limit.GetRequests(), time.Duration(limit.GetSeconds())*time.Second)
+}
+
+func followed(before *ratewindow.Window, limit int64, span time.Duration) *ratewindow.Window {
+	if before.Is(int(limit), span) {
+		return before
+	}
+	return ratewindow.New(int(limit), span)
+}
+
+// followQuota is follow for the quota of events of an account.
+func (r *Registry) followQuota(before *ratewindow.Window, d *orchv1.AccountDefinition) *ratewindow.Window {
+	limit := r.operator.EventsPerSecond
+	if d != nil && d.EventsPerSecond != nil {
+		limit = d.GetEventsPerSecond()
+	}
+	if limit <= 0 {
+		return nil
+	}
+	return followed(before, limit, time.Second)
 }
 
 // unruled is an account without rules.
 var unruled account
 
 func (r *Registry) account(id string, d *orchv1.AccountDefinition) *account {
-	if d == nil && r.operator.RateLimit == nil {
+	if d == nil && r.operator.RateLimit == nil && r.operator.EventsPerSecond == 0 {
 		return &unruled
 	}
 	r.mu.RLock()
@@ -116,11 +147,13 @@ func (r *Registry) account(id string, d *orchv1.AccountDefinition) *account {
 	defer r.mu.Unlock()
 	before := r.accounts[id]
 	if before == nil {
-		before = &account{operator: newWindow(r.operator.RateLimit)}
+		before = &account{operator: follow(nil, r.operator.RateLimit)}
 	} else if before.definition == d {
 		return before
 	}
-	a = &account{definition: d, window: before.window.follow(d.GetRateLimit()), operator: before.operator}
+	a = &account{
+		definition: d, window: follow(before.window, d.GetRateLimit()), operator: before.operator, quota: r.followQuota(before.quota, d),
+	}
 	if a.networks, a.setupError = clientaddr.ParseNetworks(d.GetAllowedIps()); a.setupError != nil {
 		a.setupError = fmt.Errorf("%w: its account: %w", ErrClosed, a.setupError)
 	}

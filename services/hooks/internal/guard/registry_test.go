@@ -49,14 +49,14 @@ func TestAllRulesHold(t *testing.T) {
 		operator      Rules
 		account, hook *Rules
 	}{
-		"the webhook's are the narrowest":  {Rules{limit(9), both}, &Rules{limit(5), both}, &Rules{limit(3), both[:1]}},
-		"the account's are the narrowest":  {Rules{limit(9), both}, &Rules{limit(3), both[:1]}, &Rules{limit(5), both}},
-		"the operator's are the narrowest": {Rules{limit(3), both[:1]}, &Rules{limit(9), both}, &Rules{limit(5), both}},
-		"the operator's alone":             {Rules{limit(3), both[:1]}, nil, &Rules{}},
-		"an account without rules":         {Rules{limit(3), both[:1]}, &Rules{}, &Rules{}},
-		"the account's alone":              {Rules{}, &Rules{limit(3), both[:1]}, &Rules{}},
-		"the webhook's alone":              {Rules{}, nil, &Rules{limit(3), both[:1]}},
-		"one of each":                      {Rules{nil, both[:1]}, &Rules{limit(3), nil}, &Rules{limit(5), both}},
+		"the webhook's are the narrowest":  {Rules{RateLimit: limit(9), AllowedIPs: both}, &Rules{RateLimit: limit(5), AllowedIPs: both}, &Rules{RateLimit: limit(3), AllowedIPs: both[:1]}},
+		"the account's are the narrowest":  {Rules{RateLimit: limit(9), AllowedIPs: both}, &Rules{RateLimit: limit(3), AllowedIPs: both[:1]}, &Rules{RateLimit: limit(5), AllowedIPs: both}},
+		"the operator's are the narrowest": {Rules{RateLimit: limit(3), AllowedIPs: both[:1]}, &Rules{RateLimit: limit(9), AllowedIPs: both}, &Rules{RateLimit: limit(5), AllowedIPs: both}},
+		"the operator's alone":             {Rules{RateLimit: limit(3), AllowedIPs: both[:1]}, nil, &Rules{}},
+		"an account without rules":         {Rules{RateLimit: limit(3), AllowedIPs: both[:1]}, &Rules{}, &Rules{}},
+		"the account's alone":              {Rules{}, &Rules{RateLimit: limit(3), AllowedIPs: both[:1]}, &Rules{}},
+		"the webhook's alone":              {Rules{}, nil, &Rules{RateLimit: limit(3), AllowedIPs: both[:1]}},
+		"one of each":                      {Rules{AllowedIPs: both[:1]}, &Rules{RateLimit: limit(3)}, &Rules{RateLimit: limit(5), AllowedIPs: both}},
 	} {
 		d := definition()
 		d.Account = uuid.NewString()

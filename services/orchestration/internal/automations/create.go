@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/orch-project/orch/pkg/quota"
 	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
@@ -24,6 +25,11 @@ func (s *Service) CreateAutomation(ctx context.Context, r *orchv1.CreateAutomati
 	if err != nil {
 		return nil, err
 	}
+	end, err := s.quotas.Begin(ctx, info.Account, quota.Automations)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	if err := s.automations.Insert(ctx, info.Workspace, automation, created); err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/quotas"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -34,14 +35,15 @@ type Service struct {
 	deliveries  *store.Collection[*orchv1.AutomationDelivery]
 	delivered   pagination.Source[*orchv1.AutomationDelivery]
 	*Checker
-	flush outbox.Flusher
+	flush  outbox.Flusher
+	quotas *quotas.Service
 	// evaluationTime bounds an evaluation over the past.
 	evaluationTime time.Duration
 }
 
 // New returns the service over a store. Changes are published before calls return, so events that a client sends
-// afterwards meet the changed automations.
-func New(s *store.Store, vocab vocabulary.Vocabulary, flush outbox.Flusher) *Service {
+// afterwards meet the changed automations. quotas admit new automations; nil admits all.
+func New(s *store.Store, vocab vocabulary.Vocabulary, flush outbox.Flusher, quotas *quotas.Service) *Service {
 	automations := store.NewCollection(s, query.Automation, &orchv1.Automation{})
 	deliveries := store.NewCollection(s, query.AutomationDelivery, &orchv1.AutomationDelivery{})
 	return &Service{
@@ -53,6 +55,7 @@ func New(s *store.Store, vocab vocabulary.Vocabulary, flush outbox.Flusher) *Ser
 		delivered:   pagination.NewSource(deliveries, orchv1.AutomationDeliverySort_AUTOMATION_DELIVERY_SORT_ATTEMPTED_DESC),
 		Checker:     newChecker(vocab, s.NewID),
 		flush:       flush,
+		quotas:      quotas,
 
 		evaluationTime: evaluationTime,
 	}

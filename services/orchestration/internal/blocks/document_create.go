@@ -10,6 +10,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/jsontree"
+	"github.com/orch-project/orch/pkg/quota"
+	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/crud"
@@ -63,6 +65,15 @@ func (s *Service) CreateBlockDocument(ctx context.Context, r *orchv1.CreateBlock
 	if err != nil {
 		return nil, err
 	}
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	end, err := s.quotas.Begin(ctx, info.Account, quota.Blocks)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	err = s.documents.Insert(ctx, ws, document, created...)
 	if errors.Is(err, store.ErrDuplicate) {
 		return nil, rpc.Detail(http.StatusConflict, "Block already exists")

@@ -29,6 +29,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/quotas"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -51,6 +52,7 @@ type Service struct {
 	scopes Scopes
 	vocab  vocabulary.Vocabulary
 	flush  outbox.Flusher
+	quotas *quotas.Service
 
 	installed sync.Map // The workspaces in which the system types are known to exist.
 }
@@ -67,6 +69,8 @@ type Deps struct {
 	Keys secrets.Keyring
 	// Scopes decide who may reveal secrets by a change.
 	Scopes Scopes
+	// Quotas admit new documents; nil admits all.
+	Quotas *quotas.Service
 	// Flush executes the effects of a write before its call returns.
 	Flush      outbox.Flusher
 	Vocabulary vocabulary.Vocabulary
@@ -82,6 +86,7 @@ func New(d Deps) *Service {
 		scopes:    d.Scopes,
 		vocab:     d.Vocabulary,
 		flush:     d.Flush,
+		quotas:    d.Quotas,
 	}
 	// Lists are sorted by name, except schemas, of which the newest comes first.
 	s.typeSource = pagination.NewSource(s.types, orchv1.BlockDocumentSort_BLOCK_DOCUMENT_SORT_NAME_ASC)

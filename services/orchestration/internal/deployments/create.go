@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/orch-project/orch/pkg/quota"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -96,6 +97,15 @@ func (s *Service) insert(ctx context.Context, ws, id uuid.UUID, asked *createReq
 	if err != nil {
 		return nil, err
 	}
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	end, err := s.quotas.Begin(ctx, info.Account, quota.Deployments)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	effects := append([]store.Effect{created}, s.limitEffects(ws, id, nil, d.ConcurrencySlots)...)
 	if err := s.deployments.Insert(ctx, ws, d, effects...); err != nil {
 		return nil, err

@@ -22,6 +22,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/quotas"
 	"github.com/orch-project/orch/services/orchestration/internal/schedules"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/workpools"
@@ -44,6 +45,7 @@ type Service struct {
 	pools       *workpools.Pools
 	shown       Shown
 	follow      Follow
+	quotas      *quotas.Service
 	flush       outbox.Flusher
 }
 
@@ -76,6 +78,8 @@ type Deps struct {
 	Shown Shown
 	// Follow updates the deployments' own limits; nil disables them.
 	Follow Follow
+	// Quotas admit new deployments; nil admits all.
+	Quotas *quotas.Service
 	// Flush executes the effects of a write before its call returns.
 	Flush      outbox.Flusher
 	Vocabulary vocabulary.Vocabulary
@@ -98,6 +102,7 @@ func New(d Deps) *Service {
 		pools:       d.Pools,
 		shown:       d.Shown,
 		follow:      d.Follow,
+		quotas:      d.Quotas,
 		flush:       d.Flush,
 	}
 }

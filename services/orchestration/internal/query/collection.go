@@ -56,6 +56,9 @@ const (
 	// RetentionPolicy stores the retention rules of workspaces, one document per workspace.
 	RetentionPolicy Collection = "retention_policy"
 
+	// AccountUsage stores what was measured of accounts, one document per account.
+	AccountUsage Collection = "account_usage"
+
 	// Account and the collections below belong to the hosted form. The server owns accounts and users; an account owns
 	// everything else, and a workspace owns its access list.
 	Account         Collection = "account"

@@ -17,6 +17,11 @@ type Index struct {
 	For string
 }
 
+// CoversWorkspaces reports whether the index has all documents of a workspace.
+func (i Index) CoversWorkspaces() bool {
+	return i.Keys[0].Key == workspaceKey && i.Partial == nil && !i.Sparse
+}
+
 // Indexes returns the indexes of filters, sorts, relations and background work. Each starts with the workspace, except
 // where a query spans workspaces. The slugs of webhooks are unique across all workspaces.
 //
@@ -292,12 +297,14 @@ func indexes() []Index {
 
 		{Collection: RetentionPolicy, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 
+		{Collection: AccountUsage, Keys: scoped("_id"), For: "what an account uses"},
 		{Collection: Account, Keys: scoped("handle"), Unique: true, For: "one account per handle; listed by handle"},
 		{Collection: Account, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 		{Collection: Workspace, Keys: scoped("name"), Unique: true, For: "one workspace per name; listed by name"},
 		{Collection: Workspace, Keys: scoped("handle"), Unique: true, For: "one workspace per handle; handle.any_"},
 		{Collection: Workspace, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
-		{Collection: User, Keys: scoped("email"), Unique: true, For: "one user per address"},
+		{Collection: User, Keys: scoped("email"), For: "users of an address, which nobody has verified: each account may have one"},
+		{Collection: User, Keys: scoped("account_address"), Unique: true, Partial: present("account_address"), For: "one user per account and address"},
 		{Collection: User, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 		{Collection: Membership, Keys: scoped("actor_id"), Unique: true, For: "one membership per user; who the caller is"},
 		{Collection: Membership, Keys: keys("actor_id"), For: "accounts of a user"},

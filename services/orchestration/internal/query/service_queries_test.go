@@ -21,6 +21,9 @@ func serviceQueries(ws uuid.UUID) []labelledQuery {
 	first := func(label string, c Collection, filter bson.D) labelledQuery { return find(label, c, filter, nil, 1) }
 
 	all := []labelledQuery{
+		find("users of an address", User, scoped(is("email", "email5")), asc("email"), 0),
+		first("user of an account's address", User, scoped(is("account_address", "account_address5"))),
+		first("usage of an account", AccountUsage, scoped()),
 		// Flow runs.
 		first("run by idempotency key", FlowRun, scoped(is("flow_id", some), is("idempotency_key", "idempotency_key5"))),
 		find("runs that a worker polls", FlowRun, scoped(in("work_queue_id", some), is("state.type", "SCHEDULED"), before("next_scheduled_start_time")),

@@ -108,6 +108,9 @@ func entryOf[M proto.Message](
 
 func accountEntry(a *orchv1.Account, e *orchv1.DirectoryEntry) {
 	e.Account = &orchv1.DirectoryAccount{Handle: a.GetHandle(), EnforceIpAllowlist: a.GetSettings().GetEnforceIpAllowlist()}
+	if a.GetQuotas() != nil {
+		e.Account.EventsPerSecond = a.GetQuotas().EventsPerSecond
+	}
 	for _, allowed := range a.GetIpAllowlist().GetEntries() {
 		if allowed.GetEnabled() {
 			e.Account.AllowedNetworks = append(e.Account.AllowedNetworks, allowed.GetIpNetwork())

@@ -38,6 +38,7 @@ func (s *Service) accountEntry(ctx context.Context, account uuid.UUID) ([]byte, 
 	return webhookdef.EncodeAccount(&orchv1.AccountDefinition{
 		Id: account.String(), Revision: revision,
 		RateLimit: a.GetSettings().GetWebhookRateLimit(), AllowedIps: a.GetSettings().GetWebhookAllowedIps(),
+		EventsPerSecond: ownEventsPerSecond(a),
 	})
 }
 
@@ -56,7 +57,7 @@ func (s *Service) reconcileAccount(ctx context.Context, revision int64, a *orchv
 	if err != nil {
 		return fmt.Errorf("read the id of an account: %w", err)
 	}
-	hasRules := a.GetSettings().GetWebhookRateLimit() != nil || len(a.GetSettings().GetWebhookAllowedIps()) > 0
+	hasRules := a.GetSettings().GetWebhookRateLimit() != nil || len(a.GetSettings().GetWebhookAllowedIps()) > 0 || ownEventsPerSecond(a) != nil
 	return s.definitions.Swap(ctx, webhookdef.AccountKey(id), func(current []byte) ([]byte, error) {
 		if len(current) == 0 && !hasRules {
 			return nil, nil
@@ -66,4 +67,12 @@ func (s *Service) reconcileAccount(ctx context.Context, revision int64, a *orchv
 		}
 		return s.accountEntry(ctx, id)
 	})
+}
+
+// ownEventsPerSecond returns the quota of events that the operator has set for an account, nil for none.
+func ownEventsPerSecond(a *orchv1.Account) *int64 {
+	if a.GetQuotas() == nil {
+		return nil
+	}
+	return a.GetQuotas().EventsPerSecond
 }

@@ -3,6 +3,7 @@ package webhooks
 import (
 	"context"
 
+	"github.com/orch-project/orch/pkg/quota"
 	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
@@ -43,6 +44,11 @@ func (s *Service) CreateWebhook(ctx context.Context, r *orchv1.CreateWebhookRequ
 	if err != nil {
 		return nil, err
 	}
+	end, err := s.quotas.Begin(ctx, info.Account, quota.Webhooks)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	if err := s.webhooks.Insert(ctx, info.Workspace, w, s.publish(info.Workspace, id, w.GetSlug()), audited); err != nil {
 		return nil, s.nameTaken(err)
 	}

@@ -35,6 +35,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/quotas"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
@@ -68,6 +69,7 @@ type Service struct {
 	retention  time.Duration
 	// uniqueNames refuses a name that another webhook of the workspace has.
 	uniqueNames bool
+	quotas      *quotas.Service
 }
 
 // Deps are the dependencies of the service.
@@ -96,6 +98,8 @@ type Deps struct {
 	Health health.Policy
 	// UniqueNames refuses a name that another webhook of the workspace has.
 	UniqueNames bool
+	// Quotas admit new webhooks; nil admits all.
+	Quotas *quotas.Service
 }
 
 // New returns the service.
@@ -131,6 +135,7 @@ func New(d Deps) *Service {
 		retention:  d.Retention,
 
 		uniqueNames: d.UniqueNames,
+		quotas:      d.Quotas,
 	}
 }
 

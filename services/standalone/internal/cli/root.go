@@ -31,6 +31,7 @@ func New(version string) *cobra.Command {
 		workspaceCommand(version),
 		serviceAccountCommand(version),
 		teamCommand(version),
+		quotaCommand(version),
 		apiKeyCommand(version),
 		infraCommand(),
 		templateCommand(),

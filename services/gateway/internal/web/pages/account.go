@@ -2,6 +2,8 @@ package pages
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
@@ -61,7 +63,7 @@ func accountPage() page.Page {
 	return page.Page{
 		Pattern: "/account",
 		Section: accountSection,
-		Needs:   []string{orchv1.AccountService_ReadAccount_FullMethodName, orchv1.WorkspaceService_ReadWorkspaces_FullMethodName},
+		Needs:   []string{orchv1.AccountService_ReadAccount_FullMethodName, orchv1.AccountService_ReadAccountQuotas_FullMethodName, orchv1.WorkspaceService_ReadWorkspaces_FullMethodName},
 		Show:    showAccount,
 		Actions: []page.Action{
 			{
@@ -83,7 +85,8 @@ func accountPage() page.Page {
 func showAccount(r *page.Request) (page.View, error) {
 	account := apicall.New[*orchv1.Account](orchv1.AccountService_ReadAccount_FullMethodName, inAccount(r, nil))
 	workspaces := apicall.New[*orchv1.WorkspaceList](orchv1.WorkspaceService_ReadWorkspaces_FullMethodName, inAccount(r, apicall.JSON{}))
-	if err := r.Call(account, workspaces); err != nil {
+	quotas := apicall.New[*orchv1.AccountQuotaList](orchv1.AccountService_ReadAccountQuotas_FullMethodName, inAccount(r, nil))
+	if err := r.Call(account, workspaces, quotas); err != nil {
 		return page.View{}, err
 	}
 	a := account.Result()
@@ -106,7 +109,7 @@ func showAccount(r *page.Request) (page.View, error) {
 		}
 		t.add(link(to, w.GetName()), text(w.GetHandle()), text(w.GetDescription()), timeCell(r, w.GetCreated()), buttons)
 	}
-	v.Panels = append(v.Panels, panel{Title: "Workspaces", Table: t})
+	v.Panels = append(v.Panels, panel{Title: "Workspaces", Table: t}, quotaPanel(quotas.Result().GetQuotas()))
 	if r.May(orchv1.WorkspaceService_CreateWorkspace_FullMethodName) {
 		v.Forms = append(v.Forms, form{Title: "New workspace", Action: "workspace-create", Button: "Create the workspace", Fields: []field{
 			{Name: "name", Label: "Name", Required: true, Max: 255}, {Name: "description", Label: "Description", Max: 1024},
@@ -127,6 +130,22 @@ func showAccount(r *page.Request) (page.View, error) {
 		}})
 	}
 	return page.View{Title: v.Title, Template: "detail.html", Data: v}, nil
+}
+
+// quotaPanel shows the quotas of an account with their use.
+func quotaPanel(quotas []*orchv1.AccountQuota) panel {
+	t := &table{Columns: []string{"Quota", "Limit", "Used"}}
+	for _, q := range quotas {
+		limit, used := "no limit", ""
+		if q.Limit != nil {
+			limit = strconv.FormatInt(q.GetLimit(), 10)
+		}
+		if q.Used != nil {
+			used = strconv.FormatInt(q.GetUsed(), 10)
+		}
+		t.add(text(strings.ReplaceAll(q.GetName(), "_", " ")), text(limit), text(used))
+	}
+	return panel{Title: "Quotas", Table: t}
 }
 
 func editAccount(r *page.Request) (page.View, error) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
@@ -70,11 +71,13 @@ func TestEntriesThatAreRefused(t *testing.T) {
 // The hooks service is notified when a setting that it enforces changes, and of no other change.
 func TestSameIngestion(t *testing.T) {
 	t.Parallel()
-	one := &orchv1.AccountSettings{WebhookAllowedIps: []string{"192.0.2.7"}, WebhookRateLimit: &orchv1.WebhookRateLimit{}}
-	require.True(t, sameIngestion(nil, &orchv1.AccountSettings{ManagedExecution: true}))
-	require.True(t, sameIngestion(one, &orchv1.AccountSettings{
+	settings := func(s *orchv1.AccountSettings) *orchv1.Account { return &orchv1.Account{Settings: s} }
+	one := settings(&orchv1.AccountSettings{WebhookAllowedIps: []string{"192.0.2.7"}, WebhookRateLimit: &orchv1.WebhookRateLimit{}})
+	require.True(t, sameIngestion(settings(nil), settings(&orchv1.AccountSettings{ManagedExecution: true})))
+	require.True(t, sameIngestion(one, settings(&orchv1.AccountSettings{
 		WebhookAllowedIps: []string{"192.0.2.7"}, WebhookRateLimit: &orchv1.WebhookRateLimit{}, AiLogSummaries: true,
-	}))
-	require.False(t, sameIngestion(one, nil))
-	require.False(t, sameIngestion(one, &orchv1.AccountSettings{WebhookAllowedIps: []string{"192.0.2.7"}}))
+	})))
+	require.False(t, sameIngestion(one, settings(nil)))
+	require.False(t, sameIngestion(one, settings(&orchv1.AccountSettings{WebhookAllowedIps: []string{"192.0.2.7"}})))
+	require.False(t, sameIngestion(settings(nil), &orchv1.Account{Quotas: &orchv1.AccountQuotas{EventsPerSecond: proto.Int64(5)}}))
 }

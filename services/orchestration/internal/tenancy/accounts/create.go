@@ -41,7 +41,7 @@ func (s *Service) CreateAccount(ctx context.Context, r *orchv1.CreateAccountRequ
 	if err := s.settle(ctx, info, id); err != nil {
 		return nil, err
 	}
-	return present(a), nil
+	return s.present(a), nil
 }
 
 // settle creates the owner's membership and the first workspace of a new account.

@@ -10,8 +10,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/orch-project/orch/pkg/quota"
 	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/quotas"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
@@ -19,6 +21,7 @@ import (
 type Service struct {
 	orchv1.UnimplementedAccountServiceServer
 	registry *tenancy.Registry
+	quotas   *quotas.Service
 	// disable disables the webhooks of an account that have no service account.
 	disable func(ctx context.Context, account uuid.UUID) error
 	// close deletes the resources of a deleted account.
@@ -26,8 +29,10 @@ type Service struct {
 }
 
 // New returns the service.
-func New(registry *tenancy.Registry, disableOpenWebhooks, closeAccount func(ctx context.Context, account uuid.UUID) error) *Service {
-	return &Service{registry: registry, disable: disableOpenWebhooks, close: closeAccount}
+func New(
+	registry *tenancy.Registry, q *quotas.Service, disableOpenWebhooks, closeAccount func(ctx context.Context, account uuid.UUID) error,
+) *Service {
+	return &Service{registry: registry, quotas: q, disable: disableOpenWebhooks, close: closeAccount}
 }
 
 func (s *Service) get(ctx context.Context) (*orchv1.Account, error) {
@@ -40,9 +45,10 @@ func (s *Service) get(ctx context.Context) (*orchv1.Account, error) {
 }
 
 // present sets the fields of an account that are computed, not stored.
-func present(a *orchv1.Account) *orchv1.Account {
+func (s *Service) present(a *orchv1.Account) *orchv1.Account {
 	a.Features = tenancy.Features(a.GetPlanType())
 	a.SsoState = "none"
+	a.AutomationsLimit = s.quotas.Limit(a, quota.Automations)
 	if a.Settings == nil {
 		a.Settings = &orchv1.AccountSettings{}
 	}
@@ -68,7 +74,7 @@ func (s *Service) ReadAccount(ctx context.Context, _ *orchv1.ReadAccountRequest)
 	if err != nil {
 		return nil, err
 	}
-	return present(a), nil
+	return s.present(a), nil
 }
 
 // ReadAccountSettings returns the settings of an account.
@@ -77,7 +83,7 @@ func (s *Service) ReadAccountSettings(ctx context.Context, _ *orchv1.ReadAccount
 	if err != nil {
 		return nil, err
 	}
-	return present(a).GetSettings(), nil
+	return s.present(a).GetSettings(), nil
 }
 
 // ReadAccountDomains returns an empty list: the server has no domains.

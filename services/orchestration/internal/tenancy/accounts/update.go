@@ -84,9 +84,11 @@ func checkNetworks(list []string) error {
 	return nil
 }
 
-// sameIngestion reports whether two settings are equal for webhook ingestion.
-func sameIngestion(a, b *orchv1.AccountSettings) bool {
-	return proto.Equal(a.GetWebhookRateLimit(), b.GetWebhookRateLimit()) && slices.Equal(a.GetWebhookAllowedIps(), b.GetWebhookAllowedIps())
+// sameIngestion reports whether two accounts are equal for webhook ingestion.
+func sameIngestion(a, b *orchv1.Account) bool {
+	left, right := a.GetSettings(), b.GetSettings()
+	return proto.Equal(left.GetWebhookRateLimit(), right.GetWebhookRateLimit()) && slices.Equal(left.GetWebhookAllowedIps(), right.GetWebhookAllowedIps()) &&
+		proto.Equal(a.GetQuotas(), b.GetQuotas())
 }
 
 // decide returns the store decision for a change to an account.
@@ -98,7 +100,7 @@ func (s *Service) decide(info request.Info, kind string, edit func(*orchv1.Accou
 		if next.GetSettings().GetEnforceWebhookAuthentication() && !current.GetSettings().GetEnforceWebhookAuthentication() {
 			effects = append(effects, s.registry.Store.ResourceEffect(KindEnforce, tenancy.Server, info.Account))
 		}
-		if !sameIngestion(next.GetSettings(), current.GetSettings()) {
+		if !sameIngestion(next, current) {
 			effects = append(effects, s.registry.Store.ResourceEffect(KindIngestion, tenancy.Server, info.Account))
 		}
 		return effects, err

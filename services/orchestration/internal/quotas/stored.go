@@ -1,0 +1,109 @@
+package quotas
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/grpc"
+
+	"github.com/orch-project/orch/pkg/quota"
+	"github.com/orch-project/orch/pkg/request"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// creations are the rpcs that are refused beyond the quota of stored bytes. Begin refuses the creations that another quota counts.
+var creations = map[string]bool{
+	orchv1.BlockTypeService_CreateBlockType_FullMethodName:                   true,
+	orchv1.BlockSchemaService_CreateBlockSchema_FullMethodName:               true,
+	orchv1.ConcurrencyLimitV2Service_CreateConcurrencyLimitV2_FullMethodName: true,
+	orchv1.ConcurrencyLimitService_CreateConcurrencyLimit_FullMethodName:     true,
+	orchv1.DeploymentService_CreateFlowRunFromDeployment_FullMethodName:      true,
+	orchv1.DeploymentService_CreateDeploymentSchedules_FullMethodName:        true,
+	orchv1.FlowRunService_CreateFlowRun_FullMethodName:                       true,
+	orchv1.SavedSearchService_CreateSavedSearch_FullMethodName:               true,
+	orchv1.VariableService_CreateVariable_FullMethodName:                     true,
+	orchv1.WorkPoolService_CreateWorkPool_FullMethodName:                     true,
+	orchv1.WorkPoolService_CreateWorkPoolQueue_FullMethodName:                true,
+	orchv1.WorkQueueService_CreateWorkQueue_FullMethodName:                   true,
+}
+
+// Creates reports whether an rpc is refused beyond the quota of stored bytes.
+func Creates(method string) bool { return creations[method] }
+
+// Interceptor refuses creations beyond the quota of stored bytes. It is for the calls of clients: schedules and automations continue.
+func (s *Service) Interceptor() grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, in any, call *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		if creations[call.FullMethod] && !ofARun(in) {
+			info, err := request.Incoming(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if err := s.checkStored(ctx, info.Account); err != nil {
+				return nil, err
+			}
+		}
+		return next(ctx, in)
+	}
+}
+
+// ofARun reports whether a request is that of a running flow run, for a subflow.
+func ofARun(in any) bool {
+	switch r := in.(type) {
+	case *orchv1.CreateFlowRunRequest:
+		return r.GetFlowRun().ParentTaskRunId != nil
+	case *orchv1.CreateFlowRunFromDeploymentRequest:
+		return r.GetFlowRun().ParentTaskRunId != nil
+	}
+	return false
+}
+
+// checkStored refuses a creation of an account whose last measurement exceeds its quota.
+func (s *Service) checkStored(ctx context.Context, account uuid.UUID) error {
+	now := s.registry.Store.Now()
+	s.mu.Lock()
+	known, ok := s.stored[account]
+	s.mu.Unlock()
+	if !ok || !now.Before(known.until) || known.until.Sub(now) > storedFor {
+		var err error
+		if known, err = s.readStored(ctx, account); err != nil {
+			return err
+		}
+		known.until = now.Add(storedFor)
+		s.mu.Lock()
+		if len(s.stored) >= maxStored {
+			clear(s.stored)
+		}
+		s.stored[account] = known
+		s.mu.Unlock()
+	}
+	if known.limit <= 0 || known.bytes < known.limit {
+		return nil
+	}
+	s.refuse(ctx, account, quota.StoredBytes, known.limit)
+	return quota.Refused(quota.StoredBytes, known.limit, "delete documents, or ask the operator for more. Running runs continue.")
+}
+
+func (s *Service) readStored(ctx context.Context, account uuid.UUID) (stored, error) {
+	own, err := s.own(ctx, account)
+	if err != nil {
+		return stored{}, err
+	}
+	limit := s.defaults.Of(own, quota.StoredBytes)
+	if limit <= 0 {
+		return stored{}, nil
+	}
+	usage, err := s.read(ctx, account)
+	return stored{limit: limit, bytes: usage.GetStoredBytes()}, err
+}
+
+// read returns the last measurement of an account, nil before the first one.
+func (s *Service) read(ctx context.Context, account uuid.UUID) (*orchv1.AccountUsage, error) {
+	usage, err := s.usage.First(ctx, account, bson.D{})
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	return usage, err
+}
