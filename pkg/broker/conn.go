@@ -59,6 +59,7 @@ func Connect(ctx context.Context, cfg Config) (*Conn, error) {
 func (c *Conn) options() []nats.Option {
 	opts := []nats.Option{
 		nats.Name(c.cfg.Name),
+		nats.CustomInboxPrefix("_INBOX." + c.cfg.Name), // So that users of the broker may read replies to their own service alone.
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(200 * time.Millisecond),
 		nats.ReconnectJitter(50*time.Millisecond, 100*time.Millisecond),

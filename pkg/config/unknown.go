@@ -20,7 +20,7 @@ var settingNames string
 
 // foreignNames matches variables that are no settings: those of tests and benchmarks, of the deployment files, and those
 // that Kubernetes sets for a service named orch-….
-var foreignNames = regexp.MustCompile(`^ORCH_(TEST|BENCH|SCALE)_|^ORCH_(BIND|VERSION|NATS_PASSWORD)$|_SERVICE_(HOST|PORT)|_PORT(_\d+_(TCP|UDP).*)?$`)
+var foreignNames = regexp.MustCompile(`^ORCH_(TEST|BENCH|SCALE)_|^ORCH_(BIND|VERSION|NATS_PASSWORD(_[A-Z]+)?)$|_SERVICE_(HOST|PORT)|_PORT(_\d+_(TCP|UDP).*)?$`)
 
 // Unknown is an environment variable that looks like a setting but is none.
 type Unknown struct {

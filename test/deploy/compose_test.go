@@ -38,7 +38,7 @@ func composeSecrets(t *testing.T) []string {
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	lines := strings.Fields(string(text))
-	require.Len(t, lines, 4)
+	require.Len(t, lines, 7)
 	info, err := os.Stat(file)
 	require.NoError(t, err)
 	require.Zero(t, info.Mode().Perm()&0o077, "only the owner reads the secrets")
@@ -76,7 +76,7 @@ func TestComposeSettingsAreAccepted(t *testing.T) {
 		"as it is": nil,
 		"open to others": {
 			"ORCH_AUTH_BASIC=admin:a-long-random-secret", "ORCH_BIND=0.0.0.0", "ORCH_VOCABULARY=prefect",
-			"ORCH_NATS_PASSWORD=other", "ORCH_PUBLIC_URL=https://orch.example.com", "ORCH_LOG_LEVEL=debug",
+			"ORCH_NATS_PASSWORD_HOOKS=other", "ORCH_PUBLIC_URL=https://orch.example.com", "ORCH_LOG_LEVEL=debug",
 			"ORCH_TRUSTED_PROXIES=10.0.0.7", "ORCH_HOOKS_TRUSTED_PROXIES=172.18.0.0/16,172.19.0.0/16",
 			"ORCH_ALLOWED_HOSTS=orch.lan", "ORCH_CORS_ORIGINS=https://ui.example.com",
 		},
@@ -90,8 +90,10 @@ func TestComposeSettingsAreAccepted(t *testing.T) {
 				delete(variables, goMemLimit)
 				known.accepts(t, variables)
 			}
-			require.Equal(t, p.Services["hooks"].Environment["ORCH_NATS_URL"], p.Services["orchestration"].Environment["ORCH_NATS_URL"])
-			require.Contains(t, *p.Services["hooks"].Environment["ORCH_NATS_URL"], *p.Services["nats"].Environment["ORCH_NATS_PASSWORD"])
+			for service := range services {
+				password := *p.Services["nats"].Environment["ORCH_NATS_PASSWORD_"+strings.ToUpper(service)]
+				require.Equal(t, "nats://"+service+":"+password+"@nats:4222", *p.Services[service].Environment["ORCH_NATS_URL"])
+			}
 			require.Contains(t, *p.Services["orchestration"].Environment["ORCH_MONGODB_URI"], *p.Services["mongo"].Environment["MONGO_INITDB_ROOT_PASSWORD"])
 		})
 	}

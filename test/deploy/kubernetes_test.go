@@ -109,8 +109,11 @@ const key = "VGhpcyBpcyBhIGtleSBvZiAzMiBieXRlcyBmb3IgdGU="
 var secrets = map[string]string{
 	"orch-gateway/auth-basic":         "admin:a-long-random-secret",
 	"orch-secrets/keys":               key,
-	"orch-infrastructure/nats-url":    "nats://orch:secret@nats.infrastructure:4222",
 	"orch-infrastructure/mongodb-uri": "mongodb://mongo.infrastructure:27017/?replicaSet=rs0",
+
+	"orch-infrastructure/nats-url-gateway":       "nats://gateway:secret@nats.infrastructure:4222",
+	"orch-infrastructure/nats-url-hooks":         "nats://hooks:secret@nats.infrastructure:4222",
+	"orch-infrastructure/nats-url-orchestration": "nats://orchestration:secret@nats.infrastructure:4222",
 }
 
 func TestKubernetesSettingsAreAccepted(t *testing.T) {
@@ -372,4 +375,12 @@ func TestKubernetesDeniesByDefault(t *testing.T) {
 		require.Contains(t, policies, name, "the paths of %s are listed", name)
 	}
 	require.NotEmpty(t, policies["orchestration"].Spec.Ingress[0].From, "only the gateway reaches orchestration")
+	for name, policy := range policies {
+		for _, rule := range policy.Spec.Egress {
+			for _, to := range rule.To {
+				require.False(t, to.PodSelector != nil && to.NamespaceSelector != nil && len(to.NamespaceSelector.MatchLabels) == 0,
+					"%s: a label in any namespace", name)
+			}
+		}
+	}
 }

@@ -17,6 +17,14 @@ import (
 
 const natsConf = "deploy/nats/nats.conf"
 
+// setPasswords sets the passwords of the users of NATS.
+func setPasswords(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{"", "_GATEWAY", "_HOOKS", "_ORCHESTRATION"} {
+		t.Setenv("ORCH_NATS_PASSWORD"+name, "canary")
+	}
+}
+
 // start runs a server with a configuration, on a free port and in a new directory.
 func start(t *testing.T, conf string) *server.Server {
 	t.Helper()
@@ -49,7 +57,7 @@ func connect(t *testing.T, s *server.Server) error {
 
 // The services accept the deployed server: it reports that it flushes before it acknowledges.
 func TestNATSIsAccepted(t *testing.T) {
-	t.Setenv("ORCH_NATS_PASSWORD", "canary")
+	setPasswords(t)
 	s := start(t, filepath.Join(root, natsConf))
 	require.True(t, s.JetStreamConfig().SyncAlways)
 	require.NoError(t, connect(t, s))
@@ -60,7 +68,7 @@ func TestNATSIsAccepted(t *testing.T) {
 
 // Each setting of the guarantee is necessary: without it the services refuse the server.
 func TestNATSWithoutASettingIsRefused(t *testing.T) {
-	t.Setenv("ORCH_NATS_PASSWORD", "canary")
+	setPasswords(t)
 	text, err := os.ReadFile(filepath.Join(root, natsConf))
 	require.NoError(t, err)
 	for _, test := range []struct {
