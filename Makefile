@@ -42,6 +42,10 @@ up: ## start the three services, NATS and MongoDB in containers (Docker)
 # The tag of images, which may not have a plus sign.
 TAG ?= $(subst +,-,$(VERSION))
 
+.PHONY: pin-images
+pin-images: ## pin the foreign images of the deployment files by the digests that their registries name
+	tools/pin-images
+
 .PHONY: images
 images: ## build the services' images for PLATFORMS (this machine's) and push them: make images REGISTRY=registry.example.com/orch
 	@docker buildx version > /dev/null || { echo 'images needs Docker with buildx'; exit 1; }
