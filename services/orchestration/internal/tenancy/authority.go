@@ -39,22 +39,31 @@ func (r *Registry) membershipOf(ctx context.Context, account, actor uuid.UUID) (
 
 // IsMember reports whether an email address belongs to a member of an account.
 func (r *Registry) IsMember(ctx context.Context, account uuid.UUID, email string) (bool, error) {
-	user, err := r.Users.First(ctx, Server, bson.D{{Key: "email", Value: email}})
-	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
-	}
+	var ids []uuid.UUID
+	err := r.Users.Each(ctx, Server, bson.D{{Key: "email", Value: email}}, bson.D{{Key: "email", Value: 1}}, func(user *orchv1.User) bool {
+		if id, err := uuid.Parse(user.GetId()); err == nil {
+			ids = append(ids, id)
+		}
+		return true
+	})
 	if err != nil {
 		return false, err
 	}
-	id, err := uuid.Parse(user.GetId())
-	if err != nil {
-		return false, fmt.Errorf("read user id: %w", err)
+	for _, id := range ids {
+		switch _, err := r.Memberships.Get(ctx, account, MembershipID(account, id)); {
+		case err == nil:
+			return true, nil
+		case !errors.Is(err, store.ErrNotFound):
+			return false, err
+		}
 	}
-	_, err = r.Memberships.First(ctx, account, bson.D{{Key: "user_id", Value: store.Binary(id)}})
-	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
+	return false, nil
+}
+
+// AccountAddress is the unique key of an address within the account that creates its user.
+func AccountAddress(account uuid.UUID, email string) *string {
+	key := account.String() + " " + email
+	return &key
 }
 
 // CheckAccountRoles rejects a caller who may not grant or revoke these account roles: only owners grant or revoke

@@ -44,6 +44,6 @@ func (s *Service) UpdateAccountQuotas(ctx context.Context, r *orchv1.UpdateAccou
 	if err != nil {
 		return nil, tenancy.Missing(err, "Account")
 	}
-	s.registry.Spread(ctx, query.Account, info.Account)
+	s.registry.FlushEffects(ctx, query.Account, info.Account)
 	return &emptypb.Empty{}, nil
 }

@@ -2,6 +2,7 @@ package users
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -29,8 +30,8 @@ func present(m *orchv1.AccountMembership, u *orchv1.User) *orchv1.AccountMembers
 	return m
 }
 
-// CreateAccountMembership creates a user with a first key as a member of the account. It rejects a user whom another
-// account created, without revealing whether that user exists.
+// CreateAccountMembership creates a user with a first key as a member of the account. Nobody verifies addresses, so another account
+// may have a user with the same one: the response reveals nothing of that.
 func (s *Service) CreateAccountMembership(ctx context.Context, r *orchv1.CreateAccountMembershipRequest) (*orchv1.AccountMembership, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -47,6 +48,12 @@ func (s *Service) CreateAccountMembership(ctx context.Context, r *orchv1.CreateA
 	if _, err := reg.Accounts.Get(ctx, tenancy.Server, info.Account); err != nil {
 		return nil, tenancy.Missing(err, "Account")
 	}
+	switch taken, err := reg.IsMember(ctx, info.Account, create.GetEmail()); {
+	case err != nil:
+		return nil, err
+	case taken:
+		return nil, errAddressTaken
+	}
 	expiration, err := reg.Expiration(info.Caller, nil, "")
 	if err != nil {
 		return nil, err
@@ -56,6 +63,7 @@ func (s *Service) CreateAccountMembership(ctx context.Context, r *orchv1.CreateA
 	u := &orchv1.User{
 		Id: id.String(), ActorId: reg.Store.NewID().String(), Handle: create.GetHandle(), Email: create.GetEmail(),
 		FirstName: create.GetFirstName(), LastName: create.GetLastName(), Keys: []*orchv1.ApiKey{stored}, Welcomed: true,
+		AccountAddress: tenancy.AccountAddress(info.Account, create.GetEmail()),
 	}
 	if create.Handle == nil {
 		u.Handle, _, _ = strings.Cut(create.GetEmail(), "@")
@@ -65,7 +73,10 @@ func (s *Service) CreateAccountMembership(ctx context.Context, r *orchv1.CreateA
 		return nil, err
 	}
 	if err := reg.Users.Insert(ctx, tenancy.Server, u, effects...); err != nil {
-		return nil, tenancy.Taken(err, "This e-mail address cannot be added.")
+		if errors.Is(err, store.ErrDuplicate) {
+			return nil, errAddressTaken
+		}
+		return nil, err
 	}
 	m := &orchv1.AccountMembership{
 		Id: tenancy.MembershipID(info.Account, id).String(), UserId: u.GetId(), ActorId: u.GetActorId(), AccountRoleId: role,
@@ -83,6 +94,9 @@ func (s *Service) CreateAccountMembership(ctx context.Context, r *orchv1.CreateA
 	m.ApiKey = shown
 	return present(m, u), nil
 }
+
+// errAddressTaken refuses an address that another member of the account has.
+var errAddressTaken = rpc.Detail(http.StatusConflict, "This e-mail address cannot be added.")
 
 func auditEntry(m *orchv1.AccountMembership, id uuid.UUID, action string) tenancy.AuditEntry {
 	return tenancy.AuditEntry{Kind: "account-membership", Action: action, ID: id, Name: m.GetUserId()}

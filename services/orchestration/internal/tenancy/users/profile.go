@@ -3,6 +3,7 @@ package users
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -62,6 +63,9 @@ func (s *Service) UpdateUser(ctx context.Context, r *orchv1.UpdateUserRequest) (
 			if value != nil {
 				*field = *value
 			}
+		}
+		if account, _, known := strings.Cut(next.GetAccountAddress(), " "); known {
+			next.AccountAddress = proto.String(account + " " + next.GetEmail())
 		}
 		return tenancy.AuditEntry{Kind: "user", Action: "updated", ID: id, Name: next.GetHandle()}, nil
 	})
