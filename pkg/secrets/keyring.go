@@ -99,6 +99,9 @@ func (r Keyring) With(other Keyring) Keyring {
 	return joined
 }
 
+// Rotating reports whether there are keys beside the first, which only open what they sealed.
+func (r Keyring) Rotating() bool { return len(r.keys) > 1 }
+
 // Empty reports whether there are no keys.
 func (r Keyring) Empty() bool { return len(r.keys) == 0 }
 

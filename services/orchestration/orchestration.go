@@ -161,8 +161,10 @@ type Orchestration struct {
 	retention   *retention.Service
 	quotas      *quotas.Service
 	hosted      *hosted
-	every       Timers
-	load        requestload.Meter
+	// reencryption encrypts secrets with the first key.
+	reencryption *reencryption
+	every        Timers
+	load         requestload.Meter
 }
 
 // New connects to the database, claims it, and wires the services. Close it.
@@ -290,6 +292,8 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 		outbox.Handlers{
 			events.KindPublish:            o.events.PublishEffects,
 			webhooks.KindDefinition:       o.webhooks.Publish,
+	o.reencryption = newReencryption(cfg.Secrets, deps.Registry, o.log,
+		secretKind{"blocks", o.blocks.Reencrypt}, secretKind{"webhooks", o.webhooks.Reencrypt}, secretKind{"dead letters", o.relay.Reencrypt})
 			accounts.KindIngestion:        o.webhooks.PublishAccounts,
 			artifacts.KindFollow:          o.artifacts.Follow,
 			artifacts.KindDeleteOfFlowRun: o.artifacts.DeleteOfFlowRuns,

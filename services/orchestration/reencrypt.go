@@ -6,59 +6,109 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/orch-project/orch/pkg/secrets"
+	"github.com/orch-project/orch/pkg/telemetry"
 )
 
 // ErrReencrypt reports secrets that could not be encrypted with the first key.
 var ErrReencrypt = errors.New("some secrets are still encrypted with other keys")
 
-// reencryptedPerLine is the number of secrets after which the progress is printed.
-const reencryptedPerLine = 1000
+// reencryptedPerReport is the number of secrets after which the progress is reported.
+const reencryptedPerReport = 1000
 
-// Reencrypt encrypts every stored secret with the first key, so that the other keys can go, and prints its progress. Secrets that
-// have this key already are skipped: after an interruption another call continues. Services may run meanwhile.
-func (o *Orchestration) Reencrypt(ctx context.Context, out io.Writer) error {
-	failures := 0
-	for _, kind := range []struct {
-		name string
-		do   func(ctx context.Context, done func(changed bool, err error) error) error
-	}{
-		{"blocks", o.blocks.Reencrypt},
-		{"webhooks", o.webhooks.Reencrypt},
-		{"dead letters", o.relay.Reencrypt},
-	} {
-		seen, changed, failed := 0, 0, 0
-		progress := func() error {
-			_, err := fmt.Fprintf(out, "%s: %d examined, %d encrypted with the first key, %d failed\n", kind.name, seen, changed, failed)
-			return err
-		}
-		err := kind.do(ctx, func(encrypted bool, err error) error {
-			seen++
+// reencrypted is the progress with the secrets of one kind.
+type reencrypted struct{ examined, changed, failed int }
+
+// reencryption encrypts every stored secret with the first key, so that the other keys can go. It skips secrets that have this key
+// already: after an interruption the next pass continues. Services may run meanwhile.
+type reencryption struct {
+	keys  secrets.Keyring
+	kinds []secretKind
+	log   *slog.Logger
+	// progress is that of the current pass, or of the last one.
+	progress *prometheus.GaugeVec
+	complete bool // The last pass found nothing to do, and the log says so.
+}
+
+// secretKind is a kind of documents with secrets. each calls done for each document, and goes on after one that fails.
+type secretKind struct {
+	name string
+	each func(ctx context.Context, done func(changed bool, err error) error) error
+}
+
+func newReencryption(keys secrets.Keyring, registry prometheus.Registerer, log *slog.Logger, kinds ...secretKind) *reencryption {
+	return &reencryption{
+		keys: keys, kinds: kinds, log: log,
+		progress: telemetry.Register(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "orch_reencryption_secrets",
+			Help: "Documents with secrets that the current or last pass of the re-encryption examined, encrypted with the first key, and failed to encrypt.",
+		}, []string{"kind", "state"})),
+	}
+}
+
+// run encrypts the secrets of all kinds. It calls report at intervals, and at the end of each kind.
+func (r *reencryption) run(ctx context.Context, report func(kind string, p reencrypted) error) (total reencrypted, err error) {
+	for _, kind := range r.kinds {
+		var p reencrypted
+		err := kind.each(ctx, func(changed bool, err error) error {
+			p.examined++
 			switch {
 			case err != nil && ctx.Err() != nil:
 				return err
 			case err != nil:
-				failed++
-				o.log.ErrorContext(ctx, "failed to encrypt a secret with the first key", "kind", kind.name, "error", err)
-			case encrypted:
-				changed++
+				p.failed++
+				r.log.ErrorContext(ctx, "failed to encrypt a secret with the first key", "kind", kind.name, "error", err)
+			case changed:
+				p.changed++
 			}
-			if seen%reencryptedPerLine == 0 {
-				return progress()
+			if p.examined%reencryptedPerReport == 0 {
+				return report(kind.name, p)
 			}
 			return nil
 		})
-		if err != nil {
-			return fmt.Errorf("encrypt the secrets of %s with the first key: %w", kind.name, err)
+		total = reencrypted{total.examined + p.examined, total.changed + p.changed, total.failed + p.failed}
+		if err := errors.Join(err, report(kind.name, p)); err != nil {
+			return total, fmt.Errorf("encrypt the secrets of %s with the first key: %w", kind.name, err)
 		}
-		if err := progress(); err != nil {
-			return err
+	}
+	if total.failed > 0 {
+		return total, fmt.Errorf("%w: %d failed; the log names them", ErrReencrypt, total.failed)
+	}
+	return total, nil
+}
+
+// Pass is one pass of the background task. With a single key there is nothing to do. It returns the number of secrets that it encrypted.
+func (r *reencryption) Pass(ctx context.Context) (changed int, err error) {
+	if !r.keys.Rotating() {
+		return 0, nil
+	}
+	total, err := r.run(ctx, func(kind string, p reencrypted) error {
+		for state, n := range map[string]int{"examined": p.examined, "encrypted": p.changed, "failed": p.failed} {
+			r.progress.WithLabelValues(kind, state).Set(float64(n))
 		}
-		failures += failed
+		if p.changed > 0 {
+			r.log.InfoContext(ctx, "encrypted secrets with the first key", "kind", kind, "examined", p.examined, "encrypted", p.changed, "failed", p.failed)
+		}
+		return nil
+	})
+	complete := err == nil && total.changed == 0
+	if complete && !r.complete {
+		r.log.InfoContext(ctx, "every secret is encrypted with the first key: the other keys can be removed", "secrets", total.examined)
 	}
-	if failures > 0 {
-		return fmt.Errorf("%w: %d failed; the log names them", ErrReencrypt, failures)
-	}
-	return nil
+	r.complete = complete
+	return total.changed, err
+}
+
+// Reencrypt encrypts every stored secret with the first key now, and prints its progress.
+func (o *Orchestration) Reencrypt(ctx context.Context, out io.Writer) error {
+	_, err := o.reencryption.run(ctx, func(kind string, p reencrypted) error {
+		_, err := fmt.Fprintf(out, "%s: %d examined, %d encrypted with the first key, %d failed\n", kind, p.examined, p.changed, p.failed)
+		return err
+	})
+	return err
 }
 
 // Reencrypt is Orchestration.Reencrypt as a task of the program.

@@ -24,14 +24,15 @@ type Timers struct {
 	CancellationCleanup time.Duration `env:"ORCH_CANCELLATION_CLEANUP_EVERY" envDefault:"20s" desc:"The polling interval for cancelled runs with running task runs or subflow runs, and for cancellations that do not end; 0 turns it off."`
 	WebhookWatcher      time.Duration `env:"ORCH_WEBHOOK_WATCHER_EVERY" envDefault:"10s" desc:"The polling interval for webhooks that recovered or became silent; 0 turns it off."`
 	Repossessor         time.Duration `env:"ORCH_REPOSSESSOR_EVERY" envDefault:"10s" desc:"The polling interval for expired leases of concurrency slots; 0 turns it off, and leaked slots stay taken."`
+	Reencryption        time.Duration `env:"ORCH_REENCRYPTION_EVERY" envDefault:"10m" desc:"The interval of the passes that encrypt secrets with the first key, while there is more than one; 0 turns it off."`
 	Retention           time.Duration `env:"ORCH_RETENTION_EVERY" envDefault:"10s" desc:"The interval of the passes that delete what the retention policies of workspaces select; 0 turns it off."`
 	QuotaUsage          time.Duration `env:"ORCH_QUOTA_MEASURE_EVERY" envDefault:"1m" desc:"The interval of the passes that measure the stored bytes of accounts with a quota of them; 0 turns them off."`
 }
 
 // validate refuses negative periods.
 func (t Timers) validate() error {
-	if min(t.Scheduler, t.PauseExpirations, t.LateRuns, t.Foreman, t.CancellationCleanup, t.WebhookWatcher, t.Repossessor, t.Retention, t.QuotaUsage) < 0 {
-		return errors.New("ORCH_SCHEDULER_EVERY, ORCH_PAUSE_EXPIRATIONS_EVERY, ORCH_LATE_RUNS_EVERY, ORCH_FOREMAN_EVERY, ORCH_CANCELLATION_CLEANUP_EVERY, ORCH_WEBHOOK_WATCHER_EVERY, ORCH_REPOSSESSOR_EVERY, ORCH_RETENTION_EVERY, ORCH_QUOTA_MEASURE_EVERY: must not be negative")
+	if min(t.Scheduler, t.PauseExpirations, t.LateRuns, t.Foreman, t.CancellationCleanup, t.WebhookWatcher, t.Repossessor, t.Retention, t.QuotaUsage, t.Reencryption) < 0 {
+		return errors.New("ORCH_SCHEDULER_EVERY, ORCH_PAUSE_EXPIRATIONS_EVERY, ORCH_LATE_RUNS_EVERY, ORCH_FOREMAN_EVERY, ORCH_CANCELLATION_CLEANUP_EVERY, ORCH_WEBHOOK_WATCHER_EVERY, ORCH_REPOSSESSOR_EVERY, ORCH_RETENTION_EVERY, ORCH_QUOTA_MEASURE_EVERY, ORCH_REENCRYPTION_EVERY: must not be negative")
 	}
 	return nil
 }
@@ -56,6 +57,7 @@ func (o *Orchestration) timers(every Timers) []run.Worker {
 		{"webhook watcher", every.WebhookWatcher, o.webhooks.Watch},
 		{"retention", every.Retention, o.retention.Pass},
 		{"quota usage", every.QuotaUsage, o.quotas.Measure},
+		{"re-encryption", every.Reencryption, o.reencryption.Pass},
 	} {
 		if timer.every > 0 {
 			workers = append(workers, leader.NewTask(o.store, timer.name, timer.every, o.log, o.background.observe(timer.name, o.log, timer.do)))

@@ -2,11 +2,14 @@ package standalone_test
 
 import (
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -66,4 +69,42 @@ func TestSecretsAreEncryptedWithTheNewestKey(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
 	require.Equal(t, http.StatusNoContent, response.StatusCode)
+}
+
+// TestTheServerEncryptsSecretsWithTheNewestKey: while it has more than one key, a server does so by itself, and shows its progress.
+func TestTheServerEncryptsSecretsWithTheNewestKey(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "secrets.key")
+	s := start(t, dir)
+	var hook struct{ ID string }
+	require.Equal(t, 201, s.ask(http.MethodPost, "/webhooks/", `{"name": "h", "template": "{\"event\": \"e\", \"resource\": {\"orch.resource.id\": \"r\"}}",
+		"verification": {"scheme": "token", "header": "X-Caller", "secrets": ["secret-of-the-sender"]}}`, &hook))
+	s.stop()
+
+	old, err := os.ReadFile(file)
+	require.NoError(t, err)
+	newest := secrets.NewKey()
+	require.NoError(t, os.WriteFile(file, []byte(newest+"\n"+string(old)), 0o600))
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	internal := free.Addr().String()
+	require.NoError(t, free.Close())
+	rotating := start(t, dir, "ORCH_INTERNAL_LISTEN="+internal)
+	require.Eventually(t, func() bool {
+		response, err := rotating.http.Get("http://" + internal + "/metrics")
+		if err != nil {
+			return false
+		}
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		return err == nil && strings.Contains(string(text), `orch_reencryption_secrets{kind="dead letters",state="examined"} 0`) &&
+			strings.Contains(string(text), `orch_reencryption_secrets{kind="webhooks",state="encrypted"} 1`)
+	}, time.Minute, 10*time.Millisecond)
+	rotating.stop()
+
+	require.NoError(t, os.WriteFile(file, []byte(newest+"\n"), 0o600))
+	var out strings.Builder
+	require.NoError(t, standalone.Reencrypt(t.Context(), dir, &out, quiet), "the newest key opens everything")
+	require.Contains(t, out.String(), "webhooks: 1 examined, 0 encrypted with the first key, 0 failed")
 }
