@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/clientaddr"
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/telemetry"
 	"github.com/orch-project/orch/pkg/tlsfiles"
@@ -42,7 +43,8 @@ func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logge
 		if err != nil {
 			return err
 		}
-		public, err := listen(cfg.Listen, files, h.Handler(), h.log)
+		unnamed := clientaddr.NewUnnamed(h.proxies, telemetry.Register(registry, clientaddr.NewUnnamedCounter()), h.log)
+		public, err := listen(cfg.Listen, files, unnamed.Handler(h.Handler()), h.log)
 		if err != nil {
 			return err
 		}
