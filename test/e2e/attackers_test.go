@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -21,6 +22,8 @@ import (
 const (
 	// attackersEnv is the variable with the target of the attackers, who run as a process of their own.
 	attackersEnv = "ORCH_TEST_ATTACKERS"
+	// attackersReady is their line when the bombs are made. They begin when their standard input has a line.
+	attackersReady = "the attackers are ready"
 	// attackersResult precedes the outcome in their output.
 	attackersResult = "outcome of the attackers: "
 )
@@ -60,6 +63,10 @@ func TestAttackers(t *testing.T) {
 	bombs := append(hookBombs(a.Slugs), apiBombs(a.Key)...)
 	a.client = &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: len(bombs)}}
 	defer a.client.CloseIdleConnections()
+	bodies := hostileBodies()
+	fmt.Println(attackersReady)
+	_, err := bufio.NewReader(os.Stdin).ReadString('\n')
+	require.NoError(t, err)
 	var all sync.WaitGroup
 	for _, b := range bombs {
 		all.Go(func() {
@@ -68,7 +75,7 @@ func TestAttackers(t *testing.T) {
 			}
 		})
 	}
-	for _, body := range hostileBodies() {
+	for _, body := range bodies {
 		for _, path := range []string{"/events/in", "/events/out"} {
 			all.Go(func() {
 				for range hostileRounds {

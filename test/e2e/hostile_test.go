@@ -3,7 +3,7 @@
 package e2e
 
 import (
-	"bytes"
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -139,9 +139,10 @@ func (s *siege) create(key, path, body string, out any) {
 }
 
 func (s *siege) run() {
+	attack := s.startAttackers()
 	alone := s.measure(func() { wait(s.t.Context(), honestAlone) })
-	attack := s.measure(s.attack)
-	s.report(alone, attack)
+	attacked := s.measure(attack)
+	s.report(alone, attacked)
 
 	for p, b := range s.budgets {
 		select {
@@ -159,7 +160,7 @@ func (s *siege) run() {
 	for _, text := range s.wrong {
 		s.t.Error(text)
 	}
-	if a, b := percentile(alone, 0.99), percentile(attack, 0.99); b > honestFactor*a {
+	if a, b := percentile(alone, 0.99), percentile(attacked, 0.99); b > honestFactor*a {
 		s.t.Errorf("the honest client's p99 rises from %s to %s during the attack", a, b)
 	}
 }
@@ -214,24 +215,42 @@ func (s *siege) fault(format string, args ...any) {
 	}
 }
 
-// attack runs the attackers as a process of the lowest priority, because they are other machines outside of this test.
-func (s *siege) attack() {
+// startAttackers starts the attackers as a process that only runs when a processor is idle, because they are other machines outside of
+// this test. They have made their bombs when it returns; attack sends them.
+func (s *siege) startAttackers() (attack func()) {
 	s.t.Helper()
 	target, err := json.Marshal(s.target)
 	require.NoError(s.t, err)
 	cmd := exec.CommandContext(s.t.Context(), os.Args[0], "-test.run=^TestAttackers$")
 	cmd.Env = append(os.Environ(), attackersEnv+"="+string(target))
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, os.Stderr
+	cmd.Stderr = os.Stderr
+	begin, err := cmd.StdinPipe()
+	require.NoError(s.t, err)
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(s.t, err)
 	require.NoError(s.t, cmd.Start())
 	if err := syscall.Setpriority(syscall.PRIO_PROCESS, cmd.Process.Pid, lowestPriority); err != nil {
 		s.t.Logf("the attackers compete with the server: %v", err)
 	}
-	require.NoError(s.t, cmd.Wait())
-	_, result, found := strings.Cut(out.String(), attackersResult)
-	require.True(s.t, found, out.String())
-	require.NoError(s.t, json.NewDecoder(strings.NewReader(result)).Decode(&s.outcome))
-	s.wrong = append(s.wrong, s.outcome.Wrong...)
+	out := bufio.NewReader(stdout)
+	line := func(prefix string) string {
+		for {
+			text, err := out.ReadString('\n')
+			require.NoError(s.t, err, "the attackers end early")
+			if rest, found := strings.CutPrefix(text, prefix); found {
+				return rest
+			}
+		}
+	}
+	line(attackersReady)
+	return func() {
+		_, err := io.WriteString(begin, "begin\n")
+		require.NoError(s.t, err)
+		require.NoError(s.t, json.Unmarshal([]byte(line(attackersResult)), &s.outcome))
+		_, _ = io.Copy(io.Discard, out) // What a test prints at its end.
+		require.NoError(s.t, cmd.Wait())
+		s.wrong = append(s.wrong, s.outcome.Wrong...)
+	}
 }
 
 // lowestPriority is that of a process which runs when no other wants to.
