@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/orch-project/orch/pkg/admission"
 	"github.com/orch-project/orch/pkg/auth"
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/config"
-	"github.com/orch-project/orch/pkg/membudget"
 	"github.com/orch-project/orch/pkg/quickstart"
 	"github.com/orch-project/orch/pkg/quota"
 	"github.com/orch-project/orch/pkg/telemetry"
@@ -94,7 +94,7 @@ func (c *Config) Validate() error {
 	}
 	switch {
 	case c.BodyMemory == 0:
-		c.BodyMemory = membudget.Default // Settings built in code may leave it zero.
+		c.BodyMemory = admission.DefaultMemory // Settings built in code may leave it zero.
 	case c.BodyMemory < minBodyMemory:
 		errs = append(errs, fmt.Errorf("ORCH_GATEWAY_BODY_MEMORY: must be at least %d", minBodyMemory))
 	}

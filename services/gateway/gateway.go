@@ -23,17 +23,18 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/orch-project/orch/pkg/admission"
 	"github.com/orch-project/orch/pkg/auth"
 	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/clientaddr"
 	"github.com/orch-project/orch/pkg/config"
 	"github.com/orch-project/orch/pkg/directory"
-	"github.com/orch-project/orch/pkg/membudget"
 	"github.com/orch-project/orch/pkg/openapi"
 	"github.com/orch-project/orch/pkg/quota"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
+	"github.com/orch-project/orch/pkg/telemetry"
 	"github.com/orch-project/orch/pkg/tracing"
-	"github.com/orch-project/orch/pkg/workspaceshare"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/address"
 	"github.com/orch-project/orch/services/gateway/internal/authn"
@@ -62,6 +63,8 @@ type Deps struct {
 	Log *slog.Logger
 	// Registry collects the metrics; nil disables them.
 	Registry *prometheus.Registry
+	// Admission bounds the bodies of the process; nil means those of the gateway, by its settings.
+	Admission *admission.Controller
 	// Health reports the state of the process that embeds the gateway; nil for a gateway of its own process.
 	Health *run.Health
 	// Version is the server's version.
@@ -112,6 +115,9 @@ func New(cfg Config, deps Deps) (_ *Gateway, err error) {
 	}
 	if deps.Registry == nil {
 		deps.Registry = prometheus.NewRegistry()
+	}
+	if deps.Admission == nil {
+		deps.Admission = admission.New(cfg.BodyMemory)
 	}
 	g := &Gateway{cfg: cfg, deps: deps, log: deps.Log.With("component", "gateway")}
 	defer func() {
@@ -189,8 +195,8 @@ func (g *Gateway) build() error {
 		Services:   openapi.Services(),
 		Caller:     g.callerOf,
 		Authorizer: g.authorizer,
-		Memory:     membudget.New(g.cfg.BodyMemory),
-		Large:      workspaceshare.New(transcode.LargeBodies()),
+		Admission:  g.deps.Admission,
+		Large:      admission.NewSemaphore(transcode.LargeBodies()),
 		Log:        g.log,
 	})
 	if err != nil {
@@ -200,13 +206,17 @@ func (g *Gateway) build() error {
 	if err := g.openSite(); err != nil {
 		return err
 	}
+	trusted, err := clientaddr.ParseNetworks(g.cfg.TrustedProxies)
+	if err != nil {
+		return fmt.Errorf("read the trusted proxies: %w", err)
+	}
 	g.handler = requestlog.Handler(requestlog.Options{
 		Log:        g.log,
 		Registry:   g.deps.Registry,
 		Slow:       g.cfg.SlowRequest,
 		Vocabulary: g.cfg.Vocabulary,
 		Tracer:     g.deps.Tracer,
-	}, http.HandlerFunc(g.route))
+	}, clientaddr.NewUnnamed(trusted, telemetry.Register(g.deps.Registry, clientaddr.NewUnnamedCounter()), g.log).Handler(http.HandlerFunc(g.route)))
 	return nil
 }
 

@@ -19,6 +19,7 @@ func (g *Gateway) openSockets() {
 		return
 	}
 	g.sockets = stream.New(stream.Options{
+		Admission:    g.deps.Admission,
 		Caller:       g.caller,
 		Broker:       g.deps.Broker,
 		Vocabulary:   g.cfg.Vocabulary,

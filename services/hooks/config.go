@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/orch-project/orch/pkg/admission"
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/clientaddr"
 	"github.com/orch-project/orch/pkg/config"
-	"github.com/orch-project/orch/pkg/membudget"
 	"github.com/orch-project/orch/pkg/quota"
 	"github.com/orch-project/orch/pkg/safedial"
 	"github.com/orch-project/orch/pkg/secrets"
@@ -96,7 +96,7 @@ func (c *Config) Validate() error {
 // withDefaults fills in what settings made in code left out, or as 0.
 func (c Config) withDefaults() Config {
 	c.MaxBody = cmp.Or(c.MaxBody, maxBody)
-	c.BodyMemory = cmp.Or(c.BodyMemory, max(membudget.Default, minBodies*c.MaxBody))
+	c.BodyMemory = c.Memory()
 	if c.TemplateTimeout == 0 {
 		c.TemplateTimeout = time.Second
 	}
@@ -104,6 +104,11 @@ func (c Config) withDefaults() Config {
 		c.AckTimeout = 2 * time.Second
 	}
 	return c
+}
+
+// Memory returns the memory in bytes for bodies.
+func (c Config) Memory() int64 {
+	return cmp.Or(c.BodyMemory, max(admission.DefaultMemory, minBodies*cmp.Or(c.MaxBody, maxBody)))
 }
 
 // accountRules are what the operator lets each account's webhooks take together.

@@ -12,6 +12,7 @@ import (
 // confirm confirms a subscription to a topic of Amazon SNS, once for each id. The URL is signed, and the client connects only to
 // hosts of SNS. A failure is a 503, so SNS posts the confirmation again.
 func (d *delivery) confirm(ctx context.Context, id uuid.UUID, url string) int {
+	d.memory.ReleaseProcessor() // Amazon's response takes a while.
 	confirm := func() error { return d.sns.Confirm(ctx, url) }
 	var err error
 	if id == uuid.Nil {

@@ -116,6 +116,7 @@ func (d *delivery) refused(ctx context.Context, err error) {
 	if !d.throttle.allow(d.hook.GetId() + " " + reason) {
 		return
 	}
+	d.memory.ReleaseProcessor() // Publishing waits.
 	f := publish.Failure{Hook: d.hook, Request: d.request, Err: err, WithoutBody: true}
 	if err := d.publisher.Publish(ctx, d.hook.GetWorkspace(), f.Event(d.cfg.Vocabulary, d.ids)); err != nil {
 		d.log.WarnContext(ctx, "failed to publish the event of a failure", "webhook_id", d.hook.GetId(), "error", err)

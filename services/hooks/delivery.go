@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/orch-project/orch/pkg/membudget"
+	"github.com/orch-project/orch/pkg/admission"
 	"github.com/orch-project/orch/pkg/tracing"
 	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	"github.com/orch-project/orch/pkg/webhook/receive"
@@ -36,7 +37,7 @@ type delivery struct {
 	guard   *guard.Guard
 	from    netip.Addr
 	request *receive.Request
-	memory  *membudget.Reservation // The request's part of Hooks.memory.
+	memory  *admission.Reservation // What the request uses of Hooks.admission.
 
 	entry    deliveries.LogEntry // The entry of the delivery log.
 	verified bool                // The request passed every check of its sender.
@@ -58,7 +59,7 @@ func (d *delivery) run() int {
 		return d.unavailable(ctx, err)
 	}
 	d.guard, d.from = d.guards.Of(d.hook), d.proxies.Client(d.r)
-	d.memory = d.Hooks.memory.Open(d.hook.GetAccount())
+	d.memory = d.admission.Open(d.hook.GetAccount(), d.admissionKey())
 	defer d.memory.Close()
 	d.request = receive.New(d.r, d.slug, d.rest, d.clock.Now())
 	d.request.Secrets, d.request.CredentialHeaders = d.guard.Secrets(), d.guard.CredentialHeaders()
@@ -69,7 +70,7 @@ func (d *delivery) run() int {
 		return d.respondHandshake(answer)
 	}
 	if !d.request.ClaimsHandshake() {
-		if err := d.authorize(); err != nil {
+		if err := cmp.Or(d.authorize(), d.guard.VerifyHeader(d.request)); err != nil {
 			return d.unauthorized(ctx, err)
 		}
 	}
@@ -90,11 +91,19 @@ func (d *delivery) run() int {
 			return d.unauthorized(ctx, err)
 		}
 	}
+	if d.guard.VerifyWaits() {
+		d.memory.ReleaseProcessor()
+	}
 	proof, err := d.guard.Verify(ctx, d.request)
 	if err != nil {
 		return d.unauthorized(ctx, err)
 	}
 	d.verified = true
+	if len(d.request.Raw) > admission.LargeBody {
+		if err := d.memory.AcquireProcessor(ctx, len(d.request.Raw)); err != nil {
+			return d.overloaded(ctx, err)
+		}
+	}
 	if err := d.memory.Charge(d.request.Parsed()); err != nil {
 		return d.overloaded(ctx, err)
 	}
@@ -107,6 +116,18 @@ func (d *delivery) run() int {
 	return d.ingest(ctx, d.guard.EventID(proof, d.request))
 }
 
+// admissionKey returns whose work the body is. Until a signature is verified, it is that of the network that it came from.
+func (d *delivery) admissionKey() admission.Key {
+	if d.guard.Signed() {
+		return admission.Network(d.from)
+	}
+	ws, err := uuid.Parse(d.hook.GetWorkspace())
+	if err != nil {
+		return admission.Network(d.from) // Definitions have valid ids.
+	}
+	return admission.Workspace(ws)
+}
+
 // ingest renders the event and publishes it. The id is the event's, also of duplicate deliveries; uuid.Nil when duplicates
 // cannot be recognised.
 func (d *delivery) ingest(ctx context.Context, id uuid.UUID) int {
@@ -117,7 +138,7 @@ func (d *delivery) ingest(ctx context.Context, id uuid.UUID) int {
 	body := d.request.Body()
 	_, span := tracing.Start(ctx, "render")
 	text, err := d.renderer.RenderFor(ctx, d.hook, d.request, body, d.memory)
-	if errors.Is(err, membudget.ErrExhausted) {
+	if errors.Is(err, admission.ErrExhausted) {
 		tracing.End(span, err)
 		return d.overloaded(ctx, err)
 	}
@@ -164,7 +185,7 @@ func (d *delivery) ingest(ctx context.Context, id uuid.UUID) int {
 func (d *delivery) unreadable(ctx context.Context, err error) int {
 	status := http.StatusBadRequest
 	switch {
-	case errors.Is(err, membudget.ErrExhausted):
+	case errors.Is(err, admission.ErrExhausted):
 		return d.overloaded(ctx, err)
 	case errors.Is(err, receive.ErrUnsupported):
 		status = http.StatusUnsupportedMediaType
@@ -196,6 +217,7 @@ func (d *delivery) duplicate(id uuid.UUID) int {
 // fail publishes a failure event for the webhook's owner and responds with the status alone. When the event cannot be
 // published the sender must retry: the request would be lost without a trace.
 func (d *delivery) fail(ctx context.Context, status int, reason string, f publish.Failure) int {
+	d.memory.ReleaseProcessor() // Publishing waits.
 	f.Hook, f.Request = d.hook, d.request
 	d.entry.Err, d.entry.Rendered, d.entry.Reason = f.Err, f.Rendered, reason
 	err := d.publisher.Publish(ctx, d.hook.GetWorkspace(), f.Event(d.cfg.Vocabulary, d.ids))

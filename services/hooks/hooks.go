@@ -28,13 +28,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 
+	"github.com/orch-project/orch/pkg/admission"
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/clientaddr"
 	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/directory"
 	"github.com/orch-project/orch/pkg/id"
 	"github.com/orch-project/orch/pkg/jinja"
-	"github.com/orch-project/orch/pkg/membudget"
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/safedial"
 	"github.com/orch-project/orch/pkg/tracing"
@@ -66,6 +66,8 @@ type Deps struct {
 	Clock clock.Clock
 	// IDs generates event ids; nil means id.System.
 	IDs *id.Source
+	// Admission bounds the bodies of the process; nil means those of this service, by its settings.
+	Admission *admission.Controller
 	// Roots are the certificate authorities of connections to providers; nil means the system's.
 	Roots *x509.CertPool
 }
@@ -86,7 +88,7 @@ type Hooks struct {
 	guards      *guard.Registry
 	proxies     clientaddr.Networks
 	duplicates  dedup.Set
-	memory      *membudget.Budget // Of bodies.
+	admission   *admission.Controller
 	recorder    *deliveries.Recorder
 	sns         *sns.Client
 	throttle    *throttle
@@ -110,6 +112,9 @@ func New(cfg Config, deps Deps) (*Hooks, error) {
 	if deps.Registry == nil {
 		deps.Registry = prometheus.NewRegistry()
 	}
+	if deps.Admission == nil {
+		deps.Admission = admission.New(cfg.BodyMemory)
+	}
 	if deps.Clock == nil {
 		deps.Clock = clock.System{}
 	}
@@ -132,12 +137,12 @@ func New(cfg Config, deps Deps) (*Hooks, error) {
 	}
 	h := &Hooks{
 		cfg: cfg, clock: deps.Clock, ids: deps.IDs, broker: deps.Broker, tracer: deps.Tracer,
-		log:      deps.Log.With("component", "hooks"),
-		events:   sync.Pool{New: func() any { return &render.EventMemory{} }},
-		memory:   membudget.New(cfg.BodyMemory),
-		throttle: newThrottle(deps.Clock),
-		outage:   rate.Sometimes{First: 1, Interval: time.Second},
-		metrics:  newMetrics(deps.Registry),
+		log:       deps.Log.With("component", "hooks"),
+		events:    sync.Pool{New: func() any { return &render.EventMemory{} }},
+		admission: deps.Admission,
+		throttle:  newThrottle(deps.Clock),
+		outage:    rate.Sometimes{First: 1, Interval: time.Second},
+		metrics:   newMetrics(deps.Registry),
 	}
 	keys, err := deps.Broker.KeyValue(ctx, directory.Bucket, broker.KVConfig{Description: "who may do what, for gateway and hooks"})
 	if err != nil {

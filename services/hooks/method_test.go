@@ -89,7 +89,7 @@ func TestStrictQuietRefusalsKeepTheirReason(t *testing.T) {
 		header       []string
 	}{
 		{"signed", "signature", http.StatusBadRequest, nil},
-		{"signed", "body", http.StatusBadRequest, []string{"Content-Encoding", "klingon"}},
+		{"signed", "body", http.StatusBadRequest, []string{"Content-Encoding", "klingon", "X-Hub-Signature-256", "sha256=00"}},
 		{"bound", "address", http.StatusBadRequest, nil},
 		{"sealed", "unavailable", http.StatusServiceUnavailable, nil},
 	} {

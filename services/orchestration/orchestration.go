@@ -26,6 +26,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"google.golang.org/grpc"
 
+	"github.com/orch-project/orch/pkg/admission"
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/feeds"
@@ -89,6 +90,8 @@ type Deps struct {
 	Tracer *tracing.Tracer
 	// CompileTemplate tells what is wrong with a webhook's template.
 	CompileTemplate func(template string) error
+	// Admission bounds what calls compute; nil means bounds of this service alone.
+	Admission *admission.Controller
 	// Registry collects the metrics; nil disables them.
 	Registry prometheus.Registerer
 	// Log defaults to slog.Default(), Clock and IDs to the machine's.
@@ -117,6 +120,9 @@ func (d Deps) withDefaults() Deps {
 	}
 	if d.Random == nil {
 		d.Random = rand.Float64
+	}
+	if d.Admission == nil {
+		d.Admission = admission.New(admission.DefaultMemory)
 	}
 	if d.Registry == nil {
 		d.Registry = prometheus.NewRegistry()
@@ -235,11 +241,11 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.searches = savedsearches.New(o.store)
 	o.assets = assets.New(o.store, cfg.Vocabulary)
 	o.blocks = blocks.New(blocks.Deps{Store: o.store, Keys: cfg.Secrets, Scopes: registry, Quotas: o.quotas, Flush: flush, Vocabulary: cfg.Vocabulary})
-	o.automations = automations.New(o.store, cfg.Vocabulary, flush, o.quotas)
+	o.automations = automations.New(o.store, cfg.Vocabulary, flush, o.quotas, deps.Admission)
 	o.admin = admin.New(o.store, o.blocks.Capabilities)
 	o.deadLetters = deadletters.New(o.store, o.relay, deps.Broker)
 	o.flows = flows.New(o.store, cfg.Vocabulary, flush)
-	o.schemas = parameters.NewService(parameters.NewHydrator(o.variables.Lookup))
+	o.schemas = parameters.NewService(parameters.NewHydrator(o.variables.Lookup), deps.Admission)
 	pools := workpools.NewPools(workpools.PoolsDeps{
 		Store: o.store, Vocabulary: cfg.Vocabulary, Block: o.blocks.Has, Flush: flush, Log: o.log,
 		Notify:        workPoolNotifier(feeds.WorkPools(deps.Broker), o.log),
@@ -260,7 +266,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.scheduler = schedules.New(schedules.Deps{Store: o.store, Runs: o.runs, Registry: deps.Registry, Log: o.log})
 	o.deployments = deployments.New(deployments.Deps{
 		Store: o.store, Runs: o.runs, Scheduler: o.scheduler, Variable: o.variables.Lookup, Block: o.blocks.Has, Limit: limits.Show, Shown: limits.ShowOf,
-		Follow: limits.DeploymentEffect, Pools: pools, Quotas: o.quotas, Flush: flush, Vocabulary: cfg.Vocabulary,
+		Follow: limits.DeploymentEffect, Pools: pools, Quotas: o.quotas, Flush: flush, Vocabulary: cfg.Vocabulary, Admission: deps.Admission,
 	})
 	o.pools = workpools.New(pools, o.deployments)
 	o.events = events.New(events.Deps{
@@ -268,7 +274,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	})
 	o.logs = logs.New(logs.Deps{Store: o.store, Retention: cfg.LogsRetention, Show: deps.Broker.Live(wirelogs.Feed).Publish, Log: o.log})
 	o.webhooks = webhooks.New(webhooks.Deps{
-		Store: o.store, Definitions: definitions, Tenancy: registry, Compile: deps.CompileTemplate, Flush: flush, Log: o.log,
+		Store: o.store, Definitions: definitions, Tenancy: registry, Compile: deps.CompileTemplate, Admission: deps.Admission, Flush: flush, Log: o.log,
 		Secrets: cfg.Secrets, Vocabulary: cfg.Vocabulary, IDs: deps.IDs, Publisher: deps.Broker.Publisher(), Journal: deliveries,
 		Recorded:      deliveryNotifier(feeds.Deliveries(deps.Broker), o.log),
 		MaxDeliveries: cfg.DeliveriesKept, Retention: cfg.DeliveriesRetention, Health: cfg.WebhookHealth.policy(), UniqueNames: cfg.WebhookUniqueNames,
@@ -286,14 +292,14 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 			orchv1.RetentionKind_RETENTION_KIND_WEBHOOK_DELIVERIES: {Count: o.webhooks.CountExpired, Delete: o.webhooks.DeleteExpired},
 		},
 	})
+	o.reencryption = newReencryption(cfg.Secrets, deps.Registry, o.log,
+		secretKind{"blocks", o.blocks.Reencrypt}, secretKind{"webhooks", o.webhooks.Reencrypt}, secretKind{"dead letters", o.relay.Reencrypt})
 	o.hosted = newHosted(registry, o.quotas, o.store, o.webhooks)
 
 	if err := effects.Handle(
 		outbox.Handlers{
 			events.KindPublish:            o.events.PublishEffects,
 			webhooks.KindDefinition:       o.webhooks.Publish,
-	o.reencryption = newReencryption(cfg.Secrets, deps.Registry, o.log,
-		secretKind{"blocks", o.blocks.Reencrypt}, secretKind{"webhooks", o.webhooks.Reencrypt}, secretKind{"dead letters", o.relay.Reencrypt})
 			accounts.KindIngestion:        o.webhooks.PublishAccounts,
 			artifacts.KindFollow:          o.artifacts.Follow,
 			artifacts.KindDeleteOfFlowRun: o.artifacts.DeleteOfFlowRuns,

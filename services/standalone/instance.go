@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 
+	"github.com/orch-project/orch/pkg/admission"
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/config"
 	"github.com/orch-project/orch/pkg/embeddedmongo"
@@ -90,8 +91,9 @@ func newInstance(ctx context.Context, cfg Config, version string, listener *gate
 	cfg.Orchestration.Automations.UIURL = cmp.Or(cfg.Orchestration.Automations.UIURL, cfg.Gateway.DashboardURL())
 	registry := telemetry.NewRegistry("standalone", version)
 	registry.MustRegister(embeddedmongo.NewMetrics(parts.store))
+	bounds := admission.New(cfg.Gateway.BodyMemory + cfg.Hooks.Memory())
 	domain, err := orchestration.New(ctx, cfg.Orchestration, orchestration.Deps{
-		Broker: conn, Dialer: parts.store.ContextDialer(), CompileTemplate: webhook.CompileCheck(dir.Vocabulary), Log: log,
+		Broker: conn, Dialer: parts.store.ContextDialer(), CompileTemplate: webhook.CompileCheck(dir.Vocabulary), Admission: bounds, Log: log,
 		Registry: registry, Tracer: traces.Tracer("orchestration"),
 	})
 	if err != nil {
@@ -101,7 +103,7 @@ func newInstance(ctx context.Context, cfg Config, version string, listener *gate
 
 	cfg.Hooks.Secrets, cfg.Hooks.TrustedProxies = cfg.Orchestration.Secrets, cfg.Gateway.TrustedProxies
 	registry.MustRegister(broker.NewMetrics(conn))
-	receiver, err := hooks.New(cfg.Hooks, hooks.Deps{Broker: conn, Log: log, Registry: registry, Tracer: traces.Tracer("hooks")})
+	receiver, err := hooks.New(cfg.Hooks, hooks.Deps{Broker: conn, Admission: bounds, Log: log, Registry: registry, Tracer: traces.Tracer("hooks")})
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +121,7 @@ func newInstance(ctx context.Context, cfg Config, version string, listener *gate
 		return nil, err
 	}
 	s.gateway, err = gateway.New(cfg.Gateway, gateway.Deps{
-		Caller: calls, Broker: conn, Hooks: receiver.Handler(), Log: log, Registry: registry, Listener: listener,
+		Caller: calls, Broker: conn, Admission: bounds, Hooks: receiver.Handler(), Log: log, Registry: registry, Listener: listener,
 		Health: s.group.Health(), Version: version, InternalURL: s.internalURL(),
 		Settings: settings, Tracer: traces.Tracer("gateway"),
 	})

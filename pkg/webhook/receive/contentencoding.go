@@ -5,6 +5,7 @@ import (
 	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +15,7 @@ import (
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/orch-project/orch/pkg/membudget"
+	"github.com/orch-project/orch/pkg/admission"
 )
 
 // ErrUnsupported is wrapped when the body has a content encoding or a charset that the server cannot decode.
@@ -30,7 +31,7 @@ const (
 // decompress replaces a compressed body with its content, to which the limit applies as well. The codings of
 // Content-Encoding are undone from the last to the first. The error wraps ErrUnsupported for an unknown coding, ErrBody
 // for a body that is not what its coding says; the body then stays as it was sent. It charges memory before it allocates.
-func (r *Request) decompress(limit int64, memory *membudget.Reservation) error {
+func (r *Request) decompress(limit int64, memory *admission.Reservation) error {
 	header := r.Get("content-encoding")
 	if r.TooLarge || len(r.Raw) == 0 || header == "" {
 		return nil
@@ -98,7 +99,7 @@ func brotliWindow(body []byte) int {
 }
 
 // decodeContent undoes one coding. It returns at most one byte more than the limit.
-func decodeContent(coding string, body []byte, limit int64, memory *membudget.Reservation) ([]byte, error) {
+func decodeContent(coding string, body []byte, limit int64, memory *admission.Reservation) ([]byte, error) {
 	decoder := window(coding, body)
 	if err := memory.Charge(decoder); err != nil {
 		return nil, fmt.Errorf("decode %s: %w", coding, err)
@@ -106,8 +107,10 @@ func decodeContent(coding string, body []byte, limit int64, memory *membudget.Re
 	defer memory.Refund(decoder)
 	broken := func(err error) error { return fmt.Errorf("%w: decode %s: %w", ErrBody, coding, err) }
 	var content io.Reader
+	length := int64(len(body))
 	switch coding {
 	case "gzip", "x-gzip":
+		length = gzipLength(body)
 		decoder, err := gzip.NewReader(bytes.NewReader(body))
 		if err != nil {
 			return nil, broken(err)
@@ -136,14 +139,43 @@ func decodeContent(coding string, body []byte, limit int64, memory *membudget.Re
 	default:
 		return nil, fmt.Errorf("%w: content encoding %q", ErrUnsupported, coding)
 	}
-	decoded, err := readAll(io.LimitReader(content, limit+1), min(int64(len(body)), limit), memory)
-	if errors.Is(err, membudget.ErrExhausted) {
+	decoded, err := readAll(io.LimitReader(yielding{content, memory}, limit+1), min(length, limit), memory)
+	if errors.Is(err, admission.ErrExhausted) {
 		return nil, fmt.Errorf("decode %s: %w", coding, err)
 	}
 	if err != nil && int64(len(decoded)) <= limit {
 		return nil, broken(err)
 	}
 	return decoded, nil
+}
+
+// yielding lets small requests run after each part that is decompressed.
+type yielding struct {
+	io.Reader
+	memory *admission.Reservation
+}
+
+// Read implements io.Reader.
+func (y yielding) Read(p []byte) (int, error) {
+	y.memory.Yield()
+	return y.Reader.Read(p)
+}
+
+// maxInflation is the largest factor by which DEFLATE decompresses.
+const maxInflation = 1032
+
+// gzipLength returns the length that a body has after decompression, as its end says (RFC 1952); the body's own if that is impossible.
+// It saves the copies of a buffer that grows.
+func gzipLength(body []byte) int64 {
+	const trailer = 4
+	if len(body) < trailer {
+		return int64(len(body))
+	}
+	length := int64(binary.LittleEndian.Uint32(body[len(body)-trailer:]))
+	if length > maxInflation*int64(len(body)) {
+		return int64(len(body))
+	}
+	return length
 }
 
 // zlibHeader reports whether a body begins with a header of zlib (RFC 1950).

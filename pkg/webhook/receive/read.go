@@ -9,8 +9,8 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/orch-project/orch/pkg/admission"
 	"github.com/orch-project/orch/pkg/jsontoken"
-	"github.com/orch-project/orch/pkg/membudget"
 )
 
 var (
@@ -30,10 +30,10 @@ const Excerpt = 64 << 10
 const firstRead = 16 << 10
 
 // ReadBody reads the body into r and undoes its content encoding. It charges memory, which may be nil, before each allocation. It
-// builds nothing from the body. A large or compressed body takes a turn, which memory ends. A body that exceeds the limit, as it was sent or decoded, is read only as far as an excerpt needs,
-// and r.TooLarge is set; that is no error. Errors wrap ErrBody, ErrUnsupported, ErrTooManyValues or membudget.ErrExhausted. After
+// builds nothing from the body. A large or compressed body acquires a processor, which memory releases. A body that exceeds the limit,
+// as it was sent or decoded, is read only as far as an excerpt needs. Then r.TooLarge is set, and the error is nil. Errors wrap ErrBody, ErrUnsupported, ErrTooManyValues or admission.ErrExhausted. After
 // an error r.Raw holds the bytes that had arrived.
-func (r *Request) ReadBody(from *http.Request, limit int64, memory *membudget.Reservation) error {
+func (r *Request) ReadBody(from *http.Request, limit int64, memory *admission.Reservation) error {
 	if !slices.Contains(withBody, from.Method) || from.Body == nil {
 		return nil
 	}
@@ -48,13 +48,17 @@ func (r *Request) ReadBody(from *http.Request, limit int64, memory *membudget.Re
 		r.Raw = r.Raw[:limit]
 	}
 	switch {
-	case errors.Is(err, membudget.ErrExhausted):
+	case errors.Is(err, admission.ErrExhausted):
 		return fmt.Errorf("read body: %w", err)
 	case err != nil && !r.TooLarge:
 		return fmt.Errorf("%w: %w", ErrBody, err)
 	}
-	if len(r.Raw) > membudget.LargeBody || r.Get("content-encoding") != "" {
-		if err := memory.AcquireProcessor(from.Context()); err != nil {
+	size := len(r.Raw)
+	if r.Get("content-encoding") != "" {
+		size = int(limit) // Until it is decompressed, any size is possible.
+	}
+	if size > admission.LargeBody {
+		if err := memory.AcquireProcessor(from.Context(), size); err != nil {
 			return fmt.Errorf("read body: %w", err)
 		}
 	}
@@ -66,7 +70,7 @@ func (r *Request) ReadBody(from *http.Request, limit int64, memory *membudget.Re
 }
 
 // checkContent checks the charset of the body and counts its values.
-func (r *Request) checkContent(memory *membudget.Reservation) error {
+func (r *Request) checkContent(memory *admission.Reservation) error {
 	if r.TooLarge || len(r.Raw) == 0 {
 		return nil
 	}
@@ -91,7 +95,7 @@ func (r *Request) checkContent(memory *membudget.Reservation) error {
 	if !ok {
 		return fmt.Errorf("%w: at most %d are accepted", ErrTooManyValues, MaxValues)
 	}
-	r.tree, r.parsed = membudget.Tree(len(text), values), membudget.Parsed(len(text), values)
+	r.tree, r.parsed = admission.Tree(len(text), values), admission.Parsed(len(text), values)
 	return nil
 }
 
@@ -115,7 +119,7 @@ func (r *Request) Tree() int { return r.tree }
 
 // readAll reads until the end and charges for the buffer before it grows. It allocates little more than length first, if that is
 // known. The result is never nil.
-func readAll(from io.Reader, length int64, memory *membudget.Reservation) ([]byte, error) {
+func readAll(from io.Reader, length int64, memory *admission.Reservation) ([]byte, error) {
 	const unknown = 512
 	if length < 0 {
 		length = unknown

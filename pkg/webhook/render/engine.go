@@ -5,10 +5,10 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/orch-project/orch/pkg/admission"
 	"github.com/orch-project/orch/pkg/events"
 	"github.com/orch-project/orch/pkg/id"
 	"github.com/orch-project/orch/pkg/jinja"
-	"github.com/orch-project/orch/pkg/membudget"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	"github.com/orch-project/orch/pkg/webhook"
 	"github.com/orch-project/orch/pkg/webhook/receive"
@@ -70,7 +70,7 @@ func (e *Engine) Render(ctx context.Context, template string, r *receive.Request
 // RenderFor renders the template of a webhook with a request, by the webhook's settings. It charges memory, which may be nil, for
 // what the template allocates. The caller has charged r.Parsed.
 func (e *Engine) RenderFor(
-	ctx context.Context, hook *orchv1.WebhookDefinition, r *receive.Request, body receive.Body, memory *membudget.Reservation,
+	ctx context.Context, hook *orchv1.WebhookDefinition, r *receive.Request, body receive.Body, memory *admission.Reservation,
 ) (string, error) {
 	if hook.GetUndefined() == orchv1.WebhookUndefined_WEBHOOK_UNDEFINED_STRICT {
 		return render(ctx, e.strict, hook.GetTemplate(), r, body, memory)
@@ -94,7 +94,7 @@ func isUndefined(err error) bool {
 }
 
 func render(
-	ctx context.Context, templates *jinja.Engine, template string, r *receive.Request, body receive.Body, memory *membudget.Reservation,
+	ctx context.Context, templates *jinja.Engine, template string, r *receive.Request, body receive.Body, memory *admission.Reservation,
 ) (string, error) {
 	t, err := templates.Cached(template)
 	if err != nil {

@@ -32,9 +32,6 @@ func HasSecrets(scheme orchv1.WebhookScheme) bool {
 // certified verifies a message of Amazon SNS. It compares the topic, which is signed, before it fetches a certificate.
 // The message's timestamp may be old, because SNS retries for hours: duplicates are recognised by the signed message id.
 func (v *Verifier) certified(ctx context.Context, r *receive.Request, now time.Time) (Proof, error) {
-	if strings.EqualFold(r.Get("x-amz-sns-rawdelivery"), "true") {
-		return Proof{}, fmt.Errorf("%w: raw message delivery is not signed: disable it for the subscription", ErrUnproven)
-	}
 	m, err := sns.Parse(r.Body().Text)
 	if err != nil {
 		return Proof{}, fmt.Errorf("%w: %w", ErrUnproven, err)
@@ -57,6 +54,14 @@ func (v *Verifier) certified(ctx context.Context, r *receive.Request, now time.T
 		proof.ConfirmURL = m.SubscribeURL
 	}
 	return proof, nil
+}
+
+// notRaw refuses messages that SNS delivers without signing them.
+func notRaw(r *receive.Request) error {
+	if strings.EqualFold(r.Get("x-amz-sns-rawdelivery"), "true") {
+		return fmt.Errorf("%w: raw message delivery is not signed: disable it for the subscription", ErrUnproven)
+	}
+	return nil
 }
 
 // account is the form of an account's id, in place of the ARNs of all its topics.

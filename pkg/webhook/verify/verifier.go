@@ -83,23 +83,47 @@ func New(config *orchv1.WebhookVerification, secrets []string, certificates Cert
 // Scheme returns the verifier's scheme.
 func (v *Verifier) Scheme() orchv1.WebhookScheme { return v.config.GetScheme() }
 
-// Verify returns the proof of a request whose body was read, or an error that wraps ErrUnproven or ErrUnavailable. Only
-// schemes with certificates wait, and they honour ctx.
-func (v *Verifier) Verify(ctx context.Context, r *receive.Request, now time.Time) (Proof, error) {
+// VerifyHeader checks the header of a request, before its body is read: a signature is present and recent, or a token is a secret of
+// the webhook. So the body of a request that fails is never read. The error wraps ErrUnproven.
+func (v *Verifier) VerifyHeader(r *receive.Request, now time.Time) error {
+	_, err := v.claim(r, now)
+	return err
+}
+
+// claim returns the claim of a request, checked as far as its header allows. Certified schemes have none.
+func (v *Verifier) claim(r *receive.Request, now time.Time) (claim, error) {
 	if v.scheme.certified {
-		return v.certified(ctx, r, now)
+		return claim{}, notRaw(r)
 	}
 	c, err := v.scheme.claim(r)
 	if err != nil {
-		return Proof{}, err
+		return claim{}, err
 	}
 	if v.scheme.timed {
 		if err := v.fresh(c.timestamp, now); err != nil {
-			return Proof{}, err
+			return claim{}, err
 		}
 	}
 	if v.scheme.plain {
-		return v.compare(r, c)
+		return c, v.compare(c)
+	}
+	return c, nil
+}
+
+// Waits reports whether Verify may wait for the certificate of a provider.
+func (v *Verifier) Waits() bool { return v.scheme.certified }
+
+// Verify returns the proof of a request whose body was read, or an error that wraps ErrUnproven or ErrUnavailable. Only
+// schemes with certificates wait, and they honour ctx.
+func (v *Verifier) Verify(ctx context.Context, r *receive.Request, now time.Time) (Proof, error) {
+	c, err := v.claim(r, now)
+	switch {
+	case err != nil:
+		return Proof{}, err
+	case v.scheme.certified:
+		return v.certified(ctx, r, now)
+	case v.scheme.plain:
+		return Proof{ID: c.id, Content: sha256.Sum256(r.Wire)}, nil
 	}
 	if proof, ok := v.signed(r, r.Wire, c); ok {
 		return proof, nil
@@ -132,16 +156,16 @@ func (v *Verifier) fresh(text string, now time.Time) error {
 }
 
 // compare verifies a secret that is sent as it is. It compares digests, so timing does not even reveal lengths.
-func (v *Verifier) compare(r *receive.Request, c claim) (Proof, error) {
+func (v *Verifier) compare(c claim) error {
 	sent, good := sha256.Sum256([]byte(c.signatures[0])), 0
 	for _, key := range v.keys {
 		known := sha256.Sum256(key)
 		good |= subtle.ConstantTimeCompare(sent[:], known[:])
 	}
 	if good == 0 {
-		return Proof{}, fmt.Errorf("%w: its token is not a secret of the webhook", ErrUnproven)
+		return fmt.Errorf("%w: its token is not a secret of the webhook", ErrUnproven)
 	}
-	return Proof{ID: c.id, Content: sha256.Sum256(r.Wire)}, nil
+	return nil
 }
 
 // signedText is what a signature covers.

@@ -8,6 +8,7 @@ import (
 	"github.com/coder/websocket"
 	"google.golang.org/grpc/status"
 
+	"github.com/orch-project/orch/pkg/admission"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/vocabulary"
@@ -51,6 +52,7 @@ func (s *Server) accept(w http.ResponseWriter, r *http.Request, template string,
 		return nil // Accept wrote the response.
 	}
 	k.conn = conn
+	conn.SetReadLimit(-1) // See readInto.
 	// The request's context ends with the handler; some proxies end it earlier.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 	defer cancel()
@@ -68,7 +70,9 @@ func (s *Server) accept(w http.ResponseWriter, r *http.Request, template string,
 	if end.ok() {
 		k.info = info
 		k.log = k.log.With("request_id", info.ID)
-		conn.SetReadLimit(to.limit)
+		k.limit = to.limit
+		k.memory = s.opts.Admission.Open(info.Account.String(), admission.Workspace(info.Workspace))
+		defer k.memory.Close()
 		leave := k.staysAdmitted(ctx, s.opts.Readmit)
 		end = to.serve(s, request.Outgoing(ctx, info), k)
 		leave()
@@ -83,7 +87,7 @@ func (s *Server) accept(w http.ResponseWriter, r *http.Request, template string,
 
 // handshake authenticates a client by its first message.
 func handshake(ctx context.Context, k *socket, counted *admitted) (request.Info, closeReason) {
-	k.conn.SetReadLimit(maxHello)
+	k.limit = maxHello
 	var first struct {
 		Type  string  `json:"type"`
 		Token *string `json:"token"`

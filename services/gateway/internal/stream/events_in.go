@@ -3,13 +3,16 @@ package stream
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/coder/websocket"
 
+	"github.com/orch-project/orch/pkg/admission"
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/events"
+	"github.com/orch-project/orch/pkg/jsontoken"
 	"github.com/orch-project/orch/services/gateway/internal/refusals"
 )
 
@@ -72,6 +75,20 @@ const maxKept = 16 << 10
 
 // receive decodes and validates an event as POST /events does.
 func (s *Server) receive(ctx context.Context, k *socket, r *events.Receiver, text []byte) (broker.Event, closeReason) {
+	if len(text) > admission.LargeBody {
+		values, ok := jsontoken.CountValues(text, jsontoken.MaxValues)
+		if !ok {
+			return broker.Event{}, invalidEvent(fmt.Errorf("more than %d values", jsontoken.MaxValues))
+		}
+		parsed := admission.Parsed(len(text), values)
+		if k.memory.Charge(parsed) != nil || k.memory.AcquireProcessor(ctx, len(text)) != nil {
+			return broker.Event{}, overloaded
+		}
+		defer func() {
+			k.memory.ReleaseProcessor()
+			k.memory.Refund(parsed)
+		}()
+	}
 	e, fieldErrors, err := r.Read(text, time.Now())
 	switch {
 	case slices.ContainsFunc(fieldErrors, func(f events.FieldError) bool { return f.Type == events.TypeVocabulary }):

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/orch-project/orch/pkg/access"
+	"github.com/orch-project/orch/pkg/admission"
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/quota"
 	"github.com/orch-project/orch/pkg/request"
@@ -49,7 +50,9 @@ type Options struct {
 	Max, MaxOfAccount int
 	// Readmit is the interval between permission checks of an open socket. The default is 3 s.
 	Readmit time.Duration
-	Log     *slog.Logger
+	// Admission bounds the messages that are read and decoded at once; nil has no bound.
+	Admission *admission.Controller
+	Log       *slog.Logger
 }
 
 // Admit authenticates a token and checks the scope that a socket needs. The token is empty if the client sent none;
@@ -83,7 +86,7 @@ type Server struct {
 	ctx    context.Context // Ends with Close; the lifetime of the feeds.
 	cancel context.CancelFunc
 
-	admission *admission
+	counts *socketCounts
 
 	mu      sync.Mutex
 	sockets map[*socket]struct{}
@@ -108,7 +111,7 @@ func New(opts Options) *Server {
 	if opts.Refused == nil {
 		opts.Refused = refusals.New(refusals.Options{Log: opts.Log})
 	}
-	s := &Server{opts: opts, admission: newAdmission(opts.Max, opts.MaxOfAccount), sockets: map[*socket]struct{}{}, ingestion: newPublishing(opts.Broker.Publisher())}
+	s := &Server{opts: opts, counts: newSocketCounts(opts.Max, opts.MaxOfAccount), sockets: map[*socket]struct{}{}, ingestion: newPublishing(opts.Broker.Publisher())}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.events = newFeed[*orchv1.ReceivedEvent](s.ctx, s.feedEvents)
 	s.logs = newFeed[*orchv1.Log](s.ctx, s.feedLogs)
@@ -184,7 +187,7 @@ func (s *Server) Scopes(template string) []string { return s.routes[template].sc
 
 // bounded opens a socket unless as many are open as may be.
 func (s *Server) bounded(client Client, open func(*admitted) error) error {
-	a, err := s.admission.admit(client)
+	a, err := s.counts.admit(client)
 	if err != nil {
 		return err
 	}

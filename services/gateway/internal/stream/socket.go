@@ -15,6 +15,7 @@ import (
 	"github.com/coder/websocket"
 	"google.golang.org/grpc/status"
 
+	"github.com/orch-project/orch/pkg/admission"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 )
@@ -47,6 +48,8 @@ var (
 	shuttingDown = closeReason{websocket.StatusServiceRestart, "the server is shutting down; connect again"}
 	// decided ends a socket that writes to an undecided server: it has decided the vocabulary.
 	decided    = closeReason{websocket.StatusServiceRestart, "the server has chosen its vocabulary; connect again"}
+	tooLarge   = closeReason{websocket.StatusMessageTooBig, "the message is too large"}
+	overloaded = closeReason{websocket.StatusTryAgainLater, "the server reads as many messages as it has memory for; try again later"}
 	brokerAway = closeReason{websocket.StatusTryAgainLater, "the broker is not reachable; try again later"}
 	storeAway  = closeReason{websocket.StatusTryAgainLater, "the store is not reachable; try again later"}
 )
@@ -56,6 +59,11 @@ type socket struct {
 	conn *websocket.Conn
 	info request.Info
 	log  *slog.Logger
+	// limit is the maximum size of a message in bytes. memory is charged for messages, and nil before authentication; charged is what
+	// it was for the buffer of the last message.
+	limit   int64
+	memory  *admission.Reservation
+	charged int
 	// pool is the name of the work pool in the path of a worker's channel.
 	pool string
 	// The client authenticated with a token, or a legacy one with its request. It needs all of the scopes.
@@ -90,21 +98,31 @@ func (k *socket) read(ctx context.Context) ([]byte, closeReason) { return k.read
 func (k *socket) readInto(ctx context.Context, buffer []byte) ([]byte, closeReason) {
 	kind, r, err := k.conn.Reader(ctx)
 	if err != nil {
-		return nil, readCloseReason(err)
+		return nil, closedByClient
 	}
 	if kind != websocket.MessageText {
 		return nil, closeReason{websocket.StatusUnsupportedData, "expected text messages"}
 	}
-	buffer = buffer[:0]
+	k.memory.Refund(k.charged - cap(buffer)) // For a buffer that was dropped.
+	buffer, k.charged = buffer[:0], min(k.charged, cap(buffer))
 	for {
-		buffer = slices.Grow(buffer, leastRead)
+		if len(buffer) == cap(buffer) {
+			more := min(max(leastRead, cap(buffer)), int(k.limit)+1-len(buffer))
+			if k.memory.Charge(more) != nil {
+				return nil, k.discard(r, overloaded)
+			}
+			k.charged += more
+			buffer = slices.Grow(buffer, more)
+		}
 		n, err := r.Read(buffer[len(buffer):cap(buffer)])
 		buffer = buffer[:len(buffer)+n]
-		if errors.Is(err, io.EOF) {
+		switch {
+		case int64(len(buffer)) > k.limit:
+			return nil, k.discard(r, tooLarge)
+		case errors.Is(err, io.EOF):
 			return buffer, closeReason{}
-		}
-		if err != nil {
-			return nil, readCloseReason(err)
+		case err != nil:
+			return nil, closedByClient
 		}
 	}
 }
@@ -112,15 +130,17 @@ func (k *socket) readInto(ctx context.Context, buffer []byte) ([]byte, closeReas
 // leastRead is how much room there is for each part of a message that is read.
 const leastRead = 2 << 10
 
-func (e closeReason) ok() bool { return e.code == 0 }
-
-// readCloseReason is how a socket ends on which reading failed. A message that is too large was answered by the connection.
-func readCloseReason(err error) closeReason {
-	if errors.Is(err, websocket.ErrMessageTooBig) {
-		return closeReason{websocket.StatusMessageTooBig, "the message is too large"}
+// discard reads the rest of a message that is refused, so that its sender reads the ending. A message of many times the limit ends the
+// connection instead. The closing handshake of the library would read the rest byte by byte.
+func (k *socket) discard(message io.Reader, e closeReason) closeReason {
+	const factor = 4
+	if _, err := io.CopyN(io.Discard, message, factor*k.limit); !errors.Is(err, io.EOF) {
+		return closedByClient
 	}
-	return closedByClient
+	return e
 }
+
+func (e closeReason) ok() bool { return e.code == 0 }
 
 // hello reads a message that the client must begin with into out, which is a pointer to a struct. A client that is too
 // slow, or sends something else, gets the code and reason.

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"github.com/orch-project/orch/pkg/admission"
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/embeddednats"
 	"github.com/orch-project/orch/pkg/request"
@@ -32,6 +33,12 @@ const waitTimeout = 20 * time.Second
 // serve runs the websockets on a broker that is reached through a proxy, and returns how to open one.
 func serve(t *testing.T) (open func(path string) *websocket.Conn, proxy *testkit.Chaos, direct *broker.Conn) {
 	t.Helper()
+	return serveWithin(t, nil)
+}
+
+// serveWithin is serve with the bounds of messages.
+func serveWithin(t *testing.T, bounds *admission.Controller) (open func(path string) *websocket.Conn, proxy *testkit.Chaos, direct *broker.Conn) {
+	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
 	nats := testkit.StartNATS(t, embeddednats.Options{Listen: "127.0.0.1:0"})
 	proxy = testkit.StartChaos(t, nats.Address())
@@ -45,6 +52,7 @@ func serve(t *testing.T) (open func(path string) *websocket.Conn, proxy *testkit
 	direct = connect(broker.Config{InProcess: nats})
 	s := stream.New(stream.Options{
 		Caller: rpc.NewLocal(), Broker: connect(broker.Config{URL: "nats://" + proxy.Addr()}), Vocabulary: vocabulary.Orch, Max: 100, Log: quiet,
+		Admission: bounds,
 	})
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		route, ok := s.Route(r.URL.Path)
@@ -196,4 +204,28 @@ func TestRevokedClientsLoseTheirSockets(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, websocket.StatusPolicyViolation, closing.Code)
 	}
+}
+
+// TestFramesAreCharged: a message for which the account has no memory closes its socket, and the memory is free afterwards.
+func TestFramesAreCharged(t *testing.T) {
+	t.Parallel()
+	const memory = 100_000
+	bounds := admission.New(memory)
+	open, _, _ := serveWithin(t, bounds)
+	k := open("/events/in")
+	require.NoError(t, k.Write(t.Context(), websocket.MessageText, []byte(strings.Repeat("x", memory))))
+	_, _, err := k.Read(t.Context())
+	require.Equal(t, websocket.StatusTryAgainLater, websocket.CloseStatus(err))
+	require.Eventually(t, func() bool { return bounds.Used() == 0 }, waitTimeout, time.Millisecond)
+
+	k = open("/events/in")
+	reading := make(chan struct{})
+	go func() {
+		defer close(reading)
+		_, _, _ = k.Read(t.Context()) // Finds the pong.
+	}()
+	require.NoError(t, k.Write(t.Context(), websocket.MessageText, event("small")))
+	require.NoError(t, k.Ping(t.Context()), "it is stored")
+	require.NoError(t, k.CloseNow())
+	<-reading
 }

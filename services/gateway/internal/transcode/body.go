@@ -15,11 +15,10 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/orch-project/orch/pkg/admission"
 	"github.com/orch-project/orch/pkg/jsontoken"
-	"github.com/orch-project/orch/pkg/membudget"
 	"github.com/orch-project/orch/pkg/restjson"
 	"github.com/orch-project/orch/pkg/rpc"
-	"github.com/orch-project/orch/pkg/workspaceshare"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -40,26 +39,24 @@ func release(b *bytes.Buffer) {
 const largeBody = 16 << 10
 
 // LargeBodies are the bounds of a workspace's requests with large bodies: they leave half of the processors to the others.
-func LargeBodies() workspaceshare.Bounds {
-	return workspaceshare.Bounds{Max: max(runtime.GOMAXPROCS(0)/2, 1), Queue: 512, Wait: 5 * time.Second}
+func LargeBodies() admission.Bounds {
+	return admission.Bounds{PerKey: max(runtime.GOMAXPROCS(0)/2, 1), Queue: 512, Wait: 5 * time.Second}
 }
 
 // valueMemory is what a value of a body takes once it is decoded, in bytes.
 const valueMemory = 64
 
-// readBody reads at most limit bytes, after decompression, into the buffer, and bounds the values that they decode to. It charges
-// memory for both. Its errors are responses.
-func readBody(w http.ResponseWriter, r *http.Request, limit int64, into *bytes.Buffer, memory *membudget.Reservation) error {
+// readBody reads at most limit bytes as they are sent, and charges memory for them. Its errors are responses.
+func readBody(w http.ResponseWriter, r *http.Request, limit int64, into *bytes.Buffer, memory *admission.Reservation) (compressed bool, err error) {
 	if r.ContentLength > limit {
-		return tooLarge()
+		return false, tooLarge()
 	}
-	compressed := false
 	switch strings.ToLower(strings.TrimSpace(r.Header.Get("Content-Encoding"))) {
 	case "", "identity":
 	case "gzip", "x-gzip":
 		compressed = true
 	default:
-		return rpc.Error(&orchv1.HttpError{
+		return false, rpc.Error(&orchv1.HttpError{
 			Status:  http.StatusUnsupportedMediaType,
 			Form:    &orchv1.HttpError_Detail{Detail: "Unsupported content encoding: only gzip is understood."},
 			Headers: map[string]string{"Accept-Encoding": "gzip"},
@@ -68,7 +65,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64, into *bytes.B
 	if r.ContentLength > 0 {
 		length := int(r.ContentLength) + bytes.MinRead
 		if memory.Charge(length) != nil {
-			return overloaded()
+			return false, overloaded()
 		}
 		into.Grow(length)
 	}
@@ -77,16 +74,14 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64, into *bytes.B
 		from = chargedReader{from, memory}
 	}
 	if _, err := into.ReadFrom(from); err != nil {
-		return readError(err)
+		return false, readError(err)
 	}
-	if into.Len() == 0 {
-		return nil
-	}
-	if into.Len() > membudget.LargeBody || compressed {
-		if memory.AcquireProcessor(r.Context()) != nil {
-			return overloaded()
-		}
-	}
+	return compressed && into.Len() > 0, nil
+}
+
+// unpack decompresses a body that has arrived, at most to limit bytes, and bounds the values that it decodes to. It charges memory for
+// both. Its errors are responses.
+func unpack(into *bytes.Buffer, compressed bool, limit int64, memory *admission.Reservation) error {
 	if compressed {
 		if err := inflate(into, limit, memory); err != nil {
 			return err
@@ -106,7 +101,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64, into *bytes.B
 }
 
 // inflate replaces the content of a buffer, which has arrived completely, by the decompressed one.
-func inflate(body *bytes.Buffer, limit int64, memory *membudget.Reservation) error {
+func inflate(body *bytes.Buffer, limit int64, memory *admission.Reservation) error {
 	sent := buffers.Get().(*bytes.Buffer)
 	defer release(sent)
 	*sent, *body = *body, *sent
@@ -124,11 +119,12 @@ func inflate(body *bytes.Buffer, limit int64, memory *membudget.Reservation) err
 // chargedReader charges for what a buffer that doubles holds of it.
 type chargedReader struct {
 	io.Reader
-	memory *membudget.Reservation
+	memory *admission.Reservation
 }
 
 // Read implements io.Reader.
 func (r chargedReader) Read(p []byte) (int, error) {
+	r.memory.Yield()
 	n, err := r.Reader.Read(p)
 	if full := r.memory.Charge(2 * n); full != nil {
 		return n, full
@@ -137,7 +133,7 @@ func (r chargedReader) Read(p []byte) (int, error) {
 }
 
 func readError(err error) error {
-	if errors.Is(err, membudget.ErrExhausted) {
+	if errors.Is(err, admission.ErrExhausted) {
 		return overloaded()
 	}
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {

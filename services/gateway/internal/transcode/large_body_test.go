@@ -13,11 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/orch-project/orch/pkg/membudget"
+	"github.com/orch-project/orch/pkg/admission"
 	"github.com/orch-project/orch/pkg/openapi"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
-	"github.com/orch-project/orch/pkg/workspaceshare"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -38,7 +37,7 @@ func TestLargeBodiesOfAWorkspaceAreServedInTurns(t *testing.T) {
 		Services:   openapi.Services(),
 		Caller:     func(string) rpc.Caller { return caller },
 		Authorizer: everybody{},
-		Large:      workspaceshare.New(workspaceshare.Bounds{Max: 1}),
+		Large:      admission.NewSemaphore(admission.Bounds{PerKey: 1}),
 		Log:        slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
@@ -76,15 +75,15 @@ func TestAWaitingWorkspaceLetsOthersBegin(t *testing.T) {
 		Services:   openapi.Services(),
 		Caller:     func(string) rpc.Caller { return caller },
 		Authorizer: everybody{},
-		Memory:     membudget.New(membudget.Default),
-		Large:      workspaceshare.New(workspaceshare.Bounds{Max: 1, Queue: 100, Wait: time.Hour}),
+		Admission:  admission.New(admission.DefaultMemory),
+		Large:      admission.NewSemaphore(admission.Bounds{PerKey: 1, Queue: 100, Wait: time.Hour}),
 		Log:        slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
 	answers := make(chan int)
 	send := func(ws string) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/flows/filter",
-			strings.NewReader(`{"flows":{"name":{"any_":["`+strings.Repeat("a", 2*membudget.LargeBody)+`"]}}}`))
+			strings.NewReader(`{"flows":{"name":{"any_":["`+strings.Repeat("a", 2*admission.LargeBody)+`"]}}}`))
 		w := httptest.NewRecorder()
 		id := uuid.MustParse(ws)
 		api.Serve(w, r, RequestScope{Info: request.Info{Account: id, Workspace: id}})

@@ -13,11 +13,10 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/orch-project/orch/pkg/membudget"
+	"github.com/orch-project/orch/pkg/admission"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/restjson"
 	"github.com/orch-project/orch/pkg/rpc"
-	"github.com/orch-project/orch/pkg/workspaceshare"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/requestlog"
 )
@@ -36,10 +35,10 @@ type Options struct {
 	Caller func(rpc string) rpc.Caller
 	// Authorizer authorizes each call.
 	Authorizer Authorizer
-	// Memory bounds the bodies that are read and decoded at once; nil has no bound.
-	Memory *membudget.Budget
+	// Admission bounds the bodies that are read and decoded at once; nil has no bound.
+	Admission *admission.Controller
 	// Large bounds the requests of a workspace with large bodies that are served at once; nil has no bound.
-	Large *workspaceshare.Group
+	Large *admission.Semaphore
 	// Log receives the server's failures.
 	Log *slog.Logger
 }
@@ -118,26 +117,16 @@ func (t *Transcoder) serve(ctx context.Context, w http.ResponseWriter, r *http.R
 	op := found.op
 	body := buffers.Get().(*bytes.Buffer)
 	defer release(body)
-	memory := t.opts.Memory.Open(request.OutgoingAccount(ctx))
+	key := admission.Workspace(request.OutgoingWorkspace(ctx))
+	memory := t.opts.Admission.Open(request.OutgoingAccount(ctx), key)
 	defer memory.Close()
 	if op.body != nil {
-		if err := readBody(w, r, MaxBody, body, memory); err != nil {
+		end, err := t.receive(ctx, w, r, key, body, memory)
+		if err != nil {
 			writeHTTPError(w, rpc.HTTPError(err), nil)
 			return
 		}
-	}
-	if t.opts.Large != nil && body.Len() > largeBody {
-		memory.ReleaseProcessor() // A request that waits for others of its workspace lets other workspaces begin.
-		end, err := t.opts.Large.Begin(ctx, request.OutgoingWorkspace(ctx))
-		if err != nil {
-			writeHTTPError(w, rpc.HTTPError(busy()), nil)
-			return
-		}
 		defer end()
-		if memory.AcquireProcessor(ctx) != nil {
-			writeHTTPError(w, rpc.HTTPError(overloaded()), nil)
-			return
-		}
 	}
 	message := op.input.New()
 	fieldErrors, err := op.decodeParams(message, op.query(r), r.Header, found.vars)
@@ -211,6 +200,38 @@ func (t *Transcoder) appendJSON(
 		return dst, rpc.Reply{}, false, nil
 	}
 	return caller.AppendJSON(ctx, op.RPC, message, dst)
+}
+
+// receive reads the body of a request. A large one waits for others of its workspace, and then for a processor. The caller calls end
+// after the response. The errors are responses.
+func (t *Transcoder) receive(
+	ctx context.Context, w http.ResponseWriter, r *http.Request, key admission.Key, body *bytes.Buffer, memory *admission.Reservation,
+) (end func(), err error) {
+	compressed, err := readBody(w, r, MaxBody, body, memory)
+	if err != nil {
+		return nil, err
+	}
+	end = func() {}
+	if t.opts.Large != nil && (body.Len() > largeBody || compressed) {
+		if end, err = t.opts.Large.Acquire(ctx, key, body.Len()); err != nil {
+			return nil, busy()
+		}
+	}
+	size := body.Len()
+	if compressed {
+		size = MaxBody // Until it is decompressed, any size is possible.
+	}
+	if size > admission.LargeBody {
+		if memory.AcquireProcessor(ctx, size) != nil {
+			end()
+			return nil, overloaded()
+		}
+	}
+	if err := unpack(body, compressed, MaxBody, memory); err != nil {
+		end()
+		return nil, err
+	}
+	return end, nil
 }
 
 // permit checks the scopes of the guarded fields that a request sets.

@@ -104,6 +104,17 @@ func (g *Guard) CredentialHeaders() []string { return g.credentials }
 // Signed reports whether requests need a signature.
 func (g *Guard) Signed() bool { return g.verifier != nil }
 
+// VerifyHeader verifies what the header of a request proves, before its body is read. The error wraps verify.ErrUnproven.
+func (g *Guard) VerifyHeader(r *receive.Request) error {
+	if g.verifier == nil {
+		return nil
+	}
+	return g.verifier.VerifyHeader(r, r.Received)
+}
+
+// VerifyWaits reports whether Verify may wait for a provider.
+func (g *Guard) VerifyWaits() bool { return g.verifier != nil && g.verifier.Waits() }
+
 // Verify verifies a request whose body was read. The proof is nil when the webhook has no verification. The error wraps
 // verify.ErrUnproven or verify.ErrUnavailable.
 func (g *Guard) Verify(ctx context.Context, r *receive.Request) (*verify.Proof, error) {

@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/orch-project/orch/pkg/admission"
 	"github.com/orch-project/orch/pkg/restjson"
-	"github.com/orch-project/orch/pkg/workspaceshare"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -119,7 +119,7 @@ func (w *world) flood(ctx context.Context, worst []string, i, n int) {
 			panic(err) // The list is fixed.
 		}
 		q := question{own: query.FlowRun, body: body, order: orchv1.FlowRunSort(max(1, int(body.GetSort()))), count: i%3 == 0, deep: float64(body.GetOffset()) / float64(n)}
-		if _, err := w.ask(ctx, q, n); errors.Is(err, workspaceshare.ErrBusy) {
+		if _, err := w.ask(ctx, q, n); errors.Is(err, admission.ErrBusy) {
 			<-time.After(time.Second) // As Retry-After says.
 		}
 	}

@@ -2,8 +2,10 @@ package automations
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/quota"
 	"github.com/orch-project/orch/pkg/request"
@@ -18,7 +20,7 @@ func (s *Service) CreateAutomation(ctx context.Context, r *orchv1.CreateAutomati
 		return nil, err
 	}
 	automation := s.created(r.GetAutomation())
-	if err := s.Prepare(automation); err != nil {
+	if err := s.prepare(ctx, automation); err != nil {
 		return nil, err
 	}
 	created, err := s.lifecycle(info.Workspace, automation, nil, "created")
@@ -44,6 +46,16 @@ func (s *Service) created(create *orchv1.AutomationCreate) *orchv1.Automation {
 		Tags: create.GetTags(), Trigger: create.GetTrigger(), Actions: create.GetActions(), ActionsOnTrigger: create.GetActionsOnTrigger(),
 		ActionsOnResolve: create.GetActionsOnResolve(), OwnerResource: create.OwnerResource,
 	}
+}
+
+// prepare is Prepare within the bounds of the process: templates and triggers of a large automation take long.
+func (s *Service) prepare(ctx context.Context, automation *orchv1.Automation) error {
+	memory, err := s.admission.Compute(ctx, proto.Size(automation))
+	if err != nil {
+		return fmt.Errorf("check automation: %w", err)
+	}
+	defer memory.Close()
+	return s.Prepare(automation)
 }
 
 // published waits until the change of an automation is in the stream of events.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/orch-project/orch/pkg/admission"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -35,15 +36,17 @@ type Service struct {
 	deliveries  *store.Collection[*orchv1.AutomationDelivery]
 	delivered   pagination.Source[*orchv1.AutomationDelivery]
 	*Checker
-	flush  outbox.Flusher
-	quotas *quotas.Service
+	flush     outbox.Flusher
+	quotas    *quotas.Service
+	admission *admission.Controller
 	// evaluationTime bounds an evaluation over the past.
 	evaluationTime time.Duration
 }
 
 // New returns the service over a store. Changes are published before calls return, so events that a client sends
 // afterwards meet the changed automations. quotas admit new automations; nil admits all.
-func New(s *store.Store, vocab vocabulary.Vocabulary, flush outbox.Flusher, quotas *quotas.Service) *Service {
+// The bounds, which may be nil, are those of checks.
+func New(s *store.Store, vocab vocabulary.Vocabulary, flush outbox.Flusher, quotas *quotas.Service, bounds *admission.Controller) *Service {
 	automations := store.NewCollection(s, query.Automation, &orchv1.Automation{})
 	deliveries := store.NewCollection(s, query.AutomationDelivery, &orchv1.AutomationDelivery{})
 	return &Service{
@@ -56,6 +59,7 @@ func New(s *store.Store, vocab vocabulary.Vocabulary, flush outbox.Flusher, quot
 		Checker:     newChecker(vocab, s.NewID),
 		flush:       flush,
 		quotas:      quotas,
+		admission:   bounds,
 
 		evaluationTime: evaluationTime,
 	}

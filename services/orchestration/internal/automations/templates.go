@@ -38,17 +38,22 @@ func isTemplate(text string) bool {
 }
 
 // ValidateAutomationTemplate answers 422, with the line and the field error, when a text is no template that actions may use.
-func (s *Service) ValidateAutomationTemplate(_ context.Context, r *orchv1.ValidateAutomationTemplateRequest) (*emptypb.Empty, error) {
-	return s.validate(r.GetTemplate())
+func (s *Service) ValidateAutomationTemplate(ctx context.Context, r *orchv1.ValidateAutomationTemplateRequest) (*emptypb.Empty, error) {
+	return s.validate(ctx, r.GetTemplate())
 }
 
 // ValidateTemplate is ValidateAutomationTemplate under its other address.
-func (s *Service) ValidateTemplate(_ context.Context, r *orchv1.ValidateTemplateRequest) (*emptypb.Empty, error) {
-	return s.validate(r.GetTemplate())
+func (s *Service) ValidateTemplate(ctx context.Context, r *orchv1.ValidateTemplateRequest) (*emptypb.Empty, error) {
+	return s.validate(ctx, r.GetTemplate())
 }
 
-func (s *Service) validate(template string) (*emptypb.Empty, error) {
-	_, err := s.templates.Compile(template)
+func (s *Service) validate(ctx context.Context, template string) (*emptypb.Empty, error) {
+	memory, err := s.admission.Compute(ctx, len(template))
+	if err != nil {
+		return nil, fmt.Errorf("check a template: %w", err)
+	}
+	defer memory.Close()
+	_, err = s.templates.Compile(template)
 	if err == nil {
 		return &emptypb.Empty{}, nil
 	}

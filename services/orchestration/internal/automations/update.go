@@ -45,7 +45,7 @@ func (s *Service) UpdateAutomation(ctx context.Context, r *orchv1.UpdateAutomati
 				take()
 			}
 		}
-		return s.Prepare(next)
+		return s.prepare(ctx, next)
 	})
 }
 

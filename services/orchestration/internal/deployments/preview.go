@@ -3,8 +3,10 @@ package deployments
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/schedule"
@@ -13,7 +15,12 @@ import (
 )
 
 // PreviewSchedule returns the next times of a schedule that need not be stored.
-func (s *Service) PreviewSchedule(_ context.Context, r *orchv1.PreviewScheduleRequest) (*orchv1.SchedulePreview, error) {
+func (s *Service) PreviewSchedule(ctx context.Context, r *orchv1.PreviewScheduleRequest) (*orchv1.SchedulePreview, error) {
+	memory, err := s.admission.Compute(ctx, proto.Size(r))
+	if err != nil {
+		return nil, fmt.Errorf("preview schedule: %w", err)
+	}
+	defer memory.Close()
 	q, now := r.GetQuery(), s.deployments.Store().Now()
 	parsed, err := schedules.Parse(q.GetSchedule(), now)
 	if err != nil {

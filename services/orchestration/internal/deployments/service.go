@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/orch-project/orch/pkg/admission"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -37,6 +38,7 @@ type Service struct {
 	flows       *store.Collection[*orchv1.Flow]
 	runs        *flowruns.Service
 	scheduler   *schedules.Scheduler
+	admission   *admission.Controller
 	source      pagination.Source[*orchv1.Deployment]
 	vocab       vocabulary.Vocabulary
 	hydrator    *parameters.Hydrator
@@ -83,6 +85,8 @@ type Deps struct {
 	// Flush executes the effects of a write before its call returns.
 	Flush      outbox.Flusher
 	Vocabulary vocabulary.Vocabulary
+	// Admission bounds previews of schedules; nil has no bound.
+	Admission *admission.Controller
 }
 
 // New returns the service.
@@ -94,6 +98,7 @@ func New(d Deps) *Service {
 		flows:       store.NewCollection(d.Store, query.Flow, &orchv1.Flow{}),
 		runs:        d.Runs,
 		scheduler:   d.Scheduler,
+		admission:   d.Admission,
 		source:      pagination.NewSource(deployments, orchv1.DeploymentSort_DEPLOYMENT_SORT_NAME_ASC),
 		vocab:       d.Vocabulary,
 		hydrator:    parameters.NewHydrator(d.Variable),

@@ -3,8 +3,12 @@ package parameters
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 
+	"google.golang.org/protobuf/proto"
+
+	"github.com/orch-project/orch/pkg/admission"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -13,11 +17,14 @@ import (
 // Service validates the values of forms.
 type Service struct {
 	orchv1.UnimplementedUiSchemaServiceServer
-	hydrator *Hydrator
+	hydrator  *Hydrator
+	admission *admission.Controller
 }
 
-// NewService returns the service with a hydrator.
-func NewService(h *Hydrator) *Service { return &Service{hydrator: h} }
+// NewService returns the service with a hydrator. The bounds, which may be nil, are those of validations.
+func NewService(h *Hydrator, bounds *admission.Controller) *Service {
+	return &Service{hydrator: h, admission: bounds}
+}
 
 // ValidateObj returns all violations of a schema by a form's values. It reads variables; of templates it checks only
 // the syntax, because their results are not known yet.
@@ -26,13 +33,18 @@ func (s *Service) ValidateObj(ctx context.Context, r *orchv1.ValidateObjRequest)
 	if err != nil {
 		return nil, err
 	}
-	schema, err := CompileSchema(r.GetSubject().GetSchema(), false)
-	if err != nil {
-		return nil, invalidSchema(err)
-	}
 	form, err := s.hydrator.form(ctx, info.Workspace, r.GetSubject().GetValues())
 	if err != nil {
 		return nil, err
+	}
+	memory, err := s.admission.Compute(ctx, proto.Size(r))
+	if err != nil {
+		return nil, fmt.Errorf("validate values: %w", err)
+	}
+	defer memory.Close()
+	schema, err := CompileSchema(r.GetSubject().GetSchema(), false)
+	if err != nil {
+		return nil, invalidSchema(err)
 	}
 	fieldErrors, err := schema.fieldErrors(form)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/orch-project/orch/pkg/admission"
 	"github.com/orch-project/orch/pkg/quota"
-	"github.com/orch-project/orch/pkg/workspaceshare"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -44,7 +44,7 @@ type Service struct {
 type counted struct {
 	collection query.Collection
 	// creations are those in progress, by account.
-	creations *workspaceshare.Group
+	creations *admission.Semaphore
 }
 
 // stored is the use of the quota of bytes, which expires.
@@ -61,7 +61,7 @@ const (
 )
 
 // oneAtATime are the bounds of the creations of one kind in an account.
-var oneAtATime = workspaceshare.Bounds{Max: 1, Queue: 512, Wait: 5 * time.Second}
+var oneAtATime = admission.Bounds{PerKey: 1, Queue: 512, Wait: 5 * time.Second}
 
 // Deps are the dependencies of the service.
 type Deps struct {
@@ -82,7 +82,7 @@ func New(d Deps) *Service {
 	for name, collection := range map[quota.Name]query.Collection{
 		quota.Webhooks: query.Webhook, quota.Automations: query.Automation, quota.Deployments: query.Deployment, quota.Blocks: query.BlockDocument,
 	} {
-		s.counted[name] = counted{collection, workspaceshare.New(oneAtATime)}
+		s.counted[name] = counted{collection, admission.NewSemaphore(oneAtATime)}
 		s.refusals.WithLabelValues(string(name)) // At 0 before the first one.
 	}
 	s.refusals.WithLabelValues(string(quota.StoredBytes))
@@ -107,7 +107,7 @@ func (s *Service) Begin(ctx context.Context, account uuid.UUID, name quota.Name)
 		return func() {}, nil
 	}
 	kind := s.counted[name]
-	if end, err = kind.creations.Begin(ctx, account); err != nil {
+	if end, err = kind.creations.Acquire(ctx, admission.Account(account), 1); err != nil {
 		return nil, fmt.Errorf("create one of %s: %w", name, err)
 	}
 	used, err := s.count(ctx, account, kind.collection, limit)

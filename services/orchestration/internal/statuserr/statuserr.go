@@ -12,10 +12,10 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/orch-project/orch/pkg/admission"
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
-	"github.com/orch-project/orch/pkg/workspaceshare"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -49,7 +49,8 @@ var table = []struct {
 		Form:    &orchv1.HttpError_ExceptionMessage{ExceptionMessage: "The query took too long. Narrow the filter, such as by a time window or a longer text, or read deep pages by page_token."},
 		Headers: map[string]string{"Retry-After": "30"},
 	}},
-	{workspaceshare.ErrBusy, &orchv1.HttpError{
+	{admission.ErrExhausted, unavailable}, // Before ErrBusy, which it matches too.
+	{admission.ErrBusy, &orchv1.HttpError{
 		Status:  http.StatusTooManyRequests,
 		Form:    &orchv1.HttpError_ExceptionMessage{ExceptionMessage: "The workspace has too many queries in progress. Send fewer at a time."},
 		Headers: map[string]string{"Retry-After": "1"},

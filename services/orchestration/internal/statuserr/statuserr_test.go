@@ -9,11 +9,11 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/orch-project/orch/pkg/admission"
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/testkit"
-	"github.com/orch-project/orch/pkg/workspaceshare"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/statuserr"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -40,7 +40,8 @@ func TestTableIsTotal(t *testing.T) {
 		{broker.ErrTooLarge, 413},
 		{broker.ErrInvalidEvent, 500},
 		{query.ErrTooBroad, 422},
-		{workspaceshare.ErrBusy, 429},
+		{admission.ErrBusy, 429},
+		{admission.ErrExhausted, 503},
 		{query.ErrLongText, 422},
 		{query.ErrOperand, 422},
 		{query.ErrUnsupported, 500},

@@ -5,8 +5,10 @@ import (
 	"iter"
 	"time"
 
+	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/orch-project/orch/pkg/admission"
 	"github.com/orch-project/orch/services/orchestration/internal/coalesce"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
@@ -32,7 +34,7 @@ func (s *Store) Reader() query.Reader { return reader{query.NewReader(s.db), s} 
 // Resolver resolves filters of related documents, and reads what they select, within the workspace's share of reads. Commands of one
 // read share the time limit of a single operation.
 func (s *Store) Resolver() query.Resolver {
-	return query.Resolver{Reader: s.Reader(), Begin: s.reads.Begin, Limit: operationTimeout}
+	return query.Resolver{Reader: s.Reader(), Begin: s.beginRead, Limit: operationTimeout}
 }
 
 type reader struct {
@@ -68,4 +70,9 @@ func marked(ctx context.Context, docs iter.Seq2[bson.Raw, error]) iter.Seq2[bson
 			}
 		}
 	}
+}
+
+// beginRead waits until a read of the workspace may begin.
+func (s *Store) beginRead(ctx context.Context, ws uuid.UUID) (end func(), err error) {
+	return s.reads.Acquire(ctx, admission.Workspace(ws), 1)
 }

@@ -18,10 +18,10 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
+	"github.com/orch-project/orch/pkg/admission"
 	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/id"
 	"github.com/orch-project/orch/pkg/isolation"
-	"github.com/orch-project/orch/pkg/workspaceshare"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
@@ -61,7 +61,7 @@ type Store struct {
 	ids     *id.Source
 	relay   Relay
 	counts  *counts
-	reads   *workspaceshare.Group
+	reads   *admission.Semaphore
 	metrics *metrics
 	// passes record failures of background work.
 	passes *isolation.Recorder
@@ -122,7 +122,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		direct: newDirect(cfg, measured),
 		relay:  noRelay{}, toOneMember: opts.Direct != nil && *opts.Direct,
 		counts: &counts{After: sharedCountAfter}, elections: elections,
-		reads: workspaceshare.New(workspaceshare.Reads),
+		reads: admission.NewSemaphore(admission.Reads),
 	}
 	elections.start(s.Writable)
 	if err := s.establish(ctx, cfg); err != nil {

@@ -58,8 +58,13 @@ func (s *Service) attempt(
 	if answer := r.BodyHandshake(receive.HandshakesOf(hook, "")); answer != nil {
 		return attempt{handshake: answer.Name}
 	}
+	memory, err := s.admission.Compute(ctx, len(r.Raw))
+	if err != nil {
+		return attempt{reason: deliverylog.ReasonTemplate, err: err}
+	}
+	defer memory.Close()
 	body := r.Body()
-	text, err := s.renderer.RenderFor(ctx, hook, r, body, nil)
+	text, err := s.renderer.RenderFor(ctx, hook, r, body, memory)
 	if err != nil {
 		return attempt{reason: deliverylog.ReasonTemplate, err: err}
 	}

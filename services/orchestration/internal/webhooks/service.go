@@ -24,6 +24,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/orch-project/orch/pkg/admission"
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/id"
 	"github.com/orch-project/orch/pkg/request"
@@ -52,7 +53,8 @@ type Service struct {
 	definitions *broker.KV
 	tenancy     *tenancy.Registry
 	// compile checks a template when it is saved, before any request.
-	compile func(template string) error
+	compile   func(template string) error
+	admission *admission.Controller
 	// flush executes the effects of a webhook's document now.
 	flush outbox.Flusher
 	log   *slog.Logger
@@ -78,8 +80,10 @@ type Deps struct {
 	Definitions *broker.KV
 	Tenancy     *tenancy.Registry
 	Compile     func(template string) error
-	Flush       outbox.Flusher
-	Log         *slog.Logger
+	// Admission bounds renderings; nil has no bound.
+	Admission *admission.Controller
+	Flush     outbox.Flusher
+	Log       *slog.Logger
 	// Secrets encrypts the secrets of signatures.
 	Secrets secrets.Keyring
 	// Vocabulary and IDs are for the events of replays.
@@ -116,6 +120,7 @@ func New(d Deps) *Service {
 		webhooks:    webhooks,
 		watches:     store.NewCollection(d.Store, query.WebhookWatch, &orchv1.WebhookWatch{}),
 		health:      d.Health,
+		admission:   d.Admission,
 		source:      pagination.NewSource(webhooks, orchv1.WebhookSort_WEBHOOK_SORT_NAME_ASC),
 		definitions: d.Definitions,
 		tenancy:     d.Tenancy,

@@ -28,8 +28,8 @@ type Client struct {
 	Account uuid.UUID
 }
 
-// admission counts the open sockets by account, and those of unauthenticated clients apart by address. It is safe for concurrent use.
-type admission struct {
+// socketCounts counts the open sockets by account, and those of unauthenticated clients apart by address. It is safe for concurrent use.
+type socketCounts struct {
 	most, mostOfAccount int
 
 	mu              sync.Mutex
@@ -39,17 +39,17 @@ type admission struct {
 	addresses       map[netip.Addr]int
 }
 
-// newAdmission returns the bounds of a server. mostOfAccount is 0 for no bound of an account.
-func newAdmission(most, mostOfAccount int) *admission {
+// newSocketCounts returns the bounds of a server. mostOfAccount is 0 for no bound of an account.
+func newSocketCounts(most, mostOfAccount int) *socketCounts {
 	if mostOfAccount <= 0 {
 		mostOfAccount = most
 	}
-	return &admission{most: most, mostOfAccount: mostOfAccount, accounts: map[uuid.UUID]int{}, addresses: map[netip.Addr]int{}}
+	return &socketCounts{most: most, mostOfAccount: mostOfAccount, accounts: map[uuid.UUID]int{}, addresses: map[netip.Addr]int{}}
 }
 
 // admit counts a socket. Its error is the response.
-func (a *admission) admit(c Client) (*admitted, error) {
-	s := &admitted{admission: a, address: network(c.Address)}
+func (a *socketCounts) admit(c Client) (*admitted, error) {
+	s := &admitted{socketCounts: a, address: network(c.Address)}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if c.Account != uuid.Nil {
@@ -84,9 +84,9 @@ func full(detail string) error {
 	})
 }
 
-// admitted is one counted socket. Its methods lock the admission, except join.
+// admitted is one counted socket. Its methods lock the counts, except join.
 type admitted struct {
-	*admission
+	*socketCounts
 	address     netip.Addr
 	authPending bool // It counts as unauthenticated.
 	account     uuid.UUID
