@@ -22,7 +22,7 @@ import (
 const (
 	// attackersEnv is the variable with the target of the attackers, who run as a process of their own.
 	attackersEnv = "ORCH_TEST_ATTACKERS"
-	// attackersReady is their line when the bombs are made. They begin when their standard input has a line.
+	// attackersReady is their line when the bombs are made. Each line of their standard input is the URL of a server to attack.
 	attackersReady = "the attackers are ready"
 	// attackersResult precedes the outcome in their output.
 	attackersResult = "outcome of the attackers: "
@@ -52,21 +52,30 @@ type attackers struct {
 	outcome
 }
 
-// TestAttackers sends every bomb in parallel, hostileRounds times. TestHostile starts it.
+// TestAttackers sends every bomb in parallel, hostileRounds times, to each server that it is told. TestHostile starts it.
 func TestAttackers(t *testing.T) {
 	text := os.Getenv(attackersEnv)
 	if text == "" {
 		t.Skip("TestHostile starts it")
 	}
-	a := &attackers{t: t, outcome: outcome{Statuses: map[string]map[string]int{}}}
+	a := &attackers{t: t}
 	require.NoError(t, json.Unmarshal([]byte(text), &a.target))
 	bombs := append(hookBombs(a.Slugs), apiBombs(a.Key)...)
 	a.client = &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: len(bombs)}}
 	defer a.client.CloseIdleConnections()
 	bodies := hostileBodies()
 	fmt.Println(attackersReady)
-	_, err := bufio.NewReader(os.Stdin).ReadString('\n')
-	require.NoError(t, err)
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		a.URL, a.outcome = lines.Text(), outcome{Statuses: map[string]map[string]int{}}
+		a.attack(bombs, bodies)
+		result, err := json.Marshal(a.outcome)
+		require.NoError(t, err)
+		fmt.Println(attackersResult + string(result))
+	}
+}
+
+// attack sends everything to the target, and returns when the last answer has come.
+func (a *attackers) attack(bombs []bomb, bodies map[string]string) {
 	var all sync.WaitGroup
 	for _, b := range bombs {
 		all.Go(func() {
@@ -86,9 +95,6 @@ func TestAttackers(t *testing.T) {
 		}
 	}
 	all.Wait()
-	result, err := json.Marshal(a.outcome)
-	require.NoError(t, err)
-	fmt.Println(attackersResult + string(result))
 }
 
 func (a *attackers) send(b bomb) {
