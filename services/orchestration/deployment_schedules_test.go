@@ -78,7 +78,7 @@ func TestSchedulesAreChangedOneByOne(t *testing.T) {
 			{Schedule: &orchv1.Schedule{Kind: &orchv1.Schedule_Rrule{Rrule: &orchv1.RRuleSchedule{Rrule: "FREQ=DAILY", Timezone: new("UTC")}}}, Slug: new("r")},
 		}})
 	require.Len(t, added.GetSchedules(), 2)
-	require.Equal(t, "DTSTART:20200101T000000\nRRULE:FREQ=DAILY", schedules()[0].GetSchedule().GetRrule().GetRrule())
+	require.Equal(t, "DTSTART:20200101T000000\nFREQ=DAILY", schedules()[0].GetSchedule().GetRrule().GetRrule())
 
 	update := &orchv1.DeploymentScheduleUpdate{Active: new(false)}
 	request := &orchv1.UpdateDeploymentScheduleRequest{

@@ -120,11 +120,7 @@ func anchored(rule string) string {
 	if schedule.HasStart(rule) {
 		return rule
 	}
-	started := rule
-	if !strings.Contains(rule, ":") {
-		started = "RRULE:" + rule
-	}
-	started = "DTSTART:20200101T000000\n" + started
+	started := "DTSTART:20200101T000000\n" + rule
 	if _, err := schedule.ParseRRule(started, time.UTC); err != nil {
 		return rule
 	}
