@@ -311,6 +311,20 @@ bench-scale: build ## measure every filter, sort and count of the contract with 
 	failed=; (cd services/orchestration && go run ./bench/scale -dir $(SCALEDATA) -many $(SCALE) $(BENCHFLAGS)) || failed=1; \
 	go run ./test/bench/scale -dir $(SCALEDATA)/$(SCALE) $(SCALEFLAGS) && test -z "$$failed"
 
+.PHONY: bench-queries
+bench-queries: ## measure pages of flow runs by the index that the service names and by the server's choice, on the embedded store and on MongoDB
+	cd services/orchestration && go test -run '^$$' -bench Pages ./internal/query
+	go run ./test/withmongod $(MAKE) bench-queries-mongo
+
+.PHONY: bench-queries-mongo
+bench-queries-mongo:
+	cd services/orchestration && go test -run '^$$' -bench Pages ./internal/query
+
+.PHONY: size
+size: ## count the lines of the embedded store and of its planner, without tests
+	@for d in pkg/embeddedmongo pkg/embeddedmongo/internal/plan services/orchestration/internal/query; do \
+		printf '%6d %s\n' $$(find $$d -name '*.go' ! -name '*_test.go' -exec cat {} + | wc -l) $$d; done
+
 .PHONY: bench-tenants
 bench-tenants: ## measure a workspace beside another that asks the worst queries for a minute; SCALE=100000 for less, SCALEDATA keeps the store
 	cd services/orchestration && go run ./bench/scale -dir $(SCALEDATA) -many $(SCALE) -tenants 60s $(BENCHFLAGS)

@@ -85,7 +85,7 @@ type review struct {
 }
 
 func newReview(p *Plan) review {
-	if p.con == nil || p.exact || !p.sorted || p.q.Sort == nil || p.q.Limit == 0 || p.q.Skip+p.q.Limit > maxSorted {
+	if p.con == nil || !p.q.Hint.IsMissing() || p.exact || !p.sorted || p.q.Sort == nil || p.q.Limit == 0 || p.q.Skip+p.q.Limit > maxSorted {
 		return review{}
 	}
 	scan := p.con.scanOf(p.c, p.q)

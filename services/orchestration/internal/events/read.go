@@ -192,6 +192,8 @@ func (s *Service) read(ctx context.Context, ws uuid.UUID, p position, compiled b
 	page := store.Page{Sort: sort, Limit: int(p.limit), Bytes: maxPageBytes}
 	if len(p.filter.GetResource().GetIdPrefix().GetValues()) > 0 && p.total <= fewEvents {
 		page.Index = query.EventsByResource
+	} else {
+		page.Index = query.Hint(query.Event, query.Scope(ws, compiled), sort)
 	}
 	return s.events.FindWithin(ctx, ws, compiled, page)
 }

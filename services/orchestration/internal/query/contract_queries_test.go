@@ -74,7 +74,7 @@ func everyQuery(t *testing.T, ws uuid.UUID) []labelledQuery {
 			orders = ordersOf(t, l.sort)
 		}
 		for _, o := range orders {
-			q := find(o.word, l.in, within, o.sort, pageSize)
+			q := pageOf(o.word, l.in, within, o.sort, pageSize)
 			q.sort = o.word
 			all = append(all, q)
 		}
@@ -83,7 +83,7 @@ func everyQuery(t *testing.T, ws uuid.UUID) []labelledQuery {
 			filter = append(filter, l.within...)
 			all = append(append(all, related...), count(c.label, l.in, filter))
 			for _, o := range orders {
-				all = append(all, find(c.label+" by "+o.word, l.in, filter, o.sort, pageSize))
+				all = append(all, pageOf(c.label+" by "+o.word, l.in, filter, o.sort, pageSize))
 			}
 		}
 	}
@@ -236,7 +236,7 @@ func relationQueries(t *testing.T, ws uuid.UUID, rel relation) []labelledQuery {
 	for _, l := range listed {
 		if l.in == rel.from && l.sort != nil {
 			for _, o := range ordersOf(t, l.sort) {
-				all = append(all, find(label+" by "+o.word, rel.from, near, o.sort, pageSize))
+				all = append(all, pageOf(label+" by "+o.word, rel.from, near, o.sort, pageSize))
 			}
 		}
 	}
@@ -263,8 +263,8 @@ func eventQueries(t *testing.T, ws uuid.UUID) []labelledQuery {
 		require.NoError(t, err)
 		filter = Scope(ws, filter)
 		all = append(all,
-			find(c.label, Event, filter, EventSort(orchv1.EventOrder_EVENT_ORDER_DESC), pageSize),
-			find(c.label, Event, filter, EventSort(orchv1.EventOrder_EVENT_ORDER_ASC), pageSize),
+			pageOf(c.label, Event, filter, EventSort(orchv1.EventOrder_EVENT_ORDER_DESC), pageSize),
+			pageOf(c.label, Event, filter, EventSort(orchv1.EventOrder_EVENT_ORDER_ASC), pageSize),
 			count(c.label, Event, filter))
 	}
 	return all

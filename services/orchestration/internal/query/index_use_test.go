@@ -109,6 +109,15 @@ func find(label string, in Collection, filter, sort bson.D, limit int) labelledQ
 	return labelledQuery{label: label, in: in, command: command}
 }
 
+// pageOf is a page of a list, with the hint of its access path where many documents match each criterion.
+func pageOf(label string, in Collection, filter, sort bson.D, limit int) labelledQuery {
+	q := find(label, in, filter, sort, limit)
+	if hint := accessOf(in, filter, sort).ordered; len(hint) > 0 {
+		q.command = append(q.command, bson.E{Key: "hint", Value: hint})
+	}
+	return q
+}
+
 func count(label string, in Collection, filter bson.D) labelledQuery {
 	return labelledQuery{label: label, in: in, command: bson.D{{Key: "count", Value: string(in)}, {Key: "query", Value: filter}}}
 }

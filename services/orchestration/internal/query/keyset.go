@@ -36,10 +36,14 @@ func (s *Selection) VisitAfter(ctx context.Context, sort bson.D, after Position,
 		return s.failed(err)
 	}
 	defer end()
+	hint, err := s.hint(ctx, sort)
+	if err != nil {
+		return s.failed(err)
+	}
 	p := s.resolver.prober(s.resolver.MaxPaged)
 	left := limit
 	for _, within := range after.behind(sort) {
-		n, err := s.visit(ctx, p, allOf([]bson.D{s.filter, within}), StreamOptions{Sort: sort, Limit: left}, visit)
+		n, err := s.visit(ctx, p, allOf([]bson.D{s.filter, within}), StreamOptions{Sort: sort, Limit: left, Hint: hint}, visit)
 		if err != nil {
 			return s.failed(err)
 		}
@@ -61,7 +65,7 @@ func (s *Selection) visit(ctx context.Context, p *prober, filter bson.D, o Strea
 	}
 	skip, limit := o.Skip, o.Limit
 	var failure error
-	err = p.scan(ctx, s.own, filter, StreamOptions{Sort: o.Sort}, s.probes, func(doc bson.Raw) bool {
+	err = p.scan(ctx, s.own, filter, StreamOptions{Sort: o.Sort, Hint: o.Hint}, s.probes, func(doc bson.Raw) bool {
 		if skip > 0 {
 			skip--
 			return true

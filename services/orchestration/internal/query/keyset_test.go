@@ -259,7 +259,7 @@ func examined(t *testing.T, db *mongo.Database, filter, sort bson.D, limit int) 
 			TotalKeysExamined, TotalDocsExamined int64
 		}
 	}
-	q := find("page", FlowRun, filter, sort, limit)
+	q := pageOf("page", FlowRun, filter, sort, limit)
 	require.NoError(t, db.RunCommand(t.Context(), bson.D{{Key: "explain", Value: q.command}, {Key: "verbosity", Value: "executionStats"}}).Decode(&x))
 	return x.ExecutionStats.TotalKeysExamined + x.ExecutionStats.TotalDocsExamined, x.ExecutionStats.NReturned
 }

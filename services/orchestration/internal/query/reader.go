@@ -20,6 +20,9 @@ type Reader interface {
 	Stream(ctx context.Context, c Collection, filter bson.D, o StreamOptions) iter.Seq2[bson.Raw, error]
 	// Count returns the number of matching documents, and stops at a limit; 0 means none.
 	Count(ctx context.Context, c Collection, filter bson.D, limit int64) (int64, error)
+	// CountBy is Count by the entries of an index, whose bounds the filter has. An index that does not exist, or is being built, leaves
+	// the choice to the server.
+	CountBy(ctx context.Context, c Collection, index, filter bson.D, limit int64) (int64, error)
 	// Aggregate runs stages on the matching documents and yields the rows. A row is valid until the next iteration.
 	Aggregate(ctx context.Context, c Collection, filter bson.D, stages []bson.D) iter.Seq2[bson.Raw, error]
 }
@@ -38,6 +41,9 @@ type StreamOptions struct {
 	First int
 	// Fields are the projected paths, besides _id; empty: whole documents.
 	Fields []string
+	// Hint are the keys of the index that the server reads; empty leaves the choice to it. An index that does not exist, or is being built,
+	// is no hint.
+	Hint bson.D
 	// Index are the keys of an index whose entries are read instead of documents: one field for each key, dots included. The
 	// stream is ErrIndexIncomplete while the index is being built.
 	Index bson.D
@@ -98,7 +104,13 @@ func (r reader) Stream(ctx context.Context, c Collection, filter bson.D, o Strea
 		if len(o.Index) > 0 {
 			find.SetHint(o.Index).SetReturnKey(true).SetBatchSize(entriesBatch)
 		}
+		if len(o.Hint) > 0 {
+			find.SetHint(o.Hint)
+		}
 		cursor, err := Find(ctx, r.db.Collection(string(c)), filter, find)
+		if len(o.Hint) > 0 && hintsNoIndex(err) {
+			cursor, err = Find(ctx, r.db.Collection(string(c)), filter, find.SetHint(nil))
+		}
 		if err != nil {
 			yield(nil, err)
 			return
@@ -119,12 +131,30 @@ func (r reader) Stream(ctx context.Context, c Collection, filter bson.D, o Strea
 	}
 }
 
+// badValue is the error code of a hint of an index that does not exist, and of other bad requests.
+const badValue = 2
+
+// hintsNoIndex reports whether a command failed because its hint names no index: the index is being built, or another version of the server
+// has dropped it.
+func hintsNoIndex(err error) bool {
+	var server mongo.ServerError
+	return errors.As(err, &server) && server.HasErrorCode(badValue) && server.HasErrorMessage("hint provided does not correspond")
+}
+
 func (r reader) Count(ctx context.Context, c Collection, filter bson.D, limit int64) (int64, error) {
 	o := options.Count()
 	if limit > 0 {
 		o.SetLimit(limit)
 	}
 	return r.db.Collection(string(c)).CountDocuments(ctx, filter, o)
+}
+
+func (r reader) CountBy(ctx context.Context, c Collection, index, filter bson.D, limit int64) (int64, error) {
+	n, err := r.db.Collection(string(c)).CountDocuments(ctx, filter, options.Count().SetLimit(limit).SetHint(index))
+	if hintsNoIndex(err) {
+		return r.Count(ctx, c, filter, limit)
+	}
+	return n, err
 }
 
 func (r reader) Aggregate(ctx context.Context, c Collection, filter bson.D, stages []bson.D) iter.Seq2[bson.Raw, error] {

@@ -23,7 +23,13 @@ func (s *Selection) Visit(ctx context.Context, sort bson.D, skip, limit int64, v
 		return s.failed(err)
 	}
 	defer end()
-	_, err = s.visit(ctx, s.resolver.prober(s.resolver.MaxPaged), s.filter, StreamOptions{Sort: sort, Skip: skip, Limit: limit}, visit)
+	o := StreamOptions{Sort: sort, Skip: skip, Limit: limit}
+	if limit > 0 { // Else all matches are read, and the server knows the cheapest index.
+		if o.Hint, err = s.hint(ctx, sort); err != nil {
+			return s.failed(err)
+		}
+	}
+	_, err = s.visit(ctx, s.resolver.prober(s.resolver.MaxPaged), s.filter, o, visit)
 	return s.failed(err)
 }
 

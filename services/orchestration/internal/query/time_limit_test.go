@@ -61,6 +61,10 @@ func (r *slowReader) Count(ctx context.Context, _ Collection, _ bson.D, _ int64)
 	return 1_000_000, r.wait(ctx)
 }
 
+func (r *slowReader) CountBy(ctx context.Context, c Collection, _, filter bson.D, limit int64) (int64, error) {
+	return r.Count(ctx, c, filter, limit)
+}
+
 func (r *slowReader) Aggregate(ctx context.Context, c Collection, filter bson.D, _ []bson.D) iter.Seq2[bson.Raw, error] {
 	return r.Stream(ctx, c, filter, StreamOptions{})
 }

@@ -51,6 +51,9 @@ func (r reader) Stream(ctx context.Context, c query.Collection, filter bson.D, o
 	if len(o.Index) > 0 && r.store.incomplete.has(c) {
 		return func(yield func(bson.Raw, error) bool) { yield(nil, query.ErrIndexIncomplete) }
 	}
+	if r.store.incomplete.has(c) {
+		o.Hint = nil
+	}
 	return marked(ctx, r.Reader.Stream(ctx, c, filter, o))
 }
 
@@ -60,6 +63,14 @@ func (r reader) Aggregate(ctx context.Context, c query.Collection, filter bson.D
 
 func (r reader) Count(ctx context.Context, c query.Collection, filter bson.D, limit int64) (int64, error) {
 	return r.store.count(ctx, c, filter, limit)
+}
+
+func (r reader) CountBy(ctx context.Context, c query.Collection, index, filter bson.D, limit int64) (int64, error) {
+	if r.store.incomplete.has(c) {
+		return r.Count(ctx, c, filter, limit)
+	}
+	n, err := r.Reader.CountBy(ctx, c, index, filter, limit)
+	return n, limited(ctx, ErrSlowCount, err)
 }
 
 func marked(ctx context.Context, docs iter.Seq2[bson.Raw, error]) iter.Seq2[bson.Raw, error] {
