@@ -31,6 +31,8 @@ func definition() *orchv1.WebhookDefinition {
 	return &orchv1.WebhookDefinition{Id: uuid.NewString(), Workspace: uuid.NewString(), Enabled: true}
 }
 
+var start = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
+
 func limit(requests int64) *orchv1.WebhookRateLimit {
 	return &orchv1.WebhookRateLimit{Requests: requests, Seconds: 60}
 }
