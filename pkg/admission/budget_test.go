@@ -40,7 +40,7 @@ func TestBudgetsFill(t *testing.T) {
 	t.Parallel()
 	b := admission.New(admission.DefaultMemory)
 	first, second := b.Open("a", key), b.Open("b", key)
-	testkit.FillBound(t, "bodies of requests", admission.DefaultMemory, func() bool {
+	testkit.FillBound(t, "bodies of requests, and frames of websockets", admission.DefaultMemory, func() bool {
 		return first.Charge(1_000_000) != nil && second.Charge(1_000_000) != nil
 	}, func() int { return int(b.Used()) })
 	first.Close()

@@ -37,7 +37,7 @@ type delivery struct {
 	guard   *guard.Guard
 	from    netip.Addr
 	request *receive.Request
-	memory  *admission.Reservation // What the request uses of Hooks.admission.
+	memory  *admission.Reservation // The memory of Hooks.admission that the request uses.
 
 	entry    deliveries.LogEntry // The entry of the delivery log.
 	verified bool                // The request passed every check of its sender.

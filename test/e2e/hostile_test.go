@@ -251,7 +251,7 @@ func (s *siege) startAttackers() (attack func(url string) outcome) {
 	line(attackersReady)
 	s.t.Cleanup(func() {
 		require.NoError(s.t, targets.Close())
-		_, _ = io.Copy(io.Discard, out) // What a test prints at its end.
+		_, _ = io.Copy(io.Discard, out) // The lines that a test prints at its end.
 		require.NoError(s.t, cmd.Wait())
 	})
 	return func(url string) (seen outcome) {
