@@ -40,7 +40,10 @@ func TestEveryRouteStatesItsScope(t *testing.T) {
 				require.True(t, access.Scopes(option.GetRealm()).Has(guarded.Scope), guarded.Scope)
 			}
 			path := rule.GetGet() + rule.GetPost() + rule.GetPut() + rule.GetPatch() + rule.GetDelete()
-			require.Equal(t, strings.HasPrefix(path, "/accounts/{account_id}"), option.GetRealm() == orchv1.Realm_REALM_ACCOUNT, "%s: %s", md.FullName(), path)
+			if option.GetRealm() != orchv1.Realm_REALM_SERVER { // The operator changes accounts without being a member of them.
+				inAccount := strings.HasPrefix(path, "/accounts/{account_id}")
+				require.Equal(t, inAccount, option.GetRealm() == orchv1.Realm_REALM_ACCOUNT, "%s: %s", md.FullName(), path)
+			}
 			for realm := range orchv1.Realm_name {
 				if other := orchv1.Realm(realm); other != option.GetRealm() {
 					require.False(t, access.Scopes(other).Has(scope), "%s: the scope %s is another realm's", md.FullName(), scope)
