@@ -251,11 +251,7 @@ func (s *siege) startAttackers() (attack func(url string) outcome) {
 	line(attackersReady)
 	s.t.Cleanup(func() {
 		require.NoError(s.t, targets.Close())
-<<<<<<< HEAD
 		_, _ = io.Copy(io.Discard, out) // The lines that a test prints at its end.
-=======
-		_, _ = io.Copy(io.Discard, out) // The summary of the test.
->>>>>>> 09c31d4a (documents: the bound of bodies has the name of its test; two comments name their subjects)
 		require.NoError(s.t, cmd.Wait())
 	})
 	return func(url string) (seen outcome) {
