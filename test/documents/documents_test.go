@@ -131,7 +131,7 @@ func TestDocumentsNameWhatThereIs(t *testing.T) {
 }
 
 // Decisions have a number of their own, are listed, and have date, context, decision and consequences. A record states its present
-// reason. Numbers of merged records stay unused.
+// reason, so it neither amends nor replaces another one. Numbers of merged records stay unused.
 func TestDecisionsAreComplete(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join(root, "docs", "adr", "*.md"))
@@ -151,6 +151,7 @@ func TestDecisionsAreComplete(t *testing.T) {
 		for _, part := range []string{"# " + number + ": ", "Status: ", "## Context\n", "## Decision\n", "## Consequences\n"} {
 			require.Contains(t, string(text), part, file)
 		}
+		require.NotRegexp(t, `Amends|Amendment|[Rr]eplaced by \[|narrows \[|[Ww]ithdrawn by`, string(text), "%s: edit the other record in place", name)
 		require.Contains(t, string(architecture), "](adr/"+name+")", "the list of decisions")
 	}
 }
