@@ -182,7 +182,7 @@ func TestConnectWaitsForServer(t *testing.T) {
 	}
 	away.server.Store(testkit.StartNATS(t, embeddednats.Options{}))
 	require.NoError(t, <-connected)
-	require.Equal(t, 1, strings.Count(log.String(), "waiting"), log.String())
+	require.Equal(t, 1, strings.Count(log.String(), "failed to connect"), log.String())
 	require.Equal(t, 1, strings.Count(log.String(), "is available"), log.String())
 }
 
