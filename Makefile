@@ -294,6 +294,11 @@ profile-hooks: build ## profile webhook ingestion under load, and print the shar
 bench-api: build $(VENV)/prefect ## measure the API beside the Python server on Postgres; BENCHFLAGS="-rows get,create" chooses
 	go run ./test/bench/api -prefect $(VENV)/prefect/bin/prefect $(BENCHFLAGS)
 
+.PHONY: bench-counts
+bench-counts: ## compare counts of runs with walks of an index, on the embedded store and on a MongoDB server; ORCH_BENCH_RUNS=100000 for more
+	cd services/orchestration && go test -run='^$$' -bench=Counts ./internal/store
+	go run ./test/withmongod sh -c "cd services/orchestration && go test -run='^$$' -bench=Counts ./internal/store"
+
 .PHONY: bench-events
 bench-events: build $(VENV)/prefect ## measure how events and logs are taken in beside the Python server, and their first pages among a million
 	go run ./test/bench/events -prefect $(VENV)/prefect/bin/prefect $(BENCHFLAGS)

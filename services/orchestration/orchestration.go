@@ -54,6 +54,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
 	"github.com/orch-project/orch/services/orchestration/internal/flows"
 	"github.com/orch-project/orch/services/orchestration/internal/graph"
+	"github.com/orch-project/orch/services/orchestration/internal/hourtotals"
 	"github.com/orch-project/orch/services/orchestration/internal/logs"
 	"github.com/orch-project/orch/services/orchestration/internal/observedstates"
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
@@ -166,6 +167,7 @@ type Orchestration struct {
 	deadLetters *deadletters.Service
 	retention   *retention.Service
 	quotas      *quotas.Service
+	hours       *hourtotals.Keeper
 	hosted      *hosted
 	// reencryption encrypts secrets with the first key.
 	reencryption *reencryption
@@ -294,6 +296,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	})
 	o.reencryption = newReencryption(cfg.Secrets, deps.Registry, o.log,
 		secretKind{"blocks", o.blocks.Reencrypt}, secretKind{"webhooks", o.webhooks.Reencrypt}, secretKind{"dead letters", o.relay.Reencrypt})
+	o.hours = hourtotals.NewKeeper(o.store.Totals(), o.log, deps.Registry, o.store)
 	o.hosted = newHosted(registry, o.quotas, o.store, o.webhooks)
 
 	if err := effects.Handle(

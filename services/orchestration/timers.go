@@ -25,14 +25,15 @@ type Timers struct {
 	WebhookWatcher      time.Duration `env:"ORCH_WEBHOOK_WATCHER_EVERY" envDefault:"10s" desc:"The polling interval for webhooks that recovered or became silent; 0 turns it off."`
 	Repossessor         time.Duration `env:"ORCH_REPOSSESSOR_EVERY" envDefault:"10s" desc:"The polling interval for expired leases of concurrency slots; 0 turns it off, and leaked slots stay taken."`
 	Reencryption        time.Duration `env:"ORCH_REENCRYPTION_EVERY" envDefault:"10m" desc:"The interval of the passes that encrypt secrets with the first key, while there is more than one; 0 turns it off."`
+	HourTotals          time.Duration `env:"ORCH_HOUR_TOTALS_EVERY" envDefault:"1m" desc:"The interval of the passes that count the runs and events of past hours; 0 turns it off, and counts of many documents become slow."`
 	Retention           time.Duration `env:"ORCH_RETENTION_EVERY" envDefault:"10s" desc:"The interval of the passes that delete what the retention policies of workspaces select; 0 turns it off."`
 	QuotaUsage          time.Duration `env:"ORCH_QUOTA_MEASURE_EVERY" envDefault:"1m" desc:"The interval of the passes that measure the stored bytes of accounts with a quota of them; 0 turns them off."`
 }
 
 // validate refuses negative periods.
 func (t Timers) validate() error {
-	if min(t.Scheduler, t.PauseExpirations, t.LateRuns, t.Foreman, t.CancellationCleanup, t.WebhookWatcher, t.Repossessor, t.Retention, t.QuotaUsage, t.Reencryption) < 0 {
-		return errors.New("ORCH_SCHEDULER_EVERY, ORCH_PAUSE_EXPIRATIONS_EVERY, ORCH_LATE_RUNS_EVERY, ORCH_FOREMAN_EVERY, ORCH_CANCELLATION_CLEANUP_EVERY, ORCH_WEBHOOK_WATCHER_EVERY, ORCH_REPOSSESSOR_EVERY, ORCH_RETENTION_EVERY, ORCH_QUOTA_MEASURE_EVERY, ORCH_REENCRYPTION_EVERY: must not be negative")
+	if min(t.Scheduler, t.PauseExpirations, t.LateRuns, t.Foreman, t.CancellationCleanup, t.WebhookWatcher, t.Repossessor, t.Retention, t.QuotaUsage, t.Reencryption, t.HourTotals) < 0 {
+		return errors.New("ORCH_SCHEDULER_EVERY, ORCH_PAUSE_EXPIRATIONS_EVERY, ORCH_LATE_RUNS_EVERY, ORCH_FOREMAN_EVERY, ORCH_CANCELLATION_CLEANUP_EVERY, ORCH_WEBHOOK_WATCHER_EVERY, ORCH_REPOSSESSOR_EVERY, ORCH_RETENTION_EVERY, ORCH_QUOTA_MEASURE_EVERY, ORCH_REENCRYPTION_EVERY, ORCH_HOUR_TOTALS_EVERY: must not be negative")
 	}
 	return nil
 }
@@ -55,6 +56,7 @@ func (o *Orchestration) timers(every Timers) []run.Worker {
 		{"foreman", every.Foreman, func(ctx context.Context) (int, error) { return 0, foreman.Pass(ctx) }},
 		{"cancellation clean-up", every.CancellationCleanup, o.runs.CleanUpCancellations},
 		{"webhook watcher", every.WebhookWatcher, o.webhooks.Watch},
+		{"hour totals", every.HourTotals, o.hours.Pass},
 		{"retention", every.Retention, o.retention.Pass},
 		{"quota usage", every.QuotaUsage, o.quotas.Measure},
 		{"re-encryption", every.Reencryption, o.reencryption.Pass},

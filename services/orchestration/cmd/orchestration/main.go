@@ -24,6 +24,10 @@ func main() {
 			Name: "reencrypt", Usage: "encrypt every stored secret with the first of the keys, so that the others can go, and exit", Do: orchestration.Reencrypt,
 		}, {
 			Name: "upgrade-check", Usage: "print what the start would change in the database, change nothing and exit", Do: orchestration.UpgradeCheck,
+		}, {
+			Name: "check-totals", Usage: "count the stored hours again, print those that differ, change nothing and exit", Do: orchestration.TotalsCheckTask,
+		}, {
+			Name: "repair-totals", Usage: "count the stored hours again, repair those that differ and exit", Do: orchestration.TotalsRepairTask,
 		}},
 		Run: func(ctx context.Context, cfg orchestration.Config, log *slog.Logger, traces *tracing.Provider) error {
 			return orchestration.RunProcess(ctx, cfg, version, log, traces)

@@ -17,6 +17,7 @@ import (
 	"github.com/orch-project/orch/pkg/secrets"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/hourtotals"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -104,6 +105,10 @@ func (c *Converter) Convert(ctx context.Context) error {
 		if err := c.save(ctx); err != nil {
 			return err
 		}
+	}
+	// Hours have names of events. A server counts them again.
+	if err := c.db.Collection(hourtotals.CollectionName).Drop(ctx); err != nil {
+		return fmt.Errorf("drop the hour totals: %w", err)
 	}
 	for _, collection := range collections() {
 		if slices.Contains(c.state.Done, string(collection)) {

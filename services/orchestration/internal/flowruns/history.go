@@ -21,7 +21,7 @@ func (s *Service) ReadFlowRunHistory(ctx context.Context, r *orchv1.ReadFlowRunH
 	if err != nil {
 		return nil, err
 	}
-	return runhistogram.Buckets(ctx, selection, span, s.runs.Store().Now())
+	return runhistogram.Buckets(ctx, selection, s.runs.Store().Totals(), span, s.runs.Store().Now())
 }
 
 // AverageFlowRunLateness returns the mean lateness of the matching runs; null if none matches.

@@ -22,6 +22,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/hourtotals"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
@@ -67,8 +68,14 @@ func (s Span) after(start time.Time) time.Time {
 	return lastMoment
 }
 
-// Buckets counts the selected runs in the buckets of the span. Runs without a state are not counted.
-func Buckets(ctx context.Context, runs *query.Selection, span Span, now time.Time) (*orchv1.HistoryList, error) {
+// hourly reports whether every bucket is a number of whole hours.
+func (s Span) hourly() bool {
+	return s.Interval%time.Hour == 0 && s.Start.Equal(s.Start.Truncate(time.Hour))
+}
+
+// Buckets counts the selected runs in the buckets of the span. Runs without a state are not counted. Hour totals, which may be nil, answer
+// buckets of whole hours.
+func Buckets(ctx context.Context, runs *query.Selection, totals *hourtotals.Totals, span Span, now time.Time) (*orchv1.HistoryList, error) {
 	list := &orchv1.HistoryList{}
 	starts := span.starts()
 	if len(starts) == 0 {
@@ -79,22 +86,27 @@ func Buckets(ctx context.Context, runs *query.Selection, span Span, now time.Tim
 			IntervalStart: timestamppb.New(at), IntervalEnd: timestamppb.New(span.after(at)),
 		})
 	}
-	expected := bson.D{{Key: "expected_start_time", Value: bson.D{
-		{Key: "$gte", Value: span.Start.UnixMicro()},
-		{Key: "$lt", Value: span.after(starts[len(starts)-1]).UnixMicro()},
-	}}}
-	err := runs.Aggregate(ctx, expected, stages(span, now), func(raw bson.Raw) error {
-		var r row
-		if err := bson.Unmarshal(raw, &r); err != nil {
-			return fmt.Errorf("read a row of a history: %w", err)
+	windows := []hourtotals.Window{{From: span.Start.UnixMicro(), Until: span.after(starts[len(starts)-1]).UnixMicro()}}
+	if totals != nil && span.hourly() {
+		var err error
+		if windows, err = addHours(ctx, list, runs, totals, windows[0], span, now); err != nil {
+			return nil, err
 		}
-		if number := int(r.Group.Bucket); r.Group.Type != "" && number >= 0 && number < len(list.History) {
-			add(list.History[number], r)
+	}
+	for _, window := range windows {
+		err := runs.Aggregate(ctx, expectedWithin(window), stages(span, now), func(raw bson.Raw) error {
+			var r row
+			if err := bson.Unmarshal(raw, &r); err != nil {
+				return fmt.Errorf("read a row of a history: %w", err)
+			}
+			if number := int(r.Group.Bucket); r.Group.Type != "" && number >= 0 && number < len(list.History) {
+				add(list.History[number], r)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
 	}
 	for _, bucket := range list.History {
 		slices.SortFunc(bucket.States, func(a, b *orchv1.HistoryResponseState) int {
@@ -102,6 +114,37 @@ func Buckets(ctx context.Context, runs *query.Selection, span Span, now time.Tim
 		})
 	}
 	return list, nil
+}
+
+// expectedWithin is the filter of the runs of a window.
+func expectedWithin(w hourtotals.Window) bson.D {
+	return bson.D{{Key: "expected_start_time", Value: bson.D{{Key: "$gte", Value: w.From}, {Key: "$lt", Value: w.Until}}}}
+}
+
+// addHours adds the rows of counted hours to their buckets, and returns the windows of all other runs.
+func addHours(
+	ctx context.Context, list *orchv1.HistoryList, runs *query.Selection, totals *hourtotals.Totals, window hourtotals.Window, span Span, now time.Time,
+) ([]hourtotals.Window, error) {
+	filter, complete := runs.Filter()
+	encoded, err := bson.Marshal(append(filter, expectedWithin(window)...))
+	if err != nil {
+		return nil, fmt.Errorf("encode a filter: %w", err)
+	}
+	q, decided := hourtotals.Parse(query.FlowRun, encoded)
+	if !complete || !decided {
+		return []hourtotals.Window{window}, nil
+	}
+	return totals.Visit(ctx, q, now, func(h hourtotals.Hour, counted hourtotals.Row) {
+		if counted.State == nil {
+			return
+		}
+		r := row{Count: counted.Count, RunTime: counted.RunTime(h, now), Lateness: counted.Lateness(h, now)}
+		r.Group.Type = *counted.State
+		if counted.Name != nil {
+			r.Group.Name = *counted.Name
+		}
+		add(list.History[(h.Start()-window.From)/span.Interval.Microseconds()], r)
+	})
 }
 
 // add adds a row to its bucket; rows of one state may come several times.

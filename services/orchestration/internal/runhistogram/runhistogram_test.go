@@ -110,7 +110,7 @@ func TestBuckets(t *testing.T) {
 		require.NoError(t, err)
 		selection, err := resolver.Select(t.Context(), ws, plan)
 		require.NoError(t, err)
-		list, err := Buckets(t.Context(), selection, span, noon.Add(40*time.Second))
+		list, err := Buckets(t.Context(), selection, nil, span, noon.Add(40*time.Second))
 		require.NoError(t, err)
 		require.Len(t, list.GetHistory(), 3, name)
 		var got []string

@@ -101,6 +101,9 @@ func (c *Collection[M]) ReplaceAll(ctx context.Context, ws uuid.UUID, all []Repl
 			fresh = append(fresh, stored[i])
 			continue
 		}
+		if err := c.openChange(ctx, ws, r.Read.Message, r.Next); err != nil {
+			return nil, false, fmt.Errorf("change %ss: %w", c.Name(), err)
+		}
 		model, err := c.versioned(ws, r.Read, stored[i].revision(), &Change[M]{Message: r.Next})
 		if err != nil {
 			return nil, false, err
@@ -134,6 +137,9 @@ func (c *Collection[M]) ChangeAll(ctx context.Context, all []Update[M]) (complet
 	}
 	models := make([]mongo.WriteModel, len(all))
 	for i, u := range all {
+		if err := c.openChange(ctx, u.Read.Workspace, u.Read.Message, u.Change.Message); err != nil {
+			return false, fmt.Errorf("change %ss: %w", c.Name(), err)
+		}
 		read := Version[M]{Message: u.Read.Message, Revision: u.Read.Revision, Token: u.Read.Token}
 		if models[i], err = c.versioned(u.Read.Workspace, read, read.revision().next(), u.Change); err != nil {
 			return false, err

@@ -18,6 +18,9 @@ func (s *Store) Clear(ctx context.Context, ws uuid.UUID, collections []query.Col
 			return fmt.Errorf("delete %ss of workspace: %w", collection, outage(err))
 		}
 	}
+	if err := s.totals.Clear(ctx, ws); err != nil {
+		return outage(err)
+	}
 	if _, err := s.db.Collection(deadLetterName).DeleteMany(ctx, query.Scope(ws, bson.D{})); err != nil {
 		return fmt.Errorf("delete dead letters of workspace: %w", outage(err))
 	}

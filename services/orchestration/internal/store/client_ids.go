@@ -132,9 +132,13 @@ func (c *Collection[M]) owned(ctx context.Context, docs []ClientDocument, at []i
 	return own, nil
 }
 
-// keys reads the ids and workspaces of documents of all workspaces. A nil sort means no order.
-func (c *Collection[M]) keys(ctx context.Context, filter, sort bson.D, limit int64) ([]bson.Raw, error) {
-	opts := options.Find().SetProjection(bson.D{{Key: "_id", Value: 1}, {Key: "ws", Value: 1}}).SetLimit(limit)
+// keys reads the ids and workspaces, and perhaps other fields, of documents of all workspaces. A nil sort means no order.
+func (c *Collection[M]) keys(ctx context.Context, filter, sort bson.D, limit int64, fields ...string) ([]bson.Raw, error) {
+	projection := bson.D{{Key: "_id", Value: 1}, {Key: "ws", Value: 1}}
+	for _, field := range fields {
+		projection = append(projection, bson.E{Key: field, Value: 1})
+	}
+	opts := options.Find().SetProjection(projection).SetLimit(limit)
 	if sort != nil {
 		opts.SetSort(sort)
 	}

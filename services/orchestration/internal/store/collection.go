@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/protobson"
+	"github.com/orch-project/orch/services/orchestration/internal/hourtotals"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
@@ -27,14 +28,15 @@ type Collection[M proto.Message] struct {
 	mongo        *mongo.Collection
 	local        *mongo.Collection // Reads what a crash may undo, for bases of a compare-and-set only.
 	empty        M
-	versionCache *versionCache // nil for a collection without a version cache.
-	shared       bool          // See ClientIDs.
+	versionCache *versionCache    // nil for a collection without a version cache.
+	shared       bool             // See ClientIDs.
+	kind         *hourtotals.Kind // nil for a collection without hour totals.
 }
 
 // NewCollection returns the collection with a name; its documents hold messages of the type of empty.
 func NewCollection[M proto.Message](s *Store, name query.Collection, empty M) *Collection[M] {
 	local := s.db.Collection(string(name), options.Collection().SetReadConcern(readconcern.Local()))
-	return &Collection[M]{store: s, mongo: s.db.Collection(string(name)), local: local, empty: empty}
+	return &Collection[M]{store: s, mongo: s.db.Collection(string(name)), local: local, empty: empty, kind: hourtotals.KindOf(name)}
 }
 
 // WithVersionCache returns the same collection with a version cache, so repeated changes of a document need no read. It
@@ -89,6 +91,9 @@ func (c *Collection[M]) Insert(ctx context.Context, ws uuid.UUID, m M, effects .
 }
 
 func (c *Collection[M]) insertOne(ctx context.Context, doc bson.Raw) error {
+	if err := c.openDocuments(ctx, []bson.Raw{doc}); err != nil {
+		return err
+	}
 	if d := c.store.direct; d != nil {
 		return d.insert(ctx, c.mongo.Database().Name(), c.mongo.Name(), []bson.Raw{doc})
 	}
@@ -369,6 +374,9 @@ func (c *Collection[M]) Aggregate(ctx context.Context, ws uuid.UUID, filter bson
 
 // DeleteMany removes documents without effects that belong to another document.
 func (c *Collection[M]) DeleteMany(ctx context.Context, ws uuid.UUID, filter bson.D) error {
+	if err := c.openMatching(ctx, query.Scope(ws, filter)); err != nil {
+		return fmt.Errorf("delete %ss: %w", c.Name(), err)
+	}
 	if _, err := c.mongo.DeleteMany(ctx, query.Scope(ws, filter)); err != nil {
 		return fmt.Errorf("delete %ss: %w", c.Name(), outage(err))
 	}

@@ -8,7 +8,9 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
+	"golang.org/x/sync/errgroup"
 
+	"github.com/orch-project/orch/services/orchestration/internal/hourtotals"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
@@ -20,21 +22,74 @@ var (
 	ErrSlowQuery = errors.New("query exceeded its time limit")
 )
 
+// boundedCount is the limit up to which a count is cheaper than hour totals.
+const boundedCount = 20_000
+
 // count counts the documents that match a scoped filter, exactly: it sees every write that was acknowledged before the call. It
 // stops at a limit; 0 means none. After operationTimeout it returns ErrSlowCount, and the server has ended the walk too.
 //
-// MongoDB keeps no counters below an index. Its command count walks the keys of one index without reading documents
-// (COUNT_SCAN) where the index fixes the filter; the pipeline of CountDocuments passes each key through a group. Equal
-// counts share walks, so any number of dashboards causes one walk at a time, and at most five when they begin within 2 ms.
+// Hour totals answer what they decide (package hourtotals); the indexes of the documents answer the rest. Equal counts share walks, so any number of
+// dashboards causes one walk at a time, and at most five when they begin within 2 ms.
 func (s *Store) count(ctx context.Context, c query.Collection, filter bson.D, limit int64) (int64, error) {
 	encoded, err := bson.Marshal(filter)
 	if err != nil {
 		return 0, fmt.Errorf("encode a filter: %w", err)
 	}
 	n, err := s.counts.Do(ctx, countKey{collection: c, filter: string(encoded), limit: limit}, func(ctx context.Context) (int64, error) {
-		return s.countNow(ctx, c, filter, encoded, limit)
+		ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+		defer cancel()
+		if limit == 0 || limit > boundedCount {
+			if q, ok := hourtotals.Parse(c, encoded); ok {
+				n, err := s.totals.Count(ctx, q)
+				if limit > 0 {
+					n = min(n, limit)
+				}
+				return n, err
+			}
+		}
+		return s.countDocuments(ctx, c, filter, limit)
 	})
 	return n, limited(ctx, ErrSlowCount, err)
+}
+
+// documentCounter counts by the indexes of the documents.
+type documentCounter struct{ store *Store }
+
+// Count implements hourtotals.Counter.
+func (d documentCounter) Count(ctx context.Context, c query.Collection, filter bson.D) (int64, error) {
+	return d.store.countDocuments(ctx, c, filter, 0)
+}
+
+// pointsAtOnce bounds the concurrent commands of one count.
+const pointsAtOnce = 8
+
+// countDocuments counts by one command for each point of the filter: MongoDB counts the keys of a single range four times as fast as those of
+// several.
+func (s *Store) countDocuments(ctx context.Context, c query.Collection, filter bson.D, limit int64) (int64, error) {
+	points := query.Points(filter)
+	if len(points) == 1 {
+		return s.countRange(ctx, c, points[0], limit)
+	}
+	counts := make([]int64, len(points))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(pointsAtOnce)
+	for i, point := range points {
+		group.Go(func() (err error) {
+			counts[i], err = s.countRange(ctx, c, point, limit)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return 0, err
+	}
+	var n int64
+	for _, count := range counts {
+		n += count
+	}
+	if limit > 0 {
+		n = min(n, limit)
+	}
+	return n, nil
 }
 
 // limited is outage, and marks the error of a command that exceeded its time limit, or that of its query. It also marks a command
@@ -59,10 +114,12 @@ func isSlow(err error) bool {
 	return mongo.IsTimeout(err) && !errors.As(err, &selection)
 }
 
-// countNow counts the matches of a filter. encoded is the same filter in BSON.
-func (s *Store) countNow(ctx context.Context, c query.Collection, filter bson.D, encoded bson.Raw, limit int64) (int64, error) {
+// countRange counts by the command count. It walks the keys of one index without reading documents (COUNT_SCAN) where the index fixes
+// the filter; the pipeline of CountDocuments passes each key through a group. Behind a mongos the command could count documents
+// twice while they move between shards.
+func (s *Store) countRange(ctx context.Context, c query.Collection, filter bson.D, limit int64) (int64, error) {
 	if !s.sharded {
-		n, err := s.countKeys(ctx, c, encoded, limit)
+		n, err := s.countKeys(ctx, c, filter, limit)
 		// The driver retries CountDocuments on the new primary, but no command that it does not know.
 		if !errors.Is(outage(err), ErrUnavailable) || ctx.Err() != nil || mongo.IsTimeout(err) {
 			return n, err
@@ -71,12 +128,8 @@ func (s *Store) countNow(ctx context.Context, c query.Collection, filter bson.D,
 	return query.NewReader(s.db).Count(ctx, c, filter, limit)
 }
 
-// countKeys counts by the command count. Behind a mongos it could count documents twice while they move between shards. The command
-// has a maxTimeMS, so the server ends a walk that takes too long.
-func (s *Store) countKeys(ctx context.Context, c query.Collection, filter bson.Raw, limit int64) (int64, error) {
-	if s.direct != nil {
-		return s.direct.count(ctx, s.db.Name(), string(c), filter, limit)
-	}
+// countKeys executes the command, which has a maxTimeMS: so the server ends a walk that takes too long.
+func (s *Store) countKeys(ctx context.Context, c query.Collection, filter bson.D, limit int64) (int64, error) {
 	command := bson.D{
 		{Key: "count", Value: string(c)},
 		{Key: "query", Value: filter},

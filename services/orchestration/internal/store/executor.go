@@ -13,8 +13,8 @@ import (
 	"github.com/orch-project/orch/pkg/tracing"
 )
 
-// Executor executes commands in this process, without a connection. A Dialer that is one also serves insertions, updates by id,
-// reads by id and counts: no driver copies the documents then. The embedded server's dialer is one. Every method returns when ctx ends.
+// Executor executes commands in this process, without a connection. A Dialer that is one also serves insertions, updates by id
+// and reads by id: no driver copies the documents then. The embedded server's dialer is one. Every method returns when ctx ends.
 // Until the command itself ends it may read what it was given.
 type Executor interface {
 	// Insert executes the insert command, unordered and with the write concern of a majority on disk, and returns its reply.
@@ -24,8 +24,6 @@ type Executor interface {
 	// FindOne executes the find command for one document by its id, and returns its reply. An empty projection returns the whole
 	// document. With majority the reply has only data that is on disk.
 	FindOne(ctx context.Context, database, collection string, filter, projection bson.Raw, majority bool) (reply bson.Raw, err error)
-	// Count executes the count command on data that is on disk, and returns its reply. A limit of 0 counts all matches.
-	Count(ctx context.Context, database, collection string, filter bson.Raw, limit int64) (reply bson.Raw, err error)
 }
 
 // direct measures and traces the commands of an Executor, as the monitor of the driver does with others.
@@ -49,7 +47,6 @@ const (
 	insertCommand = "insert"
 	updateCommand = "update"
 	findCommand   = "find"
-	countCommand  = "count"
 )
 
 // insert inserts documents. Its errors are those of the driver.
@@ -86,18 +83,6 @@ func (d *direct) findOne(ctx context.Context, database, collection string, filte
 		return nil, mongo.ErrNoDocuments
 	}
 	return doc, nil
-}
-
-// count counts the matches of a filter, at most limit unless that is 0. Its errors are those of the driver.
-func (d *direct) count(ctx context.Context, database, collection string, filter bson.Raw, limit int64) (int64, error) {
-	reply, err := d.run(ctx, countCommand, collection, func(ctx context.Context) (bson.Raw, error) {
-		return d.executor.Count(ctx, database, collection, filter, limit)
-	})
-	if err != nil {
-		return 0, err
-	}
-	n, _ := reply.Lookup("n").AsInt64OK()
-	return n, nil
 }
 
 // run measures and traces a command, which ends after operationTimeout. Its errors are those of the driver.

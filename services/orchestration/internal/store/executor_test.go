@@ -58,10 +58,6 @@ func (i executor) FindOne(ctx context.Context, database, collection string, filt
 	return i.Insert(ctx, database, collection, []bson.Raw{filter})
 }
 
-func (i executor) Count(ctx context.Context, database, collection string, filter bson.Raw, _ int64) (bson.Raw, error) {
-	return i.Insert(ctx, database, collection, []bson.Raw{filter})
-}
-
 // TestDirectReads: an empty batch is the driver's error for a missing document.
 func TestDirectReads(t *testing.T) {
 	t.Parallel()
@@ -79,30 +75,7 @@ func TestDirectReads(t *testing.T) {
 	require.ErrorIs(t, outage(err), ErrUnavailable)
 }
 
-// TestDirectCounts: a command that ended with its context has the error of the context, and other errors are those of the driver.
-func TestDirectCounts(t *testing.T) {
-	t.Parallel()
-	m := newMetrics(nil, &incomplete{})
-	count := func(ctx context.Context, i executor) (int64, error) {
-		return (&direct{executor: i, metrics: m}).count(ctx, "d", "c", nil, 0)
-	}
-	for _, counted := range []any{int32(7), int64(7)} {
-		n, err := count(t.Context(), executor{reply: bson.D{{Key: "n", Value: counted}, {Key: "ok", Value: 1.0}}})
-		require.NoError(t, err)
-		require.EqualValues(t, 7, n)
-	}
-	slow := bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: 50}}
-	_, err := count(t.Context(), executor{reply: slow})
-	require.ErrorIs(t, limited(t.Context(), ErrSlowCount, err), ErrSlowCount)
-	_, err = count(t.Context(), executor{err: errors.New("closed")})
-	require.ErrorIs(t, err, ErrUnavailable)
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err = count(ended, executor{reply: bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: 279}}})
-	require.ErrorIs(t, err, context.Canceled)
-}
-
-// stalledExecutor executes commands until nobody waits any more. Only a count has a reply then.
+// stalledExecutor executes commands until nobody waits any more.
 type stalledExecutor struct{}
 
 func (stalledExecutor) Insert(ctx context.Context, _, _ string, _ []bson.Raw) (bson.Raw, error) {
@@ -118,11 +91,6 @@ func (e stalledExecutor) FindOne(ctx context.Context, _, _ string, _, _ bson.Raw
 	return e.Insert(ctx, "", "", nil)
 }
 
-func (stalledExecutor) Count(ctx context.Context, _, _ string, _ bson.Raw, _ int64) (bson.Raw, error) {
-	<-ctx.Done()
-	return bson.Marshal(bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: 279}})
-}
-
 // TestDirectCommandsHaveATimeLimit: a command whose caller sets no deadline ends after operationTimeout, and its error says so.
 func TestDirectCommandsHaveATimeLimit(t *testing.T) {
 	t.Parallel()
@@ -134,10 +102,6 @@ func TestDirectCommandsHaveATimeLimit(t *testing.T) {
 		},
 		"find": func(ctx context.Context, d *direct) error {
 			_, err := d.findOne(ctx, "d", "c", nil, nil, true)
-			return err
-		},
-		"count": func(ctx context.Context, d *direct) error {
-			_, err := d.count(ctx, "d", "c", nil, 0)
 			return err
 		},
 	} {

@@ -50,7 +50,14 @@ type Expiry struct {
 // DeleteOldest deletes the first matching documents in the order of a field, with one command. They must be documents
 // without effects.
 func (c *Collection[M]) DeleteOldest(ctx context.Context, ws uuid.UUID, filter bson.D, order string, limit int64) (Expiry, error) {
-	found, err := c.keys(ctx, query.Scope(ws, filter), bson.D{{Key: order, Value: 1}}, limit)
+	var fields []string
+	if c.kind != nil {
+		fields = []string{c.kind.Time} // For openDocuments.
+	}
+	found, err := c.keys(ctx, query.Scope(ws, filter), bson.D{{Key: order, Value: 1}}, limit, fields...)
+	if err == nil {
+		err = c.openDocuments(ctx, found)
+	}
 	if err != nil || len(found) == 0 {
 		return Expiry{}, err
 	}
@@ -90,6 +97,9 @@ func (c *Collection[M]) Oldest(
 	ctx context.Context, ws uuid.UUID, filter bson.D, order string, hinted bool, fields []string, limit int64,
 ) ([]Version[M], error) {
 	projection := bson.D{{Key: fieldRevision, Value: 1}, {Key: fieldToken, Value: 1}}
+	if c.kind != nil && !slices.Contains(fields, c.kind.Time) {
+		fields = append(slices.Clone(fields), c.kind.Time) // For DeleteVersions.
+	}
 	for _, field := range fields {
 		projection = append(projection, bson.E{Key: field, Value: 1})
 	}
@@ -107,6 +117,13 @@ func (c *Collection[M]) Oldest(
 func (c *Collection[M]) DeleteVersions(ctx context.Context, ws uuid.UUID, all []Version[M], effects func(M) []Effect) ([]Outbox, error) {
 	if len(all) == 0 {
 		return nil, nil
+	}
+	messages := make([]M, len(all))
+	for i, v := range all {
+		messages[i] = v.Message
+	}
+	if err := c.openOf(ctx, ws, messages...); err != nil {
+		return nil, fmt.Errorf("delete %d %ss: %w", len(all), c.Name(), err)
 	}
 	now := c.store.Now()
 	boxes, models := make([]Outbox, len(all)), make([]mongo.WriteModel, len(all))

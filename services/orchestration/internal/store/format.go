@@ -4,16 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/orch-project/orch/pkg/vocabulary"
+	"github.com/orch-project/orch/services/orchestration/internal/hourtotals"
 )
 
 // FormatVersion is the document format that this program reads and writes. It is one more than the last migration's.
-const FormatVersion = 1
+const FormatVersion = 2
 
 // ErrFormat means that a server of another version or vocabulary wrote the database. Nothing was changed.
 var ErrFormat = errors.New("database belongs to another server version or vocabulary")
@@ -25,13 +27,27 @@ type format struct {
 	ID         string `bson:"_id"`
 	Version    int64  `bson:"version"`
 	Vocabulary string `bson:"vocabulary"`
+	// Changed is when a migration changed the version last, in microseconds of the primary; 0 if none has.
+	Changed int64 `bson:"changed,omitempty"`
 }
 
 // Claim writes the format and the vocabulary into a new database, migrates one of an earlier format, and refuses a
 // database of a later format or another vocabulary: stored names are in the vocabulary that wrote them. A database that
 // was claimed with the vocabulary Undecided contains no names yet, so the next claim decides.
 func (s *Store) Claim(ctx context.Context, vocab vocabulary.Vocabulary) error {
-	return s.claim(ctx, vocab, FormatVersion, migrations)
+	if err := s.claim(ctx, vocab, FormatVersion, migrations); err != nil {
+		return err
+	}
+	found, err := s.format(ctx)
+	if err != nil {
+		return fmt.Errorf("read database format: %w", outage(err))
+	}
+	if found.Changed == 0 {
+		s.totals.Trust(time.Time{})
+	} else {
+		s.totals.Trust(time.UnixMicro(found.Changed).Add(hourtotals.TrustAfter))
+	}
+	return nil
 }
 
 func (s *Store) claim(ctx context.Context, vocab vocabulary.Vocabulary, supported int64, steps []Migration) error {

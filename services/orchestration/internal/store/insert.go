@@ -92,6 +92,9 @@ const maxInsertion = 4 << 20
 
 // runInsertion executes the command that inserts documents.
 func (c *Collection[M]) runInsertion(ctx context.Context, docs []bson.Raw) error {
+	if err := c.openDocuments(ctx, docs); err != nil {
+		return err
+	}
 	if d := c.store.direct; d != nil {
 		return d.insert(ctx, c.mongo.Database().Name(), c.mongo.Name(), docs)
 	}

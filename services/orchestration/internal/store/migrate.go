@@ -24,7 +24,10 @@ type Migration struct {
 }
 
 // migrations are all of them, by ascending format. Format 1 is the first.
-var migrations []Migration
+var migrations = []Migration{
+	// Servers of format 1 write without opening hours, so hours are counted some time after the last of them has stopped.
+	{From: 1, Name: "hours are opened before their documents change", Do: func(context.Context, *Store) error { return nil }},
+}
 
 // The lease of a migration is renewed while it runs; a replica that dies leaves it to another one.
 const (
@@ -97,8 +100,12 @@ func (s *Store) runMigrations(ctx context.Context, found, supported int64, steps
 		if err := step.Do(ctx, s); err != nil {
 			return fmt.Errorf("migrate database from format %d (%s): %w", step.From, step.Name, errors.Join(err, context.Cause(ctx)))
 		}
-		_, err := s.db.Collection(metaName).UpdateOne(ctx, bson.D{{Key: "_id", Value: "format"}, {Key: "version", Value: step.From}},
-			bson.D{{Key: "$set", Value: bson.D{{Key: "version", Value: step.From + 1}}}})
+		now, err := s.hourClock.Now(ctx)
+		if err != nil {
+			return fmt.Errorf("record database format %d: %w", step.From+1, err)
+		}
+		_, err = s.db.Collection(metaName).UpdateOne(ctx, bson.D{{Key: "_id", Value: "format"}, {Key: "version", Value: step.From}},
+			bson.D{{Key: "$set", Value: bson.D{{Key: "version", Value: step.From + 1}, {Key: "changed", Value: now.UnixMicro()}}}})
 		if err != nil {
 			return fmt.Errorf("record database format %d: %w", step.From+1, outage(err))
 		}

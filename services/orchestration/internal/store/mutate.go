@@ -98,7 +98,10 @@ func (c *Collection[M]) Mutate(ctx context.Context, ws, id uuid.UUID, decide Dec
 		if err != nil {
 			return none, fmt.Errorf("change %s: %w", c.Name(), err)
 		}
-		won, err := c.compareAndSet(ctx, ws, base.revision, update)
+		won, err := false, c.openChange(ctx, ws, base.message, change.Message)
+		if err == nil {
+			won, err = c.compareAndSet(ctx, ws, base.revision, update)
+		}
 		if err != nil || !won {
 			c.versionCache.forget(id)
 		}
@@ -200,6 +203,9 @@ func (c *Collection[M]) Delete(ctx context.Context, ws, id uuid.UUID, effects fu
 		}
 		now := c.store.Now()
 		caused = traced(ctx, append(caused, c.removal(now)))
+		if err := c.openOf(ctx, ws, current); err != nil {
+			return fmt.Errorf("delete %s: %w", c.Name(), err)
+		}
 		won, err := c.compareAndSet(ctx, ws, revision, deletion(revision.next(), now, caused))
 		if err != nil {
 			return fmt.Errorf("delete %s: %w", c.Name(), err)

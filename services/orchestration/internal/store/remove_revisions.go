@@ -8,6 +8,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
 // RemoveRevisions removes the documents that still have their revision numbers, with one command, and returns the ids that the
@@ -23,6 +25,9 @@ func (c *Collection[M]) RemoveRevisions(ctx context.Context, ws uuid.UUID, all [
 		c.versionCache.forget(one.ID)
 		ids[i] = one.ID
 		models[i] = mongo.NewDeleteOneModel().SetFilter(bson.D{{Key: "_id", Value: Binary(one.ID)}, {Key: "ws", Value: Binary(ws)}, {Key: fieldRevision, Value: one.Revision}})
+	}
+	if err := c.openMatching(ctx, query.Scope(ws, bson.D{{Key: "_id", Value: OneOf(ids)}})); err != nil {
+		return nil, fmt.Errorf("remove %d %ss: %w", len(all), c.Name(), err)
 	}
 	result, err := c.mongo.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
 	if err != nil {

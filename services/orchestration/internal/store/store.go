@@ -22,6 +22,7 @@ import (
 	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/id"
 	"github.com/orch-project/orch/pkg/isolation"
+	"github.com/orch-project/orch/services/orchestration/internal/hourtotals"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
@@ -36,6 +37,8 @@ type Config struct {
 	// Clock and IDs are those of the process.
 	Clock clock.Clock
 	IDs   *id.Source
+	// HourClock is the clock of hour totals, for tests; nil means that of the primary.
+	HourClock hourtotals.Clock
 	// Client adds options of the client, for tests that monitor commands.
 	Client func(*options.ClientOptions)
 	// Metrics may be nil.
@@ -55,14 +58,17 @@ const operationTimeout = 5 * time.Second
 
 // Store is the connection, and the state that all collections share.
 type Store struct {
-	client  *mongo.Client
-	db      *mongo.Database
-	clock   clock.Clock
-	ids     *id.Source
-	relay   Relay
-	counts  *counts
-	reads   *admission.Semaphore
-	metrics *metrics
+	client *mongo.Client
+	db     *mongo.Database
+	clock  clock.Clock
+	ids    *id.Source
+	relay  Relay
+	counts *counts
+	totals *hourtotals.Totals
+	// hourClock is the clock of the primary.
+	hourClock hourtotals.Clock
+	reads     *admission.Semaphore
+	metrics   *metrics
 	// passes record failures of background work.
 	passes *isolation.Recorder
 	// direct is nil unless the server is in this process.
@@ -124,6 +130,11 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		counts: &counts{After: sharedCountAfter}, elections: elections,
 		reads: admission.NewSemaphore(admission.Reads),
 	}
+	if cfg.HourClock == nil {
+		cfg.HourClock = &primaryClock{client: client}
+	}
+	s.hourClock = cfg.HourClock
+	s.totals = hourtotals.New(s.db, cfg.HourClock, documentCounter{s})
 	elections.start(s.Writable)
 	if err := s.establish(ctx, cfg); err != nil {
 		return nil, errors.Join(err, s.Close(context.WithoutCancel(ctx)))
@@ -184,6 +195,9 @@ func (s *Store) Close(ctx context.Context) error {
 
 // Now is the store's clock, in microseconds.
 func (s *Store) Now() time.Time { return s.clock.Now() }
+
+// Totals returns the hour totals of the database.
+func (s *Store) Totals() *hourtotals.Totals { return s.totals }
 
 // NewID generates an id.
 func (s *Store) NewID() uuid.UUID { return s.ids.New() }

@@ -91,5 +91,5 @@ func (s *Service) TaskRunHistory(ctx context.Context, r *orchv1.TaskRunHistoryRe
 	if err != nil {
 		return nil, err
 	}
-	return runhistogram.Buckets(ctx, selection, span, s.runs.Store().Now())
+	return runhistogram.Buckets(ctx, selection, nil, span, s.runs.Store().Now())
 }

@@ -5,9 +5,13 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/orch-project/orch/pkg/config"
+	"github.com/orch-project/orch/pkg/telemetry"
+	"github.com/orch-project/orch/services/orchestration"
 	"github.com/orch-project/orch/services/standalone"
 )
 
@@ -24,17 +28,31 @@ file and each document that cannot be read, and exits with status 1 then. It als
 
 With --repair the command makes a new data directory of everything that can be read. Documents that cannot be read are taken from
 the backup that --backup names, as they were then. The command names those, and what is lost: documents that the backup lacks, and messages.
-The damaged directory and the backup stay as they are.`,
+The damaged directory and the backup stay as they are.
+
+With --totals the command counts the runs and events of the stored hours again, and names the hours that differ. --fix repairs them.`,
 		Args: cobra.NoArgs,
 	}
 	dataDir := dataDirFlag(cmd)
 	verbose := cmd.Flags().BoolP("verbose", "v", false, "list each kind of document, and each document that a repair did not find")
 	repair := cmd.Flags().String("repair", "", "new data directory for everything that can be read")
 	backup := cmd.Flags().String("backup", "", "backup to take from what cannot be read (with --repair)")
+	totals := cmd.Flags().Bool("totals", false, "count the stored hours again")
+	since := cmd.Flags().Duration("since", 0, "age of the first hour to count again (with --totals; all hours without)")
+	fix := cmd.Flags().Bool("fix", false, "repair hours that differ (with --totals)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		path, err := dataDir()
 		if err != nil {
 			return err
+		}
+		if !*totals && (*fix || *since != 0) {
+			return fmt.Errorf("%w: --since and --fix need --totals", errArgument)
+		}
+		if *since < 0 {
+			return fmt.Errorf("%w: --since must not be negative", errArgument)
+		}
+		if *totals {
+			return checkTotals(cmd, path, *since, *fix)
 		}
 		if *backup != "" && *repair == "" {
 			return fmt.Errorf("%w: --backup needs --repair", errArgument)
@@ -58,6 +76,18 @@ The damaged directory and the backup stay as they are.`,
 		return nil
 	}
 	return cmd
+}
+
+func checkTotals(cmd *cobra.Command, path string, age time.Duration, fix bool) error {
+	check := orchestration.TotalsCheck{Repair: fix}
+	if age > 0 {
+		check.Since = time.Now().Add(-age)
+	}
+	logging, err := config.Load[telemetry.Logging]()
+	if err != nil {
+		return err
+	}
+	return standalone.CheckTotals(cmd.Context(), path, check, cmd.OutOrStdout(), telemetry.NewLogger(cmd.ErrOrStderr(), "orch", logging))
 }
 
 // deadLetterNamespace has the effects that failed permanently.
