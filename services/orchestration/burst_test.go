@@ -33,6 +33,9 @@ func TestCommandsOfABurst(t *testing.T) {
 	t.Logf("%d runs: %d inserts, %d reads of their flow", runs, requests["insert flow_run"], requests["find flow by id"])
 	delete(requests, "insert flow_run")
 	delete(requests, "find flow by id")
+	require.LessOrEqual(t, requests["find account by id"], runs, "the quota of stored bytes is read now and then, and not for each creation")
+	delete(requests, "find account by id")
+	delete(requests, "hello ") // The clock of the primary is sampled now and then.
 	require.Empty(t, requests)
 
 	// All effects are queued by now, so they are one batch.

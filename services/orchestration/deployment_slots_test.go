@@ -103,7 +103,7 @@ func TestDeploymentSlotIsValidatedAtRunning(t *testing.T) {
 	result := d.proposeAs(newClient, first, stateRunning)
 	require.Equal(t, stateRunning, result.GetState().GetType())
 	require.Equal(t, int64(1), d.slotsTaken(), "another slot")
-	d.proposeAs(newClient, first, stateCompleted)
+	d.proposeAs(newClient, first, stFailed) // A failed run may become pending again, a completed one may not.
 
 	lost := d.proposeAs(newClient, first, statePending)
 	require.Equal(t, statePending, lost.GetState().GetType())

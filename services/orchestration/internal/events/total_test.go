@@ -147,7 +147,7 @@ func TestReadsOfEventsShareWithTheirWorkspace(t *testing.T) {
 	for name, read := range reads {
 		ctx, cancel := context.WithCancel(requesttest.Incoming(t, w.ws))
 		cancel()
-		require.ErrorContains(t, read(ctx), "wait for other work of the workspace", name)
+		require.ErrorContains(t, read(ctx), "wait for other work", name)
 		require.NoError(t, read(requesttest.Incoming(t, uuid.New())), name)
 	}
 }
