@@ -67,7 +67,7 @@ func TestOpenWaitsForTheDatabase(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.NoError(t, s.Close(t.Context()))
-	require.Equal(t, 1, strings.Count(log.String(), "waiting"), log.String())
+	require.Equal(t, 1, strings.Count(log.String(), "failed to connect"), log.String())
 	require.Equal(t, 2, strings.Count(log.String(), "\n"), log.String())
 }
 

@@ -106,7 +106,7 @@ func TestAStartDoesNotWaitForIndexes(t *testing.T) {
 	require.Zero(t, pendingBuilds(t, registry))
 	cancel()
 	require.NoError(t, <-done)
-	require.Equal(t, 1, strings.Count(log.String(), "building indexes"), log.String())
+	require.Equal(t, 1, strings.Count(log.String(), "index build began"), log.String())
 	require.Equal(t, 1, strings.Count(log.String(), "indexes are built"), log.String())
 }
 
