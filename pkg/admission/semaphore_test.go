@@ -38,25 +38,34 @@ func TestOrderOfWaitingWork(t *testing.T) {
 		want    []string
 	}{
 		{
-			"the work of a key begins in order", work{"", a, 1},
-			[]work{{"large", a, 1000}, {"small", a, 1}}, []string{"large", "small"},
+			"the work of a key begins in order",
+			work{"", a, 1},
+			[]work{{"large", a, 1000}, {"small", a, 1}},
+			[]string{"large", "small"},
 		},
 		{
-			"small work of another key overtakes", work{"", a, 1},
-			[]work{{"large", a, 1000}, {"small", b, 1}}, []string{"small", "large"},
+			"small work of another key overtakes",
+			work{"", a, 1},
+			[]work{{"large", a, 1000}, {"small", b, 1}},
+			[]string{"small", "large"},
 		},
 		{
-			"keys alternate", work{"", a, 10},
+			"keys alternate",
+			work{"", a, 10},
 			[]work{{"a1", a, 10}, {"a2", a, 10}, {"a3", a, 10}, {"b1", b, 9}, {"b2", b, 9}, {"b3", b, 9}},
 			[]string{"b1", "a1", "b2", "a2", "b3", "a3"},
 		},
 		{
-			"large work does not starve", work{"", a, 1},
-			[]work{{"large", a, 25}, {"b1", b, 10}, {"b2", b, 10}, {"b3", b, 10}}, []string{"b1", "b2", "large", "b3"},
+			"large work does not starve",
+			work{"", a, 1},
+			[]work{{"large", a, 25}, {"b1", b, 10}, {"b2", b, 10}, {"b3", b, 10}},
+			[]string{"b1", "b2", "large", "b3"},
 		},
 		{
-			"clients without authentication compete like workspaces", work{"", a, 1},
-			[]work{{"large", stranger, 1000}, {"small", b, 1}}, []string{"small", "large"},
+			"clients without authentication compete like workspaces",
+			work{"", a, 1},
+			[]work{{"large", stranger, 1000}, {"small", b, 1}},
+			[]string{"small", "large"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -97,12 +106,16 @@ func TestBoundsOfASemaphore(t *testing.T) {
 		{"of all keys", admission.Bounds{Total: 2}, []admission.Key{ws, admission.Workspace(uuid.New())}, admission.Workspace(uuid.New())},
 		{"of one key", admission.Bounds{PerKey: 2}, []admission.Key{ws, ws, admission.Workspace(uuid.New())}, ws},
 		{
-			"of clients without authentication", admission.Bounds{Unauthenticated: 1},
-			[]admission.Key{admission.Network(netip.MustParseAddr("203.0.113.7")), ws, ws}, admission.Network(netip.MustParseAddr("198.51.100.1")),
+			"of clients without authentication",
+			admission.Bounds{Unauthenticated: 1},
+			[]admission.Key{admission.Network(netip.MustParseAddr("203.0.113.7")), ws, ws},
+			admission.Network(netip.MustParseAddr("198.51.100.1")),
 		},
 		{
-			"of one network", admission.Bounds{PerKey: 1},
-			[]admission.Key{admission.Network(netip.MustParseAddr("2001:db8:0:11::1"))}, admission.Network(netip.MustParseAddr("2001:db8:0:22::1")),
+			"of one network",
+			admission.Bounds{PerKey: 1},
+			[]admission.Key{admission.Network(netip.MustParseAddr("2001:db8:0:11::1"))},
+			admission.Network(netip.MustParseAddr("2001:db8:0:22::1")),
 		},
 		{"of clients without an address", admission.Bounds{PerKey: 1}, []admission.Key{admission.Network(netip.Addr{})}, admission.Network(netip.Addr{})},
 	} {
@@ -183,7 +196,7 @@ func TestWorkIsServedFairly(t *testing.T) {
 						panic(fmt.Sprintf("%d run", running))
 					}
 					mu.Unlock()
-					time.Sleep(time.Duration(cost)) // Of the fake clock.
+					time.Sleep(time.Duration(cost)) //nolint:forbidigo // In the synctest bubble no real time passes.
 					mu.Lock()
 					running--
 					mu.Unlock()

@@ -51,7 +51,7 @@ func TestUnnamedProxiesAreReported(t *testing.T) {
 		require.NotContains(t, log.String(), "198.51.100.1", "any client can write the header")
 		require.InDelta(t, 4, testutil.ToFloat64(requests), 0)
 
-		time.Sleep(time.Hour) // Of the fake clock.
+		time.Sleep(time.Hour) //nolint:forbidigo // In the synctest bubble no real time passes.
 		send("203.0.113.7", "198.51.100.1")
 		require.Equal(t, 3, lines(), "once an hour")
 		for i := range 1000 {
