@@ -45,6 +45,7 @@ func TestBodiesOfStrangersAreNotRead(t *testing.T) {
 		{"a wrong token", "token", "X-Gitlab-Token", "guess"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			body := &counted{Reader: io.LimitReader(endless{}, 1<<20)}
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/hooks/"+c.slug, body)
 			r.Header.Set(c.header, c.value)

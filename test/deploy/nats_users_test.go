@@ -127,7 +127,7 @@ func TestEachServiceWorksWithItsUser(t *testing.T) {
 
 	subscribe := func(path, filter string) *websocket.Conn {
 		header := http.Header{}
-		request := httptest.NewRequest("GET", "/", http.NoBody)
+		request := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
 		request.SetBasicAuth("admin", "a-long-random-secret")
 		header.Set("Authorization", request.Header.Get("Authorization"))
 		conn, _, err := websocket.Dial(t.Context(), strings.Replace(address, "http", "ws", 1)+"/api"+path, //nolint:bodyclose // Dial leaves none open.

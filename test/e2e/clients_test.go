@@ -182,7 +182,7 @@ func exporter(ctx context.Context, t *testing.T, r clientRun) {
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	metrics := ""
 	require.Eventually(t, func() bool {
-		response, err := http.Get("http://127.0.0.1:" + port + "/metrics") //nolint:noctx // The poll is bounded.
+		response, err := http.Get("http://127.0.0.1:" + port + "/metrics")
 		if err != nil {
 			return false
 		}

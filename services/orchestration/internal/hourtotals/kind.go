@@ -1,6 +1,8 @@
 package hourtotals
 
 import (
+	"slices"
+
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
@@ -43,13 +45,5 @@ func KindOf(collection query.Collection) *Kind {
 
 // Counts reports whether rows depend on a field of documents.
 func (k *Kind) Counts(field string) bool {
-	if field == k.Time {
-		return true
-	}
-	for _, counted := range k.counted {
-		if field == counted {
-			return true
-		}
-	}
-	return false
+	return field == k.Time || slices.Contains(k.counted, field)
 }

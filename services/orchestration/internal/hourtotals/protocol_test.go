@@ -157,7 +157,9 @@ func TestRowsAreNeverStale(t *testing.T) {
 // run is a stored run.
 func run(ws, id uuid.UUID, expected int64, state string) bson.D {
 	return bson.D{
-		{Key: "_id", Value: stored(id)}, {Key: "ws", Value: stored(ws)}, {Key: "expected_start_time", Value: expected},
+		{Key: "_id", Value: stored(id)},
+		{Key: "ws", Value: stored(ws)},
+		{Key: "expected_start_time", Value: expected},
 		{Key: "state", Value: bson.D{{Key: "type", Value: state}, {Key: "name", Value: state}, {Key: "timestamp", Value: expected}}},
 	}
 }

@@ -104,10 +104,8 @@ func (w *Writer) Open(ctx context.Context, ws uuid.UUID, k *Kind, times ...int64
 
 // lacking appends an hour that this process has not opened lately, once.
 func (w *Writer) lacking(to []opening, o opening, now time.Time) []opening {
-	for _, other := range to {
-		if other == o {
-			return to
-		}
+	if slices.Contains(to, o) {
+		return to
 	}
 	w.mu.Lock()
 	at, ok := w.opened[o]

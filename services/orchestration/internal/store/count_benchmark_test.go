@@ -46,7 +46,8 @@ func BenchmarkCounts(b *testing.B) {
 		b.Run(name+"/command", func(b *testing.B) {
 			for b.Loop() {
 				require.NoError(b, w.database.Connect().RunCommand(b.Context(), bson.D{
-					{Key: "count", Value: string(query.FlowRun)}, {Key: "query", Value: query.Scope(ws, filter)},
+					{Key: "count", Value: string(query.FlowRun)},
+					{Key: "query", Value: query.Scope(ws, filter)},
 					{Key: "readConcern", Value: bson.D{{Key: "level", Value: "majority"}}},
 				}).Decode(&want))
 			}

@@ -162,7 +162,7 @@ func TestEveryWriteOpensItsHour(t *testing.T) {
 			_, _, err = c.ReplaceAll(ctx, ws, []store.Replacement[*orchv1.FlowRun]{{Read: read[0], Next: next}, {Next: oldRun(10, oldHour(4))}})
 			return err
 		}, 2},
-		"change of several": {func(ws uuid.UUID, run *orchv1.FlowRun) error {
+		"change of several": {func(_ uuid.UUID, run *orchv1.FlowRun) error {
 			read, err := c.FirstOfAll(ctx, bson.D{{Key: "_id", Value: store.Binary(uuid.MustParse(run.GetId()))}}, bson.D{{Key: "_id", Value: 1}}, 1)
 			require.NoError(t, err)
 			next := proto.CloneOf(read[0].Message)
@@ -244,11 +244,19 @@ func TestRowsAgreeWithDocuments(t *testing.T) {
 		from, until := time.Now().Add(-time.Duration(rand.IntN(hours))*time.Hour), time.Now().Add(-time.Duration(rand.IntN(10))*time.Hour)
 		window := field("expected_start_time", bson.D{{Key: "$gte", Value: from.UnixMicro()}, {Key: "$lte", Value: until.UnixMicro()}})
 		for _, filter := range []bson.D{
-			{}, {window}, {field("state.type", in("COMPLETED", "FAILED"))}, {field("state.type", in("COMPLETED", "RUNNING")), window},
-			{field("state.type", in())}, {field("state.type", "RUNNING")}, {field("state.name", in("State 1", "Failed")), window},
-			{field("state.name", bson.D{{Key: "$nin", Value: bson.A{"Completed", nil}}})}, {field("state.name", bson.D{{Key: "$nin", Value: bson.A{"Completed"}}})},
-			{field("parent_task_run_id", bson.D{{Key: "$eq", Value: nil}}), window}, {field("parent_task_run_id", bson.D{{Key: "$ne", Value: nil}})},
-			{field("expected_start_time", bson.D{{Key: "$gt", Value: from.UnixMicro()}})}, {field("expected_start_time", bson.D{{Key: "$lt", Value: until.UnixMicro()}})},
+			{},
+			{window},
+			{field("state.type", in("COMPLETED", "FAILED"))},
+			{field("state.type", in("COMPLETED", "RUNNING")), window},
+			{field("state.type", in())},
+			{field("state.type", "RUNNING")},
+			{field("state.name", in("State 1", "Failed")), window},
+			{field("state.name", bson.D{{Key: "$nin", Value: bson.A{"Completed", nil}}})},
+			{field("state.name", bson.D{{Key: "$nin", Value: bson.A{"Completed"}}})},
+			{field("parent_task_run_id", bson.D{{Key: "$eq", Value: nil}}), window},
+			{field("parent_task_run_id", bson.D{{Key: "$ne", Value: nil}})},
+			{field("expected_start_time", bson.D{{Key: "$gt", Value: from.UnixMicro()}})},
+			{field("expected_start_time", bson.D{{Key: "$lt", Value: until.UnixMicro()}})},
 		} {
 			raw, err := bson.Marshal(query.Scope(ws, filter))
 			require.NoError(t, err)
