@@ -55,6 +55,8 @@ func Arguments(data, addresses, port, set string) []string {
 	return []string{
 		"--dbpath", data, "--port", port, "--bind_ip", addresses, "--replSet", set, "--wiredTigerCacheSizeGB", "0.5", "--oplogSize", "256", "--quiet",
 		"--setParameter", "diagnosticDataCollectionEnabled=false", "--setParameter", "enableTestCommands=1",
+		// Files of dropped databases stay open for this time. With the default of 300 s thousands of tests exceed the limit of open files.
+		"--setParameter", "minSnapshotHistoryWindowInSeconds=5",
 	}
 }
 

@@ -34,7 +34,6 @@ func (t *Totals) group(ctx context.Context, ws uuid.UUID, k *Kind, first, until 
 		}},
 		{Key: "cursor", Value: bson.D{}},
 		{Key: "readConcern", Value: bson.D{{Key: "level", Value: "local"}}},
-		{Key: "maxTimeMS", Value: groupLimit.Milliseconds()},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("count %ss of hours: %w", k.Collection, err)
@@ -64,7 +63,7 @@ func (t *Totals) group(ctx context.Context, ws uuid.UUID, k *Kind, first, until 
 	return found, nil
 }
 
-// groupLimit bounds the count of hours. An hour may have more documents than an operation of a client may read.
+// groupLimit bounds the count of hours; the driver sends it as maxTimeMS. An hour may have more documents than an operation of a client may read.
 const groupLimit = 30 * time.Second
 
 // groups is the specification of the stage that groups documents into rows. Sums of times are relative to the first hour.
