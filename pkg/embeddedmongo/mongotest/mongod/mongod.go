@@ -53,9 +53,10 @@ const (
 // Arguments returns the arguments of a member of a replica set for tests: little memory, and the fail points that tests set.
 func Arguments(data, addresses, port, set string) []string {
 	return []string{
-		"--dbpath", data, "--port", port, "--bind_ip", addresses, "--replSet", set, "--wiredTigerCacheSizeGB", "0.5", "--oplogSize", "256", "--quiet",
+		"--dbpath", data, "--port", port, "--bind_ip", addresses, "--replSet", set, "--wiredTigerCacheSizeGB", "0.5", "--oplogSize", "256", "--syncdelay", "5", "--quiet",
 		"--setParameter", "diagnosticDataCollectionEnabled=false", "--setParameter", "enableTestCommands=1",
-		// Files of dropped databases stay open for this time. With the default of 300 s thousands of tests exceed the limit of open files.
+		// Files of dropped databases stay open for this time and until the next checkpoint (syncdelay). With the defaults of 300 s and
+		// 60 s the tests exceed the limit of open files.
 		"--setParameter", "minSnapshotHistoryWindowInSeconds=5",
 	}
 }
