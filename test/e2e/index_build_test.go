@@ -47,7 +47,7 @@ func TestIndexBuildDoesNotBlockTheStart(t *testing.T) {
 	orchestration := o.Processes[1]
 	start := func() {
 		require.NoError(t, orchestration.Restart())
-		_, err := orchestration.LineWith(ctx, "building indexes")
+		_, err := orchestration.LineWith(ctx, "index build began")
 		require.NoError(t, err)
 	}
 	start()
