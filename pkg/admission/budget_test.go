@@ -13,7 +13,7 @@ import (
 	"github.com/orch-project/orch/pkg/testkit"
 )
 
-// key is that of a workspace.
+// key names a workspace.
 var key = admission.Workspace(uuid.MustParse("11111111-1111-4111-8111-111111111111"))
 
 func TestAnAccountGetsHalf(t *testing.T) {

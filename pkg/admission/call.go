@@ -6,7 +6,7 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 )
 
-// computedFactor is the memory of a call that computes, as a multiple of its request: what it parses the request into, and its response.
+// computedFactor is the memory of a computing call as a multiple of its request: the parsed request and the response.
 const computedFactor = 8
 
 // Compute reserves memory and a processor for an incoming call that computes on a request of so many bytes. Such a call takes long even

@@ -9,9 +9,9 @@
 // and for the memory of templates. Charge never waits: a request beyond the bound fails at once, and its sender tries again.
 //
 // Large work processes a compressed body, or one of more than LargeBody bytes. Calls that compute more than they read are large work
-// too. Large work uses half of the processors, and that of clients without authentication one. Small requests find the others free.
+// too. Large work uses half of the processors; large work of unauthenticated clients uses one. The others stay free for small requests.
 //
-// Work waits in this order, and holds nothing of a later step while it waits for an earlier one:
+// A request acquires its resources in this order, and has nothing of a later step while it waits for an earlier one:
 //
 //  1. memory: no wait
 //  2. the workspace's large requests in progress (gateway): held until the response

@@ -14,7 +14,7 @@ import (
 // ErrBusy means that too much work of a key is in progress. A later attempt may succeed.
 var ErrBusy = errors.New("too much work in progress")
 
-// Key is whose work it is. Keys compete with each other, the work of one key is served in order.
+// Key names the tenant or the network whose work competes with that of other keys. The work of one key is served in order.
 type Key struct {
 	tenant  uuid.UUID    // A workspace or an account.
 	network netip.Prefix // Valid for clients that have not authenticated.
@@ -46,16 +46,16 @@ func Network(address netip.Addr) Key {
 	return Key{network: network}
 }
 
-// unauthenticated reports whether the work is that of a client that has not authenticated.
+// unauthenticated reports whether the client of the work has not authenticated.
 func (k Key) unauthenticated() bool { return k.network.IsValid() }
 
-// Bounds are those of a Semaphore. A bound of 0 does not exist.
+// Bounds configures a Semaphore. Without Total, Unauthenticated or PerKey (0) the semaphore has no such bound.
 type Bounds struct {
-	// Total is the number in progress, Unauthenticated that of clients without authentication, and PerKey that of one key.
+	// Total bounds all work in progress, Unauthenticated the work of clients without authentication, PerKey the work of one key.
 	Total, Unauthenticated, PerKey int
-	// Queue is the number of one key that waits. Unlike the others, 0 means that none waits.
+	// Queue bounds the waiting work of one key; 0 refuses work instead of queueing it.
 	Queue int
-	// Wait is how long one waits at most.
+	// Wait bounds the time that work waits.
 	Wait time.Duration
 }
 
@@ -71,8 +71,8 @@ type Semaphore struct {
 	mu                       sync.Mutex
 	running, unauthenticated int
 	virtual                  int64         // The virtual time: the finish of the work that began last.
-	keys                     map[Key]*flow // Of the keys that have work.
-	queued                   map[Key]*flow // Of those, the ones that wait.
+	keys                     map[Key]*flow // Keys with work in progress or waiting.
+	queued                   map[Key]*flow // Keys with waiting work.
 }
 
 // flow is the work of one key.
@@ -93,8 +93,8 @@ func NewSemaphore(b Bounds) *Semaphore {
 	return &Semaphore{bounds: b, keys: map[Key]*flow{}, queued: map[Key]*flow{}}
 }
 
-// Acquire waits until work of a key may begin. The cost is the size of the work compared to that of other work, at least 1. The caller
-// calls release once, when the work has ended. The error wraps ErrBusy, or that of ctx.
+// Acquire waits until work of a key may begin. The cost is the relative size of the work, at least 1. The caller calls release once,
+// when the work has ended. The error wraps ErrBusy, or the error of ctx.
 func (s *Semaphore) Acquire(ctx context.Context, key Key, cost int) (release func(), err error) {
 	w, err := s.enter(key, max(1, int64(cost)))
 	if err != nil {

@@ -64,26 +64,26 @@ func ofARun(in any) bool {
 func (s *Service) checkStored(ctx context.Context, account uuid.UUID) error {
 	now := s.registry.Store.Now()
 	s.mu.Lock()
-	known, ok := s.stored[account]
+	cached, ok := s.stored[account]
 	s.mu.Unlock()
-	if !ok || !now.Before(known.until) || known.until.Sub(now) > storedFor {
+	if !ok || !now.Before(cached.until) || cached.until.Sub(now) > storedFor {
 		var err error
-		if known, err = s.readStored(ctx, account); err != nil {
+		if cached, err = s.readStored(ctx, account); err != nil {
 			return err
 		}
-		known.until = now.Add(storedFor)
+		cached.until = now.Add(storedFor)
 		s.mu.Lock()
 		if len(s.stored) >= maxStored {
 			clear(s.stored)
 		}
-		s.stored[account] = known
+		s.stored[account] = cached
 		s.mu.Unlock()
 	}
-	if known.limit <= 0 || known.bytes < known.limit {
+	if cached.limit <= 0 || cached.bytes < cached.limit {
 		return nil
 	}
-	s.refuse(ctx, account, quota.StoredBytes, known.limit)
-	return quota.Refused(quota.StoredBytes, known.limit, "delete documents, or ask the operator for more. Running runs continue.")
+	s.refuse(ctx, account, quota.StoredBytes, cached.limit)
+	return quota.Refused(quota.StoredBytes, cached.limit, "delete documents, or ask the operator for more. Running runs continue.")
 }
 
 func (s *Service) readStored(ctx context.Context, account uuid.UUID) (stored, error) {

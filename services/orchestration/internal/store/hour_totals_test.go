@@ -461,3 +461,24 @@ func TestEventsAndTaskRunsHaveHours(t *testing.T) {
 	w.clock.advance(200 * time.Hour)
 	require.EqualValues(t, 90, w.same(t, query.Event, ws, bson.D{}, "expired"))
 }
+
+// A deletion opens the hours of all its matches, also of those behind the first thousand.
+func TestADeletionOpensTheHoursOfAllMatches(t *testing.T) {
+	t.Parallel()
+	w := newTotalled(t)
+	c := store.NewCollection(w.Store, query.FlowRun, &orchv1.FlowRun{})
+	ws := uuid.New()
+	runs := make([]*orchv1.FlowRun, 0, 1002)
+	for i := range 1001 {
+		runs = append(runs, oldRun(i, oldHour(5)))
+	}
+	runs = append(runs, oldRun(1001, oldHour(4)))
+	_, err := c.InsertAll(t.Context(), ws, runs)
+	require.NoError(t, err)
+	w.count(t)
+	before := w.withRows(t)
+	require.EqualValues(t, len(runs), w.same(t, query.FlowRun, ws, bson.D{}, "before"))
+	require.NoError(t, c.DeleteMany(t.Context(), ws, bson.D{}))
+	require.Equal(t, before-2, w.withRows(t))
+	require.Zero(t, w.same(t, query.FlowRun, ws, bson.D{}, "after"))
+}

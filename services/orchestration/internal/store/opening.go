@@ -85,6 +85,9 @@ func (c *Collection[M]) openDocuments(ctx context.Context, docs []bson.Raw) erro
 	return nil
 }
 
+// openBatch is the number of documents whose hours openMatching opens together.
+const openBatch = 1000
+
 // openMatching opens the hours of the documents that a deletion by a filter will remove. A document that matches only later was
 // written after the read, by a writer who opened its hour.
 func (c *Collection[M]) openMatching(ctx context.Context, filter bson.D) error {
@@ -96,8 +99,18 @@ func (c *Collection[M]) openMatching(ctx context.Context, filter bson.D) error {
 	if err != nil {
 		return fmt.Errorf("find hours of %ss: %w", c.Name(), outage(err))
 	}
-	var docs []bson.Raw
-	if err := cursor.All(ctx, &docs); err != nil {
+	defer cursor.Close(context.WithoutCancel(ctx))
+	docs := make([]bson.Raw, 0, openBatch)
+	for cursor.Next(ctx) {
+		if docs = append(docs, slices.Clone(cursor.Current)); len(docs) < openBatch {
+			continue
+		}
+		if err := c.openDocuments(ctx, docs); err != nil {
+			return err
+		}
+		docs = docs[:0]
+	}
+	if err := cursor.Err(); err != nil {
 		return fmt.Errorf("find hours of %ss: %w", c.Name(), outage(err))
 	}
 	return c.openDocuments(ctx, docs)

@@ -19,9 +19,9 @@ type primaryClock struct {
 	last     sample
 }
 
-// sample is a time of the primary, and when this process asked for it.
+// sample is a time of the primary, and the time of the request.
 type sample struct {
-	primary, asked time.Time
+	primary, requested time.Time
 }
 
 const (
@@ -47,14 +47,14 @@ func (c *primaryClock) Now(ctx context.Context) (time.Time, error) {
 	if s = c.latest(); s.age() < sampleEvery {
 		return s.now(), nil
 	}
-	asked := time.Now()
+	requested := time.Now()
 	var reply struct {
 		LocalTime time.Time `bson:"localTime"`
 	}
 	if err := c.client.Database("admin").RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&reply); err != nil {
 		return time.Time{}, fmt.Errorf("read the time of the database: %w", outage(err))
 	}
-	s = sample{reply.LocalTime, asked}
+	s = sample{reply.LocalTime, requested}
 	c.mu.Lock()
 	c.last = s
 	c.mu.Unlock()
@@ -69,11 +69,11 @@ func (c *primaryClock) latest() sample {
 
 // age is the time since the sample by both clocks of the process, the longer one: a suspended machine stops one of them.
 func (s sample) age() time.Duration {
-	if s.asked.IsZero() {
+	if s.requested.IsZero() {
 		return sampleLimit
 	}
 	now := time.Now()
-	return max(now.Sub(s.asked), now.Round(0).Sub(s.asked.Round(0)).Abs())
+	return max(now.Sub(s.requested), now.Round(0).Sub(s.requested.Round(0)).Abs())
 }
 
-func (s sample) now() time.Time { return s.primary.Add(time.Since(s.asked)) }
+func (s sample) now() time.Time { return s.primary.Add(time.Since(s.requested)) }
