@@ -1,7 +1,8 @@
 """Asks an installed version of the reference for what we compare with it. tools/parity runs this in the version's environment.
 
     answer.py openapi             writes the OpenAPI document
-    answer.py vectors DIRECTORY   answers the vectors of schedules, cron and matching again, and prints every answer that differs
+    answer.py vectors DIRECTORY   answers the vectors of schedules, cron, matching and sequences of events again, and prints every answer
+                                  that differs
 
 A difference is explained by a pattern in intended-differences.txt, beside this file. The exit code is 1 if one is not.
 """
@@ -15,6 +16,8 @@ import pathlib
 import sys
 import tempfile
 import warnings
+
+import sequences
 
 warnings.simplefilter("ignore")
 
@@ -107,6 +110,13 @@ def matching_differences(path):
             yield f"matching {vector['name']}: {matches} instead of {vector['matches']}"
 
 
+def sequence_differences(*files):
+    async def listed():
+        return [d async for d in sequences.differences(case for file in files for case in lines(file))]
+
+    yield from asyncio.run(listed())
+
+
 def explained():
     """Returns the patterns of the list of intended differences; lines that begin with # give the reasons."""
     text = (pathlib.Path(__file__).parent / "intended-differences.txt").read_text()
@@ -115,11 +125,14 @@ def explained():
 
 def vectors(root):
     root = pathlib.Path(root)
+    automations = root / "services/orchestration/internal/automations/simulate/testdata"
     patterns, unexplained = explained(), 0
     for answers in (
         schedule_differences(root / "pkg/schedule/testdata/vectors.jsonl"),
         cron_differences(root / "pkg/schedule/testdata/cron-vectors.jsonl"),
-        matching_differences(root / "services/orchestration/internal/automations/simulate/testdata/matching.jsonl"),
+        matching_differences(automations / "matching.jsonl"),
+        # These are last: they stop the clock.
+        sequence_differences(automations / "vectors.jsonl", automations / "held-events.jsonl"),
     ):
         for difference in answers:
             if not any(fnmatch.fnmatchcase(difference, pattern) for pattern in patterns):
@@ -137,7 +150,12 @@ def openapi():
 
 def main():
     with tempfile.TemporaryDirectory() as home:
-        os.environ["PREFECT_HOME"] = home
+        os.environ |= {
+            "PREFECT_HOME": home,
+            "PREFECT_API_DATABASE_CONNECTION_URL": "sqlite+aiosqlite:///file::memory:?cache=shared&uri=true&check_same_thread=false",
+            "PREFECT_LOGGING_LEVEL": "ERROR",
+            "PREFECT_SERVER_LOGGING_LEVEL": "ERROR",
+        }
         if sys.argv[1] == "openapi":
             openapi()
             return 0
