@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// waitTimeout bounds a script; a busy machine makes each of them several times slower.
-const waitTimeout = 3 * time.Minute
+// waitTimeout bounds a script that waits for something in vain. It is far above what a busy machine needs.
+const waitTimeout = 20 * time.Minute
 
 // result is the result of a script.
 type result struct {

@@ -16,7 +16,7 @@ import (
 // methods that the scripts call.
 var (
 	ofEveryVersion = []string{"t_any_version", "l_background_tasks", "w_pool_once", "y_cli_reads"}
-	ofLater        = []string{"b_fail_crash", "f_concurrency", "h_blocks", "k_extras"}
+	ofLater        = []string{"b_fail_crash", "c_serve", "f_concurrency", "h_blocks", "k_extras"}
 )
 
 // TestVersions runs a few scenarios with other versions of the SDK against the single binary. Their environments are

@@ -62,7 +62,7 @@ async def story():
     async with get_client() as c:
         frid = st.state_details.flow_run_id
         by_flow = TaskRunFilter(flow_run_id=TaskRunFilterFlowRunId(any_=[frid]))
-        end = time.time() + 20
+        end = time.time() + LIMIT
         while True: # 4 gathered, 6 odd, 3 + 3 remembered, the child's shadow, slow, hopeless, what waited for it
             runs = await c.read_task_runs(task_run_filter=by_flow, sort=TaskRunSort.END_TIME_DESC, limit=200)
             unready = [t for t in runs if not (t.state and t.state.is_final())]

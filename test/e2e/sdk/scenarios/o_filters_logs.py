@@ -30,7 +30,7 @@ def eventually(fn, want, what):
     seen = []
     def ok():
         seen[:] = [fn()]; return seen[0] == want
-    try: wait_for(ok, what, 15)
+    try: wait_for(ok, what)
     except AssertionError: check(False, f"{what}: {seen} instead of {want}")
     check(True, what)
 
@@ -101,7 +101,7 @@ def main():
         except ObjectNotFound: check(True, "deleted")
 
         of_a0 = LogFilterFlowRunId(any_=[ids[0]])
-        wait_for(lambda: len(c.read_logs(log_filter=LogFilter(flow_run_id=LogFilterFlowRunId(any_=ids)), limit=200)) >= 99, "logs of three runs", 15)
+        wait_for(lambda: len(c.read_logs(log_filter=LogFilter(flow_run_id=LogFilterFlowRunId(any_=ids)), limit=200)) >= 99, "logs of three runs")
         logs = c.read_logs(log_filter=LogFilter(flow_run_id=of_a0), sort=LogSort.TIMESTAMP_ASC, limit=200)
         lines = [l.message for l in logs if l.message.startswith("line ")]
         check(lines == [f"line {i} of 0" for i in range(30)], "in the order they were written")

@@ -17,13 +17,13 @@ def inside():
 @flow(name=f"scn-p-{UID}")
 def emitting(): inside()
 
-async def collect(subscriber, count, timeout=30):
+async def collect(subscriber, count):
     seen = []
     async def go():
         async for event in subscriber:
             seen.append(event)
             if len(seen) == count: return
-    try: await asyncio.wait_for(go(), timeout)
+    try: await asyncio.wait_for(go(), LIMIT)
     except asyncio.TimeoutError: pass
     return seen
 
@@ -32,7 +32,7 @@ async def story():
     async with get_events_client() as out:
         for n in range(3): await out.emit(Event(event=f"scn.p.{UID}.before", resource=Resource(res(n))))
     async with get_client() as c:
-        end = time.time() + 15
+        end = time.time() + LIMIT
         while (await c.read_events(filter=EventFilter(event=mine), limit=50)).total < 3 and time.time() < end: await asyncio.sleep(0.1)
     async with get_events_subscriber(filter=EventFilter(event=mine)) as live:
         async with get_events_client() as out:
@@ -50,7 +50,7 @@ async def story():
     async with get_client() as c:
         async def page(f, limit=50): return await c.read_events(filter=f, limit=limit)
         async def names(): return [e.event for e in (await page(about_run())).events]
-        end = time.time() + 15
+        end = time.time() + LIMIT
         while time.time() < end:
             got = await names()
             if all(f"prefect.{k}-run.{s}" in got for k in ("flow", "task") for s in wanted) and f"scn.p.{UID}.inside" in got: break

@@ -17,7 +17,7 @@ from prefect import flow, task
 def quick(): return 1
 @flow(name="scn-q-killed-{UID}")
 def killed():
-    quick(); print("READY", flush=True); time.sleep(120)
+    quick(); print("READY", flush=True); time.sleep(3600)
 killed()
 '''
 
@@ -52,11 +52,11 @@ def main():
                 found = []
                 while len(page := c.read_task_runs(task_run_filter=TaskRunFilter(flow_run_id=TaskRunFilterFlowRunId(any_=[id])), limit=200, offset=len(found))): found += page
                 return found if len(found) == n and all(t.state and t.state.is_final() for t in found) else None
-            return wait_for(look, f"{n} task runs in a final state", 60)
+            return wait_for(look, f"{n} task runs in a final state")
 
         path = os.path.join(HOME, "killed.py"); open(path, "w").write(SRC)
         p = spawn([sys.executable, path])
-        wait_for(lambda: "READY" in child_log(p), "the flow that is to be killed", 60)
+        wait_for(lambda: "READY" in child_log(p), "the flow that is to be killed")
         os.killpg(p.pid, signal.SIGKILL); p.wait()
         gone = runs_of(f"scn-q-killed-{UID}")[0]
         check(gone.state.name == "Running", "nobody told the server that the process died")
@@ -81,7 +81,7 @@ def main():
             found = []
             while len(page := c.read_logs(of, limit=200, offset=len(found), sort=LogSort.TIMESTAMP_ASC)): found += page
             return found if len(found) >= 5001 else None
-        found = [l.message for l in wait_for(lines, "5,000 lines", 60, every=1) if l.message.startswith("line ")]
+        found = [l.message for l in wait_for(lines, "5,000 lines", every=1) if l.message.startswith("line ")]
         check(found == [f"line {i} ü\u2028\x01" for i in range(5000)], "5,000 lines, each once and in order")
 
         st = odd("ß 😀\u2028{{ x }}", a={"$k.x": [None, float(2**60)], "": "\x7f"}, return_state=True)

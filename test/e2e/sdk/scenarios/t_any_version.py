@@ -15,7 +15,7 @@ from prefect.transactions import transaction
 from prefect.variables import Variable
 from pydantic import SecretStr
 
-http = httpx.Client(base_url=API, timeout=30)
+http = httpx.Client(base_url=API, timeout=LIMIT)
 def api(method, path, body=None):
     r = http.request(method, path, json=body) if body is not None else http.request(method, path)
     r.raise_for_status()
@@ -26,7 +26,7 @@ def tasks_of(run, count):
     def found():
         r = api("POST", "/task_runs/filter", {"task_runs": {"flow_run_id": {"any_": [run["id"]]}}})
         return r if len(r) == count and all(t["end_time"] for t in r) else None
-    return wait_for(found, f"{count} finished task runs", 30)
+    return wait_for(found, f"{count} finished task runs")
 
 tried = []
 @task(retries=2, retry_delay_seconds=0)
@@ -59,7 +59,7 @@ async def gathered():
 @flow(name=f"scn-t-fails-{UID}")
 def failing(): raise ValueError("ü")
 @flow(name=f"scn-t-pauses-{UID}")
-def pauses(): pause_flow_run(timeout=60, poll_interval=1)
+def pauses(): pause_flow_run(timeout=LIMIT, poll_interval=1)
 @flow(name=f"scn-t-named-{UID}")
 def named(): return Completed(name="Odd", message="by hand")
 undone = []
@@ -93,10 +93,10 @@ def main():
     check(kid["parent_task_run_id"] in {t["id"] for t in ts.values()} and states("flow", kid)[-1] == "Completed", "the flow within")
     check(api("GET", f"/v2/concurrency_limits/slot-{UID}")["active_slots"] == 0 and api("GET", f"/concurrency_limits/tag/tag-{UID}")["active_slots"] == [], "slots are back")
     check(sorted(a["key"][:2] for a in api("POST", "/artifacts/filter", {"artifacts": {"flow_run_id": {"any_": [run["id"]]}}}) if a["key"]) == ["li", "md", "tb"], "artifacts")
-    check(wait_for(lambda: (l := api("POST", "/logs/filter", {"logs": {"flow_run_id": {"any_": [run["id"]]}}})) and {f"printed {UID}", f"holding {UID}"} <= {x["message"] for x in l}, "logs", 20), "what was printed and logged")
+    check(wait_for(lambda: (l := api("POST", "/logs/filter", {"logs": {"flow_run_id": {"any_": [run["id"]]}}})) and {f"printed {UID}", f"holding {UID}"} <= {x["message"] for x in l}, "logs"), "what was printed and logged")
     def events(**filter): return [e["event"] for e in api("POST", "/events/filter", {"filter": {**filter, "order": "ASC"}})["events"]]
-    check(wait_for(lambda: events(resource={"id": [f"scn.t.{UID}"]}), "the event", 20) == ["scn.t"], "an event of its own")
-    of_run = wait_for(lambda: (e := events(resource={"id": [f"prefect.flow-run.{run['id']}"]})) and "prefect.flow-run.Completed" in e and e, "the run's events", 20)
+    check(wait_for(lambda: events(resource={"id": [f"scn.t.{UID}"]}), "the event") == ["scn.t"], "an event of its own")
+    of_run = wait_for(lambda: (e := events(resource={"id": [f"prefect.flow-run.{run['id']}"]})) and "prefect.flow-run.Completed" in e and e, "the run's events")
     check([e for e in of_run if "heartbeat" not in e] == [f"prefect.flow-run.{s}" for s in ("Pending", "Running", "Completed")], f"the run's events {of_run}")
     check(len(api("GET", f"/flow_runs/{run['id']}/graph-v2")["nodes"]) == 7, "the graph")
 
@@ -105,7 +105,7 @@ def main():
     check(named(return_state=True).name == "Odd" and runs_of(f"scn-t-named-{UID}")[0]["state_name"] == "Odd", "a state made by hand")
     check(rolled_back(return_state=True).is_failed() and undone == [1], "a transaction rolled back")
     def resume():
-        paused = wait_for(lambda: (r := runs_of(f"scn-t-pauses-{UID}")) and r[0]["state_name"] == "Paused" and r, "the pause", 30)
+        paused = wait_for(lambda: (r := runs_of(f"scn-t-pauses-{UID}")) and r[0]["state_name"] == "Paused" and r, "the pause")
         api("POST", f"/flow_runs/{paused[0]['id']}/resume", {})
     t = threading.Thread(target=resume); t.start()
     check(pauses(return_state=True).is_completed() and states("flow", runs_of(f"scn-t-pauses-{UID}")[0]) == ["Pending", "Running", "Paused", "Running", "Completed"], "paused and resumed"); t.join()

@@ -55,14 +55,14 @@ def main():
             "match_related": {"prefect.resource.id": f"prefect.deployment.{did}"}},
             "actions": [{"type": "send-notification", "block_document_id": block["id"], "subject": "Failed", "body": "{{ flow_run.parameters.n }} {{ flow_run.state.message }}"}]})
         spawn([sys.executable, "-m", "prefect", "worker", "start", "--pool", pool, "--type", "process"], PREFECT_WORKER_QUERY_SECONDS=1)
-        wait_for(lambda: c.read_work_pool(pool).status.value == "READY", "pool READY", 60)
+        wait_for(lambda: c.read_work_pool(pool).status.value == "READY", "pool READY")
         for n in (1, 2, -3): check(push(hook["url"], n) == 204, f"signed push {n} is accepted")
         mine = FlowRunFilter(deployment_id=FlowRunFilterDeploymentId(any_=[did]))
         def runs(): return c.read_flow_runs(flow_run_filter=mine)
-        wait_for(lambda: len(runs()) == 3 and all(r.state.is_final() for r in runs()), "three runs that ended", 150, 1)
+        wait_for(lambda: len(runs()) == 3 and all(r.state.is_final() for r in runs()), "three runs that ended", every=1)
         got = {r.parameters["n"]: (r.state.name, r.parameters["ref"]) for r in runs()}
         check(got == {1: ("Completed", "main"), 2: ("Completed", "main"), -3: ("Failed", "main")}, f"one run per push, with typed parameters {got}")
-        wait_for(lambda: told, "the notification", 30)
+        wait_for(lambda: told, "the notification")
         check(len(told) == 1 and "-3" in json.dumps(told[0]) and "negative" in json.dumps(told[0]), f"the failure is told once {told}")
 
 if __name__ == "__main__": run(main)

@@ -28,11 +28,11 @@ def main():
     pool = f"auto-{UID}"
     cli("work-pool", "create", pool, "--type", "process")
     with get_client(sync_client=True) as c:
-        def firings(a, want, timeout=30):
+        def firings(a, want):
             def mine(): return EventFilter(event=EventNameFilter(name=["prefect.automation.triggered"]), # It ends at the time when it was made.
                 any_resource=EventAnyResourceFilter(id=[f"prefect.automation.{a.id}"]))
             def read(): return c._client.post("/events/filter", json={"filter": mine().model_dump(mode="json"), "limit": 50}).json()["events"]
-            if want: wait_for(lambda: len(read()) >= want, f"{want} firings of {a.name}", timeout)
+            if want: wait_for(lambda: len(read()) >= want, f"{want} firings of {a.name}")
             return read()
         f = flow.from_source(source=src, entrypoint="fl.py:answered")
         did = f.deploy(name="v", work_pool_name=pool, print_next_steps=False, ignore_warnings=True, triggers=[
@@ -69,10 +69,10 @@ def main():
         check(len(firings(made["compound"], 1)) == 1, "both of a compound trigger")
         check(len(firings(made["any"], 2)) == 2, "any of a compound trigger")
         check(len(firings(made["sequence"], 1)) == 1, "a sequence in its order")
-        wait_for(lambda: len(runs()) == 2, "two runs", 30)
+        wait_for(lambda: len(runs()) == 2, "two runs")
         check(sorted((r.parameters["a"], r.parameters["n"]) for r in runs()) == [("b", 7), (f"scn.v.{UID}.source", 3)], "run-deployment with templated parameters, types kept")
         check({r.created_by.type for r in runs()} == {"AUTOMATION"}, "created by an automation")
-        late = firings(made["proactive"], 1, 60)
+        late = firings(made["proactive"], 1)
         check(len(late) == 1 and late[0]["payload"]["triggering_labels"] == {"prefect.resource.id": f"scn.v.{UID}.late"}, "proactive fires for what did not end")
         acted = c._client.post("/events/filter", json={"filter": {"event": {"prefix": ["prefect.automation.action."]}, "any_resource": {"id": [f"prefect.automation.{run.id}"]},
             "occurred": {"since": "2020-01-01T00:00:00Z"}}, "limit": 50}).json()["events"]

@@ -4,7 +4,7 @@ import asyncio, httpx
 from prefect import flow
 from prefect.deployments import run_deployment
 
-http = httpx.Client(base_url=API, timeout=30)
+http = httpx.Client(base_url=API, timeout=LIMIT)
 POOL = f"pool-{UID}"
 SRC = """
 from prefect import flow
@@ -25,8 +25,8 @@ def main():
     now(f.deploy(name="once", work_pool_name=POOL, parameters={"x": 2}, print_next_steps=False, ignore_warnings=True))
     made = now(run_deployment(f"scn-w-{UID}/once", parameters={"x": 3}, timeout=0, as_subflow=False))
     check(made.state.is_scheduled(), "a run that waits for a worker")
-    said = cli("worker", "start", "--pool", POOL, "--type", "process", "--run-once", timeout=150)
-    got = wait_for(lambda: (r := http.get(f"/flow_runs/{made.id}").json())["state_type"] == "COMPLETED" and r, f"the run: {said[-800:]}", 5)
+    said = cli("worker", "start", "--pool", POOL, "--type", "process", "--run-once")
+    got = wait_for(lambda: (r := http.get(f"/flow_runs/{made.id}").json())["state_type"] == "COMPLETED" and r, f"the run: {said[-800:]}")
     check(got["work_pool_name"] == POOL and got["run_count"] == 1, "the worker ran it")
     cli("work-pool", "pause", POOL); cli("work-pool", "resume", POOL)
     cli("--no-prompt", "work-pool", "delete", POOL)

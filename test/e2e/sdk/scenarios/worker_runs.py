@@ -17,7 +17,7 @@ def again(fn):
     def attempt():
         try: return (fn(),)
         except Exception as e: print("  again:", repr(e)[:200], flush=True)
-    return wait_for(attempt, "a server", LIMIT, 1)[0]
+    return wait_for(attempt, "a server", every=1)[0]
 
 def main():
     src = os.path.join(HOME, "src"); os.makedirs(src)
@@ -39,7 +39,7 @@ def main():
         def ended():
             found = c.read_flow_runs(flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=runs)), limit=RUNS)
             return found if len(found) == RUNS and all(r.state.is_final() for r in found) else None
-        found = wait_for(ended, "all runs to end", LIMIT, 1)
+        found = wait_for(ended, "all runs to end", every=1)
         check({r.state.name for r in found} == {"Completed"}, f"all {RUNS} runs completed: { {r.state.name for r in found} }")
         check(worker.poll() is None, "the worker still runs")
 

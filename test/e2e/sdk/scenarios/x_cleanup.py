@@ -15,7 +15,7 @@ def again(fn):
     def attempt():
         try: return (fn(),)
         except Exception as e: print("  again:", repr(e)[:200], flush=True)
-    return wait_for(attempt, "a server", LIMIT, 1)[0]
+    return wait_for(attempt, "a server", every=1)[0]
 
 def main():
     os.makedirs(ENGINE, exist_ok=True)
@@ -37,17 +37,17 @@ def main():
             runs.append(run.id)
         print("CANCELLING", flush=True)
         begun = time.time()
-        wait_for(lambda: len(os.listdir(ENGINE)) < RUNS - RUNS // 5 or None, "some clean-ups", LIMIT, 0.01)
+        wait_for(lambda: len(os.listdir(ENGINE)) < RUNS - RUNS // 5 or None, "some clean-ups", every=0.01)
         worker.send_signal(signal.SIGKILL); worker.wait()
         worker = start()
-        wait_for(lambda: not os.listdir(ENGINE) or None, "all clean-ups", LIMIT, 0.1)
+        wait_for(lambda: not os.listdir(ENGINE) or None, "all clean-ups", every=0.1)
         took = time.time() - begun
         removed = open(ENGINE + ".removed").read().split()
         check(len(removed) == len(set(removed)) == RUNS, f"{RUNS} were removed, none twice: {len(removed)}")
         def ended():
             found = c.read_flow_runs(flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=runs)), limit=RUNS)
             return found if len(found) == RUNS and all(r.state.is_final() for r in found) else None
-        found = again(lambda: wait_for(ended, "all runs to end", LIMIT, 1))
+        found = again(lambda: wait_for(ended, "all runs to end", every=1))
         check({r.state.name for r in found} == {"Cancelled"}, "all runs are cancelled")
         print(f"CLEANED {RUNS} in {took:.1f} s", flush=True)
         check(took < 60, f"within 60 s: {took:.1f} s")

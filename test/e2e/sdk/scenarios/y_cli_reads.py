@@ -6,7 +6,7 @@ from prefect.automations import Automation
 from prefect.events.actions import DoNothing
 from prefect.events.schemas.automations import EventTrigger
 
-http = httpx.Client(base_url=API, timeout=30)
+http = httpx.Client(base_url=API, timeout=LIMIT)
 
 @flow(name=f"scn-y-{UID}")
 def read(): pass
