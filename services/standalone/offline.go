@@ -17,7 +17,7 @@ import (
 )
 
 // offline runs a function on a data directory that no server uses. It starts the workers that store what the streams
-// still hold.
+// still hold, and no background task: the function alone decides on the stored documents.
 func offline(ctx context.Context, dir datadir.Dir, log *slog.Logger, do func(context.Context, *infra, *broker.Conn, *orchestration.Orchestration) error) (err error) {
 	settings, err := config.Load[orchestration.Config]()
 	if err != nil {
@@ -39,6 +39,7 @@ func offline(ctx context.Context, dir datadir.Dir, log *slog.Logger, do func(con
 	defer conn.Close()
 	settings.MongoDBURI, settings.MongoDBDatabase, settings.Vocabulary, settings.Secrets = parts.store.URI(), databaseName, dir.Vocabulary, keys
 	settings.Auth = "" // The work has no callers.
+	settings.Timers = orchestration.Timers{}
 	domain, err := orchestration.New(ctx, settings, orchestration.Deps{
 		Broker: conn, Dialer: parts.store.ContextDialer(), CompileTemplate: webhook.CompileCheck(dir.Vocabulary), Log: log,
 	})

@@ -103,15 +103,17 @@ func (c *client) barrier() error {
 	ctx, cancel := context.WithTimeout(c.t.Context(), waitTimeout)
 	defer cancel()
 	reading, stop := context.WithCancel(ctx)
-	done := make(chan struct{})
+	read := make(chan error, 1)
 	go func() {
-		defer close(done)
-		_, _, _ = c.Read(reading) // Pongs are found while reading.
+		_, _, err := c.Read(reading) // Pongs are found while reading.
+		read <- err
 	}()
 	err := c.Ping(ctx)
 	stop()
-	<-done
-	return err
+	if closed := <-read; err != nil {
+		return errors.Join(err, closed)
+	}
+	return nil
 }
 
 func event(id, name string, more ...string) string {
