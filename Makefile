@@ -64,11 +64,11 @@ down: ## stop the containers; the data stays in its volumes
 
 .PHONY: test
 test: ## run the tests of all modules
-	go test -shuffle=on $(TESTFLAGS) $(PACKAGES)
+	go test -shuffle=on -timeout=30m $(TESTFLAGS) $(PACKAGES)
 
 .PHONY: race
 race: ## run the tests of all modules under the race detector, those that take minutes in their short form
-	$(MAKE) test TESTFLAGS='-race -short -timeout=20m $(TESTFLAGS)'
+	$(MAKE) test TESTFLAGS='-race -short $(TESTFLAGS)'
 
 .PHONY: e2e
 e2e: ## run the tests that start real processes

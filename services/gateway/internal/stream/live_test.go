@@ -82,8 +82,8 @@ func (f *followed) read(t *testing.T) string {
 	return string(message)
 }
 
-// TestInvalidations changes what a page follows, many times at once. There are an invalidation for them and one after they have settled, and
-// none about other objects and workspaces.
+// TestInvalidations changes what a page follows, once and many times at once. There are an invalidation for the first change and one after
+// the others have settled, and none about other objects and workspaces.
 func TestInvalidations(t *testing.T) {
 	t.Parallel()
 	f := follow(t)
@@ -94,10 +94,11 @@ func TestInvalidations(t *testing.T) {
 	quiet, err := logs.Split([]*orchv1.Log{{Level: 20}})
 	require.NoError(t, err)
 	require.NoError(t, lines.Publish(request.DefaultWorkspace, quiet[0]))
+	require.NoError(t, deliveries.Publish(request.DefaultWorkspace, f.webhook))
+	require.JSONEq(t, `{"type":"changed"}`, f.read(t))
 	for range 100 {
 		require.NoError(t, deliveries.Publish(request.DefaultWorkspace, f.webhook))
 	}
-	require.JSONEq(t, `{"type":"changed"}`, f.read(t))
 	require.JSONEq(t, `{"type":"changed"}`, f.read(t), "after the changes have settled")
 
 	loud, err := logs.Split([]*orchv1.Log{{Level: 40}})

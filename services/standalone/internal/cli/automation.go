@@ -41,7 +41,7 @@ func automationCommand(version string) *cobra.Command {
 		Use: "automation", Aliases: []string{"automations"}, Short: "Manage automations, and evaluate them without effects",
 		Long: `Manage automations, and evaluate them without effects. An automation is named by its id or by its name.`,
 	},
-		automationListCommand, automationInspectCommand, automationCreateCommand, automationPauseCommand,
+		automationListCommand, automationInspectCommand, automationCreateCommand, automationApplyCommand, automationExportCommand, automationPauseCommand,
 		automationResumeCommand, automationDeleteCommand, automationTestCommand, automationHistoryCommand, automationDeliveriesCommand, automationSimulateCommand)
 }
 

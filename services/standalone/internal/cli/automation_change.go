@@ -1,13 +1,10 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 
 	"github.com/spf13/cobra"
-	"go.yaml.in/yaml/v3"
 )
 
 func automationCreateCommand(c *connection) *cobra.Command {
@@ -15,16 +12,17 @@ func automationCreateCommand(c *connection) *cobra.Command {
 		Use:     "create -f FILE",
 		Short:   "Create an automation from a YAML or JSON file",
 		Example: `  orch automation create -f notify.yaml`,
+		Long:    "Create an automation from a YAML or JSON file, as `orch automation apply` reads it.",
 		Args:    cobra.NoArgs,
 	}
-	file := cmd.Flags().StringP("file", "f", "", "the file that holds the automation, as the API takes it")
+	file := cmd.Flags().StringP("file", "f", "", "the file that holds the automation")
 	_ = cmd.MarkFlagRequired("file")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		automation, err := readAutomation(*file)
+		s, err := c.server()
 		if err != nil {
 			return err
 		}
-		s, err := c.server()
+		automation, err := readAutomation(cmd.Context(), s, *file)
 		if err != nil {
 			return err
 		}
@@ -35,22 +33,6 @@ func automationCreateCommand(c *connection) *cobra.Command {
 		return show(c, cmd, answer, automationHead, automationRow)
 	}
 	return cmd
-}
-
-// readAutomation reads an automation from a YAML file; JSON is YAML too.
-func readAutomation(file string) (map[string]any, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("read the automation: %w", err)
-	}
-	var automation map[string]any
-	if err := yaml.Unmarshal(text, &automation); err != nil {
-		return nil, fmt.Errorf("%w: read the automation of %s: %w", errArgument, file, err)
-	}
-	if _, err := json.Marshal(automation); err != nil {
-		return nil, fmt.Errorf("%w: the automation of %s has keys that are not texts: %w", errArgument, file, err)
-	}
-	return automation, nil
 }
 
 func automationPauseCommand(c *connection) *cobra.Command {

@@ -40,7 +40,7 @@ is one of the server, or that of a file. Nothing is executed.`,
   orch automation test "ship on push" --since 24h`,
 		Args: cobra.MaximumNArgs(1),
 	}
-	file := cmd.Flags().StringP("file", "f", "", "the file that holds the automation, as the API takes it")
+	file := cmd.Flags().StringP("file", "f", "", "the file that holds the automation")
 	since := cmd.Flags().String("since", "24h", "the time range, such as 30m, 24h or 7d")
 	limit := cmd.Flags().Int("limit", 200, "the maximum number of firings, at most 1,000")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -54,10 +54,10 @@ is one of the server, or that of a file. Nothing is executed.`,
 		query := map[string]any{"since": time.Now().UTC().Add(-span), "limit": *limit}
 		var s *remote.Server
 		if *file != "" {
-			if query["automation"], err = readAutomation(*file); err != nil {
+			if s, err = c.server(); err != nil {
 				return err
 			}
-			s, err = c.server()
+			query["automation"], err = readAutomation(cmd.Context(), s, *file)
 		} else {
 			var found string
 			s, found, err = c.automationOf(cmd.Context(), args[0])

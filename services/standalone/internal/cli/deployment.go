@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/orch-project/orch/pkg/runlist"
@@ -125,20 +124,30 @@ func (c *connection) deploymentOf(ctx context.Context, argument string) (*remote
 	if err != nil {
 		return nil, "", err
 	}
-	flow, name, both := strings.Cut(argument, "/")
-	if _, err := uuid.Parse(argument); err == nil || !both {
-		id, err := find(ctx, s, s.InWorkspace("/deployments"), "deployments", argument)
-		if err != nil {
-			return nil, "", fmt.Errorf("find the deployment: %w", err)
-		}
-		return s, s.InWorkspace("/deployments/" + id), nil
-	}
-	found, err := remote.Read[deploymentSummary](ctx, s, http.MethodGet,
-		s.InWorkspace("/deployments/name/"+url.PathEscape(flow)+"/"+url.PathEscape(name)), nil)
+	id, err := deploymentID(ctx, s, argument)
 	if err != nil {
 		return nil, "", fmt.Errorf("find the deployment: %w", err)
 	}
-	return s, s.InWorkspace("/deployments/" + found.ID), nil
+	return s, s.InWorkspace("/deployments/" + id), nil
+}
+
+// deploymentID returns the id of the deployment that an id, a name or FLOW/DEPLOYMENT identifies.
+func deploymentID(ctx context.Context, s *remote.Server, argument string) (string, error) {
+	flow, name, both := strings.Cut(argument, "/")
+	if !both {
+		return find(ctx, s, s.InWorkspace("/deployments"), "deployments", argument)
+	}
+	return idAt(ctx, s, "/deployments/name/"+url.PathEscape(flow)+"/"+url.PathEscape(name))
+}
+
+// deploymentName returns FLOW/DEPLOYMENT.
+func deploymentName(ctx context.Context, s *remote.Server, id string) (string, error) {
+	d, err := remote.Read[deploymentSummary](ctx, s, http.MethodGet, s.InWorkspace("/deployments/"+id), nil)
+	if err != nil {
+		return "", err
+	}
+	flow, err := nameAt(ctx, s, "/flows/"+d.FlowID)
+	return flow + "/" + d.Name, err
 }
 
 func deploymentListCommand(c *connection) *cobra.Command {

@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/spf13/cobra"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/orch-project/orch/services/standalone/internal/remote"
 )
@@ -35,24 +35,16 @@ func webhookExportCommand(c *connection) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			root := &yaml.Node{Kind: yaml.SequenceNode}
-			document := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: "webhooks"}, root}}
-			for _, w := range current {
+			comment := ""
+			records := make([]map[string]any, len(current))
+			for i, w := range current {
 				if w.fields["verification"] != nil || slices.Contains(texts(w.fields["handshakes"]), "meta") {
-					document.HeadComment = exportNote
+					comment = exportNote
 				}
-				item, err := exported(w.fields)
-				if err != nil {
-					return err
-				}
-				root.Content = append(root.Content, item)
+				records[i] = w.fields
+				maps.DeleteFunc(records[i], isDefault)
 			}
-			encoder := yaml.NewEncoder(cmd.OutOrStdout())
-			encoder.SetIndent(2)
-			if err := encoder.Encode(document); err != nil {
-				return fmt.Errorf("write webhooks: %w", err)
-			}
-			return encoder.Close()
+			return writeRecords(cmd.OutOrStdout(), webhooksKey, comment, webhookFields, records)
 		},
 	}
 }
@@ -67,26 +59,6 @@ func texts(list any) []string {
 		}
 	}
 	return out
-}
-
-// exported returns the fields of a webhook that differ from the defaults, in their order.
-func exported(fields map[string]any) (*yaml.Node, error) {
-	item := &yaml.Node{Kind: yaml.MappingNode}
-	for _, name := range webhookFields {
-		value := fields[name]
-		if isDefault(name, value) {
-			continue
-		}
-		key, node := &yaml.Node{}, &yaml.Node{}
-		if err := key.Encode(name); err != nil {
-			return nil, fmt.Errorf("write webhooks: %w", err)
-		}
-		if err := node.Encode(value); err != nil {
-			return nil, fmt.Errorf("write webhooks: %w", err)
-		}
-		item.Content = append(item.Content, key, node)
-	}
-	return item, nil
 }
 
 // isDefault reports whether a new webhook has the value without being told.
@@ -104,20 +76,13 @@ func isDefault(name string, value any) bool {
 	return false
 }
 
-// currentWebhook is a webhook of the server.
-type currentWebhook struct {
-	id     string
-	name   string
-	fields map[string]any
-}
-
 // currentWebhooks reads all webhooks of the workspace, by name.
-func currentWebhooks(ctx context.Context, s *remote.Server) ([]currentWebhook, error) {
+func currentWebhooks(ctx context.Context, s *remote.Server) ([]currentRecord, error) {
 	texts, err := list(ctx, s, s.InWorkspace("/webhooks/filter"))
 	if err != nil {
 		return nil, err
 	}
-	out := make([]currentWebhook, len(texts))
+	out := make([]currentRecord, len(texts))
 	for i, text := range texts {
 		fields := map[string]any{}
 		if err := json.Unmarshal(text, &fields); err != nil {

@@ -1,12 +1,10 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -14,13 +12,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/orch-project/orch/services/standalone/internal/remote"
 )
 
-// webhookFile reads a file of webhooks. It refuses what it does not know, because a misspelled key must not look like an
-// empty list: apply --prune would delete all webhooks.
+// webhookFile reads a file of webhooks. It refuses unknown fields.
 type webhookFile struct {
 	cmd     *cobra.Command // It prints the warnings.
 	path    string
@@ -34,7 +30,7 @@ func (f *webhookFile) read(ctx context.Context) ([]map[string]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read webhooks: %w", err)
 	}
-	wanted, err := decodeWebhooks(text)
+	wanted, err := decodeRecords(text, webhooksKey)
 	if err != nil {
 		return nil, fmt.Errorf("%w: read webhooks of %s: %w", errArgument, f.path, err)
 	}
@@ -70,34 +66,8 @@ func (f *webhookFile) read(ctx context.Context) ([]map[string]any, error) {
 	return wanted, errors.Join(errs...)
 }
 
-// webhooksKey is the only key of a file of webhooks.
+// webhooksKey is the only key of a file of webhooks, and the name of their collection.
 const webhooksKey = "webhooks"
-
-// decodeWebhooks decodes one YAML document with a list of webhooks, and nothing else.
-func decodeWebhooks(text []byte) ([]map[string]any, error) {
-	var document map[string]yaml.Node
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	if err := decoder.Decode(&document); err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	for _, key := range slices.Sorted(maps.Keys(document)) {
-		if key != webhooksKey {
-			return nil, fmt.Errorf("unknown key %q; the file has one list, %q", key, webhooksKey)
-		}
-	}
-	node := document[webhooksKey]
-	if node.Kind != yaml.SequenceNode {
-		return nil, fmt.Errorf("it has no list %q; write %q for none", webhooksKey, webhooksKey+": []")
-	}
-	var webhooks []map[string]any
-	if err := node.Decode(&webhooks); err != nil {
-		return nil, err
-	}
-	if err := decoder.Decode(new(any)); !errors.Is(err, io.EOF) {
-		return nil, errors.Join(errors.New("it has more than one document"), err)
-	}
-	return webhooks, nil
-}
 
 // checkTemplate lets the server compile the webhook's template, and prints warnings.
 func (f *webhookFile) checkTemplate(ctx context.Context, w map[string]any) error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"reflect"
 	"slices"
 
@@ -19,12 +20,9 @@ func planWebhooks(ctx context.Context, s *remote.Server, wanted []map[string]any
 	if err != nil {
 		return nil, err
 	}
-	byName := map[string]currentWebhook{}
-	for _, w := range current {
-		if _, twice := byName[w.name]; twice {
-			return nil, fmt.Errorf("several webhooks have the name %q; rename or delete all but one", w.name)
-		}
-		byName[w.name] = w
+	byName, err := uniqueNames(current, webhooksKey)
+	if err != nil {
+		return nil, err
 	}
 	var changes []change
 	var errs []error
@@ -34,7 +32,7 @@ func planWebhooks(ctx context.Context, s *remote.Server, wanted []map[string]any
 		delete(byName, name)
 		one := change{verb: "create", name: name, body: w}
 		if found {
-			one = change{verb: "unchanged", name: name, id: existing.id, body: differences(existing.fields, w, secrets), before: existing.fields}
+			one = change{verb: "unchanged", update: http.MethodPatch, name: name, id: existing.id, body: differences(existing.fields, w, secrets), before: existing.fields}
 			if len(one.body) > 0 {
 				one.verb = "change"
 			}

@@ -48,10 +48,10 @@ func TestDecodeWebhooks(t *testing.T) {
 		"- name: x\n":                     "cannot unmarshal",
 		"webhooks: [a]\n":                 "cannot unmarshal",
 	} {
-		_, err := decodeWebhooks([]byte(text))
+		_, err := decodeRecords([]byte(text), webhooksKey)
 		require.ErrorContains(t, err, message, "%q", text)
 	}
-	none, err := decodeWebhooks([]byte("webhooks: []\n"))
+	none, err := decodeRecords([]byte("webhooks: []\n"), webhooksKey)
 	require.NoError(t, err)
 	require.Empty(t, none)
 }
