@@ -236,12 +236,14 @@ test-schemathesis: $(VENV)/schemathesis ## ask the running server what its OpenA
 		go test -count=1 -v -timeout=0 -tags=e2e -run='^TestServerKeepsItsDocument$$' ./test/schemathesis
 
 .PHONY: test-generated-clients
-test-generated-clients: $(VENV)/generators ## generate a Python client from the OpenAPI document without a warning, and build a request with it
+test-generated-clients: $(VENV)/generators ## generate a Python and a Go client from the OpenAPI document without a warning, and build them
 	@mkdir -p .cache/generated
 	PATH=$(VENV)/generators/bin:$$PATH openapi-python-client generate --path pkg/openapi/testdata/openapi.json \
 		--output-path .cache/generated/python --overwrite --fail-on-warning
 	cd .cache/generated/python && $(VENV)/generators/bin/python -c \
 		'from orch_client.models import BlockDocumentFilter as F, BlockDocumentFilterIsAnonymous as A; assert F(is_anonymous=A(eq=False)).to_dict()["is_anonymous"] == {"eq_": False}'
+	GOWORK=off go -C tools/oapi tool oapi-codegen -generate types,client -package orch -o $(CURDIR)/.cache/generated/orch.go $(CURDIR)/pkg/openapi/testdata/openapi.json
+	cd test && go build -o /dev/null ../.cache/generated/orch.go
 
 .PHONY: e2e-cli
 e2e-cli: $(VENV)/prefect ## keep webhooks with the unmodified command line of Prefect
@@ -420,7 +422,7 @@ verify: gen $(BIN)/govulncheck ## regenerate and compare; check go.mod files, go
 .PHONY: gen
 gen: proto ## generate everything that is generated and committed
 	cd pkg && go run -tags restjson_reflective ./restjson/cmd/restjsongen
-	cd pkg && go test ./openapi -run='^TestDocumentIsTheGoldenFile$$' -count=1 -update
+	cd pkg && go test ./openapi -run='^Test(Document|Core)IsTheGoldenFile$$' -count=1 -update
 	cd test && go generate ./client
 	cd test && go test ./documents -run='^Test(Configuration|SettingNames)(Is|Are)Current$$' -count=1 -update
 	cd services/orchestration && go test ./internal/query -run='^TestEveryIndexIsUsed$$' -count=1 -update

@@ -54,10 +54,12 @@ func (g *generator) responses(md protoreflect.MethodDescriptor, name string, tak
 		if err != nil {
 			return nil, err
 		}
-		one.Headers = pageHeaders(md)
+		if !g.opts.Brief {
+			one.Headers = pageHeaders(md)
+		}
 		out.set(strconv.Itoa(status), one)
 	}
-	if takesInput {
+	if takesInput && !g.opts.Brief {
 		out.set(strconv.Itoa(http.StatusUnprocessableEntity), g.invalid())
 	}
 	out.set("default", g.failure())

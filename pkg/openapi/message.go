@@ -3,6 +3,7 @@ package openapi
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -20,6 +21,9 @@ const (
 	maskName      protoreflect.FullName = "google.protobuf.FieldMask"
 	httpBodyName  protoreflect.FullName = "google.api.HttpBody"
 )
+
+// bodyPrefix begins the published names of bodies that are described where they are sent.
+const bodyPrefix = "Body_"
 
 // message returns the schema that refers to a message: a reference, or the schema itself where it is inlined. name is
 // the published name that the referring field sets; empty means the message's own.
@@ -42,6 +46,9 @@ func (g *generator) message(md protoreflect.MessageDescriptor, name string, dir 
 	shape := restjson.Shape(md)
 	if name == "" {
 		name = shape.GetSchema()
+	}
+	if g.opts.Brief && strings.HasPrefix(name, bodyPrefix) {
+		name = string(md.Name())
 	}
 	if name == "" && (shape.GetInline() || shape.GetTuple()) {
 		return g.describe(md, dir)

@@ -24,6 +24,11 @@ type Options struct {
 	Servers []string
 	// Example returns an example request body of an operation as JSON, nil for none. It may be nil.
 	Example func(operationID string) (json.RawMessage, error)
+	// Operations are the ids of the operations to describe; nil describes all.
+	Operations []string
+	// Brief makes generated clients small: the bodies of requests have the names of their messages, operations have their summaries
+	// alone, "default" stands for every error, and the headers of pages are left out.
+	Brief bool
 }
 
 // Document describes the services, in the order given, as indented JSON. It omits methods without an HTTP
@@ -43,6 +48,11 @@ func Document(opts Options, services ...protoreflect.ServiceDescriptor) ([]byte,
 	for _, sd := range services {
 		if err := g.service(&doc, sd); err != nil {
 			return nil, fmt.Errorf("describe %s: %w", sd.FullName(), err)
+		}
+	}
+	for _, id := range opts.Operations {
+		if _, ok := g.operations[id]; !ok {
+			return nil, fmt.Errorf("describe operations: no service has the operation %q", id)
 		}
 	}
 	schemas, err := g.components.finish()

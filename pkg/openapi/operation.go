@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -26,6 +27,10 @@ func (g *generator) service(doc *document, sd protoreflect.ServiceDescriptor) er
 			continue
 		}
 		for n, rule := range bindings(md) {
+			id := operationID(md, n)
+			if len(g.opts.Operations) > 0 && !slices.Contains(g.opts.Operations, id) {
+				continue
+			}
 			method, template, err := route(rule)
 			if err != nil {
 				return fmt.Errorf("%s: %w", md.Name(), err)
@@ -34,10 +39,8 @@ func (g *generator) service(doc *document, sd protoreflect.ServiceDescriptor) er
 			if err != nil {
 				return fmt.Errorf("%s: %w", md.Name(), err)
 			}
-			if n > 0 {
-				op.OperationID = fmt.Sprintf("%s_%d", op.OperationID, n+1)
-			}
-			if err := g.claim(op.OperationID, md); err != nil {
+			op.OperationID = id
+			if err := g.claim(id, md); err != nil {
 				return err
 			}
 			name := o.GetTag()
@@ -54,6 +57,18 @@ func (g *generator) service(doc *document, sd protoreflect.ServiceDescriptor) er
 	return nil
 }
 
+// operationID names a binding of a method. The main one has the method's name.
+func operationID(md protoreflect.MethodDescriptor, binding int) string {
+	id := methodOptions(md).GetOperationId()
+	if id == "" {
+		id = snakeCase(string(md.Name()))
+	}
+	if binding > 0 {
+		id = fmt.Sprintf("%s_%d", id, binding+1)
+	}
+	return id
+}
+
 // claim reserves an operation id for a method.
 func (g *generator) claim(id string, md protoreflect.MethodDescriptor) error {
 	if other, taken := g.operations[id]; taken {
@@ -66,15 +81,11 @@ func (g *generator) claim(id string, md protoreflect.MethodDescriptor) error {
 // operation describes one binding of a method and returns its path in OpenAPI's form.
 func (g *generator) operation(md protoreflect.MethodDescriptor, rule *annotations.HttpRule, template string) (*operation, string, error) {
 	o := methodOptions(md)
-	op := &operation{
-		OperationID: o.GetOperationId(),
-		Deprecated:  deprecated(md),
-		Scope:       o.GetScope(),
-	}
-	if op.OperationID == "" {
-		op.OperationID = snakeCase(string(md.Name()))
-	}
+	op := &operation{Deprecated: deprecated(md), Scope: o.GetScope()}
 	op.Summary, op.Description = summarize(comments.Of(string(md.FullName())))
+	if g.opts.Brief {
+		op.Description = ""
+	}
 	if o.GetPublic() {
 		op.Security = &[]securityRequirement{}
 	}
@@ -83,7 +94,7 @@ func (g *generator) operation(md protoreflect.MethodDescriptor, rule *annotation
 	if op.Parameters, err = g.parameters(md, template); err != nil {
 		return nil, "", err
 	}
-	if op.RequestBody, err = g.requestBody(md, rule.GetBody(), op.OperationID); err != nil {
+	if op.RequestBody, err = g.requestBody(md, rule.GetBody(), operationID(md, 0)); err != nil {
 		return nil, "", err
 	}
 	if op.Responses, err = g.responses(md, rule.GetResponseBody(), len(op.Parameters) > 0 || op.RequestBody != nil); err != nil {

@@ -49,7 +49,7 @@ type script struct {
 }
 
 func (s *script) createWebhook(ctx context.Context) error {
-	result, err := s.api.CreateWebhookWithResponse(ctx, nil, WebhookCreate{Name: s.name, Template: template})
+	result, err := s.api.CreateWebhookWithResponse(ctx, WebhookCreate{Name: s.name, Template: template})
 	if err != nil {
 		return fmt.Errorf("create a webhook: %w", err)
 	}
@@ -86,14 +86,14 @@ func (s *script) postPush(ctx context.Context) error {
 // readEvent waits until the event can be read: it was stored when the push was answered, and is read soon after.
 func (s *script) readEvent(ctx context.Context) error {
 	names, resources := []string{"github.push"}, []string{repository}
-	query := BodyReadEventsEventsFilterPost{Filter: &EventFilter{
+	query := EventQuery{Filter: &EventFilter{
 		Event:    &EventNameFilter{Name: &names},
 		Resource: &EventResourceFilter{Id: &resources},
 	}}
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
-		result, err := s.api.ReadEventsWithResponse(ctx, nil, query)
+		result, err := s.api.ReadEventsWithResponse(ctx, query)
 		if err != nil {
 			return fmt.Errorf("read the event: %w", err)
 		}
@@ -132,7 +132,7 @@ func checkPush(event ReceivedEvent) error {
 }
 
 func (s *script) createFlow(ctx context.Context) error {
-	result, err := s.api.CreateFlowWithResponse(ctx, nil, FlowCreate{Name: s.name, Tags: &[]string{"readme"}})
+	result, err := s.api.CreateFlowWithResponse(ctx, FlowCreate{Name: s.name, Tags: &[]string{"readme"}})
 	if err != nil {
 		return fmt.Errorf("create a flow: %w", err)
 	}
@@ -143,7 +143,7 @@ func (s *script) createFlow(ctx context.Context) error {
 }
 
 func (s *script) createRun(ctx context.Context) error {
-	result, err := s.api.CreateFlowRunWithResponse(ctx, nil, FlowRunCreate{
+	result, err := s.api.CreateFlowRunWithResponse(ctx, FlowRunCreate{
 		FlowId:     s.flow.Id,
 		Parameters: &map[string]any{"region": "north"},
 		State:      &StateCreate{Type: StateTypeSCHEDULED},
@@ -159,8 +159,7 @@ func (s *script) createRun(ctx context.Context) error {
 
 func (s *script) runToCompletion(ctx context.Context) error {
 	for _, next := range []StateType{StateTypePENDING, StateTypeRUNNING, StateTypeCOMPLETED} {
-		result, err := s.api.SetFlowRunStateWithResponse(ctx, s.run.Id, nil,
-			BodySetFlowRunStateFlowRunsIdSetStatePost{State: StateCreate{Type: next}})
+		result, err := s.api.SetFlowRunStateWithResponse(ctx, s.run.Id, FlowRunTransition{State: StateCreate{Type: next}})
 		if err != nil {
 			return fmt.Errorf("propose %s: %w", next, err)
 		}
@@ -206,7 +205,7 @@ func (s *script) checkHistory(ctx context.Context) error {
 
 // findFlow lists the flows that have a completed run.
 func (s *script) findFlow(ctx context.Context) error {
-	result, err := s.api.ReadFlowsWithResponse(ctx, nil, BodyReadFlowsFlowsFilterPost{
+	result, err := s.api.ReadFlowsWithResponse(ctx, FlowQuery{
 		FlowRuns: &FlowRunFilter{State: &FlowRunFilterState{Type: &FlowRunFilterStateType{Any: &[]StateType{StateTypeCOMPLETED}}}},
 	})
 	if err != nil {

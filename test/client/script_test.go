@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"testing"
@@ -20,6 +21,14 @@ func TestReadmeScript(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	require.NoError(t, client.Script(ctx, serverURL(t)))
+}
+
+// TestClientIsSmall bounds what a generator makes of the core.
+func TestClientIsSmall(t *testing.T) {
+	t.Parallel()
+	code, err := os.ReadFile("client.gen.go")
+	require.NoError(t, err)
+	require.Less(t, bytes.Count(code, []byte("\n")), 10_000)
 }
 
 // serverURL gives the address of a running server's API.

@@ -51,7 +51,14 @@ func TestOpenAPI(t *testing.T) {
 		require.Equal(t, "3.0.3", document.OpenAPI)
 		require.Contains(t, strings.ToUpper(out), header)
 	}
-	_, err := orch(t, "", "openapi", "--vocabulary", "latin")
+	whole, err := orch(t, "", "openapi")
+	require.NoError(t, err)
+	core, err := orch(t, "", "openapi", "--core")
+	require.NoError(t, err)
+	require.Contains(t, core, `"operationId": "create_flow_run"`)
+	require.NotContains(t, core, "Body_")
+	require.Less(t, 4*len(core), len(whole))
+	_, err = orch(t, "", "openapi", "--vocabulary", "latin")
 	require.ErrorContains(t, err, "--vocabulary")
 }
 

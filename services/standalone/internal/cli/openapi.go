@@ -11,6 +11,7 @@ import (
 
 func openapiCommand() *cobra.Command {
 	var vocab string
+	var core bool
 	cmd := &cobra.Command{
 		Use:   "openapi",
 		Short: "Print the OpenAPI document of the API",
@@ -20,7 +21,11 @@ func openapiCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("%w: --vocabulary: %w", errArgument, err)
 			}
-			document, err := openapi.API(v)
+			describe := openapi.API
+			if core {
+				describe = openapi.Core
+			}
+			document, err := describe(v)
 			if err != nil {
 				return err
 			}
@@ -29,5 +34,6 @@ func openapiCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&vocab, "vocabulary", "", "the server's vocabulary: orch, or prefect for existing clients")
+	cmd.Flags().BoolVar(&core, "core", false, "only the 40 operations that most programs use, with short names")
 	return cmd
 }
