@@ -91,7 +91,7 @@ screenshots: ## take the images of the README again
 .PHONY: e2e-stock-ui
 e2e-stock-ui: $(VENV)/prefect-3.9 ## read the pages of the Python package's two web UIs and use v2's actions, with the server as their API, in Chromium; SCREENSHOTS=folder
 	@command -v chromium >/dev/null || [ -n "$$ORCH_TEST_CHROMIUM" ] || { echo "e2e-stock-ui needs Chromium: make e2e-web installs it"; exit 1; }
-	ORCH_TEST_PREFECT=$(VENV)/prefect-3.9 ORCH_TEST_SCREENSHOTS=$(SCREENSHOTS) go test -count=1 -v -timeout=60m -tags=e2eweb -run=StockUI $(TESTFLAGS) ./test/e2e/web
+	ORCH_TEST_PREFECT=$(VENV)/prefect-3.9 ORCH_TEST_SCREENSHOTS=$(SCREENSHOTS) go test -count=1 -v -timeout=0 -tags=e2eweb -run=StockUI $(TESTFLAGS) ./test/e2e/web
 
 .PHONY: e2e-recipes
 e2e-recipes: ## create a webhook of each preset in both forms of the server, and post its signed sample
