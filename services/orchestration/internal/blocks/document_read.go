@@ -52,7 +52,7 @@ func (s *Service) ReadBlockDocumentsOfType(ctx context.Context, r *orchv1.ReadBl
 	if err != nil {
 		return nil, noType.Translate(err)
 	}
-	found, err := s.documents.Find(ctx, ws, append(filter, bson.E{Key: "is_anonymous", Value: false}), bson.D{{Key: "name", Value: 1}}, 0, -1)
+	found, err := s.documents.FindAll(ctx, ws, append(filter, bson.E{Key: "is_anonymous", Value: false}), bson.D{{Key: "name", Value: 1}})
 	if err != nil {
 		return nil, err
 	}

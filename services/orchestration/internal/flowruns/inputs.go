@@ -68,18 +68,20 @@ func (s *Service) ReadFlowRunInputs(ctx context.Context, r *orchv1.ReadFlowRunIn
 	if err != nil {
 		return nil, err
 	}
-	var found []*orchv1.FlowRunInput
-	for _, w := range waiting {
-		found = append(found, w.Message)
-	}
-	err = s.inputs.Each(ctx, ws, bson.D{
-		{Key: "flow_run_id", Value: store.Binary(run)}, {Key: "key", Value: bson.D{{Key: "$gte", Value: q.GetPrefix()}}},
-	}, bson.D{{Key: "key", Value: 1}}, func(input *orchv1.FlowRunInput) bool {
-		found = append(found, input)
-		return strings.HasPrefix(input.GetKey(), q.GetPrefix())
-	})
+	filter, err := query.Begins("key", q.GetPrefix())
 	if err != nil {
 		return nil, err
+	}
+	if excluded := q.GetExcludeKeys(); len(excluded) > 0 {
+		filter = bson.D{{Key: "$and", Value: bson.A{filter, bson.D{{Key: "key", Value: bson.D{{Key: "$nin", Value: excluded}}}}}}}
+	}
+	filter = append(bson.D{{Key: "flow_run_id", Value: store.Binary(run)}}, filter...)
+	found, err := s.inputs.FindAll(ctx, ws, filter, bson.D{{Key: "key", Value: 1}})
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range waiting {
+		found = append(found, w.Message)
 	}
 	known := map[string]bool{}
 	found = slices.DeleteFunc(found, func(input *orchv1.FlowRunInput) bool {

@@ -78,14 +78,14 @@ func (s *Service) subflows(ctx context.Context, ws uuid.UUID, tasks []*orchv1.Ta
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
-	runs, err := s.runs.Find(ctx, ws, bson.D{{Key: "parent_task_run_id", Value: bson.D{{Key: "$in", Value: ids}}}}, bson.D{{Key: "_id", Value: 1}}, 0, -1)
+	runs, err := s.runs.FindAll(ctx, ws, bson.D{{Key: "parent_task_run_id", Value: bson.D{{Key: "$in", Value: ids}}}}, bson.D{{Key: "_id", Value: 1}})
 	if err != nil || len(runs) == 0 {
 		return nil, err
 	}
 	if ids, err = binaries(runs, (*orchv1.FlowRun).GetFlowId); err != nil {
 		return nil, err
 	}
-	flows, err := s.flows.Find(ctx, ws, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}, bson.D{{Key: "_id", Value: 1}}, 0, -1)
+	flows, err := s.flows.FindAll(ctx, ws, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}, bson.D{{Key: "_id", Value: 1}})
 	if err != nil {
 		return nil, err
 	}

@@ -21,8 +21,11 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// downloadPart is the number of logs per part of a response.
-const downloadPart = 1000
+// A part of a response has at most downloadPart logs, and maxPartBytes or one log.
+const (
+	downloadPart = 1000
+	maxPartBytes = 8 << 20
+)
 
 // columns are those of the reference's 3.9.5. Lines name no worker, so the last two are empty.
 var columns = []string{"timestamp", "level", "flow_run_id", "task_run_id", "message", "worker_id", "worker_name"}
@@ -43,7 +46,9 @@ func (s *Service) DownloadFlowRunLogs(ctx context.Context, r *orchv1.DownloadFlo
 	} else if ofRun, err = beyond(ofRun, r.GetCursor()); err != nil {
 		return nil, err
 	}
-	logs, err := s.logs.Find(ctx, ws, ofRun, bson.D{{Key: "timestamp", Value: 1}, {Key: "_id", Value: 1}}, 0, downloadPart)
+	logs, more, err := s.logs.FindWithin(ctx, ws, ofRun, store.Page{
+		Sort: bson.D{{Key: "timestamp", Value: 1}, {Key: "_id", Value: 1}}, Limit: downloadPart, Bytes: maxPartBytes,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +58,7 @@ func (s *Service) DownloadFlowRunLogs(ctx context.Context, r *orchv1.DownloadFlo
 			log.GetFlowRunId(), log.GetTaskRunId(), log.GetMessage(), "", "",
 		)
 	}
-	if len(logs) == downloadPart {
+	if more {
 		last := logs[len(logs)-1]
 		if err := rpc.SetNext(ctx, strconv.FormatInt(last.GetTimestamp().AsTime().UnixMicro(), 10)+"/"+last.GetId()); err != nil {
 			return nil, err

@@ -3,6 +3,7 @@ package logs
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -114,4 +115,26 @@ func TestFiltersMeanTheSameLive(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestPartsOfADownloadAreBounded: a part ends before it exceeds its bytes. The client reads the next one behind it.
+func TestPartsOfADownloadAreBounded(t *testing.T) {
+	t.Parallel()
+	s := service(t, 0)
+	ws := uuid.New()
+	ctx := requesttest.Incoming(t, ws)
+	run := &orchv1.FlowRun{Id: uuid.NewString()}
+	require.NoError(t, s.flowRuns.Insert(ctx, ws, run))
+	const length = 1 << 20
+	stored, size := 0, 0
+	testkit.FillBound(t, "a part of a download of logs", maxPartBytes, func() bool {
+		stored++
+		require.NoError(t, s.logs.Insert(ctx, ws, &orchv1.Log{
+			Id: s.logs.Store().NewID().String(), FlowRunId: &run.Id, Message: strings.Repeat("m", length), Timestamp: timestamppb.Now(),
+		}))
+		body, err := s.DownloadFlowRunLogs(ctx, &orchv1.DownloadFlowRunLogsRequest{Id: run.GetId()})
+		require.NoError(t, err)
+		size = len(body.GetData()) / length * length
+		return size < stored*length
+	}, func() int { return size })
 }

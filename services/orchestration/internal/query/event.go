@@ -169,6 +169,12 @@ func anyBegins(path string, prefixes []string) (node, error) {
 	return or(kids...), nil
 }
 
+// Begins is the filter of the documents with a text that begins with a prefix.
+func Begins(path, prefix string) (bson.D, error) {
+	within, err := begins(path, prefix)
+	return bson.D(within), err
+}
+
 // begins matches texts that begin with a prefix.
 func begins(path, prefix string) (match, error) {
 	if len(prefix) > MaxPattern {

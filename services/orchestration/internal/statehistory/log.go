@@ -55,7 +55,7 @@ func (l Log[M, R]) Of(ctx context.Context, ws, run uuid.UUID) (*orchv1.StateList
 	if err != nil {
 		return nil, err
 	}
-	rows, err := l.Rows.Find(ctx, ws, l.rowsOf(run), nil, 0, -1)
+	rows, err := l.Rows.FindAll(ctx, ws, l.rowsOf(run), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -58,6 +58,10 @@ var table = []struct {
 	{store.ErrUnavailable, unavailable},
 	{broker.ErrUnavailable, unavailable},
 	{broker.ErrTooLarge, &orchv1.HttpError{Status: http.StatusRequestEntityTooLarge, Form: &orchv1.HttpError_Detail{Detail: "Event too large"}}},
+	{store.ErrTooLargeAnswer, &orchv1.HttpError{
+		Status: http.StatusUnprocessableEntity,
+		Form:   &orchv1.HttpError_Detail{Detail: "The documents of the answer have more than 32 MiB. Request fewer, by a narrower filter or by a list with pages."},
+	}},
 	{store.ErrTooLargeQuery, &orchv1.HttpError{
 		Status: http.StatusUnprocessableEntity,
 		Form:   &orchv1.HttpError_Detail{Detail: "The filter is larger than the database accepts; name fewer values."},

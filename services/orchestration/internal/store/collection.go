@@ -211,18 +211,37 @@ func (c *Collection[M]) FindBy(ctx context.Context, ws uuid.UUID, index, filter,
 	return c.find(ctx, ws, filter, opts)
 }
 
+// maxAnswerBytes bounds what FindAll reads, as the documents are stored.
+const maxAnswerBytes = 32 << 20
+
+// FindAll reads all matching documents, in order, for an answer without pages. It returns ErrTooLargeAnswer if they are too large together.
+func (c *Collection[M]) FindAll(ctx context.Context, ws uuid.UUID, filter, sort bson.D) ([]M, error) {
+	found, more, err := c.FindWithin(ctx, ws, filter, Page{Sort: sort, Bytes: maxAnswerBytes})
+	if err == nil && more {
+		err = fmt.Errorf("find %ss: %w", c.Name(), ErrTooLargeAnswer)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
 // Page bounds what FindWithin reads.
 type Page struct {
 	// Sort is the order, and Index the keys of the index to read by; see Projection.
 	Sort, Index bson.D
-	Limit       int
+	// Limit bounds the number of documents; 0 means none.
+	Limit int
 	// Bytes bounds the size of the documents as they are stored.
 	Bytes int
 }
 
 // FindWithin reads the first matching documents, in order: at least one, and no more than a page has. It reports whether there are more.
 func (c *Collection[M]) FindWithin(ctx context.Context, ws uuid.UUID, filter bson.D, p Page) (found []M, more bool, err error) {
-	opts := options.Find().SetProjection(withoutOutbox).SetSort(p.Sort).SetLimit(int64(p.Limit) + 1)
+	opts := options.Find().SetProjection(withoutOutbox).SetSort(p.Sort)
+	if p.Limit > 0 {
+		opts.SetLimit(int64(p.Limit) + 1)
+	}
 	if p.Index != nil && !c.store.incomplete.has(c.Name()) {
 		opts.SetHint(p.Index)
 	}
@@ -233,7 +252,7 @@ func (c *Collection[M]) FindWithin(ctx context.Context, ws uuid.UUID, filter bso
 	}
 	defer cursor.Close(context.WithoutCancel(ctx))
 	for cursor.Next(ctx) {
-		if size -= len(cursor.Current); len(found) == p.Limit || size < 0 && len(found) > 0 {
+		if size -= len(cursor.Current); p.Limit > 0 && len(found) == p.Limit || size < 0 && len(found) > 0 {
 			return found, true, nil
 		}
 		m, err := c.decode(cursor.Current)

@@ -19,6 +19,8 @@ var (
 	ErrDuplicate = errors.New("duplicate unique key")
 	// ErrContention means that other writers won too often; trying again may succeed.
 	ErrContention = errors.New("too many concurrent writers of a document")
+	// ErrTooLargeAnswer means that the documents of an answer without pages are too large together.
+	ErrTooLargeAnswer = errors.New("the answer is too large")
 	// ErrTooLargeQuery means that a query is larger than the database accepts.
 	ErrTooLargeQuery = errors.New("the query is too large")
 	// ErrUnavailable means that the database did not respond; it is unknown whether a write took place.

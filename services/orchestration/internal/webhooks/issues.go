@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -30,16 +29,11 @@ func (s *Service) ListWebhookIssues(ctx context.Context, r *orchv1.ListWebhookIs
 	if err != nil {
 		return nil, err
 	}
-	oldestFirst := bson.D{{Key: "received", Value: 1}, {Key: "_id", Value: 1}}
-	entries, err := s.deliveries.Find(ctx, info.Workspace, deliveriesOf(id), oldestFirst, 0, s.maxStored)
-	if err != nil {
-		return nil, err
-	}
 	list := &orchv1.WebhookIssueList{}
 	issues := map[cause]*orchv1.WebhookIssue{}
-	for _, d := range entries {
+	err = s.deliveries.Each(ctx, info.Workspace, deliveriesOf(id), oldestFirst, func(d *orchv1.WebhookDelivery) bool {
 		if !deliverylog.Unresolved(d) {
-			continue
+			return true
 		}
 		key := cause{d.GetStatus(), d.GetReason(), d.GetError(), d.GetErrorLine(), d.GetErrorColumn()}
 		issue := issues[key]
@@ -52,6 +46,10 @@ func (s *Service) ListWebhookIssues(ctx context.Context, r *orchv1.ListWebhookIs
 		}
 		issue.Count += max(d.GetCount(), 1)
 		issue.Last, issue.DeliveryId = d.GetReceived(), d.GetId()
+		return true
+	})
+	if err != nil {
+		return nil, err
 	}
 	slices.SortStableFunc(list.Issues, func(a, b *orchv1.WebhookIssue) int {
 		return cmp.Or(b.GetLast().AsTime().Compare(a.GetLast().AsTime()), cmp.Compare(b.GetCount(), a.GetCount()))

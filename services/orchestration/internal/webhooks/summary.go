@@ -12,6 +12,9 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 )
 
+// oldestFirst is the order in which deliveries are counted.
+var oldestFirst = bson.D{{Key: "received", Value: 1}, {Key: "_id", Value: 1}}
+
 // SummarizeDeliveries counts the requests of a webhook's delivery log by status and reason. The next entry of a group
 // includes the count of refused requests without an entry.
 func (s *Service) SummarizeDeliveries(ctx context.Context, r *orchv1.SummarizeDeliveriesRequest) (*orchv1.WebhookDeliverySummary, error) {
@@ -27,18 +30,13 @@ func (s *Service) SummarizeDeliveries(ctx context.Context, r *orchv1.SummarizeDe
 }
 
 func (s *Service) summarize(ctx context.Context, ws, webhook uuid.UUID) (*orchv1.WebhookDeliverySummary, error) {
-	oldestFirst := bson.D{{Key: "received", Value: 1}, {Key: "_id", Value: 1}}
-	entries, err := s.deliveries.Find(ctx, ws, deliveriesOf(webhook), oldestFirst, 0, s.maxStored)
-	if err != nil {
-		return nil, err
-	}
 	type outcome struct {
 		status int64
 		reason string
 	}
 	summary := &orchv1.WebhookDeliverySummary{}
 	counts := map[outcome]*orchv1.WebhookDeliveryCount{}
-	for _, d := range entries {
+	err := s.deliveries.Each(ctx, ws, deliveriesOf(webhook), oldestFirst, func(d *orchv1.WebhookDelivery) bool {
 		key := outcome{d.GetStatus(), d.GetReason()}
 		count := counts[key]
 		if count == nil {
@@ -48,6 +46,10 @@ func (s *Service) summarize(ctx context.Context, ws, webhook uuid.UUID) (*orchv1
 		}
 		count.Count += max(d.GetCount(), 1)
 		count.Last = d.GetReceived()
+		return true
+	})
+	if err != nil {
+		return nil, err
 	}
 	slices.SortFunc(summary.Counts, func(a, b *orchv1.WebhookDeliveryCount) int {
 		return cmp.Or(cmp.Compare(a.GetStatus(), b.GetStatus()), cmp.Compare(a.GetReason(), b.GetReason()))

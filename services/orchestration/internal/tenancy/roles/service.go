@@ -78,7 +78,7 @@ func (s *Service) ReadWorkspaceRoles(ctx context.Context, r *orchv1.ReadWorkspac
 	if err != nil {
 		return nil, err
 	}
-	own, err := s.registry.Roles.Find(ctx, info.Account, bson.D{}, bson.D{{Key: "name", Value: 1}, {Key: "_id", Value: 1}}, 0, -1)
+	own, err := s.registry.Roles.FindAll(ctx, info.Account, bson.D{}, bson.D{{Key: "name", Value: 1}, {Key: "_id", Value: 1}})
 	if err != nil {
 		return nil, err
 	}

@@ -109,7 +109,7 @@ func (s *Service) ReadAccountMemberships(ctx context.Context, r *orchv1.ReadAcco
 		return nil, err
 	}
 	reg := s.registry
-	members, err := reg.Memberships.Find(ctx, info.Account, bson.D{}, bson.D{{Key: "_id", Value: 1}}, 0, -1)
+	members, err := reg.Memberships.FindAll(ctx, info.Account, bson.D{}, bson.D{{Key: "_id", Value: 1}})
 	if err != nil {
 		return nil, err
 	}

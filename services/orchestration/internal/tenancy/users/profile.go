@@ -103,7 +103,7 @@ func (s *Service) ReadMyWorkspaces(ctx context.Context, _ *emptypb.Empty) (*orch
 		if mine != nil {
 			filter = bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: mine}}}}
 		}
-		found, err := s.registry.Workspaces.Find(ctx, id, filter, bson.D{{Key: "name", Value: 1}, {Key: "_id", Value: 1}}, 0, -1)
+		found, err := s.registry.Workspaces.FindAll(ctx, id, filter, bson.D{{Key: "name", Value: 1}, {Key: "_id", Value: 1}})
 		if err != nil {
 			return nil, err
 		}
