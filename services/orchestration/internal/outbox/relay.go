@@ -11,9 +11,10 @@
 //
 // One worker at a time executes a document's effects, so they happen in the order of the writes. While a document's write
 // chain is intact, its effects are handed over in memory; otherwise (another process wrote, an effect failed) a worker reads
-// the outbox. A worker takes all queued documents at a bounded rate: effects of mixed kinds are executed together, and are
-// pulled with one command. So an idle server adds no delay, and a busy one shares round trips and syncs. After a crash, or
-// while the broker is unreachable, effects stay in their documents until a sweep finds them. Every effect is idempotent.
+// the outbox. A worker takes all queued documents, at a bounded rate unless they fill a batch: effects of mixed kinds are
+// executed together, and are pulled with one command. So an idle server adds no delay, and a busy one shares round trips and
+// syncs. After a crash, or while the broker is unreachable, effects stay in their documents until a sweep finds them. Every
+// effect is idempotent.
 //
 // An attempt ends in one of three ways:
 //
@@ -47,7 +48,7 @@ const (
 	// workers bounds the batches executed at once. Few, so that documents gather while all are busy; more than one, so that
 	// a slow effect does not hold up the others.
 	workers = 4
-	// batchSize bounds the documents of a batch, and pace is the least time between two batches.
+	// batchSize bounds the documents of a batch, and pace is the least time between two batches that are not full.
 	batchSize = 128
 	pace      = 20 * time.Millisecond
 	// backlog bounds the documents queued in memory; the sweeper finds those that did not fit. maxInFlight bounds the
@@ -341,7 +342,7 @@ func (r *Relay) Run(ctx context.Context) error {
 }
 
 // take waits for documents; it returns none at the end of the context. Under load it waits until more have come, so that
-// they share their cost.
+// they share their cost. A backlog that fills a batch does not wait.
 func (r *Relay) take(ctx context.Context) []key {
 	r.turn.Lock()
 	defer r.turn.Unlock()
@@ -352,7 +353,7 @@ func (r *Relay) take(ctx context.Context) []key {
 	case <-ctx.Done():
 		return nil
 	}
-	if rest := pace - time.Since(r.last); rest > 0 {
+	if rest := pace - time.Since(r.last); rest > 0 && len(r.queue) < batchSize-1 {
 		select {
 		case <-time.After(rest):
 		case <-ctx.Done():
