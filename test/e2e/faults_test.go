@@ -55,7 +55,7 @@ func requireFaultScale(t *testing.T) faultScale {
 		"full": {
 			outage: outage, stopped: time.Minute, storeAway: []time.Duration{40 * time.Second, 5 * time.Minute},
 			clockSteps: []time.Duration{time.Hour, -time.Hour, time.Second, -time.Second},
-			pending:    200_000, brokerAway: time.Minute, measured: 15 * time.Second, forms: faultyForms,
+			pending:    200_000, brokerAway: time.Minute, measured: 10 * time.Second, forms: faultyForms,
 		},
 		"short": {
 			short: true, outage: time.Second, stopped: 2 * time.Second, storeAway: []time.Duration{3 * time.Second}, clockSteps: []time.Duration{time.Hour, -time.Hour},

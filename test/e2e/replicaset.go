@@ -23,6 +23,9 @@ const (
 	mongodPort     = "27017"
 	// electionTimeout is how long members miss the primary before they elect another one. MongoDB's default is 10 s.
 	electionTimeout = 3 * time.Second
+	// memberTimeout bounds a command to one member. After a separation a member's connections may hang, while the others respond. The
+	// driver lets a deadline of the context replace the timeout of a client.
+	memberTimeout = 5 * time.Second
 )
 
 // replicaSetHosts run the members of a replica set.
@@ -89,7 +92,7 @@ func (s *ReplicaSet) address(member string) string {
 func (s *ReplicaSet) connect(t testing.TB, name string) {
 	t.Helper()
 	client, err := mongo.Connect(options.Client().ApplyURI("mongodb://" + s.address(name) + "/?directConnection=true").
-		SetServerSelectionTimeout(time.Second).SetTimeout(5 * time.Second))
+		SetServerSelectionTimeout(time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,12 +107,8 @@ func (s *ReplicaSet) Primary(t testing.TB) string {
 	defer cancel()
 	for ctx.Err() == nil {
 		for _, name := range replicaSetHosts {
-			var hello struct {
-				Primary bool `bson:"isWritablePrimary"`
-			}
-			err := s.clients[name].Database("admin").RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&hello)
 			// A primary that lost its majority still says that it is one for a moment; a majority write tells.
-			if err == nil && hello.Primary && s.confirm(ctx, s.clients[name]) == nil {
+			if s.claims(ctx, s.clients[name]) && s.confirm(ctx, s.clients[name]) == nil {
 				return name
 			}
 		}
@@ -119,8 +118,20 @@ func (s *ReplicaSet) Primary(t testing.TB) string {
 	return ""
 }
 
+// claims reports whether a member says that it is the primary.
+func (s *ReplicaSet) claims(ctx context.Context, client *mongo.Client) bool {
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	var hello struct {
+		Primary bool `bson:"isWritablePrimary"`
+	}
+	return client.Database("admin").RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&hello) == nil && hello.Primary
+}
+
 // confirm writes to a majority.
 func (s *ReplicaSet) confirm(ctx context.Context, client *mongo.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
 	collection := client.Database("e2e", options.Database().SetWriteConcern(writeconcern.Majority())).Collection("primary")
 	if _, err := collection.InsertOne(ctx, bson.D{}); err != nil {
 		return fmt.Errorf("write to a majority: %w", err)
@@ -170,13 +181,19 @@ func (s *ReplicaSet) RollBack(t testing.TB) {
 		host.Hear(t, s.cluster.Network.Host(name))
 	}
 	for ctx.Err() == nil {
-		err := s.clients[old].Database("e2e").Collection("rollback").FindOne(ctx, mark).Err()
-		if errors.Is(err, mongo.ErrNoDocuments) {
+		if s.lacks(ctx, s.clients[old], mark) {
 			return
 		}
 		pause(ctx)
 	}
 	t.Fatal("the separated primary did not roll its write back")
+}
+
+// lacks reports whether a member has no such mark.
+func (s *ReplicaSet) lacks(ctx context.Context, client *mongo.Client, mark bson.D) bool {
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	return errors.Is(client.Database("e2e").Collection("rollback").FindOne(ctx, mark).Err(), mongo.ErrNoDocuments)
 }
 
 // waitForPrimaryAmong waits until one of the members is a primary that a majority follows.
