@@ -168,6 +168,10 @@ e2e-sdk-versions: $(SDKS) ## run a few scenarios with other versions of the Pyth
 e2e-first-contact: $(addprefix $(VENV)/prefect-,3.1 3.3 3.6 3.9) ## run the first commands of dashboard and banner as printed, with four SDKs, in each vocabulary and authentication
 	go test -count=1 -v -timeout=60m -tags=e2esdk -run='^TestFirstContact' $(TESTFLAGS) ./test/e2e/sdk -environment $(VENV)/prefect
 
+.PHONY: e2e-docs
+e2e-docs: $(VENV)/prefect ## follow the tutorials: write their files, run their commands in their order, with the Python SDK
+	go test -count=1 -v -timeout=60m -tags=e2esdk -run='^TestTutorials$$' $(TESTFLAGS) ./test/e2e/sdk -environment $(VENV)/prefect
+
 .PHONY: e2e-sdk-alike
 e2e-sdk-alike: $(VENV)/prefect ## call everything the SDK and its command line offer, and compare with the Python server
 	go test -count=1 -v -timeout=0 -tags=e2esdk -run=Alike $(TESTFLAGS) ./test/e2e/sdk -environment $(VENV)/prefect $(SDKFLAGS)

@@ -233,4 +233,5 @@ func TestABusyPortIsAnErrorAtOnce(t *testing.T) {
 	s := start(t, gateway.Deps{})
 	_, err := gateway.New(settings(func(c *gateway.Config) { c.Listen = s.Addr().String() }), gateway.Deps{})
 	require.ErrorContains(t, err, "listen on "+s.Addr().String())
+	require.ErrorContains(t, err, "ORCH_GATEWAY_LISTEN")
 }

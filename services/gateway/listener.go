@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"syscall"
 
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -40,6 +41,9 @@ type Listener struct {
 // Listen opens an address. decide is nil unless the gateway's vocabulary is undecided. The caller closes the listener.
 func Listen(address string, decide Decide, log *slog.Logger) (*Listener, error) {
 	ln, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("listen on %s: %w; ORCH_GATEWAY_LISTEN or --listen chooses another address", address, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", address, err)
 	}

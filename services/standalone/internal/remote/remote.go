@@ -5,10 +5,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
+	"syscall"
 )
 
 // Server is a server with the credentials of a caller.
@@ -68,7 +71,7 @@ func (s *Server) exchange(ctx context.Context, method, path string, body any) (j
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reach the server: %w", err)
+		return nil, nil, s.unreachable(err)
 	}
 	defer response.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(response.Body, answerLimit))
@@ -76,9 +79,25 @@ func (s *Server) exchange(ctx context.Context, method, path string, body any) (j
 		return nil, nil, fmt.Errorf("read response: %w", err)
 	}
 	if response.StatusCode >= http.StatusBadRequest {
-		return nil, nil, newError(response.StatusCode, answer)
+		err := newError(response.StatusCode, answer)
+		if err.Status == http.StatusNotFound && !strings.Contains(s.API, "/api") {
+			return nil, nil, fmt.Errorf("%w; the address of an API ends with /api, and %s does not", err, s.API)
+		}
+		return nil, nil, err
 	}
 	return answer, response.Header, nil
+}
+
+// unreachable describes a request without a response. The error of net/http has method and path, which users of commands do not know.
+func (s *Server) unreachable(err error) error {
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		err = failed.Err
+	}
+	err = fmt.Errorf("reach the server at %s: %w", s.API, err)
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Errorf("%w; is it running? `orch server` starts one, and --api-url names another", err)
+	}
+	return err
 }
 
 func (s *Server) authenticate(r *http.Request) {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -46,9 +47,21 @@ func TestErrorsSayWhatTheServerSays(t *testing.T) {
 			w.WriteHeader(http.StatusNotFound)
 			_, _ = io.WriteString(w, body)
 		}))
-		_, err := (&remote.Server{API: server.URL}).Call(t.Context(), http.MethodGet, "/", nil)
+		_, err := (&remote.Server{API: server.URL + "/api"}).Call(t.Context(), http.MethodGet, "/", nil)
 		server.Close()
 		require.EqualError(t, err, want)
 		require.True(t, remote.IsStatus(err, http.StatusNotFound))
 	}
+}
+
+func TestServersThatAreNoneAreExplained(t *testing.T) {
+	site := httptest.NewServer(http.NotFoundHandler())
+	_, err := (&remote.Server{API: site.URL}).Call(t.Context(), http.MethodGet, "/flows", nil)
+	require.EqualError(t, err, "the server answered 404 Not Found; the address of an API ends with /api, and "+site.URL+" does not")
+	require.True(t, remote.IsStatus(err, http.StatusNotFound))
+	site.Close()
+	_, err = (&remote.Server{API: site.URL + "/api"}).Call(t.Context(), http.MethodGet, "/flows", nil)
+	require.ErrorIs(t, err, syscall.ECONNREFUSED)
+	require.ErrorContains(t, err, "reach the server at "+site.URL+"/api: ")
+	require.ErrorContains(t, err, "is it running?")
 }
