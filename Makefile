@@ -336,6 +336,32 @@ size: ## count the lines of the embedded store and of its planner, without tests
 	@for d in pkg/embeddedmongo pkg/embeddedmongo/internal/plan services/orchestration/internal/query; do \
 		printf '%6d %s\n' $$(find $$d -name '*.go' ! -name '*_test.go' -exec cat {} + | wc -l) $$d; done
 
+GROWTHFEW ?= 10000
+GROWTHRUNS ?= 1000000
+GROWTHDATA ?= $(or $(TMPDIR),/tmp)/orch-bench-growth
+
+.PHONY: bench-growth
+bench-growth: build ## measure the requests of clients with GROWTHRUNS runs beside GROWTHFEW, on the single binary; GROWTHDATA keeps the stores
+	cd services/orchestration && for n in $(GROWTHFEW) $(GROWTHRUNS); do go run ./bench/scale -growth -fill $(GROWTHDATA)/$$n/store -many $$n || exit 1; done
+	go run ./test/bench/growth -dir $(GROWTHDATA) -few $(GROWTHFEW) -many $(GROWTHRUNS) $(BENCHFLAGS)
+
+.PHONY: bench-growth-mongo
+bench-growth-mongo: build ## the same with three services on a MongoDB server, a new one unless ORCH_TEST_MONGODB_URI names one
+	go run ./test/withmongod $(MAKE) bench-growth-on
+
+.PHONY: bench-growth-on
+bench-growth-on:
+	cd services/orchestration && for n in $(GROWTHFEW) $(GROWTHRUNS); do go run ./bench/scale -growth -uri "$$ORCH_TEST_MONGODB_URI" -fill growth_$$n -many $$n || exit 1; done
+	go run ./test/bench/growth -mongodb "$$ORCH_TEST_MONGODB_URI" -few $(GROWTHFEW) -many $(GROWTHRUNS) $(BENCHFLAGS)
+
+.PHONY: bench-api-mongo
+bench-api-mongo: build $(VENV)/prefect ## measure three services on a MongoDB server beside the Python server on Postgres; BENCHFLAGS as for bench-api
+	go run ./test/withmongod $(MAKE) bench-api-on
+
+.PHONY: bench-api-on
+bench-api-on:
+	go run ./test/bench/api -mongodb "$$ORCH_TEST_MONGODB_URI" -prefect $(VENV)/prefect/bin/prefect $(BENCHFLAGS)
+
 .PHONY: bench-tenants
 bench-tenants: ## measure a workspace beside another that asks the worst queries for a minute; SCALE=100000 for less, SCALEDATA keeps the store
 	cd services/orchestration && go run ./bench/scale -dir $(SCALEDATA) -many $(SCALE) -tenants 60s $(BENCHFLAGS)

@@ -50,7 +50,7 @@
 //	              $mergeObjects $objectToArray $arrayToObject $getField · $sum $avg $min $max ·
 //	              $type $isNumber $toString $toInt $toLong $toDouble $toBool $toDate
 //	variables     $$ROOT $$CURRENT $$NOW $$REMOVE, and those of $let, $map, $filter, $reduce
-//	indexes       ascending, descending, compound, dotted, multikey · unique · sparse · partial · TTL · trigrams of texts
+//	indexes       ascending, descending, compound, dotted, multikey · unique · sparse · partial · TTL
 //	sorts         by paths, nested and through arrays, in MongoDB's order of types
 //
 // With Options.TestCommands, configureFailPoint makes commands fail as MongoDB's fail point failCommand does: errorCode, errorLabels,
@@ -63,20 +63,10 @@
 // # Planner
 //
 // An index serves a query by a prefix of equalities and lists ($in expands into points), then one range. The sort order comes
-// from the index, forward or backward; the points of lists are merged. Indexes whose keys have the same suffix are intersected,
-// and conditions on key fields are tested on the key. A plan that finds few matches is reviewed while it runs. When the bounds
-// express the whole filter, skip and count read keys only. After a count of more than a thousand keys, counters are kept for its
-// prefix length. A command plans and reads one state of a collection, with its indexes and counters; concurrent writes and drops
-// do not change it. A search for a text lists the distinct values that match by a skip scan, where an index has them. Distinct is a
-// skip scan; groups end at the first match of each value. An index range of more than an eighth of the collection, read without a limit, becomes a
-// collection scan. A hint decides the index. The command explain describes the plan.
-//
-// # Indexes of trigrams
-//
-// They are an extension: {ws: 1, name: "grams"} has the trigrams of each distinct value, and {ws: 1, at: "chunks", message: "grams", …}
-// those of all texts in a chunk of time. They narrow the $regex of a literal of three bytes or more, with and without the option i. A filter has
-// to fix the fields before the texts, and another index has to begin with the same fields and the value or the time. Their entries do not name
-// documents, and may outlive them; a background pass removes those of values and chunks that no document has any more.
+// from the index, forward or backward; the points of lists are merged. Conditions on key fields are tested on the key, also within
+// merges. When the bounds express the whole filter, skip and count read keys only. Distinct is a skip scan. A hint decides the index; it is an error
+// if the index may lack matches. Without one the index with the most points is read: no plan depends on the data. A command plans and reads one
+// state of a collection, with its indexes; concurrent writes and drops do not change it. The command explain describes the plan.
 //
 // # Differences from MongoDB
 //

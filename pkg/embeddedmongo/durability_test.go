@@ -26,8 +26,6 @@ func runIndexes(t testing.TB, c *mongo.Collection) {
 		{Keys: D{{Key: "ws", Value: 1}, {Key: "start", Value: -1}}},
 		{Keys: D{{Key: "ws", Value: 1}, {Key: "state.type", Value: 1}, {Key: "start", Value: -1}}},
 		{Keys: D{{Key: "ws", Value: 1}, {Key: "name", Value: 1}}},
-		{Keys: D{{Key: "ws", Value: 1}, {Key: "name", Value: "grams"}}},
-		{Keys: D{{Key: "ws", Value: 1}, {Key: "start", Value: "chunks"}, {Key: "tags", Value: "grams"}}},
 		{Keys: D{{Key: "ws", Value: 1}, {Key: "tags", Value: 1}}},
 		{Keys: D{{Key: "ws", Value: 1}, {Key: "key", Value: 1}}, Options: options.Index().SetUnique(true).SetPartialFilterExpression(M{"key": M{"$exists": true}})},
 	})

@@ -15,8 +15,3 @@ func Compact(s *Server) error {
 	}
 	return s.engine.DB().Compact(context.Background(), []byte{0}, []byte{0xff}, false) //nolint:forbidigo // No test is at hand.
 }
-
-// RemoveStale removes the postings of buckets without documents, if enough documents were deleted.
-func RemoveStale(s *Server) (int, error) {
-	return s.engine.RemoveStale(context.Background()) //nolint:forbidigo // No test is at hand.
-}

@@ -138,9 +138,6 @@ func (s *Server) reclaim() {
 
 func (s *Server) reclaimed() (slices int, err error) {
 	defer s.engine.Recover(&err)
-	if _, err := s.engine.RemoveStale(s.ctx); err != nil {
-		return 0, err
-	}
 	return s.engine.Reclaim(s.ctx)
 }
 

@@ -184,7 +184,7 @@ func TestReopenKeepsEverything(t *testing.T) {
 		require.EqualValues(t, life+1, n)
 		l, err := c.Indexes().ListSpecifications(ctx)
 		require.NoError(t, err)
-		require.Len(t, l, 8)
+		require.Len(t, l, 6)
 		_, err = c.InsertOne(ctx, M{"ws": 0, "key": "k0"})
 		require.Equal(t, mongo.IsDuplicateKeyError(err), (life%3 == 0 || life > 0), "%v", err)
 		if err == nil {

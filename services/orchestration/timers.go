@@ -38,6 +38,9 @@ func (t Timers) validate() error {
 	return nil
 }
 
+// namesEvery is the interval of the passes that complete the dictionary of names after an upgrade.
+const namesEvery = time.Minute
+
 // task is one pass of a background task. It returns how many documents it changed.
 type task func(context.Context) (changed int, err error)
 
@@ -57,6 +60,7 @@ func (o *Orchestration) timers(every Timers) []run.Worker {
 		{"cancellation clean-up", every.CancellationCleanup, o.runs.CleanUpCancellations},
 		{"webhook watcher", every.WebhookWatcher, o.webhooks.Watch},
 		{"hour totals", every.HourTotals, o.hours.Pass},
+		{"names of runs", namesEvery, o.store.FillNames},
 		{"retention", every.Retention, o.retention.Pass},
 		{"quota usage", every.QuotaUsage, o.quotas.Measure},
 		{"re-encryption", every.Reencryption, o.reencryption.Pass},

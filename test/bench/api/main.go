@@ -2,6 +2,7 @@
 // misses its floor. Package beside describes the method.
 //
 //	make bench-api BENCHFLAGS="-round 10s -rows create,get"
+//	make bench-api-mongo                                    (three services on a MongoDB server)
 package main
 
 import (
@@ -10,6 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -29,11 +31,16 @@ func run(ctx context.Context) (err error) {
 	flag.DurationVar(&load.Round, "round", 4*time.Second, "the counted time of a round")
 	flag.DurationVar(&load.Warm, "warm", time.Second, "the time before it that is not counted")
 	flag.IntVar(&load.Rounds, "rounds", 2, "rounds of each server in each row")
+	mongodb := flag.String("mongodb", "", "measure the three services on this MongoDB server, in a database of their own, in place of the single binary")
 	env := flag.String("env", "", "comma-separated settings of our server, NAME=value")
 	pause := flag.Bool("hold", false, "keep the servers running after the table until interrupted")
 	flag.Parse()
 
-	b := &bench{seed: *seed, conns: load.Conns, flows: map[*beside.Server]string{}, stock: map[*beside.Server]chan string{}}
+	floors := singleFloors
+	if *mongodb != "" {
+		floors = servicesFloors
+	}
+	b := &bench{floors: floors, seed: *seed, conns: load.Conns, flows: map[*beside.Server]string{}, stock: map[*beside.Server]chan string{}}
 	rows, err := b.rows(*names)
 	if err != nil {
 		return err
@@ -53,7 +60,13 @@ func run(ctx context.Context) (err error) {
 		}
 	}
 	if *servers != "reference" {
-		if ours, err = beside.StartOrch(*orch, strings.FieldsFunc(*env, func(r rune) bool { return r == ',' })...); err != nil {
+		settings := strings.FieldsFunc(*env, func(r rune) bool { return r == ',' })
+		if *mongodb != "" {
+			ours, err = beside.StartServices(filepath.Dir(*orch), *mongodb, append([]string{fmt.Sprintf("ORCH_MONGODB_DATABASE=bench_api_%d", os.Getpid())}, settings...)...)
+		} else {
+			ours, err = beside.StartOrch(*orch, settings...)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -71,6 +84,9 @@ func run(ctx context.Context) (err error) {
 		return err
 	}
 	demands := beside.Demands{Memory: 100 << 20, P99: 0.1}
+	if *mongodb != "" {
+		demands = beside.Demands{} // The memory is that of orchestration alone, and MongoDB decides on the slowest requests.
+	}
 	if *servers != "both" {
 		_ = beside.Report(os.Stdout, outcomes, beside.Demands{}) // Nothing to compare with.
 	} else {

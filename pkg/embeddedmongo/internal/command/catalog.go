@@ -35,7 +35,7 @@ func (s *Service) drop(r *request) (*value.Builder, error) {
 	if c == nil {
 		return b, nil
 	}
-	return b.Int32("nIndexesWas", int32(len(c.AllIndexes()))).Add("ns", value.OfString(ns)), s.e.Drop(c)
+	return b.Int32("nIndexesWas", int32(len(c.Indexes()))).Add("ns", value.OfString(ns)), s.e.Drop(c)
 }
 
 func (s *Service) dropDatabase(r *request) (*value.Builder, error) {
@@ -149,7 +149,7 @@ func (s *Service) createIndexes(r *request) (*value.Builder, error) {
 	r.takeTurns(s.longReads)
 	defer r.slices.end()
 	err = s.into(r.db, name, func(c *storage.Collection) error {
-		before = len(c.AllIndexes())
+		before = len(c.Indexes())
 		for _, spec := range specs {
 			_, err := c.CreateIndex(ctx, spec, r.expired)
 			r.slices.leave() // The next build may wait for one that waits for a turn.
@@ -157,7 +157,7 @@ func (s *Service) createIndexes(r *request) (*value.Builder, error) {
 				return errors.Join(r.ended(), err)
 			}
 		}
-		after = len(c.AllIndexes())
+		after = len(c.Indexes())
 		return nil
 	})
 	if err != nil {
@@ -237,7 +237,7 @@ func (s *Service) listIndexes(r *request) (*value.Builder, error) {
 		return nil, mongoerr.New(mongoerr.NamespaceNotFound, "ns does not exist: %s", ns)
 	}
 	var docs []value.Doc
-	for _, ix := range c.AllIndexes() {
+	for _, ix := range c.Indexes() {
 		b := value.NewBuilder().Int32("v", 2)
 		if ix.Spec.Unique {
 			b.Add("unique", value.True)
@@ -265,7 +265,7 @@ func (s *Service) dropIndexes(r *request) (*value.Builder, error) {
 	if c == nil {
 		return nil, mongoerr.New(mongoerr.NamespaceNotFound, "ns not found %s", ns)
 	}
-	before := len(c.AllIndexes())
+	before := len(c.Indexes())
 	choose, err := chooser(c, r.get("index"))
 	if err != nil {
 		return nil, err
@@ -290,7 +290,7 @@ func chooser(c *storage.Collection, v value.Value) (func(*storage.Index) bool, e
 		}
 	case bson.TypeEmbeddedDocument:
 		pattern := storage.DefaultIndexName(v.Doc())
-		for _, ix := range c.AllIndexes() {
+		for _, ix := range c.Indexes() {
 			if storage.DefaultIndexName(value.Doc(ix.Spec.Key)) == pattern {
 				names = append(names, ix.Spec.Name)
 			}
@@ -300,7 +300,7 @@ func chooser(c *storage.Collection, v value.Value) (func(*storage.Index) bool, e
 		if n == "_id_" {
 			return nil, mongoerr.New(mongoerr.InvalidOptions, "cannot drop _id index")
 		}
-		if !slices.ContainsFunc(c.AllIndexes(), func(ix *storage.Index) bool { return ix.Spec.Name == n }) {
+		if !slices.ContainsFunc(c.Indexes(), func(ix *storage.Index) bool { return ix.Spec.Name == n }) {
 			return nil, mongoerr.New(mongoerr.IndexNotFound, "index not found with name [%s]", n)
 		}
 	}

@@ -239,7 +239,7 @@ func buildInfo(*Service, *request) (*value.Builder, error) {
 	return value.NewBuilder().Add("version", value.OfString("7.0.0")).Add("gitVersion", value.OfString("orch-embedded")).
 		Add("versionArray", value.Of(bson.A{int32(7), int32(0), int32(0), int32(0)})).
 		// Clients of a newer version find out by the modules which features this one has.
-		Add("modules", value.OfArray([]value.Value{value.OfString("orch-embedded"), value.OfString("orch-trigrams")})).
+		Add("modules", value.OfArray([]value.Value{value.OfString("orch-embedded")})).
 		Int32("bits", 64).Add("debug", value.False).Int32("maxBsonObjectSize", storage.MaxDocument), nil
 }
 

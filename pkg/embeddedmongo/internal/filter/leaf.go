@@ -48,17 +48,6 @@ type Leaf struct {
 // HasRegexps reports whether a Regex or In leaf has regular expressions.
 func (l *Leaf) HasRegexps() bool { return len(l.re) > 0 }
 
-// Present returns the leaf that requires the field of this one.
-func (l *Leaf) Present() *Leaf { return newLeaf(l.Path, Exists, value.Value{}) }
-
-// Literals are texts that each value contains that a Regex leaf finds, folded by package grams. The caller must not modify them.
-func (l *Leaf) Literals() [][]byte {
-	if l.Op != Regex || len(l.re) != 1 {
-		return nil
-	}
-	return l.re[0].literals
-}
-
 // Types are the types that a TypeOf leaf accepts.
 func (l *Leaf) Types() map[value.Type]bool { return l.types }
 

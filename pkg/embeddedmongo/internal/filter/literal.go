@@ -8,8 +8,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/orch-project/orch/pkg/embeddedmongo/internal/grams"
 )
 
 // pattern is a compiled regular expression. Searches for a text, which most queries make, need no automaton:
@@ -26,8 +24,6 @@ type pattern struct {
 	anchored bool
 	// fold means that texts are in lower case, and that case is ignored.
 	fold bool
-	// literals are texts that each match contains, folded by package grams.
-	literals [][]byte
 	// wide means that a text has a letter whose other case is not ASCII: k and s match the signs K (Kelvin) and ſ.
 	wide bool
 }
@@ -40,24 +36,9 @@ func compilePattern(expression string) (*pattern, error) {
 	}
 	p := &pattern{re: re}
 	if tree, err := syntax.Parse(expression, syntax.Perl); err == nil {
-		tree = tree.Simplify()
-		p.readTexts(tree)
-		p.readLiterals(tree)
+		p.readTexts(tree.Simplify())
 	}
 	return p, nil
-}
-
-// readLiterals sets the literals that follow one another in the expression, whatever is between them.
-func (p *pattern) readLiterals(tree *syntax.Regexp) {
-	parts := []*syntax.Regexp{tree}
-	if tree.Op == syntax.OpConcat {
-		parts = tree.Sub
-	}
-	for _, part := range parts {
-		if part.Op == syntax.OpLiteral {
-			p.literals = append(p.literals, grams.Fold(nil, []byte(string(part.Rune))))
-		}
-	}
 }
 
 // readTexts sets the texts if the expression is a search for texts.

@@ -18,8 +18,6 @@ import (
 //
 //	DISTINCT_SCAN  a skip scan: one index key for each value
 //	KEYS           index keys, read
-//	KEY_JOIN       keys of two indexes
-//	FIRST_MATCH    documents of each value until one matches
 //	FETCH          documents
 func Distinct(c *storage.Reader, q Query, path string) (vs []value.Value, how string, p *Plan, err error) {
 	set := newDistinctValues(q, path)
@@ -46,108 +44,25 @@ func Groups(c *storage.Reader, q Query, path string, limit int64) (vs []value.Va
 
 // readKeys adds the values that the keys of an index have; p is nil when no index has them.
 func (s *distinctValues) readKeys(c *storage.Reader, q Query, path string) (how string, p *Plan, err error) {
-	con := conjoin(q.Filter)
-	if p = skipping(c, q, con, path); p != nil {
+	con, list := conjoin(q.Filter), c.Indexes()
+	hinted, err := hint(list, q.Hint)
+	if err != nil {
+		return "", nil, err
+	}
+	if hinted != nil {
+		list = []*storage.Index{hinted}
+	}
+	if p = skipping(c, q, con, path, list); p != nil {
 		return "DISTINCT_SCAN", p, p.jump(path, s)
 	}
-	if ids := s.fewIDs(c, q, con, path); ids != nil {
-		if done, err := s.readDocuments(ids, path); done || err != nil {
-			return "FETCH", ids, err
-		}
-	}
-	first := s.newFirstMatch(c, q, con, path)
-	if first != nil {
-		if done, err := first.trial(con); done || err != nil {
-			return "FIRST_MATCH", first.p, err
-		}
-	}
-	chosen, err := New(c, q)
-	if err != nil {
+	q.Only = path
+	if p, err = New(c, q); err != nil {
 		return "", nil, err
 	}
-	if p, err = chosen.orCovering(con, path); err != nil {
-		return "", nil, err
-	}
-	if p != nil {
-		return "KEYS", p, p.eachKey(path, s)
-	}
-	valued := con // With the values that a search matches.
-	if chosen.con != nil {
-		valued = chosen.con
-	}
-	join, err := newKeyJoin(c, q, valued, path, s.limit)
-	if join == nil && err == nil {
-		join, err = newAbsentJoin(c, q, con, path)
-	}
-	if err != nil {
-		return "", nil, err
-	}
-	if join != nil {
-		if done, err := join.run(s); done || err != nil {
-			return "KEY_JOIN", join.groups, err
-		}
-	}
-	if first != nil {
-		if done, err := first.instead(con); done || err != nil {
-			return "FIRST_MATCH", first.p, err
-		}
-	}
-	if !s.readable(path) {
+	if tests := p.keyTests(); p.ix.IsID() || p.position(path) < 0 || !p.exact && (tests == nil || !tests.whole) {
 		return "", nil, nil
 	}
-	done, err := s.readDocuments(chosen, path)
-	if !done || err != nil {
-		return "", nil, err
-	}
-	return "FETCH", chosen, nil
-}
-
-// readable reports whether the values are read from documents one by one, until the limit.
-func (s *distinctValues) readable(path string) bool {
-	return s.limit > 0 && !hasPosition(path) && !strings.Contains(path, ".")
-}
-
-// fewIDs is the plan of documents that the filter lists by their ids; nil when the keys of the path cost less.
-func (s *distinctValues) fewIDs(c *storage.Reader, q Query, con *conjunction, path string) *Plan {
-	if !s.readable(path) || !q.Hint.IsMissing() {
-		return nil
-	}
-	p := candidate(c, q, con, c.Indexes()[0], false)
-	if !p.points() || 2*scanCost*int64(len(p.spans)) > c.Count() {
-		return nil
-	}
-	if by := grouping(c, q, con, path); by != nil && by.fixed() > by.position(path) && len(by.spans) < len(p.spans) {
-		return nil
-	}
-	p.con = con
-	return p
-}
-
-// readDocuments adds the values of the matching documents until the limit. done is false for arrays: a group has them whole.
-func (s *distinctValues) readDocuments(p *Plan, field string) (done bool, err error) {
-	r, err := p.Run()
-	if err != nil {
-		return false, err
-	}
-	defer r.Close()
-	for !s.full() {
-		row, ok, err := r.Next()
-		if !ok || err != nil {
-			return err == nil, err
-		}
-		v := row.Doc.Get(field)
-		switch {
-		case v.T == bson.TypeArray:
-			return false, nil
-		case v.IsMissing() && s.grouped:
-			v = value.Null
-		}
-		s.add(v)
-		if err := s.checkMemory(); err != nil {
-			return false, err
-		}
-	}
-	return true, nil
+	return "KEYS", p, p.eachKey(path, s)
 }
 
 // distinctValues are values by their encoding.
@@ -266,8 +181,8 @@ func each(v value.Value, parts []string, f func(value.Value)) {
 
 // skipping finds an index whose fields before the path the filter fixes by points. It may have a range of the path too. It may have
 // conditions on later fields if it fixes the path by points: one key of each then decides.
-func skipping(c *storage.Reader, q Query, con *conjunction, path string) (best *Plan) {
-	for _, ix := range c.Indexes() {
+func skipping(c *storage.Reader, q Query, con *conjunction, path string, list []*storage.Index) (best *Plan) {
+	for _, ix := range list {
 		if ix.IsID() {
 			continue
 		}
@@ -376,38 +291,6 @@ func ascending(field []byte, desc bool) []byte {
 	return field
 }
 
-// orCovering returns a plan whose keys decide the filter and have the path, if that costs less than the documents of this plan;
-// else nil.
-func (p *Plan) orCovering(con *conjunction, path string) (best *Plan, err error) {
-	if !p.q.Hint.IsMissing() {
-		return nil, nil
-	}
-	for _, ix := range p.c.Indexes() {
-		k := candidate(p.c, p.q, con, ix, false)
-		if k == nil || ix.IsID() || k.position(path) < 0 || (best != nil && k.score <= best.score) {
-			continue
-		}
-		if t := k.keyTests(con); k.exact || t != nil && t.whole {
-			k.con, best = con, k
-		}
-	}
-	if best == nil || best.ix == p.ix || p.readsAll() || !p.bindsBeyond(best) {
-		return best, nil
-	}
-	docs, err := p.reach(coveringDocs)
-	if err != nil {
-		return nil, err
-	}
-	keys, err := best.reach(docCost*docs + 1)
-	if err != nil || keys > docCost*docs {
-		return nil, err
-	}
-	return best, nil
-}
-
-// coveringDocs bounds the documents of a plan that a covering one is compared with.
-const coveringDocs = 4096
-
 // eachKey adds the values of the matching keys. It reads the documents of those keys that do not have the value.
 func (p *Plan) eachKey(path string, set *distinctValues) error {
 	v := p.c.View()
@@ -416,7 +299,7 @@ func (p *Plan) eachKey(path string, set *distinctValues) error {
 	if err != nil {
 		return err
 	}
-	tests, at := p.keyTests(p.con), p.position(path)
+	tests, at := p.keyTests(), p.position(path)
 	for !set.full() && ks.next() {
 		if err := set.tick(); err != nil {
 			return err

@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"strconv"
-
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
@@ -142,17 +140,6 @@ func (p *Plan) describe(how string) value.Doc {
 }
 
 func (p *Plan) describeScan(how string) value.Doc {
-	if len(p.also) > 0 && how == "" {
-		alone := *p
-		alone.also, alone.exact = nil, true
-		b := stage("AND_SORTED")
-		b.Open("inputStages", bson.TypeArray)
-		for i, k := range append([]*Plan{&alone}, p.also...) {
-			b.Add(strconv.Itoa(i), value.OfDoc(k.describeScan("IXSCAN")))
-		}
-		b.Close()
-		return b.Add("filterOnDocuments", value.OfBool(!p.exact)).Done()
-	}
 	name := how
 	switch {
 	case name != "":
@@ -175,9 +162,6 @@ func (p *Plan) describeScan(how string) value.Doc {
 	b.Add("indexName", value.OfString(p.ix.Spec.Name)).Add("keyPattern", value.OfDoc(value.Doc(p.ix.Spec.Key))).
 		Add("isMultiKey", value.OfBool(p.ix.Multikey() != 0)).Add("isUnique", value.OfBool(p.ix.Spec.Unique || p.ix.IsID())).
 		Add("isSparse", value.OfBool(p.ix.Spec.Sparse)).Add("isPartial", value.OfBool(p.ix.Partial != nil))
-	if p.chunkField() >= 0 {
-		b.Add("gramIndexName", value.OfString(p.narrow.ix.Spec.Name))
-	}
 	b.Open("indexBounds", bson.TypeEmbeddedDocument)
 	for i, bd := range p.bounds {
 		kind := "range"

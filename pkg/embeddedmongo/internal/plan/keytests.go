@@ -27,57 +27,57 @@ type field struct {
 	buf    []byte
 }
 
-// keyTests builds the tests of the plan for one execution; nil when it has none.
-func (p *Plan) keyTests(con *conjunction) *keyTests {
-	if p.exact || p.ix.IsID() || con == nil {
-		return nil
-	}
-	t := &keyTests{p: p, whole: true}
-	covered := map[string]bool{} // The paths that a key holds, and whether they are tested.
+// testable returns the conditions that no bound expresses and the key fields decide, and the paths of the keys: true for those with a condition.
+// whole reports whether bounds and these conditions express the whole filter.
+func (p *Plan) testable() (tested filter.And, paths map[string]bool, whole bool) {
+	whole, paths = true, map[string]bool{"_id": false} // Each key ends with the _id.
 	multi := p.ix.Multikey()
 	for i, f := range p.ix.Fields {
 		if multi&(1<<i) == 0 && !hasPosition(f.Path) {
-			covered[f.Path] = false
+			paths[f.Path] = false
 		}
 	}
-	covered["_id"] = false // Each key ends with it.
-	for _, n := range con.nodes {
+	for _, n := range p.con.nodes {
 		if p.expresses(n) {
 			continue
 		}
-		paths, ok := filter.Tested(n)
-		ok = ok && !slices.ContainsFunc(paths, func(path string) bool { _, ok := covered[path]; return !ok })
+		fields, ok := filter.Tested(n)
+		ok = ok && !slices.ContainsFunc(fields, func(path string) bool { _, ok := paths[path]; return !ok })
 		if !ok {
-			t.whole = false
+			whole = false
 			continue
 		}
-		t.tested = append(t.tested, n)
-		for _, path := range paths {
-			covered[path] = true
+		tested = append(tested, n)
+		for _, path := range fields {
+			paths[path] = true
 		}
 	}
-	if len(t.tested) == 0 {
+	return tested, paths, whole
+}
+
+// keyTests builds the tests of the plan for one execution; nil when it has none.
+func (p *Plan) keyTests() *keyTests {
+	if p.exact || p.ix.IsID() {
 		return nil
 	}
+	tested, paths, whole := p.testable()
+	if len(tested) == 0 {
+		return nil
+	}
+	t := &keyTests{p: p, tested: tested, whole: whole}
 	for i, f := range p.ix.Fields {
-		if covered[f.Path] {
+		if paths[f.Path] {
 			t.fields = append(t.fields, field{at: i, path: f.Path})
-			covered[f.Path] = false
+			paths[f.Path] = false
 		}
 	}
-	if covered["_id"] {
+	if paths["_id"] {
 		t.fields = append(t.fields, field{at: len(p.ix.Fields), path: "_id"})
 	}
 	for _, n := range t.tested {
 		t.add(n)
 	}
 	return t
-}
-
-// decidesAll reports whether the keys decide a conjunction.
-func (p *Plan) decidesAll(con *conjunction) bool {
-	t := p.keyTests(con)
-	return p.exact || t != nil && t.whole
 }
 
 // add adds a condition: as a test of the encoded field if it has one, else of the decoded values.
@@ -153,26 +153,4 @@ func (t *keyTests) valueAt(path string) value.Value {
 		}
 	}
 	return value.Value{}
-}
-
-// countMatching counts by testing the keys of an index that covers all paths of the filter. p is nil when no index does, or when
-// the chosen plan reads documents through another, more selective index.
-func countMatching(c *storage.Reader, q Query, con *conjunction, chosen *Plan) (n int64, p *Plan, err error) {
-	if !q.Hint.IsMissing() {
-		return 0, nil, nil
-	}
-	for _, ix := range c.Indexes() {
-		k := candidate(c, q, con, ix, false)
-		if k == nil || k.dedupe || (ix != chosen.ix && !chosen.readsAll()) || (p != nil && k.score <= p.score) {
-			continue
-		}
-		if t := k.keyTests(con); t != nil && t.whole {
-			k.con, p = con, k
-		}
-	}
-	if p == nil {
-		return 0, nil, nil
-	}
-	n, err = p.countRows()
-	return n, p, err
 }

@@ -28,7 +28,7 @@ type points struct {
 
 // encode encodes values that a predicate lists: all values of its leaf once.
 func (l lists) encode(p predicate, vs []value.Value, desc bool) points {
-	whole := p.values == nil && p.leaf.Op == filter.In && len(vs) == len(p.leaf.List)
+	whole := p.leaf.Op == filter.In && len(vs) == len(p.leaf.List)
 	if !whole {
 		return encodePoints(vs, desc)
 	}

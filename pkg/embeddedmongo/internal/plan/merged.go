@@ -3,7 +3,6 @@ package plan
 import (
 	"bytes"
 	"container/heap"
-	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -112,47 +111,6 @@ func (m *merged) replace(more bool) {
 	}
 }
 
-// nearby is the number of keys to step over before seeking.
-const nearby = 8
-
-// reach advances to the first key whose suffix is not before the given one; false when there is none.
-func (m *merged) reach(ending []byte) bool {
-	if !m.started {
-		m.start()
-	}
-	for m.failed == nil && len(m.runs) > 0 && m.compare(m.runs[0].rest, ending) < 0 {
-		m.replace(m.leap(m.runs[0], ending))
-	}
-	return m.failed == nil && len(m.runs) > 0
-}
-
-func (m *merged) leap(r *run, ending []byte) bool {
-	for range nearby {
-		if !m.step(r) {
-			return false
-		}
-		if m.compare(r.rest, ending) >= 0 {
-			return true
-		}
-	}
-	key := slices.Concat(r.it.Key()[:r.at], ending)
-	if m.reverse {
-		return m.moved(r, r.it.SeekLT(append(key, 0))) // The last key at or before it.
-	}
-	return m.moved(r, r.it.SeekGE(key))
-}
-
-// pass advances to the first key with another suffix.
-func (m *merged) pass(ending []byte) bool {
-	for m.next() {
-		if !bytes.Equal(m.runs[0].rest, ending) {
-			return true
-		}
-	}
-	return false
-}
-
-func (m *merged) ending() []byte         { return m.runs[0].rest }
 func (m *merged) key() []byte            { return m.runs[0].it.Key() }
 func (m *merged) value() ([]byte, error) { return m.runs[0].it.ValueAndErr() }
 func (m *merged) err() error             { return m.failed }

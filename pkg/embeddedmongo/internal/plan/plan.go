@@ -1,6 +1,9 @@
-// Package plan chooses an access path for a query and executes it.
+// Package plan makes an access path for a query and executes it.
 //
-//	filter ─▶ conjuncts by path ─▶ bounds for each index ─▶ best Plan ─▶ Rows: keys ─▶ (skip) ─▶ documents ─▶ filter ─▶ (sort)
+//	filter ─▶ conjuncts by path ─▶ bounds of an index ─▶ Plan ─▶ Rows: keys ─▶ tests of keys ─▶ documents ─▶ filter ─▶ (sort)
+//
+// The hint names the index. Without one it is that with the most points before all others, which Plan.better states. No plan depends on
+// what the collection has.
 package plan
 
 import (
@@ -22,9 +25,6 @@ type Query struct {
 	Skip   int64
 	Limit  int64
 	Hint   value.Value // An index's name or key pattern; missing for none.
-
-	// most is the number of matches at which a count stops; 0 means none.
-	most int64
 
 	// memory bounds the bytes of the sets that the query keeps; 0 means sortMemory.
 	memory int64
@@ -60,13 +60,7 @@ type Plan struct {
 	dedupe  bool // A document may have several entries within the bounds.
 	score   int
 
-	also   []*Plan    // Plans whose keys are intersected with this one's by their common suffix.
-	narrow *narrowing // A search that leaves out keys in the order of time.
-	within *Plan      // Its keys are members: they filter those of this plan.
-	con    *conjunction
-	others []*Plan // Alternatives for a review when this plan reads too much.
-
-	reached int // The number of keys that reach has counted, and one; 0 when it is not known.
+	con *conjunction
 }
 
 // New plans a query.
@@ -74,19 +68,7 @@ func New(c *storage.Reader, q Query) (*Plan, error) {
 	if q.Sort != nil && len(q.Sort.Fields) == 0 {
 		q.Sort = nil
 	}
-	con := conjoin(q.Filter)
-	if q.Hint.IsMissing() {
-		var err error
-		if con, err = con.withValues(c, q); err != nil {
-			return nil, err
-		}
-	}
-	return newPlan(c, q, con)
-}
-
-// newPlan plans a query by a conjunction of its filter.
-func newPlan(c *storage.Reader, q Query, con *conjunction) (*Plan, error) {
-	list := c.Indexes()
+	list, con := c.Indexes(), conjoin(q.Filter)
 	hinted, err := hint(list, q.Hint)
 	if err != nil {
 		return nil, err
@@ -96,81 +78,72 @@ func newPlan(c *storage.Reader, q Query, con *conjunction) (*Plan, error) {
 		if p == nil { // MongoDB reads such an index, and its result lacks the documents that the index lacks.
 			return nil, mongoerr.New(mongoerr.BadValue, "the filter does not imply that the hinted index %s has all matches", hinted.Spec.Name)
 		}
-		p.con = con
 		return p, nil
 	}
-	// No plan beats the lookup of one document by its _id.
-	if p := candidate(c, q, con, list[0], false); p.points() && len(p.spans) == 1 {
-		return p, nil
+	best := candidate(c, q, con, list[0], false)
+	if best.points() && len(best.spans) == 1 { // No plan beats the lookup of one document by its _id.
+		return best, nil
 	}
-	var best *Plan
-	var ties, all []*Plan
-	for _, ix := range list {
-		p := candidate(c, q, con, ix, false)
-		if p != nil {
-			all = append(all, p)
-		}
-		switch {
-		case p == nil:
-		case best == nil || p.better(best) > 0:
-			best, ties = p, nil
-		case p.better(best) == 0:
-			ties = append(ties, p)
-		}
-	}
-	switch {
-	case q.Limit == 0 && !q.Early && (q.Sort == nil || !best.sorted):
-		if best, err = best.orNarrower(all); err != nil {
-			return nil, err
-		}
-	case len(ties) > 0:
-		if best, err = narrowest(append([]*Plan{best}, ties...), con); err != nil {
-			return nil, err
-		}
-	}
-	if q.Only != "" && q.Sort == nil && q.Limit == 0 {
-		covering, err := best.orCovering(con, q.Only)
-		if err != nil {
-			return nil, err
-		}
-		if covering != nil && !covering.dedupe {
-			return covering, nil
-		}
-	}
-	if q.IDs && best.ix.IsID() && best.points() {
-		for _, p := range all {
-			if p.exact && p.sorted && p.looksUp() {
-				return p, nil // Keys decide the filter, and have the ids.
-			}
-		}
-	}
-	if best, err = best.orWhole(all, con); err != nil {
-		return nil, err
-	}
-	if best, err = best.orScan(all, con); err != nil {
-		return nil, err
-	}
-	if q.Limit > 0 && best.sorted {
-		best = best.withCommon(con)
-	}
-	best.con = con
-	for _, p := range all {
-		if p.bindsBeyond(best) {
-			best.others = append(best.others, p)
+	for _, ix := range list[1:] {
+		if p := candidate(c, q, con, ix, false); p != nil && p.better(best) {
+			best = p
 		}
 	}
 	return best, nil
 }
 
-// better compares two candidates. With a sort and a limit, a candidate that reads in sort order wins.
-func (p *Plan) better(other *Plan) int {
-	if p.q.Sort != nil && p.q.Limit > 0 && p.sorted != other.sorted {
-		if p.sorted {
-			return 1
+// better compares two candidates: the one whose points look up at most one document each, then the one with more fields that points fix, then
+// that of a partial index, which has fewer documents, then the one that a limit can stop in the order of the sort, then the score.
+func (p *Plan) better(other *Plan) bool {
+	for _, c := range []int{
+		compare(p.looksUp(), other.looksUp()),
+		p.fixed() - other.fixed(),
+		compare(p.ix.Partial != nil, other.ix.Partial != nil),
+		compare(p.stops(), other.stops()),
+		p.score - other.score,
+	} {
+		if c != 0 {
+			return c > 0
 		}
-		return -1
 	}
-	return p.score - other.score
+	return false
+}
+
+// compare orders false before true.
+func compare(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// stops reports whether a limit ends the reading early.
+func (p *Plan) stops() bool { return p.q.Sort != nil && p.q.Limit > 0 && p.sorted }
+
+// looksUp reports whether no two documents have keys in one of the plan's spans.
+func (p *Plan) looksUp() bool {
+	if !p.points() || p.ix.Multikey() != 0 {
+		return false
+	}
+	fields := p.ix.Fields[:len(p.bounds)]
+	return p.ix.IsID() || p.ix.Spec.Unique && len(fields) == len(p.ix.Fields) || names(fields, "_id")
+}
+
+// names reports whether a field has the path.
+func names(fields []index.Field, path string) bool {
+	return slices.ContainsFunc(fields, func(f index.Field) bool { return f.Path == path })
+}
+
+// fixed is the number of leading fields that points fix.
+func (p *Plan) fixed() int {
+	n := 0
+	for n < len(p.bounds) && p.bounds[n].points != nil {
+		n++
+	}
+	return n
 }
 
 func hint(list []*storage.Index, h value.Value) (*storage.Index, error) {
@@ -202,17 +175,12 @@ func hint(list []*storage.Index, h value.Value) (*storage.Index, error) {
 	return nil, mongoerr.New(mongoerr.BadValue, "error processing query: hint provided does not correspond to an existing index")
 }
 
-// candidate plans with one index; nil when the index cannot serve the query.
+// candidate plans with one index; nil when the index cannot serve the query, or, unless it is forced, when it narrows nothing.
 func candidate(c *storage.Reader, q Query, con *conjunction, ix *storage.Index, forced bool) *Plan {
-	return candidateOf(c, q, con, ix, forced, maxSpans)
-}
-
-// candidateOf is candidate with a number of spans: bounds that need more are left out.
-func candidateOf(c *storage.Reader, q Query, con *conjunction, ix *storage.Index, forced bool, most int) *Plan {
 	if !usable(ix, con) {
 		return nil
 	}
-	p := &Plan{c: c, q: q, ix: ix}
+	p := &Plan{c: c, q: q, ix: ix, con: con}
 	multi := ix.Multikey()
 	combos := 1
 	var origin filter.Node
@@ -234,7 +202,7 @@ func candidateOf(c *storage.Reader, q Query, con *conjunction, ix *storage.Index
 		if b == nil {
 			break
 		}
-		if b.points != nil && combos*max(1, len(b.points)) > most {
+		if b.points != nil && combos*max(1, len(b.points)) > maxSpans {
 			break
 		}
 		combos *= max(1, len(b.points))
@@ -254,9 +222,6 @@ func candidateOf(c *storage.Reader, q Query, con *conjunction, ix *storage.Index
 	}
 	p.exact = p.coversAll(con)
 	p.order(multi)
-	if !p.exact {
-		p.narrow = con.narrowing(c)
-	}
 	p.rate(forced)
 	if p.score <= 0 && !ix.IsID() && !forced {
 		return nil
@@ -279,8 +244,8 @@ func (p *Plan) coversAll(con *conjunction) bool {
 	return !slices.ContainsFunc(con.nodes, func(n filter.Node) bool { return !p.expresses(n) })
 }
 
-// expresses reports whether a conjunct holds for exactly the keys that the plan reads: by a bound, by the condition of a partial
-// index, or by an intersected plan.
+// expresses reports whether a conjunct holds for exactly the keys that the plan reads: by a bound, or by the condition of a partial
+// index.
 func (p *Plan) expresses(n filter.Node) bool {
 	l, ok := n.(*filter.Leaf)
 	if !ok {
@@ -291,18 +256,15 @@ func (p *Plan) expresses(n filter.Node) bool {
 			return true
 		}
 	}
-	if p.ix.Partial != nil && slices.ContainsFunc(p.ix.Partial.Conjuncts(), func(n filter.Node) bool {
+	return p.ix.Partial != nil && slices.ContainsFunc(p.ix.Partial.Conjuncts(), func(n filter.Node) bool {
 		have, ok := n.(*filter.Leaf)
 		return ok && have.Path == l.Path && have.Op == l.Op &&
 			(l.Op == filter.Exists || l.Op == filter.Eq && value.Compare(have.Value, l.Value) == 0)
-	}) {
-		return true
-	}
-	return slices.ContainsFunc(p.also, func(k *Plan) bool { return k.expresses(n) })
+	})
 }
 
-// rate scores the candidate: equalities count most, then lists, then a range. Reading in sort order counts more when a limit
-// can stop the reading early.
+// rate scores the candidate: equalities count most, then lists, then a range, then the order of the sort, then keys that decide the filter
+// and have what the reader needs, and last the conditions that keys test.
 func (p *Plan) rate(forced bool) {
 	for _, b := range p.bounds {
 		switch {
@@ -316,22 +278,20 @@ func (p *Plan) rate(forced bool) {
 			p.score += 30
 		}
 	}
-	if len(p.bounds) == len(p.ix.Fields) && (p.ix.Spec.Unique || p.ix.IsID()) && p.points() {
-		p.score += 1000
-	}
 	if p.q.Sort != nil && p.sorted {
-		if p.score += 15; p.q.Limit > 0 {
-			p.score += 35
-		}
+		p.score += 15
 	}
-	if p.exact && len(p.bounds) > 0 {
+	whole := p.exact && len(p.bounds) > 0
+	if !p.exact && !p.ix.IsID() {
+		var tested filter.And
+		tested, _, whole = p.testable()
+		p.score += len(tested)
+	}
+	if whole {
 		p.score += 10
-	}
-	if p.skipsChunks() {
-		p.score += 20
-	}
-	if p.ix.Partial != nil {
-		p.score += 5 // It has fewer documents than an index of all.
+		if p.q.Only != "" && p.position(p.q.Only) >= 0 {
+			p.score += 5
+		}
 	}
 	if !forced && len(p.bounds) == 0 && p.q.Limit == 0 && !p.ix.IsID() {
 		p.score = 0

@@ -13,7 +13,6 @@ type predicate struct {
 	path   string
 	leaf   *filter.Leaf
 	origin filter.Node
-	values []value.Value // All values that the leaf, a search, matches; nil when they are not known.
 }
 
 // conjunction is the planner's form of a filter: its conjuncts, and the predicates by path that can bound an index.
@@ -21,25 +20,12 @@ type conjunction struct {
 	byPath map[string][]predicate
 	nodes  []filter.Node // All conjuncts, flattened.
 	lists  lists
-
-	// narrow is the search in an index of trigrams; valid once narrowed.
-	narrow   *narrowing
-	narrowed bool
 }
 
-func conjoin(f *filter.Filter) *conjunction { return conjunctionOf(f.Conjuncts()) }
-
-func conjunctionOf(nodes filter.And) *conjunction {
+func conjoin(f *filter.Filter) *conjunction {
 	c := &conjunction{byPath: map[string][]predicate{}, lists: lists{}}
-	c.add(nodes)
+	c.add(f.Conjuncts())
 	return c
-}
-
-// subset returns the conjunction of some of the nodes, which shares the encoded lists.
-func (c *conjunction) subset(nodes filter.And) *conjunction {
-	out := &conjunction{byPath: map[string][]predicate{}, lists: c.lists}
-	out.add(nodes)
-	return out
 }
 
 func (c *conjunction) add(all filter.And) {
@@ -112,8 +98,6 @@ func (c *conjunction) boundFor(preds []predicate, desc, multikey bool) *bound {
 func (c *conjunction) pointBound(p predicate, preds []predicate, desc, multikey bool) *bound {
 	var vs []value.Value
 	switch {
-	case p.values != nil:
-		vs = p.values
 	case p.leaf.Op == filter.Eq:
 		vs = []value.Value{p.leaf.Value}
 	case p.leaf.Op == filter.In && !p.leaf.HasRegexps():

@@ -8,7 +8,7 @@ import (
 
 // returnsKeys checks that the rows can be index entries: one for each document, in the order of the index.
 func (p *Plan) returnsKeys() error {
-	if p.ix.IsID() || p.dedupe || !p.sorted || len(p.also) > 0 {
+	if p.ix.IsID() || p.dedupe || !p.sorted {
 		return mongoerr.NotImplemented("returnKey without an index that has one entry for each document in the order of the sort")
 	}
 	return nil

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"bytes"
-	"errors"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -18,24 +17,16 @@ type Row struct {
 
 // Rows delivers a plan's results one by one. It must be closed.
 type Rows struct {
-	p        *Plan
-	view     *storage.View
-	ks       keys
-	tests    *keyTests
-	review   review
-	locality locality
-	// members, when not nil, has all documents that match.
-	members *members
-	// outsiders, when not nil, do not match.
-	outsiders *idSet
+	p         *Plan
+	view      *storage.View
+	ks        keys
+	tests     *keyTests
 	seen      map[string]bool // The documents so far; nil when none can repeat.
 	seenBytes int64
 	twins     bool // A document can repeat, but only in succession.
 	last      []byte
 	sorter    *sorter
-	keyed     *keySort // Sorts the keys instead of the documents; nil for documents.
 	skip      int64
-	passed    int64  // Results so far, skipped ones included.
 	left      int64  // Results still to deliver; -1 without a limit.
 	only      int    // The position of Query.Only in the index; -1 when documents are read.
 	entry     []byte // Of keyDoc, idDoc and onlyDoc.
@@ -46,44 +37,17 @@ type Rows struct {
 
 // Run starts the plan.
 func (p *Plan) Run() (*Rows, error) {
-	r := &Rows{view: p.c.View(), skip: p.q.Skip, left: -1}
-	if err := r.start(p); err != nil {
-		r.view.Close()
-		return nil, err
+	if p.q.ReturnKey {
+		if err := p.returnsKeys(); err != nil {
+			return nil, err
+		}
 	}
-	return r, nil
-}
-
-func (r *Rows) start(p *Plan) (err error) {
+	r := &Rows{p: p, view: p.c.View(), skip: p.q.Skip, left: -1, only: -1, tests: p.keyTests()}
 	if p.q.Limit > 0 {
 		r.left = p.q.Limit
 	}
-	if p.q.Skip >= p.c.Count() && p.q.Skip > 0 {
-		r.left = 0 // No walk is needed to skip more documents than there are.
-	}
-	if err := r.begin(p); err != nil {
-		return err
-	}
-	if p.q.ReturnKey {
-		return p.returnsKeys() // Another plan would return other keys.
-	}
-	if p.within != nil {
-		if r.members, err = membersOf(r.view, p.within, int(wholeKeys*(p.q.Skip+p.q.Limit))); err != nil {
-			return err
-		}
-	}
-	r.review = newReview(p)
-	return nil
-}
-
-// begin starts reading by a plan.
-func (r *Rows) begin(p *Plan) (err error) {
-	r.p, r.seen, r.twins, r.tests = p, nil, false, p.keyTests(p.con)
-	if r.only = -1; p.q.Only != "" && p.sorted && !p.dedupe && !p.ix.IsID() {
+	if p.q.Only != "" && p.sorted && !p.dedupe && !p.ix.IsID() {
 		r.only = p.position(p.q.Only)
-	}
-	if r.keyed = nil; !p.sorted {
-		r.keyed = p.keySort()
 	}
 	switch {
 	case p.dedupe && p.merge && p.adjacent():
@@ -91,8 +55,18 @@ func (r *Rows) begin(p *Plan) (err error) {
 	case p.dedupe:
 		r.seen = map[string]bool{}
 	}
-	r.ks, err = p.open(r.view)
-	return err
+	var err error
+	if r.ks, err = p.open(r.view); err != nil {
+		r.view.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// adjacent reports whether the entries of a document are adjacent when the spans are merged. They are when all multikey fields are
+// fixed by points, because the suffixes are then equal.
+func (p *Plan) adjacent() bool {
+	return p.points() && len(p.spans) <= maxMerge && p.ix.Multikey()>>len(p.bounds) == 0
 }
 
 // Close ends the reading.
@@ -103,26 +77,18 @@ func (r *Rows) Next() (row Row, ok bool, err error) {
 	if r.left == 0 {
 		return Row{}, false, nil
 	}
-	if err := r.skipKeys(); err != nil || r.left == 0 {
+	if r.p.sorted {
+		for ; r.skip > 0; r.skip-- {
+			if _, ok, err = r.fetch(false); !ok || err != nil {
+				return Row{}, false, err
+			}
+		}
+		row, ok, err = r.fetch(true)
+	} else {
+		row, ok, err = r.sortedNext()
+	}
+	if !ok || err != nil {
 		return Row{}, false, err
-	}
-	for r.p.sorted {
-		row, ok, err = r.fetch(r.skip == 0)
-		if errors.Is(err, errOtherPlan) {
-			break
-		}
-		if !ok || err != nil {
-			return Row{}, false, err
-		}
-		if r.passed++; r.skip == 0 {
-			break
-		}
-		r.skip--
-	}
-	if !r.p.sorted {
-		if row, ok, err = r.sortedNext(); !ok || err != nil {
-			return Row{}, false, err
-		}
 	}
 	if r.left > 0 {
 		r.left--
@@ -131,16 +97,14 @@ func (r *Rows) Next() (row Row, ok bool, err error) {
 }
 
 // fetch reads up to the next match. A row that will be skipped needs its document only when its key does not decide the match.
-// errOtherPlan means that a cheaper plan has replaced this one and starts from the beginning.
 func (r *Rows) fetch(want bool) (Row, bool, error) {
 	for r.ks.next() {
-		if err := r.countKey(); err != nil {
-			return Row{}, false, err
+		if r.Keys++; r.Keys%expiredAfter == 0 && r.p.q.Expired != nil {
+			if err := r.p.q.Expired(); err != nil {
+				return Row{}, false, err
+			}
 		}
 		id := r.p.idOf(r.ks.key())
-		if r.members != nil && !r.members.has(id) || r.outsiders != nil && r.outsiders.has(id) {
-			continue
-		}
 		repeated, err := r.again(id)
 		if err != nil {
 			return Row{}, false, err
@@ -181,23 +145,6 @@ func (r *Rows) fetch(want bool) (Row, bool, error) {
 		return r.result(id, d, want)
 	}
 	return Row{}, false, storage.Error(r.ks.err())
-}
-
-// countKey counts a key. From time to time it returns the error of a limit that has been reached, and errOtherPlan for a cheaper plan.
-func (r *Rows) countKey() error {
-	if r.Keys++; r.Keys&255 == 0 && r.p.q.Expired != nil {
-		if err := r.p.q.Expired(); err != nil {
-			return err
-		}
-	}
-	if !r.review.due(r) {
-		return nil
-	}
-	better, err := r.reconsider()
-	if err == nil && better {
-		err = errOtherPlan
-	}
-	return err
 }
 
 // fromKey is the row of a match whose key has all that the reader needs; ok is false when its document does.
@@ -273,9 +220,6 @@ func (r *Rows) doc(id []byte) (value.Doc, error) {
 		d, err := r.ks.value()
 		return d, storage.Error(err)
 	}
-	if r.review.at > 0 {
-		r.locality.read(id)
-	}
 	return r.view.Doc(id)
 }
 
@@ -287,43 +231,21 @@ func (r *Rows) sortedNext() (Row, bool, error) {
 		}
 		r.sorter = newSorter(r.p.q.Sort, keep)
 		for {
-			row, ok, err := r.fetch(r.keyed == nil)
+			row, ok, err := r.fetch(true)
 			if err != nil {
 				return Row{}, false, err
 			}
 			if !ok {
 				break
 			}
-			if r.keyed != nil {
-				err = r.sorter.put(r.keyed.sortKey(r.ks.key()), row)
-			} else {
-				err = r.sorter.add(row)
-			}
-			if err != nil {
+			if err := r.sorter.add(row); err != nil {
 				return Row{}, false, err
 			}
 		}
-		r.sorter.finish(max(r.p.q.Skip, r.passed)) // Skip what the replaced plan delivered.
-		r.ks = nil
+		r.sorter.finish(r.p.q.Skip)
 	}
-	for {
-		row, ok := r.sorter.next()
-		if !ok || row.Doc != nil {
-			return row, ok, nil
-		}
-		if r.p.q.IDs {
-			if row.Doc = r.idDoc(row.ID); row.Doc != nil {
-				return row, true, nil
-			}
-		}
-		var err error
-		if row.Doc, err = r.view.Doc(row.ID); err != nil {
-			return Row{}, false, err
-		}
-		if r.Docs++; row.Doc != nil {
-			return row, true, nil
-		}
-	}
+	row, ok := r.sorter.next()
+	return row, ok, nil
 }
 
 // All reads every result into memory that the caller owns.

@@ -92,3 +92,14 @@ func (r *runStore) reader(c *storage.Collection) *storage.Reader {
 	r.t.Cleanup(func() { require.NoError(r.t, rd.Close()) })
 	return rd
 }
+
+func (r *runStore) index(name string) *storage.Index {
+	r.t.Helper()
+	for _, ix := range r.runs.Indexes() {
+		if ix.Spec.Name == name {
+			return ix
+		}
+	}
+	require.Fail(r.t, "no index", name)
+	return nil
+}

@@ -23,14 +23,9 @@ type sequence struct {
 	reverse bool
 	at      int
 	started bool
-	held    bool // The iterator is on a key that next has not returned yet.
 }
 
 func (s *sequence) next() bool {
-	if s.held {
-		s.held = false
-		return true
-	}
 	for s.at < len(s.spans) {
 		sp := s.spans[s.at]
 		if s.reverse {
@@ -67,17 +62,6 @@ func (s *sequence) err() error             { return s.it.Error() }
 
 // open starts reading the plan's keys in a view.
 func (p *Plan) open(v *storage.View) (keys, error) {
-	ks, err := p.openKeys(v)
-	if err != nil {
-		return nil, err
-	}
-	return p.narrowed(v, ks)
-}
-
-func (p *Plan) openKeys(v *storage.View) (keys, error) {
-	if len(p.also) > 0 {
-		return p.openCommon(v)
-	}
 	if p.merge {
 		return p.openMerged(v)
 	}

@@ -67,11 +67,6 @@ func (s *sorter) add(r Row) error {
 	if err != nil {
 		return err
 	}
-	return s.put(key, r)
-}
-
-// put adds a row with its sort key, which it keeps. The document may be missing.
-func (s *sorter) put(key []byte, r Row) error {
 	it := item{key: key, seq: s.n}
 	s.n++
 	if s.keep > 0 && int64(len(s.items)) == s.keep {

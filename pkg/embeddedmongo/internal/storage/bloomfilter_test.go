@@ -17,7 +17,7 @@ func TestTheFilterHasAllKeysExceptIndexEntries(t *testing.T) {
 	t.Parallel()
 	p := documentFilter{bloom.FilterPolicy(filterBits)}
 	w := p.NewWriter(pebble.TableFilter)
-	tags := []byte{tagCatalog, tagSequence, tagDoc, tagCount, tagPrefix}
+	tags := []byte{tagCatalog, tagSequence, tagDoc, tagCount, tagRetired}
 	for i := range 1000 {
 		for _, tag := range append(tags, tagIndex) {
 			w.AddKey(fmt.Appendf([]byte{tag}, "%d", i))

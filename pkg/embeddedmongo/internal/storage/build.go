@@ -8,9 +8,7 @@ import (
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
-	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/orch-project/orch/pkg/embeddedmongo/internal/index"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/mongoerr"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
@@ -70,15 +68,15 @@ func (c *Collection) beginBuild(ix *Index) (begun bool, err error) {
 	if c.dropped {
 		return false, ErrDropped
 	}
-	for _, old := range c.AllIndexes() {
+	for _, old := range c.Indexes() {
 		if same, err := compareSpecs(old, ix.Spec); same || err != nil {
 			return false, err
 		}
 	}
-	if len(c.AllIndexes()) == maxIndexes {
+	if len(c.Indexes()) == maxIndexes {
 		return false, mongoerr.New(mongoerr.CannotCreateIndex, "add index %s to %s.%s: a collection has at most %d indexes", ix.Spec.Name, c.DB, c.Name, maxIndexes)
 	}
-	ix.Spec.ID, ix.Spec.Multikey, ix.Spec.Counted, ix.Spec.SetOnce = c.nextIx, 0, 0, false
+	ix.Spec.ID, ix.Spec.Multikey, ix.Spec.SetOnce = c.nextIx, 0, false
 	header := c.IndexPrefix(ix)
 	if err := c.e.db.DeleteRange(header, Successor(header), pebble.NoSync); err != nil {
 		return false, err
@@ -103,7 +101,7 @@ func (c *Collection) completeBuild(ix *Index) error {
 	if c.dropped {
 		return ErrDropped
 	}
-	list := append(slices.Clone(c.AllIndexes()), ix)
+	list := append(slices.Clone(c.Indexes()), ix)
 	b := c.e.db.NewBatch()
 	defer b.Close()
 	// Until here writes deleted entries that did not exist yet. A failed build leaves the mark on an index that nobody uses.
@@ -145,10 +143,7 @@ func normalKey(d value.Doc) []byte {
 			return b
 		}
 		b = append(append(b, k...), 0)
-		switch {
-		case v.T == bson.TypeString:
-			b = append(b, v.Str()...)
-		case v.Float() < 0:
+		if v.Float() < 0 {
 			b = append(b, '-')
 		}
 	}
@@ -187,8 +182,7 @@ func (c *Collection) fillSome(ix *Index, from []byte) (next []byte, err error) {
 	defer c.e.docs.unlockAll(locks)
 	b := c.e.db.NewBatch()
 	defer b.Close()
-	added := postings{c: c}
-	if err := c.addEntries(b, ix, keys, &added); err != nil {
+	if err := c.addEntries(b, ix, keys); err != nil {
 		return nil, err
 	}
 	if err := c.e.space.check(b.Len()); err != nil {
@@ -197,7 +191,6 @@ func (c *Collection) fillSome(ix *Index, from []byte) (next []byte, err error) {
 	if err := c.e.db.Apply(b, pebble.NoSync); err != nil {
 		return nil, err
 	}
-	added.publish()
 	c.e.indexed.Add(int64(len(keys)))
 	return append(keys[len(keys)-1], 0), nil
 }
@@ -214,9 +207,8 @@ func (c *Collection) documentKeys(from []byte, limit int) (keys [][]byte, err er
 	return keys, storageError(errors.Join(it.Error(), it.Close()))
 }
 
-// addEntries adds the entries of the current versions of documents, which the caller has locked, to a batch. Those of an index of trigrams
-// are postings that the caller publishes.
-func (c *Collection) addEntries(b *pebble.Batch, ix *Index, keys [][]byte, added *postings) error {
+// addEntries adds the entries of the current versions of documents, which the caller has locked, to a batch.
+func (c *Collection) addEntries(b *pebble.Batch, ix *Index, keys [][]byte) error {
 	r, err := c.Reader() // The documents may have changed before they were locked.
 	if err != nil {
 		return err
@@ -232,12 +224,6 @@ func (c *Collection) addEntries(b *pebble.Batch, ix *Index, keys [][]byte, added
 			return err
 		}
 		if d == nil {
-			continue
-		}
-		if ix.Grams != nil {
-			if err := added.add(b, ix, &index.Memory{}, d); err != nil {
-				return err
-			}
 			continue
 		}
 		ks, err := ix.entries(d)
@@ -292,17 +278,15 @@ func (c *Collection) DropIndexes(choose func(*Index) bool) (dropped int, err err
 	b := c.e.db.NewBatch()
 	defer b.Close()
 	var keep []*Index
-	for _, ix := range c.AllIndexes() {
+	for _, ix := range c.Indexes() {
 		if ix.IsID() || !choose(ix) {
 			keep = append(keep, ix)
 			continue
 		}
 		dropped++
-		for _, tag := range []byte{tagIndex, tagPrefix} {
-			lo := taggedIndex(tag, c.ID, ix.Spec.ID)
-			if err := b.DeleteRange(lo, Successor(lo), nil); err != nil {
-				return 0, err
-			}
+		lo := c.IndexPrefix(ix)
+		if err := b.DeleteRange(lo, Successor(lo), nil); err != nil {
+			return 0, err
 		}
 	}
 	if dropped == 0 || c.dropped {
@@ -312,7 +296,7 @@ func (c *Collection) DropIndexes(choose func(*Index) bool) (dropped int, err err
 		return 0, err
 	}
 	// Readers find the list without the indexes, or the state with their entries.
-	all := c.AllIndexes()
+	all := c.Indexes()
 	c.setIndexes(keep)
 	c.drops.Add(1)
 	if err := c.e.applySynced(b); err != nil {
@@ -334,9 +318,6 @@ func DefaultIndexName(key value.Doc) string {
 		dir := "1"
 		if n < 0 {
 			dir = "-1"
-		}
-		if !v.IsNumber() {
-			dir = v.Str()
 		}
 		parts = append(parts, string(k), dir)
 	}

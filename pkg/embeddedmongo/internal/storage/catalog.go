@@ -28,6 +28,7 @@ func (e *Engine) loadCatalog() error {
 		return fmt.Errorf("read catalog: %w", err)
 	}
 	defer it.Close()
+	var retired []retiredIndex
 	for ok := it.First(); ok; ok = it.Next() {
 		db, name, found := strings.Cut(string(it.Key()[1:]), "\x00")
 		var r record
@@ -36,11 +37,15 @@ func (e *Engine) loadCatalog() error {
 		}
 		c := newCollection(e, db, name, r)
 		for _, s := range r.Indexes {
+			if isRetired(s) {
+				retired = append(retired, retiredIndex{c, s.ID})
+				continue
+			}
 			ix, err := OpenIndex(s)
 			if err != nil {
 				return fmt.Errorf("open index %s of %s.%s: %w", s.Name, db, name, err)
 			}
-			c.setIndexes(append(slices.Clone(c.AllIndexes()), ix))
+			c.setIndexes(append(slices.Clone(c.Indexes()), ix))
 		}
 		n, err := e.counter(tagged(tagCount, c.ID))
 		if err != nil && !(e.opts.ReadOnly && pebble.IsCorruptionError(err)) { // Its check tells.
@@ -49,7 +54,10 @@ func (e *Engine) loadCatalog() error {
 		c.count.Store(n)
 		e.colls[namespace(db, name)] = c
 	}
-	return it.Error()
+	if err := it.Error(); err != nil || e.opts.ReadOnly {
+		return err
+	}
+	return e.dropRetired(retired)
 }
 
 // Lookup finds a collection; nil when it does not exist.
@@ -149,7 +157,7 @@ func (e *Engine) Drop(c *Collection) error {
 	if err := b.Delete(catalogKey(c.DB, c.Name), nil); err != nil {
 		return err
 	}
-	for _, tag := range []byte{tagDoc, tagIndex, tagCount, tagPrefix} {
+	for _, tag := range []byte{tagDoc, tagIndex, tagCount} {
 		lo := tagged(tag, c.ID)
 		if err := b.DeleteRange(lo, Successor(lo), nil); err != nil {
 			return err
@@ -170,9 +178,7 @@ func (c *Collection) putRecord(b *pebble.Batch, nextIx uint16, list []*Index) er
 		if ix.IsID() {
 			continue
 		}
-		s := ix.Spec
-		s.Counted = ix.counted.Load()
-		r.Indexes = append(r.Indexes, s)
+		r.Indexes = append(r.Indexes, ix.Spec)
 	}
 	v, err := bson.Marshal(r)
 	if err != nil {

@@ -17,7 +17,6 @@ type changes struct {
 	old, new value.Doc
 	per      []indexChange
 	unique   []uint64     // Hashes of the keys that are added to unique indexes: their locks.
-	grams    []*Index     // The indexes of trigrams of texts that may be new.
 	key      []byte       // Buffer for entry keys.
 	fields   [][]byte     // Buffer for the names of the fields that differ.
 	keys     index.Memory // Of the keys in per.
@@ -42,15 +41,13 @@ func (ch *changes) reset() {
 	clear(ch.per)
 	ch.keys.Reset()
 	clear(ch.fields)
-	clear(ch.grams)
-	*ch = changes{per: ch.per[:0], grams: ch.grams[:0], unique: ch.unique[:0], key: ch.key[:0], keys: ch.keys, fields: ch.fields[:0]}
+	*ch = changes{per: ch.per[:0], unique: ch.unique[:0], key: ch.key[:0], keys: ch.keys, fields: ch.fields[:0]}
 }
 
 type indexChange struct {
 	ix             *Index
 	header         [IndexHeader]byte
 	added, removed [][]byte // Encoded fields.
-	prefixes       []prefixChange
 }
 
 // parseFrom is the number of indexes from which on a change parses its documents for all of them.
@@ -67,12 +64,6 @@ func (ch *changes) derive() error {
 	derived := 0
 	for _, ix := range (*ch.c.maintained.Load())[1:] {
 		if replaced && (ix.untouched(changed) || ix.excludes(ch.new, changed)) {
-			continue
-		}
-		if ix.Grams != nil {
-			if ch.new != nil {
-				ch.grams = append(ch.grams, ix)
-			}
 			continue
 		}
 		if derived++; derived == parseFrom {
@@ -100,9 +91,6 @@ func (ch *changes) derive() error {
 			continue
 		}
 		ic.header = indexHeader(tagIndex, ch.c.ID, ix.Spec.ID)
-		if counted := ix.counted.Load() | ix.counting.Load(); counted != 0 {
-			ic.prefixes = prefixChanges(&ch.keys, ix, counted, before.Keys, after.Keys)
-		}
 		if ix.Spec.Unique {
 			for _, k := range ic.added {
 				ch.key = append(append(ch.key[:0], ic.header[:]...), k...)
@@ -144,8 +132,8 @@ func taken(it *pebble.Iterator, prefix, id []byte) (bool, error) {
 	return false, storageError(it.Error())
 }
 
-// write adds the document and its index entries to the batch, and its counter changes to t.
-func (ch *changes) write(b *pebble.Batch, docKey []byte, t *counterDeltas) error {
+// write adds the document and its index entries to the batch, and the change of the number of documents.
+func (ch *changes) write(b *pebble.Batch, docKey []byte) error {
 	var err error
 	if ch.new != nil {
 		err = b.Set(docKey, ch.new, nil)
@@ -155,7 +143,6 @@ func (ch *changes) write(b *pebble.Batch, docKey []byte, t *counterDeltas) error
 	if err != nil {
 		return err
 	}
-	t.docs += ch.delta()
 	for _, ic := range ch.per {
 		for _, k := range ic.removed {
 			if err := ic.ix.deleteEntry(b, ch.entryKey(&ic, k)); err != nil {
@@ -167,22 +154,16 @@ func (ch *changes) write(b *pebble.Batch, docKey []byte, t *counterDeltas) error
 				return err
 			}
 		}
-		for _, p := range ic.prefixes {
-			t.add(ic.ix, p)
-		}
 	}
-	return ch.addPostings(b, t)
+	return ch.c.addCount(b, ch.delta())
 }
 
-// addPostings adds the postings of the new version to the batch.
-func (ch *changes) addPostings(b *pebble.Batch, t *counterDeltas) error {
-	t.postings.c = ch.c
-	for _, ix := range ch.grams {
-		if err := t.postings.add(b, ix, &ch.keys, ch.new); err != nil {
-			return err
-		}
+// addCount adds a change of the number of documents to a batch.
+func (c *Collection) addCount(b *pebble.Batch, n int64) error {
+	if n == 0 {
+		return nil
 	}
-	return nil
+	return addCounter(b, tagged(tagCount, c.ID), n)
 }
 
 // deleteEntry removes an entry that exists. Pebble drops a SingleDelete together with its Set as soon as the two meet, in a flush
@@ -220,7 +201,7 @@ func (c *Collection) setMultikey(ix *Index, m uint32) error {
 	ix.Spec.Multikey |= m
 	b := c.e.db.NewBatch()
 	defer b.Close()
-	if err := c.putRecord(b, c.nextIx, c.AllIndexes()); err != nil {
+	if err := c.putRecord(b, c.nextIx, c.Indexes()); err != nil {
 		return err
 	}
 	c.e.dirty.Add(1)

@@ -9,8 +9,6 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/orch-project/orch/pkg/embeddedmongo/internal/grams"
-	"github.com/orch-project/orch/pkg/embeddedmongo/internal/index"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
@@ -59,7 +57,7 @@ func CheckDamaged(ctx context.Context, fs vfs.FS, dir string) (list []Collection
 
 // checkAround lists what of a collection cannot be read.
 func (c *Collection) checkAround(ctx context.Context) (CollectionReport, error) {
-	indexes := c.AllIndexes()[1:]
+	indexes := c.Indexes()[1:]
 	k := &checker{c: c, r: CollectionReport{Namespace: namespace(c.DB, c.Name), Indexes: len(indexes) + 1}}
 	missing, gaps, err := c.readAround(ctx, nil, func(value.Doc) error { k.r.Documents++; return nil })
 	if err != nil {
@@ -89,14 +87,9 @@ func (c *Collection) checkAround(ctx context.Context) (CollectionReport, error) 
 }
 
 type checker struct {
-	c       *Collection
-	r       CollectionReport
-	want    map[*Index]int64
-	counted map[*Index]uint32 // The complete counters of the state that is checked.
-	counts  map[*Index]map[string]int64
-	texts   bucketTexts
-	found   map[*Index]*recent // The postings that exist.
-	posting []byte
+	c    *Collection
+	r    CollectionReport
+	want map[*Index]int64
 }
 
 func (k *checker) problem(format string, args ...any) {
@@ -109,12 +102,9 @@ func (c *Collection) check(ctx context.Context) (CollectionReport, error) {
 	// The exclusive lock gives one state of documents, entries and counters; it is released before the reading.
 	c.mu.Lock()
 	snap := c.e.db.NewSnapshot()
-	indexes := c.AllIndexes()[1:]
+	indexes := c.Indexes()[1:]
 	memory := c.Count()
-	k := &checker{c: c, want: map[*Index]int64{}, counted: map[*Index]uint32{}, counts: map[*Index]map[string]int64{}, found: map[*Index]*recent{}}
-	for _, ix := range indexes {
-		k.counted[ix] = ix.counted.Load()
-	}
+	k := &checker{c: c, want: map[*Index]int64{}}
 	c.mu.Unlock()
 	defer snap.Close()
 	k.r = CollectionReport{Namespace: namespace(c.DB, c.Name), Indexes: len(indexes) + 1}
@@ -122,9 +112,6 @@ func (c *Collection) check(ctx context.Context) (CollectionReport, error) {
 		return k.r, storageError(err)
 	}
 	for _, ix := range indexes {
-		if ix.Grams != nil {
-			continue // Postings may be left of documents that no longer exist.
-		}
 		if err := k.entries(ctx, snap, ix); err != nil {
 			return k.r, storageError(err)
 		}
@@ -170,11 +157,7 @@ func (k *checker) documents(ctx context.Context, snap *pebble.Snapshot, indexes 
 			k.problem("document %s is stored under another _id", value.Format(d.Get("_id")))
 		}
 		for _, ix := range indexes {
-			check := k.document
-			if ix.Grams != nil {
-				check = k.postings
-			}
-			if err := check(entries, ix, id, d); err != nil {
+			if err := k.document(entries, ix, id, d); err != nil {
 				return err
 			}
 		}
@@ -204,39 +187,7 @@ func (k *checker) document(entries *pebble.Iterator, ix *Index, id []byte, d val
 		}
 		k.problem("document %s has no entry in index %s", value.Format(d.Get("_id")), ix.Spec.Name)
 	}
-	for _, p := range prefixChanges(&index.Memory{}, ix, k.counted[ix], nil, ks.Keys) {
-		if k.counts[ix] == nil {
-			k.counts[ix] = map[string]int64{}
-		}
-		k.counts[ix][string(k.c.prefixKey(ix, p.n, p.prefix))]++
-	}
 	return nil
-}
-
-// postings checks that the postings of a document exist.
-func (k *checker) postings(entries *pebble.Iterator, ix *Index, _ []byte, d value.Doc) error {
-	found := k.found[ix]
-	if found == nil {
-		found = &recent{}
-		k.found[ix] = found
-	}
-	return k.texts.each(ix, &index.Memory{}, d, func(key []byte, fields int) error {
-		set, known := found.bucket(key)
-		if !known {
-			set = &grams.Set{}
-			found.put(string(key), set)
-		}
-		k.texts.grams(func(g grams.Gram) {
-			if !set.Add(g) {
-				return
-			}
-			k.posting = k.c.appendPosting(k.posting[:0], ix, key, fields, g)
-			if !entries.SeekGE(k.posting) || !bytes.Equal(entries.Key(), k.posting) {
-				k.problem("document %s has no posting in index %s", value.Format(d.Get("_id")), ix.Spec.Name)
-			}
-		})
-		return entries.Error()
-	})
 }
 
 // entries compares the number of entries with the expected one. As none is missing, an equal number means that none is stale.
@@ -265,15 +216,6 @@ func (k *checker) entries(ctx context.Context, snap *pebble.Snapshot, ix *Index)
 	k.r.Entries += n
 	if n != k.want[ix] {
 		k.problem("index %s has %d entries, the documents have %d", ix.Spec.Name, n, k.want[ix])
-	}
-	for key, want := range k.counts[ix] {
-		got, err := snapCounter(snap, []byte(key))
-		if err != nil {
-			return err
-		}
-		if got != want {
-			k.problem("a counter of index %s says %d, the documents %d", ix.Spec.Name, got, want)
-		}
 	}
 	return nil
 }

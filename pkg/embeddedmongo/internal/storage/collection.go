@@ -21,11 +21,10 @@ type Collection struct {
 	ID       uint32
 
 	e        *Engine
-	complete atomic.Pointer[indexes]
+	complete atomic.Pointer[[]*Index]
 	// maintained are the indexes that writes maintain: the complete ones, then the one that is being built.
 	maintained atomic.Pointer[[]*Index]
 	count      atomic.Int64
-	gone       atomic.Int64 // Documents that were deleted, or left a bucket, since stale postings were removed.
 	highest    highest
 	builds     chan struct{} // Holds an element during an index build.
 	drops      atomic.Int64  // Drops of indexes that began.
@@ -39,46 +38,25 @@ type Collection struct {
 	nextIx uint16
 }
 
-// indexes are the complete indexes of a collection: all, the _id index first, and by kind.
-type indexes struct {
-	all       []*Index
-	documents []*Index // With an entry for each document, the _id index first.
-	grams     []*Index
-}
-
 func newCollection(e *Engine, db, name string, r record) *Collection {
 	c := &Collection{DB: db, Name: name, ID: r.ID, e: e, nextIx: r.NextIx, builds: make(chan struct{}, 1)}
 	c.setIndexes([]*Index{newIDIndex()})
 	return c
 }
 
-// Indexes lists the complete indexes with entries for documents, the _id index first. The caller must not modify the list.
-func (c *Collection) Indexes() []*Index { return c.complete.Load().documents }
-
-// GramIndexes lists the complete indexes of trigrams.
-func (c *Collection) GramIndexes() []*Index { return c.complete.Load().grams }
-
-// AllIndexes lists the complete indexes of all kinds, the _id index first. The caller must not modify the list.
-func (c *Collection) AllIndexes() []*Index { return c.complete.Load().all }
+// Indexes lists the complete indexes, the _id index first. The caller must not modify the list.
+func (c *Collection) Indexes() []*Index { return *c.complete.Load() }
 
 // setIndexes replaces the complete indexes. The caller holds mu.
 func (c *Collection) setIndexes(list []*Index) {
-	complete := &indexes{all: list}
-	for _, ix := range list {
-		if ix.Grams != nil {
-			complete.grams = append(complete.grams, ix)
-		} else {
-			complete.documents = append(complete.documents, ix)
-		}
-	}
-	c.complete.Store(complete)
+	c.complete.Store(&list)
 	c.maintain(c.building)
 }
 
 // maintain makes writes maintain the complete indexes and the one that is being built, which may be nil. The caller holds mu.
 func (c *Collection) maintain(building *Index) {
 	c.building = building
-	list := c.AllIndexes()
+	list := c.Indexes()
 	if building != nil {
 		list = append(slices.Clone(list), building)
 	}

@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -50,18 +49,6 @@ func (e *Engine) counter(key []byte) (int64, error) {
 		return 0, err
 	}
 	defer closer.Close()
-	return readCounter(v)
-}
-
-// counterAt reads a counter by an iterator; 0 when there is none.
-func counterAt(it *pebble.Iterator, key []byte) (int64, error) {
-	if !it.SeekGE(key) || !bytes.Equal(it.Key(), key) {
-		return 0, it.Error()
-	}
-	v, err := it.ValueAndErr()
-	if err != nil {
-		return 0, err
-	}
 	return readCounter(v)
 }
 

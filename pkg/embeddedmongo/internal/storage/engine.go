@@ -49,8 +49,7 @@ type Engine struct {
 	mu    sync.RWMutex
 	colls map[string]*Collection // By "db.coll".
 
-	backups  sync.Mutex // Held during a backup.
-	counting sync.Mutex // Held while prefixes are counted in the background.
+	backups sync.Mutex // Held during a backup.
 
 	stalls     atomic.Int64 // Moments at which writes began to wait for compactions.
 	resetTwice atomic.Int64 // Entries that compactions found set twice below one SingleDelete.

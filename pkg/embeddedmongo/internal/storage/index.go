@@ -24,7 +24,6 @@ type IndexSpec struct {
 	Partial  bson.Raw `bson:"partialFilterExpression,omitempty"`
 	Expire   *int64   `bson:"expireAfterSeconds,omitempty"`
 	Multikey uint32   `bson:"multikey,omitempty"` // Bit i: field i was reached through an array in some document.
-	Counted  uint32   `bson:"counted,omitempty"`  // Bit n: documents are counted below each prefix of n fields.
 	// SetOnce promises that a Set of an entry is the only one since the entry's last deletion, so a SingleDelete removes it.
 	// Indexes that earlier versions built lack it: their builds set the entries of changed documents again.
 	SetOnce bool `bson:"setOnce,omitempty"`
@@ -35,21 +34,13 @@ type Index struct {
 	Spec     IndexSpec
 	Fields   []index.Field
 	Partial  *filter.Filter
-	Grams    *Grams // Of an index of trigrams; nil for all others.
 	multikey atomic.Uint32
-
-	// Each bit n stands for counters of the documents below each prefix of n fields.
-	counted  atomic.Uint32 // Readers may use them.
-	counting atomic.Uint32 // A walk adds up the numbers. Writes move these counters, and the complete ones.
-	queued   atomic.Uint32 // The background will count them.
 
 	// roots are the top-level fields that the entries depend on. An update of other fields leaves the entries unchanged.
 	// nil when the partial filter is not a plain conjunction, so any field may matter.
 	roots []string
 	// partialRoots are those that the partial filter reads; nil when there is none, or any field may matter.
 	partialRoots []string
-
-	recent recent // Of an index of trigrams.
 }
 
 // Multikey returns the fields that some document reaches through an array, one bit a field.
@@ -76,7 +67,6 @@ func NewIndex(spec IndexSpec) (*Index, error) {
 func OpenIndex(spec IndexSpec) (*Index, error) {
 	ix := &Index{Spec: spec}
 	ix.multikey.Store(spec.Multikey)
-	ix.counted.Store(spec.Counted)
 	d := value.Doc(spec.Key)
 	if d.Empty() {
 		return nil, mongoerr.New(mongoerr.CannotCreateIndex, "index keys cannot be an empty field")
@@ -89,10 +79,9 @@ func OpenIndex(spec IndexSpec) (*Index, error) {
 		}
 		path := string(k)
 		if v.T == bson.TypeString {
-			if err := ix.addTextKey(path, v.Str()); err != nil {
-				return nil, err
-			}
-		} else if !v.IsNumber() || v.Float() == 0 {
+			return nil, mongoerr.NotImplemented("index type %q on %s", v.Str(), path)
+		}
+		if !v.IsNumber() || v.Float() == 0 {
 			return nil, mongoerr.New(mongoerr.CannotCreateIndex, "values in the index key pattern must be 1 or -1, not %s", value.Format(v))
 		}
 		if seen[path] {
@@ -107,12 +96,7 @@ func OpenIndex(spec IndexSpec) (*Index, error) {
 				return nil, mongoerr.New(mongoerr.CannotCreateIndex, "index key path %q is not allowed", path)
 			}
 		}
-		if v.IsNumber() {
-			ix.Fields = append(ix.Fields, index.NewField(path, v.Float() < 0))
-		}
-	}
-	if err := ix.checkTextKeys(); err != nil {
-		return nil, err
+		ix.Fields = append(ix.Fields, index.NewField(path, v.Float() < 0))
 	}
 	if len(ix.Fields) > 31 {
 		return nil, mongoerr.New(mongoerr.CannotCreateIndex, "an index has at most 31 fields")
@@ -149,11 +133,6 @@ func (ix *Index) setRoots() {
 	ix.partialRoots, ix.roots = partial, slices.Clone(partial)
 	for _, f := range ix.Fields {
 		ix.roots = appendRoot(ix.roots, f.Path)
-	}
-	if ix.Grams != nil {
-		for _, text := range ix.Grams.Texts {
-			ix.roots = appendRoot(ix.roots, text.Path)
-		}
 	}
 }
 

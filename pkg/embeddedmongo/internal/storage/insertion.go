@@ -32,7 +32,6 @@ type insertion struct {
 	// entries are the keys of one index that the batch adds, in memory that the next index reuses.
 	entries [][]byte
 	memory  []byte
-	known   knownTexts
 }
 
 // newDoc is a document to insert.
@@ -70,7 +69,7 @@ func (in *insertion) release() {
 	clear(in.entries)
 	*in = insertion{
 		docs: in.docs[:0], met: in.met, byID: in.byID[:0], docLocks: in.docLocks[:0], uniqueLocks: in.uniqueLocks[:0],
-		entries: in.entries[:0], memory: in.memory[:0], known: knownTexts{key: in.known.key[:0]},
+		entries: in.entries[:0], memory: in.memory[:0],
 	}
 	insertionPool.Put(in)
 }
@@ -208,31 +207,26 @@ func (in *insertion) write(w *Commit, docs []newDoc) error {
 		return nil
 	}
 	b := in.c.e.db.NewBatchWithSize(size)
-	t := counterDeltas{c: in.c}
-	t.postings.texts.known = &in.known
 	var err error
 	for _, n := range stored {
 		err = errors.Join(err, b.Set(n.key, n.new, nil))
-		t.docs++
 	}
 	for _, ix := range (*in.c.maintained.Load())[1:] {
-		err = errors.Join(err, in.writeEntries(b, ix, stored, &t))
+		err = errors.Join(err, in.writeEntries(b, ix, stored))
 	}
-	for _, n := range stored {
-		err = errors.Join(err, n.addPostings(b, &t))
-	}
-	if err = errors.Join(err, t.write(b), in.c.highest.raise(in.c, stored[len(stored)-1].id)); err != nil {
+	n := int64(len(stored))
+	if err = errors.Join(err, in.c.addCount(b, n), in.c.highest.raise(in.c, stored[len(stored)-1].id)); err != nil {
 		return errors.Join(err, b.Close())
 	}
 	if err := w.apply(b); err != nil {
 		return err
 	}
-	t.publish()
+	in.c.count.Add(n)
 	return nil
 }
 
 // writeEntries adds the entries of the documents in one index to the batch. It is called for the indexes in their order.
-func (in *insertion) writeEntries(b *pebble.Batch, ix *Index, docs []*newDoc, t *counterDeltas) error {
+func (in *insertion) writeEntries(b *pebble.Batch, ix *Index, docs []*newDoc) error {
 	in.entries, in.memory = in.entries[:0], in.memory[:0]
 	for _, n := range docs {
 		if n.next == len(n.per) || n.per[n.next].ix != ix {
@@ -244,9 +238,6 @@ func (in *insertion) writeEntries(b *pebble.Batch, ix *Index, docs []*newDoc, t 
 			start := len(in.memory)
 			in.memory = appendEntryKey(in.memory, change.header[:], fields, n.id)
 			in.entries = append(in.entries, in.memory[start:])
-		}
-		for _, p := range change.prefixes {
-			t.add(ix, p)
 		}
 	}
 	slices.SortFunc(in.entries, bytes.Compare)

@@ -12,14 +12,14 @@ import (
 //	d coll(4) id                              document
 //	i coll(4) index(2) fields id len(id)(2)   index entry, without a value
 //	n coll(4)                                 number of documents (merged)
-//	k coll(4) index(2) fields(1) prefix       number of documents below an index prefix (merged)
+//	k …                                       a retired form of index, see dropRetired
 const (
 	tagCatalog  = 'm'
 	tagSequence = 'q'
 	tagDoc      = 'd'
 	tagIndex    = 'i'
 	tagCount    = 'n'
-	tagPrefix   = 'k'
+	tagRetired  = 'k'
 )
 
 // DocHeader and IndexHeader are the lengths of the headers before a document's _id and an index entry's fields, in bytes.

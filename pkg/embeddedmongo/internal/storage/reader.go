@@ -9,16 +9,15 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-// Reader reads a collection as it was at one moment: its documents, index entries and counters. A query is planned and executed with one
+// Reader reads a collection as it was at one moment: its documents and index entries. A query is planned and executed with one
 // Reader, so its plan and each of its numbers belong to the same state, whatever is written and dropped meanwhile.
 //
-//	lists of indexes ─▶ state of the store ─▶ Indexes, View, PrefixCounts
+//	list of indexes ─▶ state of the store ─▶ Indexes, View
 //
 // It must be closed, and belongs to one goroutine at a time.
 type Reader struct {
 	*Collection
-	complete *indexes // Those whose entries the state has.
-	counted  []uint32 // The complete counters of the indexes of documents, see Index.
+	complete []*Index // Those whose entries the state has.
 	state    *pebble.Iterator
 	views    []*View // The open views.
 }
@@ -29,12 +28,8 @@ type Reader struct {
 func (c *Collection) Reader() (*Reader, error) {
 	for {
 		drops := c.drops.Load()
-		r := &Reader{Collection: c, complete: c.complete.Load()}
-		r.counted = make([]uint32, len(r.complete.documents))
-		for i, ix := range r.complete.documents {
-			r.counted[i] = ix.counted.Load()
-		}
-		// Indexes and counters are complete before they are listed, so the state that follows has them.
+		r := &Reader{Collection: c, complete: c.Indexes()}
+		// Indexes are complete before they are listed, so the state that follows has them.
 		state, err := c.e.db.NewIter(&pebble.IterOptions{LowerBound: c.DocPrefix(), UpperBound: Successor(c.DocPrefix())})
 		if err != nil {
 			return nil, storageError(err)
@@ -49,38 +44,14 @@ func (c *Collection) Reader() (*Reader, error) {
 	}
 }
 
-// Indexes lists the complete indexes with entries for documents, the _id index first. The caller must not modify the list.
-func (r *Reader) Indexes() []*Index { return r.complete.documents }
-
-// GramIndexes lists the complete indexes of trigrams. The caller must not modify the list.
-func (r *Reader) GramIndexes() []*Index { return r.complete.grams }
+// Indexes lists the complete indexes, the _id index first. The caller must not modify the list.
+func (r *Reader) Indexes() []*Index { return r.complete }
 
 // View opens iterators of the state. The caller closes it; the Reader closes those that a failed command leaves.
 func (r *Reader) View() *View {
 	v := &View{r: r}
 	r.views = append(r.views, v)
 	return v
-}
-
-// PrefixCounts returns the number of documents below each of several encoded values of the first n fields, from counters. ok is false
-// when the index keeps no counters for that prefix length.
-func (r *Reader) PrefixCounts(ix *Index, n int, prefixes [][]byte) (counts []int64, ok bool, err error) {
-	at := slices.Index(r.complete.documents, ix)
-	if at < 0 || r.counted[at]&prefixBit(n) == 0 {
-		return nil, false, nil
-	}
-	all := r.prefixKey(ix, n, nil)
-	it, err := r.state.Clone(pebble.CloneOptions{IterOptions: &pebble.IterOptions{LowerBound: all, UpperBound: Successor(all)}})
-	if err != nil {
-		return nil, false, storageError(err)
-	}
-	counts = make([]int64, len(prefixes))
-	for i, prefix := range prefixes {
-		if counts[i], err = counterAt(it, r.prefixKey(ix, n, prefix)); err != nil {
-			break
-		}
-	}
-	return counts, err == nil, storageError(errors.Join(err, it.Close()))
 }
 
 // Close releases the state. A nil Reader has none.

@@ -98,9 +98,9 @@ func (b *rebuilding) rebuild(target *Engine) (err error) {
 	if b.to, err = target.Collection(c.DB, c.Name); err != nil {
 		return err
 	}
-	for _, ix := range c.AllIndexes()[1:] {
+	for _, ix := range c.Indexes()[1:] {
 		spec := ix.Spec
-		spec.Multikey, spec.Counted = 0, 0 // Those of the documents that are inserted.
+		spec.Multikey = 0 // That of the documents that are inserted.
 		if _, err := b.to.CreateIndex(b.ctx, spec, func() error { return nil }); err != nil {
 			return fmt.Errorf("create index %s: %w", spec.Name, err)
 		}

@@ -66,20 +66,15 @@ func (c *Collection) Modify(w *Commit, id []byte, f func(old value.Doc) (value.D
 		}
 	}
 	b := c.e.db.NewBatchWithSize(len(d) + 512)
-	t := counterDeltas{c: c}
-	if err := errors.Join(ch.write(b, docKey, &t), t.write(b)); err != nil {
+	if err := ch.write(b, docKey); err != nil {
 		b.Close()
 		return err
 	}
 	if err := w.apply(b); err != nil {
 		return err
 	}
-	t.publish()
-	if d == nil {
+	if c.count.Add(ch.delta()); d == nil {
 		c.e.deleted.total.Add(1)
-	}
-	if d == nil || len(ch.grams) > 0 {
-		c.gone.Add(1)
 	}
 	return nil
 }

@@ -9,9 +9,12 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// at is the start of the i-th of n runs: one starts each second, the last one a second before newest.
+// spacing is the time between the starts of two runs.
+var spacing = time.Second
+
+// at is the start of the i-th of n runs, the last one a spacing before newest.
 func at(i, n int) *timestamppb.Timestamp {
-	return timestamppb.New(newest.Add(time.Duration(i-n) * time.Second))
+	return timestamppb.New(newest.Add(time.Duration(i-n) * spacing))
 }
 
 // The words of names: as a server's own, names have two, so many runs share one.

@@ -7,6 +7,7 @@
 //	make bench-scale BENCHFLAGS='-only "flow_run.name"'
 //	make bench-scale BENCHFLAGS='-profile scale.pprof'   (what the queries in the large store do)
 //	make bench-scale BENCHFLAGS='-cpu'                 (processor time instead of elapsed time, for a busy machine)
+//	make bench-growth                                  (the requests of clients to a whole server, see test/bench/growth; this command fills the stores)
 //	make bench-tenants                                 (a workspace beside another that asks the worst queries)
 //
 // The documents are written directly to the embedded store; the queries go through package query, as the services' do.
@@ -21,6 +22,8 @@ import (
 	"os"
 	"regexp"
 	"time"
+
+	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // options are the flags.
@@ -29,6 +32,8 @@ type options struct {
 	bound       float64
 	floor       time.Duration
 	dir, fill   string
+	uri         string
+	growth      bool
 	only        string
 	measureOnly int
 	tenants     time.Duration
@@ -45,6 +50,8 @@ func main() {
 	flag.StringVar(&o.dir, "dir", "", "where the stores are kept, and found again; when empty they are temporary")
 	flag.StringVar(&o.only, "only", "", "regular expression of the queries to measure")
 	flag.StringVar(&o.fill, "fill", "", "fill a store in this directory with -many runs, and measure nothing")
+	flag.StringVar(&o.uri, "uri", "", "fill the database of the name -fill on this MongoDB server, in place of a directory")
+	flag.BoolVar(&o.growth, "growth", false, "fill with runs of 30 days, three task runs, five events and two logs for each")
 	flag.IntVar(&o.measureOnly, "measure", 0, "measure the store of this size in -dir, and print JSON; for the command itself")
 	flag.DurationVar(&o.tenants, "tenants", 0, "measure a workspace beside the worst queries of another in the large store for this time, and nothing else")
 	flag.StringVar(&o.profile, "profile", "", "file for a CPU profile of the queries in the large store")
@@ -58,7 +65,7 @@ func main() {
 
 func (o options) run(ctx context.Context) (err error) {
 	if o.fill != "" {
-		return fillOnly(ctx, o.fill, o.many)
+		return o.fillOnly(ctx)
 	}
 	only, err := regexp.Compile(o.only)
 	if err != nil {
@@ -87,11 +94,23 @@ func (o options) run(ctx context.Context) (err error) {
 }
 
 // fillOnly fills the store of a server that does not run, for benchmarks of the whole server.
-func fillOnly(ctx context.Context, dir string, n int) (err error) {
-	w, err := open(ctx, dir)
+func (o options) fillOnly(ctx context.Context) (err error) {
+	w := &world{}
+	if o.uri != "" {
+		err = w.connect(ctx, store.Config{URI: o.uri, Database: o.fill})
+	} else {
+		w, err = open(ctx, o.fill)
+	}
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.close(ctx)) }()
-	return w.fill(ctx, n)
+	if !o.growth {
+		return w.fill(ctx, o.many)
+	}
+	spacing = 30 * 24 * time.Hour / time.Duration(o.many)
+	if err := w.fill(ctx, o.many); err != nil {
+		return err
+	}
+	return w.fillGrowth(ctx, o.many)
 }

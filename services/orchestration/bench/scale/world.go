@@ -21,7 +21,7 @@ import (
 
 // world is a store that queries read.
 type world struct {
-	server *embeddedmongo.Server
+	server *embeddedmongo.Server // nil for a store on another server.
 	store  *store.Store
 }
 
@@ -30,20 +30,29 @@ func open(ctx context.Context, dir string) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := store.Open(ctx, store.Config{
-		URI: server.URI(), Database: "orch", Dialer: server.ContextDialer(), Clock: clock.System{}, IDs: id.System(),
-	})
-	if err != nil {
+	w := &world{server: server}
+	if err := w.connect(ctx, store.Config{URI: server.URI(), Database: "orch", Dialer: server.ContextDialer()}); err != nil {
 		return nil, errors.Join(err, server.Close())
-	}
-	w := &world{server: server, store: s}
-	if err := s.EnsureIndexes(ctx, query.Indexes()); err != nil {
-		return nil, errors.Join(err, w.close(ctx))
 	}
 	return w, nil
 }
 
+// connect opens the store on a server.
+func (w *world) connect(ctx context.Context, cfg store.Config) (err error) {
+	cfg.Clock, cfg.IDs = clock.System{}, id.System()
+	if w.store, err = store.Open(ctx, cfg); err != nil {
+		return err
+	}
+	if err := w.store.EnsureIndexes(ctx, query.Indexes()); err != nil {
+		return errors.Join(err, w.store.Close(ctx))
+	}
+	return nil
+}
+
 func (w *world) close(ctx context.Context) error {
+	if w.server == nil {
+		return w.store.Close(ctx)
+	}
 	return errors.Join(w.store.Close(ctx), w.server.Close())
 }
 

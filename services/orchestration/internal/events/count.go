@@ -35,6 +35,9 @@ func (s *Service) CountEvents(ctx context.Context, r *orchv1.CountEventsRequest)
 	if !none {
 		filter = named
 	}
+	if err := s.searchable(ctx, info.Workspace, filter); err != nil {
+		return nil, err
+	}
 	switch r.GetCountable() {
 	case orchv1.Countable_COUNTABLE_EVENT:
 		return s.countByName(ctx, info.Workspace, filter)

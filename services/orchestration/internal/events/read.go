@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -90,6 +91,9 @@ func (s *Service) firstPage(ctx context.Context, in owner, q *orchv1.EventQuery)
 	}
 	limit := q.GetLimit()
 	p := position{filter: filter, limit: limit}
+	if err := s.searchable(ctx, in.id, named); err != nil {
+		return nil, err
+	}
 	total, err := s.total(ctx, in.id, named, compiled, q.GetTotalLimit())
 	if err != nil {
 		return nil, err
@@ -105,6 +109,22 @@ func (s *Service) firstPage(ctx context.Context, in owner, q *orchv1.EventQuery)
 		err = rpc.SetHeader(ctx, request.CountCappedHeader, strconv.FormatInt(page.GetTotal(), 10))
 	}
 	return page, err
+}
+
+// searchable returns query.ErrBroadSearch for a search for a text among more events than a total reads: no index has their texts.
+func (s *Service) searchable(ctx context.Context, ws uuid.UUID, filter *orchv1.EventFilter) error {
+	if filter.GetText().GetQuery() == "" {
+		return nil
+	}
+	selected, err := s.compile(ws, indexed(filter))
+	if err != nil {
+		return err
+	}
+	n, err := s.events.CountUpTo(ctx, ws, selected, s.totals.read+1)
+	if err == nil && n > s.totals.read {
+		err = fmt.Errorf("more than %d events: %w", s.totals.read, query.ErrBroadSearch)
+	}
+	return err
 }
 
 func (s *Service) nextPage(ctx context.Context, in owner, token string) (*orchv1.EventPage, error) {

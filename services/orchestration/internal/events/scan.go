@@ -31,6 +31,9 @@ func (s *Service) ScanEvents(ctx context.Context, r *orchv1.ScanEventsRequest) (
 	if err != nil {
 		return nil, err
 	}
+	if err := s.searchable(ctx, info.Workspace, filter); err != nil {
+		return nil, err
+	}
 	p := position{filter: filter, limit: r.GetLimit()}
 	if after := r.GetAfter(); after != nil {
 		if err := p.goOnAfter(after); err != nil {

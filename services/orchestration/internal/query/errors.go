@@ -9,6 +9,9 @@ var (
 	// ErrTooBroad means that a related filter matches too many documents to join. The caller should return 422 and ask
 	// the client to narrow the related filter.
 	ErrTooBroad = errors.New("the related filter matches too much to be joined")
+	// ErrBroadSearch means that a search for a text would read too many documents: no index has their texts. The caller should return 422
+	// and ask the client to select fewer.
+	ErrBroadSearch = errors.New("the search for a text would read too many documents")
 	// ErrOperand means that an operand has no stored form. The caller should return 422.
 	ErrOperand = errors.New("operand not usable")
 	// ErrLongText means that a search text exceeds MaxPattern. It matches ErrOperand too.

@@ -29,29 +29,6 @@ func (i Index) CoversWorkspaces() bool {
 // is tested for each document. So a filter lacks an index only if it rarely comes without a selective one.
 func Indexes() []Index { return withRetries(indexes()) }
 
-// EmbeddedIndexes returns the indexes of trigrams that only the embedded server has (embeddedmongo, storage.Grams). Searches for a part of a
-// text use them. Elsewhere, and until they are built, such searches read keys or documents.
-func EmbeddedIndexes() []Index {
-	return []Index{
-		{Collection: FlowRun, Keys: trigrams("", "name"), For: "name.like_ of three characters or more"},
-		{Collection: TaskRun, Keys: trigrams("", "name"), For: "name.like_ of three characters or more"},
-		{Collection: Log, Keys: trigrams("timestamp", logTexts...), For: "text.query, by TIMESTAMP_*"},
-		{Collection: Event, Keys: trigrams("occurred", eventTexts...), For: "text.query, newest and oldest first"},
-	}
-}
-
-// trigrams returns the keys of an index of the trigrams of texts, for each value, or for each chunk of a time.
-func trigrams(time string, texts ...string) bson.D {
-	d := keys(workspaceKey)
-	if time != "" {
-		d = append(d, bson.E{Key: time, Value: "chunks"})
-	}
-	for _, text := range texts {
-		d = append(d, bson.E{Key: text, Value: "grams"})
-	}
-	return d
-}
-
 // The index of the outboxes with effects. Those without a recorded failure come first, by the times of their effects, so the sweeper
 // does not step over those with one.
 var (

@@ -18,8 +18,7 @@ func indexPage(users map[string][]labelledQuery) string {
 		"Every index of the store with the queries that use it: what `explain` says for each filter and sort of the API, and for the\n" +
 		"queries of the services. Written by `make gen`; the list of indexes is\n" +
 		"[services/orchestration/internal/query/index.go](../services/orchestration/internal/query/index.go). A filter stands for pages in\n" +
-		"all orders and for the count, unless orders are named. Indexes of trigrams exist on the embedded store only, and serve searches for a\n" +
-		"part of a text together with an index of the same fields ([ADR 053](adr/053-indexes-of-trigrams.md)).\n")
+		"all orders and for the count, unless orders are named.\n")
 	last := Collection("")
 	for _, ix := range sortedIndexes() {
 		if ix.Collection != last {
@@ -33,7 +32,7 @@ func indexPage(users map[string][]labelledQuery) string {
 
 // sortedIndexes groups indexes by collection and keeps their order within each.
 func sortedIndexes() []Index {
-	list := append(Indexes(), EmbeddedIndexes()...)
+	list := Indexes()
 	slices.SortStableFunc(list, func(a, b Index) int { return strings.Compare(string(a.Collection), string(b.Collection)) })
 	return list
 }
@@ -48,12 +47,6 @@ func kind(ix Index) string {
 	}
 	if ix.TTL {
 		kinds = append(kinds, "TTL")
-	}
-	switch {
-	case slices.ContainsFunc(ix.Keys, func(e bson.E) bool { return e.Value == "chunks" }):
-		kinds = append(kinds, "trigrams by chunks of time")
-	case slices.ContainsFunc(ix.Keys, func(e bson.E) bool { return e.Value == "grams" }):
-		kinds = append(kinds, "trigrams by values")
 	}
 	if ix.Partial != nil {
 		condition, err := bson.MarshalExtJSON(ix.Partial, false, false)

@@ -32,7 +32,7 @@ func TestEveryIndexIsUsed(t *testing.T) {
 	ws := uuid.New()
 	queries := everyQuery(t, ws)
 	embedded := mongotest.Embedded(t, embeddedmongo.Options{NoSync: true}).Connect()
-	createIndexes(t, embedded, append(Indexes(), EmbeddedIndexes()...), true)
+	createIndexes(t, embedded, Indexes(), true)
 	populate(t, embedded, ws)
 	users, used := explainAll(t, embedded, queries)
 	if os.Getenv(mongotest.Variable) != "" {
@@ -165,7 +165,7 @@ func (x *explanation) collect(v bson.RawValue, winning bool) {
 			if winning {
 				x.stages = append(x.stages, e.Value().StringValue())
 			}
-		case "indexName", "gramIndexName":
+		case "indexName":
 			x.indexes = append(x.indexes, e.Value().StringValue())
 		case "winningPlan":
 			x.collect(e.Value(), true)

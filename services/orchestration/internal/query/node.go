@@ -6,7 +6,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// node is a compiled criterion: always, match, join or exists.
+// node is a compiled criterion: always, match, search, join or exists.
 type node interface{ isNode() }
 
 // matchAll matches every document.
@@ -26,6 +26,12 @@ type exists struct {
 	rel relation
 	in  node
 	not bool
+}
+
+// search is a match of a text in a field. A dictionary of the field's values may list those that match.
+type search struct {
+	match
+	text string
 }
 
 func (matchAll) isNode() {}
@@ -88,6 +94,8 @@ func toBSON(n node) (bson.D, error) {
 		return bson.D{}, nil
 	case match:
 		return bson.D(n), nil
+	case search:
+		return bson.D(n.match), nil
 	case join:
 		list := make([]bson.D, len(n.kids))
 		for i, k := range n.kids {

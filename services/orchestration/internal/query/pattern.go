@@ -45,7 +45,7 @@ func like(path, text string) (node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return regex(path, wildcards.ReplaceAllLiteralString(pattern, anything), "i"), nil
+	return search{match: regex(path, wildcards.ReplaceAllLiteralString(pattern, anything), "i"), text: text}, nil
 }
 
 // anything is the pattern of any sequence of characters, line ends included.

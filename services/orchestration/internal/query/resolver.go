@@ -32,6 +32,8 @@ type Resolver struct {
 	// MaxPaged and MaxCounted bound the documents that the probes of one page, or of one count or aggregation, read before ErrTooBroad.
 	// 0: 20,000 and 100,000.
 	MaxPaged, MaxCounted int
+	// MaxSearched bounds the documents that a search for a text reads, before ErrBroadSearch. 0: MaxSearched.
+	MaxSearched int64
 	// Batch is how many documents are probed together. 0: 500.
 	Batch int
 	// OwnCap and RelatedCap are the numbers at which Selection.CountCapped stops: of own fields, and of related filters, whose matches
@@ -39,6 +41,9 @@ type Resolver struct {
 	OwnCap, RelatedCap int64
 	// Begin waits until a read of the workspace may begin; the caller calls end when it has ended. nil: reads begin at once.
 	Begin func(ctx context.Context, ws uuid.UUID) (end func(), err error)
+	// Names lists the names of a collection's documents that match a search for a text, which condition tests. ok is false if it does not
+	// know them, or they are many; the names of the documents are tested then. nil knows none.
+	Names func(ctx context.Context, ws uuid.UUID, c Collection, text string, condition any) (names []string, ok bool, err error)
 	// Limit bounds the time of a read that takes several commands, beside the bound of each command. It covers the commands that
 	// resolve related filters together, and those of each later call together. 0: none.
 	Limit time.Duration
@@ -53,6 +58,9 @@ func (r Resolver) withDefaults() Resolver {
 	}
 	if r.MaxCounted == 0 {
 		r.MaxCounted = defaultMaxCounted
+	}
+	if r.MaxSearched == 0 {
+		r.MaxSearched = MaxSearched
 	}
 	if r.Batch == 0 {
 		r.Batch = defaultBatch
@@ -86,24 +94,28 @@ func (r Resolver) Select(ctx context.Context, ws uuid.UUID, p Plan) (*Selection,
 	if root == nil {
 		root = matchAll{}
 	}
-	filter, probes, err := r.resolveWithin(ctx, ws, root)
+	filter, probes, err := r.resolveWithin(ctx, ws, p.own, root)
 	if err != nil {
 		return nil, fmt.Errorf("query: select %s: %w", p.own, err)
 	}
-	return &Selection{resolver: r, ws: ws, own: p.own, filter: Scope(ws, filter), probes: probes, related: related(root)}, nil
+	s := &Selection{resolver: r, ws: ws, own: p.own, filter: Scope(ws, filter), probes: probes, related: includes(root, isExists)}
+	if err := s.checkSearch(ctx); err != nil {
+		return nil, s.failed(err)
+	}
+	return s, nil
 }
 
 // resolveWithin is resolve within the workspace's share of reads.
-func (r Resolver) resolveWithin(ctx context.Context, ws uuid.UUID, n node) (bson.D, []probe, error) {
-	if !related(n) {
-		return r.resolve(ctx, ws, n)
+func (r Resolver) resolveWithin(ctx context.Context, ws uuid.UUID, own Collection, n node) (bson.D, []probe, error) {
+	if !includes(n, isExists) && (r.Names == nil || !includes(n, isSearch)) {
+		return r.resolve(ctx, ws, own, n)
 	}
 	ctx, end, err := r.BeginSeveral(ctx, ws)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer end()
-	return r.resolve(ctx, ws, n)
+	return r.resolve(ctx, ws, own, n)
 }
 
 // BeginSeveral begins a read of several commands, which share the time limit.
@@ -116,27 +128,31 @@ func (r Resolver) BeginSeveral(ctx context.Context, ws uuid.UUID) (within contex
 	return within, func() { cancel(); leave() }, nil
 }
 
-// related reports whether a criterion reads other collections.
-func related(n node) bool {
-	switch n := n.(type) {
-	case exists:
-		return true
-	case join:
-		return slices.ContainsFunc(n.kids, related)
+// includes reports whether a criterion, or one that it joins, is of a kind.
+func includes(n node, is func(node) bool) bool {
+	if n, ok := n.(join); ok {
+		return slices.ContainsFunc(n.kids, func(k node) bool { return includes(k, is) })
 	}
-	return false
+	return is(n)
 }
 
-// resolve returns the filter for a criterion, and the probes that it does not express. Below or_ a probe is ErrTooBroad.
-func (r Resolver) resolve(ctx context.Context, ws uuid.UUID, n node) (bson.D, []probe, error) {
+func isExists(n node) bool { _, ok := n.(exists); return ok }
+
+func isSearch(n node) bool { _, ok := n.(search); return ok }
+
+// resolve returns the filter for a criterion on documents of own, and the probes that it does not express. Below or_ a probe is ErrTooBroad.
+func (r Resolver) resolve(ctx context.Context, ws uuid.UUID, own Collection, n node) (bson.D, []probe, error) {
 	switch n := n.(type) {
+	case search:
+		d, err := r.resolveSearch(ctx, ws, own, n)
+		return d, nil, err
 	case exists:
 		return r.resolveExists(ctx, ws, n)
 	case join:
 		var list []bson.D
 		var probes []probe
 		for _, k := range n.kids {
-			d, more, err := r.resolve(ctx, ws, k)
+			d, more, err := r.resolve(ctx, ws, own, k)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -158,9 +174,21 @@ func (r Resolver) resolve(ctx context.Context, ws uuid.UUID, n node) (bson.D, []
 	return d, nil, err
 }
 
+// resolveSearch returns the filter of the names that match a search, or its own condition where they are not known.
+func (r Resolver) resolveSearch(ctx context.Context, ws uuid.UUID, own Collection, n search) (bson.D, error) {
+	if r.Names == nil || n.match[0].Key != "name" {
+		return bson.D(n.match), nil
+	}
+	names, ok, err := r.Names(ctx, ws, own, n.text, n.match[0].Value)
+	if err != nil || !ok {
+		return bson.D(n.match), err
+	}
+	return bson.D(criterion("name", "$in", array(names))), nil
+}
+
 // resolveExists returns the filter of the ids to which the far side refers, or a probe if the far side matches too many documents.
 func (r Resolver) resolveExists(ctx context.Context, ws uuid.UUID, e exists) (bson.D, []probe, error) {
-	in, probes, err := r.resolve(ctx, ws, e.in)
+	in, probes, err := r.resolve(ctx, ws, e.rel.to, e.in)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -207,7 +235,7 @@ func (r relation) referring(filter bson.D) bson.D {
 // minUUID is not greater than any id.
 var minUUID = bson.Binary{Subtype: uuidSubtype, Data: make([]byte, len(uuid.UUID{}))}
 
-func array(values []bson.RawValue) bson.A {
+func array[V any](values []V) bson.A {
 	a := make(bson.A, len(values))
 	for i, v := range values {
 		a[i] = v

@@ -1,7 +1,6 @@
 package query
 
 import (
-	"os"
 	"testing"
 
 	"github.com/google/uuid"
@@ -33,11 +32,7 @@ func binary(u uuid.UUID) bson.Binary { return bson.Binary{Subtype: uuidSubtype, 
 // makeIndexes creates the indexes of the server of the tests. It skips unique ones by default, because random documents violate them.
 func makeIndexes(tb testing.TB, db *mongo.Database, unique bool) {
 	tb.Helper()
-	indexes := Indexes()
-	if os.Getenv(mongotest.Variable) == "" {
-		indexes = append(indexes, EmbeddedIndexes()...)
-	}
-	createIndexes(tb, db, indexes, unique)
+	createIndexes(tb, db, Indexes(), unique)
 }
 
 func createIndexes(tb testing.TB, db *mongo.Database, indexes []Index, unique bool) {

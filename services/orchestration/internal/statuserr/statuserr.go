@@ -70,6 +70,10 @@ var table = []struct {
 		Status: http.StatusUnprocessableEntity,
 		Form:   &orchv1.HttpError_Detail{Detail: "The related filter matches more than 10,000 documents, and the list has too many to test each. Narrow the related filter, or filter the list too, by a time window, a state or a flow."},
 	}},
+	{query.ErrBroadSearch, &orchv1.HttpError{
+		Status: http.StatusUnprocessableEntity,
+		Form:   &orchv1.HttpError_Detail{Detail: "The search for a text would read more than 100,000 documents. Select a flow run, a task run or a resource, or a shorter time window."},
+	}},
 	{query.ErrLongText, &orchv1.HttpError{ // Before ErrOperand, which it matches too.
 		Status: http.StatusUnprocessableEntity,
 		Form:   &orchv1.HttpError_Detail{Detail: fmt.Sprintf("The filter searches for a text of more than %d bytes.", query.MaxPattern)},

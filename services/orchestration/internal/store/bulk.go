@@ -101,7 +101,7 @@ func (c *Collection[M]) ReplaceAll(ctx context.Context, ws uuid.UUID, all []Repl
 			fresh = append(fresh, stored[i])
 			continue
 		}
-		if err := c.openChange(ctx, ws, r.Read.Message, r.Next); err != nil {
+		if err := c.prepareChange(ctx, ws, r.Read.Message, r.Next); err != nil {
 			return nil, false, fmt.Errorf("change %ss: %w", c.Name(), err)
 		}
 		model, err := c.versioned(ws, r.Read, stored[i].revision(), &Change[M]{Message: r.Next})
@@ -137,7 +137,7 @@ func (c *Collection[M]) ChangeAll(ctx context.Context, all []Update[M]) (complet
 	}
 	models := make([]mongo.WriteModel, len(all))
 	for i, u := range all {
-		if err := c.openChange(ctx, u.Read.Workspace, u.Read.Message, u.Change.Message); err != nil {
+		if err := c.prepareChange(ctx, u.Read.Workspace, u.Read.Message, u.Change.Message); err != nil {
 			return false, fmt.Errorf("change %ss: %w", c.Name(), err)
 		}
 		read := Version[M]{Message: u.Read.Message, Revision: u.Read.Revision, Token: u.Read.Token}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -18,7 +19,7 @@ func (s *Store) Clear(ctx context.Context, ws uuid.UUID, collections []query.Col
 			return fmt.Errorf("delete %ss of workspace: %w", collection, outage(err))
 		}
 	}
-	if err := s.totals.Clear(ctx, ws); err != nil {
+	if err := errors.Join(s.totals.Clear(ctx, ws), s.names.Clear(ctx, ws)); err != nil {
 		return outage(err)
 	}
 	if _, err := s.db.Collection(deadLetterName).DeleteMany(ctx, query.Scope(ws, bson.D{})); err != nil {

@@ -91,7 +91,7 @@ func (c *Collection[M]) Insert(ctx context.Context, ws uuid.UUID, m M, effects .
 }
 
 func (c *Collection[M]) insertOne(ctx context.Context, doc bson.Raw) error {
-	if err := c.openDocuments(ctx, []bson.Raw{doc}); err != nil {
+	if err := c.prepare(ctx, []bson.Raw{doc}); err != nil {
 		return err
 	}
 	if d := c.store.direct; d != nil {

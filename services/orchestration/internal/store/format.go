@@ -29,6 +29,8 @@ type format struct {
 	Vocabulary string `bson:"vocabulary"`
 	// Changed is when a migration changed the version last, in microseconds of the primary; 0 if none has.
 	Changed int64 `bson:"changed,omitempty"`
+	// Names says that the dictionary has the names of all documents.
+	Names bool `bson:"names,omitempty"`
 }
 
 // Claim writes the format and the vocabulary into a new database, migrates one of an earlier format, and refuses a
@@ -42,6 +44,12 @@ func (s *Store) Claim(ctx context.Context, vocab vocabulary.Vocabulary) error {
 	if err != nil {
 		return fmt.Errorf("read database format: %w", outage(err))
 	}
+	if err := s.names.Ensure(ctx); err != nil {
+		return outage(err)
+	}
+	if found.Names {
+		s.names.Complete()
+	}
 	if found.Changed == 0 {
 		s.totals.Trust(time.Time{})
 	} else {
@@ -54,7 +62,7 @@ func (s *Store) claim(ctx context.Context, vocab vocabulary.Vocabulary, supporte
 	meta := s.db.Collection(metaName)
 	var found format
 	err := meta.FindOneAndUpdate(ctx, bson.D{{Key: "_id", Value: "format"}},
-		bson.D{{Key: "$setOnInsert", Value: bson.D{{Key: "version", Value: supported}, {Key: "vocabulary", Value: vocab.String()}}}},
+		bson.D{{Key: "$setOnInsert", Value: bson.D{{Key: "version", Value: supported}, {Key: "vocabulary", Value: vocab.String()}, {Key: "names", Value: true}}}},
 		options.FindOneAndUpdate().SetUpsert(true).SetReturnDocument(options.After)).Decode(&found)
 	if mongo.IsDuplicateKeyError(err) { // Another replica was first.
 		found, err = s.format(ctx)

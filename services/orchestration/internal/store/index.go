@@ -24,7 +24,7 @@ const indexTimeout = 6 * time.Hour
 func (s *Store) EnsureIndexes(ctx context.Context, indexes []query.Index) error {
 	ctx, cancel := context.WithTimeout(ctx, indexTimeout)
 	defer cancel()
-	for _, set := range s.indexSets(indexes) {
+	for _, set := range indexSets(indexes) {
 		if err := s.ensure(ctx, set); err != nil {
 			return err
 		}
@@ -38,23 +38,8 @@ type indexSet struct {
 	all, unique []mongo.IndexModel
 }
 
-// indexSets groups indexes by their collection, in order of the first of each. An embedded server has those of trigrams too.
-func (s *Store) indexSets(indexes []query.Index) []indexSet {
-	sets := groupIndexes(indexes)
-	if !s.trigrams {
-		return sets
-	}
-	for _, extra := range groupIndexes(query.EmbeddedIndexes()) {
-		for i := range sets {
-			if sets[i].collection == extra.collection {
-				sets[i].all = append(sets[i].all, extra.all...)
-			}
-		}
-	}
-	return sets
-}
-
-func groupIndexes(indexes []query.Index) (sets []indexSet) {
+// indexSets groups indexes by their collection, in order of the first of each.
+func indexSets(indexes []query.Index) (sets []indexSet) {
 	for _, index := range indexes {
 		at := slices.IndexFunc(sets, func(s indexSet) bool { return s.collection == index.Collection })
 		if at < 0 {

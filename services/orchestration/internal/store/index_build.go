@@ -78,7 +78,7 @@ func (s *Store) startIndexes(ctx context.Context, indexes []query.Index, log *sl
 	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	b := &IndexBuilder{store: s, log: log}
-	for _, set := range s.indexSets(indexes) {
+	for _, set := range indexSets(indexes) {
 		err := s.ensure(waiting, set)
 		if err == nil {
 			continue

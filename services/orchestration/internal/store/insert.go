@@ -84,6 +84,14 @@ func (c *Collection[M]) insertAll(ctx context.Context, docs []bson.Raw) (taken [
 	return taken, err
 }
 
+// prepare does what precedes an insertion: it opens the hours of the documents, and adds their names to the dictionary.
+func (c *Collection[M]) prepare(ctx context.Context, docs []bson.Raw) error {
+	if err := c.nameDocuments(ctx, docs); err != nil {
+		return err
+	}
+	return c.openDocuments(ctx, docs)
+}
+
 // insertions holds *[]byte of commands that insert documents. The driver copies a command before it sends it.
 var insertions = sync.Pool{New: func() any { return new([]byte) }}
 
@@ -92,7 +100,7 @@ const maxInsertion = 4 << 20
 
 // runInsertion executes the command that inserts documents.
 func (c *Collection[M]) runInsertion(ctx context.Context, docs []bson.Raw) error {
-	if err := c.openDocuments(ctx, docs); err != nil {
+	if err := c.prepare(ctx, docs); err != nil {
 		return err
 	}
 	if d := c.store.direct; d != nil {

@@ -98,7 +98,7 @@ func (c *Collection[M]) Mutate(ctx context.Context, ws, id uuid.UUID, decide Dec
 		if err != nil {
 			return none, fmt.Errorf("change %s: %w", c.Name(), err)
 		}
-		won, err := false, c.openChange(ctx, ws, base.message, change.Message)
+		won, err := false, c.prepareChange(ctx, ws, base.message, change.Message)
 		if err == nil {
 			won, err = c.compareAndSet(ctx, ws, base.revision, update)
 		}

@@ -44,6 +44,14 @@ func (c *Collection[M]) openAt(ctx context.Context, ws uuid.UUID, times []int64)
 	return nil
 }
 
+// prepareChange does what precedes a change: it adds another name to the dictionary, and opens hours if rows depend on what differs.
+func (c *Collection[M]) prepareChange(ctx context.Context, ws uuid.UUID, from, to M) error {
+	if err := c.nameChange(ctx, ws, from, to); err != nil {
+		return err
+	}
+	return c.openChange(ctx, ws, from, to)
+}
+
 // openChange is openOf for a change, which opens nothing if rows do not depend on what differs.
 func (c *Collection[M]) openChange(ctx context.Context, ws uuid.UUID, from, to M) error {
 	if c.kind == nil {

@@ -34,7 +34,7 @@ func (s *Store) Reader() query.Reader { return reader{query.NewReader(s.db), s} 
 // Resolver resolves filters of related documents, and reads what they select, within the workspace's share of reads. Commands of one
 // read share the time limit of a single operation.
 func (s *Store) Resolver() query.Resolver {
-	return query.Resolver{Reader: s.Reader(), Begin: s.beginRead, Limit: operationTimeout}
+	return query.Resolver{Reader: s.Reader(), Begin: s.beginRead, Names: s.searchNames, Limit: operationTimeout}
 }
 
 type reader struct {

@@ -22,9 +22,6 @@ const lowestVersion = 6
 // embeddedModule is the module by which the embedded server differs from a standalone mongod.
 const embeddedModule = "orch-embedded"
 
-// trigramsModule is the module of an embedded server that has indexes of trigrams.
-const trigramsModule = "orch-trigrams"
-
 // majorityNotEnabled is the server's error code for a read concern that its settings forbid.
 const majorityNotEnabled = 148
 
@@ -65,7 +62,6 @@ func (s *Store) checkServer(ctx context.Context) error {
 		return err
 	}
 	s.sharded = reply.Msg == mongosMessage
-	s.trigrams = slices.Contains(build.Modules, trigramsModule)
 	return s.checkMajority(ctx)
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/orch-project/orch/pkg/id"
 	"github.com/orch-project/orch/pkg/isolation"
 	"github.com/orch-project/orch/services/orchestration/internal/hourtotals"
+	"github.com/orch-project/orch/services/orchestration/internal/names"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
@@ -65,6 +66,7 @@ type Store struct {
 	relay  Relay
 	counts *counts
 	totals *hourtotals.Totals
+	names  *names.Dictionary
 	// hourClock is the clock of the primary.
 	hourClock hourtotals.Clock
 	reads     *admission.Semaphore
@@ -81,8 +83,6 @@ type Store struct {
 	sharded bool
 	// toOneMember says that the connection string names one member of a replica set (directConnection).
 	toOneMember bool
-	// trigrams is a feature of the embedded server. One in another process may be older, and lack it.
-	trigrams bool
 }
 
 // Open connects, and refuses a server that the store cannot work with (ErrServer). Writes are acknowledged when a
@@ -135,6 +135,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	s.hourClock = cfg.HourClock
 	s.totals = hourtotals.New(s.db, cfg.HourClock, documentCounter{s})
+	s.names = names.New(s.db)
 	elections.start(s.Writable)
 	if err := s.establish(ctx, cfg); err != nil {
 		return nil, errors.Join(err, s.Close(context.WithoutCancel(ctx)))

@@ -1,13 +1,11 @@
 package store_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -212,22 +210,6 @@ func TestIndexesFollowTheirDescription(t *testing.T) {
 	require.NoError(t, s.EnsureIndexes(t.Context(), changed))
 	require.NoError(t, s.EnsureIndexes(t.Context(), changed))
 	require.NoError(t, s.EnsureIndexes(t.Context(), query.Indexes()))
-}
-
-// Only the embedded server has indexes of trigrams.
-func TestIndexesOfTrigrams(t *testing.T) {
-	t.Parallel()
-	database := mongotest.Open(t, embeddedmongo.Options{NoSync: true})
-	s := storetest.Connect(t, database, clock.System{})
-	require.NoError(t, s.EnsureIndexes(t.Context(), query.Indexes()))
-	for _, index := range query.EmbeddedIndexes() {
-		specs, err := database.Connect().Collection(string(index.Collection)).Indexes().ListSpecifications(t.Context())
-		require.NoError(t, err)
-		keys, err := bson.Marshal(index.Keys)
-		require.NoError(t, err)
-		exists := slices.ContainsFunc(specs, func(spec mongo.IndexSpecification) bool { return bytes.Equal(spec.KeysDocument, keys) })
-		require.Equal(t, os.Getenv(mongotest.Variable) == "", exists, "%s %v", index.Collection, index.Keys)
-	}
 }
 
 // TestRetiredIndexesAreDropped leaves the index that an operator created.
