@@ -11,14 +11,13 @@ import (
 	"github.com/orch-project/orch/pkg/safedial"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/action"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/engine"
-	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // evaluation wires what evaluates automations, and what does what they say. Actions call the services of this process as
 // a client would, so the services must be there.
-func (o *Orchestration) evaluation(cfg Config, deps Deps, effects *outbox.Mux) error {
+func (o *Orchestration) evaluation(cfg Config, deps Deps) error {
 	dial, err := safedial.ParsePolicy(cfg.Automations.AllowedNetworks)
 	if err != nil {
 		return fmt.Errorf("configure the orchestration service: %w", err)
@@ -42,9 +41,6 @@ func (o *Orchestration) evaluation(cfg Config, deps Deps, effects *outbox.Mux) e
 			return o.relay.DeadLetter(ctx, query.Automation, automation, e, attempts, reason)
 		},
 	})
-	if err := effects.Handle(outbox.Handlers{action.KindAction: o.actions.Retry}); err != nil {
-		return fmt.Errorf("configure the orchestration service: %w", err)
-	}
 	o.evaluator = engine.New(engine.Deps{
 		Store: o.store, Broker: deps.Broker, Vocabulary: cfg.Vocabulary, Tracer: deps.Tracer, Log: o.log, Wake: o.actions.Wake,
 		Account: o.accountOf, Metrics: metrics, Bounds: engine.Bounds{

@@ -66,15 +66,16 @@ func newHosted(registry *tenancy.Registry, q *quotas.Service, st *store.Store, h
 	return h
 }
 
-// handlers are what the services execute.
-func (h *hosted) handlers() outbox.Handlers {
-	return outbox.Handlers{
-		tenancy.KindDirectory:      h.registry.Publish,
-		tenancy.KindDismiss:        h.registry.ExecuteActorRemovals,
-		accounts.KindEnforce:       h.accounts.Enforce,
-		accounts.KindClose:         h.accounts.Close,
-		workspaces.KindEmpty:       h.workspaces.Empty,
-		serviceaccounts.KindUnbind: h.serviceAccounts.Unbind,
+// handlers returns the effect handlers of accounts and workspaces. A closed account and a workspace to empty block their documents: the
+// document that the next effect removes leads to theirs.
+func (h *hosted) handlers() []outbox.Handler {
+	return []outbox.Handler{
+		{Kind: tenancy.KindDirectory, Run: h.registry.Publish},
+		{Kind: tenancy.KindDismiss, Run: h.registry.ExecuteActorRemovals},
+		{Kind: accounts.KindEnforce, Run: h.accounts.Enforce},
+		{Kind: accounts.KindClose, Run: h.accounts.Close, Blocking: true},
+		{Kind: workspaces.KindEmpty, Run: h.workspaces.Empty, Blocking: true},
+		{Kind: serviceaccounts.KindUnbind, Run: h.serviceAccounts.Unbind},
 	}
 }
 

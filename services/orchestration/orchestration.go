@@ -71,7 +71,6 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/taskworkers"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy/accounts"
-	"github.com/orch-project/orch/services/orchestration/internal/tenancy/workspaces"
 	"github.com/orch-project/orch/services/orchestration/internal/variables"
 	"github.com/orch-project/orch/services/orchestration/internal/webhooks"
 	"github.com/orch-project/orch/services/orchestration/internal/workpools"
@@ -222,10 +221,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	effects := outbox.NewMux()
 	o.relay = outbox.New(outbox.Config{
 		Store: o.store, Collections: slices.Concat(collections, hostedCollections), Handlers: effects,
-		Mixed: []string{events.KindPublish, flowruns.KindHistory, taskruns.KindHistory, schedules.KindMaterialise},
-		// Their documents are found through the document that the next effect removes.
-		Blocking: []string{workspaces.KindEmpty, accounts.KindClose},
-		Secrets:  cfg.Secrets, Retention: cfg.DeadLettersRetention, Broker: takesEvents(deps.Broker), Metrics: deps.Registry, Random: deps.Random, Tracer: deps.Tracer, Log: o.log,
+		Secrets: cfg.Secrets, Retention: cfg.DeadLettersRetention, Broker: takesEvents(deps.Broker), Metrics: deps.Registry, Random: deps.Random, Tracer: deps.Tracer, Log: o.log,
 	})
 	o.store = o.store.WithRelay(o.relay)
 	flush := outbox.NewFlusher(o.relay, deps.FlushDeadline, o.log)
@@ -299,20 +295,21 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.hours = hourtotals.NewKeeper(o.store.Totals(), o.log, deps.Registry, o.store)
 	o.hosted = newHosted(registry, o.quotas, o.store, o.webhooks)
 
-	if err := effects.Handle(
-		outbox.Handlers{
-			events.KindPublish:            o.events.PublishEffects,
-			webhooks.KindDefinition:       o.webhooks.Publish,
-			accounts.KindIngestion:        o.webhooks.PublishAccounts,
-			artifacts.KindFollow:          o.artifacts.Follow,
-			artifacts.KindDeleteOfFlowRun: o.artifacts.DeleteOfFlowRuns,
+	if err := o.evaluation(cfg, deps); err != nil {
+		return nil, err
+	}
+	return o, effects.Handle(slices.Concat(
+		[]outbox.Handler{
+			{Kind: events.KindPublish, Run: o.events.PublishEffects, Batch: true},
+			{Kind: webhooks.KindDefinition, Run: o.webhooks.Publish},
+			{Kind: accounts.KindIngestion, Run: o.webhooks.PublishAccounts},
+			{Kind: artifacts.KindFollow, Run: o.artifacts.Follow},
+			{Kind: artifacts.KindDeleteOfFlowRun, Run: o.artifacts.DeleteOfFlowRuns},
+			{Kind: action.KindAction, Run: o.actions.Retry},
 		},
 		o.runs.Handlers(), o.tasks.Handlers(), o.deployments.Handlers(), o.limits.Handlers(), o.logs.Handlers(), o.blocks.Handlers(),
 		o.scheduler.Handlers(), pools.Handlers(), o.hosted.handlers(),
-	); err != nil {
-		return nil, err
-	}
-	return o, o.evaluation(cfg, deps, effects)
+	)...)
 }
 
 // record records what stored events tell of: states of task runs, and assets. The error of a rejected event comes last, so a

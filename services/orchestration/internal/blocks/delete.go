@@ -22,10 +22,10 @@ const (
 	kindOfSchema = "blocks_delete_of_schema"
 )
 
-// Handlers returns the handlers of deletion effects.
-func (s *Service) Handlers() outbox.Handlers {
-	return outbox.Handlers{
-		kindOfType: func(ctx context.Context, effects []store.Effect) error {
+// Handlers returns the effect handlers of this package.
+func (s *Service) Handlers() []outbox.Handler {
+	return []outbox.Handler{
+		{Kind: kindOfType, Run: func(ctx context.Context, effects []store.Effect) error {
 			return store.EachResource(effects, func(ws, id uuid.UUID) error {
 				filter := bson.D{{Key: "block_type_id", Value: store.Binary(id)}}
 				if err := s.drainDocuments(ctx, ws, filter); err != nil {
@@ -33,12 +33,12 @@ func (s *Service) Handlers() outbox.Handlers {
 				}
 				return s.schemas.Drain(ctx, ws, filter, func(id uuid.UUID) error { return s.deleteSchema(ctx, ws, id) })
 			})
-		},
-		kindOfSchema: func(ctx context.Context, effects []store.Effect) error {
+		}},
+		{Kind: kindOfSchema, Run: func(ctx context.Context, effects []store.Effect) error {
 			return store.EachResource(effects, func(ws, id uuid.UUID) error {
 				return s.drainDocuments(ctx, ws, bson.D{{Key: "block_schema_id", Value: store.Binary(id)}})
 			})
-		},
+		}},
 	}
 }
 

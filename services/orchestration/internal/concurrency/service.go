@@ -16,6 +16,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
+	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -123,12 +124,12 @@ func (l *Limits) lifecycle(ws uuid.UUID, limit *orchv1.ConcurrencyLimitV2, befor
 	}.Event(l.vocab))
 }
 
-// Handlers returns the effect handlers of this package, by kind.
-func (s *Service) Handlers() map[string]func(context.Context, []store.Effect) error {
-	return map[string]func(context.Context, []store.Effect) error{
-		KindOrphans:    s.KeepOrphans,
-		kindRelease:    s.releaseLeases,
-		kindKeep:       s.keepSlots,
-		kindDeployment: s.followDeployments,
+// Handlers returns the effect handlers of this package.
+func (s *Service) Handlers() []outbox.Handler {
+	return []outbox.Handler{
+		{Kind: KindOrphans, Run: s.KeepOrphans},
+		{Kind: kindRelease, Run: s.releaseLeases},
+		{Kind: kindKeep, Run: s.keepSlots},
+		{Kind: kindDeployment, Run: s.followDeployments},
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
+	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -69,9 +70,9 @@ func DeleteOfFlow(db *store.Store, ws, flow uuid.UUID) store.Effect {
 	return db.ResourceEffect(kindDeleteOfFlow, ws, flow)
 }
 
-// Handlers returns the effect handlers of this package by kind.
-func (s *Service) Handlers() map[string]func(context.Context, []store.Effect) error {
-	return map[string]func(context.Context, []store.Effect) error{kindDeleteOfFlow: s.DeleteDeployments}
+// Handlers returns the effect handlers of this package.
+func (s *Service) Handlers() []outbox.Handler {
+	return []outbox.Handler{{Kind: kindDeleteOfFlow, Run: s.DeleteDeployments}}
 }
 
 // DeleteDeployments deletes the deployments of deleted flows.

@@ -12,6 +12,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/artifacts"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
 	"github.com/orch-project/orch/services/orchestration/internal/logs"
+	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -84,15 +85,15 @@ func (s *Service) DeleteRuns(ctx context.Context, effects []store.Effect) error 
 	return s.runs.DrainOf(ctx, effects, "flow_id", func(ws, id uuid.UUID) error { return s.delete(ctx, ws, id) })
 }
 
-// Handlers returns the effect handlers of this package by kind.
-func (s *Service) Handlers() map[string]func(context.Context, []store.Effect) error {
-	return map[string]func(context.Context, []store.Effect) error{
-		KindHistory:      s.history.Write,
-		kindInput:        s.WriteInputs,
-		kindInputDelete:  s.DeleteInputs,
-		kindForget:       s.Forget,
-		kindDeleteOfFlow: s.DeleteRuns,
-		kindUnstarted:    s.DeleteUnstartedRuns,
-		kindExpire:       s.Expire,
+// Handlers returns the effect handlers of this package.
+func (s *Service) Handlers() []outbox.Handler {
+	return []outbox.Handler{
+		{Kind: KindHistory, Run: s.history.Write, Batch: true},
+		{Kind: kindInput, Run: s.WriteInputs},
+		{Kind: kindInputDelete, Run: s.DeleteInputs},
+		{Kind: kindForget, Run: s.Forget},
+		{Kind: kindDeleteOfFlow, Run: s.DeleteRuns},
+		{Kind: kindUnstarted, Run: s.DeleteUnstartedRuns},
+		{Kind: kindExpire, Run: s.Expire},
 	}
 }

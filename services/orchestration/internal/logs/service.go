@@ -9,13 +9,13 @@
 package logs
 
 import (
-	"context"
 	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -59,7 +59,7 @@ func New(deps Deps) *Service {
 	}
 }
 
-// Handlers returns the effect handlers of this package by kind.
-func (s *Service) Handlers() map[string]func(context.Context, []store.Effect) error {
-	return map[string]func(context.Context, []store.Effect) error{kindDeleteOfFlowRun: s.DeleteOfFlowRuns}
+// Handlers returns the effect handlers of this package.
+func (s *Service) Handlers() []outbox.Handler {
+	return []outbox.Handler{{Kind: kindDeleteOfFlowRun, Run: s.DeleteOfFlowRuns}}
 }

@@ -91,8 +91,8 @@ func (r *Relay) finish(b *batch) (again []key) {
 	return again
 }
 
-// executeBatch executes the effects of several documents of one collection. Outboxes whose effects are all of mixed kinds
-// are executed together first, the others one by one, in a random order.
+// executeBatch executes the effects of several documents of one collection. Outboxes whose handlers all allow batches are
+// executed together first, the others one by one, in a random order.
 func (r *Relay) executeBatch(ctx context.Context, b *batch) {
 	if len(b.unread) > 0 {
 		read, err := r.store.PendingOf(ctx, b.collection, b.unread)
@@ -103,19 +103,19 @@ func (r *Relay) executeBatch(ctx context.Context, b *batch) {
 		}
 		b.boxes = append(b.boxes, read...)
 	}
-	var mixed, single []store.Outbox
+	var batched, single []store.Outbox
 	for _, box := range b.boxes {
 		switch {
 		case box.Blocked:
 			b.failures[box.ID] = failure{blocked: true} // Its write chain breaks.
-		case r.isMixed(box.Effects):
-			mixed = append(mixed, box)
+		case r.allowBatch(box.Effects):
+			batched = append(batched, box)
 		case len(box.Effects) > 0 || box.Deferred:
 			single = append(single, box)
 		}
 	}
-	locked := mixed[:0]
-	for _, box := range mixed {
+	locked := batched[:0]
+	for _, box := range batched {
 		k := key{b.collection, box.ID}
 		switch {
 		case r.tryLock(k) != nil:
@@ -127,7 +127,7 @@ func (r *Relay) executeBatch(ctx context.Context, b *batch) {
 			locked = append(locked, box)
 		}
 	}
-	r.executeMixed(ctx, b, r.executable(ctx, b, locked))
+	r.executeHalving(ctx, b, r.executable(ctx, b, locked))
 	for _, box := range locked {
 		r.unlock(key{b.collection, box.ID})
 	}
@@ -195,19 +195,20 @@ func (r *Relay) shuffled(n int) []int {
 	return order
 }
 
-func (r *Relay) isMixed(effects []store.Effect) bool {
+// allowBatch reports whether the handlers of all these effects may receive those of several documents.
+func (r *Relay) allowBatch(effects []store.Effect) bool {
 	for _, e := range effects {
-		if !r.mixed[e.Kind] {
+		if !r.handlers.handler(e.Kind).Batch {
 			return false
 		}
 	}
 	return len(effects) > 0
 }
 
-// executeMixed executes outboxes together. When that fails it halves them until the failing document is alone; so one
+// executeHalving executes outboxes together. When that fails it halves them until the failing document is alone; so one
 // document costs the others a few more attempts, and never their own. In an outage it stops after the first document of a
 // half failed by itself as well.
-func (r *Relay) executeMixed(ctx context.Context, b *batch, boxes []store.Outbox) {
+func (r *Relay) executeHalving(ctx context.Context, b *batch, boxes []store.Outbox) {
 	if len(boxes) == 0 {
 		return
 	}
@@ -232,8 +233,8 @@ func (r *Relay) executeMixed(ctx context.Context, b *batch, boxes []store.Outbox
 		}
 	}
 	half := (len(boxes) + 1) / 2
-	r.executeMixed(ctx, b, boxes[:half])
-	r.executeMixed(ctx, b, boxes[half:])
+	r.executeHalving(ctx, b, boxes[:half])
+	r.executeHalving(ctx, b, boxes[half:])
 }
 
 // executeTogether executes the effects of several documents: the first kind of each document, then the second, and so on,

@@ -76,15 +76,15 @@ func sameKind(effects []store.Effect) int {
 // handle passes effects of one kind to their handler, unless the kind is suspended.
 func (r *Relay) handle(ctx context.Context, effects []store.Effect) error {
 	kind := effects[0].Kind
-	handler, ok := r.handlers.handler(kind)
-	if !ok {
+	handler := r.handlers.handler(kind)
+	if handler.Run == nil {
 		return store.Permanent(fmt.Errorf("no handler registered for effect kind %q", kind))
 	}
 	if err := r.admit(kind); err != nil {
 		return fmt.Errorf("execute effect %q: %w", kind, err)
 	}
 	ctx, span := r.tracer.Continue(ctx, "effect "+kind, parentOf(effects))
-	err := handler(ctx, effects)
+	err := handler.Run(ctx, effects)
 	tracing.End(span, err)
 	if err != nil {
 		return fmt.Errorf("execute effect %q: %w", kind, err)

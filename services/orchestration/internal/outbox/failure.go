@@ -90,7 +90,7 @@ func (r *Relay) DeadLetter(ctx context.Context, collection query.Collection, doc
 func (r *Relay) moveToDeadLetters(ctx context.Context, collection query.Collection, box store.Outbox, e store.Effect, reason error) error {
 	letter := store.DeadLetter{
 		ID: e.ID, Kind: e.Kind, Collection: collection, Document: box.ID, DocumentWorkspace: box.Workspace, Workspace: e.Workspace(), At: e.At, FailedAt: r.store.Now(),
-		Attempts: box.Attempts + 1, Reason: text(reason), Blocking: r.blocking[e.Kind],
+		Attempts: box.Attempts + 1, Reason: text(reason), Blocking: r.handlers.handler(e.Kind).Blocking,
 	}
 	body, err := r.secrets.Seal(effectField(letter), e.Body)
 	if err != nil {

@@ -105,7 +105,7 @@ func TestAPermanentFailureBecomesADeadLetterAndTheRestGoesOn(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			c := &counter{fail: failOn("a secret that nobody may read", reason)}
-			relay := w.relayOf(outbox.Handlers{"test": c.handle})
+			relay := w.relayOf(handlers{"test": c.handle})
 			id := w.insert(w.effect("test", "1"), w.effect("test", "a secret that nobody may read"), w.effect("test", "2"), w.effect("unknown", "3"), w.effect("test", "4"))
 			require.NoError(t, relay.Flush(t.Context(), query.Flow, w.ws, id))
 			for _, body := range []string{"1", "2", "4"} {
@@ -132,7 +132,7 @@ func TestADeadLetterIsRetriedAndDiscarded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := &counter{fail: failOn("x", store.Permanent(errors.New("not yet mended")))}
-	relay := w.relayOf(outbox.Handlers{"test": c.handle})
+	relay := w.relayOf(handlers{"test": c.handle})
 	require.NoError(t, relay.Flush(t.Context(), query.Flow, w.ws, w.insert(w.effect("test", "x"))))
 	letter := w.deadLetters()[0]
 	require.ErrorContains(t, relay.RetryDeadLetter(t.Context(), letter.ID), "not yet mended")
@@ -155,11 +155,11 @@ func TestADeadLetterIsRetriedAndDiscarded(t *testing.T) {
 func TestAFailedRetryWithoutRetentionEndsTheExpiry(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	relay := w.relayOf(outbox.Handlers{})
+	relay := w.relayOf(handlers{})
 	require.NoError(t, relay.Flush(t.Context(), query.Flow, w.ws, w.insert(w.effect("unknown", "x"))))
 	letter := w.deadLetters()[0]
 	require.NotZero(t, letter.Expires)
-	restarted := w.relayRetaining(0, outbox.Handlers{})
+	restarted := w.relayRetaining(0, handlers{})
 	require.ErrorIs(t, restarted.RetryDeadLetter(t.Context(), letter.ID), outbox.ErrRetryFailed)
 	require.Zero(t, w.deadLetters()[0].Expires)
 }
@@ -171,7 +171,7 @@ func TestABlockingEffectHoldsItsDocumentUntilItsDeadLetterIsResolved(t *testing.
 			t.Parallel()
 			w := newWorld(t)
 			c := &counter{fail: failOn("empty", store.Permanent(errors.New("refused")))}
-			relay := w.relayOf(outbox.Handlers{"blocking": c.handle, "test": c.handle})
+			relay := w.relayOf(handlers{"blocking": c.handle, "test": c.handle})
 			id := w.insert()
 			require.NoError(t, w.flows.Delete(t.Context(), w.ws, id, func(*orchv1.Flow) ([]store.Effect, error) {
 				return []store.Effect{w.effect("test", "before"), w.effect("blocking", "empty"), w.effect("test", "behind")}, nil
@@ -209,7 +209,7 @@ func TestStuckDocumentsDoNotStarveAHealthyOne(t *testing.T) {
 		}
 		return nil
 	}}
-	relay := w.relayOf(outbox.Handlers{"test": c.handle})
+	relay := w.relayOf(handlers{"test": c.handle})
 	for range stuck {
 		id := uuid.New()
 		require.NoError(t, swept.Insert(t.Context(), w.ws, &orchv1.Flow{Id: id.String(), Name: id.String()}, w.effect("test", "stuck")))
@@ -237,7 +237,7 @@ func TestEffectsOfTheFutureAreSwept(t *testing.T) {
 	blocked := w.insert(effect("blocked"))
 	require.NoError(t, w.store.Defer(t.Context(), query.Flow, store.Failure{DocumentKey: store.DocumentKey{Workspace: w.ws, ID: blocked}, Attempts: 1, Blocked: "test"}))
 	c := &counter{}
-	relay := w.relayOf(outbox.Handlers{"test": c.handle})
+	relay := w.relayOf(handlers{"test": c.handle})
 	running(t, relay)
 	runningWorker(t, outbox.Sweeper{Relay: relay})
 	require.Eventually(t, func() bool { return c.count("fresh") == 1 && c.count("failed") == 1 }, 10*time.Second, time.Millisecond)
@@ -250,7 +250,7 @@ func TestABadDocumentDoesNotRepeatItsBatch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := &counter{fail: failOn("bad", store.Permanent(errors.New("refused")))}
-	relay := w.relayOf(outbox.Handlers{"a": c.handle}, "a")
+	relay := w.relayOf(handlers{"a": c.handle}, "a")
 	const documents = 128
 	for i := range documents {
 		body := fmt.Sprint(i)
@@ -278,7 +278,7 @@ func TestFailuresAreRecordedAndOutagesAreNoAttempts(t *testing.T) {
 	w := newWorld(t)
 	failure := errors.New("not now")
 	c := &counter{fail: func(string) error { return failure }}
-	relay := w.relayOf(outbox.Handlers{"test": c.handle})
+	relay := w.relayOf(handlers{"test": c.handle})
 	running(t, relay)
 	id := w.insert(w.effect("test", "x"))
 	eventually := func(condition func(box store.Outbox) bool) {

@@ -26,7 +26,7 @@ func TestAResponseWaitsForItsEffectsUntilTheFlushDeadline(t *testing.T) {
 		}
 		return c.handle(ctx, effects)
 	}
-	relay := w.relayOf(outbox.Handlers{"test": slow, "fast": c.handle})
+	relay := w.relayOf(handlers{"test": slow, "fast": c.handle})
 	id := w.insert(w.effect("test", "late"))
 	outbox.NewFlusher(relay, time.Millisecond, slog.New(slog.DiscardHandler)).Flush(t.Context(), query.Flow, w.ws, id)
 	require.Zero(t, c.count("late"), "the deadline ended the wait")

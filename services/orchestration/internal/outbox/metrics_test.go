@@ -18,7 +18,7 @@ func TestDeadLettersAreCountedFromZero(t *testing.T) {
 	t.Parallel()
 	r := &recorder{}
 	mux := outbox.NewMux()
-	require.NoError(t, mux.Handle(outbox.Handlers{"test": r.handle}))
+	require.NoError(t, mux.Handle(outbox.Handler{Kind: "test", Run: r.handle}))
 	registry := prometheus.NewRegistry()
 	relay := outbox.New(outbox.Config{Handlers: mux, Metrics: registry, Log: slog.New(slog.DiscardHandler)})
 	ended, cancel := context.WithCancel(t.Context())
@@ -59,7 +59,7 @@ func TestSamplerMeasuresInOneReplica(t *testing.T) {
 	for range 2 {
 		registry := prometheus.NewRegistry()
 		registries = append(registries, registry)
-		relay := w.relayWith(outbox.Handlers{}, func(c *outbox.Config) {
+		relay := w.relayWith(handlers{}, nil, func(c *outbox.Config) {
 			c.Metrics, c.Collections = registry, []query.Collection{"", query.Flow}
 		})
 		runningWorker(t, outbox.Sampler{Relay: relay})

@@ -18,7 +18,7 @@ func TestDeadLettersAreEncryptedWithTheNewestKey(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := &counter{fail: failOn("x", store.Permanent(errors.New("not yet mended")))}
-	relay := w.relayOf(outbox.Handlers{"test": c.handle})
+	relay := w.relayOf(handlers{"test": c.handle})
 	const letters = 3
 	for range letters {
 		require.NoError(t, relay.Flush(t.Context(), query.Flow, w.ws, w.insert(w.effect("test", "x"))))
@@ -26,7 +26,7 @@ func TestDeadLettersAreEncryptedWithTheNewestKey(t *testing.T) {
 	newest, err := secrets.Parse(secrets.NewKey())
 	require.NoError(t, err)
 	w.keys = newest.With(w.keys)
-	both := w.relayOf(outbox.Handlers{"test": c.handle})
+	both := w.relayOf(handlers{"test": c.handle})
 
 	interrupted := errors.New("interrupted")
 	require.ErrorIs(t, both.Reencrypt(t.Context(), func(bool, error) error { return interrupted }), interrupted)
@@ -48,7 +48,7 @@ func TestDeadLettersAreEncryptedWithTheNewestKey(t *testing.T) {
 	require.Zero(t, changed)
 
 	w.keys = newest
-	alone := w.relayOf(outbox.Handlers{"test": c.handle})
+	alone := w.relayOf(handlers{"test": c.handle})
 	c.fail = nil
 	for _, letter := range w.deadLetters() {
 		require.NoError(t, alone.RetryDeadLetter(t.Context(), letter.ID))

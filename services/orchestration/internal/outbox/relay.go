@@ -11,10 +11,10 @@
 //
 // One worker at a time executes a document's effects, so they happen in the order of the writes. While a document's write
 // chain is intact, its effects are handed over in memory; otherwise (another process wrote, an effect failed) a worker reads
-// the outbox. A worker takes all queued documents, at a bounded rate unless they fill a batch: effects of mixed kinds are
-// executed together, and are pulled with one command. So an idle server adds no delay, and a busy one shares round trips and
-// syncs. After a crash, or while the broker is unreachable, effects stay in their documents until a sweep finds them. Every
-// effect is idempotent.
+// the outbox. A worker takes all queued documents, at a bounded rate unless they fill a batch: it executes effects together
+// whose handlers allow that, and pulls them with one command. So an idle server adds no delay, and a busy one shares round
+// trips and syncs. After a crash, or while the broker is unreachable, effects stay in their documents until a sweep finds them.
+// Every effect is idempotent.
 //
 // An attempt ends in one of three ways:
 //
@@ -23,7 +23,7 @@
 //     exponentially with jitter up to maxBackoff. After maxAttempts the failure counts as permanent. Outages of store and broker do
 //     not count as attempts, unless store and broker respond to others: see suspension.
 //   - Permanent: no handler, undecodable, too large, refused. The effect becomes a dead letter and the effects behind it go
-//     on, unless its kind is in Config.Blocking: then the document waits until the dead letter is retried or discarded.
+//     on, unless its handler is Blocking: then the document waits until the dead letter is retried or discarded.
 package outbox
 
 import (
@@ -63,11 +63,6 @@ type Config struct {
 	// Collections are those whose documents have effects.
 	Collections []query.Collection
 	Handlers    *Mux
-	// Mixed are the kinds whose handlers may receive effects of several documents at once.
-	Mixed []string
-	// Blocking are the kinds that later effects of the same document must not overtake. A permanent failure of one blocks
-	// its document.
-	Blocking []string
 	// Secrets encrypt the bodies of dead letters.
 	Secrets secrets.Keyring
 	// Retention is how long a dead letter is stored after its last failure; 0 stores it until it is retried or discarded. Dead
@@ -90,8 +85,6 @@ type Relay struct {
 	store       *store.Store
 	collections []query.Collection
 	handlers    *Mux
-	mixed       map[string]bool
-	blocking    map[string]bool
 	secrets     secrets.Keyring
 	retention   time.Duration
 	broker      func(ctx context.Context) error
@@ -145,8 +138,6 @@ func New(c Config) *Relay {
 		store:       c.Store,
 		collections: c.Collections,
 		handlers:    c.Handlers,
-		mixed:       set(c.Mixed),
-		blocking:    set(c.Blocking),
 		secrets:     c.Secrets,
 		retention:   c.Retention,
 		broker:      c.Broker,
@@ -162,14 +153,6 @@ func New(c Config) *Relay {
 		settled:     map[key][]chan struct{}{},
 		executing:   map[key]chan struct{}{},
 	}
-}
-
-func set(kinds []string) map[string]bool {
-	s := make(map[string]bool, len(kinds))
-	for _, kind := range kinds {
-		s[kind] = true
-	}
-	return s
 }
 
 // Kinds are the kinds that have handlers, in no order.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -116,31 +117,38 @@ func (r *recorder) handle(_ context.Context, effects []store.Effect) error {
 }
 
 func (w *world) relay(r *recorder) *outbox.Relay {
-	return w.relayOf(outbox.Handlers{"test": r.handle})
+	return w.relayOf(handlers{"test": r.handle})
 }
 
 const retention = time.Hour
 
+// handlers have the functions that execute effects, by kind.
+type handlers map[string]func(ctx context.Context, effects []store.Effect) error
+
 // relayOf is a relay with these handlers, to which the writes of the collection hand their effects from now on.
-func (w *world) relayOf(handlers outbox.Handlers, mixed ...string) *outbox.Relay {
+func (w *world) relayOf(h handlers, batch ...string) *outbox.Relay {
 	w.Helper()
-	return w.relayRetaining(retention, handlers, mixed...)
+	return w.relayRetaining(retention, h, batch...)
 }
 
 // relayRetaining is relayOf with a retention of dead letters.
-func (w *world) relayRetaining(retention time.Duration, handlers outbox.Handlers, mixed ...string) *outbox.Relay {
+func (w *world) relayRetaining(retention time.Duration, h handlers, batch ...string) *outbox.Relay {
 	w.Helper()
-	return w.relayWith(handlers, func(c *outbox.Config) { c.Retention, c.Mixed = retention, mixed })
+	return w.relayWith(h, batch, func(c *outbox.Config) { c.Retention = retention })
 }
 
-// relayWith is relayOf with changes of its configuration.
-func (w *world) relayWith(handlers outbox.Handlers, change func(c *outbox.Config)) *outbox.Relay {
+// relayWith is relayOf with changes of its configuration. The kind "blocking" blocks its documents.
+func (w *world) relayWith(h handlers, batch []string, change func(c *outbox.Config)) *outbox.Relay {
 	w.Helper()
 	mux := outbox.NewMux()
-	require.NoError(w, mux.Handle(handlers))
+	for kind, run := range h {
+		require.NoError(w, mux.Handle(outbox.Handler{
+			Kind: kind, Run: run, Batch: slices.Contains(batch, kind), Blocking: kind == "blocking",
+		}))
+	}
 	config := outbox.Config{
 		Store: w.store, Collections: []query.Collection{query.Flow}, Handlers: mux,
-		Blocking: []string{"blocking"}, Secrets: w.keys, Retention: retention, Log: slog.New(slog.DiscardHandler),
+		Secrets: w.keys, Retention: retention, Log: slog.New(slog.DiscardHandler),
 	}
 	change(&config)
 	relay := outbox.New(config)
@@ -253,7 +261,7 @@ func TestDocumentsAreExecutedTogether(t *testing.T) {
 	var mu sync.Mutex
 	seen, largest := map[string][]string{}, 0
 	first := make(chan struct{})
-	handle := func(kind string) outbox.Handler {
+	handle := func(kind string) func(context.Context, []store.Effect) error {
 		return func(_ context.Context, effects []store.Effect) error {
 			<-first // All documents are written before the first one is worked on.
 			mu.Lock()
@@ -270,7 +278,7 @@ func TestDocumentsAreExecutedTogether(t *testing.T) {
 			return nil
 		}
 	}
-	relay := w.relayOf(outbox.Handlers{"a": handle("a"), "b": handle("b")}, "a", "b")
+	relay := w.relayOf(handlers{"a": handle("a"), "b": handle("b")}, "a", "b")
 	const documents = 40
 	ids := make([]uuid.UUID, documents)
 	for i := range documents {
@@ -367,7 +375,7 @@ func TestFlushedEffectsAreNotExecutedAgain(t *testing.T) {
 	entered, proceed := make(chan struct{}, 8), make(chan struct{})
 	var mu sync.Mutex
 	var seen []string
-	relay := w.relayOf(outbox.Handlers{"test": func(_ context.Context, effects []store.Effect) error {
+	relay := w.relayOf(handlers{"test": func(_ context.Context, effects []store.Effect) error {
 		for _, e := range effects {
 			if string(e.Body) == "slow" {
 				entered <- struct{}{}

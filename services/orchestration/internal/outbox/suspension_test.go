@@ -49,7 +49,7 @@ func TestAnOutageOfTheBrokerSuspendsAKind(t *testing.T) {
 				return []store.Effect{w.effect("store", fmt.Sprint("first ", i)), w.effect("publish", fmt.Sprint(i)), w.effect("store", fmt.Sprint("last ", i))}
 			})
 			w.left(1, func(int) []store.Effect { return []store.Effect{w.effect("store", "alone")} })
-			relay := w.relayWith(outbox.Handlers{"publish": publish.handle, "store": others.handle}, func(c *outbox.Config) { c.Mixed = mixed })
+			relay := w.relayWith(handlers{"publish": publish.handle, "store": others.handle}, mixed, func(*outbox.Config) {})
 			began := time.Now()
 			running(t, relay)
 			runningWorker(t, outbox.Sweeper{Relay: relay})
@@ -111,7 +111,7 @@ func TestAnEffectThatMeetsAnOutageForEver(t *testing.T) {
 				}
 				const documents = 20
 				w.left(documents, func(i int) []store.Effect { return []store.Effect{w.effect("test", fmt.Sprint(i))} })
-				relay := w.relayWith(outbox.Handlers{"test": counted.handle}, func(config *outbox.Config) { config.Mixed, config.Broker = mixed, c.broker })
+				relay := w.relayWith(handlers{"test": counted.handle}, mixed, func(config *outbox.Config) { config.Broker = c.broker })
 				running(t, relay)
 				runningWorker(t, outbox.Sweeper{Relay: relay})
 				require.Eventually(t, func() bool {
@@ -143,7 +143,7 @@ func TestACollectionThatFails(t *testing.T) {
 		DocumentKey: store.DocumentKey{Workspace: w.ws, ID: again}, Attempts: 1, NextAt: w.store.Now().Add(-time.Second),
 	}))
 	counted := &counter{}
-	relay := w.relayWith(outbox.Handlers{"test": counted.handle}, func(c *outbox.Config) {
+	relay := w.relayWith(handlers{"test": counted.handle}, nil, func(c *outbox.Config) {
 		c.Collections = []query.Collection{"", query.Flow} // No collection can have that name.
 	})
 	pending, oldest, err := relay.Backlog(t.Context())

@@ -19,6 +19,7 @@ import (
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
+	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -68,9 +69,9 @@ func New(d Deps) *Scheduler {
 	}
 }
 
-// Handlers are the effects that this package executes, by kind.
-func (s *Scheduler) Handlers() map[string]func(context.Context, []store.Effect) error {
-	return map[string]func(context.Context, []store.Effect) error{KindMaterialise: s.Materialise}
+// Handlers returns the effect handlers of this package.
+func (s *Scheduler) Handlers() []outbox.Handler {
+	return []outbox.Handler{{Kind: KindMaterialise, Run: s.Materialise, Batch: true}}
 }
 
 // turns are the batches that a pass reads, plans and writes alternately. Deployments that became due last come first, so a

@@ -3,7 +3,7 @@ package schedules_test
 import (
 	"context"
 	"log/slog"
-	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -104,14 +104,16 @@ func execute(ctx context.Context, s *schedules.Scheduler, db *store.Store) error
 		for _, box := range boxes {
 			effects = append(effects, box.Effects...)
 		}
-		handlers := maps.Clone(new(world).flowRuns(db).Handlers())
-		maps.Copy(handlers, s.Handlers())
+		run := map[string]func(context.Context, []store.Effect) error{}
+		for _, h := range slices.Concat(new(world).flowRuns(db).Handlers(), s.Handlers()) {
+			run[h.Kind] = h.Run
+		}
 		for len(effects) > 0 {
 			n := 1
 			for n < len(effects) && effects[n].Kind == effects[0].Kind {
 				n++
 			}
-			if err := handlers[effects[0].Kind](ctx, effects[:n]); err != nil {
+			if err := run[effects[0].Kind](ctx, effects[:n]); err != nil {
 				return err
 			}
 			effects = effects[n:]

@@ -91,9 +91,9 @@ func TestSubflowStateIsCopiedOnce(t *testing.T) {
 func TestEffectsThatAreDamagedAreErrors(t *testing.T) {
 	t.Parallel()
 	s := service(t)
-	for kind, handle := range s.Handlers() {
+	for _, h := range s.Handlers() {
 		for _, body := range [][]byte{nil, make([]byte, 15), append(make([]byte, 16), 0xff)} {
-			require.Error(t, handle(t.Context(), []store.Effect{{ID: uuid.New(), Kind: kind, Body: body}}), "%s %d", kind, len(body))
+			require.Error(t, h.Run(t.Context(), []store.Effect{{ID: uuid.New(), Kind: h.Kind, Body: body}}), "%s %d", h.Kind, len(body))
 		}
 	}
 }

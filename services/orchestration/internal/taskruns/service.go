@@ -92,15 +92,15 @@ func New(d Deps) *Service {
 	}
 }
 
-// Handlers returns the effect handlers of this package by kind.
-func (s *Service) Handlers() map[string]func(context.Context, []store.Effect) error {
-	return map[string]func(context.Context, []store.Effect) error{
-		KindHistory:         s.WriteHistory,
-		kindCache:           s.WriteCache,
-		kindForget:          s.Forget,
-		kindDeleteOfFlowRun: s.DeleteRuns,
-		kindSubflow:         s.FollowSubflow,
-		kindFlowRetry:       s.RetryWithFlow,
+// Handlers returns the effect handlers of this package.
+func (s *Service) Handlers() []outbox.Handler {
+	return []outbox.Handler{
+		{Kind: KindHistory, Run: s.WriteHistory, Batch: true},
+		{Kind: kindCache, Run: s.WriteCache},
+		{Kind: kindForget, Run: s.Forget},
+		{Kind: kindDeleteOfFlowRun, Run: s.DeleteRuns},
+		{Kind: kindSubflow, Run: s.FollowSubflow},
+		{Kind: kindFlowRetry, Run: s.RetryWithFlow},
 	}
 }
 

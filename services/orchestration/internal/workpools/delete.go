@@ -11,6 +11,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -54,17 +55,17 @@ func (s *Service) DeleteWorkPool(ctx context.Context, r *orchv1.DeleteWorkPoolRe
 	return &emptypb.Empty{}, nil
 }
 
-// Handlers are the effects that this package executes, by kind.
-func (p *Pools) Handlers() map[string]func(context.Context, []store.Effect) error {
-	return map[string]func(context.Context, []store.Effect) error{
-		kindDissolve: func(ctx context.Context, effects []store.Effect) error {
+// Handlers returns the effect handlers of this package.
+func (p *Pools) Handlers() []outbox.Handler {
+	return []outbox.Handler{
+		{Kind: kindDissolve, Run: func(ctx context.Context, effects []store.Effect) error {
 			return store.EachResource(effects, func(ws, pool uuid.UUID) error { return p.dissolve(ctx, ws, pool) })
-		},
-		kindDetach: func(ctx context.Context, effects []store.Effect) error {
+		}},
+		{Kind: kindDetach, Run: func(ctx context.Context, effects []store.Effect) error {
 			return store.EachResource(effects, func(ws, queue uuid.UUID) error { return p.detach(ctx, ws, queue) })
-		},
-		kindRename:  p.renameRuns,
-		kindCleanup: p.createCleanupJobs,
+		}},
+		{Kind: kindRename, Run: p.renameRuns},
+		{Kind: kindCleanup, Run: p.createCleanupJobs},
 	}
 }
 

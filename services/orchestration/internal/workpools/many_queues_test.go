@@ -21,6 +21,7 @@ import (
 	"github.com/orch-project/orch/pkg/id"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid/requesttest"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -129,8 +130,10 @@ func TestDeletingAPoolOfManyQueues(t *testing.T) {
 	dissolve := effects[len(effects)-2]
 	require.Equal(t, kindDissolve, dissolve.Kind)
 
+	handlers := w.service.Handlers()
+	handler := handlers[slices.IndexFunc(handlers, func(h outbox.Handler) bool { return h.Kind == kindDissolve })]
 	for range 2 { // The second one is a repetition.
-		require.NoError(t, w.service.Handlers()[kindDissolve](w.ctx, []store.Effect{dissolve}))
+		require.NoError(t, handler.Run(w.ctx, []store.Effect{dissolve}))
 	}
 	n, err := w.service.queues.Count(w.ctx, w.ws, bson.D{})
 	require.NoError(t, err)
