@@ -11,7 +11,7 @@ import (
 
 // confirm confirms a subscription to a topic of Amazon SNS, once for each id. The URL is signed, and the client connects only to
 // hosts of SNS. A failure is a 503, so SNS posts the confirmation again.
-func (d *delivery) confirm(ctx context.Context, id uuid.UUID, url string) int {
+func (d *delivery) confirm(ctx context.Context, id uuid.UUID, url string) decision {
 	d.memory.ReleaseProcessor() // Amazon's response takes a while.
 	confirm := func() error { return d.sns.Confirm(ctx, url) }
 	var err error
@@ -21,8 +21,7 @@ func (d *delivery) confirm(ctx context.Context, id uuid.UUID, url string) int {
 		_, err = d.duplicates.Do(ctx, id, confirm)
 	}
 	if err != nil {
-		d.entry.Reason = deliverylog.ReasonHandshake
-		return d.unavailable(ctx, err)
+		return d.unavailable(ctx, deliverylog.ReasonHandshake, err)
 	}
-	return d.respondHandshake(&receive.Handshake{Name: receive.HandshakeSNS})
+	return handshake(&receive.Handshake{Name: receive.HandshakeSNS})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/orch-project/orch/pkg/webhook/receive"
 	"github.com/orch-project/orch/pkg/webhook/verify"
 	"github.com/orch-project/orch/services/hooks/internal/definitioncache"
+	"github.com/orch-project/orch/services/hooks/internal/deliveries"
 	"github.com/orch-project/orch/services/hooks/internal/guard"
 	"github.com/orch-project/orch/services/hooks/internal/publish"
 )
@@ -64,28 +65,25 @@ func (d *delivery) checkKey(token string) error {
 }
 
 // unauthorized responds to a request whose method, credential or signature is invalid, or cannot be checked.
-func (d *delivery) unauthorized(ctx context.Context, err error) int {
+func (d *delivery) unauthorized(ctx context.Context, err error) decision {
 	if errors.Is(err, definitioncache.ErrUnavailable) || errors.Is(err, verify.ErrUnavailable) {
-		return d.unavailable(ctx, err)
+		return d.unavailable(ctx, deliverylog.ReasonBroker, err)
 	}
-	d.refused(ctx, err)
 	if errors.Is(err, receive.ErrMethod) {
-		return d.methodNotAllowed(receive.Allow(d.hook.GetMethods()))
+		return d.refused(ctx, err, d.methodNotAllowed(receive.Allow(d.hook.GetMethods())))
 	}
-	return d.challenge(err)
+	return d.refused(ctx, err, d.challenge(err))
 }
 
 // notAdmitted responds to a request that the address list or the rate limit refuses, whoever sent it.
-func (d *delivery) notAdmitted(ctx context.Context, err error) int {
+func (d *delivery) notAdmitted(ctx context.Context, err error) decision {
 	if errors.Is(err, guard.ErrForbidden) {
-		d.refused(ctx, err)
-		return d.refuse(http.StatusForbidden)
+		return d.refused(ctx, err, d.refuse(http.StatusForbidden))
 	}
 	if many, ok := errors.AsType[*guard.TooManyError](err); ok {
-		d.refused(ctx, err)
-		return d.tooMany(many)
+		return d.refused(ctx, err, d.tooMany(many))
 	}
-	return d.unavailable(ctx, err)
+	return d.unavailable(ctx, deliverylog.ReasonBroker, err)
 }
 
 // refusalReason is the class of a refusal, for the delivery log and the metrics.
@@ -107,18 +105,19 @@ func refusalReason(err error) string {
 	return deliverylog.ReasonRate
 }
 
-// refused counts and logs a refusal, without the body: strangers must not fill the store. The webhook's owner gets one
-// failure event an interval for each reason.
-func (d *delivery) refused(ctx context.Context, err error) {
+// refused counts a refusal and returns it with its outcome, without the body: strangers must not fill the store. The webhook's owner gets
+// one failure event an interval for each reason.
+func (d *delivery) refused(ctx context.Context, err error, refusal decision) decision {
 	reason := refusalReason(err)
 	d.metrics.refusals.WithLabelValues(reason).Inc()
-	d.entry.Err, d.entry.WithoutBody, d.entry.Reason, d.entry.Refused = err, true, reason, true
+	refusal.outcome = deliveries.Outcome{Err: err, WithoutBody: true, Reason: reason, Refused: true}
 	if !d.throttle.allow(d.hook.GetId() + " " + reason) {
-		return
+		return refusal
 	}
 	d.memory.ReleaseProcessor() // Publishing waits.
 	f := publish.Failure{Hook: d.hook, Request: d.request, Err: err, WithoutBody: true}
 	if err := d.publisher.Publish(ctx, d.hook.GetWorkspace(), f.Event(d.cfg.Vocabulary, d.ids)); err != nil {
 		d.log.WarnContext(ctx, "failed to publish the event of a failure", "webhook_id", d.hook.GetId(), "error", err)
 	}
+	return refusal
 }

@@ -28,7 +28,6 @@ var errTooLarge = errors.New("the body is too large")
 // delivery is one request in progress. It belongs to one goroutine.
 type delivery struct {
 	*Hooks
-	w    http.ResponseWriter
 	r    *http.Request
 	slug string
 	rest string
@@ -39,12 +38,11 @@ type delivery struct {
 	request *receive.Request
 	memory  *admission.Reservation // The memory of Hooks.admission that the request uses.
 
-	entry    deliveries.LogEntry // The entry of the delivery log.
-	verified bool                // The request passed every check of its sender.
+	verified bool // The request passed every check of its sender.
 }
 
-// run executes the steps in order until one of them responds, and returns the status.
-func (d *delivery) run() int {
+// run executes the steps in order until one of them decides.
+func (d *delivery) run() decision {
 	if ok, allow := receive.Allowed(d.r); !ok {
 		return d.methodNotAllowed(allow)
 	}
@@ -56,7 +54,7 @@ func (d *delivery) run() int {
 		d.metrics.notFound(d.definitions.Disabled(d.slug))
 		return d.refuse(http.StatusNotFound)
 	case err != nil:
-		return d.unavailable(ctx, err)
+		return d.unavailable(ctx, deliverylog.ReasonBroker, err)
 	}
 	d.guard, d.from = d.guards.Of(d.hook), d.proxies.Client(d.r)
 	d.memory = d.admission.Open(d.hook.GetAccount(), d.admissionKey())
@@ -67,7 +65,7 @@ func (d *delivery) run() int {
 		return d.notAdmitted(ctx, err)
 	}
 	if answer := d.request.TokenHandshake(d.guard.Handshakes()); answer != nil {
-		return d.respondHandshake(answer)
+		return handshake(answer)
 	}
 	if !d.request.ClaimsHandshake() {
 		if err := cmp.Or(d.authorize(), d.guard.VerifyHeader(d.request)); err != nil {
@@ -78,14 +76,15 @@ func (d *delivery) run() int {
 		return d.unreadable(ctx, err)
 	}
 	if d.request.TooLarge {
-		d.w.Header().Set("Connection", "close") // See lingeringClose.
-		d.w.Header().Set("Content-Length", "0")
-		return d.unreadable(ctx, fmt.Errorf("%w: it exceeds ORCH_HOOKS_MAX_BODY, %d bytes", errTooLarge, d.cfg.MaxBody))
+		end := d.unreadable(ctx, fmt.Errorf("%w: it exceeds ORCH_HOOKS_MAX_BODY, %d bytes", errTooLarge, d.cfg.MaxBody))
+		end.setHeader("Connection", "close") // See lingeringClose.
+		end.setHeader("Content-Length", "0")
+		return end
 	}
 	if d.request.ClaimsHandshake() {
 		// A handshake needs no credential: its response only echoes the request.
 		if answer := d.request.Handshake(); answer != nil {
-			return d.respondHandshake(answer)
+			return handshake(answer)
 		}
 		if err := d.authorize(); err != nil {
 			return d.unauthorized(ctx, err)
@@ -111,9 +110,12 @@ func (d *delivery) run() int {
 		return d.confirm(ctx, d.guard.EventID(proof, d.request), proof.ConfirmURL)
 	}
 	if answer := d.request.BodyHandshake(d.guard.Handshakes()); answer != nil {
-		return d.respondHandshake(answer)
+		return handshake(answer)
 	}
-	return d.ingest(ctx, d.guard.EventID(proof, d.request))
+	id := d.guard.EventID(proof, d.request)
+	end := d.ingest(ctx, id)
+	end.outcome.DeduplicationID = id
+	return end
 }
 
 // admissionKey returns whose work the body is. Until a signature is verified, it is that of the network that it came from.
@@ -130,8 +132,7 @@ func (d *delivery) admissionKey() admission.Key {
 
 // ingest renders the event and publishes it. The id is the event's, also of duplicate deliveries; uuid.Nil when duplicates
 // cannot be recognised.
-func (d *delivery) ingest(ctx context.Context, id uuid.UUID) int {
-	d.entry.DeduplicationID = id
+func (d *delivery) ingest(ctx context.Context, id uuid.UUID) decision {
 	if id != uuid.Nil && d.duplicates.Published(id) {
 		return d.duplicate(id)
 	}
@@ -171,18 +172,16 @@ func (d *delivery) ingest(ctx context.Context, id uuid.UUID) int {
 	case err == nil && duplicate:
 		return d.duplicate(id)
 	case err == nil:
-		d.entry.Event, d.entry.EventID = event.GetEvent(), event.GetId()
-		d.w.WriteHeader(http.StatusNoContent)
-		return http.StatusNoContent
+		return decision{status: http.StatusNoContent, outcome: deliveries.Outcome{Event: event.GetEvent(), EventID: event.GetId()}}
 	case errors.Is(err, publish.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
-		return d.unavailable(ctx, err)
+		return d.unavailable(ctx, deliverylog.ReasonBroker, err)
 	}
 	return d.fail(ctx, http.StatusBadRequest, deliverylog.ReasonEvent, publish.Failure{Rendered: &text, Err: err})
 }
 
-// unreadable responds to a request whose body cannot be read. While its sender is not verified, the request is logged like a
+// unreadable decides about a request whose body cannot be read. While its sender is not verified, the request is logged like a
 // refusal: strangers must not fill the store with bodies.
-func (d *delivery) unreadable(ctx context.Context, err error) int {
+func (d *delivery) unreadable(ctx context.Context, err error) decision {
 	status := http.StatusBadRequest
 	switch {
 	case errors.Is(err, admission.ErrExhausted):
@@ -193,39 +192,38 @@ func (d *delivery) unreadable(ctx context.Context, err error) int {
 		status = http.StatusRequestEntityTooLarge
 	}
 	if d.guard.Signed() || d.hook.ServiceAccountId != nil && d.request.ClaimsHandshake() {
-		d.refused(ctx, err)
-		return d.refuse(status)
+		return d.refused(ctx, err, d.refuse(status))
 	}
 	return d.fail(ctx, status, deliverylog.ReasonBody, publish.Failure{Err: err})
 }
 
-// overloaded responds 503 to a request for which the service, or the account, has no memory left.
-func (d *delivery) overloaded(ctx context.Context, err error) int {
+// overloaded decides for a 503 because the service, or the account, has no memory left.
+func (d *delivery) overloaded(ctx context.Context, err error) decision {
 	d.metrics.overloads.Inc()
-	d.entry.Reason = deliverylog.ReasonOverload // If the sender is verified; see unavailable.
-	return d.unavailable(ctx, err)
+	return d.unavailable(ctx, deliverylog.ReasonOverload, err)
 }
 
-// duplicate responds to a delivery whose event was published before.
-func (d *delivery) duplicate(id uuid.UUID) int {
+// duplicate decides about a delivery whose event was published before.
+func (d *delivery) duplicate(id uuid.UUID) decision {
 	d.metrics.duplicates.Inc()
-	d.entry.Duplicate, d.entry.EventID = true, id.String()
-	d.w.WriteHeader(http.StatusNoContent)
-	return http.StatusNoContent
+	return decision{status: http.StatusNoContent, outcome: deliveries.Outcome{Duplicate: true, EventID: id.String()}}
 }
 
-// fail publishes a failure event for the webhook's owner and responds with the status alone. When the event cannot be
+// fail publishes a failure event for the webhook's owner and decides for the status alone. When the event cannot be
 // published the sender must retry: the request would be lost without a trace.
-func (d *delivery) fail(ctx context.Context, status int, reason string, f publish.Failure) int {
+func (d *delivery) fail(ctx context.Context, status int, reason string, f publish.Failure) decision {
 	d.memory.ReleaseProcessor() // Publishing waits.
 	f.Hook, f.Request = d.hook, d.request
-	d.entry.Err, d.entry.Rendered, d.entry.Reason = f.Err, f.Rendered, reason
 	err := d.publisher.Publish(ctx, d.hook.GetWorkspace(), f.Event(d.cfg.Vocabulary, d.ids))
 	if errors.Is(err, publish.ErrUnavailable) {
-		return d.unavailable(ctx, err)
+		end := d.unavailable(ctx, reason, err)
+		end.outcome.Rendered = f.Rendered
+		return end
 	}
 	if err != nil {
 		d.log.ErrorContext(ctx, "failed to publish the event of a failure", "webhook_id", d.hook.GetId(), "error", err)
 	}
-	return d.refuse(status)
+	end := d.refuse(status)
+	end.outcome = deliveries.Outcome{Err: f.Err, Rendered: f.Rendered, Reason: reason}
+	return end
 }

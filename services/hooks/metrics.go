@@ -2,7 +2,6 @@ package hooks
 
 import (
 	"log/slog"
-	"net/http"
 	"strconv"
 	"time"
 
@@ -78,25 +77,27 @@ func (m *metrics) notFound(disabled bool) {
 	}
 }
 
-// finish counts an answer, logs it and notes it in the webhook's delivery log. Neither the path nor the header is logged: both may hold secrets.
-func (h *Hooks) finish(r *http.Request, d *delivery, status int, took time.Duration) {
-	code := strconv.Itoa(status)
+// finish counts a decision, logs it and adds it to the webhook's delivery log. Neither the path nor the header is logged: both may hold
+// secrets.
+func (h *Hooks) finish(d *delivery, end decision, took time.Duration) {
+	ctx, code := d.r.Context(), strconv.Itoa(end.status)
 	h.metrics.requests.WithLabelValues(code).Inc()
-	telemetry.Observe(r.Context(), h.metrics.duration.WithLabelValues(code), took.Seconds())
-	h.log.LogAttrs(r.Context(), slog.LevelDebug, "webhook request",
+	telemetry.Observe(ctx, h.metrics.duration.WithLabelValues(code), took.Seconds())
+	h.log.LogAttrs(ctx, slog.LevelDebug, "webhook request",
 		slog.String("webhook_id", d.hook.GetId()),
-		slog.Int("status", status),
+		slog.Int("status", end.status),
 		slog.Duration("took", took),
 	)
 	if d.request == nil {
 		return
 	}
-	n := d.entry
-	n.ID, n.Hook, n.Request, n.Status, n.Took = d.ids.New(), d.hook, d.request, status, took
-	if d.from.IsValid() {
-		n.From = d.from.String()
+	entry := deliveries.LogEntry{
+		ID: d.ids.New(), Hook: d.hook, Request: d.request, Status: end.status, Took: took, Outcome: end.outcome,
 	}
-	h.recorder.Record(n)
+	if d.from.IsValid() {
+		entry.From = d.from.String()
+	}
+	h.recorder.Record(entry)
 }
 
 // registerBuffer registers the gauge of a buffer of the delivery log.

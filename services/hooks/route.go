@@ -37,11 +37,12 @@ func (h *Hooks) serve(w http.ResponseWriter, r *http.Request, slug, rest string)
 	if span.IsRecording() {
 		r = r.WithContext(ctx)
 	}
-	d := &delivery{Hooks: h, w: w, r: r, slug: slug, rest: rest}
-	status := d.run()
-	h.finish(r, d, status, time.Since(start))
-	tracing.EndRequest(span, r.Method, "/hooks/{slug}", status)
-	if status == http.StatusRequestEntityTooLarge {
-		d.lingeringClose()
+	d := &delivery{Hooks: h, r: r, slug: slug, rest: rest}
+	end := d.run()
+	end.respond(w)
+	h.finish(d, end, time.Since(start))
+	tracing.EndRequest(span, r.Method, "/hooks/{slug}", end.status)
+	if end.status == http.StatusRequestEntityTooLarge {
+		lingeringClose(w, r)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// LogEntry is the outcome of one request. Nobody may change what it points to.
+// LogEntry is a request with its outcome. Nobody may change what it points to.
 type LogEntry struct {
 	ID      uuid.UUID
 	Hook    *orchv1.WebhookDefinition
@@ -21,14 +21,21 @@ type LogEntry struct {
 	From   string
 	Status int
 	Took   time.Duration
+	Outcome
+	// Count is the number of requests that the entry stands for; 0 means 1.
+	Count int64
+
+	sent int64 // The length of the body.
+}
+
+// Outcome is how a request ended, for the webhook's owner.
+type Outcome struct {
 	// Err is what was wrong; nil for a success. Its message is for the webhook's owner.
 	Err error
 	// Reason is the class of Err; see the proto field.
 	Reason string
-	// Refused marks a request that was refused before its sender was verified. Such notes are grouped and counted.
+	// Refused marks a request that was refused before its sender was verified. Such entries are grouped and counted.
 	Refused bool
-	// Count is the number of requests that the note stands for; 0 means 1.
-	Count int64
 	// Rendered is what the template rendered; nil for a success.
 	Rendered *string
 	// Event is the name of the published event; EventID is its id, or for a duplicate that of the earlier event.
@@ -40,8 +47,6 @@ type LogEntry struct {
 	Handshake       string
 	// WithoutBody leaves out the body, of requests whose sender was not verified.
 	WithoutBody bool
-
-	sent int64 // The length of the body.
 }
 
 // trim drops what the log does not keep, so a request of many megabytes does not wait in memory for its excerpt.
@@ -63,7 +68,7 @@ func (n *LogEntry) trim() {
 	n.Request = &r
 }
 
-// size is an estimate of the note's memory, in bytes.
+// size is an estimate of the entry's memory, in bytes.
 func (n *LogEntry) size() int {
 	size := 1024 + len(n.Request.Raw)
 	if n.Rendered != nil {
@@ -72,7 +77,7 @@ func (n *LogEntry) size() int {
 	return size
 }
 
-// delivery is the note's entry in the log.
+// delivery is the stored form of the entry.
 func (n *LogEntry) delivery() *orchv1.WebhookDelivery {
 	r := n.Request
 	d := deliverylog.Of(r)

@@ -56,7 +56,7 @@ func TestTrafficIsCountedExactly(t *testing.T) {
 			note(http.StatusNoContent)
 			note(http.StatusBadRequest)
 		}
-		r.Record(LogEntry{Hook: hook, Status: http.StatusOK, Handshake: "slack", Request: &receive.Request{Received: now.Now()}})
+		r.Record(LogEntry{Hook: hook, Status: http.StatusOK, Outcome: Outcome{Handshake: "slack"}, Request: &receive.Request{Received: now.Now()}})
 		r.flush(t.Context())
 		now.Advance(trafficInterval)
 		journal.away = !journal.away
