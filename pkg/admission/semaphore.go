@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/fair"
 )
 
 // ErrBusy means that too much work of a key is in progress. A later attempt may succeed.
@@ -70,33 +72,37 @@ type Semaphore struct {
 
 	mu                       sync.Mutex
 	running, unauthenticated int
-	virtual                  int64         // The virtual time: the finish of the work that began last.
+	virtual                  float64       // The virtual time: the finish of the work that began last.
 	keys                     map[Key]*flow // Keys with work in progress or waiting.
-	queued                   map[Key]*flow // Keys with waiting work.
+	// ready are the keys with waiting work whose own bound lets it begin. Those of clients without authentication have a queue of their
+	// own, because a further bound holds for them.
+	ready, readyUnauthenticated fair.Queue[*flow]
 }
 
 // flow is the work of one key.
 type flow struct {
+	key     Key
 	running int
-	finish  int64 // The virtual finish of the last work.
+	finish  float64 // The virtual finish of the last work.
 	waiting []*waiter
+	ready   *fair.Item[*flow] // Nil unless it is in a queue.
 }
 
 // waiter is work that waits.
 type waiter struct {
-	finish int64
+	finish float64
 	begin  chan struct{} // Closed when it begins.
 }
 
 // NewSemaphore returns a semaphore without work.
 func NewSemaphore(b Bounds) *Semaphore {
-	return &Semaphore{bounds: b, keys: map[Key]*flow{}, queued: map[Key]*flow{}}
+	return &Semaphore{bounds: b, keys: map[Key]*flow{}}
 }
 
 // Acquire waits until work of a key may begin. The cost is the relative size of the work, at least 1. The caller calls release once,
 // when the work has ended. The error wraps ErrBusy, or the error of ctx.
 func (s *Semaphore) Acquire(ctx context.Context, key Key, cost int) (release func(), err error) {
-	w, err := s.enter(key, max(1, int64(cost)))
+	w, err := s.enter(key, float64(max(1, cost)))
 	if err != nil {
 		return nil, err
 	}
@@ -121,17 +127,17 @@ func (s *Semaphore) Acquire(ctx context.Context, key Key, cost int) (release fun
 }
 
 // enter begins work, or returns the waiter of work that has to wait.
-func (s *Semaphore) enter(key Key, cost int64) (*waiter, error) {
+func (s *Semaphore) enter(key Key, cost float64) (*waiter, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := s.keys[key]
 	if f == nil {
-		f = &flow{}
+		f = &flow{key: key}
 	}
 	finish := max(s.virtual, f.finish) + cost
-	if len(f.waiting) == 0 && s.mayBegin(key, f) { // No other key waits that may begin: leave has begun it.
+	if len(f.waiting) == 0 && s.mayBegin(f) { // No other key waits that may begin: leave has begun it.
 		s.keys[key] = f
-		s.begin(key, f, finish)
+		s.begin(f, finish)
 		f.finish = finish
 		return nil, nil
 	}
@@ -140,21 +146,24 @@ func (s *Semaphore) enter(key Key, cost int64) (*waiter, error) {
 	}
 	w := &waiter{finish: finish, begin: make(chan struct{})}
 	f.finish, f.waiting = finish, append(f.waiting, w)
-	s.keys[key], s.queued[key] = f, f
+	s.keys[key] = f
+	s.update(f)
 	return w, nil
 }
 
-func (s *Semaphore) mayBegin(key Key, f *flow) bool {
-	within := func(n, bound int) bool { return bound == 0 || n < bound }
+// within reports whether a bound allows one more than n.
+func within(n, bound int) bool { return bound == 0 || n < bound }
+
+func (s *Semaphore) mayBegin(f *flow) bool {
 	return within(s.running, s.bounds.Total) && within(f.running, s.bounds.PerKey) &&
-		(!key.unauthenticated() || within(s.unauthenticated, s.bounds.Unauthenticated))
+		(!f.key.unauthenticated() || within(s.unauthenticated, s.bounds.Unauthenticated))
 }
 
-func (s *Semaphore) begin(key Key, f *flow, finish int64) {
+func (s *Semaphore) begin(f *flow, finish float64) {
 	s.virtual = max(s.virtual, finish)
 	s.running++
 	f.running++
-	if key.unauthenticated() {
+	if f.key.unauthenticated() {
 		s.unauthenticated++
 	}
 }
@@ -169,40 +178,50 @@ func (s *Semaphore) leave(key Key) {
 	if key.unauthenticated() {
 		s.unauthenticated--
 	}
-	s.forget(key, f)
+	s.update(f)
 	for s.beginNext() {
 	}
 }
 
 // beginNext begins the work that finishes first among what may begin.
 func (s *Semaphore) beginNext() bool {
-	var next *flow
-	var nextKey Key
-	for key, f := range s.queued {
-		if s.mayBegin(key, f) && (next == nil || f.waiting[0].finish < next.waiting[0].finish) {
-			next, nextKey = f, key
+	if !within(s.running, s.bounds.Total) {
+		return false
+	}
+	next := s.ready.First()
+	if within(s.unauthenticated, s.bounds.Unauthenticated) {
+		if other := s.readyUnauthenticated.First(); next == nil || other != nil && other.Finish < next.Finish {
+			next = other
 		}
 	}
 	if next == nil {
 		return false
 	}
-	w := next.waiting[0]
-	next.waiting = next.waiting[1:]
-	if len(next.waiting) == 0 {
-		delete(s.queued, nextKey)
-	}
-	s.begin(nextKey, next, w.finish)
+	f := next.Value
+	w := f.waiting[0]
+	f.waiting = f.waiting[1:]
+	s.begin(f, w.finish)
+	s.update(f)
 	close(w.begin)
 	return true
 }
 
-// forget removes a key without work. Its next work begins at the virtual time, which is not before the finish of its last.
-func (s *Semaphore) forget(key Key, f *flow) {
-	if len(f.waiting) == 0 {
-		delete(s.queued, key)
-		if f.running == 0 {
-			delete(s.keys, key)
-		}
+// update puts a key with ready work into its queue, after a change of its work. It forgets a key without work: its next work begins at the
+// virtual time, which is not before the finish of its last.
+func (s *Semaphore) update(f *flow) {
+	queue := &s.ready
+	if f.key.unauthenticated() {
+		queue = &s.readyUnauthenticated
+	}
+	if f.ready != nil {
+		queue.Remove(f.ready)
+		f.ready = nil
+	}
+	if len(f.waiting) > 0 && within(f.running, s.bounds.PerKey) {
+		f.ready = queue.Push(f, f.waiting[0].finish)
+	}
+	if len(f.waiting) == 0 && f.running == 0 {
+		delete(s.keys, f.key)
 	}
 }
 
@@ -214,7 +233,7 @@ func (s *Semaphore) abandon(key Key, gone *waiter) bool {
 		for i, w := range f.waiting {
 			if w == gone {
 				f.waiting = append(f.waiting[:i:i], f.waiting[i+1:]...)
-				s.forget(key, f)
+				s.update(f)
 				return true
 			}
 		}

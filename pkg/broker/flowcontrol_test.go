@@ -373,7 +373,7 @@ func TestFairQueue(t *testing.T) {
 			break
 		}
 	}
-	require.Less(t, len(q.heap), 110)
+	require.Less(t, q.waiting.Len(), 110)
 }
 
 // The position of a consumer counts its frames.
