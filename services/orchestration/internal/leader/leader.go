@@ -1,4 +1,8 @@
-// Package leader runs a periodic task in one of many replicas.
+// Package leader lets one of many replicas work.
+//
+//	Renew   renews a lease until it is lost
+//	Lease   is acquired and released by name; Lead and Run work while they hold one
+//	Task    is executed periodically by the holder of a lease
 //
 //	replica A   take ──► task ─ renew ─ task ─ renew ──✗ (gone)
 //	replica B   refused … refused … refused … … … … … … take ──► task
@@ -13,10 +17,6 @@ import (
 	"log/slog"
 	"sync"
 	"time"
-
-	"github.com/google/uuid"
-
-	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 const (
@@ -30,12 +30,11 @@ const (
 
 // Task is executed periodically by the one replica that holds the lease of its name.
 type Task struct {
-	store  *store.Store
-	name   string
-	every  time.Duration
-	do     func(ctx context.Context) error
-	log    *slog.Logger
-	holder uuid.UUID
+	store Store
+	lease *Lease
+	every time.Duration
+	do    func(ctx context.Context) error
+	log   *slog.Logger
 
 	ticks <-chan time.Time // When to renew during the task; nil means every RenewEvery.
 
@@ -46,12 +45,12 @@ type Task struct {
 
 // NewTask returns a worker that starts do at each interval. The name is that of the lease: replicas that share a
 // database share it.
-func NewTask(s *store.Store, name string, every time.Duration, log *slog.Logger, do func(ctx context.Context) error) *Task {
-	return &Task{store: s, name: name, every: every, do: do, log: log, holder: s.NewID()}
+func NewTask(s Store, name string, every time.Duration, log *slog.Logger, do func(ctx context.Context) error) *Task {
+	return &Task{store: s, lease: NewLease(s, name, Duration), every: every, do: do, log: log}
 }
 
 // Name implements run.Worker.
-func (t *Task) Name() string { return t.name }
+func (t *Task) Name() string { return t.lease.name }
 
 // Run executes the task until the context ends, and then releases the lease.
 func (t *Task) Run(ctx context.Context) error {
@@ -61,7 +60,8 @@ func (t *Task) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return t.end(ctx)
+			t.release(ctx)
+			return nil
 		case <-timer.C:
 		}
 	}
@@ -77,7 +77,7 @@ func (t *Task) Pause() time.Duration {
 	return min(max(t.next.Sub(now), 0), most)
 }
 
-// Tick takes or renews the lease if due, and executes the task if due and the lease is held. The worker calls it; tests
+// Tick acquires or renews the lease if due, and executes the task if due and the lease is held. The worker calls it; tests
 // with a clock of their own may call it instead of running the worker.
 func (t *Task) Tick(ctx context.Context) {
 	now := t.store.Now()
@@ -86,16 +86,7 @@ func (t *Task) Tick(ctx context.Context) {
 	}
 	t.last = now
 	if !now.Before(t.until.Add(RenewEvery - Duration)) { // Not held, or due for renewal.
-		until := now.Add(Duration)
-		_, held, err := t.store.TakeLease(ctx, t.name, t.holder, until)
-		switch {
-		case err != nil:
-			t.warn(ctx, "acquire lease", err) // The current lease stays valid until it expires.
-		case held:
-			t.until = until
-		default:
-			t.until = time.Time{}
-		}
+		_, _ = t.acquire(ctx) // The current lease stays valid until it expires.
 	}
 	if !now.Before(t.until) || now.Before(t.next) {
 		return
@@ -104,6 +95,21 @@ func (t *Task) Tick(ctx context.Context) {
 	if err := t.execute(ctx); err != nil {
 		t.warn(ctx, "execute task", err)
 	}
+}
+
+// acquire acquires or renews the lease.
+func (t *Task) acquire(ctx context.Context) (held bool, err error) {
+	until := t.store.Now().Add(Duration)
+	held, err = t.lease.Acquire(ctx)
+	switch {
+	case err != nil:
+		t.warn(ctx, "acquire lease", err)
+	case held:
+		t.until = until
+	default:
+		t.until = time.Time{}
+	}
+	return held, err
 }
 
 // execute executes the task, and renews the lease meanwhile: a task may take longer than a term. It ends the task when it loses the
@@ -117,61 +123,31 @@ func (t *Task) execute(ctx context.Context) error {
 		defer ticker.Stop()
 		ticks = ticker.C
 	}
-	done := make(chan struct{})
+	renewal, stop := context.WithCancel(within)
 	var renewing sync.WaitGroup
 	renewing.Go(func() {
-		defer end()
-		t.renew(within, ticks, done)
+		acquired := time.Now().Add(-RenewEvery) // At the earliest then.
+		if err := Renew(renewal, ticks, acquired, Duration, t.acquire); err != nil {
+			t.warn(within, "renew lease", err)
+			end()
+		}
 	})
 	defer renewing.Wait()
-	defer close(done)
+	defer stop()
 	return t.do(within)
-}
-
-// renew renews the lease at each tick. It returns when done is closed, and when it cannot prove that the lease is held.
-func (t *Task) renew(ctx context.Context, ticks <-chan time.Time, done <-chan struct{}) {
-	renewed := time.Now().Add(-RenewEvery) // At the latest then.
-	for {
-		select {
-		case <-done:
-			return
-		case <-ctx.Done():
-			return
-		case <-ticks:
-		}
-		began, until := time.Now(), t.store.Now().Add(Duration)
-		_, held, err := t.store.TakeLease(ctx, t.name, t.holder, until)
-		switch {
-		case err == nil && held:
-			renewed, t.until = began, until
-		case err == nil:
-			t.until = time.Time{}
-			return
-		case time.Since(renewed) > Duration-RenewEvery: // It may end before the next attempt.
-			t.warn(ctx, "renew lease", err)
-			return
-		}
-	}
 }
 
 func (t *Task) warn(ctx context.Context, action string, err error) {
 	if ctx.Err() == nil {
-		t.log.WarnContext(ctx, "failed to run a task", "task", t.name, "action", action, "error", err)
+		t.log.WarnContext(ctx, "failed to run a task", "task", t.Name(), "action", action, "error", err)
 	}
 }
 
-// endTimeout bounds the release of the lease when the worker ends.
-const endTimeout = time.Second
-
-func (t *Task) end(ctx context.Context) error {
+func (t *Task) release(ctx context.Context) {
 	if t.until.IsZero() {
-		return nil
+		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
-	defer cancel()
-	if err := t.store.EndLease(ctx, t.name, t.holder); err != nil {
-		// The lease expires without a release.
-		t.log.DebugContext(ctx, "failed to release a lease", "task", t.name, "error", err)
+	if err := t.lease.Release(ctx); err != nil {
+		t.log.DebugContext(ctx, "failed to release a lease, which expires", "task", t.Name(), "error", err)
 	}
-	return nil
 }

@@ -183,31 +183,3 @@ func TestALeaseEndsWithItsWorker(t *testing.T) {
 	b.Tick(t.Context())
 	require.Equal(t, 1, b.done, "the next one need not wait")
 }
-
-func TestEpochsGrow(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	a, b := w.store.NewID(), w.store.NewID()
-	last := int64(0)
-	for _, holder := range []struct {
-		id   [16]byte
-		held bool
-	}{{a, true}, {b, false}, {a, true}} {
-		epoch, held, err := w.store.TakeLease(t.Context(), "x", holder.id, w.clock.Now().Add(leader.Duration))
-		require.NoError(t, err)
-		require.Equal(t, holder.held, held)
-		if held {
-			require.Greater(t, epoch, last)
-			last = epoch
-		}
-	}
-	require.NoError(t, w.store.EndLease(t.Context(), "x", b), "of another one")
-	_, held, err := w.store.TakeLease(t.Context(), "x", b, w.clock.Now().Add(leader.Duration))
-	require.NoError(t, err)
-	require.False(t, held)
-	w.clock.Advance(leader.Duration)
-	epoch, held, err := w.store.TakeLease(t.Context(), "x", b, w.clock.Now().Add(leader.Duration))
-	require.NoError(t, err)
-	require.True(t, held)
-	require.Greater(t, epoch, last)
-}

@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/orch-project/orch/pkg/telemetry"
+	"github.com/orch-project/orch/services/orchestration/internal/leader"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
@@ -82,9 +82,14 @@ func (s Sampler) Name() string { return "outbox sampler" }
 
 // Run samples until the context ends.
 func (s Sampler) Run(ctx context.Context) error {
-	leases, holder := s.Relay.store, s.Relay.store.NewID()
+	lease := leader.NewLease(s.Relay.store, samplerLease, samplerTerm)
+	defer func() {
+		if err := lease.Release(ctx); err != nil {
+			s.Relay.log.DebugContext(ctx, "failed to release the lease of the outbox sampler, which expires", "error", err)
+		}
+	}()
 	for {
-		_, held, err := leases.TakeLease(ctx, samplerLease, holder, leases.Now().Add(samplerTerm))
+		held, err := lease.Acquire(ctx)
 		pending, oldest, failed := int64(0), time.Duration(0), 0
 		switch {
 		case err != nil:
@@ -93,7 +98,7 @@ func (s Sampler) Run(ctx context.Context) error {
 			pending, oldest, failed, err = s.Relay.backlog(ctx)
 		}
 		if ctx.Err() != nil {
-			return s.end(ctx, holder)
+			return nil
 		}
 		if err != nil {
 			s.Relay.log.WarnContext(ctx, "failed to measure some outboxes", "error", err)
@@ -103,20 +108,8 @@ func (s Sampler) Run(ctx context.Context) error {
 		s.Relay.metrics.failed.Set(float64(failed))
 		select {
 		case <-ctx.Done():
-			return s.end(ctx, holder)
+			return nil
 		case <-time.After(sampleEvery):
 		}
 	}
-}
-
-// endTimeout bounds the release of the lease when the worker ends.
-const endTimeout = time.Second
-
-func (s Sampler) end(ctx context.Context, holder uuid.UUID) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
-	defer cancel()
-	if err := s.Relay.store.EndLease(ctx, samplerLease, holder); err != nil {
-		s.Relay.log.DebugContext(ctx, "failed to release the lease of the outbox sampler, which expires", "error", err)
-	}
-	return nil
 }

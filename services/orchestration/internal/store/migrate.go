@@ -9,6 +9,8 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/orch-project/orch/services/orchestration/internal/leader"
 )
 
 // Migration leads from one format to the next. It runs under a lease while replicas of the earlier version serve requests, so
@@ -36,61 +38,40 @@ const (
 	migrationPoll  = time.Second
 )
 
-// errInterrupted means that another replica may have taken the lease.
-var errInterrupted = errors.New("lost the lease of the migration")
-
 // migrate runs the migrations to the supported format, or waits until another replica has.
 func (s *Store) migrate(ctx context.Context, found, supported int64, steps []Migration) error {
-	holder := s.NewID()
-	renew := func(ctx context.Context) (bool, error) {
-		_, held, err := s.TakeLease(ctx, migrationLease, holder, s.Now().Add(migrationTerm))
-		return held, err
-	}
+	lease := leader.NewLease(s, migrationLease, migrationTerm)
 	for found < supported {
-		held, err := renew(ctx)
-		if err != nil {
+		held, err := lease.Lead(ctx, func(ctx context.Context) error {
+			// The previous holder may have migrated since the format was read.
+			current, err := s.readFormat(ctx)
+			if err != nil {
+				return err
+			}
+			return s.runMigrations(ctx, current, supported, steps)
+		})
+		if err != nil || held {
 			return err
-		}
-		// The previous holder may have migrated since the format was read.
-		current, err := s.format(ctx)
-		if err != nil {
-			return fmt.Errorf("read database format: %w", outage(err))
-		}
-		found = current.Version
-		if held {
-			running, stop := context.WithCancelCause(ctx)
-			renewed := make(chan struct{})
-			go func() {
-				defer close(renewed)
-				renewMigration(running, renew, stop)
-			}()
-			err := s.runMigrations(running, found, supported, steps)
-			stop(nil)
-			<-renewed
-			return errors.Join(err, s.EndLease(context.WithoutCancel(ctx), migrationLease, holder))
 		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("wait for the migration of another replica: %w", ctx.Err())
 		case <-time.After(migrationPoll):
 		}
+		if found, err = s.readFormat(ctx); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// renewMigration renews the lease until the context ends, and interrupts the migration when that fails.
-func renewMigration(ctx context.Context, renew func(context.Context) (bool, error), stop context.CancelCauseFunc) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(migrationTerm / 3):
-		}
-		if held, err := renew(ctx); (!held || err != nil) && ctx.Err() == nil {
-			stop(errInterrupted)
-			return
-		}
+// readFormat reads the format of the database, which exists.
+func (s *Store) readFormat(ctx context.Context) (int64, error) {
+	current, err := s.format(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("read database format: %w", outage(err))
 	}
+	return current.Version, nil
 }
 
 // runMigrations runs each migration, and records its format after it.

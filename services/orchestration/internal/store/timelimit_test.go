@@ -18,6 +18,7 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo"
 	"github.com/orch-project/orch/pkg/embeddedmongo/mongotest"
 	"github.com/orch-project/orch/pkg/id"
+	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -107,7 +108,8 @@ func TestTimeLimitsReachTheServer(t *testing.T) {
 		"DoneDurably":      func() error { return s.DoneDurably(ctx, query.Flow, store.Outbox{DocumentKey: document}) },
 		"InsertDeadLetter": func() error { return s.InsertDeadLetter(ctx, store.DeadLetter{ID: s.NewID(), Kind: "k"}) },
 		"DeadLetters":      func() error { _, err := s.DeadLetters(ctx, uuid.Nil, uuid.Nil, 10); return err },
-		"TakeLease":        func() error { _, _, err := s.TakeLease(ctx, "l", key, now.Add(time.Minute)); return err },
+		"Claim":            func() error { return s.Claim(ctx, vocabulary.Orch) },
+		"TakeLease":        func() error { _, err := s.TakeLease(ctx, "l", key, now.Add(time.Minute)); return err },
 		"RemoveRevisions": func() error {
 			_, err := c.RemoveRevisions(ctx, ws, []store.Revision{{ID: uuid.New(), Revision: 9}})
 			return err

@@ -3,7 +3,6 @@ package action
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,15 +16,11 @@ import (
 // endWithin bounds what is stored of an execution when the process ends.
 const endWithin = 2 * time.Second
 
-var (
-	// errTaken reports a run that another replica executes, or that has ended.
-	errTaken = errors.New("another replica executes the action")
-	// errLost is the cause of an execution that ended because its claim was lost.
-	errLost = errors.New("claim of the action was lost")
-)
+// errTaken reports a run that another replica executes, or that has ended.
+var errTaken = errors.New("another replica executes the action, or it has ended")
 
-// claim is the right to execute a run: a lease of leader.Duration, which renewUntilDone renews. The number of the attempt identifies it, because each
-// claim increments that.
+// claim is the right to execute a run: a lease of leader.Duration. The number of the attempt identifies it, because each claim increments
+// that.
 type claim struct {
 	runner *Runner
 	ws, id uuid.UUID
@@ -61,11 +56,15 @@ func (c *claim) edit(ctx context.Context, change func(next *orchv1.AutomationAct
 	return err
 }
 
-// renew extends the claim.
-func (c *claim) renew(ctx context.Context) error {
-	return c.edit(ctx, func(next *orchv1.AutomationActionRun) {
+// renew extends the claim. It returns false when the claim is lost.
+func (c *claim) renew(ctx context.Context) (held bool, err error) {
+	err = c.edit(ctx, func(next *orchv1.AutomationActionRun) {
 		next.Next = proto.Int64(c.runner.Store.Now().Add(leader.Duration).UnixMicro())
 	})
+	if errors.Is(err, errTaken) || errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // release makes the run due at once, as if this attempt had not been. A process that ends calls it, so another replica or the next
@@ -75,27 +74,4 @@ func (c *claim) release(ctx context.Context) error {
 		next.Attempts--
 		next.Next = proto.Int64(c.runner.Store.Now().UnixMicro())
 	})
-}
-
-// renewUntilDone renews the claim at each tick until the context ends. A claim that was lost, or could not be renewed for leader.Duration, ends the execution by
-// cancel: another replica may begin it.
-func (c *claim) renewUntilDone(ctx context.Context, ticks <-chan time.Time, cancel context.CancelCauseFunc) {
-	for renewed := time.Now(); ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticks:
-		}
-		start := time.Now()
-		within, done := context.WithDeadline(ctx, renewed.Add(leader.Duration))
-		err := c.renew(within)
-		done()
-		switch {
-		case err == nil:
-			renewed = start
-		case errors.Is(err, errTaken), errors.Is(err, store.ErrNotFound), time.Since(renewed) >= leader.Duration:
-			cancel(fmt.Errorf("%w: %w", errLost, err))
-			return
-		}
-	}
 }

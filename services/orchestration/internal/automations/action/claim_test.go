@@ -66,7 +66,9 @@ func TestAClaimIsALease(t *testing.T) {
 	for range 5 {
 		w.now.Advance(leader.RenewEvery)
 		require.Empty(t, w.due(t))
-		require.NoError(t, dead.renew(t.Context()))
+		held, err := dead.renew(t.Context())
+		require.NoError(t, err)
+		require.True(t, held)
 	}
 	w.now.Advance(leader.Duration - time.Microsecond)
 	require.Empty(t, w.due(t))
@@ -76,7 +78,9 @@ func TestAClaimIsALease(t *testing.T) {
 
 	second := w.take(t)
 	require.EqualValues(t, 2, second.run.GetAttempts())
-	require.ErrorIs(t, dead.renew(t.Context()), errTaken)
+	held, err := dead.renew(t.Context())
+	require.NoError(t, err)
+	require.False(t, held)
 	require.ErrorIs(t, dead.release(t.Context()), errTaken)
 	require.ErrorIs(t, w.settle(t.Context(), dead, newResult().later(store.ErrNotFound)), errTaken, "it would be due again during the second execution")
 	require.Empty(t, w.due(t))
@@ -94,23 +98,4 @@ func TestAnEndingProcessReleasesItsRuns(t *testing.T) {
 	end()
 	require.False(t, <-done)
 	require.EqualValues(t, 1, w.take(t).run.GetAttempts())
-}
-
-// An execution whose claim is lost ends.
-func TestALostClaimEndsItsExecution(t *testing.T) {
-	t.Parallel()
-	w := newClaimWorld(t)
-	first := w.take(t)
-	ticks := make(chan time.Time)
-	ctx, cancel := context.WithCancelCause(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		first.renewUntilDone(ctx, ticks, cancel)
-	}()
-	w.now.Advance(leader.Duration)
-	w.take(t)
-	ticks <- time.Time{}
-	<-done
-	require.ErrorIs(t, context.Cause(ctx), errLost)
 }

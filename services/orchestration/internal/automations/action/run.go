@@ -100,7 +100,7 @@ func (r *Runner) execute(ctx context.Context, ws uuid.UUID, due *orchv1.Automati
 	return !ended
 }
 
-// actWithin does what an action says within the time limit, while it holds the claim of the run. Its error is errLost if the claim was
+// actWithin does what an action says within the time limit, while it holds the claim of the run. Its error is leader.ErrLost if the claim was
 // lost meanwhile.
 func (r *Runner) actWithin(ctx context.Context, claimed *claim) (*result, trace.Span, error) {
 	within, stop := context.WithTimeout(ctx, timeLimit)
@@ -111,13 +111,13 @@ func (r *Runner) actWithin(ctx context.Context, claimed *claim) (*result, trace.
 	renewing, end := context.WithCancel(within)
 	ticker := time.NewTicker(leader.RenewEvery)
 	defer ticker.Stop()
-	holder.Go(func() { claimed.renewUntilDone(renewing, ticker.C, lose) })
+	holder.Go(func() { lose(leader.Renew(renewing, ticker.C, time.Now(), leader.Duration, claimed.renew)) })
 	within, span := r.Tracer.Continue(within, "action "+engine.ActionType(claimed.run.GetAction()), cause(claimed.run))
 	result := r.act(within, claimed.ws, claimed.run)
 	end()
 	holder.Wait()
 	tracing.End(span, result.err())
-	if cause := context.Cause(within); errors.Is(cause, errLost) {
+	if cause := context.Cause(within); errors.Is(cause, leader.ErrLost) {
 		return nil, span, cause
 	}
 	return result, span, nil

@@ -207,7 +207,7 @@ func TestATermDrainsBacklogs(t *testing.T) {
 	heavy := []uuid.UUID{c.workspace(testTurn + 1), c.workspace(testTurn + 1)}
 	ctx, end := context.WithCancel(t.Context())
 	current := &leadership{ctx: ctx}
-	c.setTerm(current)
+	c.setLeadership(current)
 	require.NoError(t, c.prepare(ctx))
 	require.NoError(t, c.handle(ctx, append(c.events(heavy[0], 2), c.events(heavy[1], 2)...)))
 	for _, ws := range heavy {

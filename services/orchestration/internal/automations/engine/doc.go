@@ -60,7 +60,6 @@ type Engine struct {
 	deferredEvents *store.Collection[*orchv1.AutomationHold]
 	actions        *store.Collection[*orchv1.AutomationActionRun]
 	events         *store.Collection[*orchv1.ReceivedEvent]
-	holder         uuid.UUID
 	timers         timers
 
 	mu         sync.Mutex
@@ -83,7 +82,7 @@ type leadership struct {
 	group sync.WaitGroup
 }
 
-// spawn runs work of this term beside the workers. It does nothing while this replica does not evaluate.
+// spawn runs work of this leadership beside the workers. It does nothing while this replica does not evaluate.
 func (e *Engine) spawn(work func(context.Context)) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -122,7 +121,6 @@ func New(deps Deps) *Engine {
 		deferredEvents: store.NewCollection(deps.Store, query.AutomationHold, &orchv1.AutomationHold{}),
 		actions:        store.NewCollection(deps.Store, query.AutomationAction, &orchv1.AutomationActionRun{}),
 		events:         store.NewCollection(deps.Store, query.Event, &orchv1.ReceivedEvent{}).ClientIDs(),
-		holder:         deps.Store.NewID(),
 		evaluators:     map[uuid.UUID]*workspaceEvaluator{},
 		firings:        NewCounter(time.Minute),
 		chained:        NewCounter(time.Hour),

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -14,13 +15,14 @@ import (
 	"github.com/orch-project/orch/pkg/broker"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/trigger"
+	"github.com/orch-project/orch/services/orchestration/internal/leader"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 const (
 	// leaseName is the lease of the replica that evaluates.
 	leaseName = "automations"
-	// leaseTerm is how long the lease is held without being renewed, leaseEvery how often it is.
+	// leaseTerm is how long the lease lasts without renewal, leaseEvery how often other replicas try to acquire it.
 	leaseTerm  = 4 * time.Second
 	leaseEvery = time.Second
 	// tickBatch bounds how many timers one session serves, and retryTick is how soon those that failed are due again.
@@ -44,76 +46,35 @@ func (e *Engine) Name() string { return "automation evaluator" }
 
 // Run evaluates while this replica holds the lease, until the context ends.
 func (e *Engine) Run(ctx context.Context) error {
-	for ctx.Err() == nil {
-		end := time.Now().Add(leaseTerm)
-		if held, err := e.takeLease(ctx, end); held && err == nil {
-			e.evaluateWhileLeading(ctx, end)
-		}
-		pause(ctx, leaseEvery)
-	}
+	leader.NewLease(e.Store, leaseName, leaseTerm).Run(ctx, leaseEvery, e.Log, e.evaluateWhileLeading)
 	return nil
 }
 
-// takeLease takes or renews the lease. It gives up at a time of the monotonic clock.
-func (e *Engine) takeLease(ctx context.Context, deadline time.Time) (held bool, err error) {
-	within, cancel := context.WithDeadline(ctx, deadline)
-	defer cancel()
-	_, held, err = e.Store.TakeLease(within, leaseName, e.holder, e.now().Add(leaseTerm))
-	if err != nil && ctx.Err() == nil {
-		e.Log.WarnContext(ctx, "failed to acquire the lease of automations", "error", err)
-	}
-	return held, err
-}
-
-// evaluateWhileLeading evaluates until the lease is lost or the context ends. The lease ends at a time of the monotonic clock.
-func (e *Engine) evaluateWhileLeading(ctx context.Context, end time.Time) {
-	leading, stop := context.WithCancel(ctx)
-	defer stop()
-	current := &leadership{ctx: leading}
-	e.setTerm(current)
-	group := &current.group
-	group.Go(func() {
-		defer stop()
-		e.renew(leading, end)
-	})
-	if err := e.prepare(leading); err != nil {
-		if leading.Err() == nil {
-			e.Log.WarnContext(ctx, "failed to begin to evaluate automations", "error", err)
-		}
+// evaluateWhileLeading evaluates until the lease is lost or the process ends, which both end the context.
+func (e *Engine) evaluateWhileLeading(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	current := &leadership{ctx: ctx}
+	e.setLeadership(current)
+	defer func() {
 		stop()
+		e.setLeadership(nil) // Nothing is spawned any more.
+		current.group.Wait()
+		e.Metrics.fullest.Set(0) // Another replica measures it now.
+	}()
+	if err := e.prepare(ctx); err != nil {
+		return fmt.Errorf("begin to evaluate automations: %w", err)
 	}
 	for _, work := range []func(context.Context){e.consume, e.tickTimers, e.keep, e.sample} {
-		group.Go(func() { work(leading) })
+		current.group.Go(func() { work(ctx) })
 	}
-	<-leading.Done()
-	e.setTerm(nil) // Nothing is spawned any more.
-	group.Wait()
-	e.Metrics.fullest.Set(0) // Another replica measures it now.
-	release, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-	defer cancel()
-	if err := e.Store.EndLease(release, leaseName, e.holder); err != nil {
-		e.Log.DebugContext(ctx, "failed to release the lease of automations; it expires", "error", err)
-	}
+	<-ctx.Done()
+	return nil
 }
 
-func (e *Engine) setTerm(t *leadership) {
+func (e *Engine) setLeadership(l *leadership) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.leadership = t
-}
-
-// renew returns when another replica has the lease, or when the lease ends because it could not be renewed. Both are
-// independent of the wall clock, which may step back: otherwise two replicas would evaluate until it is there again.
-func (e *Engine) renew(ctx context.Context, end time.Time) {
-	for pause(ctx, leaseEvery) {
-		next := time.Now().Add(leaseTerm)
-		switch held, err := e.takeLease(ctx, end); {
-		case held && err == nil:
-			end = next
-		case err == nil, !time.Now().Before(end):
-			return
-		}
-	}
+	e.leadership = l
 }
 
 // prepare reads what another replica, or an earlier process, left in the store.
