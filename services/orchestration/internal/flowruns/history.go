@@ -7,13 +7,13 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/runhistogram"
+	"github.com/orch-project/orch/services/orchestration/internal/runs"
 )
 
 // ReadFlowRunHistory counts the matching runs by time and state.
 func (s *Service) ReadFlowRunHistory(ctx context.Context, r *orchv1.ReadFlowRunHistoryRequest) (*orchv1.HistoryList, error) {
 	q := r.GetQuery()
-	span, err := runhistogram.NewSpan(q.GetHistoryStart(), q.GetHistoryEnd(), q.GetHistoryIntervalSeconds())
+	span, err := runs.NewSpan(q.GetHistoryStart(), q.GetHistoryEnd(), q.GetHistoryIntervalSeconds())
 	if err != nil {
 		return nil, err
 	}
@@ -21,7 +21,7 @@ func (s *Service) ReadFlowRunHistory(ctx context.Context, r *orchv1.ReadFlowRunH
 	if err != nil {
 		return nil, err
 	}
-	return runhistogram.Buckets(ctx, selection, s.runs.Store().Totals(), span, s.runs.Store().Now())
+	return runs.Buckets(ctx, selection, s.runs.Store().Totals(), span, s.runs.Store().Now())
 }
 
 // AverageFlowRunLateness returns the mean lateness of the matching runs; null if none matches.
@@ -35,7 +35,7 @@ func (s *Service) AverageFlowRunLateness(ctx context.Context, r *orchv1.AverageF
 	err = selection.Aggregate(ctx, nil, []bson.D{{{Key: "$group", Value: bson.D{
 		{Key: "_id", Value: nil},
 		{Key: "count", Value: bson.D{{Key: "$sum", Value: int64(1)}}},
-		{Key: "seconds", Value: bson.D{{Key: "$sum", Value: runhistogram.Lateness(s.runs.Store().Now())}}},
+		{Key: "seconds", Value: bson.D{{Key: "$sum", Value: runs.LatenessExpression(s.runs.Store().Now())}}},
 	}}}}, func(raw bson.Raw) error {
 		var row struct {
 			Count   int64   `bson:"count"`

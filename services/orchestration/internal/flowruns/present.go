@@ -4,7 +4,7 @@ import (
 	"time"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/runtiming"
+	"github.com/orch-project/orch/services/orchestration/internal/runs"
 )
 
 // Present fills in what a run shows and does not store.
@@ -15,7 +15,7 @@ func Present(run *orchv1.FlowRun, now time.Time) *orchv1.FlowRun {
 		run.StateType = state.Type.Enum()
 		run.StateName = state.Name
 	}
-	run.EstimatedRunTime = runtiming.RunTime(run.GetTotalRunTime(), state, now)
-	run.EstimatedStartTimeDelta = runtiming.Lateness(run.ExpectedStartTime, run.StartTime, state, now)
+	run.EstimatedRunTime = runs.RunTime(run.GetTotalRunTime(), state, now)
+	run.EstimatedStartTimeDelta = runs.Lateness(run.ExpectedStartTime, run.StartTime, state, now)
 	return run
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
-	"github.com/orch-project/orch/services/orchestration/internal/runscatter"
+	"github.com/orch-project/orch/services/orchestration/internal/runs"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -41,7 +41,7 @@ func (s *Service) ReadFlowRunScatter(ctx context.Context, r *orchv1.ReadFlowRunS
 	if err != nil {
 		return nil, err
 	}
-	whole, now := runscatter.NewGrid(start, end, q.GetColumns()), s.runs.Store().Now()
+	whole, now := runs.NewGrid(start, end, q.GetColumns()), s.runs.Store().Now()
 	var mu sync.Mutex // Of whole.
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(scatterReads)
@@ -55,7 +55,7 @@ func (s *Service) ReadFlowRunScatter(ctx context.Context, r *orchv1.ReadFlowRunS
 				to = start.Add(end.Sub(start) / scatterParts * time.Duration(part+1))
 			}
 			group.Go(func() error {
-				grid := runscatter.NewGrid(start, end, q.GetColumns())
+				grid := runs.NewGrid(start, end, q.GetColumns())
 				if err := scatter(ctx, selection, grid, state, from, to, now); err != nil {
 					return err
 				}
@@ -73,7 +73,7 @@ func (s *Service) ReadFlowRunScatter(ctx context.Context, r *orchv1.ReadFlowRunS
 }
 
 // scatter adds the selected runs of a state in a part of the window to a grid.
-func scatter(ctx context.Context, runs *query.Selection, grid *runscatter.Grid, state orchv1.StateType, from, to, now time.Time) error {
+func scatter(ctx context.Context, selected *query.Selection, grid *runs.Grid, state orchv1.StateType, from, to, now time.Time) error {
 	within := bson.D{
 		{Key: "state.type", Value: stateName(state)},
 		{Key: "expected_start_time", Value: bson.D{{Key: "$gte", Value: from.UnixMicro()}, {Key: "$lt", Value: to.UnixMicro()}}},
@@ -90,11 +90,11 @@ func scatter(ctx context.Context, runs *query.Selection, grid *runscatter.Grid, 
 		return nil
 	}
 	if state != orchv1.StateType_STATE_TYPE_RUNNING { // Its duration needs the time of the state, which the index does not have.
-		if decided, err := runs.VisitEntries(ctx, within, query.FlowRunsByStateAndTime, add); decided || err != nil {
+		if decided, err := selected.VisitEntries(ctx, within, query.FlowRunsByStateAndTime, add); decided || err != nil {
 			return err
 		}
 	}
-	return runs.VisitFields(ctx, within, scatterFields, add)
+	return selected.VisitFields(ctx, within, scatterFields, add)
 }
 
 // point is what the scatter reads of a run.

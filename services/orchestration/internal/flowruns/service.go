@@ -26,7 +26,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
-	"github.com/orch-project/orch/services/orchestration/internal/statehistory"
+	"github.com/orch-project/orch/services/orchestration/internal/runs"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/storedjson"
 )
@@ -38,7 +38,7 @@ type Service struct {
 	orchv1.UnimplementedFlowRunInputServiceServer
 	orchv1.UnimplementedUiFlowServiceServer
 	runs         *store.Collection[*orchv1.FlowRun]
-	history      statehistory.Log[*orchv1.FlowRun, *orchv1.FlowRunStateRecord]
+	history      runs.History[*orchv1.FlowRun, *orchv1.FlowRunStateRecord]
 	inputs       *store.Collection[*orchv1.FlowRunInput]
 	flows        *store.Collection[*orchv1.Flow]
 	flowReads    coalesce.Group[ownedID, *orchv1.Flow]
@@ -127,21 +127,21 @@ func New(d Deps) *Service {
 	if d.Waiting == nil {
 		d.Waiting = func(uuid.UUID, string) {}
 	}
-	runs := store.NewCollection(s, query.FlowRun, &orchv1.FlowRun{}).WithVersionCache()
+	collection := store.NewCollection(s, query.FlowRun, &orchv1.FlowRun{}).WithVersionCache()
 	return &Service{
-		runs: runs,
-		history: statehistory.Log[*orchv1.FlowRun, *orchv1.FlowRunStateRecord]{
-			Runs: runs, Rows: store.NewCollection(s, query.FlowRunState, &orchv1.FlowRunStateRecord{}), Kind: KindHistory, RunField: "flow_run_id",
+		runs: collection,
+		history: runs.History[*orchv1.FlowRun, *orchv1.FlowRunStateRecord]{
+			Runs: collection, Rows: store.NewCollection(s, query.FlowRunState, &orchv1.FlowRunStateRecord{}), Kind: KindHistory, RunField: "flow_run_id",
 		},
 		inputs:      store.NewCollection(s, query.FlowRunInput, &orchv1.FlowRunInput{}),
 		flows:       store.NewCollection(s, query.Flow, &orchv1.Flow{}),
 		tasks:       store.NewCollection(s, query.TaskRun, &orchv1.TaskRun{}),
-		source:      pagination.NewSource(runs, orchv1.FlowRunSort_FLOW_RUN_SORT_ID_DESC),
+		source:      pagination.NewSource(collection, orchv1.FlowRunSort_FLOW_RUN_SORT_ID_DESC),
 		vocab:       d.Vocabulary,
 		slots:       slots{limits: d.Limits, deployments: store.NewCollection(s, query.Deployment, &orchv1.Deployment{})},
 		hydrator:    parameters.NewHydrator(d.Variable),
 		flush:       d.Flush,
-		encoder:     storedjson.OfRuns(runs, Present),
+		encoder:     storedjson.OfRuns(collection, Present),
 		onCancelled: d.CancelTaskRuns,
 		findQueue:   d.FindQueue,
 		poolType:    d.PoolType,

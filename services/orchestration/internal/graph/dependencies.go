@@ -7,7 +7,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/runtiming"
+	"github.com/orch-project/orch/services/orchestration/internal/runs"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -29,7 +29,7 @@ func (s *Service) ReadFlowRunGraphV1(ctx context.Context, r *orchv1.ReadFlowRunG
 			StartTime:            run.StartTime,
 			EndTime:              run.EndTime,
 			TotalRunTime:         new(run.GetTotalRunTime()),
-			EstimatedRunTime:     new(runtiming.RunTime(run.GetTotalRunTime(), run.GetState(), now)),
+			EstimatedRunTime:     new(runs.RunTime(run.GetTotalRunTime(), run.GetState(), now)),
 			UntrackableResult:    run.GetState().GetStateDetails().GetUntrackableResult(),
 		})
 		return int64(len(list.Dependencies)) <= s.maxNodes

@@ -22,7 +22,7 @@ import (
 	"github.com/orch-project/orch/pkg/restjson"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
-	"github.com/orch-project/orch/services/orchestration/internal/statehistory"
+	"github.com/orch-project/orch/services/orchestration/internal/runs"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -121,7 +121,7 @@ func stateTypes() []string {
 // observe adds the combinations of one type in a history.
 func observe[R interface {
 	proto.Message
-	statehistory.Row
+	runs.StateRow
 }](ctx context.Context, rows *store.Collection[R], ws uuid.UUID, kind string, observed map[combination]span) error {
 	byName := bson.D{{Key: "state.name", Value: 1}, {Key: "timestamp", Value: 1}}
 	newest := bson.D{{Key: "timestamp", Value: -1}}

@@ -24,7 +24,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/hourtotals"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
-	"github.com/orch-project/orch/services/orchestration/internal/runhistogram"
+	"github.com/orch-project/orch/services/orchestration/internal/runs"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -301,7 +301,7 @@ func TestHistoriesByHours(t *testing.T) {
 	_, err := c.InsertAll(t.Context(), ws, batch)
 	require.NoError(t, err)
 	w.count(t)
-	for name, span := range map[string]runhistogram.Span{
+	for name, span := range map[string]runs.Span{
 		"hours":    {Start: oldHour(30), End: oldHour(-1), Interval: time.Hour},
 		"days":     {Start: oldHour(40), End: oldHour(-1), Interval: 24 * time.Hour},
 		"part":     {Start: oldHour(20), End: oldHour(3), Interval: 5 * time.Hour},
@@ -316,9 +316,9 @@ func TestHistoriesByHours(t *testing.T) {
 			require.NoError(t, err)
 			selection, err := w.Resolver().Select(t.Context(), ws, plan)
 			require.NoError(t, err)
-			want, err := runhistogram.Buckets(t.Context(), selection, nil, span, began)
+			want, err := runs.Buckets(t.Context(), selection, nil, span, began)
 			require.NoError(t, err)
-			got, err := runhistogram.Buckets(t.Context(), selection, w.Totals(), span, began)
+			got, err := runs.Buckets(t.Context(), selection, w.Totals(), span, began)
 			require.NoError(t, err)
 			require.Len(t, got.GetHistory(), len(want.GetHistory()))
 			for i, bucket := range want.GetHistory() {

@@ -2,6 +2,9 @@
 //
 //	document ──▶ protobson.JSONEncoder ───────────────────▶ JSON
 //	                └── unusual data ──▶ message ──▶ restjson ──▶ the same JSON, or an error
+//
+// A list of runs is the most frequent large response. By way of messages, a run takes four to six times the processor time and 58
+// allocations instead of 4 (BenchmarkDocumentAsJSON of protobson).
 package storedjson
 
 import (

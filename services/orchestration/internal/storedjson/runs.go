@@ -14,7 +14,7 @@ import (
 	"github.com/orch-project/orch/pkg/protobson"
 	"github.com/orch-project/orch/pkg/restjson"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/runtiming"
+	"github.com/orch-project/orch/services/orchestration/internal/runs"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -51,8 +51,8 @@ func deriveRun(doc protobson.Stored, now time.Time, out [][]byte) bool {
 	if !ok || !started {
 		return false
 	}
-	out[3] = restjson.AppendFloat(out[3], runtiming.RunTime(total, state, now))
-	out[4] = restjson.AppendFloat(out[4], runtiming.Lateness(expected, start, state, now))
+	out[3] = restjson.AppendFloat(out[3], runs.RunTime(total, state, now))
+	out[4] = restjson.AppendFloat(out[4], runs.Lateness(expected, start, state, now))
 	return true
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/pagination"
-	"github.com/orch-project/orch/services/orchestration/internal/runtiming"
+	"github.com/orch-project/orch/services/orchestration/internal/runs"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -51,7 +51,7 @@ func durationPage(token string, limit *orchv1.PageLimit) (int64, error) {
 
 // listByDuration returns the runs at some places of the order by duration, and the number of all that match. Runs of the same
 // duration are ordered by their expected start and then by their id, the latest first in both orders.
-func (s *Service) listByDuration(ctx context.Context, q proto.Message, longestFirst bool, offset, limit int64) (runs []*orchv1.TaskRun, total int64, err error) {
+func (s *Service) listByDuration(ctx context.Context, q proto.Message, longestFirst bool, offset, limit int64) (list []*orchv1.TaskRun, total int64, err error) {
 	matching, err := s.durations(ctx, q)
 	if err != nil {
 		return nil, 0, err
@@ -87,10 +87,10 @@ func (s *Service) listByDuration(ctx context.Context, q proto.Message, longestFi
 	}
 	for _, id := range ids {
 		if run := byID[id.String()]; run != nil { // It may have been deleted meanwhile.
-			runs = append(runs, run)
+			list = append(list, run)
 		}
 	}
-	return runs, total, nil
+	return list, total, nil
 }
 
 // durations returns the matching runs in no order, or a 422 if they are too many.
@@ -113,7 +113,7 @@ func (s *Service) durations(ctx context.Context, q proto.Message) ([]timed, erro
 		if err != nil {
 			return fmt.Errorf("read the id of a task run: %w", err)
 		}
-		matching = append(matching, timed{id, runtiming.RunTime(run.GetTotalRunTime(), run.GetState(), now), run.GetExpectedStartTime().AsTime()})
+		matching = append(matching, timed{id, runs.RunTime(run.GetTotalRunTime(), run.GetState(), now), run.GetExpectedStartTime().AsTime()})
 		return nil
 	})
 	if errors.Is(err, errTooManyByDuration) {

@@ -8,7 +8,7 @@ import (
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/pagination"
-	"github.com/orch-project/orch/services/orchestration/internal/runhistogram"
+	"github.com/orch-project/orch/services/orchestration/internal/runs"
 )
 
 // ReadTaskRuns returns the runs that match filters on their own fields and on related resources.
@@ -83,7 +83,7 @@ func (s *Service) CountTaskRuns(ctx context.Context, r *orchv1.CountTaskRunsRequ
 // TaskRunHistory counts the matching runs by expected start time and state.
 func (s *Service) TaskRunHistory(ctx context.Context, r *orchv1.TaskRunHistoryRequest) (*orchv1.HistoryList, error) {
 	q := r.GetQuery()
-	span, err := runhistogram.NewSpan(q.GetHistoryStart(), q.GetHistoryEnd(), q.GetHistoryIntervalSeconds())
+	span, err := runs.NewSpan(q.GetHistoryStart(), q.GetHistoryEnd(), q.GetHistoryIntervalSeconds())
 	if err != nil {
 		return nil, err
 	}
@@ -91,5 +91,5 @@ func (s *Service) TaskRunHistory(ctx context.Context, r *orchv1.TaskRunHistoryRe
 	if err != nil {
 		return nil, err
 	}
-	return runhistogram.Buckets(ctx, selection, nil, span, s.runs.Store().Now())
+	return runs.Buckets(ctx, selection, nil, span, s.runs.Store().Now())
 }

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/runtiming"
+	"github.com/orch-project/orch/services/orchestration/internal/runs"
 )
 
 // present adds a run's computed fields, which are not stored.
@@ -15,8 +15,8 @@ func present(run *orchv1.TaskRun, now time.Time) *orchv1.TaskRun {
 		run.StateType = state.Type.Enum()
 		run.StateName = state.Name
 	}
-	run.EstimatedRunTime = runtiming.RunTime(run.GetTotalRunTime(), state, now)
-	run.EstimatedStartTimeDelta = runtiming.Lateness(run.ExpectedStartTime, run.StartTime, state, now)
+	run.EstimatedRunTime = runs.RunTime(run.GetTotalRunTime(), state, now)
+	run.EstimatedStartTimeDelta = runs.Lateness(run.ExpectedStartTime, run.StartTime, state, now)
 	return run
 }
 

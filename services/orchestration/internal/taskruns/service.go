@@ -32,7 +32,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
-	"github.com/orch-project/orch/services/orchestration/internal/statehistory"
+	"github.com/orch-project/orch/services/orchestration/internal/runs"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/storedjson"
 )
@@ -44,7 +44,7 @@ type Service struct {
 	orchv1.UnimplementedUiTaskRunServiceServer
 	runs     *store.Collection[*orchv1.TaskRun]
 	states   *store.Collection[*orchv1.TaskRunStateRecord]
-	history  statehistory.Log[*orchv1.TaskRun, *orchv1.TaskRunStateRecord]
+	history  runs.History[*orchv1.TaskRun, *orchv1.TaskRunStateRecord]
 	cache    *store.Collection[*orchv1.TaskRunCacheEntry]
 	flowRuns *store.Collection[*orchv1.FlowRun]
 	source   pagination.Source[*orchv1.TaskRun]
@@ -72,18 +72,18 @@ type Deps struct {
 // New returns the service.
 func New(d Deps) *Service {
 	s := d.Store
-	runs := store.NewCollection(s, query.TaskRun, &orchv1.TaskRun{})
+	collection := store.NewCollection(s, query.TaskRun, &orchv1.TaskRun{})
 	rows := store.NewCollection(s, query.TaskRunState, &orchv1.TaskRunStateRecord{})
 	return &Service{
-		runs:   runs,
+		runs:   collection,
 		states: rows,
-		history: statehistory.Log[*orchv1.TaskRun, *orchv1.TaskRunStateRecord]{
-			Runs: runs, Rows: rows, Kind: KindHistory, RunField: "task_run_id",
+		history: runs.History[*orchv1.TaskRun, *orchv1.TaskRunStateRecord]{
+			Runs: collection, Rows: rows, Kind: KindHistory, RunField: "task_run_id",
 		},
 		cache:    store.NewCollection(s, query.TaskRunCache, &orchv1.TaskRunCacheEntry{}),
 		flowRuns: store.NewCollection(s, query.FlowRun, &orchv1.FlowRun{}),
-		source:   pagination.NewSource(runs, orchv1.TaskRunSort_TASK_RUN_SORT_ID_DESC),
-		encoder:  storedjson.OfRuns(runs, present),
+		source:   pagination.NewSource(collection, orchv1.TaskRunSort_TASK_RUN_SORT_ID_DESC),
+		encoder:  storedjson.OfRuns(collection, present),
 		vocab:    d.Vocabulary,
 		random:   d.Random,
 		limits:   d.Limits,

@@ -14,7 +14,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
-	"github.com/orch-project/orch/services/orchestration/internal/runhistogram"
+	"github.com/orch-project/orch/services/orchestration/internal/runs"
 )
 
 // ReadDashboardTaskRunCounts counts the matching ended runs per minute of the query's time range, which ends now by
@@ -35,7 +35,7 @@ func (s *Service) ReadDashboardTaskRunCounts(ctx context.Context, r *orchv1.Read
 	if err != nil {
 		return nil, err
 	}
-	return runhistogram.Outcomes(ctx, selection, start, end)
+	return runs.Outcomes(ctx, selection, start, end)
 }
 
 // ended are the state types of ended runs.

@@ -12,7 +12,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
-	"github.com/orch-project/orch/services/orchestration/internal/runtiming"
+	"github.com/orch-project/orch/services/orchestration/internal/runs"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -127,16 +127,16 @@ func (s *Service) rankRuns(
 		if take == 0 {
 			continue
 		}
-		runs, err := s.scheduled(ctx, ws, queue, within, take)
+		found, err := s.scheduled(ctx, ws, queue, within, take)
 		if err != nil {
 			return nil, err
 		}
-		for _, run := range runs {
+		for _, run := range found {
 			ranked = append(ranked, &orchv1.WorkerFlowRunResponse{
 				WorkPoolId: pool.GetId(), WorkQueueId: queue.GetId(), FlowRun: forWorker(run, queue, pool, now),
 			})
 		}
-		room -= int64(len(runs))
+		room -= int64(len(found))
 	}
 	return ranked, nil
 }
@@ -204,8 +204,8 @@ func forWorker(run *orchv1.FlowRun, queue *orchv1.WorkQueue, pool *orchv1.WorkPo
 		ParentTaskRunId: run.ParentTaskRunId, StateType: state.GetType().Enum(), StateName: state.Name, RunCount: run.GetRunCount(),
 		ExpectedStartTime: run.GetExpectedStartTime(), NextScheduledStartTime: run.GetNextScheduledStartTime(),
 		StartTime: run.GetStartTime(), EndTime: run.GetEndTime(), TotalRunTime: run.GetTotalRunTime(),
-		EstimatedRunTime:        runtiming.RunTime(run.GetTotalRunTime(), state, now),
-		EstimatedStartTimeDelta: runtiming.Lateness(run.ExpectedStartTime, run.StartTime, state, now),
+		EstimatedRunTime:        runs.RunTime(run.GetTotalRunTime(), state, now),
+		EstimatedStartTimeDelta: runs.Lateness(run.ExpectedStartTime, run.StartTime, state, now),
 		AutoScheduled:           run.GetAutoScheduled(), InfrastructureDocumentId: run.InfrastructureDocumentId,
 		InfrastructurePid: run.InfrastructurePid, CreatedBy: run.GetCreatedBy(), JobVariables: run.JobVariables,
 		State: state,

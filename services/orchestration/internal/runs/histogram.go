@@ -1,12 +1,4 @@
-// Package runhistogram counts runs by expected start time and current state.
-//
-//	start          start+interval        …                    end
-//	├───────────────┼───────────────┼───────────────┼──────────┴────┤
-//	 COMPLETED 12    COMPLETED 9     (no runs)       SCHEDULED 3
-//	 FAILED 1
-//
-// The database counts; buckets without runs are included.
-package runhistogram
+package runs
 
 import (
 	"cmp"
@@ -73,8 +65,13 @@ func (s Span) hourly() bool {
 	return s.Interval%time.Hour == 0 && s.Start.Equal(s.Start.Truncate(time.Hour))
 }
 
-// Buckets counts the selected runs in the buckets of the span. Runs without a state are not counted. Hour totals, which may be nil, answer
-// buckets of whole hours.
+// Buckets counts the selected runs by expected start time and present state in the buckets of the span. Runs without a state are not
+// counted, and buckets without runs are included. Hour totals, which may be nil, answer buckets of whole hours.
+//
+//	start          start+interval        …                    end
+//	├───────────────┼───────────────┼───────────────┼──────────┴────┤
+//	 COMPLETED 12    COMPLETED 9     (no runs)       SCHEDULED 3
+//	 FAILED 1
 func Buckets(ctx context.Context, runs *query.Selection, totals *hourtotals.Totals, span Span, now time.Time) (*orchv1.HistoryList, error) {
 	list := &orchv1.HistoryList{}
 	starts := span.starts()

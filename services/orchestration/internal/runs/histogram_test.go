@@ -1,4 +1,4 @@
-package runhistogram
+package runs
 
 import (
 	"fmt"
@@ -15,12 +15,9 @@ import (
 
 	"github.com/orch-project/orch/pkg/embeddedmongo"
 	"github.com/orch-project/orch/pkg/rpc"
-	"github.com/orch-project/orch/pkg/testkit"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
-
-func TestMain(m *testing.M) { testkit.Main(m) }
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 

@@ -1,15 +1,4 @@
-// Package runscatter counts runs in the cells of a grid: columns are parts of a window of start times, rows are parts of the
-// logarithm of the duration.
-//
-//	longest  ┌──────────────────────────┐
-//	         │        x     .  :: .     │  rows: from the shortest to the longest duration
-//	         │ ..:::..:::::::::::::::.. │
-//	shortest └──────────────────────────┘
-//	         start      columns         end
-//
-// A grid places each run once and needs no second pass: it counts in fine classes of duration and combines them at the end, when
-// the shortest and the longest one are known.
-package runscatter
+package runs
 
 import (
 	"cmp"
@@ -32,7 +21,17 @@ const (
 	maxIDs = 3
 )
 
-// Grid counts runs. It is not safe for concurrent use.
+// Grid counts runs in cells: columns are parts of a window of start times, rows are parts of the logarithm of the duration. It is not
+// safe for concurrent use.
+//
+//	longest  ┌──────────────────────────┐
+//	         │        x     .  :: .     │  rows: from the shortest to the longest duration
+//	         │ ..:::..:::::::::::::::.. │
+//	shortest └──────────────────────────┘
+//	         start      columns         end
+//
+// A grid places each run once and needs no second pass: it counts in fine classes of duration and combines them at the end, when
+// the shortest and the longest one are known.
 type Grid struct {
 	start, end int64 // In microseconds.
 	columns    int64

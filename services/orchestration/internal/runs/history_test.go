@@ -1,4 +1,4 @@
-package statehistory_test
+package runs_test
 
 import (
 	"testing"
@@ -9,21 +9,18 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/clock"
-	"github.com/orch-project/orch/pkg/testkit"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
-	"github.com/orch-project/orch/services/orchestration/internal/statehistory"
+	"github.com/orch-project/orch/services/orchestration/internal/runs"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
 )
-
-func TestMain(m *testing.M) { testkit.Main(m) }
 
 // A state is found exactly once from the moment that it is stored, whether its row is still in the outbox or not.
 func TestAStateIsFoundBeforeAndAfterItsRowIsWritten(t *testing.T) {
 	t.Parallel()
 	s := storetest.Embedded(t, clock.System{})
-	log := statehistory.Log[*orchv1.FlowRun, *orchv1.FlowRunStateRecord]{
+	log := runs.History[*orchv1.FlowRun, *orchv1.FlowRunStateRecord]{
 		Runs: store.NewCollection(s, query.FlowRun, &orchv1.FlowRun{}),
 		Rows: store.NewCollection(s, query.FlowRunState, &orchv1.FlowRunStateRecord{}),
 		Kind: "row", RunField: "flow_run_id",

@@ -1,5 +1,4 @@
-// Package runtiming computes the time-dependent fields of runs, which are not stored.
-package runtiming
+package runs
 
 import (
 	"time"

@@ -1,12 +1,4 @@
-// Package statehistory stores the histories of runs: one row for each state of a run, identified by the state's id.
-//
-// A row starts as an effect in the outbox of its run, and the relay inserts it into the collection. Until then readers
-// find it in the outbox, so a client can read every state whose write was confirmed:
-//
-//	set_state ──► run (outbox: row) ──relay──► rows
-//	               ▲                            ▲
-//	               └──────── Log reads ─────────┘
-package statehistory
+package runs
 
 import (
 	"cmp"
@@ -24,8 +16,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// Row is a message that stores one state of a run.
-type Row interface {
+// StateRow is a message that stores one state of a run.
+type StateRow interface {
 	proto.Message
 	GetId() string
 	GetState() *orchv1.State
@@ -37,8 +29,15 @@ type Run interface {
 	GetId() string
 }
 
-// Log is the history of all runs of one kind.
-type Log[M Run, R Row] struct {
+// History is the history of all runs of one kind: one row for each state of a run, identified by the state's id.
+//
+// A row starts as an effect in the outbox of its run, and the relay inserts it into the collection. Until then readers
+// find it in the outbox, so a client can read every state whose write was confirmed:
+//
+//	set_state ──► run (outbox: row) ──relay──► rows
+//	               ▲                            ▲
+//	               └────── History reads ───────┘
+type History[M Run, R StateRow] struct {
 	// Runs are the documents with the outboxes, and Rows the stored rows.
 	Runs *store.Collection[M]
 	Rows *store.Collection[R]
@@ -49,13 +48,13 @@ type Log[M Run, R Row] struct {
 }
 
 // Of returns the states of a run, oldest first. An unknown run has none.
-func (l Log[M, R]) Of(ctx context.Context, ws, run uuid.UUID) (*orchv1.StateList, error) {
+func (h History[M, R]) Of(ctx context.Context, ws, run uuid.UUID) (*orchv1.StateList, error) {
 	// Read the outbox first: a row that leaves it concurrently is then found in the history.
-	waiting, err := l.waiting(ctx, ws, run)
+	waiting, err := h.waiting(ctx, ws, run)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := l.Rows.FindAll(ctx, ws, l.rowsOf(run), nil)
+	rows, err := h.Rows.FindAll(ctx, ws, h.rowsOf(run), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -77,8 +76,8 @@ func (l Log[M, R]) Of(ctx context.Context, ws, run uuid.UUID) (*orchv1.StateList
 }
 
 // Get returns a state by its id, or store.ErrNotFound.
-func (l Log[M, R]) Get(ctx context.Context, ws, id uuid.UUID) (*orchv1.State, error) {
-	row, err := l.Rows.Get(ctx, ws, id)
+func (h History[M, R]) Get(ctx context.Context, ws, id uuid.UUID) (*orchv1.State, error) {
+	row, err := h.Rows.Get(ctx, ws, id)
 	if err == nil {
 		return row.GetState(), nil
 	}
@@ -86,7 +85,7 @@ func (l Log[M, R]) Get(ctx context.Context, ws, id uuid.UUID) (*orchv1.State, er
 		return nil, err
 	}
 	// The row of a recent state may still be in an outbox.
-	run, err := l.Runs.WithPending(ctx, ws, id)
+	run, err := h.Runs.WithPending(ctx, ws, id)
 	if err != nil {
 		return nil, err
 	}
@@ -94,12 +93,12 @@ func (l Log[M, R]) Get(ctx context.Context, ws, id uuid.UUID) (*orchv1.State, er
 	if err != nil {
 		return nil, err
 	}
-	return l.OfRun(ctx, ws, runID, id)
+	return h.OfRun(ctx, ws, runID, id)
 }
 
 // OfRun returns a state of a run by its id, or store.ErrNotFound. It also finds a recent state in the run's outbox.
-func (l Log[M, R]) OfRun(ctx context.Context, ws, run, id uuid.UUID) (*orchv1.State, error) {
-	waiting, err := l.waiting(ctx, ws, run)
+func (h History[M, R]) OfRun(ctx context.Context, ws, run, id uuid.UUID) (*orchv1.State, error) {
+	waiting, err := h.waiting(ctx, ws, run)
 	if err != nil {
 		return nil, err
 	}
@@ -109,32 +108,32 @@ func (l Log[M, R]) OfRun(ctx context.Context, ws, run, id uuid.UUID) (*orchv1.St
 		}
 	}
 	// The row may have left the outbox concurrently; then it is stored.
-	row, err := l.Rows.Get(ctx, ws, id)
+	row, err := h.Rows.Get(ctx, ws, id)
 	if err != nil {
 		return nil, err
 	}
 	return row.GetState(), nil
 }
 
-// Write executes the effects of the log's kind. Existing rows are unchanged.
-func (l Log[M, R]) Write(ctx context.Context, effects []store.Effect) error {
-	return l.Rows.InsertMessages(ctx, effects, nil)
+// Write executes the effects of the history's kind. Existing rows are unchanged.
+func (h History[M, R]) Write(ctx context.Context, effects []store.Effect) error {
+	return h.Rows.InsertMessages(ctx, effects, nil)
 }
 
 // Forget deletes the histories of runs; it needs at least one.
-func (l Log[M, R]) Forget(ctx context.Context, ws uuid.UUID, runs ...uuid.UUID) error {
-	return l.Rows.DeleteDependents(ctx, ws, bson.D{{Key: l.RunField, Value: store.OneOf(runs)}})
+func (h History[M, R]) Forget(ctx context.Context, ws uuid.UUID, runs ...uuid.UUID) error {
+	return h.Rows.DeleteDependents(ctx, ws, bson.D{{Key: h.RunField, Value: store.OneOf(runs)}})
 }
 
-func (l Log[M, R]) rowsOf(run uuid.UUID) bson.D {
-	return bson.D{{Key: l.RunField, Value: store.Binary(run)}}
+func (h History[M, R]) rowsOf(run uuid.UUID) bson.D {
+	return bson.D{{Key: h.RunField, Value: store.Binary(run)}}
 }
 
 // waiting reads the rows of a run that are still in its outbox.
-func (l Log[M, R]) waiting(ctx context.Context, ws, run uuid.UUID) ([]store.Message[R], error) {
-	pending, err := l.Runs.Store().Pending(ctx, l.Runs.Name(), store.DocumentKey{Workspace: ws, ID: run})
+func (h History[M, R]) waiting(ctx context.Context, ws, run uuid.UUID) ([]store.Message[R], error) {
+	pending, err := h.Runs.Store().Pending(ctx, h.Runs.Name(), store.DocumentKey{Workspace: ws, ID: run})
 	if err != nil {
 		return nil, err
 	}
-	return l.Rows.PendingMessages(pending, l.Kind, ws)
+	return h.Rows.PendingMessages(pending, h.Kind, ws)
 }

@@ -1,4 +1,4 @@
-package runhistogram
+package runs
 
 import (
 	"context"

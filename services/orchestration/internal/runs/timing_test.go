@@ -1,4 +1,4 @@
-package runtiming
+package runs
 
 import (
 	"testing"
@@ -7,11 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/orch-project/orch/pkg/testkit"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
-
-func TestMain(m *testing.M) { testkit.Main(m) }
 
 func TestEstimates(t *testing.T) {
 	t.Parallel()

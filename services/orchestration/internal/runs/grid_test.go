@@ -1,4 +1,4 @@
-package runscatter_test
+package runs_test
 
 import (
 	"math"
@@ -9,12 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/orch-project/orch/pkg/testkit"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/runscatter"
+	"github.com/orch-project/orch/services/orchestration/internal/runs"
 )
-
-func TestMain(m *testing.M) { testkit.Main(m) }
 
 const (
 	completed = orchv1.StateType_STATE_TYPE_COMPLETED
@@ -27,7 +24,7 @@ func micros(after time.Duration) int64 { return start.Add(after).UnixMicro() }
 
 func TestGrid(t *testing.T) {
 	t.Parallel()
-	g := runscatter.NewGrid(start, start.Add(time.Hour), 60)
+	g := runs.NewGrid(start, start.Add(time.Hour), 60)
 	require.Empty(t, g.Scatter(80).GetCells())
 	var ids []uuid.UUID
 	for range 5 {
@@ -35,7 +32,7 @@ func TestGrid(t *testing.T) {
 		g.Add(ids[len(ids)-1], completed, micros(30*time.Second), 1)
 	}
 	g.Add(uuid.New(), failed, micros(30*time.Second), 1)
-	other := runscatter.NewGrid(start, start.Add(time.Hour), 60)
+	other := runs.NewGrid(start, start.Add(time.Hour), 60)
 	other.Add(uuid.New(), completed, micros(time.Hour-time.Microsecond), 100)
 	other.Add(uuid.New(), completed, micros(0), 1)
 	g.Merge(other)
@@ -61,7 +58,7 @@ func TestEveryRunIsInOneCell(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		columns, rows := rapid.Int64Range(1, 1000).Draw(t, "columns"), rapid.Int64Range(1, 200).Draw(t, "rows")
-		g := runscatter.NewGrid(start, start.Add(time.Hour), columns)
+		g := runs.NewGrid(start, start.Add(time.Hour), columns)
 		durations := rapid.SliceOfN(rapid.Float64(), 1, 50).Draw(t, "durations")
 		for _, d := range append(durations, math.Inf(1), math.NaN(), 0) {
 			g.Add(uuid.New(), failed, micros(time.Duration(rapid.Int64Range(0, int64(time.Hour)-1).Draw(t, "start"))), d)

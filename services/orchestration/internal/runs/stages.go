@@ -1,4 +1,4 @@
-package runhistogram
+package runs
 
 import (
 	"time"
@@ -39,14 +39,14 @@ func stages(span Span, now time.Time) []bson.D {
 			}},
 			{Key: "count", Value: op("$sum", int64(1))},
 			{Key: "run_time", Value: bson.D{{Key: "$sum", Value: runTime}}},
-			{Key: "lateness", Value: bson.D{{Key: "$sum", Value: Lateness(now)}}},
+			{Key: "lateness", Value: bson.D{{Key: "$sum", Value: LatenessExpression(now)}}},
 		}}},
 	}
 }
 
-// Lateness is the delay of a run's start in seconds: actual, or so far. It is 0 when the run is on time or will not
+// LatenessExpression is the delay of a run's start in seconds: actual, or so far. It is 0 when the run is on time or will not
 // start.
-func Lateness(now time.Time) bson.D {
+func LatenessExpression(now time.Time) bson.D {
 	moment := now.UnixMicro()
 	started := op("$gt", "$start_time", "$expected_start_time")
 	overdue := op("$and",
