@@ -41,9 +41,9 @@ func (r *Registry) Enterable(ctx context.Context, info request.Info) (bson.A, er
 
 // RevokeAll revokes every role of an actor in the workspaces of an account.
 func (r *Registry) RevokeAll(ctx context.Context, account, actor uuid.UUID) error {
-	held, err := r.Access.AllAcross(ctx, bson.D{{Key: "actor_id", Value: store.Binary(actor)}})
+	grants, err := r.Access.AllAcross(ctx, bson.D{{Key: "actor_id", Value: store.Binary(actor)}})
 	pass := r.Store.Pass(ctx, "revoke a role in a workspace")
-	for _, one := range held {
+	for _, one := range grants {
 		if pass.Record(r.revokeIn(ctx, account, one.Workspace, one.Message), "workspace", one.Workspace, "access_id", one.Message.GetId()) != nil {
 			break
 		}

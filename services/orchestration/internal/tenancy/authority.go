@@ -125,7 +125,7 @@ func (r *Registry) WorkspaceScopes(ctx context.Context, info request.Info, works
 	if err != nil {
 		return nil, err
 	}
-	var held access.Set
+	var granted access.Set
 	for _, a := range given {
 		scopes, err := r.RoleScopes(ctx, info.Account, a.GetWorkspaceRoleId())
 		if errors.Is(err, store.ErrNotFound) {
@@ -134,9 +134,9 @@ func (r *Registry) WorkspaceScopes(ctx context.Context, info request.Info, works
 		if err != nil {
 			return nil, err
 		}
-		held = access.Union(held, scopes)
+		granted = access.Union(granted, scopes)
 	}
-	return held, nil
+	return granted, nil
 }
 
 // actors returns the caller's actor ids in workspace access lists, as stored: the caller and the caller's teams.

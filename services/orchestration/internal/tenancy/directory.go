@@ -48,7 +48,7 @@ func (r *Registry) write(ctx context.Context, kind directory.Kind, owner, id uui
 		if err != nil {
 			return nil, err
 		}
-		if known, err := directory.Decode(current); err == nil && current != nil && proto.Equal(known, entry) {
+		if published, err := directory.Decode(current); err == nil && current != nil && proto.Equal(published, entry) {
 			return nil, nil
 		}
 		return directory.Encode(entry)

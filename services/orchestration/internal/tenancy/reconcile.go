@@ -153,13 +153,13 @@ func (r *Registry) writeTombstone(ctx context.Context, key string) error {
 		return err
 	}
 	owner := Server
-	for _, place := range []string{
+	for _, id := range []string{
 		entry.GetWorkspace().GetAccountId(), entry.GetActor().GetAccountId(), entry.GetMembership().GetAccountId(),
 		entry.GetAccess().GetWorkspaceId(), entry.GetRole().GetAccountId(),
 		entry.GetTeam().GetAccountId(),
 	} {
-		if place != "" {
-			if owner, err = uuid.Parse(place); err != nil {
+		if id != "" {
+			if owner, err = uuid.Parse(id); err != nil {
 				return fmt.Errorf("decode directory entry %q: %w", key, err)
 			}
 		}

@@ -9,11 +9,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/access"
+	"github.com/orch-project/orch/pkg/directory"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -25,10 +27,24 @@ import (
 type Service struct {
 	orchv1.UnimplementedRoleServiceServer
 	registry *tenancy.Registry
+	roles    tenancy.Resource[*orchv1.WorkspaceRole]
 }
 
 // New returns the service.
-func New(registry *tenancy.Registry) *Service { return &Service{registry: registry} }
+func New(registry *tenancy.Registry) *Service {
+	return &Service{registry: registry, roles: tenancy.Resource[*orchv1.WorkspaceRole]{
+		Registry: registry, Documents: registry.Roles, Kind: directory.Role, Noun: "Workspace role",
+		Taken: "A workspace role with this name exists in the account already.",
+		Audit: func(_ request.Info, role *orchv1.WorkspaceRole) tenancy.AuditEntry {
+			return tenancy.AuditEntry{Kind: "workspace-role", Name: role.GetName()}
+		},
+	}}
+}
+
+// DeleteOfAccount deletes the roles of a deleted account.
+func (s *Service) DeleteOfAccount(ctx context.Context, account uuid.UUID) error {
+	return s.roles.DeleteOf(ctx, account, nil)
+}
 
 // born is the creation time of the built-in roles, which clients expect of every role.
 var born = timestamppb.New(time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC))

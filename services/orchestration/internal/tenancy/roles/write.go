@@ -8,17 +8,12 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/orch-project/orch/pkg/access"
-	"github.com/orch-project/orch/pkg/directory"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
-	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
-
-const taken = "A workspace role with this name exists in the account already."
 
 // CreateWorkspaceRole creates a custom role.
 func (s *Service) CreateWorkspaceRole(ctx context.Context, r *orchv1.CreateWorkspaceRoleRequest) (*orchv1.WorkspaceRole, error) {
@@ -37,24 +32,12 @@ func (s *Service) CreateWorkspaceRole(ctx context.Context, r *orchv1.CreateWorks
 	account := info.Account.String()
 	role := &orchv1.WorkspaceRole{Id: id.String(), AccountId: &account}
 	fill(role, write)
-	effects, err := reg.Effects(info, reg.Follow(directory.Role, info.Account, id), auditEntry(role, id, "created"))
-	if err != nil {
-		return nil, err
-	}
-	if err := reg.Roles.Insert(ctx, info.Account, role, effects...); err != nil {
-		return nil, tenancy.Taken(err, taken)
-	}
-	reg.FlushEffects(ctx, query.WorkspaceRole, id)
-	return role, nil
+	return role, s.roles.Insert(ctx, info, info.Account, id, role)
 }
 
 func fill(role *orchv1.WorkspaceRole, write *orchv1.WorkspaceRoleWrite) {
 	role.Name, role.Description = write.GetName(), write.Description
 	role.Scopes, role.InheritedRoleId = write.GetScopes(), write.InheritedRoleId
-}
-
-func auditEntry(role *orchv1.WorkspaceRole, id uuid.UUID, action string) tenancy.AuditEntry {
-	return tenancy.AuditEntry{Kind: "workspace-role", Action: action, ID: id, Name: role.GetName()}
 }
 
 // own returns a custom role; built-in roles cannot be changed.
@@ -79,19 +62,11 @@ func (s *Service) UpdateWorkspaceRole(ctx context.Context, r *orchv1.UpdateWorks
 	if err := check(r.GetRole()); err != nil {
 		return nil, err
 	}
-	edit := func(next *orchv1.WorkspaceRole) error {
+	_, err = s.roles.Edit(ctx, info, info.Account, id, "updated", func(next *orchv1.WorkspaceRole) error {
 		fill(next, r.GetRole())
 		return nil
-	}
-	reg := s.registry
-	_, err = reg.Roles.Mutate(ctx, info.Account, id, store.Edit(edit, func(_, next *orchv1.WorkspaceRole) ([]store.Effect, error) {
-		return reg.Effects(info, reg.Follow(directory.Role, info.Account, id), auditEntry(next, id, "updated"))
-	}))
-	if err != nil {
-		return nil, tenancy.Missing(tenancy.Taken(err, taken), "Workspace role")
-	}
-	reg.FlushEffects(ctx, query.WorkspaceRole, id)
-	return &emptypb.Empty{}, nil
+	})
+	return &emptypb.Empty{}, err
 }
 
 // DeleteWorkspaceRole deletes a role. Actors with a deleted role have no scopes.
@@ -100,13 +75,5 @@ func (s *Service) DeleteWorkspaceRole(ctx context.Context, r *orchv1.DeleteWorks
 	if err != nil {
 		return nil, err
 	}
-	reg := s.registry
-	err = reg.Roles.Delete(ctx, info.Account, id, func(current *orchv1.WorkspaceRole) ([]store.Effect, error) {
-		return reg.Effects(info, reg.Follow(directory.Role, info.Account, id), auditEntry(current, id, "deleted"))
-	})
-	if err != nil {
-		return nil, tenancy.Missing(err, "Workspace role")
-	}
-	reg.FlushEffects(ctx, query.WorkspaceRole, id)
-	return &emptypb.Empty{}, nil
+	return &emptypb.Empty{}, s.roles.Delete(ctx, info, info.Account, id, nil)
 }

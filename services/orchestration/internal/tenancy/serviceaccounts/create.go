@@ -4,10 +4,8 @@ import (
 	"context"
 
 	"github.com/orch-project/orch/pkg/access"
-	"github.com/orch-project/orch/pkg/directory"
 	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
@@ -38,14 +36,9 @@ func (s *Service) CreateServiceAccount(ctx context.Context, r *orchv1.CreateServ
 		Id: id.String(), ActorId: reg.Store.NewID().String(), AccountId: info.Account.String(), Name: create.GetName(),
 		AccountRoleId: role, Keys: []*orchv1.ApiKey{stored},
 	}
-	effects, err := reg.Effects(info, reg.Follow(directory.ServiceAccount, info.Account, id), auditEntry(b, id, "created"))
-	if err != nil {
+	if err := s.accounts.Insert(ctx, info, info.Account, id, b); err != nil {
 		return nil, err
 	}
-	if err := reg.ServiceAccounts.Insert(ctx, info.Account, b, effects...); err != nil {
-		return nil, tenancy.Taken(err, taken)
-	}
-	reg.FlushEffects(ctx, query.ServiceAccount, id)
 	present(b).ApiKey = shown
 	return b, nil
 }

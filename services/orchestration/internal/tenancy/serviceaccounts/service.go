@@ -17,27 +17,31 @@ import (
 	"github.com/orch-project/orch/pkg/directory"
 	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/query"
-	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
 const (
-	noun  = "Service account"
-	taken = "A service account with this name exists in the account already."
+	noun = "Service account"
 )
 
 // Service serves service accounts.
 type Service struct {
 	orchv1.UnimplementedServiceAccountServiceServer
 	registry *tenancy.Registry
+	accounts tenancy.Resource[*orchv1.ServiceAccount]
 	// unbind deletes the webhooks bound to a service account.
 	unbind func(ctx context.Context, account, serviceAccount uuid.UUID) error
 }
 
 // New returns the service.
 func New(registry *tenancy.Registry, deleteWebhooks func(ctx context.Context, account, serviceAccount uuid.UUID) error) *Service {
-	return &Service{registry: registry, unbind: deleteWebhooks}
+	return &Service{registry: registry, unbind: deleteWebhooks, accounts: tenancy.Resource[*orchv1.ServiceAccount]{
+		Registry: registry, Documents: registry.ServiceAccounts, Kind: directory.ServiceAccount, Noun: noun,
+		Taken: "A service account with this name exists in the account already.",
+		Audit: func(_ request.Info, b *orchv1.ServiceAccount) tenancy.AuditEntry {
+			return tenancy.AuditEntry{Kind: "service-account", Name: b.GetName()}
+		},
+	}}
 }
 
 // present sets the computed fields of a service account. It shows the newest key.
@@ -55,26 +59,18 @@ func present(b *orchv1.ServiceAccount) *orchv1.ServiceAccount {
 func (s *Service) mutate(
 	ctx context.Context, info request.Info, id uuid.UUID, action string, edit func(next *orchv1.ServiceAccount) error,
 ) (*orchv1.ServiceAccount, error) {
-	reg := s.registry
 	permitted := func(next *orchv1.ServiceAccount) error {
 		before := next.GetAccountRoleId()
 		if err := edit(next); err != nil {
 			return err
 		}
-		return reg.CheckAccountRoles(ctx, info, before, next.GetAccountRoleId())
+		return s.registry.CheckAccountRoles(ctx, info, before, next.GetAccountRoleId())
 	}
-	changed, err := reg.ServiceAccounts.Mutate(ctx, info.Account, id, store.Edit(permitted, func(_, next *orchv1.ServiceAccount) ([]store.Effect, error) {
-		return reg.Effects(info, reg.Follow(directory.ServiceAccount, info.Account, id), auditEntry(next, id, action))
-	}))
+	changed, err := s.accounts.Edit(ctx, info, info.Account, id, action, permitted)
 	if err != nil {
-		return nil, tenancy.Missing(tenancy.Taken(err, taken), noun)
+		return nil, err
 	}
-	reg.FlushEffects(ctx, query.ServiceAccount, id)
 	return present(changed), nil
-}
-
-func auditEntry(b *orchv1.ServiceAccount, id uuid.UUID, action string) tenancy.AuditEntry {
-	return tenancy.AuditEntry{Kind: "service-account", Action: action, ID: id, Name: b.GetName()}
 }
 
 // ReadServiceAccount returns a service account.

@@ -3,10 +3,8 @@ package teams
 import (
 	"context"
 
-	"github.com/orch-project/orch/pkg/directory"
 	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
@@ -24,13 +22,5 @@ func (s *Service) CreateTeam(ctx context.Context, r *orchv1.CreateTeamRequest) (
 	t := &orchv1.Team{
 		Id: id.String(), AccountId: info.Account.String(), Name: r.GetTeam().GetName(), Description: r.GetTeam().Description,
 	}
-	effects, err := reg.Effects(info, reg.Follow(directory.Team, info.Account, id), auditEntry(t, id, "created"))
-	if err != nil {
-		return nil, err
-	}
-	if err := reg.Teams.Insert(ctx, info.Account, t, effects...); err != nil {
-		return nil, tenancy.Taken(err, taken)
-	}
-	reg.FlushEffects(ctx, query.Team, id)
-	return t, nil
+	return t, s.teams.Insert(ctx, info, info.Account, id, t)
 }

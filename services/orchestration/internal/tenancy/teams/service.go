@@ -28,10 +28,18 @@ const (
 type Service struct {
 	orchv1.UnimplementedTeamServiceServer
 	registry *tenancy.Registry
+	teams    tenancy.Resource[*orchv1.Team]
 }
 
 // New returns the service.
-func New(registry *tenancy.Registry) *Service { return &Service{registry: registry} }
+func New(registry *tenancy.Registry) *Service {
+	return &Service{registry: registry, teams: tenancy.Resource[*orchv1.Team]{
+		Registry: registry, Documents: registry.Teams, Kind: directory.Team, Noun: noun, Taken: taken,
+		Audit: func(_ request.Info, t *orchv1.Team) tenancy.AuditEntry {
+			return tenancy.AuditEntry{Kind: "team", Name: t.GetName()}
+		},
+	}}
+}
 
 // mutate edits a team and executes the effects. Edit returns the audited action, or nil for no change.
 func (s *Service) mutate(

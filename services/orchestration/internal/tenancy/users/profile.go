@@ -64,7 +64,7 @@ func (s *Service) UpdateUser(ctx context.Context, r *orchv1.UpdateUserRequest) (
 				*field = *value
 			}
 		}
-		if account, _, known := strings.Cut(next.GetAccountAddress(), " "); known {
+		if account, _, ok := strings.Cut(next.GetAccountAddress(), " "); ok {
 			next.AccountAddress = proto.String(account + " " + next.GetEmail())
 		}
 		return tenancy.AuditEntry{Kind: "user", Action: "updated", ID: id, Name: next.GetHandle()}, nil

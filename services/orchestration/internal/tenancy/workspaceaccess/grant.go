@@ -9,11 +9,9 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/orch-project/orch/pkg/directory"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
@@ -137,12 +135,7 @@ func (s *Service) upsert(ctx context.Context, info request.Info, wanted *orchv1.
 		id := reg.Store.NewID()
 		a := proto.Clone(wanted).(*orchv1.WorkspaceAccess)
 		a.Id = id.String()
-		effects, err := reg.Effects(info, reg.Follow(directory.Access, info.Workspace, id), auditEntry(info, a, id, "created"))
-		if err != nil {
-			return nil, err
-		}
-		if err = reg.Access.Insert(ctx, info.Workspace, a, effects...); err == nil {
-			reg.FlushEffects(ctx, query.WorkspaceAccess, id)
+		if err = s.access.Insert(ctx, info, info.Workspace, id, a); err == nil {
 			return a, nil
 		}
 		if !errors.Is(err, store.ErrDuplicate) {
@@ -153,12 +146,11 @@ func (s *Service) upsert(ctx context.Context, info request.Info, wanted *orchv1.
 }
 
 func (s *Service) change(ctx context.Context, info request.Info, text, role string) (*orchv1.WorkspaceAccess, error) {
-	reg := s.registry
 	id, err := resourceid.Parse(text)
 	if err != nil {
 		return nil, err
 	}
-	edit := func(next *orchv1.WorkspaceAccess) error {
+	return s.access.Edit(ctx, info, info.Workspace, id, "updated", func(next *orchv1.WorkspaceAccess) error {
 		if next.GetWorkspaceRoleId() == role {
 			return nil
 		}
@@ -167,13 +159,5 @@ func (s *Service) change(ctx context.Context, info request.Info, text, role stri
 		}
 		next.WorkspaceRoleId = role
 		return nil
-	}
-	changed, err := reg.Access.Mutate(ctx, info.Workspace, id, store.Edit(edit, func(_, next *orchv1.WorkspaceAccess) ([]store.Effect, error) {
-		return reg.Effects(info, reg.Follow(directory.Access, info.Workspace, id), auditEntry(info, next, id, "updated"))
-	}))
-	if err != nil {
-		return nil, tenancy.Missing(err, noun)
-	}
-	reg.FlushEffects(ctx, query.WorkspaceAccess, id)
-	return changed, nil
+	})
 }

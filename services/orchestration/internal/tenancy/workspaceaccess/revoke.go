@@ -6,9 +6,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"google.golang.org/protobuf/types/known/emptypb"
 
-	"github.com/orch-project/orch/pkg/directory"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
@@ -28,21 +26,12 @@ func (s *Service) revoke(ctx context.Context, text string, kind func(*orchv1.Wor
 	if err != nil {
 		return nil, err
 	}
-	reg := s.registry
-	err = reg.Access.Delete(ctx, info.Workspace, id, func(current *orchv1.WorkspaceAccess) ([]store.Effect, error) {
+	return &emptypb.Empty{}, s.access.Delete(ctx, info, info.Workspace, id, func(current *orchv1.WorkspaceAccess) ([]store.Effect, error) {
 		if !kind(current) {
 			return nil, store.ErrNotFound
 		}
-		if err := s.mayTake(ctx, info, current); err != nil {
-			return nil, err
-		}
-		return reg.Effects(info, reg.Follow(directory.Access, info.Workspace, id), auditEntry(info, current, id, "deleted"))
+		return nil, s.mayTake(ctx, info, current)
 	})
-	if err != nil {
-		return nil, tenancy.Missing(err, noun)
-	}
-	reg.FlushEffects(ctx, query.WorkspaceAccess, id)
-	return &emptypb.Empty{}, nil
 }
 
 // RevokeTeamAccess revokes a team's role.
@@ -51,9 +40,9 @@ func (s *Service) RevokeTeamAccess(ctx context.Context, r *orchv1.RevokeTeamAcce
 	if err != nil {
 		return nil, err
 	}
-	held, err := s.registry.Access.First(ctx, info.Workspace, bson.D{{Key: "actor_id", Value: store.Binary(team)}})
+	grant, err := s.registry.Access.First(ctx, info.Workspace, bson.D{{Key: "actor_id", Value: store.Binary(team)}})
 	if err != nil {
 		return nil, tenancy.Missing(err, noun)
 	}
-	return s.revoke(ctx, held.GetId(), isTeam)
+	return s.revoke(ctx, grant.GetId(), isTeam)
 }

@@ -6,8 +6,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/google/uuid"
-
+	"github.com/orch-project/orch/pkg/directory"
 	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -20,10 +19,18 @@ const noun = "Workspace access"
 type Service struct {
 	orchv1.UnimplementedWorkspaceAccessServiceServer
 	registry *tenancy.Registry
+	access   tenancy.Resource[*orchv1.WorkspaceAccess]
 }
 
 // New returns the service.
-func New(registry *tenancy.Registry) *Service { return &Service{registry: registry} }
+func New(registry *tenancy.Registry) *Service {
+	return &Service{registry: registry, access: tenancy.Resource[*orchv1.WorkspaceAccess]{
+		Registry: registry, Documents: registry.Access, Kind: directory.Access, Noun: noun,
+		Audit: func(info request.Info, a *orchv1.WorkspaceAccess) tenancy.AuditEntry {
+			return tenancy.AuditEntry{Kind: "workspace-access", Name: a.GetActorId(), Workspace: info.Workspace}
+		},
+	}}
+}
 
 // mayTake rejects the revocation of a role that allows more than the caller's own. Everybody may revoke a deleted role.
 func (s *Service) mayTake(ctx context.Context, info request.Info, a *orchv1.WorkspaceAccess) error {
@@ -35,10 +42,6 @@ func (s *Service) mayTake(ctx context.Context, info request.Info, a *orchv1.Work
 		return err
 	}
 	return s.registry.CheckWorkspaceRole(ctx, info, a.GetWorkspaceRoleId())
-}
-
-func auditEntry(info request.Info, a *orchv1.WorkspaceAccess, id uuid.UUID, action string) tenancy.AuditEntry {
-	return tenancy.AuditEntry{Kind: "workspace-access", Action: action, ID: id, Name: a.GetActorId(), Workspace: info.Workspace}
 }
 
 // present sets the workspace.

@@ -4,10 +4,8 @@ import (
 	"context"
 
 	"github.com/orch-project/orch/pkg/access"
-	"github.com/orch-project/orch/pkg/directory"
 	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
@@ -29,13 +27,5 @@ func (s *Service) CreateWorkspace(ctx context.Context, r *orchv1.CreateWorkspace
 	if create.Handle == nil {
 		w.Handle = tenancy.Handle(create.GetName())
 	}
-	effects, err := reg.Effects(info, reg.Follow(directory.Workspace, info.Account, id), auditEntry(w, id, "created"))
-	if err != nil {
-		return nil, err
-	}
-	if err := reg.Workspaces.Insert(ctx, info.Account, w, effects...); err != nil {
-		return nil, tenancy.Taken(err, taken)
-	}
-	reg.FlushEffects(ctx, query.Workspace, id)
-	return w, nil
+	return w, s.workspaces.Insert(ctx, info, info.Account, id, w)
 }
